@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// Store keeps the engine's log and everything that belongs to it.
+//
+// Commit runs fn in one transaction and returns after it is durable. When fn or
+// the commit fails nothing of it remains. fn may run together with other jobs of
+// the same commit; it does no I/O but through its Tx.
+type Store interface {
+	Commit(ctx context.Context, fn func(context.Context, Tx) error) error
+	Reader
+}
+
+// Tx is one commit in the making.
+type Tx interface {
+	// Fetch gives the stored histories of executions, in the order asked for, and
+	// locks them for this commit. One whose Known is still current comes back
+	// Fresh, without its rows.
+	Fetch(ctx context.Context, want []Want) ([]History, error)
+	// Keys gives the remembered keys, in the order asked for; nil where there is none.
+	Keys(ctx context.Context, refs []KeyRef) ([]*KeyRow, error)
+	// Ready lists ready tasks of a queue after a place in its order, oldest first,
+	// leaving out what another commit is taking.
+	Ready(ctx context.Context, tenant, queue string, after ReadyRow, limit int) ([]ReadyRow, error)
+	// Number reserves n execution numbers and gives the first.
+	Number(ctx context.Context, n int) (int64, error)
+	// Write writes everything in b. A log row whose (Execution, CommitNo) exists
+	// is a fault.Conflict: somebody else decided first.
+	Write(ctx context.Context, b *Batch) error
+	// Savepoint runs fn and undoes what it wrote when it fails.
+	Savepoint(ctx context.Context, fn func(context.Context) error) error
+	// SQL is the same transaction for a caller's own tables. Nil on a store that has none.
+	SQL() *sqldb.Tx
+}
+
+// Reader answers from what is committed. Unknown things are fault.NotFound.
+type Reader interface {
+	// History is one execution: with upTo > 0, its newest snapshot at or before
+	// that seq and the rows that follow, up to the one that holds it.
+	History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (History, error)
+	// Rows are log rows of one execution that hold events from seq on, in order,
+	// until about limit events are covered.
+	Rows(ctx context.Context, execution int64, from uint64, limit int) ([]LogRow, error)
+	// List is a page of executions, newest first, and how many there are in all.
+	List(ctx context.Context, q ListQuery) ([]Head, int, error)
+	// Due lists executions whose DueAt is not after now, and the next DueAt after those (0: none).
+	Due(ctx context.Context, now flow.Time, limit int) ([]Head, flow.Time, error)
+	// Scan walks all executions of all tenants in order of their numbers, after one.
+	Scan(ctx context.Context, after int64, limit int) ([]Head, error)
+	// Graph is one version of a graph, the newest with version 0.
+	Graph(ctx context.Context, tenant, id string, version int) (GraphRow, error)
+	// Graphs is a page of the newest versions, by id, and how many graphs there are.
+	Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error)
+	// PutGraph stores a version unless the newest one has the same digest, and gives
+	// what is stored then.
+	PutGraph(ctx context.Context, g GraphRow) (GraphRow, bool, error)
+}
+
+// Want asks for one execution: by ID, or by Num where it is known.
+type Want struct {
+	Tenant string
+	ID     flow.ID
+	Num    int64
+	Known  int64 // commit number of the state that the caller holds; 0: none
+}
+
+// History is the stored part of one execution.
+type History struct {
+	Found bool
+	Fresh bool // nothing newer than Want.Known; Snapshot and Rows are empty
+	Head  Head
+	Rows  []LogRow // from the newest usable snapshot on; only the first may carry one
+}
+
+// Head is the small row of an execution that lists, filters and deadlines use.
+type Head struct {
+	Num          int64
+	ID           flow.ID
+	Tenant       string
+	GraphID      string
+	GraphVersion int
+	Status       flow.Status
+	CreatedAt    flow.Time
+	EndedAt      flow.Time
+	ArchivedAt   flow.Time
+	DueAt        flow.Time // a lower bound of the next deadline; 0: none
+}
+
+// LogRow is what one commit appended to one execution.
+type LogRow struct {
+	Execution int64
+	CommitNo  int64 // 1, 2, 3 … per execution
+	FirstSeq  uint64
+	LastSeq   uint64 // FirstSeq-1 when the row holds no event
+	Body      []byte // records (record.go)
+	Snapshot  []byte // the entry after this row, when the row carries one
+}
+
+// KeyRef names a key that belongs to no execution.
+type KeyRef struct {
+	Tenant   string
+	Endpoint string
+	Key      string
+}
+
+// KeyRow remembers a command that belongs to no execution: a creation, a claim.
+type KeyRow struct {
+	KeyRef
+	Hash wire.Hash
+	At   flow.Time
+	Body []byte // members of the request and the answer (record.go)
+}
+
+// ReadyRow is a Task that waits for a worker. The order of a queue is (At, Execution, Node).
+type ReadyRow struct {
+	Tenant    string
+	Queue     string
+	At        flow.Time
+	Execution int64
+	Node      string
+}
+
+// GraphRow is one version of a graph.
+type GraphRow struct {
+	Tenant    string
+	ID        string
+	Version   int
+	Digest    string
+	Body      []byte // canonical JSON
+	CreatedAt flow.Time
+}
+
+// Batch is everything that one commit writes.
+type Batch struct {
+	Create []Head     // new executions
+	Update []Head     // Status, EndedAt, ArchivedAt and DueAt of existing ones, by Num
+	Log    []LogRow   // appended
+	Keys   []KeyRow   // inserted, or replaced when the stored one has expired
+	Ready  []ReadyRow // inserted
+	Taken  []ReadyRow // deleted
+}
+
+// ListQuery selects executions of one tenant.
+type ListQuery struct {
+	Tenant      string
+	Status      []flow.Status // any of; none: all
+	GraphID     string
+	CreatedFrom flow.Time // inclusive
+	CreatedTo   flow.Time // exclusive
+	Offset      int
+	Limit       int
+}

@@ -1,0 +1,4 @@
+package expr
+
+// Program is a compiled expression.
+type Program struct{}

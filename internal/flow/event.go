@@ -1,0 +1,206 @@
+package flow
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Type is the type of an event: one of exactly 24, numbered as in the document.
+type Type uint8
+
+// The 24 core events.
+const (
+	_ Type = iota
+	ExecutionCreatedType
+	ExecutionStartedType
+	ExecutionCompletedType
+	ExecutionArchivedType
+	ExecutionCancelRequestedType
+	ExecutionCanceledType
+	ExecutionFailRequestedType
+	ExecutionFailedType
+	NodeCreatedType
+	NodeReadyType
+	NodeStartedType
+	NodeProgressReportedType
+	NodeWaitingType
+	NodeResumeRequestedType
+	NodeResumedType
+	NodeSucceededType
+	NodeFailReportedType
+	NodeFailedType
+	NodeCancelRequestedType
+	NodeCanceledType
+	NodeInterruptRequestedType
+	ForkOpenedType
+	JoinGateUpdatedType
+	JoinPassedType
+
+	typeEnd
+)
+
+// SchemaVersion is the version of the envelope and of every payload.
+const SchemaVersion = 1
+
+// Actor is who caused an event.
+type Actor struct {
+	Kind string `json:"kind"`         // system, user, scheduler or external
+	ID   string `json:"id,omitempty"` // user, worker …
+}
+
+// The kinds of actor.
+const (
+	KindSystem    = "system"
+	KindUser      = "user"
+	KindScheduler = "scheduler"
+	KindExternal  = "external"
+)
+
+// Event is a fact: what happened to an execution, and who and what caused it.
+// Seq is its place in the execution's log, from 1, without gaps.
+type Event struct {
+	ID            ID
+	Execution     ID
+	Seq           uint64
+	Type          Type
+	At            Time
+	Actor         Actor
+	CorrelationID string
+	CausationID   ID
+	Payload       Payload
+}
+
+// Payload is what an event of its type says. The implementations are the structs
+// below, as pointers; a payload is never changed once its event exists.
+type Payload interface {
+	Type() Type
+	// Node is the node that the event is about, "" for events of the execution.
+	Node() string
+}
+
+// Error is why a node or an execution failed.
+type Error struct {
+	Code    string         `json:"code,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Detail  jsontext.Value `json:"detail,omitempty"`
+}
+
+// Data is any JSON object that the core carries and does not interpret.
+type Data = jsontext.Value
+
+// The payloads. Members that the document does not have are optional, marked "+".
+type (
+	ExecutionCreated struct {
+		GraphID      string `json:"graphId"`
+		Input        Data   `json:"input,omitempty"`
+		GraphVersion int    `json:"graphVersion,omitzero"` // +
+		GraphDigest  string `json:"graphDigest,omitempty"` // +
+	}
+	ExecutionStarted struct {
+		StartedBy *Actor `json:"startedBy,omitempty"`
+	}
+	ExecutionCompleted struct {
+		Result Data `json:"result,omitempty"`
+	}
+	ExecutionArchived struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	ExecutionCancelRequested struct {
+		Reason      string `json:"reason,omitempty"`
+		RequestedBy *Actor `json:"requestedBy,omitempty"`
+	}
+	ExecutionCanceled struct {
+		Reason     string `json:"reason,omitempty"`
+		CanceledAt Time   `json:"canceledAt,omitzero"`
+	}
+	ExecutionFailRequested struct {
+		Reason      string `json:"reason,omitempty"`
+		RequestedBy *Actor `json:"requestedBy,omitempty"`
+	}
+	ExecutionFailed struct {
+		Reason       string `json:"reason,omitempty"`
+		FailedNodeID string `json:"failedNodeId,omitempty"`
+		Error        *Error `json:"error,omitempty"`
+	}
+	NodeCreated struct {
+		NodeID   string `json:"nodeId"`
+		NodeType Kind   `json:"nodeType"`
+		Meta     Data   `json:"meta,omitempty"`
+	}
+	NodeReady struct {
+		NodeID  string `json:"nodeId"`
+		Attempt int    `json:"attempt,omitzero"` // + the attempt that is due; none for a Wait
+	}
+	NodeStarted struct {
+		NodeID     string `json:"nodeId"`
+		Attempt    int    `json:"attempt"`
+		WorkerID   string `json:"workerId,omitempty"`
+		Lease      int    `json:"leaseSeconds,omitzero"` // + how long a lease is when it is renewed
+		LeaseUntil Time   `json:"leaseUntil,omitzero"`   // +
+		TimeoutAt  Time   `json:"timeoutAt,omitzero"`    // +
+	}
+	NodeProgressReported struct {
+		NodeID     string   `json:"nodeId"`
+		Progress   *float64 `json:"progress,omitempty"`
+		Message    string   `json:"message,omitempty"`
+		Metrics    Data     `json:"metrics,omitempty"`
+		LeaseUntil Time     `json:"leaseUntil,omitzero"` // + the renewed lease
+	}
+	NodeWaiting struct {
+		NodeID    string `json:"nodeId"`
+		WaitKey   string `json:"waitKey,omitempty"`
+		Prompt    Data   `json:"prompt,omitempty"`
+		WaitUntil Time   `json:"waitUntil,omitzero"` // + of a Wait with a timeout
+	}
+	NodeResumeRequested struct {
+		NodeID      string `json:"nodeId"`
+		ResumeKey   string `json:"resumeKey,omitempty"`
+		RequestedBy *Actor `json:"requestedBy,omitempty"`
+	}
+	NodeResumed struct {
+		NodeID     string `json:"nodeId"`
+		LeaseUntil Time   `json:"leaseUntil,omitzero"` // + of a Task, whose clocks stood still
+		TimeoutAt  Time   `json:"timeoutAt,omitzero"`  // +
+	}
+	NodeSucceeded struct {
+		NodeID string `json:"nodeId"`
+		Output Data   `json:"output,omitempty"`
+	}
+	NodeFailReported struct {
+		NodeID  string `json:"nodeId"`
+		Error   *Error `json:"error,omitempty"`
+		Attempt int    `json:"attempt,omitzero"` // +
+		RetryAt Time   `json:"retryAt,omitzero"` // + when the next attempt becomes ready
+	}
+	NodeFailed struct {
+		NodeID string `json:"nodeId"`
+		Error  *Error `json:"error,omitempty"`
+	}
+	NodeCancelRequested struct {
+		NodeID string `json:"nodeId"`
+		Reason string `json:"reason,omitempty"`
+	}
+	NodeCanceled struct {
+		NodeID      string `json:"nodeId"`
+		Reason      string `json:"reason,omitempty"`
+		ByExecution bool   `json:"canceledByExecution"` // +
+	}
+	NodeInterruptRequested struct {
+		NodeID   string `json:"nodeId"`
+		WorkerID string `json:"workerId,omitempty"`
+		Reason   string `json:"reason,omitempty"`
+	}
+	ForkOpened struct {
+		NodeID    string   `json:"nodeId"`
+		BranchIDs []string `json:"branchIds"`
+	}
+	JoinGateUpdated struct {
+		NodeID    string   `json:"nodeId"`
+		Expected  []string `json:"expectedBranches"`
+		Completed []string `json:"completedBranches"`
+		Failed    []string `json:"failedBranches"`
+		Canceled  []string `json:"canceledBranches"`
+		Policy    Policy   `json:"policy"`
+		Passable  bool     `json:"isPassable"`
+	}
+	JoinPassed struct {
+		NodeID string `json:"nodeId"`
+	}
+)

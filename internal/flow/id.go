@@ -1,0 +1,146 @@
+package flow
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"time"
+)
+
+// ID is a UUID: of an execution, or of an event.
+type ID [16]byte
+
+// IsZero reports whether there is no ID.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Plus is the ID n places after id. The events of one decision have consecutive
+// IDs that start at Facts.ID, so a log needs to store only the first.
+func (id ID) Plus(n int) ID {
+	low := binary.BigEndian.Uint64(id[8:])
+	const variant = uint64(3) << 62
+	low = low&variant | (low+uint64(n))&^variant
+	binary.BigEndian.PutUint64(id[8:], low)
+	return id
+}
+
+// String is the canonical text of a UUID.
+func (id ID) String() string {
+	var b [36]byte
+	return string(id.append(b[:0]))
+}
+
+func (id ID) append(dst []byte) []byte {
+	dst = hex.AppendEncode(dst, id[:4])
+	for _, p := range [][]byte{id[4:6], id[6:8], id[8:10], id[10:]} {
+		dst = append(dst, '-')
+		dst = hex.AppendEncode(dst, p)
+	}
+	return dst
+}
+
+// MarshalText writes the canonical text; the zero ID is empty.
+func (id ID) MarshalText() ([]byte, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return id.append(nil), nil
+}
+
+// UnmarshalText reads the canonical text.
+func (id *ID) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*id = ID{}
+		return nil
+	}
+	got, err := ParseID(string(b))
+	if err == nil {
+		*id = got
+	}
+	return err
+}
+
+var errID = errors.New("flow: not a UUID")
+
+// ParseID reads a UUID in canonical text, of either case.
+func ParseID(s string) (ID, error) {
+	var id ID
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return id, errID
+	}
+	for i, at := range [...]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34} {
+		hi, lo := unhex(s[at]), unhex(s[at+1])
+		if hi > 15 || lo > 15 {
+			return ID{}, errID
+		}
+		id[i] = hi<<4 | lo
+	}
+	return id, nil
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 255
+}
+
+// Time is an instant in milliseconds since 1970 (UTC); zero means none. All of
+// the log's instants have this precision.
+type Time int64
+
+// At is the Time of a time.Time; the zero time is no Time.
+func At(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	return Time(t.UnixMilli())
+}
+
+// Std is the instant as a time.Time in UTC.
+func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// Add is the instant d later. A duration is rounded up to whole milliseconds.
+func (t Time) Add(d time.Duration) Time {
+	return t + Time((d+time.Millisecond-1)/time.Millisecond)
+}
+
+// Sub is how much later t is than u.
+func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Millisecond }
+
+// rfc3339 has three decimals always, so that texts sort as instants do.
+const rfc3339 = "2006-01-02T15:04:05.000Z"
+
+// String is the instant in RFC 3339, UTC.
+func (t Time) String() string {
+	if t == 0 {
+		return ""
+	}
+	return t.Std().Format(rfc3339)
+}
+
+// MarshalText writes RFC 3339 in UTC.
+func (t Time) MarshalText() ([]byte, error) {
+	if t == 0 {
+		return nil, nil
+	}
+	return t.Std().AppendFormat(nil, rfc3339), nil
+}
+
+// UnmarshalText reads RFC 3339 with any offset.
+func (t *Time) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*t = 0
+		return nil
+	}
+	got, err := time.Parse(time.RFC3339Nano, string(b))
+	if err != nil {
+		return err
+	}
+	*t = At(got)
+	return nil
+}

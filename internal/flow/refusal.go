@@ -1,0 +1,47 @@
+package flow
+
+import "fmt"
+
+// Guard is the rule that refused a command.
+type Guard string
+
+// The guards, in the order in which they are asked.
+const (
+	GuardCancelFence Guard = "cancel_fence"       // no cancel was requested
+	GuardActive      Guard = "execution_active"   // the execution has not ended
+	GuardNotStarted  Guard = "not_started"        // the execution was not started before
+	GuardStarted     Guard = "started"            // the execution was started
+	GuardEnded       Guard = "execution_terminal" // the execution has ended
+	GuardNotArchived Guard = "not_archived"
+	GuardNodeTask    Guard = "node_task"    // the node is a Task
+	GuardNodeReady   Guard = "node_ready"   // the node is READY
+	GuardNodeRunning Guard = "node_running" // the node is RUNNING
+	GuardNodeWaiting Guard = "node_waiting" // the node is WAITING
+	GuardNodeLive    Guard = "node_not_terminal"
+	GuardRetry       Guard = "retry_pending" // the node waits for its next attempt
+	GuardAttempt     Guard = "attempt_due"   // the attempt is the one that is due or running
+	GuardWorker      Guard = "lease_owner"   // the worker is the one that runs the attempt
+	GuardResumeKey   Guard = "resume_key"
+)
+
+// Refusal is a command that the state refused: what was asked, which rule said
+// no, what it saw, and the event that made it so.
+type Refusal struct {
+	Command    string
+	Guard      Guard
+	Reason     string // why, after "<command> rejected because "
+	Execution  Status
+	Node       string
+	NodeStatus NodeStatus
+	Attempt    int // of the node; 0 when the refusal is not about one
+	Cause      EventRef
+	Fence      uint64 // the seq where cancel won, 0 when there was no cancel
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%s rejected because %s", r.Command, r.Reason) }
+
+// Need is the answer of Decide when it must read data that the state holds by
+// reference: fetch the data of these events, put it into Facts.Outputs, ask again.
+type Need []uint64
+
+func (n Need) Error() string { return fmt.Sprintf("flow: needs the data of events %v", []uint64(n)) }

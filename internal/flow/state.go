@@ -1,0 +1,130 @@
+package flow
+
+// Status is the state of an execution.
+type Status uint8
+
+// An execution is ACTIVE from its creation until it ends.
+const (
+	Active Status = iota
+	Completed
+	Failed
+	Canceled
+)
+
+var statusNames = [...]string{"ACTIVE", "COMPLETED", "FAILED", "CANCELED"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// Terminal reports whether an execution in s has ended.
+func (s Status) Terminal() bool { return s != Active }
+
+// NodeStatus is the state of one node.
+type NodeStatus uint8
+
+// A node is CREATED until it is reached (or, with RetryAt, until its next attempt).
+const (
+	NodeIsCreated NodeStatus = iota
+	NodeIsReady
+	NodeIsRunning
+	NodeIsWaiting
+	NodeIsSucceeded
+	NodeIsFailed
+	NodeIsCanceled
+)
+
+var nodeStatusNames = [...]string{"CREATED", "READY", "RUNNING", "WAITING", "SUCCEEDED", "FAILED", "CANCELED"}
+
+func (s NodeStatus) String() string { return nodeStatusNames[s] }
+
+// Terminal reports whether a node in s has ended.
+func (s NodeStatus) Terminal() bool { return s >= NodeIsSucceeded }
+
+// MaxInline is the size up to which an output is held in the state itself. A
+// larger one is held by the sequence number of the event that carries it.
+const MaxInline = 4 << 10
+
+// MaxExecutionData is how many bytes of callers' data (input, outputs, prompts,
+// metrics, error details) one execution may hold in all.
+const MaxExecutionData = 16 << 20
+
+// EventRef names an event: the one that caused a status, or a refusal.
+type EventRef struct {
+	Seq  uint64 `json:"seq"`
+	ID   ID     `json:"eventId"`
+	Type Type   `json:"type"`
+	At   Time   `json:"occurredAt"`
+}
+
+// Blob is data that is held inline when small, else by the event that carries it.
+type Blob struct {
+	Inline Data   `json:"inline,omitempty"`
+	Seq    uint64 `json:"seq,omitzero"` // of the event that carries the data; 0 when inline
+	Size   int    `json:"size,omitzero"`
+}
+
+// Gate is what a Join has seen of its branches, each named by its first node.
+type Gate struct {
+	Expected  []string `json:"expected"`
+	Completed []string `json:"completed,omitempty"`
+	Failed    []string `json:"failed,omitempty"`
+	Canceled  []string `json:"canceled,omitempty"`
+	Passable  bool     `json:"passable,omitzero"`
+	Passed    bool     `json:"passed,omitzero"`
+}
+
+// Node is the state of one node of an execution.
+type Node struct {
+	ID          string     `json:"id"`
+	Kind        Kind       `json:"kind"`
+	Status      NodeStatus `json:"status,omitzero"`
+	Attempt     int        `json:"attempt,omitzero"` // attempts started so far
+	ByExecution bool       `json:"byExecution,omitzero"`
+	Cause       EventRef   `json:"cause"` // the event that put it into its status
+	Worker      string     `json:"worker,omitempty"`
+	Lease       int        `json:"lease,omitzero"` // seconds; 0 when the node was not claimed
+	LeaseUntil  Time       `json:"leaseUntil,omitzero"`
+	TimeoutAt   Time       `json:"timeoutAt,omitzero"`
+	TimeLeft    Time       `json:"timeLeft,omitzero"` // of the timeout, in ms, while a Task is WAITING
+	RetryAt     Time       `json:"retryAt,omitzero"`  // set between a failed attempt and the next NODE_READY
+	WaitUntil   Time       `json:"waitUntil,omitzero"`
+	WaitKey     string     `json:"waitKey,omitempty"`
+	Prompt      Blob       `json:"prompt,omitzero"`
+	Progress    *float64   `json:"progress,omitempty"`
+	Message     string     `json:"message,omitempty"`
+	Metrics     Blob       `json:"metrics,omitzero"`
+	Output      Blob       `json:"output,omitzero"`
+	Error       *Error     `json:"error,omitempty"`
+	Reason      string     `json:"reason,omitempty"`   // why it was cancelled
+	Branches    []string   `json:"branches,omitempty"` // of a Fork that opened
+	Gate        *Gate      `json:"gate,omitempty"`     // of a Join that was reached
+}
+
+// State is an execution as its log tells it. The zero State is an execution that
+// does not exist yet. It is changed by Apply alone.
+type State struct {
+	Execution         ID       `json:"execution"`
+	Seq               uint64   `json:"seq"` // of the last event applied
+	Status            Status   `json:"status,omitzero"`
+	GraphID           string   `json:"graphId"`
+	GraphVersion      int      `json:"graphVersion"`
+	GraphDigest       string   `json:"graphDigest,omitempty"`
+	CorrelationID     string   `json:"correlationId,omitempty"` // of its creation; deadlines use it
+	Input             Data     `json:"input,omitempty"`
+	Result            Blob     `json:"result,omitzero"`
+	Error             *Error   `json:"error,omitempty"`
+	FailedNode        string   `json:"failedNode,omitempty"`
+	CreatedAt         Time     `json:"createdAt"`
+	StartedAt         Time     `json:"startedAt,omitzero"`
+	EndedAt           Time     `json:"endedAt,omitzero"`
+	ArchivedAt        Time     `json:"archivedAt,omitzero"`
+	CancelRequestedAt Time     `json:"cancelRequestedAt,omitzero"`
+	CancelSeq         uint64   `json:"cancelSeq,omitzero"` // the fence: the seq of EXECUTION_CANCEL_REQUESTED
+	CancelReason      string   `json:"cancelReason,omitempty"`
+	CancelBy          *Actor   `json:"cancelBy,omitempty"`
+	Cause             EventRef `json:"cause"` // the event that put it into its status or, while ACTIVE, started or created it
+	Data              int64    `json:"data"`  // bytes of callers' data held so far
+	Nodes             []*Node  `json:"nodes"`
+
+	index map[string]int // node by id, kept when there are many
+	fresh map[*Node]bool // on a draft: the nodes that it owns; nil when every node is owned
+}
