@@ -38,6 +38,16 @@ type Tx interface {
 	Savepoint(ctx context.Context, fn func(context.Context) error) error
 	// SQL is the same transaction for a caller's own tables. Nil on a store that has none.
 	SQL() *sqldb.Tx
+	LogReader // what this commit sees, its own rows included
+}
+
+// LogReader reads log rows of one execution.
+type LogReader interface {
+	// Row is one row, without its snapshot.
+	Row(ctx context.Context, execution, commitNo int64) (LogRow, error)
+	// Rows are the rows with LastSeq >= from, in order, until about limit events are
+	// covered; from 1 on also those that hold no event.
+	Rows(ctx context.Context, execution int64, from uint64, limit int) ([]LogRow, error)
 }
 
 // Reader answers from what is committed. Unknown things are fault.NotFound.
@@ -45,9 +55,7 @@ type Reader interface {
 	// History is one execution: with upTo > 0, its newest snapshot at or before
 	// that seq and the rows that follow, up to the one that holds it.
 	History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (History, error)
-	// Rows are log rows of one execution that hold events from seq on, in order,
-	// until about limit events are covered.
-	Rows(ctx context.Context, execution int64, from uint64, limit int) ([]LogRow, error)
+	LogReader
 	// List is a page of executions, newest first, and how many there are in all.
 	List(ctx context.Context, q ListQuery) ([]Head, int, error)
 	// Due lists executions whose DueAt is not after now, and the next DueAt after those (0: none).
@@ -62,6 +70,10 @@ type Reader interface {
 	// what is stored then.
 	PutGraph(ctx context.Context, g GraphRow) (GraphRow, bool, error)
 }
+
+// ReducerVersion names the reducer that made a snapshot. It changes whenever the
+// same events could lead to another state or the snapshot's form changes.
+const ReducerVersion = 1
 
 // Want asks for one execution: by ID, or by Num where it is known.
 type Want struct {
@@ -100,7 +112,8 @@ type LogRow struct {
 	FirstSeq  uint64
 	LastSeq   uint64 // FirstSeq-1 when the row holds no event
 	Body      []byte // records (record.go)
-	Snapshot  []byte // the entry after this row, when the row carries one
+	Snapshot  []byte // the execution after this row, when the row carries one
+	Reducer   int    // ReducerVersion that made the snapshot; one of another version is ignored
 }
 
 // KeyRef names a key that belongs to no execution.
