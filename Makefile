@@ -1,0 +1,102 @@
+# Everything that is done to this repository is done through these targets; CI
+# calls the same ones. A machine needs Go and make; test and check install the
+# Debian packages they miss when they run as root, and say what they skip when
+# they cannot.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+ARGS     ?=
+SEED     ?= 1
+FUZZTIME ?= 10s
+tool     := $(GO) tool -modfile=tools/go.mod
+sources  := $(wildcard *.go api client cmd internal web/*.go)
+
+# The packages in which goroutines meet.
+racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bus internal/gate internal/httpapi))
+
+# need COMMAND,PACKAGE,CONSEQUENCE: get a Debian package, or say what is missing without it.
+need = command -v $(1) >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && { export DEBIAN_FRONTEND=noninteractive; apt-get install -y -qq $(2) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(2) >/dev/null; }; }; } \
+	|| echo "SKIP: $(1) is not installed (Debian package $(2)): $(3)"
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+.PHONY: build
+build: ## build bin/renga
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/renga ./cmd/renga
+
+.PHONY: run
+run: build ## build and run the whole system on 127.0.0.1:8080 (ARGS="--addr …")
+	exec ./bin/renga serve $(ARGS)
+
+.PHONY: test
+test: ## run all tests
+	@$(call need,strace,strace,the tests that make fsync fail are skipped)
+	$(GO) test -timeout 15m ./...
+
+.PHONY: test-long
+test-long: ## run all tests with their full counts (hours)
+	@$(call need,strace,strace,the tests that make fsync fail are skipped)
+	RENGA_LONG=1 $(GO) test -timeout 4h -count=1 ./...
+
+.PHONY: check
+check: format vet lint layout vuln race ## format, vet, lint, import table, known vulnerabilities, race detector
+
+.PHONY: format
+format: ## fail on files that gofumpt would change
+	@files=$$($(tool) gofumpt -l $(sources)); \
+	if [ -n "$$files" ]; then echo "not in gofumpt's format (make fix):"; echo "$$files"; exit 1; fi
+
+.PHONY: fix
+fix: ## bring all files into gofumpt's format
+	$(tool) gofumpt -l -w $(sources)
+
+.PHONY: vet
+vet: ## run go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: ## run staticcheck
+	$(tool) staticcheck ./...
+
+.PHONY: layout
+layout: ## hold the import table against the code
+	$(GO) test -run 'Import|Layout|Words' .
+
+# govulncheck needs its database on the network. Only when that cannot be fetched
+# is the check skipped; every other failure counts.
+.PHONY: vuln
+vuln: ## look for known vulnerabilities
+	@if out=$$($(tool) govulncheck ./... 2>&1); then echo "$$out"; \
+	elif grep -q 'fetching vulnerabilities' <<<"$$out"; then echo "SKIP: govulncheck cannot reach its database; known vulnerabilities were not checked"; \
+	else echo "$$out"; exit 1; fi
+
+.PHONY: race
+race: ## run the packages in which goroutines meet under the race detector
+	@$(call need,gcc,gcc libc6-dev,the race detector is not run)
+	@if command -v gcc >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(racing); fi
+
+.PHONY: bench
+bench: ## measure throughput and latency against bare commits and an echo server
+	$(GO) run ./cmd/renga bench $(ARGS)
+
+.PHONY: sim
+sim: ## run the simulation from one seed (SEED=1)
+	RENGA_SEED=$(SEED) $(GO) test -count=1 -v -timeout 30m ./internal/sim
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(sources) | sort | while IFS=: read -r file func; do \
+		echo "$$file $${func#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" </dev/null; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built; ./data stays
+	rm -rf bin

@@ -1,0 +1,346 @@
+// Package renga_test holds the tests of the repository itself: that the folders
+// import only what the architecture allows, and that the documents name what
+// the code names.
+package renga_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// module is the path that go.mod declares.
+const module = "renga.dev/renga"
+
+// anything as a row's only import means the whole tree.
+const anything = "..."
+
+// business is what the parts that carry business meaning may import.
+var business = []string{"internal/engine", "internal/bus", "internal/audit", "internal/sqldb", "internal/expr", "internal/wire", "internal/flow", "internal/fault"}
+
+// imports is the import table of docs/architecture.md: the folders that hold Go
+// code and, of our own code, what each may import. "*" stands for one folder name.
+// It lists every folder that the architecture has, also those still to come.
+var imports = map[string][]string{
+	".":                {},
+	"cmd/renga":        {anything},
+	"client":           {"api"},
+	"api":              {},
+	"web":              {},
+	"internal/fault":   {},
+	"internal/expr":    {"internal/fault"},
+	"internal/flow":    {"internal/expr", "internal/fault"},
+	"internal/wire":    {"api", "internal/flow", "internal/fault"},
+	"internal/sqldb":   {"internal/fault"},
+	"internal/audit":   {"internal/sqldb", "internal/wire", "internal/fault"},
+	"internal/engine":  {"internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
+	"internal/store":   {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
+	"internal/bus":     {"internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
+	"internal/bus/jet": {"internal/bus", "internal/wire", "internal/fault"},
+	"internal/gate":    {"api", "internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
+	"internal/httpapi": {
+		"api", "internal/gate", "internal/audit", "internal/bus", "internal/engine", "internal/trigger",
+		"internal/pdca", "internal/svc/*", "internal/flow", "internal/wire", "internal/fault",
+	},
+	"internal/trigger": business,
+	"internal/pdca":    business,
+	"internal/svc/*":   business,
+	"internal/cli":     {"client", "internal/wire", "internal/flow", "internal/fault"},
+	"internal/sim":     {anything},
+}
+
+// unimportable are folders that no code imports; internal/sim serves tests.
+var unimportable = []string{"cmd/renga", "internal/sim"}
+
+// owners says which folder alone may import a family of foreign packages. It
+// binds tests too: a test that needs a driver asks its owner.
+var owners = map[string]string{
+	"modernc.org/sqlite":         "internal/sqldb",
+	"github.com/mattn/go-sqlite": "internal/sqldb",
+	"github.com/jackc/pgx":       "internal/sqldb",
+	"github.com/lib/pq":          "internal/sqldb",
+	"github.com/nats-io":         "internal/bus/jet",
+	"cel.dev/cel-go":             "internal/expr",
+}
+
+// pure are the folders that do no I/O, read no clock, draw no random number and
+// start no goroutine; impure is what they may therefore not import or call.
+var (
+	pure   = []string{"internal/flow", "internal/wire"}
+	impure = []string{
+		"context", "crypto/rand", "database/sql", "github.com/google/uuid", "log", "math/rand",
+		"net", "os", "runtime", "syscall", "testing",
+	}
+	clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+)
+
+// vague are package names that say nothing about what the package is for.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "manager"}
+
+func TestCodeKeepsToTheImportTable(t *testing.T) {
+	for _, problem := range checkLayout(os.DirFS("."), module) {
+		t.Error(problem)
+	}
+}
+
+// folder is what the check knows of one package folder.
+type folder struct {
+	row        string // of the import table; "" when no row matches
+	documented bool
+	ships      bool // holds more than tests
+}
+
+// checkLayout reads all Go files of a tree and says what breaks the rules above,
+// in a fixed order. It parses by itself: a test that asks the go command would be
+// cached without regard to the files that the command read.
+func checkLayout(tree fs.FS, module string) []string {
+	c := layout{module: module, folders: map[string]*folder{}}
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return c.visit(tree, name)
+		}
+		if strings.HasSuffix(name, ".go") {
+			return c.parse(tree, name)
+		}
+		return nil
+	})
+	if err != nil {
+		c.say("%v", err)
+	}
+	for dir, f := range c.folders {
+		if !f.documented {
+			c.say("%s: no package comment: say what it is for, what it is not, and what it keeps true", dir)
+		}
+	}
+	slices.Sort(c.problems)
+	return slices.Compact(c.problems)
+}
+
+type layout struct {
+	module   string
+	folders  map[string]*folder
+	problems []string
+}
+
+func (c *layout) say(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+// visit decides whether a directory belongs to the module, and checks its name.
+func (c *layout) visit(tree fs.FS, dir string) error {
+	base := path.Base(dir)
+	if dir == "." {
+		return nil
+	}
+	if strings.HasPrefix(base, ".") || slices.Contains([]string{"testdata", "node_modules", "vendor", "data"}, base) {
+		return fs.SkipDir
+	}
+	if _, err := fs.Stat(tree, path.Join(dir, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	if path.Dir(dir) == "internal" && dir != "internal/svc" && row(dir) == "" {
+		c.say("%s: not in the import table", dir)
+	}
+	return nil
+}
+
+// parse reads one file: its package, its comment, its imports.
+func (c *layout) parse(tree fs.FS, name string) error {
+	src, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return err
+	}
+	dir, test := path.Dir(name), strings.HasSuffix(name, "_test.go")
+	mode := parser.ParseComments | parser.SkipObjectResolution
+	if !slices.Contains(pure, dir) || test {
+		mode |= parser.ImportsOnly
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, mode)
+	if err != nil {
+		return err
+	}
+	f := c.folders[dir]
+	if f == nil {
+		f = &folder{row: row(dir)}
+		c.folders[dir] = f
+		if f.row == "" {
+			c.say("%s: not in the import table", dir)
+		}
+	}
+	c.checkName(dir, strings.TrimSuffix(file.Name.Name, "_test"))
+	f.note(test, file.Doc != nil)
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		c.checkImport(f, name, imported, test)
+	}
+	if slices.Contains(pure, dir) && !test {
+		c.checkPure(name, file)
+	}
+	return nil
+}
+
+// note counts a package comment; one in a test counts only where there is nothing else.
+func (f *folder) note(test, doc bool) {
+	if !test && !f.ships {
+		f.ships, f.documented = true, false
+	}
+	if doc && test != f.ships {
+		f.documented = true
+	}
+}
+
+func (c *layout) checkName(dir, pkg string) {
+	for _, name := range []string{pkg, path.Base(dir)} {
+		if slices.Contains(vague, name) {
+			c.say("%s: the name %s says nothing: name it after what it holds", dir, name)
+		}
+	}
+}
+
+// checkImport holds one import against the table and the owners.
+func (c *layout) checkImport(f *folder, name, imported string, test bool) {
+	dir := path.Dir(name)
+	own, isOwn := strings.CutPrefix(imported, c.module+"/")
+	switch {
+	case isOwn && slices.Contains(unimportable, own) && own != dir && !test:
+		c.say("%s imports %s, which nobody may", name, own)
+	case isOwn && !test && f.row != "" && !allowed(imports[f.row], own):
+		c.say("%s imports %s: the import table does not allow %s that", name, own, dir)
+	}
+	for family, owner := range owners {
+		if under(imported, family) && dir != owner {
+			c.say("%s imports %s: only %s may", name, imported, owner)
+		}
+	}
+	if slices.Contains(pure, dir) && !test && slices.ContainsFunc(impure, func(p string) bool { return under(imported, p) }) {
+		c.say("%s imports %s: %s is pure", name, imported, dir)
+	}
+}
+
+// checkPure looks for the clock and for goroutines, which no import gives away.
+func (c *layout) checkPure(name string, file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			c.say("%s starts a goroutine: %s is pure", name, path.Dir(name))
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+				c.say("%s uses time.%s: %s is pure", name, n.Sel.Name, path.Dir(name))
+			}
+		}
+		return true
+	})
+}
+
+// row is the row of the import table that a folder falls under, "" for none.
+func row(dir string) string {
+	for pattern := range imports {
+		if ok, _ := path.Match(pattern, dir); ok {
+			return pattern
+		}
+	}
+	return ""
+}
+
+// allowed reports whether a row's list covers a folder.
+func allowed(list []string, dir string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		ok, _ := path.Match(pattern, dir)
+		return ok || pattern == anything
+	})
+}
+
+// under reports whether an import path is a family's root or below it. A version
+// suffix or a longer last element (go-sqlite3) belongs to the family.
+func under(imported, family string) bool {
+	rest, ok := strings.CutPrefix(imported, family)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] >= '0' && rest[0] <= '9')
+}
+
+func TestImportTableNamesOnlyItsOwnRows(t *testing.T) {
+	for from, list := range imports {
+		for _, to := range list {
+			if _, ok := imports[to]; !ok && to != anything {
+				t.Errorf("%s may import %s, which has no row", from, to)
+			}
+		}
+	}
+}
+
+// TestLayoutCheckFindsWhatBreaksTheRules plants one fault at a time into a small
+// tree that is sound without it.
+func TestLayoutCheckFindsWhatBreaksTheRules(t *testing.T) {
+	const doc = "// Package p is for a test.\n"
+	sound := map[string]string{
+		"cmd/renga/main.go":           doc + "package main\nimport (_ \"renga.dev/renga/internal/engine\"; _ \"renga.dev/renga/internal/svc/records\")",
+		"internal/engine/run.go":      doc + "package engine\nimport _ \"renga.dev/renga/internal/flow\"",
+		"internal/engine/run_test.go": doc + "package engine\nimport _ \"renga.dev/renga/internal/store\"",
+		"internal/flow/decide.go":     doc + "package flow\nimport \"time\"\nvar d = time.Second",
+		"internal/sqldb/open.go":      doc + "package sqldb\nimport _ \"modernc.org/sqlite\"",
+		"internal/svc/records/r.go":   doc + "package records\nimport _ \"renga.dev/renga/internal/engine\"",
+		"internal/sqldb/testdata/x/y": "not Go",
+		"tools/go.mod":                "module renga.dev/renga/tools",
+		"tools/tool.go":               "package util",
+	}
+	if got := checkLayout(mapFS(sound), module); len(got) > 0 {
+		t.Fatalf("the sound tree: got %q, want no problem", got)
+	}
+	tests := []struct{ name, file, src, want string }{
+		{"an import that the table lacks", "internal/flow/x.go", "package flow\nimport _ \"renga.dev/renga/internal/engine\"", "import table does not allow"},
+		{"one service importing another", "internal/svc/search/x.go", doc + "package search\nimport _ \"renga.dev/renga/internal/svc/records\"", "import table does not allow"},
+		{"an import of the command", "internal/engine/x.go", "package engine\nimport _ \"renga.dev/renga/cmd/renga\"", "which nobody may"},
+		{"the simulation in shipped code", "cmd/renga/x.go", "package main\nimport _ \"renga.dev/renga/internal/sim\"", "which nobody may"},
+		{"a folder without a row", "internal/extra/x.go", doc + "package extra", "internal/extra: not in the import table"},
+		{"a folder without a row and without Go", "internal/extra/x.sql", "select 1", "internal/extra: not in the import table"},
+		{"a nested folder without a row", "internal/engine/deep/x.go", doc + "package deep", "internal/engine/deep: not in the import table"},
+		{"a folder at the root without a row", "pkg/x.go", doc + "package pkg", "pkg: not in the import table"},
+		{"a package without a comment", "internal/gate/x.go", "package gate", "internal/gate: no package comment"},
+		{"a comment in the test only", "internal/svc/approval/a_test.go", doc + "package approval", ""},
+		{"a comment in the test beside code", "internal/engine/run.go", "package engine", "internal/engine: no package comment"},
+		{"a vague folder", "internal/svc/util/x.go", doc + "package things", "the name util says nothing"},
+		{"a vague package", "internal/svc/things/x.go", doc + "package helpers", "the name helpers says nothing"},
+		{"SQLite's driver elsewhere", "internal/store/x.go", doc + "package store\nimport _ \"modernc.org/sqlite\"", "only internal/sqldb may"},
+		{"a part of a driver in a test", "internal/engine/x_test.go", "package engine\nimport _ \"modernc.org/sqlite/lib\"", "only internal/sqldb may"},
+		{"PostgreSQL's driver elsewhere", "internal/store/x.go", doc + "package store\nimport _ \"github.com/jackc/pgx/v5\"", "only internal/sqldb may"},
+		{"NATS elsewhere", "internal/bus/x.go", doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"", "only internal/bus/jet may"},
+		{"CEL elsewhere", "internal/flow/x.go", "package flow\nimport _ \"cel.dev/cel-go/cel\"", "only internal/expr may"},
+		{"a pure package that reads files", "internal/flow/x.go", "package flow\nimport _ \"os\"", "internal/flow is pure"},
+		{"a pure package that draws numbers", "internal/flow/x.go", "package flow\nimport _ \"math/rand/v2\"", "internal/flow is pure"},
+		{"a pure package that reads the clock", "internal/flow/x.go", "package flow\nimport \"time\"\nvar t = time.Now()", "uses time.Now"},
+		{"a pure package with a goroutine", "internal/flow/x.go", "package flow\nfunc f() { go f() }", "starts a goroutine"},
+		{"a file that is not Go", "internal/engine/x.go", "package", "internal/engine/x.go"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := mapFS(sound)
+			tree[tt.file] = &fstest.MapFile{Data: []byte(tt.src + "\n")}
+			got := strings.Join(checkLayout(tree, module), "\n")
+			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+func mapFS(files map[string]string) fstest.MapFS {
+	tree := fstest.MapFS{}
+	for name, src := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(src + "\n")}
+	}
+	return tree
+}
