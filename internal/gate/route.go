@@ -1,0 +1,124 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/wire"
+)
+
+// Named maxima and defaults of a request.
+const (
+	DefaultMaxBody = 1 << 20          // bytes of a body, where a route names no other limit
+	DefaultTimeout = 10 * time.Second // of a request, where a route names no other
+	NoTimeout      = -1               // Route.Timeout of a route that waits by itself (long poll)
+)
+
+// Once is a route's idempotency policy.
+type Once uint8
+
+// The idempotency policies.
+const (
+	None     Once = iota // no key is read
+	Required             // without a key: 422 IDEMPOTENCY_KEY_REQUIRED (in the status of the surface)
+	Optional             // a key counts when it is sent
+)
+
+// Route is one line of the route table.
+type Route struct {
+	Pattern string        // method and path: "POST /executions/{id}/cancel"; a last "{rest...}" takes what is left
+	Surface *Surface      // error shape, header names; nil: Core
+	Scope   string        // needed in jwt mode; "" lets every caller with a valid token in
+	Rate    string        // class in Config.Rates; "" or a class that is not there: unlimited
+	Once    Once          // idempotency policy
+	MaxBody int64         // bytes; 0: DefaultMaxBody
+	Media   []string      // accepted media types of the body; nil: application/json
+	Timeout time.Duration // 0: DefaultTimeout; NoTimeout for long polls; streams have none
+	Stream  bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
+	Public  bool          // no token is asked for
+
+	// Do answers the call. ctx ends with the request or its time-out.
+	Do func(ctx context.Context, c *Call) (Reply, error)
+}
+
+// Principal is who is calling.
+type Principal struct {
+	Tenant  string   // a UUID in lower case
+	Subject string   // `sub`; in mode none the header X-User-Id, or ""
+	Scopes  []string // nil in mode none, where every scope is held
+	All     bool     // every scope is held
+}
+
+// Has reports whether the principal holds a scope; "" is held by everybody.
+func (p *Principal) Has(scope string) bool {
+	return scope == "" || p.All || slices.Contains(p.Scopes, scope)
+}
+
+// Call is a request that was let in.
+type Call struct {
+	Principal     Principal
+	CorrelationID string // as sent, or made here; already in the answer's header
+	Key           string // idempotency key; "" when the route's policy lets it be absent
+	Media         string // media type of the body without parameters; "" without a body
+	// Body is what was sent, at most MaxBody bytes. It is this call's own memory:
+	// a handler may keep it or parts of it.
+	Body    []byte
+	Request *http.Request
+	Stream  http.ResponseWriter // with Route.Stream; flush with http.NewResponseController
+
+	route   *entry
+	params  []string
+	query   url.Values
+	scratch []byte
+}
+
+// Path is the value of a wildcard of the route's pattern, unescaped.
+func (c *Call) Path(name string) string {
+	if i := slices.Index(c.route.names, name); i >= 0 {
+		return c.params[i]
+	}
+	return ""
+}
+
+// Query holds the query parameters; a malformed query was refused before.
+func (c *Call) Query() url.Values {
+	if c.query == nil {
+		c.query = c.Request.URL.Query()
+	}
+	return c.query
+}
+
+// Endpoint is method and path, as an idempotency key is scoped.
+func (c *Call) Endpoint() string {
+	return c.Request.Method + " " + c.Request.URL.EscapedPath()
+}
+
+// Once is what makes this call safe to repeat: key, endpoint and digest of the
+// body. A body that is not strict JSON is fault.Invalid.
+func (c *Call) Once() (wire.Once, error) {
+	return wire.ParseOnce(c.Key, c.Endpoint(), c.Body)
+}
+
+// Decode reads the body strictly; see wire.Decode.
+func (c *Call) Decode(into any) error { return wire.Decode(c.Body, into) }
+
+// Scratch is an empty buffer for building Reply.Raw without garbage. It is valid
+// until the reply is written; what is built on it must not be kept.
+func (c *Call) Scratch() []byte {
+	if c.scratch == nil {
+		c.scratch = takeScratch()
+	}
+	return c.scratch[:0]
+}
+
+// Reply is the answer to a call that did not fail.
+type Reply struct {
+	Status int         // 0: 200
+	Body   any         // marshalled as JSON, unless Raw is set; nil: no body
+	Raw    []byte      // written as it is
+	Type   string      // content type of Raw; "" is application/json
+	Header http.Header // more headers, in canonical spelling
+}
