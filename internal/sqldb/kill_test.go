@@ -1,0 +1,3 @@
+package sqldb
+
+func child() bool { return false }

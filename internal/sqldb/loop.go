@@ -1,0 +1,198 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+)
+
+// Write runs fn in a transaction that it shares with other jobs and returns after
+// the commit is on disk. An error of fn, or a panic, undoes what fn wrote and
+// nothing else. When Write fails, nothing that fn wrote remains.
+//
+// fn runs at most once, in the goroutine of the loop, with a context that keeps
+// the values of ctx and not its end: a job that has begun is finished, and its
+// caller learns how. A job that has not begun when ctx ends is not run.
+func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+	if ctx.Value(inJob{}) != nil {
+		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
+	}
+	if err := ctx.Err(); err != nil {
+		return db.dialect.wrap("sqldb.write", err)
+	}
+	j := &job{lane: lane, ctx: context.WithoutCancel(ctx), fn: fn, done: make(chan struct{})}
+	if err := db.queue.put(j); err != nil {
+		return err
+	}
+	select {
+	case <-j.done:
+		return j.err
+	case <-ctx.Done():
+	}
+	if j.state.CompareAndSwap(waiting, left) {
+		return db.dialect.wrap("sqldb.write", ctx.Err())
+	}
+	<-j.done
+	return j.err
+}
+
+// inJob marks the context of a job.
+type inJob struct{}
+
+// loop is the one owner of the write connection.
+type loop struct {
+	conn  *conn
+	queue *queue
+	wal   *wal
+	stats *counters
+	watch func(Commit)
+	jobs  []*job // of this turn, in order
+	open  bool   // a transaction is open: a job of this turn succeeded
+}
+
+// run serves jobs until ctx ends and the queue is empty, or until the disk can no
+// longer be trusted.
+func (l *loop) run(ctx context.Context) error {
+	why := unavailable("sqldb.write", codeStopped, "the server is stopping", nil)
+	defer func() { l.abandon(why) }()
+	for {
+		j := l.queue.wait(ctx)
+		if j == nil {
+			break
+		}
+		if err := l.turn(j); err != nil {
+			why = unavailable("sqldb.write", codeIO, "the disk failed; the server must be restarted", err)
+			return err
+		}
+	}
+	l.queue.close(why)
+	for j := l.queue.next(share{}); j != nil; j = l.queue.next(share{}) {
+		if err := l.turn(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon answers whoever is left when the loop ends.
+func (l *loop) abandon(why error) {
+	l.queue.close(why)
+	l.gather()
+	l.answer(why)
+}
+
+// turn is one transaction: the job given, and all that come while it has room.
+// Its error is one that ends the loop.
+func (l *loop) turn(first *job) error {
+	if err := l.wal.broken(); err != nil {
+		l.jobs = append(l.jobs, first)
+		return err
+	}
+	begun := time.Now()
+	var s share
+	for j := first; j != nil; j = l.queue.next(s) {
+		l.jobs = append(l.jobs, j)
+		started := time.Now()
+		err := l.do(j)
+		s.jobs++
+		s.ran[j.lane] += max(time.Since(started), 1)
+		if err != nil {
+			return l.fail(err)
+		}
+	}
+	if !l.open {
+		l.answer(nil)
+		return nil
+	}
+	sync := time.Now()
+	if _, err := l.conn.exec(context.Background(), "COMMIT"); err != nil {
+		return l.fail(err)
+	}
+	c := Commit{Jobs: len(l.jobs), Took: time.Since(begun), Sync: time.Since(sync), Pages: l.conn.pagesWritten()}
+	l.answer(nil)
+	l.stats.commit(c)
+	if l.watch != nil {
+		l.watch(c)
+	}
+	return l.wal.committed(l.conn, c.Pages)
+}
+
+// do runs one job. The first that succeeds needs no savepoint: while it is alone
+// in the transaction, rolling back undoes just it. An error of do is one that
+// ended the transaction for all; the error of a job stays with the job.
+func (l *loop) do(j *job) error {
+	ctx := context.WithValue(j.ctx, inJob{}, true)
+	tx := &Tx{conn: l.conn}
+	defer func() { tx.over = true }()
+	if l.open {
+		j.err = tx.Savepoint(ctx, func(ctx context.Context) error { return call(ctx, tx, j.fn) })
+		return l.conn.lost
+	}
+	if _, err := l.conn.exec(ctx, l.conn.dialect.begin); err != nil {
+		l.gather() // none of those who wait would fare better
+		return err
+	}
+	if j.err = call(ctx, tx, j.fn); j.err == nil {
+		l.open = true
+		return l.conn.lost
+	}
+	if l.conn.lost != nil {
+		return l.conn.lost
+	}
+	return l.conn.rollback()
+}
+
+// gather takes every job that waits into this turn.
+func (l *loop) gather() {
+	for j := l.queue.next(share{}); j != nil; j = l.queue.next(share{}) {
+		l.jobs = append(l.jobs, j)
+	}
+}
+
+// call runs a job's function and turns a panic into an error.
+func call(ctx context.Context, tx *Tx, fn func(context.Context, *Tx) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fault.Wrap("sqldb.write", fmt.Errorf("a job panicked: %v\n%s", r, debug.Stack()))
+		}
+	}()
+	return fn(ctx, tx)
+}
+
+// fail undoes the transaction and tells all of its jobs, also those that had an
+// error of their own: they may have seen what is now undone. It gives the error
+// back when the loop must not go on.
+func (l *loop) fail(cause error) error {
+	l.stats.failed.Add(1)
+	if l.conn.dialect.reach(cause) == process {
+		return l.wal.stop(cause) // run answers the jobs
+	}
+	undo := l.conn.rollback()
+	err := l.conn.dialect.wrap("sqldb.commit", cause)
+	if fault.KindOf(err) != fault.Unavailable {
+		err = unavailable("sqldb.commit", codeIO, "the commit failed; nothing was stored", cause)
+	}
+	l.answer(err)
+	l.conn.pagesWritten()
+	if undo != nil {
+		return fault.Wrap("sqldb.rollback", errors.Join(undo, cause))
+	}
+	return nil
+}
+
+// answer tells the jobs of the transaction how it ended: by err, or each by its own.
+func (l *loop) answer(err error) {
+	for i, j := range l.jobs {
+		if err != nil {
+			j.err = err
+		}
+		l.stats.job(j)
+		close(j.done)
+		l.jobs[i] = nil
+	}
+	l.jobs, l.open = l.jobs[:0], false
+}

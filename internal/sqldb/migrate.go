@@ -1,0 +1,60 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/pressly/goose/v3"
+)
+
+// Migration is the tables of one package: a file system with one folder of
+// numbered SQL files per dialect ("sqlite/00001_log.sql"). Each package has its
+// own numbering, kept in the table goose_<Name>.
+type Migration struct {
+	Name string // the package, as its tables begin
+	FS   fs.FS
+}
+
+// migrate brings the tables of every package up to date.
+func migrate(ctx context.Context, d *dialect, dsn string, all []Migration) (err error) {
+	if len(all) == 0 {
+		return nil
+	}
+	db, err := sql.Open(string(d.name), dsn)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := db.Close(); err == nil {
+			err = e
+		}
+	}()
+	db.SetMaxOpenConns(1)
+	for _, m := range all {
+		if err := migrateOne(ctx, d, db, m); err != nil {
+			return fmt.Errorf("tables of %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+func migrateOne(ctx context.Context, d *dialect, db *sql.DB, m Migration) error {
+	files, err := fs.Sub(m.FS, string(d.name))
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(d.goose, db, files,
+		goose.WithTableName("goose_"+m.Name),
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package sqldb
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Lane is a queue of jobs. The engine's comes first.
+type Lane uint8
+
+// The lanes.
+const (
+	Engine Lane = iota // what executions wait for
+	Other              // everything else: services, relay marks, keys, retention
+	lanes
+)
+
+func (l Lane) String() string {
+	if l == Engine {
+		return "engine"
+	}
+	return "other"
+}
+
+// The states of a job.
+const (
+	waiting int32 = iota
+	begun
+	left // its caller went away before it began
+)
+
+// job is a piece of work on its way through the write loop.
+type job struct {
+	lane  Lane
+	ctx   context.Context // of this call; the loop hands it to fn and forgets it
+	fn    func(context.Context, *Tx) error
+	state atomic.Int32
+	err   error
+	done  chan struct{}
+}
+
+// queue holds the jobs that wait, bounded per lane.
+type queue struct {
+	mu     sync.RWMutex
+	closed error // why nothing more is taken in
+	lane   [lanes]chan *job
+}
+
+func newQueue(size int) *queue {
+	q := &queue{}
+	for i := range q.lane {
+		q.lane[i] = make(chan *job, size)
+	}
+	return q
+}
+
+// put adds a job, or says why it cannot.
+func (q *queue) put(j *job) error {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	if q.closed != nil {
+		return q.closed
+	}
+	select {
+	case q.lane[j.lane] <- j:
+		return nil
+	default:
+		return unavailable("sqldb.write", codeBusy, "too many writes are waiting; try again", nil)
+	}
+}
+
+// close refuses everything from now on; what waits still waits. The first reason stands.
+func (q *queue) close(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed == nil {
+		q.closed = why
+	}
+}
+
+// wait blocks until a job is there, the engine's first. It gives nil when ctx ends
+// and nothing waits.
+func (q *queue) wait(ctx context.Context) *job {
+	if j := q.next(share{}); j != nil {
+		return j
+	}
+	for {
+		var j *job
+		select {
+		case j = <-q.lane[Engine]:
+		case j = <-q.lane[Other]:
+		case <-ctx.Done():
+			return nil
+		}
+		if j.state.CompareAndSwap(waiting, begun) {
+			return j
+		}
+	}
+}
+
+// next gives the job that a transaction runs next, nil when it should commit.
+func (q *queue) next(s share) *job {
+	for {
+		lane, ok := s.pick(len(q.lane[Engine]) > 0, len(q.lane[Other]) > 0)
+		if !ok {
+			return nil
+		}
+		select {
+		case j := <-q.lane[lane]:
+			if j.state.CompareAndSwap(waiting, begun) {
+				return j
+			}
+		default: // only the loop receives, so this cannot be; but never block
+			return nil
+		}
+	}
+}
+
+// The bounds of one transaction.
+const (
+	maxJobs    = 256                   // jobs that share a commit
+	maxRun     = 20 * time.Millisecond // time of all jobs before the commit begins
+	otherFloor = 2 * time.Millisecond  // time that the others have beside any engine job
+)
+
+// share is how a transaction divided its time so far.
+type share struct {
+	jobs int
+	ran  [lanes]time.Duration
+}
+
+// pick says which lane is next, or that it is time to commit. The engine goes
+// first, but never over two thirds of the time while others wait; the others do
+// not hold up the commit that an engine job waits for by more than half of that
+// job's time, or the floor.
+func (s share) pick(engine, other bool) (Lane, bool) {
+	run, used := s.ran[Engine], s.ran[Other]
+	if s.jobs >= maxJobs || run+used >= maxRun {
+		return 0, false
+	}
+	room := run == 0 || used < max(run/2, otherFloor)
+	switch {
+	case other && room && (!engine || 2*used < run):
+		return Other, true
+	case engine:
+		return Engine, true
+	}
+	return 0, false
+}

@@ -1,0 +1,96 @@
+package sqldb
+
+import (
+	"context"
+	"time"
+)
+
+// maxRead is how long a read transaction may last: as long as one lasts, the
+// write-ahead log cannot start over.
+const maxRead = 5 * time.Second
+
+// Read runs fn in a transaction that sees one committed state of the database and
+// cannot write. It lasts at most 5 seconds. fn runs in the caller's goroutine.
+func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, maxRead)
+	defer cancel()
+	c, err := db.readers.take(ctx)
+	if err != nil {
+		return db.dialect.wrap("sqldb.read", err)
+	}
+	tx := &Tx{conn: c}
+	defer func() {
+		tx.over = true
+		db.readers.give(c, c.rollback())
+	}()
+	if _, err := c.exec(ctx, "BEGIN"); err != nil {
+		return db.dialect.wrap("sqldb.read", err)
+	}
+	db.stats.reads.Add(1)
+	return fn(ctx, tx)
+}
+
+// readers is a small pool of connections, opened when they are first needed.
+type readers struct {
+	dial func() (*conn, error)
+	free chan *conn // holds nil for a connection that is not open
+	done chan struct{}
+}
+
+func newReaders(n int, dial func() (*conn, error)) *readers {
+	r := &readers{dial: dial, free: make(chan *conn, n), done: make(chan struct{})}
+	for range n {
+		r.free <- nil
+	}
+	return r
+}
+
+// take gives a connection, waiting for one as long as ctx allows.
+func (r *readers) take(ctx context.Context) (*conn, error) {
+	select {
+	case <-r.done:
+		return nil, unavailable("sqldb.read", codeStopped, "the database is closed", nil)
+	default:
+	}
+	select {
+	case c := <-r.free:
+		if c != nil {
+			return c, nil
+		}
+		c, err := r.dial()
+		if err != nil {
+			r.free <- nil
+		}
+		return c, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// give takes a connection back; one that could not end its transaction is replaced.
+func (r *readers) give(c *conn, broken error) {
+	if broken != nil {
+		_ = c.close()
+		c = nil
+	}
+	r.free <- c
+}
+
+// close waits for every connection to come back and closes it.
+func (r *readers) close() error {
+	select {
+	case <-r.done:
+		return nil
+	default:
+	}
+	close(r.done)
+	var first error
+	for range cap(r.free) {
+		if c := <-r.free; c != nil {
+			if err := c.close(); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}

@@ -1,0 +1,72 @@
+package sqldb
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Commit is what the loop reports of one commit.
+type Commit struct {
+	Jobs  int           // that shared it, also those that failed
+	Pages int           // written to the write-ahead log
+	Took  time.Duration // from the first job's begin to the answer
+	Sync  time.Duration // the part of it that the database took to make it durable
+}
+
+// Stats are counts since the database was opened, and a few levels.
+type Stats struct {
+	Commits     uint64
+	Failed      uint64 // commits, and attempts at one
+	Jobs        [lanes]uint64
+	JobErrors   [lanes]uint64
+	Pages       uint64 // written to the write-ahead log
+	CommitTime  time.Duration
+	SyncTime    time.Duration
+	Reads       uint64
+	Checkpoints uint64
+	Stalls      uint64 // checkpoints that the loop had to wait for
+	Waiting     [lanes]int
+	WAL         int64 // bytes of the write-ahead log
+}
+
+// counters are what Stats is taken from.
+type counters struct {
+	commits, failed, pages, reads atomic.Uint64
+	jobs, jobErrors               [lanes]atomic.Uint64
+	commitTime, syncTime          atomic.Int64
+}
+
+func (c *counters) job(j *job) {
+	c.jobs[j.lane].Add(1)
+	if j.err != nil {
+		c.jobErrors[j.lane].Add(1)
+	}
+}
+
+func (c *counters) commit(d Commit) {
+	c.commits.Add(1)
+	c.pages.Add(uint64(d.Pages))
+	c.commitTime.Add(int64(d.Took))
+	c.syncTime.Add(int64(d.Sync))
+}
+
+// Stats reads the counters.
+func (db *DB) Stats() Stats {
+	c := &db.stats
+	s := Stats{
+		Commits:     c.commits.Load(),
+		Failed:      c.failed.Load(),
+		Pages:       c.pages.Load(),
+		CommitTime:  time.Duration(c.commitTime.Load()),
+		SyncTime:    time.Duration(c.syncTime.Load()),
+		Reads:       c.reads.Load(),
+		Checkpoints: db.wal.checkpoints.Load(),
+		Stalls:      db.wal.stalls.Load(),
+		WAL:         db.wal.size(),
+	}
+	for i := range s.Jobs {
+		s.Jobs[i], s.JobErrors[i] = c.jobs[i].Load(), c.jobErrors[i].Load()
+		s.Waiting[i] = len(db.queue.lane[i])
+	}
+	return s
+}
