@@ -42,6 +42,27 @@ func TestDirectDependenciesAreReadFromGoMod(t *testing.T) {
 	}
 }
 
+// TestReadmeMapsEveryFolder asks that the map in README.md has the folders that exist.
+func TestReadmeMapsEveryFolder(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, found := rows(string(page)), 0
+	for dir := range imports {
+		if _, err := os.Stat(dir); err != nil || dir == "." {
+			continue // still to come
+		}
+		found++
+		if !slices.Contains(mapped, dir) {
+			t.Errorf("README.md does not map %s", dir)
+		}
+	}
+	if found == 0 {
+		t.Error("found no folder of the import table: the test looks in the wrong place")
+	}
+}
+
 // direct lists the modules that go.mod requires, without the indirect ones.
 func direct(gomod string) []string {
 	var modules []string
