@@ -99,4 +99,5 @@ type LateResult struct {
 	Guard    flow.Guard  `json:"guard"`
 	Output   flow.Data   `json:"output,omitempty"`
 	Error    *flow.Error `json:"error,omitempty"`
+	Size     int         `json:"size,omitzero"` // bytes of a result that was too large to keep
 }

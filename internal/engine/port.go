@@ -45,13 +45,15 @@ type Tx interface {
 type LogReader interface {
 	// Row is one row, without its snapshot.
 	Row(ctx context.Context, execution, commitNo int64) (LogRow, error)
-	// Rows are the rows with LastSeq >= from, in order, until about limit events are
-	// covered; from 1 on also those that hold no event.
+	// Rows are the rows with LastSeq >= from, in order and with their snapshots, until
+	// about limit events are covered; from 1 on also those that hold no event.
 	Rows(ctx context.Context, execution int64, from uint64, limit int) ([]LogRow, error)
 }
 
 // Reader answers from what is committed. Unknown things are fault.NotFound.
 type Reader interface {
+	// Head is the row of an execution, and the newest row of its log without its body.
+	Head(ctx context.Context, tenant string, id flow.ID) (Head, LogRow, error)
 	// History is one execution: with upTo > 0, its newest snapshot at or before
 	// that seq and the rows that follow, up to the one that holds it.
 	History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (History, error)

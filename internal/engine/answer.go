@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/wire"
+)
+
+// answer is what a record answers. It depends on the record and the log alone, so
+// a replay gives the same.
+func (b *batch) answer(ent *entry, r *record) (Answer, error) {
+	ans := Answer{
+		Execution: ent.state.Execution, Command: r.Command, CorrelationID: r.Corr, Key: r.Once.Key,
+		CancelSeq: r.CancelSeq, Refused: r.Refused, Late: r.Late != nil,
+	}
+	if r.Task == nil {
+		return ans, nil
+	}
+	task, err := b.task(ent, *r.Task)
+	ans.Task = &task
+	return ans, err
+}
+
+// task is a started Task with everything a worker needs.
+func (b *batch) task(ent *entry, ref taskRef) (Task, error) {
+	if err := b.planOf(ent); err != nil {
+		return Task{}, err
+	}
+	i, _ := ent.plan.Node(ref.Node)
+	t := Task{
+		Execution: ent.state.Execution, Node: ref.Node, Attempt: ref.Attempt, GraphID: ent.state.GraphID,
+		Queue: ent.plan.Spec(i).Queue, Input: ent.state.Input, LeaseUntil: ref.LeaseUntil,
+	}
+	for _, p := range ent.plan.Preds(i) {
+		n := ent.state.Nodes[p]
+		data, err := b.blob(ent, n.Output)
+		if err != nil {
+			return Task{}, err
+		}
+		if data == nil {
+			continue
+		}
+		if t.Outputs == nil {
+			t.Outputs = make(map[string]flow.Data, 1)
+		}
+		t.Outputs[n.ID] = data
+	}
+	return t, nil
+}
+
+func (b *batch) blob(ent *entry, blob flow.Blob) (flow.Data, error) {
+	if blob.Seq == 0 {
+		return blob.Inline, nil
+	}
+	return b.data(ent, blob.Seq)
+}
+
+// data reads the data that an event of an execution carries.
+func (b *batch) data(ent *entry, seq uint64) (flow.Data, error) {
+	if ent.open != nil {
+		for _, r := range ent.open.records {
+			if len(r.Events) > 0 && seq >= r.Events[0].Seq && seq < r.Events[0].Seq+uint64(len(r.Events)) {
+				return flow.DataOf(r.Events[seq-r.Events[0].Seq].Payload), nil
+			}
+		}
+	}
+	return dataAt(b.ctx, b.tx, ent.num, ent.state.Execution, seq)
+}
+
+// lateResult keeps the result of a worker that came too late to count.
+func lateResult(ent *entry, req *Request, refusal *flow.Refusal, now flow.Time) *LateResult {
+	late := &LateResult{Command: req.Command.Name(), NodeID: req.Command.Target(), At: now, Guard: refusal.Guard}
+	switch c := req.Command.(type) {
+	case flow.Succeed:
+		late.Attempt, late.WorkerID, late.Output = c.Attempt, c.Worker, c.Output
+	case flow.Fail:
+		late.Attempt, late.WorkerID, late.Error = c.Attempt, c.Worker, c.Error
+	default:
+		return nil
+	}
+	if n, _ := ent.state.Find(late.NodeID); n == nil || n.Attempt == 0 || len(ent.late) >= MaxLate {
+		return nil // it never ran, or enough is kept
+	}
+	size := len(late.Output)
+	if late.Error != nil {
+		size = len(late.Error.Code) + len(late.Error.Message) + len(late.Error.Detail)
+	}
+	if size > MaxLateBytes {
+		late.Output, late.Error, late.Size = nil, nil, size
+	}
+	return late
+}
+
+// storedKey is the body of a KeyRow.
+type storedKey struct {
+	Members   map[string]uint32 `json:"m,omitempty"`
+	Corr      string            `json:"r,omitempty"`
+	Execution flow.ID           `json:"e,omitzero"` // of a creation
+	Tasks     []taskRef         `json:"x,omitempty"`
+}
+
+func (b *batch) rememberKey(tenant string, once *wire.Once, body *storedKey) error {
+	body.Members = make(map[string]uint32, len(once.Members))
+	for _, m := range once.Members {
+		body.Members[m.Name] = m.Digest
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fault.Wrap("engine.key", err)
+	}
+	b.keys = append(b.keys, KeyRow{
+		KeyRef: KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}, Hash: once.Hash, At: b.now, Body: raw,
+	})
+	return nil
+}
+
+// recallKey finds what is remembered under a key that belongs to no execution.
+func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
+	if once.Key == "" {
+		return nil, nil
+	}
+	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
+	var found *KeyRow
+	for i := range b.keys {
+		if b.keys[i].KeyRef == ref {
+			found = &b.keys[i]
+		}
+	}
+	if found == nil {
+		rows, err := b.tx.Keys(b.ctx, []KeyRef{ref})
+		if err != nil {
+			return nil, fault.Wrap("engine.recall", err)
+		}
+		found = rows[0]
+	}
+	if found == nil || found.At+b.e.retention <= b.now {
+		return nil, nil
+	}
+	var body storedKey
+	if err := json.Unmarshal(found.Body, &body); err != nil {
+		return nil, fault.Wrap("engine.recall", err)
+	}
+	if found.Hash != once.Hash {
+		var members []wire.Member
+		for name, digest := range body.Members {
+			members = append(members, wire.Member{Name: name, Digest: digest})
+		}
+		return nil, b.e.conflict(once, members, found.At)
+	}
+	return &body, nil
+}
+
+// conflict says that a key was used before with another body, and how they differ.
+func (e *Engine) conflict(once *wire.Once, first []wire.Member, at flow.Time) error {
+	return fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT",
+		"this idempotency key was used before with another body; repeat the first request unchanged or use a new key").
+		With(map[string]any{
+			"differs":     wire.Differing(first, once.Members),
+			"firstUsedAt": at,
+			"expiresAt":   at + e.retention,
+		})
+}

@@ -1,0 +1,412 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+)
+
+// batch is one commit in the making. What it changes in cached entries becomes
+// valid when the commit succeeds; when it fails, those entries are dropped.
+type batch struct {
+	e    *Engine
+	ctx  context.Context
+	tx   Tx
+	now  flow.Time
+	used map[flow.ID]*entry // entries of this commit, read or created by it
+	all  []*entry           // the same, in order of first use
+	gone map[flow.ID]bool   // looked for and not found
+
+	open    []*entry    // entries with an open row, in order
+	ready   []readyTask // became ready and wait for a worker, not written yet
+	keys    []KeyRow    // to write
+	taken   []ReadyRow  // to delete
+	served  []*claim    // answered when the commit is durable
+	waiting []*claim    // to wait for tasks when the commit is durable
+	written []ReadyRow  // ready tasks that the commit wrote
+	changed []flow.ID   // executions that got events
+	due     flow.Time   // earliest deadline written
+}
+
+// readyTask is a Task that this commit made ready.
+type readyTask struct {
+	row ReadyRow
+	ent *entry // nil: no longer ready
+}
+
+// openRow is the log row that a commit is adding to an entry.
+type openRow struct {
+	firstSeq uint64
+	body     []byte
+	records  []*record
+	due      flow.Time // the earliest deadline that its events set; 0: none
+	created  bool      // the execution is new
+	swept    bool      // all due deadlines were looked at: DueAt may become later
+}
+
+// fetch makes entries available, in one read. Those that are not found are noted.
+func (b *batch) fetch(wants []Want) error {
+	if len(wants) == 0 {
+		return nil
+	}
+	histories, err := b.tx.Fetch(b.ctx, wants)
+	if err != nil {
+		return fault.Wrap("engine.fetch", err)
+	}
+	for i := range histories {
+		h, want := &histories[i], &wants[i]
+		switch {
+		case !h.Found:
+			b.gone[want.ID] = true
+		case h.Fresh:
+			b.use(want.ID, b.e.cache.get(want.ID))
+		default:
+			ent, err := replay(h)
+			if err != nil {
+				return fault.Wrap("engine.replay", err)
+			}
+			b.use(h.Head.ID, ent)
+		}
+	}
+	return nil
+}
+
+func (b *batch) use(id flow.ID, ent *entry) {
+	b.used[id] = ent
+	b.all = append(b.all, ent)
+}
+
+// want lists what must be read before a decision on these executions.
+func (b *batch) want(wants []Want, tenant string, id flow.ID) []Want {
+	if id.IsZero() || b.used[id] != nil || b.gone[id] {
+		return wants
+	}
+	w := Want{Tenant: tenant, ID: id}
+	if ent := b.e.cache.get(id); ent != nil {
+		if b.e.cfg.Exclusive {
+			b.use(id, ent)
+			return wants
+		}
+		w.Num, w.Known = ent.num, ent.commitNo
+	}
+	b.gone[id] = false
+	return append(wants, w)
+}
+
+// entry gives an execution of a tenant.
+func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
+	ent := b.used[id]
+	if ent == nil && !b.gone[id] {
+		if err := b.fetch(b.want(nil, tenant, id)); err != nil {
+			return nil, err
+		}
+		ent = b.used[id]
+	}
+	if ent == nil || ent.tenant != tenant {
+		return nil, notFound(id)
+	}
+	return ent, nil
+}
+
+func notFound(id flow.ID) error {
+	return fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "execution %v does not exist", id)
+}
+
+// run decides one request. An error of kind Internal or Unavailable undoes the
+// commit; the others are answers.
+func (b *batch) run(req *Request) (Answer, error) {
+	if _, ok := req.Command.(flow.Create); ok {
+		return b.create(req)
+	}
+	ent, err := b.entry(req.Tenant, req.Execution)
+	if err != nil {
+		return Answer{}, err
+	}
+	if req.Once.Key != "" {
+		rec, err := b.recall(ent, req)
+		if err != nil {
+			return Answer{}, err
+		}
+		if rec != nil {
+			ans, err := b.answer(ent, rec)
+			ans.Replay = true
+			return ans, err
+		}
+	}
+	return b.decide(ent, req)
+}
+
+// recall finds what an execution remembers under a key: the record, nothing, or
+// a conflict.
+func (b *batch) recall(ent *entry, req *Request) (*record, error) {
+	name, node := req.Command.Name(), req.Command.Target()
+	for _, commit := range ent.keys.rows(keyHash(name, node, req.Once.Key)) {
+		records, err := b.records(ent, commit)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			if r.Command != name || r.Node != node || r.Once.Key != req.Once.Key {
+				continue
+			}
+			if r.At+b.e.retention <= b.now {
+				return nil, nil
+			}
+			if r.Once.Hash != req.Once.Hash {
+				return nil, b.e.conflict(&req.Once, r.Once.Members, r.At)
+			}
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// records are those of one row of the log, committed or still open.
+func (b *batch) records(ent *entry, commit int64) ([]*record, error) {
+	if ent.open != nil && commit == ent.commitNo {
+		return ent.open.records, nil
+	}
+	row, err := b.tx.Row(b.ctx, ent.num, commit)
+	if err != nil {
+		return nil, fault.Wrap("engine.recall", err)
+	}
+	parsed, err := parseRow(ent.state.Execution, &row)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*record, len(parsed))
+	for i := range parsed {
+		out[i] = &parsed[i]
+	}
+	return out, nil
+}
+
+// decide asks flow and takes what it says into the commit.
+func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
+	if err := b.planOf(ent); err != nil {
+		return Answer{}, err
+	}
+	if len(ent.keys.all) >= MaxKeys && req.Once.Key != "" && !isCancel(req) {
+		return Answer{}, fault.New(fault.TooLarge, "EXECUTION_TOO_LARGE",
+			"execution %v remembers %d keys, the most that one execution may", ent.state.Execution, MaxKeys)
+	}
+	rec := &record{
+		Command: req.Command.Name(), Node: req.Command.Target(), Once: req.Once,
+		At: b.now, Corr: req.CorrelationID, Actor: req.Actor,
+	}
+	events, err := b.ask(ent, req)
+	if refusal, ok := errors.AsType[*flow.Refusal](err); ok {
+		rec.Refused = refusal
+		rec.Late = lateResult(ent, req, refusal, b.now)
+		if rec.Once.Key == "" && rec.Late == nil {
+			return b.answer(ent, rec)
+		}
+	} else if err != nil {
+		return Answer{}, err
+	}
+	return b.take(ent, rec, events)
+}
+
+// ask calls flow.Decide, fetching data that the state holds by reference.
+func (b *batch) ask(ent *entry, req *Request) ([]flow.Event, error) {
+	facts := flow.Facts{
+		Now: b.now, ID: b.e.newID(b.now), Plan: ent.plan, Actor: req.Actor,
+		CorrelationID: req.CorrelationID, Execution: ent.state.Execution,
+	}
+	for {
+		events, err := flow.Decide(ent.state, req.Command, facts)
+		need, ok := errors.AsType[flow.Need](err)
+		if !ok {
+			return events, err
+		}
+		if facts.Outputs == nil {
+			facts.Outputs = map[uint64]flow.Data{}
+		}
+		for _, seq := range need {
+			if _, known := facts.Outputs[seq]; known {
+				return nil, fmt.Errorf("engine: %s asks twice for event %d", req.Command.Name(), seq)
+			}
+			if facts.Outputs[seq], err = b.data(ent, seq); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// take adds a record with its events to the commit and gives the answer.
+func (b *batch) take(ent *entry, rec *record, events []flow.Event) (Answer, error) {
+	if len(events) == 0 && rec.Once.Key == "" && rec.Late == nil {
+		return b.answer(ent, rec)
+	}
+	row := b.openRow(ent)
+	rec.Events = events
+	for i := range events {
+		ev := &events[i]
+		b.apply(ent, ev)
+		if p, ok := ev.Payload.(*flow.NodeStarted); ok && rec.Command != (flow.StartNode{}).Name() {
+			rec.Task = &taskRef{Node: p.NodeID, Attempt: p.Attempt, LeaseUntil: p.LeaseUntil}
+		}
+	}
+	if len(events) > 0 {
+		rec.Actor = events[0].Actor
+	}
+	if rec.Command == (flow.Cancel{}).Name() && rec.Refused == nil {
+		rec.CancelSeq = ent.state.CancelSeq
+	}
+	if len(row.body) > 0 {
+		row.body = append(row.body, ',')
+	} else {
+		row.body = append(row.body, '[')
+	}
+	var err error
+	if row.body, err = appendRecord(row.body, rec); err != nil {
+		return Answer{}, fault.Wrap("engine.record", err)
+	}
+	row.records = append(row.records, rec)
+	ent.remember(rec)
+	return b.answer(ent, rec)
+}
+
+func (b *batch) openRow(ent *entry) *openRow {
+	if ent.open == nil {
+		ent.open = &openRow{firstSeq: ent.state.Seq + 1, body: make([]byte, 0, 512)}
+		ent.commitNo++
+		b.open = append(b.open, ent)
+	}
+	return ent.open
+}
+
+// apply takes one event into the state and notes what it means for ready tasks
+// and deadlines.
+func (b *batch) apply(ent *entry, ev *flow.Event) {
+	name := ev.Payload.Node()
+	if name == "" {
+		ent.state = flow.Apply(ent.state, *ev)
+		return
+	}
+	var was bool
+	var at flow.Time
+	if n, _ := ent.state.Find(name); n != nil && n.Kind == flow.TaskKind && n.Status == flow.NodeIsReady {
+		was, at = true, n.Cause.At
+	}
+	ent.state = flow.Apply(ent.state, *ev)
+	n, i := ent.state.Find(name)
+	is := n.Kind == flow.TaskKind && n.Status == flow.NodeIsReady
+	switch {
+	case is && !was:
+		b.ready = append(b.ready, readyTask{b.readyRow(ent, i, n.Cause.At), ent})
+	case was && !is:
+		b.unready(b.readyRow(ent, i, at))
+	}
+	if d := n.Deadline(); d > 0 && (ent.open.due == 0 || d < ent.open.due) {
+		ent.open.due = d
+	}
+}
+
+func (b *batch) readyRow(ent *entry, node int, at flow.Time) ReadyRow {
+	spec := ent.plan.Spec(node)
+	return ReadyRow{Tenant: ent.tenant, Queue: spec.Queue, At: at, Execution: ent.num, Node: spec.NodeID}
+}
+
+// unready forgets a task that this commit made ready, or deletes its row.
+func (b *batch) unready(row ReadyRow) {
+	for i := len(b.ready) - 1; i >= 0; i-- {
+		if t := &b.ready[i]; t.ent != nil && t.row == row {
+			if i == len(b.ready)-1 {
+				b.ready = b.ready[:i]
+			} else {
+				t.ent = nil
+			}
+			return
+		}
+	}
+	b.taken = append(b.taken, row)
+}
+
+// flush writes what has gathered. A commit may flush more than once.
+func (b *batch) flush() error {
+	out := Batch{Keys: b.keys, Taken: b.taken}
+	out.Log = make([]LogRow, 0, len(b.open))
+	for _, ent := range b.open {
+		if err := b.close(ent, &out); err != nil {
+			return err
+		}
+	}
+	for _, t := range b.ready {
+		if t.ent != nil {
+			out.Ready = append(out.Ready, t.row)
+		}
+	}
+	b.written = append(b.written, out.Ready...)
+	b.open, b.ready, b.keys, b.taken = nil, nil, nil, nil
+	return fault.Wrap("engine.write", b.tx.Write(b.ctx, &out))
+}
+
+// close finishes the open row of an entry.
+func (b *batch) close(ent *entry, out *Batch) error {
+	open := ent.open
+	ent.open = nil
+	if len(open.records) == 0 { // only DueAt may have moved
+		ent.commitNo--
+	} else if err := b.closeRow(ent, open, out); err != nil {
+		return err
+	}
+	if head := b.head(ent, open); open.created {
+		out.Create = append(out.Create, head)
+		ent.head = head
+	} else if head != ent.head {
+		out.Update = append(out.Update, head)
+		ent.head = head
+	}
+	return nil
+}
+
+func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
+	row := LogRow{
+		Execution: ent.num, CommitNo: ent.commitNo, FirstSeq: open.firstSeq, LastSeq: ent.state.Seq,
+		Body: append(open.body, ']'),
+	}
+	ent.logBytes += len(row.Body)
+	if ent.logBytes > max(snapshotFrom, snapshotFactor*ent.snapSize) {
+		snap, err := ent.takeSnapshot(b.now, b.e.retention)
+		if err != nil {
+			return fault.Wrap("engine.snapshot", err)
+		}
+		row.Snapshot, row.Reducer = snap, ReducerVersion
+		ent.logBytes, ent.snapSize = 0, len(snap)
+	}
+	out.Log = append(out.Log, row)
+	if row.LastSeq >= row.FirstSeq {
+		b.changed = append(b.changed, ent.state.Execution)
+	}
+	return nil
+}
+
+// head is the row of an execution after this commit.
+func (b *batch) head(ent *entry, open *openRow) Head {
+	s := &ent.state
+	h := Head{
+		Num: ent.num, ID: s.Execution, Tenant: ent.tenant, GraphID: s.GraphID, GraphVersion: s.GraphVersion,
+		Status: s.Status, CreatedAt: s.CreatedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt, DueAt: ent.head.DueAt,
+	}
+	switch {
+	case s.Status.Terminal():
+		h.DueAt = 0
+	case open.swept:
+		h.DueAt = s.NextDeadline()
+	case open.due > 0 && (h.DueAt == 0 || open.due < h.DueAt):
+		h.DueAt = open.due
+	}
+	if h.DueAt > 0 && (b.due == 0 || h.DueAt < b.due) {
+		b.due = h.DueAt
+	}
+	return h
+}
+
+func isCancel(req *Request) bool {
+	_, ok := req.Command.(flow.Cancel)
+	return ok
+}

@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+)
+
+// Engine runs executions over a store. Its methods may be called from anywhere;
+// one goroutine must be in Run, or a simulation calls Step.
+type Engine struct {
+	store     Store
+	clock     Clock
+	cfg       Config
+	retention flow.Time
+
+	q       queue
+	plans   plans
+	watch   watchers
+	flight  flight
+	metrics Metrics
+
+	draining atomic.Bool // claims do not wait any more
+
+	// Touched by the loop alone.
+	cache   *cache
+	lines   map[lineKey]*line
+	rand    *rand.ChaCha8
+	nextDue flow.Time // when to look for deadlines; 0: none is known to be set
+}
+
+// New makes an engine. It does no I/O.
+func New(store Store, clock Clock, cfg Config) *Engine {
+	cfg = cfg.withDefaults()
+	e := &Engine{
+		store: store, clock: clock, cfg: cfg,
+		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
+		cache:     newCache(cfg.CacheBytes),
+		lines:     map[lineKey]*line{},
+		nextDue:   1, // look once at the start
+	}
+	e.q.kick = make(chan struct{}, 1)
+	seed := cfg.Seed
+	if seed == nil {
+		seed = new([32]byte)
+		crand.Read(seed[:]) //nolint:errcheck // never fails
+	}
+	e.rand = rand.NewChaCha8(*seed)
+	return e
+}
+
+// newID makes a UUIDv7.
+func (e *Engine) newID(now flow.Time) flow.ID {
+	var id flow.ID
+	binary.BigEndian.PutUint64(id[:], uint64(now)<<16|e.rand.Uint64()&0x0fff|0x7000)
+	binary.BigEndian.PutUint64(id[8:], e.rand.Uint64()&^(3<<62)|1<<63)
+	return id
+}
+
+// Submit decides requests, in order, and returns when everything they cause is
+// durable. When ctx ends first the outcome is unknown: repeat with the same keys.
+func (e *Engine) Submit(ctx context.Context, reqs []Request) []Result {
+	done := make(chan struct{})
+	var results []Result
+	e.Offer(reqs, func(r []Result) { results = r; close(done) })
+	select {
+	case <-done:
+		return results
+	case <-ctx.Done():
+		return failAll(len(reqs), errGone)
+	}
+}
+
+var errGone = &fault.Error{
+	Kind: fault.Unavailable, Code: "TIMEOUT", RetryAfter: time.Second,
+	Message: "the answer did not come in time; repeat with the same key to learn the outcome",
+}
+
+func failAll(n int, err error) []Result {
+	return slices.Repeat([]Result{{Err: err}}, n)
+}
+
+// Offer hands requests to the loop; done gets their results after the commit, or
+// at once when there is no room. When there is no room cancels are still taken.
+func (e *Engine) Offer(reqs []Request, done func([]Result)) {
+	c := &call{reqs: reqs, results: make([]Result, len(reqs))}
+	c.done = func() { done(c.results) }
+	if len(reqs) == 0 {
+		c.done()
+		return
+	}
+	cancels := 0
+	for i := range reqs {
+		if isCancel(&reqs[i]) {
+			cancels++
+		}
+	}
+	if cancels == len(reqs) {
+		if err := e.q.putCancels(c); err != nil {
+			done(failAll(len(reqs), err))
+		}
+		return
+	}
+	err := e.q.put(c)
+	if err == nil {
+		return
+	}
+	results := failAll(len(reqs), err)
+	if cancels == 0 || err == errClosed {
+		done(results)
+		return
+	}
+	e.offerCancels(reqs, results, done)
+}
+
+// offerCancels takes the cancels out of requests that were refused for lack of room.
+func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Result)) {
+	var places []int
+	c := &call{}
+	for i := range reqs {
+		if isCancel(&reqs[i]) {
+			places = append(places, i)
+			c.reqs = append(c.reqs, reqs[i])
+		}
+	}
+	c.results = make([]Result, len(c.reqs))
+	c.done = func() {
+		for i, place := range places {
+			results[place] = c.results[i]
+		}
+		done(results)
+	}
+	if err := e.q.putCancels(c); err != nil {
+		done(results)
+	}
+}
+
+// Do runs a unit: a caller's SQL and engine commands in one transaction.
+func (e *Engine) Do(ctx context.Context, unit Unit) ([]Result, error) {
+	done := make(chan struct{})
+	u := &unitCall{unit: unit, done: func() { close(done) }}
+	if err := e.q.putUnit(u); err != nil {
+		return nil, err
+	}
+	select {
+	case <-done:
+		return u.results, u.err
+	case <-ctx.Done():
+		return nil, errGone
+	}
+}
+
+// Run is the loop. It returns when ctx has ended and everything that was taken
+// is answered, or when the store is lost for good.
+func (e *Engine) Run(ctx context.Context) error {
+	// What was accepted is finished even while the process is shutting down.
+	work := context.WithoutCancel(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		for e.Step(work) {
+		}
+		if e.draining.Load() {
+			e.releaseClaims()
+		}
+		timer.Reset(e.untilDue())
+		select {
+		case <-e.q.kick:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	e.Drain()
+	e.q.close()
+	for e.Step(work) {
+	}
+	e.releaseClaims()
+	return nil
+}
+
+// Drain answers the claims that wait, and lets none wait from now on. Commands
+// are still taken: those who got work can finish it.
+func (e *Engine) Drain() {
+	e.draining.Store(true)
+	e.q.wake()
+}
+
+// maxIdle is how long the loop sleeps at most, so that a clock that jumps does
+// not keep deadlines waiting.
+const maxIdle = 500 * time.Millisecond
+
+func (e *Engine) untilDue() time.Duration {
+	if e.nextDue == 0 {
+		return maxIdle
+	}
+	return min(maxIdle, max(0, e.nextDue.Sub(flow.At(e.clock.Now()))))
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+)
+
+// planKey names a compiled graph; version 0 is the newest, kept only when no
+// other process can register one.
+type planKey struct {
+	tenant, id string
+	version    int
+}
+
+// maxPlanNodes is how many nodes the compiled graphs in memory may have together.
+const maxPlanNodes = 200_000
+
+// plans holds compiled graphs. A graph version never changes, so any may be
+// forgotten at any time.
+type plans struct {
+	mu    sync.RWMutex
+	byKey map[planKey]*flow.Plan
+	nodes int
+	age   int // counts forget: what was read before is not put as the newest after
+}
+
+func (p *plans) get(key planKey) *flow.Plan {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.byKey[key]
+}
+
+func (p *plans) put(key planKey, plan *flow.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.set(key, plan)
+}
+
+func (p *plans) set(key planKey, plan *flow.Plan) {
+	if p.byKey == nil {
+		p.byKey = map[planKey]*flow.Plan{}
+	}
+	if old := p.byKey[key]; old != nil {
+		p.nodes -= len(old.Graph.Nodes)
+	}
+	p.byKey[key] = plan
+	p.nodes += len(plan.Graph.Nodes)
+	for other, old := range p.byKey {
+		if p.nodes <= maxPlanNodes {
+			break
+		}
+		if other != key {
+			delete(p.byKey, other)
+			p.nodes -= len(old.Graph.Nodes)
+		}
+	}
+}
+
+// PutGraph registers a graph. Content that differs from the newest version
+// becomes a new one; created says whether it did.
+func (e *Engine) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (row GraphRow, created bool, err error) {
+	if _, err := g.Compile(id, 1); err != nil {
+		return GraphRow{}, false, err
+	}
+	body, digest, err := g.Canonical()
+	if err != nil {
+		return GraphRow{}, false, fault.Wrap("engine.graph", err)
+	}
+	row, created, err = e.store.PutGraph(ctx, GraphRow{
+		Tenant: tenant, ID: id, Digest: digest, Body: body, CreatedAt: flow.At(e.clock.Now()),
+	})
+	if err != nil {
+		return GraphRow{}, false, fault.Wrap("engine.graph", err)
+	}
+	e.plans.forget(planKey{tenant, id, 0})
+	return row, created, nil
+}
+
+// putNewest puts a plan as the newest version unless one was registered since age.
+func (p *plans) putNewest(key planKey, plan *flow.Plan, age int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.age == age {
+		p.set(key, plan)
+	}
+}
+
+func (p *plans) now() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.age
+}
+
+func (p *plans) forget(key planKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.age++
+	if old := p.byKey[key]; old != nil {
+		delete(p.byKey, key)
+		p.nodes -= len(old.Graph.Nodes)
+	}
+}
+
+// Graph is one version of a graph, the newest with version 0.
+func (e *Engine) Graph(ctx context.Context, tenant, id string, version int) (GraphRow, error) {
+	row, err := e.store.Graph(ctx, tenant, id, version)
+	if err != nil {
+		return row, graphFault(id, version, err)
+	}
+	return row, nil
+}
+
+// Graphs is a page of the newest versions, by id, and how many graphs there are.
+func (e *Engine) Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error) {
+	rows, total, err := e.store.Graphs(ctx, tenant, offset, limit)
+	return rows, total, fault.Wrap("engine.graphs", err)
+}

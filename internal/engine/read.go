@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+)
+
+// Reads go to the store, never to the cache: they see what is committed, so
+// nothing is shown that is not durable.
+
+// Execution is an execution now, or after event at.
+func (e *Engine) Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (View, error) {
+	h, err := e.store.History(ctx, tenant, id, at)
+	if err != nil {
+		return View{}, readFault(id, err)
+	}
+	ent, err := replayTo(&h, at)
+	if err != nil {
+		return View{}, fault.Wrap("engine.read", err)
+	}
+	if at > 0 && ent.state.Seq < at {
+		return View{}, fault.New(fault.NotFound, "EVENT_NOT_FOUND",
+			"execution %v has %d events, there is no event %d", id, ent.state.Seq, at)
+	}
+	v := View{Tenant: tenant, State: ent.state}
+	if at > 0 {
+		return v, nil // late results are no part of an earlier state
+	}
+	v.Late, err = e.lateResults(ctx, ent)
+	return v, err
+}
+
+// replayTo rebuilds an execution up to an event; 0 means all of it.
+func replayTo(h *History, at uint64) (*entry, error) {
+	if at == 0 || len(h.Rows) == 0 || h.Rows[len(h.Rows)-1].LastSeq <= at {
+		return replay(h)
+	}
+	last := h.Rows[len(h.Rows)-1]
+	before := *h
+	before.Rows = h.Rows[:len(h.Rows)-1]
+	ent, err := replay(&before)
+	if err != nil {
+		return nil, err
+	}
+	records, err := parseRow(h.Head.ID, &last)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		for _, ev := range r.Events {
+			if ev.Seq <= at {
+				ent.state = flow.Apply(ent.state, ev)
+			}
+		}
+	}
+	return ent, nil
+}
+
+func (e *Engine) lateResults(ctx context.Context, ent *entry) ([]LateResult, error) {
+	var late []LateResult
+	seen := int64(0)
+	for _, commit := range ent.late {
+		if commit == seen {
+			continue // two in one row
+		}
+		seen = commit
+		row, err := e.store.Row(ctx, ent.num, commit)
+		if err != nil {
+			return nil, fault.Wrap("engine.late", err)
+		}
+		records, err := parseRow(ent.state.Execution, &row)
+		if err != nil {
+			return nil, fault.Wrap("engine.late", err)
+		}
+		for _, r := range records {
+			if r.Late != nil {
+				late = append(late, *r.Late)
+			}
+		}
+	}
+	return late, nil
+}
+
+func readFault(id flow.ID, err error) error {
+	if fault.KindOf(err) == fault.NotFound {
+		return notFound(id)
+	}
+	return fault.Wrap("engine.read", err)
+}
+
+// Events are up to limit events of an execution from one on, and the seq of its last.
+func (e *Engine) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
+	head, newest, err := e.store.Head(ctx, tenant, id)
+	if err != nil {
+		return nil, 0, readFault(id, err)
+	}
+	if from > newest.LastSeq || limit == 0 {
+		return nil, newest.LastSeq, nil
+	}
+	rows, err := e.store.Rows(ctx, head.Num, from, limit)
+	if err != nil {
+		return nil, 0, fault.Wrap("engine.events", err)
+	}
+	var events []flow.Event
+	for i := range rows {
+		records, err := parseRow(id, &rows[i])
+		if err != nil {
+			return nil, 0, fault.Wrap("engine.events", err)
+		}
+		for _, r := range records {
+			for _, ev := range r.Events {
+				if ev.Seq >= from && len(events) < limit {
+					events = append(events, ev)
+				}
+			}
+		}
+	}
+	return events, max(newest.LastSeq, from+uint64(len(events))-1), nil
+}
+
+// List is a page of executions, newest first, and how many match in all.
+func (e *Engine) List(ctx context.Context, q ListQuery) ([]Head, int, error) {
+	heads, total, err := e.store.List(ctx, q)
+	return heads, total, fault.Wrap("engine.list", err)
+}
+
+// dataAt reads the data that an event carries.
+func dataAt(ctx context.Context, log LogReader, num int64, id flow.ID, seq uint64) (flow.Data, error) {
+	rows, err := log.Rows(ctx, num, seq, 1)
+	if err != nil {
+		return nil, fault.Wrap("engine.data", err)
+	}
+	for i := range rows {
+		if seq < rows[i].FirstSeq || seq > rows[i].LastSeq {
+			continue
+		}
+		records, err := parseRow(id, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			for _, ev := range r.Events {
+				if ev.Seq == seq {
+					return flow.DataOf(ev.Payload), nil
+				}
+			}
+		}
+	}
+	return nil, fmt.Errorf("engine: execution %v has no event %d", id, seq)
+}
+
+// watchers are those who want to know when an execution gets events.
+type watchers struct {
+	count atomic.Int64
+	mu    sync.Mutex
+	byID  map[flow.ID]map[chan struct{}]bool
+}
+
+// Watch wakes whenever an execution may have new events; read them with Events.
+func (e *Engine) Watch(id flow.ID) (wake <-chan struct{}, stop func()) {
+	w := &e.watch
+	ch := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byID == nil {
+		w.byID = map[flow.ID]map[chan struct{}]bool{}
+	}
+	if w.byID[id] == nil {
+		w.byID[id] = map[chan struct{}]bool{}
+	}
+	w.byID[id][ch] = true
+	w.count.Add(1)
+	return ch, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.byID[id][ch] {
+			return
+		}
+		delete(w.byID[id], ch)
+		w.count.Add(-1)
+		if len(w.byID[id]) == 0 {
+			delete(w.byID, id)
+		}
+	}
+}
+
+func (w *watchers) wake(ids []flow.ID) {
+	if w.count.Load() == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		for ch := range w.byID[id] {
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// Metrics counts what the loop did.
+type Metrics struct {
+	Commits  atomic.Int64
+	Commands atomic.Int64
+}
+
+// Metrics gives the counters.
+func (e *Engine) Metrics() *Metrics { return &e.metrics }

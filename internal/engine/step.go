@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+)
+
+// Step takes what waits, decides it, commits it and answers. It reports whether
+// there was anything to do.
+func (e *Engine) Step(ctx context.Context) bool {
+	w := e.q.take()
+	w.due = e.dueHeads(ctx)
+	if w.empty() {
+		return false
+	}
+	if err := e.commit(ctx, &w); err != nil {
+		e.recover(ctx, &w, err)
+	}
+	for _, c := range w.calls {
+		c.done()
+	}
+	for _, u := range w.units {
+		u.done()
+	}
+	return true
+}
+
+// commit does one commit. When it fails nothing has changed, and the claims in w
+// are as they were.
+func (e *Engine) commit(ctx context.Context, w *work) error {
+	var b *batch
+	err := e.store.Commit(ctx, func(ctx context.Context, tx Tx) error {
+		if b != nil {
+			e.undo(b) // the store tries the transaction again
+		}
+		b = &batch{
+			e: e, ctx: ctx, tx: tx, now: flow.At(e.clock.Now()),
+			used: map[flow.ID]*entry{}, gone: map[flow.ID]bool{},
+		}
+		return b.do(w)
+	})
+	if b == nil {
+		return err
+	}
+	if err != nil {
+		e.undo(b)
+		return err
+	}
+	e.finish(b, w)
+	return nil
+}
+
+// do decides everything in w and writes it.
+func (b *batch) do(w *work) error {
+	var wants []Want
+	for _, c := range w.calls {
+		for i := range c.reqs {
+			wants = b.want(wants, c.reqs[i].Tenant, c.reqs[i].Execution)
+		}
+	}
+	for _, h := range w.due {
+		wants = b.want(wants, h.Tenant, h.ID)
+	}
+	if err := b.fetch(wants); err != nil {
+		return err
+	}
+	for _, c := range w.calls {
+		for i := range c.reqs {
+			ans, err := b.run(&c.reqs[i])
+			if undoes(err) {
+				return err
+			}
+			c.results[i] = Result{Answer: ans, Err: err}
+		}
+	}
+	for _, u := range w.units {
+		if err := b.unit(u); err != nil {
+			return err
+		}
+	}
+	for _, h := range w.due {
+		if err := b.expire(h); err != nil {
+			return err
+		}
+	}
+	if err := b.serve(w.claims); err != nil {
+		return err
+	}
+	return b.flush()
+}
+
+// undoes reports whether an error of one command undoes the whole commit: it is
+// not an answer to the command, so nothing of it may stay.
+func undoes(err error) bool {
+	if err == nil {
+		return false
+	}
+	kind := fault.KindOf(err)
+	return kind == fault.Internal || kind == fault.Unavailable
+}
+
+// finish makes a durable commit visible to this process.
+func (e *Engine) finish(b *batch, w *work) {
+	for _, ent := range b.all {
+		if !ent.void {
+			e.cache.keep(ent)
+		}
+	}
+	e.noteReady(b.written)
+	if b.due > 0 && (e.nextDue == 0 || b.due < e.nextDue) {
+		e.nextDue = b.due
+	}
+	e.watch.wake(b.changed)
+	e.metrics.Commits.Add(1)
+	for _, c := range w.calls {
+		e.metrics.Commands.Add(int64(len(c.reqs)))
+	}
+	for _, c := range b.waiting {
+		e.wait(c)
+	}
+	for _, c := range b.served {
+		c.finish(nil)
+	}
+}
+
+// undo drops everything that a commit which failed has touched.
+func (e *Engine) undo(b *batch) {
+	for id := range b.used {
+		e.cache.drop(id)
+	}
+	for _, ent := range b.all {
+		ent.void = true
+	}
+	for _, c := range b.served {
+		c.untake()
+	}
+	e.forgetLines()
+}
+
+// recover answers after a commit that failed. A store that is unavailable fails
+// all; any other fault is somebody's own, so everything is tried alone.
+func (e *Engine) recover(ctx context.Context, w *work, err error) {
+	if fault.KindOf(err) == fault.Unavailable || w.single() {
+		w.fail(err)
+		if len(w.due) > 0 {
+			e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
+			e.nextDue = flow.At(e.clock.Now()).Add(maxIdle)
+		}
+		return
+	}
+	e.cfg.Log.WarnContext(ctx, "commit failed, its parts are tried alone", "error", err)
+	for _, part := range w.parts() {
+		if err := e.commit(ctx, &part); err != nil {
+			e.recover(ctx, &part, err)
+		}
+	}
+}
+
+func (w *work) count() int {
+	n := len(w.units) + len(w.claims) + len(w.due)
+	for _, c := range w.calls {
+		n += len(c.reqs)
+	}
+	return n
+}
+
+func (w *work) single() bool { return w.count() <= 1 }
+
+// parts splits work into pieces of one. The results of the pieces are those of w.
+func (w *work) parts() []work {
+	parts := make([]work, 0, w.count())
+	for _, c := range w.calls {
+		for i := range c.reqs {
+			parts = append(parts, work{calls: []*call{{reqs: c.reqs[i : i+1], results: c.results[i : i+1]}}})
+		}
+	}
+	for i := range w.units {
+		parts = append(parts, work{units: w.units[i : i+1]})
+	}
+	for i := range w.due {
+		parts = append(parts, work{due: w.due[i : i+1]})
+	}
+	for i := range w.claims {
+		parts = append(parts, work{claims: w.claims[i : i+1]})
+	}
+	return parts
+}
+
+// fail answers everything in w with an error.
+func (w *work) fail(err error) {
+	for _, c := range w.calls {
+		for i := range c.results {
+			c.results[i] = Result{Err: err}
+		}
+	}
+	for _, u := range w.units {
+		u.results, u.err = nil, err
+	}
+	for _, c := range w.claims {
+		c.finish(err)
+	}
+}
+
+// unit runs a caller's SQL and commands. Its failure is its own.
+func (b *batch) unit(u *unitCall) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	mark := *b
+	u.results, u.err = nil, nil
+	var outside error
+	err := b.tx.Savepoint(b.ctx, func(ctx context.Context) error {
+		if u.unit.Before != nil {
+			if err := u.unit.Before(ctx, b.tx.SQL()); err != nil {
+				return err
+			}
+		}
+		for i := range u.unit.Commands {
+			ans, err := b.run(&u.unit.Commands[i])
+			if err != nil {
+				return err
+			}
+			u.results = append(u.results, Result{Answer: ans})
+		}
+		if outside = b.flush(); outside != nil {
+			return outside
+		}
+		if u.unit.After != nil {
+			return u.unit.After(ctx, b.tx.SQL(), u.results)
+		}
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	b.rollback(&mark)
+	u.results, u.err = nil, err
+	if outside != nil && errors.Is(err, outside) && fault.KindOf(err) == fault.Unavailable {
+		return err
+	}
+	return nil
+}
+
+// rollback takes the batch back to a mark: entries that the unit may have changed
+// are read again when they are next needed.
+func (b *batch) rollback(mark *batch) {
+	for id, ent := range b.used {
+		ent.void = true
+		b.e.cache.drop(id)
+		delete(b.used, id)
+	}
+	clear(b.gone)
+	b.open, b.ready, b.keys, b.taken = nil, nil, nil, nil
+	b.written, b.changed, b.due = mark.written, mark.changed, mark.due
+}

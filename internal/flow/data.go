@@ -1,0 +1,19 @@
+package flow
+
+// DataOf is the caller's data that a payload carries, nil when it carries none.
+// It is what a Blob with the payload's event stands for.
+func DataOf(p Payload) Data {
+	switch p := p.(type) {
+	case *ExecutionCreated:
+		return p.Input
+	case *ExecutionCompleted:
+		return p.Result
+	case *NodeProgressReported:
+		return p.Metrics
+	case *NodeWaiting:
+		return p.Prompt
+	case *NodeSucceeded:
+		return p.Output
+	}
+	return nil
+}
