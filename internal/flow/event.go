@@ -79,7 +79,7 @@ type Payload interface {
 type Error struct {
 	Code    string         `json:"code,omitempty"`
 	Message string         `json:"message,omitempty"`
-	Detail  jsontext.Value `json:"detail,omitempty"`
+	Detail  jsontext.Value `json:"detail,omitzero"`
 }
 
 // Data is any JSON object that the core carries and does not interpret.
@@ -89,22 +89,22 @@ type Data = jsontext.Value
 type (
 	ExecutionCreated struct {
 		GraphID      string `json:"graphId"`
-		Input        Data   `json:"input,omitempty"`
+		Input        Data   `json:"input,omitzero"`
 		GraphVersion int    `json:"graphVersion,omitzero"` // +
 		GraphDigest  string `json:"graphDigest,omitempty"` // +
 	}
 	ExecutionStarted struct {
-		StartedBy *Actor `json:"startedBy,omitempty"`
+		StartedBy *Actor `json:"startedBy,omitzero"`
 	}
 	ExecutionCompleted struct {
-		Result Data `json:"result,omitempty"`
+		Result Data `json:"result,omitzero"`
 	}
 	ExecutionArchived struct {
 		Reason string `json:"reason,omitempty"`
 	}
 	ExecutionCancelRequested struct {
 		Reason      string `json:"reason,omitempty"`
-		RequestedBy *Actor `json:"requestedBy,omitempty"`
+		RequestedBy *Actor `json:"requestedBy,omitzero"`
 	}
 	ExecutionCanceled struct {
 		Reason     string `json:"reason,omitempty"`
@@ -112,17 +112,17 @@ type (
 	}
 	ExecutionFailRequested struct {
 		Reason      string `json:"reason,omitempty"`
-		RequestedBy *Actor `json:"requestedBy,omitempty"`
+		RequestedBy *Actor `json:"requestedBy,omitzero"`
 	}
 	ExecutionFailed struct {
 		Reason       string `json:"reason,omitempty"`
 		FailedNodeID string `json:"failedNodeId,omitempty"`
-		Error        *Error `json:"error,omitempty"`
+		Error        *Error `json:"error,omitzero"`
 	}
 	NodeCreated struct {
 		NodeID   string `json:"nodeId"`
 		NodeType Kind   `json:"nodeType"`
-		Meta     Data   `json:"meta,omitempty"`
+		Meta     Data   `json:"meta,omitzero"`
 	}
 	NodeReady struct {
 		NodeID  string `json:"nodeId"`
@@ -138,21 +138,21 @@ type (
 	}
 	NodeProgressReported struct {
 		NodeID     string   `json:"nodeId"`
-		Progress   *float64 `json:"progress,omitempty"`
+		Progress   *float64 `json:"progress,omitzero"`
 		Message    string   `json:"message,omitempty"`
-		Metrics    Data     `json:"metrics,omitempty"`
+		Metrics    Data     `json:"metrics,omitzero"`
 		LeaseUntil Time     `json:"leaseUntil,omitzero"` // + the renewed lease
 	}
 	NodeWaiting struct {
 		NodeID    string `json:"nodeId"`
 		WaitKey   string `json:"waitKey,omitempty"`
-		Prompt    Data   `json:"prompt,omitempty"`
+		Prompt    Data   `json:"prompt,omitzero"`
 		WaitUntil Time   `json:"waitUntil,omitzero"` // + of a Wait with a timeout
 	}
 	NodeResumeRequested struct {
 		NodeID      string `json:"nodeId"`
 		ResumeKey   string `json:"resumeKey,omitempty"`
-		RequestedBy *Actor `json:"requestedBy,omitempty"`
+		RequestedBy *Actor `json:"requestedBy,omitzero"`
 	}
 	NodeResumed struct {
 		NodeID     string `json:"nodeId"`
@@ -161,17 +161,17 @@ type (
 	}
 	NodeSucceeded struct {
 		NodeID string `json:"nodeId"`
-		Output Data   `json:"output,omitempty"`
+		Output Data   `json:"output,omitzero"`
 	}
 	NodeFailReported struct {
 		NodeID  string `json:"nodeId"`
-		Error   *Error `json:"error,omitempty"`
+		Error   *Error `json:"error,omitzero"`
 		Attempt int    `json:"attempt,omitzero"` // +
 		RetryAt Time   `json:"retryAt,omitzero"` // + when the next attempt becomes ready
 	}
 	NodeFailed struct {
 		NodeID string `json:"nodeId"`
-		Error  *Error `json:"error,omitempty"`
+		Error  *Error `json:"error,omitzero"`
 	}
 	NodeCancelRequested struct {
 		NodeID string `json:"nodeId"`

@@ -57,7 +57,7 @@ type EventRef struct {
 
 // Blob is data that is held inline when small, else by the event that carries it.
 type Blob struct {
-	Inline Data   `json:"inline,omitempty"`
+	Inline Data   `json:"inline,omitzero"`
 	Seq    uint64 `json:"seq,omitzero"` // of the event that carries the data; 0 when inline
 	Size   int    `json:"size,omitzero"`
 }
@@ -75,11 +75,11 @@ type Gate struct {
 // Node is the state of one node of an execution.
 type Node struct {
 	ID          string     `json:"id"`
-	Kind        Kind       `json:"kind"`
+	Kind        Kind       `json:"kind,omitzero"` // none when the log told of it before its NODE_CREATED
 	Status      NodeStatus `json:"status,omitzero"`
 	Attempt     int        `json:"attempt,omitzero"` // attempts started so far
 	ByExecution bool       `json:"byExecution,omitzero"`
-	Cause       EventRef   `json:"cause"` // the event that put it into its status
+	Cause       EventRef   `json:"cause,omitzero"` // the event that put it into its status
 	Worker      string     `json:"worker,omitempty"`
 	Lease       int        `json:"lease,omitzero"` // seconds; 0 when the node was not claimed
 	LeaseUntil  Time       `json:"leaseUntil,omitzero"`
@@ -89,14 +89,14 @@ type Node struct {
 	WaitUntil   Time       `json:"waitUntil,omitzero"`
 	WaitKey     string     `json:"waitKey,omitempty"`
 	Prompt      Blob       `json:"prompt,omitzero"`
-	Progress    *float64   `json:"progress,omitempty"`
+	Progress    *float64   `json:"progress,omitzero"`
 	Message     string     `json:"message,omitempty"`
 	Metrics     Blob       `json:"metrics,omitzero"`
 	Output      Blob       `json:"output,omitzero"`
-	Error       *Error     `json:"error,omitempty"`
+	Error       *Error     `json:"error,omitzero"`     // of the last attempt that failed, until one succeeds
 	Reason      string     `json:"reason,omitempty"`   // why it was cancelled
 	Branches    []string   `json:"branches,omitempty"` // of a Fork that opened
-	Gate        *Gate      `json:"gate,omitempty"`     // of a Join that was reached
+	Gate        *Gate      `json:"gate,omitzero"`      // of a Join that was reached
 }
 
 // State is an execution as its log tells it. The zero State is an execution that
@@ -109,9 +109,9 @@ type State struct {
 	GraphVersion      int      `json:"graphVersion"`
 	GraphDigest       string   `json:"graphDigest,omitempty"`
 	CorrelationID     string   `json:"correlationId,omitempty"` // of its creation; deadlines use it
-	Input             Data     `json:"input,omitempty"`
+	Input             Data     `json:"input,omitzero"`
 	Result            Blob     `json:"result,omitzero"`
-	Error             *Error   `json:"error,omitempty"`
+	Error             *Error   `json:"error,omitzero"`
 	FailedNode        string   `json:"failedNode,omitempty"`
 	CreatedAt         Time     `json:"createdAt"`
 	StartedAt         Time     `json:"startedAt,omitzero"`
@@ -120,11 +120,12 @@ type State struct {
 	CancelRequestedAt Time     `json:"cancelRequestedAt,omitzero"`
 	CancelSeq         uint64   `json:"cancelSeq,omitzero"` // the fence: the seq of EXECUTION_CANCEL_REQUESTED
 	CancelReason      string   `json:"cancelReason,omitempty"`
-	CancelBy          *Actor   `json:"cancelBy,omitempty"`
-	Cause             EventRef `json:"cause"` // the event that put it into its status or, while ACTIVE, started or created it
-	Data              int64    `json:"data"`  // bytes of callers' data held so far
+	CancelBy          *Actor   `json:"cancelBy,omitzero"`
+	Cause             EventRef `json:"cause,omitzero"` // the event that put it into its status or, while ACTIVE, created, started or asked to cancel it
+	Data              int64    `json:"data"`           // bytes of callers' data held so far
 	Nodes             []*Node  `json:"nodes"`
 
 	index map[string]int // node by id, kept when there are many
-	fresh map[*Node]bool // on a draft: the nodes that it owns; nil when every node is owned
+	draft bool           // shares its nodes and index with another state: copy before writing
+	fresh bitset         // on a draft: the nodes that were copied
 }

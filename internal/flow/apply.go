@@ -1,0 +1,239 @@
+package flow
+
+// Apply is the state after one more event. It is total: any event, on any state,
+// in any order; the guards of the event document hold here without help from
+// Decide. It consumes s: nodes are changed in place, so s must not be used
+// afterwards. (Clone first what somebody else still reads.)
+func Apply(s State, ev Event) State {
+	s.apply(&ev)
+	return s
+}
+
+// apply changes s. What events point to (data, errors, lists) is shared, never
+// written; so are gates, which are replaced as a whole.
+func (s *State) apply(ev *Event) {
+	s.Seq = max(s.Seq, ev.Seq)
+	if s.Execution.IsZero() {
+		s.Execution = ev.Execution
+	}
+	if ev.Payload == nil {
+		return
+	}
+	if id := ev.Payload.Node(); id != "" {
+		s.applyNode(ev, s.own(s.place(id, ev)))
+		return
+	}
+	s.applyExecution(ev)
+}
+
+func (s *State) applyExecution(ev *Event) {
+	switch p := ev.Payload.(type) {
+	case *ExecutionCreated:
+		s.Data += int64(len(p.Input))
+		if s.CreatedAt != 0 {
+			return
+		}
+		s.CreatedAt, s.CorrelationID = ev.At, ev.CorrelationID
+		s.GraphID, s.GraphVersion, s.GraphDigest, s.Input = p.GraphID, p.GraphVersion, p.GraphDigest, p.Input
+		if s.Cause.Seq == 0 {
+			s.Cause = ref(ev)
+		}
+	case *ExecutionStarted:
+		if s.StartedAt != 0 {
+			return
+		}
+		s.StartedAt = ev.At
+		if s.Status == Active && !s.canceling() {
+			s.Cause = ref(ev)
+		}
+	case *ExecutionCompleted:
+		if s.end(ev) {
+			s.Result = blob(p.Result, ev.Seq)
+		}
+	case *ExecutionFailed:
+		if s.end(ev) {
+			s.Error, s.FailedNode = p.Error, p.FailedNodeID
+		}
+	case *ExecutionCancelRequested:
+		if s.CancelRequestedAt != 0 {
+			return
+		}
+		s.CancelRequestedAt, s.CancelSeq, s.CancelReason, s.CancelBy = ev.At, ev.Seq, p.Reason, p.RequestedBy
+		if s.Status == Active {
+			s.Cause = ref(ev)
+		}
+	case *ExecutionCanceled:
+		if s.end(ev) {
+			// Whatever ended before, in another order, did not end so.
+			s.Result, s.Error, s.FailedNode = Blob{}, nil, ""
+		}
+	case *ExecutionArchived:
+		if s.ArchivedAt == 0 {
+			s.ArchivedAt = ev.At
+		}
+	}
+	// EXECUTION_FAIL_REQUESTED changes nothing: EXECUTION_FAILED does.
+}
+
+// end takes over a terminal event and reports whether it is the one that stands.
+func (s *State) end(ev *Event) bool {
+	next := chooseExecStatus(s.Status, s.canceling(), ev.Payload.Type())
+	if next == s.Status {
+		return false
+	}
+	s.Status, s.EndedAt, s.Cause = next, ev.At, ref(ev)
+	return true
+}
+
+func (s *State) applyNode(ev *Event, n *Node) {
+	s.count(ev.Payload)
+	if p, ok := ev.Payload.(*NodeCanceled); ok && n.become(NodeIsCanceled, ev) {
+		n.ByExecution, n.Reason, n.Output = p.ByExecution, p.Reason, Blob{}
+		return
+	}
+	if p, ok := ev.Payload.(*NodeCreated); ok && n.Kind == 0 {
+		n.Kind = p.NodeType
+		return
+	}
+	if n.Status.Terminal() {
+		return
+	}
+	switch p := ev.Payload.(type) {
+	case *NodeReady:
+		if !s.Status.Terminal() {
+			n.become(NodeIsReady, ev)
+		}
+	case *NodeStarted:
+		if !s.Status.Terminal() && !s.canceling() && p.Attempt >= n.Attempt {
+			n.start(p, ev)
+		}
+	case *NodeProgressReported:
+		n.report(p, ev)
+	case *NodeWaiting:
+		n.wait(p, ev)
+	case *NodeResumed:
+		if n.Status == NodeIsWaiting {
+			n.become(NodeIsRunning, ev)
+			n.LeaseUntil, n.TimeoutAt, n.WaitKey, n.Prompt = p.LeaseUntil, p.TimeoutAt, "", Blob{}
+		}
+	case *NodeSucceeded:
+		n.become(NodeIsSucceeded, ev)
+		n.Output, n.Error = blob(p.Output, ev.Seq), nil
+	case *NodeFailReported:
+		n.Error = p.Error
+		if p.RetryAt != 0 {
+			n.become(NodeIsCreated, ev)
+			n.RetryAt, n.Worker, n.Lease = p.RetryAt, "", 0
+		}
+	case *NodeFailed:
+		n.become(NodeIsFailed, ev)
+		n.Error = p.Error
+	case *ForkOpened:
+		if n.Branches == nil {
+			n.Branches = p.BranchIDs
+		}
+	case *JoinGateUpdated:
+		n.Gate = &Gate{
+			Expected: p.Expected, Completed: some(p.Completed), Failed: some(p.Failed), Canceled: some(p.Canceled),
+			Passable: p.Passable, Passed: n.Gate != nil && n.Gate.Passed,
+		}
+	case *JoinPassed:
+		gate := Gate{}
+		if n.Gate != nil {
+			gate = *n.Gate
+		}
+		gate.Passed = true
+		n.Gate = &gate
+	}
+	// Requests (NODE_RESUME_REQUESTED, NODE_CANCEL_REQUESTED, NODE_INTERRUPT_REQUESTED)
+	// are facts for the log; what they lead to has events of its own.
+}
+
+// become puts a node into a status unless a stronger one stands, stops its clocks
+// and reports whether it did.
+func (n *Node) become(next NodeStatus, ev *Event) bool {
+	if n.Status == next && n.Status.Terminal() || chooseNodeStatus(n.Status, next) != next {
+		return false
+	}
+	n.Status, n.Cause = next, ref(ev)
+	n.LeaseUntil, n.TimeoutAt, n.TimeLeft, n.RetryAt, n.WaitUntil = 0, 0, 0, 0, 0
+	return true
+}
+
+// start begins an attempt; what an earlier one told is no longer true.
+func (n *Node) start(p *NodeStarted, ev *Event) {
+	n.become(NodeIsRunning, ev)
+	n.Attempt, n.Worker, n.Lease = p.Attempt, p.WorkerID, p.Lease
+	n.LeaseUntil, n.TimeoutAt = p.LeaseUntil, p.TimeoutAt
+	n.Progress, n.Message, n.Metrics, n.WaitKey, n.Prompt = nil, "", Blob{}, "", Blob{}
+}
+
+// report takes over what a progress report says and keeps what it leaves out.
+func (n *Node) report(p *NodeProgressReported, ev *Event) {
+	if p.Progress != nil {
+		n.Progress = p.Progress
+	}
+	if p.Message != "" {
+		n.Message = p.Message
+	}
+	if p.Metrics != nil {
+		n.Metrics = blob(p.Metrics, ev.Seq)
+	}
+	if p.LeaseUntil != 0 && n.Status == NodeIsRunning {
+		n.LeaseUntil = p.LeaseUntil
+	}
+}
+
+// wait stops the clocks; what was left of the timeout is kept for the resume.
+func (n *Node) wait(p *NodeWaiting, ev *Event) {
+	var left Time
+	if n.Status == NodeIsWaiting {
+		left = n.TimeLeft
+	} else if n.TimeoutAt != 0 {
+		left = max(1, n.TimeoutAt-ev.At) // at least something: 0 would mean that there is no timeout
+	}
+	n.become(NodeIsWaiting, ev)
+	n.TimeLeft, n.WaitUntil, n.WaitKey, n.Prompt = left, p.WaitUntil, p.WaitKey, blob(p.Prompt, ev.Seq)
+}
+
+// count adds the callers' data that an event of a node brought. NODE_FAILED and
+// the events of the execution's end only repeat what was counted before.
+func (s *State) count(p Payload) {
+	switch p := p.(type) {
+	case *NodeSucceeded:
+		s.Data += int64(len(p.Output))
+	case *NodeWaiting:
+		s.Data += int64(len(p.Prompt))
+	case *NodeProgressReported:
+		s.Data += int64(len(p.Metrics) + len(p.Message))
+	case *NodeFailReported:
+		s.Data += p.Error.size()
+	}
+}
+
+func (e *Error) size() int64 {
+	if e == nil {
+		return 0
+	}
+	return int64(len(e.Message) + len(e.Detail))
+}
+
+// blob holds data inline, or by its event when it is large.
+func blob(data Data, seq uint64) Blob {
+	if len(data) > MaxInline {
+		return Blob{Seq: seq, Size: len(data)}
+	}
+	return Blob{Inline: data, Size: len(data)}
+}
+
+// some makes an empty list none, so that a state does not tell how its events were read.
+func some(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+func ref(ev *Event) EventRef {
+	return EventRef{Seq: ev.Seq, ID: ev.ID, Type: ev.Payload.Type(), At: ev.At}
+}

@@ -1,0 +1,180 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/fault"
+)
+
+// Decide is what a command leads to: the events, all of them or none. Its errors
+// are a *Refusal (a guard said no), a Need (data must be read first) or a
+// *fault.Error (an unknown node, data beyond the limit). s is not touched.
+//
+// The events continue the log after s. A command that is accepted and changes
+// nothing (a second cancel, a deadline that no longer applies) has none.
+func Decide(s State, c Command, f Facts) ([]Event, error) {
+	d := draft{State: s, facts: &f, plan: f.Plan, base: s.Seq, actor: f.Actor, cause: s.Cause.ID}
+	if err := d.decide(c); err != nil {
+		return nil, err
+	}
+	d.run()
+	if len(d.need) > 0 {
+		slices.Sort(d.need)
+		return nil, slices.Compact(d.need)
+	}
+	switch c := c.(type) {
+	case Succeed:
+		if done, i := s.Find(c.Node); c.Next {
+			d.startNext(done, i, c.Worker)
+		}
+	case Fail:
+		if done, i := s.Find(c.Node); c.Next {
+			d.startNext(done, i, c.Worker)
+		}
+	}
+	return d.events, nil
+}
+
+func (d *draft) decide(c Command) error {
+	if err := d.known(c); err != nil {
+		return err
+	}
+	switch c := c.(type) {
+	case Create:
+		return d.create(c)
+	case Start:
+		return d.start(c)
+	case Cancel:
+		return d.cancel(c)
+	case Archive:
+		return d.archive(c)
+	case StartNode:
+		return d.startNode(c)
+	case Progress:
+		return d.progress(c)
+	case Wait:
+		return d.wait(c)
+	case Resume:
+		return d.resume(c)
+	case Succeed:
+		return d.succeed(c)
+	case Fail:
+		return d.failed(c)
+	case CancelNode:
+		return d.cancelNode(c)
+	case Expire:
+		d.expire(c)
+		return nil
+	}
+	return fmt.Errorf("flow: command %T does not exist", c)
+}
+
+// known checks that what a command names exists and that the plan is the
+// execution's own. A cancel needs no plan: nothing may stand in its way.
+func (d *draft) known(c Command) error {
+	if _, ok := c.(Create); ok {
+		if d.Seq > 0 {
+			return fault.New(fault.Conflict, "EXECUTION_EXISTS", "Execution %s exists already.", d.Execution)
+		}
+		if d.plan == nil || d.facts.Execution.IsZero() {
+			return fmt.Errorf("flow: %s without a plan or an ID", c.Name())
+		}
+		return nil
+	}
+	if d.Seq == 0 {
+		return fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "The execution does not exist.")
+	}
+	switch c.(type) {
+	case Cancel, Archive:
+		return nil
+	}
+	if d.plan == nil || len(d.plan.nodes) != len(d.Nodes) || d.plan.Version != d.GraphVersion {
+		return fmt.Errorf("flow: %s with another plan than that of graph %s version %d", c.Name(), d.GraphID, d.GraphVersion)
+	}
+	return nil
+}
+
+// draft is a decision in the making: the state as it becomes, and the events that
+// make it so. It shares the nodes of the state it came from until it changes them.
+type draft struct {
+	State
+	facts  *Facts
+	plan   *Plan
+	base   uint64 // the last seq before the decision
+	events []Event
+	actor  Actor  // of the first event
+	cause  ID     // of the first event
+	todo   []step // what follows, last first (route.go)
+	closed bitset // the forks whose Join ended in this decision
+	need   Need   // data that must be read before this can be decided
+}
+
+// open makes the draft independent of the state it came from. Guards are asked
+// before, so that a refusal costs nothing.
+func (d *draft) open() {
+	d.Nodes = slices.Clone(d.Nodes)
+	d.draft, d.fresh = true, bitset{}
+	d.events = make([]Event, 0, 4)
+}
+
+// emit appends an event and applies it, with the code of Apply.
+func (d *draft) emit(p Payload) { d.emitAs(p, Actor{Kind: KindSystem}) }
+
+// emitAs is emit with an actor; the first event of a decision has the decision's own.
+func (d *draft) emitAs(p Payload, by Actor) {
+	n := len(d.events)
+	cause := d.cause
+	if n == 0 {
+		by = d.actor
+	} else {
+		cause = d.events[n-1].ID
+	}
+	d.events = append(d.events, Event{
+		ID: d.facts.ID.Plus(n), Execution: d.Execution, Seq: d.base + uint64(n) + 1, Type: p.Type(), At: d.facts.Now,
+		Actor: by, CorrelationID: d.facts.CorrelationID, CausationID: cause, Payload: p,
+	})
+	d.apply(&d.events[n])
+}
+
+// accept checks a caller's data and brings it into the one form that survives the
+// log unchanged: no white space, strings with as few escapes as can be. The
+// result shares no memory with the request.
+func accept(data Data) (Data, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	if string(data) == "{}" {
+		return emptyObject, nil
+	}
+	out, err := jsontext.AppendFormat(make(Data, 0, len(data)), data)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "INVALID_JSON", "The data is not valid JSON.")
+	}
+	return out, nil
+}
+
+var emptyObject = Data("{}")
+
+// acceptError is accept for the detail of an error.
+func acceptError(e *Error) (*Error, error) {
+	if e == nil {
+		return nil, nil
+	}
+	detail, err := accept(e.Detail)
+	if err != nil {
+		return nil, err
+	}
+	return &Error{Code: e.Code, Message: e.Message, Detail: detail}, nil
+}
+
+// room checks that the execution may hold so many more bytes of callers' data.
+func (d *draft) room(more int64) error {
+	if more > 0 && d.Data+more > MaxExecutionData {
+		return fault.New(fault.TooLarge, "EXECUTION_TOO_LARGE",
+			"The execution would hold %d bytes of data; at most %d are allowed.", d.Data+more, int64(MaxExecutionData))
+	}
+	return nil
+}
