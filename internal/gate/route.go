@@ -72,7 +72,8 @@ type Call struct {
 	route   *entry
 	params  []string
 	query   url.Values
-	scratch []byte
+	scratch *scratch
+	gate    *Gate
 }
 
 // Path is the value of a wildcard of the route's pattern, unescaped.
@@ -105,13 +106,20 @@ func (c *Call) Once() (wire.Once, error) {
 // Decode reads the body strictly; see wire.Decode.
 func (c *Call) Decode(into any) error { return wire.Decode(c.Body, into) }
 
-// Scratch is an empty buffer for building Reply.Raw without garbage. It is valid
-// until the reply is written; what is built on it must not be kept.
+// Scratch is an empty buffer to build an answer on without garbage; give what was
+// built to Built.
 func (c *Call) Scratch() []byte {
-	if c.scratch == nil {
-		c.scratch = takeScratch()
+	c.scratch = scratches.Get().(*scratch)
+	return c.scratch.bytes[:0]
+}
+
+// Built is the reply with a body that was built on Scratch. Its memory is used
+// again as soon as it is written: nothing may keep it.
+func (c *Call) Built(status int, raw []byte) Reply {
+	if c.scratch != nil {
+		c.scratch.bytes = raw
 	}
-	return c.scratch[:0]
+	return Reply{Status: status, Raw: raw}
 }
 
 // Reply is the answer to a call that did not fail.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxSegments bounds the depth of a path that is looked at.
@@ -28,10 +29,12 @@ type branch struct {
 // entry is a route, prepared.
 type entry struct {
 	Route
-	method string
-	names  []string // of the wildcards, in order
-	meters *meters
-	limit  *limiter
+	method  string
+	path    string
+	names   []string      // of the wildcards, in order
+	timeout time.Duration // more than 0, or none
+	meters  *meters
+	limit   *limiter
 }
 
 func newBranch() *branch { return &branch{literal: map[string]*branch{}} }
@@ -42,7 +45,7 @@ func (t *router) add(e *entry) error {
 	if !ok || method == "" || !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("gate: pattern %q is not \"METHOD /path\"", e.Pattern)
 	}
-	e.method = method
+	e.method, e.path = method, path
 	segments := strings.Split(path[1:], "/")
 	if len(segments) > maxSegments {
 		return fmt.Errorf("gate: pattern %q has more than %d segments", e.Pattern, maxSegments)
@@ -137,20 +140,20 @@ func (t *router) find(method, path string) (e *entry, params []string, allow []s
 	return pick(at.methods, method, params)
 }
 
-// pick chooses by method; GET answers HEAD too.
+// pick chooses by method; GET answers HEAD too, except on streams.
 func pick(methods map[string]*entry, method string, params []string) (*entry, []string, []string) {
 	if e := methods[method]; e != nil {
 		return e, params, nil
 	}
 	if method == http.MethodHead {
-		if e := methods[http.MethodGet]; e != nil {
+		if e := methods[http.MethodGet]; e != nil && !e.Stream {
 			return e, params, nil
 		}
 	}
 	var allow []string
-	for m := range methods {
+	for m, e := range methods {
 		allow = append(allow, m)
-		if m == http.MethodGet && methods[http.MethodHead] == nil {
+		if m == http.MethodGet && !e.Stream && methods[http.MethodHead] == nil {
 			allow = append(allow, http.MethodHead)
 		}
 	}

@@ -3,6 +3,9 @@ package gate
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"renga.dev/renga/internal/fault"
 )
 
@@ -15,7 +18,16 @@ type Surface struct {
 	Audiences []string               // `aud` of tokens, any of them; nil: the gate's default
 	Invalid   int                    // status of fault.Invalid
 	Codes     map[fault.Kind]string  // error codes in place of the default ones
+	Statuses  map[string]int         // by error code, in place of the kind's status
 	Render    func(p Problem) []byte // the body of an error
+}
+
+// Core is the surface of executions and of all that use its error shape.
+var Core = &Surface{
+	Name:      "core",
+	KeyHeader: "X-Idempotency-Key",
+	Invalid:   422,
+	Render:    renderCore,
 }
 
 // Problem is a failure as a surface shows it. Nothing in it names a cause.
@@ -24,8 +36,113 @@ type Problem struct {
 	Status     int
 	Code       string
 	Message    string
-	Details    any           // marshals to a JSON object; nil: none
+	Details    any // marshals to a JSON object; nil: none
 	Reason     fault.ReasonClass
 	Advice     fault.RetryAdvice
 	RetryAfter time.Duration // with 429 and 503
+}
+
+// statuses maps the kinds of failure to HTTP, once. fault.Invalid is the surface's.
+var statuses = map[fault.Kind]int{
+	fault.Internal:         500,
+	fault.Unauthorized:     401,
+	fault.Forbidden:        403,
+	fault.NotFound:         404,
+	fault.MethodNotAllowed: 405,
+	fault.Conflict:         409,
+	fault.TooLarge:         413,
+	fault.Unsupported:      415,
+	fault.RateLimited:      429,
+	fault.Unavailable:      503,
+}
+
+// codes are the error codes of failures that bring none.
+var codes = map[fault.Kind]string{
+	fault.Internal:         "INTERNAL_ERROR",
+	fault.Invalid:          "INVALID_INPUT",
+	fault.Unauthorized:     "UNAUTHORIZED",
+	fault.Forbidden:        "FORBIDDEN",
+	fault.NotFound:         "NOT_FOUND",
+	fault.MethodNotAllowed: "METHOD_NOT_ALLOWED",
+	fault.Conflict:         "CONFLICT",
+	fault.TooLarge:         "PAYLOAD_TOO_LARGE",
+	fault.Unsupported:      "UNSUPPORTED_MEDIA_TYPE",
+	fault.RateLimited:      "RATE_LIMITED",
+	fault.Unavailable:      "UNAVAILABLE",
+}
+
+// minRetryAfter is told when a failure that will pass names no time itself.
+const minRetryAfter = time.Second
+
+// Problem is an error as this surface shows it. What has no kind is internal and
+// shows nothing but that.
+func (s *Surface) Problem(err error) Problem {
+	p := Problem{Kind: fault.KindOf(err)}
+	told, _ := fault.As(err)
+	if p.Kind == fault.Internal || told == nil {
+		p.Kind, told = fault.Internal, &fault.Error{Message: "internal error"}
+	}
+	p.Message, p.Details, p.RetryAfter = told.Message, told.Details, told.RetryAfter
+	if p.Message == "" {
+		p.Message = p.Kind.String()
+	}
+	p.Reason, p.Advice = p.Kind.Advice()
+	p.Code = told.Code
+	if p.Code == "" {
+		p.Code = codes[p.Kind]
+		if own := s.Codes[p.Kind]; own != "" {
+			p.Code = own
+		}
+	}
+	p.Status = s.status(p.Kind, p.Code)
+	if p.Status == 429 || p.Status == 503 {
+		p.RetryAfter = max(p.RetryAfter, minRetryAfter)
+	}
+	return p
+}
+
+func (s *Surface) status(kind fault.Kind, code string) int {
+	if status := s.Statuses[code]; status != 0 {
+		return status
+	}
+	if kind == fault.Invalid {
+		return s.Invalid
+	}
+	return statuses[kind]
+}
+
+// renderCore is {"error":{"code","message","details":{…}}}.
+func renderCore(p Problem) []byte {
+	type inner struct {
+		Code    string         `json:"code"`
+		Message string         `json:"message"`
+		Details jsontext.Value `json:"details"`
+	}
+	body, err := json.Marshal(map[string]inner{"error": {p.Code, p.Message, details(p)}}, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("gate: an error body cannot be written: " + err.Error())
+	}
+	return body
+}
+
+// details is the object of a problem's details with reason class and retry advice
+// added, unless it has its own.
+func details(p Problem) jsontext.Value {
+	members := map[string]jsontext.Value{}
+	if p.Details != nil {
+		raw, err := json.Marshal(p.Details, jsontext.AllowInvalidUTF8(true))
+		if err != nil || json.Unmarshal(raw, &members) != nil {
+			members = map[string]jsontext.Value{}
+		}
+	}
+	for name, word := range map[string]string{"reasonClass": string(p.Reason), "retryAdvice": string(p.Advice)} {
+		if _, own := members[name]; !own {
+			members[name] = jsontext.Value(`"` + word + `"`)
+		}
+	}
+	raw, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		return jsontext.Value("{}")
+	}
+	return raw
 }

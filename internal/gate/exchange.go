@@ -1,0 +1,328 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/wire"
+)
+
+// maxCorrelation is the longest correlation id, in bytes.
+const maxCorrelation = 128
+
+// statusGone is logged when the caller went away before its answer.
+const statusGone = 499
+
+// exchange is one request and its answer.
+type exchange struct {
+	gate    *Gate
+	w       http.ResponseWriter
+	r       *http.Request
+	route   *entry // nil: no route takes it
+	surface *Surface
+	call    Call
+	started time.Time
+
+	headerErr error // what is wrong with the headers that every request may have
+	stream    *stream
+	status    int
+	code      string // of the error that was shown
+	err       error  // the cause that was not shown
+	stack     []byte
+}
+
+// Header values that every answer shares; net/http does not change them.
+var (
+	noSniff  = []string{"nosniff"}
+	noStore  = []string{"no-store"}
+	typeJSON = []string{"application/json"}
+)
+
+// headers settles the correlation id and sets what every answer carries.
+func (x *exchange) headers() {
+	id, n := header(x.r, "X-Correlation-Id")
+	if n != 1 || !wire.Printable(id, maxCorrelation) {
+		if n > 0 {
+			x.headerErr = fault.New(fault.Invalid, "",
+				"the header X-Correlation-Id must be 1..%d printable ASCII characters", maxCorrelation)
+		}
+		id = uuid.Must(uuid.NewV7()).String()
+	}
+	x.call.CorrelationID = id
+	h := x.w.Header()
+	h["X-Correlation-Id"] = []string{id}
+	h["X-Content-Type-Options"] = noSniff
+	h["Cache-Control"] = noStore
+}
+
+// pattern is the route as it is shown in logs and spans; never the path itself,
+// which may hold anything.
+func (x *exchange) pattern() string {
+	if x.route == nil {
+		return "none"
+	}
+	return x.route.Pattern
+}
+
+// answer lets the request in step by step and has its handler answer it.
+func (x *exchange) answer(ctx context.Context, allow []string) (Reply, error) {
+	if err := x.gate.auth.place(x.r); err != nil {
+		return Reply{}, err
+	}
+	if x.headerErr != nil {
+		return Reply{}, x.headerErr
+	}
+	if x.route == nil {
+		if len(allow) == 0 {
+			return Reply{}, fault.New(fault.NotFound, "", "there is nothing at this path")
+		}
+		methods := strings.Join(allow, ", ")
+		x.w.Header().Set("Allow", methods)
+		return Reply{}, fault.New(fault.MethodNotAllowed, "", "this path has only %s", methods)
+	}
+	for _, step := range [...]func() error{x.admit, x.limit, x.query, x.key, x.body} {
+		if err := step(); err != nil {
+			return Reply{}, err
+		}
+	}
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	reply, err := x.route.Do(ctx, &x.call)
+	return reply, x.timely(ctx, err)
+}
+
+func (x *exchange) admit() error {
+	principal, challenge, err := x.gate.auth.admit(x.r, x.route)
+	if err == nil {
+		x.call.Principal = principal
+		return nil
+	}
+	if challenge != "" {
+		x.w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if fault.KindOf(err) == fault.Unauthorized {
+		from := address(x.r)
+		if x.gate.refused.take(from, x.started).ok {
+			x.gate.log.LogAttrs(x.r.Context(), slog.LevelInfo, "token refused", slog.String(keyAddress, from),
+				slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
+				slog.String(keyCorrelation, x.call.CorrelationID))
+		}
+	}
+	return err
+}
+
+func (x *exchange) limit() error {
+	if x.route.limit == nil {
+		return nil
+	}
+	p := &x.call.Principal
+	left := x.route.limit.take(p.Tenant+" "+p.Subject, x.started)
+	h := x.w.Header()
+	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.route.limit.rate.Limit))
+	h.Set("X-Ratelimit-Remaining", strconv.Itoa(left.remaining))
+	h.Set("X-Ratelimit-Reset", seconds(left.reset))
+	if left.ok {
+		return nil
+	}
+	refusal := fault.New(fault.RateLimited, "", "too many requests; try again later")
+	refusal.RetryAfter = left.retry
+	return refusal
+}
+
+func (x *exchange) query() error {
+	if x.r.URL.RawQuery == "" {
+		return nil
+	}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return fault.New(fault.Invalid, "", "the query string is malformed")
+	}
+	x.call.query = query
+	return nil
+}
+
+func (x *exchange) key() error {
+	if x.route.Once == None {
+		return nil
+	}
+	name := x.surface.KeyHeader
+	key, n := header(x.r, name)
+	switch {
+	case n == 0 || n == 1 && key == "":
+		if x.route.Once == Optional && n == 0 {
+			return nil
+		}
+		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED",
+			"the header %s is required: repeat a request with the key of its first try", name)
+	case n > 1 || !wire.Key(key):
+		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
+			"the header %s must be 1..%d printable ASCII characters", name, wire.MaxKey)
+	}
+	x.call.Key = key
+	return nil
+}
+
+// body reads the body where the method has one.
+func (x *exchange) body() error {
+	switch x.r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete:
+		return nil
+	}
+	if x.r.ContentLength != 0 {
+		media, err := x.route.media(x.r)
+		if err != nil {
+			return err
+		}
+		x.call.Media = media
+	}
+	body, err := x.route.read(x.r)
+	x.call.Body = body
+	return err
+}
+
+// bound gives the handler its time. A stream or long poll has none, so the
+// connection's limits are lifted too, and it ends when the process drains.
+func (x *exchange) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if x.route.Stream {
+		x.stream = &stream{ResponseWriter: x.w}
+		x.call.Stream = x.stream
+	}
+	if x.route.timeout > 0 {
+		return context.WithTimeout(ctx, x.route.timeout)
+	}
+	control := http.NewResponseController(x.w)
+	// A writer without deadlines (a test's recorder) has nothing to lift.
+	_ = control.SetReadDeadline(time.Time{})
+	_ = control.SetWriteDeadline(time.Time{})
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(x.gate.draining, func() { cancel(errDraining) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// timely turns the error of a handler whose time ran out into what its caller can
+// act on.
+func (x *exchange) timely(ctx context.Context, err error) error {
+	if err == nil || fault.KindOf(err) != fault.Internal || ctx.Err() == nil {
+		return err
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errDraining):
+		return errDraining
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.Unavailable, "TIMEOUT",
+			"the request took longer than %s and its outcome is not known: repeat it with the same key", x.route.timeout)
+	case errors.Is(err, context.Canceled):
+		return errGone
+	}
+	return err
+}
+
+// errGone is the end of a request whose caller went away.
+var errGone = errors.New("the caller went away")
+
+// seconds is a duration as Retry-After has it: whole seconds, rounded up.
+func seconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}
+
+// write sends the reply, or the error in the shape of the surface.
+func (x *exchange) write(ctx context.Context, reply Reply, err error) {
+	if x.streamed() {
+		x.status, x.err = x.stream.status, err
+		return
+	}
+	if errors.Is(err, errGone) {
+		x.status, x.err = statusGone, nil
+		return
+	}
+	raw, kind := reply.Raw, reply.Type
+	if err == nil && raw == nil && reply.Body != nil {
+		raw, err = json.Marshal(reply.Body, json.Deterministic(true))
+	}
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	x.status = reply.Status
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	for name, values := range reply.Header {
+		x.w.Header()[name] = values
+	}
+	x.send(kind, raw)
+}
+
+// refuse answers with an error.
+func (x *exchange) refuse(err error) {
+	p := x.surface.Problem(err)
+	x.status, x.code = p.Status, p.Code
+	if p.Status >= 500 {
+		x.err = err
+	}
+	if p.Kind == fault.Internal {
+		p.Details = map[string]string{"correlationId": x.call.CorrelationID}
+	}
+	h := x.w.Header()
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", seconds(p.RetryAfter))
+	}
+	if p.Kind == fault.TooLarge || errors.Is(err, errClient) {
+		h.Set("Connection", "close") // what was not read must not be taken for a request
+	}
+	x.send("", x.surface.Render(p))
+}
+
+func (x *exchange) send(kind string, raw []byte) {
+	h := x.w.Header()
+	if len(raw) > 0 {
+		h["Content-Type"] = typeJSON
+		if kind != "" {
+			h["Content-Type"] = []string{kind}
+		}
+	}
+	if x.status != http.StatusNoContent && x.status != http.StatusNotModified {
+		h["Content-Length"] = []string{strconv.Itoa(len(raw))}
+	}
+	x.w.WriteHeader(x.status)
+	if len(raw) > 0 {
+		_, _ = x.w.Write(raw) // a caller that went away has nothing to be told
+	}
+}
+
+// streamed reports whether the handler has begun to answer by itself.
+func (x *exchange) streamed() bool { return x.stream != nil && x.stream.status != 0 }
+
+// stream is the writer of a streaming handler; it remembers the status.
+type stream struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status and sends it.
+func (s *stream) WriteHeader(status int) {
+	if s.status == 0 && status >= 200 {
+		s.status = status
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	if s.status == 0 {
+		s.status = http.StatusOK
+	}
+	return s.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController flush.
+func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -1,0 +1,210 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+)
+
+// Config is what a gate is made of. Zero values are the documented defaults.
+type Config struct {
+	Auth      *Auth            // required: without it nobody could be let in
+	Telemetry *Telemetry       // default none: nothing is measured
+	Log       *slog.Logger     // default slog.Default()
+	Rates     map[string]Rate  // by rate class; a class that is not there is unlimited
+	Default   *Surface         // shape of what belongs to no surface; default Core
+	Now       func() time.Time // default time.Now
+}
+
+// Gate is the handler of all routes.
+type Gate struct {
+	auth      *Auth
+	telemetry *Telemetry
+	log       *slog.Logger
+	now       func() time.Time
+	router    router
+	surfaces  []*Surface // with their prefixes
+	fallback  *Surface
+	unknown   *meters  // of requests that no route took
+	refused   *limiter // log lines about refused tokens, per address
+	draining  context.Context
+	drain     context.CancelCauseFunc
+}
+
+// errDraining is why streams and long polls end when the process does.
+var errDraining = fault.New(fault.Unavailable, "SHUTTING_DOWN", "the server is going away; try again")
+
+// refusedRate is how many refused tokens of one address are logged.
+var refusedRate = Rate{Limit: 5, Per: time.Minute}
+
+// New makes the gate of a route table. It refuses a table that contradicts itself.
+func New(cfg Config, routes []Route) (*Gate, error) {
+	if cfg.Auth == nil {
+		return nil, errors.New("gate: there is no Auth")
+	}
+	g := &Gate{
+		auth: cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now, fallback: cfg.Default,
+		router: router{root: newBranch()}, refused: newLimiter(refusedRate),
+	}
+	if g.log == nil {
+		g.log = slog.Default()
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	if g.fallback == nil {
+		g.fallback = Core
+	}
+	g.draining, g.drain = context.WithCancelCause(context.Background())
+	var measure *instruments
+	if cfg.Telemetry != nil {
+		var err error
+		if measure, err = newInstruments(cfg.Telemetry.Meter); err != nil {
+			return nil, fmt.Errorf("gate: metrics: %w", err)
+		}
+		g.unknown = measure.of("", "none", false)
+	}
+	limits, err := newLimits(cfg.Rates)
+	if err != nil {
+		return nil, err
+	}
+	for _, route := range routes {
+		if err := g.add(route, limits, measure); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func newLimits(rates map[string]Rate) (map[string]*limiter, error) {
+	limits := map[string]*limiter{}
+	for class, rate := range rates {
+		if rate.Limit < 1 || rate.Per < time.Duration(rate.Limit) {
+			return nil, fmt.Errorf("gate: rate class %q: limit %d per %s makes no sense", class, rate.Limit, rate.Per)
+		}
+		limits[class] = newLimiter(rate)
+	}
+	return limits, nil
+}
+
+// add prepares a route: defaults filled in, limiter and meters at hand.
+func (g *Gate) add(route Route, limits map[string]*limiter, measure *instruments) error {
+	e := &entry{Route: route, limit: limits[route.Rate], timeout: route.Timeout}
+	if e.Surface == nil {
+		e.Surface = g.fallback
+	}
+	if e.MaxBody == 0 {
+		e.MaxBody = DefaultMaxBody
+	}
+	if e.Media == nil {
+		e.Media = jsonOnly
+	}
+	if e.timeout == 0 {
+		e.timeout = DefaultTimeout
+	}
+	if e.Stream {
+		e.timeout = NoTimeout
+	}
+	switch {
+	case e.Do == nil:
+		return fmt.Errorf("gate: pattern %q has no handler", e.Pattern)
+	case e.Public && e.Scope != "":
+		return fmt.Errorf("gate: pattern %q is public and asks for the scope %q", e.Pattern, e.Scope)
+	case e.Once != None && e.Surface.KeyHeader == "":
+		return fmt.Errorf("gate: pattern %q takes a key, but its surface has no header for it", e.Pattern)
+	}
+	if !slices.Contains(g.surfaces, e.Surface) {
+		g.surfaces = append(g.surfaces, e.Surface)
+	}
+	if err := g.router.add(e); err != nil {
+		return err
+	}
+	if measure != nil {
+		e.meters = measure.of(e.method, e.path, e.Stream)
+	}
+	return nil
+}
+
+// Drain ends streams and long polls, and makes the process not ready. Everything
+// else is served until the server is shut down.
+func (g *Gate) Drain() { g.drain(errDraining) }
+
+// surface is the surface of a path that no route took: the one with the longest
+// prefix that fits.
+func (g *Gate) surface(path string) *Surface {
+	found, longest := g.fallback, 0
+	for _, s := range g.surfaces {
+		for _, prefix := range s.Prefixes {
+			if len(prefix) > longest && strings.HasPrefix(path, prefix) {
+				found, longest = s, len(prefix)
+			}
+		}
+	}
+	return found
+}
+
+// ServeHTTP answers a request.
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{gate: g, w: w, r: r, started: g.now()}
+	var params, allow []string
+	x.route, params, allow = g.router.find(r.Method, r.URL.EscapedPath())
+	x.call = Call{Request: r, route: x.route, params: params, gate: g}
+	if x.route != nil {
+		x.surface = x.route.Surface
+	} else {
+		x.surface = g.surface(r.URL.Path)
+	}
+	x.headers()
+	ctx := r.Context()
+	if g.telemetry != nil && g.telemetry.Tracing {
+		spanned, span := x.startSpan(ctx)
+		ctx = spanned
+		defer func() { endSpan(span, x.status) }()
+	}
+	defer x.finish(ctx)
+	reply, err := x.answer(ctx, allow)
+	x.write(ctx, reply, err)
+}
+
+// finish counts and logs the request, after a panic too: one handler's mistake is
+// one caller's 500.
+func (x *exchange) finish(ctx context.Context) {
+	if p := recover(); p != nil {
+		if p == http.ErrAbortHandler { //nolint:errorlint // the value itself is the signal
+			panic(p)
+		}
+		x.stack = debug.Stack()
+		x.write(ctx, Reply{}, fmt.Errorf("panic: %v", p))
+		if x.streamed() {
+			defer panic(http.ErrAbortHandler) // a cut stream must not look complete
+		}
+	}
+	if x.call.scratch != nil {
+		x.call.scratch.release()
+	}
+	took := x.gate.now().Sub(x.started)
+	meters := x.gate.unknown
+	if x.route != nil {
+		meters = x.route.meters
+	}
+	meters.answered(ctx, x.status, took)
+	x.log(ctx, took)
+}
+
+// address is the caller's address without its port.
+func address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,81 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// probeTimeout is how long a readiness check may take.
+const probeTimeout = 2 * time.Second
+
+// Check is one thing that must work before the process is ready.
+type Check struct {
+	Name  string
+	Probe func(ctx context.Context) error
+}
+
+// Pages is what a process shows about itself without a token.
+type Pages struct {
+	Checks  []Check
+	Metrics http.Handler // nil: no /metrics
+	OpenAPI []byte       // nil: no /openapi.yaml
+}
+
+// Routes are /healthz (the process answers), /readyz (it can do its work), /metrics
+// and /openapi.yaml.
+func (p Pages) Routes() []Route {
+	routes := []Route{
+		{Pattern: "GET /healthz", Public: true, Do: healthy},
+		{Pattern: "GET /readyz", Public: true, Do: p.ready},
+	}
+	if p.Metrics != nil {
+		routes = append(routes, Route{Pattern: "GET /metrics", Public: true, Stream: true, Do: p.metrics})
+	}
+	if p.OpenAPI != nil {
+		routes = append(routes, Route{Pattern: "GET /openapi.yaml", Public: true, Do: p.openAPI})
+	}
+	return routes
+}
+
+func healthy(context.Context, *Call) (Reply, error) {
+	return Reply{Body: map[string]string{"status": "ok"}}, nil
+}
+
+// readiness is the answer of /readyz. It says which check failed, not why: that is
+// in the log.
+type readiness struct {
+	Status string            `json:"status"`
+	Checks map[string]string `json:"checks"`
+}
+
+func (p Pages) ready(ctx context.Context, c *Call) (Reply, error) {
+	out, reply := readiness{"ready", map[string]string{}}, Reply{Status: http.StatusOK}
+	fail := func(name string) {
+		out.Status, out.Checks[name] = "not ready", "failed"
+		reply.Status, reply.Header = http.StatusServiceUnavailable, http.Header{"Retry-After": {seconds(minRetryAfter)}}
+	}
+	if c.gate.draining.Err() != nil {
+		fail("draining")
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	for _, check := range p.Checks {
+		out.Checks[check.Name] = "ok"
+		if err := check.Probe(ctx); err != nil {
+			fail(check.Name)
+			c.gate.log.Warn("not ready", keyCheck, check.Name, keyError, err)
+		}
+	}
+	reply.Body = out
+	return reply, nil
+}
+
+func (p Pages) metrics(_ context.Context, c *Call) (Reply, error) {
+	p.Metrics.ServeHTTP(c.Stream, c.Request)
+	return Reply{}, nil
+}
+
+func (p Pages) openAPI(context.Context, *Call) (Reply, error) {
+	return Reply{Raw: p.OpenAPI, Type: "application/yaml"}, nil
+}
