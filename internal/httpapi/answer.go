@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+)
+
+// Answers are written by hand: they are the larger part of what the server says
+// under load, and a replay must be equal byte for byte.
+
+// appendAnswer writes the body of an answer and gives its status.
+func appendAnswer(dst []byte, ans *engine.Answer) (status int, _ []byte) {
+	return statusOf(ans), appendMembers(append(dst, '{'), ans)
+}
+
+// appendResult writes a result of POST /commands: the status of the command's own
+// endpoint and the members of its body.
+func (a *API) appendResult(ctx context.Context, dst []byte, r *engine.Result) []byte {
+	dst = append(dst, `{"status":`...)
+	if r.Err != nil {
+		return a.appendFailure(ctx, dst, r.Err)
+	}
+	dst = strconv.AppendInt(dst, int64(statusOf(&r.Answer)), 10)
+	return appendMembers(append(dst, ','), &r.Answer)
+}
+
+func statusOf(ans *engine.Answer) int {
+	switch {
+	case ans.Refused != nil:
+		return http.StatusConflict
+	case ans.Replay:
+		return http.StatusOK
+	}
+	return http.StatusAccepted
+}
+
+// appendMembers writes the members of an answer and the closing bracket.
+func appendMembers(dst []byte, ans *engine.Answer) []byte {
+	if ans.Refused != nil {
+		return appendRefusal(dst, ans.Refused, ans.Late)
+	}
+	dst = append(dst, `"executionId":"`...)
+	dst = appendID(dst, ans.Execution)
+	dst = append(dst, `","command":"`...)
+	dst = append(dst, ans.Command...)
+	dst = append(dst, `","accepted":true,"correlationId":`...)
+	dst = appendText(dst, ans.CorrelationID)
+	dst = append(dst, `,"idempotencyKey":`...)
+	dst = appendText(dst, ans.Key)
+	if ans.CancelSeq > 0 {
+		dst = append(dst, `,"cancelSeq":`...)
+		dst = strconv.AppendUint(dst, ans.CancelSeq, 10)
+	}
+	if ans.Task != nil {
+		dst = append(dst, `,"task":`...)
+		dst = appendTask(dst, ans.Task)
+	}
+	return append(dst, '}')
+}
+
+func appendTask(dst []byte, t *engine.Task) []byte {
+	dst = append(dst, `{"executionId":"`...)
+	dst = appendID(dst, t.Execution)
+	dst = append(dst, `","nodeId":`...)
+	dst = appendText(dst, t.Node)
+	dst = append(dst, `,"attempt":`...)
+	dst = strconv.AppendInt(dst, int64(t.Attempt), 10)
+	dst = append(dst, `,"graphId":`...)
+	dst = appendText(dst, t.GraphID)
+	dst = append(dst, `,"queue":`...)
+	dst = appendText(dst, t.Queue)
+	if len(t.Input) > 0 {
+		dst = append(dst, `,"input":`...)
+		dst = append(dst, t.Input...)
+	}
+	dst = append(dst, `,"outputs":{`...)
+	for i, node := range slices.Sorted(maps.Keys(t.Outputs)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendText(dst, node)
+		dst = append(append(dst, ':'), t.Outputs[node]...)
+	}
+	dst = append(dst, '}')
+	if t.LeaseUntil != 0 {
+		dst = append(dst, `,"leaseUntil":"`...)
+		dst = append(append(dst, t.LeaseUntil.String()...), '"')
+	}
+	return append(dst, '}')
+}
+
+// appendRefusal writes why the state refused a command: the guard, what it saw,
+// and the event that made it so.
+func appendRefusal(dst []byte, r *flow.Refusal, late bool) []byte {
+	dst = append(dst, `"error":{"code":"COMMAND_REJECTED","message":`...)
+	dst = appendText(dst, r.Error())
+	dst = append(dst, `,"details":{"guard":"`...)
+	dst = append(dst, r.Guard...)
+	dst = append(dst, `","state":{"execution":"`...)
+	dst = append(append(dst, r.Execution.String()...), '"')
+	if r.Node != "" {
+		dst = append(dst, `,"node":`...)
+		dst = appendText(dst, r.Node)
+		dst = append(dst, `,"nodeStatus":"`...)
+		dst = append(dst, r.NodeStatus.String()...)
+		dst = append(dst, `","attempt":`...)
+		dst = strconv.AppendInt(dst, int64(r.Attempt), 10)
+	}
+	dst = append(dst, `},"cause":{"eventId":"`...)
+	dst = appendID(dst, r.Cause.ID)
+	dst = append(dst, `","type":"`...)
+	dst = append(dst, r.Cause.Type.String()...)
+	dst = append(dst, `","seq":`...)
+	dst = strconv.AppendUint(dst, r.Cause.Seq, 10)
+	dst = append(dst, `,"occurredAt":"`...)
+	dst = append(dst, r.Cause.At.String()...)
+	dst = append(dst, `"}`...)
+	if r.Fence > 0 {
+		dst = append(dst, `,"cancelFence":`...)
+		dst = strconv.AppendUint(dst, r.Fence, 10)
+	}
+	dst = append(dst, `,"lateResultKept":`...)
+	dst = strconv.AppendBool(dst, late)
+	class, advice := adviceOn(r)
+	dst = append(dst, `,"reasonClass":"`...)
+	dst = append(dst, class...)
+	dst = append(dst, `","retryAdvice":"`...)
+	dst = append(dst, advice...)
+	return append(dst, `"}}}`...)
+}
+
+// adviceOn says whether the same command, under another key, can be accepted
+// later: some guards look at what still changes by itself, some at what the
+// caller can change.
+func adviceOn(r *flow.Refusal) (fault.ReasonClass, fault.RetryAdvice) {
+	switch r.Guard {
+	case flow.GuardResumeKey, flow.GuardNodeTask:
+		return fault.ReasonValidation, fault.RetryAfterFix
+	case flow.GuardRetry, flow.GuardNodeReady, flow.GuardNodeRunning, flow.GuardNodeWaiting, flow.GuardStarted, flow.GuardEnded:
+		if !r.Execution.Terminal() && !r.NodeStatus.Terminal() {
+			return fault.ReasonRunConflict, fault.RetryWithBackoff
+		}
+	}
+	return fault.ReasonRunConflict, fault.DoNotRetry
+}
+
+// appendFailure writes status and members of a command that has no answer. Faults
+// of the server are logged here with their cause: the gate sees only the whole.
+func (a *API) appendFailure(ctx context.Context, dst []byte, err error) []byte {
+	p := gate.Core.Problem(err)
+	if p.Kind == fault.Internal {
+		a.log.ErrorContext(ctx, "command failed", "error", err)
+	}
+	dst = strconv.AppendInt(dst, int64(p.Status), 10)
+	return append(append(dst, ','), gate.Core.Render(p)[1:]...)
+}
+
+func appendID(dst []byte, id flow.ID) []byte { return append(dst, id.String()...) }
+
+// appendText writes a JSON string.
+func appendText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			dst, _ = jsontext.AppendQuote(dst, s) // bad UTF-8 was refused on the way in
+			return dst
+		}
+	}
+	dst = append(dst, '"')
+	return append(append(dst, s...), '"')
+}

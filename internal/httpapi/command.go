@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"renga.dev/renga/internal/flow"
+)
+
+// Named maxima of a request. Texts are counted in code points, as the contract does.
+const (
+	MaxBody       = 1 << 20 // bytes of one command's body
+	MaxBatchBody  = 8 << 20 // bytes of a POST /commands
+	MaxGraphBody  = 8 << 20 // bytes of a graph
+	MaxCommands   = 500     // in a POST /commands
+	maxWorker     = 128
+	maxWaitKey    = 255
+	maxReason     = 1024
+	maxMessage    = 4096
+	maxErrorCode  = 128
+	maxAttempt    = 1<<31 - 1
+	maxQueues     = 100
+	maxTasks      = 100
+	maxWait       = 30   // seconds that a claim may wait
+	maxLease      = 3600 // seconds of a lease
+	defaultLease  = 60
+	maxProgress   = 100
+	defaultTasks  = 1
+	defaultQueue  = "default"
+	minPage       = 10
+	maxPage       = 100
+	defaultPage   = 50
+	maxPageNumber = 1_000_000_000
+)
+
+// command is one command on the wire: where it is sent, who may send it, which
+// members its body may have, and what they make.
+type command struct {
+	name   string
+	action string // last segment of its endpoint
+	onNode bool
+	scope  string
+	may    memberSet
+	build  func(b *body, node string) flow.Command
+}
+
+// commands are all commands that a caller may send.
+var commands = []command{
+	{
+		name: flow.Create{}.Name(), scope: scopeWrite, may: set(mGraphID, mInput),
+		build: func(b *body, _ string) flow.Command { return flow.Create{Input: b.object(mInput)} },
+	},
+	{
+		name: flow.Start{}.Name(), action: "start", scope: scopeWrite,
+		build: func(*body, string) flow.Command { return flow.Start{} },
+	},
+	{
+		name: flow.Cancel{}.Name(), action: "cancel", scope: scopeWrite, may: set(mReason),
+		build: func(b *body, _ string) flow.Command { return flow.Cancel{Reason: b.text(mReason, 0, maxReason)} },
+	},
+	{
+		name: flow.Archive{}.Name(), action: "archive", scope: scopeWrite, may: set(mReason),
+		build: func(b *body, _ string) flow.Command { return flow.Archive{Reason: b.text(mReason, 0, maxReason)} },
+	},
+	{
+		name: flow.StartNode{}.Name(), action: "start", onNode: true, scope: scopeWork, may: set(mAttempt, mWorkerID),
+		build: func(b *body, node string) flow.Command {
+			b.require(mAttempt)
+			return flow.StartNode{Node: node, Attempt: b.attempt(), Worker: b.worker()}
+		},
+	},
+	{
+		name: flow.Progress{}.Name(), action: "progress", onNode: true, scope: scopeWork,
+		may: set(mProgress, mMessage, mMetrics, mAttempt, mWorkerID),
+		build: func(b *body, node string) flow.Command {
+			return flow.Progress{
+				Node: node, Attempt: b.attempt(), Worker: b.worker(),
+				Progress: b.number(mProgress, 0, maxProgress), Message: b.text(mMessage, 0, maxMessage), Metrics: b.object(mMetrics),
+			}
+		},
+	},
+	{
+		name: flow.Wait{}.Name(), action: "wait", onNode: true, scope: scopeWork,
+		may: set(mWaitKey, mPrompt, mAttempt, mWorkerID),
+		build: func(b *body, node string) flow.Command {
+			return flow.Wait{
+				Node: node, Attempt: b.attempt(), Worker: b.worker(),
+				WaitKey: b.text(mWaitKey, 1, maxWaitKey), Prompt: b.object(mPrompt),
+			}
+		},
+	},
+	{
+		name: flow.Resume{}.Name(), action: "resume", onNode: true, scope: scopeWrite, may: set(mResumeKey, mOutput),
+		build: func(b *body, node string) flow.Command {
+			return flow.Resume{Node: node, ResumeKey: b.text(mResumeKey, 1, maxWaitKey), Output: b.object(mOutput)}
+		},
+	},
+	{
+		name: flow.Succeed{}.Name(), action: "success", onNode: true, scope: scopeWork,
+		may: set(mOutput, mAttempt, mWorkerID, mNext),
+		build: func(b *body, node string) flow.Command {
+			return flow.Succeed{
+				Node: node, Attempt: b.attempt(), Worker: b.worker(), Output: b.object(mOutput), Next: b.flag(mNext),
+			}
+		},
+	},
+	{
+		name: flow.Fail{}.Name(), action: "fail", onNode: true, scope: scopeWork,
+		may: set(mError, mAttempt, mWorkerID, mNext),
+		build: func(b *body, node string) flow.Command {
+			return flow.Fail{
+				Node: node, Attempt: b.attempt(), Worker: b.worker(), Error: b.failure(mError), Next: b.flag(mNext),
+			}
+		},
+	},
+	{
+		name: flow.CancelNode{}.Name(), action: "cancel", onNode: true, scope: scopeWrite, may: set(mReason),
+		build: func(b *body, node string) flow.Command {
+			return flow.CancelNode{Node: node, Reason: b.text(mReason, 0, maxReason)}
+		},
+	},
+}
+
+// find looks a command up by its name in quotes, as it stands in a body.
+func find(quoted []byte) *command {
+	for i := range commands {
+		if n := len(commands[i].name); len(quoted) == n+2 && string(quoted[1:n+1]) == commands[i].name {
+			return &commands[i]
+		}
+	}
+	return nil
+}
+
+// creates reports whether the command makes its execution.
+func (c *command) creates() bool { return c.action == "" }
+
+// path is the pattern of the command's own endpoint.
+func (c *command) path() string {
+	switch {
+	case c.creates():
+		return "/executions"
+	case c.onNode:
+		return "/executions/{executionId}/nodes/{nodeId}/" + c.action
+	}
+	return "/executions/{executionId}/" + c.action
+}
+
+// endpoint is what a key of the command is scoped to: method and path of its own
+// endpoint, in one spelling.
+func (c *command) endpoint(execution, node string) string {
+	switch {
+	case c.creates():
+		return "POST /executions"
+	case c.onNode:
+		return "POST /executions/" + execution + "/nodes/" + node + "/" + c.action
+	}
+	return "POST /executions/" + execution + "/" + c.action
+}

@@ -1,0 +1,116 @@
+// Package httpapi is the wire contract of the executions' surface, and nothing
+// else: it reads bodies and queries, hands commands to the engine and renders
+// what comes back. What a request means is decided in flow, who may send it in
+// gate; the contract itself is api/openapi.yaml.
+//
+// One table (command.go) holds the commands. A command has one decoder, which
+// its own endpoint and POST /commands share, so both accept the same bodies, and
+// a key used on one is known on the other.
+//
+// The invariant: what is malformed never reaches the engine, and the body of an
+// answer depends on nothing but the engine's Answer, so a replay is equal byte
+// for byte.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+)
+
+// Commands is where commands go. Submit answers every request, in order, after
+// what it caused is durable; Claim waits for tasks until ctx ends or the time asked for is over.
+type Commands interface {
+	Submit(ctx context.Context, requests []engine.Request) []engine.Result
+	Claim(ctx context.Context, request engine.ClaimRequest) (engine.Claimed, error)
+}
+
+// Reads is where executions are read. What it shows is durable; unknown things
+// are fault.NotFound. Watch wakes after every commit that touched the execution,
+// at least once after the last one.
+type Reads interface {
+	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
+	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
+	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
+	Watch(id flow.ID) (wake <-chan struct{}, stop func())
+}
+
+// Graphs keeps graphs. PutGraph refuses a graph that cannot run (fault.Invalid).
+type Graphs interface {
+	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
+	Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error)
+	Graphs(ctx context.Context, tenant string, offset, limit int) ([]engine.GraphRow, int, error)
+}
+
+// Config is what the surface is made of. Zero values mean the documented default.
+type Config struct {
+	Commands  Commands
+	Reads     Reads
+	Graphs    Graphs
+	Log       *slog.Logger
+	Heartbeat time.Duration // of a silent stream; default 15s
+}
+
+// API answers the calls of the executions' surface.
+type API struct {
+	commands  Commands
+	reads     Reads
+	graphs    Graphs
+	log       *slog.Logger
+	heartbeat time.Duration
+}
+
+// New makes the surface.
+func New(cfg Config) *API {
+	a := &API{
+		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs,
+		log: cfg.Log, heartbeat: cfg.Heartbeat,
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.heartbeat == 0 {
+		a.heartbeat = defaultHeartbeat
+	}
+	return a
+}
+
+// The scopes of the surface.
+const (
+	scopeRead   = "executions:read"
+	scopeWrite  = "executions:write"
+	scopeGraphs = "graphs:write"
+	scopeWork   = "tasks:work"
+)
+
+// The rate classes of the surface.
+const (
+	rateRead  = "executions.read"
+	rateWrite = "executions.write"
+)
+
+// Routes is the route table of the surface.
+func (a *API) Routes() []gate.Route {
+	routes := []gate.Route{
+		{Pattern: "GET /executions", Scope: scopeRead, Rate: rateRead, Do: a.list},
+		{Pattern: "GET /executions/{executionId}", Scope: scopeRead, Rate: rateRead, Do: a.execution},
+		{Pattern: "GET /executions/{executionId}/events", Scope: scopeRead, Rate: rateRead, Do: a.events},
+		{Pattern: "GET /executions/{executionId}/stream", Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
+		{Pattern: "POST /tasks/claim", Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
+		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
+		{Pattern: "PUT /graphs/{graphId}", Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
+		{Pattern: "GET /graphs", Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
+		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
+	}
+	for i := range commands {
+		routes = append(routes, gate.Route{
+			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,
+			MaxBody: MaxBody, Do: a.single(&commands[i]),
+		})
+	}
+	return routes
+}

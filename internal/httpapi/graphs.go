@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+const mediaJSON = "application/json"
+
+// graphMedia are the media types of a graph; all but the first are YAML.
+var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "text/yaml"}
+
+// graphView is a version of a graph without its content.
+type graphView struct {
+	GraphID   string    `json:"graphId"`
+	Version   int       `json:"version"`
+	Digest    string    `json:"digest"`
+	CreatedAt flow.Time `json:"createdAt"`
+}
+
+func showGraph(g *engine.GraphRow) graphView {
+	return graphView{GraphID: g.ID, Version: g.Version, Digest: g.Digest, CreatedAt: g.CreatedAt}
+}
+
+// putGraph answers PUT /graphs/{graphId}.
+func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	id := c.Path("graphId")
+	if !wire.Name(id) {
+		return gate.Reply{}, invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+	}
+	g, err := flow.ParseGraph(c.Body, c.Media != mediaJSON && c.Media != "")
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	row, created, err := a.graphs.PutGraph(ctx, c.Principal.Tenant, id, g)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	status := http.StatusOK
+	if created && row.Version == 1 {
+		status = http.StatusCreated
+	}
+	return gate.Reply{Status: status, Body: showGraph(&row)}, nil
+}
+
+// graph answers GET /graphs/{graphId}.
+func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, "version")
+	version := q.integer("version", 1, math.MaxInt32, 0)
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	id := c.Path("graphId")
+	if !wire.Name(id) {
+		return gate.Reply{}, fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %.64q does not exist", id)
+	}
+	row, err := a.graphs.Graph(ctx, c.Principal.Tenant, id, version)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	head, err := json.Marshal(showGraph(&row))
+	if err != nil {
+		return gate.Reply{}, fault.Wrap("httpapi.graph", err)
+	}
+	// Both are objects; the content is stored as canonical JSON.
+	out := append(append(c.Scratch(), head[:len(head)-1]...), ',')
+	return c.Built(http.StatusOK, append(out, row.Body[1:]...)), nil
+}
+
+// listGraphs answers GET /graphs.
+func (a *API) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, pageParams...)
+	p := q.paging()
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, showGraph)}, nil
+}

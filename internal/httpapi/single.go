@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+// single answers the endpoint of one command.
+func (a *API) single(cmd *command) func(context.Context, *gate.Call) (gate.Reply, error) {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		t := target{key: c.Key, execution: c.Path("executionId"), node: c.Path("nodeId")}
+		var b body
+		if err := readBody(c.Body, cmd.may, &b); err != nil {
+			return gate.Reply{}, err
+		}
+		req, err := cmd.request(c, t, c.Body, &b)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		result := a.commands.Submit(ctx, []engine.Request{req})[0]
+		if result.Err != nil {
+			return gate.Reply{}, result.Err
+		}
+		status, raw := appendAnswer(c.Scratch(), &result.Answer)
+		return c.Built(status, raw), nil
+	}
+}
+
+// target is what a command is about, as the caller wrote it.
+type target struct{ key, execution, node string }
+
+// request makes the engine's request of a command from src, the body of its own
+// endpoint, whose members are in b.
+func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine.Request, error) {
+	req := engine.Request{
+		Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID,
+		Actor: flow.Actor{Kind: flow.KindUser, ID: c.Principal.Subject},
+	}
+	var err error
+	if !cmd.creates() {
+		t.execution = strings.ToLower(t.execution) // one spelling, one scope of keys
+		if req.Execution, err = executionID(t.execution); err != nil {
+			return req, err
+		}
+	}
+	if req.Once, err = wire.ParseOnce(t.key, cmd.endpoint(t.execution, t.node), src); err != nil {
+		return req, err
+	}
+	if cmd.creates() {
+		req.GraphID = b.graphID()
+	}
+	req.Command = cmd.build(b, t.node)
+	return req, b.err
+}
+
+// executionID reads the id of an execution. One that is no UUID does not exist.
+func executionID(s string) (flow.ID, error) {
+	id, err := flow.ParseID(s)
+	if err != nil {
+		return id, fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "there is no execution %.64q", s)
+	}
+	return id, nil
+}
+
+// graphID is the name of the graph to run.
+func (b *body) graphID() string {
+	b.require(mGraphID)
+	id := b.text(mGraphID, 1, wire.MaxName)
+	if b.err == nil && !wire.Name(id) {
+		b.fail(mGraphID, "must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+	}
+	return id
+}

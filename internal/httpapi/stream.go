@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+)
+
+const (
+	defaultHeartbeat = 15 * time.Second
+	streamPage       = 100              // events that are read at once
+	frameTimeout     = 30 * time.Second // for a client to take a frame
+)
+
+var heartbeatFrame = []byte(": still here\n\n")
+
+// stream answers GET /executions/{executionId}/stream: the log from where the
+// client left off, then what is appended, until the execution has ended.
+func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	last, err := lastEventID(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	id, err := executionID(c.Path("executionId"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	// Watch before the first read: what is committed in between wakes us.
+	wake, stop := a.reads.Watch(id)
+	defer stop()
+	view, err := a.reads.Execution(ctx, c.Principal.Tenant, id, 0)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if view.State.Status.Terminal() && last >= view.State.Seq {
+		return gate.Reply{Status: http.StatusNoContent}, nil
+	}
+	s := &follower{
+		reads: a.reads, tenant: c.Principal.Tenant, id: id, last: last,
+		status: view.State.Status, heartbeat: a.heartbeat,
+		out: c.Stream, control: http.NewResponseController(c.Stream),
+	}
+	header := c.Stream.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies that honour it must not hold frames back
+	return gate.Reply{}, s.run(ctx, wake)
+}
+
+// lastEventID is where a client left off: its header, or else the query.
+func lastEventID(c *gate.Call) (uint64, error) {
+	q := newQuery(c, "lastEventId")
+	last := q.integer("lastEventId", 0, math.MaxInt, 0)
+	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
+		n, err := strconv.ParseInt(header, 10, 64)
+		if err != nil || n < 0 {
+			return 0, invalid("Last-Event-ID", "Last-Event-ID must be the sequence number of an event")
+		}
+		last = int(n)
+	}
+	return uint64(last), q.err
+}
+
+// follower sends one execution's log to one client.
+type follower struct {
+	reads     Reads
+	tenant    string
+	id        flow.ID
+	last      uint64      // seq of the last event that was sent
+	status    flow.Status // as of that event, once it is terminal
+	heartbeat time.Duration
+	out       http.ResponseWriter
+	control   *http.ResponseController
+	frame     []byte
+}
+
+// run sends until the execution has ended, the client has gone or ctx ends. Once
+// a byte was sent an error can only close the stream; the client comes again.
+func (s *follower) run(ctx context.Context, wake <-chan struct{}) error {
+	beat := time.NewTicker(s.heartbeat)
+	defer beat.Stop()
+	if err := s.write([]byte(": execution " + s.id.String() + "\n\n")); err != nil {
+		return nil
+	}
+	for {
+		sent, err := s.catchUp(ctx)
+		if err != nil {
+			return gone(ctx, err)
+		}
+		if s.status.Terminal() {
+			_ = s.write([]byte(`event: end` + "\n" + `data: {"status":"` + s.status.String() + `"}` + "\n\n"))
+			return nil
+		}
+		if sent {
+			beat.Reset(s.heartbeat)
+		}
+		select {
+		case <-wake:
+		case <-beat.C:
+			if err := s.write(heartbeatFrame); err != nil {
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// gone is err, unless it is only that the client or the server is leaving.
+func gone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fault.Wrap("httpapi.stream", err)
+}
+
+// catchUp sends everything that the log holds and was not sent.
+func (s *follower) catchUp(ctx context.Context) (sent bool, err error) {
+	for {
+		events, _, err := s.reads.Events(ctx, s.tenant, s.id, s.last+1, streamPage)
+		if err != nil || len(events) == 0 {
+			return sent, err
+		}
+		s.frame = s.frame[:0]
+		for i := range events {
+			if s.frame, err = appendFrame(s.frame, &events[i]); err != nil {
+				return sent, err
+			}
+			s.note(&events[i])
+		}
+		if err := s.write(s.frame); err != nil {
+			return sent, err
+		}
+		sent = true
+	}
+}
+
+// note remembers that an event was sent, and whether the execution has ended with it.
+func (s *follower) note(ev *flow.Event) {
+	s.last = ev.Seq
+	switch ev.Type {
+	case flow.ExecutionCompletedType:
+		s.status = flow.Completed
+	case flow.ExecutionFailedType:
+		s.status = flow.Failed
+	case flow.ExecutionCanceledType:
+		s.status = flow.Canceled
+	}
+}
+
+// appendFrame writes an event as a server-sent event. An envelope is one line.
+func appendFrame(dst []byte, ev *flow.Event) ([]byte, error) {
+	dst = append(dst, "id: "...)
+	dst = strconv.AppendUint(dst, ev.Seq, 10)
+	dst = append(dst, "\nevent: "...)
+	dst = append(dst, ev.Type.String()...)
+	dst = append(dst, "\ndata: "...)
+	dst, err := flow.AppendEnvelope(dst, ev)
+	return append(dst, "\n\n"...), err
+}
+
+// write sends a frame. A client that does not take it in time is gone.
+func (s *follower) write(frame []byte) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(frameTimeout)); err != nil {
+		return err
+	}
+	if _, err := s.out.Write(frame); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
