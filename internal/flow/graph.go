@@ -1,8 +1,16 @@
 package flow
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/fault"
 )
 
 // Kind is the type of a node.
@@ -25,14 +33,22 @@ const (
 
 var kindNames = [kindEnd]string{"", "Start", "Task", "Wait", "Fork", "Join", "Success", "Failed", "Canceled"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string {
+	if k >= kindEnd {
+		return fmt.Sprintf("Kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}
 
 // Terminal reports whether reaching a node of this kind ends the execution.
 func (k Kind) Terminal() bool { return k >= SuccessKind }
 
+// valid reports whether k is one of the eight.
+func (k Kind) valid() bool { return k > 0 && k < kindEnd }
+
 // MarshalText writes the name of the kind.
 func (k Kind) MarshalText() ([]byte, error) {
-	if k == 0 || k >= kindEnd {
+	if !k.valid() {
 		return nil, fmt.Errorf("flow: node type %d does not exist", uint8(k))
 	}
 	return []byte(kindNames[k]), nil
@@ -85,12 +101,24 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Retry is when a Task that failed is tried again.
+// Retry is when a Task that failed is tried again. An interval may be zero, so its
+// default is what ParseGraph puts where the author wrote none.
 type Retry struct {
-	MaxAttempts     int      `json:"maxAttempts,omitzero"`     // default 1: no retry
-	InitialInterval Duration `json:"initialInterval,omitzero"` // default 1s
-	Backoff         float64  `json:"backoff,omitzero"`         // default 2
-	MaxInterval     Duration `json:"maxInterval,omitzero"`     // default 1h
+	MaxAttempts     int      `json:"maxAttempts"`     // default 1: no retry
+	InitialInterval Duration `json:"initialInterval"` // default 1s
+	Backoff         float64  `json:"backoff"`         // default 2
+	MaxInterval     Duration `json:"maxInterval"`     // default 1h
+}
+
+// The defaults.
+const (
+	DefaultQueue  = "default"
+	DefaultPolicy = AllSuccess
+)
+
+// defaultRetry is what a Task without retry has, and where a retry starts from.
+func defaultRetry() Retry {
+	return Retry{MaxAttempts: 1, InitialInterval: Duration(time.Second), Backoff: 2, MaxInterval: Duration(time.Hour)}
 }
 
 // NodeSpec is a node as its author wrote it.
@@ -119,5 +147,78 @@ type Graph struct {
 	Edges []Edge     `json:"edges"`
 }
 
-// MaxNodes is how many nodes a graph may have; edges may be four times as many.
-const MaxNodes = 10_000
+// The limits of a graph.
+const (
+	MaxNodes       = 10_000
+	MaxEdges       = 4 * MaxNodes
+	MaxNesting     = 100       // forks inside forks
+	MaxExpressions = 256 << 10 // bytes of all different expressions of a graph
+	MaxAttempts    = 100
+	MaxBackoff     = 100
+	MaxSpan        = 365 * 24 * time.Hour // of a timeout or an interval
+	MaxName        = 128                  // bytes of a name
+	MaxWaitKey     = 255                  // characters of a wait key
+)
+
+// ValidName reports whether s can be the name of a node, a queue or a graph: 1 to
+// 128 of A-Z a-z 0-9 . _ -
+func ValidName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxName
+}
+
+// withDefaults is the graph with every default filled in. It shares nothing that
+// changes with g.
+func (g Graph) withDefaults() Graph {
+	full := Graph{Nodes: make([]NodeSpec, len(g.Nodes)), Edges: make([]Edge, len(g.Edges))}
+	copy(full.Nodes, g.Nodes)
+	copy(full.Edges, g.Edges)
+	retry := defaultRetry()
+	for i := range full.Nodes {
+		n := &full.Nodes[i]
+		switch {
+		case n.Type == TaskKind:
+			n.Queue = cmp.Or(n.Queue, DefaultQueue)
+			if n.Retry == nil {
+				n.Retry = &retry
+			}
+			own := *n.Retry
+			own.MaxAttempts = cmp.Or(own.MaxAttempts, retry.MaxAttempts)
+			own.Backoff = cmp.Or(own.Backoff, retry.Backoff)
+			if own != retry {
+				n.Retry = &own
+			}
+		case n.Type == JoinKind:
+			n.Policy = cmp.Or(n.Policy, DefaultPolicy)
+		}
+	}
+	for i := range full.Edges {
+		full.Edges[i].On = cmp.Or(full.Edges[i].On, OnSuccess)
+	}
+	return full
+}
+
+// Canonical is the graph with its defaults as canonical JSON (RFC 8785), and the
+// digest of that. Two graphs have one digest when they say the same, in whatever
+// form and order of members it was written.
+func (g Graph) Canonical() ([]byte, string, error) { return g.withDefaults().canonical() }
+
+func (g Graph) canonical() ([]byte, string, error) {
+	body, err := json.Marshal(g)
+	if err != nil {
+		return nil, "", fault.Wrap("flow.canonical", err)
+	}
+	value := jsontext.Value(body)
+	if err := value.Canonicalize(); err != nil {
+		return nil, "", fault.Wrap("flow.canonical", err)
+	}
+	sum := sha256.Sum256(value)
+	return value, "sha256:" + hex.EncodeToString(sum[:]), nil
+}

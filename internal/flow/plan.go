@@ -37,6 +37,7 @@ type planEdge struct {
 type frame struct {
 	fork, head int
 	parent     *frame // the branch that the fork itself stands in
+	depth      int    // how many forks it stands in
 }
 
 // Node is the index of a node.

@@ -1,0 +1,192 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"unicode/utf8"
+
+	"renga.dev/renga/internal/expr"
+	"renga.dev/renga/internal/fault"
+)
+
+// Compile checks that the graph can run and makes a Plan of it. The first thing that
+// is wrong comes back as a fault.Invalid whose message names the node, and whose
+// details hold nodeId or field, or both.
+func (g Graph) Compile(id string, version int) (*Plan, error) {
+	full := g.withDefaults()
+	c := &compiler{graph: full, seen: make(map[string]bool)}
+	for _, step := range []func() error{
+		c.checkSize, c.addNodes, c.checkEnds, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	_, digest, err := full.canonical()
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{ID: id, Version: version, Digest: digest, Graph: full, nodes: c.nodes, index: c.index, start: c.start}, nil
+}
+
+// compiler is a Plan in the making.
+type compiler struct {
+	graph Graph
+	nodes []planNode
+	index map[string]int
+	start int
+	order []int           // the nodes, each after all of its predecessors
+	seen  map[string]bool // expressions that were compiled
+	text  int             // bytes of them
+}
+
+// refuse is an error about a node.
+func refuse(node, format string, args ...any) *fault.Error {
+	return invalidGraph("", format, args...).With(map[string]any{"nodeId": node})
+}
+
+func (c *compiler) checkSize() error {
+	switch n, e := len(c.graph.Nodes), len(c.graph.Edges); {
+	case n == 0:
+		return invalidGraph("nodes", "the graph has no nodes")
+	case n > MaxNodes:
+		return invalidGraph("nodes", "the graph has %d nodes; at most %d are allowed", n, MaxNodes)
+	case e > MaxEdges:
+		return invalidGraph("edges", "the graph has %d edges; at most %d are allowed", e, MaxEdges)
+	}
+	return nil
+}
+
+func (c *compiler) addNodes() error {
+	c.nodes = make([]planNode, len(c.graph.Nodes))
+	c.index = make(map[string]int, len(c.graph.Nodes))
+	for i := range c.graph.Nodes {
+		spec := &c.graph.Nodes[i]
+		if err := checkNode(i, spec); err != nil {
+			return err
+		}
+		if _, taken := c.index[spec.NodeID]; taken {
+			return refuse(spec.NodeID, "node %q is there twice", spec.NodeID)
+		}
+		c.index[spec.NodeID] = i
+		c.nodes[i] = planNode{spec: *spec, peer: -1}
+		if spec.Policy == Custom {
+			gate, err := c.expression(expr.Gate, spec.Expression)
+			if err != nil {
+				return explainExpression(err, spec.NodeID, "expression", "node %q: expression: ", spec.NodeID)
+			}
+			c.nodes[i].gate = gate
+		}
+	}
+	return nil
+}
+
+// checkEnds looks for the one Start and for a terminal node.
+func (c *compiler) checkEnds() error {
+	c.start = -1
+	ends := 0
+	for i := range c.nodes {
+		spec := &c.nodes[i].spec
+		switch {
+		case spec.Type.Terminal():
+			ends++
+		case spec.Type == StartKind && c.start >= 0:
+			return refuse(spec.NodeID, "node %q is a second Start; %q is the first", spec.NodeID, c.name(c.start))
+		case spec.Type == StartKind:
+			c.start = i
+		}
+	}
+	switch {
+	case c.start < 0:
+		return invalidGraph("nodes", "the graph has no Start node")
+	case ends == 0:
+		return invalidGraph("nodes", "the graph has no terminal node: Success, Failed or Canceled")
+	}
+	return nil
+}
+
+func (c *compiler) addEdges() error {
+	type pair struct{ from, to int }
+	known := make(map[pair]bool, len(c.graph.Edges))
+	open := make(map[Outcome]map[int]int) // outcome, node: where its unconditional edge leads
+	for _, on := range []Outcome{OnSuccess, OnFailure} {
+		open[on] = make(map[int]int)
+	}
+	for k := range c.graph.Edges {
+		e := &c.graph.Edges[k]
+		from, to, err := c.checkEdge(k, e)
+		if err != nil {
+			return err
+		}
+		if e.When == "" && c.nodes[from].spec.Type != ForkKind {
+			if other, taken := open[e.On][from]; taken {
+				return refuse(e.From, "node %q has two unconditional %s edges, to %q and %q; only a Fork may", e.From, e.On, c.name(other), e.To)
+			}
+			open[e.On][from] = to
+		}
+		if c.nodes[from].spec.Type == ForkKind && known[pair{from, to}] {
+			return refuse(e.From, "fork %q has two edges to %q; a branch is named by its first node", e.From, e.To)
+		}
+		edge := planEdge{to: to}
+		if e.When != "" {
+			if edge.when, err = c.expression(expr.When, e.When); err != nil {
+				return explainExpression(err, e.From, fmt.Sprintf("edges[%d].when", k), "edge from %q to %q: when: ", e.From, e.To)
+			}
+		}
+		if e.On == OnFailure {
+			c.nodes[from].failure = append(c.nodes[from].failure, edge)
+		} else {
+			c.nodes[from].success = append(c.nodes[from].success, edge)
+		}
+		if !known[pair{from, to}] {
+			known[pair{from, to}] = true
+			c.nodes[to].preds = append(c.nodes[to].preds, from)
+		}
+	}
+	return nil
+}
+
+// expression compiles one expression; those of a graph are bounded together.
+func (c *compiler) expression(compile func(string) (*expr.Program, error), src string) (*expr.Program, error) {
+	if !c.seen[src] {
+		c.seen[src] = true
+		if c.text += len(src); c.text > MaxExpressions {
+			return nil, fault.New(fault.Invalid, CodeInvalidGraph, "the expressions of the graph have more than %d bytes together", MaxExpressions)
+		}
+	}
+	return compile(src)
+}
+
+// explainExpression says which expression does not compile.
+func explainExpression(err error, node, field, format string, args ...any) error {
+	cause, ok := fault.As(err)
+	if !ok || cause.Kind != fault.Invalid {
+		return err
+	}
+	e := refuse(node, format, args...)
+	e.Message += cause.Message
+	details := map[string]any{"nodeId": node, "field": field}
+	if place, ok := cause.Details.(map[string]any); ok { // line and column
+		maps.Copy(details, place)
+	}
+	e.Details = details
+	return e
+}
+
+// name is the id of a node.
+func (c *compiler) name(i int) string { return c.nodes[i].spec.NodeID }
+
+// checkWaysOn refuses dead ends.
+func (c *compiler) checkWaysOn() error {
+	for i := range c.nodes {
+		p := &c.nodes[i]
+		if !p.spec.Type.Terminal() && len(p.success) == 0 {
+			return refuse(p.spec.NodeID, "node %q leads nowhere: it has no success edge and is no terminal node", p.spec.NodeID)
+		}
+	}
+	return nil
+}
+
+func validWaitKey(s string) bool {
+	return s == "" || utf8.ValidString(s) && utf8.RuneCountInString(s) <= MaxWaitKey
+}
