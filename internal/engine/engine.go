@@ -50,7 +50,7 @@ func New(store Store, clock Clock, cfg Config) *Engine {
 	seed := cfg.Seed
 	if seed == nil {
 		seed = new([32]byte)
-		crand.Read(seed[:]) //nolint:errcheck // never fails
+		crand.Read(seed[:])
 	}
 	e.rand = rand.NewChaCha8(*seed)
 	return e
@@ -145,15 +145,27 @@ func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Resu
 // Do runs a unit: a caller's SQL and engine commands in one transaction.
 func (e *Engine) Do(ctx context.Context, unit Unit) ([]Result, error) {
 	done := make(chan struct{})
-	u := &unitCall{unit: unit, done: func() { close(done) }}
-	if err := e.q.putUnit(u); err != nil {
-		return nil, err
-	}
+	var results []Result
+	var err error
+	e.OfferUnit(unit, func(r []Result, failed error) {
+		results, err = r, failed
+		close(done)
+	})
 	select {
 	case <-done:
-		return u.results, u.err
+		return results, err
 	case <-ctx.Done():
 		return nil, errGone
+	}
+}
+
+// OfferUnit hands a unit to the loop; done gets its outcome after the commit, or
+// at once when there is no room.
+func (e *Engine) OfferUnit(unit Unit, done func([]Result, error)) {
+	u := &unitCall{unit: unit}
+	u.done = func() { done(u.results, u.err) }
+	if err := e.q.putUnit(u); err != nil {
+		done(nil, err)
 	}
 }
 
