@@ -32,13 +32,18 @@ type wal struct {
 	checkpoints atomic.Uint64
 	stalls      atomic.Uint64
 
+	step, start, limit int64 // walStep, walReset, walCap
+
 	// Of the loop alone:
 	fresh int // pages since the sweeper was woken
 	quiet int // pages until the cap is looked at again, after a wait that did not help
 }
 
 func newWAL(path string, dial func() (*conn, error), log *slog.Logger) *wal {
-	return &wal{path: path, dial: dial, log: log, wake: make(chan struct{}, 1)}
+	return &wal{
+		path: path, dial: dial, log: log, wake: make(chan struct{}, 1),
+		step: walStep, start: walReset, limit: walCap,
+	}
 }
 
 // size is the length of the log file.
@@ -69,7 +74,7 @@ func (w *wal) stop(cause error) error {
 func (w *wal) committed(c *conn, pages int) error {
 	w.fresh += pages
 	w.quiet -= pages
-	if w.fresh*pageSize >= walStep {
+	if int64(w.fresh)*pageSize >= w.step {
 		w.fresh = 0
 		select {
 		case w.wake <- struct{}{}:
@@ -81,13 +86,13 @@ func (w *wal) committed(c *conn, pages int) error {
 			return err
 		}
 	}
-	if w.quiet > 0 || w.size() < walCap {
+	if w.quiet > 0 || w.size() < w.limit {
 		return nil
 	}
 	w.stalls.Add(1)
 	left, err := w.checkpoint(c, "TRUNCATE")
 	if left > 0 {
-		w.quiet = walStep / pageSize
+		w.quiet = int(w.step / pageSize)
 	}
 	return err
 }
@@ -113,7 +118,7 @@ func (w *wal) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if pages*pageSize >= walReset {
+		if int64(pages)*pageSize >= w.start {
 			w.reset.Store(true)
 		}
 	}

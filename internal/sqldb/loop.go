@@ -50,6 +50,7 @@ type loop struct {
 	wal   *wal
 	stats *counters
 	watch func(Commit)
+	share share  // how the time of this turn is divided
 	jobs  []*job // of this turn, in order
 	open  bool   // a transaction is open: a job of this turn succeeded
 }
@@ -60,7 +61,7 @@ func (l *loop) run(ctx context.Context) error {
 	why := unavailable("sqldb.write", codeStopped, "the server is stopping", nil)
 	defer func() { l.abandon(why) }()
 	for {
-		j := l.queue.wait(ctx)
+		j := l.queue.wait(ctx, l.share)
 		if j == nil {
 			break
 		}
@@ -93,13 +94,13 @@ func (l *loop) turn(first *job) error {
 		return err
 	}
 	begun := time.Now()
-	var s share
-	for j := first; j != nil; j = l.queue.next(s) {
+	defer func() { l.share = l.share.next(l.queue.more(Other)) }()
+	for j := first; j != nil; j = l.queue.next(l.share) {
 		l.jobs = append(l.jobs, j)
 		started := time.Now()
 		err := l.do(j)
-		s.jobs++
-		s.ran[j.lane] += max(time.Since(started), 1)
+		l.share.jobs++
+		l.share.ran[j.lane] += max(time.Since(started), 1)
 		if err != nil {
 			return l.fail(err)
 		}

@@ -80,10 +80,10 @@ func (q *queue) close(why error) {
 	}
 }
 
-// wait blocks until a job is there, the engine's first. It gives nil when ctx ends
+// wait blocks until there is a job for the share given. It gives nil when ctx ends
 // and nothing waits.
-func (q *queue) wait(ctx context.Context) *job {
-	if j := q.next(share{}); j != nil {
+func (q *queue) wait(ctx context.Context, s share) *job {
+	if j := q.next(s); j != nil {
 		return j
 	}
 	for {
@@ -100,10 +100,13 @@ func (q *queue) wait(ctx context.Context) *job {
 	}
 }
 
+// more reports whether a job of a lane waits.
+func (q *queue) more(lane Lane) bool { return len(q.lane[lane]) > 0 }
+
 // next gives the job that a transaction runs next, nil when it should commit.
 func (q *queue) next(s share) *job {
 	for {
-		lane, ok := s.pick(len(q.lane[Engine]) > 0, len(q.lane[Other]) > 0)
+		lane, ok := s.pick(q.more(Engine), q.more(Other))
 		if !ok {
 			return nil
 		}
@@ -123,12 +126,14 @@ const (
 	maxJobs    = 256                   // jobs that share a commit
 	maxRun     = 20 * time.Millisecond // time of all jobs before the commit begins
 	otherFloor = 2 * time.Millisecond  // time that the others have beside any engine job
+	maxOwed    = 5 * maxRun            // what one lane may owe the other
 )
 
 // share is how a transaction divided its time so far.
 type share struct {
 	jobs int
 	ran  [lanes]time.Duration
+	owed time.Duration // to the others, from the transactions before; below 0: by them
 }
 
 // pick says which lane is next, or that it is time to commit. The engine goes
@@ -136,8 +141,8 @@ type share struct {
 // not hold up the commit that an engine job waits for by more than half of that
 // job's time, or the floor.
 func (s share) pick(engine, other bool) (Lane, bool) {
-	run, used := s.ran[Engine], s.ran[Other]
-	if s.jobs >= maxJobs || run+used >= maxRun {
+	run, used := s.ran[Engine], s.ran[Other]-s.owed
+	if s.jobs >= maxJobs || run+s.ran[Other] >= maxRun {
 		return 0, false
 	}
 	room := run == 0 || used < max(run/2, otherFloor)
@@ -148,4 +153,13 @@ func (s share) pick(engine, other bool) (Lane, bool) {
 		return Engine, true
 	}
 	return 0, false
+}
+
+// next is the share that the transaction after this one begins with: what the
+// others did not get of their third, or had beyond it, counts as long as they wait.
+func (s share) next(other bool) share {
+	if !other {
+		return share{}
+	}
+	return share{owed: min(max(s.owed+s.ran[Engine]/2-s.ran[Other], -maxOwed), maxOwed)}
 }

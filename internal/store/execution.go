@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+)
+
+const headColumns = "num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at"
+
+func scanHead(row *sqldb.Row) (engine.Head, error) {
+	var h engine.Head
+	var id []byte
+	var version, status, created, ended, archived, due int64
+	err := row.Scan(&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived, &due)
+	copy(h.ID[:], id)
+	h.GraphVersion, h.Status = int(version), flow.Status(status)
+	h.CreatedAt, h.EndedAt, h.ArchivedAt, h.DueAt = flow.Time(created), flow.Time(ended), flow.Time(archived), flow.Time(due)
+	return h, err
+}
+
+func headByID(ctx context.Context, sql *sqldb.Tx, tenant string, id flow.ID) (engine.Head, error) {
+	return scanHead(sql.Row(ctx, "SELECT "+headColumns+" FROM engine_execution WHERE id = $1 AND tenant = $2", id[:], tenant))
+}
+
+func headByNum(ctx context.Context, sql *sqldb.Tx, tenant string, num int64) (engine.Head, error) {
+	return scanHead(sql.Row(ctx, "SELECT "+headColumns+" FROM engine_execution WHERE num = $1 AND tenant = $2", num, tenant))
+}
+
+func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]engine.Head, error) {
+	var out []engine.Head
+	for row, err := range sql.Query(ctx, query, args...) {
+		if err != nil {
+			return nil, err
+		}
+		h, err := scanHead(row)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// Due lists executions whose DueAt is not after now, and the next DueAt after those.
+func (s *Store) Due(ctx context.Context, now flow.Time, limit int) (due []engine.Head, next flow.Time, err error) {
+	err = s.read(ctx, "store.due", func(ctx context.Context, sql *sqldb.Tx) error {
+		due, err = heads(ctx, sql, "SELECT "+headColumns+` FROM engine_execution
+			WHERE due_at > 0 ORDER BY due_at, num LIMIT $1`, limit+1)
+		return err
+	})
+	for i := range due {
+		if i == limit || due[i].DueAt > now {
+			return due[:i], due[i].DueAt, err
+		}
+	}
+	return due, 0, err
+}
+
+// Scan walks all executions of all tenants.
+func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.Head, err error) {
+	err = s.read(ctx, "store.scan", func(ctx context.Context, sql *sqldb.Tx) error {
+		all, err = heads(ctx, sql, "SELECT "+headColumns+" FROM engine_execution WHERE num > $1 ORDER BY num LIMIT $2", after, limit)
+		return err
+	})
+	return all, err
+}
+
+// List is a page of executions, newest first, and how many there are in all.
+func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
+	l := newList(q)
+	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
+		if page, err = heads(ctx, sql, l.page(), append(l.args(), q.Limit, q.Offset)...); err != nil {
+			return err
+		}
+		if q.CreatedFrom == 0 && q.CreatedTo == 0 {
+			return sql.Row(ctx, l.counted(), q.Tenant, q.GraphID).Scan(&total)
+		}
+		return sql.Row(ctx, l.count(), l.args()...).Scan(&total)
+	})
+	return page, total, err
+}
+
+// list builds the statements of one filter. Each status is a part of its own,
+// which an index gives in order; the parts are merged, so a page is read without
+// sorting whatever the filter. There are few texts, so they stay prepared.
+type list struct {
+	query    engine.ListQuery
+	statuses []flow.Status
+}
+
+func newList(q engine.ListQuery) list {
+	l := list{query: q, statuses: slices.Clone(q.Status)}
+	if len(l.statuses) == 0 {
+		l.statuses = []flow.Status{flow.Active, flow.Completed, flow.Failed, flow.Canceled}
+	}
+	slices.Sort(l.statuses)
+	l.statuses = slices.Compact(l.statuses)
+	return l
+}
+
+// args are the arguments that page and count share.
+func (l *list) args() []any {
+	to := l.query.CreatedTo
+	if to == 0 {
+		to = math.MaxInt64
+	}
+	return []any{l.query.Tenant, l.query.GraphID, int64(l.query.CreatedFrom), int64(to)}
+}
+
+// part selects the executions of one status. It names all four arguments, so that
+// every text has the same ones.
+func (l *list) part(columns string, status flow.Status) string {
+	graph := "$2 = ''"
+	if l.query.GraphID != "" {
+		graph = "graph_id = $2"
+	}
+	return "SELECT " + columns + " FROM engine_execution WHERE tenant = $1 AND " + graph +
+		" AND status = " + strconv.Itoa(int(status)) + " AND created_at >= $3 AND created_at < $4"
+}
+
+func (l *list) page() string {
+	parts := make([]string, len(l.statuses))
+	for i, status := range l.statuses {
+		parts[i] = l.part("created_at AS at, num AS n", status)
+	}
+	return "SELECT " + headColumns + " FROM (" + strings.Join(parts, " UNION ALL ") +
+		" ORDER BY at DESC, n DESC LIMIT $5 OFFSET $6) AS page JOIN engine_execution ON num = n ORDER BY at DESC, n DESC"
+}
+
+func (l *list) count() string {
+	parts := make([]string, len(l.statuses))
+	for i, status := range l.statuses {
+		parts[i] = "(" + l.part("count(*)", status) + ")"
+	}
+	return "SELECT " + strings.Join(parts, " + ")
+}
+
+// counted reads the numbers that are kept, for a filter that they answer.
+func (l *list) counted() string {
+	parts := make([]string, len(l.statuses))
+	for i, status := range l.statuses {
+		parts[i] = strconv.Itoa(int(status))
+	}
+	graph := "$2 = ''"
+	if l.query.GraphID != "" {
+		graph = "graph_id = $2"
+	}
+	return "SELECT coalesce(sum(n), 0) FROM engine_count WHERE tenant = $1 AND " + graph +
+		" AND status IN (" + strings.Join(parts, ", ") + ")"
+}

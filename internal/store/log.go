@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+)
+
+// Head is the row of an execution and the newest row of its log, without its body.
+func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engine.Head, row engine.LogRow, err error) {
+	err = s.read(ctx, "store.head", func(ctx context.Context, sql *sqldb.Tx) error {
+		if head, err = headByID(ctx, sql, tenant, id); err != nil {
+			return err
+		}
+		row.Execution = head.Num
+		return sql.Row(ctx, `SELECT commit_no, first_seq, last_seq FROM engine_log
+			WHERE execution = $1 ORDER BY commit_no DESC LIMIT 1`, head.Num).
+			Scan(&row.CommitNo, &row.FirstSeq, &row.LastSeq)
+	})
+	return head, row, err
+}
+
+// History is one execution, up to the row that holds event upTo if that is not 0.
+func (s *Store) History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (h engine.History, err error) {
+	err = s.read(ctx, "store.history", func(ctx context.Context, sql *sqldb.Tx) error {
+		head, err := headByID(ctx, sql, tenant, id)
+		if err != nil {
+			return err
+		}
+		h, err = history(ctx, sql, head, upTo)
+		return err
+	})
+	return h, err
+}
+
+// Row is one row of a log, without its snapshot.
+func (s *Store) Row(ctx context.Context, execution, commitNo int64) (row engine.LogRow, err error) {
+	err = s.read(ctx, "store.row", func(ctx context.Context, sql *sqldb.Tx) error {
+		row, err = logRow(ctx, sql, execution, commitNo)
+		return err
+	})
+	return row, err
+}
+
+// Rows are rows of a log from an event on.
+func (s *Store) Rows(ctx context.Context, execution int64, from uint64, limit int) (rows []engine.LogRow, err error) {
+	err = s.read(ctx, "store.rows", func(ctx context.Context, sql *sqldb.Tx) error {
+		rows, err = logRows(ctx, sql, execution, from, limit)
+		return err
+	})
+	return rows, err
+}
+
+// history reads the newest snapshot of this reducer, and what follows.
+func history(ctx context.Context, sql *sqldb.Tx, head engine.Head, upTo uint64) (engine.History, error) {
+	h := engine.History{Found: true, Head: head}
+	if upTo == 0 {
+		upTo = math.MaxInt64
+	}
+	var from int64
+	var snapshot []byte
+	err := sql.Row(ctx, `SELECT commit_no, snapshot FROM engine_log
+		WHERE execution = $1 AND reducer = $2 AND last_seq <= $3 ORDER BY commit_no DESC LIMIT 1`,
+		head.Num, engine.ReducerVersion, upTo).Scan(&from, &snapshot)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRow) {
+		return h, err
+	}
+	for row, err := range sql.Query(ctx, `SELECT commit_no, first_seq, last_seq, body FROM engine_log
+		WHERE execution = $1 AND commit_no >= $2 AND (first_seq <= $3 OR commit_no = $2) ORDER BY commit_no`, head.Num, from, upTo) {
+		if err != nil {
+			return h, err
+		}
+		r := engine.LogRow{Execution: head.Num}
+		if err := row.Scan(&r.CommitNo, &r.FirstSeq, &r.LastSeq, &r.Body); err != nil {
+			return h, err
+		}
+		h.Rows = append(h.Rows, r)
+	}
+	if from > 0 {
+		h.Rows[0].Snapshot, h.Rows[0].Reducer = snapshot, engine.ReducerVersion
+	}
+	return h, nil
+}
+
+func logRow(ctx context.Context, sql *sqldb.Tx, execution, commitNo int64) (engine.LogRow, error) {
+	r := engine.LogRow{Execution: execution, CommitNo: commitNo}
+	err := sql.Row(ctx, "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2",
+		execution, commitNo).Scan(&r.FirstSeq, &r.LastSeq, &r.Body)
+	return r, err
+}
+
+// logRows are the rows with LastSeq >= from until limit events are covered.
+func logRows(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64, limit int) ([]engine.LogRow, error) {
+	first, err := commitOf(ctx, sql, execution, from)
+	if err != nil {
+		return nil, err
+	}
+	var rows []engine.LogRow
+	for row, err := range sql.Query(ctx, `SELECT commit_no, first_seq, last_seq, reducer, body, snapshot FROM engine_log
+		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`, execution, first) {
+		if err != nil {
+			return nil, err
+		}
+		r := engine.LogRow{Execution: execution}
+		if err := row.Scan(&r.CommitNo, &r.FirstSeq, &r.LastSeq, &r.Reducer, &r.Body, &r.Snapshot); err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+		if r.LastSeq >= from && r.LastSeq-from+1 >= uint64(limit) {
+			break
+		}
+	}
+	return rows, nil
+}
+
+// commitOf finds the first commit whose LastSeq is from or more. LastSeq never
+// falls along a log, so a few rows are looked at, not all.
+func commitOf(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64) (int64, error) {
+	if from <= 1 {
+		return 1, nil
+	}
+	var newest int64
+	err := sql.Row(ctx, "SELECT coalesce(max(commit_no), 0) FROM engine_log WHERE execution = $1", execution).Scan(&newest)
+	if err != nil {
+		return 0, err
+	}
+	low, high := int64(1), newest+1
+	for low < high {
+		mid := low + (high-low)/2
+		var last uint64
+		err := sql.Row(ctx, "SELECT last_seq FROM engine_log WHERE execution = $1 AND commit_no = $2", execution, mid).Scan(&last)
+		if err != nil {
+			return 0, err
+		}
+		if last >= from {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	return low, nil
+}

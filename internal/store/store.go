@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"time"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the engine's tables, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "engine", FS: sub}
+}
+
+// Config is how a store behaves.
+type Config struct {
+	// KeyRetention is the engine's: a key older than this may be used anew. Default 30 days.
+	KeyRetention time.Duration
+}
+
+// Store is the engine's store on a database.
+type Store struct {
+	db        *sqldb.DB
+	retention flow.Time
+
+	// Of the write loop alone: the last execution number given out, -1 before the
+	// first transaction has looked.
+	last int64
+}
+
+var _ engine.Store = (*Store)(nil)
+
+// New makes a store of a database that has its tables (Migration).
+func New(db *sqldb.DB, cfg Config) *Store {
+	if cfg.KeyRetention == 0 {
+		cfg.KeyRetention = 30 * 24 * time.Hour
+	}
+	return &Store{db: db, retention: flow.Time(cfg.KeyRetention.Milliseconds()), last: -1}
+}
+
+// Commit runs fn in a transaction that it may share with others, and returns after
+// it is durable.
+func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
+	return s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+		return fn(ctx, &tx{store: s, sql: sql})
+	})
+}
+
+// read runs fn in a read transaction and names the operation in its errors.
+func (s *Store) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Read(ctx, fn))
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+)
+
+// tx is one commit in the making.
+type tx struct {
+	store *Store
+	sql   *sqldb.Tx
+}
+
+var _ engine.Tx = (*tx)(nil)
+
+// Fetch reads histories. There is one writer, so what a caller knows is current.
+func (t *tx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, error) {
+	out := make([]engine.History, len(want))
+	for i := range want {
+		w := &want[i]
+		if w.Known > 0 {
+			out[i] = engine.History{Found: true, Fresh: true}
+			continue
+		}
+		head, err := wanted(ctx, t.sql, w)
+		if fault.KindOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, fault.Wrap("store.fetch", err)
+		}
+		if out[i], err = history(ctx, t.sql, head, 0); err != nil {
+			return nil, fault.Wrap("store.fetch", err)
+		}
+	}
+	return out, nil
+}
+
+func wanted(ctx context.Context, sql *sqldb.Tx, w *engine.Want) (engine.Head, error) {
+	if w.Num > 0 {
+		return headByNum(ctx, sql, w.Tenant, w.Num)
+	}
+	return headByID(ctx, sql, w.Tenant, w.ID)
+}
+
+// Number gives numbers that no execution has. What an undone commit took stays unused.
+func (t *tx) Number(ctx context.Context, n int) (int64, error) {
+	s := t.store
+	if s.last < 0 {
+		var last int64
+		if err := t.sql.Row(ctx, "SELECT coalesce(max(num), 0) FROM engine_execution").Scan(&last); err != nil {
+			return 0, fault.Wrap("store.number", err)
+		}
+		s.last = last
+	}
+	first := s.last + 1
+	s.last += int64(n)
+	return first, nil
+}
+
+// Savepoint runs fn and undoes what it wrote when it fails.
+func (t *tx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
+	return t.sql.Savepoint(ctx, fn)
+}
+
+// SQL is the transaction itself.
+func (t *tx) SQL() *sqldb.Tx { return t.sql }
+
+// Row is one row of a log.
+func (t *tx) Row(ctx context.Context, execution, commitNo int64) (engine.LogRow, error) {
+	row, err := logRow(ctx, t.sql, execution, commitNo)
+	return row, fault.Wrap("store.row", err)
+}
+
+// Rows are rows of a log from an event on.
+func (t *tx) Rows(ctx context.Context, execution int64, from uint64, limit int) ([]engine.LogRow, error) {
+	rows, err := logRows(ctx, t.sql, execution, from, limit)
+	return rows, fault.Wrap("store.rows", err)
+}
