@@ -358,7 +358,7 @@ func (b *batch) close(ent *entry, out *Batch) error {
 		out.Create = append(out.Create, head)
 		ent.head = head
 	} else if head != ent.head {
-		out.Update = append(out.Update, head)
+		out.Update = append(out.Update, Update{head, ent.head.Status})
 		ent.head = head
 	}
 	return nil

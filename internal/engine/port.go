@@ -155,11 +155,17 @@ type GraphRow struct {
 // Batch is everything that one commit writes.
 type Batch struct {
 	Create []Head     // new executions
-	Update []Head     // Status, EndedAt, ArchivedAt and DueAt of existing ones, by Num
+	Update []Update   // of existing ones, by Num
 	Log    []LogRow   // appended
 	Keys   []KeyRow   // inserted, or replaced when the stored one has expired
 	Ready  []ReadyRow // inserted
 	Taken  []ReadyRow // deleted
+}
+
+// Update is the new row of an execution: Status, EndedAt, ArchivedAt and DueAt may differ.
+type Update struct {
+	Head
+	Was flow.Status // the status that is stored
 }
 
 // ListQuery selects executions of one tenant.
