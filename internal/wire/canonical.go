@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -271,12 +272,26 @@ func (c *canon) name(m member) []byte {
 	if !m.escaped {
 		return raw
 	}
-	return unescape(nil, raw)
+	return unescape(raw)
 }
 
 // compare orders members by the code points of their names, which is the order of
 // their UTF-8 bytes.
-func (c *canon) compare(a, b member) int { return bytes.Compare(c.name(a), c.name(b)) }
+func (c *canon) compare(a, b member) int {
+	x, y := c.out[a.start+1:a.key], c.out[b.start+1:b.key]
+	if !a.escaped && !b.escaped {
+		return bytes.Compare(x, y)
+	}
+	for len(x) > 0 && len(y) > 0 {
+		var p, q byte
+		p, x = firstByte(x)
+		q, y = firstByte(y)
+		if p != q {
+			return cmp.Compare(p, q)
+		}
+	}
+	return cmp.Compare(len(x), len(y))
+}
 
 func (c *canon) duplicate(m member) error {
 	return fault.New(fault.Invalid, CodeInvalid, "the body holds the member %s twice", quote(c.name(m)))

@@ -119,7 +119,7 @@ func explain(err error) error {
 	default:
 		return fault.New(fault.Invalid, CodeInvalid, "%s is not valid", field)
 	}
-	return fault.New(fault.Invalid, CodeInvalid, "%s must be %s", field, want)
+	return fault.New(fault.Invalid, CodeInvalid, "%s must be %s", field, string(want))
 }
 
 func fieldOf(err error) string {

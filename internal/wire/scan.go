@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -185,22 +184,34 @@ func appendQuoted(dst, text []byte) (_ []byte, escaped bool) {
 	return append(dst, '"'), escaped
 }
 
-// unescape undoes appendQuoted, without the quotes.
-func unescape(dst, raw []byte) []byte {
-	s := scanner{in: raw}
-	for s.pos < len(raw) {
-		if raw[s.pos] != '\\' {
-			dst = append(dst, raw[s.pos])
-			s.pos++
-			continue
-		}
-		r, err := s.escape()
-		if err != nil {
-			panic(fmt.Sprintf("wire: canonical text holds a bad escape: %q", raw))
-		}
-		dst = utf8.AppendRune(dst, r)
+// firstByte is the first byte of text that appendQuoted wrote, without its escape,
+// and what comes after it. Such text is not empty and escapes ASCII only.
+func firstByte(raw []byte) (byte, []byte) {
+	switch {
+	case raw[0] != '\\':
+		return raw[0], raw[1:]
+	case raw[1] == 'u':
+		return unhex(raw[4])<<4 | unhex(raw[5]), raw[6:]
 	}
-	return dst
+	return short[raw[1]], raw[2:]
+}
+
+func unhex(digit byte) byte {
+	if digit >= 'a' {
+		return digit - 'a' + 10
+	}
+	return digit - '0'
+}
+
+// unescape undoes appendQuoted, without the quotes.
+func unescape(raw []byte) []byte {
+	var text []byte
+	for len(raw) > 0 {
+		var b byte
+		b, raw = firstByte(raw)
+		text = append(text, b)
+	}
+	return text
 }
 
 // maxQuoted is how much of a caller's text is repeated in a message, in bytes.
