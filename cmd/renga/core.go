@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+)
+
+// databaseFile is the database inside the data folder.
+const databaseFile = "renga.db"
+
+// core is the engine over its database, without a door.
+type core struct {
+	db     *sqldb.DB
+	engine *engine.Engine
+}
+
+// coreConfig is what an operator chooses of it.
+type coreConfig struct {
+	dataDir      string
+	keyRetention time.Duration // zero: the default
+	log          *slog.Logger
+}
+
+// openCore opens the database of a data folder and puts the engine over it.
+func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
+	db, err := sqldb.Open(ctx, sqldb.Config{
+		Path: filepath.Join(cfg.dataDir, databaseFile), Migrations: []sqldb.Migration{store.Migration()}, Log: cfg.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept := store.New(db, store.Config{KeyRetention: cfg.keyRetention})
+	return &core{db, engine.New(kept, systemClock{}, engine.Config{
+		Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log,
+	})}, nil
+}
+
+// systemClock is the time of the machine.
+type systemClock struct{}
+
+// Now is the time.
+func (systemClock) Now() time.Time { return time.Now() }
+
+// run serves commands until ctx ends, then finishes what was accepted: first the
+// engine, then the database. An error means that the data cannot be trusted to
+// be durable any more; it comes at once, whatever is still waiting.
+func (c *core) run(ctx context.Context) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	database, deciding := make(chan error, 1), make(chan error, 1)
+	go func() { database <- c.db.Run(serving) }()
+	go func() { deciding <- c.engine.Run(ctx) }()
+	select {
+	case err := <-database:
+		return err // the engine's loop ends with the process
+	case err := <-deciding:
+		stop()
+		if broken := <-database; broken != nil {
+			return broken
+		}
+		return err
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"renga.dev/renga/internal/sqldb"
+)
+
+// probe reports whether the database answers.
+func (c *core) probe(ctx context.Context) error {
+	return c.db.Read(ctx, func(context.Context, *sqldb.Tx) error { return nil })
+}
+
+// observe shows the counters of engine and database as metrics. They are read
+// when somebody looks; counting costs nothing more.
+func observe(meter metric.Meter, c *core) error {
+	type gauge struct {
+		name, about string
+		read        func(s *sqldb.Stats) int64
+	}
+	counters := []gauge{
+		{"engine.commands", "Commands decided.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commands.Load() }},
+		{"engine.commits", "Commits of the engine.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commits.Load() }},
+		{"db.commits", "Commits of the database.", func(s *sqldb.Stats) int64 { return int64(s.Commits) }},
+		{"db.failed", "Commits of the database that failed.", func(s *sqldb.Stats) int64 { return int64(s.Failed) }},
+		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},
+		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s *sqldb.Stats) int64 { return int64(s.Checkpoints) }},
+		{"db.stalls", "Checkpoints that commits had to wait for.", func(s *sqldb.Stats) int64 { return int64(s.Stalls) }},
+	}
+	instruments := make([]metric.Observable, 0, len(counters)+1)
+	read := make([]func(metric.Observer, *sqldb.Stats), 0, len(counters)+1)
+	for _, counter := range counters {
+		instrument, err := meter.Int64ObservableCounter(counter.name, metric.WithDescription(counter.about))
+		if err != nil {
+			return err
+		}
+		instruments = append(instruments, instrument)
+		read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(instrument, counter.read(s)) })
+	}
+	wal, err := meter.Int64ObservableGauge("db.wal.size", metric.WithUnit("By"), metric.WithDescription("Size of the write-ahead log."))
+	if err != nil {
+		return err
+	}
+	instruments = append(instruments, wal)
+	read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(wal, s.WAL) })
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		stats := c.db.Stats()
+		for _, show := range read {
+			show(o, &stats)
+		}
+		return nil
+	}, instruments...)
+	return err
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"renga.dev/renga/api"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+)
+
+// drainTimeout is how long requests may take to finish once the process is asked
+// to end. It is longer than a request may take at all.
+const drainTimeout = gate.DefaultTimeout + 5*time.Second
+
+// serveCmd is `renga serve`.
+type serveCmd struct {
+	Addr         string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
+	DataDir      string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path" help:"Folder of the data (./data)."`
+	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"Database; the default is SQLite in the data folder."`
+	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server."`
+	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
+	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
+	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
+	KeyRetention time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
+	LogFormat    string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
+	LogLevel     string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
+}
+
+// check compares the flags with each other and with what this build can do.
+func (c *serveCmd) check() error {
+	switch {
+	case c.DatabaseURL != "" && c.DatabaseURL != "sqlite":
+		return errors.New("PostgreSQL is not supported by this build: leave --database-url out to use SQLite in the data folder")
+	case c.NATSURL != "":
+		return errors.New("NATS is not supported by this build: leave --nats-url out")
+	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
+		return errors.New("--auth jwt needs --jwt-keys: a file with the PEM public key or the JWKS that tokens are signed with")
+	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
+		return errors.New("--jwt-keys has no effect with --auth none: add --auth jwt, or leave it out")
+	case c.KeyRetention < time.Minute:
+		return errors.New("--key-retention must be at least 1m, or repetitions would take effect twice")
+	}
+	return nil
+}
+
+// Run serves until ctx ends, then drains. The error is why the process had to end.
+func (c *serveCmd) Run(ctx context.Context, out streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	log := newLogger(out.err, c.LogFormat, c.LogLevel)
+	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
+		return err
+	}
+	telemetry, err := gate.NewTelemetry(ctx, "renga", version)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = telemetry.Shutdown(context.WithoutCancel(ctx)) }()
+	core, err := openCore(ctx, coreConfig{dataDir: c.DataDir, keyRetention: c.KeyRetention, log: log})
+	if err != nil {
+		return err
+	}
+	door, err := c.door(core, telemetry, log)
+	if err != nil {
+		return errors.Join(err, core.db.Close())
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot listen on %s: %w", c.Addr, err), core.db.Close())
+	}
+	log.Info("serving", "address", listener.Addr().String(), "dataDir", c.DataDir, "version", version)
+	if gate.Mode(c.Auth) == gate.ModeNone {
+		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
+	}
+	p := process{core: core, door: door, http: gate.Server(c.Addr, door, log), listener: listener, log: log}
+	return p.run(ctx)
+}
+
+// door puts the route table together.
+func (c *serveCmd) door(core *core, telemetry *gate.Telemetry, log *slog.Logger) (*gate.Gate, error) {
+	auth, err := gate.OpenAuth(gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: c.JWTKeys, Issuer: c.JWTIssuer, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	if err := observe(telemetry.Meter, core); err != nil {
+		return nil, err
+	}
+	pages := gate.Pages{
+		Checks: []gate.Check{{Name: "database", Probe: core.probe}}, Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
+	}
+	surface := httpapi.New(httpapi.Config{Commands: core.engine, Reads: core.engine, Graphs: core.engine, Log: log})
+	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
+}
+
+// process is everything that runs.
+type process struct {
+	core     *core
+	door     *gate.Gate
+	http     *http.Server
+	listener net.Listener
+	log      *slog.Logger
+}
+
+// run serves until ctx ends. Then nothing new is let in, requests under way are
+// finished, what the engine accepted is made durable, and the database is closed.
+// When the database cannot be trusted any more it returns at once: to wait for
+// requests then would be to answer them from memory.
+func (p *process) run(ctx context.Context) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	core, web := make(chan error, 1), make(chan error, 1)
+	go func() { core <- p.core.run(working) }()
+	go func() { web <- p.http.Serve(p.listener) }()
+	select {
+	case err := <-core:
+		_ = p.http.Close()
+		return fmt.Errorf("the database is lost, and with it this process; start it again when the disk is well: %w", err)
+	case err := <-web:
+		stop()
+		return errors.Join(err, <-core, p.core.db.Close())
+	case <-ctx.Done():
+	}
+	p.log.Info("draining")
+	err := p.drain()
+	stop()
+	if lost := <-core; lost != nil {
+		return lost // a failed sync: the files are not touched again
+	}
+	if err := errors.Join(err, p.core.db.Close()); err != nil {
+		return err
+	}
+	p.log.Info("drained")
+	return nil
+}
+
+// drain ends streams and long polls and waits for all other requests.
+func (p *process) drain() error {
+	p.door.Drain()
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := p.http.Shutdown(ctx); err != nil {
+		_ = p.http.Close()
+		return fmt.Errorf("some requests did not finish within %v and were cut off: %w", drainTimeout, err)
+	}
+	return nil
+}
+
+func newLogger(out io.Writer, format, level string) *slog.Logger {
+	options := &slog.HandlerOptions{}
+	var at slog.Level
+	if err := at.UnmarshalText([]byte(level)); err == nil { // kong has checked it
+		options.Level = at
+	}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(out, options))
+	}
+	return slog.New(slog.NewTextHandler(out, options))
+}
