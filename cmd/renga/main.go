@@ -24,6 +24,7 @@ const version = "0.1.0"
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the system: HTTP, engine and database in this process."`
 	Bench   benchCmd   `cmd:"" help:"Measure this machine: throughput, latency, and what it could do bare."`
+	Verify  verifyCmd  `cmd:"" help:"Reduce every execution again from its log and compare it with what is stored."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	BenchEcho echoCmd `cmd:"" name:"bench-echo" hidden:""`

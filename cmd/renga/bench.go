@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// benchCmd measures the engine over HTTP against what the same machine can do
+// bare: commits of the same rows, and an echo over HTTP.
+type benchCmd struct {
+	Executions int    `help:"Executions in a throughput run." default:"2000"`
+	Tasks      int    `help:"Sequential tasks in each execution." default:"10"`
+	Rounds     int    `help:"Throughput runs; the best and the median are printed." default:"3"`
+	Conns      int    `help:"Connections of the worker process." default:"4"`
+	Batch      int    `help:"Commands in one request of the worker." default:"150"`
+	Dir        string `help:"Folder for the databases of the run; default: a temporary one." type:"path"`
+	Finished   int    `help:"Store so many finished executions first, and measure again (the full figure is 1000000)." default:"0"`
+	Waiting    int    `help:"Store so many waiting executions first (the full figure is 100000)." default:"0"`
+	Min        int    `help:"Fail below so many executions a second." default:"0"`
+}
+
+// Help says what the figures mean.
+func (benchCmd) Help() string {
+	return `Starts a server of its own on a free port and a fresh folder, works 2,000 executions of 10
+sequential no-op tasks over HTTP, then measures one execution alone and cancels. Every figure is
+printed beside what the same machine does bare in the same run.
+
+Examples:
+  renga bench
+  renga bench --rounds 1 --executions 500
+  renga bench --finished 1000000 --waiting 100000`
+}
+
+// Run prints the figures as they come.
+func (c *benchCmd) Run(ctx context.Context) error {
+	dir := c.Dir
+	if dir == "" {
+		tmp, err := os.MkdirTemp("", "renga-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(tmp)
+		dir = tmp
+	}
+	fmt.Printf("%d executions of %d tasks, %d connections, %d commands a request, synchronous=FULL\n\n",
+		c.Executions, c.Tasks, c.Conns, c.Batch)
+	bare, err := measureBare(ctx, filepath.Join(dir, "bare"))
+	if err != nil {
+		return err
+	}
+	empty, err := c.throughput(ctx, filepath.Join(dir, "empty"))
+	if err != nil {
+		return err
+	}
+	if err := c.latency(ctx, filepath.Join(dir, "latency"), bare); err != nil {
+		return err
+	}
+	if c.Finished+c.Waiting > 0 {
+		if err := c.stored(ctx, filepath.Join(dir, "stored"), empty); err != nil {
+			return err
+		}
+	}
+	if empty < float64(c.Min) {
+		return fmt.Errorf("%.0f executions/s is below the floor of %d", empty, c.Min)
+	}
+	return nil
+}
+
+// throughput runs the workload on a fresh server and gives the median rate.
+func (c *benchCmd) throughput(ctx context.Context, dir string) (float64, error) {
+	srv, err := startServer(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	defer srv.stop()
+	rates, err := c.rounds(ctx, srv)
+	if err != nil {
+		return 0, err
+	}
+	mem := srv.peakMemory()
+	if err := srv.stop(); err != nil {
+		return 0, err
+	}
+	rows, err := measureRows(ctx, filepath.Join(dir, "renga.db"), filepath.Join(dir, "rows", "renga.db"), c.Executions)
+	if err != nil {
+		return 0, err
+	}
+	mid := median(rates)
+	perRow := rows.rate / (float64(rows.rows) / float64(rows.executions))
+	fmt.Printf("throughput        %8.0f executions/s  %8.0f tasks/s   (best %.0f, aim 3000, floor 1000)\n",
+		mid, mid*float64(c.Tasks), slices.Max(rates))
+	fmt.Printf("  bare inserts    %8.0f executions/s  %8.0f rows/s    the same log rows, %d a commit; ratio %.2f\n",
+		perRow, rows.rate, rows.perCommit, mid/perRow)
+	fmt.Printf("  server memory   %8.1f MiB peak resident (limit 150)\n", float64(mem)/(1<<20))
+	return mid, nil
+}
+
+func (c *benchCmd) rounds(ctx context.Context, srv *server) ([]float64, error) {
+	w := newBenchWorker(srv.url, c.Conns, c.Batch)
+	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
+		return nil, err
+	}
+	var rates []float64
+	for range c.Rounds {
+		took, err := w.run(ctx, c.Executions, c.Tasks)
+		if err != nil {
+			return nil, err
+		}
+		rates = append(rates, float64(c.Executions)/took.Seconds())
+	}
+	return rates, nil
+}
+
+// latency measures one execution alone, and cancels, at light load.
+func (c *benchCmd) latency(ctx context.Context, dir string, bare *bareFigures) error {
+	srv, err := startServer(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	w := newBenchWorker(srv.url, 1, 1)
+	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
+		return err
+	}
+	alone, cancels, err := w.alone(ctx, c.Tasks)
+	if err != nil {
+		return err
+	}
+	base := time.Duration(c.Tasks) * (bare.commit.at(50) + bare.echo.at(50))
+	fmt.Printf("one alone   p50   %8v for %d tasks; %d bare commits + echoes %v; ratio %.2f (limit 1.5)\n",
+		round(alone.at(50)), c.Tasks, c.Tasks, round(base), float64(alone.at(50))/float64(base))
+	limit := 2*bare.commit.at(99) + bare.echo.at(99)
+	fmt.Printf("cancel      p99   %8v (p50 %v); 2 bare commits + echo, p99 %v; ratio %.2f (limit 1)\n",
+		round(cancels.at(99)), round(cancels.at(50)), round(limit), float64(cancels.at(99))/float64(limit))
+	fmt.Printf("  bare commit     %8v p50  %v p99     echo %v p50  %v p99\n",
+		round(bare.commit.at(50)), round(bare.commit.at(99)), round(bare.echo.at(50)), round(bare.echo.at(99)))
+	return srv.stop()
+}
+
+// stored fills a database, then measures start and throughput on it.
+func (c *benchCmd) stored(ctx context.Context, dir string, empty float64) error {
+	if err := fill(ctx, dir, c.Finished, c.Waiting, c.Tasks); err != nil {
+		return err
+	}
+	began := time.Now()
+	srv, err := startServer(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	ready := time.Since(began)
+	rates, err := c.rounds(ctx, srv)
+	if err != nil {
+		return err
+	}
+	mid := median(rates)
+	fmt.Printf("with %d finished and %d waiting executions stored:\n", c.Finished, c.Waiting)
+	fmt.Printf("  ready after     %8v (limit 2s)\n", round(ready))
+	fmt.Printf("  throughput      %8.0f executions/s; ratio to the empty database %.2f (limit 0.90)\n", mid, mid/empty)
+	fmt.Printf("  server memory   %8.1f MiB peak resident\n", float64(srv.peakMemory())/(1<<20))
+	return srv.stop()
+}
+
+// server is a renga process that the benchmark started.
+type server struct {
+	url string
+	cmd *exec.Cmd
+}
+
+// startServer starts this binary as a server and waits until it is ready.
+func startServer(ctx context.Context, dir string) (*server, error) {
+	return startSelf(ctx, "/readyz", "serve", "--data-dir", dir, "--log-level", "warn")
+}
+
+// startSelf starts a command of this binary that listens, and waits until a path
+// of it answers 200.
+func startSelf(ctx context.Context, path string, args ...string) (*server, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, append(args, "--addr", addr)...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{url: "http://" + addr, cmd: cmd}
+	for deadline := time.Now().Add(time.Minute); ; {
+		resp, err := http.Get(s.url + path)
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return s, nil
+			}
+		}
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			return nil, fmt.Errorf("the server on %s did not become ready within a minute", addr)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// stop ends the server; a second call does nothing.
+func (s *server) stop() error {
+	if s.cmd.ProcessState != nil {
+		return nil
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return s.cmd.Wait()
+}
+
+// peakMemory is the highest resident memory of the server so far, in bytes.
+func (s *server) peakMemory() int64 {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if v, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(v, "kB")), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// spans are measured times, for percentiles.
+type spans []time.Duration
+
+func (s spans) at(percent int) time.Duration {
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[(len(sorted)-1)*percent/100]
+}
+
+func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+)
+
+// bareFigures are what this machine does without an engine.
+type bareFigures struct {
+	commit spans // one row, one commit
+	echo   spans // one request of the size of a completion
+}
+
+// measureBare measures single commits in a database of its own, and echoes to
+// another process.
+func measureBare(ctx context.Context, dir string) (*bareFigures, error) {
+	var bare bareFigures
+	err := withDB(ctx, filepath.Join(dir, "renga.db"), func(db *sqldb.DB) error {
+		body := bytes.Repeat([]byte("0123456789"), 40)
+		for i := range 1200 {
+			began := time.Now()
+			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
+				_, err := tx.Exec(ctx, insertBare, 1, i, 1, 1, body)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if i >= 200 {
+				bare.commit = append(bare.commit, time.Since(began))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	echo, err := startSelf(ctx, "/", "bench-echo")
+	if err != nil {
+		return nil, err
+	}
+	defer echo.stop()
+	w := newBenchWorker(echo.url, 1, 1)
+	body := []byte(`{"attempt":1,"workerId":"bench","output":{},"next":true}`)
+	for i := range 1200 {
+		began := time.Now()
+		if err := w.call(ctx, http.MethodPost, "/", body, http.StatusOK, new(struct{})); err != nil {
+			return nil, err
+		}
+		if i >= 200 {
+			bare.echo = append(bare.echo, time.Since(began))
+		}
+	}
+	return &bare, echo.stop()
+}
+
+const insertBare = `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body) VALUES ($1, $2, $3, $4, $5)`
+
+// withDB opens a database with the engine's tables and runs its write loop
+// while f runs.
+func withDB(ctx context.Context, path string, f func(*sqldb.DB) error) error {
+	db, err := sqldb.Open(ctx, sqldb.Config{Path: path, Migrations: []sqldb.Migration{store.Migration()}})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	err = f(db)
+	stop()
+	if late := <-ended; err == nil {
+		err = late
+	}
+	return err
+}
+
+// rowFigures are bare inserts of the log rows that a throughput run wrote.
+type rowFigures struct {
+	rows, executions, perCommit int
+	rate                        float64 // rows a second
+}
+
+// measureRows writes the log rows of one database into another, in commits of
+// the size that group commit makes of full requests.
+func measureRows(ctx context.Context, from, to string, executions int) (*rowFigures, error) {
+	type row struct {
+		execution, commit, first, last int64
+		body                           []byte
+	}
+	var rows []row
+	fig := &rowFigures{executions: executions, perCommit: 300}
+	err := withDB(ctx, from, func(db *sqldb.DB) error {
+		return db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+			const query = `SELECT execution, commit_no, first_seq, last_seq, body FROM engine_log WHERE execution <= $1 ORDER BY id`
+			for r, err := range tx.Query(ctx, query, executions) {
+				if err != nil {
+					return err
+				}
+				var got row
+				if err := r.Scan(&got.execution, &got.commit, &got.first, &got.last, &got.body); err != nil {
+					return err
+				}
+				got.body = bytes.Clone(got.body)
+				rows = append(rows, got)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	fig.rows = len(rows)
+	err = withDB(ctx, to, func(db *sqldb.DB) error {
+		began := time.Now()
+		for at := 0; at < len(rows); at += fig.perCommit {
+			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
+				for _, r := range rows[at:min(at+fig.perCommit, len(rows))] {
+					if _, err := tx.Exec(ctx, insertBare, r.execution, r.commit, r.first, r.last, r.body); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		fig.rate = float64(len(rows)) / time.Since(began).Seconds()
+		return nil
+	})
+	return fig, err
+}
+
+// echoCmd answers every request with its own body.
+type echoCmd struct {
+	Addr string `required:""`
+}
+
+// Run serves until the process is told to end.
+func (c *echoCmd) Run(ctx context.Context) error {
+	srv := &http.Server{Addr: c.Addr, ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	})}
+	go func() {
+		<-ctx.Done()
+		_ = srv.Shutdown(context.WithoutCancel(ctx))
+	}()
+	if err := srv.ListenAndServe(); err != http.ErrServerClosed {
+		return fmt.Errorf("echo: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// benchWorker creates executions and works them, as one process over HTTP.
+type benchWorker struct {
+	url    string
+	conns  int
+	batch  int
+	client *http.Client
+	key    atomic.Int64 // makes keys: each is used once
+	id     string
+}
+
+func newBenchWorker(url string, conns, batch int) *benchWorker {
+	return &benchWorker{
+		url: url, conns: conns, batch: batch, id: strconv.FormatInt(time.Now().UnixNano(), 36),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * conns, DisableCompression: true}},
+	}
+}
+
+// benchTask is work in the hands of the worker.
+type benchTask struct {
+	ExecutionID string `json:"executionId"`
+	NodeID      string `json:"nodeId"`
+	Attempt     int    `json:"attempt"`
+}
+
+// benchResult is the part of an answer that the worker looks at.
+type benchResult struct {
+	Status      int            `json:"status"`
+	ExecutionID string         `json:"executionId"`
+	Task        *benchTask     `json:"task"`
+	Error       jsontext.Value `json:"error"`
+}
+
+func (w *benchWorker) nextKey(dst []byte) []byte {
+	dst = append(dst, w.id...)
+	dst = append(dst, '-')
+	return strconv.AppendInt(dst, w.key.Add(1), 36)
+}
+
+// run creates and works n executions and gives the time from the first request
+// to the last answer.
+func (w *benchWorker) run(ctx context.Context, n, tasks int) (time.Duration, error) {
+	began := time.Now()
+	var left, done atomic.Int64
+	left.Store(int64(n))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wg sync.WaitGroup
+	for range w.conns {
+		wg.Go(func() {
+			if err := w.loop(ctx, &left, &done, n*tasks); err != nil {
+				stop(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	if got := done.Load(); got != int64(n*tasks) {
+		return 0, fmt.Errorf("%d of %d tasks were worked", got, n*tasks)
+	}
+	return time.Since(began), nil
+}
+
+// loop is one connection: it creates and starts a batch of executions, claims
+// their first tasks and works until they have ended, and begins again.
+func (w *benchWorker) loop(ctx context.Context, left, done *atomic.Int64, total int) error {
+	for done.Load() < int64(total) && ctx.Err() == nil {
+		n := take(left, w.batch)
+		if n > 0 {
+			if err := w.create(ctx, n); err != nil {
+				return err
+			}
+		}
+		held, err := w.claim(ctx, min(100, w.batch), n == 0)
+		if err != nil {
+			return err
+		}
+		for len(held) > 0 {
+			finished := len(held)
+			if held, err = w.complete(ctx, held); err != nil {
+				return err
+			}
+			done.Add(int64(finished))
+			if room := w.batch - len(held); room >= w.batch/2 && done.Load() < int64(total) {
+				more, err := w.claim(ctx, min(100, room), false)
+				if err != nil {
+					return err
+				}
+				held = append(held, more...)
+			}
+		}
+	}
+	return nil
+}
+
+func take(left *atomic.Int64, most int) int {
+	for {
+		have := left.Load()
+		n := min(have, int64(most))
+		if n <= 0 {
+			return 0
+		}
+		if left.CompareAndSwap(have, have-n) {
+			return int(n)
+		}
+	}
+}
+
+// create creates and starts executions: two requests.
+func (w *benchWorker) create(ctx context.Context, n int) error {
+	body := []byte(`{"commands":[`)
+	for i := range n {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, `{"command":"CreateExecution","graphId":"bench","input":{},"idempotencyKey":"`...)
+		body = append(w.nextKey(body), `"}`...)
+	}
+	results, err := w.commands(ctx, append(body, `]}`...))
+	if err != nil {
+		return err
+	}
+	body = []byte(`{"commands":[`)
+	for i, r := range results {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, `{"command":"StartExecution","executionId":"`...)
+		body = append(body, r.ExecutionID...)
+		body = append(body, `","idempotencyKey":"`...)
+		body = append(w.nextKey(body), `"}`...)
+	}
+	_, err = w.commands(ctx, append(body, `]}`...))
+	return err
+}
+
+func (w *benchWorker) claim(ctx context.Context, most int, wait bool) ([]benchTask, error) {
+	seconds := 0
+	if wait {
+		seconds = 1
+	}
+	body := fmt.Appendf(nil, `{"workerId":"bench","queues":["default"],"max":%d,"waitSeconds":%d}`, most, seconds)
+	var got struct {
+		Tasks []benchTask `json:"tasks"`
+	}
+	err := w.call(ctx, http.MethodPost, "/tasks/claim", body, http.StatusOK, &got)
+	return got.Tasks, err
+}
+
+// complete completes tasks and gives those that came next.
+func (w *benchWorker) complete(ctx context.Context, held []benchTask) ([]benchTask, error) {
+	body := make([]byte, 0, 220*len(held)+32)
+	body = append(body, `{"commands":[`...)
+	for i, t := range held {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, `{"command":"SucceedNode","executionId":"`...)
+		body = append(body, t.ExecutionID...)
+		body = append(body, `","nodeId":"`...)
+		body = append(body, t.NodeID...)
+		body = append(body, `","attempt":`...)
+		body = strconv.AppendInt(body, int64(t.Attempt), 10)
+		body = append(body, `,"workerId":"bench","output":{},"next":true,"idempotencyKey":"`...)
+		body = append(w.nextKey(body), `"}`...)
+	}
+	results, err := w.commands(ctx, append(body, `]}`...))
+	if err != nil {
+		return nil, err
+	}
+	next := held[:0]
+	for _, r := range results {
+		if r.Task != nil {
+			next = append(next, *r.Task)
+		}
+	}
+	return next, nil
+}
+
+func (w *benchWorker) commands(ctx context.Context, body []byte) ([]benchResult, error) {
+	var got struct {
+		Results []benchResult `json:"results"`
+	}
+	if err := w.call(ctx, http.MethodPost, "/commands", body, http.StatusOK, &got); err != nil {
+		return nil, err
+	}
+	for _, r := range got.Results {
+		if r.Status != http.StatusAccepted {
+			return nil, fmt.Errorf("a command was answered %d: %s", r.Status, r.Error)
+		}
+	}
+	return got.Results, nil
+}
+
+// call sends one request and reads its answer into v.
+func (w *benchWorker) call(ctx context.Context, method, path string, body []byte, want int, v any) error {
+	req, err := http.NewRequestWithContext(ctx, method, w.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPost {
+		req.Header.Set("X-Idempotency-Key", string(w.nextKey(nil)))
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != want {
+		return fmt.Errorf("%s %s answered %d: %s", method, path, resp.StatusCode, raw)
+	}
+	return json.Unmarshal(raw, v)
+}
+
+func (w *benchWorker) putGraph(ctx context.Context, id string, graph []byte) error {
+	var row struct {
+		GraphID string `json:"graphId"`
+	}
+	return w.call(ctx, http.MethodPut, "/graphs/"+id, graph, http.StatusCreated, &row)
+}
+
+// sequential is a graph of tasks one after the other.
+func sequential(tasks int) []byte {
+	var nodes, edges bytes.Buffer
+	nodes.WriteString(`{"nodeId":"start","type":"Start"}`)
+	last := "start"
+	for i := range tasks {
+		fmt.Fprintf(&nodes, `,{"nodeId":"t%d","type":"Task"}`, i)
+		fmt.Fprintf(&edges, `{"from":%q,"to":"t%d"},`, last, i)
+		last = fmt.Sprintf("t%d", i)
+	}
+	nodes.WriteString(`,{"nodeId":"end","type":"Success"}`)
+	fmt.Fprintf(&edges, `{"from":%q,"to":"end"}`, last)
+	return fmt.Appendf(nil, `{"nodes":[%s],"edges":[%s]}`, nodes.Bytes(), edges.Bytes())
+}
+
+// alone measures single executions from their creation to the answer of their
+// last task, and cancels from the request to the answer.
+func (w *benchWorker) alone(ctx context.Context, tasks int) (alone, cancels spans, err error) {
+	const samples, warmup = 200, 20
+	for i := range samples + warmup {
+		took, err := w.one(ctx, tasks)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i >= warmup {
+			alone = append(alone, took)
+		}
+	}
+	for i := range 5*samples + warmup {
+		took, err := w.cancelOne(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i >= warmup {
+			cancels = append(cancels, took)
+		}
+	}
+	return alone, cancels, nil
+}
+
+func (w *benchWorker) post(ctx context.Context, path string, body []byte, v *benchResult) error {
+	return w.call(ctx, http.MethodPost, path, body, http.StatusAccepted, v)
+}
+
+func (w *benchWorker) one(ctx context.Context, tasks int) (time.Duration, error) {
+	claimed := make(chan error, 1)
+	var held []benchTask
+	began := time.Now()
+	var made benchResult
+	if err := w.post(ctx, "/executions", []byte(`{"graphId":"bench","input":{}}`), &made); err != nil {
+		return 0, err
+	}
+	go func() {
+		var err error
+		held, err = w.claim(ctx, 1, true)
+		claimed <- err
+	}()
+	if err := w.post(ctx, "/executions/"+made.ExecutionID+"/start", nil, new(benchResult)); err != nil {
+		return 0, err
+	}
+	if err := <-claimed; err != nil {
+		return 0, err
+	}
+	if len(held) != 1 {
+		return 0, fmt.Errorf("%d tasks were claimed, not 1", len(held))
+	}
+	task := &held[0]
+	for i := range tasks {
+		var got benchResult
+		body := fmt.Appendf(nil, `{"attempt":%d,"workerId":"bench","output":{},"next":true}`, task.Attempt)
+		if err := w.post(ctx, "/executions/"+made.ExecutionID+"/nodes/"+task.NodeID+"/success", body, &got); err != nil {
+			return 0, err
+		}
+		if task = got.Task; (task == nil) != (i == tasks-1) {
+			return 0, fmt.Errorf("task %d of %d: next is %v", i+1, tasks, task)
+		}
+	}
+	return time.Since(began), nil
+}
+
+func (w *benchWorker) cancelOne(ctx context.Context) (time.Duration, error) {
+	var made benchResult
+	if err := w.post(ctx, "/executions", []byte(`{"graphId":"bench","input":{}}`), &made); err != nil {
+		return 0, err
+	}
+	if err := w.post(ctx, "/executions/"+made.ExecutionID+"/start", nil, new(benchResult)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err := w.post(ctx, "/executions/"+made.ExecutionID+"/cancel", nil, new(benchResult))
+	return time.Since(began), err
+}
