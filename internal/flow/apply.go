@@ -87,17 +87,28 @@ func (s *State) end(ev *Event) bool {
 
 func (s *State) applyNode(ev *Event, n *Node) {
 	s.count(ev.Payload)
-	if p, ok := ev.Payload.(*NodeCanceled); ok && n.become(NodeIsCanceled, ev) {
-		n.ByExecution, n.Reason, n.Output = p.ByExecution, p.Reason, Blob{}
-		return
+	switch p := ev.Payload.(type) { // what a terminal node takes too
+	case *NodeCreated:
+		if n.Kind == 0 {
+			n.Kind = p.NodeType
+		}
+	case *NodeCanceled:
+		if n.become(NodeIsCanceled, ev) {
+			n.ByExecution, n.Reason, n.Output = p.ByExecution, p.Reason, Blob{}
+		}
+	case *ForkOpened:
+		if n.Branches == nil {
+			n.Branches = p.BranchIDs
+		}
+	default:
+		if !n.Status.Terminal() {
+			s.applyLive(ev, n)
+		}
 	}
-	if p, ok := ev.Payload.(*NodeCreated); ok && n.Kind == 0 {
-		n.Kind = p.NodeType
-		return
-	}
-	if n.Status.Terminal() {
-		return
-	}
+}
+
+// applyLive is applyNode for the events that mean something only before the node has ended.
+func (s *State) applyLive(ev *Event, n *Node) {
 	switch p := ev.Payload.(type) {
 	case *NodeReady:
 		if !s.Status.Terminal() {
@@ -128,10 +139,6 @@ func (s *State) applyNode(ev *Event, n *Node) {
 	case *NodeFailed:
 		n.become(NodeIsFailed, ev)
 		n.Error = p.Error
-	case *ForkOpened:
-		if n.Branches == nil {
-			n.Branches = p.BranchIDs
-		}
 	case *JoinGateUpdated:
 		n.Gate = &Gate{
 			Expected: p.Expected, Completed: some(p.Completed), Failed: some(p.Failed), Canceled: some(p.Canceled),

@@ -7,7 +7,7 @@ func (d *draft) cancel(c Cancel) error {
 	case Canceled:
 		return nil
 	case Completed, Failed:
-		return d.refuse(c, GuardActive, "execution is %s", d.Status)
+		return d.refuse(GuardActive, "execution is %s", d.Status)
 	}
 	d.open()
 	d.cancelAll(c.Reason, d.by())
@@ -37,7 +37,7 @@ func (d *draft) cancelAll(reason string, by *Actor) {
 // cancelNode ends one node. One that the execution has not reached is cancelled
 // now and counts when it is reached.
 func (d *draft) cancelNode(c CancelNode) error {
-	i, err := d.cancelable(c)
+	i, err := d.cancelable()
 	if err != nil {
 		return err
 	}
@@ -56,13 +56,13 @@ func (d *draft) cancelNode(c CancelNode) error {
 	return nil
 }
 
-func (d *draft) cancelable(c CancelNode) (int, error) {
-	i, err := d.node(c)
+func (d *draft) cancelable() (int, error) {
+	i, err := d.node()
 	if err != nil {
 		return i, err
 	}
 	if n := d.Nodes[i]; n.Status.Terminal() {
-		return i, d.refuseNode(c, n, GuardNodeLive, "node %s is %s", n.ID, n.Status)
+		return i, d.refuseNode(n, GuardNodeLive, "node %s is %s", n.ID, n.Status)
 	}
 	return i, nil
 }

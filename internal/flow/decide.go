@@ -16,37 +16,45 @@ import (
 // The events continue the log after s. A command that is accepted and changes
 // nothing (a second cancel, a deadline that no longer applies) has none.
 func Decide(s State, c Command, f Facts) ([]Event, error) {
-	d := draft{State: s, facts: &f, plan: f.Plan, base: s.Seq, actor: f.Actor, cause: s.Cause.ID}
-	if err := d.decide(c); err != nil {
+	d := newDraft(s, c, f)
+	if err := d.settle(); err != nil {
 		return nil, err
-	}
-	d.run()
-	if len(d.need) > 0 {
-		slices.Sort(d.need)
-		return nil, slices.Compact(d.need)
-	}
-	switch c := c.(type) {
-	case Succeed:
-		if done, i := s.Find(c.Node); c.Next {
-			d.startNext(done, i, c.Worker)
-		}
-	case Fail:
-		if done, i := s.Find(c.Node); c.Next {
-			d.startNext(done, i, c.Worker)
-		}
 	}
 	return d.events, nil
 }
 
-func (d *draft) decide(c Command) error {
-	if err := d.known(c); err != nil {
+// settle decides a command and everything that follows, up to the next rest point.
+func (d *draft) settle() error {
+	if err := d.decide(); err != nil {
 		return err
 	}
-	switch c := c.(type) {
+	d.run()
+	if len(d.need) > 0 {
+		slices.Sort(d.need)
+		return d.need
+	}
+	switch c := d.command.(type) {
+	case Succeed:
+		if c.Next {
+			d.startNext(c.Node, c.Worker)
+		}
+	case Fail:
+		if c.Next {
+			d.startNext(c.Node, c.Worker)
+		}
+	}
+	return nil
+}
+
+func (d *draft) decide() error {
+	if err := d.known(); err != nil {
+		return err
+	}
+	switch c := d.command.(type) {
 	case Create:
 		return d.create(c)
 	case Start:
-		return d.start(c)
+		return d.start()
 	case Cancel:
 		return d.cancel(c)
 	case Archive:
@@ -69,12 +77,13 @@ func (d *draft) decide(c Command) error {
 		d.expire(c)
 		return nil
 	}
-	return fmt.Errorf("flow: command %T does not exist", c)
+	return fmt.Errorf("flow: command %T does not exist", d.command)
 }
 
 // known checks that what a command names exists and that the plan is the
 // execution's own. A cancel needs no plan: nothing may stand in its way.
-func (d *draft) known(c Command) error {
+func (d *draft) known() error {
+	c := d.command
 	if _, ok := c.(Create); ok {
 		if d.Seq > 0 {
 			return fault.New(fault.Conflict, "EXECUTION_EXISTS", "Execution %s exists already.", d.Execution)
@@ -101,15 +110,21 @@ func (d *draft) known(c Command) error {
 // make it so. It shares the nodes of the state it came from until it changes them.
 type draft struct {
 	State
-	facts  *Facts
-	plan   *Plan
-	base   uint64 // the last seq before the decision
-	events []Event
-	actor  Actor  // of the first event
-	cause  ID     // of the first event
-	todo   []step // what follows, last first (route.go)
-	closed bitset // the forks whose Join ended in this decision
-	need   Need   // data that must be read before this can be decided
+	command Command
+	facts   Facts
+	plan    *Plan
+	base    uint64  // the last seq before the decision
+	before  []*Node // the nodes before the decision
+	events  []Event
+	actor   Actor  // of the first event
+	cause   ID     // of the first event
+	todo    []step // what follows, last first (route.go)
+	closed  bitset // the forks whose Join ended in this decision
+	need    Need   // data that must be read before this can be decided
+}
+
+func newDraft(s State, c Command, f Facts) draft {
+	return draft{State: s, command: c, facts: f, plan: f.Plan, base: s.Seq, before: s.Nodes, actor: f.Actor, cause: s.Cause.ID}
 }
 
 // open makes the draft independent of the state it came from. Guards are asked

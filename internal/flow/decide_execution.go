@@ -25,12 +25,12 @@ func (d *draft) create(c Create) error {
 }
 
 // start lets the execution go: its Start node is passed.
-func (d *draft) start(c Start) error {
-	if err := d.forward(c); err != nil {
+func (d *draft) start() error {
+	if err := d.forward(); err != nil {
 		return err
 	}
 	if d.StartedAt != 0 {
-		return d.refuse(c, GuardNotStarted, "execution was started before")
+		return d.refuse(GuardNotStarted, "execution was started before")
 	}
 	d.open()
 	d.emit(&ExecutionStarted{StartedBy: d.by()})
@@ -42,9 +42,9 @@ func (d *draft) start(c Start) error {
 func (d *draft) archive(c Archive) error {
 	switch {
 	case !d.Status.Terminal():
-		return d.refuse(c, GuardEnded, "execution is %s", d.Status)
+		return d.refuse(GuardEnded, "execution is %s", d.Status)
 	case d.ArchivedAt != 0:
-		return d.refuse(c, GuardNotArchived, "execution was archived before")
+		return d.refuse(GuardNotArchived, "execution was archived before")
 	}
 	d.open()
 	d.emit(&ExecutionArchived{Reason: c.Reason})
@@ -114,8 +114,7 @@ func (d *draft) data(b Blob) (Data, bool) {
 	case b.Seq == 0:
 		return b.Inline, true
 	case b.Seq > d.base:
-		p, _ := d.events[b.Seq-d.base-1].Payload.(*NodeSucceeded)
-		return p.Output, true
+		return DataOf(d.events[b.Seq-d.base-1].Payload), true
 	}
 	if data, ok := d.facts.Outputs[b.Seq]; ok {
 		return data, true

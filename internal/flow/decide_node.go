@@ -2,13 +2,13 @@ package flow
 
 // startNode gives an attempt to a worker.
 func (d *draft) startNode(c StartNode) error {
-	i, err := d.task(c, GuardNodeReady, NodeIsReady)
+	i, err := d.task(GuardNodeReady, NodeIsReady)
 	if err != nil {
 		return err
 	}
 	n := d.Nodes[i]
 	if c.Attempt != 0 && c.Attempt != n.Attempt+1 {
-		return d.refuseNode(c, n, GuardAttempt, "attempt %d of node %s is due, not attempt %d", n.Attempt+1, n.ID, c.Attempt)
+		return d.refuseNode(n, GuardAttempt, "attempt %d of node %s is due, not attempt %d", n.Attempt+1, n.ID, c.Attempt)
 	}
 	if c.Lease > 0 {
 		d.actor = Actor{Kind: KindExternal, ID: c.Worker}
@@ -19,9 +19,10 @@ func (d *draft) startNode(c StartNode) error {
 }
 
 // startNext gives the first Task that this decision made ready, on the queue of
-// the node that was completed, to the worker that completed it. done is that node
-// as it was before.
-func (d *draft) startNext(done *Node, at int, worker string) {
+// the node that was completed, to the worker that completed it.
+func (d *draft) startNext(id, worker string) {
+	at, _ := d.plan.Node(id)
+	done := d.before[at]
 	if worker == "" {
 		worker = done.Worker
 	}
@@ -41,7 +42,7 @@ func (d *draft) startNext(done *Node, at int, worker string) {
 
 // progress notes a report and renews the lease.
 func (d *draft) progress(c Progress) error {
-	i, err := d.running(c, c.Attempt, c.Worker)
+	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (d *draft) progress(c Progress) error {
 
 // wait parks a Task until somebody resumes it.
 func (d *draft) wait(c Wait) error {
-	i, err := d.running(c, c.Attempt, c.Worker)
+	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
 	}
@@ -81,16 +82,16 @@ func (d *draft) wait(c Wait) error {
 
 // resume ends a wait: a Task runs again, a Wait is done.
 func (d *draft) resume(c Resume) error {
-	i, err := d.node(c)
+	i, err := d.node()
 	if err != nil {
 		return err
 	}
 	n := d.Nodes[i]
 	if n.Status != NodeIsWaiting {
-		return d.refuseNode(c, n, GuardNodeWaiting, "node %s is %s, not WAITING", n.ID, n.Status)
+		return d.refuseNode(n, GuardNodeWaiting, "node %s is %s, not WAITING", n.ID, n.Status)
 	}
 	if n.WaitKey != "" && c.ResumeKey != n.WaitKey {
-		return d.refuseNode(c, n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
+		return d.refuseNode(n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
 	}
 	output, err := accept(c.Output)
 	if err != nil {
@@ -115,7 +116,7 @@ func (d *draft) resume(c Resume) error {
 
 // succeed ends an attempt well.
 func (d *draft) succeed(c Succeed) error {
-	i, err := d.running(c, c.Attempt, c.Worker)
+	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (d *draft) succeed(c Succeed) error {
 
 // failed ends an attempt badly; the retry policy decides what follows.
 func (d *draft) failed(c Fail) error {
-	i, err := d.running(c, c.Attempt, c.Worker)
+	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
 	}

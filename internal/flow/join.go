@@ -143,9 +143,12 @@ func judge(p *planNode, u *JoinGateUpdated) (verdict, *Error) {
 }
 
 func notPassable(p *planNode, u *JoinGateUpdated) *Error {
-	detail, err := json.Marshal(map[string][]string{"failed": u.Failed, "canceled": u.Canceled}, json.Deterministic(true))
+	detail, err := json.Marshal(struct {
+		Failed   []string `json:"failed"`
+		Canceled []string `json:"canceled"`
+	}{u.Failed, u.Canceled})
 	if err != nil {
-		detail = nil // names of nodes are plain ASCII
+		detail = nil // cannot be: names of nodes are plain ASCII
 	}
 	return &Error{
 		Code:    CodeNotPassable,

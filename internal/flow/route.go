@@ -1,6 +1,9 @@
 package flow
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // The codes of errors that the core itself reports.
 const (
@@ -39,7 +42,7 @@ func (d *draft) run() {
 		next := d.todo[last]
 		d.todo = d.todo[:last]
 		switch {
-		case d.dead(next.node):
+		case d.dead(next):
 		case next.end != 0:
 			d.arrive(next.node, next.from, next.end)
 		default:
@@ -48,14 +51,14 @@ func (d *draft) run() {
 	}
 }
 
-// dead reports whether a node stands in a fork, or is the Join of one, that a
-// Join of this decision has closed.
-func (d *draft) dead(i int) bool {
+// dead reports whether a step comes out of a fork that a Join of this decision
+// has closed: a branch may end for all before the next one is entered.
+func (d *draft) dead(s step) bool {
 	if d.closed.empty() {
 		return false
 	}
-	p := &d.plan.nodes[i]
-	if p.spec.Type == JoinKind && d.closed.has(p.peer) {
+	p := &d.plan.nodes[s.from]
+	if s.end == 0 && p.spec.Type == ForkKind && d.closed.has(s.from) {
 		return true
 	}
 	for f := p.frame; f != nil; f = f.parent {
@@ -129,6 +132,7 @@ func (d *draft) fork(i int) {
 	for k, head := range heads {
 		branches[k] = d.Nodes[head].ID
 	}
+	d.events = slices.Grow(d.events, 2+len(heads))
 	d.emit(&NodeSucceeded{NodeID: p.spec.NodeID})
 	d.emit(&ForkOpened{NodeID: p.spec.NodeID, BranchIDs: branches})
 	for k := len(heads) - 1; k >= 0; k-- {
