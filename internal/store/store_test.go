@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSQLite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) engine.Store { return open(t, filepath.Join(t.TempDir(), "test.db")) })
+}
+
+// open gives a store on a file, served until the test ends.
+func open(t testing.TB, path string) *store.Store {
+	t.Helper()
+	s, _ := serve(t, path)
+	return s
+}
+
+// serve gives a store on a file and a function that ends it.
+func serve(t testing.TB, path string) (*store.Store, func()) {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: path, Migrations: []sqldb.Migration{store.Migration()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- db.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return store.New(db, store.Config{KeyRetention: time.Duration(storetest.Retention) * time.Millisecond}), stop
+}
+
+func TestNumbersGoOnAfterARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	take := func(s *store.Store) (first int64) {
+		err := s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) (err error) {
+			if first, err = tx.Number(ctx, 2); err != nil {
+				return err
+			}
+			return tx.Write(ctx, &engine.Batch{Create: []engine.Head{
+				{Num: first, ID: flow.ID{1, byte(first)}, Tenant: "t"}, {Num: first + 1, ID: flow.ID{1, byte(first + 1)}, Tenant: "t"},
+			}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first
+	}
+	s, stop := serve(t, path)
+	if got := take(s); got != 1 {
+		t.Errorf("first number %d, want 1", got)
+	}
+	stop()
+	if got := take(open(t, path)); got != 3 {
+		t.Errorf("first number after a restart %d, want 3", got)
+	}
+}
+
+func TestRetainDeletesTheOldestKeys(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "test.db"))
+	const n = 1200
+	var keys []engine.KeyRow
+	var refs []engine.KeyRef
+	for i := range n {
+		ref := engine.KeyRef{Tenant: "t", Endpoint: "POST /executions", Key: string(rune('a'+i%26)) + string(rune(0x4e00+i))}
+		keys = append(keys, engine.KeyRow{KeyRef: ref, At: flow.Time(i), Body: []byte("{}")})
+		refs = append(refs, ref)
+	}
+	if err := s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+		return tx.Write(ctx, &engine.Batch{Keys: keys})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		before          flow.Time
+		limit           int
+		deleted, oldest int
+	}{{0, 10, 0, 0}, {5, 10, 5, 5}, {1000, 7, 7, 12}, {1100, 10_000, 1088, 1100}, {1100, 10_000, 0, 1100}} {
+		got, err := s.Retain(t.Context(), step.before, step.limit)
+		if err != nil || got != step.deleted {
+			t.Errorf("Retain(%d, %d) = %d, %v; want %d", step.before, step.limit, got, err, step.deleted)
+		}
+		err = s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+			rows, err := tx.Keys(ctx, refs)
+			for i, row := range rows {
+				if (row != nil) != (i >= step.oldest) {
+					t.Fatalf("after Retain(%d, %d) key %d is there: %v", step.before, step.limit, i, row != nil)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/wire"
+)
+
+func keyRow(tenant, endpoint, key string, at flow.Time) engine.KeyRow {
+	return engine.KeyRow{
+		KeyRef: engine.KeyRef{Tenant: tenant, Endpoint: endpoint, Key: key},
+		Hash:   wire.Hash{1, 2, byte(at)}, At: at, Body: []byte(endpoint + key),
+	}
+}
+
+func (s *suite) keys(refs ...engine.KeyRef) (rows []*engine.KeyRow) {
+	s.Helper()
+	s.commit(func(ctx context.Context, tx engine.Tx) (err error) {
+		rows, err = tx.Keys(ctx, refs)
+		return err
+	})
+	return rows
+}
+
+func keys(t *testing.T, s *suite) {
+	// Refs that read alike when their parts are just put together.
+	rows := []engine.KeyRow{
+		keyRow(tenantA, "POST /a", "b", 1), keyRow(tenantA, "POST /", "ab", 2),
+		keyRow(tenantA, "POST /ab", "", 3), keyRow(tenantB, "POST /a", "b", 4),
+	}
+	s.write(engine.Batch{Keys: rows})
+	unknown := engine.KeyRef{Tenant: tenantA, Endpoint: "POST /b", Key: "b"}
+	got := s.keys(rows[2].KeyRef, unknown, rows[0].KeyRef, rows[3].KeyRef, rows[1].KeyRef)
+	equal(t, "keys", got, []*engine.KeyRow{&rows[2], nil, &rows[0], &rows[3], &rows[1]})
+}
+
+func expiredKeys(t *testing.T, s *suite) {
+	old := keyRow(tenantA, "POST /a", "k", 50)
+	s.write(engine.Batch{Keys: []engine.KeyRow{old}})
+	early := keyRow(tenantA, "POST /a", "k", old.At+Retention-1)
+	err := s.store.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+		return tx.Write(ctx, &engine.Batch{Keys: []engine.KeyRow{early}})
+	})
+	s.kind(err, fault.Conflict)
+	equal(t, "the key that stands", s.keys(old.KeyRef), []*engine.KeyRow{&old})
+	late := keyRow(tenantA, "POST /a", "k", old.At+Retention)
+	s.write(engine.Batch{Keys: []engine.KeyRow{late}})
+	equal(t, "the key used anew", s.keys(old.KeyRef), []*engine.KeyRow{&late})
+}
+
+func (s *suite) ready(tenant, queue string, after engine.ReadyRow, limit int) (rows []engine.ReadyRow) {
+	s.Helper()
+	s.commit(func(ctx context.Context, tx engine.Tx) (err error) {
+		rows, err = tx.Ready(ctx, tenant, queue, after, limit)
+		return err
+	})
+	return rows
+}
+
+func readyOrder(t *testing.T, s *suite) {
+	task := func(at flow.Time, execution int64, node string) engine.ReadyRow {
+		return engine.ReadyRow{Tenant: tenantA, Queue: "q", At: at, Execution: execution, Node: node}
+	}
+	ordered := []engine.ReadyRow{
+		task(1, 9, "z"), task(2, 1, "a"), task(2, 1, "b"), task(2, 2, "a"), task(10, 1, "a"), task(100, 1, "a"),
+	}
+	other := engine.ReadyRow{Tenant: tenantA, Queue: "q2", At: 1, Execution: 1, Node: "a"}
+	foreign := engine.ReadyRow{Tenant: tenantB, Queue: "q", At: 1, Execution: 1, Node: "a"}
+	s.write(engine.Batch{Ready: []engine.ReadyRow{ordered[3], ordered[0], other, ordered[5]}})
+	s.write(engine.Batch{Ready: []engine.ReadyRow{ordered[4], foreign, ordered[1], ordered[2]}})
+	equal(t, "all", s.ready(tenantA, "q", engine.ReadyRow{}, 10), ordered)
+	equal(t, "the first two", s.ready(tenantA, "q", engine.ReadyRow{}, 2), ordered[:2])
+	for i := range ordered {
+		equal(t, "after one", s.ready(tenantA, "q", ordered[i], 2), append([]engine.ReadyRow(nil), ordered[i+1:min(i+3, len(ordered))]...))
+	}
+	equal(t, "another queue", s.ready(tenantA, "q2", engine.ReadyRow{}, 10), []engine.ReadyRow{other})
+	equal(t, "another tenant", s.ready(tenantB, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{foreign})
+}
+
+func readyTaken(t *testing.T, s *suite) {
+	a := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: 1, Node: "a"}
+	b := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: 1, Node: "b"}
+	s.write(engine.Batch{Ready: []engine.ReadyRow{a, b}})
+	s.write(engine.Batch{Taken: []engine.ReadyRow{a, {Tenant: tenantB, Queue: "q", At: 1, Execution: 1, Node: "b"}}})
+	equal(t, "left", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{b})
+	s.write(engine.Batch{Ready: []engine.ReadyRow{a}})
+	equal(t, "ready again", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{a, b})
+}
+
+func due(t *testing.T, s *suite) {
+	never := s.create(engine.Head{})
+	at := func(when flow.Time, tenant string) engine.Head {
+		return s.create(engine.Head{DueAt: when, Tenant: tenant})
+	}
+	late, early, middle := at(300, tenantA), at(100, tenantB), at(200, tenantA)
+	check := func(now flow.Time, limit int, next flow.Time, want ...engine.Head) {
+		t.Helper()
+		got, then, err := s.store.Due(t.Context(), now, limit)
+		s.must(err)
+		equal(t, "due", got, append([]engine.Head{}, want...))
+		equal(t, "next", then, next)
+	}
+	check(99, 10, 100)
+	check(100, 10, 200, early)
+	check(250, 10, 300, early, middle)
+	check(250, 1, 200, early)
+	check(300, 10, 0, early, middle, late)
+	early.DueAt, late.DueAt, never.DueAt = 0, 150, 400
+	s.write(engine.Batch{Update: []engine.Update{{Head: early}, {Head: late}, {Head: never}}})
+	check(300, 10, 400, late, middle)
+}
+
+func savepoints(t *testing.T, s *suite) {
+	h := s.create(engine.Head{})
+	own := errors.New("no")
+	s.commit(func(ctx context.Context, tx engine.Tx) error {
+		s.must(tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row(h.Num, 2, 2, 2)}}))
+		err := tx.Savepoint(ctx, func(ctx context.Context) error {
+			s.must(tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row(h.Num, 3, 3, 3)}}))
+			s.must(tx.Savepoint(ctx, func(ctx context.Context) error {
+				return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row(h.Num, 4, 4, 4)}})
+			}))
+			return own
+		})
+		if !errors.Is(err, own) {
+			t.Errorf("got %v, want the part's own error", err)
+		}
+		_, err = tx.Row(ctx, h.Num, 3)
+		s.kind(err, fault.NotFound)
+		return tx.Savepoint(ctx, func(ctx context.Context) error {
+			return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row(h.Num, 3, 3, 5)}})
+		})
+	})
+	s.history(h, 0, row(h.Num, 1, 1, 1), row(h.Num, 2, 2, 2), row(h.Num, 3, 3, 5))
+}
+
+func notFound(t *testing.T, s *suite) {
+	ctx := t.Context()
+	h := s.create(engine.Head{})
+	_, err := s.store.History(ctx, tenantA, idOf(99), 0)
+	s.kind(err, fault.NotFound)
+	_, _, err = s.store.Head(ctx, tenantA, idOf(99))
+	s.kind(err, fault.NotFound)
+	_, err = s.store.Row(ctx, h.Num, 2)
+	s.kind(err, fault.NotFound)
+	_, err = s.store.Graph(ctx, tenantA, "g", 0)
+	s.kind(err, fault.NotFound)
+	rows, err := s.store.Rows(ctx, 99, 1, 10)
+	s.must(err)
+	equal(t, "rows", rows, nil)
+}
