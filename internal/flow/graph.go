@@ -183,19 +183,11 @@ func (g Graph) withDefaults() Graph {
 	retry := defaultRetry()
 	for i := range full.Nodes {
 		n := &full.Nodes[i]
-		switch {
-		case n.Type == TaskKind:
+		switch n.Type {
+		case TaskKind:
 			n.Queue = cmp.Or(n.Queue, DefaultQueue)
-			if n.Retry == nil {
-				n.Retry = &retry
-			}
-			own := *n.Retry
-			own.MaxAttempts = cmp.Or(own.MaxAttempts, retry.MaxAttempts)
-			own.Backoff = cmp.Or(own.Backoff, retry.Backoff)
-			if own != retry {
-				n.Retry = &own
-			}
-		case n.Type == JoinKind:
+			n.Retry = n.Retry.withDefaults(&retry)
+		case JoinKind:
 			n.Policy = cmp.Or(n.Policy, DefaultPolicy)
 		}
 	}
@@ -203,6 +195,21 @@ func (g Graph) withDefaults() Graph {
 		full.Edges[i].On = cmp.Or(full.Edges[i].On, OnSuccess)
 	}
 	return full
+}
+
+// withDefaults is the retry with what cannot be zero filled in, or the default itself
+// when it says the same.
+func (r *Retry) withDefaults(def *Retry) *Retry {
+	if r == nil {
+		return def
+	}
+	full := *r
+	full.MaxAttempts = cmp.Or(full.MaxAttempts, def.MaxAttempts)
+	full.Backoff = cmp.Or(full.Backoff, def.Backoff)
+	if full == *def {
+		return def
+	}
+	return &full
 }
 
 // Canonical is the graph with its defaults as canonical JSON (RFC 8785), and the

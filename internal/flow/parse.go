@@ -120,20 +120,21 @@ type (
 		Edges list[edgeDoc] `json:"edges"`
 	}
 	nodeDoc struct {
-		NodeID     word      `json:"nodeId"`
-		Type       kindWord  `json:"type"`
-		Queue      word      `json:"queue"`
-		Retry      *retryDoc `json:"retry"`
-		Timeout    timeout   `json:"timeout"`
-		WaitKey    word      `json:"waitKey"`
-		Policy     word      `json:"policy"`
-		Expression word      `json:"expression"`
+		NodeID     word     `json:"nodeId"`
+		Type       kindWord `json:"type"`
+		Queue      word     `json:"queue"`
+		Retry      retryDoc `json:"retry"`
+		Timeout    timeout  `json:"timeout"`
+		WaitKey    word     `json:"waitKey"`
+		Policy     word     `json:"policy"`
+		Expression word     `json:"expression"`
 	}
 	retryDoc struct {
 		MaxAttempts     attempts `json:"maxAttempts"`
 		InitialInterval span     `json:"initialInterval"`
 		Backoff         factor   `json:"backoff"`
 		MaxInterval     span     `json:"maxInterval"`
+		written         bool
 	}
 	edgeDoc struct {
 		From word `json:"from"`
@@ -158,7 +159,7 @@ func (d graphDoc) graph() Graph {
 			NodeID: string(n.NodeID), Type: Kind(n.Type), Queue: string(n.Queue), Timeout: Duration(n.Timeout),
 			WaitKey: string(n.WaitKey), Policy: Policy(n.Policy), Expression: string(n.Expression),
 		}
-		if r := n.Retry; r != nil {
+		if r := n.Retry; r.written {
 			g.Nodes[i].Retry = &Retry{
 				MaxAttempts: int(r.MaxAttempts), InitialInterval: Duration(r.InitialInterval),
 				Backoff: float64(r.Backoff), MaxInterval: Duration(r.MaxInterval),
@@ -193,7 +194,7 @@ func (e *edgeDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 func (r *retryDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	type plain retryDoc
 	def := defaultRetry()
-	*r = retryDoc{attempts(def.MaxAttempts), span(def.InitialInterval), factor(def.Backoff), span(def.MaxInterval)}
+	*r = retryDoc{attempts(def.MaxAttempts), span(def.InitialInterval), factor(def.Backoff), span(def.MaxInterval), true}
 	return readObject(d, (*plain)(r))
 }
 
