@@ -1,0 +1,164 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"renga.dev/renga/api"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+)
+
+// server is the whole system over a database of its own, as cmd/renga wires it,
+// with a clock that tests can turn.
+type server struct {
+	t      testing.TB
+	url    string
+	client *http.Client
+	engine *engine.Engine
+	gate   *gate.Gate
+	clock  *clock
+	keys   atomic.Int64
+}
+
+// options change how a server is made.
+type options struct {
+	auth      gate.AuthConfig
+	heartbeat time.Duration
+}
+
+func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
+
+func newServerWith(t testing.TB, o options) *server {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	db, err := sqldb.Open(ctx, sqldb.Config{
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, clock: &clock{}}
+	s.engine = engine.New(store.New(db, store.Config{}), s.clock, engine.Config{Exclusive: true})
+	auth, err := gate.OpenAuth(o.auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	telemetry, err := gate.NewTelemetry(ctx, "renga", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	surface := httpapi.New(httpapi.Config{Commands: s.engine, Reads: s.engine, Graphs: s.engine, Log: quiet, Heartbeat: o.heartbeat})
+	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: quiet}, table(telemetry, surface))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopDB, endDB := context.WithCancel(context.Background())
+	database, deciding := make(chan error, 1), make(chan error, 1)
+	go func() { database <- db.Run(stopDB) }()
+	go func() { deciding <- s.engine.Run(ctx) }()
+	web := httptest.NewServer(s.gate)
+	s.url = web.URL
+	s.client = &http.Client{Transport: checked{t, web.Client().Transport}}
+	t.Cleanup(func() {
+		s.gate.Drain()
+		web.Close()
+		stop()
+		if err := <-deciding; err != nil {
+			t.Errorf("engine: %v", err)
+		}
+		endDB()
+		if err := <-database; err != nil {
+			t.Errorf("database: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		_ = telemetry.Shutdown(context.Background())
+	})
+	return s
+}
+
+// table is the route table of the process.
+func table(telemetry *gate.Telemetry, surface *httpapi.API) []gate.Route {
+	ready := gate.Check{Name: "database", Probe: func(context.Context) error { return nil }}
+	pages := gate.Pages{Checks: []gate.Check{ready}, Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI}
+	return append(pages.Routes(), surface.Routes()...)
+}
+
+// clock is the machine's clock, put forward by tests.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// advance puts the clock forward and makes the engine look at it.
+func (s *server) advance(d time.Duration) {
+	s.t.Helper()
+	s.clock.ahead.Add(int64(d))
+	s.post("/tasks/claim", `{"workerId":"nobody","queues":["nothing"]}`).is(200)
+}
+
+// key makes an idempotency key that no other request has.
+func (s *server) key() string { return fmt.Sprintf("key-%d", s.keys.Add(1)) }
+
+// get reads a path.
+func (s *server) get(path string, header ...string) reply {
+	s.t.Helper()
+	return s.do("GET", path, "", header...)
+}
+
+// post sends a command under a key of its own.
+func (s *server) post(path, body string, header ...string) reply {
+	s.t.Helper()
+	return s.postOnce(s.key(), path, body, header...)
+}
+
+// postOnce sends a command under a key.
+func (s *server) postOnce(key, path, body string, header ...string) reply {
+	s.t.Helper()
+	return s.do("POST", path, body, append([]string{"X-Idempotency-Key", key}, header...)...)
+}
+
+// do sends a request; header is names and values in turn.
+func (s *server) do(method, path, body string, header ...string) reply {
+	s.t.Helper()
+	req := s.request(context.Background(), method, path, body, header...)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return reply{s.t, method + " " + path, resp.StatusCode, resp.Header, raw}
+}
+
+func (s *server) request(ctx context.Context, method, path, body string, header ...string) *http.Request {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	return req
+}

@@ -1,0 +1,289 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"renga.dev/renga/api"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+)
+
+// step is one request of the contract's story.
+type step struct {
+	Operation   string            `yaml:"operation"`
+	Path        map[string]string `yaml:"path"`
+	Query       string            `yaml:"query"`
+	Key         string            `yaml:"key"`
+	Correlation string            `yaml:"correlation"`
+	LastEventID string            `yaml:"lastEventId"`
+	Media       string            `yaml:"media"`
+	Request     string            `yaml:"request"`
+	Status      int               `yaml:"status"`
+	Response    string            `yaml:"response"`
+	Binds       string            `yaml:"binds"` // what the answer's executionId is called in the examples
+}
+
+// TestTheExamplesOfTheContractAreWhatTheServerDoes sends the requests of the
+// contract's examples in the order of its story and compares the answers with its
+// examples. Ids and instants differ from run to run; ids must correspond.
+func TestTheExamplesOfTheContractAreWhatTheServerDoes(t *testing.T) {
+	var doc struct {
+		Story []step `yaml:"x-renga-story"`
+	}
+	if err := yaml.Unmarshal(api.OpenAPI, &doc); err != nil {
+		t.Fatal(err)
+	}
+	p := &play{server: newServer(t), contract: theContract(), real: map[string]string{}, used: map[string]bool{}}
+	for i, step := range doc.Story {
+		p.do(i+1, step)
+	}
+	for _, example := range p.examples() {
+		if !p.used[example] {
+			t.Errorf("the example %s is not in the story", example)
+		}
+	}
+	for _, operation := range p.contract.operations() {
+		if !p.used[operation] {
+			t.Errorf("the story does not have %s", operation)
+		}
+	}
+}
+
+// play is a story being executed.
+type play struct {
+	*server
+	contract *contract
+	real     map[string]string // ids of the examples → ids of the server
+	used     map[string]bool   // pointers of examples, and operations
+}
+
+func (p *play) do(n int, s step) {
+	p.t.Helper()
+	operation := p.find(s.Operation)
+	method, path, _ := strings.Cut(operation, " ")
+	p.used[operation] = true
+	pointer := "/paths/" + escape(path) + "/" + strings.ToLower(method)
+	for name, value := range s.Path {
+		path = strings.ReplaceAll(path, "{"+name+"}", p.toReal(value))
+	}
+	if s.Query != "" {
+		path += "?" + s.Query
+	}
+	got := p.server.do(method, path, p.body(pointer, s), p.header(s)...)
+	if got.status != s.Status {
+		p.t.Fatalf("step %d, %s: got %d, want %d: %s", n, s.Operation, got.status, s.Status, got.body)
+	}
+	if s.Binds != "" {
+		p.real[s.Binds] = got.text("executionId")
+	}
+	if s.Response != "" {
+		p.compare(n, s, pointer, got)
+	}
+}
+
+func (p *play) find(operationID string) string {
+	for _, operation := range p.contract.operations() {
+		method, path, _ := strings.Cut(operation, " ")
+		if op, _ := p.contract.at("/paths/" + escape(path) + "/" + strings.ToLower(method)); op.(map[string]any)["operationId"] == operationID {
+			return operation
+		}
+	}
+	p.t.Fatalf("there is no operation %s", operationID)
+	return ""
+}
+
+func (p *play) header(s step) []string {
+	var header []string
+	for name, value := range map[string]string{
+		"X-Idempotency-Key": s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media, "Last-Event-ID": s.LastEventID,
+	} {
+		if value != "" {
+			header = append(header, name, value)
+		}
+	}
+	return header
+}
+
+// body is the example that a step sends.
+func (p *play) body(pointer string, s step) string {
+	p.t.Helper()
+	if s.Request == "" {
+		return ""
+	}
+	media := s.Media
+	if media == "" {
+		media = "application/json"
+	}
+	at := pointer + "/requestBody/content/" + escape(media) + "/examples/" + s.Request
+	value, ok := p.example(at)
+	if !ok {
+		p.t.Fatalf("there is no example %s", at)
+	}
+	if text, ok := value.(string); ok {
+		return text
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	schema := pointer + "/requestBody/content/" + escape(media) + "/schema"
+	if err := p.contract.valid(schema, raw); err != nil && s.Status < 400 && s.Operation != "sendCommands" {
+		p.t.Errorf("the example %s is not valid: %v", at, err)
+	}
+	return p.toReal(string(raw))
+}
+
+// example is the value of an example, noted as used.
+func (p *play) example(pointer string) (any, bool) {
+	value, _ := p.contract.at(pointer + "/value")
+	p.used[pointer] = true
+	return value, value != nil
+}
+
+// compare holds an answer against its example.
+func (p *play) compare(n int, s step, pointer string, got reply) {
+	p.t.Helper()
+	_, at := p.contract.at(fmt.Sprintf("%s/responses/%d", pointer, s.Status))
+	content, _ := p.contract.at(at + "/content")
+	media := slices.Collect(maps.Keys(content.(map[string]any)))
+	want, ok := p.example(at + "/content/" + escape(media[0]) + "/examples/" + s.Response)
+	if !ok {
+		p.t.Fatalf("step %d: there is no example %s for %s %d", n, s.Response, s.Operation, s.Status)
+	}
+	var real any = string(got.body)
+	if media[0] == "application/json" {
+		if err := json.Unmarshal(got.body, &real); err != nil {
+			p.t.Fatal(err)
+		}
+		raw, _ := json.Marshal(want)
+		if err := json.Unmarshal(raw, &want); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.bind(want, real)
+	if diff := cmp.Diff(mask(p.translate(want)), mask(real)); diff != "" {
+		p.t.Errorf("step %d, %s: the example %s is not what the server says (-example +server):\n%s", n, s.Operation, s.Response, diff)
+	}
+}
+
+var (
+	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+)
+
+// bind notes which id of the server an id of an example stands for, where both
+// stand in the same place.
+func (p *play) bind(want, got any) {
+	switch want := want.(type) {
+	case string:
+		ids, real := anID.FindAllString(want, -1), []string(nil)
+		if text, ok := got.(string); ok {
+			real = anID.FindAllString(text, -1)
+		}
+		for i := range min(len(ids), len(real)) {
+			if p.real[ids[i]] == "" {
+				p.real[ids[i]] = real[i]
+			}
+		}
+	case map[string]any:
+		if object, ok := got.(map[string]any); ok {
+			for name := range want {
+				p.bind(want[name], object[name])
+			}
+		}
+	case []any:
+		if array, ok := got.([]any); ok {
+			for i := range min(len(want), len(array)) {
+				p.bind(want[i], array[i])
+			}
+		}
+	}
+}
+
+// toReal puts the server's ids in the place of those of the examples.
+func (p *play) toReal(s string) string {
+	return anID.ReplaceAllStringFunc(s, func(id string) string {
+		if real := p.real[id]; real != "" {
+			return real
+		}
+		return id
+	})
+}
+
+func (p *play) translate(value any) any { return rewrite(value, p.toReal) }
+
+// mask hides instants.
+func mask(value any) any {
+	return rewrite(value, func(s string) string { return anInstant.ReplaceAllString(s, "<instant>") })
+}
+
+func rewrite(value any, text func(string) string) any {
+	switch value := value.(type) {
+	case string:
+		return text(value)
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name := range value {
+			out[name] = rewrite(value[name], text)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i := range value {
+			out[i] = rewrite(value[i], text)
+		}
+		return out
+	}
+	return value
+}
+
+// examples lists the pointers of all examples in the contract.
+func (p *play) examples() []string {
+	var all []string
+	var walk func(node any, pointer string)
+	walk = func(node any, pointer string) {
+		switch node := node.(type) {
+		case map[string]any:
+			for name, child := range node {
+				at := pointer + "/" + escape(name)
+				if examples, ok := child.(map[string]any); ok && name == "examples" {
+					for example := range examples {
+						all = append(all, at+"/"+escape(example))
+					}
+					continue
+				}
+				walk(child, at)
+			}
+		case []any:
+			for i, child := range node {
+				walk(child, fmt.Sprintf("%s/%d", pointer, i))
+			}
+		}
+	}
+	walk(p.contract.doc["paths"], "/paths")
+	walk(p.contract.doc["components"], "/components")
+	slices.Sort(all)
+	return all
+}
+
+func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
+	telemetry := &gate.Telemetry{Metrics: nil}
+	var routes []string
+	for _, route := range table(telemetry, httpapi.New(httpapi.Config{})) {
+		routes = append(routes, route.Pattern)
+	}
+	routes = append(routes, "GET /metrics") // there only with telemetry
+	slices.Sort(routes)
+	if diff := cmp.Diff(theContract().operations(), routes); diff != "" {
+		t.Errorf("contract and route table differ (-contract +table):\n%s", diff)
+	}
+}
