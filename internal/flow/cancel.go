@@ -51,7 +51,7 @@ func (d *draft) cancelNode(c CancelNode) error {
 		d.emit(&NodeCanceled{NodeID: n.ID, Reason: c.Reason})
 	}
 	if reached {
-		d.leaveCanceled(i)
+		d.leaveCanceled(i, d.plan.nodes[i].frame)
 	}
 	return nil
 }

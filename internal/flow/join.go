@@ -19,7 +19,7 @@ const (
 func (d *draft) arrive(j, head int, end branchEnd) {
 	n, p := d.Nodes[j], &d.plan.nodes[j]
 	if n.Status == NodeIsCanceled {
-		d.leaveCanceled(j) // somebody cancelled it before it was reached
+		d.leaveCanceled(j, p.frame) // somebody cancelled it before it was reached
 		return
 	}
 	update := d.gate(j, d.Nodes[head].ID, end)

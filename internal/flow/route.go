@@ -73,7 +73,7 @@ func (d *draft) dead(s step) bool {
 func (d *draft) enter(i, from int) {
 	n, p := d.Nodes[i], &d.plan.nodes[i]
 	if n.Status == NodeIsCanceled {
-		d.leaveCanceled(i) // somebody cancelled it before it was reached
+		d.leaveCanceled(i, d.branch(i, from)) // somebody cancelled it before it was reached
 		return
 	}
 	switch p.spec.Type {
@@ -153,30 +153,44 @@ func (d *draft) fail(i int, e *Error) {
 		e = bad
 	}
 	d.emit(&NodeFailed{NodeID: n.ID, Error: e})
-	d.leave(i, to, e, branchFailed)
+	d.leave(i, d.plan.nodes[i].frame, to, e, branchFailed)
+}
+
+// branch is the branch in which a node is reached from another. It is the node's
+// own, except that Failed and Canceled may be reached from several branches.
+func (d *draft) branch(i, from int) *frame {
+	p, last := &d.plan.nodes[i], &d.plan.nodes[from]
+	switch {
+	case p.frame != nil || !p.spec.Type.Terminal():
+		return p.frame
+	case last.spec.Type == ForkKind:
+		return &frame{fork: from, head: i, parent: last.frame}
+	}
+	return last.frame
 }
 
 // leaveCanceled is the way on from a cancelled node that the execution stood on
-// or has reached. In a fork it is a cancelled branch, elsewhere a failure.
-func (d *draft) leaveCanceled(i int) {
+// or has reached, in a branch or in none. In a fork it is a cancelled branch,
+// elsewhere a failure.
+func (d *draft) leaveCanceled(i int, in *frame) {
 	e := canceledError(d.Nodes[i])
 	to := -1
-	if d.plan.nodes[i].frame == nil {
+	if in == nil {
 		way, bad := d.wayOut(i, e)
 		if len(d.need) > 0 {
 			return
 		}
 		if to = way; bad != nil {
-			e = bad
+			e.Message += " " + bad.Message // the node did not fail, so the code stays
 		}
 	}
-	d.leave(i, to, e, branchCanceled)
+	d.leave(i, in, to, e, branchCanceled)
 }
 
 // leave goes on from a node that did not succeed. to is its failure edge's end, or -1.
-func (d *draft) leave(i, to int, e *Error, end branchEnd) {
+func (d *draft) leave(i int, in *frame, to int, e *Error, end branchEnd) {
 	p := &d.plan.nodes[i]
-	if to < 0 && p.frame == nil {
+	if to < 0 && in == nil {
 		d.failExecution(i, e)
 		return
 	}
@@ -187,7 +201,7 @@ func (d *draft) leave(i, to int, e *Error, end branchEnd) {
 		d.follow(i, to)
 		return
 	}
-	d.todo = append(d.todo, step{node: d.plan.nodes[p.frame.fork].peer, from: p.frame.head, end: end})
+	d.todo = append(d.todo, step{node: d.plan.nodes[in.fork].peer, from: in.head, end: end})
 }
 
 // follow goes along an edge. An edge to a Join ends the branch, and well: a
