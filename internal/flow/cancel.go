@@ -42,7 +42,7 @@ func (d *draft) cancelNode(c CancelNode) error {
 		return err
 	}
 	n := d.Nodes[i]
-	reached := n.Live() || n.Gate != nil
+	reached := n.Live() || n.Gate != nil && d.atWork(d.plan.nodes[i].peer)
 	d.open()
 	d.emit(&NodeCancelRequested{NodeID: n.ID, Reason: c.Reason})
 	if n.Live() {

@@ -62,6 +62,17 @@ func (d *draft) closeFork(fork int, reason string) {
 	}
 }
 
+// atWork reports whether a fork is open. One that is has something live in it; what
+// an outer Join has closed has nothing, and its own Join leads nowhere any more.
+func (d *draft) atWork(fork int) bool {
+	for i, n := range d.Nodes {
+		if n.Live() && d.plan.nodes[i].frame.within(fork) {
+			return true
+		}
+	}
+	return false
+}
+
 // within reports whether a branch is one of a fork, or lies inside one.
 func (f *frame) within(fork int) bool {
 	for ; f != nil; f = f.parent {
