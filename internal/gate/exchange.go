@@ -126,7 +126,11 @@ func (x *exchange) limit() error {
 		return nil
 	}
 	p := &x.call.Principal
-	left := x.route.limit.take(p.Tenant+" "+p.Subject, x.started)
+	client := p.Subject
+	if client == "" {
+		client = address(x.r)
+	}
+	left := x.route.limit.take(p.Tenant+" "+client, x.started)
 	h := x.w.Header()
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.route.limit.rate.Limit))
 	h.Set("X-Ratelimit-Remaining", strconv.Itoa(left.remaining))

@@ -132,8 +132,9 @@ func parseBlock(block *pem.Block) (any, error) {
 	return nil, fmt.Errorf("it holds a %q, expected a public key", block.Type)
 }
 
-// parseJWKS reads a JSON Web Key Set. Tokens choose by key id; keys of other kinds
-// than RSA are left alone, since RS256 is the only method accepted.
+// parseJWKS reads a JSON Web Key Set. A token's key id chooses its key, without one
+// all are tried; keys of other kinds than RSA are left alone, since RS256 is the
+// only method accepted.
 func parseJWKS(data []byte) (*keySet, error) {
 	set, err := keyfunc.NewJWKSetJSON(data)
 	if err != nil {
