@@ -106,7 +106,7 @@ func (b *batch) rememberKey(tenant string, once *wire.Once, body *storedKey) err
 	for _, m := range once.Members {
 		body.Members[m.Name] = m.Digest
 	}
-	raw, err := json.Marshal(body)
+	raw, err := json.Marshal(body, json.Deterministic(true))
 	if err != nil {
 		return fault.Wrap("engine.key", err)
 	}
@@ -143,11 +143,7 @@ func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
 		return nil, fault.Wrap("engine.recall", err)
 	}
 	if found.Hash != once.Hash {
-		var members []wire.Member
-		for name, digest := range body.Members {
-			members = append(members, wire.Member{Name: name, Digest: digest})
-		}
-		return nil, b.e.conflict(once, members, found.At)
+		return nil, b.e.conflict(once, membersOf(body.Members), found.At)
 	}
 	return &body, nil
 }

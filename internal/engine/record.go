@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -221,10 +223,7 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
 		Command: s.Command, Node: s.Node, At: flow.Time(s.At), Corr: s.Corr, Actor: actorOf(s.Actor),
 		CancelSeq: s.CancelSeq, Task: s.Task, Late: s.Late,
 	}
-	r.Once.Key = s.Key
-	for name, digest := range s.Members {
-		r.Once.Members = append(r.Once.Members, wire.Member{Name: name, Digest: digest})
-	}
+	r.Once.Key, r.Once.Members = s.Key, membersOf(s.Members)
 	if s.Hash != "" {
 		b, err := b64.DecodeString(s.Hash)
 		if err != nil || len(b) != len(r.Once.Hash) {
@@ -265,6 +264,15 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
 		cause, actor = ev.ID, flow.Actor{Kind: flow.KindSystem}
 	}
 	return r, nil
+}
+
+// membersOf puts stored digests into the order in which wire compares them.
+func membersOf(stored map[string]uint32) []wire.Member {
+	var members []wire.Member
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		members = append(members, wire.Member{Name: name, Digest: stored[name]})
+	}
+	return members
 }
 
 func parseEvent(raw jsontext.Value, ev *flow.Event) error {
