@@ -76,6 +76,7 @@ func newServerWith(t testing.TB, o options) *server {
 	t.Cleanup(func() {
 		s.gate.Drain()
 		web.Close()
+		s.verify()
 		stop()
 		if err := <-deciding; err != nil {
 			t.Errorf("engine: %v", err)
@@ -90,6 +91,17 @@ func newServerWith(t testing.TB, o options) *server {
 		_ = telemetry.Shutdown(context.Background())
 	})
 	return s
+}
+
+// verify lets the log prove itself (EVT-6), after every test.
+func (s *server) verify() {
+	report, err := s.engine.Verify(context.Background(), nil)
+	if err != nil {
+		s.t.Errorf("verify: %v", err)
+	}
+	for _, problem := range report.Problems {
+		s.t.Errorf("verify: execution %v: %s", problem.Execution, problem.What)
+	}
 }
 
 // table is the route table of the process.
