@@ -88,7 +88,7 @@ bench: ## measure throughput and latency against bare commits and an echo server
 
 .PHONY: sim
 sim: ## run the simulation from one seed (SEED=1)
-	RENGA_SEED=$(SEED) $(GO) test -count=1 -v -timeout 30m ./internal/sim
+	RENGA_SIM_SEED=$(SEED) $(GO) test -count=1 -v -timeout 30m -run Seeds ./internal/sim
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)
