@@ -48,6 +48,9 @@ func (s faultyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 }
 
 func (s faultyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if err := s.conn.fail(s.query); err != nil {
+		return nil, err
+	}
 	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }
 
@@ -80,6 +83,68 @@ func TestAFailedSyncEndsTheLoop(t *testing.T) {
 		if last := f.seen[len(f.seen)-1]; last != "COMMIT" {
 			t.Errorf("%q was run after the failed commit", last)
 		}
+	}
+}
+
+// TestAFailedSyncBesideTheWritesEndsTheLoopToo fails the sync of a checkpoint.
+func TestAFailedSyncBesideTheWritesEndsTheLoopToo(t *testing.T) {
+	db := open(t, Config{})
+	limits(db, 1, 1<<20, 1<<20)
+	dial := db.wal.dial
+	db.wal.dial = func() (*conn, error) {
+		c, err := dial()
+		if err == nil {
+			c.raw = &faulty{Conn: c.raw, fail: func(string) error { return coded(sqlite3.SQLITE_IOERR_FSYNC) }}
+		}
+		return c, err
+	}
+	res := enqueue(t.Context(), db, Engine, insert(1, 1))
+	if err := db.Run(t.Context()); !errors.Is(err, coded(sqlite3.SQLITE_IOERR_FSYNC)) {
+		t.Errorf("Run: %v, want the failed sync", err)
+	}
+	if err := <-res; err != nil {
+		t.Errorf("the job before it: %v", err)
+	}
+	if err := db.Write(t.Context(), Engine, insert(1, 2)); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a later write: %v, want Unavailable", err)
+	}
+}
+
+// TestACheckpointThatFailsIsTriedAgain fails checkpoints in a way that passes.
+func TestACheckpointThatFailsIsTriedAgain(t *testing.T) {
+	db := open(t, Config{})
+	limits(db, 1, 1<<20, 1<<20)
+	fails := make(chan struct{})
+	dial := db.wal.dial
+	db.wal.dial = func() (*conn, error) {
+		c, err := dial()
+		if err == nil {
+			left := 2
+			c.raw = &faulty{Conn: c.raw, fail: func(string) error {
+				if left == 0 {
+					return nil
+				}
+				left--
+				fails <- struct{}{}
+				return coded(sqlite3.SQLITE_FULL)
+			}}
+		}
+		return c, err
+	}
+	stop := run(t, db)
+	for n := range 2 {
+		if err := db.Write(t.Context(), Engine, insert(1, n)); err != nil {
+			t.Fatal(err)
+		}
+		<-fails
+	}
+	for n := 2; db.Stats().Checkpoints == 0; n++ {
+		if err := db.Write(t.Context(), Engine, insert(1, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Run: %v", err)
 	}
 }
 

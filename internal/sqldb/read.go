@@ -47,24 +47,28 @@ func newReaders(n int, dial func() (*conn, error)) *readers {
 
 // take gives a connection, waiting for one as long as ctx allows.
 func (r *readers) take(ctx context.Context) (*conn, error) {
+	closed := unavailable("sqldb.read", codeStopped, "the database is closed", nil)
 	select {
 	case <-r.done:
-		return nil, unavailable("sqldb.read", codeStopped, "the database is closed", nil)
+		return nil, closed
 	default:
 	}
+	var c *conn
 	select {
-	case c := <-r.free:
-		if c != nil {
-			return c, nil
-		}
-		c, err := r.dial()
-		if err != nil {
-			r.free <- nil
-		}
-		return c, err
+	case c = <-r.free:
+	case <-r.done:
+		return nil, closed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if c != nil {
+		return c, nil
+	}
+	c, err := r.dial()
+	if err != nil {
+		r.free <- nil
+	}
+	return c, err
 }
 
 // give takes a connection back; one that could not end its transaction is replaced.

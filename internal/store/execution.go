@@ -76,13 +76,20 @@ func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.
 func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
 	l := newList(q)
 	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
-		if page, err = heads(ctx, sql, l.page(), append(l.args(), q.Limit, q.Offset)...); err != nil {
+		if total, err = l.total(ctx, sql); err != nil {
 			return err
 		}
-		if q.CreatedFrom == 0 && q.CreatedTo == 0 {
-			return sql.Row(ctx, l.counted(), q.Tenant, q.GraphID).Scan(&total)
+		limit := min(q.Limit, total-q.Offset)
+		if limit <= 0 {
+			return nil
 		}
-		return sql.Row(ctx, l.count(), l.args()...).Scan(&total)
+		if rest := total - q.Offset - limit; rest < q.Offset { // nearer to the end: walk from there
+			page, err = heads(ctx, sql, l.page("ASC"), append(l.args(), limit, rest)...)
+			slices.Reverse(page)
+			return err
+		}
+		page, err = heads(ctx, sql, l.page("DESC"), append(l.args(), limit, q.Offset)...)
+		return err
 	})
 	return page, total, err
 }
@@ -125,13 +132,26 @@ func (l *list) part(columns string, status flow.Status) string {
 		" AND status = " + strconv.Itoa(int(status)) + " AND created_at >= $3 AND created_at < $4"
 }
 
-func (l *list) page() string {
+// page selects a page in one direction.
+func (l *list) page(order string) string {
 	parts := make([]string, len(l.statuses))
 	for i, status := range l.statuses {
 		parts[i] = l.part("created_at AS at, num AS n", status)
 	}
-	return "SELECT " + headColumns + " FROM (" + strings.Join(parts, " UNION ALL ") +
-		" ORDER BY at DESC, n DESC LIMIT $5 OFFSET $6) AS page JOIN engine_execution ON num = n ORDER BY at DESC, n DESC"
+	order = " ORDER BY at " + order + ", n " + order
+	return "SELECT " + headColumns + " FROM (" + strings.Join(parts, " UNION ALL ") + order +
+		" LIMIT $5 OFFSET $6) AS page JOIN engine_execution ON num = n" + order
+}
+
+// total is how many executions match. Without a range of time the numbers that
+// are kept say so; a range is counted in the index.
+func (l *list) total(ctx context.Context, sql *sqldb.Tx) (n int, err error) {
+	if l.query.CreatedFrom == 0 && l.query.CreatedTo == 0 {
+		err = sql.Row(ctx, l.counted(), l.query.Tenant, l.query.GraphID).Scan(&n)
+	} else {
+		err = sql.Row(ctx, l.count(), l.args()...).Scan(&n)
+	}
+	return n, err
 }
 
 func (l *list) count() string {
