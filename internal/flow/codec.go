@@ -19,8 +19,9 @@ func AppendEnvelope(dst []byte, ev *Event) ([]byte, error) {
 	dst = strconv.AppendUint(append(dst, `","seq":`...), ev.Seq, 10)
 	dst = append(append(dst, `,"type":"`...), ev.Type.String()...)
 	dst = ev.At.append(append(dst, `","occurredAt":"`...))
-	dst = append(append(dst, `","actor":{"kind":"`...), ev.Actor.Kind...)
-	dst = append(dst, '"')
+	if dst, err = jsontext.AppendQuote(append(dst, `","actor":{"kind":`...), ev.Actor.Kind); err != nil {
+		return dst, err
+	}
 	if dst, err = appendString(dst, `,"id":`, ev.Actor.ID); err != nil {
 		return dst, err
 	}

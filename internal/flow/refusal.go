@@ -13,14 +13,14 @@ const (
 	GuardStarted     Guard = "started"            // the execution was started
 	GuardEnded       Guard = "execution_terminal" // the execution has ended
 	GuardNotArchived Guard = "not_archived"
-	GuardNodeTask    Guard = "node_task"    // the node is a Task
-	GuardNodeReady   Guard = "node_ready"   // the node is READY
-	GuardNodeRunning Guard = "node_running" // the node is RUNNING
-	GuardNodeWaiting Guard = "node_waiting" // the node is WAITING
+	GuardRetry       Guard = "retry_pending" // the node does not wait for its next attempt
+	GuardNodeTask    Guard = "node_task"     // the node is a Task
+	GuardNodeReady   Guard = "node_ready"    // the node is READY
+	GuardNodeRunning Guard = "node_running"  // the node is RUNNING
+	GuardNodeWaiting Guard = "node_waiting"  // the node is WAITING
 	GuardNodeLive    Guard = "node_not_terminal"
-	GuardRetry       Guard = "retry_pending" // the node waits for its next attempt
-	GuardAttempt     Guard = "attempt_due"   // the attempt is the one that is due or running
-	GuardWorker      Guard = "lease_owner"   // the worker is the one that runs the attempt
+	GuardAttempt     Guard = "attempt_due" // the attempt is the one that is due or running
+	GuardWorker      Guard = "lease_owner" // the worker is the one that runs the attempt
 	GuardResumeKey   Guard = "resume_key"
 )
 

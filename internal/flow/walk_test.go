@@ -4,12 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
+
+// roll draws a number below n, every one as likely as the others. (The integers of
+// rapid are mostly small, which would make walks that mostly cancel.)
+func roll(t *rapid.T, n int) int {
+	got := 0
+	for bit := 1; bit < 2*n; bit <<= 1 { // one bit more than needed evens out the rest
+		if bits.Draw(t, "bit") {
+			got |= bit
+		}
+	}
+	return got % n
+}
+
+var bits = rapid.Bool()
 
 // sketch draws graphs that can run: tasks, waits, choices and forks in forks.
 type sketch struct {
@@ -45,13 +60,13 @@ func (s *sketch) edge(from, to string, on Outcome, when string) {
 	s.g.Edges = append(s.g.Edges, Edge{From: from, To: to, On: on, When: when})
 }
 
-func (s *sketch) chance(percent int, what string) bool {
-	return rapid.IntRange(0, 99).Draw(s.t, what) < percent
+func (s *sketch) chance(percent int) bool {
+	return roll(s.t, 100) < percent
 }
 
 // row draws blocks one after the other: the first node, and those that lead on.
 func (s *sketch) row(depth int) (first string, exits []string) {
-	for n := rapid.IntRange(1, 3).Draw(s.t, "blocks"); n > 0; n-- {
+	for n := 1 + roll(s.t, 4); n > 0; n-- {
 		head, out := s.block(depth)
 		if first == "" {
 			first = head
@@ -65,25 +80,25 @@ func (s *sketch) row(depth int) (first string, exits []string) {
 }
 
 func (s *sketch) block(depth int) (first string, exits []string) {
-	kind := rapid.IntRange(0, 9).Draw(s.t, "block")
+	kind := roll(s.t, 10)
 	switch {
-	case kind < 2 && depth > 0:
-		return s.fork(depth - 1)
 	case kind < 4 && depth > 0:
+		return s.fork(depth - 1)
+	case kind < 5 && depth > 0:
 		return s.choice(depth - 1)
-	case kind < 6:
+	case kind < 7:
 		spec := NodeSpec{Type: WaitKind}
-		if s.chance(50, "timeout") {
+		if s.chance(50) {
 			spec.Timeout = Duration(5 * time.Second)
 		}
-		if s.chance(50, "key") {
+		if s.chance(50) {
 			spec.WaitKey = "k"
 		}
 		id := s.node(spec)
 		return id, []string{id}
 	}
 	id := s.node(s.task())
-	if s.chance(30, "fix") {
+	if s.chance(30) {
 		fix := s.node(s.task())
 		s.edge(id, fix, OnFailure, "")
 		return id, []string{id, fix}
@@ -93,13 +108,13 @@ func (s *sketch) block(depth int) (first string, exits []string) {
 
 func (s *sketch) task() NodeSpec {
 	spec := NodeSpec{Type: TaskKind}
-	if s.chance(30, "timeout") {
+	if s.chance(30) {
 		spec.Timeout = Duration(10 * time.Second)
 	}
-	if s.chance(30, "retry") {
+	if s.chance(30) {
 		spec.Retry = &Retry{MaxAttempts: 2, InitialInterval: Duration(time.Second), Backoff: 2, MaxInterval: Duration(time.Minute)}
 	}
-	if s.chance(20, "queue") {
+	if s.chance(20) {
 		spec.Queue = "other"
 	}
 	return spec
@@ -111,20 +126,20 @@ func (s *sketch) choice(depth int) (first string, exits []string) {
 	left, out := s.row(depth)
 	right, out2 := s.row(depth)
 	s.edge(id, left, OnSuccess, "output.ok")
-	s.edge(id, right, OnSuccess, []string{"", "outputs." + id + ".ok == false"}[rapid.IntRange(0, 1).Draw(s.t, "else")])
+	s.edge(id, right, OnSuccess, []string{"", "outputs." + id + ".ok == false"}[roll(s.t, 2)])
 	return id, append(out, out2...)
 }
 
 func (s *sketch) fork(depth int) (first string, exits []string) {
 	fork := s.node(NodeSpec{Type: ForkKind})
 	var outs []string
-	for n := rapid.IntRange(1, 3).Draw(s.t, "branches"); n > 0; n-- {
+	for n := 1 + roll(s.t, 3); n > 0; n-- {
 		head, out := s.row(depth)
-		s.edge(fork, head, OnSuccess, "")
+		s.edge(fork, head, OnSuccess, []string{"", "", "", "input.n == 1", "input.n == 2"}[roll(s.t, 5)])
 		outs = append(outs, out...)
 	}
 	spec := NodeSpec{Type: JoinKind}
-	spec.Policy = rapid.SampledFrom([]Policy{AllSuccess, AnySuccess, AllDone, Custom}).Draw(s.t, "policy")
+	spec.Policy = []Policy{AllSuccess, AnySuccess, AllDone, Custom}[roll(s.t, 4)]
 	if spec.Policy == Custom {
 		spec.Expression = "size(completed) * 2 > size(expected)"
 	}
@@ -137,14 +152,13 @@ func (s *sketch) fork(depth int) (first string, exits []string) {
 
 // failures leads some nodes that have no failure edge to an end of their own.
 func (s *sketch) failures() {
-	if !s.chance(50, "failures") {
+	if !s.chance(50) {
 		return
 	}
-	inFork := s.inside()
-	kind := rapid.SampledFrom([]Kind{FailedKind, CanceledKind}).Draw(s.t, "end")
+	kind := []Kind{FailedKind, CanceledKind}[roll(s.t, 2)]
 	var from []string
 	for _, n := range s.g.Nodes {
-		if (n.Type == TaskKind || n.Type == JoinKind) && !inFork[n.NodeID] && !s.fails(n.NodeID) && s.chance(30, "failure edge") {
+		if (n.Type == TaskKind || n.Type == JoinKind) && !s.fails(n.NodeID) && s.chance(30) {
 			from = append(from, n.NodeID)
 		}
 	}
@@ -164,22 +178,6 @@ func (s *sketch) fails(id string) bool {
 		}
 	}
 	return false
-}
-
-// inside marks the nodes between a fork and its join. Nodes are in the order in
-// which they were drawn, so those of a fork stand together.
-func (s *sketch) inside() map[string]bool {
-	in, depth := map[string]bool{}, 0
-	for _, n := range s.g.Nodes {
-		if n.Type == JoinKind {
-			depth--
-		}
-		in[n.NodeID] = depth > 0
-		if n.Type == ForkKind {
-			depth++
-		}
-	}
-	return in
 }
 
 // walker drives one execution with commands at random and checks after each what
@@ -261,12 +259,15 @@ func (w *walker) chain(c Command, events []Event) {
 // check is what holds at every rest point.
 func (w *walker) check(c Command) {
 	live, ends := 0, 0
-	for _, n := range w.state.Nodes {
+	for i, n := range w.state.Nodes {
 		if n.Live() {
 			live++
 		}
 		if n.Status == NodeIsRunning && n.Attempt < 1 {
 			w.t.Fatalf("%+v: %s runs without an attempt", c, n.ID)
+		}
+		if n.Gate != nil {
+			w.checkGate(c, n, w.state.Nodes[w.plan.nodes[i].peer])
 		}
 	}
 	for _, ev := range w.log {
@@ -285,10 +286,27 @@ func (w *walker) check(c Command) {
 	}
 }
 
+// checkGate is what holds for every Join that was reached: it expects the branches
+// that its Fork opened, and each has ended at most once.
+func (w *walker) checkGate(c Command, join, fork *Node) {
+	g := join.Gate
+	if diff := cmp.Diff(fork.Branches, g.Expected); diff != "" || len(g.Expected) == 0 {
+		w.t.Fatalf("%+v: %s opened other branches than %s expects:\n%s", c, fork.ID, join.ID, diff)
+	}
+	ended := slices.Concat(g.Completed, g.Failed, g.Canceled)
+	slices.Sort(ended)
+	if len(slices.Compact(ended)) != len(g.Completed)+len(g.Failed)+len(g.Canceled) {
+		w.t.Fatalf("%+v: a branch of %s has ended twice: %+v", c, join.ID, g)
+	}
+	if (join.Status == NodeIsSucceeded) != g.Passed || g.Passed && !g.Passable {
+		w.t.Fatalf("%+v: join %s is %s with %+v", c, join.ID, join.Status, g)
+	}
+}
+
 // step sends one command, most often one that fits.
 func (w *walker) step() {
 	if w.chance(20) {
-		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 15_000).Draw(w.t, "ms")) * time.Millisecond)
+		w.now = w.now.Add(time.Duration(1+roll(w.t, 15_000)) * time.Millisecond)
 	}
 	if due := w.state.Due(w.now); len(due) > 0 && w.chance(70) {
 		if err := w.do(due[0]); err != nil {
@@ -296,7 +314,7 @@ func (w *walker) step() {
 		}
 		return
 	}
-	n := w.state.Nodes[rapid.IntRange(0, len(w.state.Nodes)-1).Draw(w.t, "node")]
+	n := w.state.Nodes[roll(w.t, len(w.state.Nodes))]
 	if w.chance(90) {
 		for _, other := range w.state.Nodes {
 			if other.Live() && (w.chance(60) || !n.Live()) {
@@ -308,11 +326,11 @@ func (w *walker) step() {
 }
 
 func (w *walker) chance(percent int) bool {
-	return rapid.IntRange(0, 99).Draw(w.t, "chance") < percent
+	return roll(w.t, 100) < percent
 }
 
 func (w *walker) command(n *Node) Command {
-	pick := rapid.IntRange(0, 99).Draw(w.t, "command")
+	pick := roll(w.t, 100)
 	switch {
 	case pick < 2:
 		return CancelNode{Node: n.ID}
@@ -327,7 +345,7 @@ func (w *walker) command(n *Node) Command {
 	}
 	switch n.Status {
 	case NodeIsReady:
-		return StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "w", Lease: rapid.IntRange(0, 20).Draw(w.t, "lease")}
+		return StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "w", Lease: roll(w.t, 20)}
 	case NodeIsWaiting:
 		return Resume{Node: n.ID, ResumeKey: n.WaitKey, Output: w.output()}
 	}
@@ -336,14 +354,14 @@ func (w *walker) command(n *Node) Command {
 		return Progress{Node: n.ID, Message: "m"}
 	case pick < 25:
 		return Wait{Node: n.ID, WaitKey: "k"}
-	case pick < 45:
+	case pick < 38:
 		return Fail{Node: n.ID, Error: &Error{Code: "E"}, Next: pick%2 == 0}
 	}
 	return Succeed{Node: n.ID, Output: w.output(), Next: pick%2 == 0}
 }
 
 func (w *walker) output() Data {
-	switch pick := rapid.IntRange(0, 9).Draw(w.t, "output"); {
+	switch pick := roll(w.t, 10); {
 	case pick < 5:
 		return Data(`{"ok":true}`)
 	case pick < 8:
@@ -357,7 +375,7 @@ func (w *walker) output() Data {
 // drawLog is the log of an execution that went at random for a while.
 func drawLog(t *rapid.T) []Event {
 	w := newWalker(t, drawPlan(t))
-	for n := rapid.IntRange(1, 40).Draw(t, "steps"); n > 0; n-- {
+	for n := 1 + roll(t, 80); n > 0; n-- {
 		w.step()
 	}
 	return w.log
