@@ -97,7 +97,7 @@ type LateResult struct {
 	WorkerID string      `json:"workerId,omitempty"`
 	At       flow.Time   `json:"receivedAt"`
 	Guard    flow.Guard  `json:"guard"`
-	Output   flow.Data   `json:"output,omitempty"`
-	Error    *flow.Error `json:"error,omitempty"`
+	Output   flow.Data   `json:"output,omitzero"`
+	Error    *flow.Error `json:"error,omitzero"`
 	Size     int         `json:"size,omitzero"` // bytes of a result that was too large to keep
 }

@@ -18,23 +18,29 @@ type batch struct {
 	now  flow.Time
 	used map[flow.ID]*entry // entries of this commit, read or created by it
 	all  []*entry           // the same, in order of first use
-	gone map[flow.ID]bool   // looked for and not found
+	gone map[lookup]bool    // looked for: true when it was not found
 
 	open    []*entry    // entries with an open row, in order
-	ready   []readyTask // became ready and wait for a worker, not written yet
+	ready   []readyTask // became ready and wait for a worker
 	keys    []KeyRow    // to write
 	taken   []ReadyRow  // to delete
 	served  []*claim    // answered when the commit is durable
 	waiting []*claim    // to wait for tasks when the commit is durable
-	written []ReadyRow  // ready tasks that the commit wrote
 	changed []flow.ID   // executions that got events
 	due     flow.Time   // earliest deadline written
 }
 
+// lookup names an execution that a tenant asks for.
+type lookup struct {
+	tenant string
+	id     flow.ID
+}
+
 // readyTask is a Task that this commit made ready.
 type readyTask struct {
-	row ReadyRow
-	ent *entry // nil: no longer ready
+	row     ReadyRow
+	ent     *entry // nil: no longer ready
+	written bool   // it has its row: a unit made the commit write before its end
 }
 
 // openRow is the log row that a commit is adding to an entry.
@@ -60,7 +66,7 @@ func (b *batch) fetch(wants []Want) error {
 		h, want := &histories[i], &wants[i]
 		switch {
 		case !h.Found:
-			b.gone[want.ID] = true
+			b.gone[lookup{want.Tenant, want.ID}] = true
 		case h.Fresh:
 			b.use(want.ID, b.e.cache.get(want.ID))
 		default:
@@ -81,7 +87,8 @@ func (b *batch) use(id flow.ID, ent *entry) {
 
 // want lists what must be read before a decision on these executions.
 func (b *batch) want(wants []Want, tenant string, id flow.ID) []Want {
-	if id.IsZero() || b.used[id] != nil || b.gone[id] {
+	key := lookup{tenant, id}
+	if _, asked := b.gone[key]; asked || id.IsZero() || b.used[id] != nil {
 		return wants
 	}
 	w := Want{Tenant: tenant, ID: id}
@@ -92,14 +99,14 @@ func (b *batch) want(wants []Want, tenant string, id flow.ID) []Want {
 		}
 		w.Num, w.Known = ent.num, ent.commitNo
 	}
-	b.gone[id] = false
+	b.gone[key] = false
 	return append(wants, w)
 }
 
 // entry gives an execution of a tenant.
 func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 	ent := b.used[id]
-	if ent == nil && !b.gone[id] {
+	if ent == nil && !b.gone[lookup{tenant, id}] {
 		if err := b.fetch(b.want(nil, tenant, id)); err != nil {
 			return nil, err
 		}
@@ -297,7 +304,7 @@ func (b *batch) apply(ent *entry, ev *flow.Event) {
 	is := n.Kind == flow.TaskKind && n.Status == flow.NodeIsReady
 	switch {
 	case is && !was:
-		b.ready = append(b.ready, readyTask{b.readyRow(ent, i, n.Cause.At), ent})
+		b.ready = append(b.ready, readyTask{row: b.readyRow(ent, i, n.Cause.At), ent: ent})
 	case was && !is:
 		b.unready(b.readyRow(ent, i, at))
 	}
@@ -311,19 +318,23 @@ func (b *batch) readyRow(ent *entry, node int, at flow.Time) ReadyRow {
 	return ReadyRow{Tenant: ent.tenant, Queue: spec.Queue, At: at, Execution: ent.num, Node: spec.NodeID}
 }
 
-// unready forgets a task that this commit made ready, or deletes its row.
+// unready forgets a task that this commit made ready, and deletes its row if it has one.
 func (b *batch) unready(row ReadyRow) {
+	written := true
 	for i := len(b.ready) - 1; i >= 0; i-- {
 		if t := &b.ready[i]; t.ent != nil && t.row == row {
+			written = t.written
 			if i == len(b.ready)-1 {
 				b.ready = b.ready[:i]
 			} else {
 				t.ent = nil
 			}
-			return
+			break
 		}
 	}
-	b.taken = append(b.taken, row)
+	if written {
+		b.taken = append(b.taken, row)
+	}
 }
 
 // flush writes what has gathered. A commit may flush more than once.
@@ -335,13 +346,13 @@ func (b *batch) flush() error {
 			return err
 		}
 	}
-	for _, t := range b.ready {
-		if t.ent != nil {
+	for i := range b.ready {
+		if t := &b.ready[i]; t.ent != nil && !t.written {
 			out.Ready = append(out.Ready, t.row)
+			t.written = true
 		}
 	}
-	b.written = append(b.written, out.Ready...)
-	b.open, b.ready, b.keys, b.taken = nil, nil, nil, nil
+	b.open, b.keys, b.taken = nil, nil, nil
 	return fault.Wrap("engine.write", b.tx.Write(b.ctx, &out))
 }
 

@@ -91,13 +91,16 @@ func (l *line) prune() {
 }
 
 // noteReady remembers ready tasks that were written.
-func (e *Engine) noteReady(rows []ReadyRow) {
-	for _, r := range rows {
-		l := e.lines[lineKey{r.Tenant, r.Queue}]
+func (e *Engine) noteReady(tasks []readyTask) {
+	for _, t := range tasks {
+		if t.ent == nil {
+			continue
+		}
+		l := e.lines[lineKey{t.row.Tenant, t.row.Queue}]
 		switch {
 		case l == nil || l.more:
 		case len(l.rows) < MaxWindow:
-			l.rows = append(l.rows, r)
+			l.rows = append(l.rows, t.row)
 		default:
 			l.more = true
 		}
@@ -166,7 +169,7 @@ func (b *batch) offer() error {
 			got = append(got, c)
 			b.served = append(b.served, c)
 		}
-		if err := b.start(c, t.ent, t.row); err != nil {
+		if err := b.startReady(c, t); err != nil {
 			return err
 		}
 	}
@@ -279,12 +282,21 @@ func (b *batch) takeReady(c *claim, queue string) error {
 	for i := 0; i < len(b.ready) && len(c.out.Tasks) < c.req.Max; i++ {
 		t := b.ready[i]
 		if t.ent != nil && t.row.Tenant == key.tenant && t.row.Queue == queue {
-			if err := b.start(c, t.ent, t.row); err != nil {
+			if err := b.startReady(c, t); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// startReady starts a task that this commit made ready. Its entry is read again
+// when a unit was undone since.
+func (b *batch) startReady(c *claim, t readyTask) error {
+	if t.ent.void {
+		return b.startRows(c, []ReadyRow{t.row})
+	}
+	return b.start(c, t.ent, t.row)
 }
 
 // notTaken leaves out rows that this commit has taken already.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
@@ -38,7 +39,7 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 		}
 		b = &batch{
 			e: e, ctx: ctx, tx: tx, now: flow.At(e.clock.Now()),
-			used: map[flow.ID]*entry{}, gone: map[flow.ID]bool{},
+			used: map[flow.ID]*entry{}, gone: map[lookup]bool{},
 		}
 		return b.do(w)
 	})
@@ -109,7 +110,7 @@ func (e *Engine) finish(b *batch, w *work) {
 			e.cache.keep(ent)
 		}
 	}
-	e.noteReady(b.written)
+	e.noteReady(b.ready)
 	if b.due > 0 && (e.nextDue == 0 || b.due < e.nextDue) {
 		e.nextDue = b.due
 	}
@@ -210,6 +211,7 @@ func (b *batch) unit(u *unitCall) error {
 		return err
 	}
 	mark := *b
+	mark.ready = slices.Clone(b.ready)
 	u.results, u.err = nil, nil
 	var outside error
 	err := b.tx.Savepoint(b.ctx, func(ctx context.Context) error {
@@ -247,12 +249,14 @@ func (b *batch) unit(u *unitCall) error {
 // rollback takes the batch back to a mark: entries that the unit may have changed
 // are read again when they are next needed.
 func (b *batch) rollback(mark *batch) {
-	for id, ent := range b.used {
+	for _, ent := range b.all {
 		ent.void = true
-		b.e.cache.drop(id)
-		delete(b.used, id)
 	}
+	for id := range b.used {
+		b.e.cache.drop(id)
+	}
+	clear(b.used)
 	clear(b.gone)
-	b.open, b.ready, b.keys, b.taken = nil, nil, nil, nil
-	b.written, b.changed, b.due = mark.written, mark.changed, mark.due
+	b.open, b.keys, b.taken = nil, nil, nil
+	b.ready, b.changed, b.due = mark.ready, mark.changed, mark.due
 }
