@@ -71,8 +71,10 @@ func (e *entry) read(r *http.Request) ([]byte, error) {
 		body = buffer.Bytes()
 	}
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Invalid, Op: "gate.read", Message: "the body ended before it was complete",
-			Err: errors.Join(errClient, err)}
+		return nil, &fault.Error{
+			Kind: fault.Invalid, Op: "gate.read", Message: "the body ended before it was complete",
+			Err: errors.Join(errClient, err),
+		}
 	}
 	if int64(len(body)) > e.MaxBody {
 		return nil, e.tooLarge()

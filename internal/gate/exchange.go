@@ -223,8 +223,11 @@ func (x *exchange) timely(ctx context.Context, err error) error {
 	case errors.Is(cause, errDraining):
 		return errDraining
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, "TIMEOUT",
-			"the request took longer than %s and its outcome is not known: repeat it with the same key", x.route.timeout)
+		advice := "try again"
+		if x.call.Key != "" {
+			advice = "its outcome is not known, repeat it with the same key"
+		}
+		return fault.New(fault.Unavailable, "TIMEOUT", "the request took longer than %s; %s", x.route.timeout, advice)
 	case errors.Is(err, context.Canceled):
 		return errGone
 	}

@@ -197,6 +197,27 @@ func TestCallCarriesWhatWasSent(t *testing.T) {
 	}
 }
 
+func TestAnEndpointHasOneSpelling(t *testing.T) {
+	var got string
+	d := openDoor(t, Config{}, Route{Pattern: "POST /a/{id}", Do: func(_ context.Context, c *Call) (Reply, error) {
+		got = c.Endpoint()
+		return Reply{}, nil
+	}})
+	for path, want := range map[string]string{
+		"/a/x.y-1":       "POST /a/x.y-1",
+		"/a/x%2Ey%2d1":   "POST /a/x.y-1",
+		"/%61/x.y-1":     "POST /a/x.y-1",
+		"/a/x%2fy":       "POST /a/x%2Fy",
+		"/a/x%2Fy":       "POST /a/x%2Fy",
+		"/a/%E9%80%A3;b": "POST /a/%E9%80%A3%3Bb",
+		"/a/連%3bb?q=1":   "POST /a/%E9%80%A3%3Bb",
+	} {
+		if w := d.ask("POST", path, ""); w.Code != 200 || got != want {
+			t.Errorf("%s: got %d %q, want %q", path, w.Code, got, want)
+		}
+	}
+}
+
 func TestBodiesOfEveryLength(t *testing.T) {
 	d := openDoor(t, Config{}, Route{Pattern: "POST /echo", MaxBody: 200_000, Do: func(_ context.Context, c *Call) (Reply, error) {
 		return Reply{Raw: c.Body, Type: "application/octet-stream"}, nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"renga.dev/renga/internal/wire"
@@ -92,9 +93,25 @@ func (c *Call) Query() url.Values {
 	return c.query
 }
 
-// Endpoint is method and path, as an idempotency key is scoped.
+// Endpoint is method and path, as an idempotency key is scoped. However a path is
+// escaped, one endpoint has one spelling.
 func (c *Call) Endpoint() string {
-	return c.Request.Method + " " + c.Request.URL.EscapedPath()
+	path := c.Request.URL.EscapedPath()
+	if strings.IndexFunc(path, reserved) < 0 {
+		return c.Request.Method + " " + path
+	}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if plain, err := url.PathUnescape(segment); err == nil {
+			segments[i] = url.PathEscape(plain)
+		}
+	}
+	return c.Request.Method + " " + strings.Join(segments, "/")
+}
+
+// reserved reports whether a character of a path can be spelled in two ways.
+func reserved(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/-_.~", r))
 }
 
 // Once is what makes this call safe to repeat: key, endpoint and digest of the

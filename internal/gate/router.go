@@ -125,6 +125,9 @@ func (t *router) find(method, path string) (e *entry, params []string, allow []s
 		case next != nil:
 			at = next
 		case at.any != nil && segment != "":
+			if params == nil {
+				params = make([]string, 0, 2)
+			}
 			params = append(params, segment)
 			at = at.any
 		case at.rest != nil:
