@@ -126,6 +126,7 @@ func (s *State) applyLive(ev *Event, n *Node) {
 		if n.Status == NodeIsWaiting {
 			n.become(NodeIsRunning, ev)
 			n.LeaseUntil, n.TimeoutAt, n.WaitKey, n.Prompt = p.LeaseUntil, p.TimeoutAt, "", Blob{}
+			n.Resumed = blob(p.Output, ev.Seq)
 		}
 	case *NodeSucceeded:
 		n.become(NodeIsSucceeded, ev)
@@ -172,7 +173,7 @@ func (n *Node) start(p *NodeStarted, ev *Event) {
 	n.become(NodeIsRunning, ev)
 	n.Attempt, n.Worker, n.Lease = p.Attempt, p.WorkerID, p.Lease
 	n.LeaseUntil, n.TimeoutAt = p.LeaseUntil, p.TimeoutAt
-	n.Progress, n.Message, n.Metrics, n.WaitKey, n.Prompt = nil, "", Blob{}, "", Blob{}
+	n.Progress, n.Message, n.Metrics, n.WaitKey, n.Prompt, n.Resumed = nil, "", Blob{}, "", Blob{}, Blob{}
 }
 
 // report takes over what a progress report says and keeps what it leaves out.
@@ -208,6 +209,8 @@ func (n *Node) wait(p *NodeWaiting, ev *Event) {
 func (s *State) count(p Payload) {
 	switch p := p.(type) {
 	case *NodeSucceeded:
+		s.Data += int64(len(p.Output))
+	case *NodeResumed:
 		s.Data += int64(len(p.Output))
 	case *NodeWaiting:
 		s.Data += int64(len(p.Prompt))

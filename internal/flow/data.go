@@ -12,6 +12,8 @@ func DataOf(p Payload) Data {
 		return p.Metrics
 	case *NodeWaiting:
 		return p.Prompt
+	case *NodeResumed:
+		return p.Output
 	case *NodeSucceeded:
 		return p.Output
 	}

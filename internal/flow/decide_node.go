@@ -107,10 +107,13 @@ func (d *draft) resume(c Resume) error {
 		resumed.TimeoutAt = d.facts.Now + n.TimeLeft
 	}
 	resumed.LeaseUntil = d.leaseUntil(n.Lease, resumed.TimeoutAt)
-	d.emit(resumed)
 	if d.plan.nodes[i].spec.Type == WaitKind {
+		d.emit(resumed)
 		d.complete(i, output)
+		return nil
 	}
+	resumed.Output = output
+	d.emit(resumed)
 	return nil
 }
 

@@ -126,6 +126,7 @@ func describeNode(w *words, p Payload) {
 	case *NodeResumed:
 		w.add("leaseUntil", p.LeaseUntil)
 		w.add("timeoutAt", p.TimeoutAt)
+		w.add("output", p.Output)
 	case *NodeSucceeded:
 		w.add("output", p.Output)
 	case *NodeFailReported:
@@ -178,6 +179,7 @@ func describeState(s *State) string {
 		w.add("waitUntil", n.WaitUntil)
 		w.add("key", n.WaitKey)
 		w.add("prompt", n.Prompt)
+		w.add("resumed", n.Resumed)
 		w.add("progress", n.Progress)
 		w.add("text", n.Message)
 		w.add("metrics", n.Metrics)

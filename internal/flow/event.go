@@ -158,6 +158,7 @@ type (
 		NodeID     string `json:"nodeId"`
 		LeaseUntil Time   `json:"leaseUntil,omitzero"` // + of a Task, whose clocks stood still
 		TimeoutAt  Time   `json:"timeoutAt,omitzero"`  // +
+		Output     Data   `json:"output,omitzero"`     // + what a Task was resumed with; that of a Wait is its output
 	}
 	NodeSucceeded struct {
 		NodeID string `json:"nodeId"`

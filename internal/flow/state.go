@@ -89,6 +89,7 @@ type Node struct {
 	WaitUntil   Time       `json:"waitUntil,omitzero"`
 	WaitKey     string     `json:"waitKey,omitempty"`
 	Prompt      Blob       `json:"prompt,omitzero"`
+	Resumed     Blob       `json:"resumed,omitzero"` // what the running attempt of a Task was last resumed with
 	Progress    *float64   `json:"progress,omitzero"`
 	Message     string     `json:"message,omitempty"`
 	Metrics     Blob       `json:"metrics,omitzero"`

@@ -59,6 +59,8 @@ type nodeView struct {
 	WaitKey             string            `json:"waitKey,omitzero"`
 	Prompt              flow.Data         `json:"prompt,omitzero"`
 	PromptRef           *dataRef          `json:"promptRef,omitzero"`
+	Resumed             flow.Data         `json:"resumedWith,omitzero"`
+	ResumedRef          *dataRef          `json:"resumedWithRef,omitzero"`
 	Progress            *float64          `json:"progress,omitzero"`
 	Message             string            `json:"message,omitzero"`
 	Metrics             flow.Data         `json:"metrics,omitzero"`
@@ -113,6 +115,7 @@ func showNode(n *flow.Node) nodeView {
 		out.NextAttempt = n.Attempt + 1
 	}
 	out.Prompt, out.PromptRef = showBlob(n.Prompt)
+	out.Resumed, out.ResumedRef = showBlob(n.Resumed)
 	out.Metrics, out.MetricsRef = showBlob(n.Metrics)
 	out.Output, out.OutputRef = showBlob(n.Output)
 	if n.Error != nil {
