@@ -180,7 +180,7 @@ type server struct {
 
 // startServer starts this binary as a server and waits until it is ready.
 func startServer(ctx context.Context, dir string) (*server, error) {
-	return startSelf(ctx, "/readyz", "serve", "--data-dir", dir, "--log-level", "warn")
+	return startSelf(ctx, "/readyz", "serve", "--data-dir", dir, "--log-level", "error")
 }
 
 // startSelf starts a command of this binary that listens, and waits until a path
