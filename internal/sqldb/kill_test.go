@@ -40,16 +40,13 @@ func victim(path string) error {
 		return err
 	}
 	db.wal.step, db.wal.start, db.wal.limit = 1<<18, 1<<19, 4<<20 // checkpoints too are to be interrupted
-	go func() { _ = db.Run(context.Background()) }()
 	base, _ := strconv.Atoi(os.Getenv(victimEnv + "_BASE"))
 	var mu sync.Mutex
-	failed := make(chan error)
 	for w := range 4 {
 		go func() {
 			for n := base + w; ; n += 4 {
-				if err := db.Write(context.Background(), Lane(w%2), victimJob(n)); err != nil {
-					failed <- err
-					return
+				if db.Write(context.Background(), Lane(w%2), victimJob(n)) != nil {
+					return // Run says why
 				}
 				mu.Lock()
 				fmt.Println(n)
@@ -57,7 +54,7 @@ func victim(path string) error {
 			}
 		}()
 	}
-	return <-failed
+	return db.Run(context.Background())
 }
 
 func victimJob(n int) func(context.Context, *Tx) error {
@@ -91,8 +88,24 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 func killOnce(t *testing.T, path string, base, jobs int, acked map[int]bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
+	lines := 0
+	said, err := watch(t, cmd, path, base, acked, func() {
+		if lines++; lines == jobs {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err == nil || said != "" {
+		t.Errorf("the victim ended by itself: %q", said)
+	}
+}
+
+// watch runs a victim, notes what it acknowledges, and gives what else it said and
+// how it ended.
+func watch(t *testing.T, cmd *exec.Cmd, path string, base int, acked map[int]bool, each func()) (said string, err error) {
+	t.Helper()
 	cmd.Env = append(os.Environ(), victimEnv+"="+path, victimEnv+"_BASE="+strconv.Itoa(base))
-	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -100,26 +113,39 @@ func killOnce(t *testing.T, path string, base, jobs int, acked map[int]bool) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines, killed := 0, false
 	for sc := bufio.NewScanner(out); sc.Scan(); {
-		n, err := strconv.Atoi(strings.TrimSpace(sc.Text()))
-		if err != nil {
-			if !killed {
-				t.Errorf("the victim says %q", sc.Text())
+		n, err := strconv.Atoi(sc.Text())
+		if err != nil || n < base { // a line that the kill cut short is below base
+			if strings.HasPrefix(sc.Text(), "error:") {
+				said = sc.Text()
 			}
-			continue // a line cut short
+			continue
 		}
 		acked[n] = true
-		if lines++; lines >= jobs && !killed {
-			killed = true
-			if err := cmd.Process.Kill(); err != nil {
-				t.Error(err)
-			}
-		}
+		each()
 	}
-	if err := cmd.Wait(); err == nil {
-		t.Error("the victim ended by itself")
+	return said, cmd.Wait()
+}
+
+// TestARealFailedSyncEndsTheProcess makes the kernel fail a sync of a process that
+// writes: it must end by itself, say why, and leave everything it acknowledged.
+func TestARealFailedSyncEndsTheProcess(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed: no sync can be made to fail")
 	}
+	path := filepath.Join(t.TempDir(), "test.db")
+	acked := map[int]bool{}
+	cmd := exec.Command(strace, "-f", "-qqq", "-o", os.DevNull,
+		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO:when=60+", os.Args[0])
+	said, err := watch(t, cmd, path, 1_000_000, acked, func() {})
+	if err == nil || !strings.Contains(said, "could not be synced") {
+		t.Errorf("the victim ended with %v and said %q", err, said)
+	}
+	if len(acked) < 20 {
+		t.Errorf("only %d jobs before the sync failed", len(acked))
+	}
+	checkSurvivors(t, path, acked)
 }
 
 // checkSurvivors opens what the victim left: it is whole, every acknowledged job is

@@ -186,8 +186,14 @@ func TestValuesThatDoNotFitAreRefused(t *testing.T) {
 	db := start(t, Config{})
 	in(t, db, func(ctx context.Context, tx *Tx) error {
 		for _, tt := range []struct{ arg, dest any }{
-			{int64(300), new(uint8)}, {int64(-1), new(uint64)}, {"x", new(int)}, {[]byte("ab"), new(digest)},
-			{uint64(math.MaxInt64 + 1), new(uint64)}, {struct{}{}, new(int)}, {int64(1), 5}, {1.5, new(int)},
+			{int64(300), new(uint8)},
+			{int64(-1), new(uint64)},
+			{"x", new(int)},
+			{[]byte("ab"), new(digest)},
+			{uint64(math.MaxInt64 + 1), new(uint64)},
+			{struct{}{}, new(int)},
+			{int64(1), 5},
+			{1.5, new(int)},
 		} {
 			if err := tx.Row(ctx, "SELECT $1", tt.arg).Scan(tt.dest); err == nil || fault.KindOf(err) != fault.Internal {
 				t.Errorf("%T(%v) into %T: %v", tt.arg, tt.arg, tt.dest, err)

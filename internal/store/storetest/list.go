@@ -37,7 +37,11 @@ func (s *suite) expect(all []engine.Head, q engine.ListQuery) {
 
 // statuses are lists of them as a caller may ask, some twice.
 var statuses = [][]flow.Status{
-	nil, {flow.Active}, {flow.Completed}, {flow.Failed, flow.Canceled}, {flow.Canceled, flow.Failed, flow.Canceled},
+	nil,
+	{flow.Active},
+	{flow.Completed},
+	{flow.Failed, flow.Canceled},
+	{flow.Canceled, flow.Failed, flow.Canceled},
 	{flow.Active, flow.Completed, flow.Failed, flow.Canceled},
 }
 
