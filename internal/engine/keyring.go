@@ -73,10 +73,12 @@ func (k *keyring) rows(hash uint64) []int64 {
 	return rows
 }
 
+// dropBefore forgets keys that were used before an instant. A key's second is
+// known, not its millisecond: one of the same second stays.
 func (k *keyring) dropBefore(at flow.Time) {
 	kept := k.all[:0]
 	for _, key := range k.all {
-		if flow.Time(key.at)*1000 >= at {
+		if flow.Time(key.at) >= at/1000 {
 			kept = append(kept, key)
 		}
 	}
