@@ -26,7 +26,7 @@ type Config struct {
 	Exclusive bool
 	// KeyRetention is how long a key is remembered; default 30 days.
 	KeyRetention time.Duration
-	// CacheBytes is how much memory cached executions may take; default 48 MiB.
+	// CacheBytes is how much memory cached executions may take; default 32 MiB.
 	CacheBytes int
 	// Seed makes the ids reproducible; default: from the system's entropy.
 	Seed *[32]byte
@@ -38,7 +38,7 @@ func (c Config) withDefaults() Config {
 		c.KeyRetention = 30 * 24 * time.Hour
 	}
 	if c.CacheBytes == 0 {
-		c.CacheBytes = 48 << 20
+		c.CacheBytes = 32 << 20
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

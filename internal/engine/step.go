@@ -106,7 +106,11 @@ func undoes(err error) bool {
 // finish makes a durable commit visible to this process.
 func (e *Engine) finish(b *batch, w *work) {
 	for _, ent := range b.all {
-		if !ent.void {
+		switch {
+		case ent.void:
+		case ent.state.Status.Terminal():
+			e.cache.drop(ent.state.Execution) // few will ask for it again
+		default:
 			e.cache.keep(ent)
 		}
 	}
