@@ -12,7 +12,14 @@ import (
 	"renga.dev/renga/internal/sqldb"
 )
 
-const headColumns = "num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at"
+const (
+	headColumns = "num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at"
+
+	selectByID  = "SELECT " + headColumns + " FROM engine_execution WHERE id = $1 AND tenant = $2"
+	selectByNum = "SELECT " + headColumns + " FROM engine_execution WHERE num = $1 AND tenant = $2"
+	selectDue   = "SELECT " + headColumns + " FROM engine_execution WHERE due_at > 0 ORDER BY due_at, num LIMIT $1"
+	selectAll   = "SELECT " + headColumns + " FROM engine_execution WHERE num > $1 ORDER BY num LIMIT $2"
+)
 
 func scanHead(row *sqldb.Row) (engine.Head, error) {
 	var h engine.Head
@@ -26,11 +33,11 @@ func scanHead(row *sqldb.Row) (engine.Head, error) {
 }
 
 func headByID(ctx context.Context, sql *sqldb.Tx, tenant string, id flow.ID) (engine.Head, error) {
-	return scanHead(sql.Row(ctx, "SELECT "+headColumns+" FROM engine_execution WHERE id = $1 AND tenant = $2", id[:], tenant))
+	return scanHead(sql.Row(ctx, selectByID, id[:], tenant))
 }
 
 func headByNum(ctx context.Context, sql *sqldb.Tx, tenant string, num int64) (engine.Head, error) {
-	return scanHead(sql.Row(ctx, "SELECT "+headColumns+" FROM engine_execution WHERE num = $1 AND tenant = $2", num, tenant))
+	return scanHead(sql.Row(ctx, selectByNum, num, tenant))
 }
 
 func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]engine.Head, error) {
@@ -51,8 +58,7 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 // Due lists executions whose DueAt is not after now, and the next DueAt after those.
 func (s *Store) Due(ctx context.Context, now flow.Time, limit int) (due []engine.Head, next flow.Time, err error) {
 	err = s.read(ctx, "store.due", func(ctx context.Context, sql *sqldb.Tx) error {
-		due, err = heads(ctx, sql, "SELECT "+headColumns+` FROM engine_execution
-			WHERE due_at > 0 ORDER BY due_at, num LIMIT $1`, limit+1)
+		due, err = heads(ctx, sql, selectDue, limit+1)
 		return err
 	})
 	for i := range due {
@@ -66,7 +72,7 @@ func (s *Store) Due(ctx context.Context, now flow.Time, limit int) (due []engine
 // Scan walks all executions of all tenants.
 func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.Head, err error) {
 	err = s.read(ctx, "store.scan", func(ctx context.Context, sql *sqldb.Tx) error {
-		all, err = heads(ctx, sql, "SELECT "+headColumns+" FROM engine_execution WHERE num > $1 ORDER BY num LIMIT $2", after, limit)
+		all, err = heads(ctx, sql, selectAll, after, limit)
 		return err
 	})
 	return all, err

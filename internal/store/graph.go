@@ -9,7 +9,10 @@ import (
 	"renga.dev/renga/internal/sqldb"
 )
 
-const graphColumns = "id, version, digest, body, created_at"
+const (
+	graphColumns      = "id, version, digest, body, created_at"
+	selectNewestGraph = "SELECT " + graphColumns + " FROM engine_graph WHERE tenant = $1 AND id = $2 ORDER BY version DESC LIMIT 1"
+)
 
 func scanGraph(tenant string, row *sqldb.Row) (engine.GraphRow, error) {
 	g := engine.GraphRow{Tenant: tenant}
@@ -18,8 +21,7 @@ func scanGraph(tenant string, row *sqldb.Row) (engine.GraphRow, error) {
 }
 
 func newestGraph(ctx context.Context, sql *sqldb.Tx, tenant, id string) (engine.GraphRow, error) {
-	return scanGraph(tenant, sql.Row(ctx, "SELECT "+graphColumns+` FROM engine_graph
-		WHERE tenant = $1 AND id = $2 ORDER BY version DESC LIMIT 1`, tenant, id))
+	return scanGraph(tenant, sql.Row(ctx, selectNewestGraph, tenant, id))
 }
 
 // Graph is one version of a graph, the newest with version 0.

@@ -24,6 +24,9 @@ func digestOf(ref *engine.KeyRef) []byte {
 	return h.Sum(nil)[:16]
 }
 
+const selectKey = `SELECT hash, at, body FROM engine_key
+	WHERE digest = $1 AND tenant = $2 AND endpoint = $3 AND key = $4`
+
 // Keys gives remembered keys, in the order asked for.
 func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, error) {
 	out := make([]*engine.KeyRow, len(refs))
@@ -32,9 +35,7 @@ func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, 
 		k := &engine.KeyRow{KeyRef: *ref}
 		var hash []byte
 		var at int64
-		err := t.sql.Row(ctx, `SELECT hash, at, body FROM engine_key
-			WHERE digest = $1 AND tenant = $2 AND endpoint = $3 AND key = $4`,
-			digestOf(ref), ref.Tenant, ref.Endpoint, ref.Key).Scan(&hash, &at, &k.Body)
+		err := t.sql.Row(ctx, selectKey, digestOf(ref), ref.Tenant, ref.Endpoint, ref.Key).Scan(&hash, &at, &k.Body)
 		if errors.Is(err, sqldb.ErrNoRow) {
 			continue
 		}

@@ -10,6 +10,19 @@ import (
 	"renga.dev/renga/internal/sqldb"
 )
 
+const (
+	selectNewest = `SELECT commit_no, first_seq, last_seq FROM engine_log
+		WHERE execution = $1 ORDER BY commit_no DESC LIMIT 1`
+	selectSnapshot = `SELECT commit_no, snapshot FROM engine_log
+		WHERE execution = $1 AND reducer = $2 AND last_seq <= $3 ORDER BY commit_no DESC LIMIT 1`
+	selectHistory = `SELECT commit_no, first_seq, last_seq, body FROM engine_log
+		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`
+	selectRows = `SELECT commit_no, first_seq, last_seq, reducer, body, snapshot FROM engine_log
+		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`
+	selectRow     = "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2"
+	selectLastSeq = "SELECT last_seq FROM engine_log WHERE execution = $1 AND commit_no = $2"
+)
+
 // Head is the row of an execution and the newest row of its log, without its body.
 func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engine.Head, row engine.LogRow, err error) {
 	err = s.read(ctx, "store.head", func(ctx context.Context, sql *sqldb.Tx) error {
@@ -17,9 +30,7 @@ func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engin
 			return err
 		}
 		row.Execution = head.Num
-		return sql.Row(ctx, `SELECT commit_no, first_seq, last_seq FROM engine_log
-			WHERE execution = $1 ORDER BY commit_no DESC LIMIT 1`, head.Num).
-			Scan(&row.CommitNo, &row.FirstSeq, &row.LastSeq)
+		return sql.Row(ctx, selectNewest, head.Num).Scan(&row.CommitNo, &row.FirstSeq, &row.LastSeq)
 	})
 	return head, row, err
 }
@@ -63,20 +74,20 @@ func history(ctx context.Context, sql *sqldb.Tx, head engine.Head, upTo uint64) 
 	}
 	var from int64
 	var snapshot []byte
-	err := sql.Row(ctx, `SELECT commit_no, snapshot FROM engine_log
-		WHERE execution = $1 AND reducer = $2 AND last_seq <= $3 ORDER BY commit_no DESC LIMIT 1`,
-		head.Num, engine.ReducerVersion, upTo).Scan(&from, &snapshot)
+	err := sql.Row(ctx, selectSnapshot, head.Num, engine.ReducerVersion, upTo).Scan(&from, &snapshot)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRow) {
 		return h, err
 	}
-	for row, err := range sql.Query(ctx, `SELECT commit_no, first_seq, last_seq, body FROM engine_log
-		WHERE execution = $1 AND commit_no >= $2 AND (first_seq <= $3 OR commit_no = $2) ORDER BY commit_no`, head.Num, from, upTo) {
+	for row, err := range sql.Query(ctx, selectHistory, head.Num, from) {
 		if err != nil {
 			return h, err
 		}
 		r := engine.LogRow{Execution: head.Num}
 		if err := row.Scan(&r.CommitNo, &r.FirstSeq, &r.LastSeq, &r.Body); err != nil {
 			return h, err
+		}
+		if r.FirstSeq > upTo && r.CommitNo > from {
+			break // FirstSeq never falls along a log
 		}
 		h.Rows = append(h.Rows, r)
 	}
@@ -88,8 +99,7 @@ func history(ctx context.Context, sql *sqldb.Tx, head engine.Head, upTo uint64) 
 
 func logRow(ctx context.Context, sql *sqldb.Tx, execution, commitNo int64) (engine.LogRow, error) {
 	r := engine.LogRow{Execution: execution, CommitNo: commitNo}
-	err := sql.Row(ctx, "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2",
-		execution, commitNo).Scan(&r.FirstSeq, &r.LastSeq, &r.Body)
+	err := sql.Row(ctx, selectRow, execution, commitNo).Scan(&r.FirstSeq, &r.LastSeq, &r.Body)
 	return r, err
 }
 
@@ -100,8 +110,7 @@ func logRows(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64, l
 		return nil, err
 	}
 	var rows []engine.LogRow
-	for row, err := range sql.Query(ctx, `SELECT commit_no, first_seq, last_seq, reducer, body, snapshot FROM engine_log
-		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`, execution, first) {
+	for row, err := range sql.Query(ctx, selectRows, execution, first) {
 		if err != nil {
 			return nil, err
 		}
@@ -132,8 +141,7 @@ func commitOf(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64) 
 	for low < high {
 		mid := low + (high-low)/2
 		var last uint64
-		err := sql.Row(ctx, "SELECT last_seq FROM engine_log WHERE execution = $1 AND commit_no = $2", execution, mid).Scan(&last)
-		if err != nil {
+		if err := sql.Row(ctx, selectLastSeq, execution, mid).Scan(&last); err != nil {
 			return 0, err
 		}
 		if last >= from {

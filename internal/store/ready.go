@@ -8,13 +8,14 @@ import (
 	"renga.dev/renga/internal/flow"
 )
 
+const selectReady = `SELECT ready_at, execution, node FROM engine_ready
+	WHERE tenant = $1 AND queue = $2 AND (ready_at, execution, node) > ($3, $4, $5)
+	ORDER BY ready_at, execution, node LIMIT $6`
+
 // Ready lists ready tasks of a queue after a place in its order.
 func (t *tx) Ready(ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int) ([]engine.ReadyRow, error) {
 	var out []engine.ReadyRow
-	for row, err := range t.sql.Query(ctx, `SELECT ready_at, execution, node FROM engine_ready
-		WHERE tenant = $1 AND queue = $2 AND (ready_at, execution, node) > ($3, $4, $5)
-		ORDER BY ready_at, execution, node LIMIT $6`,
-		tenant, queue, int64(after.At), after.Execution, after.Node, limit) {
+	for row, err := range t.sql.Query(ctx, selectReady, tenant, queue, int64(after.At), after.Execution, after.Node, limit) {
 		if err != nil {
 			return nil, fault.Wrap("store.ready", err)
 		}
