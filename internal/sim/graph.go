@@ -106,7 +106,7 @@ func (a *author) taskSpec() flow.NodeSpec {
 			MaxInterval:     flow.Duration(5 * time.Second),
 		}
 		if a.one(3) {
-			spec.Retry.InitialInterval = 1 // less than a millisecond is one
+			spec.Retry.InitialInterval = flow.Duration(a.rng.IntN(2)) // at once, or within a millisecond
 		}
 	}
 	if a.one(3) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"sync"
 	"time"
 
@@ -165,21 +166,19 @@ func own(r engine.LogRow) engine.LogRow {
 // history is the stored part of an execution, with its newest usable snapshot
 // first; upTo 0 means all of it.
 func (x *execution) history(upTo uint64) engine.History {
+	if upTo == 0 {
+		upTo = math.MaxUint64
+	}
 	h := engine.History{Found: true, Head: x.head}
-	from, to := 0, len(x.log)
+	from := 0
 	for i := range x.log {
-		r := &x.log[i]
-		if upTo > 0 && r.FirstSeq > upTo {
-			to = i
-			break
-		}
-		if r.Snapshot != nil && r.Reducer == engine.ReducerVersion && (upTo == 0 || r.LastSeq <= upTo) {
+		if r := &x.log[i]; r.Snapshot != nil && r.Reducer == engine.ReducerVersion && r.LastSeq <= upTo {
 			from = i
 		}
 	}
-	for i := from; i < to; i++ {
+	for i := from; i < len(x.log) && (i == from || x.log[i].FirstSeq <= upTo); i++ {
 		r := x.log[i]
-		if i > from || r.Reducer != engine.ReducerVersion {
+		if i > from || r.Reducer != engine.ReducerVersion || r.LastSeq > upTo {
 			r.Snapshot, r.Reducer = nil, 0
 		}
 		h.Rows = append(h.Rows, r)

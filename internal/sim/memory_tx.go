@@ -137,8 +137,8 @@ func (t *tx) Write(_ context.Context, b *engine.Batch) error {
 	}
 	for _, h := range b.Update {
 		x, ok := t.execution(h.Num)
-		if !ok || x.head.Tenant != h.Tenant {
-			return fault.Wrap("sim.update", errNone)
+		if !ok || x.head.Tenant != h.Tenant || x.head.Status != h.Was {
+			return fault.New(fault.Conflict, "STALE", "execution %d is %v", h.Num, x.head.Status)
 		}
 		x.head.Status, x.head.EndedAt, x.head.ArchivedAt, x.head.DueAt = h.Status, h.EndedAt, h.ArchivedAt, h.DueAt
 		t.execs[h.Num] = x
