@@ -104,7 +104,11 @@ type folder struct {
 // in a fixed order. It parses by itself: a test that asks the go command would be
 // cached without regard to the files that the command read.
 func checkLayout(tree fs.FS, module string) []string {
-	c := layout{module: module, folders: map[string]*folder{}}
+	return readLayout(tree, module).problems
+}
+
+func readLayout(tree fs.FS, module string) *layout {
+	c := &layout{module: module, folders: map[string]*folder{}, foreign: map[string]bool{}}
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -126,12 +130,14 @@ func checkLayout(tree fs.FS, module string) []string {
 		}
 	}
 	slices.Sort(c.problems)
-	return slices.Compact(c.problems)
+	c.problems = slices.Compact(c.problems)
+	return c
 }
 
 type layout struct {
 	module   string
 	folders  map[string]*folder
+	foreign  map[string]bool // packages of other modules that are imported
 	problems []string
 }
 
@@ -222,6 +228,9 @@ func (c *layout) checkImport(f *folder, name, imported string, test bool) {
 		c.say("%s imports %s, which nobody may", name, own)
 	case isOwn && !test && f.row != "" && !allowed(imports[f.row], own):
 		c.say("%s imports %s: the import table does not allow %s that", name, own, dir)
+	}
+	if root, _, _ := strings.Cut(imported, "/"); !isOwn && strings.Contains(root, ".") {
+		c.foreign[imported] = true
 	}
 	for family, owner := range owners {
 		if under(imported, family) && dir != owner {
