@@ -17,6 +17,7 @@ type claim struct {
 	until time.Time // answered empty from then on
 	phase atomic.Int32
 	out   Claimed
+	err   error // why it gets nothing, once the commit is durable
 	done  func(Claimed, error)
 }
 
@@ -28,8 +29,13 @@ const (
 )
 
 func (c *claim) take() bool   { return c.phase.CompareAndSwap(claimOpen, claimTaken) }
-func (c *claim) untake()      { c.out = Claimed{}; c.phase.CompareAndSwap(claimTaken, claimOpen) }
 func (c *claim) isOpen() bool { return c.phase.Load() == claimOpen }
+
+// untake lets a claim wait again that a commit could not serve.
+func (c *claim) untake() {
+	c.out, c.err = Claimed{}, nil
+	c.phase.CompareAndSwap(claimTaken, claimOpen)
+}
 
 // finish answers a claim once; one that was withdrawn has its answer.
 func (c *claim) finish(err error) {
@@ -141,13 +147,8 @@ func (b *batch) serve(claims []*claim) error {
 			continue // withdrawn
 		}
 		b.served = append(b.served, c)
-		err := b.claim(c)
-		if undoes(err) {
-			return err
-		}
-		if err != nil {
-			b.served = b.served[:len(b.served)-1]
-			c.finish(err)
+		if c.err = b.claim(c); undoes(c.err) {
+			return c.err
 		}
 	}
 	return nil
@@ -232,7 +233,7 @@ func (b *batch) claim(c *claim) error {
 	switch {
 	case len(c.out.Tasks) > 0:
 		return b.rememberClaim(c)
-	case b.e.clock.Now().Before(c.until) && !b.e.draining.Load():
+	case c.req.Wait > 0 && b.e.clock.Now().Before(c.until) && !b.e.draining.Load():
 		b.served = b.served[:len(b.served)-1]
 		b.waiting = append(b.waiting, c)
 		c.untake()
@@ -262,19 +263,22 @@ func (b *batch) takeReady(c *claim, queue string) error {
 	l := b.e.line(key)
 	var last ReadyRow
 	for len(c.out.Tasks) < c.req.Max {
-		if len(l.rows) == 0 && l.more {
+		for len(l.rows) == 0 && l.more {
 			rows, err := b.tx.Ready(b.ctx, key.tenant, key.queue, last, MaxWindow)
 			if err != nil {
 				return fault.Wrap("engine.ready", err)
 			}
-			l.rows, l.more = b.notTaken(rows), len(rows) == MaxWindow
+			if l.more = len(rows) == MaxWindow; l.more {
+				last = rows[len(rows)-1]
+			}
+			l.rows = b.notTaken(rows)
 		}
 		n := min(len(l.rows), c.req.Max-len(c.out.Tasks))
 		if n == 0 {
 			break
 		}
 		rows := l.rows[:n]
-		l.rows, last = rest(l.rows, n), rows[n-1]
+		l.rows = rest(l.rows, n)
 		if err := b.startRows(c, rows); err != nil {
 			return err
 		}
@@ -437,6 +441,9 @@ type inFlight struct {
 // Claim gives ready tasks to a worker, waiting for some as long as the request
 // says. The tasks are started, durably, when it returns.
 func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
+	if req.Once.Key == "" {
+		return e.claim(ctx, req)
+	}
 	ref := KeyRef{Tenant: req.Tenant, Endpoint: req.Once.Endpoint, Key: req.Once.Key}
 	e.flight.mu.Lock()
 	if first := e.flight.all[ref]; first != nil {
@@ -488,6 +495,7 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 			if req.Wait > 0 && withdraw() {
 				return Claimed{}, nil
 			}
+			timer.Reset(maxIdle) // it is being served; should that commit fail, it waits again
 		case <-ctx.Done():
 			if withdraw() {
 				return Claimed{}, errGone
@@ -501,9 +509,21 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it
 // back and reports whether that was in time; then done is never called.
 func (e *Engine) OfferClaim(req ClaimRequest, done func(Claimed, error)) (withdraw func() bool) {
-	c := &claim{req: req, until: e.clock.Now().Add(req.Wait), done: done}
-	if err := e.q.putClaim(c); err != nil {
+	c := &claim{req: req, until: e.clock.Now().Add(req.Wait)}
+	c.done = func(out Claimed, err error) {
+		e.claimers.Add(-1)
+		done(out, err)
+	}
+	if e.claimers.Add(1) > MaxClaimers {
+		c.finish(errBusy)
+	} else if err := e.q.putClaim(c); err != nil {
 		c.finish(err)
 	}
-	return func() bool { return c.phase.CompareAndSwap(claimOpen, claimWithdrawn) }
+	return func() bool {
+		left := c.phase.CompareAndSwap(claimOpen, claimWithdrawn)
+		if left {
+			e.claimers.Add(-1)
+		}
+		return left
+	}
 }

@@ -27,7 +27,8 @@ type Engine struct {
 	flight  flight
 	metrics Metrics
 
-	draining atomic.Bool // claims do not wait any more
+	draining atomic.Bool  // claims do not wait any more
+	claimers atomic.Int64 // claims that are not answered yet
 
 	// Touched by the loop alone.
 	cache   *cache

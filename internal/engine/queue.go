@@ -38,14 +38,15 @@ func (w *work) empty() bool {
 // queue is where callers hand over to the loop. Cancels have a lane of their own
 // with reserved room, and are taken first.
 type queue struct {
-	mu      sync.Mutex
-	cancels []*call
-	calls   []*call
-	units   []*unitCall
-	claims  []*claim
-	waiting int // requests in calls and units
-	closed  bool
-	kick    chan struct{} // holds one token when there is something to take
+	mu        sync.Mutex
+	cancels   []*call
+	calls     []*call
+	units     []*unitCall
+	claims    []*claim // as many as there are claimers at most
+	canceling int      // requests in cancels
+	waiting   int      // requests in calls and units
+	closed    bool
+	kick      chan struct{} // holds one token when there is something to take
 }
 
 var (
@@ -73,9 +74,10 @@ func (q *queue) full(n, waiting, limit int) error {
 func (q *queue) putCancels(c *call) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.full(len(c.reqs), len(q.cancels), MaxCancelQueue); err != nil {
+	if err := q.full(len(c.reqs), q.canceling, MaxCancelQueue); err != nil {
 		return err
 	}
+	q.canceling += len(c.reqs)
 	q.cancels = append(q.cancels, c)
 	q.wake()
 	return nil
@@ -108,8 +110,8 @@ func (q *queue) putUnit(u *unitCall) error {
 func (q *queue) putClaim(c *claim) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.full(1, len(q.claims), MaxClaimers); err != nil {
-		return err
+	if q.closed {
+		return errClosed
 	}
 	q.claims = append(q.claims, c)
 	q.wake()
@@ -129,7 +131,7 @@ func (q *queue) take() work {
 	defer q.mu.Unlock()
 	var w work
 	n := 0
-	w.calls, q.cancels = q.cancels, nil
+	w.calls, q.cancels, q.canceling = q.cancels, nil, 0
 	for _, c := range w.calls {
 		n += len(c.reqs)
 	}

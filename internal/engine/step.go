@@ -127,7 +127,7 @@ func (e *Engine) finish(b *batch, w *work) {
 		e.wait(c)
 	}
 	for _, c := range b.served {
-		c.finish(nil)
+		c.finish(c.err)
 	}
 }
 
