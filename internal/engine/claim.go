@@ -124,6 +124,21 @@ func (e *Engine) wait(c *claim) {
 	}
 }
 
+// rouse lets those who wait claim anew what was written. After a commit that
+// failed nobody knows whether one of them is to blame, so they are not served in
+// the commits of others until they have been tried themselves.
+func (e *Engine) rouse(tasks []readyTask) {
+	for _, t := range tasks {
+		l := e.lines[lineKey{t.row.Tenant, t.row.Queue}]
+		if t.ent == nil || l == nil || len(l.waiters) == 0 {
+			continue
+		}
+		l.prune()
+		e.q.putBack(l.waiters)
+		l.waiters = nil
+	}
+}
+
 // releaseClaims answers everyone who still waits, with nothing.
 func (e *Engine) releaseClaims() {
 	for _, l := range e.lines {
@@ -138,11 +153,13 @@ func (e *Engine) releaseClaims() {
 
 // serve gives ready tasks to those who want them: what became ready just now to
 // those who wait, in their order, then what is left to the new claims.
-func (b *batch) serve(claims []*claim) error {
-	if err := b.offer(); err != nil {
-		return err
+func (b *batch) serve(w *work) error {
+	if !w.alone {
+		if err := b.offer(); err != nil {
+			return err
+		}
 	}
-	for _, c := range claims {
+	for _, c := range w.claims {
 		if !c.take() {
 			continue // withdrawn
 		}

@@ -29,6 +29,7 @@ type work struct {
 	units  []*unitCall
 	claims []*claim
 	due    []Head // executions with a deadline that may have come
+	alone  bool   // a part of a commit that failed
 }
 
 func (w *work) empty() bool {
@@ -53,6 +54,10 @@ var (
 	errBusy = &fault.Error{
 		Kind: fault.Unavailable, Code: "OVERLOADED", RetryAfter: time.Second,
 		Message: "too many commands are waiting; nothing was done, repeat with the same key",
+	}
+	errRaced = &fault.Error{
+		Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
+		Message: "another process was at the same thing twice; nothing was done, repeat with the same key",
 	}
 	errClosed = &fault.Error{
 		Kind: fault.Unavailable, Code: "SHUTTING_DOWN", RetryAfter: time.Second,
@@ -116,6 +121,14 @@ func (q *queue) putClaim(c *claim) error {
 	q.claims = append(q.claims, c)
 	q.wake()
 	return nil
+}
+
+// putBack takes claims that waited for tasks.
+func (q *queue) putBack(claims []*claim) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.claims = append(q.claims, claims...)
+	q.wake()
 }
 
 func (q *queue) wake() {

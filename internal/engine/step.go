@@ -87,7 +87,7 @@ func (b *batch) do(w *work) error {
 			return err
 		}
 	}
-	if err := b.serve(w.claims); err != nil {
+	if err := b.serve(w); err != nil {
 		return err
 	}
 	return b.flush()
@@ -123,6 +123,9 @@ func (e *Engine) finish(b *batch, w *work) {
 	for _, c := range w.calls {
 		e.metrics.Commands.Add(int64(len(c.reqs)))
 	}
+	if w.alone {
+		e.rouse(b.ready)
+	}
 	for _, c := range b.waiting {
 		e.wait(c)
 	}
@@ -146,9 +149,14 @@ func (e *Engine) undo(b *batch) {
 }
 
 // recover answers after a commit that failed. A store that is unavailable fails
-// all; any other fault is somebody's own, so everything is tried alone.
+// all; any other fault is somebody's own, or a conflict with what another process
+// has written meanwhile, so everything is tried once more, alone.
 func (e *Engine) recover(ctx context.Context, w *work, err error) {
-	if fault.KindOf(err) == fault.Unavailable || w.single() {
+	kind := fault.KindOf(err)
+	if w.alone || kind == fault.Unavailable {
+		if kind == fault.Conflict {
+			err = fault.Wrap("engine.commit", errRaced)
+		}
 		w.fail(err)
 		if len(w.due) > 0 {
 			e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
@@ -172,24 +180,23 @@ func (w *work) count() int {
 	return n
 }
 
-func (w *work) single() bool { return w.count() <= 1 }
-
-// parts splits work into pieces of one. The results of the pieces are those of w.
+// parts splits work into pieces of one, to be tried alone. The results of the
+// pieces are those of w.
 func (w *work) parts() []work {
 	parts := make([]work, 0, w.count())
 	for _, c := range w.calls {
 		for i := range c.reqs {
-			parts = append(parts, work{calls: []*call{{reqs: c.reqs[i : i+1], results: c.results[i : i+1]}}})
+			parts = append(parts, work{alone: true, calls: []*call{{reqs: c.reqs[i : i+1], results: c.results[i : i+1]}}})
 		}
 	}
 	for i := range w.units {
-		parts = append(parts, work{units: w.units[i : i+1]})
+		parts = append(parts, work{alone: true, units: w.units[i : i+1]})
 	}
 	for i := range w.due {
-		parts = append(parts, work{due: w.due[i : i+1]})
+		parts = append(parts, work{alone: true, due: w.due[i : i+1]})
 	}
 	for i := range w.claims {
-		parts = append(parts, work{claims: w.claims[i : i+1]})
+		parts = append(parts, work{alone: true, claims: w.claims[i : i+1]})
 	}
 	return parts
 }
@@ -244,8 +251,8 @@ func (b *batch) unit(u *unitCall) error {
 	}
 	b.rollback(&mark)
 	u.results, u.err = nil, err
-	if outside != nil && errors.Is(err, outside) && fault.KindOf(err) == fault.Unavailable {
-		return err
+	if outside != nil && errors.Is(err, outside) && fault.KindOf(err) != fault.Internal {
+		return err // the store's, not the unit's
 	}
 	return nil
 }
