@@ -86,18 +86,23 @@ func brief(c flow.Command) string {
 	return ""
 }
 
-// poisoned is the order in a batch that the disk does not take.
-func (w *World) poisoned(b *engine.Batch) *order {
+// poisoned names the order or claim in a batch that the disk does not take.
+func (w *World) poisoned(b *engine.Batch) string {
+	within := func(correlation string) bool {
+		mark := []byte(`"r":"` + correlation + `"`)
+		return slices.ContainsFunc(b.Log, func(r engine.LogRow) bool { return bytes.Contains(r.Body, mark) })
+	}
 	for _, o := range w.open {
-		if !o.poison || o.flights == 0 {
-			continue
-		}
-		mark := []byte(`"r":"` + o.req.CorrelationID + `"`)
-		if slices.ContainsFunc(b.Log, func(r engine.LogRow) bool { return bytes.Contains(r.Body, mark) }) {
-			return o
+		if o.poison && o.flights > 0 && within(o.req.CorrelationID) {
+			return o.req.Once.Key
 		}
 	}
-	return nil
+	for _, c := range w.claims {
+		if c.poison && c.flying && within(c.req.CorrelationID) {
+			return c.req.Once.Key
+		}
+	}
+	return ""
 }
 
 // bury notes what the engine took with it: of what was under way nobody knows
@@ -111,7 +116,7 @@ func (w *World) bury() {
 	}
 	for _, c := range w.claims {
 		if c.flying {
-			c.flying, c.unknown = false, true
+			c.flying, c.poison, c.unknown = false, false, true
 		}
 	}
 }
@@ -146,9 +151,13 @@ func (w *World) again() {
 	}
 }
 
-// contradict uses the key of an answered order with another body.
+// contradict uses the key of an answered order or claim with another body.
 func (w *World) contradict() {
 	w.tidy()
+	if len(w.claimed) > 0 && w.one(4) {
+		w.contradictClaim(pick(w, w.claimed))
+		return
+	}
 	if len(w.done) == 0 {
 		return
 	}
@@ -156,7 +165,9 @@ func (w *World) contradict() {
 	if o.unknown || w.expired(o) {
 		return
 	}
-	w.engine.Offer([]engine.Request{w.other(o)}, func(r []engine.Result) { w.contradicted(o, r[0]) })
+	req := o.req
+	req.Once = w.another(o.req.Once, o.body)
+	w.engine.Offer([]engine.Request{req}, func(r []engine.Result) { w.contradicted(req.Once.Key, o.at, r[0].Err) })
 }
 
 // stray asks for what does not exist: an execution, another tenant's execution, a node.

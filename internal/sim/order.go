@@ -47,11 +47,9 @@ func (w *World) once(key, endpoint string, body []byte) wire.Once {
 	return once
 }
 
-// other is the same key with another body.
-func (w *World) other(o *order) engine.Request {
-	req := o.req
-	req.Once = w.once(req.Once.Key, req.Once.Endpoint, append(o.body[:len(o.body)-1:len(o.body)-1], `,"reason":"x"}`...))
-	return req
+// another is the identity of the same key with another body.
+func (w *World) another(once wire.Once, body []byte) wire.Once {
+	return w.once(once.Key, once.Endpoint, append(body[:len(body)-1:len(body)-1], `,"reason":"x"}`...))
 }
 
 // settled takes an answer to an order and checks it.
@@ -190,19 +188,19 @@ func (w *World) declined(o *order, err error) {
 }
 
 // contradicted checks the answer to a key that was used with another body.
-func (w *World) contradicted(o *order, res engine.Result) {
-	w.trace.say("  %s with another body: %v", o.req.Once.Key, res.Err)
-	if fault.KindOf(res.Err) == fault.Unavailable || w.expired(o) {
+func (w *World) contradicted(key string, at flow.Time, err error) {
+	w.trace.say("  %s with another body: %v", key, err)
+	if fault.KindOf(err) == fault.Unavailable || w.over(at) {
 		return
 	}
-	f, ok := fault.As(res.Err)
+	f, ok := fault.As(err)
 	if !ok || f.Kind != fault.Conflict || f.Code != "IDEMPOTENCY_CONFLICT" {
-		w.fail("%s with another body: %+v, %v", o.req.Once.Key, res.Answer, res.Err)
+		w.fail("%s with another body: %v", key, err)
 		return
 	}
 	details, _ := f.Details.(map[string]any)
-	if differs := fmt.Sprint(details["differs"]); differs != "[reason]" {
-		w.fail("%s with another body: %s differ", o.req.Once.Key, differs)
+	if differs := fmt.Sprint(details["differs"]); differs != "[reason]" || details["firstUsedAt"] != at {
+		w.fail("%s with another body: %s differ, first used at %v, want %v", key, differs, details["firstUsedAt"], at)
 	}
 	w.stress.Conflicts++
 }

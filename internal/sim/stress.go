@@ -34,6 +34,7 @@ type Stress struct {
 	Crashes [pointEnd]int
 	Down    int // commits or reads that failed for everybody
 	Poison  int // commands that nothing could be done with
+	Taken   int // commits that found somebody else's rows
 	Again   int // transactions that were tried again
 	Jumps   int // of the clock, back
 }

@@ -15,11 +15,12 @@ import (
 // claim is a worker that wants tasks, and what it was told so far.
 type claim struct {
 	req      engine.ClaimRequest
-	n        int
+	body     []byte
 	until    time.Time
 	withdraw func() bool
 	flying   bool
 	waited   bool // it found nothing at first
+	poison   bool // nothing can be done with it as long as the disk is as it is
 	unknown  bool // it was under way when an engine died
 	got      *engine.Claimed
 	at       flow.Time
@@ -58,14 +59,14 @@ func (w *World) claim() {
 // newClaim writes a claim for some queues that waits for so many seconds.
 func (w *World) newClaim(wait, most int) *claim {
 	w.placed++
-	c := &claim{n: w.placed}
+	c := &claim{body: fmt.Appendf(nil, `{"n":%d}`, w.placed)}
 	wanted := slices.Clone(queues)
 	w.rng.Shuffle(len(wanted), func(i, k int) { wanted[i], wanted[k] = wanted[k], wanted[i] })
-	key := fmt.Sprintf("k%05d", c.n)
+	key := fmt.Sprintf("k%05d", w.placed)
 	c.req = engine.ClaimRequest{
 		Tenant: pick(w, tenants), Worker: pick(w, workers), Queues: wanted[:1+w.rng.IntN(len(wanted))],
 		Max: most, Wait: time.Duration(wait) * time.Second, Lease: 1 + w.rng.IntN(30),
-		Once: w.once(key, claimEndpoint, fmt.Appendf(nil, `{"n":%d}`, c.n)), CorrelationID: "c" + key,
+		Once: w.once(key, claimEndpoint, c.body), CorrelationID: "c" + key,
 	}
 	return c
 }
@@ -77,7 +78,18 @@ func (w *World) sendClaim(c *claim) {
 		w.claims = append(w.claims, c)
 	}
 	c.until = w.clock.Now().Add(c.req.Wait)
+	c.poison = !w.calm && w.rough > 0 && c.got == nil && !c.unknown && w.one(15)
 	c.withdraw = w.engine.OfferClaim(c.req, func(out engine.Claimed, err error) { w.served(c, out, err) })
+}
+
+// contradictClaim uses the key of a claim with another body.
+func (w *World) contradictClaim(c *claim) {
+	if c.flying || w.over(c.at) {
+		return
+	}
+	req := c.req
+	req.Once, req.Wait = w.another(c.req.Once, c.body), 0
+	w.engine.OfferClaim(req, func(_ engine.Claimed, err error) { w.contradicted(req.Once.Key, c.at, err) })
 }
 
 // served takes the answer to a claim and checks it.
@@ -88,7 +100,8 @@ func (w *World) served(c *claim, out engine.Claimed, err error) {
 		w.trace.say("    %s", showTask(&out.Tasks[i]))
 	}
 	if err != nil {
-		if fault.KindOf(err) != fault.Unavailable || len(out.Tasks) > 0 {
+		kind := fault.KindOf(err)
+		if kind != fault.Unavailable && !(kind == fault.Internal && c.poison) || len(out.Tasks) > 0 {
 			w.fail("claim %s: %d tasks, %v", c.req.Once.Key, len(out.Tasks), err)
 		}
 		return

@@ -199,6 +199,7 @@ type mishap struct {
 type death struct{}
 
 var (
+	errTaken  = fault.New(fault.Conflict, "ALREADY_EXISTS", "somebody else was faster")
 	errDown   = &fault.Error{Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second, Message: "the store is down"}
 	errPoison = errors.New("sim: a row that the disk does not take")
 )
@@ -217,6 +218,8 @@ func (w *World) mishap() *mishap {
 	case w.one(2):
 	case w.one(4) && m.at == BeforeApply:
 		m.err = ErrAgain
+	case w.one(2) && (m.at == BeforeWrite || m.at == MidWrite):
+		m.err = errTaken
 	default:
 		m.err = errDown
 	}
@@ -232,8 +235,8 @@ func (w *World) interfere(p Point, b *engine.Batch) error {
 		w.stress.Fetched++
 	}
 	if p == MidWrite {
-		if o := w.poisoned(b); o != nil {
-			w.trace.say("  %s is poison", o.req.Once.Key)
+		if key := w.poisoned(b); key != "" {
+			w.trace.say("  %s is poison", key)
 			w.stress.Poison++
 			w.rest()
 			return errPoison
@@ -253,6 +256,8 @@ func (w *World) interfere(p Point, b *engine.Batch) error {
 		panic(death{})
 	case ErrAgain:
 		w.stress.Again++
+	case error(errTaken):
+		w.stress.Taken++
 	default:
 		w.stress.Down++
 	}
