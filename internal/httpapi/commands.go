@@ -146,10 +146,10 @@ func (b *batch) request(size int) (engine.Request, error) {
 		return engine.Request{}, invalid("command", "command must be the name of a command, such as SucceedNode")
 	}
 	if !b.call.Principal.Has(cmd.scope) {
-		return engine.Request{}, fault.New(fault.Forbidden, "FORBIDDEN", "%s needs the scope %s", cmd.name, cmd.scope)
+		return engine.Request{}, fault.New(fault.Forbidden, "", "this needs the scope %s", cmd.scope).With(map[string]string{"scope": cmd.scope})
 	}
 	if size > MaxBody {
-		return engine.Request{}, fault.New(fault.TooLarge, "PAYLOAD_TOO_LARGE", "a command may have at most %d bytes", MaxBody)
+		return engine.Request{}, fault.New(fault.TooLarge, "", "a command may have at most %d bytes", MaxBody)
 	}
 	t, err := b.target(cmd)
 	if err != nil {

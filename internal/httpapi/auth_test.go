@@ -1,0 +1,141 @@
+package httpapi_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+)
+
+// EXE-1: 401 and 403, and the scope that each route asks for.
+
+// issuer signs tokens that a server accepts.
+type issuer struct {
+	t   *testing.T
+	key *rsa.PrivateKey
+}
+
+func newIssuer(t *testing.T) (issuer, gate.AuthConfig) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "keys.pem")
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return issuer{t, key}, gate.AuthConfig{Mode: gate.ModeJWT, Keys: path}
+}
+
+// header is the header of a caller with these scopes.
+func (i issuer) header(subject, scopes string) []string {
+	i.t.Helper()
+	token, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
+		"iss": "noctria.auth", "aud": "renga", "sub": subject, "scope": scopes, "exp": time.Now().Add(time.Hour).Unix(),
+	}).SignedString(i.key)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return []string{"Authorization", "Bearer " + token}
+}
+
+func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
+	_, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth})
+	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g").Replace(path)
+		r := s.do(method, path, "", "X-Idempotency-Key", "k").is(401).has("error.code", "UNAUTHORIZED").has("error.details.reasonClass", "auth")
+		if r.header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: there is no WWW-Authenticate", route.Pattern)
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml"} {
+		s.get(path).is(200)
+	}
+}
+
+func TestATokenWithoutTheScopeIs403(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth})
+	all := []string{"executions:read", "executions:write", "graphs:write", "tasks:work"}
+	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+		if route.Scope == "" {
+			if route.Pattern != "POST /commands" {
+				t.Errorf("%s asks for no scope", route.Pattern)
+			}
+			continue
+		}
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g").Replace(path)
+		for _, scope := range all {
+			r := s.do(method, path, "", append(issuer.header("mika", scope), "X-Idempotency-Key", "k")...)
+			if scope != route.Scope {
+				r.is(403).has("error.code", "FORBIDDEN").has("error.details.scope", route.Scope)
+			} else if r.status == 401 || r.status == 403 {
+				t.Errorf("%s with %s: %d %s", route.Pattern, scope, r.status, r.body)
+			}
+		}
+	}
+}
+
+func TestScopesOfTheRoutes(t *testing.T) {
+	want := map[string]string{
+		"POST /executions": "executions:write", "POST /executions/{executionId}/start": "executions:write",
+		"POST /executions/{executionId}/cancel": "executions:write", "POST /executions/{executionId}/archive": "executions:write",
+		"POST /executions/{executionId}/nodes/{nodeId}/resume": "executions:write", "POST /executions/{executionId}/nodes/{nodeId}/cancel": "executions:write",
+		"POST /executions/{executionId}/nodes/{nodeId}/start": "tasks:work", "POST /executions/{executionId}/nodes/{nodeId}/progress": "tasks:work",
+		"POST /executions/{executionId}/nodes/{nodeId}/wait": "tasks:work", "POST /executions/{executionId}/nodes/{nodeId}/success": "tasks:work",
+		"POST /executions/{executionId}/nodes/{nodeId}/fail": "tasks:work", "POST /tasks/claim": "tasks:work", "POST /commands": "",
+		"PUT /graphs/{graphId}": "graphs:write", "GET /graphs": "executions:read", "GET /graphs/{graphId}": "executions:read",
+		"GET /executions": "executions:read", "GET /executions/{executionId}": "executions:read",
+		"GET /executions/{executionId}/events": "executions:read", "GET /executions/{executionId}/stream": "executions:read",
+	}
+	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+		if scope, ok := want[route.Pattern]; !ok || scope != route.Scope {
+			t.Errorf("%s asks for %q, want %q", route.Pattern, route.Scope, scope)
+		}
+	}
+}
+
+func TestACommandInABatchNeedsTheScopeOfItsEndpoint(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth})
+	admin := issuer.header("mika", "executions:read executions:write graphs:write tasks:work")
+	s.do("PUT", "/graphs/g", linear("default", "a"), admin...).is(201)
+	id := s.post("/executions", `{"graphId":"g"}`, admin...).is(202).text("executionId")
+	start := fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"k","executionId":%q}`, id)
+	work := fmt.Sprintf(`{"command":"StartNode","idempotencyKey":"k","executionId":%q,"nodeId":"a","attempt":1}`, id)
+	r := s.commands(issuer.header("robot", "tasks:work"), start, work)
+	r.result(0).is(403).has("error.code", "FORBIDDEN").has("error.details.scope", "executions:write")
+	r.result(1).refusedBy("started")
+	r = s.commands(issuer.header("mika", "executions:write"), start, strings.Replace(work, `"k"`, `"l"`, 1))
+	r.result(0).is(202)
+	r.result(1).is(403).has("error.details.scope", "tasks:work")
+	s.commands(issuer.header("nobody", "nothing"), start).result(0).is(403)
+}
+
+func TestTheCallerOfATokenIsTheActor(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth})
+	admin := issuer.header("mika", "executions:read executions:write graphs:write")
+	s.do("PUT", "/graphs/g", linear("default", "a"), admin...).is(201)
+	id := s.post("/executions", `{"graphId":"g"}`, admin...).is(202).text("executionId")
+	s.get("/executions/"+id+"/events", admin...).is(200).has("items.0.actor", `{"id":"mika","kind":"user"}`)
+}

@@ -1,0 +1,28 @@
+package httpapi
+
+import (
+	"errors"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/gate"
+)
+
+// ReadSingle makes the request that a command's own endpoint would make.
+func ReadSingle(name, key, execution, node string, src []byte) (engine.Request, error) {
+	cmd := find([]byte(`"` + name + `"`))
+	if cmd == nil {
+		return engine.Request{}, errors.New("no such command")
+	}
+	var b body
+	if err := readBody(src, cmd.may, &b); err != nil {
+		return engine.Request{}, err
+	}
+	return cmd.request(&gate.Call{}, target{key, execution, node}, src, &b)
+}
+
+// ReadBatch makes the requests of a POST /commands, and gives why the others are none.
+func ReadBatch(src []byte) ([]engine.Request, []engine.Result, error) {
+	b := batch{reader: newReader(src), call: &gate.Call{Principal: gate.Principal{All: true}}}
+	err := b.read()
+	return b.requests, b.results, err
+}
