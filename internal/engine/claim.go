@@ -8,6 +8,7 @@ import (
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/wire"
 )
 
 // claim is a worker that asks for tasks. The loop takes it, the caller may
@@ -449,7 +450,8 @@ type flight struct {
 }
 
 type inFlight struct {
-	hash [32]byte
+	once wire.Once
+	at   flow.Time
 	done chan struct{}
 	out  Claimed
 	err  error
@@ -467,7 +469,7 @@ func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 		e.flight.mu.Unlock()
 		return e.joinClaim(ctx, &req, first)
 	}
-	mine := &inFlight{hash: req.Once.Hash, done: make(chan struct{})}
+	mine := &inFlight{once: req.Once, at: flow.At(e.clock.Now()), done: make(chan struct{})}
 	if e.flight.all == nil {
 		e.flight.all = map[KeyRef]*inFlight{}
 	}
@@ -482,11 +484,14 @@ func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 }
 
 func (e *Engine) joinClaim(ctx context.Context, req *ClaimRequest, first *inFlight) (Claimed, error) {
-	if first.hash != req.Once.Hash {
-		return Claimed{}, e.conflict(&req.Once, nil, flow.At(e.clock.Now()))
+	if first.once.Hash != req.Once.Hash {
+		return Claimed{}, e.conflict(&req.Once, first.once.Members, first.at)
 	}
 	select {
 	case <-first.done:
+		if first.err == errGone { // its caller left; this one is still there
+			return e.Claim(ctx, *req)
+		}
 		out := first.out
 		out.Replay = len(out.Tasks) > 0
 		return out, first.err
