@@ -36,6 +36,7 @@ func mustBeSeen() []string {
 		"cancel refused after COMPLETED", "cancel refused after FAILED",
 		"reached Canceled", "reached Failed from SUCCEEDED", "reached Failed from FAILED", "reached Failed from CANCELED",
 		"reached a node that was cancelled before", "reached a Join that was cancelled before", "Join cancelled with its gate open",
+		"Join cancelled in a fork that an outer Join has closed",
 		"join CUSTOM broken", "join decided while its fork opened",
 		"branch completed", "branch failed", "branch canceled", "live node ended by a failure",
 		"attempt timed out", "lease ran out", "Wait timed out", "deadline without effect",

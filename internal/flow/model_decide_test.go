@@ -171,6 +171,9 @@ func (m *model) carryOut(c flow.Command, n *modelNode, f flow.Facts) {
 		reached := n.live()
 		if n.gate != nil && len(n.gate.end) > 0 { // a Join that a branch has come to
 			m.note("Join cancelled with its gate open")
+			if !m.open(m.shape.fork(n.NodeID)) {
+				m.note("Join cancelled in a fork that an outer Join has closed")
+			}
 			reached, n.gate.decided = true, true
 		}
 		m.cancelNode(n, "reason="+c.Reason)

@@ -100,7 +100,11 @@ func (p *player) choose() flow.Command {
 	case p.odds(1) && p.odds(70):
 		return flow.Cancel{Reason: pickOne(p.Rand, "", "enough")}
 	case p.odds(6):
-		return flow.CancelNode{Node: p.someNode(), Reason: pickOne(p.Rand, "", "not needed")}
+		return flow.CancelNode{Node: p.victim(), Reason: pickOne(p.Rand, "", "not needed")}
+	case p.odds(20):
+		if id := p.deadJoin(); id != "" {
+			return flow.CancelNode{Node: id}
+		}
 	}
 	return p.sensible()
 }
@@ -111,6 +115,36 @@ func (p *player) someNode() string {
 		return "nowhere"
 	}
 	return pickOne(p.Rand, p.m.shape.graph.Nodes...).NodeID
+}
+
+// victim is a node to cancel: often a Join that a branch has come to, since what
+// then follows depends on all that surrounds it.
+func (p *player) victim() string {
+	if joins := p.joins(); len(joins) > 0 && p.odds(40) {
+		return pickOne(p.Rand, joins...)
+	}
+	return p.someNode()
+}
+
+// joins are the Joins that a branch has come to and that have not ended.
+func (p *player) joins() []string {
+	var all []string
+	for _, spec := range p.m.shape.graph.Nodes {
+		if n := p.m.nodes[spec.NodeID]; n.gate != nil && len(n.gate.end) > 0 && !n.ended() {
+			all = append(all, n.NodeID)
+		}
+	}
+	return all
+}
+
+// deadJoin is one of them whose fork an outer Join has closed, "" if there is none.
+func (p *player) deadJoin() string {
+	for _, id := range p.joins() {
+		if !p.m.open(p.m.shape.fork(id)) {
+			return id
+		}
+	}
+	return ""
 }
 
 // sensible moves a node that is live.
