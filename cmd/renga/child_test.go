@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asProgram makes the test binary behave as the program itself, so that tests run
+// the real main in processes of its own without building it again.
+const asProgram = "RENGA_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		if err := limitFiles(os.Getenv(fileLimit)); err != nil {
+			panic(err)
+		}
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// long says that the full counts are wanted.
+func long() bool { return os.Getenv("RENGA_LONG") != "" }
+
+// child is a renga process that a test started.
+type child struct {
+	t     testing.TB
+	url   string
+	cmd   *exec.Cmd
+	log   *tail
+	ready time.Duration // from the start of the process to the first 200 of /readyz
+	ended chan struct{} // closed when the process is gone
+}
+
+// program is a command of the binary, with settings of its own and no others.
+func program(args ...string) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(self, args...)
+	for _, set := range os.Environ() {
+		if !strings.HasPrefix(set, "RENGA_") {
+			cmd.Env = append(cmd.Env, set)
+		}
+	}
+	cmd.Env = append(cmd.Env, asProgram+"=1")
+	return cmd
+}
+
+// serve starts a server on a data folder and waits until it is ready. It is
+// killed when the test ends, if it has not ended before.
+func serve(t testing.TB, dir string, env ...string) *child {
+	t.Helper()
+	c, listening := launch(t, dir, env...)
+	select {
+	case addr := <-listening:
+		c.url = "http://" + addr
+	case <-c.ended:
+		t.Fatalf("the server ended before it listened:\n%s", c.log)
+	}
+	began := time.Now().Add(-c.ready)
+	resp, err := http.Get(c.url + "/readyz")
+	if err != nil {
+		t.Fatalf("readyz: %v\n%s", err, c.log)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(resp.Body)
+		t.Fatalf("readyz answered %d once the server listened: %s", resp.StatusCode, body)
+	}
+	c.ready = time.Since(began)
+	return c
+}
+
+// launch starts a server; its address comes when it listens.
+func launch(t testing.TB, dir string, env ...string) (*child, <-chan string) {
+	t.Helper()
+	c := &child{t: t, cmd: program("serve", "--addr", "127.0.0.1:0", "--data-dir", dir), ended: make(chan struct{})}
+	c.cmd.Env = append(c.cmd.Env, env...)
+	listening := make(chan string, 1)
+	began := time.Now()
+	c.log = &tail{line: func(line string) {
+		if _, rest, ok := strings.Cut(line, "msg=serving address="); ok {
+			addr, _, _ := strings.Cut(rest, " ")
+			c.ready = time.Since(began)
+			listening <- addr
+		}
+	}}
+	pipe, err := c.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		c.log.read(pipe)
+		_ = c.cmd.Wait() // how it ended is in ProcessState
+		close(c.ended)
+	}()
+	t.Cleanup(c.kill)
+	return c, listening
+}
+
+// kill ends the process as a power switch would, and waits until it is gone.
+func (c *child) kill() {
+	c.signal(syscall.SIGKILL)
+	<-c.ended
+}
+
+// signal sends a signal. A process that has ended takes it as it is.
+func (c *child) signal(s os.Signal) {
+	if err := c.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.t.Error(err)
+	}
+}
+
+// code waits for the end of the process and gives its exit code, -1 after a signal.
+func (c *child) code(within time.Duration) int {
+	c.t.Helper()
+	select {
+	case <-c.ended:
+		return c.cmd.ProcessState.ExitCode()
+	case <-time.After(within):
+		c.t.Fatalf("the process still runs after %v:\n%s", within, c.log)
+		return 0
+	}
+}
+
+// stop asks the process to end and expects that it does, well.
+func (c *child) stop() {
+	c.t.Helper()
+	c.signal(syscall.SIGTERM)
+	if code := c.code(20 * time.Second); code != 0 {
+		c.t.Fatalf("the server ended with code %d:\n%s", code, c.log)
+	}
+}
+
+// sizeOf is the length of a file, 0 when there is none.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// verify runs `renga verify` on the folder of a server that has ended.
+func verify(t testing.TB, dir string) string {
+	t.Helper()
+	out, err := program("verify", "-q", "--data-dir", dir).CombinedOutput()
+	line := strings.TrimSpace(string(out))
+	if err != nil || !strings.HasSuffix(line, ": 0 problems") {
+		t.Fatalf("renga verify: %v\n%s", err, line)
+	}
+	return line
+}
+
+// tail keeps the end of what a process logged.
+type tail struct {
+	line  func(string)
+	mu    sync.Mutex
+	lines []string
+}
+
+const tailLines = 200
+
+func (l *tail) read(r io.Reader) {
+	for in := bufio.NewReader(r); ; {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			l.mu.Lock()
+			l.lines = append(l.lines, line)
+			if len(l.lines) > tailLines {
+				l.lines = l.lines[len(l.lines)-tailLines:]
+			}
+			l.mu.Unlock()
+			if l.line != nil {
+				l.line(strings.TrimSuffix(line, "\n"))
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "")
+}
+
+func (l *tail) has(text string) bool { return strings.Contains(l.String(), text) }
+
+// TestOneDataFolderHasOneServer starts a second process on the folder of a first.
+func TestOneDataFolderHasOneServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	first := serve(t, dir)
+	second, _ := launch(t, dir)
+	if code := second.code(20 * time.Second); code != 1 {
+		t.Errorf("the second process ended with code %d, want 1", code)
+	}
+	for _, want := range []string{"another process", "uses this database", "another data folder"} {
+		if !second.log.has(want) {
+			t.Errorf("its message does not say %q:\n%s", want, second.log)
+		}
+	}
+	out, err := program("verify", "--data-dir", dir).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "uses this database") {
+		t.Errorf("verify beside a server: %v\n%s", err, out)
+	}
+	if got := newClient(t, first, "c").get("/healthz", nil); got != http.StatusOK {
+		t.Errorf("the first server answers %d", got)
+	}
+	first.stop()
+	verify(t, dir)
+}

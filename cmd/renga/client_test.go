@@ -1,0 +1,421 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// home says where the server is. A server that was killed has none, and clients
+// wait for the next.
+type home struct {
+	mu  sync.Mutex
+	url string
+	up  chan struct{} // closed when there is a server
+}
+
+func newHome() *home { return &home{up: make(chan struct{})} }
+
+func (h *home) open(url string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.url = url
+	close(h.up)
+}
+
+func (h *home) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.url, h.up = "", make(chan struct{})
+}
+
+func (h *home) find(ctx context.Context) (string, error) {
+	for {
+		h.mu.Lock()
+		url, up := h.url, h.up
+		h.mu.Unlock()
+		if url != "" {
+			return url, nil
+		}
+		select {
+		case <-up:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// request is one command. It keeps its key until it is answered, and then its answer.
+type request struct {
+	command   string // its name, or claim
+	execution string
+	node      string
+	members   string // of its body, without the brackets
+	key       string
+	corr      string
+	tries     int // so often it was sent
+	sent      time.Time
+	status    int // of the first answer
+	answer    string
+}
+
+const claim = "claim"
+
+// actions are the last segments of the commands' paths.
+var actions = map[string]string{
+	"StartExecution": "start", "CancelExecution": "cancel", "ArchiveExecution": "archive", "StartNode": "start",
+	"ReportNodeProgress": "progress", "PutNodeWaiting": "wait", "ResumeNode": "resume", "SucceedNode": "success",
+	"FailNode": "fail", "CancelNode": "cancel",
+}
+
+func (r *request) path() string {
+	switch {
+	case r.command == claim:
+		return "/tasks/claim"
+	case r.command == "CreateExecution":
+		return "/executions"
+	case r.node != "":
+		return "/executions/" + r.execution + "/nodes/" + r.node + "/" + actions[r.command]
+	}
+	return "/executions/" + r.execution + "/" + actions[r.command]
+}
+
+// inBatch is the command as a member of POST /commands.
+func (r *request) inBatch() string {
+	out := `{"command":"` + r.command + `","idempotencyKey":"` + r.key + `"`
+	if r.execution != "" {
+		out += `,"executionId":"` + r.execution + `"`
+	}
+	if r.node != "" {
+		out += `,"nodeId":"` + r.node + `"`
+	}
+	if r.members != "" {
+		out += "," + r.members
+	}
+	return out + "}"
+}
+
+func (r *request) accepted() bool {
+	return r.status == http.StatusAccepted || r.status == http.StatusOK
+}
+
+// reply is what the tests look at in an answer.
+type reply struct {
+	ExecutionID string `json:"executionId"`
+	CancelSeq   uint64 `json:"cancelSeq"`
+	Task        *task  `json:"task"`
+	Tasks       []task `json:"tasks"`
+	Error       struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Details struct {
+			Guard string `json:"guard"`
+			Cause struct {
+				EventID string `json:"eventId"`
+				Type    string `json:"type"`
+				Seq     uint64 `json:"seq"`
+			} `json:"cause"`
+			Fence uint64 `json:"cancelFence"`
+			Late  bool   `json:"lateResultKept"`
+		} `json:"details"`
+	} `json:"error"`
+}
+
+type task struct {
+	ExecutionID string `json:"executionId"`
+	NodeID      string `json:"nodeId"`
+	Attempt     int    `json:"attempt"`
+}
+
+func (r *request) reply() reply {
+	var out reply
+	if err := json.Unmarshal([]byte(r.answer), &out); err != nil {
+		out.Error.Message = err.Error()
+	}
+	return out
+}
+
+// client sends requests and keeps the ledger of those that were answered.
+type client struct {
+	t      testing.TB
+	name   string
+	home   *home
+	http   *http.Client
+	keys   int
+	ledger []*request
+	stress *stress
+}
+
+// stress counts what the clients of a test went through together.
+type stress struct {
+	answered   atomic.Int64 // requests
+	unanswered atomic.Int64 // tries that reached a server and got no answer
+	remembered atomic.Int64 // repeated requests that were answered from memory
+	again      atomic.Int64 // answered requests that were sent again on purpose
+	reads      atomic.Int64
+	target     atomic.Int64
+	reached    chan struct{} // gets a token when answered reaches target
+}
+
+// answer counts requests that were answered.
+func (s *stress) answer(n int) {
+	now := s.answered.Add(int64(n))
+	if target := s.target.Load(); now >= target && now-int64(n) < target {
+		s.reached <- struct{}{}
+	}
+}
+
+func newStress() *stress { return &stress{reached: make(chan struct{}, 1)} }
+
+// newClient is a client of one server.
+func newClient(t testing.TB, c *child, name string) *client {
+	h := newHome()
+	h.open(c.url)
+	return newClientAt(t, h, name, newStress())
+}
+
+// newClientAt is a client of whichever server is at a home. It has connections of
+// its own, as a process of its own would.
+func newClientAt(t testing.TB, h *home, name string, s *stress) *client {
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &client{t: t, name: name, home: h, stress: s, http: &http.Client{Transport: transport, Timeout: time.Minute}}
+}
+
+// request makes a request with a key of its own.
+func (c *client) request(command, execution, node, members string) *request {
+	c.keys++
+	key := c.name + "-" + strconv.Itoa(c.keys)
+	return &request{command: command, execution: execution, node: node, members: members, key: key, corr: key}
+}
+
+// errUnanswered is a try of which the client cannot know what it led to, errNobody
+// one that reached no server.
+var (
+	errUnanswered = errors.New("no answer")
+	errNobody     = fmt.Errorf("%w: nobody listens", errUnanswered)
+)
+
+// call sends one request and gives its answer. The transport must not repeat it on
+// its own: repeating is what the tests are about.
+func (c *client) call(ctx context.Context, method, path, key, corr, body string) (int, string, http.Header, error) {
+	url, err := c.home.find(ctx)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", nil, err
+	}
+	req.GetBody = nil
+	if method != http.MethodGet {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("X-Idempotency-Key", key)
+	}
+	if corr != "" {
+		req.Header.Set("X-Correlation-Id", corr)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return 0, "", nil, unanswered(ctx, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, "", nil, unanswered(ctx, err)
+	}
+	return resp.StatusCode, string(raw), resp.Header, nil
+}
+
+func unanswered(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errNobody
+	}
+	return fmt.Errorf("%w: %w", errUnanswered, err)
+}
+
+// get reads a path into v and gives the status, 0 when there is no answer.
+func (c *client) get(path string, v any) int {
+	status, raw, _, err := c.call(context.Background(), http.MethodGet, path, "", "", "")
+	if err != nil {
+		return 0
+	}
+	c.stress.reads.Add(1)
+	if v != nil && status == http.StatusOK {
+		if err := json.Unmarshal([]byte(raw), v); err != nil {
+			c.t.Errorf("GET %s: %v in %s", path, err, raw)
+		}
+	}
+	return status
+}
+
+// put registers a graph.
+func (c *client) put(id, graph string) {
+	c.t.Helper()
+	status, raw, _, err := c.call(context.Background(), http.MethodPut, "/graphs/"+id, "", "", graph)
+	if err != nil || status != http.StatusCreated {
+		c.t.Fatalf("PUT /graphs/%s: %d %s %v", id, status, raw, err)
+	}
+}
+
+// try sends a request once. What cannot be served now is no answer.
+func (c *client) try(ctx context.Context, r *request) (status int, header http.Header, err error) {
+	r.tries++
+	r.sent = time.Now()
+	status, raw, header, err := c.call(ctx, http.MethodPost, r.path(), r.key, r.corr, "{"+r.members+"}")
+	switch {
+	case errors.Is(err, errNobody):
+	case errors.Is(err, errUnanswered), status == http.StatusServiceUnavailable:
+		c.stress.unanswered.Add(1)
+	case err == nil:
+		c.settle(r, status, raw)
+		c.stress.answer(1)
+	}
+	return status, header, err
+}
+
+// do sends a request until it is answered. Its error is that ctx has ended.
+func (c *client) do(ctx context.Context, r *request) error {
+	for r.status == 0 {
+		if _, _, err := c.try(ctx, r); err != nil && !errors.Is(err, errUnanswered) {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch sends requests as one POST /commands until it is answered.
+func (c *client) batch(ctx context.Context, rs ...*request) error {
+	parts := make([]string, len(rs))
+	for i, r := range rs {
+		r.corr = rs[0].key
+		parts[i] = r.inBatch()
+	}
+	body := `{"commands":[` + strings.Join(parts, ",") + `]}`
+	for {
+		for _, r := range rs {
+			r.tries++
+			r.sent = time.Now()
+		}
+		status, raw, _, err := c.call(ctx, http.MethodPost, "/commands", "", rs[0].corr, body)
+		switch {
+		case errors.Is(err, errNobody):
+		case errors.Is(err, errUnanswered), status == http.StatusServiceUnavailable:
+			c.stress.unanswered.Add(1)
+		case err != nil:
+			return err
+		default:
+			c.settleAll(rs, status, raw)
+			c.stress.answer(len(rs))
+			return nil
+		}
+	}
+}
+
+func (c *client) settleAll(rs []*request, status int, raw string) {
+	results := resultsOf(raw)
+	if status != http.StatusOK || len(results) != len(rs) {
+		c.t.Errorf("POST /commands with %d commands: %d %s", len(rs), status, raw)
+		return
+	}
+	for i, r := range rs {
+		c.settle(r, results[i].status, results[i].body)
+	}
+}
+
+// settle takes an answer into the ledger and says what no answer may be.
+func (c *client) settle(r *request, status int, raw string) {
+	r.status, r.answer = status, raw
+	c.ledger = append(c.ledger, r)
+	switch {
+	case status == http.StatusAccepted && r.command != claim:
+	case status == http.StatusConflict && r.reply().Error.Code == "COMMAND_REJECTED":
+	case status == http.StatusOK && r.command == claim:
+	case status == http.StatusOK && r.tries > 1:
+		c.stress.remembered.Add(1)
+	default:
+		c.t.Errorf("%s %s %s (try %d): answered %d %s", r.command, r.path(), r.members, r.tries, status, raw)
+	}
+}
+
+// result is one result of POST /commands: its status, and the body that the
+// command's own endpoint gives.
+type result struct {
+	status int
+	body   string
+}
+
+func resultsOf(raw string) []result {
+	var got struct {
+		Results []jsontext.Value `json:"results"`
+	}
+	if err := json.Unmarshal([]byte(raw), &got); err != nil {
+		return nil
+	}
+	out := make([]result, len(got.Results))
+	for i, r := range got.Results {
+		head, body, _ := bytes.Cut(r, []byte(","))
+		out[i].status, _ = strconv.Atoi(strings.TrimPrefix(string(head), `{"status":`))
+		out[i].body = "{" + string(body)
+	}
+	return out
+}
+
+// repeat sends answered requests again, with their keys, and expects what was
+// answered before: the same body, and 200 for what was accepted.
+func (c *client) repeat(ctx context.Context, rs ...*request) error {
+	if len(rs) == 1 {
+		r := rs[0]
+		status, raw, _, err := c.call(ctx, http.MethodPost, r.path(), r.key, "again", "{"+r.members+"}")
+		if err != nil || status == http.StatusServiceUnavailable {
+			return err
+		}
+		c.compare(r, status, raw)
+		return nil
+	}
+	parts := make([]string, len(rs))
+	for i, r := range rs {
+		parts[i] = r.inBatch()
+	}
+	status, raw, _, err := c.call(ctx, http.MethodPost, "/commands", "", "again", `{"commands":[`+strings.Join(parts, ",")+`]}`)
+	if err != nil {
+		return err
+	}
+	results := resultsOf(raw)
+	if status != http.StatusOK || len(results) != len(rs) {
+		return fmt.Errorf("POST /commands with %d commands: %d %.300s", len(rs), status, raw)
+	}
+	for i, r := range rs {
+		c.compare(r, results[i].status, results[i].body)
+	}
+	return nil
+}
+
+func (c *client) compare(r *request, status int, raw string) {
+	c.stress.again.Add(1)
+	want := http.StatusOK
+	if !r.accepted() {
+		want = r.status
+	}
+	if status != want || raw != r.answer {
+		c.t.Errorf("%s (key %s) was answered %d %s\nand, sent again, %d %s", r.path(), r.key, r.status, r.answer, status, raw)
+	}
+}

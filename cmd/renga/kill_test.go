@@ -1,0 +1,182 @@
+package main
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	killHands   = 16
+	acksPerKill = 300             // answered requests between two kills, at least
+	readyWithin = 2 * time.Second // after every kill
+)
+
+// TestNothingIsLostWhenTheProcessIsKilled kills the server with SIGKILL again and
+// again while clients work. They repeat every request that was not answered, with
+// its key, and keep a ledger of the answers. At the end the ledger and the log must
+// say the same, event by event.
+func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
+	kills := 10
+	if long() {
+		kills = 100
+	}
+	k := &killing{rig: newRig(t, t.TempDir(), killHands), rand: rand.New(rand.NewPCG(1, uint64(kills)))}
+	began := time.Now()
+	enough := k.work()
+	for range kills {
+		if k.kill(); t.Failed() {
+			break
+		}
+	}
+	enough()
+	k.took = time.Since(began)
+	k.lost = k.stress.unanswered.Load()
+	k.clear()
+	k.minima(k.audit())
+	if n := numberBefore(k.end(), " snapshots"); n < killHands {
+		t.Errorf("too weak: %d snapshots, want at least %d", n, killHands)
+	}
+	k.report()
+}
+
+// killing is one run of the test.
+type killing struct {
+	*rig
+	rand    *rand.Rand
+	ready   spans // of the starts after a kill
+	hit     int   // kills that left a request unanswered
+	early   int   // kills of a process that was not ready yet
+	perKill []int // answers between two kills
+	took    time.Duration
+	lost    int64 // requests that the kills left unanswered
+}
+
+// kill waits for enough answers, kills the server and starts another one.
+func (k *killing) kill() {
+	before := k.answers(acksPerKill + k.rand.Int64N(2*acksPerKill))
+	pause(time.Duration(k.rand.Int64N(int64(4 * time.Millisecond)))) // anywhere between two commits
+	unanswered := k.stress.unanswered.Load()
+	k.server.signal(syscall.SIGKILL)
+	k.lose()
+	k.perKill = append(k.perKill, int(k.stress.answered.Load()-before))
+	if k.rand.IntN(5) == 0 {
+		k.killEarly()
+	}
+	k.start()
+	k.ready = append(k.ready, k.server.ready)
+	if k.stress.unanswered.Load() > unanswered {
+		k.hit++
+	}
+}
+
+// killEarly kills a server while it starts: recovery must stand being cut off.
+func (k *killing) killEarly() {
+	c, _ := launch(k.t, k.dir)
+	pause(time.Duration(k.rand.Int64N(int64(25 * time.Millisecond))))
+	c.kill()
+	k.early++
+}
+
+// pause lets time pass so that things meet in another order. No test relies on
+// what happens meanwhile.
+func pause(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
+}
+
+// minima fail a run that did not ask enough of the server.
+func (k *killing) minima(b *books) {
+	accepted, ends := map[string]int{}, map[string]int{}
+	refused := 0
+	for _, r := range b.answered {
+		if r.status == http.StatusConflict {
+			refused++
+		} else {
+			accepted[r.command]++
+		}
+	}
+	for _, v := range b.views {
+		ends[v.Status]++
+	}
+	kills := len(k.perKill)
+	k.t.Logf("accepted: %s; refused %d", counts(accepted), refused)
+	k.t.Logf("%d executions: %s", len(b.views), counts(ends))
+	atLeast := func(what string, got, want int) {
+		if got < want {
+			k.t.Errorf("too weak: %d %s, want at least %d", got, what, want)
+		}
+	}
+	for command := range effects {
+		atLeast("accepted "+command, accepted[command], kills)
+	}
+	for _, end := range terminals {
+		atLeast("executions that ended "+end, ends[end], kills)
+	}
+	atLeast("claims answered", accepted[claim], 5*kills)
+	atLeast("refusals", refused, 5*kills)
+	atLeast("answers between two kills", slices.Min(k.perKill), acksPerKill)
+	atLeast("kills while a request was unanswered", k.hit, kills*9/10)
+	atLeast("requests that a kill left unanswered", int(k.lost), 4*kills)
+	atLeast("unanswered requests that had taken effect", int(k.stress.remembered.Load()), kills/2)
+	atLeast("answered requests sent again", int(k.stress.again.Load()), 20*kills)
+}
+
+func (k *killing) report() {
+	k.t.Logf("%d kills (%d more during a start) in %v: %d requests answered, %d a kill (median), %d reads", len(k.perKill), k.early,
+		k.took.Round(time.Millisecond), k.stress.answered.Load(), slices.Sorted(slices.Values(k.perKill))[len(k.perKill)/2], k.stress.reads.Load())
+	k.t.Logf("%d kills left %d requests unanswered; %d of them had taken effect and were answered from memory; %d answers were asked for again",
+		k.hit, k.lost, k.stress.remembered.Load(), k.stress.again.Load())
+	k.t.Logf("ready again after %v p50, %v p99, %v max", round(k.ready.at(50)), round(k.ready.at(99)), round(slices.Max(k.ready)))
+	if slowest := slices.Max(k.ready); slowest > readyWithin {
+		k.t.Errorf("a start took %v, the limit is %v", slowest, readyWithin)
+	}
+}
+
+// numberBefore is the number in front of a word.
+func numberBefore(line, word string) int {
+	head, _, _ := strings.Cut(line, word)
+	n, _ := strconv.Atoi(head[strings.LastIndexByte(head, ' ')+1:])
+	return n
+}
+
+// TestAServerIsReadySoonAfterALongLog kills a server when its write-ahead log is
+// long, so that the next one has much to recover.
+func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	server := serve(t, dir)
+	c := newClient(t, server, "writer")
+	c.put("diary", graphs["diary"])
+	wal := filepath.Join(dir, databaseFile+"-wal")
+	const enough = 48 << 20
+	text := strings.Repeat("0123456789", 100_000)
+	for i := 0; sizeOf(wal) < enough; i++ {
+		if i == 200 {
+			t.Fatalf("too weak: the log has only %d bytes after %d MB", sizeOf(wal), i)
+		}
+		r := c.request("CreateExecution", "", "", `"graphId":"diary","input":{"text":"`+text+`"}`)
+		if err := c.do(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.kill()
+	size := sizeOf(wal)
+	server = serve(t, dir)
+	t.Logf("ready %v after a kill with a log of %d MiB", round(server.ready), size>>20)
+	if server.ready > readyWithin {
+		t.Errorf("the limit is %v", readyWithin)
+	}
+	reader := newClient(t, server, "reader")
+	if got := reader.list(""); len(got) != len(c.ledger) {
+		t.Errorf("%d executions, %d were acknowledged", len(got), len(c.ledger))
+	}
+	server.stop()
+	verify(t, dir)
+}
