@@ -522,11 +522,19 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 			if withdraw() {
 				return Claimed{}, errGone
 			}
-			o := <-done
-			return o.out, o.err
+			// It is being served: that commit answers it, or lets it wait again.
+			select {
+			case o := <-done:
+				return o.out, o.err
+			case <-time.After(leaveAgain):
+			}
 		}
 	}
 }
+
+// leaveAgain is how soon a caller that cannot leave, since its claim is being
+// served, tries again.
+const leaveAgain = 5 * time.Millisecond
 
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it
 // back and reports whether that was in time; then done is never called.
