@@ -38,6 +38,9 @@ func (id ID) append(dst []byte) []byte {
 	return dst
 }
 
+// AppendText appends the canonical text.
+func (id ID) AppendText(dst []byte) ([]byte, error) { return id.append(dst), nil }
+
 // MarshalText writes the canonical text; the zero ID is empty.
 func (id ID) MarshalText() ([]byte, error) {
 	if id.IsZero() {

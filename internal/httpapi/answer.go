@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -84,7 +83,13 @@ func appendTask(dst []byte, t *engine.Task) []byte {
 		dst = append(dst, t.Input...)
 	}
 	dst = append(dst, `,"outputs":{`...)
-	for i, node := range slices.Sorted(maps.Keys(t.Outputs)) {
+	var few [8]string
+	nodes := few[:0] // in order: a replay must be equal
+	for node := range t.Outputs {
+		nodes = append(nodes, node)
+	}
+	slices.Sort(nodes)
+	for i, node := range nodes {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -165,7 +170,10 @@ func (a *API) appendFailure(ctx context.Context, dst []byte, err error) []byte {
 	return append(append(dst, ','), gate.Core.Render(p)[1:]...)
 }
 
-func appendID(dst []byte, id flow.ID) []byte { return append(dst, id.String()...) }
+func appendID(dst []byte, id flow.ID) []byte {
+	dst, _ = id.AppendText(dst) // never fails
+	return dst
+}
 
 // appendText writes a JSON string.
 func appendText(dst []byte, s string) []byte {

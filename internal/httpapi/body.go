@@ -16,33 +16,34 @@ import (
 // member is a top-level member that some command's body may have.
 type member uint8
 
-// The members. The last four stand in a POST /commands only.
+// The members, by name: a body that is put together in this order is in canonical
+// order already. The last four stand in a POST /commands only.
 const (
 	mAttempt member = iota
-	mWorkerID
-	mOutput
-	mNext
 	mError
-	mProgress
-	mMessage
-	mMetrics
-	mWaitKey
-	mPrompt
-	mResumeKey
-	mReason
 	mGraphID
 	mInput
+	mMessage
+	mMetrics
+	mNext
+	mOutput
+	mProgress
+	mPrompt
+	mReason
+	mResumeKey
+	mWaitKey
+	mWorkerID
 	mCommand
-	mIdempotencyKey
 	mExecutionID
+	mIdempotencyKey
 	mNodeID
 
 	memberEnd
 )
 
 var memberNames = [memberEnd]string{
-	"attempt", "workerId", "output", "next", "error", "progress", "message", "metrics", "waitKey", "prompt", "resumeKey",
-	"reason", "graphId", "input", "command", "idempotencyKey", "executionId", "nodeId",
+	"attempt", "error", "graphId", "input", "message", "metrics", "next", "output", "progress",
+	"prompt", "reason", "resumeKey", "waitKey", "workerId", "command", "executionId", "idempotencyKey", "nodeId",
 }
 
 // memberSet is a set of members.
@@ -83,6 +84,9 @@ func pathOf(names ...string) string {
 	}
 	return wire.FieldPath(p)
 }
+
+// reset forgets everything. What raw holds is not looked at unless it was given.
+func (b *body) reset() { b.given, b.err = 0, nil }
 
 func (b *body) fail(m member, rule string, args ...any) {
 	if b.err == nil {

@@ -17,7 +17,7 @@ import (
 // sendCommands answers POST /commands: all commands go to the engine in one call;
 // one that is malformed has its own answer and does not touch the others.
 func (a *API) sendCommands(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	b := batch{reader: newReader(c.Body), call: c}
+	b := newBatch(c)
 	if err := b.read(); err != nil {
 		return gate.Reply{}, err
 	}
@@ -46,6 +46,18 @@ type batch struct {
 	results  []engine.Result // one for each command; those that go to the engine are still empty
 	body     body            // of the command that is being read
 	alone    []byte          // the body of that command's own endpoint
+}
+
+// commandSize is about how long a command is; room is made for as many as the
+// request can hold.
+const commandSize = 128
+
+func newBatch(c *gate.Call) *batch {
+	room := min(MaxCommands, 1+len(c.Body)/commandSize)
+	return &batch{
+		reader: newReader(c.Body), call: c,
+		requests: make([]engine.Request, 0, room), places: make([]int, 0, room), results: make([]engine.Result, 0, room),
+	}
 }
 
 // read takes the outer body apart. Its errors refuse the request as a whole.
@@ -118,7 +130,7 @@ func (b *batch) next() error {
 		b.results = append(b.results, engine.Result{Err: invalid("command", "a command must be an object")})
 		return nil
 	}
-	b.body = body{}
+	b.body.reset()
 	start := b.dec.InputOffset()
 	if err := b.object(b.take); err != nil {
 		return err

@@ -189,7 +189,7 @@ func TestTheListFiltersByStatusGraphAndTime(t *testing.T) {
 		{"?createdTo=1970-01-01T00:00:00Z", nil},
 		{"?createdFrom=1970-01-01T00:00:00Z", []execution{other, completed, canceled, active}},
 	} {
-		r := s.get("/executions" + c.query).is(200).has("total", fmt.Sprint(len(c.want)))
+		r := s.get("/executions"+c.query).is(200).has("total", fmt.Sprint(len(c.want)))
 		for i, e := range c.want {
 			r.has(fmt.Sprintf("items.%d.executionId", i), e.id)
 		}
@@ -229,7 +229,7 @@ func TestListsComeInPagesOf10To100(t *testing.T) {
 		} {
 			s.get(path + "?" + q).invalid(strings.Split(q, "=")[0])
 		}
-		s.get(path + "?page=1000000000&page_size=100").is(200).has("items", "[]")
+		s.get(path+"?page=1000000000&page_size=100").is(200).has("items", "[]")
 		s.get(path + "?page=%zz").is(422)
 	}
 }

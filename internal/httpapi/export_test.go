@@ -22,7 +22,7 @@ func ReadSingle(name, key, execution, node string, src []byte) (engine.Request, 
 
 // ReadBatch makes the requests of a POST /commands, and gives why the others are none.
 func ReadBatch(src []byte) ([]engine.Request, []engine.Result, error) {
-	b := batch{reader: newReader(src), call: &gate.Call{Principal: gate.Principal{All: true}}}
+	b := newBatch(&gate.Call{Principal: gate.Principal{All: true}, Body: src})
 	err := b.read()
 	return b.requests, b.results, err
 }

@@ -150,7 +150,9 @@ func TestABodyOverOneMebibyteIsRefused(t *testing.T) {
 	e := s.started(linear("default", "a"))
 	e.send("a/start", `{"attempt":1}`).is(202)
 	before := e.log()
-	body := func(n int) string { return fmt.Sprintf(`{"output":{"x":%q}}`, strings.Repeat("x", n-len(`{"output":{"x":""}}`))) }
+	body := func(n int) string {
+		return fmt.Sprintf(`{"output":{"x":%q}}`, strings.Repeat("x", n-len(`{"output":{"x":""}}`)))
+	}
 	e.send("a/success", body(1<<20+1)).is(413).has("error.code", "PAYLOAD_TOO_LARGE")
 	e.grew(before)
 	e.send("a/success", body(1<<20)).is(202)
