@@ -506,7 +506,8 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 		err error
 	}
 	done := make(chan outcome, 1)
-	withdraw := e.OfferClaim(req, func(out Claimed, err error) { done <- outcome{out, err} })
+	withdraw := e.offerClaim(req, func(out Claimed, err error) { done <- outcome{out, err} })
+	e.help(ctx)
 	timer := time.NewTimer(req.Wait)
 	defer timer.Stop()
 	for {
@@ -539,6 +540,12 @@ const leaveAgain = 5 * time.Millisecond
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it
 // back and reports whether that was in time; then done is never called.
 func (e *Engine) OfferClaim(req ClaimRequest, done func(Claimed, error)) (withdraw func() bool) {
+	withdraw = e.offerClaim(req, done)
+	e.q.wake()
+	return withdraw
+}
+
+func (e *Engine) offerClaim(req ClaimRequest, done func(Claimed, error)) (withdraw func() bool) {
 	c := &claim{req: req, until: e.clock.Now().Add(req.Wait)}
 	c.done = func(out Claimed, err error) {
 		e.claimers.Add(-1)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // Engine runs executions over a store. Its methods may be called from anywhere;
-// one goroutine must be in Run, or a simulation calls Step.
+// one goroutine must be in Run, or a simulation calls Step (and nobody else does).
 type Engine struct {
 	store     Store
 	clock     Clock
@@ -30,7 +31,9 @@ type Engine struct {
 	draining atomic.Bool  // claims do not wait any more
 	claimers atomic.Int64 // claims that are not answered yet
 
-	// Touched by the loop alone.
+	running atomic.Bool // somebody is in Run
+
+	baton   sync.Mutex // who has it may call Step; it guards what follows
 	cache   *cache
 	lines   map[lineKey]*line
 	rand    *rand.ChaCha8
@@ -70,7 +73,8 @@ func (e *Engine) newID(now flow.Time) flow.ID {
 func (e *Engine) Submit(ctx context.Context, reqs []Request) []Result {
 	done := make(chan struct{})
 	var results []Result
-	e.Offer(reqs, func(r []Result) { results = r; close(done) })
+	e.offer(reqs, func(r []Result) { results = r; close(done) })
+	e.help(ctx)
 	select {
 	case <-done:
 		return results
@@ -91,6 +95,11 @@ func failAll(n int, err error) []Result {
 // Offer hands requests to the loop; done gets their results after the commit, or
 // at once when there is no room. When there is no room cancels are still taken.
 func (e *Engine) Offer(reqs []Request, done func([]Result)) {
+	e.offer(reqs, done)
+	e.q.wake()
+}
+
+func (e *Engine) offer(reqs []Request, done func([]Result)) {
 	c := &call{reqs: reqs, results: make([]Result, len(reqs))}
 	c.done = func() { done(c.results) }
 	if len(reqs) == 0 {
@@ -148,10 +157,11 @@ func (e *Engine) Do(ctx context.Context, unit Unit) ([]Result, error) {
 	done := make(chan struct{})
 	var results []Result
 	var err error
-	e.OfferUnit(unit, func(r []Result, failed error) {
+	e.offerUnit(unit, func(r []Result, failed error) {
 		results, err = r, failed
 		close(done)
 	})
+	e.help(ctx)
 	select {
 	case <-done:
 		return results, err
@@ -163,6 +173,11 @@ func (e *Engine) Do(ctx context.Context, unit Unit) ([]Result, error) {
 // OfferUnit hands a unit to the loop; done gets its outcome after the commit, or
 // at once when there is no room.
 func (e *Engine) OfferUnit(unit Unit, done func([]Result, error)) {
+	e.offerUnit(unit, done)
+	e.q.wake()
+}
+
+func (e *Engine) offerUnit(unit Unit, done func([]Result, error)) {
 	u := &unitCall{unit: unit}
 	u.done = func() { done(u.results, u.err) }
 	if err := e.q.putUnit(u); err != nil {
@@ -170,20 +185,35 @@ func (e *Engine) OfferUnit(unit Unit, done func([]Result, error)) {
 	}
 }
 
+// help does one step if nobody is at it, so that at light load a command is
+// decided and made durable without waking anybody. Whoever is at it looks again
+// after letting the baton go, so what is in the queue is always seen.
+func (e *Engine) help(ctx context.Context) {
+	if !e.running.Load() || !e.baton.TryLock() {
+		return
+	}
+	e.Step(context.WithoutCancel(ctx)) // others may be in the same commit
+	e.baton.Unlock()
+	if e.q.any() {
+		e.q.wake()
+	}
+}
+
 // Run is the loop. It returns when ctx has ended and everything that was taken
-// is answered, or when the store is lost for good.
+// is answered.
 func (e *Engine) Run(ctx context.Context) error {
 	// What was accepted is finished even while the process is shutting down.
 	work := context.WithoutCancel(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	e.running.Store(true)
+	defer e.running.Store(false)
 	for ctx.Err() == nil {
-		for e.Step(work) {
+		idle := e.steps(work)
+		if e.q.any() {
+			continue
 		}
-		if e.draining.Load() {
-			e.releaseClaims()
-		}
-		timer.Reset(e.untilDue())
+		timer.Reset(idle)
 		select {
 		case <-e.q.kick:
 		case <-timer.C:
@@ -192,10 +222,20 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.Drain()
 	e.q.close()
-	for e.Step(work) {
-	}
-	e.releaseClaims()
+	e.steps(work)
 	return nil
+}
+
+// steps does all there is to do, and gives the time until there may be more.
+func (e *Engine) steps(ctx context.Context) time.Duration {
+	e.baton.Lock()
+	defer e.baton.Unlock()
+	for e.Step(ctx) {
+	}
+	if e.draining.Load() {
+		e.releaseClaims()
+	}
+	return e.untilDue()
 }
 
 // Drain answers the claims that wait, and lets none wait from now on. Commands

@@ -76,6 +76,8 @@ func (q *queue) full(n, waiting, limit int) error {
 	return nil
 }
 
+// What put… adds is seen by whoever has the engine's baton, or wake must follow.
+
 func (q *queue) putCancels(c *call) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +86,6 @@ func (q *queue) putCancels(c *call) error {
 	}
 	q.canceling += len(c.reqs)
 	q.cancels = append(q.cancels, c)
-	q.wake()
 	return nil
 }
 
@@ -96,7 +97,6 @@ func (q *queue) put(c *call) error {
 	}
 	q.waiting += len(c.reqs)
 	q.calls = append(q.calls, c)
-	q.wake()
 	return nil
 }
 
@@ -108,7 +108,6 @@ func (q *queue) putUnit(u *unitCall) error {
 	}
 	q.waiting += 1 + len(u.unit.Commands)
 	q.units = append(q.units, u)
-	q.wake()
 	return nil
 }
 
@@ -119,7 +118,6 @@ func (q *queue) putClaim(c *claim) error {
 		return errClosed
 	}
 	q.claims = append(q.claims, c)
-	q.wake()
 	return nil
 }
 
@@ -185,4 +183,11 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	q.wake()
+}
+
+// any reports whether something waits to be taken.
+func (q *queue) any() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.cancels) > 0 || len(q.calls) > 0 || len(q.units) > 0 || len(q.claims) > 0
 }

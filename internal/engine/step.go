@@ -117,6 +117,7 @@ func (e *Engine) finish(b *batch, w *work) {
 	e.noteReady(b.ready)
 	if b.due > 0 && (e.nextDue == 0 || b.due < e.nextDue) {
 		e.nextDue = b.due
+		e.q.wake() // Run may be sleeping for longer
 	}
 	e.watch.wake(b.changed)
 	e.metrics.Commits.Add(1)

@@ -32,13 +32,13 @@ func TestTheLogStartsOverUnderLoad(t *testing.T) {
 	db := open(t, Config{})
 	limits(db, 256<<10, 1<<20, 1<<30)
 	run(t, db)
-	load(t, db, 0, 500) // 20 MiB
+	load(t, db, 0, 1500) // 60 MiB
 	s := db.Stats()
 	if s.Checkpoints == 0 || s.Stalls > 0 {
 		t.Errorf("%d checkpoints, %d stalls", s.Checkpoints, s.Stalls)
 	}
-	if s.WAL > 10<<20 {
-		t.Errorf("the log has %d MiB after 20 MiB of writes; it should start over at 1 MiB", s.WAL>>20)
+	if s.WAL > 30<<20 {
+		t.Errorf("the log has %d MiB after 60 MiB of writes; it should start over at 1 MiB", s.WAL>>20)
 	}
 }
 

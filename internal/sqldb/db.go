@@ -30,7 +30,7 @@ type DB struct {
 	readers *readers
 	wal     *wal
 	stats   counters
-	watch   func(Commit)
+	loop    *loop
 	running atomic.Bool
 }
 
@@ -57,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fault.Wrap("sqldb.open", err)
 	}
-	db := &DB{dialect: &sqliteDialect, lock: lock, queue: newQueue(cfg.Queue), watch: cfg.Watch}
+	db := &DB{dialect: &sqliteDialect, lock: lock, queue: newQueue(cfg.Queue)}
 	if err := db.open(ctx, path, cfg); err != nil {
 		_ = db.Close()
 		return nil, fault.Wrap("sqldb.open", fmt.Errorf("%s: %w", path, err))
@@ -84,6 +84,9 @@ func (db *DB) open(ctx context.Context, path string, cfg Config) error {
 	}
 	db.readers = newReaders(cfg.Readers, dial(readCacheKiB, true))
 	db.wal = newWAL(path+"-wal", dial(readCacheKiB, false), cfg.Log)
+	db.loop = &loop{
+		conn: db.write, queue: db.queue, wal: db.wal, stats: &db.stats, watch: cfg.Watch, failed: make(chan error, 1),
+	}
 	return nil
 }
 
@@ -105,8 +108,7 @@ func (db *DB) Run(ctx context.Context) error {
 		defer stop()
 		swept <- db.wal.run(idle)
 	}()
-	l := &loop{conn: db.write, queue: db.queue, wal: db.wal, stats: &db.stats, watch: db.watch}
-	err := l.run(ctx)
+	err := db.loop.run(ctx)
 	rest()
 	if late := <-swept; err == nil {
 		err = late

@@ -1,10 +1,13 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/fault"
@@ -14,8 +17,9 @@ import (
 // the commit is on disk. An error of fn, or a panic, undoes what fn wrote and
 // nothing else. When Write fails, nothing that fn wrote remains.
 //
-// fn runs at most once, in the goroutine of the loop, with a context that keeps
-// the values of ctx and not its end: a job that has begun is finished, and its
+// fn runs at most once, in the goroutine of whoever does the turn (the loop, or a
+// caller that found it idle), with a context that keeps the values of ctx and not
+// its end: a job that has begun is finished, and its
 // caller learns how. A job that has not begun when ctx ends is not run.
 func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	if ctx.Value(inJob{}) != nil {
@@ -28,6 +32,7 @@ func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx
 	if err := db.queue.put(j); err != nil {
 		return err
 	}
+	db.loop.help()
 	select {
 	case <-j.done:
 		return j.err
@@ -43,16 +48,45 @@ func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx
 // inJob marks the context of a job.
 type inJob struct{}
 
-// loop is the one owner of the write connection.
+// loop is the one owner of the write connection. Whoever has its baton does the
+// turns: the goroutine in run, or a caller that found it idle, whose job is then
+// done without waking anybody.
 type loop struct {
 	conn  *conn
 	queue *queue
 	wal   *wal
 	stats *counters
 	watch func(Commit)
-	share share  // how the time of this turn is divided
-	jobs  []*job // of this turn, in order
-	open  bool   // a transaction is open: a job of this turn succeeded
+
+	running atomic.Bool
+	failed  chan error // why a helper's turn ended the loop
+
+	baton sync.Mutex // guards what follows, and the connection
+	share share      // how the time of this turn is divided
+	jobs  []*job     // of this turn, in order
+	open  bool       // a transaction is open: a job of this turn succeeded
+	dead  error      // why there is no further turn
+}
+
+// help does one turn if nobody is at it. Whoever is at it looks again after
+// letting the baton go, so a job that is in the queue is always seen.
+func (l *loop) help() {
+	if !l.running.Load() || !l.baton.TryLock() {
+		return
+	}
+	if j := l.queue.next(l.share); j != nil {
+		if err := l.turn(j); err != nil {
+			l.dead = err
+			select {
+			case l.failed <- err:
+			default: // run knows
+			}
+		}
+	}
+	l.baton.Unlock()
+	if l.queue.any() {
+		l.queue.wake()
+	}
 }
 
 // run serves jobs until ctx ends and the queue is empty, or until the disk can no
@@ -60,18 +94,42 @@ type loop struct {
 func (l *loop) run(ctx context.Context) error {
 	why := unavailable("sqldb.write", codeStopped, "the server is stopping", nil)
 	defer func() { l.abandon(why) }()
+	l.running.Store(true)
+	err := l.serve(ctx)
+	if err == nil {
+		l.queue.close(why)
+		err = l.turns()
+	}
+	if err != nil {
+		why = unavailable("sqldb.write", codeIO, "the disk failed; the server must be restarted", err)
+	}
+	return err
+}
+
+// serve does turns until ctx ends.
+func (l *loop) serve(ctx context.Context) error {
 	for {
-		j := l.queue.wait(ctx, l.share)
-		if j == nil {
-			break
-		}
-		if err := l.turn(j); err != nil {
-			why = unavailable("sqldb.write", codeIO, "the disk failed; the server must be restarted", err)
+		if err := l.turns(); err != nil {
 			return err
 		}
+		if l.queue.any() {
+			continue
+		}
+		select {
+		case <-l.queue.kick:
+		case err := <-l.failed:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	l.queue.close(why)
-	for j := l.queue.next(share{}); j != nil; j = l.queue.next(share{}) {
+}
+
+// turns does turns until nothing waits.
+func (l *loop) turns() error {
+	l.baton.Lock()
+	defer l.baton.Unlock()
+	for j := l.queue.next(l.share); j != nil; j = l.queue.next(l.share) {
 		if err := l.turn(j); err != nil {
 			return err
 		}
@@ -81,7 +139,10 @@ func (l *loop) run(ctx context.Context) error {
 
 // abandon answers whoever is left when the loop ends.
 func (l *loop) abandon(why error) {
+	l.running.Store(false)
 	l.queue.close(why)
+	l.baton.Lock()
+	defer l.baton.Unlock()
 	l.gather()
 	l.answer(why)
 }
@@ -89,7 +150,7 @@ func (l *loop) abandon(why error) {
 // turn is one transaction: the job given, and all that come while it has room.
 // Its error is one that ends the loop.
 func (l *loop) turn(first *job) error {
-	if err := l.wal.broken(); err != nil {
+	if err := cmp.Or(l.dead, l.wal.broken()); err != nil {
 		l.jobs = append(l.jobs, first)
 		return err
 	}

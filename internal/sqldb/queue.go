@@ -46,10 +46,11 @@ type queue struct {
 	mu     sync.RWMutex
 	closed error // why nothing more is taken in
 	lane   [lanes]chan *job
+	kick   chan struct{} // holds one token when the loop shall look
 }
 
 func newQueue(size int) *queue {
-	q := &queue{}
+	q := &queue{kick: make(chan struct{}, 1)}
 	for i := range q.lane {
 		q.lane[i] = make(chan *job, size)
 	}
@@ -80,25 +81,16 @@ func (q *queue) close(why error) {
 	}
 }
 
-// wait blocks until there is a job for the share given. It gives nil when ctx ends
-// and nothing waits.
-func (q *queue) wait(ctx context.Context, s share) *job {
-	if j := q.next(s); j != nil {
-		return j
-	}
-	for {
-		var j *job
-		select {
-		case j = <-q.lane[Engine]:
-		case j = <-q.lane[Other]:
-		case <-ctx.Done():
-			return nil
-		}
-		if j.state.CompareAndSwap(waiting, begun) {
-			return j
-		}
+// wake has the loop look.
+func (q *queue) wake() {
+	select {
+	case q.kick <- struct{}{}:
+	default:
 	}
 }
+
+// any reports whether a job waits.
+func (q *queue) any() bool { return q.more(Engine) || q.more(Other) }
 
 // more reports whether a job of a lane waits.
 func (q *queue) more(lane Lane) bool { return len(q.lane[lane]) > 0 }
@@ -115,7 +107,7 @@ func (q *queue) next(s share) *job {
 			if j.state.CompareAndSwap(waiting, begun) {
 				return j
 			}
-		default: // only the loop receives, so this cannot be; but never block
+		default: // only who has the baton receives, so this cannot be; but never block
 			return nil
 		}
 	}
