@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 )
@@ -17,7 +18,10 @@ const databaseFile = "renga.db"
 // core is the engine over its database, without a door.
 type core struct {
 	db     *sqldb.DB
+	store  *store.Store
 	engine *engine.Engine
+	keep   time.Duration // of keys
+	log    *slog.Logger
 }
 
 // coreConfig is what an operator chooses of it.
@@ -36,9 +40,36 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 		return nil, err
 	}
 	kept := store.New(db, store.Config{KeyRetention: cfg.keyRetention})
-	return &core{db, engine.New(kept, systemClock{}, engine.Config{
-		Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log,
-	})}, nil
+	decides := engine.New(kept, systemClock{}, engine.Config{Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log})
+	return &core{db: db, store: kept, engine: decides, keep: cfg.keyRetention, log: cfg.log}, nil
+}
+
+// Keys that have expired are deleted, some at a time.
+const (
+	forgetEvery = 10 * time.Minute
+	forgetMost  = 100_000
+)
+
+// forget deletes expired keys now and then, until ctx ends.
+func (c *core) forget(ctx context.Context) {
+	tick := time.NewTicker(forgetEvery)
+	defer tick.Stop()
+	for {
+		n, err := c.store.Retain(ctx, flow.At(time.Now().Add(-c.keep)), forgetMost)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			c.log.Warn("expired keys could not be deleted", "error", err)
+		case n > 0:
+			c.log.Info("expired keys deleted", "keys", n)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // systemClock is the time of the machine.
@@ -56,6 +87,7 @@ func (c *core) run(ctx context.Context) error {
 	database, deciding := make(chan error, 1), make(chan error, 1)
 	go func() { database <- c.db.Run(serving) }()
 	go func() { deciding <- c.engine.Run(ctx) }()
+	go c.forget(ctx)
 	select {
 	case err := <-database:
 		return err // the engine's loop ends with the process
