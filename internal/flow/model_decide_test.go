@@ -170,11 +170,12 @@ func (m *model) carryOut(c flow.Command, n *modelNode, f flow.Facts) {
 	case flow.CancelNode:
 		reached := n.live()
 		if n.gate != nil && len(n.gate.end) > 0 { // a Join that a branch has come to
-			m.note("Join cancelled with its gate open")
-			if !m.open(m.shape.fork(n.NodeID)) {
+			if n.gate.decided {
 				m.note("Join cancelled in a fork that an outer Join has closed")
+			} else {
+				m.note("Join cancelled with its gate open")
+				reached, n.gate.decided = true, true
 			}
-			reached, n.gate.decided = true, true
 		}
 		m.cancelNode(n, "reason="+c.Reason)
 		if reached {
@@ -250,7 +251,7 @@ func (m *model) putWaiting(c flow.Wait, n *modelNode) {
 func (m *model) resume(c flow.Resume, n *modelNode) {
 	m.emit("NODE_RESUME_REQUESTED", n.NodeID, fmt.Sprintf("key=%s requestedBy=%s", c.ResumeKey, m.by))
 	if n.Type == flow.WaitKind {
-		m.emit("NODE_RESUMED", n.NodeID, "leaseUntil=0 timeoutAt=0")
+		m.emit("NODE_RESUMED", n.NodeID, "leaseUntil=0 timeoutAt=0 output=")
 		m.succeed(n.NodeID, string(c.Output))
 		return
 	}
@@ -258,7 +259,7 @@ func (m *model) resume(c flow.Resume, n *modelNode) {
 		n.timeoutAt = m.now + n.timeLeft
 	}
 	n.renew(m.now)
-	m.emit("NODE_RESUMED", n.NodeID, fmt.Sprintf("leaseUntil=%d timeoutAt=%d", n.leaseUntil, n.timeoutAt))
+	m.emit("NODE_RESUMED", n.NodeID, fmt.Sprintf("leaseUntil=%d timeoutAt=%d output=%s", n.leaseUntil, n.timeoutAt, string(c.Output)))
 	m.put(n, "RUNNING")
 }
 

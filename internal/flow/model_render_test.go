@@ -54,7 +54,7 @@ func nodeFields(p flow.Payload, automatic bool) string {
 	case *flow.NodeResumeRequested:
 		return fmt.Sprintf("key=%s requestedBy=%s", p.ResumeKey, who(p.RequestedBy))
 	case *flow.NodeResumed:
-		return fmt.Sprintf("leaseUntil=%d timeoutAt=%d", p.LeaseUntil, p.TimeoutAt)
+		return fmt.Sprintf("leaseUntil=%d timeoutAt=%d output=%s", p.LeaseUntil, p.TimeoutAt, string(p.Output))
 	case *flow.NodeSucceeded:
 		return fmt.Sprintf("output=%s", string(p.Output))
 	case *flow.NodeFailReported:

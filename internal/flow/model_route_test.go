@@ -264,10 +264,18 @@ func (m *model) failExecution(id, code string) {
 	m.fails(id, code)
 }
 
-// closeFork cancels what still lives in the branches of a Join's Fork.
+// closeFork cancels what still lives in the branches of a Join's Fork. The Joins in
+// there decide nothing any more.
 func (m *model) closeFork(join string) {
 	for _, spec := range m.shape.graph.Nodes {
-		if n := m.nodes[spec.NodeID]; n.live() && m.inBranches(n.NodeID, m.shape.fork(join)) {
+		n := m.nodes[spec.NodeID]
+		if !m.inBranches(n.NodeID, m.shape.fork(join)) {
+			continue
+		}
+		if n.gate != nil {
+			n.gate.decided = true
+		}
+		if n.live() {
 			m.note("live branch closed by " + string(m.nodes[join].Policy))
 			m.cancelNode(n, "")
 		}

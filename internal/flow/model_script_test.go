@@ -140,7 +140,7 @@ func (p *player) joins() []string {
 // deadJoin is one of them whose fork an outer Join has closed, "" if there is none.
 func (p *player) deadJoin() string {
 	for _, id := range p.joins() {
-		if !p.m.open(p.m.shape.fork(id)) {
+		if p.m.nodes[id].gate.decided {
 			return id
 		}
 	}

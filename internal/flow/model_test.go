@@ -143,16 +143,6 @@ func (m *model) inBranches(node, fork string) bool {
 	return false
 }
 
-// open reports whether something lives in the branches of a fork.
-func (m *model) open(fork string) bool {
-	for id, n := range m.nodes {
-		if n.live() && m.inBranches(id, fork) {
-			return true
-		}
-	}
-	return false
-}
-
 // scope is what an expression sees.
 type scope struct {
 	input, output map[string]any // nil is null
