@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"renga.dev/renga/api"
+)
+
+// signalTimeout is how long a process may take to act on a signal.
+const signalTimeout = 20 * time.Second
+
+func TestVersionIsThatOfTheContract(t *testing.T) {
+	var doc struct {
+		Info struct {
+			Version string `yaml:"version"`
+		} `yaml:"info"`
+	}
+	if err := yaml.Unmarshal(api.OpenAPI, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "renga "+version) {
+		t.Errorf("code %d: %s%s", code, &out, &errs)
+	}
+	if doc.Info.Version != version {
+		t.Errorf("the contract is %s, the program %s", doc.Info.Version, version)
+	}
+}
+
+func TestServeRefusesWhatItCannotDo(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		words string
+	}{
+		{[]string{"--database-url", "postgres://localhost/renga"}, "PostgreSQL is not supported by this build"},
+		{[]string{"--nats-url", "nats://localhost:4222"}, "NATS is not supported by this build"},
+		{[]string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
+		{[]string{"--addr", ":0"}, "not a loopback address"},
+		{[]string{"--addr", "[::]:0"}, "not a loopback address"},
+		{[]string{"--addr", "nonsense"}, "not an address"},
+		{[]string{"--auth", "jwt"}, "--jwt-keys"},
+		{[]string{"--auth", "jwt", "--jwt-keys", "/nowhere/keys.pem"}, "keys.pem"},
+		{[]string{"--jwt-keys", "keys.pem"}, "--auth jwt"},
+		{[]string{"--auth", "basic"}, "must be one of"},
+		{[]string{"--key-retention", "1s"}, "--key-retention"},
+		{[]string{"--log-level", "loud"}, "must be one of"},
+		{[]string{"--unknown"}, "unknown flag"},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append([]string{"serve", "--data-dir", dir}, c.args...), &out, &errs)
+		if code == 0 || !strings.Contains(errs.String(), c.words) {
+			t.Errorf("%q ended with %d and said %s%s; want %q", c.args, code, &out, &errs, c.words)
+		}
+	}
+}
+
+func TestEveryFlagOfServeHasAnEnvironmentVariable(t *testing.T) {
+	for name, value := range map[string]string{
+		"RENGA_ADDR": "0.0.0.0:0", "RENGA_DATABASE_URL": "postgres://x", "RENGA_NATS_URL": "nats://x", "RENGA_AUTH": "jwt",
+		"RENGA_JWT_KEYS": "keys.pem", "RENGA_KEY_RETENTION": "1s", "RENGA_LOG_FORMAT": "xml", "RENGA_LOG_LEVEL": "loud",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			if code := run(t.Context(), []string{"serve", "--data-dir", t.TempDir()}, io.Discard, io.Discard); code == 0 {
+				t.Errorf("%s=%s had no effect", name, value)
+			}
+		})
+	}
+	dir := filepath.Join(t.TempDir(), "from-the-environment")
+	c := program("serve", "--addr", "127.0.0.1:0")
+	c.Env = append(c.Env, "RENGA_DATA_DIR="+dir, "RENGA_LOG_FORMAT=json")
+	pipe, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(pipe).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "{") || !strings.Contains(line, dir) {
+		t.Errorf("the first line is %q (%v)", line, err)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, databaseFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	c := serve(t, filepath.Join(t.TempDir(), "data"))
+	halfRequest(t, c, "/executions", `{"graphId":"one"}`)
+	c.signal(syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(t.Context(), signalTimeout)
+	defer cancel()
+	if !c.log.wait(ctx, "msg=draining") {
+		t.Fatalf("the server does not drain:\n%s", c.log)
+	}
+	began := time.Now()
+	c.signal(syscall.SIGTERM)
+	if code := c.code(signalTimeout); code != -1 {
+		t.Errorf("the process ended with %d, not by the signal:\n%s", code, c.log)
+	}
+	if took := time.Since(began); took > drainTimeout/2 {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// halfRequest sends a request but for its last byte, so that the server waits for it.
+func halfRequest(t *testing.T, c *child, path, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	// The server asks for the body once a handler reads it.
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Idempotency-Key: half\r\n"+
+		"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", path, len(body)); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("the server says %q (%v)", line, err)
+	}
+	if _, err := io.WriteString(conn, body[:len(body)-1]); err != nil {
+		t.Fatal(err)
+	}
+}
