@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -203,6 +204,20 @@ func (l *tail) String() string {
 }
 
 func (l *tail) has(text string) bool { return strings.Contains(l.String(), text) }
+
+// wait waits until a text was logged.
+func (l *tail) wait(ctx context.Context, text string) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !l.has(text) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
 
 // TestOneDataFolderHasOneServer starts a second process on the folder of a first.
 func TestOneDataFolderHasOneServer(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +43,12 @@ func (h *home) close() {
 	h.url, h.up = "", make(chan struct{})
 }
 
+func (h *home) now() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.url
+}
+
 func (h *home) find(ctx context.Context) (string, error) {
 	for {
 		h.mu.Lock()
@@ -68,7 +75,8 @@ type request struct {
 	corr      string
 	tries     int // so often it was sent
 	sent      time.Time
-	status    int // of the first answer
+	by        string // the server of the last try
+	status    int    // of the first answer
 	answer    string
 }
 
@@ -279,7 +287,7 @@ func (c *client) put(id, graph string) {
 // try sends a request once. What cannot be served now is no answer.
 func (c *client) try(ctx context.Context, r *request) (status int, header http.Header, err error) {
 	r.tries++
-	r.sent = time.Now()
+	r.by, r.sent = c.home.now(), time.Now()
 	status, raw, header, err := c.call(ctx, http.MethodPost, r.path(), r.key, r.corr, "{"+r.members+"}")
 	switch {
 	case errors.Is(err, errNobody):
@@ -313,12 +321,12 @@ func (c *client) batch(ctx context.Context, rs ...*request) error {
 	for {
 		for _, r := range rs {
 			r.tries++
-			r.sent = time.Now()
+			r.by, r.sent = c.home.now(), time.Now()
 		}
 		status, raw, _, err := c.call(ctx, http.MethodPost, "/commands", "", rs[0].corr, body)
 		switch {
 		case errors.Is(err, errNobody):
-		case errors.Is(err, errUnanswered), status == http.StatusServiceUnavailable:
+		case errors.Is(err, errUnanswered), status == http.StatusServiceUnavailable, notServed(raw):
 			c.stress.unanswered.Add(1)
 		case err != nil:
 			return err
@@ -328,6 +336,11 @@ func (c *client) batch(ctx context.Context, rs ...*request) error {
 			return nil
 		}
 	}
+}
+
+// notServed reports whether a command of a POST /commands could not be served now.
+func notServed(raw string) bool {
+	return slices.ContainsFunc(resultsOf(raw), func(r result) bool { return r.status == http.StatusServiceUnavailable })
 }
 
 func (c *client) settleAll(rs []*request, status int, raw string) {

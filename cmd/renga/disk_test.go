@@ -1,5 +1,285 @@
 package main
 
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fileLimit names the largest size of a file, in bytes, for a child that has no
+// small disk to fill.
 const fileLimit = "RENGA_TEST_FILE_LIMIT"
 
-func limitFiles(string) error { return nil }
+// limitFiles bounds the files that this process writes. Writing beyond that fails,
+// as on a full disk, and is no reason to be killed. SIGUSR1 lifts the bound.
+func limitFiles(bytes string) error {
+	if bytes == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(bytes, 10, 64)
+	if err != nil {
+		return err
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	lift := make(chan os.Signal, 1)
+	signal.Notify(lift, syscall.SIGUSR1)
+	go func() {
+		<-lift
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			panic(err)
+		}
+	}()
+	bound := limit
+	bound.Cur = n
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &bound)
+}
+
+// disk is a place that can be full, and have room again.
+type disk struct {
+	dir      string
+	env      []string // of the server that is to write there
+	full     string   // code of the errors
+	makeRoom func(*child)
+}
+
+// smallDisk is a file system of 96 MiB with 24 MiB left, where mounting is allowed;
+// else a folder and a bound on the files that the server writes there.
+func smallDisk(t *testing.T) *disk {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=96m"); err != nil {
+		t.Logf("FALLBACK: no small disk can be mounted (%v): the server's files are bounded instead", err)
+		return &disk{dir, []string{fileLimit + "=12000000"}, "STORAGE_ERROR", func(c *child) { c.signal(syscall.SIGUSR1) }}
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 72<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &disk{dir, nil, "STORAGE_FULL", func(*child) {
+		if err := os.Remove(ballast); err != nil {
+			t.Error(err)
+		}
+	}}
+}
+
+const writers = 4
+
+// TestAFullDiskAnswers503AndGoesOn fills the disk under a server. What cannot be
+// stored is refused and can be repeated; what is stored can be read; and when there
+// is room again the same process goes on.
+func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
+	d := smallDisk(t)
+	r := newRig(t, d.dir, writers, d.env...)
+	f := &filling{rig: r, disk: d, pending: make([][]*request, writers)}
+	f.begin()
+	f.eachHand(f.fill)
+	if t.Failed() {
+		t.Fatalf("the log of the server:\n%s", r.server.log)
+	}
+	f.refused()
+	f.readable()
+	d.makeRoom(r.server)
+	f.eachHand(func(i int, h *hand) {
+		for _, q := range f.pending[i] {
+			if err := h.do(t.Context(), q); err != nil || q.status != http.StatusAccepted {
+				t.Errorf("with room again, %s: %d %s %v", q.path(), q.status, q.answer, err)
+			}
+		}
+	})
+	enough := r.work()
+	r.answers(500)
+	enough()
+	select {
+	case <-r.server.ended:
+		t.Fatalf("the server ended:\n%s", r.server.log)
+	default:
+	}
+	f.expired()
+	r.clear()
+	r.audit()
+	t.Logf("%d answers before the disk was full; %d requests were answered 503 and repeated", f.acks, r.stress.unanswered.Load())
+	r.end()
+}
+
+// filling is one run of the test.
+type filling struct {
+	*rig
+	disk    *disk
+	acks    int64
+	timed   []string     // executions with a node whose time runs out, some while the disk is full
+	pending [][]*request // of each hand: answered 503, so not done
+}
+
+func (f *filling) eachHand(do func(i int, h *hand)) {
+	var wg sync.WaitGroup
+	for i, h := range f.hands {
+		wg.Go(func() { do(i, h) })
+	}
+	wg.Wait()
+}
+
+// begin gives every hand an execution to write to, and starts a clock.
+func (f *filling) begin() {
+	ctx, h := f.t.Context(), f.hands[0]
+	for _, h := range f.hands {
+		if err := h.write(ctx); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	for _, after := range []string{"2s", "6s", "18s", "54s"} { // filling takes as long as it takes
+		graph := "ends-after-" + after
+		h.put(graph, strings.Replace(graphs["diary"], `"queue":"mine"`, `"queue":"mine","timeout":"`+after+`"`, 1))
+		made, err := h.post(ctx, "CreateExecution", "", "", `"graphId":%q`, graph)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		id := made.reply().ExecutionID
+		if err := h.batch(ctx, h.request("StartExecution", id, "", ""), h.request("StartNode", id, "a", `"attempt":1`)); err != nil {
+			f.t.Fatal(err)
+		}
+		f.timed = append(f.timed, id)
+	}
+}
+
+// fill writes large pieces until there is no room, then small ones until there is
+// none for these either: a log that was cut back leaves some.
+func (f *filling) fill(i int, h *hand) {
+	text := strings.Repeat("x", 64<<10)
+	for try, refused := 0, 0; refused < 10; try++ {
+		if try == 2000 || f.t.Failed() {
+			f.t.Errorf("too weak: the disk is not full after %d requests", try)
+			return
+		}
+		q := h.request("ReportNodeProgress", h.diary, "a", `"metrics":{"text":"`+text+`"}`)
+		status, header, err := h.try(f.t.Context(), q)
+		switch {
+		case err != nil:
+			f.t.Error(err)
+			return
+		case status == http.StatusAccepted:
+			refused = 0
+			continue
+		}
+		f.checkRefusal(q.path(), status, header)
+		f.pending[i] = append(f.pending[i], q)
+		refused++
+		text = "y"
+	}
+}
+
+// checkRefusal checks how something is refused for lack of room.
+func (f *filling) checkRefusal(what string, status int, header http.Header) {
+	after, err := strconv.Atoi(header.Get("Retry-After"))
+	if status != http.StatusServiceUnavailable || err != nil || after < 1 {
+		f.t.Errorf("%s on a full disk: %d, Retry-After %q", what, status, header.Get("Retry-After"))
+	}
+}
+
+// expired waits until the first deadline, which came long ago, is noted. The others
+// are left to be worked.
+func (f *filling) expired() {
+	late := time.After(maxWait)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for v := (view{}); !v.ended() || v.Status == ""; v, _ = f.hands[0].view(f.timed[0]) {
+		select {
+		case <-tick.C:
+		case <-late:
+			f.t.Fatalf("with room again, a deadline that came meanwhile is not noted:\n%s", f.server.log)
+		}
+	}
+	for _, id := range f.timed[1:] {
+		f.hands[0].held = append(f.hands[0].held, task{id, "a", 1})
+	}
+}
+
+// refused checks that every kind of write is refused, a cancel too, and that
+// nothing of it happened.
+func (f *filling) refused() {
+	f.acks = f.stress.answered.Load()
+	h := f.hands[0]
+	writes := []*request{
+		h.request("CreateExecution", "", "", `"graphId":"line"`),
+		h.request("CancelExecution", h.diary, "", ""),
+		h.request("PutNodeWaiting", h.diary, "a", ""),
+		h.request("SucceedNode", h.diary, "a", ""),
+	}
+	for _, q := range writes {
+		status, header, err := h.try(f.t.Context(), q)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.checkRefusal(q.path(), status, header)
+	}
+	ctx := f.t.Context()
+	status, raw, header, err := h.call(ctx, http.MethodPut, "/graphs/new", "", "", strings.Replace(graphs["line"], `"work"`, `"new"`, 1))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.checkRefusal("PUT /graphs/new", status, header)
+	if !strings.Contains(raw, f.disk.full) {
+		f.t.Errorf("the error does not say %s: %s", f.disk.full, raw)
+	}
+	f.pending[0] = append(f.pending[0], writes[0]) // the others would end the execution that the rest writes to
+	parts := writes[0].inBatch() + "," + writes[1].inBatch()
+	status, raw, _, err = h.call(ctx, http.MethodPost, "/commands", "", "", `{"commands":[`+parts+`]}`)
+	if err != nil || status != http.StatusOK {
+		f.t.Fatalf("POST /commands on a full disk: %d %s %v", status, raw, err)
+	}
+	for _, r := range resultsOf(raw) {
+		if r.status != http.StatusServiceUnavailable {
+			f.t.Errorf("a command of POST /commands on a full disk: %d %s", r.status, r.body)
+		}
+	}
+}
+
+// readable checks that all that was acknowledged can be read on a full disk, and
+// waits until a deadline has come that cannot be noted.
+func (f *filling) readable() {
+	for _, h := range f.hands {
+		got := 0
+		for _, ev := range h.events(h.diary) {
+			if ev.Type == "NODE_PROGRESS_REPORTED" {
+				got++
+			}
+		}
+		want := len(slices.DeleteFunc(slices.Clone(h.ledger), func(q *request) bool { return q.command != "ReportNodeProgress" }))
+		if got != want {
+			f.t.Errorf("execution %s has %d reports, %d were acknowledged", h.diary, got, want)
+		}
+		if v, ok := h.view(h.diary); !ok || v.ended() {
+			f.t.Errorf("execution %s is %s", h.diary, v.Status)
+		}
+	}
+	if n := len(f.hands[0].list("")); n != writers+len(f.timed) {
+		f.t.Errorf("%d executions are listed, want %d", n, writers+len(f.timed))
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/graphs", "/metrics"} {
+		if status := f.hands[0].get(path, nil); status != http.StatusOK {
+			f.t.Errorf("GET %s on a full disk: %d", path, status)
+		}
+	}
+	ctx, cancel := context.WithTimeout(f.t.Context(), maxWait)
+	defer cancel()
+	if !f.server.log.wait(ctx, "deadlines could not be handled") {
+		f.t.Errorf("no deadline came while the disk was full:\n%s", f.server.log)
+	}
+}

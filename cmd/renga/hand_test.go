@@ -65,8 +65,20 @@ func (h *hand) run(ctx context.Context, enough func() bool) {
 		weight int
 		do     func(context.Context) error
 	}{
-		{6, h.create}, {4, h.createMany}, {6, h.claim}, {30, h.work}, {4, h.workAll}, {6, h.parkAndResume},
-		{5, h.steer}, {3, h.startNode}, {2, h.cancel}, {2, h.cancelNode}, {4, h.archive}, {4, h.sayAgain}, {5, h.look}, {6, h.write},
+		{6, h.create},
+		{4, h.createMany},
+		{6, h.claim},
+		{30, h.work},
+		{4, h.workAll},
+		{6, h.parkAndResume},
+		{5, h.steer},
+		{3, h.startNode},
+		{2, h.cancel},
+		{2, h.cancelNode},
+		{4, h.archive},
+		{4, h.sayAgain},
+		{5, h.look},
+		{6, h.write},
 	}
 	total := 0
 	for _, d := range deeds {

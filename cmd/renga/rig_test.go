@@ -20,6 +20,7 @@ type rig struct {
 	stress *stress
 	server *child
 	hands  []*hand
+	others []*request // answered to somebody else
 }
 
 // newRig starts a server in a folder and brings n hands.
@@ -112,7 +113,7 @@ func (r *rig) clear() {
 // expects that nothing has come of that.
 func (r *rig) audit() *books {
 	r.t.Helper()
-	var ledger []*request
+	ledger := slices.Clone(r.others)
 	for _, h := range r.hands {
 		ledger = append(ledger, h.ledger...)
 	}

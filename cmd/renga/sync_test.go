@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// breakSyncs makes the syncs of a process fail from now on, of one file or of all
+// with "", and returns when that is so. Only a debugger can do that: without strace
+// the test is skipped.
+func breakSyncs(t *testing.T, c *child, file string) {
+	t.Helper()
+	args := []string{
+		"-f", "-p", strconv.Itoa(c.cmd.Process.Pid), "-o", filepath.Join(t.TempDir(), "strace"),
+		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO",
+	}
+	if file != "" {
+		args = append(args, "-P", file)
+	}
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("SKIP: strace is not installed, so no sync can be made to fail")
+	}
+	attached := make(chan struct{}, 1)
+	log := &tail{line: func(line string) {
+		if strings.Contains(line, " attached") {
+			select {
+			case attached <- struct{}{}:
+			default:
+			}
+		}
+	}}
+	cmd := exec.Command(path, args...)
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		log.read(pipe)
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-ended
+	})
+	select {
+	case <-attached:
+	case <-ended:
+		t.Skipf("SKIP: strace cannot attach to a process here, so no sync can be made to fail:\n%s", log)
+	}
+}
+
+// TestAFailedSyncEndsTheProcess lets the disk fail between two bursts of load. The
+// process must end at the first commit of the second and say why; nothing of that
+// may have been acknowledged; and the next process has everything that was.
+func TestAFailedSyncEndsTheProcess(t *testing.T) {
+	r := newRig(t, t.TempDir(), 16)
+	enough := r.work()
+	r.answers(500)
+	enough()
+	old := r.server
+	breakSyncs(t, old, "")
+	before, broken := r.stress.unanswered.Load(), time.Now()
+	enough = r.work()
+	defer enough()
+	checkLost(t, old)
+	r.lose()
+	took := time.Since(broken)
+	r.start()
+	r.answers(500)
+	enough()
+	lost := r.stress.unanswered.Load() - before
+	if lost < 8 {
+		t.Errorf("too weak: only %d requests were sent to a server that could not sync", lost)
+	}
+	r.clear()
+	for _, q := range r.audit().answered {
+		emptyClaim := q.command == claim && len(q.reply().Tasks) == 0
+		if q.by == old.url && q.sent.After(broken) && !emptyClaim {
+			t.Errorf("%s was sent %v after the syncs began to fail, and acknowledged: %d %s", q.path(), q.sent.Sub(broken), q.status, q.answer)
+		}
+	}
+	t.Logf("ended %v after the syncs began to fail and load came; %d requests were left unanswered", round(took), lost)
+	r.end()
+}
+
+// checkLost waits for the end of a process that lost its disk, and checks what it says.
+func checkLost(t *testing.T, c *child) {
+	t.Helper()
+	if code := c.code(20 * time.Second); code != 1 {
+		t.Errorf("the process ended with code %d, want 1", code)
+	}
+	message := ""
+	for line := range strings.Lines(c.log.String()) {
+		if strings.HasPrefix(line, "renga: ") {
+			message = line
+		}
+	}
+	t.Logf("it said: %s", strings.TrimSpace(message))
+	for _, want := range []string{"disk", "sync", "start it again"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("its last words do not say %q:\n%s", want, c.log)
+		}
+	}
+}
+
+// TestAFailedSyncOfACheckpointEndsTheProcess lets the sync of the database file
+// fail, which happens when the log is copied into it, beside the commits.
+func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	server := serve(t, dir)
+	c := newClient(t, server, "writer")
+	c.put("diary", graphs["diary"])
+	breakSyncs(t, server, filepath.Join(dir, databaseFile))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-server.ended
+		cancel()
+	}()
+	text := strings.Repeat("0123456789", 50_000)
+	for i := 0; ctx.Err() == nil; i++ {
+		if i == 500 {
+			t.Fatalf("too weak: no checkpoint in %d requests", i)
+		}
+		_, _, _ = c.try(ctx, c.request("CreateExecution", "", "", `"graphId":"diary","input":{"text":"`+text+`"}`))
+	}
+	checkLost(t, server)
+	server = serve(t, dir)
+	reader := newClient(t, server, "reader")
+	for _, q := range c.ledger {
+		if v, ok := reader.view(q.reply().ExecutionID); !ok || q.status != http.StatusAccepted || v.Seq == 0 {
+			t.Errorf("an execution that was acknowledged, %s, is not there", q.answer)
+		}
+	}
+	t.Logf("%d executions were acknowledged before", len(c.ledger))
+	server.stop()
+	verify(t, dir)
+}
