@@ -15,6 +15,8 @@ package httpapi
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"strings"
 	"time"
 
 	"renga.dev/renga/internal/engine"
@@ -112,5 +114,25 @@ func (a *API) Routes() []gate.Route {
 			MaxBody: MaxBody, Do: a.single(&commands[i]),
 		})
 	}
+	for i := range routes {
+		if method, _, _ := strings.Cut(routes[i].Pattern, " "); method != http.MethodGet {
+			routes[i].Do = withoutQuery(routes[i].Do)
+		}
+	}
 	return routes
+}
+
+// handler is what answers a route.
+type handler = func(context.Context, *gate.Call) (gate.Reply, error)
+
+// withoutQuery refuses query parameters: only reads have some.
+func withoutQuery(next handler) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if c.Request.URL.RawQuery != "" {
+			if err := newQuery(c).err; err != nil {
+				return gate.Reply{}, err
+			}
+		}
+		return next(ctx, c)
+	}
 }

@@ -79,6 +79,7 @@ func TestALastEventIDThatIsNoNumberIsRefused(t *testing.T) {
 		e.get("/executions/" + e.id + "/stream?lastEventId=" + id).invalid("lastEventId")
 	}
 	e.get("/executions/" + e.id + "/stream?at=1").invalid("at")
+	e.get("/executions/"+e.id+"/stream", "Last-Event-ID", "1000").invalid("Last-Event-ID", "beyond the log")
 }
 
 func TestManyStreamsMissNothingWhileEventsAreAppended(t *testing.T) {

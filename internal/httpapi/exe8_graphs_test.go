@@ -76,12 +76,14 @@ func TestAGraphThatCannotRunIsRefusedAndTheNodeIsNamed(t *testing.T) {
 	}{
 		"a cycle": {
 			[]string{start, node("a", "Task"), node("b", "Task"), done},
-			[]string{edge("start", "a"), `{"from":"a","to":"b","when":"true"}`, edge("b", "a"), edge("a", "done")}, []string{"cycle"},
+			[]string{edge("start", "a"), `{"from":"a","to":"b","when":"true"}`, edge("b", "a"), edge("a", "done")},
+			[]string{"cycle"},
 		},
 		"a node that nothing reaches": {[]string{start, node("lost", "Task"), done}, []string{edge("start", "done"), edge("lost", "done")}, []string{"lost"}},
 		"a fork without its join": {
 			[]string{start, node("f", "Fork"), node("a", "Task"), node("b", "Task"), done},
-			[]string{edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "done"), edge("b", "done")}, []string{"f"},
+			[]string{edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "done"), edge("b", "done")},
+			[]string{"f"},
 		},
 		"no terminal":                {[]string{start, node("a", "Task")}, []string{edge("start", "a")}, []string{"terminal"}},
 		"no start":                   {[]string{node("a", "Task"), done}, []string{edge("a", "done")}, []string{"Start"}},
@@ -96,7 +98,8 @@ func TestAGraphThatCannotRunIsRefusedAndTheNodeIsNamed(t *testing.T) {
 		"a condition that is none":   {[]string{start, done, node("bad", "Failed")}, []string{`{"from":"start","to":"done","when":"input. =="}`, edge("start", "bad")}, []string{"start"}},
 		"a CUSTOM join without expression": {
 			[]string{start, node("f", "Fork"), node("a", "Task"), node("b", "Task"), `{"nodeId":"j","type":"Join","policy":"CUSTOM"}`, done},
-			[]string{edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "j"), edge("b", "j"), edge("j", "done")}, []string{"j"},
+			[]string{edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "j"), edge("b", "j"), edge("j", "done")},
+			[]string{"j"},
 		},
 		"a negative timeout":         {[]string{start, `{"nodeId":"a","type":"Task","timeout":"-1s"}`, done}, []string{edge("start", "a"), edge("a", "done")}, []string{"a", "timeout"}},
 		"a duration that is none":    {[]string{start, `{"nodeId":"a","type":"Task","timeout":"soon"}`, done}, []string{edge("start", "a"), edge("a", "done")}, []string{"timeout"}},

@@ -173,6 +173,17 @@ func TestAnExecutionHoldsAtMost16MiBOfData(t *testing.T) {
 	e.send("cancel", `{"reason":"a cancel always has room"}`).is(202)
 }
 
+func TestACommandHasNoQueryParameters(t *testing.T) {
+	s := newServer(t)
+	e := s.create(linear("default", "a"))
+	e.send("start?force=true", "").invalid("force")
+	s.post("/executions?dry_run=1", `{"graphId":"g"}`).invalid("dry_run")
+	s.post("/tasks/claim?max=3", `{"workerId":"w"}`).invalid("max")
+	s.do("POST", "/commands?x=1", `{"commands":[]}`).invalid("x")
+	s.do("PUT", "/graphs/g?version=3", linear("default", "a")).invalid("version")
+	e.logIs()
+}
+
 func TestBadTenantsAndUsersAreRefused(t *testing.T) {
 	s := newServer(t)
 	s.get("/executions", "X-Tenant-Id", "acme").invalid("X-Tenant-Id")

@@ -12,7 +12,7 @@ import (
 )
 
 // single answers the endpoint of one command.
-func (a *API) single(cmd *command) func(context.Context, *gate.Call) (gate.Reply, error) {
+func (a *API) single(cmd *command) handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		t := target{key: c.Key, execution: c.Path("executionId"), node: c.Path("nodeId")}
 		var b body

@@ -287,3 +287,41 @@ func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 		t.Errorf("contract and route table differ (-contract +table):\n%s", diff)
 	}
 }
+
+func TestEveryReferenceOfTheContractLeadsSomewhereAndEveryPartIsUsed(t *testing.T) {
+	c := theContract()
+	used := map[string]bool{}
+	var walk func(node any)
+	walk = func(node any) {
+		switch node := node.(type) {
+		case map[string]any:
+			if ref, ok := node["$ref"].(string); ok {
+				if target, _ := c.at(strings.TrimPrefix(ref, "#")); target == nil {
+					t.Errorf("%s leads nowhere", ref)
+				}
+				used[ref] = true
+			}
+			for _, child := range node {
+				walk(child)
+			}
+		case []any:
+			for _, child := range node {
+				walk(child)
+			}
+		}
+	}
+	walk(c.doc)
+	for kind, parts := range c.doc["components"].(map[string]any) {
+		for name := range parts.(map[string]any) {
+			ref := "#/components/" + kind + "/" + name
+			if kind == "schemas" {
+				if _, err := c.schema(strings.TrimPrefix(ref, "#")); err != nil {
+					t.Errorf("%s: %v", ref, err)
+				}
+			}
+			if !used[ref] && kind != "securitySchemes" && name != "MethodNotAllowed" {
+				t.Errorf("%s is not used", ref)
+			}
+		}
+	}
+}

@@ -38,8 +38,11 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	if view.State.Status.Terminal() && last >= view.State.Seq {
+	switch {
+	case view.State.Status.Terminal() && last >= view.State.Seq:
 		return gate.Reply{Status: http.StatusNoContent}, nil
+	case last > view.State.Seq:
+		return gate.Reply{}, invalid("Last-Event-ID", "Last-Event-ID lies beyond the log, which ends with event %d", view.State.Seq)
 	}
 	s := &follower{
 		reads: a.reads, tenant: c.Principal.Tenant, id: id, last: last,
