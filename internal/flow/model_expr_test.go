@@ -26,13 +26,13 @@ func (b *builder) whenInput() string {
 	return src
 }
 
-// whenOutput asks for the output of the node, or of one that came before.
-func (b *builder) whenOutput() string {
+// whenOutput asks for the output of the node, by either name, or of one that came before.
+func (b *builder) whenOutput(node string) string {
 	k := 1 + b.r.IntN(2)
 	src := fmt.Sprintf("output.x == %d", k)
 	b.when[src] = func(s scope) (bool, error) { return member(s.output, k) }
-	if len(b.tasks) > 0 && b.odds(35) {
-		id := pickOne(b.r, b.tasks...)
+	if b.odds(40) {
+		id := pickOne(b.r, append([]string{node}, b.tasks...)...)
 		src = fmt.Sprintf("outputs.%s.x == %d", id, k)
 		b.when[src] = func(s scope) (bool, error) { return member(s.outputs[id], k) }
 	}

@@ -187,7 +187,7 @@ func (b *builder) good(id string, in *place, depth int) []loose {
 	}
 	var ends []loose
 	for range 1 + b.r.IntN(2) {
-		when := b.whenOutput()
+		when := b.whenOutput(id)
 		if b.room > 0 && b.odds(60) {
 			entry, last := b.chain(in, depth+1, 1)
 			b.edge(loose{id, flow.OnSuccess, when}, entry)

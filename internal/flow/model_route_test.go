@@ -138,7 +138,11 @@ func (m *model) cancelNode(n *modelNode, reason string) {
 // succeed ends a node well, if its edges lead anywhere.
 func (m *model) succeed(id, output string) {
 	n := m.nodes[id]
-	to, err := m.pick(m.edges(id, flow.OnSuccess), n.Type == flow.ForkKind, m.scope(output, ""))
+	sees := m.scope(output, "")
+	if output != "" {
+		sees.outputs[id] = sees.output // its own is one of them already
+	}
+	to, err := m.pick(m.edges(id, flow.OnSuccess), n.Type == flow.ForkKind, sees)
 	if err != nil {
 		m.fail(id, "ERR_EXPRESSION", false)
 		return
