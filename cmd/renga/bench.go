@@ -55,15 +55,11 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	}
 	fmt.Printf("%d executions of %d tasks, %d connections, %d commands a request, synchronous=FULL\n\n",
 		c.Executions, c.Tasks, c.Conns, c.Batch)
-	bare, err := measureBare(ctx, filepath.Join(dir, "bare"))
-	if err != nil {
-		return err
-	}
 	empty, err := c.throughput(ctx, filepath.Join(dir, "empty"))
 	if err != nil {
 		return err
 	}
-	if err := c.latency(ctx, filepath.Join(dir, "latency"), bare); err != nil {
+	if err := c.latency(ctx, filepath.Join(dir, "latency")); err != nil {
 		return err
 	}
 	if c.Finished+c.Waiting > 0 {
@@ -120,32 +116,6 @@ func (c *benchCmd) rounds(ctx context.Context, srv *server) ([]float64, error) {
 		rates = append(rates, float64(c.Executions)/took.Seconds())
 	}
 	return rates, nil
-}
-
-// latency measures one execution alone, and cancels, at light load.
-func (c *benchCmd) latency(ctx context.Context, dir string, bare *bareFigures) error {
-	srv, err := startServer(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer srv.stop()
-	w := newBenchWorker(srv.url, 1, 1)
-	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
-		return err
-	}
-	alone, cancels, err := w.alone(ctx, c.Tasks)
-	if err != nil {
-		return err
-	}
-	base := time.Duration(c.Tasks) * bare.pair.at(50)
-	fmt.Printf("one alone   p50   %8v for %d tasks; %d bare commits + echoes %v; ratio %.2f (limit 1.5)\n",
-		round(alone.at(50)), c.Tasks, c.Tasks, round(base), float64(alone.at(50))/float64(base))
-	limit := bare.commit.at(99) + bare.pair.at(99)
-	fmt.Printf("cancel      p99   %8v (p50 %v); 2 bare commits + echo, p99 %v; ratio %.2f (limit 1)\n",
-		round(cancels.at(99)), round(cancels.at(50)), round(limit), float64(cancels.at(99))/float64(limit))
-	fmt.Printf("  bare, in turn   %8v p50 %v p99 a commit; %v p50 %v p99 an echo over HTTP\n",
-		round(bare.commit.at(50)), round(bare.commit.at(99)), round(bare.echo.at(50)), round(bare.echo.at(99)))
-	return srv.stop()
 }
 
 // stored fills a database, then measures start and throughput on it.

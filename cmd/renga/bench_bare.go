@@ -13,53 +13,47 @@ import (
 	"renga.dev/renga/internal/store"
 )
 
-// bareFigures are what this machine does without an engine.
-type bareFigures struct {
-	commit spans // one row, one commit
-	echo   spans // one request of the size of a completion
-	pair   spans // a commit and then an echo
+// bareRig is what this machine does without an engine: commits of one row in a
+// database of their own, and echoes of another process.
+type bareRig struct {
+	db      *sqldb.DB
+	worker  *benchWorker
+	row     []byte
+	request []byte
+	rows    int
 }
 
-// measureBare measures single commits in a database of its own, and echoes to
-// another process. They are taken in turn, as they come in real work: in a tight
-// loop of its own each of them finds warm caches and a processor that never
-// sleeps, and takes less than half the time.
-func measureBare(ctx context.Context, dir string) (*bareFigures, error) {
+// withBare starts a rig for the time that f runs.
+func withBare(ctx context.Context, dir string, f func(*bareRig) error) error {
 	echo, err := startSelf(ctx, "/", "bench-echo")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer echo.stop()
-	w := newBenchWorker(echo.url, 1, 1)
-	row := bytes.Repeat([]byte("0123456789"), 40)
-	request := []byte(`{"attempt":1,"workerId":"bench","output":{},"next":true}`)
-	var bare bareFigures
 	err = withDB(ctx, filepath.Join(dir, databaseFile), func(db *sqldb.DB) error {
-		for i := range 2200 {
-			began := time.Now()
-			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
-				_, err := tx.Exec(ctx, insertBare, 1, i, 1, 1, row)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			committed := time.Now()
-			if err := w.call(ctx, http.MethodPost, "/", request, http.StatusOK, new(struct{})); err != nil {
-				return err
-			}
-			if i >= 200 {
-				bare.commit = append(bare.commit, committed.Sub(began))
-				bare.echo = append(bare.echo, time.Since(committed))
-				bare.pair = append(bare.pair, time.Since(began))
-			}
-		}
-		return nil
+		return f(&bareRig{
+			db: db, worker: newBenchWorker(echo.url, 1, 1), row: bytes.Repeat([]byte("0123456789"), 40),
+			request: []byte(`{"attempt":1,"workerId":"bench","output":{},"next":true}`),
+		})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &bare, echo.stop()
+	return echo.stop()
+}
+
+// commit writes a row of the size of a log row, durably.
+func (b *bareRig) commit(ctx context.Context) error {
+	b.rows++
+	return b.db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, insertBare, 1, b.rows, 1, 1, b.row)
+		return err
+	})
+}
+
+// echo sends a request of the size of a completion and reads it back.
+func (b *bareRig) echo(ctx context.Context) error {
+	return b.worker.call(ctx, http.MethodPost, "/", b.request, http.StatusOK, new(struct{}))
 }
 
 const insertBare = `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body) VALUES ($1, $2, $3, $4, $5)`
