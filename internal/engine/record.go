@@ -42,6 +42,17 @@ type taskRef struct {
 	LeaseUntil flow.Time `json:"l,omitzero"`
 }
 
+// append writes a taskRef of the record's own execution, as its tags say: this is
+// written with nearly every task.
+func (t *taskRef) append(dst []byte) ([]byte, error) {
+	dst, err := jsontext.AppendQuote(append(dst, `{"n":`...), t.Node)
+	dst = strconv.AppendInt(append(dst, `,"a":`...), int64(t.Attempt), 10)
+	if t.LeaseUntil != 0 {
+		dst = append(append(append(dst, `,"l":"`...), t.LeaseUntil.String()...), '"')
+	}
+	return append(dst, '}'), err
+}
+
 // storedRecord is the form of a record in the log. Names are short: they are
 // written with every command.
 type storedRecord struct {
@@ -121,7 +132,7 @@ func appendRecord(dst []byte, r *record) ([]byte, error) {
 		dst = strconv.AppendUint(dst, r.CancelSeq, 10)
 	}
 	if r.Task != nil {
-		if dst, err = appendJSON(append(dst, `,"x":`...), r.Task); err != nil {
+		if dst, err = r.Task.append(append(dst, `,"x":`...)); err != nil {
 			return nil, err
 		}
 	}
