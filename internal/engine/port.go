@@ -158,8 +158,8 @@ type Batch struct {
 	Update []Update   // of existing ones, by Num
 	Log    []LogRow   // appended
 	Keys   []KeyRow   // inserted, or replaced when the stored one has expired
-	Ready  []ReadyRow // inserted
 	Taken  []ReadyRow // deleted
+	Ready  []ReadyRow // inserted, after Taken is deleted: a task may be ready again at the same instant
 }
 
 // Update is the new row of an execution: Status, EndedAt, ArchivedAt and DueAt may differ.

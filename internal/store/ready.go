@@ -30,20 +30,21 @@ func (t *tx) Ready(ctx context.Context, tenant, queue string, after engine.Ready
 	return out, nil
 }
 
-// ready inserts the tasks that became ready and deletes those that were taken.
+// ready deletes the tasks that were taken and inserts those that became ready, in
+// this order: one that was taken may be ready again at the same instant.
 func (t *tx) ready(ctx context.Context, added, taken []engine.ReadyRow) error {
-	for i := range added {
-		r := &added[i]
-		_, err := t.sql.Exec(ctx, "INSERT INTO engine_ready (tenant, queue, ready_at, execution, node) VALUES ($1, $2, $3, $4, $5)",
+	for i := range taken {
+		r := &taken[i]
+		_, err := t.sql.Exec(ctx, `DELETE FROM engine_ready
+			WHERE tenant = $1 AND queue = $2 AND ready_at = $3 AND execution = $4 AND node = $5`,
 			r.Tenant, r.Queue, int64(r.At), r.Execution, r.Node)
 		if err != nil {
 			return err
 		}
 	}
-	for i := range taken {
-		r := &taken[i]
-		_, err := t.sql.Exec(ctx, `DELETE FROM engine_ready
-			WHERE tenant = $1 AND queue = $2 AND ready_at = $3 AND execution = $4 AND node = $5`,
+	for i := range added {
+		r := &added[i]
+		_, err := t.sql.Exec(ctx, "INSERT INTO engine_ready (tenant, queue, ready_at, execution, node) VALUES ($1, $2, $3, $4, $5)",
 			r.Tenant, r.Queue, int64(r.At), r.Execution, r.Node)
 		if err != nil {
 			return err

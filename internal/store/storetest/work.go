@@ -90,6 +90,8 @@ func readyTaken(t *testing.T, s *suite) {
 	equal(t, "left", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{b})
 	s.write(engine.Batch{Ready: []engine.ReadyRow{a}})
 	equal(t, "ready again", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{a, b})
+	s.write(engine.Batch{Taken: []engine.ReadyRow{a}, Ready: []engine.ReadyRow{a}})
+	equal(t, "taken and ready at one instant", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{a, b})
 }
 
 func due(t *testing.T, s *suite) {
