@@ -34,9 +34,9 @@ type wal struct {
 
 	step, start, limit int64 // walStep, walReset, walCap
 
-	// Of the loop alone:
+	// Of whoever has the loop's baton:
 	fresh int // pages since the sweeper was woken
-	quiet int // pages until the cap is looked at again, after a wait that did not help
+	quiet int // pages until the cap is looked at again: a wait may not have helped
 }
 
 func newWAL(path string, dial func() (*conn, error), log *slog.Logger) *wal {
@@ -70,8 +70,9 @@ func (w *wal) stop(cause error) error {
 	return w.broken()
 }
 
-// committed is told of every commit, by the loop, after the callers were answered.
-func (w *wal) committed(c *conn, pages int) error {
+// committed is told of every commit. It reports whether the loop must shorten the
+// log, which takes time: it does so when the callers were answered.
+func (w *wal) committed(pages int) bool {
 	w.fresh += pages
 	w.quiet -= pages
 	if int64(w.fresh)*pageSize >= w.step {
@@ -81,19 +82,25 @@ func (w *wal) committed(c *conn, pages int) error {
 		default:
 		}
 	}
+	return w.reset.Load() || w.full()
+}
+
+// full reports whether the log has reached its cap, and it is time to wait for it.
+func (w *wal) full() bool { return w.quiet <= 0 && w.size() >= w.limit }
+
+// shorten copies the rest of the log on the connection of the loop.
+func (w *wal) shorten(c *conn) error {
 	if w.reset.Swap(false) {
 		if _, err := w.checkpoint(c, "PASSIVE"); err != nil {
 			return err
 		}
 	}
-	if w.quiet > 0 || w.size() < w.limit {
+	if !w.full() {
 		return nil
 	}
 	w.stalls.Add(1)
-	left, err := w.checkpoint(c, "TRUNCATE")
-	if left > 0 {
-		w.quiet = int(w.step / pageSize)
-	}
+	w.quiet = int(w.step / pageSize)
+	_, err := w.checkpoint(c, "TRUNCATE")
 	return err
 }
 

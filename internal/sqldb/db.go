@@ -84,9 +84,7 @@ func (db *DB) open(ctx context.Context, path string, cfg Config) error {
 	}
 	db.readers = newReaders(cfg.Readers, dial(readCacheKiB, true))
 	db.wal = newWAL(path+"-wal", dial(readCacheKiB, false), cfg.Log)
-	db.loop = &loop{
-		conn: db.write, queue: db.queue, wal: db.wal, stats: &db.stats, watch: cfg.Watch, failed: make(chan error, 1),
-	}
+	db.loop = &loop{conn: db.write, queue: db.queue, wal: db.wal, stats: &db.stats, watch: cfg.Watch}
 	return nil
 }
 

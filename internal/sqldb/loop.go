@@ -1,7 +1,6 @@
 package sqldb
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,32 +58,30 @@ type loop struct {
 	watch func(Commit)
 
 	running atomic.Bool
-	failed  chan error // why a helper's turn ended the loop
 
 	baton sync.Mutex // guards what follows, and the connection
 	share share      // how the time of this turn is divided
 	jobs  []*job     // of this turn, in order
 	open  bool       // a transaction is open: a job of this turn succeeded
+	long  bool       // the write-ahead log must be shortened
 	dead  error      // why there is no further turn
 }
 
 // help does one turn if nobody is at it. Whoever is at it looks again after
-// letting the baton go, so a job that is in the queue is always seen.
+// letting the baton go, so a job that is in the queue is always seen. What nobody
+// waits for, and the end of the loop, is left to the goroutine in run.
 func (l *loop) help() {
 	if !l.running.Load() || !l.baton.TryLock() {
 		return
 	}
-	if j := l.queue.next(l.share); j != nil {
-		if err := l.turn(j); err != nil {
-			l.dead = err
-			select {
-			case l.failed <- err:
-			default: // run knows
-			}
+	if l.dead == nil {
+		if j := l.queue.next(l.share); j != nil {
+			l.dead = l.turn(j)
 		}
 	}
+	rest := l.long || l.dead != nil
 	l.baton.Unlock()
-	if l.queue.any() {
+	if rest || l.queue.any() {
 		l.queue.wake()
 	}
 }
@@ -117,24 +114,30 @@ func (l *loop) serve(ctx context.Context) error {
 		}
 		select {
 		case <-l.queue.kick:
-		case err := <-l.failed:
-			return err
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// turns does turns until nothing waits.
+// turns does turns until nothing waits. Its error is one that ends the loop,
+// whoever came upon it.
 func (l *loop) turns() error {
 	l.baton.Lock()
 	defer l.baton.Unlock()
-	for j := l.queue.next(l.share); j != nil; j = l.queue.next(l.share) {
-		if err := l.turn(j); err != nil {
-			return err
+	for l.dead == nil {
+		if l.long {
+			l.long = false
+			l.dead = l.wal.shorten(l.conn)
+			continue
 		}
+		j := l.queue.next(l.share)
+		if j == nil {
+			return nil
+		}
+		l.dead = l.turn(j)
 	}
-	return nil
+	return l.dead
 }
 
 // abandon answers whoever is left when the loop ends.
@@ -150,7 +153,7 @@ func (l *loop) abandon(why error) {
 // turn is one transaction: the job given, and all that come while it has room.
 // Its error is one that ends the loop.
 func (l *loop) turn(first *job) error {
-	if err := cmp.Or(l.dead, l.wal.broken()); err != nil {
+	if err := l.wal.broken(); err != nil {
 		l.jobs = append(l.jobs, first)
 		return err
 	}
@@ -180,7 +183,8 @@ func (l *loop) turn(first *job) error {
 	if l.watch != nil {
 		l.watch(c)
 	}
-	return l.wal.committed(l.conn, c.Pages)
+	l.long = l.wal.committed(c.Pages)
+	return nil
 }
 
 // do runs one job. The first that succeeds needs no savepoint: while it is alone
