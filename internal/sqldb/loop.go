@@ -74,6 +74,7 @@ func (l *loop) help() {
 	if !l.running.Load() || !l.baton.TryLock() {
 		return
 	}
+	defer fault.Fatal() // what a panic left of the transaction is unknown
 	if l.dead == nil {
 		if j := l.queue.next(l.share); j != nil {
 			l.dead = l.turn(j)
