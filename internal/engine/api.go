@@ -55,6 +55,15 @@ type Task struct {
 	LeaseUntil flow.Time
 }
 
+// size is how many bytes of data the task carries.
+func (t *Task) size() int {
+	n := len(t.Input)
+	for _, output := range t.Outputs {
+		n += len(output)
+	}
+	return n
+}
+
 // ClaimRequest asks for ready tasks.
 type ClaimRequest struct {
 	Tenant        string

@@ -17,7 +17,8 @@ type batch struct {
 	tx   Tx
 	now  flow.Time
 	used map[flow.ID]*entry // entries of this commit, read or created by it
-	all  []*entry           // the same, in order of first use
+	nums map[int64]*entry   // the same, by their numbers
+	all  []*entry           // the same and those that were undone, in order of first use
 	gone map[lookup]bool    // looked for: true when it was not found
 
 	open    []*entry    // entries with an open row, in order
@@ -26,6 +27,9 @@ type batch struct {
 	taken   []ReadyRow  // to delete
 	served  []*claim    // answered when the commit is durable
 	waiting []*claim    // to wait for tasks when the commit is durable
+	left    []*claim    // for the next commit, since this one is full
+	started int         // tasks that claims got
+	weight  int         // bytes of their data
 	changed []flow.ID   // executions that got events
 	due     flow.Time   // earliest deadline written
 }
@@ -81,7 +85,7 @@ func (b *batch) fetch(wants []Want) error {
 }
 
 func (b *batch) use(id flow.ID, ent *entry) {
-	b.used[id] = ent
+	b.used[id], b.nums[ent.num] = ent, ent
 	b.all = append(b.all, ent)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,13 +122,16 @@ func (e *Engine) wait(c *claim) {
 		if len(l.waiters) >= 64 {
 			l.prune()
 		}
-		l.waiters = append(l.waiters, c)
+		if !slices.Contains(l.waiters, c) { // it may have been roused in another queue
+			l.waiters = append(l.waiters, c)
+		}
 	}
 }
 
-// rouse lets those who wait claim anew what was written. After a commit that
-// failed nobody knows whether one of them is to blame, so they are not served in
-// the commits of others until they have been tried themselves.
+// rouse lets those who wait claim anew what was written, where a commit did not
+// serve them: it was full, or it came after one that failed. Then nobody knows
+// whether one of them is to blame, so they are not served in the commits of others
+// until they have been tried themselves.
 func (e *Engine) rouse(tasks []readyTask) {
 	for _, t := range tasks {
 		l := e.lines[lineKey{t.row.Tenant, t.row.Queue}]
@@ -152,15 +156,20 @@ func (e *Engine) releaseClaims() {
 	}
 }
 
-// serve gives ready tasks to those who want them: what became ready just now to
-// those who wait, in their order, then what is left to the new claims.
+// serve gives ready tasks to those who want them, until the commit is full: what
+// became ready just now to those who wait, in their order, then what is left to the
+// new claims.
 func (b *batch) serve(w *work) error {
 	if !w.alone {
 		if err := b.offer(); err != nil {
 			return err
 		}
 	}
-	for _, c := range w.claims {
+	for i, c := range w.claims {
+		if b.full() {
+			b.left = w.claims[i:]
+			break
+		}
 		if !c.take() {
 			continue // withdrawn
 		}
@@ -172,10 +181,16 @@ func (b *batch) serve(w *work) error {
 	return nil
 }
 
+// full reports whether the claims of this commit have started enough. The last one
+// may have its tasks all the same, unless they are heavy.
+func (b *batch) full() bool { return b.started >= MaxBatch || b.heavy() }
+
+func (b *batch) heavy() bool { return b.weight >= MaxClaimData }
+
 // offer starts tasks that became ready in this commit for claims that wait.
 func (b *batch) offer() error {
 	var got []*claim
-	for i := 0; i < len(b.ready); i++ {
+	for i := 0; i < len(b.ready) && !b.full(); i++ {
 		t := b.ready[i]
 		if t.ent == nil {
 			continue
@@ -224,14 +239,7 @@ func (b *batch) waiter(key lineKey, got []*claim) (c *claim, first bool) {
 	return nil, false
 }
 
-func (c *claim) wants(queue string) bool {
-	for _, q := range c.req.Queues {
-		if q == queue {
-			return true
-		}
-	}
-	return false
-}
+func (c *claim) wants(queue string) bool { return slices.Contains(c.req.Queues, queue) }
 
 // claim answers a new claim from what is remembered, from ready tasks, or lets
 // it wait.
@@ -280,7 +288,7 @@ func (b *batch) takeReady(c *claim, queue string) error {
 	key := lineKey{c.req.Tenant, queue}
 	l := b.e.line(key)
 	var last ReadyRow
-	for len(c.out.Tasks) < c.req.Max {
+	for len(c.out.Tasks) < c.req.Max && !b.heavy() {
 		for len(l.rows) == 0 && l.more {
 			rows, err := b.tx.Ready(b.ctx, key.tenant, key.queue, last, MaxWindow)
 			if err != nil {
@@ -295,13 +303,13 @@ func (b *batch) takeReady(c *claim, queue string) error {
 		if n == 0 {
 			break
 		}
-		rows := l.rows[:n]
-		l.rows = rest(l.rows, n)
-		if err := b.startRows(c, rows); err != nil {
+		n, err := b.startRows(c, l.rows[:n])
+		if err != nil {
 			return err
 		}
+		l.rows = rest(l.rows, n)
 	}
-	for i := 0; i < len(b.ready) && len(c.out.Tasks) < c.req.Max; i++ {
+	for i := 0; i < len(b.ready) && len(c.out.Tasks) < c.req.Max && !b.heavy(); i++ {
 		t := b.ready[i]
 		if t.ent != nil && t.row.Tenant == key.tenant && t.row.Queue == queue {
 			if err := b.startReady(c, t); err != nil {
@@ -316,7 +324,8 @@ func (b *batch) takeReady(c *claim, queue string) error {
 // when a unit was undone since.
 func (b *batch) startReady(c *claim, t readyTask) error {
 	if t.ent.void {
-		return b.startRows(c, []ReadyRow{t.row})
+		_, err := b.startRows(c, []ReadyRow{t.row})
+		return err
 	}
 	return b.start(c, t.ent, t.row)
 }
@@ -339,8 +348,9 @@ func (b *batch) notTaken(rows []ReadyRow) []ReadyRow {
 	return kept
 }
 
-// startRows starts tasks that were ready before this commit.
-func (b *batch) startRows(c *claim, rows []ReadyRow) error {
+// startRows starts tasks that were ready before this commit, until it is heavy, and
+// gives how many it looked at.
+func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
 	entries := make([]*entry, len(rows))
 	var wants []Want
 	var places []int
@@ -351,26 +361,27 @@ func (b *batch) startRows(c *claim, rows []ReadyRow) error {
 		}
 	}
 	if err := b.fetchNums(wants, places, entries); err != nil {
-		return err
+		return 0, err
 	}
 	for i, r := range rows {
+		if b.heavy() {
+			return i, nil
+		}
 		if entries[i] == nil {
 			b.taken = append(b.taken, r)
 			continue
 		}
 		if err := b.start(c, entries[i], r); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(rows), nil
 }
 
 // byNum finds an entry that this commit may use by its number.
 func (b *batch) byNum(num int64) *entry {
-	for i := len(b.all) - 1; i >= 0; i-- {
-		if b.all[i].num == num && !b.all[i].void {
-			return b.all[i]
-		}
+	if ent := b.nums[num]; ent != nil {
+		return ent
 	}
 	if ent := b.e.cache.byNum[num]; ent != nil && b.e.cfg.Exclusive {
 		b.use(ent.state.Execution, ent)
@@ -428,6 +439,8 @@ func (b *batch) start(c *claim, ent *entry, row ReadyRow) error {
 		return err
 	}
 	c.out.Tasks = append(c.out.Tasks, task)
+	b.started++
+	b.weight += task.size()
 	return nil
 }
 

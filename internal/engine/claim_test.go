@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -244,4 +245,70 @@ func TestProgressKeepsALease(t *testing.T) {
 	if s := r.state(id); s.Status != flow.Failed {
 		t.Errorf("got %v, want the execution failed by the lease", s.Status)
 	}
+}
+
+// TestClaimsDoNotMakeACommitOfAnySize lets many workers ask at once for a backlog:
+// one commit starts so many tasks, the next one goes on.
+func TestClaimsDoNotMakeACommitOfAnySize(t *testing.T) {
+	r := newRig(t)
+	const each, workers = 100, 12
+	for range each * workers / 100 {
+		var creations, starts []engine.Request
+		for range 100 {
+			creations = append(creations, r.creation("line"))
+		}
+		for _, res := range r.send(creations...) {
+			starts = append(starts, r.to(r.accepted(res).Execution, flow.Start{}))
+		}
+		r.send(starts...)
+	}
+	var claims []*claimed
+	for range workers {
+		claims = append(claims, r.claim(r.claiming("w", each, 0)))
+	}
+	r.Step(t.Context())
+	for i, c := range claims {
+		if c.answered != (i < engine.MaxBatch/each) {
+			t.Errorf("claim %d: answered %v by the first commit", i, c.answered)
+		}
+	}
+	r.settle()
+	for i, c := range claims {
+		if !c.answered || len(c.Tasks) != each {
+			t.Errorf("claim %d: answered %v with %d tasks, want %d", i, c.answered, len(c.Tasks), each)
+		}
+	}
+}
+
+// TestClaimsDoNotMakeAnAnswerOfAnySize claims tasks with much data, those that are
+// ready and those that become so while the claims wait.
+func TestClaimsDoNotMakeAnAnswerOfAnySize(t *testing.T) {
+	r := newRig(t)
+	input := flow.Data(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
+	const fit, all = 16, 20
+	create := func() (starts []engine.Request) {
+		for range all {
+			req := r.creation("line")
+			req.Command = flow.Create{Input: input}
+			starts = append(starts, r.to(r.must(req).Execution, flow.Start{}))
+		}
+		return starts
+	}
+	check := func(c *claimed, want int) {
+		t.Helper()
+		if !c.answered || len(c.Tasks) != want {
+			t.Errorf("answered %v with %d tasks, want %d", c.answered, len(c.Tasks), want)
+		}
+	}
+	r.send(create()...)
+	first, second := r.claim(r.claiming("w", 100, 0)), r.claim(r.claiming("w", 100, 0))
+	r.settle()
+	check(first, fit)
+	check(second, all-fit)
+
+	first, second = r.claim(r.claiming("w", 100, time.Minute)), r.claim(r.claiming("w", 100, time.Minute))
+	r.settle()
+	r.send(create()...)
+	check(first, fit)
+	check(second, all-fit)
 }

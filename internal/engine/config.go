@@ -7,10 +7,11 @@ import (
 
 // Named maxima of the engine.
 const (
-	MaxBatch       = 1000     // commands in one commit
+	MaxBatch       = 1000     // commands in one commit; also tasks that its claims start
 	MaxQueue       = 8192     // commands that wait; more are refused with Unavailable
 	MaxCancelQueue = 8192     // cancels that wait, beside MaxQueue: overload never refuses a cancel
 	MaxClaimers    = 4096     // claims that wait for tasks
+	MaxClaimData   = 16 << 20 // bytes of data of tasks that the claims of one commit start, before the last one
 	MaxWindow      = 1024     // ready tasks of one queue that are held in memory
 	MaxLate        = 100      // late results that are kept of one execution
 	MaxLateBytes   = 64 << 10 // of one late result

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -121,11 +122,11 @@ func (q *queue) putClaim(c *claim) error {
 	return nil
 }
 
-// putBack takes claims that waited for tasks.
+// putBack takes claims that were not served; they go before those that came since.
 func (q *queue) putBack(claims []*claim) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.claims = append(q.claims, claims...)
+	q.claims = slices.Concat(claims, q.claims)
 	q.wake()
 }
 

@@ -39,7 +39,7 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 		}
 		b = &batch{
 			e: e, ctx: ctx, tx: tx, now: flow.At(e.clock.Now()),
-			used: map[flow.ID]*entry{}, gone: map[lookup]bool{},
+			used: map[flow.ID]*entry{}, nums: map[int64]*entry{}, gone: map[lookup]bool{},
 		}
 		return b.do(w)
 	})
@@ -124,7 +124,10 @@ func (e *Engine) finish(b *batch, w *work) {
 	for _, c := range w.calls {
 		e.metrics.Commands.Add(int64(len(c.reqs)))
 	}
-	if w.alone {
+	if len(b.left) > 0 {
+		e.q.putBack(b.left)
+	}
+	if w.alone || b.full() {
 		e.rouse(b.ready)
 	}
 	for _, c := range b.waiting {
@@ -268,6 +271,7 @@ func (b *batch) rollback(mark *batch) {
 		b.e.cache.drop(id)
 	}
 	clear(b.used)
+	clear(b.nums)
 	clear(b.gone)
 	b.open, b.keys, b.taken = nil, nil, nil
 	b.ready, b.changed, b.due = mark.ready, mark.changed, mark.due
