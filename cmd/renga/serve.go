@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/bus/jet"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
 )
@@ -19,12 +21,15 @@ import (
 // to end. It is longer than a request may take at all.
 const drainTimeout = gate.DefaultTimeout + 5*time.Second
 
+// natsFolder is the folder of the NATS server inside, in the data folder.
+const natsFolder = "nats"
+
 // serveCmd is `renga serve`.
 type serveCmd struct {
 	Addr         string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
 	DataDir      string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path" help:"Folder of the data (./data)."`
 	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"Database; the default is SQLite in the data folder."`
-	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server."`
+	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
 	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
 	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
@@ -38,8 +43,6 @@ func (c *serveCmd) check() error {
 	switch {
 	case c.DatabaseURL != "" && c.DatabaseURL != "sqlite":
 		return errors.New("PostgreSQL is not supported by this build: leave --database-url out to use SQLite in the data folder")
-	case c.NATSURL != "":
-		return errors.New("NATS is not supported by this build: leave --nats-url out")
 	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
 		return errors.New("--auth jwt needs --jwt-keys: a file with the PEM public key or the JWKS that tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
@@ -68,24 +71,28 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return err
 	}
-	door, err := c.door(core, telemetry, log)
+	nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(c.DataDir, natsFolder), URL: c.NATSURL, Log: log})
 	if err != nil {
 		return errors.Join(err, core.db.Close())
 	}
+	p := process{core: core, nats: nats, log: log}
+	if p.door, err = c.door(core, nats, telemetry, log); err != nil {
+		return errors.Join(err, p.close())
+	}
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot listen on %s: %w", c.Addr, err), core.db.Close())
+		return errors.Join(fmt.Errorf("cannot listen on %s: %w", c.Addr, err), p.close())
 	}
 	log.Info("serving", "address", listener.Addr().String(), "dataDir", c.DataDir, "version", version)
 	if gate.Mode(c.Auth) == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
 	}
-	p := process{core: core, door: door, http: gate.Server(c.Addr, door, log), listener: listener, log: log}
+	p.listener, p.http = listener, gate.Server(c.Addr, p.door, log)
 	return p.run(ctx)
 }
 
 // door puts the route table together.
-func (c *serveCmd) door(core *core, telemetry *gate.Telemetry, log *slog.Logger) (*gate.Gate, error) {
+func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry, log *slog.Logger) (*gate.Gate, error) {
 	auth, err := gate.OpenAuth(gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: c.JWTKeys, Issuer: c.JWTIssuer, Log: log})
 	if err != nil {
 		return nil, err
@@ -94,7 +101,8 @@ func (c *serveCmd) door(core *core, telemetry *gate.Telemetry, log *slog.Logger)
 		return nil, err
 	}
 	pages := gate.Pages{
-		Checks: []gate.Check{{Name: "database", Probe: core.probe}}, Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
+		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check}},
+		Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
 	}
 	surface := httpapi.New(httpapi.Config{Commands: core.engine, Reads: core.engine, Graphs: core.engine, Log: log})
 	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
@@ -103,6 +111,7 @@ func (c *serveCmd) door(core *core, telemetry *gate.Telemetry, log *slog.Logger)
 // process is everything that runs.
 type process struct {
 	core     *core
+	nats     *jet.Server
 	door     *gate.Gate
 	http     *http.Server
 	listener net.Listener
@@ -110,7 +119,8 @@ type process struct {
 }
 
 // run serves until ctx ends. Then nothing new is let in, requests under way are
-// finished, what the engine accepted is made durable, and the database is closed.
+// finished, what the engine accepted is made durable, and NATS and the database are
+// closed.
 // When the database cannot be trusted any more it returns at once: to wait for
 // requests then would be to answer them from memory.
 func (p *process) run(ctx context.Context) error {
@@ -125,7 +135,7 @@ func (p *process) run(ctx context.Context) error {
 		return fmt.Errorf("the database is lost, and with it this process; start it again when the disk is well: %w", err)
 	case err := <-web:
 		stop()
-		return errors.Join(err, <-core, p.core.db.Close())
+		return errors.Join(err, <-core, p.close())
 	case <-ctx.Done():
 	}
 	p.log.Info("draining")
@@ -134,11 +144,17 @@ func (p *process) run(ctx context.Context) error {
 	if lost := <-core; lost != nil {
 		return lost // a failed sync: the files are not touched again
 	}
-	if err := errors.Join(err, p.core.db.Close()); err != nil {
+	if err := errors.Join(err, p.close()); err != nil {
 		return err
 	}
 	p.log.Info("drained")
 	return nil
+}
+
+// close ends the connection to NATS, then the database, whose loop has ended or never ran.
+func (p *process) close() error {
+	p.nats.Close()
+	return p.core.db.Close()
 }
 
 // drain ends streams and long polls and waits for all other requests.

@@ -46,7 +46,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		words string
 	}{
 		{[]string{"--database-url", "postgres://localhost/renga"}, "PostgreSQL is not supported by this build"},
-		{[]string{"--nats-url", "nats://localhost:4222"}, "NATS is not supported by this build"},
+		{[]string{"--nats-url", "http://localhost:4222"}, "must be nats://HOST:PORT or tls://HOST:PORT"},
 		{[]string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
 		{[]string{"--addr", ":0"}, "not a loopback address"},
 		{[]string{"--addr", "[::]:0"}, "not a loopback address"},
@@ -70,7 +70,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 
 func TestEveryFlagOfServeHasAnEnvironmentVariable(t *testing.T) {
 	for name, value := range map[string]string{
-		"RENGA_ADDR": "0.0.0.0:0", "RENGA_DATABASE_URL": "postgres://x", "RENGA_NATS_URL": "nats://x", "RENGA_AUTH": "jwt",
+		"RENGA_ADDR": "0.0.0.0:0", "RENGA_DATABASE_URL": "postgres://x", "RENGA_NATS_URL": "http://x", "RENGA_AUTH": "jwt",
 		"RENGA_JWT_KEYS": "keys.pem", "RENGA_KEY_RETENTION": "1s", "RENGA_LOG_FORMAT": "xml", "RENGA_LOG_LEVEL": "loud",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fakeNATS is as much of a NATS server as /readyz asks: it takes connections and
+// answers every request as JetStream answers for an account. The real one is
+// tested where it may be imported.
+type fakeNATS struct {
+	addr     string
+	listener net.Listener
+	mu       sync.Mutex
+	conns    []net.Conn
+	done     sync.WaitGroup
+}
+
+// startFakeNATS listens on an address.
+func startFakeNATS(t *testing.T, addr string) *fakeNATS {
+	t.Helper()
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeNATS{addr: listener.Addr().String(), listener: listener}
+	f.done.Go(f.accept)
+	t.Cleanup(f.stop)
+	return f
+}
+
+func (f *fakeNATS) accept() {
+	for {
+		conn, err := f.listener.Accept()
+		if err != nil {
+			return
+		}
+		f.mu.Lock()
+		f.conns = append(f.conns, conn)
+		f.mu.Unlock()
+		f.done.Go(func() { f.talk(conn) })
+	}
+}
+
+// stop cuts all connections off.
+func (f *fakeNATS) stop() {
+	_ = f.listener.Close()
+	f.mu.Lock()
+	for _, conn := range f.conns {
+		_ = conn.Close()
+	}
+	f.mu.Unlock()
+	f.done.Wait()
+}
+
+// talk speaks the protocol with one client until it goes away.
+func (f *fakeNATS) talk(conn net.Conn) {
+	const account = `{"type":"io.nats.jetstream.api.v1.account_info_response"}`
+	defer conn.Close()
+	fmt.Fprint(conn, `INFO {"server_id":"fake","version":"2.11.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
+	sid := ""
+	for in := bufio.NewReader(conn); ; {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		words := strings.Fields(line)
+		switch words[0] {
+		case "PING":
+			fmt.Fprint(conn, "PONG\r\n")
+		case "SUB":
+			sid = words[len(words)-1]
+		case "PUB", "HPUB": // subject, where to answer, sizes
+			size, err := strconv.Atoi(words[len(words)-1])
+			if err != nil {
+				return
+			}
+			if _, err := in.Discard(size + len("\r\n")); err != nil {
+				return
+			}
+			fmt.Fprintf(conn, "MSG %s %s %d\r\n%s\r\n", words[2], sid, len(account), account)
+		}
+	}
+}
+
+// ready asks a server whether it is ready.
+func ready(t *testing.T, c *child) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get(c.url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}
+
+func TestServeRunsNATSInside(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	for range 2 { // the second finds what the first left
+		c := serve(t, dir)
+		if status, body := ready(t, c); status != http.StatusOK || body != `{"status":"ready","checks":{"database":"ok","nats":"ok"}}` {
+			t.Errorf("readyz answers %d %s", status, body)
+		}
+		c.stop()
+		if c.log.has(`msg="NATS `) {
+			t.Errorf("there is something to say of NATS:\n%s", c.log)
+		}
+		if info, err := os.Stat(filepath.Join(dir, natsFolder)); err != nil || !info.IsDir() {
+			t.Errorf("it left %v (%v)", info, err)
+		}
+	}
+}
+
+// TestServeGoesOnWithoutNATS takes the server away that --nats-url names, and brings
+// it back: that shows in /readyz, and commands do not care.
+func TestServeGoesOnWithoutNATS(t *testing.T) {
+	nats := startFakeNATS(t, "127.0.0.1:0")
+	dir := filepath.Join(t.TempDir(), "data")
+	c := serve(t, dir, "RENGA_NATS_URL=nats://renga:s3cret@"+nats.addr)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	defer cancel()
+	nats.stop()
+	if !c.log.wait(ctx, "connection to NATS lost") {
+		t.Fatalf("the server does not miss NATS:\n%s", c.log)
+	}
+	if status, body := ready(t, c); status != http.StatusServiceUnavailable || body != `{"status":"not ready","checks":{"database":"ok","nats":"failed"}}` {
+		t.Errorf("without NATS readyz answers %d %s", status, body)
+	}
+	caller := newClient(t, c, "caller")
+	caller.put("line", graphs["line"])
+	q := caller.request("CreateExecution", "", "", `"graphId":"line"`)
+	if status, _, err := caller.try(ctx, q); err != nil || status != http.StatusAccepted {
+		t.Errorf("without NATS a command is answered %d %s (%v)", status, q.answer, err)
+	}
+	startFakeNATS(t, nats.addr)
+	if !c.log.wait(ctx, "connected to NATS again") {
+		t.Fatalf("the server does not find NATS again:\n%s", c.log)
+	}
+	if status, body := ready(t, c); status != http.StatusOK {
+		t.Errorf("with NATS again readyz answers %d %s", status, body)
+	}
+	c.stop()
+	if c.log.has("s3cret") {
+		t.Errorf("the log has the password:\n%s", c.log)
+	}
+	if _, err := os.Stat(filepath.Join(dir, natsFolder)); !os.IsNotExist(err) {
+		t.Errorf("a server ran inside too (%v)", err)
+	}
+}
+
+func TestServeRefusesToStartWithoutTheNATSItWasGiven(t *testing.T) {
+	nats := startFakeNATS(t, "127.0.0.1:0")
+	nats.stop()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{
+		"serve", "--addr", "127.0.0.1:0", "--data-dir", t.TempDir(), "--nats-url", "nats://renga:s3cret@" + nats.addr,
+	}, &out, &errs)
+	if code != 1 || !strings.Contains(errs.String(), "NATS cannot be reached at nats://"+nats.addr) {
+		t.Errorf("it ended with %d and said %s%s", code, &out, &errs)
+	}
+	if strings.Contains(out.String()+errs.String(), "s3cret") {
+		t.Errorf("it says the password: %s%s", &out, &errs)
+	}
+}
