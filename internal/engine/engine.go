@@ -192,7 +192,7 @@ func (e *Engine) help(ctx context.Context) {
 	if !e.running.Load() || !e.baton.TryLock() {
 		return
 	}
-	defer fault.Fatal() // the cache may be half changed, and the baton is held
+	defer fault.Fatal()                // the cache may be half changed, and the baton is held
 	e.Step(context.WithoutCancel(ctx)) // others may be in the same commit
 	e.baton.Unlock()
 	if e.q.any() {

@@ -1,0 +1,109 @@
+package engine
+
+import "slices"
+
+// lineKey names a queue of a tenant.
+type lineKey struct{ tenant, queue string }
+
+// line is what the loop knows of a queue: the oldest ready tasks, and who waits.
+// With more set there may be tasks in the store that are not in rows.
+type line struct {
+	rows    []ReadyRow
+	more    bool
+	waiters []*claim
+}
+
+// maxLines is how many idle queues are remembered.
+const maxLines = 10_000
+
+func (e *Engine) line(key lineKey) *line {
+	l := e.lines[key]
+	if l == nil {
+		if len(e.lines) >= maxLines {
+			e.forgetLines()
+		}
+		l = &line{more: true}
+		e.lines[key] = l
+	}
+	return l
+}
+
+// forgetLines drops what is known of ready tasks; waiters stay.
+func (e *Engine) forgetLines() {
+	for key, l := range e.lines {
+		l.rows, l.more = nil, true
+		l.prune()
+		if len(l.waiters) == 0 {
+			delete(e.lines, key)
+		}
+	}
+}
+
+func (l *line) prune() {
+	kept := l.waiters[:0]
+	for _, c := range l.waiters {
+		if c.isOpen() {
+			kept = append(kept, c)
+		}
+	}
+	clear(l.waiters[len(kept):])
+	l.waiters = kept
+}
+
+// noteReady remembers ready tasks that were written.
+func (e *Engine) noteReady(tasks []readyTask) {
+	for _, t := range tasks {
+		if t.ent == nil {
+			continue
+		}
+		l := e.lines[lineKey{t.row.Tenant, t.row.Queue}]
+		switch {
+		case l == nil || l.more:
+		case len(l.rows) < MaxWindow:
+			l.rows = append(l.rows, t.row)
+		default:
+			l.more = true
+		}
+	}
+}
+
+// wait makes a claim that found nothing wait in its queues.
+func (e *Engine) wait(c *claim) {
+	for _, q := range c.req.Queues {
+		l := e.line(lineKey{c.req.Tenant, q})
+		if len(l.waiters) >= 64 {
+			l.prune()
+		}
+		if !slices.Contains(l.waiters, c) { // it may have been roused in another queue
+			l.waiters = append(l.waiters, c)
+		}
+	}
+}
+
+// rouse lets those who wait claim anew what was written, where a commit did not
+// serve them: it was full, or it came after one that failed. Then nobody knows
+// whether one of them is to blame, so they are not served in the commits of others
+// until they have been tried themselves.
+func (e *Engine) rouse(tasks []readyTask) {
+	for _, t := range tasks {
+		l := e.lines[lineKey{t.row.Tenant, t.row.Queue}]
+		if t.ent == nil || l == nil || len(l.waiters) == 0 {
+			continue
+		}
+		l.prune()
+		e.q.putBack(l.waiters)
+		l.waiters = nil
+	}
+}
+
+// releaseClaims answers everyone who still waits, with nothing.
+func (e *Engine) releaseClaims() {
+	for _, l := range e.lines {
+		for _, c := range l.waiters {
+			if c.take() {
+				c.finish(nil)
+			}
+		}
+		l.waiters = nil
+	}
+}
