@@ -74,9 +74,9 @@ func (b *batch) fetch(wants []Want) error {
 		case h.Fresh:
 			b.use(want.ID, b.e.cache.get(want.ID))
 		default:
-			ent, err := replay(h)
+			ent, err := rebuild(h)
 			if err != nil {
-				return fault.Wrap("engine.replay", err)
+				return fault.Wrap("engine.rebuild", err)
 			}
 			b.use(h.Head.ID, ent)
 		}

@@ -35,8 +35,8 @@ func newEntry(tenant string, num int64, plan *flow.Plan) *entry {
 	return &entry{tenant: tenant, num: num, plan: plan}
 }
 
-// replay rebuilds an entry from its history.
-func replay(h *History) (*entry, error) {
+// rebuild makes an entry from its history.
+func rebuild(h *History) (*entry, error) {
 	e := &entry{tenant: h.Head.Tenant, num: h.Head.Num, head: h.Head}
 	for i := range h.Rows {
 		row := &h.Rows[i]

@@ -19,7 +19,7 @@ func (e *Engine) Execution(ctx context.Context, tenant string, id flow.ID, at ui
 	if err != nil {
 		return View{}, readFault(id, err)
 	}
-	ent, err := replayTo(&h, at)
+	ent, err := rebuildTo(&h, at)
 	if err != nil {
 		return View{}, fault.Wrap("engine.read", err)
 	}
@@ -35,15 +35,15 @@ func (e *Engine) Execution(ctx context.Context, tenant string, id flow.ID, at ui
 	return v, err
 }
 
-// replayTo rebuilds an execution up to an event; 0 means all of it.
-func replayTo(h *History, at uint64) (*entry, error) {
+// rebuildTo is rebuild up to an event; 0 means all of it.
+func rebuildTo(h *History, at uint64) (*entry, error) {
 	if at == 0 || len(h.Rows) == 0 || h.Rows[len(h.Rows)-1].LastSeq <= at {
-		return replay(h)
+		return rebuild(h)
 	}
 	last := h.Rows[len(h.Rows)-1]
 	before := *h
 	before.Rows = h.Rows[:len(h.Rows)-1]
-	ent, err := replay(&before)
+	ent, err := rebuild(&before)
 	if err != nil {
 		return nil, err
 	}

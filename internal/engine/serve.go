@@ -255,8 +255,8 @@ func (b *batch) fetchNums(wants []Want, places []int, entries []*entry) error {
 		}
 		ent := b.used[histories[i].Head.ID] // two tasks of one execution
 		if ent == nil {
-			if ent, err = replay(&histories[i]); err != nil {
-				return fault.Wrap("engine.replay", err)
+			if ent, err = rebuild(&histories[i]); err != nil {
+				return fault.Wrap("engine.rebuild", err)
 			}
 			b.use(ent.state.Execution, ent)
 		}
