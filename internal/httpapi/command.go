@@ -11,7 +11,6 @@ const (
 	MaxGraphBody  = 8 << 20 // bytes of a graph
 	MaxCommands   = 500     // in a POST /commands
 	maxWorker     = 128
-	maxWaitKey    = 255
 	maxReason     = 1024
 	maxMessage    = 4096
 	maxErrorCode  = 128
@@ -23,7 +22,6 @@ const (
 	defaultLease  = 60
 	maxProgress   = 100
 	defaultTasks  = 1
-	defaultQueue  = "default"
 	minPage       = 10
 	maxPage       = 100
 	defaultPage   = 50
@@ -82,14 +80,14 @@ var commands = []command{
 		build: func(b *body, node string) flow.Command {
 			return flow.Wait{
 				Node: node, Attempt: b.attempt(), Worker: b.worker(),
-				WaitKey: b.text(mWaitKey, 1, maxWaitKey), Prompt: b.object(mPrompt),
+				WaitKey: b.text(mWaitKey, 1, flow.MaxWaitKey), Prompt: b.object(mPrompt),
 			}
 		},
 	},
 	{
 		name: flow.Resume{}.Name(), action: "resume", onNode: true, scope: scopeWrite, may: set(mResumeKey, mOutput),
 		build: func(b *body, node string) flow.Command {
-			return flow.Resume{Node: node, ResumeKey: b.text(mResumeKey, 1, maxWaitKey), Output: b.object(mOutput)}
+			return flow.Resume{Node: node, ResumeKey: b.text(mResumeKey, 1, flow.MaxWaitKey), Output: b.object(mOutput)}
 		},
 	},
 	{

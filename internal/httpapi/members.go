@@ -68,7 +68,8 @@ func (r *reader) malformed() error {
 	return fault.New(fault.Invalid, wire.CodeInvalid, "the body is not valid JSON (byte %d)", r.dec.InputOffset())
 }
 
-// readBody reads the body of one command's own endpoint, which is strict JSON already.
+// readBody reads the body of one command's own endpoint. What it leaves unseen
+// (see reader) is for wire.ParseOnce to refuse, before a member is looked into.
 func readBody(src []byte, may memberSet, into *body) error {
 	if len(src) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/wire"
 )
@@ -54,7 +55,7 @@ func (a *API) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	b := claimBody{Queues: []string{defaultQueue}, Max: defaultTasks, LeaseSeconds: defaultLease}
+	b := claimBody{Queues: []string{flow.DefaultQueue}, Max: defaultTasks, LeaseSeconds: defaultLease}
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}

@@ -132,9 +132,9 @@ func showNode(n *flow.Node) nodeView {
 // matter of the infrastructure behind it.
 func adviceOnError(code string) (fault.ReasonClass, fault.RetryAdvice) {
 	switch code {
-	case "NO_EDGE", "ERR_EXPRESSION":
+	case flow.CodeNoEdge, flow.CodeExpression:
 		return fault.ReasonValidation, fault.RetryAfterFix
-	case "NODE_CANCELED", "JOIN_NOT_PASSABLE":
+	case flow.CodeCanceled, flow.CodeNotPassable:
 		return fault.ReasonRunConflict, fault.DoNotRetry
 	}
 	return fault.ReasonInfra, fault.RetryWithBackoff

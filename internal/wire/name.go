@@ -1,26 +1,16 @@
 package wire
 
+import "renga.dev/renga/internal/flow"
+
 // The longest names and idempotency keys, in bytes.
 const (
-	MaxName = 128
+	MaxName = flow.MaxName
 	MaxKey  = 255
 )
 
-// Name reports whether s is a name (graph, node, queue, template): 1..128 of
-// A-Z a-z 0-9 . _ -
-func Name(s string) bool {
-	if s == "" || len(s) > MaxName {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+// Name reports whether s is a name (graph, node, queue, template), as flow has it:
+// 1..128 of A-Z a-z 0-9 . _ -
+func Name(s string) bool { return flow.ValidName(s) }
 
 // Key reports whether s is an idempotency key: 1..255 printable ASCII characters.
 func Key(s string) bool { return Printable(s, MaxKey) }

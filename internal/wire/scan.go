@@ -146,7 +146,7 @@ func (s *scanner) hex4() (rune, error) {
 		return 0, s.fail("")
 	}
 	n, err := strconv.ParseUint(string(s.in[s.pos:s.pos+4]), 16, 16)
-	if err != nil || s.in[s.pos] == '+' {
+	if err != nil {
 		return 0, s.fail(`four hexadecimal digits were expected after \u`)
 	}
 	s.pos += 4
