@@ -124,6 +124,9 @@ func (e *Engine) finish(b *batch, w *work) {
 	for _, c := range w.calls {
 		e.metrics.Commands.Add(int64(len(c.reqs)))
 	}
+	for _, u := range w.units {
+		e.metrics.Commands.Add(int64(len(u.results)))
+	}
 	if len(b.left) > 0 {
 		e.q.putBack(b.left)
 	}
