@@ -185,6 +185,15 @@ func acceptError(e *Error) (*Error, error) {
 	return &Error{Code: e.Code, Message: e.Message, Detail: detail}, nil
 }
 
+// take is accept for data that the execution will hold, beside more bytes of text.
+func (d *draft) take(data Data, more int) (Data, error) {
+	out, err := accept(data)
+	if err != nil {
+		return nil, err
+	}
+	return out, d.room(int64(len(out) + more))
+}
+
 // room checks that the execution may hold so many more bytes of callers' data.
 func (d *draft) room(more int64) error {
 	if more > 0 && d.Data+more > MaxExecutionData {

@@ -4,11 +4,8 @@ import "slices"
 
 // create brings an execution and all its nodes into being. It runs on Start.
 func (d *draft) create(c Create) error {
-	input, err := accept(c.Input)
+	input, err := d.take(c.Input, 0)
 	if err != nil {
-		return err
-	}
-	if err := d.room(int64(len(input))); err != nil {
 		return err
 	}
 	p := d.plan

@@ -46,11 +46,8 @@ func (d *draft) progress(c Progress) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := accept(c.Metrics)
+	metrics, err := d.take(c.Metrics, len(c.Message))
 	if err != nil {
-		return err
-	}
-	if err := d.room(int64(len(metrics) + len(c.Message))); err != nil {
 		return err
 	}
 	d.open()
@@ -68,11 +65,8 @@ func (d *draft) wait(c Wait) error {
 	if err != nil {
 		return err
 	}
-	prompt, err := accept(c.Prompt)
+	prompt, err := d.take(c.Prompt, 0)
 	if err != nil {
-		return err
-	}
-	if err := d.room(int64(len(prompt))); err != nil {
 		return err
 	}
 	d.open()
@@ -93,11 +87,8 @@ func (d *draft) resume(c Resume) error {
 	if n.WaitKey != "" && c.ResumeKey != n.WaitKey {
 		return d.refuseNode(n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
 	}
-	output, err := accept(c.Output)
+	output, err := d.take(c.Output, 0)
 	if err != nil {
-		return err
-	}
-	if err := d.room(int64(len(output))); err != nil {
 		return err
 	}
 	d.open()
@@ -123,11 +114,8 @@ func (d *draft) succeed(c Succeed) error {
 	if err != nil {
 		return err
 	}
-	output, err := accept(c.Output)
+	output, err := d.take(c.Output, 0)
 	if err != nil {
-		return err
-	}
-	if err := d.room(int64(len(output))); err != nil {
 		return err
 	}
 	d.open()
