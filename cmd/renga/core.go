@@ -79,7 +79,7 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 // run serves commands until ctx ends, then finishes what was accepted: first the
-// engine, then the database. An error means that the data cannot be trusted to
+// engine and what deletes keys, then the database. An error means that the data cannot be trusted to
 // be durable any more; it comes at once, whatever is still waiting.
 func (c *core) run(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -87,11 +87,13 @@ func (c *core) run(ctx context.Context) error {
 	database, deciding := make(chan error, 1), make(chan error, 1)
 	go func() { database <- c.db.Run(serving) }()
 	go func() { deciding <- c.engine.Run(ctx) }()
-	go c.forget(ctx)
+	forgetting := make(chan struct{})
+	go func() { defer close(forgetting); c.forget(ctx) }()
 	select {
 	case err := <-database:
 		return err // the engine's loop ends with the process
 	case err := <-deciding:
+		<-forgetting
 		stop()
 		if broken := <-database; broken != nil {
 			return broken
