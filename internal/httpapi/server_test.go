@@ -106,8 +106,9 @@ func (s *server) verify() {
 
 // table is the route table of the process.
 func table(telemetry *gate.Telemetry, surface *httpapi.API) []gate.Route {
-	ready := gate.Check{Name: "database", Probe: func(context.Context) error { return nil }}
-	pages := gate.Pages{Checks: []gate.Check{ready}, Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI}
+	ready := func(context.Context) error { return nil }
+	checks := []gate.Check{{Name: "database", Probe: ready}, {Name: "nats", Probe: ready}}
+	pages := gate.Pages{Checks: checks, Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI}
 	return append(pages.Routes(), surface.Routes()...)
 }
 
