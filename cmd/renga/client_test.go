@@ -300,9 +300,13 @@ func (c *client) try(ctx context.Context, r *request) (status int, header http.H
 	return status, header, err
 }
 
-// do sends a request until it is answered. Its error is that ctx has ended.
+// do sends a request until it is answered. Its error is that ctx has ended, or that
+// there is no end to it.
 func (c *client) do(ctx context.Context, r *request) error {
-	for r.status == 0 {
+	for began := time.Now(); r.status == 0; {
+		if time.Since(began) > maxWait {
+			return fmt.Errorf("%s (key %s) was not answered in %v and %d tries", r.path(), r.key, maxWait, r.tries)
+		}
 		if _, _, err := c.try(ctx, r); err != nil && !errors.Is(err, errUnanswered) {
 			return err
 		}
@@ -318,7 +322,10 @@ func (c *client) batch(ctx context.Context, rs ...*request) error {
 		parts[i] = r.inBatch()
 	}
 	body := `{"commands":[` + strings.Join(parts, ",") + `]}`
-	for {
+	for began := time.Now(); ; {
+		if time.Since(began) > maxWait {
+			return fmt.Errorf("POST /commands (first key %s) was not answered in %v and %d tries", rs[0].key, maxWait, rs[0].tries)
+		}
 		for _, r := range rs {
 			r.tries++
 			r.by, r.sent = c.home.now(), time.Now()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
@@ -61,6 +62,9 @@ type killing struct {
 // kill waits for enough answers, kills the server and starts another one.
 func (k *killing) kill() {
 	before := k.answers(acksPerKill + k.rand.Int64N(2*acksPerKill))
+	if k.t.Failed() {
+		return
+	}
 	pause(time.Duration(k.rand.Int64N(int64(4 * time.Millisecond)))) // anywhere between two commits
 	unanswered := k.stress.unanswered.Load()
 	k.server.signal(syscall.SIGKILL)
@@ -179,4 +183,67 @@ func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
 	}
 	server.stop()
 	verify(t, dir)
+}
+
+// TestDeadlinesSurviveAKill kills a server that has set deadlines and asks nothing
+// of the next one: they must come by themselves.
+func TestDeadlinesSurviveAKill(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	server := serve(t, dir)
+	c := newClient(t, server, "c")
+	ctx := t.Context()
+	begin := func(graph, spec string, steps ...step) string {
+		c.put(graph, strings.Replace(graphs["diary"], `"type":"Task","queue":"mine"`, spec, 1))
+		made := c.request("CreateExecution", "", "", `"graphId":"`+graph+`"`)
+		if err := c.do(ctx, made); err != nil {
+			t.Fatal(err)
+		}
+		id := made.reply().ExecutionID
+		for _, s := range append([]step{{"StartExecution", "", ""}}, steps...) {
+			r := c.request(s.command, id, s.node, s.members)
+			if err := c.do(ctx, r); err != nil || !r.accepted() {
+				t.Fatalf("%s: %d %s %v", r.path(), r.status, r.answer, err)
+			}
+		}
+		return id
+	}
+	ends := map[string]string{
+		"timeout": begin("timeout", `"type":"Task","timeout":"1s"`, step{"StartNode", "a", `"attempt":1`}),
+		"wait":    begin("wait", `"type":"Wait","timeout":"1s"`),
+		"lease":   begin("lease", `"type":"Task","queue":"lease"`),
+	}
+	begin("retry", `"type":"Task","queue":"again","retry":{"maxAttempts":2,"initialInterval":"1s"}`,
+		step{"StartNode", "a", `"attempt":1`}, step{"FailNode", "a", `"attempt":1`})
+	if err := c.do(ctx, c.request(claim, "", "", `"workerId":"c","queues":["lease"],"leaseSeconds":1`)); err != nil {
+		t.Fatal(err)
+	}
+	server.kill()
+	server = serve(t, dir)
+	for what, id := range ends {
+		if got := follow(t, server, id); !strings.Contains(got, `"code":"ERR_TIMEOUT"`) || !strings.HasSuffix(got, "event: end\ndata: {\"status\":\"FAILED\"}\n\n") {
+			t.Errorf("%s: the stream of the execution was\n%s", what, got)
+		}
+	}
+	worker := newClient(t, server, "worker")
+	again := worker.request(claim, "", "", `"workerId":"c","queues":["again"],"waitSeconds":30`)
+	if err := worker.do(ctx, again); err != nil || len(again.reply().Tasks) != 1 || again.reply().Tasks[0].Attempt != 2 {
+		t.Errorf("the claim of the second attempt: %s %v", again.answer, err)
+	}
+	server.stop()
+	verify(t, dir)
+}
+
+// follow reads the stream of an execution to its end.
+func follow(t *testing.T, server *child, id string) string {
+	t.Helper()
+	resp, err := (&http.Client{Timeout: maxWait}).Get(server.url + "/executions/" + id + "/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
 }

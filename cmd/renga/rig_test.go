@@ -76,16 +76,23 @@ func (r *rig) work() (enough func()) {
 	})
 }
 
-const maxWait = time.Minute // for anything that should come soon
+const maxWait = 30 * time.Second // for anything that should come soon
 
 // answers waits for so many more answers and gives how many there were before.
 func (r *rig) answers(n int64) (before int64) {
 	before = r.stress.answered.Load()
 	r.stress.target.Store(before + n)
-	select {
-	case <-r.stress.reached:
-	case <-time.After(maxWait):
-		r.t.Errorf("too weak: only %d answers in %v", r.stress.answered.Load()-before, maxWait)
+	late := time.After(maxWait)
+	look := time.NewTicker(50 * time.Millisecond) // the hands stop when one of them finds something wrong
+	defer look.Stop()
+	for !r.t.Failed() {
+		select {
+		case <-r.stress.reached:
+			return before
+		case <-look.C:
+		case <-late:
+			r.t.Errorf("too weak: only %d answers in %v", r.stress.answered.Load()-before, maxWait)
+		}
 	}
 	return before
 }

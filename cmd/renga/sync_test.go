@@ -7,34 +7,33 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// breakSyncs makes the syncs of a process fail from now on, of one file or of all
-// with "", and returns when that is so. Only a debugger can do that: without strace
-// the test is skipped.
-func breakSyncs(t *testing.T, c *child, file string) {
+// meddle lets strace change what system calls of a process do from now on, and
+// returns when that is so. The calls are those on one file, or all with "". Without
+// strace the test is skipped: nothing else can do that.
+func meddle(t *testing.T, c *child, calls, how, file string) {
 	t.Helper()
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("SKIP: strace is not installed, so the disk cannot be made to fail")
+	}
 	args := []string{
-		"-f", "-p", strconv.Itoa(c.cmd.Process.Pid), "-o", filepath.Join(t.TempDir(), "strace"),
-		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO",
+		"-f", "-p", strconv.Itoa(c.cmd.Process.Pid), "-o", "/dev/null",
+		"-e", "trace=" + calls, "-e", "inject=" + calls + ":" + how,
 	}
 	if file != "" {
 		args = append(args, "-P", file)
 	}
-	path, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("SKIP: strace is not installed, so no sync can be made to fail")
-	}
-	attached := make(chan struct{}, 1)
+	attached := make(chan struct{})
+	once := sync.OnceFunc(func() { close(attached) })
 	log := &tail{line: func(line string) {
 		if strings.Contains(line, " attached") {
-			select {
-			case attached <- struct{}{}:
-			default:
-			}
+			once()
 		}
 	}}
 	cmd := exec.Command(path, args...)
@@ -58,8 +57,50 @@ func breakSyncs(t *testing.T, c *child, file string) {
 	select {
 	case <-attached:
 	case <-ended:
-		t.Skipf("SKIP: strace cannot attach to a process here, so no sync can be made to fail:\n%s", log)
+		t.Skipf("SKIP: strace cannot attach to a process here, so the disk cannot be made to fail:\n%s", log)
 	}
+}
+
+// breakSyncs makes the syncs of a process fail from now on, of one file or of all with "".
+func breakSyncs(t *testing.T, c *child, file string) {
+	t.Helper()
+	meddle(t, c, "fsync,fdatasync", "error=EIO", file)
+}
+
+// TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk kills the server the moment an
+// answer arrives, while every write to its log is slow: an answer that did not wait
+// for its commit shows then, which on a fast disk it does only by luck.
+func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
+	kills := 4
+	if long() {
+		kills = 40
+	}
+	r := newRig(t, t.TempDir(), killHands)
+	slow := func() {
+		meddle(t, r.server, "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.dir, databaseFile+"-wal"))
+	}
+	slow()
+	enough := r.work()
+	defer enough()
+	for i := range kills {
+		r.answers(60 + int64(i)%17)
+		r.server.signal(syscall.SIGKILL)
+		r.lose()
+		r.start()
+		if i < kills-1 {
+			slow()
+		}
+	}
+	enough()
+	lost := r.stress.unanswered.Load()
+	if int(lost) < 4*kills {
+		t.Errorf("too weak: %d kills left only %d requests unanswered", kills, lost)
+	}
+	r.clear()
+	r.audit()
+	t.Logf("%d kills at an answer, on a slow disk, left %d requests unanswered; %d of them had taken effect",
+		kills, lost, r.stress.remembered.Load())
+	r.end()
 }
 
 // TestAFailedSyncEndsTheProcess lets the disk fail between two bursts of load. The
