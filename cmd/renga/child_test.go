@@ -25,9 +25,21 @@ func TestMain(m *testing.M) {
 		if err := limitFiles(os.Getenv(fileLimit)); err != nil {
 			panic(err)
 		}
+		if os.Getenv(withParent) != "" {
+			go endWithParent()
+		}
 		main()
 	}
 	os.Exit(m.Run())
+}
+
+// withParent makes a child end when its standard input does: a test that is cut
+// off, by its time limit or a panic, leaves no server behind.
+const withParent = "RENGA_TEST_WITH_PARENT"
+
+func endWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(1)
 }
 
 // long says that the full counts are wanted.
@@ -88,7 +100,10 @@ func serve(t testing.TB, dir string, env ...string) *child {
 func launch(t testing.TB, dir string, env ...string) (*child, <-chan string) {
 	t.Helper()
 	c := &child{t: t, cmd: program("serve", "--addr", "127.0.0.1:0", "--data-dir", dir), ended: make(chan struct{})}
-	c.cmd.Env = append(c.cmd.Env, env...)
+	c.cmd.Env = append(append(c.cmd.Env, withParent+"=1"), env...)
+	if _, err := c.cmd.StdinPipe(); err != nil { // open until Wait, or the end of this process
+		t.Fatal(err)
+	}
 	listening := make(chan string, 1)
 	began := time.Now()
 	c.log = &tail{line: func(line string) {
