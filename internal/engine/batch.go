@@ -19,7 +19,7 @@ type batch struct {
 	used map[flow.ID]*entry // entries of this commit, read or created by it
 	nums map[int64]*entry   // the same, by their numbers
 	all  []*entry           // the same and those that were undone, in order of first use
-	gone map[lookup]bool    // looked for: true when it was not found
+	gone map[lookup]error   // looked for: why there is no entry, nil when there is one
 
 	open    []*entry    // entries with an open row, in order
 	ready   []readyTask // became ready and wait for a worker
@@ -31,6 +31,7 @@ type batch struct {
 	started int         // tasks that claims got
 	weight  int         // bytes of their data
 	changed []flow.ID   // executions that got events
+	ill     []flow.ID   // executions whose deadlines could not be handled
 	due     flow.Time   // earliest deadline written
 }
 
@@ -57,7 +58,8 @@ type openRow struct {
 	swept    bool      // all due deadlines were looked at: DueAt may become later
 }
 
-// fetch makes entries available, in one read. Those that are not found are noted.
+// fetch makes entries available, in one read. Those that are not found, or whose
+// log is damaged, are noted.
 func (b *batch) fetch(wants []Want) error {
 	if len(wants) == 0 {
 		return nil
@@ -70,13 +72,14 @@ func (b *batch) fetch(wants []Want) error {
 		h, want := &histories[i], &wants[i]
 		switch {
 		case !h.Found:
-			b.gone[lookup{want.Tenant, want.ID}] = true
+			b.gone[lookup{want.Tenant, want.ID}] = notFound(want.ID)
 		case h.Fresh:
 			b.use(want.ID, b.e.cache.get(want.ID))
 		default:
 			ent, err := rebuild(h)
 			if err != nil {
-				return fault.Wrap("engine.rebuild", err)
+				b.gone[lookup{want.Tenant, want.ID}] = damaged(err)
+				continue
 			}
 			b.use(h.Head.ID, ent)
 		}
@@ -103,15 +106,18 @@ func (b *batch) want(wants []Want, tenant string, id flow.ID) []Want {
 		}
 		w.Num, w.Known = ent.num, ent.commitNo
 	}
-	b.gone[key] = false
+	b.gone[key] = nil
 	return append(wants, w)
 }
 
 // entry gives an execution of a tenant.
 func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 	ent := b.used[id]
-	if ent == nil && !b.gone[lookup{tenant, id}] {
+	if ent == nil {
 		if err := b.fetch(b.want(nil, tenant, id)); err != nil {
+			return nil, err
+		}
+		if err := b.gone[lookup{tenant, id}]; err != nil {
 			return nil, err
 		}
 		ent = b.used[id]
@@ -121,6 +127,12 @@ func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 	}
 	return ent, nil
 }
+
+// damage is a log that gives no state. It is an answer about its execution: nothing
+// was changed, so it undoes nothing of what others do in the same commit.
+type damage struct{ error }
+
+func damaged(err error) error { return fault.Wrap("engine.rebuild", damage{err}) }
 
 func notFound(id flow.ID) error {
 	return fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "execution %v does not exist", id)

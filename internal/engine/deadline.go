@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"time"
 
 	"renga.dev/renga/internal/flow"
 )
@@ -13,15 +16,20 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 	if e.nextDue == 0 || now < e.nextDue {
 		return nil
 	}
-	heads, next, err := e.store.Due(ctx, now, sweepLimit)
+	limit := sweepLimit + len(e.ill) // those that are ill do not hide others
+	heads, next, err := e.store.Due(ctx, now, limit)
 	if err != nil {
 		e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
 		e.nextDue = now.Add(maxIdle)
 		return nil
 	}
 	e.nextDue = next
-	if len(heads) == sweepLimit {
-		e.nextDue = now
+	more := len(heads) == limit
+	if len(e.ill) > 0 {
+		heads = e.healthy(heads, now)
+	}
+	if more || len(heads) > sweepLimit {
+		heads, e.nextDue = heads[:sweepLimit], now
 	}
 	return heads
 }
@@ -30,6 +38,11 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 // look again.
 func (b *batch) expire(h Head) error {
 	ent, err := b.entry(h.Tenant, h.ID)
+	if _, ok := errors.AsType[damage](err); ok {
+		b.e.cfg.Log.ErrorContext(b.ctx, "deadlines could not be handled", "error", err)
+		b.ill = append(b.ill, h.ID)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -44,4 +57,60 @@ func (b *batch) expire(h Head) error {
 		}
 	}
 	return nil
+}
+
+// pause is how long an execution is left alone whose deadlines could not be handled,
+// since its log is damaged or what they lead to cannot be written. Otherwise it
+// would fail the commits of others twice a second for ever.
+type pause struct {
+	until flow.Time
+	took  time.Duration
+}
+
+const (
+	maxPause = time.Minute
+	maxIll   = 10_000 // executions that are left alone; with more, all are tried again
+)
+
+// shun leaves an execution alone for a while, longer each time.
+func (e *Engine) shun(id flow.ID) {
+	took := min(max(2*e.ill[id].took, maxIdle), maxPause)
+	if len(e.ill) >= maxIll {
+		clear(e.ill)
+	}
+	e.ill[id] = pause{flow.At(e.clock.Now()).Add(took), took}
+	e.lookAt(e.ill[id].until)
+}
+
+// healthy leaves out the executions that are to be left alone.
+func (e *Engine) healthy(heads []Head, now flow.Time) []Head {
+	return slices.DeleteFunc(heads, func(h Head) bool {
+		p := e.ill[h.ID]
+		if p.until > now {
+			e.lookAt(p.until)
+		}
+		return p.until > now
+	})
+}
+
+// recovered forgets that executions were ill whose deadlines were handled.
+func (e *Engine) recovered(due []Head, ill []flow.ID) {
+	for _, h := range due {
+		if !slices.Contains(ill, h.ID) {
+			delete(e.ill, h.ID)
+		}
+	}
+	for _, id := range ill {
+		e.shun(id)
+	}
+}
+
+// lookAt has the loop look for deadlines at an instant and reports whether it would
+// have looked later.
+func (e *Engine) lookAt(at flow.Time) bool {
+	if e.nextDue != 0 && e.nextDue <= at {
+		return false
+	}
+	e.nextDue = at
+	return true
 }

@@ -37,7 +37,8 @@ type Engine struct {
 	cache   *cache
 	lines   map[lineKey]*line
 	rand    *rand.ChaCha8
-	nextDue flow.Time // when to look for deadlines; 0: none is known to be set
+	nextDue flow.Time         // when to look for deadlines; 0: none is known to be set
+	ill     map[flow.ID]pause // executions whose deadlines are left alone
 }
 
 // New makes an engine. It does no I/O.
@@ -48,6 +49,7 @@ func New(store Store, clock Clock, cfg Config) *Engine {
 		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
 		cache:     newCache(cfg.CacheBytes),
 		lines:     map[lineKey]*line{},
+		ill:       map[flow.ID]pause{},
 		nextDue:   1, // look once at the start
 	}
 	e.q.kick = make(chan struct{}, 1)

@@ -200,30 +200,31 @@ func (b *batch) notTaken(rows []ReadyRow) []ReadyRow {
 }
 
 // startRows starts tasks that were ready before this commit, until it is heavy, and
-// gives how many it looked at.
+// gives how many it looked at. A row without an execution is deleted; one whose
+// execution is damaged stays, for the day that it is not.
 func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
-	entries := make([]*entry, len(rows))
 	var wants []Want
-	var places []int
-	for i, r := range rows {
-		if entries[i] = b.byNum(r.Execution); entries[i] == nil {
+	for _, r := range rows {
+		if b.byNum(r.Execution) == nil {
 			wants = append(wants, Want{Tenant: r.Tenant, Num: r.Execution})
-			places = append(places, i)
 		}
 	}
-	if err := b.fetchNums(wants, places, entries); err != nil {
+	damaged, err := b.fetchNums(wants)
+	if err != nil {
 		return 0, err
 	}
 	for i, r := range rows {
 		if b.heavy() {
 			return i, nil
 		}
-		if entries[i] == nil {
+		ent := b.nums[r.Execution]
+		switch {
+		case ent != nil:
+			if err := b.start(c, ent, r); err != nil {
+				return 0, err
+			}
+		case !slices.Contains(damaged, r.Execution):
 			b.taken = append(b.taken, r)
-			continue
-		}
-		if err := b.start(c, entries[i], r); err != nil {
-			return 0, err
 		}
 	}
 	return len(rows), nil
@@ -241,28 +242,30 @@ func (b *batch) byNum(num int64) *entry {
 	return nil
 }
 
-func (b *batch) fetchNums(wants []Want, places []int, entries []*entry) error {
+// fetchNums makes entries available, in one read, and gives the numbers of those
+// that are damaged.
+func (b *batch) fetchNums(wants []Want) (damaged []int64, err error) {
 	if len(wants) == 0 {
-		return nil
+		return nil, nil
 	}
 	histories, err := b.tx.Fetch(b.ctx, wants)
 	if err != nil {
-		return fault.Wrap("engine.fetch", err)
+		return nil, fault.Wrap("engine.fetch", err)
 	}
 	for i := range histories {
-		if !histories[i].Found {
+		h := &histories[i]
+		if !h.Found || b.nums[h.Head.Num] != nil { // two tasks of one execution
 			continue
 		}
-		ent := b.used[histories[i].Head.ID] // two tasks of one execution
-		if ent == nil {
-			if ent, err = rebuild(&histories[i]); err != nil {
-				return fault.Wrap("engine.rebuild", err)
-			}
-			b.use(ent.state.Execution, ent)
+		ent, err := rebuild(h)
+		if err != nil {
+			b.e.cfg.Log.ErrorContext(b.ctx, "a ready task is left out, its log is damaged", "error", err)
+			damaged = append(damaged, h.Head.Num)
+			continue
 		}
-		entries[places[i]] = ent
+		b.use(h.Head.ID, ent)
 	}
-	return nil
+	return damaged, nil
 }
 
 // start starts one ready task for a claim. A row that no longer tells the truth

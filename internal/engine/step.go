@@ -39,7 +39,7 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 		}
 		b = &batch{
 			e: e, ctx: ctx, tx: tx, now: flow.At(e.clock.Now()),
-			used: map[flow.ID]*entry{}, nums: map[int64]*entry{}, gone: map[lookup]bool{},
+			used: map[flow.ID]*entry{}, nums: map[int64]*entry{}, gone: map[lookup]error{},
 		}
 		return b.do(w)
 	})
@@ -99,6 +99,9 @@ func undoes(err error) bool {
 	if err == nil {
 		return false
 	}
+	if _, ok := errors.AsType[damage](err); ok {
+		return false
+	}
 	kind := fault.KindOf(err)
 	return kind == fault.Internal || kind == fault.Unavailable
 }
@@ -114,9 +117,9 @@ func (e *Engine) finish(b *batch, w *work) {
 			e.cache.keep(ent)
 		}
 	}
+	e.recovered(w.due, b.ill)
 	e.noteReady(b.ready)
-	if b.due > 0 && (e.nextDue == 0 || b.due < e.nextDue) {
-		e.nextDue = b.due
+	if b.due > 0 && e.lookAt(b.due) {
 		e.q.wake() // Run may be sleeping for longer
 	}
 	e.watch.wake(b.changed)
@@ -159,16 +162,9 @@ func (e *Engine) undo(b *batch) {
 // all; any other fault is somebody's own, or a conflict with what another process
 // has written meanwhile, so everything is tried once more, alone.
 func (e *Engine) recover(ctx context.Context, w *work, err error) {
-	kind := fault.KindOf(err)
-	if w.alone || kind == fault.Unavailable {
-		if kind == fault.Conflict {
-			err = fault.Wrap("engine.commit", errRaced)
-		}
-		w.fail(err)
-		if len(w.due) > 0 {
-			e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
-			e.nextDue = flow.At(e.clock.Now()).Add(maxIdle)
-		}
+	down := fault.KindOf(err) == fault.Unavailable
+	if w.alone || down {
+		e.fail(ctx, w, err, down)
 		return
 	}
 	e.cfg.Log.WarnContext(ctx, "commit failed, its parts are tried alone", "error", err)
@@ -176,6 +172,26 @@ func (e *Engine) recover(ctx context.Context, w *work, err error) {
 		if err := e.commit(ctx, &part); err != nil {
 			e.recover(ctx, &part, err)
 		}
+	}
+}
+
+// fail gives up on work that could not be committed. Deadlines are tried again:
+// soon when the store is down, else when they have been left alone for a while.
+func (e *Engine) fail(ctx context.Context, w *work, err error, down bool) {
+	if fault.KindOf(err) == fault.Conflict {
+		err = fault.Wrap("engine.commit", errRaced)
+	}
+	w.fail(err)
+	if len(w.due) == 0 {
+		return
+	}
+	e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
+	if down {
+		e.nextDue = flow.At(e.clock.Now()).Add(maxIdle)
+		return
+	}
+	for _, h := range w.due {
+		e.shun(h.ID)
 	}
 }
 

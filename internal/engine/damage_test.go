@@ -1,0 +1,115 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sim"
+)
+
+// damaged is a store in which the log of some executions cannot be read.
+type damaged struct {
+	engine.Store
+	ids map[flow.ID]bool
+}
+
+func (d *damaged) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
+	return d.Store.Commit(ctx, func(ctx context.Context, tx engine.Tx) error { return fn(ctx, damagedTx{tx, d}) })
+}
+
+type damagedTx struct {
+	engine.Tx
+	store *damaged
+}
+
+func (t damagedTx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, error) {
+	all, err := t.Tx.Fetch(ctx, want)
+	for i := range all {
+		if t.store.ids[all[i].Head.ID] {
+			all[i].Rows = []engine.LogRow{{CommitNo: 1, FirstSeq: 1, Body: []byte("[")}}
+		}
+	}
+	return all, err
+}
+
+// damage makes the log of an execution unreadable, and an engine that has read
+// nothing yet. mend undoes it.
+func (r *rig) damage(id flow.ID) (mend func()) {
+	d := &damaged{r.mem, map[flow.ID]bool{id: true}}
+	r.Engine = engine.New(d, r.clock, engine.Config{Exclusive: true})
+	return func() { clear(d.ids) }
+}
+
+// commits counts the commits that are tried.
+func (r *rig) commits() *int {
+	n := new(int)
+	r.mem.Interfere(func(p sim.Point, _ *engine.Batch) error {
+		if p == sim.BeforeCommit {
+			*n++
+		}
+		return nil
+	})
+	return n
+}
+
+func TestADamagedLogFailsItsOwnCommandsAlone(t *testing.T) {
+	r := newRig(t)
+	bad, good := r.started("line"), r.started("line")
+	r.damage(bad)
+	tries := r.commits()
+	results := r.send(r.to(bad, flow.StartNode{Node: "a"}), r.to(good, flow.StartNode{Node: "a"}))
+	if err := results[0].Err; err == nil || fault.KindOf(err) != fault.Internal {
+		t.Errorf("got %v, want an internal error", err)
+	}
+	r.accepted(results[1])
+	if *tries != 1 {
+		t.Errorf("%d commits, want one: nothing had to be undone", *tries)
+	}
+}
+
+func TestADamagedLogDoesNotBlockItsQueue(t *testing.T) {
+	r := newRig(t)
+	bad := r.started("line")
+	r.clock.Move(time.Millisecond)
+	good := r.started("line")
+	mend := r.damage(bad)
+	c := r.claim(r.claiming("w", 5, 0))
+	r.settle()
+	r.tasks(c, good)
+	mend()
+	r.restart()
+	c = r.claim(r.claiming("w", 5, 0))
+	r.settle()
+	r.tasks(c, bad)
+}
+
+// TestDeadlinesOfADamagedLogAreLeftAlone counts how often they are tried while
+// those of others are handled.
+func TestDeadlinesOfADamagedLogAreLeftAlone(t *testing.T) {
+	r := newRig(t)
+	bad, good := r.started("pair"), r.started("pair")
+	for _, id := range []flow.ID{bad, good} {
+		r.must(r.to(id, flow.StartNode{Node: "a", Attempt: 1}))
+		r.must(r.to(id, flow.Fail{Node: "a"}))
+	}
+	mend := r.damage(bad)
+	r.clock.Move(10 * time.Second)
+	r.settle()
+	r.node(good, "a", flow.NodeIsReady)
+	tries := r.commits()
+	for range 10 * 60 {
+		r.clock.Move(time.Second)
+		r.settle()
+	}
+	if *tries < 10 || *tries > 20 {
+		t.Errorf("tried %d times in ten minutes, want about once a minute", *tries)
+	}
+	mend()
+	r.clock.Move(time.Minute)
+	r.settle()
+	r.node(bad, "a", flow.NodeIsReady)
+}
