@@ -216,12 +216,15 @@ func (x *exchange) bound(ctx context.Context) (context.Context, context.CancelFu
 // timely turns the error of a handler whose time ran out into what its caller can
 // act on.
 func (x *exchange) timely(ctx context.Context, err error) error {
-	if err == nil || fault.KindOf(err) != fault.Internal || ctx.Err() == nil {
+	kind := fault.KindOf(err)
+	if err == nil || ctx.Err() == nil || kind != fault.Internal && kind != fault.Unavailable {
 		return err
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errDraining):
 		return errDraining
+	case kind == fault.Unavailable && errors.Is(cause, context.Canceled):
+		return errGone
 	case errors.Is(err, context.DeadlineExceeded):
 		advice := "try again"
 		if x.call.Key != "" {
