@@ -110,9 +110,12 @@ func (b *batch) rememberKey(tenant string, once *wire.Once, body *storedKey) err
 	if err != nil {
 		return fault.Wrap("engine.key", err)
 	}
-	b.keys = append(b.keys, KeyRow{
-		KeyRef: KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}, Hash: once.Hash, At: b.now, Body: raw,
-	})
+	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
+	if b.keyAt == nil {
+		b.keyAt = map[KeyRef]int{}
+	}
+	b.keyAt[ref] = len(b.keys)
+	b.keys = append(b.keys, KeyRow{KeyRef: ref, Hash: once.Hash, At: b.now, Body: raw})
 	return nil
 }
 
@@ -123,12 +126,9 @@ func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
 	}
 	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
 	var found *KeyRow
-	for i := range b.keys {
-		if b.keys[i].KeyRef == ref {
-			found = &b.keys[i]
-		}
-	}
-	if found == nil {
+	if i, ok := b.keyAt[ref]; ok {
+		found = &b.keys[i]
+	} else {
 		rows, err := b.tx.Keys(b.ctx, []KeyRef{ref})
 		if err != nil {
 			return nil, fault.Wrap("engine.recall", err)

@@ -292,6 +292,6 @@ func (b *batch) rollback(mark *batch) {
 	clear(b.used)
 	clear(b.nums)
 	clear(b.gone)
-	b.open, b.keys, b.taken = nil, nil, nil
+	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
 	b.ready, b.changed, b.due = mark.ready, mark.changed, mark.due
 }
