@@ -62,8 +62,12 @@ type logged struct {
 	Key     string           `json:"k"`
 	At      int64            `json:"t"`
 	Events  []jsontext.Value `json:"e"`
-	Refused jsontext.Value   `json:"f"`
+	Refused refused          `json:"f"`
 	Late    jsontext.Value   `json:"l"`
+}
+
+type refused struct {
+	Guard flow.Guard `json:"g"` // "" when the command was accepted
 }
 
 func newAudit(w *World) *audit {
@@ -152,7 +156,7 @@ func (a *audit) record(id flow.ID, x *audited, r *logged, events []flow.Event) e
 			return err
 		}
 	}
-	if r.Refused != nil && len(events) > 0 {
+	if r.Refused.Guard != "" && len(events) > 0 {
 		return fmt.Errorf("it was refused and has events")
 	}
 	if r.Command == (flow.Expire{}).Name() {
@@ -170,7 +174,7 @@ func (a *audit) record(id flow.ID, x *audited, r *logged, events []flow.Event) e
 	if x.plan == nil {
 		return a.compile(x)
 	}
-	if r.Command == (flow.Cancel{}).Name() && r.Refused == nil && x.state.Status != flow.Canceled {
+	if r.Command == (flow.Cancel{}).Name() && r.Refused.Guard == "" && x.state.Status != flow.Canceled {
 		return fmt.Errorf("it was accepted and the execution is %v", x.state.Status)
 	}
 	return nil
@@ -192,8 +196,8 @@ func (a *audit) decided(id flow.ID, x *audited, r *logged) error {
 		return fmt.Errorf("the client of key %s was told that nothing was done", r.Key)
 	}
 	o.logged = flow.Time(r.At)
-	if want := permitted(&x.state, x.plan, o.req.Command); want != (r.Refused == nil) {
-		return fmt.Errorf("key %s: accepted is %v, want %v", r.Key, r.Refused == nil, want)
+	if want := guard(&x.state, x.plan, o.req.Command); want != r.Refused.Guard {
+		return fmt.Errorf("key %s: refused by %q, want %q", r.Key, r.Refused.Guard, want)
 	}
 	return nil
 }

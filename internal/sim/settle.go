@@ -27,9 +27,15 @@ func (w *World) settle() {
 	w.verify()
 }
 
+// maxSteps is more than an engine needs to do all there is to do in any world.
+const maxSteps = 1000
+
 // idle steps until the engine rests, and checks.
 func (w *World) idle() {
-	for w.err == nil && w.step(nil) {
+	for i := 0; w.err == nil && w.step(nil); i++ {
+		if i == maxSteps {
+			w.fail("the engine does not come to rest")
+		}
 	}
 	w.check(true)
 }
