@@ -4,10 +4,11 @@
 //
 // Writes are jobs. One loop owns the single write connection: it takes the jobs
 // that wait, runs them in one transaction, syncs once, and answers all of them
-// after the sync. The first job of a transaction runs bare; each later one runs
-// in a savepoint, so that a job that fails is undone alone. Jobs of the engine go
-// first, the others are sure of a third of the time. A job does SQL and nothing
-// else: it never waits for the network, a lock or another job.
+// after the sync. A caller that finds the loop idle does its next turn itself. The
+// first job of a transaction runs bare; each later one runs in a savepoint, so that
+// a job that fails is undone alone. Jobs of the engine go first, the others are sure
+// of a third of the time. A job does SQL and nothing else: it never waits for the
+// network, a lock or another job.
 //
 // Reads are short transactions on a few connections that cannot write.
 //
