@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -107,6 +108,9 @@ func (e *Engine) joinClaim(ctx context.Context, req *ClaimRequest, first *inFlig
 }
 
 func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
+	if sqldb.InJob(ctx) {
+		return Claimed{}, errInJob
+	}
 	type outcome struct {
 		out Claimed
 		err error

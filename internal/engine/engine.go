@@ -4,6 +4,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
 )
 
 // Engine runs executions over a store. Its methods may be called from anywhere;
@@ -73,6 +75,9 @@ func (e *Engine) newID(now flow.Time) flow.ID {
 // Submit decides requests, in order, and returns when everything they cause is
 // durable. When ctx ends first the outcome is unknown: repeat with the same keys.
 func (e *Engine) Submit(ctx context.Context, reqs []Request) []Result {
+	if sqldb.InJob(ctx) {
+		return failAll(len(reqs), errInJob)
+	}
 	done := make(chan struct{})
 	var results []Result
 	e.offer(reqs, func(r []Result) { results = r; close(done) })
@@ -89,6 +94,10 @@ var errGone = &fault.Error{
 	Kind: fault.Unavailable, Code: "TIMEOUT", RetryAfter: time.Second,
 	Message: "the answer did not come in time; repeat with the same key to learn the outcome",
 }
+
+// errInJob refuses a caller that would wait for itself: the engine commits through
+// the loop that the caller's job holds up.
+var errInJob = fault.Wrap("engine", errors.New("a job cannot wait for the engine; its SQL and commands are a unit"))
 
 func failAll(n int, err error) []Result {
 	return slices.Repeat([]Result{{Err: err}}, n)
@@ -156,6 +165,9 @@ func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Resu
 
 // Do runs a unit: a caller's SQL and engine commands in one transaction.
 func (e *Engine) Do(ctx context.Context, unit Unit) ([]Result, error) {
+	if sqldb.InJob(ctx) {
+		return nil, errInJob
+	}
 	done := make(chan struct{})
 	var results []Result
 	var err error

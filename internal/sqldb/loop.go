@@ -21,7 +21,7 @@ import (
 // its end: a job that has begun is finished, and its
 // caller learns how. A job that has not begun when ctx ends is not run.
 func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
-	if ctx.Value(inJob{}) != nil {
+	if InJob(ctx) {
 		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
 	}
 	if err := ctx.Err(); err != nil {
@@ -46,6 +46,9 @@ func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx
 
 // inJob marks the context of a job.
 type inJob struct{}
+
+// InJob reports whether ctx is that of a job, which waits for nobody.
+func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
 
 // loop is the one owner of the write connection. Whoever has its baton does the
 // turns: the goroutine in run, or a caller that found it idle, whose job is then

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
@@ -118,5 +119,31 @@ func TestRetainDeletesTheOldestKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+type wall struct{}
+
+func (wall) Now() time.Time { return time.Now() }
+
+// TestAJobCannotWaitForTheEngine calls the engine inside of a job. It commits
+// through the loop that the job holds up, so they would wait for each other, or the
+// commands of others would fail with the caller's.
+func TestAJobCannotWaitForTheEngine(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "test.db"))
+	e := engine.New(s, wall{}, engine.Config{Exclusive: true})
+	err := s.Commit(t.Context(), func(ctx context.Context, _ engine.Tx) error {
+		results := e.Submit(ctx, make([]engine.Request, 2))
+		_, unit := e.Do(ctx, engine.Unit{})
+		_, claim := e.Claim(ctx, engine.ClaimRequest{Wait: time.Hour})
+		for _, err := range []error{results[0].Err, results[1].Err, unit, claim} {
+			if err == nil || fault.KindOf(err) != fault.Internal {
+				t.Errorf("got %v, want a refusal", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
