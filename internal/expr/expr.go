@@ -34,9 +34,8 @@ const Code = "INVALID_EXPRESSION"
 
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
-	source string
-	uses   []string // variables, sorted
-	run    cel.Program
+	uses []string // variables, sorted
+	run  cel.Program
 }
 
 // When compiles the condition of an edge: input, outputs (by node), output, error.
@@ -45,9 +44,6 @@ func When(src string) (*Program, error) { return whenCache.get(src, whenEnv) }
 // Gate compiles the expression of a CUSTOM join: expected, completed, failed and
 // canceled, each a list of branches.
 func Gate(src string) (*Program, error) { return gateCache.get(src, gateEnv) }
-
-// Source is the text that the program was compiled from.
-func (p *Program) Source() string { return p.source }
 
 // Uses reports whether the expression looks at a variable.
 func (p *Program) Uses(name string) bool {
@@ -114,7 +110,7 @@ func compile(src string, env *cel.Env) (*Program, error) {
 	if err != nil {
 		return nil, invalid("%s", brief(err.Error()))
 	}
-	return &Program{source: src, uses: variables(checked, env), run: run}, nil
+	return &Program{uses: variables(checked, env), run: run}, nil
 }
 
 func checkSource(src string) error {

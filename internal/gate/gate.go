@@ -21,7 +21,6 @@ type Config struct {
 	Telemetry *Telemetry       // default none: nothing is measured
 	Log       *slog.Logger     // default slog.Default()
 	Rates     map[string]Rate  // by rate class; a class that is not there is unlimited
-	Default   *Surface         // shape of what belongs to no surface; default Core
 	Now       func() time.Time // default time.Now
 }
 
@@ -33,9 +32,8 @@ type Gate struct {
 	now       func() time.Time
 	router    router
 	surfaces  []*Surface // with their prefixes
-	fallback  *Surface
-	unknown   *meters  // of requests that no route took
-	refused   *limiter // log lines about refused tokens, per address
+	unknown   *meters    // of requests that no route took
+	refused   *limiter   // log lines about refused tokens, per address
 	draining  context.Context
 	drain     context.CancelCauseFunc
 }
@@ -52,7 +50,7 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 		return nil, errors.New("gate: there is no Auth")
 	}
 	g := &Gate{
-		auth: cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now, fallback: cfg.Default,
+		auth: cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now,
 		router: router{root: newBranch()}, refused: newLimiter(refusedRate),
 	}
 	if g.log == nil {
@@ -60,9 +58,6 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 	}
 	if g.now == nil {
 		g.now = time.Now
-	}
-	if g.fallback == nil {
-		g.fallback = Core
 	}
 	g.draining, g.drain = context.WithCancelCause(context.Background())
 	var measure *instruments
@@ -100,7 +95,7 @@ func newLimits(rates map[string]Rate) (map[string]*limiter, error) {
 func (g *Gate) add(route Route, limits map[string]*limiter, measure *instruments) error {
 	e := &entry{Route: route, limit: limits[route.Rate], timeout: route.Timeout}
 	if e.Surface == nil {
-		e.Surface = g.fallback
+		e.Surface = Core
 	}
 	if e.MaxBody == 0 {
 		e.MaxBody = DefaultMaxBody
@@ -139,9 +134,9 @@ func (g *Gate) add(route Route, limits map[string]*limiter, measure *instruments
 func (g *Gate) Drain() { g.drain(errDraining) }
 
 // surface is the surface of a path that no route took: the one with the longest
-// prefix that fits.
+// prefix that fits, or Core.
 func (g *Gate) surface(path string) *Surface {
-	found, longest := g.fallback, 0
+	found, longest := Core, 0
 	for _, s := range g.surfaces {
 		for _, prefix := range s.Prefixes {
 			if len(prefix) > longest && strings.HasPrefix(path, prefix) {
