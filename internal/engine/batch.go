@@ -75,7 +75,11 @@ func (b *batch) fetch(wants []Want) error {
 		case !h.Found:
 			b.gone[lookup{want.Tenant, want.ID}] = notFound(want.ID)
 		case h.Fresh:
-			b.use(want.ID, b.e.cache.get(want.ID))
+			ent := b.e.cache.get(want.ID)
+			if h.Head.Num != 0 {
+				ent.head = h.Head // another process moves DueAt without a row in the log
+			}
+			b.use(want.ID, ent)
 		default:
 			ent, err := rebuild(h)
 			if err != nil {

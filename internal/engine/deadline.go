@@ -24,6 +24,9 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 		return nil
 	}
 	e.nextDue = next
+	if !e.cfg.Exclusive {
+		e.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
+	}
 	more := len(heads) == limit
 	if len(e.ill) > 0 {
 		heads = e.healthy(heads, now)

@@ -22,7 +22,8 @@ type Store interface {
 type Tx interface {
 	// Fetch gives the stored histories of executions, in the order asked for, and
 	// locks them for this commit. One whose Known is still current comes back
-	// Fresh, without its rows.
+	// Fresh, without its rows, and with its Head where another process may have
+	// moved DueAt.
 	Fetch(ctx context.Context, want []Want) ([]History, error)
 	// Keys gives the remembered keys, in the order asked for; nil where there is none.
 	Keys(ctx context.Context, refs []KeyRef) ([]*KeyRow, error)
@@ -88,7 +89,7 @@ type Want struct {
 // History is the stored part of one execution.
 type History struct {
 	Found bool
-	Fresh bool // nothing newer than Want.Known; Snapshot and Rows are empty
+	Fresh bool // nothing newer than Want.Known; Rows are empty
 	Head  Head
 	Rows  []LogRow // from the newest usable snapshot on; only the first may carry one
 }

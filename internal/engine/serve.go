@@ -138,6 +138,9 @@ func (b *batch) replayClaim(c *claim, known *storedKey) error {
 func (b *batch) takeReady(c *claim, queue string) error {
 	key := lineKey{c.req.Tenant, queue}
 	l := b.e.line(key)
+	if len(l.rows) == 0 && !b.e.cfg.Exclusive {
+		l.more = true // others make tasks ready too
+	}
 	var last ReadyRow
 	for len(c.out.Tasks) < c.req.Max && !b.heavy() {
 		for len(l.rows) == 0 && l.more {
