@@ -192,7 +192,7 @@ func (a *audit) decided(id flow.ID, x *audited, r *logged) error {
 	if o == nil {
 		return fmt.Errorf("nobody sent key %s", r.Key)
 	}
-	if o.flights == 0 && !o.unknown {
+	if len(o.flights) == 0 && !o.unknown {
 		return fmt.Errorf("the client of key %s was told that nothing was done", r.Key)
 	}
 	o.logged = flow.Time(r.At)

@@ -47,9 +47,10 @@ func (w *World) send(orders ...*order) {
 		w.depart(o)
 		reqs[i] = o.req
 	}
-	w.engine.Offer(reqs, func(results []engine.Result) {
+	m := w.here
+	m.engine.Offer(reqs, func(results []engine.Result) {
 		for i, o := range orders {
-			w.settled(o, results[i])
+			w.settled(m, o, results[i])
 		}
 	})
 }
@@ -59,12 +60,11 @@ func (w *World) depart(o *order) {
 	if _, ok := o.req.Command.(flow.Create); ok && o.req.GraphID == "" {
 		o.req.GraphID = graphID(w.rng.IntN(w.graphs))
 	}
-	if !o.unknown && o.answer == nil && o.flights == 0 && !o.lost {
+	if !o.unknown && o.answer == nil && len(o.flights) == 0 && !o.lost {
 		o.poison = w.rough > 0 && w.one(60)
 	}
-	o.life = w.life
-	o.flights++
-	w.trace.say("  send %s %s %s %s %s", o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
+	o.flights = append(o.flights, w.here)
+	w.trace.say("  send to %s %s %s %s %s %s", w.here.name, o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
 }
 
 // brief is who says what about a node, without any data.
@@ -93,7 +93,7 @@ func (w *World) poisoned(b *engine.Batch) string {
 		return slices.ContainsFunc(b.Log, func(r engine.LogRow) bool { return bytes.Contains(r.Body, mark) })
 	}
 	for _, o := range w.open {
-		if o.poison && o.flights > 0 && within(o.req.CorrelationID) {
+		if o.poison && len(o.flights) > 0 && within(o.req.CorrelationID) {
 			return o.req.Once.Key
 		}
 	}
@@ -105,17 +105,19 @@ func (w *World) poisoned(b *engine.Batch) string {
 	return ""
 }
 
-// bury notes what the engine took with it: of what was under way nobody knows
-// whether it was done.
-func (w *World) bury() {
+// bury notes what an engine took with it: of what was under way there nobody
+// knows whether it was done.
+func (w *World) bury(m *machine) {
 	for _, o := range w.orders {
-		if o.flights > 0 {
-			o.flights, o.poison = 0, false
-			o.unknown = o.unknown || o.answer == nil || w.expired(o)
+		if !slices.Contains(o.flights, m) {
+			continue
 		}
+		o.flights = slices.DeleteFunc(o.flights, func(at *machine) bool { return at == m })
+		o.poison = o.poison && len(o.flights) > 0
+		o.unknown = o.unknown || o.answer == nil || w.expired(o)
 	}
 	for _, c := range w.claims {
-		if c.flying {
+		if c.flying && c.at == m {
 			c.flying, c.poison, c.unknown = false, false, true
 		}
 	}
@@ -167,7 +169,7 @@ func (w *World) contradict() {
 	}
 	req := o.req
 	req.Once = w.another(o.req.Once, o.body)
-	w.engine.Offer([]engine.Request{req}, func(r []engine.Result) { w.contradicted(req.Once.Key, o.at, r[0].Err) })
+	w.here.engine.Offer([]engine.Request{req}, func(r []engine.Result) { w.contradicted(req.Once.Key, o.at, r[0].Err) })
 }
 
 // stray asks for what does not exist: an execution, another tenant's execution, a node.
@@ -235,32 +237,33 @@ func (w *World) sendUnit(orders []*order, before, after error) {
 		reqs = append(reqs, o.req)
 	}
 	w.trace.say("  as a unit; before: %v, after: %v", before, after)
-	w.engine.OfferUnit(engine.Unit{
+	m := w.here
+	m.engine.OfferUnit(engine.Unit{
 		Commands: reqs,
 		Before:   func(_ context.Context, _ *sqldb.Tx) error { return before },
 		After:    func(_ context.Context, _ *sqldb.Tx, _ []engine.Result) error { return after },
 	}, func(results []engine.Result, err error) {
 		if err == nil {
-			w.unitDone(orders, results, before, after)
+			w.unitDone(m, orders, results, before, after)
 			return
 		}
-		w.unitUndone(orders, err, before, after)
+		w.unitUndone(m, orders, err, before, after)
 	})
 }
 
-func (w *World) unitDone(orders []*order, results []engine.Result, before, after error) {
+func (w *World) unitDone(m *machine, orders []*order, results []engine.Result, before, after error) {
 	if before != nil || after != nil || len(results) != len(orders) {
 		w.fail("a unit of %d commands is done with %d results; before: %v, after: %v", len(orders), len(results), before, after)
 		return
 	}
 	w.stress.Units++
 	for i, o := range orders {
-		w.settled(o, results[i])
+		w.settled(m, o, results[i])
 	}
 }
 
 // unitUndone is a unit that failed: none of its commands was done.
-func (w *World) unitUndone(orders []*order, err, before, after error) {
+func (w *World) unitUndone(m *machine, orders []*order, err, before, after error) {
 	kind := fault.KindOf(err)
 	switch {
 	case errors.Is(err, errOwn) && (before != nil || after != nil):
@@ -273,9 +276,8 @@ func (w *World) unitUndone(orders []*order, err, before, after error) {
 	}
 	for _, o := range orders {
 		w.trace.say("  %s: undone with its unit: %v", o.req.Once.Key, err)
-		if o.flights--; o.flights == 0 {
-			o.poison = false
-		}
+		o.landed(m)
+		o.poison = o.poison && len(o.flights) > 0
 		if o.lost {
 			w.stress.Strangers++
 			w.drop(o)

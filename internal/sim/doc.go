@@ -1,6 +1,6 @@
 // Package sim runs the whole engine on one seed, and serves tests alone.
 //
-// A World holds an engine, a store in memory and a clock, and drives them without
+// A World holds one or two engines, a store in memory and a clock, and drives them without
 // a goroutine: logical clients send every command there is, repeat what was not
 // answered, use keys again, and race each other, while commits fail, single
 // commands turn out to be poison, the process dies at every step of a commit and

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
@@ -15,8 +16,7 @@ import (
 type order struct {
 	req     engine.Request
 	body    []byte
-	life    int            // the engine that has it, by its life
-	flights int            // how often it is under way
+	flights []*machine     // where it is under way
 	unknown bool           // it was under way when an engine died: it may have been done
 	poison  bool           // nothing can be done with it as long as the disk is as it is
 	lost    bool           // what it names does not exist for its tenant
@@ -52,9 +52,15 @@ func (w *World) another(once wire.Once, body []byte) wire.Once {
 	return w.once(once.Key, once.Endpoint, append(body[:len(body)-1:len(body)-1], `,"reason":"x"}`...))
 }
 
+// landed notes that an order is no longer under way at a machine.
+func (o *order) landed(m *machine) {
+	i := slices.Index(o.flights, m)
+	o.flights = slices.Delete(o.flights, i, i+1)
+}
+
 // settled takes an answer to an order and checks it.
-func (w *World) settled(o *order, res engine.Result) {
-	defer func() { o.flights-- }()
+func (w *World) settled(m *machine, o *order, res engine.Result) {
+	defer o.landed(m)
 	w.trace.say("  %s", describe(o, res))
 	if res.Err != nil {
 		w.declined(o, res.Err)
@@ -178,7 +184,7 @@ func (w *World) declined(o *order, err error) {
 			w.fail("%s: unavailable without advice: %v", o.req.Once.Key, err)
 		}
 	case kind == fault.Internal && o.poison:
-		o.poison = o.flights > 1 // then the disk is repaired
+		o.poison = len(o.flights) > 1 // then the disk is repaired
 	case kind == fault.NotFound && o.lost:
 		w.stress.Strangers++
 		w.drop(o)

@@ -32,7 +32,7 @@ const maxSteps = 1000
 
 // idle steps until the engine rests, and checks.
 func (w *World) idle() {
-	for i := 0; w.err == nil && w.step(nil); i++ {
+	for i := 0; w.err == nil && w.stepAll(func() *mishap { return nil }); i++ {
 		if i == maxSteps {
 			w.fail("the engine does not come to rest")
 		}
@@ -122,7 +122,7 @@ func (w *World) replayAll() {
 		}
 	}
 	for _, c := range w.claimed {
-		if !w.over(c.at) {
+		if !w.over(c.when) {
 			w.sendClaim(c)
 		}
 	}

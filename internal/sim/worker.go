@@ -19,11 +19,12 @@ type claim struct {
 	until    time.Time
 	withdraw func() bool
 	flying   bool
-	waited   bool // it found nothing at first
-	poison   bool // nothing can be done with it as long as the disk is as it is
-	unknown  bool // it was under way when an engine died
+	waited   bool     // it found nothing at first
+	poison   bool     // nothing can be done with it as long as the disk is as it is
+	unknown  bool     // it was under way when an engine died
+	at       *machine // where it is under way
 	got      *engine.Claimed
-	at       flow.Time
+	when     flow.Time // it was served
 }
 
 // held is a task that a worker got and has not finished.
@@ -53,7 +54,11 @@ func (w *World) claim() {
 		}
 		return
 	}
-	w.sendClaim(w.newClaim(w.rng.IntN(3), 1+w.rng.IntN(4)))
+	wait := w.rng.IntN(3)
+	if len(w.machines) > 1 {
+		wait = 0 // nobody would tell it what another machine makes ready
+	}
+	w.sendClaim(w.newClaim(wait, 1+w.rng.IntN(4)))
 }
 
 // newClaim writes a claim for some queues that waits for so many seconds.
@@ -72,24 +77,24 @@ func (w *World) newClaim(wait, most int) *claim {
 }
 
 func (w *World) sendClaim(c *claim) {
-	w.trace.say("  claim %s %s %s %v at most %d, wait %v", c.req.Once.Key, c.req.Tenant, c.req.Worker, c.req.Queues, c.req.Max, c.req.Wait)
-	c.flying, c.waited = true, false
+	w.trace.say("  claim at %s %s %s %s %v at most %d, wait %v", w.here.name, c.req.Once.Key, c.req.Tenant, c.req.Worker, c.req.Queues, c.req.Max, c.req.Wait)
+	c.flying, c.waited, c.at = true, false, w.here
 	if !slices.Contains(w.claims, c) {
 		w.claims = append(w.claims, c)
 	}
 	c.until = w.clock.Now().Add(c.req.Wait)
 	c.poison = !w.calm && w.rough > 0 && c.got == nil && !c.unknown && w.one(15)
-	c.withdraw = w.engine.OfferClaim(c.req, func(out engine.Claimed, err error) { w.served(c, out, err) })
+	c.withdraw = w.here.engine.OfferClaim(c.req, func(out engine.Claimed, err error) { w.served(c, out, err) })
 }
 
 // contradictClaim uses the key of a claim with another body.
 func (w *World) contradictClaim(c *claim) {
-	if c.flying || w.over(c.at) {
+	if c.flying || w.over(c.when) {
 		return
 	}
 	req := c.req
 	req.Once, req.Wait = w.another(c.req.Once, c.body), 0
-	w.engine.OfferClaim(req, func(_ engine.Claimed, err error) { w.contradicted(req.Once.Key, c.at, err) })
+	w.here.engine.OfferClaim(req, func(_ engine.Claimed, err error) { w.contradicted(req.Once.Key, c.when, err) })
 }
 
 // served takes the answer to a claim and checks it.
@@ -109,7 +114,7 @@ func (w *World) served(c *claim, out engine.Claimed, err error) {
 	if len(out.Tasks) > c.req.Max {
 		w.fail("claim %s: %d tasks, at most %d were wanted", c.req.Once.Key, len(out.Tasks), c.req.Max)
 	}
-	forgotten := c.got != nil && w.over(c.at)
+	forgotten := c.got != nil && w.over(c.when)
 	switch {
 	case out.Replay && c.got == nil && !c.unknown:
 		w.fail("claim %s: answered from memory, but it was never served", c.req.Once.Key)
@@ -135,7 +140,7 @@ func (w *World) tookTasks(c *claim, out *engine.Claimed) {
 	if !ok {
 		w.fail("claim %s: answered before it was durable", c.req.Once.Key)
 	}
-	c.got, c.at = out, row.At
+	c.got, c.when = out, row.At
 	w.stress.Claims++
 	if c.waited {
 		w.stress.Waited++

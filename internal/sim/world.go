@@ -25,10 +25,11 @@ type World struct {
 	trace *trace
 	climate
 
-	engine *engine.Engine
-	life   int // which engine it is; the one before died
-	fault  *mishap
-	calm   bool // nothing goes wrong
+	machines []*machine
+	here     *machine // the one that clients talk to
+	lives    int      // engines so far
+	fault    *mishap
+	calm     bool // nothing goes wrong
 
 	placed     int // orders so far
 	orders     map[string]*order
@@ -45,9 +46,16 @@ type World struct {
 	err    error // the first thing that was wrong
 }
 
+// machine is where an engine lives; when that dies, another one takes its place.
+type machine struct {
+	name   string
+	engine *engine.Engine
+}
+
 // climate is what a seed makes of the world.
 type climate struct {
-	exclusive bool
+	machines  int
+	exclusive bool // with one machine
 	cache     int
 	retention flow.Time
 	rough     int // of 100 steps, how many meet a mishap
@@ -84,7 +92,7 @@ func newWorld(seed uint64, out io.Writer) *World {
 		orders: map[string]*order{},
 	}
 	w.climate = climate{
-		exclusive: !w.one(3), cache: []int{1, 16 << 10, 1 << 20}[w.rng.IntN(3)],
+		machines: 1 + w.rng.IntN(4)/3, exclusive: !w.one(3), cache: []int{1, 16 << 10, 1 << 20}[w.rng.IntN(3)],
 		retention: flow.Time((30 * 24 * time.Hour).Milliseconds()),
 		rough:     []int{0, 10, 30}[w.rng.IntN(3)], cancels: []int{1, 4, 10}[w.rng.IntN(3)],
 		crowd: 1 + w.rng.IntN(8), graphs: 1 + w.rng.IntN(4),
@@ -92,21 +100,26 @@ func newWorld(seed uint64, out io.Writer) *World {
 	if w.one(4) {
 		w.retention = flow.Time((2 * time.Minute).Milliseconds())
 	}
+	w.exclusive = w.exclusive && w.climate.machines == 1
 	w.trace.say("seed %d: %+v", seed, w.climate)
 	w.mem.Retain(time.Duration(w.retention) * time.Millisecond)
 	w.mem.Interfere(w.interfere)
 	w.audit = newAudit(w)
-	w.birth()
+	for i := range w.climate.machines {
+		w.here = &machine{name: string(rune('A' + i))}
+		w.machines = append(w.machines, w.here)
+		w.birth(w.here)
+	}
 	return w
 }
 
 // birth makes an engine on what is stored. IDs of one life do not come again in another.
-func (w *World) birth() {
-	w.life++
+func (w *World) birth(m *machine) {
+	w.lives++
 	var seed [32]byte
 	binary.BigEndian.PutUint64(seed[:], w.rng.Uint64())
-	binary.BigEndian.PutUint64(seed[8:], uint64(w.life))
-	w.engine = engine.New(w.mem, w.clock, engine.Config{
+	binary.BigEndian.PutUint64(seed[8:], uint64(w.lives))
+	m.engine = engine.New(w.mem, w.clock, engine.Config{
 		Exclusive: w.exclusive, CacheBytes: w.cache, Seed: &seed,
 		KeyRetention: time.Duration(w.retention) * time.Millisecond,
 	})
@@ -143,13 +156,13 @@ func graphID(i int) string { return fmt.Sprintf("g%d", i) }
 
 func (w *World) putGraph(tenant string, i int) {
 	g := randomGraph(w.rng)
-	row, created, err := w.engine.PutGraph(context.Background(), tenant, graphID(i), g)
+	row, created, err := w.here.engine.PutGraph(context.Background(), tenant, graphID(i), g)
 	if err != nil {
 		w.fail("graph %d: %v", i, err)
 		return
 	}
 	w.trace.say("graph %s %s version %d, new: %v", tenant, row.ID, row.Version, created)
-	again, created, err := w.engine.PutGraph(context.Background(), tenant, graphID(i), g)
+	again, created, err := w.here.engine.PutGraph(context.Background(), tenant, graphID(i), g)
 	if err != nil || created || again.Version != row.Version {
 		w.fail("graph %d again: version %d, created %v, %v", i, again.Version, created, err)
 	}
@@ -161,11 +174,12 @@ func (w *World) round() {
 		w.putGraph(pick(w, tenants), w.rng.IntN(w.graphs))
 	}
 	for range 1 + w.rng.IntN(w.crowd) {
+		w.here = pick(w, w.machines)
 		w.act()
 	}
 	idle := false
 	for i := 0; i < 1+w.rng.IntN(4) && !idle && w.err == nil; i++ {
-		idle = !w.step(w.mishap())
+		idle = !w.stepAll(w.mishap)
 	}
 	w.check(idle)
 	w.passTime()
@@ -269,22 +283,32 @@ func (w *World) interfere(p Point, b *engine.Batch) error {
 // rest notes that the engine may wait for half a second before it looks for deadlines again.
 func (w *World) rest() { w.pause = max(w.pause, flow.At(w.clock.Now())+500) }
 
-// step lets the engine take one step, which it may not survive.
-func (w *World) step(m *mishap) (busy bool) {
-	w.fault = m
+// stepAll lets every engine take one step and reports whether any had something to do.
+func (w *World) stepAll(draw func() *mishap) (busy bool) {
+	for _, m := range w.machines {
+		if w.step(m, draw()) {
+			busy = true
+		}
+	}
+	return busy
+}
+
+// step lets an engine take one step, which it may not survive.
+func (w *World) step(m *machine, bad *mishap) (busy bool) {
+	w.fault = bad
 	w.latest = max(w.latest, flow.At(w.clock.Now()))
 	defer func() {
 		w.fault = nil
 		switch r := recover(); r.(type) {
 		case nil:
 		case death:
-			w.trace.say("the engine dies %v", m.at)
-			w.bury()
-			w.birth()
+			w.trace.say("engine %s dies %v", m.name, bad.at)
+			w.bury(m)
+			w.birth(m)
 			busy = true
 		default:
 			panic(r)
 		}
 	}()
-	return w.engine.Step(context.Background())
+	return m.engine.Step(context.Background())
 }
