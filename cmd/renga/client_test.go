@@ -136,7 +136,7 @@ type reply struct {
 				Type    string `json:"type"`
 				Seq     uint64 `json:"seq"`
 			} `json:"cause"`
-			Fence uint64 `json:"cancelFence"`
+			Fence uint64 `json:"cancelSeq"`
 			Late  bool   `json:"lateResultKept"`
 		} `json:"details"`
 	} `json:"error"`

@@ -131,7 +131,7 @@ func appendRefusal(dst []byte, r *flow.Refusal, late bool) []byte {
 	dst = append(dst, r.Cause.At.String()...)
 	dst = append(dst, `"}`...)
 	if r.Fence > 0 {
-		dst = append(dst, `,"cancelFence":`...)
+		dst = append(dst, `,"cancelSeq":`...)
 		dst = strconv.AppendUint(dst, r.Fence, 10)
 	}
 	dst = append(dst, `,"lateResultKept":`...)

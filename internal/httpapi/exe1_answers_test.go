@@ -182,7 +182,7 @@ func TestAGuardRefusalNamesGuardStateAndCause(t *testing.T) {
 				has("error.details.cause.occurredAt", ev.OccurredAt)
 		}
 		if ev.Type == "EXECUTION_CANCEL_REQUESTED" {
-			r.has("error.details.cancelFence", fmt.Sprint(ev.Seq))
+			r.has("error.details.cancelSeq", fmt.Sprint(ev.Seq))
 		}
 	}
 }
