@@ -78,8 +78,10 @@ func TestDataHasOneFormThatSurvivesTheLog(t *testing.T) {
 	s = apply(t, s, StartNode{Node: "task-0", Attempt: 1}, f)
 	for _, bad := range []string{`{`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}", `{} {}`, `{"a":"\ud800"}`} {
 		for _, c := range []Command{
-			Succeed{Node: "task-0", Output: Data(bad)}, Fail{Node: "task-0", Error: &Error{Detail: Data(bad)}},
-			Progress{Node: "task-0", Metrics: Data(bad)}, Wait{Node: "task-0", Prompt: Data(bad)},
+			Succeed{Node: "task-0", Output: Data(bad)},
+			Fail{Node: "task-0", Error: &Error{Detail: Data(bad)}},
+			Progress{Node: "task-0", Metrics: Data(bad)},
+			Wait{Node: "task-0", Prompt: Data(bad)},
 		} {
 			if _, err := Decide(s, c, f); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("%s with %s: %v", c.Name(), bad, err)

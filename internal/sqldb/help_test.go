@@ -20,8 +20,11 @@ func idle(t *testing.T, db *DB, fail func(query string) error) (stop func() erro
 	if err := db.Write(t.Context(), Engine, insert(0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	db.loop.baton.Lock()
-	db.loop.baton.Unlock() //nolint:staticcheck // whoever had it is done
+	db.loop.baton.Lock() // when whoever had it is done
+	defer db.loop.baton.Unlock()
+	if n := len(db.loop.jobs); n > 0 {
+		t.Fatalf("%d jobs are left", n)
+	}
 	return stop
 }
 
