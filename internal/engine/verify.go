@@ -61,7 +61,7 @@ func (e *Engine) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 	if err != nil {
 		return err
 	}
-	// The row may be older than the log when commands arrive meanwhile.
+	// The row is compared only when no command has changed it meanwhile.
 	newest, _, err := e.store.Head(ctx, head.Tenant, head.ID)
 	if err != nil {
 		return err
@@ -92,14 +92,34 @@ func (e *Engine) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 		problem("the log has no EXECUTION_CREATED of this execution")
 		return nil
 	}
-	if (newest.Status == head.Status && s.Status != head.Status) || s.GraphID != head.GraphID || s.GraphVersion != head.GraphVersion {
-		problem("the row says %v of %s version %d, the log %v of %s version %d",
-			head.Status, head.GraphID, head.GraphVersion, s.Status, s.GraphID, s.GraphVersion)
-	}
-	if newest.ArchivedAt == head.ArchivedAt && s.ArchivedAt != head.ArchivedAt {
-		problem("the row says archived %q, the log %q", head.ArchivedAt, s.ArchivedAt)
+	if newest == *head {
+		for _, why := range compareHead(head, s) {
+			problem("%s", why)
+		}
 	}
 	return nil
+}
+
+// compareHead says how the row of an execution differs from its log.
+func compareHead(head *Head, s *flow.State) (why []string) {
+	differ := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	if s.Status != head.Status || s.GraphID != head.GraphID || s.GraphVersion != head.GraphVersion {
+		differ("the row says %v of %s version %d, the log %v of %s version %d",
+			head.Status, head.GraphID, head.GraphVersion, s.Status, s.GraphID, s.GraphVersion)
+	}
+	for _, t := range [...]struct {
+		what     string
+		row, log flow.Time
+	}{{"created", head.CreatedAt, s.CreatedAt}, {"ended", head.EndedAt, s.EndedAt}, {"archived", head.ArchivedAt, s.ArchivedAt}} {
+		if t.row != t.log {
+			differ("the row says %s %q, the log %q", t.what, t.row, t.log)
+		}
+	}
+	// DueAt is a lower bound: when it is too late, or missing, a deadline does not come.
+	if next := s.NextDeadline(); next > 0 && (head.DueAt == 0 || head.DueAt > next) {
+		differ("the row says due %q, the log %q", head.DueAt, next)
+	}
+	return why
 }
 
 // compareSnapshot says how a snapshot differs from the log it stands for.
