@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"renga.dev/renga/internal/expr"
@@ -16,7 +17,7 @@ func (g Graph) Compile(id string, version int) (*Plan, error) {
 	full := g.withDefaults()
 	c := &compiler{graph: full, seen: make(map[string]bool)}
 	for _, step := range []func() error{
-		c.checkSize, c.addNodes, c.checkEnds, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
+		c.checkSize, c.addNodes, c.checkStart, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -81,26 +82,20 @@ func (c *compiler) addNodes() error {
 	return nil
 }
 
-// checkEnds looks for the one Start and for a terminal node.
-func (c *compiler) checkEnds() error {
+// checkStart looks for the one Start.
+func (c *compiler) checkStart() error {
 	c.start = -1
-	ends := 0
 	for i := range c.nodes {
 		spec := &c.nodes[i].spec
 		switch {
-		case spec.Type.Terminal():
-			ends++
 		case spec.Type == StartKind && c.start >= 0:
 			return refuse(spec.NodeID, "node %q is a second Start; %q is the first", spec.NodeID, c.name(c.start))
 		case spec.Type == StartKind:
 			c.start = i
 		}
 	}
-	switch {
-	case c.start < 0:
+	if c.start < 0 {
 		return invalidGraph("nodes", "the graph has no Start node")
-	case ends == 0:
-		return invalidGraph("nodes", "the graph has no terminal node: Success, Failed or Canceled")
 	}
 	return nil
 }
@@ -176,11 +171,16 @@ func explainExpression(err error, node, field, format string, args ...any) error
 // name is the id of a node.
 func (c *compiler) name(i int) string { return c.nodes[i].spec.NodeID }
 
-// checkWaysOn refuses dead ends.
+// checkWaysOn refuses dead ends. A graph without a terminal node has one, or a cycle.
 func (c *compiler) checkWaysOn() error {
+	ends := slices.ContainsFunc(c.nodes, func(p planNode) bool { return p.spec.Type.Terminal() })
 	for i := range c.nodes {
 		p := &c.nodes[i]
-		if !p.spec.Type.Terminal() && len(p.success) == 0 {
+		switch {
+		case p.spec.Type.Terminal() || len(p.success) > 0:
+		case !ends:
+			return refuse(p.spec.NodeID, "node %q leads nowhere: the graph has no terminal node (Success, Failed or Canceled)", p.spec.NodeID)
+		default:
 			return refuse(p.spec.NodeID, "node %q leads nowhere: it has no success edge and is no terminal node", p.spec.NodeID)
 		}
 	}

@@ -59,7 +59,8 @@ func TestAGraphThatCannotRunIsRefused(t *testing.T) {
 		{"node twice", outline("s:Start a:Task a:Wait"), `node "a" is there twice`, "a", ""},
 		{"no Start", outline("a:Task e:Success | a>e"), "nodes: the graph has no Start node", "", "nodes"},
 		{"two Starts", outline("s:Start s2:Start e:Success | s>e s2>e"), `node "s2" is a second Start; "s" is the first`, "s2", ""},
-		{"no terminal", outline("s:Start a:Task | s>a"), "nodes: the graph has no terminal node: Success, Failed or Canceled", "", "nodes"},
+		{"no terminal", outline("s:Start a:Task | s>a"), `node "a" leads nowhere: the graph has no terminal node (Success, Failed or Canceled)`, "a", ""},
+		{"no terminal, only a cycle", outline("s:Start a:Task b:Task | s>a a>b b>a"), `node "a" is part of a cycle: a → b → a`, "a", ""},
 
 		{"edge without from", "nodes: [{nodeId: s, type: Start}, {nodeId: e, type: Success}]\nedges: [{to: e}]\n", "edges[0].from: is missing", "", "edges[0].from"},
 		{"edge without to", "nodes: [{nodeId: s, type: Start}, {nodeId: e, type: Success}]\nedges: [{from: s}]\n", "edges[0].to: is missing", "", "edges[0].to"},

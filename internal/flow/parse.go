@@ -37,9 +37,43 @@ func ParseGraph(data []byte, yaml bool) (Graph, error) {
 	}
 	var doc graphDoc
 	if err := json.Unmarshal(data, &doc, json.RejectUnknownMembers(true)); err != nil {
-		return Graph{}, explainJSON(err)
+		return Graph{}, nameNode(data, explainJSON(err), pointerOf(err))
 	}
 	return doc.graph(), nil
+}
+
+// pointerOf is the place of an error about the meaning of a document.
+func pointerOf(err error) jsontext.Pointer {
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		return semantic.JSONPointer
+	}
+	return ""
+}
+
+// nameNode adds the id of the node that an error stands in: its author knows the
+// node by its name, not by its place in the list.
+func nameNode(data []byte, e *fault.Error, p jsontext.Pointer) *fault.Error {
+	rest, ok := strings.CutPrefix(string(p), "/nodes/")
+	place, _, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(place)
+	var doc struct {
+		Nodes []struct {
+			NodeID any `json:"nodeId"`
+		} `json:"nodes"`
+	}
+	if !ok || err != nil || json.Unmarshal(data, &doc) != nil || i >= len(doc.Nodes) {
+		return e
+	}
+	id, ok := doc.Nodes[i].NodeID.(string)
+	if !ok || !ValidName(id) {
+		return e
+	}
+	e.Message += fmt.Sprintf(" (node %q)", id)
+	if details, ok := e.Details.(map[string]any); ok {
+		details["nodeId"] = id
+	}
+	return e
 }
 
 // checkJSON refuses what is not exactly one well-formed value.
@@ -68,7 +102,7 @@ func checkEnd(d *jsontext.Decoder) error {
 }
 
 // explainJSON says which member is wrong, and how.
-func explainJSON(err error) error {
+func explainJSON(err error) *fault.Error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
 	switch {
@@ -80,6 +114,8 @@ func explainJSON(err error) error {
 		return invalidGraph(fieldOf(syntax.JSONPointer), "malformed JSON at byte %d: %v", syntax.ByteOffset, syntax.Err)
 	case errors.Is(err, json.ErrUnknownName) && errors.As(err, &semantic):
 		return invalidGraph(fieldOf(semantic.JSONPointer), "is not a member that exists here")
+	case errors.As(err, &semantic) && semantic.Err != nil && semantic.JSONPointer == "":
+		return invalidGraph("", "the graph %v", semantic.Err)
 	case errors.As(err, &semantic) && semantic.Err != nil:
 		return invalidGraph(fieldOf(semantic.JSONPointer), "%v", semantic.Err)
 	}

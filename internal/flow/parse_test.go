@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,23 +79,17 @@ func TestAMalformedDocumentIsRefused(t *testing.T) {
 		{"repeated member of the graph", `{"nodes":[],"nodes":[]}`, "nodes: is there twice", "nodes"},
 		{"deep", strings.Repeat(`{"a":`, 65) + `1` + strings.Repeat(`}`, 65), "the document nests deeper than 64", ""},
 		{"unknown member", `{"nodes":[],"name":"x"}`, "name: is not a member that exists here", "name"},
-		{"unknown member of a node", `{"nodes":[{"nodeId":"a","type":"Task"},{"nodeId":"b","quue":"x"}]}`, "nodes[1].quue: is not a member that exists here", "nodes[1].quue"},
 		{"member in another case", `{"nodes":[{"nodeID":"a"}]}`, "nodes[0].nodeID: is not a member that exists here", "nodes[0].nodeID"},
-		{"unknown member of a retry", `{"nodes":[{"nodeId":"a","retry":{"max":1}}]}`, "nodes[0].retry.max: is not a member that exists here", "nodes[0].retry.max"},
 		{"unknown member of an edge", `{"edges":[{"from":"a","if":"x"}]}`, "edges[0].if: is not a member that exists here", "edges[0].if"},
-		{"not an object", `[]`, "must be an object", ""},
-		{"null", `null`, "must be an object", ""},
+		{"not an object", `[]`, "the graph must be an object", ""},
+		{"null", `null`, "the graph must be an object", ""},
 		{"nodes are no list", `{"nodes":{}}`, "nodes: must be a list", "nodes"},
 		{"nodes are null", `{"nodes":null}`, "nodes: must be a list", "nodes"},
 		{"a node is no object", `{"nodes":["a"]}`, "nodes[0]: must be an object", "nodes[0]"},
 		{"an edge is null", `{"edges":[null]}`, "edges[0]: must be an object", "edges[0]"},
 		{"a name is a number", `{"nodes":[{"nodeId":7}]}`, "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"a name is null", `{"nodes":[{"nodeId":null}]}`, "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
-		{"a queue is empty", `{"nodes":[{"nodeId":"a","queue":""}]}`, "nodes[0].queue: must not be empty", "nodes[0].queue"},
 		{"a condition is empty", `{"edges":[{"from":"a","to":"b","when":""}]}`, "edges[0].when: must not be empty", "edges[0].when"},
-		{"unknown type", `{"nodes":[{"nodeId":"a","type":"task"}]}`, `nodes[0].type: unknown node type "task": use Start, Task, Wait, Fork, Join, Success, Failed or Canceled`, "nodes[0].type"},
-		{"type is a list", `{"nodes":[{"nodeId":"a","type":["Task"]}]}`, "nodes[0].type: must be text", "nodes[0].type"},
-		{"retry is null", `{"nodes":[{"nodeId":"a","retry":null}]}`, "nodes[0].retry: must be an object", "nodes[0].retry"},
 		{"attempts in text", `{"nodes":[{"retry":{"maxAttempts":"3"}}]}`, "nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts"},
 		{"half an attempt", `{"nodes":[{"retry":{"maxAttempts":1.5}}]}`, "nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts"},
 		{"no attempt", `{"nodes":[{"retry":{"maxAttempts":0}}]}`, "nodes[0].retry.maxAttempts: must be 1 to 100", "nodes[0].retry.maxAttempts"},
@@ -116,6 +111,31 @@ func TestAMalformedDocumentIsRefused(t *testing.T) {
 	}
 }
 
+// An author knows a node by its name, not by its place in the list.
+func TestAnErrorInsideANodeNamesTheNode(t *testing.T) {
+	tests := []struct {
+		name, text, want, field string
+	}{
+		{"unknown member of a node", `{"nodes":[{"nodeId":"a","type":"Task"},{"nodeId":"b","quue":"x"}]}`, "nodes[1].quue: is not a member that exists here", "nodes[1].quue"},
+		{"unknown member of a retry", `{"nodes":[{"nodeId":"a","retry":{"max":1}}]}`, "nodes[0].retry.max: is not a member that exists here", "nodes[0].retry.max"},
+		{"a queue is empty", `{"nodes":[{"nodeId":"a","queue":""}]}`, "nodes[0].queue: must not be empty", "nodes[0].queue"},
+		{"unknown type", `{"nodes":[{"nodeId":"a","type":"task"}]}`, `nodes[0].type: unknown node type "task": use Start, Task, Wait, Fork, Join, Success, Failed or Canceled`, "nodes[0].type"},
+		{"type is a list", `{"nodes":[{"nodeId":"a","type":["Task"]}]}`, "nodes[0].type: must be text", "nodes[0].type"},
+		{"retry is null", `{"nodes":[{"nodeId":"a","retry":null}]}`, "nodes[0].retry: must be an object", "nodes[0].retry"},
+		{"YAML", "nodes:\n- {nodeId: a, quue: x}\n", "nodes[0].quue: is not a member that exists here", "nodes[0].quue"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			node := "a"
+			if strings.HasPrefix(tt.field, "nodes[1]") {
+				node = "b"
+			}
+			_, err := ParseGraph([]byte(tt.text), tt.name == "YAML")
+			checkRefused(t, err, fmt.Sprintf("%s (node %q)", tt.want, node), detailsOf(node, tt.field))
+		})
+	}
+}
+
 func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 9 {
@@ -131,7 +151,7 @@ func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 		{"two documents", "nodes: []\n---\nnodes: []\n", "there is something after the end of the graph", ""},
 		{"repeated member", "nodes: []\nedges: []\nnodes: []\n", "nodes: is there twice", "nodes"},
 		{"repeated member of a node", "nodes:\n- nodeId: a\n  nodeId: b\n", "nodes[0].nodeId: is there twice", "nodes[0].nodeId"},
-		{"unknown member", "nodes:\n- {nodeId: a, quue: x}\n", "nodes[0].quue: is not a member that exists here", "nodes[0].quue"},
+		{"unknown member", "nodes:\n- {quue: x}\n", "nodes[0].quue: is not a member that exists here", "nodes[0].quue"},
 		{"number as name", "nodes:\n- {nodeId: 7}\n", "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"no value", "nodes:\n- nodeId:\n", "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"number as key", "nodes:\n- {1: a}\n", "line 2: the key of a member must be plain text", ""},
@@ -144,7 +164,7 @@ func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 		{"alias to itself", "nodes: &n\n- *n\n", "the document nests deeper than 64", ""},
 		{"unknown alias", "nodes: *n\n", "malformed YAML: yaml: unknown anchor 'n' referenced", ""},
 		{"deep", strings.Repeat("[", 65) + strings.Repeat("]", 65), "the document nests deeper than 64", ""},
-		{"text", "hello", "must be an object", ""},
+		{"text", "hello", "the graph must be an object", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
