@@ -138,8 +138,10 @@ func refuseField(n *NodeSpec, field, format string, args ...any) *fault.Error {
 }
 
 // shorten keeps what is quoted in a message short.
-func shorten(s string) string {
-	const most = 64
+func shorten(s string) string { return clip(s, 64) }
+
+// clip cuts text that has more than a number of bytes, between two characters.
+func clip(s string, most int) string {
 	for i := range s {
 		if i >= most {
 			return s[:i] + "…"

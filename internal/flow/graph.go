@@ -62,7 +62,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown node type %q: use Start, Task, Wait, Fork, Join, Success, Failed or Canceled", b)
+	return fmt.Errorf("unknown node type %q: use Start, Task, Wait, Fork, Join, Success, Failed or Canceled", shorten(string(b)))
 }
 
 // Policy says when a Join lets the execution pass.
@@ -95,7 +95,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *Duration) UnmarshalText(b []byte) error {
 	got, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("%q is not a duration: write it like 50ms, 2s or 24h", b)
+		return fmt.Errorf("%q is not a duration: write it like 50ms, 2s or 24h", shorten(string(b)))
 	}
 	*d = Duration(got)
 	return nil

@@ -143,7 +143,7 @@ func fieldOf(p jsontext.Pointer) string {
 		if b.Len() > 0 {
 			b.WriteByte('.')
 		}
-		b.WriteString(token)
+		b.WriteString(shorten(token))
 	}
 	return b.String()
 }

@@ -174,6 +174,31 @@ func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 	}
 }
 
+// What a caller sends comes back at most in part: an answer is not larger than it must be.
+func TestAnErrorQuotesALittleOfALongDocument(t *testing.T) {
+	long, ascii := strings.Repeat("名", 100_000), strings.Repeat("x", 100_000)
+	for name, text := range map[string]string{
+		"a member":   `{"` + long + `":1}`,
+		"a type":     `{"nodes":[{"type":"` + long + `"}]}`,
+		"a duration": `{"nodes":[{"timeout":"` + long + `"}]}`,
+		"an alias":   "nodes: *" + ascii + "\n",
+		"a tag":      "nodes: !" + ascii + " a\n",
+		"a number":   "nodes: !!int " + long + "\n",
+		"a boolean":  "nodes: !!bool " + long + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseGraph([]byte(text), text[0] != '{')
+			e, ok := fault.As(err)
+			if !ok || len(e.Message) > 512 || !strings.Contains(e.Message, "…") {
+				t.Errorf("got %d bytes: %.600v", len(err.Error()), err)
+			}
+			if details, ok := e.Details.(map[string]any); ok && len(details["field"].(string)) > 512 {
+				t.Errorf("the field has %d bytes", len(details["field"].(string)))
+			}
+		})
+	}
+}
+
 // detailsOf are the details of a refusal that names a node, a field or both.
 func detailsOf(node, field string) any {
 	details := make(map[string]any)

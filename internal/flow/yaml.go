@@ -15,6 +15,9 @@ import (
 // written out: a few lines can stand for billions.
 const maxValues = 64 * MaxNodes
 
+// maxReason is how much is repeated of what the YAML reader says: it quotes the document.
+const maxReason = 256
+
 // yamlToJSON writes a YAML document as JSON. Repeated keys stay, for the JSON side
 // to refuse: one set of rules, one set of messages.
 func yamlToJSON(data []byte) ([]byte, error) {
@@ -38,7 +41,7 @@ func readYAML(data []byte) (*yaml.Node, error) {
 	case errors.Is(err, io.EOF):
 		return nil, invalidGraph("", "there is no graph: the document is empty")
 	case err != nil:
-		return nil, invalidGraph("", "malformed YAML: %v", err)
+		return nil, invalidGraph("", "malformed YAML: %s", clip(err.Error(), maxReason))
 	}
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, invalidGraph("", "there is something after the end of the graph")
@@ -113,16 +116,16 @@ func (w *yamlWriter) writeScalar(n *yaml.Node) error {
 	case "!!bool":
 		var b bool
 		if err := n.Decode(&b); err != nil {
-			return fmt.Errorf("line %d: %q is not true or false", n.Line, n.Value)
+			return fmt.Errorf("line %d: %q is not true or false", n.Line, shorten(n.Value))
 		}
 		return w.json.WriteToken(jsontext.Bool(b))
 	case "!!int", "!!float":
 		var f float64
 		if err := n.Decode(&f); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("line %d: %q is not a number", n.Line, n.Value)
+			return fmt.Errorf("line %d: %q is not a number", n.Line, shorten(n.Value))
 		}
 		return w.json.WriteToken(jsontext.Float(f))
 	default:
-		return fmt.Errorf("line %d: the tag %s is not supported", n.Line, tag)
+		return fmt.Errorf("line %d: the tag %s is not supported", n.Line, shorten(tag))
 	}
 }
