@@ -1,7 +1,11 @@
 package flow
 
 import (
+	"errors"
+	"strconv"
+
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // scope is what the conditions of a node's edges see. Only variables that an
@@ -80,8 +84,28 @@ func decode(data Data) any {
 		return nil
 	}
 	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
+	if err := json.Unmarshal(data, &v, readNumbers); err != nil {
 		return nil // cannot be: data is checked when it comes in
 	}
 	return v
 }
+
+// readNumbers makes fractions of numbers, as JSON's own reader does, but for two
+// kinds: an integer that a fraction would round stays one, since it may be
+// somebody's id, and what is too large for a fraction is infinite.
+var readNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported // JSON's own reader goes on
+	}
+	text, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	const exact = 1 << 53
+	if i, err := strconv.ParseInt(string(text), 10, 64); err == nil && (i > exact || i < -exact) {
+		*v = i
+		return nil
+	}
+	*v, _ = strconv.ParseFloat(string(text), 64) // its only error is infinity
+	return nil
+}))
