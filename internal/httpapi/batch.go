@@ -186,14 +186,16 @@ func (b *batch) target(cmd *command) (target, error) {
 	if more := m.given &^ (heads | cmd.may); more != 0 {
 		return target{}, unknown(memberNames[bits.TrailingZeros32(uint32(more))])
 	}
-	if !m.given.has(mIdempotencyKey) && m.err == nil {
+	t := target{key: m.text(mIdempotencyKey, 0, MaxBody), execution: m.text(mExecutionID, 0, MaxBody), node: m.text(mNodeID, 0, MaxBody)}
+	switch {
+	case m.err != nil:
+		return target{}, m.err
+	case t.key == "":
 		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED", "idempotencyKey is required")
+	case !wire.Key(t.key):
+		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID", "idempotencyKey must be 1 to %d printable ASCII characters", wire.MaxKey)
 	}
-	t := target{key: m.text(mIdempotencyKey, 1, wire.MaxKey), execution: m.text(mExecutionID, 0, MaxBody), node: m.text(mNodeID, 0, MaxBody)}
-	if m.err == nil && !wire.Key(t.key) {
-		m.fail(mIdempotencyKey, "must be 1 to %d printable ASCII characters", wire.MaxKey)
-	}
-	return t, m.err
+	return t, nil
 }
 
 // rebuild is the body that the command would have on its own endpoint.

@@ -23,7 +23,10 @@ type claimBody struct {
 }
 
 func (b *claimBody) check() error {
-	if n := utf8.RuneCountInString(b.WorkerID); n < 1 || n > maxWorker {
+	switch n := utf8.RuneCountInString(b.WorkerID); {
+	case b.WorkerID == "":
+		return invalid("workerId", "workerId is required")
+	case n > maxWorker:
 		return invalid("workerId", "workerId must have %s", count(1, maxWorker, "characters"))
 	}
 	if len(b.Queues) < 1 || len(b.Queues) > maxQueues {
