@@ -13,7 +13,8 @@ import (
 // bound: whether anything is due is for their states to say.
 func (e *Engine) dueHeads(ctx context.Context) []Head {
 	now := flow.At(e.clock.Now())
-	if e.nextDue == 0 || now < e.nextDue {
+	back := !e.cfg.Exclusive && e.nextDue > now.Add(maxIdle) // the clock went back since the last look
+	if e.nextDue == 0 || now < e.nextDue && !back {
 		return nil
 	}
 	limit := sweepLimit + len(e.ill) // those that are ill do not hide others
