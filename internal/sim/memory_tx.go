@@ -229,3 +229,8 @@ func (t *tx) Rows(_ context.Context, num int64, from uint64, limit int) ([]engin
 	x, _ := t.execution(num)
 	return x.rows(from, limit), nil
 }
+
+// Graph is one version of a graph.
+func (t *tx) Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error) {
+	return t.m.Graph(ctx, tenant, id, version)
+}

@@ -89,6 +89,9 @@ func (w *World) replayed(o *order, ans *engine.Answer) {
 	case o.answer == nil && !o.unknown:
 		w.fail("%s: answered from memory, but it was never done", o.req.Once.Key)
 	case o.answer != nil && reflect.DeepEqual(*o.answer, first):
+		if !o.unknown && o.at+w.retention <= flow.At(w.clock.Now()) {
+			w.fail("%s: answered from memory, but its key of %v has expired", o.req.Once.Key, o.at)
+		}
 	case o.answer != nil && o.unknown: // it had expired, and was decided anew when the engine died
 		o.answer = nil
 		w.decided(o, &first)

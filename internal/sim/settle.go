@@ -12,6 +12,7 @@ import (
 func (w *World) settle() {
 	w.trace.say("nothing goes wrong any more")
 	w.calm = true
+	w.boot()
 	w.idle()
 	w.answerAll()
 	w.clock.Move(time.Hour)

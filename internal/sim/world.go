@@ -46,10 +46,12 @@ type World struct {
 	err    error // the first thing that was wrong
 }
 
-// machine is where an engine lives; when that dies, another one takes its place.
+// machine is where an engine lives; when that dies, another one takes its place,
+// at once or, while there is another machine, after some rounds.
 type machine struct {
 	name   string
-	engine *engine.Engine
+	engine *engine.Engine // nil: the machine is off
+	off    int            // rounds until it is on again
 }
 
 // climate is what a seed makes of the world.
@@ -170,11 +172,13 @@ func (w *World) putGraph(tenant string, i int) {
 
 // round is a little of everything.
 func (w *World) round() {
+	w.boot()
+	w.here = pick(w, w.on())
 	if w.one(40) {
 		w.putGraph(pick(w, tenants), w.rng.IntN(w.graphs))
 	}
 	for range 1 + w.rng.IntN(w.crowd) {
-		w.here = pick(w, w.machines)
+		w.here = pick(w, w.on())
 		w.act()
 	}
 	idle := false
@@ -285,12 +289,42 @@ func (w *World) rest() { w.pause = max(w.pause, flow.At(w.clock.Now())+500) }
 
 // stepAll lets every engine take one step and reports whether any had something to do.
 func (w *World) stepAll(draw func() *mishap) (busy bool) {
-	for _, m := range w.machines {
+	for _, m := range w.on() {
 		if w.step(m, draw()) {
 			busy = true
 		}
 	}
 	return busy
+}
+
+// on are the machines that are on, at least one.
+func (w *World) on() []*machine {
+	var on []*machine
+	for _, m := range w.machines {
+		if m.engine != nil {
+			on = append(on, m)
+		}
+	}
+	return on
+}
+
+// boot starts machines whose time has come.
+func (w *World) boot() {
+	for _, m := range w.machines {
+		if m.off--; m.engine == nil && (m.off < 0 || w.calm) {
+			w.birth(m)
+		}
+	}
+}
+
+// die ends the engine of a machine.
+func (w *World) die(m *machine) {
+	w.bury(m)
+	if len(w.on()) > 1 && w.one(2) {
+		m.engine, m.off = nil, w.rng.IntN(20)
+		return
+	}
+	w.birth(m)
 }
 
 // step lets an engine take one step, which it may not survive.
@@ -303,8 +337,7 @@ func (w *World) step(m *machine, bad *mishap) (busy bool) {
 		case nil:
 		case death:
 			w.trace.say("engine %s dies %v", m.name, bad.at)
-			w.bury(m)
-			w.birth(m)
+			w.die(m)
 			busy = true
 		default:
 			panic(r)
