@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 )
@@ -19,7 +17,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 			CorrelationID: known.Corr, Key: req.Once.Key,
 		}, nil
 	}
-	plan, err := b.e.plan(b.ctx, req.Tenant, req.GraphID, 0)
+	plan, err := b.plan(req.Tenant, req.GraphID, 0)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -54,12 +52,15 @@ func (b *batch) planOf(ent *entry) error {
 		return nil
 	}
 	var err error
-	ent.plan, err = b.e.plan(b.ctx, ent.tenant, ent.state.GraphID, ent.state.GraphVersion)
+	ent.plan, err = b.plan(ent.tenant, ent.state.GraphID, ent.state.GraphVersion)
 	return err
 }
 
 // plan is a compiled version of a graph, the newest with version 0.
-func (e *Engine) plan(ctx context.Context, tenant, id string, version int) (*flow.Plan, error) {
+// It reads through the commit's own transaction: to wait for another connection
+// here would be to hold up everybody.
+func (b *batch) plan(tenant, id string, version int) (*flow.Plan, error) {
+	e := b.e
 	key := planKey{tenant, id, version}
 	if version > 0 || e.cfg.Exclusive {
 		if p := e.plans.get(key); p != nil {
@@ -67,7 +68,7 @@ func (e *Engine) plan(ctx context.Context, tenant, id string, version int) (*flo
 		}
 	}
 	age := e.plans.now()
-	row, err := e.store.Graph(ctx, tenant, id, version)
+	row, err := b.tx.Graph(b.ctx, tenant, id, version)
 	if err != nil {
 		return nil, graphFault(id, version, err)
 	}

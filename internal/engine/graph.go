@@ -94,6 +94,15 @@ func (p *plans) now() int {
 	return p.age
 }
 
+// clear forgets all.
+func (p *plans) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.byKey)
+	p.nodes = 0
+	p.age++
+}
+
 func (p *plans) forget(key planKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

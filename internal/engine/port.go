@@ -30,6 +30,8 @@ type Tx interface {
 	// Ready lists ready tasks of a queue after a place in its order, oldest first,
 	// leaving out what another commit is taking.
 	Ready(ctx context.Context, tenant, queue string, after ReadyRow, limit int) ([]ReadyRow, error)
+	// Graph is one version of a graph, the newest with version 0.
+	Graph(ctx context.Context, tenant, id string, version int) (GraphRow, error)
 	// Number reserves n execution numbers and gives the first.
 	Number(ctx context.Context, n int) (int64, error)
 	// Write writes everything in b. A log row whose (Execution, CommitNo) exists

@@ -156,6 +156,7 @@ func (e *Engine) undo(b *batch) {
 		c.untake()
 	}
 	e.forgetLines()
+	e.plans.clear() // one may be of a graph that the same commit was to store
 }
 
 // recover answers after a commit that failed. A store that is unavailable fails

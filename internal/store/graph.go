@@ -27,15 +27,24 @@ func newestGraph(ctx context.Context, sql *sqldb.Tx, tenant, id string) (engine.
 // Graph is one version of a graph, the newest with version 0.
 func (s *Store) Graph(ctx context.Context, tenant, id string, version int) (g engine.GraphRow, err error) {
 	err = s.read(ctx, "store.graph", func(ctx context.Context, sql *sqldb.Tx) error {
-		if version == 0 {
-			g, err = newestGraph(ctx, sql, tenant, id)
-			return err
-		}
-		g, err = scanGraph(tenant, sql.Row(ctx, "SELECT "+graphColumns+` FROM engine_graph
-			WHERE tenant = $1 AND id = $2 AND version = $3`, tenant, id, version))
+		g, err = graph(ctx, sql, tenant, id, version)
 		return err
 	})
 	return g, err
+}
+
+// Graph is one version of a graph, as this commit sees it.
+func (t *tx) Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error) {
+	g, err := graph(ctx, t.sql, tenant, id, version)
+	return g, fault.Wrap("store.graph", err)
+}
+
+func graph(ctx context.Context, sql *sqldb.Tx, tenant, id string, version int) (engine.GraphRow, error) {
+	if version == 0 {
+		return newestGraph(ctx, sql, tenant, id)
+	}
+	return scanGraph(tenant, sql.Row(ctx, "SELECT "+graphColumns+` FROM engine_graph
+		WHERE tenant = $1 AND id = $2 AND version = $3`, tenant, id, version))
 }
 
 // Graphs is a page of the newest versions. Versions begin with 1 and none goes
