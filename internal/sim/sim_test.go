@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -21,9 +22,7 @@ func TestSeeds(t *testing.T) {
 		}
 		digest, stress, err := Run(seed, rounds, os.Stdout)
 		t.Logf("trace %s, %+v", digest, stress)
-		if err != nil {
-			t.Fatal(err)
-		}
+		judge(t, &stress, err)
 		return
 	}
 	seeds := uint64(200)
@@ -38,8 +37,9 @@ func TestSeeds(t *testing.T) {
 				t.Parallel()
 				_, stress, err := Run(seed, rounds, nil)
 				if err != nil {
-					t.Fatalf("make sim SEED=%d: %v", seed, err)
+					err = fmt.Errorf("make sim SEED=%d: %w", seed, err)
 				}
+				judge(t, &stress, err)
 				mu.Lock()
 				defer mu.Unlock()
 				total.Add(&stress)
@@ -49,6 +49,17 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%+v", total)
 	if lacks := total.Lacks(int(seeds) / 10); lacks != "" && !t.Failed() {
 		t.Errorf("too little stress to prove anything: %s", lacks)
+	}
+}
+
+// judge ends a test whose world went wrong, or was too easy to prove anything.
+func judge(t *testing.T, s *Stress, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Acks < rounds || s.Replays < rounds/10 || s.Refusals == 0 || s.Executions == 0 {
+		t.Fatalf("too little stress to prove anything: %+v", *s)
 	}
 }
 

@@ -97,7 +97,7 @@ func newWorld(seed uint64, out io.Writer) *World {
 		machines: 1 + w.rng.IntN(4)/3, exclusive: !w.one(3), cache: []int{1, 16 << 10, 1 << 20}[w.rng.IntN(3)],
 		retention: flow.Time((30 * 24 * time.Hour).Milliseconds()),
 		rough:     []int{0, 10, 30}[w.rng.IntN(3)], cancels: []int{1, 4, 10}[w.rng.IntN(3)],
-		crowd: 1 + w.rng.IntN(8), graphs: 1 + w.rng.IntN(4),
+		crowd: 2 + w.rng.IntN(7), graphs: 1 + w.rng.IntN(4),
 	}
 	if w.one(4) {
 		w.retention = flow.Time((2 * time.Minute).Milliseconds())
