@@ -78,9 +78,11 @@ func appendTask(dst []byte, t *engine.Task) []byte {
 	dst = appendText(dst, t.GraphID)
 	dst = append(dst, `,"queue":`...)
 	dst = appendText(dst, t.Queue)
+	dst = append(dst, `,"input":`...)
 	if len(t.Input) > 0 {
-		dst = append(dst, `,"input":`...)
 		dst = append(dst, t.Input...)
+	} else {
+		dst = append(dst, "{}"...) // an execution that was created without one
 	}
 	dst = append(dst, `,"outputs":{`...)
 	var few [8]string

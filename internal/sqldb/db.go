@@ -53,6 +53,14 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fault.Wrap("sqldb.open", err)
 	}
+	// Nobody else's to read, whatever the umask; SQLite gives its other files the same mode.
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return nil, fault.Wrap("sqldb.open", err)
+	}
 	lock, err := lockFile(path + ".lock")
 	if err != nil {
 		return nil, fault.Wrap("sqldb.open", err)
