@@ -13,7 +13,12 @@ import (
 	"renga.dev/renga/internal/fault"
 )
 
+// MaxBodies is how many bytes of large bodies may be under way at a time, in all
+// requests together; more are refused with Unavailable.
+const MaxBodies = 64 << 20
+
 const (
+	smallBody   = 16 << 10 // bytes up to which a body does not count
 	trustLength = 64 << 10 // bytes that are allocated on the word of a Content-Length
 	keepScratch = 1 << 20  // the largest answer buffer that is used again
 )

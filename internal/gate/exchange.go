@@ -33,6 +33,7 @@ type exchange struct {
 	call    Call
 	started time.Time
 
+	reserved  int64 // bytes of Gate.bodies that are this request's
 	headerErr error // what is wrong with the headers that every request may have
 	stream    *stream
 	status    int
@@ -189,9 +190,32 @@ func (x *exchange) body() error {
 		}
 		x.call.Media = media
 	}
+	if err := x.reserve(); err != nil {
+		return err
+	}
 	body, err := x.route.read(x.r)
 	x.call.Body = body
 	return err
+}
+
+// reserve takes the memory for a large body, as long as there is some. Small ones
+// always find room, so that overload never refuses a cancel.
+func (x *exchange) reserve() error {
+	size := x.r.ContentLength
+	if size < 0 {
+		size = x.route.MaxBody
+	}
+	if size <= smallBody || size > x.route.MaxBody {
+		return nil
+	}
+	if x.gate.bodies.Add(size) > MaxBodies {
+		x.gate.bodies.Add(-size)
+		busy := fault.New(fault.Unavailable, "OVERLOADED", "too many large requests are under way; nothing was done, repeat it unchanged")
+		busy.RetryAfter = time.Second
+		return busy
+	}
+	x.reserved = size
+	return nil
 }
 
 // bound gives the handler its time. A stream or long poll has none, so the

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/fault"
@@ -31,9 +32,10 @@ type Gate struct {
 	log       *slog.Logger
 	now       func() time.Time
 	router    router
-	surfaces  []*Surface // with their prefixes
-	unknown   *meters    // of requests that no route took
-	refused   *limiter   // log lines about refused tokens, per address
+	surfaces  []*Surface   // with their prefixes
+	unknown   *meters      // of requests that no route took
+	refused   *limiter     // log lines about refused tokens, per address
+	bodies    atomic.Int64 // bytes of large bodies under way
 	draining  context.Context
 	drain     context.CancelCauseFunc
 }
@@ -166,6 +168,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { endSpan(span, x.status) }()
 	}
 	defer x.finish(ctx)
+	defer func() { g.bodies.Add(-x.reserved) }()
 	reply, err := x.answer(ctx, allow)
 	x.write(ctx, reply, err)
 }
