@@ -12,19 +12,20 @@ import (
 // dueHeads lists executions that may have a deadline by now. DueAt is a lower
 // bound: whether anything is due is for their states to say.
 func (e *Engine) dueHeads(ctx context.Context) []Head {
-	now := flow.At(e.clock.Now())
+	now := e.now()
 	back := !e.cfg.Exclusive && e.nextDue > now.Add(maxIdle) // the clock went back since the last look
 	if e.nextDue == 0 || now < e.nextDue && !back {
 		return nil
 	}
 	limit := sweepLimit + len(e.ill) // those that are ill do not hide others
-	heads, next, err := e.store.Due(ctx, now, limit)
+	here := flow.At(e.clock.Now())
+	heads, next, shared, err := e.store.Due(ctx, here, limit)
 	if err != nil {
 		e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
 		e.nextDue = now.Add(maxIdle)
 		return nil
 	}
-	e.nextDue = next
+	now, e.skew, e.nextDue = shared, shared.Sub(here), next
 	if !e.cfg.Exclusive {
 		e.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
 	}
@@ -82,7 +83,7 @@ func (e *Engine) shun(id flow.ID) {
 	if len(e.ill) >= maxIll {
 		clear(e.ill)
 	}
-	e.ill[id] = pause{flow.At(e.clock.Now()).Add(took), took}
+	e.ill[id] = pause{e.now().Add(took), took}
 	e.lookAt(e.ill[id].until)
 }
 

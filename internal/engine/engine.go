@@ -39,6 +39,7 @@ type Engine struct {
 	cache   *cache
 	lines   map[lineKey]*line
 	rand    *rand.ChaCha8
+	skew    time.Duration     // what the store's clock is ahead of this process's, by the last commit
 	nextDue flow.Time         // when to look for deadlines; 0: none is known to be set
 	ill     map[flow.ID]pause // executions whose deadlines are left alone
 }
@@ -63,6 +64,10 @@ func New(store Store, clock Clock, cfg Config) *Engine {
 	e.rand = rand.NewChaCha8(*seed)
 	return e
 }
+
+// now is the time by the store's clock, as far as this process knows it. It serves
+// to look for deadlines; what is due is for the commit's own time to say.
+func (e *Engine) now() flow.Time { return flow.At(e.clock.Now()).Add(e.skew) }
 
 // newID makes a UUIDv7.
 func (e *Engine) newID(now flow.Time) flow.ID {
@@ -268,5 +273,5 @@ func (e *Engine) untilDue() time.Duration {
 	if e.nextDue == 0 {
 		return maxIdle
 	}
-	return min(maxIdle, max(0, e.nextDue.Sub(flow.At(e.clock.Now()))))
+	return min(maxIdle, max(0, e.nextDue.Sub(e.now())))
 }

@@ -20,6 +20,10 @@ type Store interface {
 
 // Tx is one commit in the making.
 type Tx interface {
+	// Now is the time of this commit by the clock that all processes share, asked
+	// for after the first Fetch: what it locked is not older. here is what the clock
+	// of this process shows; a store of one process gives it back.
+	Now(ctx context.Context, here flow.Time) (flow.Time, error)
 	// Fetch gives the stored histories of executions, in the order asked for, and
 	// locks them for this commit. One whose Known is still current comes back
 	// Fresh, without its rows, and with its Head where another process may have
@@ -63,8 +67,9 @@ type Reader interface {
 	LogReader
 	// List is a page of executions, newest first, and how many there are in all.
 	List(ctx context.Context, q ListQuery) ([]Head, int, error)
-	// Due lists executions whose DueAt is not after now, and the next DueAt after those (0: none).
-	Due(ctx context.Context, now flow.Time, limit int) ([]Head, flow.Time, error)
+	// Due lists executions whose DueAt is not after now, and the next DueAt after those
+	// (0: none). now is the time by the clock that Tx.Now goes by.
+	Due(ctx context.Context, here flow.Time, limit int) (due []Head, next, now flow.Time, err error)
 	// Scan walks all executions of all tenants in order of their numbers, after one.
 	Scan(ctx context.Context, after int64, limit int) ([]Head, error)
 	// Graph is one version of a graph, the newest with version 0.

@@ -38,7 +38,7 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 			e.undo(b) // the store tries the transaction again
 		}
 		b = &batch{
-			e: e, ctx: ctx, tx: tx, now: flow.At(e.clock.Now()),
+			e: e, ctx: ctx, tx: tx,
 			used: map[flow.ID]*entry{}, nums: map[int64]*entry{}, gone: map[lookup]error{},
 		}
 		return b.do(w)
@@ -68,6 +68,12 @@ func (b *batch) do(w *work) error {
 	if err := b.fetch(wants); err != nil {
 		return err
 	}
+	here := flow.At(b.e.clock.Now())
+	var err error
+	if b.now, err = b.tx.Now(b.ctx, here); err != nil {
+		return fault.Wrap("engine.now", err)
+	}
+	b.e.skew = b.now.Sub(here)
 	for _, c := range w.calls {
 		for i := range c.reqs {
 			ans, err := b.run(&c.reqs[i])
@@ -188,7 +194,7 @@ func (e *Engine) fail(ctx context.Context, w *work, err error, down bool) {
 	}
 	e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
 	if down {
-		e.nextDue = flow.At(e.clock.Now()).Add(maxIdle)
+		e.nextDue = e.now().Add(maxIdle)
 		return
 	}
 	for _, h := range w.due {

@@ -27,3 +27,12 @@ func (c *Clock) Move(d time.Duration) {
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
+
+// wrong is a clock that is off by some time, as those of other machines are.
+type wrong struct {
+	right *Clock
+	by    time.Duration
+}
+
+// Now is what the wrong clock shows.
+func (c wrong) Now() time.Time { return c.right.Now().Add(c.by) }

@@ -50,6 +50,7 @@ type Hook func(p Point, b *engine.Batch) error
 // and shows it to itself alone until it is applied, all at once.
 type Memory struct {
 	hook      Hook
+	clock     *Clock // that all processes share; nil: each has its own
 	retention flow.Time
 	commit    sync.Mutex // one commit at a time
 
@@ -86,6 +87,17 @@ func NewMemory() *Memory {
 
 // Retain sets how long a key cannot be used anew. Not to be called during a commit.
 func (m *Memory) Retain(d time.Duration) { m.retention = flow.Time(d.Milliseconds()) }
+
+// Tell makes clock the one by which commits have their time, whatever the clocks of
+// the processes show. Not to be called during a commit.
+func (m *Memory) Tell(clock *Clock) { m.clock = clock }
+
+func (m *Memory) now(here flow.Time) flow.Time {
+	if m.clock == nil {
+		return here
+	}
+	return flow.At(m.clock.Now())
+}
 
 // Interfere makes hook decide what goes wrong from now on; nil lets all go well.
 // Not to be called during a commit.

@@ -104,18 +104,19 @@ func page[T any](all []T, offset, limit int) []T {
 }
 
 // Due lists executions whose DueAt is not after now, and the next DueAt after those.
-func (m *Memory) Due(_ context.Context, now flow.Time, limit int) ([]engine.Head, flow.Time, error) {
+func (m *Memory) Due(_ context.Context, here flow.Time, limit int) (due []engine.Head, next, now flow.Time, err error) {
 	if err := m.at(OnRead, nil); err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
+	now = m.now(here)
 	all := m.heads(func(h *engine.Head) bool { return h.DueAt > 0 })
 	slices.SortStableFunc(all, func(a, b engine.Head) int { return cmp.Compare(a.DueAt, b.DueAt) })
 	for i := range all {
 		if i == limit || all[i].DueAt > now {
-			return all[:i], all[i].DueAt, nil
+			return all[:i], all[i].DueAt, now, nil
 		}
 	}
-	return all, 0, nil
+	return all, 0, now, nil
 }
 
 // Scan walks all executions of all tenants.

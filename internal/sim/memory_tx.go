@@ -40,6 +40,11 @@ func (t *tx) number(id flow.ID) int64 {
 	return t.m.byID[id]
 }
 
+// Now is the time by the clock that all share.
+func (t *tx) Now(_ context.Context, here flow.Time) (flow.Time, error) {
+	return t.m.now(here), nil
+}
+
 // Fetch gives histories, in the order asked for.
 func (t *tx) Fetch(_ context.Context, want []engine.Want) ([]engine.History, error) {
 	out := make([]engine.History, len(want))

@@ -106,6 +106,7 @@ func newWorld(seed uint64, out io.Writer) *World {
 	w.trace.say("seed %d: %+v", seed, w.climate)
 	w.mem.Retain(time.Duration(w.retention) * time.Millisecond)
 	w.mem.Interfere(w.interfere)
+	w.mem.Tell(w.clock)
 	w.audit = newAudit(w)
 	for i := range w.climate.machines {
 		w.here = &machine{name: string(rune('A' + i))}
@@ -121,7 +122,12 @@ func (w *World) birth(m *machine) {
 	var seed [32]byte
 	binary.BigEndian.PutUint64(seed[:], w.rng.Uint64())
 	binary.BigEndian.PutUint64(seed[8:], uint64(w.lives))
-	m.engine = engine.New(w.mem, w.clock, engine.Config{
+	clock := wrong{right: w.clock}
+	if w.machines != nil && w.climate.machines > 1 {
+		clock.by = time.Duration(w.rng.IntN(120)-60) * time.Second
+		w.trace.say("the clock of %s is off by %v", m.name, clock.by)
+	}
+	m.engine = engine.New(w.mem, clock, engine.Config{
 		Exclusive: w.exclusive, CacheBytes: w.cache, Seed: &seed,
 		KeyRetention: time.Duration(w.retention) * time.Millisecond,
 	})

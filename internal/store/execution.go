@@ -56,17 +56,18 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 }
 
 // Due lists executions whose DueAt is not after now, and the next DueAt after those.
-func (s *Store) Due(ctx context.Context, now flow.Time, limit int) (due []engine.Head, next flow.Time, err error) {
+func (s *Store) Due(ctx context.Context, here flow.Time, limit int) (due []engine.Head, next, now flow.Time, err error) {
+	now = here
 	err = s.read(ctx, "store.due", func(ctx context.Context, sql *sqldb.Tx) error {
 		due, err = heads(ctx, sql, selectDue, limit+1)
 		return err
 	})
 	for i := range due {
 		if i == limit || due[i].DueAt > now {
-			return due[:i], due[i].DueAt, err
+			return due[:i], due[i].DueAt, now, err
 		}
 	}
-	return due, 0, err
+	return due, 0, now, err
 }
 
 // Scan walks all executions of all tenants.

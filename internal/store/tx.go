@@ -5,6 +5,7 @@ import (
 
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
 )
 
@@ -15,6 +16,9 @@ type tx struct {
 }
 
 var _ engine.Tx = (*tx)(nil)
+
+// Now is the clock of the one process that writes.
+func (t *tx) Now(_ context.Context, here flow.Time) (flow.Time, error) { return here, nil }
 
 // Fetch reads histories. There is one writer, so what a caller knows is current.
 func (t *tx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, error) {

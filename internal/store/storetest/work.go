@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
@@ -95,26 +96,38 @@ func readyTaken(t *testing.T, s *suite) {
 }
 
 func due(t *testing.T, s *suite) {
+	const here flow.Time = 1_800_000_000_000
+	_, _, now, err := s.store.Due(t.Context(), here, 10)
+	s.must(err)
 	never := s.create(engine.Head{})
 	at := func(when flow.Time, tenant string) engine.Head {
 		return s.create(engine.Head{DueAt: when, Tenant: tenant})
 	}
-	late, early, middle := at(300, tenantA), at(100, tenantB), at(200, tenantA)
-	check := func(now flow.Time, limit int, next flow.Time, want ...engine.Head) {
+	far := at(now.Add(time.Hour), tenantA)
+	check := func(limit int, next flow.Time, want ...engine.Head) {
 		t.Helper()
-		got, then, err := s.store.Due(t.Context(), now, limit)
+		got, then, _, err := s.store.Due(t.Context(), here, limit)
 		s.must(err)
 		equal(t, "due", got, append([]engine.Head{}, want...))
 		equal(t, "next", then, next)
 	}
-	check(99, 10, 100)
-	check(100, 10, 200, early)
-	check(250, 10, 300, early, middle)
-	check(250, 1, 200, early)
-	check(300, 10, 0, early, middle, late)
-	early.DueAt, late.DueAt, never.DueAt = 0, 150, 400
-	s.write(engine.Batch{Update: []engine.Update{{Head: early}, {Head: late}, {Head: never}}})
-	check(300, 10, 400, late, middle)
+	check(10, far.DueAt)
+	late, early, middle := at(now, tenantA), at(now-200, tenantB), at(now-100, tenantA)
+	check(10, far.DueAt, early, middle, late)
+	check(1, middle.DueAt, early)
+	early.DueAt, late.DueAt, never.DueAt, far.DueAt = 0, now-150, now.Add(time.Minute), 0
+	s.write(engine.Batch{Update: []engine.Update{{Head: early}, {Head: late}, {Head: never}, {Head: far}}})
+	check(10, never.DueAt, late, middle)
+	s.commit(func(ctx context.Context, tx engine.Tx) error {
+		_, err := tx.Fetch(ctx, []engine.Want{{Tenant: never.Tenant, ID: never.ID}})
+		s.must(err)
+		then, err := tx.Now(ctx, here)
+		s.must(err)
+		if then < now {
+			t.Errorf("the time of a commit is %v, a read before it saw %v", then, now)
+		}
+		return nil
+	})
 }
 
 func savepoints(t *testing.T, s *suite) {
