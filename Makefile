@@ -23,6 +23,10 @@ need = command -v $(1) >/dev/null \
 	     && { export DEBIAN_FRONTEND=noninteractive; apt-get install -y -qq $(2) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(2) >/dev/null; }; }; } \
 	|| echo "SKIP: $(1) is not installed (Debian package $(2)): $(3)"
 
+# Where Debian keeps PostgreSQL's server.
+postgres := $(or $(lastword $(wildcard /usr/lib/postgresql/*/bin/postgres)),postgres)
+need-postgres = [ -n "$${RENGA_TEST_DATABASE_URL:-}" ] || $(call need,$(postgres),postgresql,the tests on PostgreSQL are skipped)
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -38,11 +42,13 @@ run: build ## build and run the whole system on 127.0.0.1:8080 (ARGS="--addr …
 .PHONY: test
 test: ## run all tests
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
+	@$(need-postgres)
 	$(GO) test -timeout 15m ./...
 
 .PHONY: test-long
 test-long: ## run all tests with their full counts (hours)
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
+	@$(need-postgres)
 	RENGA_LONG=1 $(GO) test -timeout 4h -count=1 ./...
 
 .PHONY: check
@@ -80,6 +86,7 @@ vuln: ## look for known vulnerabilities
 .PHONY: race
 race: ## run the packages in which goroutines meet under the race detector
 	@$(call need,gcc,gcc libc6-dev,the race detector is not run)
+	@$(need-postgres)
 	@if command -v gcc >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(racing); fi
 
 .PHONY: bench
