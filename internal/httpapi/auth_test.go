@@ -106,6 +106,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"PUT /graphs/{graphId}": "graphs:write", "GET /graphs": "executions:read", "GET /graphs/{graphId}": "executions:read",
 		"GET /executions": "executions:read", "GET /executions/{executionId}": "executions:read",
 		"GET /executions/{executionId}/events": "executions:read", "GET /executions/{executionId}/stream": "executions:read",
+		"GET /executions/{executionId}/commands": "executions:read",
 	}
 	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
 		if scope, ok := want[route.Pattern]; !ok || scope != route.Scope {

@@ -38,6 +38,7 @@ type Reads interface {
 	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
+	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
 }
 
@@ -103,6 +104,7 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /executions/{executionId}/events", Scope: scopeRead, Rate: rateRead, Do: a.events},
 		{Pattern: "GET /executions/{executionId}/stream", Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
 		{Pattern: "POST /tasks/claim", Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
+		{Pattern: "GET /executions/{executionId}/commands", Scope: scopeRead, Rate: rateRead, Do: a.decided},
 		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
 		{Pattern: "PUT /graphs/{graphId}", Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
 		{Pattern: "GET /graphs", Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},

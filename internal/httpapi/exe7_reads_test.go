@@ -222,7 +222,7 @@ func TestListsComeInPagesOf10To100(t *testing.T) {
 	}
 	s.get("/executions").has("page", "1").has("page_size", "50")
 	e := execution{s, got[0]}
-	for _, path := range []string{"/executions", "/graphs", "/executions/" + e.id + "/events"} {
+	for _, path := range []string{"/executions", "/graphs", "/executions/" + e.id + "/events", "/executions/" + e.id + "/commands"} {
 		for _, q := range []string{
 			"page=0", "page=-1", "page=x", "page=1.5", "page=", "page=1000000001", "page_size=9", "page_size=101", "page_size=x", "page=1&page=2",
 			"pagesize=10", "unknown=1",

@@ -69,6 +69,19 @@ func (q *query) integer(name string, low, high, otherwise int) int {
 	return n
 }
 
+// boolean is true or false, nil when it is not given.
+func (q *query) boolean(name string) *bool {
+	s, given := q.text(name)
+	if !given {
+		return nil
+	}
+	yes := s == "true"
+	if !yes && s != "false" {
+		q.fail(name, "%s must be true or false", name)
+	}
+	return &yes
+}
+
 // name is a name, "" when it is not given.
 func (q *query) name(name string) string {
 	s, given := q.text(name)

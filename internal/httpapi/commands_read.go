@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+)
+
+// decidedView is a command in the log of an execution: who sent it and what was
+// answered.
+type decidedView struct {
+	Command        string         `json:"command"`
+	NodeID         string         `json:"nodeId,omitzero"`
+	Attempt        int            `json:"attempt,omitzero"`
+	WorkerID       string         `json:"workerId,omitzero"`
+	DecidedAt      flow.Time      `json:"decidedAt"`
+	Actor          flow.Actor     `json:"actor"`
+	CorrelationID  string         `json:"correlationId,omitzero"`
+	IdempotencyKey string         `json:"idempotencyKey,omitzero"`
+	Accepted       bool           `json:"accepted"`
+	FirstSeq       uint64         `json:"firstSeq,omitzero"`
+	LastSeq        uint64         `json:"lastSeq,omitzero"`
+	CancelSeq      uint64         `json:"cancelSeq,omitzero"`
+	Error          jsontext.Value `json:"error,omitzero"`
+}
+
+func showDecided(d *engine.Decided) decidedView {
+	out := decidedView{
+		Command: d.Command, NodeID: d.Node, DecidedAt: d.At, Actor: d.Actor, CorrelationID: d.CorrelationID,
+		IdempotencyKey: d.Key, Accepted: d.Refused == nil, FirstSeq: d.FirstSeq, LastSeq: d.LastSeq, CancelSeq: d.CancelSeq,
+	}
+	if d.Late != nil {
+		out.Attempt, out.WorkerID = d.Late.Attempt, d.Late.WorkerID
+	}
+	if d.Refused != nil {
+		member := appendRefusal(nil, d.Refused, d.Late != nil)
+		out.Error = member[len(`"error":`) : len(member)-1] // without its name and the bracket around it
+	}
+	return out
+}
+
+// decided answers GET /executions/{executionId}/commands.
+func (a *API) decided(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, append([]string{"accepted"}, pageParams...)...)
+	p := q.paging()
+	accepted := q.boolean("accepted")
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	id, err := executionID(c.Path("executionId"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	found, total, err := a.reads.Commands(ctx, engine.CommandQuery{
+		Tenant: c.Principal.Tenant, Execution: id, Accepted: accepted, Offset: p.offset(), Limit: p.size,
+	})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, found, total, showDecided)}, nil
+}
