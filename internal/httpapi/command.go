@@ -10,6 +10,7 @@ const (
 	MaxBatchBody  = 8 << 20 // bytes of a POST /commands
 	MaxGraphBody  = 8 << 20 // bytes of a graph
 	MaxCommands   = 500     // in a POST /commands
+	MaxWatched    = 100_000 // executions that all task watches look at
 	maxWorker     = 128
 	maxReason     = 1024
 	maxMessage    = 4096
@@ -17,7 +18,8 @@ const (
 	maxAttempt    = 1<<31 - 1
 	maxQueues     = 100
 	maxTasks      = 100
-	maxWait       = 30   // seconds that a claim may wait
+	maxHeld       = 1000 // tasks in a POST /tasks/watch
+	maxWait       = 30   // seconds that a claim or a watch may wait
 	maxLease      = 3600 // seconds of a lease
 	defaultLease  = 60
 	maxProgress   = 100

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/engine"
@@ -37,8 +38,8 @@ type Commands interface {
 type Reads interface {
 	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
-	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
+	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
 }
 
@@ -65,6 +66,7 @@ type API struct {
 	graphs    Graphs
 	log       *slog.Logger
 	heartbeat time.Duration
+	watched   atomic.Int64 // executions that task watches look at
 }
 
 // New makes the surface.
@@ -102,9 +104,10 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /executions", Scope: scopeRead, Rate: rateRead, Do: a.list},
 		{Pattern: "GET /executions/{executionId}", Scope: scopeRead, Rate: rateRead, Do: a.execution},
 		{Pattern: "GET /executions/{executionId}/events", Scope: scopeRead, Rate: rateRead, Do: a.events},
+		{Pattern: "GET /executions/{executionId}/commands", Scope: scopeRead, Rate: rateRead, Do: a.decided},
 		{Pattern: "GET /executions/{executionId}/stream", Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
 		{Pattern: "POST /tasks/claim", Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
-		{Pattern: "GET /executions/{executionId}/commands", Scope: scopeRead, Rate: rateRead, Do: a.decided},
+		{Pattern: "POST /tasks/watch", Scope: scopeWork, Rate: rateRead, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.watchTasks},
 		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
 		{Pattern: "PUT /graphs/{graphId}", Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
 		{Pattern: "GET /graphs", Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},

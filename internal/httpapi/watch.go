@@ -1,0 +1,188 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+// heldTask is a task that a worker believes to hold.
+type heldTask struct {
+	ExecutionID flow.ID `json:"executionId"`
+	NodeID      string  `json:"nodeId"`
+	Attempt     int     `json:"attempt"`
+}
+
+// interruptedTask is one that it does not hold any more; Status is that of the
+// node, none when there is no such node.
+type interruptedTask struct {
+	heldTask
+	Status string `json:"status,omitzero"`
+}
+
+// watchBody is the body of POST /tasks/watch.
+type watchBody struct {
+	Tasks       []heldTask `json:"tasks"`
+	WaitSeconds int        `json:"waitSeconds"`
+}
+
+func (b *watchBody) check() error {
+	if len(b.Tasks) < 1 || len(b.Tasks) > maxHeld {
+		return invalid("tasks", "tasks must have %s", count(1, maxHeld, "members"))
+	}
+	for i := range b.Tasks {
+		switch t := &b.Tasks[i]; {
+		case t.ExecutionID.IsZero():
+			return invalid("executionId", "tasks[%d].executionId must be the UUID of an execution", i)
+		case !wire.Name(t.NodeID):
+			return invalid("nodeId", "tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
+		case t.Attempt < 1 || t.Attempt > maxAttempt:
+			return invalid("attempt", "tasks[%d].attempt must be between 1 and %d", i, maxAttempt)
+		}
+	}
+	if b.WaitSeconds < 0 || b.WaitSeconds > maxWait {
+		return invalid("waitSeconds", "waitSeconds must be between 0 and %d", maxWait)
+	}
+	return nil
+}
+
+// watchTasks answers POST /tasks/watch: the tasks of the body that are not held
+// any more, as soon as there are some. It only reads, so its key is not remembered.
+func (a *API) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b watchBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	if err := b.check(); err != nil {
+		return gate.Reply{}, err
+	}
+	w := newTaskWatch(a.reads, c.Principal.Tenant, b.Tasks)
+	if a.watched.Add(int64(len(w.executions))) > MaxWatched {
+		a.watched.Add(-int64(len(w.executions)))
+		busy := fault.New(fault.Unavailable, "OVERLOADED", "too many tasks are watched; try again later")
+		busy.RetryAfter = time.Second
+		return gate.Reply{}, busy
+	}
+	defer a.watched.Add(-int64(len(w.executions)))
+	interrupted, err := w.run(ctx, time.Duration(b.WaitSeconds)*time.Second)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Status: http.StatusOK, Body: map[string][]interruptedTask{"interrupted": interrupted}}, nil
+}
+
+// taskWatch looks after the tasks of one request, by execution.
+type taskWatch struct {
+	reads      Reads
+	tenant     string
+	executions []flow.ID
+	tasks      [][]heldTask // of each execution
+}
+
+func newTaskWatch(reads Reads, tenant string, tasks []heldTask) *taskWatch {
+	w := &taskWatch{reads: reads, tenant: tenant}
+	place := make(map[flow.ID]int, len(tasks))
+	for _, t := range tasks {
+		at, known := place[t.ExecutionID]
+		if !known {
+			at = len(w.executions)
+			place[t.ExecutionID] = at
+			w.executions = append(w.executions, t.ExecutionID)
+			w.tasks = append(w.tasks, nil)
+		}
+		w.tasks[at] = append(w.tasks[at], t)
+	}
+	return w
+}
+
+// run gives the tasks that are not held any more, waiting for the first; none
+// when the time is up.
+func (w *taskWatch) run(ctx context.Context, wait time.Duration) ([]interruptedTask, error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	// Watch before the first look: what is committed in between wakes us.
+	wakes := make([]reflect.SelectCase, len(w.executions), len(w.executions)+2)
+	if wait > 0 {
+		for i, id := range w.executions {
+			wake, stop := w.reads.Watch(id)
+			defer stop()
+			wakes[i] = receive(wake)
+		}
+	}
+	found, err := w.look(ctx, []interruptedTask{}, all(len(w.executions)))
+	if wait == 0 {
+		return found, err
+	}
+	ended, late := len(wakes), len(wakes)+1
+	wakes = append(wakes, receive(ctx.Done()), receive(timer.C))
+	for err == nil && len(found) == 0 {
+		switch woken, _, _ := reflect.Select(wakes); woken {
+		case ended:
+			return nil, ctx.Err()
+		case late:
+			return found, nil
+		default:
+			found, err = w.look(ctx, found, ready(wakes[:ended], woken))
+		}
+	}
+	return found, err
+}
+
+func receive[T any](from <-chan T) reflect.SelectCase {
+	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(from)}
+}
+
+func all(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// ready lists the case that was chosen and those that are ready too: one cancel
+// rarely comes alone.
+func ready(wakes []reflect.SelectCase, chosen int) []int {
+	list := []int{chosen}
+	for i := range wakes {
+		if _, ok := wakes[i].Chan.TryRecv(); ok && i != chosen {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// look reads some of the executions and appends what is not held any more.
+func (w *taskWatch) look(ctx context.Context, found []interruptedTask, which []int) ([]interruptedTask, error) {
+	for _, i := range which {
+		view, err := w.reads.Execution(ctx, w.tenant, w.executions[i], 0)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return nil, err
+		}
+		for _, t := range w.tasks[i] {
+			if status, held := holds(&view, t); !held {
+				found = append(found, interruptedTask{t, status})
+			}
+		}
+	}
+	return found, nil
+}
+
+// holds reports whether an attempt still has its task, and the status of the node.
+func holds(view *engine.View, t heldTask) (status string, held bool) {
+	at := slices.IndexFunc(view.State.Nodes, func(n *flow.Node) bool { return n.ID == t.NodeID })
+	if at < 0 {
+		return "", false
+	}
+	n := view.State.Nodes[at]
+	live := n.Status == flow.NodeIsRunning || n.Status == flow.NodeIsWaiting
+	return n.Status.String(), live && n.Attempt == t.Attempt
+}
