@@ -131,31 +131,17 @@ func take(left *atomic.Int64, most int) int {
 	}
 }
 
-// create creates and starts executions: two requests.
+// create creates and starts executions.
 func (w *benchWorker) create(ctx context.Context, n int) error {
 	body := []byte(`{"commands":[`)
 	for i := range n {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, `{"command":"CreateExecution","graphId":"bench","input":{},"idempotencyKey":"`...)
+		body = append(body, `{"command":"CreateExecution","graphId":"bench","input":{},"start":true,"idempotencyKey":"`...)
 		body = append(w.nextKey(body), `"}`...)
 	}
-	results, err := w.commands(ctx, append(body, `]}`...))
-	if err != nil {
-		return err
-	}
-	body = []byte(`{"commands":[`)
-	for i, r := range results {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, `{"command":"StartExecution","executionId":"`...)
-		body = append(body, r.ExecutionID...)
-		body = append(body, `","idempotencyKey":"`...)
-		body = append(w.nextKey(body), `"}`...)
-	}
-	_, err = w.commands(ctx, append(body, `]}`...))
+	_, err := w.commands(ctx, append(body, `]}`...))
 	return err
 }
 

@@ -17,6 +17,7 @@ type Request struct {
 	Tenant        string
 	Execution     flow.ID // zero with flow.Create
 	GraphID       string  // with flow.Create
+	Start         bool    // with flow.Create: flow.Start follows in the same commit
 	Command       flow.Command
 	Once          wire.Once // Key "": not remembered (deadlines, internal callers)
 	Actor         flow.Actor

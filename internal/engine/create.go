@@ -43,6 +43,11 @@ func (b *batch) create(req *Request) (Answer, error) {
 	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
 	ans, err := b.take(ent, rec, events)
 	ans.Key = req.Once.Key
+	if err != nil || !req.Start {
+		return ans, err
+	}
+	start := Request{Tenant: req.Tenant, Execution: id, Command: flow.Start{}, Actor: req.Actor, CorrelationID: req.CorrelationID}
+	_, err = b.decide(ent, &start)
 	return ans, err
 }
 

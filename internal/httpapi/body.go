@@ -31,6 +31,7 @@ const (
 	mPrompt
 	mReason
 	mResumeKey
+	mStart
 	mWaitKey
 	mWorkerID
 	mCommand
@@ -43,7 +44,7 @@ const (
 
 var memberNames = [memberEnd]string{
 	"attempt", "error", "graphId", "input", "message", "metrics", "next", "output", "progress",
-	"prompt", "reason", "resumeKey", "waitKey", "workerId", "command", "executionId", "idempotencyKey", "nodeId",
+	"prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId", "idempotencyKey", "nodeId",
 }
 
 // memberSet is a set of members.
@@ -132,6 +133,8 @@ func lookup(name []byte) (member, bool) {
 		return mOutput, true
 	case `"next"`:
 		return mNext, true
+	case `"start"`:
+		return mStart, true
 	case `"error"`:
 		return mError, true
 	case `"progress"`:

@@ -53,7 +53,7 @@ func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine
 		return req, err
 	}
 	if cmd.creates() {
-		req.GraphID = b.graphID()
+		req.GraphID, req.Start = b.graphID(), b.flag(mStart)
 	}
 	req.Command = cmd.build(b, t.node)
 	return req, b.err
