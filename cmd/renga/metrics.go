@@ -21,8 +21,8 @@ func observe(meter metric.Meter, c *core) error {
 		read        func(s *sqldb.Stats) int64
 	}
 	counters := []gauge{
-		{"engine.commands", "Commands decided.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commands.Load() }},
-		{"engine.commits", "Commits of the engine.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commits.Load() }},
+		{"engine.commands", "Commands decided.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commands }},
+		{"engine.commits", "Commits of the engine.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commits }},
 		{"db.commits", "Commits of the database.", func(s *sqldb.Stats) int64 { return int64(s.Commits) }},
 		{"db.failed", "Commits of the database that failed.", func(s *sqldb.Stats) int64 { return int64(s.Failed) }},
 		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},

@@ -75,11 +75,7 @@ func (b *batch) fetch(wants []Want) error {
 		case !h.Found:
 			b.gone[lookup{want.Tenant, want.ID}] = notFound(want.ID)
 		case h.Fresh:
-			ent := b.e.cache.get(want.ID)
-			if h.Head.Num != 0 {
-				ent.head = h.Head // another process moves DueAt without a row in the log
-			}
-			b.use(want.ID, ent)
+			b.fresh(want.ID, h)
 		default:
 			ent, err := rebuild(h)
 			if err != nil {
@@ -90,6 +86,15 @@ func (b *batch) fetch(wants []Want) error {
 		}
 	}
 	return nil
+}
+
+// fresh uses a cached entry that is current.
+func (b *batch) fresh(id flow.ID, h *History) {
+	ent := b.e.cache.get(id)
+	if h.Head.Num != 0 {
+		ent.head = h.Head // another process moves DueAt without a row in the log
+	}
+	b.use(id, ent)
 }
 
 func (b *batch) use(id flow.ID, ent *entry) {

@@ -29,6 +29,9 @@ type Config struct {
 	KeyRetention time.Duration
 	// CacheBytes is how much memory cached executions may take; default 32 MiB.
 	CacheBytes int
+	// Announce is told of ready tasks that no claim of this engine took, once they are
+	// durable, so that those who wait elsewhere can be nudged. It must not block.
+	Announce func(tenant, queue string, n int)
 	// Seed makes the ids reproducible; default: from the system's entropy.
 	Seed *[32]byte
 	Log  *slog.Logger

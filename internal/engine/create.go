@@ -14,7 +14,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 	if known != nil {
 		return Answer{
 			Replay: true, Execution: known.Execution, Command: req.Command.Name(),
-			CorrelationID: known.Corr, Key: req.Once.Key,
+			CorrelationID: known.Corr, Key: req.Once.Key, Changed: true,
 		}, nil
 	}
 	plan, err := b.plan(req.Tenant, req.GraphID, 0)
@@ -25,7 +25,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, fault.Wrap("engine.number", err)
 	}
-	id := b.e.newID(b.now)
+	id := b.e.newExecutionID(b.now)
 	events, err := flow.Decide(flow.State{}, req.Command, flow.Facts{
 		Now: b.now, ID: b.e.newID(b.now), Execution: id, Plan: plan, Actor: req.Actor, CorrelationID: req.CorrelationID,
 	})

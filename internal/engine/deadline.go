@@ -30,13 +30,22 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 		e.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
 	}
 	more := len(heads) == limit
+	heads = e.ours(heads)
 	if len(e.ill) > 0 {
 		heads = e.healthy(heads, now)
 	}
-	if more || len(heads) > sweepLimit {
-		heads, e.nextDue = heads[:sweepLimit], now
+	if more && len(heads) > 0 || len(heads) > sweepLimit {
+		heads, e.nextDue = heads[:min(len(heads), sweepLimit)], now
 	}
 	return heads
+}
+
+// ours leaves out executions that another shard of this process looks after.
+func (e *Engine) ours(heads []Head) []Head {
+	if e.shards == 1 {
+		return heads
+	}
+	return slices.DeleteFunc(heads, func(h Head) bool { return shardOf(h.ID, e.shards) != e.shard })
 }
 
 // expire fires the deadlines of one execution that have come, and notes when to

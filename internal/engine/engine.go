@@ -19,16 +19,15 @@ import (
 // Engine runs executions over a store. Its methods may be called from anywhere;
 // one goroutine must be in Run, or a simulation calls Step (and nobody else does).
 type Engine struct {
-	store     Store
-	clock     Clock
+	*Reads
 	cfg       Config
 	retention flow.Time
+	shard     byte // which of Shards this is, from 0
+	shards    byte // how many there are
 
-	q       queue
-	plans   plans
-	watch   watchers
-	flight  flight
-	metrics Metrics
+	q        queue
+	flight   flight
+	counters counters
 
 	draining atomic.Bool  // claims do not wait any more
 	claimers atomic.Int64 // claims that are not answered yet
@@ -40,15 +39,20 @@ type Engine struct {
 	lines   map[lineKey]*line
 	rand    *rand.ChaCha8
 	skew    time.Duration     // what the store's clock is ahead of this process's, by the last commit
+	nextAsk time.Time         // when to look for tasks that others made ready
 	nextDue flow.Time         // when to look for deadlines; 0: none is known to be set
 	ill     map[flow.ID]pause // executions whose deadlines are left alone
 }
 
 // New makes an engine. It does no I/O.
 func New(store Store, clock Clock, cfg Config) *Engine {
+	return newEngine(&Reads{store: store, clock: clock}, cfg, 0, 1)
+}
+
+func newEngine(reads *Reads, cfg Config, shard, shards byte) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		store: store, clock: clock, cfg: cfg,
+		Reads: reads, cfg: cfg, shard: shard, shards: shards,
 		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
 		cache:     newCache(cfg.CacheBytes),
 		lines:     map[lineKey]*line{},
@@ -274,4 +278,17 @@ func (e *Engine) untilDue() time.Duration {
 		return maxIdle
 	}
 	return min(maxIdle, max(0, e.nextDue.Sub(e.now())))
+}
+
+// Metrics is what was done so far.
+type Metrics struct {
+	Commits  int64
+	Commands int64
+}
+
+type counters struct{ commits, commands atomic.Int64 }
+
+// Metrics gives what this engine did.
+func (e *Engine) Metrics() Metrics {
+	return Metrics{Commits: e.counters.commits.Load(), Commands: e.counters.commands.Load()}
 }

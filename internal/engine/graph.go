@@ -61,7 +61,7 @@ func (p *plans) set(key planKey, plan *flow.Plan) {
 
 // PutGraph registers a graph. Content that differs from the newest version
 // becomes a new one; created says whether it did.
-func (e *Engine) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (row GraphRow, created bool, err error) {
+func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (row GraphRow, created bool, err error) {
 	if _, err := g.Compile(id, 1); err != nil {
 		return GraphRow{}, false, err
 	}
@@ -69,13 +69,13 @@ func (e *Engine) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) 
 	if err != nil {
 		return GraphRow{}, false, fault.Wrap("engine.graph", err)
 	}
-	row, created, err = e.store.PutGraph(ctx, GraphRow{
-		Tenant: tenant, ID: id, Digest: digest, Body: body, CreatedAt: flow.At(e.clock.Now()),
+	row, created, err = r.store.PutGraph(ctx, GraphRow{
+		Tenant: tenant, ID: id, Digest: digest, Body: body, CreatedAt: flow.At(r.clock.Now()),
 	})
 	if err != nil {
 		return GraphRow{}, false, fault.Wrap("engine.graph", err)
 	}
-	e.plans.forget(planKey{tenant, id, 0})
+	r.plans.forget(planKey{tenant, id, 0})
 	return row, created, nil
 }
 
@@ -114,8 +114,8 @@ func (p *plans) forget(key planKey) {
 }
 
 // Graph is one version of a graph, the newest with version 0.
-func (e *Engine) Graph(ctx context.Context, tenant, id string, version int) (GraphRow, error) {
-	row, err := e.store.Graph(ctx, tenant, id, version)
+func (r *Reads) Graph(ctx context.Context, tenant, id string, version int) (GraphRow, error) {
+	row, err := r.store.Graph(ctx, tenant, id, version)
 	if err != nil {
 		return row, graphFault(id, version, err)
 	}
@@ -123,7 +123,7 @@ func (e *Engine) Graph(ctx context.Context, tenant, id string, version int) (Gra
 }
 
 // Graphs is a page of the newest versions, by id, and how many graphs there are.
-func (e *Engine) Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error) {
-	rows, total, err := e.store.Graphs(ctx, tenant, offset, limit)
+func (r *Reads) Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error) {
+	rows, total, err := r.store.Graphs(ctx, tenant, offset, limit)
 	return rows, total, fault.Wrap("engine.graphs", err)
 }

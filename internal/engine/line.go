@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // lineKey names a queue of a tenant.
 type lineKey struct{ tenant, queue string }
@@ -58,7 +62,7 @@ func (e *Engine) noteReady(tasks []readyTask) {
 		}
 		l := e.lines[lineKey{t.row.Tenant, t.row.Queue}]
 		switch {
-		case l == nil || l.more:
+		case l == nil || l.more || !e.cfg.Exclusive:
 		case len(l.rows) < MaxWindow:
 			l.rows = append(l.rows, t.row)
 		default:
@@ -105,5 +109,61 @@ func (e *Engine) releaseClaims() {
 			}
 		}
 		l.waiters = nil
+	}
+}
+
+// Nudge says that n tasks of a queue became ready elsewhere: as many of those who wait
+// for it here claim anew.
+func (e *Engine) Nudge(tenant, queue string, n int) {
+	e.q.nudge(lineKey{tenant, queue}, n)
+}
+
+// callWaiters adds the claims that wait in nudged queues to what the next commit
+// does. Now and then one of each queue looks by itself: nudges can be lost.
+func (e *Engine) callWaiters(w *work) {
+	if e.cfg.Exclusive {
+		return
+	}
+	now := e.clock.Now()
+	if asks := e.nextAsk.Sub(now); asks <= 0 || asks > maxIdle {
+		e.nextAsk = now.Add(maxIdle)
+		for key, l := range e.lines {
+			if len(l.waiters) > 0 {
+				if w.nudged == nil {
+					w.nudged = map[lineKey]int{}
+				}
+				w.nudged[key] = max(w.nudged[key], 1)
+			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(w.nudged), compareLines) {
+		l := e.lines[key]
+		if l == nil {
+			continue
+		}
+		l.prune()
+		n := min(len(l.waiters), w.nudged[key])
+		w.claims = append(w.claims, l.waiters[:n]...)
+		l.waiters = rest(l.waiters, n)
+	}
+}
+
+func compareLines(a, b lineKey) int {
+	return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.queue, b.queue))
+}
+
+// announce tells others of tasks that nobody took here.
+func (e *Engine) announce(tasks []readyTask) {
+	if e.cfg.Announce == nil {
+		return
+	}
+	counts := map[lineKey]int{}
+	for _, t := range tasks {
+		if t.ent != nil {
+			counts[lineKey{t.row.Tenant, t.row.Queue}]++
+		}
+	}
+	for key, n := range counts {
+		e.cfg.Announce(key.tenant, key.queue, n)
 	}
 }

@@ -67,9 +67,16 @@ type Reader interface {
 	LogReader
 	// List is a page of executions, newest first, and how many there are in all.
 	List(ctx context.Context, q ListQuery) ([]Head, int, error)
+	// Walk gives up to q.Limit executions, oldest first, after the place of one in
+	// this order (CreatedAt, Num). Whoever walks on from the last one of each part
+	// passes every execution once, whatever changes meanwhile.
+	Walk(ctx context.Context, q ListQuery, after Head) ([]Head, error)
 	// Due lists executions whose DueAt is not after now, and the next DueAt after those
 	// (0: none). now is the time by the clock that Tx.Now goes by.
 	Due(ctx context.Context, here flow.Time, limit int) (due []Head, next, now flow.Time, err error)
+	// Commits are the newest commit numbers of executions, in the order asked for; 0
+	// where there is none. They serve to notice that an execution has moved.
+	Commits(ctx context.Context, ids []flow.ID) ([]int64, error)
 	// Scan walks all executions of all tenants in order of their numbers, after one.
 	Scan(ctx context.Context, after int64, limit int) ([]Head, error)
 	// Graph is one version of a graph, the newest with version 0.

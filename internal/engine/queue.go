@@ -29,6 +29,7 @@ type work struct {
 	calls  []*call // those of cancels first
 	units  []*unitCall
 	claims []*claim
+	nudged map[lineKey]int
 	due    []Head // executions with a deadline that may have come
 	alone  bool   // a part of a commit that failed
 }
@@ -44,9 +45,10 @@ type queue struct {
 	cancels   []*call
 	calls     []*call
 	units     []*unitCall
-	claims    []*claim // as many as there are claimers at most
-	canceling int      // requests in cancels
-	waiting   int      // requests in calls and units
+	claims    []*claim        // as many as there are claimers at most
+	canceling int             // requests in cancels
+	waiting   int             // requests in calls and units
+	nudged    map[lineKey]int // tasks that others made ready, or may have
 	closed    bool
 	kick      chan struct{} // holds one token when there is something to take
 }
@@ -130,6 +132,19 @@ func (q *queue) putBack(claims []*claim) {
 	q.wake()
 }
 
+// nudge says that others may have made n tasks of a queue ready.
+func (q *queue) nudge(key lineKey, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.nudged == nil {
+		q.nudged = map[lineKey]int{}
+	}
+	if len(q.nudged) < maxLines {
+		q.nudged[key] = min(q.nudged[key]+n, MaxClaimers)
+	}
+	q.wake()
+}
+
 func (q *queue) wake() {
 	select {
 	case q.kick <- struct{}{}:
@@ -163,6 +178,7 @@ func (q *queue) take() work {
 	}
 	w.units, q.units = q.units[:taken:taken], rest(q.units, taken)
 	w.claims, q.claims = q.claims, nil
+	w.nudged, q.nudged = q.nudged, nil
 	if len(q.calls) > 0 || len(q.units) > 0 {
 		q.wake()
 	}
@@ -190,5 +206,5 @@ func (q *queue) close() {
 func (q *queue) any() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.cancels) > 0 || len(q.calls) > 0 || len(q.units) > 0 || len(q.claims) > 0
+	return len(q.nudged) > 0 || len(q.cancels) > 0 || len(q.calls) > 0 || len(q.units) > 0 || len(q.claims) > 0
 }

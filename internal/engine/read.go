@@ -3,19 +3,24 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 )
 
-// Reads go to the store, never to the cache: they see what is committed, so
-// nothing is shown that is not durable.
+// Reads answers what changes no execution. It goes to the store, never to the cache:
+// it sees what is committed, so nothing is shown that is not durable, and nothing
+// older than what any process has answered.
+type Reads struct {
+	store Store
+	clock Clock
+	plans plans
+	watch watchers
+}
 
 // Execution is an execution now, or after event at.
-func (e *Engine) Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (View, error) {
-	h, err := e.store.History(ctx, tenant, id, at)
+func (r *Reads) Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (View, error) {
+	h, err := r.store.History(ctx, tenant, id, at)
 	if err != nil {
 		return View{}, readFault(id, err)
 	}
@@ -31,7 +36,7 @@ func (e *Engine) Execution(ctx context.Context, tenant string, id flow.ID, at ui
 	if at > 0 {
 		return v, nil // late results are no part of an earlier state
 	}
-	v.Late, err = e.lateResults(ctx, ent)
+	v.Late, err = r.lateResults(ctx, ent)
 	return v, err
 }
 
@@ -61,7 +66,7 @@ func rebuildTo(h *History, at uint64) (*entry, error) {
 	return ent, nil
 }
 
-func (e *Engine) lateResults(ctx context.Context, ent *entry) ([]LateResult, error) {
+func (r *Reads) lateResults(ctx context.Context, ent *entry) ([]LateResult, error) {
 	var late []LateResult
 	seen := int64(0)
 	for _, commit := range ent.late {
@@ -69,7 +74,7 @@ func (e *Engine) lateResults(ctx context.Context, ent *entry) ([]LateResult, err
 			continue // two in one row
 		}
 		seen = commit
-		row, err := e.store.Row(ctx, ent.num, commit)
+		row, err := r.store.Row(ctx, ent.num, commit)
 		if err != nil {
 			return nil, fault.Wrap("engine.late", err)
 		}
@@ -94,15 +99,15 @@ func readFault(id flow.ID, err error) error {
 }
 
 // Events are up to limit events of an execution from one on, and the seq of its last.
-func (e *Engine) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
-	head, newest, err := e.store.Head(ctx, tenant, id)
+func (r *Reads) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
+	head, newest, err := r.store.Head(ctx, tenant, id)
 	if err != nil {
 		return nil, 0, readFault(id, err)
 	}
 	if from > newest.LastSeq || limit == 0 {
 		return nil, newest.LastSeq, nil
 	}
-	rows, err := e.store.Rows(ctx, head.Num, from, limit)
+	rows, err := r.store.Rows(ctx, head.Num, from, limit)
 	if err != nil {
 		return nil, 0, fault.Wrap("engine.events", err)
 	}
@@ -124,9 +129,15 @@ func (e *Engine) Events(ctx context.Context, tenant string, id flow.ID, from uin
 }
 
 // List is a page of executions, newest first, and how many match in all.
-func (e *Engine) List(ctx context.Context, q ListQuery) ([]Head, int, error) {
-	heads, total, err := e.store.List(ctx, q)
+func (r *Reads) List(ctx context.Context, q ListQuery) ([]Head, int, error) {
+	heads, total, err := r.store.List(ctx, q)
 	return heads, total, fault.Wrap("engine.list", err)
+}
+
+// Walk gives up to q.Limit executions, oldest first, after the place of one.
+func (r *Reads) Walk(ctx context.Context, q ListQuery, after Head) ([]Head, error) {
+	heads, err := r.store.Walk(ctx, q, after)
+	return heads, fault.Wrap("engine.walk", err)
 }
 
 // dataAt reads the data that an event carries.
@@ -153,63 +164,3 @@ func dataAt(ctx context.Context, log LogReader, num int64, id flow.ID, seq uint6
 	}
 	return nil, fmt.Errorf("engine: execution %v has no event %d", id, seq)
 }
-
-// watchers are those who want to know when an execution gets events.
-type watchers struct {
-	count atomic.Int64
-	mu    sync.Mutex
-	byID  map[flow.ID]map[chan struct{}]bool
-}
-
-// Watch wakes whenever an execution may have new events; read them with Events.
-func (e *Engine) Watch(id flow.ID) (wake <-chan struct{}, stop func()) {
-	w := &e.watch
-	ch := make(chan struct{}, 1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byID == nil {
-		w.byID = map[flow.ID]map[chan struct{}]bool{}
-	}
-	if w.byID[id] == nil {
-		w.byID[id] = map[chan struct{}]bool{}
-	}
-	w.byID[id][ch] = true
-	w.count.Add(1)
-	return ch, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if !w.byID[id][ch] {
-			return
-		}
-		delete(w.byID[id], ch)
-		w.count.Add(-1)
-		if len(w.byID[id]) == 0 {
-			delete(w.byID, id)
-		}
-	}
-}
-
-func (w *watchers) wake(ids []flow.ID) {
-	if w.count.Load() == 0 {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range ids {
-		for ch := range w.byID[id] {
-			select {
-			case ch <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
-// Metrics counts what the loop did.
-type Metrics struct {
-	Commits  atomic.Int64
-	Commands atomic.Int64
-}
-
-// Metrics gives the counters.
-func (e *Engine) Metrics() *Metrics { return &e.metrics }

@@ -40,15 +40,15 @@ type Decided struct {
 const commandChunk = 1000
 
 // Commands are a page of an execution's commands, and how many match in all.
-func (e *Engine) Commands(ctx context.Context, q CommandQuery) ([]Decided, int, error) {
-	head, newest, err := e.store.Head(ctx, q.Tenant, q.Execution)
+func (r *Reads) Commands(ctx context.Context, q CommandQuery) ([]Decided, int, error) {
+	head, newest, err := r.store.Head(ctx, q.Tenant, q.Execution)
 	if err != nil {
 		return nil, 0, readFault(q.Execution, err)
 	}
 	page := commandPage{query: q}
 	from, done := uint64(1), int64(0)
 	for done < newest.CommitNo {
-		rows, err := e.store.Rows(ctx, head.Num, from, commandChunk)
+		rows, err := r.store.Rows(ctx, head.Num, from, commandChunk)
 		if err != nil {
 			return nil, 0, fault.Wrap("engine.commands", err)
 		}

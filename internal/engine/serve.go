@@ -138,17 +138,21 @@ func (b *batch) replayClaim(c *claim, known *storedKey) error {
 func (b *batch) takeReady(c *claim, queue string) error {
 	key := lineKey{c.req.Tenant, queue}
 	l := b.e.line(key)
-	if len(l.rows) == 0 && !b.e.cfg.Exclusive {
-		l.more = true // others make tasks ready too
+	limit := MaxWindow
+	if !b.e.cfg.Exclusive {
+		// Others make tasks ready too, and what is read is locked until the commit.
+		limit = c.req.Max - len(c.out.Tasks)
+		l.rows, l.more = nil, limit > 0
+		defer func() { l.rows, l.more = nil, true }()
 	}
 	var last ReadyRow
 	for len(c.out.Tasks) < c.req.Max && !b.heavy() {
 		for len(l.rows) == 0 && l.more {
-			rows, err := b.tx.Ready(b.ctx, key.tenant, key.queue, last, MaxWindow)
+			rows, err := b.tx.Ready(b.ctx, key.tenant, key.queue, last, limit)
 			if err != nil {
 				return fault.Wrap("engine.ready", err)
 			}
-			if l.more = len(rows) == MaxWindow; l.more {
+			if l.more = len(rows) == limit; l.more {
 				last = rows[len(rows)-1]
 			}
 			l.rows = b.notTaken(rows)
@@ -209,7 +213,7 @@ func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
 	var wants []Want
 	for _, r := range rows {
 		if b.byNum(r.Execution) == nil {
-			wants = append(wants, Want{Tenant: r.Tenant, Num: r.Execution})
+			wants = append(wants, b.wantNum(r))
 		}
 	}
 	damaged, err := b.fetchNums(wants)
@@ -245,6 +249,15 @@ func (b *batch) byNum(num int64) *entry {
 	return nil
 }
 
+// wantNum asks for the execution of a ready task.
+func (b *batch) wantNum(r ReadyRow) Want {
+	w := Want{Tenant: r.Tenant, Num: r.Execution}
+	if ent := b.e.cache.byNum[r.Execution]; ent != nil {
+		w.ID, w.Known = ent.state.Execution, ent.commitNo
+	}
+	return w
+}
+
 // fetchNums makes entries available, in one read, and gives the numbers of those
 // that are damaged.
 func (b *batch) fetchNums(wants []Want) (damaged []int64, err error) {
@@ -258,6 +271,10 @@ func (b *batch) fetchNums(wants []Want) (damaged []int64, err error) {
 	for i := range histories {
 		h := &histories[i]
 		if !h.Found || b.nums[h.Head.Num] != nil { // two tasks of one execution
+			continue
+		}
+		if h.Fresh {
+			b.fresh(h.Head.ID, h)
 			continue
 		}
 		ent, err := rebuild(h)

@@ -13,6 +13,7 @@ import (
 // there was anything to do.
 func (e *Engine) Step(ctx context.Context) bool {
 	w := e.q.take()
+	e.callWaiters(&w)
 	w.due = e.dueHeads(ctx)
 	if w.empty() {
 		return false
@@ -125,16 +126,17 @@ func (e *Engine) finish(b *batch, w *work) {
 	}
 	e.recovered(w.due, b.ill)
 	e.noteReady(b.ready)
+	e.announce(b.ready)
 	if b.due > 0 && e.lookAt(b.due) {
 		e.q.wake() // Run may be sleeping for longer
 	}
 	e.watch.wake(b.changed)
-	e.metrics.Commits.Add(1)
+	e.counters.commits.Add(1)
 	for _, c := range w.calls {
-		e.metrics.Commands.Add(int64(len(c.reqs)))
+		e.counters.commands.Add(int64(len(c.reqs)))
 	}
 	for _, u := range w.units {
-		e.metrics.Commands.Add(int64(len(u.results)))
+		e.counters.commands.Add(int64(len(u.results)))
 	}
 	if len(b.left) > 0 {
 		e.q.putBack(b.left)

@@ -33,16 +33,16 @@ const (
 // Verify reduces every execution again from its first event and compares it with
 // its row, with its snapshots, and its numbering with itself. progress, when not
 // nil, is told how many executions were looked at.
-func (e *Engine) Verify(ctx context.Context, progress func(done int)) (Report, error) {
+func (r *Reads) Verify(ctx context.Context, progress func(done int)) (Report, error) {
 	var rep Report
 	after := int64(0)
 	for {
-		heads, err := e.store.Scan(ctx, after, verifyPage)
+		heads, err := r.store.Scan(ctx, after, verifyPage)
 		if err != nil {
 			return rep, fault.Wrap("engine.verify", err)
 		}
 		for i := range heads {
-			if err := e.verifyOne(ctx, &heads[i], &rep); err != nil {
+			if err := r.verifyOne(ctx, &heads[i], &rep); err != nil {
 				return rep, fault.Wrap("engine.verify", err)
 			}
 			after = heads[i].Num
@@ -56,13 +56,13 @@ func (e *Engine) Verify(ctx context.Context, progress func(done int)) (Report, e
 	}
 }
 
-func (e *Engine) verifyOne(ctx context.Context, head *Head, rep *Report) error {
-	rows, err := e.store.Rows(ctx, head.Num, 1, math.MaxInt32)
+func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
+	rows, err := r.store.Rows(ctx, head.Num, 1, math.MaxInt32)
 	if err != nil {
 		return err
 	}
 	// The row is compared only when no command has changed it meanwhile.
-	newest, _, err := e.store.Head(ctx, head.Tenant, head.ID)
+	newest, _, err := r.store.Head(ctx, head.Tenant, head.ID)
 	if err != nil {
 		return err
 	}

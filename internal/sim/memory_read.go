@@ -87,15 +87,37 @@ func (m *Memory) List(_ context.Context, q engine.ListQuery) ([]engine.Head, int
 	if err := m.at(OnRead, nil); err != nil {
 		return nil, 0, err
 	}
+	all := m.oldestFirst(q)
+	slices.Reverse(all)
+	return page(all, q.Offset, q.Limit), len(all), nil
+}
+
+// Walk gives executions, oldest first, after the place of one.
+func (m *Memory) Walk(_ context.Context, q engine.ListQuery, after engine.Head) ([]engine.Head, error) {
+	if err := m.at(OnRead, nil); err != nil {
+		return nil, err
+	}
+	all := m.oldestFirst(q)
+	from := slices.IndexFunc(all, func(h engine.Head) bool { return byCreation(h, after) > 0 })
+	if from < 0 {
+		return nil, nil
+	}
+	return page(all, from, q.Limit), nil
+}
+
+// oldestFirst are all executions that a query selects.
+func (m *Memory) oldestFirst(q engine.ListQuery) []engine.Head {
 	all := m.heads(func(h *engine.Head) bool {
 		return h.Tenant == q.Tenant && (q.GraphID == "" || h.GraphID == q.GraphID) &&
 			(len(q.Status) == 0 || slices.Contains(q.Status, h.Status)) &&
 			h.CreatedAt >= q.CreatedFrom && (q.CreatedTo == 0 || h.CreatedAt < q.CreatedTo)
 	})
-	slices.SortFunc(all, func(a, b engine.Head) int {
-		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(b.Num, a.Num))
-	})
-	return page(all, q.Offset, q.Limit), len(all), nil
+	slices.SortFunc(all, byCreation)
+	return all
+}
+
+func byCreation(a, b engine.Head) int {
+	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.Num, b.Num))
 }
 
 func page[T any](all []T, offset, limit int) []T {
@@ -117,6 +139,22 @@ func (m *Memory) Due(_ context.Context, here flow.Time, limit int) (due []engine
 		}
 	}
 	return all, 0, now, nil
+}
+
+// Commits are the newest commit numbers of executions.
+func (m *Memory) Commits(_ context.Context, ids []flow.ID) ([]int64, error) {
+	if err := m.at(OnRead, nil); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	commits := make([]int64, len(ids))
+	for i, id := range ids {
+		if log := m.execs[m.byID[id]].log; len(log) > 0 {
+			commits[i] = log[len(log)-1].CommitNo
+		}
+	}
+	return commits, nil
 }
 
 // Scan walks all executions of all tenants.

@@ -35,6 +35,22 @@ func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engin
 	return head, row, err
 }
 
+const selectCommits = `SELECT coalesce(max(l.commit_no), 0) FROM engine_execution e JOIN engine_log l ON l.execution = e.num WHERE e.id = $1`
+
+// Commits are the newest commit numbers of executions.
+func (s *Store) Commits(ctx context.Context, ids []flow.ID) (commits []int64, err error) {
+	commits = make([]int64, len(ids))
+	err = s.read(ctx, "store.commits", func(ctx context.Context, sql *sqldb.Tx) error {
+		for i := range ids {
+			if err := sql.Row(ctx, selectCommits, ids[i][:]).Scan(&commits[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return commits, err
+}
+
 // History is one execution, up to the row that holds event upTo if that is not 0.
 func (s *Store) History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (h engine.History, err error) {
 	err = s.read(ctx, "store.history", func(ctx context.Context, sql *sqldb.Tx) error {
