@@ -13,7 +13,7 @@ import (
 func (b *batch) answer(ent *entry, r *record) (Answer, error) {
 	ans := Answer{
 		Execution: ent.state.Execution, Command: r.Command, CorrelationID: r.Corr, Key: r.Once.Key,
-		CancelSeq: r.CancelSeq, Refused: r.Refused, Late: r.Late != nil,
+		Changed: len(r.Events) > 0, CancelSeq: r.CancelSeq, Refused: r.Refused, Late: r.Late != nil,
 	}
 	if r.Task == nil {
 		return ans, nil

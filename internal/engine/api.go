@@ -32,6 +32,7 @@ type Answer struct {
 	Command       string
 	CorrelationID string
 	Key           string
+	Changed       bool          // it led to events; cancelling what is CANCELED leads to none
 	CancelSeq     uint64        // with CancelExecution: the seq where cancel won
 	Task          *Task         // with next: the Task that was started for the same worker
 	Refused       *flow.Refusal // refused by a guard; nil when accepted

@@ -36,6 +36,7 @@ func TestAKeyGivesItsAnswerAgain(t *testing.T) {
 		r.to(id, flow.Progress{Node: "a"}),
 		r.to(id, flow.Succeed{Node: "a", Output: flow.Data(`{"n":1}`), Next: true}),
 		r.to(id, flow.Cancel{Reason: "enough"}),
+		r.to(id, flow.Cancel{Reason: "once more"}),                      // changes nothing
 		r.to(id, flow.Succeed{Node: "b", Output: flow.Data(`{"n":2}`)}), // refused, late
 		r.to(id, flow.Archive{}),
 	}
@@ -44,8 +45,11 @@ func TestAKeyGivesItsAnswerAgain(t *testing.T) {
 	if task := first[5].Answer.Task; task == nil || task.Node != "b" || string(task.Outputs["a"]) != `{"n":1}` {
 		t.Errorf("next: got %+v, want task b with the output of a", task)
 	}
-	if first[2].Answer.Refused == nil || !first[7].Answer.Late || first[6].Answer.CancelSeq == 0 {
+	if first[2].Answer.Refused == nil || !first[8].Answer.Late || first[6].Answer.CancelSeq == 0 {
 		t.Fatalf("got %+v", first)
+	}
+	if !first[6].Answer.Changed || first[7].Answer.Changed || first[7].Answer.CancelSeq != first[6].Answer.CancelSeq {
+		t.Errorf("two cancels: got %+v and %+v, want that the first changed something", first[6].Answer, first[7].Answer)
 	}
 	for i, res := range r.send(reqs...) {
 		r.equal(first[i], res)

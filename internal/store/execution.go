@@ -101,6 +101,17 @@ func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Hea
 	return page, total, err
 }
 
+// Walk gives executions, oldest first, after the place of one.
+func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
+	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
+	l := newList(q)
+	err = s.read(ctx, "store.walk", func(ctx context.Context, sql *sqldb.Tx) error {
+		part, err = heads(ctx, sql, l.walk(), append(l.args(), q.Limit, int64(after.CreatedAt), after.Num)...)
+		return err
+	})
+	return part, err
+}
+
 // list builds the statements of one filter. Each status is a part of its own,
 // which an index gives in order; the parts are merged, so a page is read without
 // sorting whatever the filter. There are few texts, so they stay prepared.
@@ -140,14 +151,22 @@ func (l *list) part(columns string, status flow.Status) string {
 }
 
 // page selects a page in one direction.
-func (l *list) page(order string) string {
+func (l *list) page(order string) string { return l.merge("", order, " LIMIT $5 OFFSET $6") }
+
+// walk selects what follows a place, oldest first.
+func (l *list) walk() string {
+	return l.merge(" AND (created_at, num) > ($6, $7)", "ASC", " LIMIT $5")
+}
+
+// merge puts the parts, each with one more condition, into one order and cuts it.
+func (l *list) merge(condition, order, cut string) string {
 	parts := make([]string, len(l.statuses))
 	for i, status := range l.statuses {
-		parts[i] = l.part("created_at AS at, num AS n", status)
+		parts[i] = l.part("created_at AS at, num AS n", status) + condition
 	}
 	order = " ORDER BY at " + order + ", n " + order
 	return "SELECT " + headColumns + " FROM (" + strings.Join(parts, " UNION ALL ") + order +
-		" LIMIT $5 OFFSET $6) AS page JOIN engine_execution ON num = n" + order
+		cut + ") AS page JOIN engine_execution ON num = n" + order
 }
 
 // total is how many executions match. Without a range of time the numbers that

@@ -30,6 +30,7 @@ func TestStatementsUseAnIndex(t *testing.T) {
 	} {
 		l := newList(q)
 		statements[name+", newest first"], statements[name+", oldest first"] = l.page("DESC"), l.page("ASC")
+		statements[name+", walk"] = l.walk()
 		statements[name+", total"], statements[name+", total of a range"] = l.counted(), l.count()
 	}
 	for name, query := range statements {

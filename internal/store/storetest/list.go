@@ -33,6 +33,26 @@ func (s *suite) expect(all []engine.Head, q engine.ListQuery) {
 	s.must(err)
 	equal(s, fmt.Sprintf("page of %+v", q), append([]engine.Head{}, got...), append([]engine.Head{}, page...))
 	equal(s, fmt.Sprintf("total of %+v", q), total, len(want))
+	slices.Reverse(want)
+	s.walks(want, q)
+}
+
+// walks walks through what a query selects, in parts.
+func (s *suite) walks(want []engine.Head, q engine.ListQuery) {
+	s.Helper()
+	q.Limit = 3
+	got := []engine.Head{}
+	for place := (engine.Head{}); ; place = got[len(got)-1] {
+		part, err := s.store.Walk(s.Context(), q, place)
+		s.must(err)
+		if len(part) > q.Limit {
+			s.Fatalf("a walk of %+v gave %d at once", q, len(part))
+		}
+		if got = append(got, part...); len(part) == 0 {
+			break
+		}
+	}
+	equal(s, fmt.Sprintf("walk of %+v", q), got, append([]engine.Head{}, want...))
 }
 
 // statuses are lists of them as a caller may ask, some twice.
