@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -71,11 +70,11 @@ func program(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts a server on a data folder and waits until it is ready. It is
+// serve starts a server at a site and waits until it is ready. It is
 // killed when the test ends, if it has not ended before.
-func serve(t testing.TB, dir string, env ...string) *child {
+func serve(t testing.TB, at site) *child {
 	t.Helper()
-	c, listening := launch(t, dir, env...)
+	c, listening := launch(t, at)
 	select {
 	case addr := <-listening:
 		c.url = "http://" + addr
@@ -97,10 +96,10 @@ func serve(t testing.TB, dir string, env ...string) *child {
 }
 
 // launch starts a server; its address comes when it listens.
-func launch(t testing.TB, dir string, env ...string) (*child, <-chan string) {
+func launch(t testing.TB, at site) (*child, <-chan string) {
 	t.Helper()
-	c := &child{t: t, cmd: program("serve", "--addr", "127.0.0.1:0", "--data-dir", dir), ended: make(chan struct{})}
-	c.cmd.Env = append(append(c.cmd.Env, withParent+"=1"), env...)
+	c := &child{t: t, cmd: at.program("serve", "--addr", "127.0.0.1:0"), ended: make(chan struct{})}
+	c.cmd.Env = append(append(c.cmd.Env, withParent+"=1"), at.env...)
 	if _, err := c.cmd.StdinPipe(); err != nil { // open until Wait, or the end of this process
 		t.Fatal(err)
 	}
@@ -172,10 +171,10 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// verify runs `renga verify` on the folder of a server that has ended.
-func verify(t testing.TB, dir string) string {
+// verify runs `renga verify` at the site of a server that has ended.
+func verify(t testing.TB, at site) string {
 	t.Helper()
-	out, err := program("verify", "-q", "--data-dir", dir).CombinedOutput()
+	out, err := at.program("verify", "-q").CombinedOutput()
 	line := strings.TrimSpace(string(out))
 	if err != nil || !strings.HasSuffix(line, ": 0 problems") {
 		t.Fatalf("renga verify: %v\n%s", err, line)
@@ -236,9 +235,10 @@ func (l *tail) wait(ctx context.Context, text string) bool {
 
 // TestOneDataFolderHasOneServer starts a second process on the folder of a first.
 func TestOneDataFolderHasOneServer(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	first := serve(t, dir)
-	second, _ := launch(t, dir)
+	onSQLite(t)
+	at := newSite(t)
+	first := serve(t, at)
+	second, _ := launch(t, at)
 	if code := second.code(20 * time.Second); code != 1 {
 		t.Errorf("the second process ended with code %d, want 1", code)
 	}
@@ -247,7 +247,7 @@ func TestOneDataFolderHasOneServer(t *testing.T) {
 			t.Errorf("its message does not say %q:\n%s", want, second.log)
 		}
 	}
-	out, err := program("verify", "--data-dir", dir).CombinedOutput()
+	out, err := at.program("verify").CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "uses this database") {
 		t.Errorf("verify beside a server: %v\n%s", err, out)
@@ -256,5 +256,5 @@ func TestOneDataFolderHasOneServer(t *testing.T) {
 		t.Errorf("the first server answers %d", got)
 	}
 	first.stop()
-	verify(t, dir)
+	verify(t, at)
 }

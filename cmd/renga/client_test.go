@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,43 +21,42 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// home says where the server is. A server that was killed has none, and clients
-// wait for the next.
+// home says where the servers are. One that was killed has no address, and when
+// there is none at all clients wait for the next.
 type home struct {
-	mu  sync.Mutex
-	url string
-	up  chan struct{} // closed when there is a server
+	mu   sync.Mutex
+	urls []string      // "": gone
+	up   chan struct{} // closed when a server comes
 }
 
-func newHome() *home { return &home{up: make(chan struct{})} }
+func newHome(servers int) *home { return &home{urls: make([]string, servers), up: make(chan struct{})} }
 
-func (h *home) open(url string) {
+func (h *home) open(server int, url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.url = url
+	h.urls[server] = url
 	close(h.up)
+	h.up = make(chan struct{})
 }
 
-func (h *home) close() {
+func (h *home) close(server int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.url, h.up = "", make(chan struct{})
+	h.urls[server] = ""
 }
 
-func (h *home) now() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.url
-}
-
-func (h *home) find(ctx context.Context) (string, error) {
+// find gives the address of a server, or of the next one that is there.
+func (h *home) find(ctx context.Context, server int) (string, error) {
 	for {
 		h.mu.Lock()
-		url, up := h.url, h.up
-		h.mu.Unlock()
-		if url != "" {
-			return url, nil
+		up := h.up
+		for i := range h.urls {
+			if url := h.urls[(server+i)%len(h.urls)]; url != "" {
+				h.mu.Unlock()
+				return url, nil
+			}
 		}
+		h.mu.Unlock()
 		select {
 		case <-up:
 		case <-ctx.Done():
@@ -156,11 +156,14 @@ func (r *request) reply() reply {
 	return out
 }
 
-// client sends requests and keeps the ledger of those that were answered.
+// client sends requests and keeps the ledger of those that were answered. What one
+// server does not answer it sends to the next.
 type client struct {
 	t      testing.TB
 	name   string
 	home   *home
+	at     int        // the server that it talks to
+	roams  *rand.Rand // it talks to any of them; nil: it stays
 	http   *http.Client
 	keys   int
 	ledger []*request
@@ -174,6 +177,7 @@ type stress struct {
 	remembered atomic.Int64 // repeated requests that were answered from memory
 	again      atomic.Int64 // answered requests that were sent again on purpose
 	reads      atomic.Int64
+	refused    atomic.Int64 // answers that it cannot be served now
 	target     atomic.Int64
 	reached    chan struct{} // gets a token when answered reaches target
 }
@@ -190,8 +194,8 @@ func newStress() *stress { return &stress{reached: make(chan struct{}, 1)} }
 
 // newClient is a client of one server.
 func newClient(t testing.TB, c *child, name string) *client {
-	h := newHome()
-	h.open(c.url)
+	h := newHome(1)
+	h.open(0, c.url)
 	return newClientAt(t, h, name, newStress())
 }
 
@@ -217,16 +221,31 @@ var (
 	errNobody     = fmt.Errorf("%w: nobody listens", errUnanswered)
 )
 
+// answer is what a server said.
+type answer struct {
+	by     string // the address of the server
+	status int
+	body   string
+	header http.Header
+}
+
+// later reports whether it says, in the right form, that the request cannot be served now.
+func (a answer) later() bool {
+	after, err := strconv.Atoi(a.header.Get("Retry-After"))
+	return a.status == http.StatusServiceUnavailable && err == nil && after > 0
+}
+
 // call sends one request and gives its answer. The transport must not repeat it on
 // its own: repeating is what the tests are about.
-func (c *client) call(ctx context.Context, method, path, key, corr, body string) (int, string, http.Header, error) {
-	url, err := c.home.find(ctx)
+func (c *client) call(ctx context.Context, method, path, key, corr, body string) (answer, error) {
+	url, err := c.home.find(ctx, c.at)
 	if err != nil {
-		return 0, "", nil, err
+		return answer{}, err
 	}
+	got := answer{by: url}
 	req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
 	if err != nil {
-		return 0, "", nil, err
+		return got, err
 	}
 	req.GetBody = nil
 	if method != http.MethodGet {
@@ -240,14 +259,21 @@ func (c *client) call(ctx context.Context, method, path, key, corr, body string)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, "", nil, unanswered(ctx, err)
+		return got, unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, "", nil, unanswered(ctx, err)
+		return got, unanswered(ctx, err)
 	}
-	return resp.StatusCode, string(raw), resp.Header, nil
+	got.status, got.body, got.header = resp.StatusCode, string(raw), resp.Header
+	if got.status >= http.StatusInternalServerError && !got.later() {
+		c.t.Errorf("%s %s: %d %s, Retry-After %q", method, path, got.status, got.body, got.header.Get("Retry-After"))
+	}
+	if got.later() {
+		c.stress.refused.Add(1)
+	}
+	return got, nil
 }
 
 func unanswered(ctx context.Context, err error) error {
@@ -262,52 +288,70 @@ func unanswered(ctx context.Context, err error) error {
 
 // get reads a path into v and gives the status, 0 when there is no answer.
 func (c *client) get(path string, v any) int {
-	status, raw, _, err := c.call(context.Background(), http.MethodGet, path, "", "", "")
+	c.move()
+	got, err := c.call(context.Background(), http.MethodGet, path, "", "", "")
 	if err != nil {
 		return 0
 	}
 	c.stress.reads.Add(1)
-	if v != nil && status == http.StatusOK {
-		if err := json.Unmarshal([]byte(raw), v); err != nil {
-			c.t.Errorf("GET %s: %v in %s", path, err, raw)
+	if v != nil && got.status == http.StatusOK {
+		if err := json.Unmarshal([]byte(got.body), v); err != nil {
+			c.t.Errorf("GET %s: %v in %s", path, err, got.body)
 		}
 	}
-	return status
+	return got.status
 }
 
 // put registers a graph.
 func (c *client) put(id, graph string) {
 	c.t.Helper()
-	status, raw, _, err := c.call(context.Background(), http.MethodPut, "/graphs/"+id, "", "", graph)
-	if err != nil || status != http.StatusCreated {
-		c.t.Fatalf("PUT /graphs/%s: %d %s %v", id, status, raw, err)
+	got, err := c.call(context.Background(), http.MethodPut, "/graphs/"+id, "", "", graph)
+	if err != nil || got.status != http.StatusCreated {
+		c.t.Fatalf("PUT /graphs/%s: %d %s %v", id, got.status, got.body, err)
 	}
 }
 
 // try sends a request once. What cannot be served now is no answer.
-func (c *client) try(ctx context.Context, r *request) (status int, header http.Header, err error) {
+func (c *client) try(ctx context.Context, r *request) (answer, error) {
 	r.tries++
-	r.by, r.sent = c.home.now(), time.Now()
-	status, raw, header, err := c.call(ctx, http.MethodPost, r.path(), r.key, r.corr, "{"+r.members+"}")
+	r.sent = time.Now()
+	got, err := c.call(ctx, http.MethodPost, r.path(), r.key, r.corr, "{"+r.members+"}")
+	r.by = got.by
 	switch {
 	case errors.Is(err, errNobody):
-	case errors.Is(err, errUnanswered), status == http.StatusServiceUnavailable:
+		c.turn()
+	case errors.Is(err, errUnanswered), got.status == http.StatusServiceUnavailable:
 		c.stress.unanswered.Add(1)
+		c.turn()
 	case err == nil:
-		c.settle(r, status, raw)
+		c.settle(r, got.status, got.body)
 		c.stress.answer(1)
 	}
-	return status, header, err
+	return got, err
+}
+
+// turn goes to the next server, a moment after this one did not answer.
+func (c *client) turn() {
+	c.at++
+	pause(2 * time.Millisecond)
+}
+
+// move goes to any server, if the client is one that does.
+func (c *client) move() {
+	if c.roams != nil {
+		c.at = c.roams.IntN(len(c.home.urls))
+	}
 }
 
 // do sends a request until it is answered. Its error is that ctx has ended, or that
 // there is no end to it.
 func (c *client) do(ctx context.Context, r *request) error {
+	c.move()
 	for began := time.Now(); r.status == 0; {
 		if time.Since(began) > maxWait {
 			return fmt.Errorf("%s (key %s) was not answered in %v and %d tries", r.path(), r.key, maxWait, r.tries)
 		}
-		if _, _, err := c.try(ctx, r); err != nil && !errors.Is(err, errUnanswered) {
+		if _, err := c.try(ctx, r); err != nil && !errors.Is(err, errUnanswered) {
 			return err
 		}
 	}
@@ -322,23 +366,29 @@ func (c *client) batch(ctx context.Context, rs ...*request) error {
 		parts[i] = r.inBatch()
 	}
 	body := `{"commands":[` + strings.Join(parts, ",") + `]}`
+	c.move()
 	for began := time.Now(); ; {
 		if time.Since(began) > maxWait {
 			return fmt.Errorf("POST /commands (first key %s) was not answered in %v and %d tries", rs[0].key, maxWait, rs[0].tries)
 		}
 		for _, r := range rs {
 			r.tries++
-			r.by, r.sent = c.home.now(), time.Now()
+			r.sent = time.Now()
 		}
-		status, raw, _, err := c.call(ctx, http.MethodPost, "/commands", "", rs[0].corr, body)
+		got, err := c.call(ctx, http.MethodPost, "/commands", "", rs[0].corr, body)
+		for _, r := range rs {
+			r.by = got.by
+		}
 		switch {
 		case errors.Is(err, errNobody):
-		case errors.Is(err, errUnanswered), status == http.StatusServiceUnavailable, notServed(raw):
+			c.turn()
+		case errors.Is(err, errUnanswered), got.status == http.StatusServiceUnavailable, notServed(got.body):
 			c.stress.unanswered.Add(1)
+			c.turn()
 		case err != nil:
 			return err
 		default:
-			c.settleAll(rs, status, raw)
+			c.settleAll(rs, got)
 			c.stress.answer(len(rs))
 			return nil
 		}
@@ -350,10 +400,10 @@ func notServed(raw string) bool {
 	return slices.ContainsFunc(resultsOf(raw), func(r result) bool { return r.status == http.StatusServiceUnavailable })
 }
 
-func (c *client) settleAll(rs []*request, status int, raw string) {
-	results := resultsOf(raw)
-	if status != http.StatusOK || len(results) != len(rs) {
-		c.t.Errorf("POST /commands with %d commands: %d %s", len(rs), status, raw)
+func (c *client) settleAll(rs []*request, got answer) {
+	results := resultsOf(got.body)
+	if got.status != http.StatusOK || len(results) != len(rs) {
+		c.t.Errorf("POST /commands with %d commands: %d %s", len(rs), got.status, got.body)
 		return
 	}
 	for i, r := range rs {
@@ -404,24 +454,24 @@ func resultsOf(raw string) []result {
 func (c *client) repeat(ctx context.Context, rs ...*request) error {
 	if len(rs) == 1 {
 		r := rs[0]
-		status, raw, _, err := c.call(ctx, http.MethodPost, r.path(), r.key, "again", "{"+r.members+"}")
-		if err != nil || status == http.StatusServiceUnavailable {
+		got, err := c.call(ctx, http.MethodPost, r.path(), r.key, "again", "{"+r.members+"}")
+		if err != nil || got.status == http.StatusServiceUnavailable {
 			return err
 		}
-		c.compare(r, status, raw)
+		c.compare(r, got.status, got.body)
 		return nil
 	}
 	parts := make([]string, len(rs))
 	for i, r := range rs {
 		parts[i] = r.inBatch()
 	}
-	status, raw, _, err := c.call(ctx, http.MethodPost, "/commands", "", "again", `{"commands":[`+strings.Join(parts, ",")+`]}`)
+	got, err := c.call(ctx, http.MethodPost, "/commands", "", "again", `{"commands":[`+strings.Join(parts, ",")+`]}`)
 	if err != nil {
 		return err
 	}
-	results := resultsOf(raw)
-	if status != http.StatusOK || len(results) != len(rs) {
-		return fmt.Errorf("POST /commands with %d commands: %d %.300s", len(rs), status, raw)
+	results := resultsOf(got.body)
+	if got.status != http.StatusOK || len(results) != len(rs) {
+		return fmt.Errorf("POST /commands with %d commands: %d %.300s", len(rs), got.status, got.body)
 	}
 	for i, r := range rs {
 		c.compare(r, results[i].status, results[i].body)

@@ -50,9 +50,8 @@ func limitFiles(bytes string) error {
 
 // disk is a place that can be full, and have room again.
 type disk struct {
-	dir      string
-	env      []string // of the server that is to write there
-	full     string   // code of the errors
+	site
+	full     string // code of the errors
 	makeRoom func(*child)
 }
 
@@ -63,7 +62,7 @@ func smallDisk(t *testing.T) *disk {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=96m"); err != nil {
 		t.Logf("FALLBACK: no small disk can be mounted (%v): the server's files are bounded instead", err)
-		return &disk{dir, []string{fileLimit + "=12000000"}, "STORAGE_ERROR", func(c *child) { c.signal(syscall.SIGUSR1) }}
+		return &disk{site{dir: filepath.Join(dir, "data"), env: []string{fileLimit + "=12000000"}}, "STORAGE_ERROR", func(c *child) { c.signal(syscall.SIGUSR1) }}
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -74,7 +73,7 @@ func smallDisk(t *testing.T) *disk {
 	if err := os.WriteFile(ballast, make([]byte, 72<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &disk{dir, nil, "STORAGE_FULL", func(*child) {
+	return &disk{site{dir: filepath.Join(dir, "data")}, "STORAGE_FULL", func(*child) {
 		if err := os.Remove(ballast); err != nil {
 			t.Error(err)
 		}
@@ -87,17 +86,18 @@ const writers = 4
 // stored is refused and can be repeated; what is stored can be read; and when there
 // is room again the same process goes on.
 func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
+	onSQLite(t)
 	d := smallDisk(t)
-	r := newRig(t, d.dir, writers, d.env...)
+	r := newRig(t, writers, d.site)
 	f := &filling{rig: r, disk: d, pending: make([][]*request, writers)}
 	f.begin()
 	f.eachHand(f.fill)
 	if t.Failed() {
-		t.Fatalf("the log of the server:\n%s", r.server.log)
+		t.Fatalf("the log of the server:\n%s", r.servers[0].log)
 	}
 	f.refused()
 	f.readable()
-	d.makeRoom(r.server)
+	d.makeRoom(r.servers[0])
 	f.eachHand(func(i int, h *hand) {
 		for _, q := range f.pending[i] {
 			if err := h.do(t.Context(), q); err != nil || q.status != http.StatusAccepted {
@@ -109,8 +109,8 @@ func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
 	r.answers(500)
 	enough()
 	select {
-	case <-r.server.ended:
-		t.Fatalf("the server ended:\n%s", r.server.log)
+	case <-r.servers[0].ended:
+		t.Fatalf("the server ended:\n%s", r.servers[0].log)
 	default:
 	}
 	f.expired()
@@ -170,16 +170,16 @@ func (f *filling) fill(i int, h *hand) {
 			return
 		}
 		q := h.request("ReportNodeProgress", h.diary, "a", `"metrics":{"text":"`+text+`"}`)
-		status, header, err := h.try(f.t.Context(), q)
+		got, err := h.try(f.t.Context(), q)
 		switch {
 		case err != nil:
 			f.t.Error(err)
 			return
-		case status == http.StatusAccepted:
+		case got.status == http.StatusAccepted:
 			refused = 0
 			continue
 		}
-		f.checkRefusal(q.path(), status, header)
+		f.checkRefusal(q.path(), got)
 		f.pending[i] = append(f.pending[i], q)
 		refused++
 		text = "y"
@@ -187,10 +187,9 @@ func (f *filling) fill(i int, h *hand) {
 }
 
 // checkRefusal checks how something is refused for lack of room.
-func (f *filling) checkRefusal(what string, status int, header http.Header) {
-	after, err := strconv.Atoi(header.Get("Retry-After"))
-	if status != http.StatusServiceUnavailable || err != nil || after < 1 {
-		f.t.Errorf("%s on a full disk: %d, Retry-After %q", what, status, header.Get("Retry-After"))
+func (f *filling) checkRefusal(what string, got answer) {
+	if !got.later() {
+		f.t.Errorf("%s on a full disk: %d %s, Retry-After %q", what, got.status, got.body, got.header.Get("Retry-After"))
 	}
 }
 
@@ -204,7 +203,7 @@ func (f *filling) expired() {
 		select {
 		case <-tick.C:
 		case <-late:
-			f.t.Fatalf("with room again, a deadline that came meanwhile is not noted:\n%s", f.server.log)
+			f.t.Fatalf("with room again, a deadline that came meanwhile is not noted:\n%s", f.servers[0].log)
 		}
 	}
 	for _, id := range f.timed[1:] {
@@ -224,35 +223,32 @@ func (f *filling) refused() {
 		h.request("SucceedNode", h.diary, "a", ""),
 	}
 	for _, q := range writes {
-		status, header, err := h.try(f.t.Context(), q)
+		got, err := h.try(f.t.Context(), q)
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		f.checkRefusal(q.path(), status, header)
+		f.checkRefusal(q.path(), got)
 	}
 	ctx := f.t.Context()
 	// A graph needs fewer pages than a command, so some may still find room.
-	status, raw, header, err := http.StatusCreated, "", http.Header{}, error(nil)
-	for try := 0; status == http.StatusCreated && try < 100; try++ {
+	got, err := answer{status: http.StatusCreated}, error(nil)
+	for try := 0; got.status < http.StatusMultipleChoices && try < 100; try++ { // made, or a further version of it
 		graph := strings.Replace(graphs["line"], `"work"`, fmt.Sprintf(`"new%d"`, try), 1)
-		if status, raw, header, err = h.call(ctx, http.MethodPut, "/graphs/new", "", "", graph); err != nil {
+		if got, err = h.call(ctx, http.MethodPut, "/graphs/new", "", "", graph); err != nil {
 			f.t.Fatal(err)
 		}
-		if status == http.StatusOK {
-			status = http.StatusCreated // a further version of it
-		}
 	}
-	f.checkRefusal("PUT /graphs/new", status, header)
-	if !strings.Contains(raw, f.disk.full) {
-		f.t.Errorf("the error does not say %s: %s", f.disk.full, raw)
+	f.checkRefusal("PUT /graphs/new", got)
+	if !strings.Contains(got.body, f.disk.full) {
+		f.t.Errorf("the error does not say %s: %s", f.disk.full, got.body)
 	}
 	f.pending[0] = append(f.pending[0], writes[0]) // the others would end the execution that the rest writes to
 	parts := writes[0].inBatch() + "," + writes[1].inBatch()
-	status, raw, _, err = h.call(ctx, http.MethodPost, "/commands", "", "", `{"commands":[`+parts+`]}`)
-	if err != nil || status != http.StatusOK {
-		f.t.Fatalf("POST /commands on a full disk: %d %s %v", status, raw, err)
+	got, err = h.call(ctx, http.MethodPost, "/commands", "", "", `{"commands":[`+parts+`]}`)
+	if err != nil || got.status != http.StatusOK {
+		f.t.Fatalf("POST /commands on a full disk: %d %s %v", got.status, got.body, err)
 	}
-	for _, r := range resultsOf(raw) {
+	for _, r := range resultsOf(got.body) {
 		if r.status != http.StatusServiceUnavailable {
 			f.t.Errorf("a command of POST /commands on a full disk: %d %s", r.status, r.body)
 		}
@@ -287,7 +283,7 @@ func (f *filling) readable() {
 	}
 	ctx, cancel := context.WithTimeout(f.t.Context(), maxWait)
 	defer cancel()
-	if !f.server.log.wait(ctx, "deadlines could not be handled") {
-		f.t.Errorf("no deadline came while the disk was full:\n%s", f.server.log)
+	if !f.servers[0].log.wait(ctx, "deadlines could not be handled") {
+		f.t.Errorf("no deadline came while the disk was full:\n%s", f.servers[0].log)
 	}
 }

@@ -20,7 +20,7 @@ func TestATerminatedServerDrains(t *testing.T) {
 	if long() {
 		rounds = 30
 	}
-	r := newRig(t, t.TempDir(), 16)
+	r := newRig(t, 16, newSite(t))
 	enough := r.work()
 	defer enough()
 	var took spans
@@ -28,7 +28,7 @@ func TestATerminatedServerDrains(t *testing.T) {
 		r.answers(300)
 		w := r.openWaits()
 		asked := time.Now()
-		old := r.server
+		old := r.servers[0]
 		old.signal(syscall.SIGTERM)
 		if code := old.code(20 * time.Second); code != 0 {
 			t.Fatalf("the server ended with code %d:\n%s", code, old.log)
@@ -40,8 +40,8 @@ func TestATerminatedServerDrains(t *testing.T) {
 			}
 		}
 		w.check(t, asked)
-		r.lose()
-		r.start()
+		r.lose(0)
+		r.start(0)
 	}
 	enough()
 	r.clear()
@@ -78,7 +78,7 @@ func (r *rig) openWaits() *waits {
 	c := newClientAt(r.t, r.home, "waiter", newStress())
 	c.http.Timeout = 0
 	made := c.request("CreateExecution", "", "", `"graphId":"line"`)
-	made.key += "-of-" + r.server.url // a waiter comes for every server
+	made.key += "-of-" + r.servers[0].url // a waiter comes for every server
 	if err := c.do(r.t.Context(), made); err != nil {
 		r.t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func (r *rig) openWaits() *waits {
 	for range 4 {
 		open.Add(1)
 		w.wg.Go(func() { w.stream(c, id, open.Done) })
-		w.wg.Go(func() { w.poll(c, r.server.url) })
+		w.wg.Go(func() { w.poll(c, r.servers[0].url) })
 	}
 	open.Wait()
 	return w
 }
 
 func (w *waits) stream(c *client, id string, opened func()) {
-	url, err := c.home.find(context.Background())
+	url, err := c.home.find(context.Background(), 0)
 	if err != nil {
 		opened()
 		return
@@ -118,9 +118,9 @@ func (w *waits) stream(c *client, id string, opened func()) {
 }
 
 func (w *waits) poll(c *client, key string) {
-	status, _, _, err := c.call(context.Background(), http.MethodPost, "/tasks/claim", "poll-"+key+time.Now().String(), "",
+	got, err := c.call(context.Background(), http.MethodPost, "/tasks/claim", "poll-"+key+time.Now().String(), "",
 		`{"workerId":"patient","queues":["nobody"],"waitSeconds":30}`)
-	w.note(&w.polls, ending{time.Now(), status, err})
+	w.note(&w.polls, ending{time.Now(), got.status, err})
 }
 
 func (w *waits) note(where *[]ending, e ending) {

@@ -54,6 +54,7 @@ type hand struct {
 }
 
 func newHand(c *client, seed uint64) *hand {
+	c.roams = rand.New(rand.NewPCG(seed, 2))
 	return &hand{client: c, rand: rand.New(rand.NewPCG(seed, 1)), seen: map[string]uint64{}, end: map[string]string{}}
 }
 

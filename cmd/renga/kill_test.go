@@ -28,7 +28,7 @@ func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
 	if long() {
 		kills = 100
 	}
-	k := &killing{rig: newRig(t, t.TempDir(), killHands), rand: rand.New(rand.NewPCG(1, uint64(kills)))}
+	k := &killing{rig: newRig(t, killHands, newSite(t)), rand: rand.New(rand.NewPCG(1, uint64(kills)))}
 	began := time.Now()
 	enough := k.work()
 	for range kills {
@@ -67,14 +67,14 @@ func (k *killing) kill() {
 	}
 	pause(time.Duration(k.rand.Int64N(int64(4 * time.Millisecond)))) // anywhere between two commits
 	unanswered := k.stress.unanswered.Load()
-	k.server.signal(syscall.SIGKILL)
-	k.lose()
+	k.servers[0].signal(syscall.SIGKILL)
+	k.lose(0)
 	k.perKill = append(k.perKill, int(k.stress.answered.Load()-before))
 	if k.rand.IntN(5) == 0 {
 		k.killEarly()
 	}
-	k.start()
-	k.ready = append(k.ready, k.server.ready)
+	k.start(0)
+	k.ready = append(k.ready, k.servers[0].ready)
 	if k.stress.unanswered.Load() > unanswered {
 		k.hit++
 	}
@@ -82,7 +82,7 @@ func (k *killing) kill() {
 
 // killEarly kills a server while it starts: recovery must stand being cut off.
 func (k *killing) killEarly() {
-	c, _ := launch(k.t, k.dir)
+	c, _ := launch(k.t, k.sites[0])
 	pause(time.Duration(k.rand.Int64N(int64(25 * time.Millisecond))))
 	c.kill()
 	k.early++
@@ -154,11 +154,12 @@ func numberBefore(line, word string) int {
 // TestAServerIsReadySoonAfterALongLog kills a server when its write-ahead log is
 // long, so that the next one has much to recover.
 func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	server := serve(t, dir)
+	onSQLite(t)
+	at := newSite(t)
+	server := serve(t, at)
 	c := newClient(t, server, "writer")
 	c.put("diary", graphs["diary"])
-	wal := filepath.Join(dir, databaseFile+"-wal")
+	wal := filepath.Join(at.dir, databaseFile+"-wal")
 	const enough = 48 << 20
 	text := strings.Repeat("0123456789", 100_000)
 	for i := 0; sizeOf(wal) < enough; i++ {
@@ -172,7 +173,7 @@ func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
 	}
 	server.kill()
 	size := sizeOf(wal)
-	server = serve(t, dir)
+	server = serve(t, at)
 	t.Logf("ready %v after a kill with a log of %d MiB", round(server.ready), size>>20)
 	if server.ready > readyWithin {
 		t.Errorf("the limit is %v", readyWithin)
@@ -182,14 +183,14 @@ func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
 		t.Errorf("%d executions, %d were acknowledged", len(got), len(c.ledger))
 	}
 	server.stop()
-	verify(t, dir)
+	verify(t, at)
 }
 
 // TestDeadlinesSurviveAKill kills a server that has set deadlines and asks nothing
 // of the next one: they must come by themselves.
 func TestDeadlinesSurviveAKill(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	server := serve(t, dir)
+	at := newSite(t)
+	server := serve(t, at)
 	c := newClient(t, server, "c")
 	ctx := t.Context()
 	begin := func(graph, spec string, steps ...step) string {
@@ -218,7 +219,7 @@ func TestDeadlinesSurviveAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.kill()
-	server = serve(t, dir)
+	server = serve(t, at)
 	for what, id := range ends {
 		if got := follow(t, server, id); !strings.Contains(got, `"code":"ERR_TIMEOUT"`) || !strings.HasSuffix(got, "event: end\ndata: {\"status\":\"FAILED\"}\n\n") {
 			t.Errorf("%s: the stream of the execution was\n%s", what, got)
@@ -230,7 +231,7 @@ func TestDeadlinesSurviveAKill(t *testing.T) {
 		t.Errorf("the claim of the second attempt: %s %v", again.answer, err)
 	}
 	server.stop()
-	verify(t, dir)
+	verify(t, at)
 }
 
 // follow reads the stream of an execution to its end.

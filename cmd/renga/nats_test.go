@@ -110,9 +110,10 @@ func ready(t *testing.T, c *child) (status int, body string) {
 }
 
 func TestServeRunsNATSInside(t *testing.T) {
+	onSQLite(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	for range 2 { // the second finds what the first left
-		c := serve(t, dir)
+		c := serve(t, site{dir: dir})
 		if status, body := ready(t, c); status != http.StatusOK || body != `{"status":"ready","checks":{"database":"ok","nats":"ok"}}` {
 			t.Errorf("readyz answers %d %s", status, body)
 		}
@@ -129,9 +130,10 @@ func TestServeRunsNATSInside(t *testing.T) {
 // TestServeGoesOnWithoutNATS takes the server away that --nats-url names, and brings
 // it back: that shows in /readyz, and commands do not care.
 func TestServeGoesOnWithoutNATS(t *testing.T) {
+	onSQLite(t)
 	nats := startFakeNATS(t, "127.0.0.1:0")
 	dir := filepath.Join(t.TempDir(), "data")
-	c := serve(t, dir, "RENGA_NATS_URL=nats://renga:s3cret@"+nats.addr)
+	c := serve(t, site{dir: dir, env: []string{"RENGA_NATS_URL=nats://renga:s3cret@" + nats.addr}})
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	nats.stop()
@@ -144,8 +146,8 @@ func TestServeGoesOnWithoutNATS(t *testing.T) {
 	caller := newClient(t, c, "caller")
 	caller.put("line", graphs["line"])
 	q := caller.request("CreateExecution", "", "", `"graphId":"line"`)
-	if status, _, err := caller.try(ctx, q); err != nil || status != http.StatusAccepted {
-		t.Errorf("without NATS a command is answered %d %s (%v)", status, q.answer, err)
+	if got, err := caller.try(ctx, q); err != nil || got.status != http.StatusAccepted {
+		t.Errorf("without NATS a command is answered %d %s (%v)", got.status, got.body, err)
 	}
 	startFakeNATS(t, nats.addr)
 	if !c.log.wait(ctx, "connected to NATS again") {
@@ -164,6 +166,7 @@ func TestServeGoesOnWithoutNATS(t *testing.T) {
 }
 
 func TestServeRefusesToStartWithoutTheNATSItWasGiven(t *testing.T) {
+	onSQLite(t)
 	nats := startFakeNATS(t, "127.0.0.1:0")
 	nats.stop()
 	var out, errs bytes.Buffer

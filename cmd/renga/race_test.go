@@ -3,7 +3,6 @@ package main
 import (
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -98,8 +97,8 @@ func TestACancelThatWasAcceptedWins(t *testing.T) {
 	if long() {
 		races = 10_000
 	}
-	dir := filepath.Join(t.TempDir(), "data")
-	server := serve(t, dir)
+	at := newSite(t)
+	server := serve(t, at)
 	setUp := newClient(t, server, "setup")
 	for name, graph := range raceGraphs {
 		setUp.put(name, graph)
@@ -114,7 +113,7 @@ func TestACancelThatWasAcceptedWins(t *testing.T) {
 		all = append(all, c)
 	}
 	server.kill()
-	server = serve(t, dir)
+	server = serve(t, at)
 	reader := newClient(t, server, "reader")
 	for _, c := range all {
 		for id, want := range c.ends {
@@ -124,7 +123,7 @@ func TestACancelThatWasAcceptedWins(t *testing.T) {
 		}
 	}
 	server.stop()
-	t.Log("renga verify: " + verify(t, dir))
+	t.Log("renga verify: " + verify(t, at))
 }
 
 // outcome is how a race left its execution.

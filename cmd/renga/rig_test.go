@@ -4,29 +4,31 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// rig is a server and the hands that work with it. The server may go and come
-// back; the hands go on.
+// rig is one server or several on one database, and the hands that work with them.
+// A server may go and come back; the hands go on.
 type rig struct {
-	t      *testing.T
-	dir    string
-	home   *home
-	stress *stress
-	server *child
-	hands  []*hand
-	others []*request // answered to somebody else
+	t       *testing.T
+	sites   []site
+	home    *home
+	stress  *stress
+	servers []*child // one for every site
+	hands   []*hand
+	others  []*request // answered to somebody else
 }
 
-// newRig starts a server in a folder and brings n hands.
-func newRig(t *testing.T, dir string, n int, env ...string) *rig {
-	r := &rig{t: t, dir: filepath.Join(dir, "data"), home: newHome(), stress: newStress()}
-	r.start(env...)
+// newRig starts a server at every site and brings n hands.
+func newRig(t *testing.T, n int, sites ...site) *rig {
+	r := &rig{t: t, sites: sites, home: newHome(len(sites)), stress: newStress(), servers: make([]*child, len(sites))}
+	for i := range sites {
+		r.start(i)
+	}
 	for i := range n {
 		r.hands = append(r.hands, newHand(newClientAt(t, r.home, fmt.Sprintf("hand%d", i), r.stress), uint64(i)))
 	}
@@ -36,17 +38,26 @@ func newRig(t *testing.T, dir string, n int, env ...string) *rig {
 	return r
 }
 
-// start starts a server and tells the hands where it is.
-func (r *rig) start(env ...string) {
+// start starts the server of a site and tells the hands where it is.
+func (r *rig) start(i int) {
 	r.t.Helper()
-	r.server = serve(r.t, r.dir, env...)
-	r.home.open(r.server.url)
+	r.servers[i] = serve(r.t, r.sites[i])
+	r.home.open(i, r.servers[i].url)
 }
 
-// lose tells the hands that the server is gone, and waits until it is.
-func (r *rig) lose() {
-	r.home.close()
-	<-r.server.ended
+// lose tells the hands that the server of a site is gone, and waits until it is.
+func (r *rig) lose(i int) {
+	r.home.close(i)
+	<-r.servers[i].ended
+}
+
+// logs is the end of what the servers logged.
+func (r *rig) logs() string {
+	var all strings.Builder
+	for _, server := range r.servers {
+		fmt.Fprintf(&all, "%s:\n%s", server.url, server.log)
+	}
+	return all.String()
 }
 
 // work lets the hands work until the function that it gives is called; that one
@@ -101,7 +112,7 @@ func (r *rig) answers(n int64) (before int64) {
 func (r *rig) clear() {
 	r.t.Helper()
 	if r.t.Failed() {
-		r.t.Fatalf("the log of the last server:\n%s", r.server.log)
+		r.t.Fatalf("the logs of the last servers:\n%s", r.logs())
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), maxWait)
 	defer cancel()
@@ -112,7 +123,7 @@ func (r *rig) clear() {
 	wg.Wait()
 	r.hands[0].clear(ctx)
 	if left := r.hands[0].list("ACTIVE"); len(left) > 0 {
-		r.t.Errorf("%d executions cannot be finished, such as %+v\n%s", len(left), left[0], r.server.log)
+		r.t.Errorf("%d executions cannot be finished, such as %+v\n%s", len(left), left[0], r.logs())
 	}
 }
 
@@ -166,11 +177,13 @@ func (r *rig) repeatAll(ledger []*request) {
 	}
 }
 
-// end stops the server and lets the log prove itself.
+// end stops the servers and lets the log prove itself.
 func (r *rig) end() (verified string) {
 	r.t.Helper()
-	r.server.stop()
-	verified = verify(r.t, r.dir)
+	for _, server := range r.servers {
+		server.stop()
+	}
+	verified = verify(r.t, r.sites[0])
 	r.t.Log("renga verify: " + verified)
 	return verified
 }

@@ -106,7 +106,7 @@ func TestEveryFlagOfServeHasAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
-	c := serve(t, filepath.Join(t.TempDir(), "data"))
+	c := serve(t, newSite(t))
 	halfRequest(t, c, "/executions", `{"graphId":"one"}`)
 	c.signal(syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(t.Context(), signalTimeout)

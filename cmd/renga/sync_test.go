@@ -75,18 +75,19 @@ func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
 	if long() {
 		kills = 40
 	}
-	r := newRig(t, t.TempDir(), killHands)
+	onSQLite(t)
+	r := newRig(t, killHands, newSite(t))
 	slow := func() {
-		meddle(t, r.server, "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.dir, databaseFile+"-wal"))
+		meddle(t, r.servers[0], "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.sites[0].dir, databaseFile+"-wal"))
 	}
 	slow()
 	enough := r.work()
 	defer enough()
 	for i := range kills {
 		r.answers(60 + int64(i)%17)
-		r.server.signal(syscall.SIGKILL)
-		r.lose()
-		r.start()
+		r.servers[0].signal(syscall.SIGKILL)
+		r.lose(0)
+		r.start(0)
 		if i < kills-1 {
 			slow()
 		}
@@ -107,19 +108,20 @@ func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
 // process must end at the first commit of the second and say why; nothing of that
 // may have been acknowledged; and the next process has everything that was.
 func TestAFailedSyncEndsTheProcess(t *testing.T) {
-	r := newRig(t, t.TempDir(), 16)
+	onSQLite(t)
+	r := newRig(t, 16, newSite(t))
 	enough := r.work()
 	r.answers(500)
 	enough()
-	old := r.server
+	old := r.servers[0]
 	breakSyncs(t, old, "")
 	before, broken := r.stress.unanswered.Load(), time.Now()
 	enough = r.work()
 	defer enough()
 	checkLost(t, old)
-	r.lose()
+	r.lose(0)
 	took := time.Since(broken)
-	r.start()
+	r.start(0)
 	r.answers(500)
 	enough()
 	lost := r.stress.unanswered.Load() - before
@@ -160,11 +162,12 @@ func checkLost(t *testing.T, c *child) {
 // TestAFailedSyncOfACheckpointEndsTheProcess lets the sync of the database file
 // fail, which happens when the log is copied into it, beside the commits.
 func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	server := serve(t, dir)
+	onSQLite(t)
+	at := newSite(t)
+	server := serve(t, at)
 	c := newClient(t, server, "writer")
 	c.put("diary", graphs["diary"])
-	breakSyncs(t, server, filepath.Join(dir, databaseFile))
+	breakSyncs(t, server, filepath.Join(at.dir, databaseFile))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-server.ended
@@ -175,10 +178,10 @@ func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
 		if i == 500 {
 			t.Fatalf("too weak: no checkpoint in %d requests", i)
 		}
-		_, _, _ = c.try(ctx, c.request("CreateExecution", "", "", `"graphId":"diary","input":{"text":"`+text+`"}`))
+		_, _ = c.try(ctx, c.request("CreateExecution", "", "", `"graphId":"diary","input":{"text":"`+text+`"}`))
 	}
 	checkLost(t, server)
-	server = serve(t, dir)
+	server = serve(t, at)
 	reader := newClient(t, server, "reader")
 	for _, q := range c.ledger {
 		if v, ok := reader.view(q.reply().ExecutionID); !ok || q.status != http.StatusAccepted || v.Seq == 0 {
@@ -187,5 +190,5 @@ func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
 	}
 	t.Logf("%d executions were acknowledged before", len(c.ledger))
 	server.stop()
-	verify(t, dir)
+	verify(t, at)
 }

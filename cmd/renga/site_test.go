@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"renga.dev/renga/internal/sqldb/pgtest"
+)
+
+// testDatabase names the database that the tests of this run are about: SQLite, or
+// postgres. make test runs both.
+const testDatabase = "RENGA_TEST_DB"
+
+func postgres() bool { return os.Getenv(testDatabase) == "postgres" }
+
+// onSQLite skips a test that is about SQLite, or about no database, when the run is not.
+func onSQLite(t testing.TB) {
+	t.Helper()
+	if postgres() {
+		t.Skip("SKIP: this test is not about PostgreSQL")
+	}
+}
+
+// onPostgres skips a test that is about PostgreSQL when the run is not.
+func onPostgres(t testing.TB) {
+	t.Helper()
+	if !postgres() {
+		t.Skipf("SKIP: this test is about PostgreSQL and runs with %s=postgres", testDatabase)
+	}
+}
+
+// site is where a server keeps what it knows: a folder of its own, and a database
+// that is in there or that it shares with others.
+type site struct {
+	dir      string
+	database string   // of PostgreSQL; "": SQLite in the folder
+	env      []string // of the server
+}
+
+// newSite is a site with nothing on it yet.
+func newSite(t testing.TB) site {
+	t.Helper()
+	at := site{dir: filepath.Join(t.TempDir(), "data")}
+	if postgres() {
+		at.database = pgtest.New(t)
+	}
+	return at
+}
+
+// beside is the site of another process on the same database.
+func (s site) beside(t testing.TB) site {
+	s.dir = filepath.Join(t.TempDir(), "data")
+	return s
+}
+
+// program is a command of the binary on what is at the site.
+func (s site) program(args ...string) *exec.Cmd {
+	cmd := program(append(args, "--data-dir", s.dir)...)
+	if s.database != "" {
+		cmd.Env = append(cmd.Env, "RENGA_DATABASE_URL="+s.database)
+	}
+	return cmd
+}
