@@ -12,6 +12,7 @@ package jet
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"time"
@@ -42,6 +43,7 @@ type Config struct {
 type Server struct {
 	inside *server.Server // nil: somebody else's
 	place  string         // for errors and logs
+	name   string         // of this process, unlike that of any other
 	conn   *nats.Conn
 	stream jetstream.JetStream
 	closed chan struct{} // the connection is gone for good
@@ -51,7 +53,7 @@ type Server struct {
 // Open starts the server inside, or connects to the one that is named, and returns
 // when JetStream has answered. A server that is lost later is looked for until Close.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{log: cfg.Log, closed: make(chan struct{})}
+	s := &Server{name: rand.Text(), log: cfg.Log, closed: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
