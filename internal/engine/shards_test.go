@@ -1,0 +1,210 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sim"
+)
+
+const shards = 3
+
+// process is one of several that share a store.
+type process struct {
+	*engine.Shards
+	*rig
+}
+
+// processes lets fn use two processes on one store, in a bubble. What the first
+// announces reaches the second through tell.
+func processes(t *testing.T, tell func(b *engine.Shards) func(tenant, queue string, n int), fn func(a, b process)) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := sim.NewMemory()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{}, 2)
+		start := func(keys int, announce func(string, string, int)) process {
+			p := process{rig: &rig{T: t, mem: mem, keys: keys}}
+			p.Shards = engine.NewShards(mem, wall{}, engine.Config{Announce: announce}, shards)
+			go func() {
+				if err := p.Run(ctx); err != nil {
+					t.Error(err)
+				}
+				ended <- struct{}{}
+			}()
+			return p
+		}
+		b := start(5000, nil)
+		a := start(1, tell(b.Shards))
+		defer func() {
+			cancel()
+			<-ended
+			<-ended
+		}()
+		g, err := flow.ParseGraph([]byte(line("a", "b")), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.PutGraph(ctx, tenant, "line", g); err != nil {
+			t.Fatal(err)
+		}
+		fn(a, b)
+	})
+}
+
+func silent(*engine.Shards) func(string, string, int) { return nil }
+func loud(b *engine.Shards) func(string, string, int) { return b.Nudge }
+func (p process) Submit(reqs ...engine.Request) []engine.Result {
+	return p.Shards.Submit(p.T.Context(), reqs)
+}
+
+// begin creates and starts executions in one call.
+func (p process) begin(n int) []flow.ID {
+	p.Helper()
+	reqs := make([]engine.Request, n)
+	for i := range reqs {
+		reqs[i] = p.creation("line")
+		reqs[i].Start = true
+	}
+	ids := make([]flow.ID, n)
+	for i, res := range p.Submit(reqs...) {
+		ids[i] = p.accepted(res).Execution
+	}
+	return ids
+}
+
+func (p process) asks(queue string, most int) <-chan answer {
+	p.keys++
+	ch := make(chan answer, 1)
+	go func() {
+		got, err := p.Shards.Claim(p.T.Context(), engine.ClaimRequest{
+			Tenant: tenant, Worker: "w", Queues: []string{queue}, Max: most, Wait: 20 * time.Second, Lease: 60,
+			Once: p.once("claim-"+string(rune('a'+p.keys%26)), "POST /tasks/claim", p.keys),
+		})
+		ch <- answer{got, err, time.Now()}
+	}()
+	synctest.Wait()
+	return ch
+}
+
+func TestShardsShareTheExecutionsAndAnswerInOrder(t *testing.T) {
+	processes(t, silent, func(a, b process) {
+		ids := a.begin(60)
+		perShard := map[byte]int{}
+		for _, id := range ids {
+			perShard[id[15]%shards]++
+		}
+		if len(perShard) != shards {
+			t.Errorf("executions per shard: %v", perShard)
+		}
+		reqs := make([]engine.Request, 0, 2*len(ids))
+		for _, id := range ids {
+			reqs = append(reqs, b.to(id, flow.StartNode{Node: "a", Attempt: 1}), b.to(id, flow.Succeed{Node: "a"}))
+		}
+		for i, res := range b.Submit(reqs...) {
+			if ans := b.accepted(res); ans.Execution != ids[i/2] || ans.Key != reqs[i].Once.Key {
+				t.Fatalf("answer %d is %+v", i, ans)
+			}
+		}
+		for i, res := range a.Submit(reqs...) {
+			if !a.accepted(res).Replay {
+				t.Fatalf("answer %d of the repetition at the other process: %+v", i, res)
+			}
+		}
+		rep, err := a.Verify(t.Context(), nil)
+		if err != nil || len(rep.Problems) > 0 || rep.Executions != len(ids) {
+			t.Errorf("verify: %+v, %v", rep, err)
+		}
+	})
+}
+
+func TestAKeyCreatesOnceInAllProcesses(t *testing.T) {
+	processes(t, silent, func(a, b process) {
+		req := a.creation("line")
+		got := make(chan engine.Result, 20)
+		for i := range cap(got) {
+			p := a
+			if i%2 == 1 {
+				p = b
+			}
+			go func() { got <- p.Submit(req)[0] }()
+		}
+		first := a.accepted(<-got).Execution
+		for range cap(got) - 1 {
+			if id := a.accepted(<-got).Execution; id != first {
+				t.Errorf("one key created %v and %v", first, id)
+			}
+		}
+	})
+}
+
+func TestAClaimThatWaitsIsServedWhicheverShardMakesTheTaskReady(t *testing.T) {
+	processes(t, silent, func(a, _ process) {
+		began := time.Now()
+		answers := make([]<-chan answer, 12)
+		for i := range answers {
+			answers[i] = a.asks("q", 1)
+		}
+		a.begin(len(answers))
+		for i, ch := range answers {
+			if got := <-ch; got.err != nil || len(got.Tasks) != 1 || got.at.Sub(began) >= 100*time.Millisecond {
+				t.Errorf("claim %d after %v: %+v", i, got.at.Sub(began), got)
+			}
+		}
+	})
+}
+
+func TestAClaimInAnotherProcessIsServedSoonWithoutANudge(t *testing.T) {
+	processes(t, silent, func(a, b process) {
+		first, second := b.asks("q", 5), b.asks("q", 5)
+		began := time.Now()
+		a.begin(6)
+		x, y := <-first, <-second
+		if x.err != nil || y.err != nil || len(x.Tasks)+len(y.Tasks) != 6 {
+			t.Fatalf("claims got %+v and %+v", x, y)
+		}
+		if took := max(x.at.Sub(began), y.at.Sub(began)); took > 1100*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestAClaimInAnotherProcessIsServedAtOnceWithANudge(t *testing.T) {
+	processes(t, loud, func(a, b process) {
+		first := b.asks("q", 5)
+		began := time.Now()
+		a.begin(3)
+		n := 0
+		for n < 3 {
+			got := <-first
+			if got.err != nil || got.at.Sub(began) >= 100*time.Millisecond {
+				t.Fatalf("after %v: %+v", got.at.Sub(began), got)
+			}
+			if n += len(got.Tasks); n < 3 { // a shard of a was faster than the others
+				first = b.asks("q", 5)
+			}
+		}
+	})
+}
+
+func TestWatchersOfOneProcessAreWokenByAnother(t *testing.T) {
+	processes(t, silent, func(a, b process) {
+		id := a.begin(1)[0]
+		wake, stop := b.Watch(id)
+		defer stop()
+		time.Sleep(2 * time.Second) // the first look finds what is there
+		select {
+		case <-wake:
+		default:
+		}
+		began := time.Now()
+		a.Submit(a.to(id, flow.Cancel{}))
+		<-wake
+		if took := time.Since(began); took > 600*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
