@@ -14,17 +14,21 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"github.com/alecthomas/kong"
+	"renga.dev/renga/internal/cli"
 )
 
 // version is the version of the product and of its contract (info.version).
 const version = "0.1.0"
 
-// cli is the command line.
-type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run the system: HTTP, engine and database in this process."`
-	Bench   benchCmd   `cmd:"" help:"Measure this machine: throughput, latency, and what it could do bare."`
+// commands is the command line: what runs a server here, what looks at its
+// data, and the commands that every caller of a server has (internal/cli).
+type commands struct {
+	cli.Flags
+
+	Serve serveCmd `cmd:"" help:"Run the system: HTTP, engine and database in this process."`
+	cli.Commands
 	Verify  verifyCmd  `cmd:"" help:"Reduce every execution again from its log and compare it with what is stored."`
+	Bench   benchCmd   `cmd:"" help:"Measure this machine: throughput, latency, and what it could do bare."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	BenchEcho echoCmd `cmd:"" name:"bench-echo" hidden:""`
@@ -40,41 +44,12 @@ func main() {
 
 // run is the program: its arguments in, its exit code out.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	parser, err := kong.New(&cli{},
-		kong.Name("renga"),
-		kong.Description("An event-driven spine for business systems in which cancel always wins."),
-		kong.Writers(stdout, stderr),
-		kong.UsageOnError(),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(streams{stdout, stderr}),
-		kong.Exit(func(code int) { panic(exit(code)) }),
-	)
-	if err != nil {
-		panic(err) // the tags of cli are wrong
-	}
-	code := 0
-	func() {
-		defer func() {
-			if p := recover(); p != nil {
-				asked, ok := p.(exit)
-				if !ok {
-					panic(p)
-				}
-				code = int(asked)
-			}
-		}()
-		chosen, err := parser.Parse(args)
-		parser.FatalIfErrorf(err)
-		if err := chosen.Run(); err != nil {
-			fmt.Fprintf(stderr, "renga: %v\n", err)
-			code = 1
-		}
-	}()
-	return code
+	root := &commands{}
+	return cli.Run(ctx, cli.Program{
+		Root: root, Flags: &root.Flags, Version: versionLine(),
+		In: os.Stdin, Out: stdout, Err: stderr, Bind: []any{streams{stdout, stderr}},
+	}, args)
 }
-
-// exit is what kong wants the exit code to be, after --help or a wrong flag.
-type exit int
 
 // streams are where a command writes.
 type streams struct{ out, err io.Writer }
@@ -84,6 +59,12 @@ type versionCmd struct{}
 
 // Run prints the version and where the build came from.
 func (versionCmd) Run(s streams) error {
+	_, err := fmt.Fprintln(s.out, versionLine())
+	return err
+}
+
+// versionLine is the version and where the build came from.
+func versionLine() string {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
@@ -92,6 +73,5 @@ func (versionCmd) Run(s streams) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(s.out, "renga %s%s\n", version, revision)
-	return err
+	return "renga " + version + revision
 }

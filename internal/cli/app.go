@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Flags are those of every command. The program's root struct embeds them.
+type Flags struct {
+	Server    string           `env:"RENGA_SERVER" default:"http://127.0.0.1:8080" placeholder:"URL" group:"server" help:"The server to talk to (${default})."`
+	Token     string           `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"Token for a server with --auth jwt; better in the environment or a file."`
+	TokenFile string           `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"File that holds the token."`
+	Tenant    string           `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"Tenant, for a server with --auth none; otherwise the token names it."`
+	Output    string           `short:"o" default:"table" enum:"table,json" group:"output" help:"Form of the answer: table or json (${default})."`
+	Version   kong.VersionFlag `group:"output" help:"Print the version."`
+}
+
+// Commands are the commands of this package. The program's root struct embeds them.
+type Commands struct {
+	Graph      graphCmd      `cmd:"" help:"Check, play, register and read graphs."`
+	Token      tokenCmd      `cmd:"" help:"Make a token and keys, for development and tests."`
+	Completion completionCmd `cmd:"" help:"Print a script that lets a shell complete commands and flags."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"all"`
+}
+
+// Program is the binary around the commands.
+type Program struct {
+	Root    any    // pointer to the struct of all commands; it embeds Flags and Commands
+	Flags   *Flags // those inside Root
+	Version string // what --version prints
+	In      io.Reader
+	Out     io.Writer
+	Err     io.Writer
+	Bind    []any // for the Run methods of other commands
+}
+
+// App is what a command's Run gets: the flags of all commands and where to read and write.
+type App struct {
+	*Flags
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	screen screen // what standard output can do
+	notice screen // what standard error can do
+	now    func() time.Time
+}
+
+// description introduces the program; the exit codes are part of its interface.
+const description = `An event-driven spine for business systems in which cancel always wins.
+
+Exit codes:
+
+  0   done; of watch and simulate: COMPLETED
+  1   something failed that no other code names
+  2   the command line or the input is wrong
+  3   what was named does not exist
+  4   refused: a guard said no, or a key was used with another body
+  5   no server answers, or it cannot do it now; try again
+  6   the token is missing, expired or lacks a scope
+  10  the execution FAILED (watch, simulate)
+  11  the execution was CANCELED (watch, simulate)
+  12  the execution is still ACTIVE (watch --timeout, simulate)
+  130 interrupted`
+
+// exit is what kong wants the exit code to be, after --help or --version.
+type exit int
+
+// Run is the program: its arguments in, its exit code out.
+func Run(ctx context.Context, p Program, args []string) int {
+	app := &App{Flags: p.Flags, In: p.In, Out: p.Out, Err: p.Err, now: time.Now}
+	app.screen, app.notice = look(p.Out, os.Getenv), look(p.Err, os.Getenv)
+	parser, err := kong.New(p.Root,
+		kong.Name("renga"),
+		kong.Description(description),
+		kong.Vars{"version": p.Version, "scopes": strings.Join(scopes, ", ")},
+		kong.Writers(p.Out, p.Err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, NoAppDescFormat: true, FlagsLast: true}),
+		kong.ExplicitGroups([]kong.Group{{Key: "server", Title: "Server:"}, {Key: "output", Title: "Output:"}}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(append(p.Bind, app)...),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+	)
+	if err != nil {
+		panic(err) // the tags of the commands are wrong
+	}
+	return app.run(ctx, parser, args)
+}
+
+func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			asked, ok := p.(exit)
+			if !ok {
+				panic(p)
+			}
+			code = int(asked)
+		}
+	}()
+	chosen, err := parser.Parse(args)
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		return a.misused(wrong)
+	}
+	if err == nil {
+		err = chosen.Run()
+	}
+	if err != nil && ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return a.report(err)
+}
+
+// misused says what is wrong with a command line and where to read on.
+func (a *App) misused(wrong *kong.ParseError) int {
+	path := "renga"
+	if node := wrong.Context.Selected(); node != nil {
+		path = node.FullPath()
+	}
+	return a.report(usage("%v; see %s --help", wrong, path))
+}
+
+// say writes a line about what is under way, for people, where it cannot be taken for the answer.
+func (a *App) say(format string, args ...any) {
+	fmt.Fprintf(a.Err, format+"\n", args...)
+}

@@ -1,0 +1,98 @@
+package cli
+
+// graphCmd is `renga graph`.
+type graphCmd struct {
+	Validate graphValidateCmd `cmd:"" help:"Check graphs, without a server."`
+	Simulate simulateCmd      `cmd:"" help:"Play a graph with given outcomes, without a server, and print the events."`
+}
+
+// graphValidateCmd is `renga graph validate`.
+type graphValidateCmd struct {
+	Files []string `arg:"" name:"file" help:"Graphs in YAML or JSON; - is standard input."`
+	ID    string   `placeholder:"NAME" help:"Id of the graph; default: the name of the file without its extension."`
+}
+
+// Help shows examples.
+func (graphValidateCmd) Help() string {
+	return `Says of each graph whether it can run: no cycle, no node that is never reached, every fork with its
+join, conditions that compile. It is what the server checks when a graph is registered. All files are
+checked; the exit code is 2 when one of them cannot run.
+
+Examples:
+  renga graph validate order.yaml
+  renga graph validate graphs/*.yaml -o json
+  generate-graph | renga graph validate --id order -`
+}
+
+// validity is what was found out about a graph.
+type validity struct {
+	File    string   `json:"file"`
+	GraphID string   `json:"graphId,omitzero"`
+	Valid   bool     `json:"valid"`
+	Nodes   int      `json:"nodes,omitzero"`
+	Edges   int      `json:"edges,omitzero"`
+	Digest  string   `json:"digest,omitzero"`
+	Error   *problem `json:"error,omitzero"`
+}
+
+// Run checks all files, then says how they are.
+func (c *graphValidateCmd) Run(a *App) error {
+	if c.ID != "" && len(c.Files) > 1 {
+		return usage("--id names one graph, and there are %d files", len(c.Files))
+	}
+	var found []validity
+	var firstErr error
+	for _, name := range c.Files {
+		v, err := a.validate(name, c.ID)
+		if err != nil && firstErr == nil {
+			firstErr = err
+		}
+		found = append(found, v)
+	}
+	if err := a.answer(map[string]any{"items": found}, func() error { return a.showValidity(found) }); err != nil {
+		return err
+	}
+	if firstErr != nil {
+		return ended(explain(firstErr).exit)
+	}
+	return nil
+}
+
+func (a *App) validate(name, id string) (validity, error) {
+	file, err := a.graph(name, id)
+	v := validity{File: name, GraphID: file.id}
+	if err == nil {
+		plan, compileErr := file.graph.Compile(file.id, 1)
+		if err = compileErr; err == nil {
+			v.Valid, v.Nodes, v.Edges, v.Digest = true, len(plan.Graph.Nodes), len(plan.Graph.Edges), plan.Digest
+			return v, nil
+		}
+		err = inFile(name, err)
+	}
+	p := explain(err).problem
+	v.Error = &p
+	return v, err
+}
+
+func (a *App) showValidity(found []validity) error {
+	var rows [][]string
+	for _, v := range found {
+		if v.Error != nil {
+			rows = append(rows, []string{clean(v.File), a.screen.paint(red, "invalid"), clean(withoutFile(v.File, v.Error.Message))})
+			continue
+		}
+		rows = append(rows, []string{
+			clean(v.File), a.screen.paint(green, "valid"),
+			count(v.Nodes, "node", "nodes") + ", " + count(v.Edges, "edge", "edges") + ", " + v.Digest,
+		})
+	}
+	return a.grid([]string{"FILE", "GRAPH", "WHAT"}, rows)
+}
+
+// withoutFile takes the name of the file, which stands beside it, from a message.
+func withoutFile(name, message string) string {
+	if len(message) > len(name)+2 && message[:len(name)+2] == name+": " {
+		return message[len(name)+2:]
+	}
+	return message
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/wire"
+)
+
+// outcome is what happens to a node of a simulation when its turn has come.
+type outcome struct {
+	Do      string         `json:"do"`
+	After   *flow.Duration `json:"after"` // nil: the default of the simulation
+	Output  jsontext.Value `json:"output"`
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Detail  jsontext.Value `json:"detail"`
+	WaitKey string         `json:"waitKey"`
+	Reason  string         `json:"reason"`
+}
+
+// What can happen.
+const (
+	doSucceed = "succeed"
+	doFail    = "fail"
+	doTimeout = "timeout" // nobody is heard of
+	doResume  = "resume"
+	doWait    = "wait" // a Task waits for somebody and is resumed
+	doCancel  = "cancel"
+)
+
+// of says which of them a kind of node can have.
+var outcomesOf = map[flow.Kind][]string{
+	flow.TaskKind: {doSucceed, doFail, doTimeout, doWait, doCancel},
+	flow.WaitKind: {doResume, doTimeout, doCancel},
+}
+
+// parseOutcome reads NODE=WHAT, where WHAT is a verb, @DURATION if it takes longer
+// than others, and what the verb goes with:
+//
+//	pay=fail:ERR_X:no money  pay=succeed@5m:{"receipt":"R-1"}  approve=resume:{"ok":true}  ship=timeout
+func parseOutcome(text string) (node string, out outcome, err error) {
+	node, what, ok := strings.Cut(text, "=")
+	if !ok || node == "" {
+		return "", out, usage("--outcome %q: write NODE=WHAT, such as pay=fail:ERR_X", text)
+	}
+	verb, with, given := strings.Cut(what, ":")
+	verb, after, delayed := strings.Cut(verb, "@")
+	out.Do = verb
+	if delayed {
+		d, err := time.ParseDuration(after)
+		if err != nil || d < 0 {
+			return "", out, usage("--outcome %q: %q is not a duration: write it like 50ms, 2s or 24h", text, after)
+		}
+		out.After = (*flow.Duration)(&d)
+	}
+	switch verb {
+	case doSucceed, doResume:
+		if given {
+			out.Output = jsontext.Value(with)
+		}
+	case doFail:
+		out.Code, out.Message, _ = strings.Cut(with, ":")
+	case doWait:
+		out.WaitKey = with
+	case doCancel:
+		out.Reason = with
+	case doTimeout:
+		if given {
+			return "", out, usage("--outcome %q: timeout goes with nothing", text)
+		}
+	}
+	return node, out, nil
+}
+
+// check says whether a node can have the outcome.
+func (o *outcome) check(plan *flow.Plan, node string) error {
+	i, ok := plan.Node(node)
+	if !ok {
+		return usage("outcome of %q: the graph has no such node; those that can have one are %s", node, strings.Join(withOutcomes(plan), ", "))
+	}
+	kind := plan.Spec(i).Type
+	can := outcomesOf[kind]
+	switch {
+	case can == nil:
+		return usage("outcome of %s: a %s has none; those that can have one are %s", node, kind, strings.Join(withOutcomes(plan), ", "))
+	case !slices.Contains(can, o.Do):
+		return usage("outcome of %s: %q is nothing that a %s can do; it is one of %s", node, o.Do, kind, strings.Join(can, ", "))
+	}
+	for _, data := range []jsontext.Value{o.Output, o.Detail} {
+		if data == nil {
+			continue
+		}
+		if err := wire.Check(data); err != nil || data.Kind() != jsontext.KindBeginObject {
+			return usage("outcome of %s: %s is not a JSON object", node, clean(string(data)))
+		}
+	}
+	return nil
+}
+
+func withOutcomes(plan *flow.Plan) []string {
+	var names []string
+	for i := range plan.Graph.Nodes {
+		if spec := plan.Spec(i); outcomesOf[spec.Type] != nil {
+			names = append(names, spec.NodeID)
+		}
+	}
+	return names
+}
+
+// script is how a simulation goes, as a file has it.
+type script struct {
+	Input       jsontext.Value      `json:"input"`
+	Outcomes    map[string]outcomes `json:"outcomes"`
+	CancelAfter int                 `json:"cancelAfter"`
+	TaskTime    *flow.Duration      `json:"taskTime"`
+}
+
+// outcomes are those of one node: the first for its first attempt, and so on.
+type outcomes []outcome
+
+// UnmarshalJSONFrom reads one outcome or a list; an outcome is an object or, in short, what a flag says.
+func (list *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == jsontext.KindBeginArray {
+		var many []oneOutcome
+		if err := json.UnmarshalDecode(d, &many); err != nil {
+			return err
+		}
+		for _, one := range many {
+			*list = append(*list, outcome(one))
+		}
+		return nil
+	}
+	var one oneOutcome
+	if err := json.UnmarshalDecode(d, &one); err != nil {
+		return err
+	}
+	*list = outcomes{outcome(one)}
+	return nil
+}
+
+type oneOutcome outcome
+
+// UnmarshalJSONFrom reads an object, or a text as in a flag.
+func (o *oneOutcome) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindString {
+		return json.UnmarshalDecode(d, (*outcome)(o))
+	}
+	var text string
+	if err := json.UnmarshalDecode(d, &text); err != nil {
+		return err
+	}
+	_, parsed, err := parseOutcome("node=" + text)
+	if e, ok := fault.As(err); ok {
+		return e
+	}
+	*o = oneOutcome(parsed)
+	return nil
+}
+
+// parseScript reads a script strictly.
+func parseScript(raw []byte) (script, error) {
+	var s script
+	if err := wire.Decode(raw, &s); err != nil {
+		return s, err
+	}
+	if s.CancelAfter < 0 {
+		return s, usage("cancelAfter must be the number of an event")
+	}
+	return s, nil
+}

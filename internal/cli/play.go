@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/flow"
+)
+
+// player plays an execution without a server: flow decides, the player is the
+// workers, the people and the clock. Time is virtual: it moves to the next thing
+// that happens. The same graph and outcomes give the same events, always.
+type player struct {
+	plan        *flow.Plan
+	outcomes    map[string]outcomes
+	taskTime    time.Duration // how long a Task takes and a Wait waits, where its outcome does not say
+	cancelAfter uint64        // cancel when the log has this event; 0: never
+
+	now    flow.Time
+	state  flow.State
+	log    []flow.Event
+	used   map[string]int // outcomes of each node so far
+	agenda []appointment
+	told   []decision
+}
+
+// appointment is a command that somebody will send.
+type appointment struct {
+	at      flow.Time
+	order   int
+	command flow.Command
+}
+
+// decision is a command and what came of it.
+type decision struct {
+	at      flow.Time
+	command flow.Command
+	events  []flow.Event
+	refused *flow.Refusal
+}
+
+// beginning is the instant at which every simulation starts.
+var beginning = flow.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+
+// simulationLease is how long a worker that is never heard of again keeps a Task without a timeout.
+const simulationLease = 60
+
+// play runs an execution from its creation until nothing happens any more.
+func (p *player) play(input flow.Data) error {
+	p.now, p.used = beginning, map[string]int{}
+	for _, c := range []flow.Command{flow.Create{Input: input}, flow.Start{}} {
+		if err := p.do(c); err != nil {
+			return err
+		}
+	}
+	for {
+		deadline := p.state.NextDeadline()
+		switch {
+		case len(p.agenda) > 0 && (deadline == 0 || p.agenda[0].at <= deadline):
+			next := p.agenda[0]
+			p.agenda = p.agenda[1:]
+			p.now = next.at
+			if err := p.do(next.command); err != nil {
+				return err
+			}
+		case deadline > 0:
+			p.now = max(p.now, deadline)
+			for _, due := range p.state.Due(p.now) {
+				if err := p.do(due); err != nil {
+					return err
+				}
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// do decides a command, applies what follows and lets everybody react to it.
+func (p *player) do(c flow.Command) error {
+	events, err := p.decide(c)
+	var refused *flow.Refusal
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	p.told = append(p.told, decision{p.now, c, events, refused})
+	for _, ev := range events {
+		p.state = flow.Apply(p.state, ev)
+	}
+	p.log = append(p.log, events...)
+	if p.cancelAfter > 0 && p.state.Seq >= p.cancelAfter && !p.state.Status.Terminal() {
+		p.cancelAfter = 0
+		if err := p.do(flow.Cancel{Reason: "the simulation asked for it"}); err != nil {
+			return err
+		}
+	}
+	return p.react(events)
+}
+
+// decide asks flow, and gives it data that the state holds by reference.
+func (p *player) decide(c flow.Command) ([]flow.Event, error) {
+	facts := flow.Facts{
+		Now: p.now, ID: simulated(p.state.Seq + 1), Execution: simulated(0), Plan: p.plan,
+		Actor: actorOf(c), CorrelationID: "simulation",
+	}
+	for {
+		events, err := flow.Decide(p.state, c, facts)
+		var need flow.Need
+		if !errors.As(err, &need) {
+			return events, err
+		}
+		if facts.Outputs == nil {
+			facts.Outputs = map[uint64]flow.Data{}
+		}
+		for _, seq := range need {
+			facts.Outputs[seq] = flow.DataOf(p.log[seq-1].Payload)
+		}
+	}
+}
+
+// simulated is the ID of the n-th event, or with 0 of the execution.
+func simulated(n uint64) flow.ID { return flow.ID{6: 0x70, 8: 0x80}.Plus(int(n)) }
+
+func actorOf(c flow.Command) flow.Actor {
+	switch c.(type) {
+	case flow.StartNode, flow.Succeed, flow.Fail, flow.Wait:
+		return flow.Actor{Kind: flow.KindExternal, ID: "worker"}
+	}
+	return flow.Actor{Kind: flow.KindUser, ID: "user"}
+}
+
+// react lets workers take what became ready and arranges what will happen to what
+// began, in the order of the events.
+func (p *player) react(events []flow.Event) error {
+	for _, ev := range events {
+		n, i := p.state.Find(ev.Payload.Node())
+		if n == nil || n.Cause.Seq != ev.Seq || p.state.Status.Terminal() {
+			continue // another event followed
+		}
+		spec := p.plan.Spec(i)
+		switch {
+		case n.Status == flow.NodeIsReady && spec.Type == flow.TaskKind:
+			start := flow.StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "worker"}
+			if p.peek(spec).Do == doTimeout && spec.Timeout == 0 {
+				start.Lease = simulationLease
+			}
+			if err := p.do(start); err != nil {
+				return err
+			}
+		case n.Status == flow.NodeIsRunning:
+			p.arrange(n, p.take(spec))
+		case n.Status == flow.NodeIsWaiting && spec.Type == flow.WaitKind:
+			p.arrange(n, p.take(spec))
+		case n.Status == flow.NodeIsWaiting: // a Task that waits for somebody
+			p.meet(n, outcome{Do: doResume})
+		}
+	}
+	return nil
+}
+
+// peek is the outcome that a node has next. The last one stands for all that follow.
+func (p *player) peek(spec *flow.NodeSpec) outcome {
+	list := p.outcomes[spec.NodeID]
+	used := p.used[spec.NodeID]
+	switch {
+	case used < len(list):
+		return list[used]
+	case len(list) > 0 && list[len(list)-1].Do != doWait:
+		return list[len(list)-1]
+	}
+	return outcome{Do: outcomesOf[spec.Type][0]}
+}
+
+func (p *player) take(spec *flow.NodeSpec) outcome {
+	next := p.peek(spec)
+	p.used[spec.NodeID]++
+	return next
+}
+
+// arrange puts what will happen to a node into the agenda.
+func (p *player) arrange(n *flow.Node, o outcome) {
+	if o.Do != doTimeout {
+		p.meet(n, o)
+	}
+}
+
+func (p *player) meet(n *flow.Node, o outcome) {
+	after := p.taskTime
+	if o.After != nil {
+		after = time.Duration(*o.After)
+	}
+	at := appointment{p.now.Add(after), len(p.told), commandOf(n, o)}
+	place, _ := slices.BinarySearchFunc(p.agenda, at, func(a, b appointment) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order), -1) // behind those of the same instant
+	})
+	p.agenda = slices.Insert(p.agenda, place, at)
+}
+
+func commandOf(n *flow.Node, o outcome) flow.Command {
+	switch o.Do {
+	case doSucceed:
+		return flow.Succeed{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker, Output: o.Output}
+	case doFail:
+		fail := flow.Fail{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker}
+		if o.Code != "" || o.Message != "" || o.Detail != nil {
+			fail.Error = &flow.Error{Code: o.Code, Message: o.Message, Detail: o.Detail}
+		}
+		return fail
+	case doWait:
+		return flow.Wait{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker, WaitKey: o.WaitKey}
+	case doResume:
+		return flow.Resume{Node: n.ID, ResumeKey: n.WaitKey, Output: o.Output}
+	}
+	return flow.CancelNode{Node: n.ID, Reason: o.Reason}
+}

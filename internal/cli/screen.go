@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// screen is what a stream can do: nothing special, unless it is a terminal.
+type screen struct {
+	terminal bool
+	colours  bool
+	width    int // columns; 0: no limit
+	height   int // lines; 0: no limit
+}
+
+// look asks what a stream can do. NO_COLOR set to anything and TERM=dumb turn
+// colours off (https://no-color.org).
+func look(w io.Writer, env func(string) string) screen {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return screen{}
+	}
+	s := screen{terminal: env("TERM") != "dumb", colours: env("NO_COLOR") == "" && env("TERM") != "dumb"}
+	if width, height, err := term.GetSize(int(file.Fd())); err == nil {
+		s.width, s.height = width, height
+	}
+	return s
+}
+
+// colour is the number of a terminal's attribute.
+type colour string
+
+// The colours in use.
+const (
+	bold    colour = "1"
+	faint   colour = "2"
+	red     colour = "31"
+	green   colour = "32"
+	yellow  colour = "33"
+	blue    colour = "34"
+	magenta colour = "35"
+	cyan    colour = "36"
+)
+
+// paint colours a text where colours are shown.
+func (s screen) paint(c colour, text string) string {
+	if !s.colours || text == "" || c == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// statusColours are the colours of the statuses of executions, nodes and bulks.
+var statusColours = map[string]colour{
+	"ACTIVE": cyan, "COMPLETED": green, "FAILED": red, "CANCELED": yellow,
+	"CREATED": faint, "READY": blue, "RUNNING": cyan, "WAITING": magenta, "SUCCEEDED": green,
+	"PREVIEW": magenta, "STOPPED": yellow, "REFUSED": yellow,
+}
+
+// status colours a status.
+func (s screen) status(status string) string { return s.paint(statusColours[status], status) }

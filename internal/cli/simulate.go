@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/flow"
+)
+
+// simulateCmd is `renga graph simulate`.
+type simulateCmd struct {
+	File        string        `arg:"" help:"Graph in YAML or JSON; - is standard input."`
+	Input       string        `placeholder:"JSON" help:"Input of the execution: JSON, @FILE or -."`
+	Outcome     []string      `sep:"none" placeholder:"NODE=WHAT" help:"What happens to a node; several for one node are its attempts, one after the other."`
+	Script      string        `placeholder:"FILE" help:"JSON file with input, outcomes, cancelAfter and taskTime; flags go before it."`
+	CancelAfter int           `placeholder:"N" help:"Cancel the execution as soon as its log has event N."`
+	TaskTime    time.Duration `default:"1s" placeholder:"DURATION" help:"How long a Task takes and a Wait waits, where no outcome says otherwise (${default})."`
+	ID          string        `placeholder:"NAME" help:"Id of the graph; default: the name of the file without its extension."`
+}
+
+// Help shows examples.
+func (simulateCmd) Help() string {
+	return `Plays an execution with the very code that decides on a server, and prints the events that it would
+emit. Every Task succeeds and every Wait is resumed, unless an outcome says otherwise:
+
+  succeed[:OUTPUT]        Task: it succeeds
+  fail[:CODE[:MESSAGE]]   Task: the attempt fails; the retry policy of the node decides what follows
+  timeout                 nobody is heard of: the timeout, or the lease of 60s, runs out
+  wait[:KEY]              Task: it waits for somebody, is resumed, and its next outcome follows
+  resume[:OUTPUT]         Wait: it is resumed
+  cancel[:REASON]         this node alone is cancelled
+
+With @DURATION behind the verb it takes so long. When a node has more attempts than outcomes its last outcome
+is that of all others. Time is virtual and begins at 2000-01-01T00:00:00Z, so the same graph and outcomes
+always give the same events. A script holds the same as JSON.
+
+Examples:
+  renga graph simulate order.yaml
+  renga graph simulate order.yaml --input '{"total":4200}' --outcome charge=fail:NO_MONEY --outcome charge=succeed
+  renga graph simulate order.yaml --outcome 'approve=resume@2h:{"ok":true}' --outcome ship=timeout
+  renga graph simulate order.yaml --cancel-after 9
+  renga graph simulate order.yaml --script race.json -o json`
+}
+
+// Run plays the graph and shows what happened.
+func (c *simulateCmd) Run(a *App) error {
+	file, err := a.graph(c.File, c.ID)
+	if err != nil {
+		return err
+	}
+	plan, err := file.graph.Compile(file.id, 1)
+	if err != nil {
+		return inFile(c.File, err)
+	}
+	p, input, err := c.player(a, plan)
+	if err != nil {
+		return err
+	}
+	if err := p.play(input); err != nil {
+		return err
+	}
+	if err := a.answer(p.report(), func() error { return a.showPlay(p) }); err != nil {
+		return err
+	}
+	return codeOf(p.state.Status.String())
+}
+
+// player puts the script and the flags together.
+func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error) {
+	var s script
+	if c.Script != "" {
+		raw, err := a.read(c.Script)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s, err = parseScript(raw); err != nil {
+			return nil, nil, inFile(c.Script, err)
+		}
+	}
+	p := &player{plan: plan, taskTime: c.TaskTime, cancelAfter: uint64(max(s.CancelAfter, 0)), outcomes: s.Outcomes}
+	if s.TaskTime != nil && c.TaskTime == time.Second {
+		p.taskTime = time.Duration(*s.TaskTime)
+	}
+	if c.CancelAfter > 0 {
+		p.cancelAfter = uint64(c.CancelAfter)
+	}
+	if p.taskTime < 0 || c.CancelAfter < 0 {
+		return nil, nil, usage("--task-time and --cancel-after cannot be negative")
+	}
+	given, err := parseOutcomes(c.Outcome)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.outcomes == nil {
+		p.outcomes = map[string]outcomes{}
+	}
+	for node, list := range given {
+		p.outcomes[node] = list
+	}
+	for node, list := range p.outcomes {
+		for i := range list {
+			if err := list[i].check(plan, node); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	input, err := a.object("--input", c.Input)
+	if input == nil {
+		input = s.Input
+	}
+	return p, input, err
+}
+
+func parseOutcomes(flags []string) (map[string]outcomes, error) {
+	given := map[string]outcomes{}
+	for _, text := range flags {
+		node, one, err := parseOutcome(text)
+		if err != nil {
+			return nil, err
+		}
+		given[node] = append(given[node], one)
+	}
+	return given, nil
+}
+
+// simulation is a play as scripts see it.
+type simulation struct {
+	Status       string       `json:"status"`
+	GraphID      string       `json:"graphId"`
+	GraphDigest  string       `json:"graphDigest"`
+	Took         string       `json:"took"`
+	Result       flow.Data    `json:"result,omitzero"`
+	Error        *flow.Error  `json:"error,omitzero"`
+	FailedNodeID string       `json:"failedNodeId,omitzero"`
+	CancelSeq    uint64       `json:"cancelSeq,omitzero"`
+	Commands     []playedView `json:"commands"`
+	Events       []flow.Event `json:"events"`
+	WaitsFor     []string     `json:"waitsFor,omitzero"` // of an execution that is still ACTIVE, the nodes that would wait for ever
+}
+
+// playedView is a command of a play, as the server lists commands.
+type playedView struct {
+	Command  string     `json:"command"`
+	NodeID   string     `json:"nodeId,omitzero"`
+	At       flow.Time  `json:"decidedAt"`
+	Actor    flow.Actor `json:"actor"`
+	Accepted bool       `json:"accepted"`
+	FirstSeq uint64     `json:"firstSeq,omitzero"`
+	LastSeq  uint64     `json:"lastSeq,omitzero"`
+	Error    *problem   `json:"error,omitzero"`
+}
+
+func (p *player) report() *simulation {
+	s := &p.state
+	out := &simulation{
+		Status: s.Status.String(), GraphID: s.GraphID, GraphDigest: s.GraphDigest, Took: p.took().String(),
+		Error: s.Error, FailedNodeID: s.FailedNode, CancelSeq: s.CancelSeq, Events: p.log, WaitsFor: p.stuck(),
+	}
+	for _, d := range p.told {
+		v := playedView{Command: d.command.Name(), NodeID: d.command.Target(), At: d.at, Actor: actorOf(d.command), Accepted: d.refused == nil}
+		if len(d.events) > 0 {
+			v.Actor, v.FirstSeq, v.LastSeq = d.events[0].Actor, d.events[0].Seq, d.events[len(d.events)-1].Seq
+		}
+		if r := d.refused; r != nil {
+			v.Error = &problem{"COMMAND_REJECTED", r.Error(), jsontext.Value(fmt.Sprintf(`{"guard":%q}`, r.Guard))}
+		}
+		out.Commands = append(out.Commands, v)
+	}
+	if ev := p.last(); ev != nil {
+		out.Result = flow.DataOf(ev.Payload)
+	}
+	return out
+}
+
+// last is the event that completed the execution.
+func (p *player) last() *flow.Event {
+	for i := range p.log {
+		if p.log[i].Type == flow.ExecutionCompletedType {
+			return &p.log[i]
+		}
+	}
+	return nil
+}
+
+// took is how long the execution took.
+func (p *player) took() time.Duration {
+	if p.state.EndedAt != 0 {
+		return p.state.EndedAt.Sub(beginning)
+	}
+	return p.now.Sub(beginning)
+}
+
+// stuck are the nodes that nothing will ever happen to.
+func (p *player) stuck() []string {
+	if p.state.Status.Terminal() {
+		return nil
+	}
+	var names []string
+	for _, n := range p.state.Nodes {
+		if n.Status == flow.NodeIsWaiting {
+			names = append(names, n.ID)
+		}
+	}
+	return names
+}
+
+// showPlay prints what was asked, when, and the events that followed.
+func (a *App) showPlay(p *player) error {
+	var rows [][]string
+	for _, d := range p.told {
+		at, name := "+"+d.at.Sub(beginning).String(), d.command.Name()
+		if d.refused != nil {
+			rows = append(rows, []string{
+				at, name, "", a.screen.paint(yellow, "refused"), d.command.Target(),
+				fmt.Sprintf("%s: %s", d.refused.Guard, clean(d.refused.Reason)),
+			})
+			continue
+		}
+		for i := range d.events {
+			ev := &d.events[i]
+			if i > 0 {
+				at, name = "", ""
+			}
+			detail, err := detailOf(ev)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, []string{at, name, strconv.FormatUint(ev.Seq, 10), a.event(ev.Type.String()), ev.Payload.Node(), detail})
+		}
+	}
+	if err := a.grid([]string{"TIME", "COMMAND", "SEQ", "EVENT", "NODE", "WHAT"}, rows); err != nil {
+		return err
+	}
+	return a.line("\n%s", a.verdict(p))
+}
+
+// verdict is how a play ended, in a sentence.
+func (a *App) verdict(p *player) string {
+	s, status := &p.state, a.screen.status(p.state.Status.String())
+	tail := fmt.Sprintf("after %v and %s", p.took(), count(len(p.log), "event", "events"))
+	switch s.Status {
+	case flow.Completed:
+		if result := flow.DataOf(p.last().Payload); result != nil {
+			return fmt.Sprintf("%s %s, with %s", status, tail, clean(string(result)))
+		}
+	case flow.Failed:
+		return fmt.Sprintf("%s %s: node %s, %s", status, tail, s.FailedNode, clean(describeError(s.Error)))
+	case flow.Canceled:
+		return fmt.Sprintf("%s %s: cancel won at event %d", status, tail, s.CancelSeq)
+	case flow.Active:
+		return fmt.Sprintf("%s for ever: %s waits, without a timeout, and nobody resumes it", status, strings.Join(p.stuck(), ", "))
+	}
+	return status + " " + tail
+}
+
+func describeError(e *flow.Error) string {
+	switch {
+	case e == nil:
+		return "without a reason"
+	case e.Message == "":
+		return e.Code
+	case e.Code == "":
+		return e.Message
+	}
+	return e.Code + ": " + e.Message
+}
+
+// detailOf is what an event says, beside its type and node.
+func detailOf(ev *flow.Event) (string, error) {
+	payload, err := flow.AppendPayload(nil, ev.Payload)
+	if err != nil {
+		return "", err
+	}
+	return members(payload, "nodeId", "graphDigest"), nil
+}
+
+// event colours the type of an event by what it tells.
+func (a *App) event(name string) string {
+	switch {
+	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"), strings.HasSuffix(name, "_PASSED"):
+		return a.screen.paint(green, name)
+	case strings.HasSuffix(name, "_FAILED"), strings.Contains(name, "_FAIL_"):
+		return a.screen.paint(red, name)
+	case strings.Contains(name, "CANCEL"), strings.Contains(name, "INTERRUPT"):
+		return a.screen.paint(yellow, name)
+	case strings.HasSuffix(name, "_CREATED"):
+		return a.screen.paint(faint, name)
+	}
+	return name
+}

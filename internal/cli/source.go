@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/wire"
+)
+
+// maxFile is the most that is read of a file: the largest body that a server takes.
+const maxFile = 8 << 20
+
+// read is the content of a file; "-" is standard input.
+func (a *App) read(name string) ([]byte, error) {
+	in := a.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, cannotRead(name, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	content, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, cannotRead(name, err)
+	case len(content) > maxFile:
+		return nil, usage("%s is larger than %d MiB, the most that a server takes", name, maxFile>>20)
+	}
+	return content, nil
+}
+
+func cannotRead(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return usage("cannot read %s: %v", name, err)
+}
+
+// object is a JSON object from the command line: the text itself, @FILE for the
+// content of a file, - for standard input; nothing for "".
+func (a *App) object(flag, value string) (jsontext.Value, error) {
+	if value == "" {
+		return nil, nil
+	}
+	raw, where := []byte(value), flag
+	if name, ok := strings.CutPrefix(value, "@"); ok || value == "-" {
+		if !ok {
+			name = "-"
+		}
+		content, err := a.read(name)
+		if err != nil {
+			return nil, err
+		}
+		raw, where = content, flag+" ("+name+")"
+	}
+	raw = bytes.TrimSpace(raw)
+	if err := wire.Check(raw); err != nil || len(raw) == 0 || raw[0] != '{' {
+		why := "it must be a JSON object, such as '{\"total\":4200}', @FILE, or - for standard input"
+		if e, ok := fault.As(err); ok {
+			why = e.Message
+		}
+		return nil, usage("%s: %s", where, why)
+	}
+	return raw, nil
+}
+
+// graphFile is a graph that was read from a file.
+type graphFile struct {
+	name  string // of the file
+	id    string // of the graph
+	raw   []byte
+	yaml  bool
+	graph flow.Graph
+}
+
+// graph reads a graph from a file. Its id is the given one, or else the name of
+// the file without its extension.
+func (a *App) graph(name, id string) (graphFile, error) {
+	f := graphFile{name: name, id: id}
+	var err error
+	if f.raw, err = a.read(name); err != nil {
+		return f, err
+	}
+	if f.id == "" {
+		if name == "-" {
+			return f, usage("a graph from standard input has no name: give it one with --id")
+		}
+		base := filepath.Base(name)
+		f.id = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	if !wire.Name(f.id) {
+		return f, usage("%q cannot be the id of a graph (1 to %d letters, digits, dots, dashes or underscores): give another one with --id", f.id, wire.MaxName)
+	}
+	f.yaml = isYAML(name, f.raw)
+	if f.graph, err = flow.ParseGraph(f.raw, f.yaml); err != nil {
+		return f, inFile(name, err)
+	}
+	return f, nil
+}
+
+// isYAML tells by the extension, or where there is none that says it, by the first character.
+func isYAML(name string, raw []byte) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".json":
+		return false
+	case ".yaml", ".yml":
+		return true
+	}
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || raw[0] != '{'
+}
+
+// inFile says which file an error is about.
+func inFile(name string, err error) error {
+	e, ok := fault.As(err)
+	if !ok || e.Message == "" {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return fault.New(e.Kind, e.Code, "%s: %s", name, e.Message).With(e.Details)
+}
