@@ -27,6 +27,12 @@ func TestMain(m *testing.M) {
 		if os.Getenv(withParent) != "" {
 			go endWithParent()
 		}
+		if server := os.Getenv(asWorker); server != "" {
+			if err := worker(server); err != nil {
+				panic(err)
+			}
+			return
+		}
 		main()
 	}
 	os.Exit(m.Run())

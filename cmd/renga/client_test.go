@@ -178,6 +178,7 @@ type stress struct {
 	again      atomic.Int64 // answered requests that were sent again on purpose
 	reads      atomic.Int64
 	refused    atomic.Int64 // answers that it cannot be served now
+	broken     atomic.Int64 // tries that ended without any answer
 	target     atomic.Int64
 	reached    chan struct{} // gets a token when answered reaches target
 }
@@ -259,12 +260,12 @@ func (c *client) call(ctx context.Context, method, path, key, corr, body string)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return got, unanswered(ctx, err)
+		return got, c.unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return got, unanswered(ctx, err)
+		return got, c.unanswered(ctx, err)
 	}
 	got.status, got.body, got.header = resp.StatusCode, string(raw), resp.Header
 	if got.status >= http.StatusInternalServerError && !got.later() {
@@ -276,13 +277,14 @@ func (c *client) call(ctx context.Context, method, path, key, corr, body string)
 	return got, nil
 }
 
-func unanswered(ctx context.Context, err error) error {
+func (c *client) unanswered(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errNobody
 	}
+	c.stress.broken.Add(1)
 	return fmt.Errorf("%w: %w", errUnanswered, err)
 }
 

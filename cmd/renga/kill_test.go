@@ -24,15 +24,27 @@ const (
 // its key, and keep a ledger of the answers. At the end the ledger and the log must
 // say the same, event by event.
 func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
+	killInTurn(t, newSite(t))
+}
+
+// TestNothingIsLostWhenProcessesAreKilledInTurn does the same to two processes on one
+// database. What the one does not answer is sent to the other.
+func TestNothingIsLostWhenProcessesAreKilledInTurn(t *testing.T) {
+	onPostgres(t)
+	at := newSite(t)
+	killInTurn(t, at, at.beside(t))
+}
+
+func killInTurn(t *testing.T, sites ...site) {
 	kills := 10
 	if long() {
 		kills = 100
 	}
-	k := &killing{rig: newRig(t, killHands, newSite(t)), rand: rand.New(rand.NewPCG(1, uint64(kills)))}
+	k := &killing{rig: newRig(t, killHands, sites...), rand: rand.New(rand.NewPCG(1, uint64(kills)))}
 	began := time.Now()
 	enough := k.work()
-	for range kills {
-		if k.kill(); t.Failed() {
+	for i := range kills {
+		if k.kill(i % len(sites)); t.Failed() {
 			break
 		}
 	}
@@ -59,30 +71,30 @@ type killing struct {
 	lost    int64 // requests that the kills left unanswered
 }
 
-// kill waits for enough answers, kills the server and starts another one.
-func (k *killing) kill() {
+// kill waits for enough answers, kills a server and starts another one in its place.
+func (k *killing) kill(i int) {
 	before := k.answers(acksPerKill + k.rand.Int64N(2*acksPerKill))
 	if k.t.Failed() {
 		return
 	}
 	pause(time.Duration(k.rand.Int64N(int64(4 * time.Millisecond)))) // anywhere between two commits
 	unanswered := k.stress.unanswered.Load()
-	k.servers[0].signal(syscall.SIGKILL)
-	k.lose(0)
+	k.servers[i].signal(syscall.SIGKILL)
+	k.lose(i)
 	k.perKill = append(k.perKill, int(k.stress.answered.Load()-before))
 	if k.rand.IntN(5) == 0 {
-		k.killEarly()
+		k.killEarly(i)
 	}
-	k.start(0)
-	k.ready = append(k.ready, k.servers[0].ready)
+	k.start(i)
+	k.ready = append(k.ready, k.servers[i].ready)
 	if k.stress.unanswered.Load() > unanswered {
 		k.hit++
 	}
 }
 
 // killEarly kills a server while it starts: recovery must stand being cut off.
-func (k *killing) killEarly() {
-	c, _ := launch(k.t, k.sites[0])
+func (k *killing) killEarly(i int) {
+	c, _ := launch(k.t, k.sites[i])
 	pause(time.Duration(k.rand.Int64N(int64(25 * time.Millisecond))))
 	c.kill()
 	k.early++

@@ -202,6 +202,9 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
+// Password is the password in the URL.
+func (s *Server) Password() string { return s.password }
+
 // Database creates a database and gives its URL.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
