@@ -1,0 +1,200 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	firstPause = 50 * time.Millisecond // before the second try
+	maxPause   = 2 * time.Second       // between later ones, unless the server asks for more
+	maxAnswer  = 64 << 20              // bytes
+	mediaJSON  = "application/json"
+)
+
+// call is one request as its caller means it. It may be sent several times, always
+// with the same key and body, so that it happens once.
+type call struct {
+	method, path string
+	query        url.Values
+	key          string // none on reads
+	media        string // of the body; default JSON
+	body         []byte
+	wait         time.Duration // that the server may take before it answers
+	retryFor     time.Duration // default that of the Config
+}
+
+// reply is an answer with a status under 300.
+type reply struct {
+	status int
+	body   []byte
+}
+
+// newKey makes an idempotency key.
+func newKey() string { return rand.Text() }
+
+// do sends a call until it is answered, its context ends, or the time for repeating
+// it is over. An answer that says no is an *Error.
+func (c *Client) do(ctx context.Context, q call) (reply, error) {
+	if c.broken != nil {
+		return reply{}, c.broken
+	}
+	patience := q.retryFor
+	if patience == 0 {
+		patience = c.cfg.RetryFor
+	}
+	began := time.Now()
+	for try := 1; ; try++ {
+		server, at := c.server()
+		r, err := c.try(ctx, server, &q)
+		if err == nil {
+			return r, nil
+		}
+		told, answered := errors.AsType[*Error](err)
+		if answered && !told.repeatable() {
+			return reply{}, told
+		}
+		if ctx.Err() != nil {
+			return reply{}, ended(ctx, err)
+		}
+		if !answered || passing(told.Status) {
+			c.leave(at)
+		}
+		wait := pause(try, told, len(c.servers) > 1)
+		if patience >= 0 && time.Since(began)+wait > patience {
+			return reply{}, fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try, time.Since(began).Round(time.Millisecond), err)
+		}
+		c.cfg.Log.WarnContext(ctx, "request repeated", "method", q.method, "address", server, "error", err)
+		if !sleep(ctx, wait) {
+			return reply{}, ended(ctx, err)
+		}
+	}
+}
+
+// ended is the error of a call whose context ended while it was repeated.
+func ended(ctx context.Context, last error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(last, cause) {
+		return cause
+	}
+	return fmt.Errorf("client: %w; the last try: %w", cause, last)
+}
+
+// pause is how long to wait after a try: longer each time, never the same for two
+// clients, and as long as the server asks for when there is no other to ask.
+func pause(try int, told *Error, others bool) time.Duration {
+	most := maxPause
+	if try < 8 {
+		most = min(maxPause, firstPause<<(try-1))
+	}
+	wait := most/2 + mathrand.N(most/2)
+	if told != nil && (told.Status == http.StatusTooManyRequests || !others) {
+		wait = max(wait, told.RetryAfter)
+	}
+	return wait
+}
+
+// sleep waits and reports whether the context is still there.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// noAnswer is a try that got no answer, or not all of it.
+type noAnswer struct{ cause error }
+
+func (e noAnswer) Error() string        { return "no answer: " + e.cause.Error() }
+func (e noAnswer) Unwrap() error        { return e.cause }
+func (e noAnswer) Is(target error) bool { return target == ErrUnavailable }
+
+// try sends a call once and reads the whole answer.
+func (c *Client) try(ctx context.Context, server string, q *call) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout+q.wait)
+	defer cancel()
+	resp, err := c.send(ctx, server, q, nil)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return reply{}, noAnswer{err}
+	case len(body) > maxAnswer:
+		return reply{}, &Error{Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d bytes", maxAnswer)}
+	case resp.StatusCode >= 300:
+		return reply{}, readError(resp.StatusCode, resp.Header, body)
+	}
+	return reply{resp.StatusCode, body}, nil
+}
+
+// send sends a call once and gives the answer with its body unread.
+func (c *Client) send(ctx context.Context, server string, q *call, header http.Header) (*http.Response, error) {
+	target := server + q.path
+	if len(q.query) > 0 {
+		target += "?" + q.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, q.method, target, bytes.NewReader(q.body))
+	if err != nil {
+		return nil, &Error{Message: err.Error()}
+	}
+	if header != nil {
+		req.Header = header
+	}
+	if len(q.body) > 0 {
+		req.Header.Set("Content-Type", cmp.Or(q.media, mediaJSON))
+	}
+	for name, value := range map[string]string{
+		"User-Agent": c.cfg.UserAgent, "X-Idempotency-Key": q.key, "X-Tenant-Id": c.cfg.Tenant, "X-User-Id": c.cfg.User,
+		"X-Correlation-Id": correlationID(ctx),
+	} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	if c.cfg.Token != nil {
+		token, err := c.cfg.Token(ctx)
+		if err != nil {
+			return nil, noAnswer{fmt.Errorf("the token: %w", err)}
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := c.cfg.HTTP.Do(req)
+	if err != nil {
+		return nil, noAnswer{err}
+	}
+	return resp, nil
+}
+
+// read sends a GET and reads its answer into v.
+func (c *Client) read(ctx context.Context, path string, query url.Values, v any) error {
+	return c.exchange(ctx, call{method: http.MethodGet, path: path, query: query}, v)
+}
+
+// exchange sends a call and reads its answer into v.
+func (c *Client) exchange(ctx context.Context, q call, v any) error {
+	r, err := c.do(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(r.body, v); err != nil {
+		return fmt.Errorf("client: the answer to %s %s: %w", q.method, q.path, err)
+	}
+	return nil
+}

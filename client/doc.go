@@ -1,0 +1,35 @@
+// Package client talks to a Renga server: commands, reads, streams and workers.
+//
+// A Client sends commands and reads what became of them:
+//
+//	c := client.New(client.Config{URL: "http://127.0.0.1:8080"})
+//	made, err := c.Send(ctx, client.CreateExecution{GraphID: "order", Input: order, Start: true})
+//	…
+//	_, err = c.Send(ctx, client.CancelExecution{ExecutionID: made.ExecutionID, Reason: "the customer called"})
+//
+// # Keys and repetition
+//
+// Every command carries a key, its own or one that is made for the call. When a
+// connection breaks, a server goes away or says "not now" (502, 503, 504, 429),
+// the request is sent again with the same key and the same bytes, after a pause
+// that grows and is never the same twice, until it is answered, the context ends
+// or Config.RetryFor is over. However often it is sent, it happens once.
+// Answer.Replay says that a key was answered before.
+//
+// Give a key yourself where the caller may be repeated as a whole: the number of
+// the order, the id of the message.
+//
+// # Errors
+//
+// What the server refuses is an *Error: the code, the guard that refused, the
+// state that it saw, the event behind that. Ask for its kind with errors.Is:
+//
+//	if errors.Is(err, client.ErrCanceled) { … } // cancel has won
+//
+// # Workers
+//
+// A Worker takes tasks of some queues and hands them to a function; see there.
+//
+// This package imports nothing but the standard library, and keeps no state
+// beside its connections.
+package client

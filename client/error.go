@@ -1,0 +1,165 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// The kinds of failure; use them with errors.Is.
+var (
+	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED
+	ErrCanceled     = errors.New("canceled")                   // refused because a cancel has won; also ErrRefused
+	ErrKeyConflict  = errors.New("key used with another body") // 409 IDEMPOTENCY_CONFLICT
+	ErrInvalid      = errors.New("invalid")                    // 422, 413, 415: the request breaks a rule
+	ErrNotFound     = errors.New("not found")                  // 404
+	ErrUnauthorized = errors.New("unauthorized")               // 401
+	ErrForbidden    = errors.New("forbidden")                  // 403
+	ErrRateLimited  = errors.New("rate limited")               // 429, and the time for repeating is over
+	ErrUnavailable  = errors.New("unavailable")                // 502, 503, 504 or no connection, and the time for repeating is over
+)
+
+// guardCancel is the guard that stands for "cancel has won".
+const guardCancel = "cancel_fence"
+
+// Error is an answer of the server that says no.
+type Error struct {
+	Status  int    // of HTTP
+	Code    string // such as COMMAND_REJECTED
+	Message string // one sentence for people
+
+	// Of a refused command: the guard, what it saw, the event that made it so, the
+	// place in the log where cancel won, and whether the result was kept as evidence.
+	Guard          string
+	State          RefusedState
+	Cause          *EventRef
+	CancelSeq      uint64
+	LateResultKept bool
+
+	ReasonClass   string
+	RetryAdvice   string
+	Field         string          // the member, parameter or header that breaks a rule
+	Details       json.RawMessage // all details as they were sent
+	RetryAfter    time.Duration
+	CorrelationID string
+}
+
+// RefusedState is what a guard saw.
+type RefusedState struct {
+	Execution  Status     `json:"execution"`
+	Node       string     `json:"node,omitempty"`
+	NodeStatus NodeStatus `json:"nodeStatus,omitempty"`
+	Attempt    int        `json:"attempt,omitempty"`
+}
+
+// EventRef names an event.
+type EventRef struct {
+	EventID    string    `json:"eventId"`
+	Type       string    `json:"type"`
+	Seq        uint64    `json:"seq"`
+	OccurredAt time.Time `json:"occurredAt"`
+}
+
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return fmt.Sprintf("%d %s", e.Status, e.Message)
+	}
+	return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code)
+}
+
+// Is reports whether the error is of a kind.
+func (e *Error) Is(kind error) bool {
+	switch kind {
+	case ErrRefused:
+		return e.Code == "COMMAND_REJECTED"
+	case ErrCanceled:
+		return e.Guard == guardCancel
+	case ErrKeyConflict:
+		return e.Code == "IDEMPOTENCY_CONFLICT"
+	case ErrInvalid:
+		return e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusRequestEntityTooLarge ||
+			e.Status == http.StatusUnsupportedMediaType
+	case ErrNotFound:
+		return e.Status == http.StatusNotFound
+	case ErrUnauthorized:
+		return e.Status == http.StatusUnauthorized
+	case ErrForbidden:
+		return e.Status == http.StatusForbidden
+	case ErrRateLimited:
+		return e.Status == http.StatusTooManyRequests
+	case ErrUnavailable:
+		return passing(e.Status)
+	}
+	return false
+}
+
+// passing reports whether a status says "not now".
+func passing(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// repeatable reports whether the same request may be answered otherwise later.
+func (e *Error) repeatable() bool { return passing(e.Status) || e.Status == http.StatusTooManyRequests }
+
+// errorBody is an error as the server sends it.
+type errorBody struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details"`
+}
+
+// errorDetails are the details that have a field of their own.
+type errorDetails struct {
+	Guard          string       `json:"guard"`
+	State          RefusedState `json:"state"`
+	Cause          *EventRef    `json:"cause"`
+	CancelSeq      uint64       `json:"cancelSeq"`
+	LateResultKept bool         `json:"lateResultKept"`
+	ReasonClass    string       `json:"reasonClass"`
+	RetryAdvice    string       `json:"retryAdvice"`
+	Field          string       `json:"field"`
+}
+
+// UnmarshalJSON reads code, message and details.
+func (e *Error) UnmarshalJSON(raw []byte) error {
+	var b errorBody
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return err
+	}
+	e.Code, e.Message, e.Details = b.Code, b.Message, b.Details
+	var d errorDetails
+	if len(b.Details) > 0 {
+		if err := json.Unmarshal(b.Details, &d); err != nil {
+			return err
+		}
+	}
+	e.Guard, e.State, e.Cause, e.CancelSeq, e.LateResultKept = d.Guard, d.State, d.Cause, d.CancelSeq, d.LateResultKept
+	e.ReasonClass, e.RetryAdvice, e.Field = d.ReasonClass, d.RetryAdvice, d.Field
+	return nil
+}
+
+// MarshalJSON writes the error as the server sent it.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	return json.Marshal(errorBody{e.Code, e.Message, e.Details})
+}
+
+// readError makes an Error of an answer. One that is not the server's own, such as
+// the page of a proxy, has a status and no code.
+func readError(status int, header http.Header, body []byte) *Error {
+	var sent struct {
+		Error *Error `json:"error"`
+	}
+	e := &Error{Message: http.StatusText(status)}
+	if json.Unmarshal(body, &sent) == nil && sent.Error != nil && sent.Error.Code != "" {
+		e = sent.Error
+	}
+	e.Status = status
+	e.CorrelationID = header.Get("X-Correlation-Id")
+	if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strconv"
+)
+
+// MaxPageSize is how many items a page may have.
+const MaxPageSize = 100
+
+// Paging names a page; the zero value is the first one of 50 items.
+type Paging struct {
+	Page int // from 1
+	Size int // 10..100
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []T `json:"items"`
+	Page  int `json:"page"`
+	Size  int `json:"page_size"`
+	Total int `json:"total"` // in all pages
+}
+
+// list reads one page.
+func list[T any](ctx context.Context, c *Client, path string, query url.Values, at Paging) (*Page[T], error) {
+	if at.Page > 0 {
+		query.Set("page", strconv.Itoa(at.Page))
+	}
+	if at.Size > 0 {
+		query.Set("page_size", strconv.Itoa(at.Size))
+	}
+	page := new(Page[T])
+	if err := c.read(ctx, path, query, page); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// all reads a list that only grows at its end, from an item on, counted from 1.
+func all[T any](ctx context.Context, c *Client, path string, from int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for next := max(from, 1) - 1; ; {
+			page, err := list[T](ctx, c, path, url.Values{}, Paging{next/MaxPageSize + 1, MaxPageSize})
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			begin := (page.Page - 1) * MaxPageSize
+			if next-begin >= len(page.Items) {
+				return
+			}
+			for _, item := range page.Items[next-begin:] {
+				if !yield(item, nil) {
+					return
+				}
+				next++
+			}
+			if next >= page.Total {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// What one POST /commands may hold.
+const (
+	maxCommands  = 500
+	maxBatchBody = 8 << 20
+)
+
+// Answer is the answer to a command that was accepted: it is durable.
+type Answer struct {
+	ExecutionID   string `json:"executionId"`
+	Command       string `json:"command"`
+	CorrelationID string `json:"correlationId"`
+	Key           string `json:"idempotencyKey"`
+	CancelSeq     uint64 `json:"cancelSeq,omitempty"` // of CancelExecution: where cancel won
+	Task          *Task  `json:"task,omitempty"`      // with Next: a Task that was started for the same worker
+	Replay        bool   `json:"-"`                   // this key was answered before; nothing happened now
+}
+
+// Result is the answer to one of many commands, or the *Error that it got.
+type Result struct {
+	Answer
+	Err error
+}
+
+// Send sends a command and waits until it is durable. One that the server refuses
+// is an *Error; errors.Is tells the kinds apart.
+func (c *Client) Send(ctx context.Context, cmd Command) (Answer, error) {
+	e, err := encode(cmd)
+	if err != nil {
+		return Answer{}, err
+	}
+	r, err := c.do(ctx, call{method: http.MethodPost, path: e.path(), key: e.key, body: e.raw})
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Replay: r.status == http.StatusOK}
+	if err := json.Unmarshal(r.body, &a); err != nil {
+		return Answer{}, fmt.Errorf("client: the answer to %s: %w", e.name, err)
+	}
+	return a, nil
+}
+
+// SendAll sends commands together, in as few requests as they fit into, and gives
+// a result for each, in order. Each is decided on its own. The error is about all
+// that have no result.
+func (c *Client) SendAll(ctx context.Context, cmds []Command) ([]Result, error) {
+	all := make([]encoded, len(cmds))
+	for i, cmd := range cmds {
+		var err error
+		if all[i], err = encode(cmd); err != nil {
+			return nil, fmt.Errorf("command %d: %w", i, err)
+		}
+	}
+	results := make([]Result, len(cmds))
+	left := make([]int, len(cmds)) // those without a result
+	for i := range left {
+		left[i] = i
+	}
+	began := time.Now()
+	for try := 1; len(left) > 0; try++ {
+		answers, err := c.deliver(ctx, all, left, 0)
+		if err != nil {
+			return results, err
+		}
+		var again []int
+		var told *Error
+		for i, at := range left[:len(answers)] {
+			results[at] = answers[i]
+			if refusal, ok := errors.AsType[*Error](answers[i].Err); ok && refusal.repeatable() {
+				again, told = append(again, at), refusal
+			}
+		}
+		left = append(again, left[len(answers):]...)
+		if told == nil {
+			continue
+		}
+		wait := pause(try, told, true)
+		if patience := c.cfg.RetryFor; patience >= 0 && time.Since(began)+wait > patience {
+			return results, fmt.Errorf("client: POST /commands: given up after %d tries: %w", try, told)
+		}
+		if !sleep(ctx, wait) {
+			return results, ended(ctx, told)
+		}
+	}
+	return results, nil
+}
+
+// deliver sends the first of the commands that are named, as many as one request
+// holds, and gives their results.
+func (c *Client) deliver(ctx context.Context, all []encoded, which []int, retryFor time.Duration) ([]Result, error) {
+	body, n := []byte(`{"commands":[`), 0
+	for _, at := range which[:min(len(which), maxCommands)] {
+		before := len(body)
+		if n > 0 {
+			body = append(body, ',')
+		}
+		body = all[at].appendInner(body)
+		if len(body)+len(`]}`) > maxBatchBody && n > 0 {
+			body = body[:before]
+			break
+		}
+		n++
+	}
+	body = append(body, `]}`...)
+	var got struct {
+		Results []commandResult `json:"results"`
+	}
+	if err := c.exchange(ctx, call{method: http.MethodPost, path: "/commands", body: body, retryFor: retryFor}, &got); err != nil {
+		return nil, err
+	}
+	if len(got.Results) != n {
+		return nil, fmt.Errorf("client: %d commands got %d results", n, len(got.Results))
+	}
+	results := make([]Result, n)
+	for i := range got.Results {
+		results[i] = got.Results[i].result()
+	}
+	return results, nil
+}
+
+// commandResult is a result as the server sends it.
+type commandResult struct {
+	Status int `json:"status"`
+	Answer
+	Error *Error `json:"error"`
+}
+
+func (r *commandResult) result() Result {
+	if r.Error != nil {
+		r.Error.Status = r.Status
+		return Result{Err: r.Error}
+	}
+	r.Replay = r.Status == http.StatusOK
+	return Result{Answer: r.Answer}
+}

@@ -1,0 +1,185 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"renga.dev/renga/client"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+)
+
+// The tests talk to the real thing: a server as the program wires it, over a
+// database of its own, on a port of its own.
+
+// asServer makes the test binary a server on the data folder that it names, so that
+// tests can kill one.
+const asServer = "RENGA_TEST_CLIENT_SERVER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(asServer); dir != "" {
+		serveChild(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for what must come.
+const patience = 10 * time.Second
+
+// server is a server inside the test's process.
+type server struct {
+	url   string
+	gate  *gate.Gate
+	close func() error
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+// open starts a server on a data folder.
+func open(dir, address string) (*server, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	db, err := sqldb.Open(ctx, sqldb.Config{Path: filepath.Join(dir, "renga.db"), Migrations: []sqldb.Migration{store.Migration()}})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	decides := engine.New(store.New(db, store.Config{}), systemClock{}, engine.Config{Exclusive: true})
+	auth, err := gate.OpenAuth(gate.AuthConfig{})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Log: quiet})
+	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	serving, endDB := context.WithCancel(context.Background())
+	database, deciding, web := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() { database <- db.Run(serving) }()
+	go func() { deciding <- decides.Run(ctx) }()
+	answering := &http.Server{Handler: door}
+	go func() { web <- answering.Serve(listener) }()
+	end := func() error {
+		door.Drain()
+		_ = answering.Shutdown(context.Background())
+		<-web
+		stop()
+		err := <-deciding
+		endDB()
+		if broken := <-database; broken != nil {
+			err = broken
+		}
+		if broken := db.Close(); broken != nil {
+			err = broken
+		}
+		return err
+	}
+	return &server{url: "http://" + listener.Addr().String(), gate: door, close: end}, nil
+}
+
+// serveChild is a server in a process of its own, until its standard input ends.
+func serveChild(dir string) {
+	s, err := open(dir, "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(s.url)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := s.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// newServer starts a server that ends with the test.
+func newServer(t testing.TB) *server {
+	t.Helper()
+	s, err := open(t.TempDir(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// dial makes a client of a server that ends with the test.
+func dial(t testing.TB, url string) *client.Client {
+	t.Helper()
+	c := client.New(client.Config{URL: url})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// rig is a server and a client of it.
+func rig(t testing.TB) *client.Client {
+	t.Helper()
+	return dial(t, newServer(t).url)
+}
+
+// soon is a context that ends a test which waits in vain.
+func soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// must is a value that could be had.
+func must[T any](t testing.TB) func(v T, err error) T {
+	t.Helper()
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// line is a graph of Tasks in a row, all of one queue.
+func line(queue string, tasks ...string) []byte {
+	nodes, edges, last := `{"nodeId":"start","type":"Start"}`, "", "start"
+	for _, task := range tasks {
+		nodes += fmt.Sprintf(`,{"nodeId":%q,"type":"Task","queue":%q}`, task, queue)
+		edges += fmt.Sprintf(`{"from":%q,"to":%q},`, last, task)
+		last = task
+	}
+	return fmt.Appendf(nil, `{"nodes":[%s,{"nodeId":"done","type":"Success"}],"edges":[%s{"from":%q,"to":"done"}]}`, nodes, edges, last)
+}
+
+// started registers a graph, creates an execution of it and starts it.
+func started(t testing.TB, c *client.Client, graph []byte, input any) string {
+	t.Helper()
+	ctx := soon(t)
+	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", graph))
+	return must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "g", Input: input, Start: true})).ExecutionID
+}

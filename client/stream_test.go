@@ -1,0 +1,104 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"renga.dev/renga/client"
+)
+
+// work brings an execution of one task to its end, slowly enough to be watched.
+func work(t testing.TB, c *client.Client, id string, reports int) {
+	t.Helper()
+	ctx := soon(t)
+	must[client.Answer](t)(c.Send(ctx, client.StartNode{ExecutionID: id, NodeID: "a", Attempt: 1}))
+	for i := range reports {
+		must[client.Answer](t)(c.Send(ctx, client.ReportNodeProgress{ExecutionID: id, NodeID: "a", Message: fmt.Sprint(i)}))
+	}
+	must[client.Answer](t)(c.Send(ctx, client.SucceedNode{ExecutionID: id, NodeID: "a"}))
+}
+
+func TestAStreamBringsEveryEventOnceAcrossBrokenConnections(t *testing.T) {
+	s := newServer(t)
+	var streams atomic.Int64
+	p := newProxy(t, s, func(_ int, r seen) string {
+		if !strings.HasSuffix(r.path, "/stream") {
+			return ""
+		}
+		switch streams.Add(1) {
+		case 1:
+			return cutBefore
+		case 2:
+			return cutInside
+		case 3:
+			return "503 Retry-After "
+		}
+		return ""
+	})
+	c, ctx := dial(t, p.url), soon(t)
+	id := started(t, c, line("default", "a"), nil)
+	next := uint64(3)
+	var last client.Event
+	for ev, err := range c.Stream(ctx, id, 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Seq != next || ev.ExecutionID != id {
+			t.Fatalf("got event %d of %s, want %d", ev.Seq, ev.ExecutionID, next)
+		}
+		if ev.Type == "NODE_READY" && ev.NodeID() == "a" {
+			go work(t, dial(t, s.url), id, 50)
+		}
+		if ev.Type == "NODE_PROGRESS_REPORTED" {
+			var p struct{ Message string }
+			if err := ev.Decode(&p); err != nil || p.Message == "" {
+				t.Errorf("the payload is %s: %v", ev.Payload, err)
+			}
+		}
+		next, last = next+1, ev
+	}
+	if last.Type != "EXECUTION_COMPLETED" {
+		t.Errorf("the last event is %+v", last)
+	}
+	if n := streams.Load(); n < 4 {
+		t.Errorf("there were %d connections", n)
+	}
+	for ev, err := range c.Stream(ctx, id, last.Seq) {
+		t.Errorf("after the end came %+v, %v", ev, err)
+	}
+}
+
+func TestAStreamEndsWithItsReaderAndItsContext(t *testing.T) {
+	c := rig(t)
+	id := started(t, c, line("default", "a"), nil)
+	seen := 0
+	for _, err := range c.Stream(soon(t), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 3 {
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	var failed error
+	for ev, err := range c.Stream(ctx, id, 0) {
+		if failed = err; ev.Type == "NODE_READY" {
+			cancel()
+		}
+	}
+	if !errors.Is(failed, context.Canceled) {
+		t.Errorf("the last thing that came is %v", failed)
+	}
+	for _, err := range c.Stream(soon(t), "00000000-0000-7000-8000-000000000000", 0) {
+		failed = err
+	}
+	if !errors.Is(failed, client.ErrNotFound) {
+		t.Errorf("the stream of an unknown execution gives %v", failed)
+	}
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Task is work that a worker got: one attempt of one node, started for it.
+type Task struct {
+	ExecutionID string                     `json:"executionId"`
+	NodeID      string                     `json:"nodeId"`
+	Attempt     int                        `json:"attempt"`
+	GraphID     string                     `json:"graphId"`
+	Queue       string                     `json:"queue"`
+	Input       json.RawMessage            `json:"input,omitempty"`     // of the execution
+	Outputs     map[string]json.RawMessage `json:"outputs"`             // of the direct predecessors, by node
+	LeaseUntil  time.Time                  `json:"leaseUntil,omitzero"` // zero: the Task has no lease
+}
+
+// Ref names the attempt.
+func (t *Task) Ref() TaskRef { return TaskRef{t.ExecutionID, t.NodeID, t.Attempt} }
+
+// DecodeInput reads the input of the execution into v.
+func (t *Task) DecodeInput(v any) error {
+	if err := json.Unmarshal(t.Input, v); err != nil {
+		return fmt.Errorf("client: the input of execution %s: %w", t.ExecutionID, err)
+	}
+	return nil
+}
+
+// DecodeOutput reads what a direct predecessor put out into v.
+func (t *Task) DecodeOutput(nodeID string, v any) error {
+	output, ok := t.Outputs[nodeID]
+	if !ok {
+		return fmt.Errorf("client: node %s did not put out anything for %s", nodeID, t.NodeID)
+	}
+	if err := json.Unmarshal(output, v); err != nil {
+		return fmt.Errorf("client: the output of node %s: %w", nodeID, err)
+	}
+	return nil
+}
+
+// TaskRef names one attempt of one node.
+type TaskRef struct {
+	ExecutionID string `json:"executionId"`
+	NodeID      string `json:"nodeId"`
+	Attempt     int    `json:"attempt"`
+}
+
+// Interrupted is a task that an attempt does not hold any more.
+type Interrupted struct {
+	TaskRef
+	Status NodeStatus `json:"status,omitempty"` // of the node; none when there is no such node
+}
+
+// Claim asks for ready tasks. Lease and Wait are whole seconds.
+type Claim struct {
+	Key      string
+	WorkerID string
+	Queues   []string      // default: the queue "default"
+	Max      int           // 1..100; default 1
+	Wait     time.Duration // for the first task, at most 30 s
+	Lease    time.Duration // 1 s to 1 h; default 60 s
+}
+
+// Claim takes ready tasks; each is started for the worker and stays with it for
+// the lease. A Worker does this, and what follows, by itself.
+func (c *Client) Claim(ctx context.Context, claim Claim) ([]Task, error) {
+	return c.claim(ctx, claim, 0)
+}
+
+func (c *Client) claim(ctx context.Context, claim Claim, retryFor time.Duration) ([]Task, error) {
+	if claim.Key == "" {
+		claim.Key = newKey()
+	}
+	body, err := json.Marshal(struct {
+		WorkerID     string   `json:"workerId"`
+		Queues       []string `json:"queues,omitempty"`
+		Max          int      `json:"max,omitempty"`
+		WaitSeconds  int      `json:"waitSeconds,omitempty"`
+		LeaseSeconds int      `json:"leaseSeconds,omitempty"`
+	}{claim.WorkerID, claim.Queues, claim.Max, int(claim.Wait / time.Second), int(claim.Lease / time.Second)})
+	if err != nil {
+		return nil, fmt.Errorf("client: claim: %w", err)
+	}
+	var got struct {
+		Tasks []Task `json:"tasks"`
+	}
+	err = c.exchange(ctx, call{
+		method: http.MethodPost, path: "/tasks/claim", key: claim.Key, body: body, wait: claim.Wait, retryFor: retryFor,
+	}, &got)
+	return got.Tasks, err
+}
+
+// MaxWatch is how many tasks one Watch may name.
+const MaxWatch = 1000
+
+// Watch waits, in whole seconds and at most 30, until one of the tasks is not held
+// by its attempt any more, and names those; none when the time is up.
+func (c *Client) Watch(ctx context.Context, tasks []TaskRef, wait time.Duration) ([]Interrupted, error) {
+	body, err := json.Marshal(struct {
+		Tasks       []TaskRef `json:"tasks"`
+		WaitSeconds int       `json:"waitSeconds,omitempty"`
+	}{tasks, int(wait / time.Second)})
+	if err != nil {
+		return nil, fmt.Errorf("client: watch: %w", err)
+	}
+	var got struct {
+		Interrupted []Interrupted `json:"interrupted"`
+	}
+	err = c.exchange(ctx, call{method: http.MethodPost, path: "/tasks/watch", key: newKey(), body: body, wait: wait}, &got)
+	return got.Interrupted, err
+}
