@@ -48,9 +48,11 @@ var imports = map[string][]string{
 	"internal/store/storetest": {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
 	"internal/bus":             {"internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
 	"internal/bus/jet":         {"internal/bus", "internal/wire", "internal/fault"},
+	"internal/bulk":            {"internal/sqldb", "internal/wire", "internal/fault"},
+	"internal/bulk/cancel":     {"internal/bulk", "internal/engine", "internal/flow", "internal/wire", "internal/fault"},
 	"internal/gate":            {"api", "internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
 	"internal/httpapi": {
-		"api", "internal/gate", "internal/audit", "internal/bus", "internal/engine", "internal/trigger",
+		"api", "internal/gate", "internal/audit", "internal/bus", "internal/bulk", "internal/bulk/cancel", "internal/engine", "internal/trigger",
 		"internal/pdca", "internal/svc/*", "internal/flow", "internal/wire", "internal/fault",
 	},
 	"internal/trigger": business,
