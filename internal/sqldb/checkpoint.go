@@ -144,7 +144,7 @@ func (w *wal) checkpoint(c *conn, mode string) (int, error) {
 			continue
 		}
 		c.lost = nil // there is no transaction that could be
-		if c.dialect.reach(err) == process {
+		if sqliteDialect.reach(err) == process {
 			return 0, w.stop(err)
 		}
 		w.log.Warn("checkpoint failed", "mode", mode, "error", err)

@@ -7,7 +7,7 @@ import (
 
 // limits makes the log of a database that does not run yet small.
 func limits(db *DB, step, start, limit int64) {
-	db.wal.step, db.wal.start, db.wal.limit = step, start, limit
+	db.lite().wal.step, db.lite().wal.start, db.lite().wal.limit = step, start, limit
 }
 
 // load writes jobs of about 40 KiB.
@@ -47,7 +47,7 @@ func TestTheLogStartsOverUnderLoad(t *testing.T) {
 func TestAPinnedLogIsCapped(t *testing.T) {
 	db := open(t, Config{})
 	limits(db, 256<<10, 512<<10, 2<<20)
-	if _, err := db.write.exec(t.Context(), "PRAGMA busy_timeout = 10"); err != nil {
+	if _, err := db.lite().conn.exec(t.Context(), "PRAGMA busy_timeout = 10"); err != nil {
 		t.Fatal(err)
 	}
 	run(t, db)

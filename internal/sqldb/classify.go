@@ -27,6 +27,7 @@ type verdict struct {
 	kind  fault.Kind
 	code  string // for the caller
 	scope scope
+	redo  bool // the same transaction may succeed when it is tried again
 }
 
 // The codes that a caller may see.
@@ -36,6 +37,8 @@ const (
 	codeIO      = "STORAGE_ERROR"
 	codeExists  = "ALREADY_EXISTS"
 	codeTooBig  = "PAYLOAD_TOO_LARGE"
+	codeDown    = "UNAVAILABLE"
+	codeUnknown = "TIMEOUT"
 	codeStopped = "SHUTTING_DOWN"
 )
 
@@ -53,23 +56,23 @@ func judgeSQLite(err error) (verdict, bool) {
 func judgeCode(code int) verdict {
 	switch code {
 	case sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC:
-		return verdict{fault.Internal, codeIO, process}
+		return verdict{kind: fault.Internal, code: codeIO, scope: process}
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID:
-		return verdict{fault.Conflict, codeExists, statement}
+		return verdict{kind: fault.Conflict, code: codeExists}
 	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return verdict{fault.Unavailable, codeFull, transaction}
+		return verdict{kind: fault.Unavailable, code: codeFull, scope: transaction}
 	case sqlite3.SQLITE_IOERR:
-		return verdict{fault.Unavailable, codeIO, transaction}
+		return verdict{kind: fault.Unavailable, code: codeIO, scope: transaction}
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL:
-		return verdict{fault.Unavailable, codeBusy, transaction}
+		return verdict{kind: fault.Unavailable, code: codeBusy, scope: transaction}
 	case sqlite3.SQLITE_TOOBIG:
-		return verdict{fault.TooLarge, codeTooBig, statement}
+		return verdict{kind: fault.TooLarge, code: codeTooBig}
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return verdict{fault.Internal, "", transaction}
+		return verdict{kind: fault.Internal, scope: transaction}
 	}
-	return verdict{fault.Internal, "", statement}
+	return verdict{kind: fault.Internal}
 }
 
 // wrap gives an error of the driver its kind. What is classified already, or is
@@ -104,6 +107,7 @@ var messages = map[string]string{
 	codeIO:     "the disk reported an error; nothing was stored",
 	codeExists: "it exists already",
 	codeTooBig: "a value is larger than the database takes",
+	codeDown:   "the database cannot be reached; nothing was stored; try again",
 }
 
 func unavailable(op, code, message string, cause error) error {

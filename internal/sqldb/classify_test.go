@@ -102,7 +102,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 // the server would.
 func TestAForeignWriterMakesUsWaitThenRefuse(t *testing.T) {
 	db := open(t, Config{})
-	foreign, err := db.wal.dial()
+	foreign, err := db.lite().wal.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAForeignWriterMakesUsWaitThenRefuse(t *testing.T) {
 	if _, err := foreign.exec(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.write.exec(t.Context(), "PRAGMA busy_timeout = 20"); err != nil {
+	if _, err := db.lite().conn.exec(t.Context(), "PRAGMA busy_timeout = 20"); err != nil {
 		t.Fatal(err)
 	}
 	results := []<-chan error{

@@ -14,7 +14,6 @@ const maxStatements = 256
 
 // conn is one connection with its prepared statements. One goroutine uses it at a time.
 type conn struct {
-	dialect *dialect
 	raw     driver.Conn
 	cancels bool // statements end with their context; not on the write connection, where that would undo the jobs of others
 	stmts   map[string]*stmt
@@ -27,8 +26,8 @@ type stmt struct {
 	busy bool
 }
 
-func newConn(d *dialect, raw driver.Conn, cancels bool) *conn {
-	return &conn{dialect: d, raw: raw, cancels: cancels, stmts: make(map[string]*stmt)}
+func newConn(raw driver.Conn, cancels bool) *conn {
+	return &conn{raw: raw, cancels: cancels, stmts: make(map[string]*stmt)}
 }
 
 func (c *conn) close() error {
@@ -108,7 +107,7 @@ func (c *conn) context(ctx context.Context) context.Context {
 // note remembers an error that may have ended the transaction. A statement that
 // ran after it would be outside of any transaction and commit by itself.
 func (c *conn) note(err error) {
-	if c.lost == nil && c.dialect.reach(err) != statement {
+	if c.lost == nil && sqliteDialect.reach(err) != statement {
 		c.lost = err
 	}
 }
@@ -203,7 +202,7 @@ func (c *conn) rollback() error {
 	c.lost = nil
 	_, err := c.exec(context.Background(), "ROLLBACK")
 	c.lost = nil
-	if err != nil && c.dialect.reach(err) == statement {
+	if err != nil && sqliteDialect.reach(err) == statement {
 		return nil // no transaction is open: the database ended it
 	}
 	return err

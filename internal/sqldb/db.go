@@ -2,47 +2,50 @@ package sqldb
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"renga.dev/renga/internal/fault"
 )
 
-// Config is how a database is opened. Zero values mean what their comments say.
+// Config is how a database is opened: SQLite by Path, PostgreSQL by URL. Zero
+// values mean what their comments say.
 type Config struct {
-	Path       string       // the database file; its folder is made if it is missing
+	Path       string       // of SQLite's file; its folder is made if it is missing
+	URL        string       // of PostgreSQL: postgres://user@host/database
 	Migrations []Migration  // of every package that has tables
-	Readers    int          // connections for reads; 0: 4
+	Readers    int          // connections for reads; 0: 4 on SQLite, half of Conns on PostgreSQL
+	Conns      int          // connections to PostgreSQL in all, at least 4; 0: 16
 	Queue      int          // jobs that may wait in each lane; 0: 4096
-	Watch      func(Commit) // called by the loop after each commit; nil: nobody
+	Watch      func(Commit) // called after each commit, on PostgreSQL by several goroutines at once; nil: nobody
 	Log        *slog.Logger // nil: nowhere
 }
 
 // DB is an open database. Writes are served while Run runs.
 type DB struct {
 	dialect *dialect
-	lock    *os.File
-	queue   *queue
-	write   *conn
-	readers *readers
-	wal     *wal
-	stats   counters
-	loop    *loop
+	stats   *counters
+	base    backend
 	running atomic.Bool
 }
 
-// Open locks the database for this process, brings its tables up to date and
-// opens the connections. A second process on the same file is refused.
+// backend is one kind of database. The contracts are those of DB's methods.
+type backend interface {
+	write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
+	read(ctx context.Context, fn func(context.Context, *Tx) error) error
+	run(ctx context.Context) error
+	close() error
+	levels(s *Stats) // fills in what is no counter
+}
+
+// Open brings the tables of a database up to date and opens the connections.
+//
+// SQLite's file is locked for this process: a second one is refused. Several
+// processes may use one PostgreSQL; those that start at once take turns with the
+// tables.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	path, err := filepath.Abs(cfg.Path)
-	if err != nil {
-		return nil, fault.Wrap("sqldb.open", err)
-	}
-	if cfg.Readers == 0 {
-		cfg.Readers = 4
+	if (cfg.Path == "") == (cfg.URL == "") {
+		return nil, fault.Wrap("sqldb.open", errText("a database has either a path or a URL"))
 	}
 	if cfg.Queue == 0 {
 		cfg.Queue = 4096
@@ -50,98 +53,75 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fault.Wrap("sqldb.open", err)
+	if cfg.Watch == nil {
+		cfg.Watch = func(Commit) {}
 	}
-	// Nobody else's to read, whatever the umask; SQLite gives its other files the same mode.
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err == nil {
-		err = file.Close()
+	db := &DB{dialect: &sqliteDialect, stats: &counters{}}
+	var err error
+	if cfg.URL == "" {
+		db.base, err = newSQLite(ctx, cfg, db.stats)
+	} else {
+		db.dialect = &postgresDialect
+		db.base, err = newPostgres(ctx, cfg, db.stats)
 	}
 	if err != nil {
 		return nil, fault.Wrap("sqldb.open", err)
-	}
-	lock, err := lockFile(path + ".lock")
-	if err != nil {
-		return nil, fault.Wrap("sqldb.open", err)
-	}
-	db := &DB{dialect: &sqliteDialect, lock: lock, queue: newQueue(cfg.Queue)}
-	if err := db.open(ctx, path, cfg); err != nil {
-		_ = db.Close()
-		return nil, fault.Wrap("sqldb.open", fmt.Errorf("%s: %w", path, err))
 	}
 	return db, nil
-}
-
-func (db *DB) open(ctx context.Context, path string, cfg Config) error {
-	if err := migrate(ctx, db.dialect, sqliteDSN(path, readCacheKiB, false), cfg.Migrations); err != nil {
-		return err
-	}
-	dial := func(cacheKiB int, queryOnly bool) func() (*conn, error) {
-		return func() (*conn, error) {
-			raw, err := openSQLite(sqliteDSN(path, cacheKiB, queryOnly))
-			if err != nil {
-				return nil, db.dialect.wrap("sqldb.open", err)
-			}
-			return newConn(db.dialect, raw, queryOnly), nil
-		}
-	}
-	var err error
-	if db.write, err = dial(writeCacheKiB, false)(); err != nil {
-		return err
-	}
-	db.readers = newReaders(cfg.Readers, dial(readCacheKiB, true))
-	db.wal = newWAL(path+"-wal", dial(readCacheKiB, false), cfg.Log)
-	db.loop = &loop{conn: db.write, queue: db.queue, wal: db.wal, stats: &db.stats, watch: cfg.Watch}
-	return nil
 }
 
 // Dialect names the database.
 func (db *DB) Dialect() Dialect { return db.dialect.name }
 
-// Run serves writes and keeps the write-ahead log short until ctx ends; then it
-// finishes what was queued before and returns nil. An error means that the disk
-// cannot be trusted any more: the process must end.
-func (db *DB) Run(ctx context.Context) error {
-	if db.running.Swap(true) {
-		return fault.Wrap("sqldb.run", errText("the loop runs already"))
+// Write runs fn in a transaction and returns after the commit is on disk. When
+// Write fails, nothing that fn wrote remains; an error of fn, or a panic, undoes what
+// fn wrote and nothing else. There is one exception: Unavailable with the code
+// TIMEOUT says that the answer to a COMMIT was lost and the database could not be
+// asked in time what became of it.
+//
+// fn has a context that keeps the values of ctx and not its end: a job that has
+// begun is finished, and its caller learns how. A job that has not begun when ctx
+// ends is not run. fn may be run in another goroutine than the caller's.
+//
+// On SQLite jobs share transactions, and fn runs at most once. On PostgreSQL it has
+// a transaction of its own (READ COMMITTED), and fn is run again, a bounded number
+// of times, when that lost against another one or lost its connection before
+// anything was committed. So fn must begin from nothing each time: what it leaves
+// outside of the transaction is what its last run left.
+func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+	if InJob(ctx) {
+		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	idle, rest := context.WithCancel(context.Background())
-	swept := make(chan error, 1)
-	go func() {
-		defer stop()
-		swept <- db.wal.run(idle)
-	}()
-	err := db.loop.run(ctx)
-	rest()
-	if late := <-swept; err == nil {
-		err = late
+	if err := ctx.Err(); err != nil {
+		return db.dialect.wrap("sqldb.write", err)
 	}
-	return err
+	return db.base.write(ctx, lane, fn)
 }
 
-// Close closes the connections and unlocks the database. It is called after Run
-// has returned, and waits for reads that are under way.
-func (db *DB) Close() error {
-	var first error
-	keep := func(err error) {
-		if err != nil && first == nil {
-			first = err
-		}
-	}
-	db.queue.close(unavailable("sqldb.write", codeStopped, "the database is closed", nil))
-	if db.readers != nil {
-		keep(db.readers.close())
-	}
-	// After a failed sync nothing touches the files again: closing the last
-	// connection would write to them.
-	if db.write != nil && (db.wal == nil || db.wal.broken() == nil) {
-		keep(db.write.close())
-	}
-	if db.lock != nil {
-		keep(db.lock.Close())
-	}
-	return db.dialect.wrap("sqldb.close", first)
+// inJob marks the context of a job.
+type inJob struct{}
+
+// InJob reports whether ctx is that of a job, which waits for nobody.
+func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
+
+// Read runs fn in a transaction that sees one committed state of the database and
+// cannot write. It lasts at most 5 seconds. fn runs once, in the caller's goroutine.
+func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, maxRead)
+	defer cancel()
+	return db.base.read(ctx, fn)
 }
+
+// Run serves writes until ctx ends; then it finishes what was queued before and
+// returns nil. An error means that the disk cannot be trusted any more: the process
+// must end.
+func (db *DB) Run(ctx context.Context) error {
+	if db.running.Swap(true) {
+		return fault.Wrap("sqldb.run", errText("it runs already"))
+	}
+	return db.base.run(ctx)
+}
+
+// Close closes the connections. It is called after Run has returned, and waits for
+// reads that are under way.
+func (db *DB) Close() error { return db.dialect.wrap("sqldb.close", db.base.close()) }

@@ -59,13 +59,13 @@ func (s faultyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) 
 func TestAFailedSyncEndsTheLoop(t *testing.T) {
 	for _, code := range []int{sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC} {
 		db := open(t, Config{})
-		f := &faulty{Conn: db.write.raw, fail: func(query string) error {
+		f := &faulty{Conn: db.lite().conn.raw, fail: func(query string) error {
 			if query == "COMMIT" {
 				return coded(code)
 			}
 			return nil
 		}}
-		db.write.raw = f
+		db.lite().conn.raw = f
 		first := enqueue(t.Context(), db, Engine, insert(1, 1))
 		second := enqueue(t.Context(), db, Other, insert(1, 2))
 		err := db.Run(t.Context())
@@ -90,8 +90,8 @@ func TestAFailedSyncEndsTheLoop(t *testing.T) {
 func TestAFailedSyncBesideTheWritesEndsTheLoopToo(t *testing.T) {
 	db := open(t, Config{})
 	limits(db, 1, 1<<20, 1<<20)
-	dial := db.wal.dial
-	db.wal.dial = func() (*conn, error) {
+	dial := db.lite().wal.dial
+	db.lite().wal.dial = func() (*conn, error) {
 		c, err := dial()
 		if err == nil {
 			c.raw = &faulty{Conn: c.raw, fail: func(string) error { return coded(sqlite3.SQLITE_IOERR_FSYNC) }}
@@ -115,8 +115,8 @@ func TestACheckpointThatFailsIsTriedAgain(t *testing.T) {
 	db := open(t, Config{})
 	limits(db, 1, 1<<20, 1<<20)
 	fails := make(chan struct{})
-	dial := db.wal.dial
-	db.wal.dial = func() (*conn, error) {
+	dial := db.lite().wal.dial
+	db.lite().wal.dial = func() (*conn, error) {
 		c, err := dial()
 		if err == nil {
 			left := 2
@@ -153,7 +153,7 @@ func TestACommitThatFailsIsUndone(t *testing.T) {
 	for _, code := range []int{sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CORRUPT} {
 		db := open(t, Config{})
 		broken := true
-		db.write.raw = &faulty{Conn: db.write.raw, fail: func(query string) error {
+		db.lite().conn.raw = &faulty{Conn: db.lite().conn.raw, fail: func(query string) error {
 			if query == "COMMIT" && broken {
 				return coded(code)
 			}
@@ -187,7 +187,7 @@ func TestACommitThatFailsIsUndone(t *testing.T) {
 // the transaction. What the job writes after it must not stay.
 func TestAJobCannotHideThatTheTransactionIsGone(t *testing.T) {
 	db := open(t, Config{})
-	db.write.raw = &faulty{Conn: db.write.raw, fail: func(query string) error {
+	db.lite().conn.raw = &faulty{Conn: db.lite().conn.raw, fail: func(query string) error {
 		if query == "DELETE FROM test_row" {
 			return coded(sqlite3.SQLITE_IOERR_READ)
 		}

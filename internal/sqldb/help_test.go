@@ -15,14 +15,14 @@ import (
 // its loop has nothing to do: the next caller does its turn itself.
 func idle(t *testing.T, db *DB, fail func(query string) error) (stop func() error) {
 	t.Helper()
-	db.write.raw = &faulty{Conn: db.write.raw, fail: fail}
+	db.lite().conn.raw = &faulty{Conn: db.lite().conn.raw, fail: fail}
 	stop = run(t, db)
 	if err := db.Write(t.Context(), Engine, insert(0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	db.loop.baton.Lock() // when whoever had it is done
-	defer db.loop.baton.Unlock()
-	if n := len(db.loop.jobs); n > 0 {
+	db.lite().loop.baton.Lock() // when whoever had it is done
+	defer db.lite().loop.baton.Unlock()
+	if n := len(db.lite().loop.jobs); n > 0 {
 		t.Fatalf("%d jobs are left", n)
 	}
 	return stop
@@ -71,7 +71,7 @@ func TestAFailedSyncWhileStoppingIsToldAsSuch(t *testing.T) {
 	<-committing
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
-	for db.queue.isOpen() { // until the loop has begun to stop
+	for db.lite().queue.isOpen() { // until the loop has begun to stop
 		runtime.Gosched()
 	}
 	close(stopping)
@@ -102,10 +102,10 @@ func TestACallerDoesNotWaitForTheLogToBeShortened(t *testing.T) {
 		}
 		return nil
 	})
-	db.loop.baton.Lock()
+	db.lite().loop.baton.Lock()
 	limits(db, 1<<30, 1<<30, 1)
 	waits.Store(true)
-	db.loop.baton.Unlock()
+	db.lite().loop.baton.Unlock()
 	if err := db.Write(t.Context(), Engine, insert(1, 1)); err != nil {
 		t.Error(err)
 	}

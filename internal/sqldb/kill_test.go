@@ -39,7 +39,7 @@ func victim(path string) error {
 	if err != nil {
 		return err
 	}
-	db.wal.step, db.wal.start, db.wal.limit = 1<<18, 1<<19, 4<<20 // checkpoints too are to be interrupted
+	db.lite().wal.step, db.lite().wal.start, db.lite().wal.limit = 1<<18, 1<<19, 4<<20 // checkpoints too are to be interrupted
 	base, _ := strconv.Atoi(os.Getenv(victimEnv + "_BASE"))
 	var mu sync.Mutex
 	for w := range 4 {

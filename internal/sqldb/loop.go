@@ -12,44 +12,6 @@ import (
 	"renga.dev/renga/internal/fault"
 )
 
-// Write runs fn in a transaction that it shares with other jobs and returns after
-// the commit is on disk. An error of fn, or a panic, undoes what fn wrote and
-// nothing else. When Write fails, nothing that fn wrote remains.
-//
-// fn runs at most once, in the goroutine of whoever does the turn (the loop, or a
-// caller that found it idle), with a context that keeps the values of ctx and not
-// its end: a job that has begun is finished, and its
-// caller learns how. A job that has not begun when ctx ends is not run.
-func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
-	if InJob(ctx) {
-		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
-	}
-	if err := ctx.Err(); err != nil {
-		return db.dialect.wrap("sqldb.write", err)
-	}
-	j := &job{lane: lane, ctx: context.WithoutCancel(ctx), fn: fn, done: make(chan struct{})}
-	if err := db.queue.put(j); err != nil {
-		return err
-	}
-	db.loop.help()
-	select {
-	case <-j.done:
-		return j.err
-	case <-ctx.Done():
-	}
-	if j.state.CompareAndSwap(waiting, left) {
-		return db.dialect.wrap("sqldb.write", ctx.Err())
-	}
-	<-j.done
-	return j.err
-}
-
-// inJob marks the context of a job.
-type inJob struct{}
-
-// InJob reports whether ctx is that of a job, which waits for nobody.
-func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
-
 // loop is the one owner of the write connection. Whoever has its baton does the
 // turns: the goroutine in run, or a caller that found it idle, whose job is then
 // done without waking anybody.
@@ -184,9 +146,7 @@ func (l *loop) turn(first *job) error {
 	c := Commit{Jobs: len(l.jobs), Took: time.Since(begun), Sync: time.Since(sync), Pages: l.conn.pagesWritten()}
 	l.answer(nil)
 	l.stats.commit(c)
-	if l.watch != nil {
-		l.watch(c)
-	}
+	l.watch(c)
 	l.long = l.wal.committed(c.Pages)
 	return nil
 }
@@ -202,7 +162,7 @@ func (l *loop) do(j *job) error {
 		j.err = tx.Savepoint(ctx, func(ctx context.Context) error { return call(ctx, tx, j.fn) })
 		return l.conn.lost
 	}
-	if _, err := l.conn.exec(ctx, l.conn.dialect.begin); err != nil {
+	if _, err := l.conn.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		l.gather() // none of those who wait would fare better
 		return err
 	}
@@ -238,11 +198,11 @@ func call(ctx context.Context, tx *Tx, fn func(context.Context, *Tx) error) (err
 // back when the loop must not go on.
 func (l *loop) fail(cause error) error {
 	l.stats.failed.Add(1)
-	if l.conn.dialect.reach(cause) == process {
+	if sqliteDialect.reach(cause) == process {
 		return l.wal.stop(cause) // run answers the jobs
 	}
 	undo := l.conn.rollback()
-	err := l.conn.dialect.wrap("sqldb.commit", cause)
+	err := sqliteDialect.wrap("sqldb.commit", cause)
 	if fault.KindOf(err) != fault.Unavailable {
 		err = unavailable("sqldb.commit", codeIO, "the commit failed; nothing was stored", cause)
 	}
@@ -260,7 +220,7 @@ func (l *loop) answer(err error) {
 		if err != nil {
 			j.err = err
 		}
-		l.stats.job(j)
+		l.stats.job(j.lane, j.err)
 		close(j.done)
 		l.jobs[i] = nil
 	}

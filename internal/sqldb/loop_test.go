@@ -16,10 +16,10 @@ import (
 // enqueue starts a Write and returns when its job waits in the queue, so that
 // jobs wait in a known order. The channel gives its result.
 func enqueue(ctx context.Context, db *DB, lane Lane, fn func(context.Context, *Tx) error) <-chan error {
-	before := len(db.queue.lane[lane])
+	before := len(db.lite().queue.lane[lane])
 	res := make(chan error, 1)
 	go func() { res <- db.Write(ctx, lane, fn) }()
-	for len(db.queue.lane[lane]) == before {
+	for len(db.lite().queue.lane[lane]) == before {
 		runtime.Gosched()
 	}
 	return res

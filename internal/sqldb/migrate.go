@@ -18,15 +18,8 @@ type Migration struct {
 	FS   fs.FS
 }
 
-// migrate brings the tables of every package up to date.
-func migrate(ctx context.Context, d *dialect, dsn string, all []Migration) (err error) {
-	if len(all) == 0 {
-		return nil
-	}
-	db, err := sql.Open(string(d.name), dsn)
-	if err != nil {
-		return err
-	}
+// migrate brings the tables of every package up to date and closes db.
+func migrate(ctx context.Context, d *dialect, db *sql.DB, all []Migration) (err error) {
 	defer func() {
 		if e := db.Close(); err == nil {
 			err = e

@@ -9,14 +9,11 @@ import (
 // write-ahead log cannot start over.
 const maxRead = 5 * time.Second
 
-// Read runs fn in a transaction that sees one committed state of the database and
-// cannot write. It lasts at most 5 seconds. fn runs in the caller's goroutine.
-func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, maxRead)
-	defer cancel()
+// read runs fn on a connection that cannot write.
+func (db *lite) read(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	c, err := db.readers.take(ctx)
 	if err != nil {
-		return db.dialect.wrap("sqldb.read", err)
+		return sqliteDialect.wrap("sqldb.read", err)
 	}
 	tx := &Tx{conn: c}
 	defer func() {
@@ -24,7 +21,7 @@ func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) err
 		db.readers.give(c, c.rollback())
 	}()
 	if _, err := c.exec(ctx, "BEGIN"); err != nil {
-		return db.dialect.wrap("sqldb.read", err)
+		return sqliteDialect.wrap("sqldb.read", err)
 	}
 	db.stats.reads.Add(1)
 	return fn(ctx, tx)

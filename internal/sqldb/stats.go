@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Commit is what the loop reports of one commit.
+// Commit is what is reported of one commit.
 type Commit struct {
 	Jobs  int           // that shared it, also those that failed
-	Pages int           // written to the write-ahead log
+	Pages int           // written to SQLite's write-ahead log
 	Took  time.Duration // from the first job's begin to the answer
 	Sync  time.Duration // the part of it that the database took to make it durable
 }
@@ -27,6 +27,11 @@ type Stats struct {
 	Stalls      uint64 // checkpoints that the loop had to wait for
 	Waiting     [lanes]int
 	WAL         int64 // bytes of the write-ahead log
+
+	// Of PostgreSQL alone:
+	Trips  uint64              // to the server and back, in transactions
+	Doubts uint64              // commits whose answer was lost and had to be asked for
+	Redone [maxRedo + 1]uint64 // jobs by how often they were run again
 }
 
 // counters are what Stats is taken from.
@@ -34,12 +39,14 @@ type counters struct {
 	commits, failed, pages, reads atomic.Uint64
 	jobs, jobErrors               [lanes]atomic.Uint64
 	commitTime, syncTime          atomic.Int64
+	trips, doubts                 atomic.Uint64
+	redone                        [maxRedo + 1]atomic.Uint64
 }
 
-func (c *counters) job(j *job) {
-	c.jobs[j.lane].Add(1)
-	if j.err != nil {
-		c.jobErrors[j.lane].Add(1)
+func (c *counters) job(lane Lane, err error) {
+	c.jobs[lane].Add(1)
+	if err != nil {
+		c.jobErrors[lane].Add(1)
 	}
 }
 
@@ -52,21 +59,23 @@ func (c *counters) commit(d Commit) {
 
 // Stats reads the counters.
 func (db *DB) Stats() Stats {
-	c := &db.stats
+	c := db.stats
 	s := Stats{
-		Commits:     c.commits.Load(),
-		Failed:      c.failed.Load(),
-		Pages:       c.pages.Load(),
-		CommitTime:  time.Duration(c.commitTime.Load()),
-		SyncTime:    time.Duration(c.syncTime.Load()),
-		Reads:       c.reads.Load(),
-		Checkpoints: db.wal.checkpoints.Load(),
-		Stalls:      db.wal.stalls.Load(),
-		WAL:         db.wal.size(),
+		Commits:    c.commits.Load(),
+		Failed:     c.failed.Load(),
+		Pages:      c.pages.Load(),
+		CommitTime: time.Duration(c.commitTime.Load()),
+		SyncTime:   time.Duration(c.syncTime.Load()),
+		Reads:      c.reads.Load(),
+		Trips:      c.trips.Load(),
+		Doubts:     c.doubts.Load(),
 	}
 	for i := range s.Jobs {
 		s.Jobs[i], s.JobErrors[i] = c.jobs[i].Load(), c.jobErrors[i].Load()
-		s.Waiting[i] = len(db.queue.lane[i])
 	}
+	for i := range s.Redone {
+		s.Redone[i] = c.redone[i].Load()
+	}
+	db.base.levels(&s)
 	return s
 }

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 
 	"renga.dev/renga/internal/fault"
@@ -13,35 +14,64 @@ import (
 // that is built anew for every call costs what preparing costs.
 //
 // Arguments are integers, strings, byte slices and arrays, booleans, floats, nil,
-// or named types of those; a time is stored as an integer by whoever has one.
+// or named types of those; a time is stored as an integer by whoever has one. On
+// PostgreSQL also []int64, []string, []bool and [][]byte, for parameters of the
+// types bigint[], text[], boolean[], and bytea[] or uuid[].
+//
+// PostgreSQL ends a transaction, or goes back to the savepoint around it, with the
+// first statement that fails; SQLite undoes that statement alone. Whoever goes on
+// after an error does so behind a Savepoint.
 type Tx struct {
-	conn  *conn
+	conn  *conn    // SQLite
+	pg    *session // PostgreSQL
 	depth int
 	over  bool
 }
 
+// Stmt is a statement of a Batch and what becomes of its result.
+type Stmt struct {
+	Query   string
+	Args    []any
+	Row     func(*Row) error // called for each row; it must not use the transaction. nil: rows are not looked at
+	Changed *int64           // gets the number of rows that the statement changed; nil: nobody asks
+}
+
 // Dialect names the database, for the few statements that cannot be shared.
-func (tx *Tx) Dialect() Dialect { return tx.conn.dialect.name }
+func (tx *Tx) Dialect() Dialect {
+	if tx.pg != nil {
+		return Postgres
+	}
+	return SQLite
+}
 
 // Exec runs a statement and gives the number of rows it changed.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if tx.over {
 		return 0, errOver
 	}
+	if tx.pg != nil {
+		// A copy, so that the arguments of SQLite's statements stay off the heap.
+		return tx.pg.exec(ctx, query, slices.Clone(args))
+	}
 	n, err := tx.conn.exec(ctx, query, args...)
-	return n, tx.conn.dialect.wrap("sqldb.exec", err)
+	return n, sqliteDialect.wrap("sqldb.exec", err)
 }
 
 // Query runs a statement and yields its rows. A row is valid until the next one;
-// an error ends the sequence.
+// an error ends the sequence. On PostgreSQL the whole result is read first, so a
+// statement should ask for no more than is wanted.
 func (tx *Tx) Query(ctx context.Context, query string, args ...any) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		if tx.over {
 			yield(nil, errOver)
 			return
 		}
+		if tx.pg != nil {
+			tx.pg.query(ctx, query, args, yield)
+			return
+		}
 		for row, err := range tx.conn.query(ctx, query, args...) {
-			if !yield(row, tx.conn.dialect.wrap("sqldb.query", err)) {
+			if !yield(row, sqliteDialect.wrap("sqldb.query", err)) {
 				return
 			}
 		}
@@ -59,6 +89,44 @@ func (tx *Tx) Row(ctx context.Context, query string, args ...any) *Row {
 	return &Row{err: ErrNoRow}
 }
 
+// Batch runs statements one after the other, up to the first that fails. On
+// PostgreSQL they travel together: one trip to the server and back, whatever their
+// number.
+func (tx *Tx) Batch(ctx context.Context, stmts ...Stmt) error {
+	if tx.over {
+		return errOver
+	}
+	if tx.pg != nil {
+		return tx.pg.batch(ctx, stmts)
+	}
+	for i := range stmts {
+		if err := tx.one(ctx, &stmts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one runs one statement of a batch on SQLite.
+func (tx *Tx) one(ctx context.Context, st *Stmt) error {
+	if st.Row == nil {
+		n, err := tx.Exec(ctx, st.Query, st.Args...)
+		if st.Changed != nil {
+			*st.Changed = n
+		}
+		return err
+	}
+	for row, err := range tx.Query(ctx, st.Query, st.Args...) {
+		if err == nil {
+			err = st.Row(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Savepoint runs fn and undoes what it wrote when it fails or panics.
 func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (err error) {
 	if tx.over {
@@ -67,8 +135,8 @@ func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (er
 	tx.depth++
 	name := "s" + strconv.Itoa(tx.depth)
 	defer func() { tx.depth-- }()
-	if _, err := tx.conn.exec(ctx, "SAVEPOINT "+name); err != nil {
-		return tx.conn.dialect.wrap("sqldb.savepoint", err)
+	if err := tx.control(ctx, "SAVEPOINT "+name); err != nil {
+		return err
 	}
 	done := false
 	defer func() {
@@ -82,25 +150,36 @@ func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (er
 	if err = fn(ctx); err != nil {
 		return err
 	}
-	_, err = tx.conn.exec(ctx, "RELEASE "+name)
+	err = tx.control(ctx, "RELEASE "+name)
 	done = err == nil
-	return tx.conn.dialect.wrap("sqldb.savepoint", err)
+	return err
+}
+
+// control runs a statement about savepoints. PostgreSQL gets it together with the
+// next statement.
+func (tx *Tx) control(ctx context.Context, query string) error {
+	if tx.pg != nil {
+		return tx.pg.control(query)
+	}
+	_, err := tx.conn.exec(ctx, query)
+	return sqliteDialect.wrap("sqldb.savepoint", err)
 }
 
 // undo goes back to a savepoint and forgets it. When the transaction is gone as a
 // whole there is nothing to go back to; whoever owns it finds out by conn.lost.
 func (tx *Tx) undo(name string) error {
 	ctx := context.Background()
+	if tx.pg != nil {
+		return tx.pg.undo(name)
+	}
 	if _, err := tx.conn.exec(ctx, "ROLLBACK TO "+name); err != nil {
 		if tx.conn.lost == nil {
 			tx.conn.lost = err
 		}
-		return tx.conn.dialect.wrap("sqldb.savepoint", err)
+		return sqliteDialect.wrap("sqldb.savepoint", err)
 	}
-	if _, err := tx.conn.exec(ctx, "RELEASE "+name); err != nil {
-		return tx.conn.dialect.wrap("sqldb.savepoint", err)
-	}
-	return nil
+	_, err := tx.conn.exec(ctx, "RELEASE "+name)
+	return sqliteDialect.wrap("sqldb.savepoint", err)
 }
 
 // ErrNoRow says that a statement that was to give a row gave none.

@@ -21,7 +21,10 @@ func in(t *testing.T, db *DB, fn func(ctx context.Context, tx *Tx) error) {
 }
 
 func TestSavepointsNest(t *testing.T) {
-	db := start(t, Config{})
+	both(t, savepointsNest)
+}
+
+func savepointsNest(t *testing.T, db *DB) {
 	no := errors.New("no")
 	in(t, db, func(ctx context.Context, tx *Tx) error {
 		inside := func(b int, want error) func(context.Context) error {
@@ -88,7 +91,10 @@ func TestSavepointsNest(t *testing.T) {
 }
 
 func TestAQueryInsideTheSameQuery(t *testing.T) {
-	db := start(t, Config{})
+	both(t, aQueryInsideTheSameQuery)
+}
+
+func aQueryInsideTheSameQuery(t *testing.T, db *DB) {
 	in(t, db, func(ctx context.Context, tx *Tx) error {
 		for b := range 3 {
 			if err := insert(1, b)(ctx, tx); err != nil {

@@ -7,12 +7,16 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"renga.dev/renga/internal/fault"
 )
 
 // Row is one row of a result.
 type Row struct {
-	values []driver.Value
+	values []driver.Value            // SQLite
+	raw    [][]byte                  // PostgreSQL
+	fields []pgconn.FieldDescription // what raw holds
 	err    error
 }
 
@@ -22,15 +26,26 @@ func (r *Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
 	}
-	if len(dest) != len(r.values) {
-		return fault.Wrap("sqldb.scan", fmt.Errorf("%d columns for %d places", len(r.values), len(dest)))
+	if n := max(len(r.values), len(r.raw)); n != len(dest) {
+		return fault.Wrap("sqldb.scan", fmt.Errorf("%d columns for %d places", n, len(dest)))
 	}
 	for i, d := range dest {
-		if err := scanValue(d, r.values[i]); err != nil {
+		if err := r.scan(i, d); err != nil {
 			return fault.Wrap("sqldb.scan", fmt.Errorf("column %d: %w", i+1, err))
 		}
 	}
 	return nil
+}
+
+// scan copies one column into the place for it.
+func (r *Row) scan(i int, dest any) error {
+	if r.raw == nil {
+		return scanValue(dest, r.values[i])
+	}
+	if r.scanRaw(i, dest) {
+		return nil
+	}
+	return scanValue(dest, r.column(i))
 }
 
 // bindValue makes a value of the driver out of an argument.

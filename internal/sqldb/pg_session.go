@@ -1,0 +1,213 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The statements that begin transactions, whatever the server's defaults are.
+const (
+	beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+	beginRead  = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+)
+
+// askXID asks which transaction this is, NULL as long as it has written nothing.
+const askXID = "SELECT pg_current_xact_id_if_assigned()::text"
+
+// session is one transaction on one connection of PostgreSQL.
+//
+// BEGIN and SAVEPOINT travel with the statement that follows them, and as long as
+// the transaction has no id it is asked for with every trip. So a transaction costs
+// its statements and one trip more, for COMMIT, and whoever loses the answer to that
+// knows what to ask for.
+type session struct {
+	pg      *postgres
+	conn    *pgxpool.Conn
+	link    *link
+	ahead   []string // what travels before the next statement
+	begun   bool     // the server has answered: the transaction is open
+	reads   bool
+	xid     string // "" as long as nothing is written
+	cause   error  // why the transaction, or the savepoint it is in, has failed
+	redo    bool   // something failed that may succeed when all of it is tried again
+	discard bool   // the connection is not to be used again
+}
+
+// exec runs a statement and gives the number of rows that it changed.
+func (s *session) exec(ctx context.Context, query string, args []any) (n int64, err error) {
+	err = s.trip(ctx, []Stmt{{Query: query, Args: args, Changed: &n}})
+	return n, postgresDialect.wrap("sqldb.exec", err)
+}
+
+// query runs a statement and yields its rows, all of which have come by then: the
+// connection is free for other statements meanwhile.
+func (s *session) query(ctx context.Context, query string, args []any, yield func(*Row, error) bool) {
+	var rows []*Row
+	err := s.trip(ctx, []Stmt{{Query: query, Args: args, Row: func(r *Row) error {
+		rows = append(rows, r)
+		return nil
+	}}})
+	if err != nil {
+		yield(nil, postgresDialect.wrap("sqldb.query", err))
+		return
+	}
+	for _, row := range rows {
+		if !yield(row, nil) {
+			return
+		}
+	}
+}
+
+func (s *session) batch(ctx context.Context, stmts []Stmt) error {
+	if len(stmts) == 0 {
+		return nil
+	}
+	return postgresDialect.wrap("sqldb.batch", s.trip(ctx, stmts))
+}
+
+// trip sends statements, and what goes ahead of them, and takes their results. A
+// connection that died while it was idle shows with the first trip; then, since
+// nothing was done, another one takes its place.
+func (s *session) trip(ctx context.Context, stmts []Stmt) error {
+	if s.link.raw.IsClosed() && s.cause != nil {
+		return s.cause
+	}
+	all := make([]Stmt, 0, len(s.ahead)+len(stmts)+1)
+	for _, query := range s.ahead {
+		all = append(all, Stmt{Query: query})
+	}
+	all = append(all, stmts...)
+	if s.xid == "" && !s.reads {
+		all = append(all, Stmt{Query: askXID, Row: func(r *Row) error { return r.Scan(&s.xid) }})
+	}
+	err := s.run(ctx, all)
+	for range maxDead {
+		if err == nil || s.begun || !s.link.raw.IsClosed() || ctx.Err() != nil {
+			break
+		}
+		if e := s.replace(ctx); e != nil {
+			err = e
+			break
+		}
+		err = s.run(ctx, all)
+	}
+	if err == nil {
+		return nil
+	}
+	return s.note(ctx, err)
+}
+
+// maxDead is how many dead connections one transaction replaces. The first clears
+// the pool of those that were idle with it, so the second is bad luck.
+const maxDead = 2
+
+// run does one trip.
+func (s *session) run(ctx context.Context, all []Stmt) error {
+	if !s.begun {
+		if err := s.link.tidy(ctx); err != nil {
+			return err
+		}
+	}
+	s.pg.stats.trips.Add(1)
+	return s.link.run(ctx, all, func() {
+		s.begun = true
+		if len(s.ahead) > 0 {
+			s.ahead = s.ahead[1:]
+		}
+	})
+}
+
+// replace takes another connection for one that was dead when it was taken.
+func (s *session) replace(ctx context.Context) error {
+	s.conn.Release()
+	s.pg.pool.Reset() // the others have been idle for as long
+	conn, err := s.pg.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	s.conn, s.link = conn, linkOf(conn)
+	return nil
+}
+
+// note keeps what an error means for the transaction.
+func (s *session) note(ctx context.Context, err error) error {
+	closed := s.link.raw.IsClosed()
+	if e := ctx.Err(); e != nil {
+		err = errors.Join(e, err)
+	}
+	if closed {
+		err = lost{err}
+	}
+	v, _ := postgresDialect.judge(err)
+	if closed || s.failed() {
+		if s.cause == nil {
+			s.cause = err
+		}
+		s.redo = s.redo || v.redo || closed
+	}
+	s.discard = s.discard || v.scope != statement
+	return err
+}
+
+// failed reports whether the transaction, or the savepoint it is in, can only be
+// undone.
+func (s *session) failed() bool { return s.link.raw.IsClosed() || s.link.raw.TxStatus() == 'E' }
+
+// control takes a statement about a savepoint, to travel with the next one.
+func (s *session) control(query string) error {
+	if s.failed() && s.cause != nil {
+		return postgresDialect.wrap("sqldb.savepoint", s.cause)
+	}
+	name, isRelease := strings.CutPrefix(query, "RELEASE ")
+	if last := len(s.ahead) - 1; isRelease && last >= 0 && s.ahead[last] == "SAVEPOINT "+name {
+		s.ahead = s.ahead[:last] // nothing happened in it
+		return nil
+	}
+	s.ahead = append(s.ahead, query)
+	return nil
+}
+
+// undo goes back to a savepoint and forgets it. When the transaction is gone as a
+// whole there is nothing to go back to.
+func (s *session) undo(name string) error {
+	i := slices.Index(s.ahead, "SAVEPOINT "+name)
+	switch {
+	case s.link.raw.IsClosed() || i >= 0 && s.failed():
+		return postgresDialect.wrap("sqldb.savepoint", s.cause)
+	case i >= 0:
+		s.ahead = s.ahead[:i] // the server has not heard of it
+		return nil
+	}
+	s.ahead = nil
+	ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
+	defer cancel()
+	s.pg.stats.trips.Add(1)
+	if _, err := s.link.simple(ctx, "ROLLBACK TO "+name+"; RELEASE "+name); err != nil {
+		return postgresDialect.wrap("sqldb.savepoint", s.note(ctx, err))
+	}
+	s.cause = nil
+	return nil
+}
+
+// end gives the connection back, and undoes the transaction if it is still open.
+func (s *session) end() {
+	raw := s.link.raw
+	if !raw.IsClosed() && raw.TxStatus() != 'I' && !s.discard {
+		ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
+		defer cancel()
+		s.pg.stats.trips.Add(1)
+		if _, err := s.link.simple(ctx, "ROLLBACK"); err != nil {
+			s.discard = true
+		}
+	}
+	if s.discard {
+		ctx, cancel := context.WithTimeout(context.Background(), maxBye)
+		defer cancel()
+		_ = raw.Close(ctx)
+	}
+	s.conn.Release()
+}

@@ -1,0 +1,198 @@
+package sqldb
+
+import (
+	"database/sql/driver"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// The two ways in which values travel.
+const (
+	textFormat   int16 = 0
+	binaryFormat int16 = 1
+)
+
+// appendArg adds an argument to a buffer. A nil slice means NULL. Numbers and texts
+// travel as text, which the server reads as whatever the parameter is; bytes and
+// arrays travel as they are.
+func appendArg(buf []byte, oid uint32, arg any) ([]byte, int16, error) {
+	switch v := arg.(type) {
+	case []int64:
+		return appendArray(buf, oid, v, func(buf []byte, n int64) ([]byte, bool) {
+			return binary.BigEndian.AppendUint64(buf, uint64(n)), true
+		})
+	case []string:
+		return appendArray(buf, oid, v, func(buf []byte, s string) ([]byte, bool) { return append(buf, s...), true })
+	case [][]byte: // a nil slice is NULL
+		return appendArray(buf, oid, v, func(buf, b []byte) ([]byte, bool) { return append(buf, b...), b != nil })
+	case []bool:
+		return appendArray(buf, oid, v, func(buf []byte, is bool) ([]byte, bool) { return appendBool(buf, is), true })
+	}
+	bound, err := bindValue(arg)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch v := bound.(type) {
+	case nil:
+		return nil, textFormat, nil
+	case int64:
+		return strconv.AppendInt(buf, v, 10), textFormat, nil
+	case float64:
+		return strconv.AppendFloat(buf, v, 'g', -1, 64), textFormat, nil
+	case bool:
+		return strconv.AppendBool(buf, v), textFormat, nil
+	case string:
+		return notNil(append(buf, v...)), textFormat, nil
+	case []byte:
+		if v == nil {
+			return nil, binaryFormat, nil
+		}
+		return notNil(append(buf, v...)), binaryFormat, nil
+	}
+	return nil, 0, fmt.Errorf("sqldb: %T cannot be an argument", bound)
+}
+
+// notNil keeps an empty value apart from NULL.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+func appendBool(buf []byte, is bool) []byte {
+	if is {
+		return append(buf, 1)
+	}
+	return append(buf, 0)
+}
+
+// elements are the types of the elements of arrays.
+var elements = map[uint32]uint32{
+	pgtype.Int8ArrayOID: pgtype.Int8OID, pgtype.TextArrayOID: pgtype.TextOID, pgtype.ByteaArrayOID: pgtype.ByteaOID,
+	pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.BoolArrayOID: pgtype.BoolOID,
+}
+
+// appendArray adds an array of one dimension.
+func appendArray[T any](buf []byte, oid uint32, all []T, add func([]byte, T) ([]byte, bool)) ([]byte, int16, error) {
+	element, ok := elements[oid]
+	if !ok {
+		return nil, 0, fmt.Errorf("sqldb: %T for a parameter of type %d, which is no array of them", all, oid)
+	}
+	be := binary.BigEndian
+	head := len(buf)
+	buf = be.AppendUint32(buf, min(1, uint32(len(all)))) // dimensions
+	buf = be.AppendUint32(buf, 0)                        // 1 when an element is NULL
+	buf = be.AppendUint32(buf, element)
+	if len(all) > 0 {
+		buf = be.AppendUint32(buf, uint32(len(all)))
+		buf = be.AppendUint32(buf, 1) // the first index
+	}
+	for _, v := range all {
+		at := len(buf)
+		buf = be.AppendUint32(buf, math.MaxUint32) // NULL
+		var some bool
+		if buf, some = add(buf, v); some {
+			be.PutUint32(buf[at:], uint32(len(buf)-at-4))
+		} else {
+			be.PutUint32(buf[head+4:], 1)
+		}
+	}
+	return buf, binaryFormat, nil
+}
+
+// resultFormat is how a column shall travel: what newRow's values are read from
+// directly in binary, anything else as text.
+func resultFormat(oid uint32) int16 {
+	switch oid {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.BoolOID, pgtype.Float8OID,
+		pgtype.ByteaOID, pgtype.UUIDOID, pgtype.TextOID, pgtype.VarcharOID:
+		return binaryFormat
+	}
+	return textFormat
+}
+
+// newRow copies a row out of the connection's buffer.
+func newRow(fields []pgconn.FieldDescription, raw [][]byte) *Row {
+	size := 0
+	for _, col := range raw {
+		size += len(col)
+	}
+	own := make([]byte, 0, size)
+	row := &Row{fields: fields, raw: make([][]byte, len(raw))}
+	for i, col := range raw {
+		if col != nil {
+			own = append(own, col...)
+			row.raw[i] = own[len(own)-len(col) : len(own) : len(own)]
+		}
+	}
+	return row
+}
+
+// column is one column of a row of PostgreSQL, as SQLite would give it.
+func (r *Row) column(i int) driver.Value {
+	raw := r.raw[i]
+	if raw == nil {
+		return nil
+	}
+	switch r.fields[i].DataTypeOID {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
+		return intOf(raw)
+	case pgtype.BoolOID:
+		return raw[0] != 0
+	case pgtype.Float8OID:
+		return math.Float64frombits(binary.BigEndian.Uint64(raw))
+	case pgtype.ByteaOID, pgtype.UUIDOID:
+		return raw
+	case pgtype.NumericOID: // a sum of integers; what does not fit one stays a text
+		if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			return n
+		}
+	}
+	return string(raw)
+}
+
+// intOf reads an integer of 2, 4 or 8 bytes.
+func intOf(raw []byte) int64 {
+	switch len(raw) {
+	case 2:
+		return int64(int16(binary.BigEndian.Uint16(raw)))
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(raw)))
+	}
+	return int64(binary.BigEndian.Uint64(raw))
+}
+
+// scanRaw is Scan's short way for what most columns are. It reports whether the
+// column went that way.
+func (r *Row) scanRaw(i int, dest any) bool {
+	raw := r.raw[i]
+	if raw == nil {
+		return false
+	}
+	switch d := dest.(type) {
+	case *int64:
+		switch r.fields[i].DataTypeOID {
+		case pgtype.Int8OID, pgtype.Int4OID, pgtype.Int2OID:
+			*d = intOf(raw)
+			return true
+		}
+	case *[]byte:
+		switch r.fields[i].DataTypeOID {
+		case pgtype.ByteaOID, pgtype.UUIDOID:
+			*d = raw
+			return true
+		}
+	case *string:
+		if r.fields[i].DataTypeOID == pgtype.TextOID {
+			*d = string(raw)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+)
+
+// The bounds of trying again.
+const (
+	maxRedo     = 6                      // times that a job is run again
+	maxRedoTime = 10 * time.Second       // from its begin: no further run after it
+	redoPause   = 5 * time.Millisecond   // before the first, at most; twice as long each time
+	maxDoubt    = 15 * time.Second       // to learn what became of a COMMIT: the server ends an idle transaction after 5 s
+	doubtPause  = 100 * time.Millisecond // between two questions
+)
+
+// write runs fn in a transaction of its own, again when that failed for a reason
+// that may pass.
+func (db *postgres) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) (err error) {
+	leave, err := db.enter(ctx, lane)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	defer func() { db.stats.job(lane, err) }()
+	began := time.Now()
+	for n := 0; ; n++ {
+		again := false
+		if again, err = db.attempt(ctx, fn); !again {
+			db.stats.redone[n].Add(1)
+			return err
+		}
+		db.stats.failed.Add(1)
+		if n == maxRedo || time.Since(began) > maxRedoTime || !pause(ctx, rand.N(redoPause<<n)) {
+			db.stats.redone[n].Add(1)
+			return err
+		}
+	}
+}
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// attempt runs fn once. again says that nothing was stored, and that another
+// attempt may fare better.
+func (db *postgres) attempt(ctx context.Context, fn func(context.Context, *Tx) error) (again bool, err error) {
+	s, err := db.begin(ctx, beginWrite)
+	if err != nil {
+		return false, postgresDialect.wrap("sqldb.write", err)
+	}
+	defer s.end()
+	began := time.Now()
+	job, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inJob{}, true), maxTrip)
+	defer cancel()
+	tx := &Tx{pg: s}
+	err = call(job, tx, fn)
+	tx.over = true
+	switch {
+	case s.redo:
+		return true, s.failure()
+	case err != nil:
+		return false, err
+	case s.begun && s.failed():
+		return false, s.failure()
+	case !s.begun:
+		return false, nil
+	}
+	sync := time.Now()
+	if again, err = s.commit(); err != nil {
+		return again, err
+	}
+	c := Commit{Jobs: 1, Took: time.Since(began), Sync: time.Since(sync)}
+	db.stats.commit(c)
+	db.watch(c)
+	return false, nil
+}
+
+// commit commits. When its answer is lost, another connection is asked.
+func (s *session) commit() (again bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
+	defer cancel()
+	s.pg.stats.trips.Add(1)
+	tag, err := s.link.simple(ctx, "COMMIT")
+	switch {
+	case err == nil && tag == "COMMIT":
+		return false, nil
+	case err == nil:
+		return false, s.failure()
+	}
+	err = s.note(ctx, err)
+	if !s.link.raw.IsClosed() { // the server has refused it
+		return s.redo, postgresDialect.wrap("sqldb.commit", err)
+	}
+	if s.xid == "" {
+		return false, nil // nothing was written
+	}
+	s.conn.Release()
+	return s.pg.settle(s.xid, err)
+}
+
+// settle asks what became of a transaction whose COMMIT had no answer.
+func (db *postgres) settle(xid string, cause error) (again bool, err error) {
+	db.stats.doubts.Add(1)
+	db.log.Warn("the answer to a COMMIT was lost; asking for its outcome", "error", cause)
+	db.pool.Reset()
+	ctx, cancel := context.WithTimeout(context.Background(), db.doubt)
+	defer cancel()
+	for {
+		status, err := db.status(ctx, xid)
+		switch {
+		case err == nil && status == "committed":
+			return false, nil
+		case err == nil && status == "aborted":
+			return true, postgresDialect.wrap("sqldb.commit", cause)
+		case err == nil && status == "", fault.KindOf(err) == fault.Internal && err != nil: // it does not know
+			return false, unknown(cause)
+		}
+		if !pause(ctx, doubtPause) { // in progress, or the server is away
+			return false, unknown(errors.Join(cause, err))
+		}
+	}
+}
+
+func unknown(cause error) error {
+	return unavailable("sqldb.commit", codeUnknown, "the outcome is unknown; repeat with the same key", cause)
+}
+
+// status asks the server for the status of a transaction.
+func (db *postgres) status(ctx context.Context, xid string) (status string, err error) {
+	s, err := db.begin(ctx, beginRead)
+	if err != nil {
+		return "", postgresDialect.wrap("sqldb.settle", err)
+	}
+	defer s.end()
+	err = (&Tx{pg: s}).Row(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", xid).Scan(&status)
+	return status, err
+}
