@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
+	"renga.dev/renga/internal/cli"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
@@ -23,12 +25,27 @@ func (verifyCmd) Help() string {
 row and with every snapshot; checks that commits and events are numbered without gaps. The server
 must be stopped, since it holds the database. Ends with code 1 when anything differs.
 
-Example:
-  renga verify --data-dir ./data`
+Examples:
+  renga verify --data-dir ./data
+  renga verify -q -o json | jq .problems`
+}
+
+// verified is what was found, as scripts see it.
+type verified struct {
+	Executions int             `json:"executions"`
+	Commits    int             `json:"commits"`
+	Events     uint64          `json:"events"`
+	Snapshots  int             `json:"snapshots"`
+	Problems   []verifyProblem `json:"problems"`
+}
+
+type verifyProblem struct {
+	ExecutionID string `json:"executionId"`
+	What        string `json:"what"`
 }
 
 // Run verifies and prints what it found.
-func (c *verifyCmd) Run(ctx context.Context) error {
+func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
 	path := filepath.Join(c.DataDir, databaseFile)
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database in %s: name the data folder of the server with --data-dir", c.DataDir)
@@ -37,26 +54,42 @@ func (c *verifyCmd) Run(ctx context.Context) error {
 	err := withDB(ctx, path, func(db *sqldb.DB) error {
 		eng := engine.New(store.New(db, store.Config{}), systemClock{}, engine.Config{Exclusive: true})
 		var err error
-		rep, err = eng.Verify(ctx, func(done int) {
-			if !c.Quiet {
-				fmt.Fprintf(os.Stderr, "\r%d executions verified", done)
-			}
-		})
+		rep, err = c.verify(ctx, app, eng)
 		return err
 	})
-	if !c.Quiet {
-		fmt.Fprintln(os.Stderr)
-	}
 	if err != nil {
 		return err
 	}
+	found := verified{rep.Executions, rep.Commits, rep.Events, rep.Snapshots, []verifyProblem{}}
 	for _, p := range rep.Problems {
-		fmt.Printf("%v: %s\n", p.Execution, p.What)
+		found.Problems = append(found.Problems, verifyProblem{p.Execution.String(), p.What})
 	}
-	fmt.Printf("%d executions, %d commits, %d events, %d snapshots: %d problems\n",
-		rep.Executions, rep.Commits, rep.Events, rep.Snapshots, len(rep.Problems))
+	if err := app.Answer(found, func() error { return found.print(app.Out) }); err != nil {
+		return err
+	}
 	if len(rep.Problems) > 0 {
 		return fmt.Errorf("the log and what is stored beside it disagree in %d places", len(rep.Problems))
 	}
 	return nil
+}
+
+// verify lets the engine verify, and shows how far it is.
+func (c *verifyCmd) verify(ctx context.Context, app *cli.App, eng *engine.Engine) (engine.Report, error) {
+	if c.Quiet {
+		return eng.Verify(ctx, nil)
+	}
+	bar := app.Bar("executions verified", 0)
+	defer bar.End()
+	return eng.Verify(ctx, bar.Set)
+}
+
+func (v *verified) print(out io.Writer) error {
+	for _, p := range v.Problems {
+		if _, err := fmt.Fprintf(out, "%s: %s\n", p.ExecutionID, p.What); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "%d executions, %d commits, %d events, %d snapshots: %d problems\n",
+		v.Executions, v.Commits, v.Events, v.Snapshots, len(v.Problems))
+	return err
 }

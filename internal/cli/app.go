@@ -14,17 +14,19 @@ import (
 
 // Flags are those of every command. The program's root struct embeds them.
 type Flags struct {
-	Server    string           `env:"RENGA_SERVER" default:"http://127.0.0.1:8080" placeholder:"URL" group:"server" help:"The server to talk to (${default})."`
-	Token     string           `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"Token for a server with --auth jwt; better in the environment or a file."`
-	TokenFile string           `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"File that holds the token."`
-	Tenant    string           `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"Tenant, for a server with --auth none; otherwise the token names it."`
-	Output    string           `short:"o" default:"table" enum:"table,json" group:"output" help:"Form of the answer: table or json (${default})."`
-	Version   kong.VersionFlag `group:"output" help:"Print the version."`
+	Server    string `env:"RENGA_SERVER" default:"http://127.0.0.1:8080" placeholder:"URL" group:"server" help:"The server to talk to (${default})."`
+	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"Token for a server with --auth jwt; better in the environment or a file."`
+	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"File that holds the token."`
+	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"Tenant, for a server with --auth none; otherwise the token names it."`
+	Output    string `name:"format" short:"o" default:"table" enum:"table,json" group:"output" help:"Form of the answer: table or json (${default})."`
 }
 
 // Commands are the commands of this package. The program's root struct embeds them.
 type Commands struct {
 	Graph      graphCmd      `cmd:"" help:"Check, play, register and read graphs."`
+	Execution  executionCmd  `cmd:"" help:"Create, steer, read and follow executions."`
+	Worker     workerCmd     `cmd:"" help:"Run a worker."`
+	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`
 	Token      tokenCmd      `cmd:"" help:"Make a token and keys, for development and tests."`
 	Completion completionCmd `cmd:"" help:"Print a script that lets a shell complete commands and flags."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"all"`
@@ -69,17 +71,21 @@ Exit codes:
   12  the execution is still ACTIVE (watch --timeout, simulate)
   130 interrupted`
 
-// exit is what kong wants the exit code to be, after --help or --version.
+// exit is what kong wants the exit code to be, after --help.
 type exit int
 
 // Run is the program: its arguments in, its exit code out.
 func Run(ctx context.Context, p Program, args []string) int {
+	if len(args) == 1 && args[0] == "--version" { // no flag, since graphs have versions too
+		fmt.Fprintln(p.Out, p.Version)
+		return exitOK
+	}
 	app := &App{Flags: p.Flags, In: p.In, Out: p.Out, Err: p.Err, now: time.Now}
 	app.screen, app.notice = look(p.Out, os.Getenv), look(p.Err, os.Getenv)
 	parser, err := kong.New(p.Root,
 		kong.Name("renga"),
 		kong.Description(description),
-		kong.Vars{"version": p.Version, "scopes": strings.Join(scopes, ", ")},
+		kong.Vars{"scopes": strings.Join(scopes, ", "), "worker": person()},
 		kong.Writers(p.Out, p.Err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, NoAppDescFormat: true, FlagsLast: true}),
 		kong.ExplicitGroups([]kong.Group{{Key: "server", Title: "Server:"}, {Key: "output", Title: "Output:"}}),

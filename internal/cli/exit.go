@@ -3,11 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/client"
 	"renga.dev/renga/internal/fault"
 )
 
@@ -59,7 +62,7 @@ func (a *App) report(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	p := explain(err)
+	p := a.explain(err)
 	if a.Output == "json" {
 		_ = writeJSON(a.Err, map[string]any{"error": &p.problem})
 		return p.exit
@@ -85,21 +88,26 @@ type explained struct {
 	exit  int
 }
 
-// exits maps kinds of failure to exit codes.
-var exits = map[fault.Kind]int{
-	fault.Invalid: exitUsage, fault.TooLarge: exitUsage, fault.Unsupported: exitUsage, fault.MethodNotAllowed: exitFailure,
-	fault.Unauthorized: exitDenied, fault.Forbidden: exitDenied, fault.NotFound: exitNotFound, fault.Conflict: exitRefused,
-	fault.RateLimited: exitUnavailable, fault.Unavailable: exitUnavailable, fault.Internal: exitFailure,
-}
-
 // explain turns an error of any origin into one to tell of.
-func explain(err error) explained {
+func (a *App) explain(err error) explained {
 	out := explained{problem: problem{Code: "FAILED", Message: err.Error()}, exit: exitFailure}
+	var told *client.Error
+	if errors.As(err, &told) && told.Status != 0 {
+		return a.explainAnswer(told)
+	}
+	if errors.Is(err, client.ErrUnavailable) {
+		return a.explainSilence(err)
+	}
 	e, ok := fault.As(err)
 	if !ok || e.Message == "" {
 		return out
 	}
-	out.exit = exits[e.Kind]
+	switch e.Kind {
+	case fault.Invalid, fault.TooLarge, fault.Unsupported:
+		out.exit = exitUsage
+	case fault.NotFound:
+		out.exit = exitNotFound
+	}
 	out.Code, out.Message = e.Code, e.Message
 	if e.Err != nil {
 		out.Message += ": " + e.Err.Error()
@@ -110,4 +118,97 @@ func explain(err error) explained {
 		}
 	}
 	return out
+}
+
+// explainAnswer tells of an answer of the server that says no.
+func (a *App) explainAnswer(e *client.Error) explained {
+	out := explained{problem: problem{e.Code, e.Message, jsontext.Value(e.Details)}, exit: exitFailure}
+	if out.Code == "" {
+		out.Code = "HTTP_" + strconv.Itoa(e.Status)
+		out.Message = fmt.Sprintf("%s answered %d %s, and not as a Renga server does", a.Server, e.Status, e.Message)
+		out.hint("look whether --server names a Renga server, or a proxy in front of one")
+	}
+	switch {
+	case errors.Is(e, client.ErrRefused):
+		out.exit = exitRefused
+		out.hint("guard %s: %s", e.Guard, guardWords[e.Guard])
+		if e.Cause != nil {
+			out.hint("because of event %d %s at %s", e.Cause.Seq, e.Cause.Type, instant(e.Cause.OccurredAt))
+		}
+		if e.CancelSeq > 0 {
+			out.hint("cancel won at event %d; renga execution why tells who and when", e.CancelSeq)
+		}
+		if e.LateResultKept {
+			out.hint("the result was kept as evidence: renga execution show lists it")
+		}
+	case errors.Is(e, client.ErrKeyConflict):
+		out.exit = exitRefused
+	case errors.Is(e, client.ErrNotFound):
+		out.exit = exitNotFound
+		if e.Code == "EXECUTION_NOT_FOUND" {
+			out.hint("renga execution list shows those that exist; --tenant and the token say whose")
+		}
+	case errors.Is(e, client.ErrInvalid):
+		out.exit = exitUsage
+	case errors.Is(e, client.ErrUnauthorized):
+		out.exit = exitDenied
+		out.hint("give a token with RENGA_TOKEN, --token-file or --token; renga token makes one for development")
+	case errors.Is(e, client.ErrForbidden):
+		out.exit = exitDenied
+	case errors.Is(e, client.ErrRateLimited), errors.Is(e, client.ErrUnavailable):
+		out.exit = exitUnavailable
+		out.hint("try again; a repetition is safe with the same --idempotency-key")
+	}
+	if e.Status >= 500 && e.CorrelationID != "" {
+		out.hint("the server's log has more under correlation id %s", e.CorrelationID)
+	}
+	return out
+}
+
+func (e *explained) hint(format string, args ...any) {
+	e.hints = append(e.hints, fmt.Sprintf(format, args...))
+}
+
+// explainSilence tells of a server that does not answer.
+func (a *App) explainSilence(err error) explained {
+	out := explained{exit: exitUnavailable}
+	out.Code, out.Message = "UNAVAILABLE", fmt.Sprintf("no server answers at %s: %v", a.Server, root(err))
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		out.hint("start one with: renga serve")
+		out.hint("or name another with --server or RENGA_SERVER")
+	default:
+		out.hint("look whether --server (or RENGA_SERVER) is right and can be reached from here")
+	}
+	return out
+}
+
+// root is the innermost error, which says what the machine said; of several the last.
+func root(err error) error {
+	for {
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			if inner := e.Unwrap(); inner != nil {
+				err = inner
+				continue
+			}
+		case interface{ Unwrap() []error }:
+			if inner := e.Unwrap(); len(inner) > 0 {
+				err = inner[len(inner)-1]
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// guardWords say what a guard asks for.
+var guardWords = map[string]string{
+	"cancel_fence": "no cancel may have been requested", "execution_active": "the execution must not have ended",
+	"not_started": "the execution must not have been started before", "started": "the execution must have been started",
+	"execution_terminal": "the execution must have ended", "not_archived": "it must not have been archived before",
+	"retry_pending": "the node must not be between two attempts", "node_task": "the node must be a Task",
+	"node_ready": "the node must be READY", "node_running": "the node must be RUNNING", "node_waiting": "the node must be WAITING",
+	"node_not_terminal": "the node must not have ended", "attempt_due": "the attempt must be the one that is due or running",
+	"lease_owner": "the worker must be the one that runs the attempt", "resume_key": "the resume key must be the wait key",
 }

@@ -2,7 +2,10 @@ package cli
 
 // graphCmd is `renga graph`.
 type graphCmd struct {
+	Apply    graphApplyCmd    `cmd:"" help:"Register graphs."`
 	Validate graphValidateCmd `cmd:"" help:"Check graphs, without a server."`
+	Show     graphShowCmd     `cmd:"" help:"Show a graph."`
+	List     graphListCmd     `cmd:"" help:"List graphs."`
 	Simulate simulateCmd      `cmd:"" help:"Play a graph with given outcomes, without a server, and print the events."`
 }
 
@@ -49,11 +52,11 @@ func (c *graphValidateCmd) Run(a *App) error {
 		}
 		found = append(found, v)
 	}
-	if err := a.answer(map[string]any{"items": found}, func() error { return a.showValidity(found) }); err != nil {
+	if err := a.Answer(map[string]any{"items": found}, func() error { return a.showValidity(found) }); err != nil {
 		return err
 	}
 	if firstErr != nil {
-		return ended(explain(firstErr).exit)
+		return ended(a.explain(firstErr).exit)
 	}
 	return nil
 }
@@ -69,7 +72,7 @@ func (a *App) validate(name, id string) (validity, error) {
 		}
 		err = inFile(name, err)
 	}
-	p := explain(err).problem
+	p := a.explain(err).problem
 	v.Error = &p
 	return v, err
 }

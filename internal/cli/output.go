@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/go-json-experiment/json"
@@ -13,8 +14,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// answer prints what a command found: as JSON, or as people read it.
-func (a *App) answer(value any, people func() error) error {
+// Answer prints what a command found: as JSON, or as people read it.
+func (a *App) Answer(value any, people func() error) error {
 	if a.Output == "json" {
 		return writeJSON(a.Out, value)
 	}
@@ -24,7 +25,14 @@ func (a *App) answer(value any, people func() error) error {
 // writeJSON writes one indented JSON value. Names of maps are sorted, so that what a
 // script compares does not change by itself.
 func writeJSON(w io.Writer, value any) error {
-	raw, err := json.Marshal(value, json.Deterministic(true), jsontext.WithIndent("  "))
+	return write(w, value, jsontext.WithIndent("  "))
+}
+
+// writeLine writes one JSON value on one line.
+func writeLine(w io.Writer, value any) error { return write(w, value) }
+
+func write(w io.Writer, value any, form ...json.Options) error {
+	raw, err := json.Marshal(value, append(form, json.Deterministic(true), json.WithMarshalers(json.MarshalToFunc(writeInstant)))...)
 	if err != nil {
 		return err
 	}
@@ -32,14 +40,9 @@ func writeJSON(w io.Writer, value any) error {
 	return err
 }
 
-// writeLine writes one JSON value on one line.
-func writeLine(w io.Writer, value any) error {
-	raw, err := json.Marshal(value, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(raw, '\n'))
-	return err
+// writeInstant writes an instant as the server does.
+func writeInstant(e *jsontext.Encoder, t time.Time) error {
+	return e.WriteToken(jsontext.String(instant(t)))
 }
 
 // grid prints rows below a header, in columns. On a terminal long rows are cut at
@@ -162,4 +165,9 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// pad fills a text with spaces up to a width, as a terminal counts it.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-text.StringWidthWithoutEscSequences(s)))
 }

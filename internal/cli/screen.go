@@ -61,3 +61,16 @@ var statusColours = map[string]colour{
 
 // status colours a status.
 func (s screen) status(status string) string { return s.paint(statusColours[status], status) }
+
+// size is the screen of standard output as it is now: a window may have changed.
+func (a *App) size() screen {
+	file, ok := a.Out.(*os.File)
+	if !ok {
+		return a.screen
+	}
+	s := a.screen
+	if width, height, err := term.GetSize(int(file.Fd())); err == nil {
+		s.width, s.height = width, height
+	}
+	return s
+}

@@ -63,7 +63,7 @@ func (c *simulateCmd) Run(a *App) error {
 	if err := p.play(input); err != nil {
 		return err
 	}
-	if err := a.answer(p.report(), func() error { return a.showPlay(p) }); err != nil {
+	if err := a.Answer(p.report(), func() error { return a.showPlay(p) }); err != nil {
 		return err
 	}
 	return codeOf(p.state.Status.String())

@@ -90,7 +90,7 @@ func (c *tokenMakeCmd) Run(a *App) error {
 	if made.Token, err = token.SignedString(key); err != nil {
 		return err
 	}
-	return a.answer(made, func() error { return a.line("%s", made.Token) })
+	return a.Answer(made, func() error { return a.line("%s", made.Token) })
 }
 
 func (a *App) privateKey(name string) (*rsa.PrivateKey, error) {
@@ -144,7 +144,7 @@ func (c *tokenKeygenCmd) Run(a *App) error {
 	if err := c.write(made["publicKey"], "PUBLIC KEY", public, 0o644); err != nil {
 		return err
 	}
-	return a.answer(made, func() error {
+	return a.Answer(made, func() error {
 		return a.pairs([2]string{"private key", made["privateKey"]}, [2]string{"public key", made["publicKey"]})
 	})
 }

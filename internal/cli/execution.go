@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+
+	"renga.dev/renga/client"
+)
+
+// executionCmd is `renga execution`.
+type executionCmd struct {
+	Create  executionCreateCmd  `cmd:"" help:"Create an execution of a graph, and start it."`
+	Start   executionStartCmd   `cmd:"" help:"Start an execution."`
+	Cancel  executionCancelCmd  `cmd:"" help:"Cancel an execution; cancel always wins."`
+	Resume  executionResumeCmd  `cmd:"" help:"Resume a node that waits."`
+	Archive executionArchiveCmd `cmd:"" help:"Put an execution away that has ended."`
+	Show    executionShowCmd    `cmd:"" help:"Show an execution, now or as it was."`
+	List    executionListCmd    `cmd:"" help:"List executions, newest first."`
+	Watch   executionWatchCmd   `cmd:"" help:"Follow an execution until it ends."`
+	Events  executionEventsCmd  `cmd:"" help:"Print the log of an execution."`
+	Why     executionWhyCmd     `cmd:"" help:"Explain how an execution ended, or why it is where it is."`
+}
+
+// send sends a command and prints the answer: for people as they say.
+func (a *App) send(ctx context.Context, s *sending, cmd client.Command, people func(client.Answer) error) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	got, err := r.Send(s.context(ctx), cmd)
+	if err != nil {
+		return err
+	}
+	return r.answer(a, func() error { return people(got) })
+}
+
+// again says that an answer was given before.
+func again(got client.Answer) string {
+	if got.Replay {
+		return " (this key was answered before; nothing happened now)"
+	}
+	return ""
+}
+
+// executionCreateCmd is `renga execution create`.
+type executionCreateCmd struct {
+	Graph string `arg:"" help:"Id of the graph; its newest version is used."`
+	Input string `placeholder:"JSON" help:"Input of the execution: a JSON object, @FILE or - for standard input."`
+	Start bool   `help:"Start it in the same commit."`
+	Quiet bool   `short:"q" help:"Print the id alone."`
+	sending
+}
+
+// Help shows examples.
+func (executionCreateCmd) Help() string {
+	return `Examples:
+  renga execution create order --input '{"total":4200}' --start
+  renga execution create order --input @order-17.json --start --idempotency-key order-17
+  id=$(renga execution create order --start -q); renga execution watch $id`
+}
+
+// Run creates the execution.
+func (c *executionCreateCmd) Run(ctx context.Context, a *App) error {
+	input, err := a.object("--input", c.Input)
+	if err != nil {
+		return err
+	}
+	cmd := client.CreateExecution{Key: c.IdempotencyKey, GraphID: c.Graph, Input: json.RawMessage(input), Start: c.Start}
+	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
+		switch {
+		case c.Quiet:
+			return a.line("%s", got.ExecutionID)
+		case c.Start:
+			return a.line("Created and started execution %s%s.", got.ExecutionID, again(got))
+		}
+		return a.line("Created execution %s%s. Start it with: renga execution start %s", got.ExecutionID, again(got), got.ExecutionID)
+	})
+}
+
+// executionStartCmd is `renga execution start`.
+type executionStartCmd struct {
+	ID string `arg:"" help:"Id of the execution."`
+	sending
+}
+
+// Help shows an example.
+func (executionStartCmd) Help() string {
+	return `Examples:
+  renga execution start 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27`
+}
+
+// Run starts the execution.
+func (c *executionStartCmd) Run(ctx context.Context, a *App) error {
+	return a.send(ctx, &c.sending, client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID}, func(got client.Answer) error {
+		return a.line("Started execution %s%s.", got.ExecutionID, again(got))
+	})
+}
+
+// executionCancelCmd is `renga execution cancel`.
+type executionCancelCmd struct {
+	ID     string `arg:"" help:"Id of the execution."`
+	Reason string `placeholder:"TEXT" help:"Why; it stands in the log."`
+	sending
+}
+
+// Help says what a cancel does.
+func (executionCancelCmd) Help() string {
+	return `Accepted in every state that is not terminal, ahead of everything. The answer names the event where cancel won: nothing
+after it moves the execution forward, whatever workers report. To cancel many, use renga bulk cancel.
+
+Examples:
+  renga execution cancel 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --reason "the customer called"
+  renga bulk cancel --graph order --status ACTIVE --created-from 24h`
+}
+
+// Run cancels the execution.
+func (c *executionCancelCmd) Run(ctx context.Context, a *App) error {
+	cmd := client.CancelExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
+	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
+		return a.line("Cancelled execution %s: cancel won at event %d%s.", got.ExecutionID, got.CancelSeq, again(got))
+	})
+}
+
+// executionResumeCmd is `renga execution resume`.
+type executionResumeCmd struct {
+	ID     string `arg:"" help:"Id of the execution."`
+	Node   string `arg:"" help:"Id of the node."`
+	Key    string `placeholder:"KEY" help:"The wait key of the node, where it has one."`
+	Output string `placeholder:"JSON" help:"What it is resumed with: a JSON object, @FILE or -."`
+	sending
+}
+
+// Help shows examples.
+func (executionResumeCmd) Help() string {
+	return `A Wait is done when it is resumed, and --output is its output; a Task that waits runs again and gets it.
+
+Examples:
+  renga execution resume 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 approve --output '{"ok":true}'
+  renga execution resume 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 approve --key approval-123`
+}
+
+// Run resumes the node.
+func (c *executionResumeCmd) Run(ctx context.Context, a *App) error {
+	output, err := a.object("--output", c.Output)
+	if err != nil {
+		return err
+	}
+	cmd := client.ResumeNode{
+		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, ResumeKey: c.Key, Output: json.RawMessage(output),
+	}
+	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
+		return a.line("Resumed node %s of execution %s%s.", c.Node, got.ExecutionID, again(got))
+	})
+}
+
+// executionArchiveCmd is `renga execution archive`.
+type executionArchiveCmd struct {
+	ID     string `arg:"" help:"Id of the execution."`
+	Reason string `placeholder:"TEXT" help:"Why; it stands in the log."`
+	sending
+}
+
+// Help shows an example.
+func (executionArchiveCmd) Help() string {
+	return `Examples:
+  renga execution archive 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --reason settled`
+}
+
+// Run archives the execution.
+func (c *executionArchiveCmd) Run(ctx context.Context, a *App) error {
+	cmd := client.ArchiveExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
+	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
+		return a.line("Archived execution %s%s.", got.ExecutionID, again(got))
+	})
+}

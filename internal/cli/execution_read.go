@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/client"
+)
+
+// executionShowCmd is `renga execution show`.
+type executionShowCmd struct {
+	ID string `arg:"" help:"Id of the execution."`
+	At uint64 `placeholder:"N" help:"Show it as it was after event N."`
+}
+
+// Help shows examples.
+func (executionShowCmd) Help() string {
+	return `Examples:
+  renga execution show 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
+  renga execution show 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --at 9
+  renga execution show 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq .result`
+}
+
+// Run shows the execution.
+func (c *executionShowCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	e, err := r.ExecutionAt(ctx, c.ID, c.At)
+	if err != nil {
+		return err
+	}
+	return r.answer(a, func() error { return a.showExecution(e) })
+}
+
+func (a *App) showExecution(e *client.Execution) error {
+	if err := a.pairs(a.about(e)...); err != nil {
+		return err
+	}
+	var rows [][]string
+	for i := range e.Nodes {
+		n := &e.Nodes[i]
+		rows = append(rows, []string{
+			n.NodeID, n.Type, a.screen.status(string(n.Status)), attempt(n.Attempt), clean(n.WorkerID), aboutNode(n),
+		})
+	}
+	if len(rows) > 0 {
+		if err := a.line(""); err != nil {
+			return err
+		}
+		if err := a.grid([]string{"NODE", "TYPE", "STATUS", "ATTEMPT", "WORKER", "WHAT"}, rows); err != nil {
+			return err
+		}
+	}
+	return a.showLate(e.LateResults)
+}
+
+// about is what is known of an execution beside its nodes.
+func (a *App) about(e *client.Execution) [][2]string {
+	pairs := [][2]string{
+		{"execution", e.ExecutionID},
+		{"graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion)},
+		{"status", a.screen.status(string(e.Status))},
+		{"correlation", clean(e.CorrelationID)},
+		{"created", instant(e.CreatedAt)},
+		{"started", instant(e.StartedAt)},
+		{"ended", instant(e.EndedAt)},
+		{"archived", instant(e.ArchivedAt)},
+		{"events", strconv.FormatUint(e.Seq, 10)},
+		{"input", data(e.Input, nil)},
+		{"result", data(e.Result, e.ResultRef)},
+	}
+	if e.Error != nil {
+		pairs = append(pairs, [2]string{"error", clean(failure(e.Error))}, [2]string{"failed node", e.FailedNodeID})
+	}
+	if e.Cancel != nil {
+		pairs = append(pairs, [2]string{"cancel", clean(canceled(e.Cancel))})
+	}
+	return pairs
+}
+
+func canceled(c *client.Cancel) string {
+	text := fmt.Sprintf("won at event %d", c.Seq)
+	if c.RequestedBy != nil {
+		text += ", asked for by " + actor(*c.RequestedBy)
+	}
+	if c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return text
+}
+
+// aboutNode is what is worth knowing of a node in its status.
+func aboutNode(n *client.Node) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case !n.RetryAt.IsZero():
+		add("attempt %d at %s", n.NextAttempt, instant(n.RetryAt))
+	case n.Status == client.NodeWaiting && n.WaitKey != "":
+		add("waits for key %s", n.WaitKey)
+	}
+	if n.Status == client.NodeRunning && n.Progress != nil {
+		add("%v%%", *n.Progress)
+	}
+	if n.Status == client.NodeRunning && n.Message != "" {
+		add("%s", n.Message)
+	}
+	if prompt := data(n.Prompt, n.PromptRef); prompt != "" && n.Status == client.NodeWaiting {
+		add("asks %s", prompt)
+	}
+	for _, until := range []struct {
+		what string
+		at   time.Time
+	}{{"lease until", n.LeaseUntil}, {"times out at", n.TimeoutAt}, {"waits until", n.WaitUntil}} {
+		if !until.at.IsZero() {
+			add("%s %s", until.what, instant(until.at))
+		}
+	}
+	if n.Gate != nil && !n.Gate.Passed {
+		g := n.Gate
+		add("%d of %d branches completed, %d failed, %d canceled", len(g.CompletedBranches), len(g.ExpectedBranches), len(g.FailedBranches), len(g.CanceledBranches))
+	}
+	if n.Error != nil {
+		add("%s", failure(n.Error))
+	}
+	if n.Reason != "" {
+		add("%s", n.Reason)
+	}
+	if output := data(n.Output, n.OutputRef); output != "" {
+		add("%s", output)
+	}
+	return clean(strings.Join(parts, ", "))
+}
+
+func attempt(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func failure(f *client.Failure) string {
+	text := f.Code
+	if f.Message != "" {
+		text = strings.TrimPrefix(text+": "+f.Message, ": ")
+	}
+	if len(f.Detail) > 0 {
+		text += " " + string(f.Detail)
+	}
+	return text
+}
+
+// data shows data, or where it stands when it is large.
+func data(inline json.RawMessage, ref *client.DataRef) string {
+	if ref != nil {
+		return fmt.Sprintf("%d bytes, in event %d", ref.Size, ref.Seq)
+	}
+	return clean(string(inline))
+}
+
+func actor(by client.Actor) string {
+	if by.ID == "" {
+		return by.Kind
+	}
+	return by.Kind + " " + clean(by.ID)
+}
+
+func (a *App) showLate(late []client.LateResult) error {
+	if len(late) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, l := range late {
+		what := data(l.Output, nil)
+		if l.Error != nil {
+			what = clean(failure(l.Error))
+		}
+		if l.Size > 0 {
+			what = fmt.Sprintf("%d bytes, too many to keep", l.Size)
+		}
+		rows = append(rows, []string{instant(l.ReceivedAt), l.Command, l.NodeID, attempt(l.Attempt), clean(l.WorkerID), l.Guard, what})
+	}
+	if err := a.line("\n%s", a.screen.paint(bold, "Late results, kept as evidence:")); err != nil {
+		return err
+	}
+	return a.grid([]string{"RECEIVED", "COMMAND", "NODE", "ATTEMPT", "WORKER", "REFUSED BY", "WHAT"}, rows)
+}
+
+// executionListCmd is `renga execution list`.
+type executionListCmd struct {
+	filter
+	paging
+}
+
+// filter are the flags that choose executions.
+type filter struct {
+	Status      []string `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"Only these: ACTIVE, COMPLETED, FAILED or CANCELED; several with commas."`
+	Graph       string   `placeholder:"ID" help:"Only executions of this graph."`
+	CreatedFrom string   `placeholder:"TIME" help:"Created at or after: an RFC 3339 time, a date, or how long ago (24h)."`
+	CreatedTo   string   `placeholder:"TIME" help:"Created before."`
+}
+
+// selection reads the flags.
+func (f *filter) selection(a *App) (client.ExecutionFilter, error) {
+	out := client.ExecutionFilter{GraphID: f.Graph}
+	for _, s := range f.Status {
+		out.Status = append(out.Status, client.Status(s))
+	}
+	var err error
+	if out.CreatedFrom, err = a.time("--created-from", f.CreatedFrom); err != nil {
+		return out, err
+	}
+	out.CreatedTo, err = a.time("--created-to", f.CreatedTo)
+	return out, err
+}
+
+// time reads an instant: RFC 3339, a date (its beginning in UTC), or how long ago.
+func (a *App) time(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return a.now().Add(-ago), nil
+	}
+	return time.Time{}, usage("%s: %q is no time: write it like 2026-01-05T09:00:00Z, 2026-01-05, or 24h for a day ago", flag, text)
+}
+
+// Help shows examples.
+func (executionListCmd) Help() string {
+	return `Examples:
+  renga execution list --status FAILED,CANCELED --created-from 24h
+  renga execution list --graph order --page 2 --page-size 100
+  renga execution list --status ACTIVE -o json | jq -r '.items[].executionId'`
+}
+
+// Run prints a page.
+func (c *executionListCmd) Run(ctx context.Context, a *App) error {
+	selected, err := c.selection(a)
+	if err != nil {
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListExecutions(ctx, selected, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(a, func() error {
+		var rows [][]string
+		for i := range page.Items {
+			e := &page.Items[i]
+			rows = append(rows, []string{
+				e.ExecutionID, a.screen.status(string(e.Status)), e.GraphID, strconv.Itoa(e.GraphVersion),
+				instant(e.CreatedAt), took(e.CreatedAt, e.EndedAt), mark(e.ArchivedAt != nil),
+			})
+		}
+		err := a.grid([]string{"EXECUTION", "STATUS", "GRAPH", "VERSION", "CREATED", "TOOK", "ARCHIVED"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// took is how long something took; nothing when it has not ended.
+func took(from time.Time, to *time.Time) string {
+	if to == nil {
+		return ""
+	}
+	return span(to.Sub(from))
+}
+
+// span is a duration as people say it: three digits are enough.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func mark(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return ""
+}
+
+// executionEventsCmd is `renga execution events`.
+type executionEventsCmd struct {
+	ID     string `arg:"" help:"Id of the execution."`
+	From   uint64 `default:"1" placeholder:"N" help:"Begin with event N (${default})."`
+	Follow bool   `short:"f" help:"Go on with what is appended, until the execution ends; with -o json one event a line."`
+}
+
+// Help shows examples.
+func (executionEventsCmd) Help() string {
+	return `Examples:
+  renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
+  renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --from 20 --follow
+  renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq '.items[] | select(.type == "NODE_FAILED")'`
+}
+
+// Run prints the log.
+func (c *executionEventsCmd) Run(ctx context.Context, a *App) error {
+	if c.Follow {
+		_, err := a.follow(ctx, c.ID, max(c.From, 1)-1, a.printEvent)
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	items := []client.Event{}
+	for ev, err := range r.Events(ctx, c.ID, c.From) {
+		if err != nil {
+			return err
+		}
+		items = append(items, ev)
+	}
+	return a.Answer(map[string]any{"items": items}, func() error {
+		var rows [][]string
+		for i := range items {
+			rows = append(rows, a.eventRow(&items[i]))
+		}
+		return a.grid([]string{"SEQ", "TIME", "EVENT", "NODE", "BY", "WHAT"}, rows)
+	})
+}
+
+func (a *App) eventRow(ev *client.Event) []string {
+	return []string{
+		strconv.FormatUint(ev.Seq, 10), instant(ev.OccurredAt), a.event(ev.Type), ev.NodeID(), actor(ev.Actor),
+		members(jsontext.Value(ev.Payload), "nodeId", "graphDigest"),
+	}
+}
+
+// printEvent prints an event as it comes: columns of a fixed width, or one line of JSON.
+func (a *App) printEvent(ev *client.Event) error {
+	if a.Output == "json" {
+		return writeLine(a.Out, ev)
+	}
+	row := a.eventRow(ev)
+	for i, width := range []int{5, 24, 26, 16, 16, 0} {
+		row[i] = pad(row[i], width)
+	}
+	return a.line("%s", strings.TrimRight(strings.Join(row, "  "), " "))
+}

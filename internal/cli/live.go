@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"renga.dev/renga/client"
+	"renga.dev/renga/internal/flow"
+)
+
+// live draws an execution on a terminal and draws it again, in the same place,
+// when something happens and every second. It folds the events itself: what it
+// shows is the state after the last event that came.
+type live struct {
+	app   *App
+	graph []outlined
+
+	mu    sync.Mutex
+	state flow.State
+	dirty bool
+	lines int // that stand on the terminal
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// Between two pictures there is at least redrawSoon, and at most redrawLate.
+const (
+	redrawSoon = 50 * time.Millisecond
+	redrawLate = time.Second
+)
+
+// openLive reads the graph of an execution and begins to draw.
+func (a *App) openLive(ctx context.Context, id string) (*live, error) {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return nil, err
+	}
+	e, err := r.Execution(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	g, err := r.Graph(ctx, e.GraphID, e.GraphVersion)
+	if err != nil {
+		return nil, err
+	}
+	l := &live{app: a, graph: outline(g), stop: make(chan struct{}), done: make(chan struct{})}
+	go l.run()
+	return l, nil
+}
+
+// take folds an event into the picture.
+func (l *live) take(ev *client.Event) error {
+	raw, err := json.Marshal(ev, json.WithMarshalers(json.MarshalToFunc(writeInstant)))
+	if err != nil {
+		return err
+	}
+	folded, err := flow.UnmarshalEvent(raw)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state, l.dirty = flow.Apply(l.state, folded), true
+	return nil
+}
+
+// run draws until close.
+func (l *live) run() {
+	defer close(l.done)
+	soon, late := time.NewTicker(redrawSoon), time.NewTicker(redrawLate)
+	defer soon.Stop()
+	defer late.Stop()
+	for {
+		select {
+		case <-soon.C:
+			if l.changed() {
+				l.draw()
+			}
+		case <-late.C:
+			l.draw()
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+func (l *live) changed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dirty
+}
+
+// close draws the last picture and leaves it there.
+func (l *live) close() {
+	close(l.stop)
+	<-l.done
+	l.draw()
+}
+
+// draw puts the picture in the place of the one before.
+func (l *live) draw() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.app
+	size := a.size()
+	picture := l.picture(size)
+	var out strings.Builder
+	if l.lines > 0 {
+		fmt.Fprintf(&out, "\x1b[%dA", l.lines)
+	}
+	for _, line := range picture {
+		if size.width > 0 {
+			line = text.Snip(line, size.width, "…")
+		}
+		out.WriteString("\r\x1b[K" + line + "\n")
+	}
+	out.WriteString("\x1b[J")
+	fmt.Fprint(a.Out, out.String())
+	l.lines, l.dirty = len(picture), false
+}
+
+// picture is the execution in as many lines as a screen has.
+func (l *live) picture(size screen) []string {
+	s, now := &l.state, flow.At(l.app.now())
+	if s.Seq == 0 {
+		return []string{"waiting for events"}
+	}
+	since, until := s.CreatedAt, now
+	if s.StartedAt != 0 {
+		since = s.StartedAt
+	}
+	if s.EndedAt != 0 {
+		until = s.EndedAt
+	}
+	title := fmt.Sprintf("%s  %s version %d  %s  %s  %s", size.paint(bold, s.Execution.String()), s.GraphID, s.GraphVersion,
+		size.status(s.Status.String()), span(max(0, until.Sub(since))), count(int(s.Seq), "event", "events"))
+	var rows [][]string
+	for _, o := range l.fitting(size) {
+		n, _ := s.Find(o.id)
+		if n == nil {
+			continue
+		}
+		status := n.Status.String()
+		rows = append(rows, []string{
+			size.paint(statusColours[status], symbols[n.Status]) + " " + o.name(), o.kind, size.status(status), nowOf(n, now),
+		})
+	}
+	lines := []string{title}
+	unlimited := size
+	unlimited.width = 0 // cut by draw
+	lines = append(lines, strings.Split(strings.TrimRight(unlimited.grid(nil, rows), "\n"), "\n")...)
+	if hidden := len(l.graph) - len(rows); hidden > 0 {
+		lines = append(lines, size.paint(faint, fmt.Sprintf("… and %s", count(hidden, "node more", "nodes more"))))
+	}
+	return append(lines, l.ending(size)...)
+}
+
+// ending is the last line of an execution that has ended.
+func (l *live) ending(size screen) []string {
+	s := &l.state
+	switch {
+	case s.Status == flow.Completed && s.Result.Inline != nil:
+		return []string{"result " + clean(string(s.Result.Inline))}
+	case s.Status == flow.Failed:
+		return []string{size.paint(red, clean(fmt.Sprintf("node %s failed: %s", s.FailedNode, describeError(s.Error))))}
+	case s.Status == flow.Canceled:
+		return []string{size.paint(yellow, clean(strings.TrimSuffix(fmt.Sprintf("cancel won at event %d: %s", s.CancelSeq, s.CancelReason), ": ")))}
+	}
+	return nil
+}
+
+// fitting are the nodes that a screen has room for: all, or else those that are at
+// work or failed first, then what was reached last.
+func (l *live) fitting(size screen) []outlined {
+	const around = 4 // title, rest, ending, and the line of the cursor
+	room := size.height - around
+	if size.height == 0 || len(l.graph) <= room {
+		return l.graph
+	}
+	keep := map[string]bool{}
+	for rank := 0; rank < len(ranks) && len(keep) < room; rank++ {
+		for i := len(l.graph) - 1; i >= 0 && len(keep) < room; i-- {
+			n, _ := l.state.Find(l.graph[i].id)
+			if n != nil && ranks[rank](n) {
+				keep[n.ID] = true
+			}
+		}
+	}
+	var out []outlined
+	for _, o := range l.graph {
+		if keep[o.id] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// ranks say which nodes are shown first when not all can be.
+var ranks = []func(*flow.Node) bool{
+	func(n *flow.Node) bool { return n.Status == flow.NodeIsFailed },
+	func(n *flow.Node) bool {
+		return n.Status == flow.NodeIsRunning || n.Status == flow.NodeIsWaiting || n.RetryAt != 0
+	},
+	func(n *flow.Node) bool { return n.Status == flow.NodeIsReady },
+	func(n *flow.Node) bool { return n.Status.Terminal() },
+	func(*flow.Node) bool { return true },
+}
+
+// symbols stand in front of the nodes, one for each status.
+var symbols = [...]string{
+	flow.NodeIsCreated: " ", flow.NodeIsReady: "◦", flow.NodeIsRunning: "▸", flow.NodeIsWaiting: "?",
+	flow.NodeIsSucceeded: "✓", flow.NodeIsFailed: "✗", flow.NodeIsCanceled: "⊘",
+}
+
+// nowOf is what a node is about at the moment.
+func nowOf(n *flow.Node, now flow.Time) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	left := func(at flow.Time) string { return span(max(0, at.Sub(now)).Truncate(time.Second)) }
+	switch {
+	case n.RetryAt != 0:
+		add("attempt %d in %s", n.Attempt+1, left(n.RetryAt))
+	case n.Attempt > 1, n.Status == flow.NodeIsRunning:
+		add("attempt %d", n.Attempt)
+	}
+	switch n.Status {
+	case flow.NodeIsRunning:
+		if n.Worker != "" {
+			add("%s", n.Worker)
+		}
+		add("for %s", span(max(0, now.Sub(n.Cause.At)).Truncate(time.Second)))
+		if n.Progress != nil {
+			add("%v%%", *n.Progress)
+		}
+		if n.Message != "" {
+			add("%s", n.Message)
+		}
+		if n.TimeoutAt != 0 {
+			add("times out in %s", left(n.TimeoutAt))
+		}
+	case flow.NodeIsWaiting:
+		if n.WaitKey != "" {
+			add("key %s", n.WaitKey)
+		}
+		if n.WaitUntil != 0 {
+			add("%s left", left(n.WaitUntil))
+		}
+	}
+	if g := n.Gate; g != nil && !g.Passed && !n.Status.Terminal() {
+		add("%d of %d branches", len(g.Completed)+len(g.Failed)+len(g.Canceled), len(g.Expected))
+	}
+	if n.Error != nil && n.Status != flow.NodeIsSucceeded {
+		add("%s", describeError(n.Error))
+	}
+	return clean(strings.Join(parts, ", "))
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/client"
+)
+
+// retryFor is how long a request is repeated when the server does not answer:
+// long enough for one that is restarted, short for somebody who waits.
+const retryFor = 2 * time.Second
+
+// remote is a client and a copy of what the server last answered.
+type remote struct {
+	*client.Client
+	heard *recorder
+}
+
+// connect makes a client as the flags say. Whoever may be waiting for as long as a server is away gives a longer patience.
+func (a *App) connect(patience time.Duration) (*remote, error) {
+	for one := range strings.SplitSeq(a.Server, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, usage("--server (or RENGA_SERVER) must be like %s, not %q", client.DefaultURL, one)
+		}
+	}
+	heard := &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}
+	cfg := client.Config{
+		URL: a.Server, Tenant: a.Tenant, UserAgent: "renga-cli", RetryFor: patience,
+		HTTP: &http.Client{Transport: heard},
+	}
+	token := a.Token
+	if a.TokenFile != "" {
+		raw, err := a.read(a.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		token = strings.TrimSpace(string(raw))
+	}
+	if token != "" {
+		cfg.Token = func(context.Context) (string, error) { return token, nil }
+	}
+	return &remote{client.New(cfg), heard}, nil
+}
+
+// answer prints what the server answered: its JSON as it is, or as people read it.
+func (r *remote) answer(a *App, people func() error) error {
+	if a.Output != "json" {
+		return people()
+	}
+	raw := r.heard.last()
+	if raw == nil {
+		return errors.New("the server answered without JSON")
+	}
+	return writeJSON(a.Out, raw)
+}
+
+// recorder keeps the last JSON that came with a status under 300, so that scripts get
+// the server's own words, with members that this build does not know.
+type recorder struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	body jsontext.Value
+}
+
+// RoundTrip sends a request and keeps its answer.
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err != nil || resp.StatusCode >= http.StatusMultipleChoices || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		return resp, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.body = body
+	return resp, nil
+}
+
+func (r *recorder) last() jsontext.Value {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.body
+}
+
+// sending are the flags of commands that change something.
+type sending struct {
+	IdempotencyKey string `placeholder:"KEY" help:"Makes it safe to repeat: the same key has one effect; default: a new one."`
+	CorrelationID  string `placeholder:"ID" help:"Name for a chain of work, on every event of it; default: the server makes one."`
+}
+
+// context puts the correlation id into a context.
+func (s *sending) context(ctx context.Context) context.Context {
+	if s.CorrelationID == "" {
+		return ctx
+	}
+	return client.WithCorrelationID(ctx, s.CorrelationID)
+}
+
+// paging are the flags of lists.
+type paging struct {
+	Page     int `default:"1" placeholder:"N" help:"Page (${default})."`
+	PageSize int `default:"50" placeholder:"N" help:"Items on a page, 10 to 100 (${default})."`
+}
+
+func (p *paging) at() client.Paging { return client.Paging{Page: p.Page, Size: p.PageSize} }
+
+// more says, below a page, how to see the next.
+func (a *App) more(p *paging, shown, total int) {
+	if seen := (p.Page-1)*p.PageSize + shown; shown > 0 && seen < total {
+		a.say("%d of %d; the next page: --page %d", seen, total, p.Page+1)
+	}
+}
+
+// instant is a time as the server writes it; nothing for none.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}

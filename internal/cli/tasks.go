@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"renga.dev/renga/client"
+)
+
+// tasksCmd is `renga tasks`: the work of a worker, by hand.
+type tasksCmd struct {
+	Claim    tasksClaimCmd    `cmd:"" help:"Take ready tasks; they are started for you."`
+	Progress tasksProgressCmd `cmd:"" help:"Say how far a task is, and renew its lease."`
+	Complete tasksCompleteCmd `cmd:"" help:"Complete a task."`
+	Fail     tasksFailCmd     `cmd:"" help:"Report that a task failed."`
+	Wait     tasksWaitCmd     `cmd:"" help:"Let a task wait until somebody resumes it."`
+}
+
+// working are the flags of commands on a task. The worker must be the same from the
+// claim to the end, so its default is the same for one person on one machine.
+type working struct {
+	ID      string `arg:"" help:"Id of the execution."`
+	Node    string `arg:"" help:"Id of the node."`
+	Attempt int    `placeholder:"N" help:"The attempt that this is about; checked when it is given."`
+	Worker  string `placeholder:"NAME" help:"The worker that claimed it; default: ${worker}."`
+	sending
+}
+
+// person is the default name of a worker: whoever sits at the terminal.
+func person() string {
+	name, host := "somebody", "here"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}
+
+func orPerson(worker string) string {
+	if worker != "" {
+		return worker
+	}
+	return person()
+}
+
+// tasksClaimCmd is `renga tasks claim`.
+type tasksClaimCmd struct {
+	Queue  []string      `placeholder:"NAME" help:"Queues, in their order (default)."`
+	Max    int           `default:"1" placeholder:"N" help:"How many at most, 1 to 100 (${default})."`
+	Wait   time.Duration `placeholder:"DURATION" help:"How long to wait for the first, up to 30s."`
+	Lease  time.Duration `default:"60s" placeholder:"DURATION" help:"How long they stay with you without a sign of life (${default})."`
+	Worker string        `placeholder:"NAME" help:"Your name as a worker; default: ${worker}."`
+	sending
+}
+
+// Help shows examples.
+func (tasksClaimCmd) Help() string {
+	return `Every task in the answer is started for you and stays yours for the lease; progress renews it. Report
+what came of it with renga tasks complete or fail before the lease runs out.
+
+Examples:
+  renga tasks claim --queue mail --wait 30s --lease 10m
+  renga tasks complete 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 send --output '{"sent":true}'`
+}
+
+// Run claims tasks.
+func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
+	for _, span := range []struct {
+		flag string
+		d    time.Duration
+	}{{"--wait", c.Wait}, {"--lease", c.Lease}} {
+		if span.d%time.Second != 0 {
+			return usage("%s must be whole seconds", span.flag)
+		}
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	tasks, err := r.Claim(c.context(ctx), client.Claim{
+		Key: c.IdempotencyKey, WorkerID: orPerson(c.Worker), Queues: c.Queue, Max: c.Max, Wait: c.Wait, Lease: c.Lease,
+	})
+	if err != nil {
+		return err
+	}
+	return r.answer(a, func() error { return a.showTasks(tasks) })
+}
+
+func (a *App) showTasks(tasks []client.Task) error {
+	if len(tasks) == 0 {
+		a.say("no task is ready; --wait 30s waits for one")
+	}
+	var rows [][]string
+	for _, t := range tasks {
+		var outputs []string
+		for node, output := range t.Outputs {
+			outputs = append(outputs, node+"="+clean(string(output)))
+		}
+		slices.Sort(outputs)
+		rows = append(rows, []string{
+			t.ExecutionID, t.NodeID, fmt.Sprint(t.Attempt), t.GraphID, t.Queue, instant(t.LeaseUntil),
+			clean(string(t.Input)), strings.Join(outputs, " "),
+		})
+	}
+	return a.grid([]string{"EXECUTION", "NODE", "ATTEMPT", "GRAPH", "QUEUE", "LEASE UNTIL", "INPUT", "OUTPUTS"}, rows)
+}
+
+// tasksCompleteCmd is `renga tasks complete`.
+type tasksCompleteCmd struct {
+	working
+	Output string `placeholder:"JSON" help:"What it put out: a JSON object, @FILE or -."`
+	Next   bool   `help:"Take a task of the same execution that this makes ready."`
+}
+
+// Help shows examples.
+func (tasksCompleteCmd) Help() string {
+	return `Examples:
+  renga tasks complete 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --output '{"receipt":"R-1"}'
+  renga tasks complete 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --attempt 2 --next`
+}
+
+// Run completes the task.
+func (c *tasksCompleteCmd) Run(ctx context.Context, a *App) error {
+	output, err := a.object("--output", c.Output)
+	if err != nil {
+		return err
+	}
+	return a.send(ctx, &c.sending, client.SucceedNode{
+		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker),
+		Output: json.RawMessage(output), Next: c.Next,
+	}, func(got client.Answer) error { return a.showReported("Completed", &c.working, got) })
+}
+
+func (a *App) showReported(verb string, w *working, got client.Answer) error {
+	if err := a.line("%s node %s of execution %s%s.", verb, w.Node, got.ExecutionID, again(got)); err != nil || got.Task == nil {
+		return err
+	}
+	if err := a.line("Next:"); err != nil {
+		return err
+	}
+	return a.showTasks([]client.Task{*got.Task})
+}
+
+// tasksFailCmd is `renga tasks fail`.
+type tasksFailCmd struct {
+	working
+	Code    string `placeholder:"CODE" help:"What kind of failure."`
+	Message string `placeholder:"TEXT" help:"What happened."`
+	Detail  string `placeholder:"JSON" help:"More: a JSON object, @FILE or -."`
+}
+
+// Help shows an example.
+func (tasksFailCmd) Help() string {
+	return `The retry policy of the node decides what follows.
+
+Examples:
+  renga tasks fail 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --code NO_MONEY --message "the card was declined"`
+}
+
+// Run reports the failure.
+func (c *tasksFailCmd) Run(ctx context.Context, a *App) error {
+	detail, err := a.object("--detail", c.Detail)
+	if err != nil {
+		return err
+	}
+	cmd := client.FailNode{Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker)}
+	if c.Code != "" || c.Message != "" || detail != nil {
+		cmd.Error = &client.NodeError{Code: c.Code, Message: c.Message, Detail: json.RawMessage(detail)}
+	}
+	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error { return a.showReported("Reported the failure of", &c.working, got) })
+}
+
+// tasksProgressCmd is `renga tasks progress`.
+type tasksProgressCmd struct {
+	working
+	Percent *float64 `placeholder:"N" help:"How far it is, 0 to 100."`
+	Message string   `placeholder:"TEXT" help:"What it is doing."`
+	Metrics string   `placeholder:"JSON" help:"Figures: a JSON object, @FILE or -."`
+}
+
+// Help shows an example.
+func (tasksProgressCmd) Help() string {
+	return `Examples:
+  renga tasks progress 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --percent 42 --message "asking the bank"`
+}
+
+// Run reports the progress.
+func (c *tasksProgressCmd) Run(ctx context.Context, a *App) error {
+	metrics, err := a.object("--metrics", c.Metrics)
+	if err != nil {
+		return err
+	}
+	return a.send(ctx, &c.sending, client.ReportNodeProgress{
+		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker),
+		Progress: c.Percent, Message: c.Message, Metrics: json.RawMessage(metrics),
+	}, func(got client.Answer) error { return a.showReported("Reported the progress of", &c.working, got) })
+}
+
+// tasksWaitCmd is `renga tasks wait`.
+type tasksWaitCmd struct {
+	working
+	Key    string `placeholder:"KEY" help:"Wait key: who resumes the node must give the same."`
+	Prompt string `placeholder:"JSON" help:"What is asked: a JSON object, @FILE or -."`
+}
+
+// Help shows an example.
+func (tasksWaitCmd) Help() string {
+	return `The clocks of the task stop until somebody resumes it (renga execution resume).
+
+Examples:
+  renga tasks wait 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --prompt '{"question":"which card?"}'`
+}
+
+// Run lets the task wait.
+func (c *tasksWaitCmd) Run(ctx context.Context, a *App) error {
+	prompt, err := a.object("--prompt", c.Prompt)
+	if err != nil {
+		return err
+	}
+	return a.send(ctx, &c.sending, client.PutNodeWaiting{
+		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker),
+		WaitKey: c.Key, Prompt: json.RawMessage(prompt),
+	}, func(got client.Answer) error { return a.showReported("Put to waiting:", &c.working, got) })
+}

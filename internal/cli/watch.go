@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"renga.dev/renga/client"
+	"renga.dev/renga/internal/flow"
+)
+
+// watchPatience is how long a server may be away while somebody watches.
+const watchPatience = time.Minute
+
+// executionWatchCmd is `renga execution watch`.
+type executionWatchCmd struct {
+	ID      string        `arg:"" help:"Id of the execution."`
+	Timeout time.Duration `placeholder:"DURATION" help:"Stop watching after so long, with exit code 12."`
+}
+
+// Help shows examples.
+func (executionWatchCmd) Help() string {
+	return `On a terminal the graph is drawn with the states of its nodes, and drawn again whenever something happens. Elsewhere
+every event is printed on a line as it comes, with -o json as JSON. It ends with the execution, and the exit code
+tells how: 0 COMPLETED, 10 FAILED, 11 CANCELED, 12 still ACTIVE after --timeout.
+
+Examples:
+  renga execution watch 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
+  renga execution watch $id --timeout 5m && echo done
+  renga execution watch $id -o json | jq -r .type`
+}
+
+// Run follows the execution.
+func (c *executionWatchCmd) Run(ctx context.Context, a *App) error {
+	watching := ctx
+	if c.Timeout > 0 {
+		var stop context.CancelFunc
+		watching, stop = context.WithTimeout(ctx, c.Timeout)
+		defer stop()
+	}
+	show := a.printEvent
+	if a.Output == "table" && a.screen.terminal {
+		live, err := a.openLive(watching, c.ID)
+		if err != nil {
+			return err
+		}
+		defer live.close()
+		show = live.take
+	}
+	status, err := a.follow(watching, c.ID, 0, show)
+	if err != nil && ctx.Err() == nil && errors.Is(watching.Err(), context.DeadlineExceeded) {
+		return ended(exitActive)
+	}
+	if err != nil {
+		return err
+	}
+	return codeOf(status)
+}
+
+// follow hands over the events of an execution as they come, after a place in the
+// log, and gives the status that it ended with.
+func (a *App) follow(ctx context.Context, id string, after uint64, take func(*client.Event) error) (string, error) {
+	r, err := a.connect(watchPatience)
+	if err != nil {
+		return "", err
+	}
+	status := ""
+	for ev, err := range r.Stream(ctx, id, after) {
+		if err != nil {
+			return status, err
+		}
+		if s, ends := endings[ev.Type]; ends {
+			status = s
+		}
+		if err := take(&ev); err != nil {
+			return status, err
+		}
+	}
+	if status == "" { // it had ended before the place
+		e, err := r.Execution(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		status = string(e.Status)
+	}
+	return status, nil
+}
+
+// endings are the events that end an execution.
+var endings = map[string]string{
+	flow.ExecutionCompletedType.String(): "COMPLETED",
+	flow.ExecutionFailedType.String():    "FAILED",
+	flow.ExecutionCanceledType.String():  "CANCELED",
+}

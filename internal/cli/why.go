@@ -1,0 +1,328 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"renga.dev/renga/client"
+)
+
+// executionWhyCmd is `renga execution why`.
+type executionWhyCmd struct {
+	ID string `arg:"" help:"Id of the execution."`
+}
+
+// Help shows examples.
+func (executionWhyCmd) Help() string {
+	return `Tells how an execution ended, or why it is where it is: the command that decided, who sent it, what came before and after it,
+in order, which rule refused what came too late, and what was reported all the same.
+
+Examples:
+  renga execution why 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
+  renga execution why 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq -r '.explanation[]'`
+}
+
+// Run explains the execution.
+func (c *executionWhyCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	// The commands first: what the execution shows is then not older than they are.
+	var commands []client.Decided
+	for d, err := range r.Commands(ctx, c.ID) {
+		if err != nil {
+			return err
+		}
+		commands = append(commands, d)
+	}
+	e, err := r.Execution(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	w := explainExecution(e, commands, a.now())
+	return a.Answer(w, func() error { return a.showWhy(w) })
+}
+
+// why is the explanation of an execution.
+type why struct {
+	ExecutionID string              `json:"executionId"`
+	Status      client.Status       `json:"status"`
+	Explanation []string            `json:"explanation"`       // sentences
+	Decisive    *told               `json:"decisive,omitzero"` // the command that ended it
+	Commands    []told              `json:"commands"`          // around the end, in order
+	Omitted     int                 `json:"omitted,omitzero"`  // commands before those
+	LateResults []client.LateResult `json:"lateResults,omitzero"`
+}
+
+// told is a command with its number in the log, from 1.
+type told struct {
+	Number int `json:"number"`
+	client.Decided
+	Guard string `json:"guard,omitzero"`
+}
+
+// before is how many commands are told of before the one that decided.
+const before = 5
+
+// explainExecution puts together how an execution came to be as it is.
+func explainExecution(e *client.Execution, commands []client.Decided, now time.Time) *why {
+	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults, Commands: []told{}}
+	all := make([]told, len(commands))
+	decisive := -1
+	for i, d := range commands {
+		all[i] = told{i + 1, d, guardOf(d.Error)}
+		if d.Accepted && d.LastSeq > 0 && d.Command != "ArchiveExecution" {
+			decisive = i
+		}
+	}
+	if e.Status.Terminal() && decisive >= 0 {
+		w.Decisive = &all[decisive]
+	}
+	first := max(0, decisive-before)
+	for i, t := range all {
+		if i >= first || !t.Accepted {
+			w.Commands = append(w.Commands, t)
+		} else {
+			w.Omitted++
+		}
+	}
+	w.explain(e, now)
+	w.explainRefusals(e)
+	return w
+}
+
+// guardOf is the guard that refused a command, "" when none did.
+func guardOf(e *client.Error) string {
+	if e == nil || e.Guard != "" || len(e.Details) == 0 {
+		if e == nil {
+			return ""
+		}
+		return e.Guard
+	}
+	var details struct {
+		Guard string `json:"guard"`
+	}
+	_ = json.Unmarshal(e.Details, &details) // no guard is shown as none
+	return details.Guard
+}
+
+func (w *why) add(format string, args ...any) {
+	w.Explanation = append(w.Explanation, fmt.Sprintf(format, args...))
+}
+
+// explain says how it ended or where it is.
+func (w *why) explain(e *client.Execution, now time.Time) {
+	switch e.Status {
+	case client.Canceled:
+		w.explainCancel(e)
+	case client.Completed:
+		w.add("It COMPLETED at %s: a Success node was reached%s.", instant(e.EndedAt), w.through())
+	case client.Failed:
+		w.explainFailure(e)
+	default:
+		w.explainActive(e, now)
+	}
+	if !e.ArchivedAt.IsZero() {
+		w.add("It was archived at %s.", instant(e.ArchivedAt))
+	}
+}
+
+// through names the command that led to the end and who sent it.
+func (w *why) through() string {
+	if w.Decisive == nil {
+		return ""
+	}
+	return fmt.Sprintf(", through command %d, %s, from %s", w.Decisive.Number, w.Decisive.what(), w.Decisive.sender())
+}
+
+// what names a command and its node.
+func (t *told) what() string {
+	if t.NodeID == "" {
+		return t.Command
+	}
+	return t.Command + " of node " + t.NodeID
+}
+
+// sender is who sent a command: the actor, the worker, the chain of work that it belongs to.
+func (t *told) sender() string {
+	parts := []string{actor(t.Actor)}
+	if t.WorkerID != "" && t.WorkerID != t.Actor.ID {
+		parts = append(parts, "worker "+clean(t.WorkerID))
+	}
+	if t.CorrelationID != "" {
+		parts = append(parts, "correlation "+clean(t.CorrelationID))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (w *why) explainCancel(e *client.Execution) {
+	by := w.through()
+	if w.Decisive != nil && w.Decisive.Command != "CancelExecution" {
+		w.add("It was CANCELED at %s because a Canceled node was reached%s.", instant(e.EndedAt), by)
+	} else {
+		w.add("It was CANCELED at %s%s.", instant(e.EndedAt), by)
+	}
+	if e.Cancel == nil {
+		return
+	}
+	if e.Cancel.Reason != "" {
+		w.add("The reason given: %s.", strings.TrimSuffix(e.Cancel.Reason, "."))
+	}
+	w.add("Cancel won at event %d. From there on the rule cancel_fence refuses whatever would move the execution forward, in whatever order it comes.", e.Cancel.Seq)
+}
+
+func (w *why) explainFailure(e *client.Execution) {
+	w.add("It FAILED at %s%s.", instant(e.EndedAt), w.through())
+	text := "without a reason"
+	if e.Error != nil {
+		text = failure(e.Error)
+	}
+	n := e.Node(e.FailedNodeID)
+	switch {
+	case n == nil:
+		w.add("The failure: %s.", text)
+	case n.Type == "Failed":
+		w.add("The Failed node %s was reached: %s.", n.NodeID, text)
+	case n.Status == client.NodeCanceled:
+		w.add("Node %s was cancelled by itself, and no failure edge caught that: %s.", n.NodeID, text)
+	case n.Attempt > 0:
+		w.add("Node %s failed for good in attempt %d, and nothing caught it: %s.", n.NodeID, n.Attempt, text)
+	default:
+		w.add("Node %s failed, and nothing caught it: %s.", n.NodeID, text)
+	}
+}
+
+// explainActive says what each node that is at work waits for.
+func (w *why) explainActive(e *client.Execution, now time.Time) {
+	if e.StartedAt.IsZero() {
+		w.add("It was created at %s and not started. Start it with: renga execution start %s", instant(e.CreatedAt), e.ExecutionID)
+		return
+	}
+	w.add("It is ACTIVE, started %s ago.", span(now.Sub(e.StartedAt)))
+	for i := range e.Nodes {
+		if text := waitsFor(e, &e.Nodes[i]); text != "" {
+			w.add("Node %s %s.", e.Nodes[i].NodeID, text)
+		}
+	}
+}
+
+// waitsFor is what has to happen before a node goes on.
+func waitsFor(e *client.Execution, n *client.Node) string {
+	switch {
+	case !n.RetryAt.IsZero():
+		text := fmt.Sprintf("waits until %s for attempt %d", instant(n.RetryAt), n.NextAttempt)
+		if n.Error != nil {
+			text += "; the last one failed: " + failure(n.Error)
+		}
+		return text
+	case n.Status == client.NodeReady:
+		return "is READY: no worker of its queue has taken it yet"
+	case n.Status == client.NodeRunning:
+		text := fmt.Sprintf("is RUNNING, attempt %d", n.Attempt)
+		if n.WorkerID != "" {
+			text += ", with worker " + n.WorkerID
+		}
+		if !n.LeaseUntil.IsZero() {
+			text += ", which must be heard of before " + instant(n.LeaseUntil)
+		}
+		return text
+	case n.Status == client.NodeWaiting:
+		text := "waits to be resumed: renga execution resume " + e.ExecutionID + " " + n.NodeID
+		if n.WaitKey != "" {
+			text += " --key '" + strings.ReplaceAll(n.WaitKey, "'", `'\''`) + "'"
+		}
+		return text
+	case n.Gate != nil && !n.Gate.Passed && !nodeEnded(n.Status):
+		g := n.Gate
+		rest := slices.DeleteFunc(slices.Clone(g.ExpectedBranches), func(b string) bool {
+			return slices.Contains(g.CompletedBranches, b) || slices.Contains(g.FailedBranches, b) || slices.Contains(g.CanceledBranches, b)
+		})
+		return fmt.Sprintf("joins %d branches and waits for %s", len(g.ExpectedBranches), strings.Join(rest, ", "))
+	}
+	return ""
+}
+
+func nodeEnded(s client.NodeStatus) bool {
+	return s == client.NodeSucceeded || s == client.NodeFailed || s == client.NodeCanceled
+}
+
+// explainRefusals says of each rule how often it refused something, and whether the results were kept.
+func (w *why) explainRefusals(e *client.Execution) {
+	refused := map[string][]told{}
+	var order []string
+	for _, t := range w.Commands {
+		if t.Accepted {
+			continue
+		}
+		if refused[t.Guard] == nil {
+			order = append(order, t.Guard)
+		}
+		refused[t.Guard] = append(refused[t.Guard], t)
+	}
+	for _, guard := range order {
+		list := refused[guard]
+		var names []string
+		for _, t := range list {
+			if name := fmt.Sprintf("%d (%s)", t.Number, t.what()); len(names) < 5 {
+				names = append(names, name)
+			}
+		}
+		if more := len(list) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		w.add("The rule %s (%s) refused %s: %s.", guard, guardWords[guard], count(len(list), "command", "commands"), strings.Join(names, ", "))
+	}
+	if n := len(e.LateResults); n > 0 {
+		w.add("%s came too late to count and kept as evidence.", count(n, "result", "results"))
+	}
+}
+
+func (a *App) showWhy(w *why) error {
+	if err := a.line("Execution %s", a.screen.paint(bold, w.ExecutionID)); err != nil {
+		return err
+	}
+	for _, sentence := range w.Explanation {
+		if err := a.line("%s", clean(sentence)); err != nil {
+			return err
+		}
+	}
+	if len(w.Commands) > 0 {
+		var rows [][]string
+		for i := range w.Commands {
+			rows = append(rows, a.toldRow(w, &w.Commands[i]))
+		}
+		if err := a.line(""); err != nil {
+			return err
+		}
+		if err := a.grid([]string{"#", "TIME", "COMMAND", "NODE", "FROM", "WHAT CAME OF IT"}, rows); err != nil {
+			return err
+		}
+	}
+	if w.Omitted > 0 {
+		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s that were accepted before.", count(w.Omitted, "command", "commands")))); err != nil {
+			return err
+		}
+	}
+	return a.showLate(w.LateResults)
+}
+
+func (a *App) toldRow(w *why, t *told) []string {
+	came := "accepted; it changed nothing"
+	switch {
+	case !t.Accepted:
+		came = a.screen.paint(yellow, "refused by "+t.Guard)
+	case t.LastSeq > t.FirstSeq:
+		came = fmt.Sprintf("events %d to %d", t.FirstSeq, t.LastSeq)
+	case t.LastSeq > 0:
+		came = fmt.Sprintf("event %d", t.FirstSeq)
+	}
+	if w.Decisive != nil && w.Decisive.Number == t.Number {
+		came += a.screen.paint(bold, ", and that decided")
+	}
+	return []string{fmt.Sprint(t.Number), instant(t.DecidedAt), t.Command, t.NodeID, t.sender(), came}
+}
