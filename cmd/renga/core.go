@@ -4,8 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"renga.dev/renga/internal/bulk"
+	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
@@ -20,6 +23,7 @@ type core struct {
 	db     *sqldb.DB
 	store  *store.Store
 	engine *engine.Engine
+	bulks  *bulk.Bulks
 	keep   time.Duration // of keys
 	log    *slog.Logger
 }
@@ -34,14 +38,17 @@ type coreConfig struct {
 // openCore opens the database of a data folder and puts the engine over it.
 func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(cfg.dataDir, databaseFile), Migrations: []sqldb.Migration{store.Migration()}, Log: cfg.log,
+		Path: filepath.Join(cfg.dataDir, databaseFile), Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()}, Log: cfg.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	kept := store.New(db, store.Config{KeyRetention: cfg.keyRetention})
 	decides := engine.New(kept, systemClock{}, engine.Config{Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log})
-	return &core{db: db, store: kept, engine: decides, keep: cfg.keyRetention, log: cfg.log}, nil
+	bulks := bulk.New(db, bulk.Config{
+		Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, cfg.log)}, Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log,
+	})
+	return &core{db: db, store: kept, engine: decides, bulks: bulks, keep: cfg.keyRetention, log: cfg.log}, nil
 }
 
 // Keys that have expired are deleted, some at a time.
@@ -79,7 +86,7 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 // run serves commands until ctx ends, then finishes what was accepted: first the
-// engine and what deletes keys, then the database. An error means that the data cannot be trusted to
+// engine, bulks and what deletes keys, then the database. An error means that the data cannot be trusted to
 // be durable any more; it comes at once, whatever is still waiting.
 func (c *core) run(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -87,13 +94,14 @@ func (c *core) run(ctx context.Context) error {
 	database, deciding := make(chan error, 1), make(chan error, 1)
 	go func() { database <- c.db.Run(serving) }()
 	go func() { deciding <- c.engine.Run(ctx) }()
-	forgetting := make(chan struct{})
-	go func() { defer close(forgetting); c.forget(ctx) }()
+	var beside sync.WaitGroup
+	beside.Go(func() { c.forget(ctx) })
+	beside.Go(func() { c.bulks.Run(ctx) })
 	select {
 	case err := <-database:
 		return err // the engine's loop ends with the process
 	case err := <-deciding:
-		<-forgetting
+		beside.Wait()
 		stop()
 		if broken := <-database; broken != nil {
 			return broken

@@ -113,7 +113,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check}},
 		Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
 	}
-	surface := httpapi.New(httpapi.Config{Commands: core.engine, Reads: core.engine, Graphs: core.engine, Log: log})
+	surface := httpapi.New(httpapi.Config{Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log})
 	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
 }
 

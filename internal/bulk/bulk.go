@@ -106,6 +106,9 @@ var outcomeNames = [...]string{"PENDING", "APPLIED", "ALREADY", "REFUSED", "FAIL
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
+// Outcomes are the names of all outcomes.
+func Outcomes() []string { return outcomeNames[:] }
+
 // ParseOutcome finds an outcome by its name.
 func ParseOutcome(name string) (Outcome, bool) {
 	for i, n := range outcomeNames {

@@ -60,7 +60,8 @@ func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
 	s := newServerWith(t, options{auth: auth})
 	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g").Replace(path)
+		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g",
+			"{bulkId}", "00000000-0000-7000-8000-000000000000").Replace(path)
 		r := s.do(method, path, "", "X-Idempotency-Key", "k").is(401).has("error.code", "UNAUTHORIZED").has("error.details.reasonClass", "auth")
 		if r.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s: there is no WWW-Authenticate", route.Pattern)
@@ -83,7 +84,8 @@ func TestATokenWithoutTheScopeIs403(t *testing.T) {
 			continue
 		}
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g").Replace(path)
+		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g",
+			"{bulkId}", "00000000-0000-7000-8000-000000000000").Replace(path)
 		for _, scope := range all {
 			r := s.do(method, path, "", append(issuer.header("mika", scope), "X-Idempotency-Key", "k")...)
 			if scope != route.Scope {
@@ -108,6 +110,8 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /executions": "executions:read", "GET /executions/{executionId}": "executions:read",
 		"GET /executions/{executionId}/events": "executions:read", "GET /executions/{executionId}/stream": "executions:read",
 		"GET /executions/{executionId}/commands": "executions:read",
+		"POST /bulks":                            "executions:write", "POST /bulks/{bulkId}/start": "executions:write", "POST /bulks/{bulkId}/stop": "executions:write",
+		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
 		if scope, ok := want[route.Pattern]; !ok || scope != route.Scope {

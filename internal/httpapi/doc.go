@@ -55,6 +55,7 @@ type Config struct {
 	Commands  Commands
 	Reads     Reads
 	Graphs    Graphs
+	Bulks     Bulks
 	Log       *slog.Logger
 	Heartbeat time.Duration // of a silent stream; default 15s
 }
@@ -64,6 +65,7 @@ type API struct {
 	commands  Commands
 	reads     Reads
 	graphs    Graphs
+	bulks     Bulks
 	log       *slog.Logger
 	heartbeat time.Duration
 	watched   atomic.Int64 // executions that task watches look at
@@ -72,7 +74,7 @@ type API struct {
 // New makes the surface.
 func New(cfg Config) *API {
 	a := &API{
-		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs,
+		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs, bulks: cfg.Bulks,
 		log: cfg.Log, heartbeat: cfg.Heartbeat,
 	}
 	if a.log == nil {
@@ -113,6 +115,7 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /graphs", Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
 		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
 	}
+	routes = append(routes, a.bulkRoutes()...)
 	for i := range commands {
 		routes = append(routes, gate.Route{
 			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,

@@ -9,11 +9,14 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/bulk"
+	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -28,6 +31,8 @@ type server struct {
 	url    string
 	client *http.Client
 	engine *engine.Engine
+	bulks  *bulk.Bulks
+	work   func() // lets bulks work, where that does not go by itself
 	gate   *gate.Gate
 	clock  *clock
 	keys   atomic.Int64
@@ -37,6 +42,7 @@ type server struct {
 type options struct {
 	auth      gate.AuthConfig
 	heartbeat time.Duration
+	idle      bool // bulks do not work until the test says so
 }
 
 func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
@@ -45,13 +51,15 @@ func newServerWith(t testing.TB, o options) *server {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &server{t: t, clock: &clock{}}
 	s.engine = engine.New(store.New(db, store.Config{}), s.clock, engine.Config{Exclusive: true})
+	quiet := slog.New(slog.DiscardHandler)
+	s.bulks = bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(s.engine, quiet)}, Exclusive: true, Clock: s.clock})
 	auth, err := gate.OpenAuth(o.auth)
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +68,9 @@ func newServerWith(t testing.TB, o options) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	surface := httpapi.New(httpapi.Config{Commands: s.engine, Reads: s.engine, Graphs: s.engine, Log: quiet, Heartbeat: o.heartbeat})
+	surface := httpapi.New(httpapi.Config{
+		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
+	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: quiet}, table(telemetry, surface))
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +79,11 @@ func newServerWith(t testing.TB, o options) *server {
 	database, deciding := make(chan error, 1), make(chan error, 1)
 	go func() { database <- db.Run(stopDB) }()
 	go func() { deciding <- s.engine.Run(ctx) }()
+	var working sync.WaitGroup
+	s.work = sync.OnceFunc(func() { working.Go(func() { s.bulks.Run(ctx) }) })
+	if !o.idle {
+		s.work()
+	}
 	web := httptest.NewServer(s.gate)
 	s.url = web.URL
 	s.client = &http.Client{Transport: checked{t, web.Client().Transport}}
@@ -81,6 +95,7 @@ func newServerWith(t testing.TB, o options) *server {
 		if err := <-deciding; err != nil {
 			t.Errorf("engine: %v", err)
 		}
+		working.Wait()
 		endDB()
 		if err := <-database; err != nil {
 			t.Errorf("database: %v", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
@@ -29,6 +30,7 @@ type step struct {
 	Request     string            `yaml:"request"`
 	Status      int               `yaml:"status"`
 	Response    string            `yaml:"response"`
+	Until       string            `yaml:"until"` // the step is repeated until the answer has this status
 	Binds       string            `yaml:"binds"` // what the answer's executionId is called in the examples
 }
 
@@ -79,6 +81,12 @@ func (p *play) do(n int, s step) {
 		path += "?" + s.Query
 	}
 	got := p.server.do(method, path, p.body(pointer, s), p.header(s)...)
+	for began := time.Now(); s.Until != "" && got.text("status") != s.Until; {
+		if time.Since(began) > patience {
+			p.t.Fatalf("step %d, %s: the answer is still %s", n, s.Operation, got.body)
+		}
+		got = p.server.do(method, path, p.body(pointer, s), p.header(s)...)
+	}
 	if got.status != s.Status {
 		p.t.Fatalf("step %d, %s: got %d, want %d: %s", n, s.Operation, got.status, s.Status, got.body)
 	}

@@ -1,0 +1,268 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/bulk"
+	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+// Bulks is where bulks are kept. What it answers is durable; unknown ones are
+// fault.NotFound.
+type Bulks interface {
+	Create(ctx context.Context, r bulk.Request) (bulk.Answer, error)
+	Start(ctx context.Context, o bulk.Order) (bulk.Answer, error)
+	Stop(ctx context.Context, o bulk.Order) (bulk.Answer, error)
+	Bulk(ctx context.Context, tenant, id string) (bulk.Bulk, error)
+	List(ctx context.Context, tenant string, offset, limit int) ([]bulk.Bulk, int, error)
+	Items(ctx context.Context, tenant, id string, only *bulk.Outcome, offset, limit int) ([]bulk.Item, int, error)
+}
+
+// bulkRoutes are the routes of bulks.
+func (a *API) bulkRoutes() []gate.Route {
+	return []gate.Route{
+		{Pattern: "POST /bulks", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
+		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks},
+		{Pattern: "GET /bulks/{bulkId}", Scope: scopeRead, Rate: rateRead, Do: a.bulk},
+		{Pattern: "GET /bulks/{bulkId}/items", Scope: scopeRead, Rate: rateRead, Do: a.bulkItems},
+		{Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.startBulk},
+		{Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.stopBulk},
+	}
+}
+
+// bulkBody is the body of POST /bulks.
+type bulkBody struct {
+	Command string      `json:"command"`
+	Filter  *bulkFilter `json:"filter"`
+	Reason  string      `json:"reason"`
+}
+
+type bulkFilter struct {
+	Status      []string   `json:"status"`
+	GraphID     *string    `json:"graphId"`
+	CreatedFrom *flow.Time `json:"createdFrom"`
+	CreatedTo   *flow.Time `json:"createdTo"`
+}
+
+// spec is what a body asks for.
+func (b *bulkBody) spec() (cancel.Spec, error) {
+	switch {
+	case b.Command != cancel.Name:
+		return cancel.Spec{}, invalid("command", "command must be %s", cancel.Name)
+	case b.Filter == nil:
+		return cancel.Spec{}, invalid("filter", "filter is required; {} selects everything that has not ended")
+	case utf8.RuneCountInString(b.Reason) > maxReason:
+		return cancel.Spec{}, invalid("reason", "reason must have %s", count(0, maxReason, "characters"))
+	}
+	filter, err := b.Filter.check()
+	return cancel.Spec{Filter: filter, Reason: b.Reason}, err
+}
+
+func (f *bulkFilter) check() (out cancel.Filter, err error) {
+	for i, name := range f.Status {
+		switch {
+		case !slices.ContainsFunc(allStatuses, func(s flow.Status) bool { return s.String() == name }):
+			return out, invalid("filter.status", "filter.status must hold ACTIVE, COMPLETED, FAILED, CANCELED")
+		case slices.Contains(f.Status[:i], name):
+			return out, invalid("filter.status", "filter.status holds %s twice", name)
+		}
+	}
+	if f.Status != nil && !slices.Contains(f.Status, flow.Active.String()) {
+		return out, invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
+	}
+	if f.GraphID != nil && !wire.Name(*f.GraphID) {
+		return out, invalid("filter.graphId", "filter.graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+	}
+	out.Status = f.Status
+	if f.GraphID != nil {
+		out.GraphID = *f.GraphID
+	}
+	if out.CreatedFrom, err = someInstant("filter.createdFrom", f.CreatedFrom); err != nil {
+		return out, err
+	}
+	out.CreatedTo, err = someInstant("filter.createdTo", f.CreatedTo)
+	return out, err
+}
+
+// someInstant is an instant that may be left out, but not be empty.
+func someInstant(field string, t *flow.Time) (flow.Time, error) {
+	switch {
+	case t == nil:
+		return 0, nil
+	case *t == 0:
+		return 0, invalid(field, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", field)
+	}
+	return max(*t, 1), nil // before 1970 there was nothing
+}
+
+// createBulk answers POST /bulks.
+func (a *API) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := c.Once()
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	var b bulkBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	spec, err := b.spec()
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	raw, err := json.Marshal(&spec)
+	if err != nil {
+		return gate.Reply{}, fault.Wrap("httpapi.bulk", err)
+	}
+	ans, err := a.bulks.Create(ctx, bulk.Request{
+		Tenant: c.Principal.Tenant, Kind: cancel.Name, Spec: raw, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+	})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return bulkReply("CreateBulk", &ans)
+}
+
+// startBulk answers POST /bulks/{bulkId}/start.
+func (a *API) startBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	return orderBulk(ctx, c, "start", "StartBulk", a.bulks.Start)
+}
+
+// stopBulk answers POST /bulks/{bulkId}/stop.
+func (a *API) stopBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	return orderBulk(ctx, c, "stop", "StopBulk", a.bulks.Stop)
+}
+
+func orderBulk(
+	ctx context.Context, c *gate.Call, action, command string, do func(context.Context, bulk.Order) (bulk.Answer, error),
+) (gate.Reply, error) {
+	id, err := bulkID(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	once, err := wire.ParseOnce(c.Key, "POST /bulks/"+id+"/"+action, c.Body)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if err := c.Decode(&struct{}{}); err != nil {
+		return gate.Reply{}, err
+	}
+	ans, err := do(ctx, bulk.Order{
+		Tenant: c.Principal.Tenant, ID: id, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+	})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return bulkReply(command, &ans)
+}
+
+// bulkID is the id that the path names, in one spelling. One that is no UUID does not exist.
+func bulkID(c *gate.Call) (string, error) {
+	id, err := flow.ParseID(c.Path("bulkId"))
+	if err != nil {
+		return "", fault.New(fault.NotFound, "BULK_NOT_FOUND", "there is no bulk %.64q", c.Path("bulkId"))
+	}
+	return id.String(), nil
+}
+
+// bulkAnswer is the body of an accepted command on a bulk.
+type bulkAnswer struct {
+	BulkID         string `json:"bulkId"`
+	Accepted       bool   `json:"accepted"`
+	Status         string `json:"status"`
+	Total          int    `json:"total"`
+	CorrelationID  string `json:"correlationId"`
+	IdempotencyKey string `json:"idempotencyKey"`
+}
+
+// bulkReply shows an answer. It depends on nothing else, so a replay is equal.
+func bulkReply(command string, ans *bulk.Answer) (gate.Reply, error) {
+	if ans.Refused != "" {
+		return gate.Reply{}, bulkRefusal(command, ans)
+	}
+	status := http.StatusAccepted
+	if ans.Replay {
+		status = http.StatusOK
+	}
+	return gate.Reply{Status: status, Body: bulkAnswer{
+		BulkID: ans.BulkID, Accepted: true, Status: ans.Status.String(), Total: ans.Total,
+		CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
+	}}, nil
+}
+
+// bulkRefusal says why a bulk refused a command. A set is frozen some time; what
+// has ended has ended.
+func bulkRefusal(command string, ans *bulk.Answer) error {
+	details := map[string]any{
+		"guard": ans.Refused, "state": map[string]string{"bulk": ans.Status.String()}, "retryAdvice": fault.DoNotRetry,
+	}
+	if ans.Refused == bulk.GuardFrozen {
+		details["retryAdvice"] = fault.RetryWithBackoff
+	}
+	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command, ans.Status).With(details)
+}
+
+// bulk answers GET /bulks/{bulkId}.
+func (a *API) bulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if q := newQuery(c); q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	id, err := bulkID(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	b, err := a.bulks.Bulk(ctx, c.Principal.Tenant, id)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showBulk(&b)}, nil
+}
+
+// listBulks answers GET /bulks.
+func (a *API) listBulks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, pageParams...)
+	p := q.paging()
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, showBulk)}, nil
+}
+
+// bulkItems answers GET /bulks/{bulkId}/items.
+func (a *API) bulkItems(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, append([]string{"status"}, pageParams...)...)
+	p := q.paging()
+	var only *bulk.Outcome
+	if name, given := q.text("status"); given {
+		outcome, ok := bulk.ParseOutcome(name)
+		if !ok {
+			q.fail("status", "status must be one of %s", strings.Join(bulk.Outcomes(), ", "))
+		}
+		only = &outcome
+	}
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	id, err := bulkID(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	items, total, err := a.bulks.Items(ctx, c.Principal.Tenant, id, only, p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, items, total, showBulkItem)}, nil
+}

@@ -1,0 +1,262 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Bulks: one command on a frozen set of executions.
+
+// bulkOf is a bulk on a server.
+type bulkOf struct {
+	*server
+	id string
+}
+
+// freeze makes a bulk that cancels what a filter selects.
+func (s *server) freeze(filter string) bulkOf {
+	s.t.Helper()
+	return bulkOf{s, s.post("/bulks", `{"command":"cancel","filter":`+filter+`}`).is(202).text("bulkId")}
+}
+
+func (b bulkOf) view() reply { b.t.Helper(); return b.get("/bulks/" + b.id).is(200) }
+
+// send sends a command to the bulk.
+func (b bulkOf) send(action string) reply {
+	b.t.Helper()
+	return b.post("/bulks/"+b.id+"/"+action, "")
+}
+
+// until waits for a status.
+func (b bulkOf) until(status string) reply {
+	b.t.Helper()
+	for began := time.Now(); ; {
+		if r := b.view(); r.text("status") == status {
+			return r
+		} else if time.Since(began) > patience {
+			b.t.Fatalf("the bulk is still %s", r.body)
+		}
+	}
+}
+
+// counts demands the counts of a bulk.
+func (r reply) counts(pending, applied, already, refused, failed int) reply {
+	r.t.Helper()
+	return r.has("counts", fmt.Sprintf(`{"already":%d,"applied":%d,"failed":%d,"pending":%d,"refused":%d}`, already, applied, failed, pending, refused))
+}
+
+// many makes executions by POST /commands.
+func (s *server) many(n int, graph string) {
+	s.t.Helper()
+	for n > 0 {
+		part := min(n, 500)
+		commands := make([]string, part)
+		for i := range commands {
+			commands[i] = fmt.Sprintf(`{"command":"CreateExecution","idempotencyKey":%q,"graphId":%q}`, s.key(), graph)
+		}
+		s.do("POST", "/commands", `{"commands":[`+strings.Join(commands, ",")+`]}`).is(200)
+		n -= part
+	}
+}
+
+func TestABulkCancelsWhatMatchedWhenItWasAskedFor(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	free, ended, canceled := s.started(linear("q", "a")), s.started(linear("q", "a")), s.started(linear("q", "a"))
+	before := s.started(linear("q", "a"))
+	before.send("a/start", `{"attempt":1}`).is(202)
+	before.send("a/success", "").is(202)
+	s.register("other", linear("q", "a"))
+	other := execution{s, s.post("/executions", `{"graphId":"other"}`).is(202).text("executionId")}
+	r := s.post("/bulks", `{"command":"cancel","filter":{"graphId":"g","status":["ACTIVE","FAILED"]},"reason":"enough"}`,
+		"X-User-Id", "ann", "X-Correlation-Id", "cleaning").is(202).
+		has("status", "PREVIEW").has("total", "3").has("accepted", "true").has("correlationId", "cleaning")
+	b := bulkOf{s, r.text("bulkId")}
+	after := s.started(linear("q", "a"))
+	b.view().counts(3, 0, 0, 0, 0).has("createdBy.id", "ann").has("startedBy", "<none>").has("startedAt", "<none>").
+		has("filter", `{"graphId":"g","status":["ACTIVE","FAILED"]}`).has("reason", "enough").has("command", "cancel")
+	s.get("/bulks/"+b.id+"/items").is(200).has("total", "3").has("items.0.executionId", free.id).has("items.0.status", "PENDING").
+		has("items.0.result", "<none>").has("items.1.executionId", ended.id).has("items.2.executionId", canceled.id)
+	free.view().has("status", "ACTIVE")
+	ended.send("a/start", `{"attempt":1}`).is(202)
+	ended.send("a/success", "").is(202)
+	first := canceled.send("cancel", "").is(202)
+
+	s.post("/bulks/"+b.id+"/start", "", "X-User-Id", "bob", "X-Correlation-Id", "another").is(202).has("status", "RUNNING").has("correlationId", "another")
+	s.work()
+	b.until("DONE").counts(0, 1, 1, 1, 0).has("startedBy.id", "bob").has("correlationId", "cleaning")
+	view := free.view().has("status", "CANCELED").has("cancel.reason", "enough").has("cancel.requestedBy.id", "bob")
+	s.get("/bulks/"+b.id+"/items").is(200).
+		has("items.0.status", "APPLIED").has("items.0.result", `{"cancelSeq":`+view.text("cancel.seq")+`}`).
+		has("items.1.status", "REFUSED").has("items.1.result", `{"guard":"execution_active","state":{"execution":"COMPLETED"}}`).
+		has("items.2.status", "ALREADY").has("items.2.result", `{"cancelSeq":`+first.text("cancelSeq")+`}`)
+	for _, ev := range free.events() {
+		if ev.Type == "EXECUTION_CANCEL_REQUESTED" && ev.CorrelationID != "cleaning" {
+			t.Errorf("the cancel has the correlation id %q", ev.CorrelationID)
+		}
+	}
+	free.get("/executions/"+free.id+"/commands?page_size=10").is(200).has("items.2.idempotencyKey", "bulk:"+b.id)
+	for _, untouched := range []execution{after, other} {
+		untouched.view().has("status", "ACTIVE")
+	}
+	before.view().has("status", "COMPLETED")
+}
+
+func TestItemsOfABulkAreFilteredByTheirStatus(t *testing.T) {
+	s := newServer(t)
+	s.register("g", linear("q", "a"))
+	s.many(23, "g")
+	b := s.freeze(`{}`)
+	path := "/bulks/" + b.id + "/items?page_size=10"
+	s.get(path+"&page=3").is(200).has("total", "23").has("items.2.status", "PENDING").has("items.3", "<none>")
+	s.get(path+"&status=PENDING&page=3").is(200).has("total", "23").has("items.2.status", "PENDING").has("items.3", "<none>")
+	b.send("start").is(202)
+	b.until("DONE")
+	s.get(path+"&status=APPLIED&page=3").is(200).has("total", "23").has("items.2.status", "APPLIED").has("items.3", "<none>")
+	s.get(path+"&status=PENDING").is(200).has("total", "0").has("items", "[]")
+	s.get(path+"&status=CANCELED").invalid("status", "PENDING, APPLIED, ALREADY, REFUSED, FAILED")
+	s.get(path + "&sort=n").invalid("sort")
+}
+
+func TestALargeBulkIsFrozenInTheBackground(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	s.register("g", linear("q", "a"))
+	s.many(700, "g")
+	r := s.post("/bulks", `{"command":"cancel","filter":{}}`).is(202).has("status", "FREEZING")
+	b := bulkOf{s, r.text("bulkId")}
+	s.many(10, "g") // too late
+	b.send("start").refusedBy("bulk_frozen").has("error.details.state.bulk", "FREEZING").has("error.details.retryAdvice", "retry_with_backoff").
+		has("error.message", "StartBulk rejected because the bulk is FREEZING")
+	b.send("stop").refusedBy("bulk_started").has("error.details.retryAdvice", "do_not_retry")
+	s.work()
+	b.until("PREVIEW").has("total", "700")
+	b.send("start").is(202)
+	b.until("DONE").counts(0, 700, 0, 0, 0)
+	s.get("/executions?status=ACTIVE").is(200).has("total", "10")
+}
+
+func TestABulkThatWasStoppedIsStartedAgain(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	e := s.started(linear("q", "a"))
+	b := s.freeze(`{}`)
+	b.send("stop").refusedBy("bulk_started").has("error.details.state.bulk", "PREVIEW")
+	b.send("start").is(202).has("status", "RUNNING")
+	b.send("start").is(202).has("status", "RUNNING")
+	b.send("stop").is(202).has("status", "STOPPED")
+	b.send("stop").is(202).has("status", "STOPPED")
+	b.view().has("status", "STOPPED").counts(1, 0, 0, 0, 0)
+	s.work()
+	e.view().has("status", "ACTIVE")
+	b.send("start").is(202)
+	b.until("DONE").counts(0, 1, 0, 0, 0)
+	b.send("start").refusedBy("bulk_not_ended").has("error.details.state.bulk", "DONE")
+}
+
+func TestCommandsOnBulksCanBeRepeated(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	s.create(linear("q", "a"))
+	const body = `{"command":"cancel","filter":{},"reason":"r"}`
+	first := s.postOnce("k", "/bulks", body).is(202)
+	path := "/bulks/" + first.text("bulkId")
+	early := s.postOnce("k0", path+"/stop", "").refusedBy("bulk_started")
+	start := s.postOnce("k", path+"/start", "{}").is(202)
+	s.postOnce("k", path+"/stop", "").is(202)
+	for _, again := range []struct {
+		first      reply
+		path, body string
+		key        string
+		status     int
+	}{
+		{first, "/bulks", ` {"reason":"r", "filter":{}, "command":"cancel"}`, "k", 200},
+		{start, path + "/start", "", "k", 200},
+		{start, "/bulks/" + strings.ToUpper(path[7:]) + "/start", "", "k", 200},
+		{early, path + "/stop", "", "k0", 409},
+	} {
+		r := s.postOnce(again.key, again.path, again.body, "X-Correlation-Id", "again").is(again.status)
+		if string(r.body) != string(again.first.body) {
+			t.Errorf("%s was answered %s, and then %s", again.path, again.first.body, r.body)
+		}
+	}
+	s.get(path).is(200).has("status", "STOPPED") // a late repetition of the start does not start it
+	s.postOnce("k", "/bulks", `{"command":"cancel","filter":{"graphId":"g"},"reason":"r"}`).is(409).
+		has("error.code", "IDEMPOTENCY_CONFLICT").has("error.details.differs", `["filter"]`)
+	s.get("/bulks").is(200).has("total", "1")
+}
+
+func TestBulksAreListedNewestFirst(t *testing.T) {
+	s := newServer(t)
+	var ids []string
+	for range 12 {
+		ids = append(ids, s.freeze(`{}`).id)
+	}
+	s.get("/bulks?page=2&page_size=10").is(200).has("total", "12").has("items.0.bulkId", ids[1]).has("items.1.bulkId", ids[0]).has("items.2", "<none>")
+	s.get("/bulks?status=DONE").invalid("status")
+	other := []string{"X-Tenant-Id", "11111111-1111-1111-1111-111111111111"}
+	s.get("/bulks", other...).is(200).has("total", "0")
+	for _, path := range []string{"/bulks/" + ids[0], "/bulks/" + ids[0] + "/items", "/bulks/x", "/bulks/x/items"} {
+		s.get(path, other...).is(404).has("error.code", "BULK_NOT_FOUND")
+	}
+	s.post("/bulks/"+ids[0]+"/start", "", other...).is(404).has("error.code", "BULK_NOT_FOUND")
+	s.post("/bulks/x/stop", "").is(404).has("error.code", "BULK_NOT_FOUND")
+	s.get("/bulks/" + ids[0] + "?at=1").invalid("at")
+}
+
+func TestATenantMayNotHaveTooManyBulks(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	for range 100 {
+		s.freeze(`{}`)
+	}
+	s.post("/bulks", `{"command":"cancel","filter":{}}`).is(413).has("error.code", "TOO_MANY_BULKS").has("error.details.maxOpen", "100")
+}
+
+func TestTheBodyOfABulkIsChecked(t *testing.T) {
+	s := newServer(t)
+	for body, words := range map[string][]string{
+		``:                                   {"command must be cancel"},
+		`{"command":"redrive"}`:              {"command must be cancel"},
+		`{"command":"cancel"}`:               {"filter is required"},
+		`{"command":"cancel","filter":null}`: {"filter must be an object"},
+		`{"command":"cancel","filter":[]}`:   {"filter must be an object"},
+		`{"command":"cancel","filter":{"graph":"g"}}`:                                   {"filter.graph is not a known field"},
+		`{"command":"cancel","filter":{"graphId":"a b"}}`:                               {"filter.graphId must be"},
+		`{"command":"cancel","filter":{"graphId":""}}`:                                  {"filter.graphId must be"},
+		`{"command":"cancel","filter":{"status":[]}}`:                                   {"filter.status must have ACTIVE"},
+		`{"command":"cancel","filter":{"status":["FAILED"]}}`:                           {"filter.status must have ACTIVE"},
+		`{"command":"cancel","filter":{"status":["ACTIVE","ACTIVE"]}}`:                  {"filter.status holds ACTIVE twice"},
+		`{"command":"cancel","filter":{"status":["active"]}}`:                           {"filter.status must hold"},
+		`{"command":"cancel","filter":{"createdFrom":"yesterday"}}`:                     {"filter.createdFrom must be an RFC 3339 time"},
+		`{"command":"cancel","filter":{"createdTo":""}}`:                                {"filter.createdTo must be an RFC 3339 time"},
+		`{"command":"cancel","filter":{},"reason":"` + strings.Repeat("x", 1025) + `"}`: {"reason must have at most 1024"},
+		`{"command":"cancel","filter":{},"filter":{}}`:                                  {"filter"},
+	} {
+		s.post("/bulks", body).invalid(words...)
+	}
+	s.do("POST", "/bulks", `{"command":"cancel","filter":{}}`).is(422).has("error.code", "IDEMPOTENCY_KEY_REQUIRED")
+	s.post("/bulks?dry=1", `{"command":"cancel","filter":{}}`).invalid("dry")
+	b := s.freeze(`{}`)
+	s.post("/bulks/"+b.id+"/start", `{"now":true}`).invalid("now is not a known field")
+	s.get("/bulks").is(200).has("total", "1")
+}
+
+func TestABulkKeepsToItsRangeOfTime(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	var all []execution
+	var created []string
+	for range 3 {
+		e := s.create(linear("q", "a"))
+		all, created = append(all, e), append(created, e.view().text("createdAt"))
+		s.advance(time.Second)
+	}
+	for filter, want := range map[string]string{
+		fmt.Sprintf(`{"createdFrom":%q}`, created[1]):                            "2",
+		fmt.Sprintf(`{"createdTo":%q}`, created[1]):                              "1",
+		fmt.Sprintf(`{"createdFrom":%q,"createdTo":%q}`, created[1], created[2]): "1",
+		`{"createdTo":"1960-01-01T00:00:00Z"}`:                                   "0",
+		`{"createdTo":"2999-01-01T00:00:00+09:00"}`:                              "3",
+	} {
+		s.freeze(filter).view().has("total", want)
+	}
+	b := s.freeze(fmt.Sprintf(`{"createdFrom":%q,"createdTo":%q}`, created[1], created[2]))
+	s.get("/bulks/"+b.id+"/items").is(200).has("items.0.executionId", all[1].id)
+}
