@@ -19,15 +19,17 @@ import (
 // benchCmd measures the engine over HTTP against what the same machine can do
 // bare: commits of the same rows, and an echo over HTTP.
 type benchCmd struct {
-	Executions int    `help:"Executions in a throughput run." default:"2000"`
-	Tasks      int    `help:"Sequential tasks in each execution." default:"10"`
-	Rounds     int    `help:"Throughput runs; the best and the median are printed." default:"3"`
-	Conns      int    `help:"Connections of the worker process." default:"4"`
-	Batch      int    `help:"Commands in one request of the worker." default:"150"`
-	Dir        string `help:"Folder for the databases of the run; default: a temporary one." type:"path"`
-	Finished   int    `help:"Store so many finished executions first, and measure again (the full figure is 1000000)." default:"0"`
-	Waiting    int    `help:"Store so many waiting executions first (the full figure is 100000)." default:"0"`
-	Min        int    `help:"Fail below so many executions a second." default:"0"`
+	Executions  int    `help:"Executions in a throughput run." default:"2000"`
+	Tasks       int    `help:"Sequential tasks in each execution." default:"10"`
+	Rounds      int    `help:"Throughput runs; the best and the median are printed." default:"3"`
+	Conns       int    `help:"Connections of the worker process." default:"4"`
+	Batch       int    `help:"Commands in one request of the worker." default:"150"`
+	DatabaseURL string `name:"database-url" help:"Measure on this PostgreSQL database, which must be empty, instead of SQLite." placeholder:"URL" env:"RENGA_BENCH_DATABASE_URL"`
+	Processes   int    `help:"Server processes that share PostgreSQL; with more than one, one alone is measured too." default:"2"`
+	Dir         string `help:"Folder for the databases of the run; default: a temporary one." type:"path"`
+	Finished    int    `help:"Store so many finished executions first, and measure again (the full figure is 1000000)." default:"0"`
+	Waiting     int    `help:"Store so many waiting executions first (the full figure is 100000)." default:"0"`
+	Min         int    `help:"Fail below so many executions a second." default:"0"`
 }
 
 // Help says what the figures mean.
@@ -39,7 +41,8 @@ printed beside what the same machine does bare in the same run.
 Examples:
   renga bench
   renga bench --rounds 1 --executions 500
-  renga bench --finished 1000000 --waiting 100000`
+  renga bench --finished 1000000 --waiting 100000
+  renga bench --database-url postgres://localhost/empty`
 }
 
 // Run prints the figures as they come.
@@ -52,6 +55,9 @@ func (c *benchCmd) Run(ctx context.Context) error {
 		}
 		defer os.RemoveAll(tmp)
 		dir = tmp
+	}
+	if c.DatabaseURL != "" {
+		return c.postgres(ctx, dir)
 	}
 	fmt.Printf("%d executions of %d tasks, %d connections, %d commands a request, synchronous=FULL\n\n",
 		c.Executions, c.Tasks, c.Conns, c.Batch)
@@ -88,22 +94,24 @@ func (c *benchCmd) throughput(ctx context.Context, dir string) (float64, error) 
 	if err := srv.stop(); err != nil {
 		return 0, err
 	}
-	rows, err := measureRows(ctx, filepath.Join(dir, "renga.db"), filepath.Join(dir, "rows", "renga.db"), c.Executions)
+	rows, err := measureRows(ctx, coreConfig{dataDir: dir}, coreConfig{dataDir: filepath.Join(dir, "rows")}, c.Executions)
 	if err != nil {
 		return 0, err
 	}
-	mid := median(rates)
-	perRow := rows.rate / (float64(rows.rows) / float64(rows.executions))
-	fmt.Printf("throughput        %8.0f executions/s  %8.0f tasks/s   (best %.0f, aim 3000, floor 1000)\n",
-		mid, mid*float64(c.Tasks), slices.Max(rates))
-	fmt.Printf("  bare inserts    %8.0f executions/s  %8.0f rows/s    the same log rows, %d a commit; ratio %.2f\n",
-		perRow, rows.rate, rows.perCommit, mid/perRow)
+	c.show("throughput", rates, "aim 3000, floor 1000")
+	rows.show(median(rates))
 	fmt.Printf("  server memory   %8.1f MiB peak resident (limit 150)\n", float64(mem)/(1<<20))
-	return mid, nil
+	return median(rates), nil
 }
 
-func (c *benchCmd) rounds(ctx context.Context, srv *server) ([]float64, error) {
-	w := newBenchWorker(srv.url, c.Conns, c.Batch)
+// show prints the rate of a run.
+func (c *benchCmd) show(what string, rates []float64, bars string) {
+	fmt.Printf("%-17s %8.0f executions/s  %8.0f tasks/s   (best %.0f, %s)\n",
+		what, median(rates), median(rates)*float64(c.Tasks), slices.Max(rates), bars)
+}
+
+func (c *benchCmd) rounds(ctx context.Context, servers ...*server) ([]float64, error) {
+	w := newBenchWorker(c.Conns, c.Batch, servers...)
 	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
 		return nil, err
 	}
@@ -149,8 +157,8 @@ type server struct {
 }
 
 // startServer starts this binary as a server and waits until it is ready.
-func startServer(ctx context.Context, dir string) (*server, error) {
-	return startSelf(ctx, "/readyz", "serve", "--data-dir", dir, "--log-level", "error")
+func startServer(ctx context.Context, dir string, more ...string) (*server, error) {
+	return startSelf(ctx, "/readyz", append([]string{"serve", "--data-dir", dir, "--log-level", "error"}, more...)...)
 }
 
 // startSelf starts a command of this binary that listens, and waits until a path

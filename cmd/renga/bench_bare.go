@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
 )
 
 // bareRig is what this machine does without an engine: commits of one row in a
@@ -30,9 +29,9 @@ func withBare(ctx context.Context, dir string, f func(*bareRig) error) error {
 		return err
 	}
 	defer echo.stop()
-	err = withDB(ctx, filepath.Join(dir, databaseFile), func(db *sqldb.DB) error {
+	err = withDB(ctx, coreConfig{dataDir: dir}, func(db *sqldb.DB) error {
 		return f(&bareRig{
-			db: db, worker: newBenchWorker(echo.url, 1, 1), row: bytes.Repeat([]byte("0123456789"), 40),
+			db: db, worker: newBenchWorker(1, 1, echo), row: bytes.Repeat([]byte("0123456789"), 40),
 			request: []byte(`{"attempt":1,"workerId":"bench","output":{},"next":true}`),
 		})
 	})
@@ -60,8 +59,8 @@ const insertBare = `INSERT INTO engine_log (execution, commit_no, first_seq, las
 
 // withDB opens a database with the engine's tables and runs its write loop
 // while f runs.
-func withDB(ctx context.Context, path string, f func(*sqldb.DB) error) error {
-	db, err := sqldb.Open(ctx, sqldb.Config{Path: path, Migrations: []sqldb.Migration{store.Migration()}})
+func withDB(ctx context.Context, cfg coreConfig, f func(*sqldb.DB) error) error {
+	db, err := openDB(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -84,47 +83,39 @@ type rowFigures struct {
 	rate                        float64 // rows a second
 }
 
+// show prints the rate beside that of the engine.
+func (f *rowFigures) show(engine float64) {
+	bare := f.rate / (float64(f.rows) / float64(f.executions))
+	fmt.Printf("  bare inserts    %8.0f executions/s  %8.0f rows/s    the same log rows, %d a commit; ratio %.2f\n",
+		bare, f.rate, f.perCommit, engine/bare)
+}
+
+// bareRow is a row of the log as it is stored.
+type bareRow struct {
+	execution, commit, first, last int64
+	body                           []byte
+}
+
 // measureRows writes the log rows of one database into another, in commits of
 // the size that group commit makes of full requests.
-func measureRows(ctx context.Context, from, to string, executions int) (*rowFigures, error) {
-	type row struct {
-		execution, commit, first, last int64
-		body                           []byte
-	}
-	var rows []row
-	fig := &rowFigures{executions: executions, perCommit: 300}
-	err := withDB(ctx, from, func(db *sqldb.DB) error {
-		return db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-			const query = `SELECT execution, commit_no, first_seq, last_seq, body FROM engine_log WHERE execution <= $1 ORDER BY id`
-			for r, err := range tx.Query(ctx, query, executions) {
-				if err != nil {
-					return err
-				}
-				var got row
-				if err := r.Scan(&got.execution, &got.commit, &got.first, &got.last, &got.body); err != nil {
-					return err
-				}
-				got.body = bytes.Clone(got.body)
-				rows = append(rows, got)
-			}
-			return nil
-		})
+func measureRows(ctx context.Context, from, to coreConfig, executions int) (*rowFigures, error) {
+	var rows []bareRow
+	err := withDB(ctx, from, func(db *sqldb.DB) (err error) {
+		rows, err = readRows(ctx, db, executions)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	fig.rows = len(rows)
+	fig := &rowFigures{rows: len(rows), executions: executions, perCommit: 300}
 	err = withDB(ctx, to, func(db *sqldb.DB) error {
+		write := writeRows
+		if db.Dialect() == sqldb.Postgres {
+			write = copyRows
+		}
 		began := time.Now()
-		for at := 0; at < len(rows); at += fig.perCommit {
-			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
-				for _, r := range rows[at:min(at+fig.perCommit, len(rows))] {
-					if _, err := tx.Exec(ctx, insertBare, r.execution, r.commit, r.first, r.last, r.body); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+		for chunk := range slices.Chunk(rows, fig.perCommit) {
+			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error { return write(ctx, tx, chunk) })
 			if err != nil {
 				return err
 			}
@@ -133,6 +124,48 @@ func measureRows(ctx context.Context, from, to string, executions int) (*rowFigu
 		return nil
 	})
 	return fig, err
+}
+
+func readRows(ctx context.Context, db *sqldb.DB, executions int) (rows []bareRow, err error) {
+	const query = `SELECT execution, commit_no, first_seq, last_seq, body FROM engine_log WHERE execution IN
+		(SELECT num FROM engine_execution ORDER BY num LIMIT $1) ORDER BY id`
+	err = db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		for r, err := range tx.Query(ctx, query, executions) {
+			if err != nil {
+				return err
+			}
+			var got bareRow
+			if err := r.Scan(&got.execution, &got.commit, &got.first, &got.last, &got.body); err != nil {
+				return err
+			}
+			got.body = bytes.Clone(got.body)
+			rows = append(rows, got)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+func writeRows(ctx context.Context, tx *sqldb.Tx, rows []bareRow) error {
+	for _, r := range rows {
+		if _, err := tx.Exec(ctx, insertBare, r.execution, r.commit, r.first, r.last, r.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRows writes rows in one statement, under executions that nobody has.
+func copyRows(ctx context.Context, tx *sqldb.Tx, rows []bareRow) error {
+	var execution, commit, first, last []int64
+	var body [][]byte
+	for _, r := range rows {
+		execution, commit = append(execution, -r.execution), append(commit, r.commit)
+		first, last, body = append(first, r.first), append(last, r.last), append(body, r.body)
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body)
+		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`, execution, commit, first, last, body)
+	return err
 }
 
 // echoCmd answers every request with its own body.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,7 +19,7 @@ const benchTenant = "00000000-0000-0000-0000-000000000000"
 // fill stores executions as if they had run: one of each kind is run by a real
 // engine, and its rows are written again under new ids.
 func fill(ctx context.Context, dir string, finished, waiting, tasks int) error {
-	return withDB(ctx, filepath.Join(dir, "renga.db"), func(db *sqldb.DB) error {
+	return withDB(ctx, coreConfig{dataDir: dir}, func(db *sqldb.DB) error {
 		st := store.New(db, store.Config{})
 		eng := engine.New(st, systemClock{}, engine.Config{Exclusive: true})
 		runCtx, stop := context.WithCancel(ctx)

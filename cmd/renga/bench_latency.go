@@ -16,7 +16,7 @@ func (c *benchCmd) latency(ctx context.Context, dir string) error {
 		return err
 	}
 	defer srv.stop()
-	w := newBenchWorker(srv.url, 1, 1)
+	w := newBenchWorker(1, 1, srv)
 	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
 		return err
 	}

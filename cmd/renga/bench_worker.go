@@ -18,19 +18,28 @@ import (
 
 // benchWorker creates executions and works them, as one process over HTTP.
 type benchWorker struct {
-	url    string
-	conns  int
-	batch  int
-	client *http.Client
-	key    atomic.Int64 // makes keys: each is used once
-	id     string
+	url     string
+	servers []*server
+	conns   int
+	batch   int
+	client  *http.Client
+	key     *atomic.Int64 // makes keys: each is used once
+	id      string
 }
 
-func newBenchWorker(url string, conns, batch int) *benchWorker {
+func newBenchWorker(conns, batch int, servers ...*server) *benchWorker {
 	return &benchWorker{
-		url: url, conns: conns, batch: batch, id: strconv.FormatInt(time.Now().UnixNano(), 36),
+		url: servers[0].url, servers: servers, conns: conns, batch: batch,
+		key: new(atomic.Int64), id: strconv.FormatInt(time.Now().UnixNano(), 36),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * conns, DisableCompression: true}},
 	}
+}
+
+// on is the worker with one of its connections: they take the servers in turn.
+func (w *benchWorker) on(conn int) *benchWorker {
+	one := *w
+	one.url = w.servers[conn%len(w.servers)].url
+	return &one
 }
 
 // benchTask is work in the hands of the worker.
@@ -66,9 +75,9 @@ func (w *benchWorker) run(ctx context.Context, n, tasks int) (time.Duration, err
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var wg sync.WaitGroup
-	for range w.conns {
+	for conn := range w.conns {
 		wg.Go(func() {
-			err := w.loop(ctx, &left, &done, n*tasks)
+			err := w.on(conn).loop(ctx, &left, &done, n*tasks)
 			if done.Load() == int64(n*tasks) {
 				err = errWorked
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 )
@@ -18,37 +20,85 @@ import (
 // databaseFile is the database inside the data folder.
 const databaseFile = "renga.db"
 
+// decider is the engine: one that has SQLite to itself, or several that share
+// PostgreSQL with other processes.
+type decider interface {
+	httpapi.Commands
+	httpapi.Reads
+	httpapi.Graphs
+	cancel.Engine
+	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
+	Metrics() engine.Metrics
+	Run(ctx context.Context) error
+}
+
 // core is the engine over its database, without a door.
 type core struct {
 	db     *sqldb.DB
 	store  *store.Store
-	engine *engine.Engine
+	engine decider
 	bulks  *bulk.Bulks
 	keep   time.Duration // of keys
 	log    *slog.Logger
+
+	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
+	wake  func(tenant, queue string, n int) // tells other processes; nil: nobody is told. Set before run
 }
 
 // coreConfig is what an operator chooses of it.
 type coreConfig struct {
 	dataDir      string
+	databaseURL  string        // "": SQLite in dataDir
+	shards       int           // engines over PostgreSQL; 0: the default
 	keyRetention time.Duration // zero: the default
 	log          *slog.Logger
 }
 
-// openCore opens the database of a data folder and puts the engine over it.
+// defaultShards is how many engines share PostgreSQL in one process.
+const defaultShards = 4
+
+// openDB opens the database that a configuration names.
+func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
+	c := sqldb.Config{Migrations: migrations(), Log: cfg.log}
+	if cfg.databaseURL != "" {
+		c.URL = cfg.databaseURL
+	} else {
+		c.Path = filepath.Join(cfg.dataDir, databaseFile)
+	}
+	return sqldb.Open(ctx, c)
+}
+
+// migrations are the tables of every package that has some.
+func migrations() []sqldb.Migration { return []sqldb.Migration{store.Migration(), bulk.Migration()} }
+
+// openCore opens the database and puts the engine over it.
 func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
-	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(cfg.dataDir, databaseFile), Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()}, Log: cfg.log,
-	})
+	db, err := openDB(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	kept := store.New(db, store.Config{KeyRetention: cfg.keyRetention})
-	decides := engine.New(kept, systemClock{}, engine.Config{Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log})
-	bulks := bulk.New(db, bulk.Config{
-		Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, cfg.log)}, Exclusive: true, KeyRetention: cfg.keyRetention, Log: cfg.log,
+	c := &core{db: db, store: store.New(db, store.Config{KeyRetention: cfg.keyRetention}), keep: cfg.keyRetention, log: cfg.log}
+	alone := db.Dialect() == sqldb.SQLite
+	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards))
+	c.bulks = bulk.New(db, bulk.Config{
+		Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,
 	})
-	return &core{db: db, store: kept, engine: decides, bulks: bulks, keep: cfg.keyRetention, log: cfg.log}, nil
+	return c, nil
+}
+
+// decide makes the engine: one that has its database to itself, or several.
+func (c *core) decide(cfg engine.Config, n int) {
+	if cfg.Exclusive {
+		c.engine = engine.New(c.store, systemClock{}, cfg)
+		return
+	}
+	cfg.Announce = func(tenant, queue string, n int) {
+		if c.wake != nil {
+			c.wake(tenant, queue, n)
+		}
+	}
+	shards := engine.NewShards(c.store, systemClock{}, cfg, n)
+	c.engine, c.nudge = shards, shards.Nudge
 }
 
 // Keys that have expired are deleted, some at a time.

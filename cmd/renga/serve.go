@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"renga.dev/renga/api"
 	"renga.dev/renga/internal/bus/jet"
+	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
 )
@@ -34,7 +36,8 @@ const gcPercent = 200
 type serveCmd struct {
 	Addr         string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
 	DataDir      string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path" help:"Folder of the data (./data)."`
-	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"Database; the default is SQLite in the data folder."`
+	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in the data folder."`
+	Shards       int           `default:"4" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16 (${default})."`
 	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
 	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
@@ -47,8 +50,10 @@ type serveCmd struct {
 // check compares the flags with each other and with what this build can do.
 func (c *serveCmd) check() error {
 	switch {
-	case c.DatabaseURL != "" && c.DatabaseURL != "sqlite":
-		return errors.New("PostgreSQL is not supported by this build: leave --database-url out to use SQLite in the data folder")
+	case c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://"):
+		return errors.New("--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it out to use SQLite in the data folder")
+	case c.Shards < 1 || c.Shards > engine.MaxShards:
+		return fmt.Errorf("--shards must be 1 to %d", engine.MaxShards)
 	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
 		return errors.New("--auth jwt needs --jwt-keys: a file with the PEM public key or the JWKS that tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
@@ -76,7 +81,9 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 		return err
 	}
 	defer func() { _ = telemetry.Shutdown(context.WithoutCancel(ctx)) }()
-	core, err := openCore(ctx, coreConfig{dataDir: c.DataDir, keyRetention: c.KeyRetention, log: log})
+	core, err := openCore(ctx, coreConfig{
+		dataDir: c.DataDir, databaseURL: c.DatabaseURL, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
+	})
 	if err != nil {
 		return err
 	}
@@ -85,6 +92,9 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 		return errors.Join(err, core.db.Close())
 	}
 	p := process{core: core, nats: nats, log: log}
+	if err := c.connect(core, nats); err != nil {
+		return errors.Join(err, p.close())
+	}
 	if p.door, err = c.door(core, nats, telemetry, log); err != nil {
 		return errors.Join(err, p.close())
 	}
@@ -98,6 +108,15 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	}
 	p.listener, p.http = listener, gate.Server(c.Addr, p.door, log)
 	return p.run(ctx)
+}
+
+// connect lets processes that share a database and a NATS server wake each other.
+func (c *serveCmd) connect(core *core, nats *jet.Server) error {
+	if core.nudge == nil || c.NATSURL == "" {
+		return nil
+	}
+	core.wake = nats.Wake
+	return nats.OnWake(core.nudge)
 }
 
 // door puts the route table together.

@@ -45,7 +45,9 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		args  []string
 		words string
 	}{
-		{[]string{"--database-url", "postgres://localhost/renga"}, "PostgreSQL is not supported by this build"},
+		{[]string{"--database-url", "mysql://localhost/renga"}, "--database-url must be postgres://"},
+		{[]string{"--database-url", "postgres://ann:hush@127.0.0.1:1/renga"}, "the database cannot be reached"},
+		{[]string{"--shards", "17"}, "--shards must be 1 to 16"},
 		{[]string{"--nats-url", "http://localhost:4222"}, "must be nats://HOST:PORT or tls://HOST:PORT"},
 		{[]string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
 		{[]string{"--addr", ":0"}, "not a loopback address"},
@@ -64,6 +66,9 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		code := run(t.Context(), append([]string{"serve", "--data-dir", dir}, c.args...), &out, &errs)
 		if code == 0 || !strings.Contains(errs.String(), c.words) {
 			t.Errorf("%q ended with %d and said %s%s; want %q", c.args, code, &out, &errs, c.words)
+		}
+		if strings.Contains(errs.String(), "hush") {
+			t.Errorf("%q shows the password: %s", c.args, &errs)
 		}
 	}
 }

@@ -15,18 +15,21 @@ import (
 
 // verifyCmd lets the log prove itself.
 type verifyCmd struct {
-	DataDir string `help:"Folder of the database." default:"./data" env:"RENGA_DATA_DIR" type:"path"`
-	Quiet   bool   `help:"Print only problems and the last line." short:"q"`
+	DataDir     string `help:"Folder of the database." default:"./data" env:"RENGA_DATA_DIR" type:"path"`
+	DatabaseURL string `name:"database-url" help:"PostgreSQL instead." env:"RENGA_DATABASE_URL" placeholder:"URL"`
+	Quiet       bool   `help:"Print only problems and the last line." short:"q"`
 }
 
 // Help says what is compared.
 func (verifyCmd) Help() string {
 	return `Reduces every execution again from its first event and compares the outcome with the stored
-row and with every snapshot; checks that commits and events are numbered without gaps. The server
-must be stopped, since it holds the database. Ends with code 1 when anything differs.
+row and with every snapshot; checks that commits and events are numbered without gaps. A server on SQLite must be stopped, since
+it holds the database; on PostgreSQL servers may go on meanwhile. Ends with code 1 when anything
+differs.
 
 Examples:
   renga verify --data-dir ./data
+  renga verify --database-url postgres://renga@localhost/renga
   renga verify -q -o json | jq .problems`
 }
 
@@ -46,12 +49,12 @@ type verifyProblem struct {
 
 // Run verifies and prints what it found.
 func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
-	path := filepath.Join(c.DataDir, databaseFile)
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("there is no database in %s: name the data folder of the server with --data-dir", c.DataDir)
+	cfg := coreConfig{dataDir: c.DataDir, databaseURL: c.DatabaseURL}
+	if err := cfg.exists(); err != nil {
+		return err
 	}
 	var rep engine.Report
-	err := withDB(ctx, path, func(db *sqldb.DB) error {
+	err := withDB(ctx, cfg, func(db *sqldb.DB) error {
 		eng := engine.New(store.New(db, store.Config{}), systemClock{}, engine.Config{Exclusive: true})
 		var err error
 		rep, err = c.verify(ctx, app, eng)
@@ -69,6 +72,17 @@ func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
 	}
 	if len(rep.Problems) > 0 {
 		return fmt.Errorf("the log and what is stored beside it disagree in %d places", len(rep.Problems))
+	}
+	return nil
+}
+
+// exists reports a database that is not there and would be made anew.
+func (cfg *coreConfig) exists() error {
+	if cfg.databaseURL != "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(cfg.dataDir, databaseFile)); err != nil {
+		return fmt.Errorf("there is no database in %s: name the data folder of the server with --data-dir", cfg.dataDir)
 	}
 	return nil
 }

@@ -63,6 +63,11 @@ func (b *batch) do(w *work) error {
 			wants = b.want(wants, c.reqs[i].Tenant, c.reqs[i].Execution)
 		}
 	}
+	for _, u := range w.units {
+		for i := range u.unit.Commands {
+			wants = b.want(wants, u.unit.Commands[i].Tenant, u.unit.Commands[i].Execution)
+		}
+	}
 	for _, h := range w.due {
 		wants = b.want(wants, h.Tenant, h.ID)
 	}
