@@ -41,6 +41,9 @@ type Program struct {
 	Out     io.Writer
 	Err     io.Writer
 	Bind    []any // for the Run methods of other commands
+
+	now    func() time.Time // nil: the machine's clock
+	screen *screen          // nil: what the streams are
 }
 
 // App is what a command's Run gets: the flags of all commands and where to read and write.
@@ -80,8 +83,14 @@ func Run(ctx context.Context, p Program, args []string) int {
 		fmt.Fprintln(p.Out, p.Version)
 		return exitOK
 	}
-	app := &App{Flags: p.Flags, In: p.In, Out: p.Out, Err: p.Err, now: time.Now}
+	app := &App{Flags: p.Flags, In: p.In, Out: p.Out, Err: p.Err, now: p.now}
+	if p.now == nil {
+		app.now = time.Now
+	}
 	app.screen, app.notice = look(p.Out, os.Getenv), look(p.Err, os.Getenv)
+	if p.screen != nil {
+		app.screen = *p.screen
+	}
 	parser, err := kong.New(p.Root,
 		kong.Name("renga"),
 		kong.Description(description),

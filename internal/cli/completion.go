@@ -35,7 +35,6 @@ _renga() {
     local -a found
     found=($(renga __complete bash "$line" 2>/dev/null))
     COMPREPLY=("${found[@]}")
-    if [ "${#COMPREPLY[@]}" -eq 1 ] && [[ "${COMPREPLY[0]}" == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _renga renga
 `,
@@ -91,6 +90,10 @@ func (c candidate) in(shell string) string {
 	case "fish":
 		return c.word + "\t" + c.help
 	}
+	_, value, given := strings.Cut(c.word, "=") // bash completes what stands behind it
+	if given {
+		return value
+	}
 	return c.word
 }
 
@@ -121,8 +124,11 @@ func candidates(node *kong.Node, words []string) []candidate {
 			}
 			continue
 		}
-		if child := childOf(node, word); child != nil {
+		switch child := childOf(node, word); {
+		case child != nil:
 			node = child
+		case len(node.Children) > 0 && node.DefaultCmd == nil:
+			return nil // there is no such command
 		}
 	}
 	switch name, value, given := strings.Cut(current, "="); {
@@ -151,7 +157,7 @@ func childOf(node *kong.Node, word string) *kong.Node {
 // flagOf finds a flag by how it is written, in a command or above it.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(word, "=")
-	for _, level := range node.AllFlags(false) {
+	for _, level := range leaf(node).AllFlags(false) {
 		for _, flag := range level {
 			if name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short) {
 				return flag
@@ -161,9 +167,17 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
+// leaf is the command that runs when no other follows.
+func leaf(node *kong.Node) *kong.Node {
+	if node.DefaultCmd != nil {
+		return node.DefaultCmd
+	}
+	return node
+}
+
 func flagsOf(node *kong.Node, prefix string) []candidate {
 	var found []candidate
-	for _, level := range node.AllFlags(true) {
+	for _, level := range leaf(node).AllFlags(true) {
 		for _, flag := range level {
 			if word := "--" + flag.Name; strings.HasPrefix(word, prefix) {
 				found = append(found, candidate{word, flag.Help})
@@ -180,10 +194,7 @@ func childrenOf(node *kong.Node, prefix string) []candidate {
 			found = append(found, candidate{child.Name, child.Help})
 		}
 	}
-	if node.DefaultCmd != nil && len(found) == 0 {
-		node = node.DefaultCmd
-	}
-	for _, argument := range node.Positional {
+	for _, argument := range leaf(node).Positional {
 		found = append(found, enumOf(argument, "", prefix)...)
 	}
 	return found

@@ -145,8 +145,8 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		out.exit = exitRefused
 	case errors.Is(e, client.ErrNotFound):
 		out.exit = exitNotFound
-		if e.Code == "EXECUTION_NOT_FOUND" {
-			out.hint("renga execution list shows those that exist; --tenant and the token say whose")
+		if hint := whatExists[e.Code]; hint != "" {
+			out.hint("%s", hint)
 		}
 	case errors.Is(e, client.ErrInvalid):
 		out.exit = exitUsage
@@ -163,6 +163,14 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		out.hint("the server's log has more under correlation id %s", e.CorrelationID)
 	}
 	return out
+}
+
+// whatExists says, by the code of an error, where to look for what does exist.
+var whatExists = map[string]string{
+	"EXECUTION_NOT_FOUND": "renga execution list shows those that exist; --tenant and the token say whose",
+	"GRAPH_NOT_FOUND":     "renga graph list shows those that exist, renga graph apply FILE registers one",
+	"BULK_NOT_FOUND":      "renga bulk list shows those that exist; --tenant and the token say whose",
+	"NODE_NOT_FOUND":      "renga execution show lists the nodes",
 }
 
 func (e *explained) hint(format string, args ...any) {

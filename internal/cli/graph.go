@@ -81,15 +81,15 @@ func (a *App) showValidity(found []validity) error {
 	var rows [][]string
 	for _, v := range found {
 		if v.Error != nil {
-			rows = append(rows, []string{clean(v.File), a.screen.paint(red, "invalid"), clean(withoutFile(v.File, v.Error.Message))})
+			rows = append(rows, []string{clean(v.File), a.screen.paint(red, "no"), clean(withoutFile(v.File, v.Error.Message))})
 			continue
 		}
 		rows = append(rows, []string{
-			clean(v.File), a.screen.paint(green, "valid"),
+			clean(v.File), a.screen.paint(green, "yes"),
 			count(v.Nodes, "node", "nodes") + ", " + count(v.Edges, "edge", "edges") + ", " + v.Digest,
 		})
 	}
-	return a.grid([]string{"FILE", "GRAPH", "WHAT"}, rows)
+	return a.grid([]string{"FILE", "VALID", "WHAT"}, rows)
 }
 
 // withoutFile takes the name of the file, which stands beside it, from a message.

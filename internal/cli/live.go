@@ -56,7 +56,7 @@ func (a *App) openLive(ctx context.Context, id string) (*live, error) {
 
 // take folds an event into the picture.
 func (l *live) take(ev *client.Event) error {
-	raw, err := json.Marshal(ev, json.WithMarshalers(json.MarshalToFunc(writeInstant)))
+	raw, err := json.Marshal(ev, asServer)
 	if err != nil {
 		return err
 	}

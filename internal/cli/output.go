@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -32,7 +33,7 @@ func writeJSON(w io.Writer, value any) error {
 func writeLine(w io.Writer, value any) error { return write(w, value) }
 
 func write(w io.Writer, value any, form ...json.Options) error {
-	raw, err := json.Marshal(value, append(form, json.Deterministic(true), json.WithMarshalers(json.MarshalToFunc(writeInstant)))...)
+	raw, err := json.Marshal(value, append(form, asServer)...)
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,12 @@ func write(w io.Writer, value any, form ...json.Options) error {
 	return err
 }
 
-// writeInstant writes an instant as the server does.
+// asServer writes the client's structs as the server does: what is zero is left out
+// where they say so, and instants have milliseconds.
+var asServer = json.JoinOptions(
+	json.Deterministic(true), jsonv1.OmitEmptyWithLegacySemantics(true), json.WithMarshalers(json.MarshalToFunc(writeInstant)),
+)
+
 func writeInstant(e *jsontext.Encoder, t time.Time) error {
 	return e.WriteToken(jsontext.String(instant(t)))
 }

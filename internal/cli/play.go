@@ -90,13 +90,14 @@ func (p *player) do(c flow.Command) error {
 		p.state = flow.Apply(p.state, ev)
 	}
 	p.log = append(p.log, events...)
+	p.arrange(events)
 	if p.cancelAfter > 0 && p.state.Seq >= p.cancelAfter && !p.state.Status.Terminal() {
 		p.cancelAfter = 0
 		if err := p.do(flow.Cancel{Reason: "the simulation asked for it"}); err != nil {
 			return err
 		}
 	}
-	return p.react(events)
+	return p.startReady(events)
 }
 
 // decide asks flow, and gives it data that the state holds by reference.
@@ -131,33 +132,39 @@ func actorOf(c flow.Command) flow.Actor {
 	return flow.Actor{Kind: flow.KindUser, ID: "user"}
 }
 
-// react lets workers take what became ready and arranges what will happen to what
-// began, in the order of the events.
-func (p *player) react(events []flow.Event) error {
+// startReady lets workers take what became ready, in the order of the events.
+func (p *player) startReady(events []flow.Event) error {
 	for _, ev := range events {
 		n, i := p.state.Find(ev.Payload.Node())
-		if n == nil || n.Cause.Seq != ev.Seq || p.state.Status.Terminal() {
+		if n == nil || n.Cause.Seq != ev.Seq || n.Status != flow.NodeIsReady || n.Kind != flow.TaskKind {
+			continue
+		}
+		start, spec := flow.StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "worker"}, p.plan.Spec(i)
+		if p.peek(spec).Do == doTimeout && spec.Timeout == 0 {
+			start.Lease = simulationLease
+		}
+		if err := p.do(start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrange puts into the agenda what will happen to the nodes that began to run or to wait.
+func (p *player) arrange(events []flow.Event) {
+	for _, ev := range events {
+		n, i := p.state.Find(ev.Payload.Node())
+		if n == nil || n.Cause.Seq != ev.Seq {
 			continue // another event followed
 		}
 		spec := p.plan.Spec(i)
 		switch {
-		case n.Status == flow.NodeIsReady && spec.Type == flow.TaskKind:
-			start := flow.StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "worker"}
-			if p.peek(spec).Do == doTimeout && spec.Timeout == 0 {
-				start.Lease = simulationLease
-			}
-			if err := p.do(start); err != nil {
-				return err
-			}
-		case n.Status == flow.NodeIsRunning:
-			p.arrange(n, p.take(spec))
-		case n.Status == flow.NodeIsWaiting && spec.Type == flow.WaitKind:
-			p.arrange(n, p.take(spec))
-		case n.Status == flow.NodeIsWaiting: // a Task that waits for somebody
+		case n.Status == flow.NodeIsWaiting && spec.Type == flow.TaskKind: // it waits for somebody
 			p.meet(n, outcome{Do: doResume})
+		case n.Status == flow.NodeIsRunning, n.Status == flow.NodeIsWaiting:
+			p.meet(n, p.take(spec))
 		}
 	}
-	return nil
 }
 
 // peek is the outcome that a node has next. The last one stands for all that follow.
@@ -179,14 +186,11 @@ func (p *player) take(spec *flow.NodeSpec) outcome {
 	return next
 }
 
-// arrange puts what will happen to a node into the agenda.
-func (p *player) arrange(n *flow.Node, o outcome) {
-	if o.Do != doTimeout {
-		p.meet(n, o)
-	}
-}
-
+// meet puts an outcome of a node into the agenda; of a timeout nobody is told.
 func (p *player) meet(n *flow.Node, o outcome) {
+	if o.Do == doTimeout {
+		return
+	}
 	after := p.taskTime
 	if o.After != nil {
 		after = time.Duration(*o.After)

@@ -277,8 +277,11 @@ func (w *why) explainRefusals(e *client.Execution) {
 		}
 		w.add("The rule %s (%s) refused %s: %s.", guard, guardWords[guard], count(len(list), "command", "commands"), strings.Join(names, ", "))
 	}
-	if n := len(e.LateResults); n > 0 {
-		w.add("%s came too late to count and kept as evidence.", count(n, "result", "results"))
+	switch n := len(e.LateResults); {
+	case n == 1:
+		w.add("A result that came too late to count is kept as evidence.")
+	case n > 1:
+		w.add("%d results that came too late to count are kept as evidence.", n)
 	}
 }
 
@@ -304,7 +307,7 @@ func (a *App) showWhy(w *why) error {
 		}
 	}
 	if w.Omitted > 0 {
-		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s that were accepted before.", count(w.Omitted, "command", "commands")))); err != nil {
+		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s before these.", count(w.Omitted, "command that was accepted", "commands that were accepted")))); err != nil {
 			return err
 		}
 	}

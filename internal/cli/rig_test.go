@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"go.uber.org/goleak"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+)
+
+func TestMain(m *testing.M) {
+	text.OverrideRuneWidthEastAsianWidth(false) // tables as they are outside of Japan, wherever the test runs
+	goleak.VerifyTestMain(m)
+}
+
+// rig is a server in this process. Its clock, and that of the command line, stands
+// still unless a test puts it forward, so what is printed can be compared.
+type rig struct {
+	t     *testing.T
+	url   string
+	clock *clock
+	dir   string // of files that the commands read and write
+}
+
+// clock begins at the same instant in every test.
+type clock struct{ at atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.UnixMilli(c.at.Load()).UTC() }
+
+func (c *clock) advance(d time.Duration) { c.at.Add(d.Milliseconds()) }
+
+func newRig(t *testing.T, auth gate.AuthConfig) *rig {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
+	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
+	db, err := sqldb.Open(ctx, sqldb.Config{
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decides := engine.New(store.New(db, store.Config{}), r.clock, engine.Config{Exclusive: true})
+	keys, err := gate.OpenAuth(auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	telemetry, err := gate.NewTelemetry(ctx, "renga", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Log: quiet})
+	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, end := context.WithCancel(context.Background())
+	database, deciding := make(chan error, 1), make(chan error, 1)
+	go func() { database <- db.Run(serving) }()
+	go func() { deciding <- decides.Run(ctx) }()
+	web := httptest.NewServer(door)
+	r.url = web.URL
+	t.Cleanup(func() {
+		door.Drain()
+		web.Close()
+		stop()
+		if err := <-deciding; err != nil {
+			t.Errorf("engine: %v", err)
+		}
+		end()
+		if err := <-database; err != nil {
+			t.Errorf("database: %v", err)
+		}
+		_ = db.Close()
+		_ = telemetry.Shutdown(context.Background())
+	})
+	return r
+}

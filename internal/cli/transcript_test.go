@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"renga.dev/renga/internal/gate"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
+
+// TestTranscripts runs the commands of each file in testdata against a server of
+// its own and compares what they print, to the letter.
+//
+//	## …               a comment
+//	$ renga …          a command; what it prints follows, its errors behind "! ", and its exit code unless it is 0
+//	$ id=$(renga …)    keeps what it prints, for $id
+//	$ file NAME <<     writes a file, up to a line ">>"
+//	$ clock +5m        puts the clock forward
+//
+// Ids, keys and tokens differ from run to run: they are masked, as wide as they are.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	home, err := os.Getwd() // each of them works in a folder of its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &session{rig: newRig(t, gate.AuthConfig{}), vars: map[string]string{}}
+			got := s.play(string(want))
+			if *update {
+				if err := os.WriteFile(filepath.Join(home, file), []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// session is one file under way.
+type session struct {
+	*rig
+	vars map[string]string
+	out  strings.Builder
+}
+
+// play runs the commands of a transcript and writes it again as it should read.
+func (s *session) play(text string) string {
+	s.t.Setenv("RENGA_SERVER", s.url)
+	s.t.Chdir(s.dir)
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		switch {
+		case strings.HasPrefix(line, "$ file "):
+			end := i + 1
+			for end < len(lines) && lines[end] != ">>" {
+				end++
+			}
+			s.write(strings.TrimSuffix(strings.TrimPrefix(line, "$ file "), " <<"), lines[i+1:end])
+			fmt.Fprintln(&s.out, strings.Join(lines[i:end+1], "\n"))
+			i = end
+		case strings.HasPrefix(line, "$ "):
+			fmt.Fprintln(&s.out, line)
+			s.do(strings.TrimPrefix(line, "$ "))
+		case strings.HasPrefix(line, "## "):
+			fmt.Fprintf(&s.out, "\n%s\n", line)
+		}
+	}
+	return strings.TrimPrefix(s.out.String(), "\n")
+}
+
+func (s *session) write(name string, lines []string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// do runs one line.
+func (s *session) do(line string) {
+	s.t.Helper()
+	if forward, ok := strings.CutPrefix(line, "clock +"); ok {
+		d, err := time.ParseDuration(forward)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.clock.advance(d)
+		return
+	}
+	name, inner, keeps := strings.Cut(line, "=$(")
+	if keeps {
+		line = strings.TrimSuffix(inner, ")")
+	}
+	out, errs, code := s.run(s.words(line)...)
+	if keeps {
+		s.vars[name] = strings.TrimSpace(out)
+		out = ""
+	}
+	s.out.WriteString(s.mask(out))
+	for text := range strings.Lines(s.mask(errs)) {
+		s.out.WriteString("! " + text)
+	}
+	if code != 0 {
+		fmt.Fprintf(&s.out, "(exit code %d)\n", code)
+	}
+}
+
+// run runs a command as the program does.
+func (r *rig) run(args ...string) (out, errs string, code int) {
+	return r.runOn(nil, "", args...)
+}
+
+// runOn runs a command on a screen, with something on its standard input.
+func (r *rig) runOn(on *screen, in string, args ...string) (out, errs string, code int) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	root := &struct {
+		Flags
+		Commands
+	}{}
+	code = Run(ctx, Program{
+		Root: root, Flags: &root.Flags, Version: "renga test", In: strings.NewReader(in), Out: &stdout, Err: &stderr,
+		now: r.clock.Now, screen: on,
+	}, args)
+	return stdout.String(), stderr.String(), code
+}
+
+// words splits a line as a shell does, as far as the transcripts need it, and puts
+// variables in.
+func (s *session) words(line string) []string {
+	s.t.Helper()
+	var words []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, begun = r, true
+		case r == ' ':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	if len(words) == 0 || words[0] != "renga" {
+		s.t.Fatalf("%q is no command of a transcript", line)
+	}
+	for i := range words {
+		for name, value := range s.vars {
+			words[i] = strings.ReplaceAll(words[i], "$"+name, value)
+		}
+	}
+	return words[1:]
+}
+
+var masks = []struct {
+	what *regexp.Regexp
+	mask string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "----------------uuid----------------"},
+	{regexp.MustCompile(`\b[A-Z2-7]{26}\b`), "-----------key------------"},
+	{regexp.MustCompile(`eyJ[A-Za-z0-9_.-]+`), "----token----"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
+}
+
+// mask puts names in the place of what differs from run to run.
+func (s *session) mask(text string) string {
+	for name, value := range s.vars {
+		if len(value) == 36 {
+			text = strings.ReplaceAll(text, value, name+strings.Repeat("-", 36-len(name)))
+		}
+	}
+	for _, m := range masks {
+		text = m.what.ReplaceAllString(text, m.mask)
+	}
+	return text
+}
