@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"renga.dev/renga/internal/sqldb"
@@ -28,6 +29,8 @@ func observe(meter metric.Meter, c *core) error {
 		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},
 		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s *sqldb.Stats) int64 { return int64(s.Checkpoints) }},
 		{"db.stalls", "Checkpoints that commits had to wait for.", func(s *sqldb.Stats) int64 { return int64(s.Stalls) }},
+		{"db.trips", "Round trips to PostgreSQL in transactions.", func(s *sqldb.Stats) int64 { return int64(s.Trips) }},
+		{"db.doubts", "Commits whose answer was lost and had to be asked for.", func(s *sqldb.Stats) int64 { return int64(s.Doubts) }},
 	}
 	instruments := make([]metric.Observable, 0, len(counters)+1)
 	read := make([]func(metric.Observer, *sqldb.Stats), 0, len(counters)+1)
@@ -45,6 +48,18 @@ func observe(meter metric.Meter, c *core) error {
 	}
 	instruments = append(instruments, wal)
 	read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(wal, s.WAL) })
+	redone, err := meter.Int64ObservableCounter("db.jobs", metric.WithDescription("Jobs on PostgreSQL, by how often they were run again."))
+	if err != nil {
+		return err
+	}
+	instruments = append(instruments, redone)
+	read = append(read, func(o metric.Observer, s *sqldb.Stats) {
+		for times, n := range s.Redone {
+			if n > 0 {
+				o.ObserveInt64(redone, int64(n), metric.WithAttributes(attribute.Int("redone", times)))
+			}
+		}
+	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stats := c.db.Stats()
 		for _, show := range read {
