@@ -269,7 +269,7 @@ func TestABulkOfAKindThatThisProcessDoesNotKnowIsLeftToOthers(t *testing.T) {
 			t.Error(err)
 		}
 		r.is(id, Running)
-		r.clock.move(time.Minute) // the stranger's lease
+		r.move(time.Minute) // the stranger's lease
 		r.settled(Running)
 		r.complete(id, 1)
 	})

@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
@@ -99,19 +100,22 @@ func (s *Bulks) settle(ctx context.Context, b *Bulk, results []Result) error {
 
 // settleItems writes results into the items after the first n.
 func settleItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, results []Result) error {
+	stmts, changed := make([]sqldb.Stmt, len(results)), make([]int64, len(results))
 	for i, r := range results {
 		var detail any
 		if r.Detail != nil {
 			detail = string(r.Detail)
 		}
-		changed, err := tx.Exec(ctx, "UPDATE bulk_item SET outcome = $3, detail = $4 WHERE bulk = $1 AND n = $2 AND outcome = 0",
-			bulk, n+i+1, int64(r.Outcome), detail)
-		if err != nil {
-			return err
+		stmts[i] = sqldb.Stmt{
+			Query: "UPDATE bulk_item SET outcome = $3, detail = $4 WHERE bulk = $1 AND n = $2 AND outcome = 0",
+			Args:  []any{bulk, n + i + 1, int64(r.Outcome), detail}, Changed: &changed[i],
 		}
-		if changed != 1 {
-			return fmt.Errorf("bulk: item %d is settled already", n+i+1)
-		}
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(changed, func(n int64) bool { return n != 1 }); i >= 0 {
+		return fmt.Errorf("bulk: item %d is settled already", n+i+1)
 	}
 	return nil
 }

@@ -122,13 +122,13 @@ func (s *Bulks) room(ctx context.Context, tx *sqldb.Tx, tenant string) error {
 
 // insertItems stores items of a bulk after the first n.
 func insertItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, names []string) error {
+	stmts := make([]sqldb.Stmt, len(names))
 	for i, name := range names {
-		_, err := tx.Exec(ctx, "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)", bulk, n+i+1, name)
-		if err != nil {
-			return err
+		stmts[i] = sqldb.Stmt{
+			Query: "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)", Args: []any{bulk, n + i + 1, name},
 		}
 	}
-	return nil
+	return tx.Batch(ctx, stmts...)
 }
 
 // passed returns when the clock is past a moment: what begins to exist from then on

@@ -105,11 +105,11 @@ func TestAKeyExpires(t *testing.T) {
 		req := r.request(1)
 		first, err := r.Create(t.Context(), req)
 		r.must(err)
-		r.clock.move(59 * time.Minute)
+		r.move(59 * time.Minute)
 		if ans, err := r.Create(t.Context(), req); err != nil || !ans.Replay {
 			t.Errorf("before: %+v %v", ans, err)
 		}
-		r.clock.move(2 * time.Minute)
+		r.move(2 * time.Minute)
 		second, err := r.Create(t.Context(), req)
 		if err != nil || second.Replay || second.BulkID == first.BulkID {
 			t.Errorf("after: %+v %v", second, err)

@@ -13,6 +13,7 @@ import (
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -22,6 +23,9 @@ const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-
 func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("sqlite", func(t *testing.T) {
 		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)}))
 	})
 }
 
@@ -82,10 +86,23 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+// move lets time pass. PostgreSQL's clock cannot be turned: there everything that is
+// stored becomes so much older.
+func (r *rig) move(d time.Duration) {
+	r.Helper()
+	if r.db.Dialect() == sqldb.SQLite {
+		r.clock.mu.Lock()
+		defer r.clock.mu.Unlock()
+		r.clock.now = r.clock.now.Add(d)
+		return
+	}
+	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE bulk SET changed_at = changed_at - $1, lease_until = lease_until - $1", d.Milliseconds())
+		if err == nil {
+			_, err = tx.Exec(ctx, "UPDATE bulk_key SET at = at - $1", d.Milliseconds())
+		}
+		return err
+	}))
 }
 
 // crowd is a kind whose items are numbers; a bulk says how many. What is done to one

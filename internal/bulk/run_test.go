@@ -59,9 +59,9 @@ func (c *chaos) run() {
 		_, err := c.step(c.Context())
 		if errors.Is(err, errEnded) {
 			c.Bulks = c.process() // its lease stays behind
-			c.clock.move(time.Duration(c.rand.Int64N(int64(20 * time.Second))))
+			c.move(time.Duration(c.rand.Int64N(int64(20 * time.Second))))
 		}
-		c.clock.move(time.Second)
+		c.move(time.Second)
 		done := 0
 		for id := range sizes {
 			b, err := c.Bulk(c.Context(), tenantA, id)
@@ -102,7 +102,7 @@ func (c *chaos) trouble(moment string) error {
 	}
 	c.happened["sleeps "+moment]++
 	c.asleep = true // past its lease, while another process works on
-	c.clock.move(20 * time.Second)
+	c.move(20 * time.Second)
 	other := c.process()
 	for range c.rand.IntN(6) {
 		if _, err := other.step(c.Context()); err != nil {
@@ -124,7 +124,7 @@ func TestAProcessThatLostItsLeaseWritesNothingDown(t *testing.T) {
 				return
 			}
 			slept = true
-			r.clock.move(time.Minute)
+			r.move(time.Minute)
 			if worked, err := other.step(t.Context()); !worked || err != nil {
 				t.Errorf("the other process: %v %v", worked, err)
 			}
@@ -191,7 +191,7 @@ func TestWhatCannotBeDoneNowIsDoneLater(t *testing.T) {
 			if worked, _ := r.step(t.Context()); worked {
 				t.Errorf("%s: it did not pause", name)
 			}
-			r.clock.move(tt.pause)
+			r.move(tt.pause)
 			if worked, _ := r.step(t.Context()); !worked {
 				t.Errorf("%s: it pauses too long", name)
 			}
@@ -257,13 +257,13 @@ func TestWhatIsPastItsTimeIsDeleted(t *testing.T) {
 		r.start(done)
 		r.settled(Running)
 		r.start(running)
-		r.clock.move(29 * 24 * time.Hour)
+		r.move(29 * 24 * time.Hour)
 		young := r.frozen(1)
 		r.must(r.retain(t.Context()))
 		if _, total, _ := r.List(t.Context(), tenantA, 0, 10); total != 4 {
 			t.Errorf("%d bulks remain before their time, want 4", total)
 		}
-		r.clock.move(25 * time.Hour)
+		r.move(25 * time.Hour)
 		r.must(r.retain(t.Context()))
 		for _, id := range []string{done, preview} {
 			_, err := r.Bulk(t.Context(), tenantA, id)
@@ -285,7 +285,7 @@ func TestWhatIsPastItsTimeIsDeleted(t *testing.T) {
 func TestABulkOnItsWayOutIsSeenByNobody(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		id := r.frozen(retainChunk + 1)
-		r.clock.move(31 * 24 * time.Hour)
+		r.move(31 * 24 * time.Hour)
 		for step, want := range []struct{ rows, items int }{{1, retainChunk + 1}, {1, 1}, {1, 0}, {0, 0}} {
 			_, err := r.retainBulks(t.Context())
 			r.must(err)
