@@ -99,9 +99,20 @@ type linear struct {
 
 // hotChain is an execution that clients work on, and what they guess of it.
 type hotChain struct {
-	id   string
-	ops  atomic.Int64
-	task atomic.Int64 // the one to work on next, perhaps
+	id    string
+	ops   atomic.Int64
+	guess atomic.Pointer[chain]
+}
+
+// learn guesses what the execution is like after an operation.
+func (x *hotChain) learn(q asked, a told) {
+	switch {
+	case q.command == look:
+		x.guess.Store(&a.seen)
+	case a.accepted:
+		next, _ := x.guess.Load().after(q)
+		x.guess.Store(&next)
+	}
 }
 
 // renew puts another execution in a place.
@@ -113,7 +124,9 @@ func (l *linear) renew(c *client, place int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	fresh := newChain()
 	l.hot[place] = &hotChain{id: made.reply().ExecutionID}
+	l.hot[place].guess.Store(&fresh)
 }
 
 // operate does one operation on one of the executions.
@@ -139,29 +152,32 @@ func (l *linear) operate(c *client) {
 	if a.accepted {
 		l.agreed.Add(1)
 	}
-	if a.accepted && q.command == "SucceedNode" {
-		x.task.Store(min(int64(q.task)+1, links-1))
-	}
+	x.learn(q, a)
 }
 
-// choose draws an operation: mostly one that makes sense.
+// choose draws an operation: mostly one that makes sense as far as one knows.
 func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
-	q := asked{execution: x.id, task: int(x.task.Load())}
-	if random.IntN(10) == 0 {
-		q.task = random.IntN(links)
+	c := x.guess.Load()
+	q := asked{execution: x.id, task: max(0, slices.IndexFunc(c.tasks[:], func(task string) bool { return task != "SUCCEEDED" }))}
+	sensible := map[string]string{
+		"CREATED": "StartExecution", "READY": "StartNode", "RUNNING": "ReportNodeProgress", "WAITING": "ResumeNode",
+		"FAILED": "ArchiveExecution", "CANCELED": "ArchiveExecution", "SUCCEEDED": "ArchiveExecution",
 	}
 	n := random.IntN(100)
-	for _, c := range []struct {
+	for _, choice := range []struct {
 		command string
 		weight  int
 	}{
-		{look, 25}, {count, 8}, {"ReportNodeProgress", 22}, {"StartNode", 12}, {"SucceedNode", 7}, {"PutNodeWaiting", 6},
-		{"ResumeNode", 8}, {"StartExecution", 9}, {"CancelExecution", 1}, {"FailNode", 1}, {"ArchiveExecution", 1},
+		{look, 20}, {count, 8}, {sensible[c.tasks[q.task]], 50}, {"SucceedNode", 7}, {"PutNodeWaiting", 5}, {"StartNode", 3},
+		{"ResumeNode", 3}, {"StartExecution", 1}, {"CancelExecution", 1}, {"FailNode", 1}, {"ArchiveExecution", 1},
 	} {
-		if n -= c.weight; n < 0 {
-			q.command = c.command
+		if n -= choice.weight; n < 0 {
+			q.command = choice.command
 			break
 		}
+	}
+	if random.IntN(20) == 0 {
+		q.task = random.IntN(links)
 	}
 	return q
 }
