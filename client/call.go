@@ -54,6 +54,7 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 		patience = c.cfg.RetryFor
 	}
 	began := time.Now()
+	var before error // of the try before
 	for try := 1; ; try++ {
 		server, at := c.server()
 		r, err := c.try(ctx, server, &q)
@@ -65,8 +66,9 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 			return reply{}, told
 		}
 		if ctx.Err() != nil {
-			return reply{}, ended(ctx, err)
+			return reply{}, ended(ctx, cmp.Or(before, err))
 		}
+		before = err
 		if !answered || passing(told.Status) {
 			c.leave(at)
 		}

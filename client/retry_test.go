@@ -12,6 +12,7 @@ import (
 
 // A request that is cut off in any way is repeated with its key and happens once.
 func TestARequestThatIsCutOffIsRepeatedAndHappensOnce(t *testing.T) {
+	t.Parallel()
 	for _, harm := range []string{cutBefore, cutAfter, cutInside, "502 Retry-After ", "503 Retry-After ", "504 Retry-After ", "503 Retry-After 1", "429 Retry-After 1"} {
 		t.Run(harm, func(t *testing.T) {
 			t.Parallel()

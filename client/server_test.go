@@ -25,9 +25,12 @@ import (
 // The tests talk to the real thing: a server as the program wires it, over a
 // database of its own, on a port of its own.
 
-// asServer makes the test binary a server on the data folder that it names, so that
-// tests can kill one.
-const asServer = "RENGA_TEST_CLIENT_SERVER"
+// asServer makes the test binary a server on the data folder that it names, at
+// asAddress, so that tests can kill one.
+const (
+	asServer  = "RENGA_TEST_CLIENT_SERVER"
+	asAddress = "RENGA_TEST_CLIENT_ADDRESS"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(asServer); dir != "" {
@@ -103,7 +106,7 @@ func open(dir, address string) (*server, error) {
 
 // serveChild is a server in a process of its own, until its standard input ends.
 func serveChild(dir string) {
-	s, err := open(dir, "127.0.0.1:0")
+	s, err := open(dir, os.Getenv(asAddress))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -18,6 +18,8 @@ type Task struct {
 	Input       json.RawMessage            `json:"input,omitempty"`     // of the execution
 	Outputs     map[string]json.RawMessage `json:"outputs"`             // of the direct predecessors, by node
 	LeaseUntil  time.Time                  `json:"leaseUntil,omitzero"` // zero: the Task has no lease
+
+	hold *hold // of the Worker that handles it
 }
 
 // Ref names the attempt.
