@@ -36,7 +36,7 @@ type Config struct {
 	KeyRetention time.Duration
 	// Retention is how long a bulk is kept that nothing happens to any more; 0: 30 days.
 	Retention time.Duration
-	// Lease is how long a chunk stays with a process that gives no sign of life; 0: 15s.
+	// Lease is how long a chunk stays with a process that gives no sign of life; 0: 10s.
 	Lease time.Duration
 	Clock Clock        // nil: the machine's. With PostgreSQL its clock counts, not this one.
 	Log   *slog.Logger // nil: nowhere
@@ -63,7 +63,7 @@ func (c Config) withDefaults() Config {
 		c.Retention = month
 	}
 	if c.Lease == 0 {
-		c.Lease = 15 * time.Second
+		c.Lease = 10 * time.Second
 	}
 	if c.Clock == nil {
 		c.Clock = wall{}
