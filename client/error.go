@@ -49,10 +49,11 @@ type Error struct {
 
 // RefusedState is what a guard saw.
 type RefusedState struct {
-	Execution  Status     `json:"execution"`
+	Execution  Status     `json:"execution,omitempty"`
 	Node       string     `json:"node,omitempty"`
 	NodeStatus NodeStatus `json:"nodeStatus,omitempty"`
 	Attempt    int        `json:"attempt,omitempty"`
+	Bulk       BulkStatus `json:"bulk,omitempty"`
 }
 
 // EventRef names an event.

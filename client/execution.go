@@ -186,10 +186,10 @@ type ExecutionSummary struct {
 
 // ExecutionFilter selects executions; the zero value selects all.
 type ExecutionFilter struct {
-	Status      []Status  // any of
-	GraphID     string    //
-	CreatedFrom time.Time // at or after
-	CreatedTo   time.Time // before
+	Status      []Status  `json:"status,omitempty"` // any of
+	GraphID     string    `json:"graphId,omitempty"`
+	CreatedFrom time.Time `json:"createdFrom,omitzero"` // at or after
+	CreatedTo   time.Time `json:"createdTo,omitzero"`   // before
 }
 
 func (f *ExecutionFilter) query() url.Values {

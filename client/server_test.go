@@ -9,12 +9,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/bulk"
+	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -40,6 +43,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // patience is how long a test waits for what must come.
 const patience = 10 * time.Second
 
@@ -57,7 +62,7 @@ func (systemClock) Now() time.Time { return time.Now() }
 // open starts a server on a data folder.
 func open(dir, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	db, err := sqldb.Open(ctx, sqldb.Config{Path: filepath.Join(dir, "renga.db"), Migrations: []sqldb.Migration{store.Migration()}})
+	db, err := sqldb.Open(ctx, sqldb.Config{Path: filepath.Join(dir, "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()}})
 	if err != nil {
 		stop()
 		return nil, err
@@ -68,8 +73,8 @@ func open(dir, address string) (*server, error) {
 		stop()
 		return nil, err
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Log: quiet})
+	bulks := bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: true, Clock: systemClock{}})
+	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {
 		stop()
@@ -84,6 +89,8 @@ func open(dir, address string) (*server, error) {
 	database, deciding, web := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { database <- db.Run(serving) }()
 	go func() { deciding <- decides.Run(ctx) }()
+	var working sync.WaitGroup
+	working.Go(func() { bulks.Run(ctx) })
 	answering := &http.Server{Handler: door}
 	go func() { web <- answering.Serve(listener) }()
 	end := func() error {
@@ -92,6 +99,7 @@ func open(dir, address string) (*server, error) {
 		<-web
 		stop()
 		err := <-deciding
+		working.Wait()
 		endDB()
 		if broken := <-database; broken != nil {
 			err = broken

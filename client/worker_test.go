@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,8 +13,6 @@ import (
 
 	"renga.dev/renga/client"
 )
-
-var quiet = slog.New(slog.DiscardHandler)
 
 // running is a worker at work. stop ends it and gives what Run returned.
 type running struct {
