@@ -13,6 +13,9 @@
 //   - The string extensions of CEL are left out: replace and join build their result
 //     before anybody can count it.
 //
+// Of the expression of a join it can also be asked whether it may still come true,
+// whatever the open branches do (MayHold in foresee.go); that is bounded as well.
+//
 // Numbers are JSON numbers: an integer and a fraction may be compared, added,
 // subtracted, multiplied and divided with each other.
 package expr

@@ -26,6 +26,8 @@ const (
 	MaxSteps   = 20_000  // what one evaluation may take
 	MaxPattern = 256     // bytes of a regular expression
 
+	MaxForesight = 40_000 // steps to find out whether an expression can still come true
+
 	maxMessage = 240 // bytes of a message
 )
 
@@ -35,6 +37,7 @@ const Code = "INVALID_EXPRESSION"
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
 	uses []string // variables, sorted
+	root ast.Expr
 	run  cel.Program
 }
 
@@ -55,18 +58,27 @@ func (p *Program) Uses(name string) bool {
 // (map[string]any, []any, string, float64, int64, bool, nil) or lists of strings; a
 // variable without a value is null. The values are not changed.
 func (p *Program) Eval(vars map[string]any) (bool, error) {
-	out, _, err := p.run.Eval(p.fill(vars))
+	ok, _, err := p.eval(vars)
+	return ok, err
+}
+
+// eval also tells how many steps it took.
+func (p *Program) eval(vars map[string]any) (ok bool, steps uint64, err error) {
+	out, details, err := p.run.Eval(p.fill(vars))
+	if cost := details.ActualCost(); cost != nil {
+		steps = *cost
+	}
 	var stopped interpreter.EvalCancelledError
 	switch {
 	case errors.As(err, &stopped):
-		return false, fmt.Errorf("the expression takes more than %d steps", MaxSteps)
+		return false, steps, fmt.Errorf("the expression takes more than %d steps", MaxSteps)
 	case err != nil:
-		return false, errors.New(brief(err.Error()))
+		return false, steps, errors.New(brief(err.Error()))
 	}
 	if b, ok := out.(types.Bool); ok {
-		return bool(b), nil
+		return bool(b), steps, nil
 	}
-	return false, fmt.Errorf("the expression gives %s, not true or false", out.Type().TypeName())
+	return false, steps, fmt.Errorf("the expression gives %s, not true or false", out.Type().TypeName())
 }
 
 // fill gives variables without a value the value null.
@@ -110,7 +122,7 @@ func compile(src string, env *cel.Env) (*Program, error) {
 	if err != nil {
 		return nil, invalid("%s", brief(err.Error()))
 	}
-	return &Program{uses: variables(checked, env), run: run}, nil
+	return &Program{uses: variables(checked, env), root: checked.NativeRep().Expr(), run: run}, nil
 }
 
 func checkSource(src string) error {

@@ -47,7 +47,7 @@ func chain(t testing.TB, tasks int) *Plan {
 }
 
 // wide is a fork of so many branches, a task in each.
-func wide(t testing.TB, branches int, policy Policy) *Plan {
+func wide(t testing.TB, branches int, policy Policy, expression ...string) *Plan {
 	t.Helper()
 	g := Graph{Nodes: []NodeSpec{{NodeID: "start", Type: StartKind}, {NodeID: "fork", Type: ForkKind}}}
 	g.Edges = append(g.Edges, Edge{From: "start", To: "fork"})
@@ -56,7 +56,7 @@ func wide(t testing.TB, branches int, policy Policy) *Plan {
 		g.Nodes = append(g.Nodes, NodeSpec{NodeID: id, Type: TaskKind})
 		g.Edges = append(g.Edges, Edge{From: "fork", To: id}, Edge{From: id, To: "join"})
 	}
-	g.Nodes = append(g.Nodes, NodeSpec{NodeID: "join", Type: JoinKind, Policy: policy}, NodeSpec{NodeID: "end", Type: SuccessKind})
+	g.Nodes = append(g.Nodes, NodeSpec{NodeID: "join", Type: JoinKind, Policy: policy, Expression: strings.Join(expression, "")}, NodeSpec{NodeID: "end", Type: SuccessKind})
 	g.Edges = append(g.Edges, Edge{From: "join", To: "end"})
 	return compiled(t, g)
 }
@@ -243,6 +243,23 @@ func TestTheLargestGraphsAreDecidedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAWideCustomJoinFailsAtOnce(t *testing.T) {
+	s, f := begun(t, wide(t, 1_000, Custom, `size(completed) >= 0.9 * size(expected) && "task-999" in completed`), nil)
+	for i := range 100 {
+		s = apply(t, s, CancelNode{Node: fmt.Sprintf("task-%d", i)}, f)
+	}
+	if s.Status != Active {
+		t.Fatalf("the execution is %s while 900 branches can still complete", s.Status)
+	}
+	late := apply(t, s.Clone(), CancelNode{Node: "task-100"}, f)
+	named := apply(t, s.Clone(), CancelNode{Node: "task-999"}, f)
+	for _, s := range []State{late, named} {
+		if s.Status != Failed || s.Error == nil || s.Error.Code != CodeNotPassable {
+			t.Errorf("the execution is %s with %v", s.Status, s.Error)
+		}
+	}
+}
+
 // A chain of cancelled forks inside of forks unwinds without recursion.
 func TestNestedForksUnwind(t *testing.T) {
 	depth := MaxNesting
@@ -320,6 +337,32 @@ func BenchmarkWideFork(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkJoin is one more of 1,000 branches that ends, half of which have, while
+// the others may still let the join pass.
+func BenchmarkJoin(b *testing.B) {
+	for _, src := range []string{
+		"", `size(completed) >= 400`, `size(completed) > size(canceled) && size(failed) < 510`, `"task-999" in completed || size(failed) > 700`,
+		`completed.exists(c, c.startsWith("task-9"))`, `failed.all(f, f != "task-999") && size(completed) > 3`,
+		`completed != [] && completed[0] == "task-999"`,
+	} {
+		b.Run(src, func(b *testing.B) {
+			policy := Custom
+			if src == "" {
+				policy = AllDone // for comparison
+			}
+			s, f := begun(b, wide(b, 1_000, policy, src), nil)
+			g := &JoinGateUpdated{NodeID: "join", Policy: policy, Expected: s.Nodes[1].Branches, Failed: s.Nodes[1].Branches[:500]}
+			s = Apply(s, Event{Seq: s.Seq + 1, Type: g.Type(), Payload: g})
+			b.ReportAllocs()
+			for b.Loop() {
+				if events, err := Decide(s, CancelNode{Node: "task-500"}, f); err != nil || len(events) != 4 {
+					b.Fatal(events, err)
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkAppendPayload(b *testing.B) {

@@ -2,9 +2,10 @@ package flow
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/expr"
 )
 
 // verdict is what a gate says after a branch has ended.
@@ -131,14 +132,15 @@ func judge(p *planNode, u *JoinGateUpdated) (verdict, *Error) {
 	case AllDone:
 		passable = all
 	case Custom:
-		ok, err := p.holds(u)
+		b := expr.Branches{Expected: u.Expected, Completed: u.Completed, Failed: u.Failed, Canceled: u.Canceled}
+		ok, err := p.gate.Holds(b)
 		if err != nil {
 			return gateImpossible, &Error{
 				Code:    CodeExpression,
 				Message: fmt.Sprintf("The expression of join %s failed: %v", p.spec.NodeID, err),
 			}
 		}
-		passable, impossible = ok, all || !ok && !p.mayHold(u)
+		passable, impossible = ok, all || !ok && !p.gate.MayHold(b)
 	default: // ALL_SUCCESS
 		passable = len(u.Completed) == len(u.Expected)
 		impossible = len(u.Completed) < done
@@ -150,65 +152,6 @@ func judge(p *planNode, u *JoinGateUpdated) (verdict, *Error) {
 		return gateImpossible, notPassable(p, u)
 	}
 	return gateOpen, nil
-}
-
-// holds asks the expression of a CUSTOM join.
-func (p *planNode) holds(u *JoinGateUpdated) (bool, error) {
-	return p.gate.Eval(map[string]any{
-		"expected": u.Expected, "completed": names(u.Completed), "failed": names(u.Failed), "canceled": names(u.Canceled),
-	})
-}
-
-// MaxForeseen is the number of open branches up to which a CUSTOM join tries all
-// that can still come, to fail at once when nothing of it would let it pass.
-const MaxForeseen = 3
-
-// mayHold reports whether the expression can still come true: in some of the
-// states that the open branches can lead to, each open still or ended in one of
-// three ways. With more than MaxForeseen open ones it is taken to be so.
-func (p *planNode) mayHold(u *JoinGateUpdated) bool {
-	ends := make([]branchEnd, len(u.Expected)) // 0: open
-	var open []int
-	for i, branch := range u.Expected {
-		switch {
-		case slices.Contains(u.Completed, branch):
-			ends[i] = branchCompleted
-		case slices.Contains(u.Failed, branch):
-			ends[i] = branchFailed
-		case slices.Contains(u.Canceled, branch):
-			ends[i] = branchCanceled
-		default:
-			open = append(open, i)
-		}
-		if len(open) > MaxForeseen {
-			return true
-		}
-	}
-	for states := 1; states < 1<<(2*len(open)); states++ { // 0 is the present one
-		for k, i := range open {
-			ends[i] = branchEnd(states >> (2 * k) & 3)
-		}
-		if ok, err := p.holds(foresee(u.Expected, ends)); ok && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// foresee is a gate whose branches have ended so.
-func foresee(expected []string, ends []branchEnd) *JoinGateUpdated {
-	u := &JoinGateUpdated{Expected: expected}
-	for i, branch := range expected {
-		switch ends[i] {
-		case branchCompleted:
-			u.Completed = append(u.Completed, branch)
-		case branchFailed:
-			u.Failed = append(u.Failed, branch)
-		case branchCanceled:
-			u.Canceled = append(u.Canceled, branch)
-		}
-	}
-	return u
 }
 
 func notPassable(p *planNode, u *JoinGateUpdated) *Error {
@@ -224,12 +167,4 @@ func notPassable(p *planNode, u *JoinGateUpdated) *Error {
 		Message: fmt.Sprintf("Join %s (%s) can no longer be passed.", p.spec.NodeID, p.spec.Policy),
 		Detail:  detail,
 	}
-}
-
-// names makes no list an empty one: an expression asks for its size.
-func names(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }

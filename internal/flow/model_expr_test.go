@@ -84,6 +84,38 @@ var gates = map[string]func(completed, failed, canceled, expected []string) (boo
 		}
 		return completed[0] == expected[0], nil
 	},
+	"size(completed) * 2 > size(expected)": func(completed, _, _, expected []string) (bool, error) {
+		return len(completed)*2 > len(expected), nil
+	},
+	"size(completed) > size(failed) + 1": func(completed, failed, _, _ []string) (bool, error) {
+		return len(completed) > len(failed)+1, nil
+	},
+	"size(completed) == size(failed) && size(completed) > 1": func(completed, failed, _, _ []string) (bool, error) {
+		return len(completed) == len(failed) && len(completed) > 1, nil
+	},
+	"failed.all(f, f == expected[0]) && size(completed) >= size(expected) - 1": func(completed, failed, _, expected []string) (bool, error) {
+		for _, f := range failed {
+			if f != expected[0] {
+				return false, nil
+			}
+		}
+		return len(completed) >= len(expected)-1, nil
+	},
+	"expected.filter(e, e in completed).size() > 2 ? failed == [] : size(canceled) > 1": func(completed, failed, canceled, _ []string) (bool, error) {
+		if len(completed) > 2 {
+			return len(failed) == 0, nil
+		}
+		return len(canceled) > 1, nil
+	},
+	"size(completed) > 0 && completed.map(c, c)[size(completed) - 1] == expected[1]": func(completed, _, _, expected []string) (bool, error) {
+		if len(completed) == 0 {
+			return false, nil
+		}
+		if len(expected) < 2 {
+			return false, errExpression
+		}
+		return completed[len(completed)-1] == expected[1], nil
+	},
 	"false": func(_, _, _, _ []string) (bool, error) { return false, nil },
 }
 

@@ -238,7 +238,7 @@ func (b *builder) fork(in *place, depth int) (entry string, ends []loose) {
 	join := b.node(spec, in)
 	b.join[fork] = join
 	some := b.odds(25)
-	for range pickOne(b.r, 1, 2, 2, 2, 3, 3, 4) {
+	for range pickOne(b.r, 1, 2, 2, 2, 3, 3, 4, 5) {
 		branch := &place{fork: fork}
 		head, last := b.chain(branch, depth+1, 1+b.r.IntN(2))
 		branch.head = head

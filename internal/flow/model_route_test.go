@@ -339,8 +339,7 @@ func (m *model) judge(j *modelNode) (pass, hopeless, broken bool) {
 	}
 }
 
-// canPass tries everything that the open branches of a CUSTOM join can still do,
-// when they are few.
+// canPass tries everything that the open branches of a CUSTOM join can still do.
 func (m *model) canPass(j *modelNode) bool {
 	var open []string
 	for _, head := range j.gate.expected {
@@ -348,7 +347,7 @@ func (m *model) canPass(j *modelNode) bool {
 			open = append(open, head)
 		}
 	}
-	return len(open) > 3 || m.canPassWith(j, open)
+	return m.canPassWith(j, open)
 }
 
 func (m *model) canPassWith(j *modelNode, open []string) bool {

@@ -1,0 +1,148 @@
+package expr
+
+// Branches is what the expression of a CUSTOM join looks at: all branches of its
+// fork, and those of them that have ended, in the same order.
+type Branches struct{ Expected, Completed, Failed, Canceled []string }
+
+// Holds evaluates the expression of a CUSTOM join.
+func (p *Program) Holds(b Branches) (bool, error) {
+	ok, _, err := p.eval(b.vars())
+	return ok, err
+}
+
+func (b Branches) vars() map[string]any {
+	return map[string]any{
+		"expected": some(b.Expected), "completed": some(b.Completed), "failed": some(b.Failed), "canceled": some(b.Canceled),
+	}
+}
+
+// some makes no list an empty one: an expression asks for its size.
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// MayHold reports whether the expression can still come true: whether it holds in
+// some of the states that the open branches can lead to, each open still or ended in
+// one of three ways. False is proven; true is also the answer when MaxForesight
+// steps are not enough to find out.
+//
+// It does not try the states one by one, there are four to the power of the open
+// branches. Nearly every expression looks at the branches only by counting some of
+// them and by asking for a few by name. Such an expression is lifted (lift.go) into a
+// formula over counts, in which branches that it cannot tell apart are one class, and
+// the formula is searched by halving ranges of counts (search.go). What cannot be
+// lifted is unknown, which neither proves nor disproves; where that leaves the answer
+// open, the states are tried after all, if they are few enough.
+func (p *Program) MayHold(b Branches) bool {
+	f, ok := newForesight(p, b)
+	if !ok {
+		return true
+	}
+	switch f.search() {
+	case yes:
+		return true
+	case no:
+		return false
+	}
+	return f.tryAll()
+}
+
+// end is how a branch stands.
+type end uint8
+
+const (
+	stillOpen end = iota
+	endCompleted
+	endFailed
+	endCanceled
+
+	ends = 4 // how many there are
+)
+
+// endSet is a set of ends.
+type endSet uint8
+
+const anyEnd endSet = 1<<ends - 1
+
+func only(e end) endSet             { return 1 << e }
+func (s endSet) has(e end) bool     { return s&(1<<e) != 0 }
+func (s endSet) complement() endSet { return anyEnd &^ s }
+
+// What a look ahead takes: how many branches a step goes through, and the steps to
+// try a state, beside those of the evaluation.
+const (
+	branchesPerStep = 16
+	trySteps        = 32
+)
+
+// foresight is one look ahead.
+type foresight struct {
+	program  *Program
+	expected []string
+	ends     []end     // of each branch
+	stand    [ends]int // how many branches stand so
+	steps    int       // that are left
+}
+
+// newForesight finds out how each branch stands. It is not ok when the lists are not
+// what they should be.
+func newForesight(p *Program, b Branches) (*foresight, bool) {
+	f := &foresight{program: p, expected: b.Expected, ends: make([]end, len(b.Expected)), steps: MaxForesight}
+	lists := [ends][]string{endCompleted: b.Completed, endFailed: b.Failed, endCanceled: b.Canceled}
+	ended := len(b.Completed) + len(b.Failed) + len(b.Canceled)
+	for i, name := range b.Expected {
+		for e := endCompleted; e < ends; e++ {
+			if len(lists[e]) > 0 && lists[e][0] == name {
+				lists[e] = lists[e][1:]
+				f.ends[i] = e
+				ended--
+				break
+			}
+		}
+		f.stand[f.ends[i]]++
+	}
+	return f, ended == 0
+}
+
+// charge takes steps and reports whether there were enough.
+func (f *foresight) charge(steps int) bool {
+	f.steps -= steps
+	return f.steps >= 0
+}
+
+// tryAll evaluates the expression in all the states that can still come, as long as
+// there are steps for it.
+func (f *foresight) tryAll() bool {
+	var open []int
+	for i, e := range f.ends {
+		if e == stillOpen {
+			open = append(open, i)
+		}
+	}
+	if len(open) > 10 || !f.charge(trySteps<<(2*len(open))) {
+		return true
+	}
+	state := append([]end(nil), f.ends...)
+	for s := range 1 << (2 * len(open)) {
+		for k, i := range open {
+			state[i] = end(s >> (2 * k) & 3)
+		}
+		ok, steps, err := f.program.eval(f.branches(state).vars())
+		if ok && err == nil || !f.charge(int(steps)) {
+			return true
+		}
+	}
+	return false
+}
+
+// branches are the lists of a state.
+func (f *foresight) branches(state []end) Branches {
+	var lists [ends][]string
+	for i, e := range state {
+		lists[e] = append(lists[e], f.expected[i])
+	}
+	return Branches{f.expected, lists[endCompleted], lists[endFailed], lists[endCanceled]}
+}
