@@ -128,7 +128,7 @@ func measureRows(ctx context.Context, from, to coreConfig, executions int) (*row
 
 func readRows(ctx context.Context, db *sqldb.DB, executions int) (rows []bareRow, err error) {
 	const query = `SELECT execution, commit_no, first_seq, last_seq, body FROM engine_log WHERE execution IN
-		(SELECT num FROM engine_execution ORDER BY num LIMIT $1) ORDER BY id`
+		(SELECT num FROM engine_execution ORDER BY num LIMIT $1) ORDER BY commit_no, execution`
 	err = db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		for r, err := range tx.Query(ctx, query, executions) {
 			if err != nil {

@@ -125,15 +125,14 @@ func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
 		return nil, nil
 	}
 	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
-	var found *KeyRow
+	found, seen := b.seen[ref]
 	if i, ok := b.keyAt[ref]; ok {
 		found = &b.keys[i]
-	} else {
-		rows, err := b.tx.Keys(b.ctx, []KeyRef{ref})
-		if err != nil {
-			return nil, fault.Wrap("engine.recall", err)
+	} else if !seen {
+		if err := b.look([]KeyRef{ref}); err != nil {
+			return nil, err
 		}
-		found = rows[0]
+		found = b.seen[ref]
 	}
 	if found == nil || found.At+b.e.retention <= b.now {
 		return nil, nil
@@ -146,6 +145,48 @@ func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
 		return nil, b.e.conflict(once, membersOf(body.Members), found.At)
 	}
 	return &body, nil
+}
+
+// look reads keys in one go.
+func (b *batch) look(refs []KeyRef) error {
+	rows, err := b.tx.Keys(b.ctx, refs)
+	if err != nil {
+		return fault.Wrap("engine.recall", err)
+	}
+	for i, ref := range refs {
+		b.seen[ref] = rows[i]
+	}
+	return nil
+}
+
+// lookAll reads the keys of all creations and claims in w.
+func (b *batch) lookAll(w *work) error {
+	var refs []KeyRef
+	add := func(tenant string, once *wire.Once) {
+		if once.Key != "" {
+			refs = append(refs, KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key})
+		}
+	}
+	creations := func(reqs []Request) {
+		for i := range reqs {
+			if reqs[i].Execution.IsZero() {
+				add(reqs[i].Tenant, &reqs[i].Once)
+			}
+		}
+	}
+	for _, c := range w.calls {
+		creations(c.reqs)
+	}
+	for _, u := range w.units {
+		creations(u.unit.Commands)
+	}
+	for _, c := range w.claims {
+		add(c.req.Tenant, &c.req.Once)
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return b.look(refs)
 }
 
 // conflict says that a key was used before with another body, and how they differ.

@@ -21,19 +21,21 @@ type batch struct {
 	all  []*entry           // the same and those that were undone, in order of first use
 	gone map[lookup]error   // looked for: why there is no entry, nil when there is one
 
-	open    []*entry       // entries with an open row, in order
-	ready   []readyTask    // became ready and wait for a worker
-	keys    []KeyRow       // to write
-	keyAt   map[KeyRef]int // their places
-	taken   []ReadyRow     // to delete
-	served  []*claim       // answered when the commit is durable
-	waiting []*claim       // to wait for tasks when the commit is durable
-	left    []*claim       // for the next commit, since this one is full
-	started int            // tasks that claims got
-	weight  int            // bytes of their data
-	changed []flow.ID      // executions that got events
-	ill     []flow.ID      // executions whose deadlines could not be handled
-	due     flow.Time      // earliest deadline written
+	open    []*entry               // entries with an open row, in order
+	ready   []readyTask            // became ready and wait for a worker
+	keys    []KeyRow               // to write
+	keyAt   map[KeyRef]int         // their places
+	seen    map[KeyRef]*KeyRow     // keys that were looked up; nil: not remembered
+	newest  map[planKey]*flow.Plan // newest versions that this commit has read
+	taken   []ReadyRow             // to delete
+	served  []*claim               // answered when the commit is durable
+	waiting []*claim               // to wait for tasks when the commit is durable
+	left    []*claim               // for the next commit, since this one is full
+	started int                    // tasks that claims got
+	weight  int                    // bytes of their data
+	changed []flow.ID              // executions that got events
+	ill     []flow.ID              // executions whose deadlines could not be handled
+	due     flow.Time              // earliest deadline written
 }
 
 // lookup names an execution that a tenant asks for.
@@ -377,6 +379,9 @@ func (b *batch) flush() error {
 			out.Ready = append(out.Ready, t.row)
 			t.written = true
 		}
+	}
+	for i := range b.keys {
+		delete(b.seen, b.keys[i].KeyRef)
 	}
 	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
 	return fault.Wrap("engine.write", b.tx.Write(b.ctx, &out))

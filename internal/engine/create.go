@@ -71,6 +71,8 @@ func (b *batch) plan(tenant, id string, version int) (*flow.Plan, error) {
 		if p := e.plans.get(key); p != nil {
 			return p, nil
 		}
+	} else if p := b.newest[key]; p != nil {
+		return p, nil
 	}
 	age := e.plans.now()
 	row, err := b.tx.Graph(b.ctx, tenant, id, version)
@@ -89,8 +91,12 @@ func (b *batch) plan(tenant, id string, version int) (*flow.Plan, error) {
 		}
 		e.plans.put(exact, p)
 	}
-	if version == 0 && e.cfg.Exclusive {
+	switch {
+	case version > 0:
+	case e.cfg.Exclusive:
 		e.plans.putNewest(key, p, age)
+	default:
+		b.newest[key] = p
 	}
 	return p, nil
 }

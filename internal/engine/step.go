@@ -41,6 +41,7 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 		b = &batch{
 			e: e, ctx: ctx, tx: tx,
 			used: map[flow.ID]*entry{}, nums: map[int64]*entry{}, gone: map[lookup]error{},
+			seen: map[KeyRef]*KeyRow{}, newest: map[planKey]*flow.Plan{},
 		}
 		return b.do(w)
 	})
@@ -80,6 +81,9 @@ func (b *batch) do(w *work) error {
 		return fault.Wrap("engine.now", err)
 	}
 	b.e.skew = b.now.Sub(here)
+	if err := b.lookAll(w); err != nil {
+		return err
+	}
 	for _, c := range w.calls {
 		for i := range c.reqs {
 			ans, err := b.run(&c.reqs[i])
@@ -261,6 +265,8 @@ func (b *batch) unit(u *unitCall) error {
 	mark := *b
 	mark.ready = slices.Clone(b.ready)
 	u.results, u.err = nil, nil
+	clear(b.newest) // the unit may register a graph
+	defer clear(b.newest)
 	var outside error
 	err := b.tx.Savepoint(b.ctx, func(ctx context.Context) error {
 		if u.unit.Before != nil {
