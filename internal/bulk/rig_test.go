@@ -108,6 +108,7 @@ func (r *rig) move(d time.Duration) {
 // crowd is a kind whose items are numbers; a bulk says how many. What is done to one
 // is done once; the third of every ten was done before, and the seventh refuses.
 type crowd struct {
+	mu      sync.Mutex
 	claims  int // what Count says instead of the truth
 	done    map[string]int
 	first   map[string]Result
@@ -159,6 +160,12 @@ func (c *crowd) Do(_ context.Context, b *Bulk, names []string) ([]Result, error)
 	if err := c.at("before do"); err != nil {
 		return nil, err
 	}
+	return c.apply(b, names), c.at("after do")
+}
+
+func (c *crowd) apply(b *Bulk, names []string) []Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.asked++
 	results := make([]Result, len(names))
 	for i, name := range names {
@@ -168,7 +175,7 @@ func (c *crowd) Do(_ context.Context, b *Bulk, names []string) ([]Result, error)
 		}
 		results[i] = c.first[key]
 	}
-	return results, c.at("after do")
+	return results
 }
 
 func (c *crowd) decide(name string) Result {

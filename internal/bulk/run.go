@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"renga.dev/renga/internal/fault"
@@ -101,7 +102,7 @@ func (s *Bulks) step(ctx context.Context) (bool, error) {
 	if fault.KindOf(err) == fault.Unavailable {
 		pause = idleFor
 	}
-	return true, errors.Join(err, s.leave(ctx, b, pause))
+	return true, fmt.Errorf("bulk %s: %w", b.ID, errors.Join(err, s.leave(ctx, b, pause)))
 }
 
 // errLost says that a chunk took longer than its lease, and somebody else has the bulk.

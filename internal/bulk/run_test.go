@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -240,6 +241,44 @@ func TestRunWorksUntilItIsToldToEnd(t *testing.T) {
 		stop() // during the last chunk, which is finished
 		<-done
 		r.complete(id, size)
+	})
+}
+
+// TestProcessesShareTheWork lets several processes work on the same bulks at once.
+func TestProcessesShareTheWork(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		const size = 4*freezeChunk + 3
+		ctx, stop := context.WithCancel(t.Context())
+		var processes sync.WaitGroup
+		for range 3 {
+			process := r.process()
+			processes.Go(func() { process.Run(ctx) })
+		}
+		var ids []string
+		for range 3 {
+			ids = append(ids, r.create(size))
+		}
+		for _, id := range ids {
+			for r.mustBulk(id).Status == Freezing {
+				runtime.Gosched()
+			}
+			r.start(id)
+		}
+		for _, id := range ids {
+			for r.mustBulk(id).Status == Running {
+				runtime.Gosched()
+			}
+		}
+		stop()
+		processes.Wait()
+		for _, id := range ids {
+			r.complete(id, size)
+		}
+		for name, n := range r.kind.done {
+			if n != 1 {
+				t.Errorf("%s was done %d times", name, n)
+			}
+		}
 	})
 }
 
