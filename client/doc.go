@@ -17,7 +17,9 @@
 // Answer.Replay says that a key was answered before.
 //
 // Give a key yourself where the caller may be repeated as a whole: the number of
-// the order, the id of the message.
+// the order, the id of the message. WithCorrelationID names the chain of work that
+// requests belong to. Of several processes of one system, name all in Config.URL:
+// when one does not answer, the next is asked.
 //
 // # Errors
 //
@@ -28,7 +30,12 @@
 //
 // # Workers
 //
-// A Worker takes tasks of some queues and hands them to a function; see there.
+// A Worker takes tasks of some queues and hands them to a function. It asks for as
+// many tasks as it has room for at once, sends results that come together in one
+// request, goes on with the next Task of an execution without asking for it, gives
+// signs of life for what takes long, and cancels the function's context within a
+// second when its Task is not the worker's any more. When its own context ends it
+// takes nothing new and lets what is under way finish.
 //
 // This package imports nothing but the standard library, and keeps no state
 // beside its connections.
