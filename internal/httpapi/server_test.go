@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,7 +21,9 @@ import (
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/sim"
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
 )
 
@@ -30,7 +33,7 @@ type server struct {
 	t      testing.TB
 	url    string
 	client *http.Client
-	engine *engine.Engine
+	engine decider
 	bulks  *bulk.Bulks
 	work   func() // lets bulks work, where that does not go by itself
 	gate   *gate.Gate
@@ -50,16 +53,10 @@ func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
 func newServerWith(t testing.TB, o options) *server {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &server{t: t, clock: &clock{}}
-	s.engine = engine.New(store.New(db, store.Config{}), s.clock, engine.Config{Exclusive: true})
+	db := s.open(ctx)
 	quiet := slog.New(slog.DiscardHandler)
-	s.bulks = bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(s.engine, quiet)}, Exclusive: true, Clock: s.clock})
+	s.bulks = bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(s.engine, quiet)}, Exclusive: !postgres(), Clock: s.clock})
 	auth, err := gate.OpenAuth(o.auth)
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +103,42 @@ func newServerWith(t testing.TB, o options) *server {
 		_ = telemetry.Shutdown(context.Background())
 	})
 	return s
+}
+
+// postgres says that the tests of this run are about PostgreSQL. make test runs both.
+func postgres() bool { return os.Getenv("RENGA_TEST_DB") == "postgres" }
+
+// decider is one engine, or several that share a database.
+type decider interface {
+	httpapi.Commands
+	httpapi.Reads
+	httpapi.Graphs
+	cancel.Engine
+	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
+	Run(ctx context.Context) error
+}
+
+// open makes a database and puts the engine over it. On PostgreSQL that is several
+// engines, which go by the test's clock and not by the server's.
+func (s *server) open(ctx context.Context) *sqldb.DB {
+	s.t.Helper()
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()}}
+	if postgres() {
+		cfg.URL = pgtest.New(s.t)
+	} else {
+		cfg.Path = filepath.Join(s.t.TempDir(), "renga.db")
+	}
+	db, err := sqldb.Open(ctx, cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	kept := store.New(db, store.Config{})
+	if postgres() {
+		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{}, 3)
+	} else {
+		s.engine = engine.New(kept, s.clock, engine.Config{Exclusive: true})
+	}
+	return db
 }
 
 // verify lets the log prove itself (EVT-6), after every test.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/sim"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/store"
+)
+
+// TestBothDatabasesGiveTheSameEvents plays random logs of commands on SQLite and on
+// PostgreSQL, with the same clock and the same seed. Every answer, every event and
+// everything that can be read must be the same.
+func TestBothDatabasesGiveTheSameEvents(t *testing.T) {
+	onPostgres(t)
+	logs, commands := uint64(50), 40
+	if long() {
+		logs = 2_000
+	}
+	lite := openStore(t, sqldb.Config{Path: filepath.Join(t.TempDir(), databaseFile)})
+	post := openStore(t, sqldb.Config{URL: pgtest.New(t)})
+	lines := 0
+	var took [2]time.Duration
+	for seed := range logs {
+		var got [2][]string
+		for i, s := range []engine.Store{lite, post} {
+			began := time.Now()
+			var err error
+			if got[i], err = sim.Play(t.Context(), seed, commands, s); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			took[i] += time.Since(began)
+		}
+		if !slices.Equal(got[0], got[1]) {
+			t.Fatalf("seed %d, SQLite and PostgreSQL:\n%s", seed, cmp.Diff(got[0], got[1]))
+		}
+		lines += len(got[0])
+	}
+	t.Logf("%d logs of %d commands, %d lines to compare; SQLite took %v, PostgreSQL %v", logs, commands, lines, round(took[0]), round(took[1]))
+}
+
+// openStore opens a store that is served until the test ends.
+func openStore(t *testing.T, cfg sqldb.Config) *store.Store {
+	t.Helper()
+	cfg.Migrations = migrations()
+	db, err := sqldb.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store.New(db, store.Config{})
+}
