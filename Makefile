@@ -17,6 +17,9 @@ sources  := $(wildcard *.go api client cmd internal web/*.go)
 # The packages in which goroutines meet.
 racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bus internal/gate internal/httpapi))
 
+# The packages whose tests run on SQLite, and once more on PostgreSQL.
+on-postgres := ./cmd/renga ./internal/httpapi
+
 # need COMMAND,PACKAGE,CONSEQUENCE: get a Debian package, or say what is missing without it.
 need = command -v $(1) >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
@@ -40,16 +43,18 @@ run: build ## build and run the whole system on 127.0.0.1:8080 (ARGS="--addr …
 	exec ./bin/renga serve $(ARGS)
 
 .PHONY: test
-test: ## run all tests
+test: ## run all tests, on SQLite and on PostgreSQL
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
 	$(GO) test -timeout 15m ./...
+	RENGA_TEST_DB=postgres $(GO) test -timeout 15m $(on-postgres)
 
 .PHONY: test-long
 test-long: ## run all tests with their full counts (hours)
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
 	RENGA_LONG=1 $(GO) test -timeout 4h -count=1 ./...
+	RENGA_LONG=1 RENGA_TEST_DB=postgres $(GO) test -timeout 4h -count=1 $(on-postgres)
 
 .PHONY: check
 check: format vet lint layout vuln race ## format, vet, lint, import table, known vulnerabilities, race detector

@@ -168,8 +168,17 @@ func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
 		command string
 		weight  int
 	}{
-		{look, 20}, {count, 8}, {sensible[c.tasks[q.task]], 50}, {"SucceedNode", 7}, {"PutNodeWaiting", 5}, {"StartNode", 3},
-		{"ResumeNode", 3}, {"StartExecution", 1}, {"CancelExecution", 1}, {"FailNode", 1}, {"ArchiveExecution", 1},
+		{look, 20},
+		{count, 8},
+		{sensible[c.tasks[q.task]], 50},
+		{"SucceedNode", 7},
+		{"PutNodeWaiting", 5},
+		{"StartNode", 3},
+		{"ResumeNode", 3},
+		{"StartExecution", 1},
+		{"CancelExecution", 1},
+		{"FailNode", 1},
+		{"ArchiveExecution", 1},
 	} {
 		if n -= choice.weight; n < 0 {
 			q.command = choice.command
