@@ -149,7 +149,8 @@ func (db *postgres) begin(ctx context.Context, how string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{pg: db, conn: conn, link: linkOf(conn), ahead: []string{how}, reads: how == beginRead}, nil
+	l := linkOf(conn)
+	return &session{pg: db, conn: conn, link: l, ahead: l.begin(how), reads: how == beginRead}, nil
 }
 
 // acquire takes a connection out of the pool, or makes one. It waits for a while.

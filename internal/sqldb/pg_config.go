@@ -32,12 +32,15 @@ var settings = map[string]string{
 	"tcp_keepalives_count":                "3",
 	"tcp_user_timeout":                    "10s",
 
-	// Every statement is found by an index, whatever the statistics say: a plan that
-	// was made while a table was small serves it when it is large.
+	// Statements are few, and each looks up the rows that it names: their plans are kept
+	// (for planLife), and find rows by an index and in its order, whatever the
+	// statistics say.
 	"plan_cache_mode":  "force_generic_plan",
 	"enable_seqscan":   "off",
 	"enable_hashjoin":  "off",
 	"enable_mergejoin": "off",
+	"enable_material":  "off",
+	"enable_sort":      "off",
 	"jit":              "off",
 }
 
@@ -46,6 +49,7 @@ const (
 	dialTimeout  = 3 * time.Second
 	cancelWithin = time.Second // that the server answers a request to give up on a statement
 	connLife     = time.Hour
+	planLife     = 10 * time.Second // a plan that was made while a table was empty may read all of it
 	connIdle     = 5 * time.Minute
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,7 +15,8 @@ import (
 type link struct {
 	raw     *pgconn.PgConn
 	stmts   map[string]*pgStmt
-	made    int // statements prepared so far, which names them
+	made    int       // statements prepared so far, which names them
+	planned time.Time // when plans were last forgotten
 	buf     []byte
 	packets []packet
 }
@@ -39,7 +41,7 @@ func linkOf(c *pgxpool.Conn) *link {
 	if l, ok := raw.CustomData()[key].(*link); ok {
 		return l
 	}
-	l := &link{raw: raw, stmts: map[string]*pgStmt{}}
+	l := &link{raw: raw, stmts: map[string]*pgStmt{}, planned: time.Now()}
 	raw.CustomData()[key] = l
 	return l
 }
@@ -175,6 +177,16 @@ func (l *link) tidy(ctx context.Context) error {
 	}
 	clear(l.stmts)
 	return nil
+}
+
+// begin is what begins a transaction. Now and then that forgets the plans of all
+// statements.
+func (l *link) begin(how string) []string {
+	if now := time.Now(); now.Sub(l.planned) > planLife {
+		l.planned = now
+		return []string{how, "DISCARD PLANS"}
+	}
+	return []string{how}
 }
 
 // encode makes packets of statements. They are valid until the next time.

@@ -21,11 +21,12 @@ const (
 	selectAll   = "SELECT " + headColumns + " FROM engine_execution WHERE num > $1 ORDER BY num LIMIT $2"
 )
 
-func scanHead(row *sqldb.Row) (engine.Head, error) {
+// scanHead reads the columns of a head, and more places for the columns after them.
+func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 	var h engine.Head
 	var id []byte
 	var version, status, created, ended, archived, due int64
-	err := row.Scan(&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived, &due)
+	err := row.Scan(append([]any{&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived, &due}, more...)...)
 	copy(h.ID[:], id)
 	h.GraphVersion, h.Status = int(version), flow.Status(status)
 	h.CreatedAt, h.EndedAt, h.ArchivedAt, h.DueAt = flow.Time(created), flow.Time(ended), flow.Time(archived), flow.Time(due)
@@ -56,12 +57,17 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 }
 
 // Due lists executions whose DueAt is not after now, and the next DueAt after those.
+// now is the clock of whoever writes: this process on SQLite, the database on PostgreSQL.
 func (s *Store) Due(ctx context.Context, here flow.Time, limit int) (due []engine.Head, next, now flow.Time, err error) {
-	now = here
-	err = s.read(ctx, "store.due", func(ctx context.Context, sql *sqldb.Tx) error {
-		due, err = heads(ctx, sql, selectDue, limit+1)
+	stmts := []sqldb.Stmt{{Query: selectDue, Args: []any{limit + 1}, Row: func(r *sqldb.Row) error {
+		h, err := scanHead(r)
+		due = append(due, h)
 		return err
-	})
+	}}}
+	if now = here; s.pg {
+		stmts = append(stmts, clock(&now))
+	}
+	err = s.read(ctx, "store.due", func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, stmts...) })
 	for i := range due {
 		if i == limit || due[i].DueAt > now {
 			return due[:i], due[i].DueAt, now, err
@@ -81,7 +87,7 @@ func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.
 
 // List is a page of executions, newest first, and how many there are in all.
 func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
-	l := newList(q)
+	l := newList(s.db.Dialect(), q)
 	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
 		if total, err = l.total(ctx, sql); err != nil {
 			return err
@@ -104,7 +110,7 @@ func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Hea
 // Walk gives executions, oldest first, after the place of one.
 func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
 	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
-	l := newList(q)
+	l := newList(s.db.Dialect(), q)
 	err = s.read(ctx, "store.walk", func(ctx context.Context, sql *sqldb.Tx) error {
 		part, err = heads(ctx, sql, l.walk(), append(l.args(), q.Limit, int64(after.CreatedAt), after.Num)...)
 		return err
@@ -116,12 +122,13 @@ func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head)
 // which an index gives in order; the parts are merged, so a page is read without
 // sorting whatever the filter. There are few texts, so they stay prepared.
 type list struct {
+	dialect  sqldb.Dialect
 	query    engine.ListQuery
 	statuses []flow.Status
 }
 
-func newList(q engine.ListQuery) list {
-	l := list{query: q, statuses: slices.Clone(q.Status)}
+func newList(dialect sqldb.Dialect, q engine.ListQuery) list {
+	l := list{dialect: dialect, query: q, statuses: slices.Clone(q.Status)}
 	if len(l.statuses) == 0 {
 		l.statuses = []flow.Status{flow.Active, flow.Completed, flow.Failed, flow.Canceled}
 	}
@@ -159,12 +166,16 @@ func (l *list) walk() string {
 }
 
 // merge puts the parts, each with one more condition, into one order and cuts it.
+// PostgreSQL merges parts that have the order; SQLite finds out by itself.
 func (l *list) merge(condition, order, cut string) string {
+	order = " ORDER BY at " + order + ", n " + order
 	parts := make([]string, len(l.statuses))
 	for i, status := range l.statuses {
 		parts[i] = l.part("created_at AS at, num AS n", status) + condition
+		if l.dialect == sqldb.Postgres && len(parts) > 1 {
+			parts[i] = "(" + parts[i] + order + ")"
+		}
 	}
-	order = " ORDER BY at " + order + ", n " + order
 	return "SELECT " + headColumns + " FROM (" + strings.Join(parts, " UNION ALL ") + order +
 		cut + ") AS page JOIN engine_execution ON num = n" + order
 }
@@ -188,16 +199,23 @@ func (l *list) count() string {
 	return "SELECT " + strings.Join(parts, " + ")
 }
 
-// counted reads the numbers that are kept, for a filter that they answer.
+// counted reads the numbers that are kept, for a filter that they answer. On
+// PostgreSQL a part of them waits to be added up.
 func (l *list) counted() string {
-	parts := make([]string, len(l.statuses))
+	statuses := make([]string, len(l.statuses))
 	for i, status := range l.statuses {
-		parts[i] = strconv.Itoa(int(status))
+		statuses[i] = strconv.Itoa(int(status))
 	}
 	graph := "$2 = ''"
 	if l.query.GraphID != "" {
 		graph = "graph_id = $2"
 	}
-	return "SELECT coalesce(sum(n), 0) FROM engine_count WHERE tenant = $1 AND " + graph +
-		" AND status IN (" + strings.Join(parts, ", ") + ")"
+	sum := func(table string) string {
+		return "(SELECT coalesce(sum(n), 0) FROM " + table + " WHERE tenant = $1 AND " + graph +
+			" AND status IN (" + strings.Join(statuses, ", ") + "))"
+	}
+	if l.dialect == sqldb.Postgres {
+		return "SELECT " + sum("engine_count") + " + " + sum("engine_count_delta")
+	}
+	return "SELECT " + sum("engine_count")
 }

@@ -34,7 +34,7 @@ func (s *Store) Graph(ctx context.Context, tenant, id string, version int) (g en
 }
 
 // Graph is one version of a graph, as this commit sees it.
-func (t *tx) Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error) {
+func (t *shared) Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error) {
 	g, err := graph(ctx, t.sql, tenant, id, version)
 	return g, fault.Wrap("store.graph", err)
 }
@@ -47,36 +47,46 @@ func graph(ctx context.Context, sql *sqldb.Tx, tenant, id string, version int) (
 		WHERE tenant = $1 AND id = $2 AND version = $3`, tenant, id, version))
 }
 
+const selectGraphs = `SELECT g.id, g.version, g.digest, g.body, g.created_at
+	FROM (SELECT id AS first FROM engine_graph WHERE tenant = $1 AND version = 1 ORDER BY id LIMIT $2 OFFSET $3) AS page
+	JOIN engine_graph AS g ON g.tenant = $1 AND g.id = page.first
+		AND g.version = (SELECT max(version) FROM engine_graph AS v WHERE v.tenant = $1 AND v.id = page.first)
+	ORDER BY g.id`
+
 // Graphs is a page of the newest versions. Versions begin with 1 and none goes
 // away, so the first versions tell which graphs there are.
 func (s *Store) Graphs(ctx context.Context, tenant string, offset, limit int) (page []engine.GraphRow, total int, err error) {
 	err = s.read(ctx, "store.graphs", func(ctx context.Context, sql *sqldb.Tx) error {
-		err := sql.Row(ctx, "SELECT count(*) FROM engine_graph WHERE tenant = $1 AND version = 1", tenant).Scan(&total)
-		if err != nil {
-			return err
-		}
-		for row, err := range sql.Query(ctx, `SELECT id FROM engine_graph
-			WHERE tenant = $1 AND version = 1 ORDER BY id LIMIT $2 OFFSET $3`, tenant, limit, offset) {
-			if err != nil {
+		return sql.Batch(ctx,
+			sqldb.Stmt{
+				Query: "SELECT count(*) FROM engine_graph WHERE tenant = $1 AND version = 1", Args: []any{tenant},
+				Row: func(r *sqldb.Row) error { return r.Scan(&total) },
+			},
+			sqldb.Stmt{Query: selectGraphs, Args: []any{tenant, limit, offset}, Row: func(r *sqldb.Row) error {
+				g, err := scanGraph(tenant, r)
+				page = append(page, g)
 				return err
-			}
-			var id string
-			if err := row.Scan(&id); err != nil {
-				return err
-			}
-			g, err := newestGraph(ctx, sql, tenant, id)
-			if err != nil {
-				return err
-			}
-			page = append(page, g)
-		}
-		return nil
+			}})
 	})
 	return page, total, err
 }
 
+// maxRaces is how often storing a graph is tried when others store versions of it
+// at the same time.
+const maxRaces = 10
+
 // PutGraph stores a version unless the newest one has the same digest.
 func (s *Store) PutGraph(ctx context.Context, g engine.GraphRow) (stored engine.GraphRow, created bool, err error) {
+	for range maxRaces {
+		if stored, created, err = s.putGraph(ctx, g); fault.KindOf(err) != fault.Conflict {
+			break
+		}
+	}
+	return stored, created, fault.Wrap("store.graph", err)
+}
+
+// putGraph is one try; another process that stores the same version makes it a conflict.
+func (s *Store) putGraph(ctx context.Context, g engine.GraphRow) (stored engine.GraphRow, created bool, err error) {
 	err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
 		newest, err := newestGraph(ctx, sql, g.Tenant, g.ID)
 		if err != nil && !errors.Is(err, sqldb.ErrNoRow) {
@@ -93,7 +103,7 @@ func (s *Store) PutGraph(ctx context.Context, g engine.GraphRow) (stored engine.
 		return err
 	})
 	if err != nil {
-		return engine.GraphRow{}, false, fault.Wrap("store.graph", err)
+		return engine.GraphRow{}, false, err
 	}
 	return stored, created, nil
 }

@@ -49,6 +49,8 @@ func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, 
 	return out, nil
 }
 
+var errKeyInUse = fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "the key is in use")
+
 // remember inserts keys. One that is there already makes room when it has expired;
 // else it is a conflict.
 func (t *tx) remember(ctx context.Context, keys []engine.KeyRow) error {
@@ -71,7 +73,7 @@ func (t *tx) remember(ctx context.Context, keys []engine.KeyRow) error {
 			return err
 		}
 		if n == 0 {
-			return fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "the key is in use")
+			return errKeyInUse
 		}
 		if _, err := t.sql.Exec(ctx, insert, args...); err != nil {
 			return err
@@ -83,17 +85,25 @@ func (t *tx) remember(ctx context.Context, keys []engine.KeyRow) error {
 // retainChunk is how many keys one job looks at: jobs are short.
 const retainChunk = 500
 
+// Keys are in order of insertion, so the oldest are the first.
+const (
+	theOldest    = "SELECT id FROM (SELECT id, at FROM engine_key ORDER BY id LIMIT $1) AS oldest WHERE at < $2"
+	deleteOldest = "DELETE FROM engine_key WHERE id IN (" + theOldest + ")"
+	pgOldest     = "DELETE FROM engine_key WHERE id = ANY(ARRAY(" + theOldest + "))"
+)
+
 // Retain deletes up to limit keys that were used before an instant, oldest first,
 // and gives how many. It works in short jobs behind the engine's.
 func (s *Store) Retain(ctx context.Context, before flow.Time, limit int) (int, error) {
-	deleted := 0
+	deleted, query := 0, deleteOldest
+	if s.pg {
+		query = pgOldest
+	}
 	for deleted < limit {
 		chunk := min(retainChunk, limit-deleted)
 		var n int64
 		err := s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) (err error) {
-			// Keys are in order of insertion, so the oldest are the first.
-			n, err = sql.Exec(ctx, `DELETE FROM engine_key WHERE id IN (SELECT id FROM
-				(SELECT id, at FROM engine_key ORDER BY id LIMIT $1) AS oldest WHERE at < $2)`, chunk, int64(before))
+			n, err = sql.Exec(ctx, query, chunk, int64(before))
 			return err
 		})
 		if err != nil {

@@ -18,9 +18,17 @@ const (
 	selectHistory = `SELECT commit_no, first_seq, last_seq, body FROM engine_log
 		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`
 	selectRows = `SELECT commit_no, first_seq, last_seq, reducer, body, snapshot FROM engine_log
-		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`
-	selectRow     = "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2"
-	selectLastSeq = "SELECT last_seq FROM engine_log WHERE execution = $1 AND commit_no = $2"
+		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no LIMIT $3`
+	selectRow = "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2"
+
+	// selectCommitOf finds the first commit whose last_seq is $2 or more. last_seq never
+	// falls along a log, so it halves the range and looks at a few rows, not at all.
+	selectCommitOf = `WITH RECURSIVE half (low, high) AS (
+			SELECT CAST(1 AS BIGINT), (SELECT coalesce(max(commit_no), 0) + 1 FROM engine_log WHERE execution = $1)
+			UNION ALL
+			SELECT CASE WHEN l.last_seq >= $2 THEN half.low ELSE l.commit_no + 1 END, CASE WHEN l.last_seq >= $2 THEN l.commit_no ELSE half.high END
+			FROM half JOIN engine_log AS l ON l.execution = $1 AND l.commit_no = (half.low + half.high) / 2 WHERE half.low < half.high)
+		SELECT low FROM half WHERE low = high`
 )
 
 // Head is the row of an execution and the newest row of its log, without its body.
@@ -35,12 +43,24 @@ func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engin
 	return head, row, err
 }
 
-const selectCommits = `SELECT coalesce(max(l.commit_no), 0) FROM engine_execution e JOIN engine_log l ON l.execution = e.num WHERE e.id = $1`
+const (
+	selectCommits = `SELECT coalesce(max(l.commit_no), 0) FROM engine_execution e JOIN engine_log l ON l.execution = e.num WHERE e.id = $1`
+	pgCommits     = `SELECT w.i, e.commit_no FROM unnest($1::uuid[]) WITH ORDINALITY AS w (id, i) LEFT JOIN engine_execution AS e ON e.id = w.id`
+)
 
 // Commits are the newest commit numbers of executions.
 func (s *Store) Commits(ctx context.Context, ids []flow.ID) (commits []int64, err error) {
 	commits = make([]int64, len(ids))
 	err = s.read(ctx, "store.commits", func(ctx context.Context, sql *sqldb.Tx) error {
+		if s.pg {
+			asked := column(ids, func(id *flow.ID) []byte { return id[:] })
+			return sql.Batch(ctx, sqldb.Stmt{Query: pgCommits, Args: []any{asked}, Row: func(r *sqldb.Row) error {
+				var i, no int64
+				err := r.Scan(&i, &no)
+				commits[i-1] = no
+				return err
+			}})
+		}
 		for i := range ids {
 			if err := sql.Row(ctx, selectCommits, ids[i][:]).Scan(&commits[i]); err != nil {
 				return err
@@ -53,7 +73,14 @@ func (s *Store) Commits(ctx context.Context, ids []flow.ID) (commits []int64, er
 
 // History is one execution, up to the row that holds event upTo if that is not 0.
 func (s *Store) History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (h engine.History, err error) {
+	if upTo == 0 {
+		upTo = maxSeq
+	}
 	err = s.read(ctx, "store.history", func(ctx context.Context, sql *sqldb.Tx) error {
+		if s.pg {
+			h, err = pgHistory(ctx, sql, engine.Want{Tenant: tenant, ID: id}, int64(upTo))
+			return err
+		}
 		head, err := headByID(ctx, sql, tenant, id)
 		if err != nil {
 			return err
@@ -63,6 +90,9 @@ func (s *Store) History(ctx context.Context, tenant string, id flow.ID, upTo uin
 	})
 	return h, err
 }
+
+// maxSeq is beyond every event.
+const maxSeq = math.MaxInt64
 
 // Row is one row of a log, without its snapshot.
 func (s *Store) Row(ctx context.Context, execution, commitNo int64) (row engine.LogRow, err error) {
@@ -85,9 +115,6 @@ func (s *Store) Rows(ctx context.Context, execution int64, from uint64, limit in
 // history reads the newest snapshot of this reducer, and what follows.
 func history(ctx context.Context, sql *sqldb.Tx, head engine.Head, upTo uint64) (engine.History, error) {
 	h := engine.History{Found: true, Head: head}
-	if upTo == 0 {
-		upTo = math.MaxInt64
-	}
 	var from int64
 	var snapshot []byte
 	err := sql.Row(ctx, selectSnapshot, head.Num, engine.ReducerVersion, upTo).Scan(&from, &snapshot)
@@ -119,52 +146,36 @@ func logRow(ctx context.Context, sql *sqldb.Tx, execution, commitNo int64) (engi
 	return r, err
 }
 
-// logRows are the rows with LastSeq >= from until limit events are covered.
-func logRows(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64, limit int) ([]engine.LogRow, error) {
-	first, err := commitOf(ctx, sql, execution, from)
-	if err != nil {
-		return nil, err
-	}
-	var rows []engine.LogRow
-	for row, err := range sql.Query(ctx, selectRows, execution, first) {
-		if err != nil {
-			return nil, err
-		}
-		r := engine.LogRow{Execution: execution}
-		if err := row.Scan(&r.CommitNo, &r.FirstSeq, &r.LastSeq, &r.Reducer, &r.Body, &r.Snapshot); err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-		if r.LastSeq >= from && r.LastSeq-from+1 >= uint64(limit) {
-			break
-		}
-	}
-	return rows, nil
-}
+// rowsPage is how many rows of a log are read at a time, at most.
+const rowsPage = 200
 
-// commitOf finds the first commit whose LastSeq is from or more. LastSeq never
-// falls along a log, so a few rows are looked at, not all.
-func commitOf(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64) (int64, error) {
-	if from <= 1 {
-		return 1, nil
-	}
-	var newest int64
-	err := sql.Row(ctx, "SELECT coalesce(max(commit_no), 0) FROM engine_log WHERE execution = $1", execution).Scan(&newest)
-	if err != nil {
-		return 0, err
-	}
-	low, high := int64(1), newest+1
-	for low < high {
-		mid := low + (high-low)/2
-		var last uint64
-		if err := sql.Row(ctx, selectLastSeq, execution, mid).Scan(&last); err != nil {
-			return 0, err
-		}
-		if last >= from {
-			high = mid
-		} else {
-			low = mid + 1
+// logRows are the rows with LastSeq >= from until limit events are covered.
+func logRows(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64, limit int) (rows []engine.LogRow, err error) {
+	next := int64(1)
+	if from > 1 {
+		if err := sql.Row(ctx, selectCommitOf, execution, from).Scan(&next); err != nil {
+			return nil, err
 		}
 	}
-	return low, nil
+	page := min(max(limit, 1), rowsPage)
+	for {
+		n := 0
+		for row, err := range sql.Query(ctx, selectRows, execution, next, page) {
+			if err != nil {
+				return nil, err
+			}
+			r := engine.LogRow{Execution: execution}
+			if err := row.Scan(&r.CommitNo, &r.FirstSeq, &r.LastSeq, &r.Reducer, &r.Body, &r.Snapshot); err != nil {
+				return nil, err
+			}
+			rows = append(rows, r)
+			if r.LastSeq >= from && r.LastSeq-from+1 >= uint64(limit) {
+				return rows, nil
+			}
+			n, next = n+1, r.CommitNo+1
+		}
+		if n < page {
+			return rows, nil
+		}
+	}
 }

@@ -21,14 +21,14 @@ func TestStatementsUseAnIndex(t *testing.T) {
 	defer db.Close()
 	statements := map[string]string{
 		"by id": selectByID, "by number": selectByNum, "due": selectDue, "newest row": selectNewest, "snapshot": selectSnapshot,
-		"history": selectHistory, "rows": selectRows, "row": selectRow, "last seq": selectLastSeq,
+		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},
 		"list of two statuses of a graph": {GraphID: "g", Status: []flow.Status{flow.Failed, flow.Canceled}},
 	} {
-		l := newList(q)
+		l := newList(sqldb.SQLite, q)
 		statements[name+", newest first"], statements[name+", oldest first"] = l.page("DESC"), l.page("ASC")
 		statements[name+", walk"] = l.walk()
 		statements[name+", total"], statements[name+", total of a range"] = l.counted(), l.count()

@@ -33,9 +33,11 @@ type Config struct {
 // Store is the engine's store on a database.
 type Store struct {
 	db        *sqldb.DB
+	pg        bool // it is PostgreSQL
 	retention flow.Time
+	numbers   numbers // of PostgreSQL's sequence
 
-	// Of the write loop alone: the last execution number given out, -1 before the
+	// On SQLite, of the write loop alone: the last execution number given out, -1 before the
 	// first transaction has looked.
 	last int64
 }
@@ -47,15 +49,29 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	if cfg.KeyRetention == 0 {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
-	return &Store{db: db, retention: flow.Time(cfg.KeyRetention.Milliseconds()), last: -1}
+	return &Store{db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()), last: -1}
 }
 
 // Commit runs fn in a transaction that it may share with others, and returns after
 // it is durable.
+//
+// On PostgreSQL it shares with nobody, and fn is run again when the transaction lost
+// against another one.
 func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
-	return s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
-		return fn(ctx, &tx{store: s, sql: sql})
+	if !s.pg {
+		return s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+			return fn(ctx, &tx{store: s, shared: shared{sql}})
+		})
+	}
+	var last *pgTx
+	err := s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+		last = &pgTx{store: s, shared: shared{sql}}
+		return fn(ctx, last)
 	})
+	if err == nil {
+		s.numbers.give(last.spare)
+	}
+	return err
 }
 
 // read runs fn in a read transaction and names the operation in its errors.

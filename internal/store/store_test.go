@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/store/storetest"
 )
@@ -22,17 +24,31 @@ func TestSQLite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) engine.Store { return open(t, filepath.Join(t.TempDir(), "test.db")) })
 }
 
-// open gives a store on a file, served until the test ends.
-func open(t testing.TB, path string) *store.Store {
+func TestPostgreSQL(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) engine.Store { return open(t, pgtest.New(t)) })
+}
+
+// both runs a test on an empty store of each kind.
+func both(t *testing.T, test func(t *testing.T, s *store.Store)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, open(t, filepath.Join(t.TempDir(), "test.db"))) })
+	t.Run("postgres", func(t *testing.T) { test(t, open(t, pgtest.New(t))) })
+}
+
+// open gives a store, served until the test ends.
+func open(t testing.TB, where string) *store.Store {
 	t.Helper()
-	s, _ := serve(t, path)
+	s, _ := serve(t, where)
 	return s
 }
 
-// serve gives a store on a file and a function that ends it.
-func serve(t testing.TB, path string) (*store.Store, func()) {
+// serve gives a store on a file, or on PostgreSQL, and a function that ends it.
+func serve(t testing.TB, where string) (*store.Store, func()) {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: path, Migrations: []sqldb.Migration{store.Migration()}})
+	cfg := sqldb.Config{Path: where, Migrations: []sqldb.Migration{store.Migration()}}
+	if strings.HasPrefix(where, "postgres://") {
+		cfg.Path, cfg.URL = "", where
+	}
+	db, err := sqldb.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +99,9 @@ func TestNumbersGoOnAfterARestart(t *testing.T) {
 	}
 }
 
-func TestRetainDeletesTheOldestKeys(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "test.db"))
+func TestRetainDeletesTheOldestKeys(t *testing.T) { both(t, retainDeletesTheOldestKeys) }
+
+func retainDeletesTheOldestKeys(t *testing.T, s *store.Store) {
 	const n = 1200
 	var keys []engine.KeyRow
 	var refs []engine.KeyRef
@@ -93,10 +110,18 @@ func TestRetainDeletesTheOldestKeys(t *testing.T) {
 		keys = append(keys, engine.KeyRow{KeyRef: ref, At: flow.Time(i), Body: []byte("{}")})
 		refs = append(refs, ref)
 	}
-	if err := s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
-		return tx.Write(ctx, &engine.Batch{Keys: keys})
-	}); err != nil {
-		t.Fatal(err)
+	// What one commit remembers is of one time, and in no order.
+	for first, last := 0, 1; first < n; first, last = last, last+1 {
+		if first == 20 {
+			last = 1100
+		} else if first > 20 {
+			last = n
+		}
+		if err := s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+			return tx.Write(ctx, &engine.Batch{Keys: keys[first:last]})
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, step := range []struct {
 		before          flow.Time
@@ -129,8 +154,9 @@ func (wall) Now() time.Time { return time.Now() }
 // TestAJobCannotWaitForTheEngine calls the engine inside of a job. It commits
 // through the loop that the job holds up, so they would wait for each other, or the
 // commands of others would fail with the caller's.
-func TestAJobCannotWaitForTheEngine(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "test.db"))
+func TestAJobCannotWaitForTheEngine(t *testing.T) { both(t, aJobCannotWaitForTheEngine) }
+
+func aJobCannotWaitForTheEngine(t *testing.T, s *store.Store) {
 	e := engine.New(s, wall{}, engine.Config{Exclusive: true})
 	err := s.Commit(t.Context(), func(ctx context.Context, _ engine.Tx) error {
 		results := e.Submit(ctx, make([]engine.Request, 2))

@@ -9,10 +9,13 @@ import (
 	"renga.dev/renga/internal/sqldb"
 )
 
-// tx is one commit in the making.
+// shared is what a commit does alike on every database.
+type shared struct{ sql *sqldb.Tx }
+
+// tx is one commit in the making on SQLite.
 type tx struct {
+	shared
 	store *Store
-	sql   *sqldb.Tx
 }
 
 var _ engine.Tx = (*tx)(nil)
@@ -36,7 +39,7 @@ func (t *tx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, e
 		if err != nil {
 			return nil, fault.Wrap("store.fetch", err)
 		}
-		if out[i], err = history(ctx, t.sql, head, 0); err != nil {
+		if out[i], err = history(ctx, t.sql, head, maxSeq); err != nil {
 			return nil, fault.Wrap("store.fetch", err)
 		}
 	}
@@ -66,21 +69,21 @@ func (t *tx) Number(ctx context.Context, n int) (int64, error) {
 }
 
 // Savepoint runs fn and undoes what it wrote when it fails.
-func (t *tx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
+func (t *shared) Savepoint(ctx context.Context, fn func(context.Context) error) error {
 	return t.sql.Savepoint(ctx, fn)
 }
 
 // SQL is the transaction itself.
-func (t *tx) SQL() *sqldb.Tx { return t.sql }
+func (t *shared) SQL() *sqldb.Tx { return t.sql }
 
 // Row is one row of a log.
-func (t *tx) Row(ctx context.Context, execution, commitNo int64) (engine.LogRow, error) {
+func (t *shared) Row(ctx context.Context, execution, commitNo int64) (engine.LogRow, error) {
 	row, err := logRow(ctx, t.sql, execution, commitNo)
 	return row, fault.Wrap("store.row", err)
 }
 
 // Rows are rows of a log from an event on.
-func (t *tx) Rows(ctx context.Context, execution int64, from uint64, limit int) ([]engine.LogRow, error) {
+func (t *shared) Rows(ctx context.Context, execution int64, from uint64, limit int) ([]engine.LogRow, error) {
 	rows, err := logRows(ctx, t.sql, execution, from, limit)
 	return rows, fault.Wrap("store.rows", err)
 }

@@ -42,7 +42,7 @@ func (t *tx) create(ctx context.Context, heads []engine.Head, counts counter) er
 		if err != nil {
 			return err
 		}
-		counts[group{h.Tenant, h.GraphID, h.Status}]++
+		counts.created(h)
 	}
 	return nil
 }
@@ -59,10 +59,7 @@ func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) 
 		if n != 1 {
 			return fault.New(fault.Conflict, "EXECUTION_CHANGED", "execution %v is not as it was read", h.ID)
 		}
-		if h.Was != h.Status {
-			counts[group{h.Tenant, h.GraphID, h.Was}]--
-			counts[group{h.Tenant, h.GraphID, h.Status}]++
-		}
+		counts.changed(h)
 	}
 	return nil
 }
@@ -95,9 +92,19 @@ type group struct {
 	status        flow.Status
 }
 
-func (t *tx) count(ctx context.Context, counts counter) error {
-	groups := make([]group, 0, len(counts))
-	for g, n := range counts {
+func (c counter) created(h *engine.Head) { c[group{h.Tenant, h.GraphID, h.Status}]++ }
+
+func (c counter) changed(h *engine.Update) {
+	if h.Was != h.Status {
+		c[group{h.Tenant, h.GraphID, h.Was}]--
+		c[group{h.Tenant, h.GraphID, h.Status}]++
+	}
+}
+
+// groups are those that change, in order.
+func (c counter) groups() []group {
+	groups := make([]group, 0, len(c))
+	for g, n := range c {
 		if n != 0 {
 			groups = append(groups, g)
 		}
@@ -105,7 +112,11 @@ func (t *tx) count(ctx context.Context, counts counter) error {
 	slices.SortFunc(groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.graph, b.graph), cmp.Compare(a.status, b.status))
 	})
-	for _, g := range groups {
+	return groups
+}
+
+func (t *tx) count(ctx context.Context, counts counter) error {
+	for _, g := range counts.groups() {
 		_, err := t.sql.Exec(ctx, `INSERT INTO engine_count (tenant, graph_id, status, n) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (tenant, graph_id, status) DO UPDATE SET n = engine_count.n + excluded.n`,
 			g.tenant, g.graph, int64(g.status), counts[g])

@@ -64,14 +64,15 @@ func (s *suite) ready(tenant, queue string, after engine.ReadyRow, limit int) (r
 }
 
 func readyOrder(t *testing.T, s *suite) {
+	one, two, three := s.create(engine.Head{}).Num, s.create(engine.Head{}).Num, s.create(engine.Head{}).Num
 	task := func(at flow.Time, execution int64, node string) engine.ReadyRow {
 		return engine.ReadyRow{Tenant: tenantA, Queue: "q", At: at, Execution: execution, Node: node}
 	}
 	ordered := []engine.ReadyRow{
-		task(1, 9, "z"), task(2, 1, "a"), task(2, 1, "b"), task(2, 2, "a"), task(10, 1, "a"), task(100, 1, "a"),
+		task(1, three, "z"), task(2, one, "B"), task(2, one, "a"), task(2, two, "a"), task(10, one, "a"), task(100, one, "a"),
 	}
-	other := engine.ReadyRow{Tenant: tenantA, Queue: "q2", At: 1, Execution: 1, Node: "a"}
-	foreign := engine.ReadyRow{Tenant: tenantB, Queue: "q", At: 1, Execution: 1, Node: "a"}
+	other := engine.ReadyRow{Tenant: tenantA, Queue: "q2", At: 1, Execution: one, Node: "a"}
+	foreign := engine.ReadyRow{Tenant: tenantB, Queue: "q", At: 1, Execution: s.create(engine.Head{Tenant: tenantB}).Num, Node: "a"}
 	s.write(engine.Batch{Ready: []engine.ReadyRow{ordered[3], ordered[0], other, ordered[5]}})
 	s.write(engine.Batch{Ready: []engine.ReadyRow{ordered[4], foreign, ordered[1], ordered[2]}})
 	equal(t, "all", s.ready(tenantA, "q", engine.ReadyRow{}, 10), ordered)
@@ -84,10 +85,11 @@ func readyOrder(t *testing.T, s *suite) {
 }
 
 func readyTaken(t *testing.T, s *suite) {
-	a := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: 1, Node: "a"}
-	b := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: 1, Node: "b"}
+	num := s.create(engine.Head{}).Num
+	a := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: num, Node: "a"}
+	b := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: num, Node: "b"}
 	s.write(engine.Batch{Ready: []engine.ReadyRow{a, b}})
-	s.write(engine.Batch{Taken: []engine.ReadyRow{a, {Tenant: tenantB, Queue: "q", At: 1, Execution: 1, Node: "b"}}})
+	s.write(engine.Batch{Taken: []engine.ReadyRow{a, {Tenant: tenantB, Queue: "q", At: 1, Execution: num, Node: "b"}}})
 	equal(t, "left", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{b})
 	s.write(engine.Batch{Ready: []engine.ReadyRow{a}})
 	equal(t, "ready again", s.ready(tenantA, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{a, b})
