@@ -25,6 +25,7 @@ type Flags struct {
 type Commands struct {
 	Graph      graphCmd      `cmd:"" help:"Check, play, register and read graphs."`
 	Execution  executionCmd  `cmd:"" help:"Create, steer, read and follow executions."`
+	Bulk       bulkCmd       `cmd:"" help:"Do one thing to many executions."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`
 	Token      tokenCmd      `cmd:"" help:"Make a token and keys, for development and tests."`
@@ -44,6 +45,7 @@ type Program struct {
 
 	now    func() time.Time // nil: the machine's clock
 	screen *screen          // nil: what the streams are
+	asks   bool             // somebody answers questions, though standard input is no terminal
 }
 
 // App is what a command's Run gets: the flags of all commands and where to read and write.
@@ -54,6 +56,7 @@ type App struct {
 	Err    io.Writer
 	screen screen // what standard output can do
 	notice screen // what standard error can do
+	asks   bool   // somebody is there to answer a question
 	now    func() time.Time
 }
 
@@ -91,6 +94,7 @@ func Run(ctx context.Context, p Program, args []string) int {
 	if p.screen != nil {
 		app.screen = *p.screen
 	}
+	app.asks = p.asks || app.notice.terminal && isTerminal(p.In)
 	parser, err := kong.New(p.Root,
 		kong.Name("renga"),
 		kong.Description(description),

@@ -31,7 +31,7 @@ func (a *App) send(ctx context.Context, s *sending, cmd client.Command, people f
 	if err != nil {
 		return err
 	}
-	return r.answer(a, func() error { return people(got) })
+	return r.answer(func() error { return people(got) })
 }
 
 // again says that an answer was given before.

@@ -37,7 +37,7 @@ func (c *executionShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(a, func() error { return a.showExecution(e) })
+	return r.answer(func() error { return a.showExecution(e) })
 }
 
 func (a *App) showExecution(e *client.Execution) error {
@@ -260,7 +260,7 @@ func (c *executionListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(a, func() error {
+	return r.answer(func() error {
 		var rows [][]string
 		for i := range page.Items {
 			e := &page.Items[i]

@@ -180,7 +180,7 @@ func (e *explained) hint(format string, args ...any) {
 // explainSilence tells of a server that does not answer.
 func (a *App) explainSilence(err error) explained {
 	out := explained{exit: exitUnavailable}
-	out.Code, out.Message = "UNAVAILABLE", fmt.Sprintf("no server answers at %s: %v", a.Server, root(err))
+	out.Code, out.Message = "UNAVAILABLE", fmt.Sprintf("no server answers at %s: %v", a.Server, innermost(err))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		out.hint("start one with: renga serve")
@@ -191,8 +191,8 @@ func (a *App) explainSilence(err error) explained {
 	return out
 }
 
-// root is the innermost error, which says what the machine said; of several the last.
-func root(err error) error {
+// innermost is the error at the bottom, which says what the machine said; of several the last.
+func innermost(err error) error {
 	for {
 		switch e := err.(type) {
 		case interface{ Unwrap() error }:
@@ -219,4 +219,5 @@ var guardWords = map[string]string{
 	"node_ready": "the node must be READY", "node_running": "the node must be RUNNING", "node_waiting": "the node must be WAITING",
 	"node_not_terminal": "the node must not have ended", "attempt_due": "the attempt must be the one that is due or running",
 	"lease_owner": "the worker must be the one that runs the attempt", "resume_key": "the resume key must be the wait key",
+	"bulk_frozen": "its set must be frozen", "bulk_not_ended": "it must not have ended", "bulk_started": "it must have been started",
 }

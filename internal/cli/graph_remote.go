@@ -120,7 +120,7 @@ func (c *graphShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(a, func() error { return a.showGraph(g) })
+	return r.answer(func() error { return a.showGraph(g) })
 }
 
 func (a *App) showGraph(g *client.Graph) error {
@@ -195,7 +195,7 @@ func (c *graphListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(a, func() error {
+	return r.answer(func() error {
 		var rows [][]string
 		for _, g := range page.Items {
 			rows = append(rows, []string{g.GraphID, strconv.Itoa(g.Version), instant(g.CreatedAt), g.Digest})

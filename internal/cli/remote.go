@@ -23,6 +23,7 @@ const retryFor = 2 * time.Second
 // remote is a client and a copy of what the server last answered.
 type remote struct {
 	*client.Client
+	app   *App
 	heard *recorder
 }
 
@@ -50,11 +51,12 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 	if token != "" {
 		cfg.Token = func(context.Context) (string, error) { return token, nil }
 	}
-	return &remote{client.New(cfg), heard}, nil
+	return &remote{client.New(cfg), a, heard}, nil
 }
 
 // answer prints what the server answered: its JSON as it is, or as people read it.
-func (r *remote) answer(a *App, people func() error) error {
+func (r *remote) answer(people func() error) error {
+	a := r.app
 	if a.Output != "json" {
 		return people()
 	}

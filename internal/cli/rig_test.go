@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.uber.org/goleak"
 
+	bulks "renga.dev/renga/internal/bulk"
+	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -19,9 +23,22 @@ import (
 	"renga.dev/renga/internal/store"
 )
 
+// asProgram makes the test binary behave as the program itself.
+const asProgram = "RENGA_TEST_AS_PROGRAM"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		root := &root{}
+		os.Exit(Run(context.Background(), Program{Root: root, Flags: &root.Flags, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:]))
+	}
 	text.OverrideRuneWidthEastAsianWidth(false) // tables as they are outside of Japan, wherever the test runs
 	goleak.VerifyTestMain(m)
+}
+
+// root is the command line with the commands of this package alone.
+type root struct {
+	Flags
+	Commands
 }
 
 // rig is a server in this process. Its clock, and that of the command line, stands
@@ -40,19 +57,25 @@ func (c *clock) Now() time.Time { return time.UnixMilli(c.at.Load()).UTC() }
 
 func (c *clock) advance(d time.Duration) { c.at.Add(d.Milliseconds()) }
 
-func newRig(t *testing.T, auth gate.AuthConfig) *rig {
+// options change how a rig is made.
+type options struct {
+	auth gate.AuthConfig
+	idle bool // bulks are not worked on
+}
+
+func newRig(t *testing.T, o options) *rig {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	decides := engine.New(store.New(db, store.Config{}), r.clock, engine.Config{Exclusive: true})
-	keys, err := gate.OpenAuth(auth)
+	keys, err := gate.OpenAuth(o.auth)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +84,8 @@ func newRig(t *testing.T, auth gate.AuthConfig) *rig {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Log: quiet})
+	many := bulks.New(db, bulks.Config{Kinds: map[string]bulks.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: true, Clock: r.clock})
+	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +94,10 @@ func newRig(t *testing.T, auth gate.AuthConfig) *rig {
 	database, deciding := make(chan error, 1), make(chan error, 1)
 	go func() { database <- db.Run(serving) }()
 	go func() { deciding <- decides.Run(ctx) }()
+	var working sync.WaitGroup
+	if !o.idle {
+		working.Go(func() { many.Run(ctx) })
+	}
 	web := httptest.NewServer(door)
 	r.url = web.URL
 	t.Cleanup(func() {
@@ -79,6 +107,7 @@ func newRig(t *testing.T, auth gate.AuthConfig) *rig {
 		if err := <-deciding; err != nil {
 			t.Errorf("engine: %v", err)
 		}
+		working.Wait()
 		end()
 		if err := <-database; err != nil {
 			t.Errorf("database: %v", err)

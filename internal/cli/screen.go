@@ -18,15 +18,21 @@ type screen struct {
 // look asks what a stream can do. NO_COLOR set to anything and TERM=dumb turn
 // colours off (https://no-color.org).
 func look(w io.Writer, env func(string) string) screen {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !isTerminal(w) {
 		return screen{}
 	}
+	file := w.(*os.File)
 	s := screen{terminal: env("TERM") != "dumb", colours: env("NO_COLOR") == "" && env("TERM") != "dumb"}
 	if width, height, err := term.GetSize(int(file.Fd())); err == nil {
 		s.width, s.height = width, height
 	}
 	return s
+}
+
+// isTerminal reports whether a stream is one.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // colour is the number of a terminal's attribute.
@@ -56,7 +62,8 @@ func (s screen) paint(c colour, text string) string {
 var statusColours = map[string]colour{
 	"ACTIVE": cyan, "COMPLETED": green, "FAILED": red, "CANCELED": yellow,
 	"CREATED": faint, "READY": blue, "RUNNING": cyan, "WAITING": magenta, "SUCCEEDED": green,
-	"PREVIEW": magenta, "STOPPED": yellow, "REFUSED": yellow,
+	"FREEZING": cyan, "PREVIEW": magenta, "STOPPED": yellow, "DONE": green, "TOO_LARGE": red,
+	"PENDING": faint, "APPLIED": green, "ALREADY": green, "REFUSED": yellow,
 }
 
 // status colours a status.

@@ -91,7 +91,7 @@ func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(a, func() error { return a.showTasks(tasks) })
+	return r.answer(func() error { return a.showTasks(tasks) })
 }
 
 func (a *App) showTasks(tasks []client.Task) error {

@@ -113,7 +113,7 @@ type tokenKeygenCmd struct {
 
 // Help shows examples.
 func (tokenKeygenCmd) Help() string {
-	return `Writes an RSA key of 3072 bits: the private half, readable by you alone, makes tokens (renga token --key), the
+	return `Writes an RSA key of 2048 bits: the private half, readable by you alone, makes tokens (renga token --key), the
 public half lets a server check them (renga serve --auth jwt --jwt-keys).
 
 Examples:
@@ -121,10 +121,16 @@ Examples:
   renga token keygen --out /run/secrets/dev --force`
 }
 
-const keyBits = 3072
+const keyBits = 2048
 
 // Run writes both files; what is there is not replaced unless asked for.
 func (c *tokenKeygenCmd) Run(a *App) error {
+	made := map[string]string{"privateKey": c.Out + ".private.pem", "publicKey": c.Out + ".public.pem"}
+	for _, name := range made {
+		if _, err := os.Lstat(name); err == nil && !c.Force {
+			return usage("%s exists: name another prefix with --out, or replace it with --force", name)
+		}
+	}
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
 		return err
@@ -137,7 +143,6 @@ func (c *tokenKeygenCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	made := map[string]string{"privateKey": c.Out + ".private.pem", "publicKey": c.Out + ".public.pem"}
 	if err := c.write(made["privateKey"], "PRIVATE KEY", private, 0o600); err != nil {
 		return err
 	}
@@ -150,20 +155,20 @@ func (c *tokenKeygenCmd) Run(a *App) error {
 }
 
 func (c *tokenKeygenCmd) write(name, kind string, der []byte, mode fs.FileMode) error {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if c.Force {
 		// Removed first, so that a key never stands in a file that others could read before.
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return cannotWrite(name, err)
 		}
 	}
-	file, err := os.OpenFile(name, flags, mode)
-	if errors.Is(err, fs.ErrExist) {
-		return usage("%s exists: name another prefix with --out, or replace it with --force", name)
-	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return err
+		return cannotWrite(name, err)
 	}
 	err = pem.Encode(file, &pem.Block{Type: kind, Bytes: der})
 	return errors.Join(err, file.Close())
+}
+
+func cannotWrite(name string, err error) error {
+	return usage("cannot write %s: %v", name, innermost(err))
 }

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"renga.dev/renga/internal/gate"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -44,7 +42,7 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &session{rig: newRig(t, gate.AuthConfig{}), vars: map[string]string{}}
+			s := &session{rig: newRig(t, options{}), vars: map[string]string{}}
 			got := s.play(string(want))
 			if *update {
 				if err := os.WriteFile(filepath.Join(home, file), []byte(got), 0o644); err != nil {
@@ -130,23 +128,20 @@ func (s *session) do(line string) {
 
 // run runs a command as the program does.
 func (r *rig) run(args ...string) (out, errs string, code int) {
-	return r.runOn(nil, "", args...)
+	r.t.Helper()
+	return r.runWith(Program{}, "", args...)
 }
 
-// runOn runs a command on a screen, with something on its standard input.
-func (r *rig) runOn(on *screen, in string, args ...string) (out, errs string, code int) {
+// runWith runs a command in another program, with something on its standard input.
+func (r *rig) runWith(p Program, in string, args ...string) (out, errs string, code int) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	root := &struct {
-		Flags
-		Commands
-	}{}
-	code = Run(ctx, Program{
-		Root: root, Flags: &root.Flags, Version: "renga test", In: strings.NewReader(in), Out: &stdout, Err: &stderr,
-		now: r.clock.Now, screen: on,
-	}, args)
+	root := &root{}
+	p.Root, p.Flags, p.Version, p.now = root, &root.Flags, "renga test", r.clock.Now
+	p.In, p.Out, p.Err = strings.NewReader(in), &stdout, &stderr
+	code = Run(ctx, p, args)
 	return stdout.String(), stderr.String(), code
 }
 
@@ -183,9 +178,7 @@ func (s *session) words(line string) []string {
 		s.t.Fatalf("%q is no command of a transcript", line)
 	}
 	for i := range words {
-		for name, value := range s.vars {
-			words[i] = strings.ReplaceAll(words[i], "$"+name, value)
-		}
+		words[i] = os.Expand(words[i], func(name string) string { return s.vars[name] })
 	}
 	return words[1:]
 }
