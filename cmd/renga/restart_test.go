@@ -135,7 +135,7 @@ func TestAProcessDoesNotStartWithoutItsPostgreSQL(t *testing.T) {
 	if code := c.code(maxWait); code != 1 {
 		t.Errorf("the process ended with code %d, want 1", code)
 	}
-	if !c.log.has("PostgreSQL") || c.log.has(db.Password()) {
+	if !c.log.has("database cannot be reached") || c.log.has(db.Password()) {
 		t.Errorf("it says\n%s", c.log)
 	}
 	db.Start(t)

@@ -64,11 +64,25 @@ func (e *Engine) noteReady(tasks []readyTask) {
 		switch {
 		case l == nil || l.more || !e.cfg.Exclusive:
 		case len(l.rows) < MaxWindow:
-			l.rows = append(l.rows, t.row)
+			l.add(t.row)
 		default:
 			l.more = true
 		}
 	}
+}
+
+// add puts a row in its place in the order of the queue, which mostly is the end.
+func (l *line) add(row ReadyRow) {
+	i := len(l.rows)
+	for i > 0 && row.before(&l.rows[i-1]) {
+		i--
+	}
+	l.rows = slices.Insert(l.rows, i, row)
+}
+
+// before reports whether a row comes before another of its queue.
+func (r *ReadyRow) before(other *ReadyRow) bool {
+	return cmp.Or(cmp.Compare(r.At, other.At), cmp.Compare(r.Execution, other.Execution), cmp.Compare(r.Node, other.Node)) < 0
 }
 
 // wait makes a claim that found nothing wait in its queues.

@@ -18,9 +18,8 @@ import (
 // Play sends a log of commands that follows from a seed through an engine over some
 // store, for a tenant that the store does not know yet, and tells everything that was
 // answered and everything that can be read afterwards. Stores that are alike give the same
-// lines. (The engine does not have the store to itself: then it would hand out tasks
-// that become ready at the same instant in its own order.)
-func Play(ctx context.Context, seed uint64, commands int, store engine.Store) ([]string, error) {
+// lines, also when the engine has one of them to itself.
+func Play(ctx context.Context, seed uint64, commands int, store engine.Store, exclusive bool) ([]string, error) {
 	p := &player{
 		World:  &World{rng: rand.New(rand.NewPCG(seed, 0x706c6179)), clock: NewClock(epoch), climate: climate{cancels: 3}},
 		tenant: fmt.Sprintf("player-%d", seed),
@@ -33,7 +32,7 @@ func Play(ctx context.Context, seed uint64, commands int, store engine.Store) ([
 	var random [32]byte
 	binary.BigEndian.PutUint64(random[:], seed)
 	p.engine = engine.New(Timed{Store: store, After: after, Tenant: p.tenant}, p.clock, engine.Config{
-		Seed: &random, CacheBytes: []int{1, 16 << 10, 1 << 20}[p.rng.IntN(3)],
+		Exclusive: exclusive, Seed: &random, CacheBytes: []int{1, 16 << 10, 1 << 20}[p.rng.IntN(3)],
 	})
 	if err := p.found(ctx); err != nil {
 		return nil, err
@@ -174,7 +173,7 @@ func failure(err error) string {
 	case !ok:
 		return ", failed: " + err.Error()
 	}
-	return fmt.Sprintf(", failed: %v %s %s %v", f.Kind, f.Code, f.Message, f.Details)
+	return fmt.Sprintf(", failed: %s %v %v", f.Code, err, f.Details)
 }
 
 // step lets the engine do all there is to do.

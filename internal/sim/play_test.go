@@ -8,17 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTheSameLogIsPlayedTheSame plays the same logs on two stores, of which one has
-// been used before.
+// TestTheSameLogIsPlayedTheSame plays the same logs on two stores: one that is new and
+// the engine's own, one that has been used before and that others may write to.
 func TestTheSameLogIsPlayedTheSame(t *testing.T) {
 	used := NewMemory()
 	kinds := map[string]int{}
 	for seed := range uint64(30) {
-		first, err := Play(t.Context(), seed, 40, NewMemory())
+		first, err := Play(t.Context(), seed, 40, NewMemory(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := Play(t.Context(), seed, 40, used)
+		second, err := Play(t.Context(), seed, 40, used, false)
 		if err != nil {
 			t.Fatal(err)
 		}
