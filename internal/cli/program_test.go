@@ -270,3 +270,35 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }
+
+// TestThePageListsEveryCommandAndExitCode holds docs/cli.md against the commands.
+func TestThePageListsEveryCommandAndExitCode(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := kong.New(&root{}, kong.Vars{"scopes": "", "worker": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range parser.Model.Children {
+		for _, command := range group.Leaves(true) {
+			if command.Parent.DefaultCmd == command {
+				continue // its name need not be typed
+			}
+			row := regexp.MustCompile("(?m)^\\| .*`" + group.Name + " .*\\b" + command.Name + "`.*\\|")
+			if command != group && !row.Match(page) {
+				t.Errorf("docs/cli.md does not list %s", command.FullPath())
+			}
+		}
+	}
+	codes := regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(description, -1)
+	if len(codes) < 10 {
+		t.Fatalf("found only %d exit codes", len(codes))
+	}
+	for _, code := range codes {
+		if !regexp.MustCompile(`(?m)^\| (\d+, )*` + code[1] + `(, \d+)* \| `).Match(page) {
+			t.Errorf("docs/cli.md does not list exit code %s", code[1])
+		}
+	}
+}
