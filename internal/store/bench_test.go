@@ -5,11 +5,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
 )
 
@@ -19,11 +23,28 @@ func idOf(num int64) (id flow.ID) {
 	return id
 }
 
+// each runs a benchmark on both databases.
+func each(b *testing.B, bench func(b *testing.B, s *store.Store, db *sqldb.DB)) {
+	for name, where := range map[string]func() string{
+		"sqlite":   func() string { return filepath.Join(b.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.New(b) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			s, db, _ := serve(b, where())
+			bench(b, s, db)
+		})
+	}
+}
+
 // BenchmarkList is a page of executions out of a million, by filter.
-func BenchmarkList(b *testing.B) {
+func BenchmarkList(b *testing.B) { each(b, benchmarkList) }
+
+func benchmarkList(b *testing.B, s *store.Store, _ *sqldb.DB) {
 	const executions = 1_000_000
-	s := open(b, filepath.Join(b.TempDir(), "test.db"))
 	fill(b, s, executions)
+	if _, err := s.Fold(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	for _, bm := range []struct {
 		name string
 		q    engine.ListQuery
@@ -59,6 +80,7 @@ const base = flow.Time(1_700_000_000_000)
 
 // fill creates n executions of twenty graphs, of which most completed.
 func fill(b *testing.B, s *store.Store, n int64) {
+	b.Helper()
 	const chunk = 1000
 	began := time.Now()
 	for first := int64(1); first <= n; first += chunk {
@@ -86,38 +108,81 @@ func fill(b *testing.B, s *store.Store, n int64) {
 	b.Logf("%d executions in %v", n, time.Since(began).Round(time.Second))
 }
 
-// BenchmarkCommit is what the engine writes for a commit of 200 node commands on
-// 200 executions, one op a command.
+// BenchmarkCommit is what the engine does for a commit of 200 node commands on 200
+// executions that it knows, one op a command.
 func BenchmarkCommit(b *testing.B) {
-	const perCommit = 200
-	s := open(b, filepath.Join(b.TempDir(), "test.db"))
-	fill(b, s, 10_000)
-	body := make([]byte, 400)
-	no := make([]int64, 10_001)
-	var at int64
-	b.ResetTimer()
-	for n := 0; n < b.N; n += perCommit {
-		var batch engine.Batch
-		for range perCommit {
-			num := at%10_000 + 1
-			at++
-			no[num]++
-			batch.Log = append(batch.Log, engine.LogRow{
-				Execution: num, CommitNo: no[num], FirstSeq: uint64(no[num]*3 - 2), LastSeq: uint64(no[num] * 3), Body: body,
+	each(b, func(b *testing.B, s *store.Store, db *sqldb.DB) {
+		fill(b, s, 10_000)
+		commits(b, s, db, 1, 200)
+	})
+}
+
+// BenchmarkCommits is the same by several engines at once, as on PostgreSQL.
+func BenchmarkCommits(b *testing.B) {
+	for _, writers := range []int{1, 2, 4, 8} {
+		for _, perCommit := range []int{1, 20, 200} {
+			b.Run(fmt.Sprintf("%dx%d", writers, perCommit), func(b *testing.B) {
+				s, db, _ := serve(b, pgtest.New(b))
+				fill(b, s, 10_000)
+				commits(b, s, db, writers, perCommit)
 			})
 		}
-		err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error { return tx.Write(ctx, &batch) })
-		if err != nil {
-			b.Fatal(err)
-		}
 	}
+}
+
+// commits appends to executions, each writer to its own.
+func commits(b *testing.B, s *store.Store, db *sqldb.DB, writers, perCommit int) {
+	const executions = 10_000
+	before := db.Stats()
+	b.ResetTimer()
+	var all sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	for w := range writers {
+		all.Go(func() {
+			no := map[int64]int64{}
+			for at := 0; left.Add(-int64(perCommit)) > -int64(perCommit); {
+				var batch engine.Batch
+				var wants []engine.Want
+				for range perCommit {
+					num := int64(at%(executions/writers)*writers + w + 1)
+					at++
+					wants = append(wants, engine.Want{Tenant: "t", ID: idOf(num), Num: num, Known: no[num]})
+					no[num]++
+					batch.Log = append(batch.Log, engine.LogRow{
+						Execution: num, CommitNo: no[num], FirstSeq: uint64(no[num]*3 - 2), LastSeq: uint64(no[num] * 3), Body: make([]byte, 400),
+					})
+				}
+				err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error {
+					if _, err := tx.Fetch(ctx, wants); err != nil {
+						return err
+					}
+					if _, err := tx.Now(ctx, 1); err != nil {
+						return err
+					}
+					return tx.Write(ctx, &batch)
+				})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	after := db.Stats()
+	n := float64(after.Commits - before.Commits)
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commands/s")
+	b.ReportMetric(n/b.Elapsed().Seconds(), "commits/s")
+	b.ReportMetric(float64(after.Trips-before.Trips)/n, "trips/commit")
+	b.ReportMetric(float64((after.SyncTime-before.SyncTime).Microseconds())/n, "µs/sync")
 }
 
 // BenchmarkCreate is creations with their keys, 50 a commit, one op a creation.
-func BenchmarkCreate(b *testing.B) {
+func BenchmarkCreate(b *testing.B) { each(b, benchmarkCreate) }
+
+func benchmarkCreate(b *testing.B, s *store.Store, _ *sqldb.DB) {
 	const perCommit = 50
-	s := open(b, filepath.Join(b.TempDir(), "test.db"))
 	body := make([]byte, 1500)
 	num := int64(0)
 	b.ResetTimer()

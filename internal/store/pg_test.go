@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -360,5 +361,81 @@ func TestTheTimeIsTheDatabases(t *testing.T) {
 	}
 	if _, _, now, err := a.Due(t.Context(), here, 10); err != nil || !near(now) || now < first {
 		t.Errorf("deadlines: %d, %v", now, err)
+	}
+}
+
+// TestProcessesThatShareExecutionsLoseNothing has two processes append to the same
+// few executions, each by what it holds of them, and counts how often a commit was
+// run again.
+func TestProcessesThatShareExecutionsLoseNothing(t *testing.T) {
+	const executions, writers, rounds, perCommit = 60, 3, 40, 20
+	url := pgtest.New(t)
+	stores, dbs := make([]*store.Store, 2), make([]*sqldb.DB, 2)
+	for i := range stores {
+		stores[i], dbs[i], _ = serve(t, url)
+	}
+	var heads []engine.Head
+	for range executions {
+		heads = append(heads, execution(t, stores[0]))
+	}
+	var all sync.WaitGroup
+	for w := range len(stores) * writers {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			known := map[int64]int64{}
+			for range rounds {
+				var wants []engine.Want
+				for _, i := range random.Perm(executions)[:perCommit] {
+					wants = append(wants, engine.Want{Tenant: "t", ID: heads[i].ID, Num: heads[i].Num, Known: known[heads[i].Num]})
+				}
+				commit(t, stores[w%2], func(ctx context.Context, tx engine.Tx) error {
+					found, err := tx.Fetch(ctx, wants)
+					if err != nil {
+						return err
+					}
+					var batch engine.Batch
+					for i, h := range found {
+						no := wants[i].Known
+						if !h.Fresh {
+							no = h.Rows[len(h.Rows)-1].CommitNo
+						}
+						known[h.Head.Num] = no + 1
+						batch.Log = append(batch.Log, logRow(h.Head.Num, no+1))
+					}
+					return tx.Write(ctx, &batch)
+				})
+			}
+		})
+	}
+	all.Wait()
+	total := 0
+	for _, h := range heads {
+		found, err := stores[0].History(t.Context(), "t", h.ID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range found.Rows {
+			if row.CommitNo != int64(i+1) {
+				t.Fatalf("row %d has commit number %d", i, row.CommitNo)
+			}
+		}
+		total += len(found.Rows) - 1
+	}
+	if want := len(stores) * writers * rounds * perCommit; total != want {
+		t.Errorf("%d rows were appended, want %d", total, want)
+	}
+	for _, db := range dbs {
+		s := db.Stats()
+		jobs, often := uint64(0), uint64(0)
+		for times, n := range s.Redone {
+			jobs += n
+			if times > 3 {
+				often += n
+			}
+		}
+		t.Logf("%d jobs, run again: %v", jobs, s.Redone)
+		if often*100 > jobs {
+			t.Errorf("of %d jobs %d were run again more than three times", jobs, often)
+		}
 	}
 }

@@ -37,12 +37,13 @@ func both(t *testing.T, test func(t *testing.T, s *store.Store)) {
 // open gives a store, served until the test ends.
 func open(t testing.TB, where string) *store.Store {
 	t.Helper()
-	s, _ := serve(t, where)
+	s, _, _ := serve(t, where)
 	return s
 }
 
-// serve gives a store on a file, or on PostgreSQL, and a function that ends it.
-func serve(t testing.TB, where string) (*store.Store, func()) {
+// serve gives a store on a file, or on PostgreSQL, its database, and a function that
+// ends it.
+func serve(t testing.TB, where string) (*store.Store, *sqldb.DB, func()) {
 	t.Helper()
 	cfg := sqldb.Config{Path: where, Migrations: []sqldb.Migration{store.Migration()}}
 	if strings.HasPrefix(where, "postgres://") {
@@ -70,7 +71,7 @@ func serve(t testing.TB, where string) (*store.Store, func()) {
 		}
 	}
 	t.Cleanup(stop)
-	return store.New(db, store.Config{KeyRetention: time.Duration(storetest.Retention) * time.Millisecond}), stop
+	return store.New(db, store.Config{KeyRetention: time.Duration(storetest.Retention) * time.Millisecond}), db, stop
 }
 
 func TestNumbersGoOnAfterARestart(t *testing.T) {
@@ -89,7 +90,7 @@ func TestNumbersGoOnAfterARestart(t *testing.T) {
 		}
 		return first
 	}
-	s, stop := serve(t, path)
+	s, _, stop := serve(t, path)
 	if got := take(s); got != 1 {
 		t.Errorf("first number %d, want 1", got)
 	}
