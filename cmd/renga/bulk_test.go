@@ -51,6 +51,7 @@ func TestABulkGoesOnAfterEveryKill(t *testing.T) {
 			t.Errorf("execution %s, which was created after the set was frozen, is %s", id, v.Status)
 		}
 	}
+	t.Logf("%d kills while the bulk was running", kills)
 	if kills < 3 {
 		t.Errorf("too weak: %d kills while the bulk was running, want at least 3", kills)
 	}
