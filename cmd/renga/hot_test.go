@@ -87,7 +87,7 @@ func (h *hand) press(ctx context.Context, ids []string) error {
 	return err
 }
 
-var redoneLine = regexp.MustCompile(`(?m)^db_jobs_total\{.*redone="(\d+)".*\} (\d+)$`)
+var redoneLine = regexp.MustCompile(`(?m)^renga_db_jobs_total\{.*redone="(\d+)".*\} (\d+)$`)
 
 // jobsRedone asks a server for its database jobs by how often they were run again.
 func jobsRedone(t *testing.T, server *child) map[int]int {
@@ -107,7 +107,7 @@ func jobsRedone(t *testing.T, server *child) map[int]int {
 		jobs[times], _ = strconv.Atoi(m[2])
 	}
 	if len(jobs) == 0 {
-		t.Fatalf("the metrics do not count jobs:\n%s", text)
+		t.Fatalf("%s has no jobs of the database", server.url+"/metrics")
 	}
 	return jobs
 }
