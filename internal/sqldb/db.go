@@ -106,6 +106,7 @@ func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
 
 // Read runs fn in a transaction that sees one committed state of the database and
 // cannot write. It lasts at most 5 seconds. fn runs once, in the caller's goroutine.
+// Also with an fn that does nothing it fails when the database does not answer.
 func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRead)
 	defer cancel()

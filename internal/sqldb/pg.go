@@ -118,7 +118,10 @@ func (db *postgres) read(ctx context.Context, fn func(context.Context, *Tx) erro
 		s.end()
 	}()
 	db.stats.reads.Add(1)
-	return fn(ctx, tx)
+	if err := fn(ctx, tx); err != nil || s.begun {
+		return err
+	}
+	return tx.Row(ctx, "SELECT 1").Scan(new(int)) // who asks for nothing asks whether the server answers
 }
 
 // place waits for a place among those who use connections for the same.

@@ -177,10 +177,14 @@ func TestItGoesOnAfterTheServerWasAway(t *testing.T) {
 		if f, _ := fault.As(err); f == nil || f.Kind != fault.Unavailable || f.RetryAfter != retryAfter {
 			t.Errorf("without a server: %v, want unavailable with an advice", err)
 		}
-		if err := db.Read(t.Context(), insert(1, 1)); fault.KindOf(err) != fault.Unavailable {
+		look := func(context.Context, *Tx) error { return nil }
+		if err := db.Read(t.Context(), look); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("a read without a server: %v, want unavailable", err)
 		}
 		server.Start(t)
+		if err := db.Read(t.Context(), look); err != nil {
+			t.Errorf("a read after the server came back: %v", err)
+		}
 		in(t, db, insert(1, 10+b))
 		if rows(t, db, 1) != 2*b+2 || rows(t, db, 2) != 0 {
 			t.Errorf("%d and %d rows", rows(t, db, 1), rows(t, db, 2))
