@@ -23,6 +23,7 @@ type CommandQuery struct {
 // Decided is a command in the log: what was asked and by whom, and what came of
 // it. A refusal without a key and without a result is not in the log.
 type Decided struct {
+	Number        int // its place among all commands of the execution, from 1
 	Command       string
 	Node          string
 	Key           string
@@ -75,7 +76,8 @@ func (r *Reads) Commands(ctx context.Context, q CommandQuery) ([]Decided, int, e
 type commandPage struct {
 	query CommandQuery
 	found []Decided
-	total int
+	seen  int // commands so far
+	total int // those that match
 }
 
 // add takes one more row. Only rows that the page needs are read in full.
@@ -88,6 +90,7 @@ func (p *commandPage) add(row *LogRow) error {
 	}
 	var records []record
 	for i := range brief {
+		p.seen++
 		if p.query.Accepted != nil && *p.query.Accepted != (brief[i].Refused == nil) {
 			continue
 		}
@@ -101,14 +104,14 @@ func (p *commandPage) add(row *LogRow) error {
 				return err
 			}
 		}
-		p.found = append(p.found, decided(&records[i]))
+		p.found = append(p.found, decided(&records[i], p.seen))
 	}
 	return nil
 }
 
-func decided(r *record) Decided {
+func decided(r *record, number int) Decided {
 	d := Decided{
-		Command: r.Command, Node: r.Node, Key: r.Once.Key, At: r.At, Actor: r.Actor, CorrelationID: r.Corr,
+		Number: number, Command: r.Command, Node: r.Node, Key: r.Once.Key, At: r.At, Actor: r.Actor, CorrelationID: r.Corr,
 		CancelSeq: r.CancelSeq, Refused: r.Refused, Late: r.Late,
 	}
 	if n := len(r.Events); n > 0 {

@@ -13,6 +13,7 @@ import (
 // decidedView is a command in the log of an execution: who sent it and what was
 // answered.
 type decidedView struct {
+	Number         int            `json:"number"`
 	Command        string         `json:"command"`
 	NodeID         string         `json:"nodeId,omitzero"`
 	Attempt        int            `json:"attempt,omitzero"`
@@ -30,7 +31,7 @@ type decidedView struct {
 
 func showDecided(d *engine.Decided) decidedView {
 	out := decidedView{
-		Command: d.Command, NodeID: d.Node, DecidedAt: d.At, Actor: d.Actor, CorrelationID: d.CorrelationID,
+		Number: d.Number, Command: d.Command, NodeID: d.Node, DecidedAt: d.At, Actor: d.Actor, CorrelationID: d.CorrelationID,
 		IdempotencyKey: d.Key, Accepted: d.Refused == nil, FirstSeq: d.FirstSeq, LastSeq: d.LastSeq, CancelSeq: d.CancelSeq,
 	}
 	if d.Late != nil {

@@ -26,6 +26,7 @@ func TestTheCommandsOfARaceAreReadInTheirOrder(t *testing.T) {
 		{"StartExecution", "false", `{"kind":"user"}`, "<none>", "<none>"},
 	} {
 		item := fmt.Sprintf("items.%d.", i)
+		r.has(item+"number", fmt.Sprint(i+1))
 		r.has(item+"command", want.command).has(item+"accepted", want.accepted).has(item+"actor", want.actor).
 			has(item+"firstSeq", want.first).has(item+"lastSeq", want.last)
 	}
@@ -95,7 +96,7 @@ func TestTheCommandsOfALongLogAreAllRead(t *testing.T) {
 		e.send(fmt.Sprintf("t%d/success", i), "").is(202)
 	}
 	e.get("/executions/"+e.id+"/commands").is(200).has("total", fmt.Sprint(3+3*5)).has("items.17.command", "SucceedNode")
-	e.get("/executions/"+e.id+"/commands?accepted=false").is(200).has("total", "6").has("items.5.idempotencyKey", "y4")
+	e.get("/executions/"+e.id+"/commands?accepted=false").is(200).has("total", "6").has("items.5.idempotencyKey", "y4").has("items.5.number", "17")
 }
 
 func TestTheCommandsOfWhatDoesNotExistAre404(t *testing.T) {
