@@ -101,30 +101,49 @@ func (c *core) decide(cfg engine.Config, n int) {
 	c.engine, c.nudge = shards, shards.Nudge
 }
 
-// Keys that have expired are deleted, some at a time.
+// What is done beside, now and then. Keys that have expired are deleted, some at a
+// time; counts that PostgreSQL keeps as deltas are folded.
 const (
 	forgetEvery = 10 * time.Minute
 	forgetMost  = 100_000
+	foldEvery   = 5 * time.Second
 )
 
 // forget deletes expired keys now and then, until ctx ends.
 func (c *core) forget(ctx context.Context) {
-	tick := time.NewTicker(forgetEvery)
-	defer tick.Stop()
-	for {
+	often(ctx, forgetEvery, func() {
 		n, err := c.store.Retain(ctx, flow.At(time.Now().Add(-c.keep)), forgetMost)
 		switch {
 		case ctx.Err() != nil:
-			return
 		case err != nil:
 			c.log.Warn("expired keys could not be deleted", "error", err)
 		case n > 0:
 			c.log.Info("expired keys deleted", "keys", n)
 		}
+	})
+}
+
+// fold folds counts now and then, until ctx ends. On SQLite there is nothing to fold.
+func (c *core) fold(ctx context.Context) {
+	if c.db.Dialect() == sqldb.SQLite {
+		return
+	}
+	often(ctx, foldEvery, func() {
+		if _, err := c.store.Fold(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("counts could not be folded", "error", err)
+		}
+	})
+}
+
+// often does something at once and then every so often, until ctx ends.
+func often(ctx context.Context, every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		do()
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -146,6 +165,7 @@ func (c *core) run(ctx context.Context) error {
 	go func() { deciding <- c.engine.Run(ctx) }()
 	var beside sync.WaitGroup
 	beside.Go(func() { c.forget(ctx) })
+	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
 	select {
 	case err := <-database:
