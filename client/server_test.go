@@ -59,21 +59,42 @@ type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now() }
 
+// decider is the engine, or several that share a database.
+type decider interface {
+	httpapi.Commands
+	httpapi.Reads
+	httpapi.Graphs
+	cancel.Engine
+	Run(ctx context.Context) error
+}
+
 // open starts a server on a data folder.
 func open(dir, address string) (*server, error) {
+	return serve(sqldb.Config{Path: filepath.Join(dir, "renga.db")}, address)
+}
+
+// serve starts a server on a database, which on PostgreSQL others may use too.
+func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	db, err := sqldb.Open(ctx, sqldb.Config{Path: filepath.Join(dir, "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()}})
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration()}
+	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	decides := engine.New(store.New(db, store.Config{}), systemClock{}, engine.Config{Exclusive: true})
+	alone := db.Dialect() == sqldb.SQLite
+	var decides decider
+	if kept := store.New(db, store.Config{}); alone {
+		decides = engine.New(kept, systemClock{}, engine.Config{Exclusive: true})
+	} else {
+		decides = engine.NewShards(kept, systemClock{}, engine.Config{}, 2)
+	}
 	auth, err := gate.OpenAuth(gate.AuthConfig{})
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	bulks := bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: true, Clock: systemClock{}})
+	bulks := bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: alone, Clock: systemClock{}})
 	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {

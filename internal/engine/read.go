@@ -16,6 +16,7 @@ type Reads struct {
 	clock Clock
 	plans plans
 	watch watchers
+	held  held
 }
 
 // Execution is an execution now, or after event at.

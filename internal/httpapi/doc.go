@@ -40,6 +40,7 @@ type Reads interface {
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
+	Lost(ctx context.Context, tenant string, tasks []engine.TaskRef) ([]engine.LostTask, error)
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
 }
 

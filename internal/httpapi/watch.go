@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"slices"
 	"time"
 
 	"renga.dev/renga/internal/engine"
@@ -84,7 +83,7 @@ type taskWatch struct {
 	reads      Reads
 	tenant     string
 	executions []flow.ID
-	tasks      [][]heldTask // of each execution
+	tasks      [][]engine.TaskRef // of each execution
 }
 
 func newTaskWatch(reads Reads, tenant string, tasks []heldTask) *taskWatch {
@@ -98,7 +97,7 @@ func newTaskWatch(reads Reads, tenant string, tasks []heldTask) *taskWatch {
 			w.executions = append(w.executions, t.ExecutionID)
 			w.tasks = append(w.tasks, nil)
 		}
-		w.tasks[at] = append(w.tasks[at], t)
+		w.tasks[at] = append(w.tasks[at], engine.TaskRef{Execution: t.ExecutionID, Node: t.NodeID, Attempt: t.Attempt})
 	}
 	return w
 }
@@ -160,29 +159,20 @@ func ready(wakes []reflect.SelectCase, chosen int) []int {
 	return list
 }
 
-// look reads some of the executions and appends what is not held any more.
+// look asks about the tasks of some of the executions and appends what is not held
+// any more.
 func (w *taskWatch) look(ctx context.Context, found []interruptedTask, which []int) ([]interruptedTask, error) {
+	var asked []engine.TaskRef
 	for _, i := range which {
-		view, err := w.reads.Execution(ctx, w.tenant, w.executions[i], 0)
-		if err != nil && fault.KindOf(err) != fault.NotFound {
-			return nil, err
-		}
-		for _, t := range w.tasks[i] {
-			if status, held := holds(&view, t); !held {
-				found = append(found, interruptedTask{t, status})
-			}
-		}
+		asked = append(asked, w.tasks[i]...)
 	}
-	return found, nil
-}
-
-// holds reports whether an attempt still has its task, and the status of the node.
-func holds(view *engine.View, t heldTask) (status string, held bool) {
-	at := slices.IndexFunc(view.State.Nodes, func(n *flow.Node) bool { return n.ID == t.NodeID })
-	if at < 0 {
-		return "", false
+	lost, err := w.reads.Lost(ctx, w.tenant, asked)
+	for _, t := range lost {
+		out := interruptedTask{heldTask: heldTask{t.Execution, t.Node, t.Attempt}}
+		if t.Found {
+			out.Status = t.Status.String()
+		}
+		found = append(found, out)
 	}
-	n := view.State.Nodes[at]
-	live := n.Status == flow.NodeIsRunning || n.Status == flow.NodeIsWaiting
-	return n.Status.String(), live && n.Attempt == t.Attempt
+	return found, err
 }
