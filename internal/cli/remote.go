@@ -25,6 +25,7 @@ type remote struct {
 	*client.Client
 	app   *App
 	heard *recorder
+	token string
 }
 
 // connect makes a client as the flags say. Whoever may be waiting for as long as a server is away gives a longer patience.
@@ -51,7 +52,7 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 	if token != "" {
 		cfg.Token = func(context.Context) (string, error) { return token, nil }
 	}
-	return &remote{client.New(cfg), a, heard}, nil
+	return &remote{client.New(cfg), a, heard, token}, nil
 }
 
 // answer prints what the server answered: its JSON as it is, or as people read it.

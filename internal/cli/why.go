@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,19 +31,24 @@ func (c *executionWhyCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	// The commands first: what the execution shows is then not older than they are.
-	var commands []client.Decided
-	for d, err := range r.Commands(ctx, c.ID) {
-		if err != nil {
-			return err
-		}
-		commands = append(commands, d)
+	if _, err := r.Execution(ctx, c.ID); err != nil {
+		return err
 	}
-	e, err := r.Execution(ctx, c.ID)
+	accepted, more, err := r.lastDecided(ctx, c.ID, true)
 	if err != nil {
 		return err
 	}
-	w := explainExecution(e, commands, a.now())
+	refused, refusals, err := r.lastDecided(ctx, c.ID, false)
+	if err != nil {
+		return err
+	}
+	e, err := r.Execution(ctx, c.ID) // not older than the commands
+	if err != nil {
+		return err
+	}
+	w := explainExecution(e, accepted, refused, a.now())
+	w.Total = more + refusals
+	w.explainRefusals(e, refused, refusals)
 	return a.Answer(w, func() error { return a.showWhy(w) })
 }
 
@@ -55,60 +59,47 @@ type why struct {
 	Explanation []string            `json:"explanation"`       // sentences
 	Decisive    *told               `json:"decisive,omitzero"` // the command that ended it
 	Commands    []told              `json:"commands"`          // around the end, in order
-	Omitted     int                 `json:"omitted,omitzero"`  // commands before those
+	Total       int                 `json:"total"`             // commands in all
 	LateResults []client.LateResult `json:"lateResults,omitzero"`
 }
 
-// told is a command with its number in the log, from 1.
-type told struct {
-	Number int `json:"number"`
-	client.Decided
-	Guard string `json:"guard,omitzero"`
-}
-
-// before is how many commands are told of before the one that decided.
-const before = 5
+// How many commands are told of: those that were accepted last, and of the refused
+// the first few after the one that decided, and the last few.
+const (
+	toldAccepted = 6
+	toldRefused  = 20
+)
 
 // explainExecution puts together how an execution came to be as it is.
-func explainExecution(e *client.Execution, commands []client.Decided, now time.Time) *why {
-	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults, Commands: []told{}}
-	all := make([]told, len(commands))
+func explainExecution(e *client.Execution, accepted, refused []told, now time.Time) *why {
+	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults}
 	decisive := -1
-	for i, d := range commands {
-		all[i] = told{i + 1, d, guardOf(d.Error)}
-		if d.Accepted && d.LastSeq > 0 && d.Command != "ArchiveExecution" {
+	for i, d := range accepted {
+		if d.LastSeq > 0 && d.Command != "ArchiveExecution" {
 			decisive = i
 		}
 	}
 	if e.Status.Terminal() && decisive >= 0 {
-		w.Decisive = &all[decisive]
+		w.Decisive = &accepted[decisive]
 	}
-	first := max(0, decisive-before)
-	for i, t := range all {
-		if i >= first || !t.Accepted {
-			w.Commands = append(w.Commands, t)
-		} else {
-			w.Omitted++
-		}
-	}
+	w.Commands = inOrder(accepted[max(0, decisive+1-toldAccepted):], around(refused, w.Decisive))
 	w.explain(e, now)
-	w.explainRefusals(e)
 	return w
 }
 
-// guardOf is the guard that refused a command, "" when none did.
-func guardOf(e *client.Error) string {
-	if e == nil || e.Guard != "" || len(e.Details) == 0 {
-		if e == nil {
-			return ""
-		}
-		return e.Guard
+// around are the refused commands to tell of: all, or the first that came after the
+// one that decided and the last of all.
+func around(refused []told, decisive *told) []told {
+	if len(refused) <= toldRefused {
+		return refused
 	}
-	var details struct {
-		Guard string `json:"guard"`
+	last := refused[len(refused)-toldRefused/2:]
+	if decisive == nil {
+		return last
 	}
-	_ = json.Unmarshal(e.Details, &details) // no guard is shown as none
-	return details.Guard
+	after, _ := slices.BinarySearchFunc(refused, decisive.Number, func(t told, n int) int { return t.Number - n })
+	after = min(after, len(refused)-toldRefused)
+	return slices.Concat(refused[after:after+toldRefused/2], last)
 }
 
 func (w *why) add(format string, args ...any) {
@@ -251,18 +242,19 @@ func nodeEnded(s client.NodeStatus) bool {
 	return s == client.NodeSucceeded || s == client.NodeFailed || s == client.NodeCanceled
 }
 
-// explainRefusals says of each rule how often it refused something, and whether the results were kept.
-func (w *why) explainRefusals(e *client.Execution) {
+// explainRefusals says of each rule how often it refused something, and whether the
+// results were kept.
+func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
 	refused := map[string][]told{}
 	var order []string
-	for _, t := range w.Commands {
-		if t.Accepted {
-			continue
-		}
+	for _, t := range list {
 		if refused[t.Guard] == nil {
 			order = append(order, t.Guard)
 		}
 		refused[t.Guard] = append(refused[t.Guard], t)
+	}
+	if total > len(list) {
+		w.add("%d commands were refused; of the last %d:", total, len(list))
 	}
 	for _, guard := range order {
 		list := refused[guard]
@@ -306,8 +298,8 @@ func (a *App) showWhy(w *why) error {
 			return err
 		}
 	}
-	if w.Omitted > 0 {
-		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s before these.", count(w.Omitted, "command that was accepted", "commands that were accepted")))); err != nil {
+	if left := w.Total - len(w.Commands); left > 0 {
+		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s.", count(left, "other command", "other commands")))); err != nil {
 			return err
 		}
 	}
