@@ -57,6 +57,13 @@ type streams struct{ out, err io.Writer }
 // versionCmd is `renga version`.
 type versionCmd struct{}
 
+// Help shows examples.
+func (versionCmd) Help() string {
+	return `Examples:
+  renga version
+  renga --version`
+}
+
 // Run prints the version and where the build came from.
 func (versionCmd) Run(s streams) error {
 	_, err := fmt.Fprintln(s.out, versionLine())
