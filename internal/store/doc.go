@@ -5,9 +5,16 @@
 // execution's row changes when its status or its deadline does, a ready task is a
 // row only when no worker waited for it.
 //
+// On SQLite there is one writer, which knows what is current. On PostgreSQL others
+// commit too: a commit locks the executions that it looks at and reads after that,
+// and their rows carry the number of the newest commit. What it writes are a few
+// statements over arrays, in one trip. Those files begin with pg_; what reads is
+// shared where it can be.
+//
 // Every statement names its tenant. The exceptions are those on engine_log, which
-// name an execution by the number that its row, asked for with the tenant, gave; and
-// what looks after all tenants alike: Due, Scan, Retain and the numbers given out.
+// name an execution by the number that its row, asked for with the tenant, gave, as
+// does the newest commit number; and what looks after all tenants alike: Due, Scan,
+// Commits, Retain, Fold and the numbers given out.
 //
 // storetest holds the suite that every implementation of the port passes.
 package store
