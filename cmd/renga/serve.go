@@ -47,6 +47,23 @@ type serveCmd struct {
 	LogLevel     string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
 }
 
+// Help shows the two ways to run it.
+func (serveCmd) Help() string {
+	return `Runs until it is told to end (SIGTERM, Ctrl-C), then finishes what it has accepted. A second signal
+ends it at once.
+
+Without a database URL everything is in this process and in the data folder. With one, any number of
+processes on any number of machines are one system; they wake each other's workers sooner when they
+share a NATS server. Put passwords into RENGA_DATABASE_URL and RENGA_NATS_URL rather than on the
+command line.
+
+Examples:
+  renga serve
+  renga serve --addr 127.0.0.1:9090 --data-dir /var/lib/renga
+  renga serve --database-url postgres://renga@localhost/renga --nats-url nats://localhost:4222
+  renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys keys.pem`
+}
+
 // check compares the flags with each other and with what this build can do.
 func (c *serveCmd) check() error {
 	switch {
