@@ -96,7 +96,9 @@ race: ## run the packages in which goroutines meet under the race detector
 
 .PHONY: bench
 bench: ## measure throughput and latency against bare commits and an echo server
+	@$(need-postgres)
 	$(GO) run ./cmd/renga bench $(ARGS)
+	RENGA_BENCH=1 $(GO) test -count=1 -v -run TestBenchOnPostgreSQL ./cmd/renga | grep -v '^=== \|^--- \|^ok\|^PASS'
 
 .PHONY: sim
 sim: ## run the simulation from one seed (SEED=1)

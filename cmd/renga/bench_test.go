@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"renga.dev/renga/internal/sqldb/pgtest"
+)
+
+// measure asks for figures: a test run is too short and too busy for them.
+const measure = "RENGA_BENCH"
+
+// TestBenchOnPostgreSQL runs `renga bench` on a throw-away server. With RENGA_BENCH
+// (make bench) it measures, else it only shows that the command works.
+func TestBenchOnPostgreSQL(t *testing.T) {
+	args := []string{"bench", "--database-url", pgtest.New(t), "--dir", t.TempDir()}
+	if os.Getenv(measure) == "" {
+		args = append(args, "--executions", "60", "--rounds", "1")
+	} else {
+		args = append(args, strings.Fields(os.Getenv(measure+"_ARGS"))...)
+	}
+	cmd := program(args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	t.Logf("\n%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"one process", "bare inserts", "2 processes"} {
+		if !strings.Contains(string(out), line) {
+			t.Errorf("the figures have no %q", line)
+		}
+	}
+}
