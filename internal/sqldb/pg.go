@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"renga.dev/renga/internal/fault"
 )
 
 // The bounds of what is done on PostgreSQL.
@@ -161,18 +158,19 @@ func (db *postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	conn, err := db.pool.Acquire(wait)
-	switch {
-	case err == nil:
+	if err == nil {
 		return conn, nil
+	}
+	if _, known := postgresDialect.judge(err); known {
+		return nil, err
+	}
+	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded):
+	case wait.Err() != nil:
 		return nil, errNoPlace
 	}
-	if _, known := postgresDialect.judge(err); !known {
-		err = lost{err} // the pool has no other errors than those of connections
-	}
-	return nil, err
+	return nil, lost{err} // the pool has no other errors than those of connections
 }
 
 // enter lets a write in, or says why not. leave is called when it has ended.
@@ -201,14 +199,4 @@ func (db *postgres) enter(ctx context.Context, lane Lane) (leave func(), err err
 		<-db.others
 		db.under.Done()
 	}, nil
-}
-
-var errCommit = errors.New("the server rolled back instead of committing")
-
-// failure is why a transaction cannot be committed.
-func (s *session) failure() error {
-	if s.cause == nil {
-		return fault.Wrap("sqldb.commit", errCommit)
-	}
-	return postgresDialect.wrap("sqldb.commit", s.cause)
 }

@@ -33,7 +33,7 @@ type session struct {
 	reads   bool
 	xid     string // "" as long as nothing is written
 	cause   error  // why the transaction, or the savepoint it is in, has failed
-	redo    bool   // something failed that may succeed when all of it is tried again
+	redo    error  // something failed, if only in a savepoint, that may succeed when all of it is tried again
 	discard bool   // the connection is not to be used again
 }
 
@@ -147,7 +147,9 @@ func (s *session) note(ctx context.Context, err error) error {
 		if s.cause == nil {
 			s.cause = err
 		}
-		s.redo = s.redo || v.redo || closed
+		if s.redo == nil && (v.redo || closed) {
+			s.redo = err
+		}
 	}
 	s.discard = s.discard || v.scope != statement
 	return err

@@ -166,6 +166,15 @@ func TestALockThatIsNotGivenIsTriedAgainAndThenUnavailable(t *testing.T) {
 	if s := db.Stats(); runs != maxRedo+1 || s.Redone[maxRedo] != 1 {
 		t.Errorf("%d runs, %v", runs, s.Redone)
 	}
+	runs = 0
+	err = db.Write(t.Context(), Engine, func(ctx context.Context, tx *Tx) error {
+		_ = tx.Savepoint(ctx, func(ctx context.Context) error { return job(ctx, tx) })
+		return nil // as if it did not matter
+	})
+	if f, _ := fault.As(err); f == nil || f.Code != codeBusy || runs != maxRedo+1 {
+		t.Errorf("in a savepoint: %v after %d runs, want %s", err, runs, codeBusy)
+	}
+	runs = maxRedo + 1
 	err = db.Write(t.Context(), Engine, func(ctx context.Context, tx *Tx) error {
 		if runs++; runs > maxRedo+3 {
 			_, _ = other.Exec(ctx, "ROLLBACK")

@@ -69,8 +69,8 @@ func (db *postgres) attempt(ctx context.Context, fn func(context.Context, *Tx) e
 	err = call(job, tx, fn)
 	tx.over = true
 	switch {
-	case s.redo:
-		return true, s.failure()
+	case s.redo != nil:
+		return true, postgresDialect.wrap("sqldb.write", s.redo)
 	case err != nil:
 		return false, err
 	case s.begun && s.failed():
@@ -88,6 +88,14 @@ func (db *postgres) attempt(ctx context.Context, fn func(context.Context, *Tx) e
 	return false, nil
 }
 
+// failure is why a transaction cannot be committed.
+func (s *session) failure() error {
+	if s.cause == nil {
+		return fault.Wrap("sqldb.commit", errText("the server rolled back instead of committing"))
+	}
+	return postgresDialect.wrap("sqldb.commit", s.cause)
+}
+
 // commit commits. When its answer is lost, another connection is asked.
 func (s *session) commit() (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
@@ -102,7 +110,7 @@ func (s *session) commit() (again bool, err error) {
 	}
 	err = s.note(ctx, err)
 	if !s.link.raw.IsClosed() { // the server has refused it
-		return s.redo, postgresDialect.wrap("sqldb.commit", err)
+		return s.redo != nil, postgresDialect.wrap("sqldb.commit", err)
 	}
 	if s.xid == "" {
 		return false, nil // nothing was written
