@@ -104,13 +104,15 @@ func deref(ans *Answer) Answer {
 	return *ans
 }
 
-// reserve puts a row down for a key. Another transaction at the same key is waited for
-// here, so what recall reads afterwards is final.
+// reserve puts a row down for a key, or holds the one that is there until the
+// transaction ends. Another transaction at the same key is waited for here, so what
+// recall reads afterwards is final, also of a key that has expired.
 func (s *Bulks) reserve(ctx context.Context, tx *sqldb.Tx, tenant string, once *wire.Once, now int64) (fresh bool, err error) {
-	n, err := tx.Exec(ctx, `INSERT INTO bulk_key (tenant, endpoint, key, hash, members, at, answer)
-		VALUES ($1, $2, $3, $4, '{}', $5, '') ON CONFLICT (tenant, endpoint, key) DO NOTHING`,
-		tenant, once.Endpoint, once.Key, once.Hash[:], now)
-	return n == 1, err
+	var answer string
+	err = tx.Row(ctx, `INSERT INTO bulk_key AS k (tenant, endpoint, key, hash, members, at, answer)
+		VALUES ($1, $2, $3, $4, '{}', $5, '') ON CONFLICT (tenant, endpoint, key) DO UPDATE SET at = k.at RETURNING answer`,
+		tenant, once.Endpoint, once.Key, once.Hash[:], now).Scan(&answer)
+	return answer == "", err
 }
 
 func remember(ctx context.Context, tx *sqldb.Tx, tenant string, once *wire.Once, now int64, ans *Answer) error {
@@ -140,7 +142,7 @@ func (s *Bulks) retainKeys(ctx context.Context) (deleted int64, err error) {
 			return err
 		}
 		deleted, err = tx.Exec(ctx, `DELETE FROM bulk_key WHERE (tenant, endpoint, key) IN
-			(SELECT tenant, endpoint, key FROM bulk_key WHERE at < $1 ORDER BY at LIMIT $2)`,
+			(SELECT tenant, endpoint, key FROM bulk_key WHERE at < $1 ORDER BY at LIMIT $2) AND at < $1`, // none that is used anew meanwhile
 			now-s.cfg.KeyRetention.Milliseconds(), s.cfg.limits.retain)
 		return err
 	})

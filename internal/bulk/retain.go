@@ -30,11 +30,12 @@ const (
 	selectGone = "SELECT num FROM bulk WHERE status >= 2 AND status = $1 ORDER BY changed_at LIMIT 1"
 )
 
-// retainBulks does one step and gives how many rows it changed.
+// retainBulks does one step and gives how many rows it changed. It holds the bulk
+// meanwhile: a process that finds its items deleted by another does not take it for empty.
 func (s *Bulks) retainBulks(ctx context.Context) (n int64, err error) {
 	err = s.write(ctx, "bulk.retain", func(ctx context.Context, tx *sqldb.Tx) error {
 		var num int64
-		err := tx.Row(ctx, selectGone, int64(gone)).Scan(&num)
+		err := tx.Row(ctx, selectGone+forUpdate(tx), int64(gone)).Scan(&num)
 		if errors.Is(err, sqldb.ErrNoRow) {
 			n, err = s.hide(ctx, tx)
 			return err
@@ -59,12 +60,12 @@ func (s *Bulks) hide(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 		return 0, err
 	}
 	var num int64
-	err = tx.Row(ctx, selectOld, int64(gone), now-s.cfg.Retention.Milliseconds()).Scan(&num)
+	err = tx.Row(ctx, selectOld+forUpdate(tx), int64(gone), now-s.cfg.Retention.Milliseconds()).Scan(&num)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return tx.Exec(ctx, "UPDATE bulk SET status = $2 WHERE num = $1 AND status >= 2", num, int64(gone))
+	return tx.Exec(ctx, "UPDATE bulk SET status = $2 WHERE num = $1", num, int64(gone))
 }

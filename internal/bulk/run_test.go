@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -197,6 +198,27 @@ func TestABulkOnItsWayOutIsSeenByNobody(t *testing.T) {
 			}
 			_, err = r.Start(t.Context(), r.order(id, fmt.Sprint("start", step)))
 			r.refused(err, fault.NotFound, "BULK_NOT_FOUND")
+		}
+	})
+}
+
+func TestProcessesThatDeleteABulkAtOnceLeaveNothingOfIt(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		for range 5 {
+			r.frozen(4 * retainChunk)
+			r.move(31 * 24 * time.Hour)
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					if err := r.process().retain(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if bulks, items := r.rows("bulk"), r.rows("bulk_item"); bulks+items > 0 {
+				t.Fatalf("%d bulks and %d items are left", bulks, items)
+			}
 		}
 	})
 }
