@@ -80,6 +80,7 @@ func pgConfig(cfg Config) (*pgxpool.Config, error) {
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelWithin}
 	}
+	pool.AfterConnect = askLife
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "renga"
 	}

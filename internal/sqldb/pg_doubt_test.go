@@ -93,7 +93,7 @@ func TestATransactionInProgressIsWaitedFor(t *testing.T) {
 		}
 		var asked sync.WaitGroup
 		asked.Go(func() {
-			again, err := db.postgres().settle(xid, cause)
+			again, err := db.postgres().settle(xid, life(t, db), cause)
 			if again != tt.again || (err != nil) != tt.again {
 				t.Errorf("after %s: %t, %v", tt.end, again, err)
 			}
@@ -106,7 +106,7 @@ func TestATransactionInProgressIsWaitedFor(t *testing.T) {
 		}
 		asked.Wait()
 	}
-	if again, err := db.postgres().settle("4611686018427387904", cause); again || fault.KindOf(err) != fault.Unavailable {
+	if again, err := db.postgres().settle("4611686018427387904", life(t, db), cause); again || fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("of a transaction that the server has not had: %t, %v", again, err)
 	}
 }

@@ -17,6 +17,7 @@ type link struct {
 	stmts   map[string]*pgStmt
 	made    int       // statements prepared so far, which names them
 	planned time.Time // when plans were last forgotten
+	life    string    // of the server: from one start, or crash, to the next
 	buf     []byte
 	packets []packet
 }
@@ -42,6 +43,7 @@ func linkOf(c *pgxpool.Conn) *link {
 		return l
 	}
 	l := &link{raw: raw, stmts: map[string]*pgStmt{}, planned: time.Now()}
+	l.life, _ = raw.CustomData()[lifeKey].(string)
 	raw.CustomData()[key] = l
 	return l
 }

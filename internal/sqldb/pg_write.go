@@ -116,24 +116,25 @@ func (s *session) commit() (again bool, err error) {
 		return false, nil // nothing was written
 	}
 	s.conn.Release()
-	return s.pg.settle(s.xid, err)
+	return s.pg.settle(s.xid, s.link.life, err)
 }
 
-// settle asks what became of a transaction whose COMMIT had no answer.
-func (db *postgres) settle(xid string, cause error) (again bool, err error) {
+// settle asks what became of a transaction whose COMMIT had no answer. In another life
+// of the server its id may be that of another transaction, unless it was committed.
+func (db *postgres) settle(xid, life string, cause error) (again bool, err error) {
 	db.stats.doubts.Add(1)
 	db.log.Warn("the answer to a COMMIT was lost; asking for its outcome", "error", cause)
 	db.pool.Reset()
 	ctx, cancel := context.WithTimeout(context.Background(), db.doubt)
 	defer cancel()
 	for {
-		status, err := db.status(ctx, xid)
+		status, now, err := db.status(ctx, xid)
 		switch {
-		case err == nil && status == "committed":
+		case err == nil && status == "committed" && now == life:
 			return false, nil
-		case err == nil && status == "aborted":
+		case err == nil && (status == "aborted" || status == "in progress" && now != life):
 			return true, postgresDialect.wrap("sqldb.commit", cause)
-		case err == nil && status == "", fault.KindOf(err) == fault.Internal && err != nil: // it does not know
+		case err == nil && (status == "" || now != life), fault.KindOf(err) == fault.Internal && err != nil: // it does not know
 			return false, unknown(cause)
 		}
 		if !pause(ctx, doubtPause) { // in progress, or the server is away
@@ -146,13 +147,13 @@ func unknown(cause error) error {
 	return unavailable("sqldb.commit", codeUnknown, "the outcome is unknown; repeat with the same key", cause)
 }
 
-// status asks the server for the status of a transaction.
-func (db *postgres) status(ctx context.Context, xid string) (status string, err error) {
+// status asks the server for the status of a transaction, and in which life it says so.
+func (db *postgres) status(ctx context.Context, xid string) (status, life string, err error) {
 	s, err := db.begin(ctx, beginRead)
 	if err != nil {
-		return "", postgresDialect.wrap("sqldb.settle", err)
+		return "", "", postgresDialect.wrap("sqldb.settle", err)
 	}
 	defer s.end()
 	err = (&Tx{pg: s}).Row(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", xid).Scan(&status)
-	return status, err
+	return status, s.link.life, err
 }

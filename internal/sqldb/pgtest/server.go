@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/rand"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -176,6 +178,32 @@ func (s *Server) Restart(t testing.TB) {
 // KillPostmaster kills the server's main process. The others notice and end in their
 // own time; Start waits for them.
 func (s *Server) KillPostmaster() { s.signal(syscall.SIGKILL) }
+
+// KillBackend kills a process of the server that is busy for a client. The server ends
+// all others, and recovers.
+func (s *Server) KillBackend(t testing.TB) {
+	t.Helper()
+	sleeper := exec.Command(program(s.bin, "psql"), "--no-psqlrc", "-Atqc", "SELECT pg_backend_pid()", "-c", "SELECT pg_sleep(60)", s.URL())
+	out, err := sleeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = sleeper.Wait() // it has lost its connection
+}
 
 // signal sends the server's main process a signal that ends it, and waits for the end.
 func (s *Server) signal(sig syscall.Signal) {
