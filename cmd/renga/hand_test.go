@@ -51,11 +51,12 @@ type hand struct {
 	end  map[string]string // the end of an execution that it was shown
 
 	diary string // an execution that grows long enough for snapshots
+	lease int    // seconds, of most tasks that it claims
 }
 
 func newHand(c *client, seed uint64) *hand {
 	c.roams = rand.New(rand.NewPCG(seed, 2))
-	return &hand{client: c, rand: rand.New(rand.NewPCG(seed, 1)), seen: map[string]uint64{}, end: map[string]string{}}
+	return &hand{client: c, rand: rand.New(rand.NewPCG(seed, 1)), lease: 60, seen: map[string]uint64{}, end: map[string]string{}}
 }
 
 const maxOwn = 12 // executions that a hand steers at a time
@@ -168,7 +169,7 @@ func (h *hand) claim(ctx context.Context) error {
 	if len(h.held) > 8 {
 		return nil
 	}
-	queues, lease := `["work"]`, 60
+	queues, lease := `["work"]`, h.lease
 	if h.rand.IntN(4) == 0 {
 		queues, lease = `["rare","work"]`, 1
 	}

@@ -30,8 +30,11 @@ func TestAStoppedServerDecidesNothingStale(t *testing.T) {
 	}
 	at := newSite(t)
 	r := newRig(t, killHands, at, at.beside(t))
-	for _, h := range r.hands[:killHands/2] {
-		h.http.Timeout = stoppedFor * 3 / 4 // these repeat elsewhere what the stopped process still has
+	for i, h := range r.hands {
+		h.lease = 5 // what a stopped process gives to a claim that was repeated elsewhere nobody holds
+		if i%2 == 0 {
+			h.http.Timeout = stoppedFor * 3 / 4 // these repeat elsewhere what the stopped process still has
+		}
 	}
 	random := rand.New(rand.NewPCG(5, 5))
 	enough := r.work()
