@@ -120,13 +120,13 @@ func (r *Reads) Events(ctx context.Context, tenant string, id flow.ID, from uint
 		}
 		for _, r := range records {
 			for _, ev := range r.Events {
-				if ev.Seq >= from && len(events) < limit {
+				if ev.Seq >= from && ev.Seq <= newest.LastSeq && len(events) < limit {
 					events = append(events, ev)
 				}
 			}
 		}
 	}
-	return events, max(newest.LastSeq, from+uint64(len(events))-1), nil
+	return events, newest.LastSeq, nil
 }
 
 // List is a page of executions, newest first, and how many match in all.
