@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -17,6 +18,7 @@ import (
 	"renga.dev/renga/api"
 	"renga.dev/renga/internal/bus/jet"
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
 )
@@ -81,17 +83,29 @@ func (c *serveCmd) check() error {
 	return nil
 }
 
+// misused is an error in what the operator asked for.
+func misused(err error) error { return fault.New(fault.Invalid, "INVALID_INPUT", "%v", err) }
+
+// place names the database in the log, without a password.
+func (c *serveCmd) place() string {
+	if u, err := url.Parse(c.DatabaseURL); err == nil && c.DatabaseURL != "" {
+		u.RawQuery = "" // it may hold a password too
+		return u.Redacted()
+	}
+	return filepath.Join(c.DataDir, databaseFile)
+}
+
 // Run serves until ctx ends, then drains. The error is why the process had to end.
 func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err := c.check(); err != nil {
-		return err
+		return misused(err)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	log := newLogger(out.err, c.LogFormat, c.LogLevel)
 	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
-		return err
+		return misused(err)
 	}
 	telemetry, err := gate.NewTelemetry(ctx, "renga", version)
 	if err != nil {
@@ -119,7 +133,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot listen on %s: %w", c.Addr, err), p.close())
 	}
-	log.Info("serving", "address", listener.Addr().String(), "dataDir", c.DataDir, "version", version)
+	log.Info("serving", "address", listener.Addr().String(), "dataDir", c.DataDir, "database", c.place(), "version", version)
 	if gate.Mode(c.Auth) == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
 	}

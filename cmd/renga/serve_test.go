@@ -42,29 +42,30 @@ func TestVersionIsThatOfTheContract(t *testing.T) {
 
 func TestServeRefusesWhatItCannotDo(t *testing.T) {
 	for _, c := range []struct {
+		code  int
 		args  []string
 		words string
 	}{
-		{[]string{"--database-url", "mysql://localhost/renga"}, "--database-url must be postgres://"},
-		{[]string{"--database-url", "postgres://ann:hush@127.0.0.1:1/renga"}, "the database cannot be reached"},
-		{[]string{"--shards", "17"}, "--shards must be 1 to 16"},
-		{[]string{"--nats-url", "http://localhost:4222"}, "must be nats://HOST:PORT or tls://HOST:PORT"},
-		{[]string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
-		{[]string{"--addr", ":0"}, "not a loopback address"},
-		{[]string{"--addr", "[::]:0"}, "not a loopback address"},
-		{[]string{"--addr", "nonsense"}, "not an address"},
-		{[]string{"--auth", "jwt"}, "--jwt-keys"},
-		{[]string{"--auth", "jwt", "--jwt-keys", "/nowhere/keys.pem"}, "keys.pem"},
-		{[]string{"--jwt-keys", "keys.pem"}, "--auth jwt"},
-		{[]string{"--auth", "basic"}, "must be one of"},
-		{[]string{"--key-retention", "1s"}, "--key-retention"},
-		{[]string{"--log-level", "loud"}, "must be one of"},
-		{[]string{"--unknown"}, "unknown flag"},
+		{2, []string{"--database-url", "mysql://localhost/renga"}, "--database-url must be postgres://"},
+		{1, []string{"--database-url", "postgres://ann:hush@127.0.0.1:1/renga"}, "the database cannot be reached"},
+		{2, []string{"--shards", "17"}, "--shards must be 1 to 16"},
+		{2, []string{"--nats-url", "http://localhost:4222"}, "must be nats://HOST:PORT or tls://HOST:PORT"},
+		{2, []string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
+		{2, []string{"--addr", ":0"}, "not a loopback address"},
+		{2, []string{"--addr", "[::]:0"}, "not a loopback address"},
+		{2, []string{"--addr", "nonsense"}, "not an address"},
+		{2, []string{"--auth", "jwt"}, "--jwt-keys"},
+		{1, []string{"--auth", "jwt", "--jwt-keys", "/nowhere/keys.pem"}, "keys.pem"},
+		{2, []string{"--jwt-keys", "keys.pem"}, "--auth jwt"},
+		{2, []string{"--auth", "basic"}, "must be one of"},
+		{2, []string{"--key-retention", "1s"}, "--key-retention"},
+		{2, []string{"--log-level", "loud"}, "must be one of"},
+		{2, []string{"--unknown"}, "unknown flag"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append([]string{"serve", "--data-dir", dir}, c.args...), &out, &errs)
-		if code == 0 || !strings.Contains(errs.String(), c.words) {
+		if code != c.code || !strings.Contains(errs.String(), c.words) {
 			t.Errorf("%q ended with %d and said %s%s; want %q", c.args, code, &out, &errs, c.words)
 		}
 		if strings.Contains(errs.String(), "hush") {
