@@ -19,7 +19,7 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 	}
 	limit := sweepLimit + len(e.ill) // those that are ill do not hide others
 	here := flow.At(e.clock.Now())
-	heads, next, shared, err := e.store.Due(ctx, here, limit)
+	heads, next, shared, err := e.store.Due(ctx, here, e.shard, limit)
 	if err != nil {
 		e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
 		e.nextDue = now.Add(maxIdle)
@@ -30,7 +30,6 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 		e.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
 	}
 	more := len(heads) == limit
-	heads = e.ours(heads)
 	if len(e.ill) > 0 {
 		heads = e.healthy(heads, now)
 	}
@@ -38,14 +37,6 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 		heads, e.nextDue = heads[:min(len(heads), sweepLimit)], now
 	}
 	return heads
-}
-
-// ours leaves out executions that another shard of this process looks after.
-func (e *Engine) ours(heads []Head) []Head {
-	if e.shards == 1 {
-		return heads
-	}
-	return slices.DeleteFunc(heads, func(h Head) bool { return shardOf(h.ID, e.shards) != e.shard })
 }
 
 // expire fires the deadlines of one execution that have come, and notes when to

@@ -22,8 +22,7 @@ type Engine struct {
 	*Reads
 	cfg       Config
 	retention flow.Time
-	shard     byte // which of Shards this is, from 0
-	shards    byte // how many there are
+	shard     Shard // whose executions it makes, and looks after their deadlines
 
 	q        queue
 	flight   flight
@@ -46,13 +45,13 @@ type Engine struct {
 
 // New makes an engine. It does no I/O.
 func New(store Store, clock Clock, cfg Config) *Engine {
-	return newEngine(&Reads{store: store, clock: clock}, cfg, 0, 1)
+	return newEngine(&Reads{store: store, clock: clock}, cfg, Shard{0, 1})
 }
 
-func newEngine(reads *Reads, cfg Config, shard, shards byte) *Engine {
+func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		Reads: reads, cfg: cfg, shard: shard, shards: shards,
+		Reads: reads, cfg: cfg, shard: shard,
 		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
 		cache:     newCache(cfg.CacheBytes),
 		lines:     map[lineKey]*line{},

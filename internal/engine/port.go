@@ -71,9 +71,9 @@ type Reader interface {
 	// this order (CreatedAt, Num). Whoever walks on from the last one of each part
 	// passes every execution once, whatever changes meanwhile.
 	Walk(ctx context.Context, q ListQuery, after Head) ([]Head, error)
-	// Due lists executions whose DueAt is not after now, and the next DueAt after those
-	// (0: none). now is the time by the clock that Tx.Now goes by.
-	Due(ctx context.Context, here flow.Time, limit int) (due []Head, next, now flow.Time, err error)
+	// Due lists executions of a shard whose DueAt is not after now, and the next DueAt
+	// of it after those (0: none). now is the time by the clock that Tx.Now goes by.
+	Due(ctx context.Context, here flow.Time, of Shard, limit int) (due []Head, next, now flow.Time, err error)
 	// Commits are the newest commit numbers of executions, in the order asked for; 0
 	// where there is none. They serve to notice that an execution has moved.
 	Commits(ctx context.Context, ids []flow.ID) ([]int64, error)
@@ -91,6 +91,13 @@ type Reader interface {
 // ReducerVersion names the reducer that made a snapshot. It changes whenever the
 // same events could lead to another state or the snapshot's form changes.
 const ReducerVersion = 1
+
+// Shard is one of N parts that executions fall into, by the last byte of their ids:
+// those for which it leaves the rest I. The zero value is all of them.
+type Shard struct{ I, N byte }
+
+// Has reports whether an execution is in it.
+func (s Shard) Has(id flow.ID) bool { return s.N == 0 || id[len(id)-1]%s.N == s.I }
 
 // Want asks for one execution: by ID, or by Num where it is known.
 type Want struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -38,23 +39,20 @@ func NewShards(store Store, clock Clock, cfg Config, n int) *Shards {
 				elsewhere(tenant, queue, count)
 			}
 		}
-		s.all = append(s.all, newEngine(s.Reads, cfg, byte(i), byte(n)))
+		s.all = append(s.all, newEngine(s.Reads, cfg, Shard{byte(i), byte(n)}))
 	}
 	return s
 }
-
-// shardOf says which of n shards an execution belongs to.
-func shardOf(id flow.ID, n byte) byte { return id[len(id)-1] % n }
 
 // newExecutionID makes an id that belongs to this shard.
 func (e *Engine) newExecutionID(now flow.Time) flow.ID {
 	id := e.newID(now)
 	last := &id[len(id)-1]
-	rounded := *last - *last%e.shards
-	if rounded > 255-e.shard {
-		rounded -= e.shards
+	rounded := *last - *last%e.shard.N
+	if rounded > 255-e.shard.I {
+		rounded -= e.shard.N
 	}
-	*last = rounded + e.shard
+	*last = rounded + e.shard.I
 	return id
 }
 
@@ -73,7 +71,7 @@ func (s *Shards) Nudge(tenant, queue string, n int) { s.nudge(-1, tenant, queue,
 // of is the shard that a request goes to. Requests with one key meet in one.
 func (s *Shards) of(req *Request) int {
 	if !req.Execution.IsZero() {
-		return int(shardOf(req.Execution, byte(len(s.all))))
+		return slices.IndexFunc(s.all, func(e *Engine) bool { return e.shard.Has(req.Execution) })
 	}
 	return s.byKey(req.Tenant, &req.Once)
 }

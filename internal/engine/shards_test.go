@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,5 +207,58 @@ func TestWatchersOfOneProcessAreWokenByAnother(t *testing.T) {
 		if took := time.Since(began); took > 600*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
+	})
+}
+
+// TestDeadlinesOfOneShardDoNotHideThoseOfAnother has more executions of one shard
+// that cannot be handled than a sweep looks at.
+func TestDeadlinesOfOneShardDoNotHideThoseOfAnother(t *testing.T) {
+	processes(t, silent, func(a, _ process) {
+		var mu sync.Mutex
+		sick := map[int64]bool{} // the executions of the first shard
+		a.mem.Interfere(func(_ sim.Point, b *engine.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for i := 0; b != nil && i < len(b.Create); i++ {
+				sick[b.Create[i].Num] = b.Create[i].ID[15]%shards == 0
+			}
+			return nil
+		})
+		var first, second []engine.Request
+		ids := a.begin(1800)
+		for _, id := range ids {
+			start := a.to(id, flow.StartNode{Node: "a", Attempt: 1, Worker: "w", Lease: 60})
+			if id[15]%shards == 0 {
+				first = append(first, start)
+			} else {
+				second = append(second, start)
+			}
+		}
+		if len(first) <= 500 {
+			t.Fatalf("only %d executions in the first shard", len(first))
+		}
+		a.Submit(first...)
+		time.Sleep(time.Second)
+		a.Submit(second...)
+		a.mem.Interfere(func(p sim.Point, b *engine.Batch) error {
+			for i := 0; p == sim.MidWrite && i < len(b.Log); i++ {
+				if sick[b.Log[i].Execution] {
+					return errBroken
+				}
+			}
+			return nil
+		})
+		time.Sleep(65 * time.Second)
+		for _, id := range ids {
+			v, err := a.Execution(t.Context(), tenant, id, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _ := v.State.Find("a")
+			if held := n.Status == flow.NodeIsRunning; held != (id[15]%shards == 0) {
+				t.Fatalf("a task of shard %d is %v after its lease", id[15]%shards, n.Status)
+			}
+		}
+		a.mem.Interfere(nil)
 	})
 }

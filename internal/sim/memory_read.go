@@ -125,13 +125,13 @@ func page[T any](all []T, offset, limit int) []T {
 	return all[:min(limit, len(all))]
 }
 
-// Due lists executions whose DueAt is not after now, and the next DueAt after those.
-func (m *Memory) Due(_ context.Context, here flow.Time, limit int) (due []engine.Head, next, now flow.Time, err error) {
+// Due lists executions of a shard whose DueAt is not after now, and the next DueAt after those.
+func (m *Memory) Due(_ context.Context, here flow.Time, of engine.Shard, limit int) (due []engine.Head, next, now flow.Time, err error) {
 	if err := m.at(OnRead, nil); err != nil {
 		return nil, 0, 0, err
 	}
 	now = m.now(here)
-	all := m.heads(func(h *engine.Head) bool { return h.DueAt > 0 })
+	all := m.heads(func(h *engine.Head) bool { return h.DueAt > 0 && of.Has(h.ID) })
 	slices.SortStableFunc(all, func(a, b engine.Head) int { return cmp.Compare(a.DueAt, b.DueAt) })
 	for i := range all {
 		if i == limit || all[i].DueAt > now {

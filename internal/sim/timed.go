@@ -32,7 +32,7 @@ func (tx timedTx) Now(ctx context.Context, here flow.Time) (flow.Time, error) {
 }
 
 // Due looks at all executions, one after the other.
-func (s Timed) Due(ctx context.Context, here flow.Time, limit int) (due []engine.Head, next, now flow.Time, err error) {
+func (s Timed) Due(ctx context.Context, here flow.Time, of engine.Shard, limit int) (due []engine.Head, next, now flow.Time, err error) {
 	const part = 500
 	for after := s.After; ; {
 		heads, err := s.Scan(ctx, after, part)
@@ -42,7 +42,7 @@ func (s Timed) Due(ctx context.Context, here flow.Time, limit int) (due []engine
 		for _, h := range heads {
 			after = h.Num
 			switch {
-			case h.DueAt == 0 || s.Tenant != "" && h.Tenant != s.Tenant:
+			case h.DueAt == 0 || !of.Has(h.ID) || s.Tenant != "" && h.Tenant != s.Tenant:
 			case h.DueAt <= here:
 				due = append(due, h)
 			case next == 0 || h.DueAt < next:

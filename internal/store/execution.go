@@ -17,9 +17,29 @@ const (
 
 	selectByID  = "SELECT " + headColumns + " FROM engine_execution WHERE id = $1 AND tenant = $2"
 	selectByNum = "SELECT " + headColumns + " FROM engine_execution WHERE num = $1 AND tenant = $2"
-	selectDue   = "SELECT " + headColumns + " FROM engine_execution WHERE due_at > 0 ORDER BY due_at, num LIMIT $1"
+	selectDue   = dueBegin + dueEnd
 	selectAll   = "SELECT " + headColumns + " FROM engine_execution WHERE num > $1 ORDER BY num LIMIT $2"
 )
+
+// The deadlines of all executions, or of those in a shard. The last byte of an id is
+// a number only to PostgreSQL; to SQLite it is two digits.
+const (
+	dueBegin = "SELECT " + headColumns + " FROM engine_execution WHERE due_at > 0"
+	dueEnd   = " ORDER BY due_at, num LIMIT $1"
+	inShard  = ` AND (instr('123456789ABCDEF', substr(hex(id), 31, 1)) * 16 + instr('123456789ABCDEF', substr(hex(id), 32, 1))) % $2 = $3`
+	pgShard  = " AND get_byte(uuid_send(id), 15) % $2 = $3"
+)
+
+// dueOf selects the deadlines of a shard.
+func (s *Store) dueOf(of engine.Shard, limit int) (query string, args []any) {
+	switch {
+	case of.N < 2:
+		return selectDue, []any{limit}
+	case s.pg:
+		return dueBegin + pgShard + dueEnd, []any{limit, of.N, of.I}
+	}
+	return dueBegin + inShard + dueEnd, []any{limit, of.N, of.I}
+}
 
 // scanHead reads the columns of a head, and more places for the columns after them.
 func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
@@ -56,10 +76,11 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 	return out, nil
 }
 
-// Due lists executions whose DueAt is not after now, and the next DueAt after those.
+// Due lists executions of a shard whose DueAt is not after now, and the next DueAt after those.
 // now is the clock of whoever writes: this process on SQLite, the database on PostgreSQL.
-func (s *Store) Due(ctx context.Context, here flow.Time, limit int) (due []engine.Head, next, now flow.Time, err error) {
-	stmts := []sqldb.Stmt{{Query: selectDue, Args: []any{limit + 1}, Row: func(r *sqldb.Row) error {
+func (s *Store) Due(ctx context.Context, here flow.Time, of engine.Shard, limit int) (due []engine.Head, next, now flow.Time, err error) {
+	query, args := s.dueOf(of, limit+1)
+	stmts := []sqldb.Stmt{{Query: query, Args: args, Row: func(r *sqldb.Row) error {
 		h, err := scanHead(r)
 		due = append(due, h)
 		return err

@@ -65,7 +65,7 @@ func checkPlans(t *testing.T, db *sqldb.DB) {
 		"retain": pgOldest,
 	}
 	ordered := map[string]string{ // and nothing is sorted
-		"ready": pgReady, "by id": selectByID, "by number": selectByNum, "due": selectDue, "newest row": selectNewest,
+		"ready": pgReady, "by id": selectByID, "by number": selectByNum, "due": selectDue, "due in a shard": dueBegin + pgShard + dueEnd, "newest row": selectNewest,
 		"rows": selectRows, "row": selectRow, "commit of": selectCommitOf, "newest graph": selectNewestGraph, "scan": selectAll,
 		"graphs": selectGraphs,
 	}

@@ -359,7 +359,7 @@ func TestTheTimeIsTheDatabases(t *testing.T) {
 			return err
 		})
 	}
-	if _, _, now, err := a.Due(t.Context(), here, 10); err != nil || !near(now) || now < first {
+	if _, _, now, err := a.Due(t.Context(), here, engine.Shard{}, 10); err != nil || !near(now) || now < first {
 		t.Errorf("deadlines: %d, %v", now, err)
 	}
 }

@@ -20,7 +20,7 @@ func TestStatementsUseAnIndex(t *testing.T) {
 	}
 	defer db.Close()
 	statements := map[string]string{
-		"by id": selectByID, "by number": selectByNum, "due": selectDue, "newest row": selectNewest, "snapshot": selectSnapshot,
+		"by id": selectByID, "by number": selectByNum, "due": selectDue, "due in a shard": dueBegin + inShard + dueEnd, "newest row": selectNewest, "snapshot": selectSnapshot,
 		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
 	}

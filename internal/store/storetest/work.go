@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -99,16 +100,18 @@ func readyTaken(t *testing.T, s *suite) {
 
 func due(t *testing.T, s *suite) {
 	const here flow.Time = 1_800_000_000_000
-	_, _, now, err := s.store.Due(t.Context(), here, 10)
+	_, _, now, err := s.store.Due(t.Context(), here, engine.Shard{}, 10)
 	s.must(err)
 	never := s.create(engine.Head{})
+	last := byte(0x37)
 	at := func(when flow.Time, tenant string) engine.Head {
-		return s.create(engine.Head{DueAt: when, Tenant: tenant})
+		last += 0x6d // the ends of the ids differ in both digits
+		return s.create(engine.Head{ID: flow.ID{15: last}, DueAt: when, Tenant: tenant})
 	}
 	far := at(now.Add(time.Hour), tenantA)
 	check := func(limit int, next flow.Time, want ...engine.Head) {
 		t.Helper()
-		got, then, _, err := s.store.Due(t.Context(), here, limit)
+		got, then, _, err := s.store.Due(t.Context(), here, engine.Shard{}, limit)
 		s.must(err)
 		equal(t, "due", got, append([]engine.Head{}, want...))
 		equal(t, "next", then, next)
@@ -117,6 +120,20 @@ func due(t *testing.T, s *suite) {
 	late, early, middle := at(now, tenantA), at(now-200, tenantB), at(now-100, tenantA)
 	check(10, far.DueAt, early, middle, late)
 	check(1, middle.DueAt, early)
+	for n := byte(1); n <= 16; n++ {
+		for i := range n {
+			of := engine.Shard{I: i, N: n}
+			var want []engine.Head
+			for _, h := range []engine.Head{early, middle, late} {
+				if of.Has(h.ID) {
+					want = append(want, h)
+				}
+			}
+			got, _, _, err := s.store.Due(t.Context(), here, of, 10)
+			s.must(err)
+			equal(t, fmt.Sprintf("due in %+v", of), append([]engine.Head{}, got...), append([]engine.Head{}, want...))
+		}
+	}
 	early.DueAt, late.DueAt, never.DueAt, far.DueAt = 0, now-150, now.Add(time.Minute), 0
 	s.write(engine.Batch{Update: []engine.Update{{Head: early}, {Head: late}, {Head: never}, {Head: far}}})
 	check(10, never.DueAt, late, middle)
