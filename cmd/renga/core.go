@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -49,6 +50,7 @@ type core struct {
 type coreConfig struct {
 	dataDir      string
 	databaseURL  string        // "": SQLite in dataDir
+	asIs         bool          // the tables are there already, and nothing is written
 	shards       int           // engines over PostgreSQL; 0: the default
 	keyRetention time.Duration // zero: the default
 	log          *slog.Logger
@@ -59,7 +61,10 @@ const defaultShards = 4
 
 // openDB opens the database that a configuration names.
 func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
-	c := sqldb.Config{Migrations: migrations(), Log: cfg.log}
+	c := sqldb.Config{Log: cfg.log}
+	if !cfg.asIs {
+		c.Migrations = migrations()
+	}
 	if cfg.databaseURL != "" {
 		c.URL = cfg.databaseURL
 	} else {
@@ -79,6 +84,11 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	}
 	c := &core{db: db, store: store.New(db, store.Config{KeyRetention: cfg.keyRetention}), keep: cfg.keyRetention, log: cfg.log}
 	alone := db.Dialect() == sqldb.SQLite
+	if !alone {
+		if err := c.store.Check(ctx); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards))
 	c.bulks = bulk.New(db, bulk.Config{
 		Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,

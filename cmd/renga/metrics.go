@@ -9,8 +9,12 @@ import (
 	"renga.dev/renga/internal/sqldb"
 )
 
-// probe reports whether the database answers.
+// probe reports whether the database answers; one that others share must also take
+// what is written.
 func (c *core) probe(ctx context.Context) error {
+	if c.db.Dialect() != sqldb.SQLite {
+		return c.store.Check(ctx)
+	}
 	return c.db.Read(ctx, func(context.Context, *sqldb.Tx) error { return nil })
 }
 

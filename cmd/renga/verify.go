@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,12 +51,15 @@ type verifyProblem struct {
 
 // Run verifies and prints what it found.
 func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
-	cfg := coreConfig{dataDir: c.DataDir, databaseURL: c.DatabaseURL}
+	cfg := coreConfig{dataDir: c.DataDir, databaseURL: c.DatabaseURL, asIs: true}
 	if err := cfg.exists(); err != nil {
 		return err
 	}
 	var rep engine.Report
 	err := withDB(ctx, cfg, func(db *sqldb.DB) error {
+		if found, err := store.Exists(ctx, db); err != nil || !found {
+			return cmp.Or(err, errors.New("that database has no tables of Renga: check the name"))
+		}
 		eng := engine.New(store.New(db, store.Config{}), systemClock{}, engine.Config{Exclusive: true})
 		var err error
 		rep, err = c.verify(ctx, app, eng)

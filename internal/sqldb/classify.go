@@ -35,6 +35,7 @@ const (
 	codeFull    = "STORAGE_FULL"
 	codeBusy    = "STORAGE_BUSY"
 	codeIO      = "STORAGE_ERROR"
+	codeDenied  = "STORAGE_DENIED"
 	codeExists  = "ALREADY_EXISTS"
 	codeTooBig  = "PAYLOAD_TOO_LARGE"
 	codeDown    = "UNAVAILABLE"
@@ -106,6 +107,7 @@ var messages = map[string]string{
 	codeBusy:   "the database is busy; try again",
 	codeIO:     "the disk reported an error; nothing was stored",
 	codeExists: "it exists already",
+	codeDenied: "the database does not let this server do its work; an operator must change that",
 	codeTooBig: "a value is larger than the database takes",
 	codeDown:   "the database cannot be reached; nothing was stored; try again",
 }

@@ -54,6 +54,8 @@ func judgeState(state string) verdict {
 		return verdict{kind: fault.Unavailable, code: codeFull, scope: transaction}
 	case "53300": // too_many_connections
 		return verdict{kind: fault.Unavailable, code: codeBusy, scope: transaction}
+	case "42501", "3D000": // insufficient_privilege, there is no such database
+		return verdict{kind: fault.Unavailable, code: codeDenied, scope: transaction}
 	case "25006", "25P03": // the server has become a standby; the transaction was idle for too long
 		return verdict{kind: fault.Unavailable, code: codeDown, scope: transaction}
 	}
@@ -62,6 +64,8 @@ func judgeState(state string) verdict {
 		return verdict{kind: fault.Internal}
 	case "08", "57": // the connection, and the operator: shut down, crashed, starting
 		return verdict{kind: fault.Unavailable, code: codeDown, scope: transaction}
+	case "28": // who we are, and our password
+		return verdict{kind: fault.Unavailable, code: codeDenied, scope: transaction}
 	case "53": // memory and other resources
 		return verdict{kind: fault.Unavailable, code: codeBusy, scope: transaction}
 	case "58": // the system around the server

@@ -74,6 +74,24 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 	return err
 }
 
+// Exists reports whether a database has the engine's tables.
+func Exists(ctx context.Context, db *sqldb.DB) (found bool, err error) {
+	query := "SELECT count(*) > 0 FROM sqlite_master WHERE name = 'engine_log'"
+	if db.Dialect() == sqldb.Postgres {
+		query = "SELECT to_regclass('engine_log') IS NOT NULL"
+	}
+	err = db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error { return sql.Row(ctx, query).Scan(&found) })
+	return found, fault.Wrap("store.exists", err)
+}
+
+// Check reports whether this process may write, without writing anything.
+func (s *Store) Check(ctx context.Context) error {
+	return fault.Wrap("store.check", s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
+		_, err := sql.Exec(ctx, "DELETE FROM engine_ready WHERE tenant = $1 AND tenant <> $1", "")
+		return err
+	}))
+}
+
 // read runs fn in a read transaction and names the operation in its errors.
 func (s *Store) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Read(ctx, fn))
