@@ -80,3 +80,42 @@ func TestAWorkerLearnsOfACancelInAnyProcess(t *testing.T) {
 	}
 	verify(t, at)
 }
+
+// TestProcessesWakeEachOthersWorkers gives two processes a NATS server: a claim that waits
+// at one of them gets a task that becomes ready at the other at once.
+func TestProcessesWakeEachOthersWorkers(t *testing.T) {
+	onPostgres(t)
+	nats := startFakeNATS(t, "127.0.0.1:0")
+	at := newSite(t)
+	at.env = []string{"RENGA_NATS_URL=nats://" + nats.addr}
+	here, there := serve(t, at), serve(t, at.beside(t))
+	caller, worker := newClient(t, here, "caller"), newClient(t, there, "worker")
+	caller.put("diary", graphs["diary"])
+	var took spans
+	const rounds = 20
+	for range rounds {
+		claimed := make(chan error, 1)
+		q := worker.request(claim, "", "", `"workerId":"w","queues":["mine"],"waitSeconds":10`)
+		go func() { claimed <- worker.do(t.Context(), q) }()
+		pause(20 * time.Millisecond) // mostly it waits by then
+		made := caller.request("CreateExecution", "", "", `"graphId":"diary","start":true`)
+		if err := caller.do(t.Context(), made); err != nil || !made.accepted() {
+			t.Fatalf("%d %s %v", made.status, made.answer, err)
+		}
+		began := time.Now()
+		if err := <-claimed; err != nil || len(q.reply().Tasks) != 1 {
+			t.Fatalf("%d %s %v", q.status, q.answer, err)
+		}
+		took = append(took, time.Since(began))
+	}
+	t.Logf("%d times a task reached a worker of another process after %v p50, %v max", rounds, round(took.at(50)), round(slices.Max(took)))
+	if median := took.at(50); median > 200*time.Millisecond { // without a message it is 250 ms, half of the time between two looks
+		t.Errorf("half of the tasks took longer than %v", median)
+	}
+	if nats.count() < rounds {
+		t.Errorf("NATS carried %d messages", nats.count())
+	}
+	here.stop()
+	there.stop()
+	verify(t, at)
+}

@@ -16,15 +16,23 @@ import (
 	"testing"
 )
 
-// fakeNATS is as much of a NATS server as /readyz asks: it takes connections and
-// answers every request as JetStream answers for an account. The real one is
-// tested where it may be imported.
+// fakeNATS is as much of a NATS server as processes ask: it takes connections, carries
+// plain messages between them, and answers every request as JetStream answers for an
+// account. The real one is tested where it may be imported.
 type fakeNATS struct {
 	addr     string
 	listener net.Listener
 	mu       sync.Mutex
 	conns    []net.Conn
+	subs     []subscription
+	carried  int // plain messages that somebody got
 	done     sync.WaitGroup
+}
+
+// subscription is who wants which messages.
+type subscription struct {
+	conn         net.Conn
+	subject, sid string
 }
 
 // startFakeNATS listens on an address.
@@ -69,7 +77,6 @@ func (f *fakeNATS) talk(conn net.Conn) {
 	const account = `{"type":"io.nats.jetstream.api.v1.account_info_response"}`
 	defer conn.Close()
 	fmt.Fprint(conn, `INFO {"server_id":"fake","version":"2.11.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
-	sid := ""
 	for in := bufio.NewReader(conn); ; {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -80,18 +87,48 @@ func (f *fakeNATS) talk(conn net.Conn) {
 		case "PING":
 			fmt.Fprint(conn, "PONG\r\n")
 		case "SUB":
-			sid = words[len(words)-1]
+			f.subscribe(subscription{conn, words[1], words[len(words)-1]})
 		case "PUB", "HPUB": // subject, where to answer, sizes
 			size, err := strconv.Atoi(words[len(words)-1])
 			if err != nil {
 				return
 			}
-			if _, err := in.Discard(size + len("\r\n")); err != nil {
+			body := make([]byte, size+len("\r\n"))
+			if _, err := io.ReadFull(in, body); err != nil {
 				return
 			}
-			fmt.Fprintf(conn, "MSG %s %s %d\r\n%s\r\n", words[2], sid, len(account), account)
+			if words[0] == "PUB" && len(words) == 3 {
+				f.carry(words[1], body[:size])
+			} else {
+				f.carry(words[2], []byte(account))
+			}
 		}
 	}
+}
+
+func (f *fakeNATS) subscribe(s subscription) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subs = append(f.subs, s)
+}
+
+// carry gives a message to everybody who wants it. The only wildcard is a star at the end.
+func (f *fakeNATS) carry(subject string, body []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.subs {
+		if prefix, wild := strings.CutSuffix(s.subject, "*"); s.subject == subject || wild && strings.HasPrefix(subject, prefix) {
+			fmt.Fprintf(s.conn, "MSG %s %s %d\r\n%s\r\n", subject, s.sid, len(body), body)
+			f.carried++
+		}
+	}
+}
+
+// count is how many messages somebody got.
+func (f *fakeNATS) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.carried
 }
 
 // ready asks a server whether it is ready.
