@@ -61,8 +61,8 @@ type openRow struct {
 	swept    bool      // all due deadlines were looked at: DueAt may become later
 }
 
-// fetch makes entries available, in one read. Those that are not found, or whose
-// log is damaged, are noted.
+// fetch makes entries available, in one read. Those that are not found, whose log
+// is damaged, or that somebody holds, are noted.
 func (b *batch) fetch(wants []Want) error {
 	if len(wants) == 0 {
 		return nil
@@ -76,6 +76,8 @@ func (b *batch) fetch(wants []Want) error {
 		switch {
 		case !h.Found:
 			b.gone[lookup{want.Tenant, want.ID}] = notFound(want.ID)
+		case h.Locked:
+			b.gone[lookup{want.Tenant, want.ID}] = fault.Wrap("engine.fetch", errLocked)
 		case h.Fresh:
 			b.fresh(want.ID, h)
 		default:
@@ -150,8 +152,8 @@ func notFound(id flow.ID) error {
 	return fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "execution %v does not exist", id)
 }
 
-// run decides one request. An error of kind Internal or Unavailable undoes the
-// commit; the others are answers.
+// run decides one request. An error that undoes the commit is no answer to it; the
+// others are.
 func (b *batch) run(req *Request) (Answer, error) {
 	if _, ok := req.Command.(flow.Create); ok {
 		return b.create(req)

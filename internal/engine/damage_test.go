@@ -11,10 +11,12 @@ import (
 	"renga.dev/renga/internal/sim"
 )
 
-// damaged is a store in which the log of some executions cannot be read.
+// damaged is a store in which the log of some executions cannot be read, or in
+// which somebody holds them.
 type damaged struct {
 	engine.Store
-	ids map[flow.ID]bool
+	ids  map[flow.ID]bool
+	held bool
 }
 
 func (d *damaged) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
@@ -29,7 +31,11 @@ type damagedTx struct {
 func (t damagedTx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, error) {
 	all, err := t.Tx.Fetch(ctx, want)
 	for i := range all {
-		if t.store.ids[all[i].Head.ID] {
+		switch {
+		case !t.store.ids[all[i].Head.ID]:
+		case t.store.held:
+			all[i].Locked, all[i].Rows = true, nil
+		default:
 			all[i].Rows = []engine.LogRow{{CommitNo: 1, FirstSeq: 1, Body: []byte("[")}}
 		}
 	}
@@ -39,7 +45,11 @@ func (t damagedTx) Fetch(ctx context.Context, want []engine.Want) ([]engine.Hist
 // damage makes the log of an execution unreadable, and an engine that has read
 // nothing yet. mend undoes it.
 func (r *rig) damage(id flow.ID) (mend func()) {
-	d := &damaged{r.mem, map[flow.ID]bool{id: true}}
+	return r.without(&damaged{ids: map[flow.ID]bool{id: true}})
+}
+
+func (r *rig) without(d *damaged) (mend func()) {
+	d.Store = r.mem
 	r.Engine = engine.New(d, r.clock, engine.Config{Exclusive: true})
 	return func() { clear(d.ids) }
 }
@@ -112,4 +122,43 @@ func TestDeadlinesOfADamagedLogAreLeftAlone(t *testing.T) {
 	r.clock.Move(time.Minute)
 	r.settle()
 	r.node(bad, "a", flow.NodeIsReady)
+}
+
+func TestAnExecutionThatSomebodyHoldsFailsAloneAndForNow(t *testing.T) {
+	r := newRig(t)
+	bad, due := r.started("line"), r.started("pair")
+	r.must(r.to(due, flow.StartNode{Node: "a", Attempt: 1, Worker: "w", Lease: 5}))
+	r.clock.Move(time.Millisecond)
+	good := r.started("line")
+	mend := r.without(&damaged{ids: map[flow.ID]bool{bad: true, due: true}, held: true})
+	tries := r.commits()
+	cancel := r.to(bad, flow.Cancel{})
+	both := r.offer(cancel, r.to(good, flow.CancelNode{Node: "c"}))
+	var unit error
+	r.OfferUnit(engine.Unit{Commands: []engine.Request{r.to(bad, flow.CancelNode{Node: "c"})}},
+		func(_ []engine.Result, err error) { unit = err })
+	c := r.claim(r.claiming("w", 5, 0))
+	r.clock.Move(10 * time.Second) // its lease runs out
+	r.settle()
+	for _, err := range []error{(*both)[0].Err, unit} {
+		if told, ok := fault.As(err); !ok || told.Kind != fault.Unavailable || told.Code != "STORAGE_BUSY" || told.RetryAfter == 0 {
+			t.Errorf("got %v", err)
+		}
+	}
+	r.accepted((*both)[1])
+	r.tasks(c, good)
+	if *tries != 1 {
+		t.Errorf("%d commits, want one: nothing had to be undone", *tries)
+	}
+	mend()
+	r.clock.Move(time.Second)
+	r.settle()
+	r.node(due, "a", flow.NodeIsCreated) // until it is tried again
+	r.restart()
+	c = r.claim(r.claiming("w", 5, 0))
+	r.settle()
+	r.tasks(c, bad)
+	if r.must(cancel).Replay {
+		t.Error("the cancel is answered from memory, but was not done")
+	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -43,7 +42,7 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 // look again.
 func (b *batch) expire(h Head) error {
 	ent, err := b.entry(h.Tenant, h.ID)
-	if _, ok := errors.AsType[damage](err); ok {
+	if unusable(err) {
 		b.e.cfg.Log.ErrorContext(b.ctx, "deadlines could not be handled", "error", err)
 		b.ill = append(b.ill, h.ID)
 		return nil
@@ -65,7 +64,7 @@ func (b *batch) expire(h Head) error {
 }
 
 // pause is how long an execution is left alone whose deadlines could not be handled,
-// since its log is damaged or what they lead to cannot be written. Otherwise it
+// since its log is damaged, somebody holds it, or what they lead to cannot be written. Otherwise it
 // would fail the commits of others twice a second for ever.
 type pause struct {
 	until flow.Time

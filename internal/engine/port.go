@@ -27,7 +27,7 @@ type Tx interface {
 	// Fetch gives the stored histories of executions, in the order asked for, and
 	// locks them for this commit. One whose Known is still current comes back
 	// Fresh, without its rows, and with its Head where another process may have
-	// moved DueAt.
+	// moved DueAt; one that somebody else has held locked for long comes back Locked.
 	Fetch(ctx context.Context, want []Want) ([]History, error)
 	// Keys gives the remembered keys, in the order asked for; nil where there is none.
 	Keys(ctx context.Context, refs []KeyRef) ([]*KeyRow, error)
@@ -109,10 +109,11 @@ type Want struct {
 
 // History is the stored part of one execution.
 type History struct {
-	Found bool
-	Fresh bool // nothing newer than Want.Known; Rows are empty
-	Head  Head
-	Rows  []LogRow // from the newest usable snapshot on; only the first may carry one
+	Found  bool
+	Fresh  bool // nothing newer than Want.Known; Rows are empty
+	Locked bool // by somebody else, for long: this commit cannot have it; Rows are empty
+	Head   Head
+	Rows   []LogRow // from the newest usable snapshot on; only the first may carry one
 }
 
 // Head is the small row of an execution that lists, filters and deadlines use.

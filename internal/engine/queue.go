@@ -62,6 +62,10 @@ var (
 		Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
 		Message: "another process was at the same thing twice; nothing was done, repeat with the same key",
 	}
+	errLocked = &fault.Error{
+		Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
+		Message: "somebody else holds this execution in the database; nothing was done, repeat with the same key",
+	}
 	errClosed = &fault.Error{
 		Kind: fault.Unavailable, Code: "SHUTTING_DOWN", RetryAfter: time.Second,
 		Message: "this process is shutting down; nothing was done, repeat with the same key",

@@ -208,7 +208,7 @@ func (b *batch) notTaken(rows []ReadyRow) []ReadyRow {
 
 // startRows starts tasks that were ready before this commit, until it is heavy, and
 // gives how many it looked at. A row without an execution is deleted; one whose
-// execution is damaged stays, for the day that it is not.
+// execution cannot be used stays, for the day that it can.
 func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
 	var wants []Want
 	for _, r := range rows {
@@ -216,7 +216,7 @@ func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
 			wants = append(wants, b.wantNum(r))
 		}
 	}
-	damaged, err := b.fetchNums(wants)
+	left, err := b.fetchNums(wants)
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +230,7 @@ func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
 			if err := b.start(c, ent, r); err != nil {
 				return 0, err
 			}
-		case !slices.Contains(damaged, r.Execution):
+		case !slices.Contains(left, r.Execution):
 			b.taken = append(b.taken, r)
 		}
 	}
@@ -259,8 +259,8 @@ func (b *batch) wantNum(r ReadyRow) Want {
 }
 
 // fetchNums makes entries available, in one read, and gives the numbers of those
-// that are damaged.
-func (b *batch) fetchNums(wants []Want) (damaged []int64, err error) {
+// that cannot be used.
+func (b *batch) fetchNums(wants []Want) (left []int64, err error) {
 	if len(wants) == 0 {
 		return nil, nil
 	}
@@ -273,6 +273,10 @@ func (b *batch) fetchNums(wants []Want) (damaged []int64, err error) {
 		if !h.Found || b.nums[h.Head.Num] != nil { // two tasks of one execution
 			continue
 		}
+		if h.Locked {
+			left = append(left, h.Head.Num)
+			continue
+		}
 		if h.Fresh {
 			b.fresh(h.Head.ID, h)
 			continue
@@ -280,12 +284,12 @@ func (b *batch) fetchNums(wants []Want) (damaged []int64, err error) {
 		ent, err := rebuild(h)
 		if err != nil {
 			b.e.cfg.Log.ErrorContext(b.ctx, "a ready task is left out, its log is damaged", "error", err)
-			damaged = append(damaged, h.Head.Num)
+			left = append(left, h.Head.Num)
 			continue
 		}
 		b.use(h.Head.ID, ent)
 	}
-	return damaged, nil
+	return left, nil
 }
 
 // start starts one ready task for a claim. A row that no longer tells the truth

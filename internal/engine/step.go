@@ -115,11 +115,18 @@ func undoes(err error) bool {
 	if err == nil {
 		return false
 	}
-	if _, ok := errors.AsType[damage](err); ok {
+	if unusable(err) {
 		return false
 	}
 	kind := fault.KindOf(err)
 	return kind == fault.Internal || kind == fault.Unavailable
+}
+
+// unusable reports whether an error says that one execution cannot be used: nothing
+// of it was changed, and everybody else can go on.
+func unusable(err error) bool {
+	_, ok := errors.AsType[damage](err)
+	return ok || errors.Is(err, errLocked)
 }
 
 // finish makes a durable commit visible to this process.

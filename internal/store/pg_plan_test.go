@@ -60,7 +60,7 @@ func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 
 func checkPlans(t *testing.T, db *sqldb.DB) {
 	statements := map[string]string{
-		"lock": pgLock, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate, "bump": pgBump, "append": pgAppend,
+		"lock": pgLock, "seize": pgSeize, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate, "bump": pgBump, "append": pgAppend,
 		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount, "fold": pgFold, "commits": pgCommits,
 		"retain": pgOldest,
 	}

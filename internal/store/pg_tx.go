@@ -18,6 +18,7 @@ type pgTx struct {
 	shared
 	store *Store
 	now   flow.Time // 0: not asked for yet
+	hurry bool      // executions that others hold are left out, not waited for
 	spare block     // numbers that this commit took beyond what it needed
 }
 
@@ -33,6 +34,7 @@ const (
 	theWanted = `num = ANY($1::bigint[] || ARRAY(SELECT num FROM engine_execution WHERE id = ANY($2::uuid[]))) AND tenant || '' = ANY($3::text[])`
 
 	pgLock  = "SELECT num FROM engine_execution WHERE " + theWanted + " ORDER BY num FOR UPDATE"
+	pgSeize = pgLock + " SKIP LOCKED"
 	pgHeads = "SELECT " + headColumns + ", commit_no FROM engine_execution WHERE " + theWanted
 
 	// pgRows are the rows of several executions, each from its newest snapshot on that
@@ -67,7 +69,7 @@ func clock(now *flow.Time) sqldb.Stmt {
 // knew and another process has changed take a second.
 func (t *pgTx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, error) {
 	f := newFetch(want)
-	stmts := []sqldb.Stmt{{Query: pgLock, Args: f.all.args()}, f.heads()}
+	stmts := []sqldb.Stmt{f.lock(t.hurry), f.heads()}
 	if !f.unknown.empty() {
 		stmts = append(stmts, f.rows(&f.unknown))
 	}
@@ -111,7 +113,8 @@ func (n *names) add(w *engine.Want) {
 type fetch struct {
 	want    []engine.Want
 	all     names
-	unknown names // those of them that the caller holds nothing of
+	unknown names          // those of them that the caller holds nothing of
+	seized  map[int64]bool // those that could be locked; nil: all
 	byNum   map[int64]*stored
 	byID    map[flow.ID]*stored
 }
@@ -132,6 +135,20 @@ func newFetch(want []engine.Want) *fetch {
 		}
 	}
 	return f
+}
+
+// lock locks the executions, or those of them that nobody else has locked.
+func (f *fetch) lock(hurry bool) sqldb.Stmt {
+	if !hurry {
+		return sqldb.Stmt{Query: pgLock, Args: f.all.args()}
+	}
+	f.seized = make(map[int64]bool, len(f.want))
+	return sqldb.Stmt{Query: pgSeize, Args: f.all.args(), Row: func(r *sqldb.Row) error {
+		var num int64
+		err := r.Scan(&num)
+		f.seized[num] = true
+		return err
+	}}
 }
 
 // heads reads the executions' own rows.
@@ -197,6 +214,8 @@ func (f *fetch) histories() []engine.History {
 		e := f.find(w)
 		switch {
 		case e == nil:
+		case f.seized != nil && !f.seized[e.head.Num]:
+			out[i] = engine.History{Found: true, Locked: true, Head: e.head}
 		case w.Known > 0 && w.Known == e.commitNo:
 			out[i] = engine.History{Found: true, Fresh: true, Head: e.head}
 		default:

@@ -36,6 +36,7 @@ type Store struct {
 	pg        bool // it is PostgreSQL
 	retention flow.Time
 	numbers   numbers // of PostgreSQL's sequence
+	patience  time.Duration
 
 	// On SQLite, of the write loop alone: the last execution number given out, -1 before the
 	// first transaction has looked.
@@ -44,19 +45,25 @@ type Store struct {
 
 var _ engine.Store = (*Store)(nil)
 
+// patience is how long a commit waits for executions that others hold, in several
+// attempts. It is longer than PostgreSQL lets a process hang in a transaction (5 s), and
+// shorter than callers wait.
+const patience = 6 * time.Second
+
 // New makes a store of a database that has its tables (Migration).
 func New(db *sqldb.DB, cfg Config) *Store {
 	if cfg.KeyRetention == 0 {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
-	return &Store{db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()), last: -1}
+	return &Store{db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()), last: -1, patience: patience}
 }
 
 // Commit runs fn in a transaction that it may share with others, and returns after
 // it is durable.
 //
 // On PostgreSQL it shares with nobody, and fn is run again when the transaction lost
-// against another one.
+// against another one. Executions that others do not let go are left out in the end,
+// so that they do not hold up the rest.
 func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
 	if !s.pg {
 		return s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
@@ -64,8 +71,9 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 		})
 	}
 	var last *pgTx
+	began := time.Now()
 	err := s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
-		last = &pgTx{store: s, shared: shared{sql}}
+		last = &pgTx{store: s, shared: shared{sql}, hurry: last != nil && time.Since(began) > s.patience}
 		return fn(ctx, last)
 	})
 	if err == nil {
