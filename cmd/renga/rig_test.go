@@ -170,10 +170,16 @@ func (r *rig) repeatAll(ledger []*request) {
 			}
 		}
 	}
-	for part := range slices.Chunk(rest, 400) {
-		if err := reader.repeat(r.t.Context(), part...); err != nil {
+	for len(rest) > 0 {
+		n, size := 0, 0
+		for n < len(rest) && n < 400 && size < 4<<20 {
+			size += len(rest[n].members)
+			n++
+		}
+		if err := reader.repeat(r.t.Context(), rest[:n]...); err != nil {
 			r.t.Error(err)
 		}
+		rest = rest[n:]
 	}
 }
 

@@ -33,7 +33,7 @@ func New(t testing.TB) string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = launch(bin)
+		shared.server, shared.err = launch(bin, "")
 	}
 	if shared.err != nil {
 		t.Fatal(shared.err)

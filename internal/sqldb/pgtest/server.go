@@ -48,7 +48,14 @@ type Server struct {
 // Launch starts a server that belongs to the test alone.
 func Launch(t testing.TB) *Server {
 	t.Helper()
-	s, err := launch(programs(t))
+	return LaunchOn(t, "")
+}
+
+// LaunchOn starts a server that keeps its tables in a folder, which may be a disk of its
+// own, and its log elsewhere.
+func LaunchOn(t testing.TB, disk string) *Server {
+	t.Helper()
+	s, err := launch(programs(t), disk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +63,8 @@ func Launch(t testing.TB) *Server {
 	return s
 }
 
-// launch makes a data folder and starts a server on it.
-func launch(bin string) (*Server, error) {
+// launch makes a data folder, somewhere or in a folder, and starts a server on it.
+func launch(bin, disk string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "renga-pg-")
 	if err != nil {
 		return nil, err
@@ -66,7 +73,7 @@ func launch(bin string) (*Server, error) {
 	if s.guard, err = watch(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(disk); err != nil {
 		s.remove()
 		return nil, err
 	}
@@ -78,14 +85,24 @@ func launch(bin string) (*Server, error) {
 }
 
 // prepare makes the data folder. It is the user's who runs the server, who must not be root.
-func (s *Server) prepare() (err error) {
+func (s *Server) prepare(disk string) (err error) {
 	if os.Getuid() == 0 {
 		owner, err := servant()
 		if err != nil {
 			return err
 		}
 		s.run.Credential = owner
-		if err := os.Chown(s.dir, int(owner.Uid), int(owner.Gid)); err != nil {
+		for _, dir := range []string{s.dir, disk} {
+			if dir == "" {
+				continue
+			}
+			if err := os.Chown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
+				return err
+			}
+		}
+	}
+	if disk != "" {
+		if err := os.Symlink(disk, s.data()); err != nil {
 			return err
 		}
 	}
@@ -99,7 +116,7 @@ func (s *Server) prepare() (err error) {
 	if err := os.WriteFile(secret, []byte(s.password), 0o644); err != nil { // the folder is closed to others
 		return err
 	}
-	initdb := s.program("initdb", "--pgdata="+s.data(), "--username="+superuser, "--pwfile="+secret, "--auth=scram-sha-256",
+	initdb := s.program("initdb", "--pgdata="+s.data(), "--waldir="+filepath.Join(s.dir, "wal"), "--username="+superuser, "--pwfile="+secret, "--auth=scram-sha-256",
 		"--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions")
 	if err := initdb.Run(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, s.Log())
