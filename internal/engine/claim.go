@@ -15,6 +15,7 @@ import (
 // withdraw it; whoever changes its phase first decides.
 type claim struct {
 	req   ClaimRequest
+	since time.Time // waits in its queues behind those that came before
 	until time.Time // answered empty from then on
 	phase atomic.Int32
 	out   Claimed
@@ -156,7 +157,8 @@ func (e *Engine) OfferClaim(req ClaimRequest, done func(Claimed, error)) (withdr
 }
 
 func (e *Engine) offerClaim(req ClaimRequest, done func(Claimed, error)) (withdraw func() bool) {
-	c := &claim{req: req, until: e.clock.Now().Add(req.Wait)}
+	now := e.clock.Now()
+	c := &claim{req: req, since: now, until: now.Add(req.Wait)}
 	c.done = func(out Claimed, err error) {
 		e.claimers.Add(-1)
 		done(out, err)

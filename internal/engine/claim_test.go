@@ -312,3 +312,28 @@ func TestClaimsDoNotMakeAnAnswerOfAnySize(t *testing.T) {
 	check(first, fit)
 	check(second, all-fit)
 }
+
+func TestAClaimThatLookedInVainKeepsItsPlace(t *testing.T) {
+	r := newRig(t)
+	other := r.Engine
+	r.Engine = engine.New(r.mem, r.clock, engine.Config{}) // other processes make tasks ready too
+	var claims []*claimed
+	for _, worker := range []string{"w1", "w2", "w3"} {
+		claims = append(claims, r.claim(r.claiming(worker, 1, time.Minute)))
+		r.clock.Move(time.Millisecond)
+		r.settle()
+	}
+	for range 4 { // the first looks now and then
+		r.clock.Move(time.Second)
+		r.settle()
+	}
+	for i := range claims {
+		here := r.Engine
+		r.Engine = other
+		id := r.started("line")
+		r.Engine = here
+		r.clock.Move(time.Second)
+		r.settle()
+		r.tasks(claims[i], id)
+	}
+}

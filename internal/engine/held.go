@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/flow"
 )
 
-// MaxHeld is of how many executions it is remembered which of their tasks are held.
+// MaxHeld is how many held tasks are remembered.
 const MaxHeld = 100_000
 
 // TaskRef names one attempt of one node.
@@ -114,8 +114,9 @@ func lostIn(s *flow.State, t TaskRef) *LostTask {
 
 // held remembers which tasks of an execution were held as of a commit.
 type held struct {
-	mu  sync.Mutex
-	all map[heldKey]heldAt
+	mu    sync.Mutex
+	all   map[heldKey]heldAt
+	tasks int // in all
 }
 
 type heldKey struct {
@@ -148,12 +149,13 @@ func (h *held) note(key heldKey, commit int64, s *flow.State) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.tasks += len(tasks) - len(h.all[key].tasks)
 	switch {
 	case len(tasks) == 0:
 		delete(h.all, key)
 		return
-	case h.all == nil || len(h.all) >= MaxHeld:
-		h.all = map[heldKey]heldAt{}
+	case h.all == nil || h.tasks > MaxHeld:
+		h.all, h.tasks = map[heldKey]heldAt{}, len(tasks)
 	}
 	h.all[key] = heldAt{commit, tasks}
 }

@@ -93,9 +93,19 @@ func (e *Engine) wait(c *claim) {
 			l.prune()
 		}
 		if !slices.Contains(l.waiters, c) { // it may have been roused in another queue
-			l.waiters = append(l.waiters, c)
+			l.join(c)
 		}
 	}
+}
+
+// join puts a claim in its place among those who wait, which is the end unless it
+// waited before.
+func (l *line) join(c *claim) {
+	i := len(l.waiters)
+	for i > 0 && c.since.Before(l.waiters[i-1].since) {
+		i--
+	}
+	l.waiters = slices.Insert(l.waiters, i, c)
 }
 
 // rouse lets those who wait claim anew what was written, where a commit did not
