@@ -100,6 +100,12 @@ func (e *Engine) joinClaim(ctx context.Context, req *ClaimRequest, first *inFlig
 		if first.err == errGone { // its caller left; this one is still there
 			return e.Claim(ctx, *req)
 		}
+		if first.err == nil && len(first.out.Tasks) == 0 && !e.cfg.Exclusive {
+			// Nothing was remembered of that, and another process may have served the key since.
+			again := *req
+			again.Wait = 0
+			return e.Claim(ctx, again)
+		}
 		out := first.out
 		out.Replay = len(out.Tasks) > 0
 		return out, first.err

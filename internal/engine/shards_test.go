@@ -191,6 +191,37 @@ func TestAClaimInAnotherProcessIsServedAtOnceWithANudge(t *testing.T) {
 	})
 }
 
+// TestAClaimThatAnotherProcessServedIsAnsweredAlike repeats a claim at the process
+// that had it first and found nothing, after another one has served it.
+func TestAClaimThatAnotherProcessServedIsAnsweredAlike(t *testing.T) {
+	processes(t, silent, func(a, b process) {
+		req := a.claiming("w", 1, 300*time.Millisecond)
+		ask := func(p process) <-chan answer {
+			ch := make(chan answer, 1)
+			go func() {
+				got, err := p.Shards.Claim(p.T.Context(), req)
+				ch <- answer{got, err, time.Now()}
+			}()
+			synctest.Wait()
+			return ch
+		}
+		first := ask(b)
+		time.Sleep(100 * time.Millisecond)
+		id := a.begin(1)[0]
+		if got := <-ask(a); got.err != nil || len(got.Tasks) != 1 || got.Tasks[0].Execution != id {
+			t.Fatalf("the second process gives %+v", got)
+		}
+		time.Sleep(100 * time.Millisecond)
+		again := ask(b) // while the first still waits there
+		if got := <-first; got.err != nil || len(got.Tasks) > 0 {
+			t.Fatalf("the first process gives %+v", got)
+		}
+		if got := <-again; got.err != nil || !got.Replay || len(got.Tasks) != 1 || got.Tasks[0].Execution != id {
+			t.Errorf("the repetition gives %+v", got)
+		}
+	})
+}
+
 func TestWatchersOfOneProcessAreWokenByAnother(t *testing.T) {
 	processes(t, silent, func(a, b process) {
 		id := a.begin(1)[0]
