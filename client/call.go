@@ -76,11 +76,20 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 		if patience >= 0 && time.Since(began)+wait > patience {
 			return reply{}, fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try, time.Since(began).Round(time.Millisecond), err)
 		}
-		c.cfg.Log.WarnContext(ctx, "request repeated", "method", q.method, "address", server, "error", err)
+		c.cfg.Log.WarnContext(ctx, "request repeated", "method", q.method, "address", shown(server), "error", err)
 		if !sleep(ctx, wait) {
 			return reply{}, ended(ctx, err)
 		}
 	}
+}
+
+// shown is the URL of a server without a password.
+func shown(server string) string {
+	u, err := url.Parse(server)
+	if err != nil { // servers has read it before
+		return ""
+	}
+	return u.Redacted()
 }
 
 // ended is the error of a call whose context ended while it was repeated.

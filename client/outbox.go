@@ -32,6 +32,9 @@ type message struct {
 	ready    bool // cmd is set
 	progress *hold
 	sent     time.Time
+	after    time.Time   // not to be sent before
+	tries    int         // after which it was undecided
+	last     error       // of them
 	done     chan Result // nil: nobody waits
 }
 
@@ -69,23 +72,20 @@ func (o *outbox) put(m *message) bool {
 
 // run sends until ctx ends; then what is left is lost.
 func (o *outbox) run(ctx context.Context) {
-	var last error // why something has to be sent again
+	var last error // why everything has to be sent again
 	for try := 1; ; {
-		select {
-		case <-o.kick:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
+		if !o.wait(ctx) {
 			o.close(cmp.Or(last, errClosed))
 			return
 		}
 		runtime.Gosched() // those who finish at the same moment go together
-		again, err := o.deliver(ctx, o.take())
-		if len(again) == 0 {
+		batch := o.take(time.Now())
+		again, err := o.deliver(ctx, batch)
+		o.putBack(again)
+		if err == nil {
 			try, last = 1, nil
 			continue
 		}
-		o.putBack(again)
 		if ctx.Err() != nil {
 			last = cmp.Or(last, err)
 			continue
@@ -98,21 +98,63 @@ func (o *outbox) run(ctx context.Context) {
 	}
 }
 
+// wait returns when there may be something to send, and reports whether the context
+// is still there.
+func (o *outbox) wait(ctx context.Context) bool {
+	var due <-chan time.Time
+	if first := o.first(); !first.IsZero() {
+		timer := time.NewTimer(time.Until(first))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-o.kick:
+	case <-due:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// first is when the first message is to be sent again; zero: none is.
+func (o *outbox) first() (at time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.queue {
+		if !m.after.IsZero() && (at.IsZero() || m.after.Before(at)) {
+			at = m.after
+		}
+	}
+	return at
+}
+
 // putBack lets messages be the next to be sent.
 func (o *outbox) putBack(again []*message) {
+	if len(again) == 0 {
+		return
+	}
 	o.mu.Lock()
 	o.queue = append(again, o.queue...)
 	o.mu.Unlock()
 	signal(o.kick)
 }
 
-// take gives the next batch: everything, up to what one request holds.
-func (o *outbox) take() []*message {
+// take gives the next batch: everything whose time has come, up to what one request
+// holds.
+func (o *outbox) take(now time.Time) []*message {
 	o.mu.Lock()
-	n := min(len(o.queue), maxCommands)
-	batch := o.queue[:n:n]
-	o.queue = o.queue[n:]
-	more := len(o.queue) > 0
+	var batch, left []*message
+	more := false
+	for _, m := range o.queue {
+		switch {
+		case m.after.After(now):
+			left = append(left, m)
+		case len(batch) == maxCommands:
+			left, more = append(left, m), true
+		default:
+			batch = append(batch, m)
+		}
+	}
+	o.queue = left
 	o.mu.Unlock()
 	if more {
 		signal(o.kick)
@@ -143,8 +185,9 @@ func (m *message) fill() bool {
 }
 
 // deliver sends a batch once its turn has come, and gives back what must be sent
-// again, with the reason.
-func (o *outbox) deliver(ctx context.Context, batch []*message) (again []*message, last error) {
+// again: all of it with an error, else what could not be decided now, each when it
+// has waited by itself, so that one does not hold up the others.
+func (o *outbox) deliver(ctx context.Context, batch []*message) (again []*message, err error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -158,13 +201,26 @@ func (o *outbox) deliver(ctx context.Context, batch []*message) (again []*messag
 		return batch, err
 	}
 	for i, m := range batch[:len(results)] {
-		if told, ok := errors.AsType[*Error](results[i].Err); ok && (told.repeatable() || told.Status == http.StatusInternalServerError) {
-			again, last = append(again, m), told
+		told, _ := errors.AsType[*Error](results[i].Err)
+		if !m.undecided(told) {
+			m.settle(results[i])
 			continue
 		}
-		m.settle(results[i])
+		o.log.Warn("a result is sent again", "code", told.Code, "error", told)
+		m.tries, m.last = m.tries+1, told
+		m.after = time.Now().Add(pause(m.tries, told, true))
+		again = append(again, m)
 	}
-	return append(again, batch[len(results):]...), last
+	return append(again, batch[len(results):]...), nil
+}
+
+// maxBroken is how often a message is sent that the server fails at for no reason
+// that passes by itself, which takes it about 20 s.
+const maxBroken = 15
+
+// undecided reports whether the same message may be answered otherwise later.
+func (m *message) undecided(told *Error) bool {
+	return told != nil && (told.repeatable() || told.Status == http.StatusInternalServerError && m.tries < maxBroken)
 }
 
 // settle hands the result to whoever waits for it.
@@ -185,8 +241,9 @@ func (o *outbox) close(last error) {
 	o.mu.Unlock()
 	for _, m := range queue {
 		if m.done != nil {
-			o.lose(1, last)
-			m.done <- Result{Err: last}
+			why := cmp.Or(m.last, last)
+			o.lose(1, why)
+			m.done <- Result{Err: why}
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -90,7 +93,10 @@ func TestWhatTheServerRefusesIsNotRepeated(t *testing.T) {
 func TestRepeatingEndsWithItsTimeAndWithTheContext(t *testing.T) {
 	s := newServer(t)
 	p := newProxy(t, s, func(int, seen) string { return "503 Retry-After " })
-	brief := client.New(client.Config{URL: p.url, RetryFor: 300 * time.Millisecond})
+	var log bytes.Buffer
+	brief := client.New(client.Config{
+		URL: strings.Replace(p.url, "://", "://ada:secret@", 1), RetryFor: 300 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	t.Cleanup(brief.Close)
 	began := time.Now()
 	_, err := brief.Execution(soon(t), "x")
@@ -99,6 +105,9 @@ func TestRepeatingEndsWithItsTimeAndWithTheContext(t *testing.T) {
 	}
 	if n := len(p.requests("/executions/x")); n < 2 {
 		t.Errorf("it was sent %d times", n)
+	}
+	if said := log.String() + err.Error(); !strings.Contains(said, "request repeated") || strings.Contains(said, "secret") {
+		t.Errorf("it says %s", said)
 	}
 	forever := client.New(client.Config{URL: p.url, RetryFor: client.Forever})
 	t.Cleanup(forever.Close)
