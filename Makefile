@@ -15,7 +15,7 @@ tool     := $(GO) tool -modfile=tools/go.mod
 sources  := $(wildcard *.go api client cmd internal web/*.go)
 
 # The packages in which goroutines meet.
-racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bus internal/gate internal/httpapi))
+racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/gate internal/httpapi))
 
 # The packages whose tests run on SQLite, and once more on PostgreSQL.
 on-postgres := ./cmd/renga ./internal/httpapi
