@@ -85,25 +85,28 @@ func (t *tx) remember(ctx context.Context, keys []engine.KeyRow) error {
 // retainChunk is how many keys one job looks at: jobs are short.
 const retainChunk = 500
 
-// Keys are in order of insertion, so the oldest are the first.
+// Keys are in order of insertion, so the oldest are the first. Whether one has
+// expired is for PostgreSQL's own clock to say: a process whose clock is wrong must not
+// forget what others remember.
 const (
-	theOldest    = "SELECT id FROM (SELECT id, at FROM engine_key ORDER BY id LIMIT $1) AS oldest WHERE at < $2"
-	deleteOldest = "DELETE FROM engine_key WHERE id IN (" + theOldest + ")"
-	pgOldest     = "DELETE FROM engine_key WHERE id = ANY(ARRAY(" + theOldest + "))"
+	theOldest    = "SELECT id FROM (SELECT id, at FROM engine_key ORDER BY id LIMIT $1) AS oldest WHERE at < "
+	deleteOldest = "DELETE FROM engine_key WHERE id IN (" + theOldest + "$2)"
+	pgOldest     = "DELETE FROM engine_key WHERE id = ANY(ARRAY(" + theOldest + "least($2, (" + pgClock + ") - $3)))"
 )
 
 // Retain deletes up to limit keys that were used before an instant, oldest first,
 // and gives how many. It works in short jobs behind the engine's.
 func (s *Store) Retain(ctx context.Context, before flow.Time, limit int) (int, error) {
-	deleted, query := 0, deleteOldest
-	if s.pg {
-		query = pgOldest
-	}
+	deleted := 0
 	for deleted < limit {
 		chunk := min(retainChunk, limit-deleted)
+		query, args := deleteOldest, []any{chunk, int64(before)}
+		if s.pg {
+			query, args = pgOldest, append(args, int64(s.retention))
+		}
 		var n int64
 		err := s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) (err error) {
-			n, err = sql.Exec(ctx, query, chunk, int64(before))
+			n, err = sql.Exec(ctx, query, args...)
 			return err
 		})
 		if err != nil {

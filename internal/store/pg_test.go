@@ -362,6 +362,11 @@ func TestTheTimeIsTheDatabases(t *testing.T) {
 	if _, _, now, err := a.Due(t.Context(), here, engine.Shard{}, 10); err != nil || !near(now) || now < first {
 		t.Errorf("deadlines: %d, %v", now, err)
 	}
+	key := engine.KeyRow{KeyRef: engine.KeyRef{Tenant: "t", Endpoint: "e", Key: "k"}, At: first, Body: []byte("{}")}
+	write(t, a, engine.Batch{Keys: []engine.KeyRow{key}})
+	if n, err := a.Retain(t.Context(), first.Add(time.Hour), 10); err != nil || n != 0 {
+		t.Errorf("a process whose clock is ahead forgot %d keys that have not expired, %v", n, err)
+	}
 }
 
 // TestProcessesThatShareExecutionsLoseNothing has two processes append to the same
