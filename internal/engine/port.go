@@ -90,7 +90,7 @@ type Reader interface {
 
 // ReducerVersion names the reducer that made a snapshot. It changes whenever the
 // same events could lead to another state or the snapshot's form changes.
-const ReducerVersion = 1
+const ReducerVersion = 2
 
 // Shard is one of N parts that executions fall into, by the last byte of their ids:
 // those for which it leaves the rest I. The zero value is all of them.

@@ -69,7 +69,7 @@ func (s *State) applyExecution(ev *Event) {
 		}
 	case *ExecutionArchived:
 		if s.ArchivedAt == 0 {
-			s.ArchivedAt = ev.At
+			s.ArchivedAt, s.Archived = ev.At, ref(ev)
 		}
 	}
 	// EXECUTION_FAIL_REQUESTED changes nothing: EXECUTION_FAILED does.

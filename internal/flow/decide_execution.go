@@ -41,6 +41,7 @@ func (d *draft) archive(c Archive) error {
 	case !d.Status.Terminal():
 		return d.refuse(GuardEnded, "execution is %s", d.Status)
 	case d.ArchivedAt != 0:
+		d.Cause = d.Archived
 		return d.refuse(GuardNotArchived, "execution was archived before")
 	}
 	d.open()

@@ -54,7 +54,7 @@ func (m *model) refuses(c flow.Command, n *modelNode) (flow.Guard, int) {
 			return "execution_terminal", m.cause
 		}
 		if m.archived {
-			return "not_archived", m.cause
+			return "not_archived", m.filed
 		}
 		return "", 0
 	}
@@ -146,7 +146,7 @@ func (m *model) carryOut(c flow.Command, n *modelNode, f flow.Facts) {
 		}
 	case flow.Archive:
 		m.emit("EXECUTION_ARCHIVED", "", "reason="+c.Reason)
-		m.archived = true
+		m.archived, m.filed = true, m.seq
 	case flow.StartNode:
 		m.startNode(n, c.Worker, int64(c.Lease)*1000)
 	case flow.Progress:

@@ -21,6 +21,7 @@ type model struct {
 	status   string // "" before the execution exists
 	started  bool
 	archived bool
+	filed    int // the seq of EXECUTION_ARCHIVED
 	fence    int // the seq of the cancel request, 0 if there was none
 	cause    int // the seq of the event that caused the execution's state
 	input    string

@@ -118,6 +118,7 @@ type State struct {
 	StartedAt         Time     `json:"startedAt,omitzero"`
 	EndedAt           Time     `json:"endedAt,omitzero"`
 	ArchivedAt        Time     `json:"archivedAt,omitzero"`
+	Archived          EventRef `json:"archived,omitzero"` // the event that archived it
 	CancelRequestedAt Time     `json:"cancelRequestedAt,omitzero"`
 	CancelSeq         uint64   `json:"cancelSeq,omitzero"` // the fence: the seq of EXECUTION_CANCEL_REQUESTED
 	CancelReason      string   `json:"cancelReason,omitempty"`
