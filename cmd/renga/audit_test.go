@@ -53,6 +53,7 @@ type event struct {
 	ExecutionID   string `json:"executionId"`
 	Seq           uint64 `json:"seq"`
 	Type          string `json:"type"`
+	OccurredAt    string `json:"occurredAt"`
 	CorrelationID string `json:"correlationId"`
 	Actor         struct {
 		Kind string `json:"kind"`
@@ -130,7 +131,7 @@ var terminals = map[string]string{
 }
 
 // checkLog says what no log may hold, whatever happened: two ends, an attempt that
-// started twice, anything that moves after the end or after a cancel.
+// started twice, anything that moves after the end or after a cancel, a step back in time.
 func checkLog(t testing.TB, id string, log []event) (status string) {
 	t.Helper()
 	status = "ACTIVE"
@@ -142,6 +143,9 @@ func checkLog(t testing.TB, id string, log []event) (status string) {
 		node := ev.Payload.NodeID
 		if (ev.Type == "EXECUTION_CREATED") != (i == 0) {
 			wrong("creation is the first event and only that")
+		}
+		if i > 0 && ev.OccurredAt < log[i-1].OccurredAt { // all are written alike, in UTC
+			wrong("at " + ev.OccurredAt + ", before the one before, " + log[i-1].OccurredAt)
 		}
 		if status != "ACTIVE" && ev.Type != "EXECUTION_ARCHIVED" {
 			wrong("after the end, which was " + status)

@@ -67,9 +67,9 @@ func (b *batch) fetch(wants []Want) error {
 	if len(wants) == 0 {
 		return nil
 	}
-	histories, err := b.tx.Fetch(b.ctx, wants)
+	histories, err := b.lock(wants)
 	if err != nil {
-		return fault.Wrap("engine.fetch", err)
+		return err
 	}
 	for i := range histories {
 		h, want := &histories[i], &wants[i]
@@ -90,6 +90,21 @@ func (b *batch) fetch(wants []Want) error {
 		}
 	}
 	return nil
+}
+
+// lock reads executions and holds them until the commit. What others have written to
+// them is not later than this commit from now on.
+func (b *batch) lock(wants []Want) ([]History, error) {
+	histories, err := b.tx.Fetch(b.ctx, wants)
+	if err != nil {
+		return nil, fault.Wrap("engine.fetch", err)
+	}
+	if b.now == 0 || b.e.cfg.Exclusive {
+		return histories, nil
+	}
+	now, err := b.tx.Now(b.ctx, flow.At(b.e.clock.Now()))
+	b.now = max(b.now, now)
+	return histories, fault.Wrap("engine.now", err)
 }
 
 // fresh uses a cached entry that is current.

@@ -264,9 +264,9 @@ func (b *batch) fetchNums(wants []Want) (left []int64, err error) {
 	if len(wants) == 0 {
 		return nil, nil
 	}
-	histories, err := b.tx.Fetch(b.ctx, wants)
+	histories, err := b.lock(wants)
 	if err != nil {
-		return nil, fault.Wrap("engine.fetch", err)
+		return nil, err
 	}
 	for i := range histories {
 		h := &histories[i]

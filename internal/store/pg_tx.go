@@ -73,9 +73,7 @@ func (t *pgTx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History,
 	if !f.unknown.empty() {
 		stmts = append(stmts, f.rows(&f.unknown))
 	}
-	if t.now == 0 {
-		stmts = append(stmts, clock(&t.now))
-	}
+	stmts = append(stmts, clock(&t.now))
 	if err := t.sql.Batch(ctx, stmts...); err != nil {
 		return nil, fault.Wrap("store.fetch", err)
 	}
