@@ -8,6 +8,9 @@ import (
 	"renga.dev/renga/internal/flow"
 )
 
+// complainEvery is how often a store that is away is logged.
+const complainEvery = 30 * time.Second
+
 // dueHeads lists executions that may have a deadline by now. DueAt is a lower
 // bound: whether anything is due is for their states to say.
 func (e *Engine) dueHeads(ctx context.Context) []Head {
@@ -20,10 +23,14 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 	here := flow.At(e.clock.Now())
 	heads, next, shared, err := e.store.Due(ctx, here, e.shard, limit)
 	if err != nil {
-		e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
+		if since := e.clock.Now().Sub(e.complained); since < 0 || since > complainEvery {
+			e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
+			e.complained = e.clock.Now()
+		}
 		e.nextDue = now.Add(maxIdle)
 		return nil
 	}
+	e.complained = time.Time{}
 	now, e.skew, e.nextDue = shared, shared.Sub(here), next
 	if !e.cfg.Exclusive {
 		e.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come

@@ -33,14 +33,15 @@ type Engine struct {
 
 	running atomic.Bool // somebody is in Run
 
-	baton   sync.Mutex // who has it may call Step; it guards what follows
-	cache   *cache
-	lines   map[lineKey]*line
-	rand    *rand.ChaCha8
-	skew    time.Duration     // what the store's clock is ahead of this process's, by the last commit
-	nextAsk time.Time         // when to look for tasks that others made ready
-	nextDue flow.Time         // when to look for deadlines; 0: none is known to be set
-	ill     map[flow.ID]pause // executions whose deadlines are left alone
+	baton      sync.Mutex // who has it may call Step; it guards what follows
+	cache      *cache
+	lines      map[lineKey]*line
+	rand       *rand.ChaCha8
+	skew       time.Duration     // what the store's clock is ahead of this process's, by the last commit
+	complained time.Time         // when it was last logged that deadlines cannot be read
+	nextAsk    time.Time         // when to look for tasks that others made ready
+	nextDue    flow.Time         // when to look for deadlines; 0: none is known to be set
+	ill        map[flow.ID]pause // executions whose deadlines are left alone
 }
 
 // New makes an engine. It does no I/O.
