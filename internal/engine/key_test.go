@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -164,5 +165,58 @@ func TestCommandsWithoutAKeyAreNotRemembered(t *testing.T) {
 	r.must(start)
 	if ans := r.send(start)[0].Answer; ans.Replay || ans.Refused == nil {
 		t.Errorf("got %+v, want a refusal", ans)
+	}
+}
+
+// blind is a store in which a commit does not see, a number of times, what others
+// remember at the same moment.
+type blind struct {
+	engine.Store
+	times, commits int
+}
+
+func (b *blind) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
+	b.commits++
+	return b.Store.Commit(ctx, func(ctx context.Context, tx engine.Tx) error { return fn(ctx, blindTx{tx, b}) })
+}
+
+type blindTx struct {
+	engine.Tx
+	store *blind
+}
+
+func (t blindTx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, error) {
+	if t.store.times--; t.store.times >= 0 {
+		return make([]*engine.KeyRow, len(refs)), nil
+	}
+	return t.Tx.Keys(ctx, refs)
+}
+
+func TestAKeyThatAnotherProcessUsedMeanwhileIsSeenTheSecondTime(t *testing.T) {
+	for name, tt := range map[string]struct{ times, commits int }{
+		"once":     {1, 2},
+		"twice":    {2, 5}, // then each alone
+		"for ever": {100, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			req := r.creation("line")
+			first := r.must(req).Execution
+			store := &blind{Store: r.mem, times: tt.times}
+			r.Engine = engine.New(store, r.clock, engine.Config{})
+			results := r.send(r.creation("line"), req, r.creation("line"))
+			r.accepted(results[0])
+			r.accepted(results[2])
+			if tt.times < 10 {
+				if ans := r.accepted(results[1]); !ans.Replay || ans.Execution != first {
+					t.Errorf("got %+v", ans)
+				}
+			} else {
+				r.kind(results[1].Err, fault.Unavailable, "STORAGE_BUSY")
+			}
+			if store.commits != tt.commits {
+				t.Errorf("%d commits, want %d", store.commits, tt.commits)
+			}
+		})
 	}
 }

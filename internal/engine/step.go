@@ -184,9 +184,15 @@ func (e *Engine) undo(b *batch) {
 }
 
 // recover answers after a commit that failed. A store that is unavailable fails
-// all; any other fault is somebody's own, or a conflict with what another process
-// has written meanwhile, so everything is tried once more, alone.
+// all. A conflict with what another process has written meanwhile mostly is none the
+// second time, when that is seen. Any other fault is somebody's own, so everything is
+// tried once more, alone.
 func (e *Engine) recover(ctx context.Context, w *work, err error) {
+	if fault.KindOf(err) == fault.Conflict && !w.alone {
+		if err = e.commit(ctx, w); err == nil {
+			return
+		}
+	}
 	down := fault.KindOf(err) == fault.Unavailable
 	if w.alone || down {
 		e.fail(ctx, w, err, down)
