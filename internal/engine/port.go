@@ -12,7 +12,8 @@ import (
 //
 // Commit runs fn in one transaction and returns after it is durable. When fn or
 // the commit fails nothing of it remains. fn may run together with other jobs of
-// the same commit; it does no I/O but through its Tx.
+// the same commit, and again, from the start, when the transaction lost against
+// another one; it does no I/O but through its Tx.
 type Store interface {
 	Commit(ctx context.Context, fn func(context.Context, Tx) error) error
 	Reader
