@@ -125,7 +125,7 @@ func (a *App) explainAnswer(e *client.Error) explained {
 	out := explained{problem: problem{e.Code, e.Message, jsontext.Value(e.Details)}, exit: exitFailure}
 	if out.Code == "" {
 		out.Code = "HTTP_" + strconv.Itoa(e.Status)
-		out.Message = fmt.Sprintf("%s answered %d %s, and not as a Renga server does", a.Server, e.Status, e.Message)
+		out.Message = fmt.Sprintf("%s answered %d %s, and not as a Renga server does", a.shownServer(), e.Status, e.Message)
 		out.hint("look whether --server names a Renga server, or a proxy in front of one")
 	}
 	switch {
@@ -180,7 +180,7 @@ func (e *explained) hint(format string, args ...any) {
 // explainSilence tells of a server that does not answer.
 func (a *App) explainSilence(err error) explained {
 	out := explained{exit: exitUnavailable}
-	out.Code, out.Message = "UNAVAILABLE", fmt.Sprintf("no server answers at %s: %v", a.Server, innermost(err))
+	out.Code, out.Message = "UNAVAILABLE", fmt.Sprintf("no server answers at %s: %v", a.shownServer(), innermost(err))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		out.hint("start one with: renga serve")

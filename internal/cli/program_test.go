@@ -105,8 +105,8 @@ func TestWithoutAServerItSaysHowToStartOne(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
-	_, errs, code := r.run("execution", "list", "--server", "http://"+address, "-o", "json")
-	if code != exitUnavailable || !strings.Contains(errs, `"code": "UNAVAILABLE"`) {
+	_, errs, code := r.run("execution", "list", "--server", "http://ada:secret@"+address, "-o", "json")
+	if code != exitUnavailable || !strings.Contains(errs, `"code": "UNAVAILABLE"`) || strings.Contains(errs, "secret") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	for _, server := range []string{"nowhere", "ftp://x", "http://", ":"} {
@@ -121,8 +121,8 @@ func TestAServerThatIsNoneIsTold(t *testing.T) {
 	defer web.Close()
 	r := &rig{t: t, clock: &clock{}}
 	for _, args := range [][]string{{"execution", "list"}, {"bulk", "list"}} {
-		_, errs, code := r.run(append(args, "--server", web.URL)...)
-		if code != exitNotFound || !strings.Contains(errs, "not as a Renga server does") {
+		_, errs, code := r.run(append(args, "--server", strings.Replace(web.URL, "://", "://ada:secret@", 1))...)
+		if code != exitNotFound || !strings.Contains(errs, "not as a Renga server does") || strings.Contains(errs, "secret") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}

@@ -55,6 +55,17 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 	return &remote{client.New(cfg), a, heard, token}, nil
 }
 
+// shownServer is --server as it may be printed: without passwords.
+func (a *App) shownServer() string {
+	all := strings.Split(a.Server, ",")
+	for i, one := range all {
+		if u, err := url.Parse(strings.TrimSpace(one)); err == nil { // connect has refused what is no URL
+			all[i] = u.Redacted()
+		}
+	}
+	return strings.Join(all, ",")
+}
+
 // answer prints what the server answered: its JSON as it is, or as people read it.
 func (r *remote) answer(people func() error) error {
 	a := r.app

@@ -86,7 +86,8 @@ type Claimed struct {
 
 // Unit is a caller's SQL and engine commands in one transaction. Before runs
 // first; an error of it, of After, or one that a command could not be decided at
-// all undoes the unit. Refusals of guards are results, for After to judge.
+// all undoes the unit. Refusals of guards are results, for After to judge. Both may
+// run more than once before one run counts, so they begin from nothing each time.
 type Unit struct {
 	Before   func(ctx context.Context, tx *sqldb.Tx) error
 	Commands []Request
