@@ -7,8 +7,11 @@ import (
 	"strconv"
 )
 
-// MaxPageSize is how many items a page may have.
-const MaxPageSize = 100
+// MinPageSize and MaxPageSize are how many items a page may be asked for.
+const (
+	MinPageSize = 10
+	MaxPageSize = 100
+)
 
 // Paging names a page; the zero value is the first one of 50 items.
 type Paging struct {
@@ -26,10 +29,10 @@ type Page[T any] struct {
 
 // list reads one page.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values, at Paging) (*Page[T], error) {
-	if at.Page > 0 {
+	if at.Page != 0 {
 		query.Set("page", strconv.Itoa(at.Page))
 	}
-	if at.Size > 0 {
+	if at.Size != 0 {
 		query.Set("page_size", strconv.Itoa(at.Size))
 	}
 	page := new(Page[T])

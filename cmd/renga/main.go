@@ -61,24 +61,39 @@ type versionCmd struct{}
 func (versionCmd) Help() string {
 	return `Examples:
   renga version
+  renga version -o json
   renga --version`
 }
 
 // Run prints the version and where the build came from.
-func (versionCmd) Run(s streams) error {
-	_, err := fmt.Fprintln(s.out, versionLine())
-	return err
+func (versionCmd) Run(a *cli.App, s streams) error {
+	made := struct {
+		Version  string `json:"version"`
+		Revision string `json:"revision,omitzero"`
+	}{version, revision()}
+	return a.Answer(made, func() error {
+		_, err := fmt.Fprintln(s.out, versionLine())
+		return err
+	})
 }
 
 // versionLine is the version and where the build came from.
 func versionLine() string {
-	revision := ""
+	line := "renga " + version
+	if from := revision(); from != "" {
+		line += " (" + from + ")"
+	}
+	return line
+}
+
+// revision is the commit that was built; "" when the build does not say.
+func revision() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
 			if setting.Key == "vcs.revision" {
-				revision = " (" + setting.Value + ")"
+				return setting.Value
 			}
 		}
 	}
-	return "renga " + version + revision
+	return ""
 }

@@ -35,6 +35,10 @@ func TestVersionIsThatOfTheContract(t *testing.T) {
 	if code := run(t.Context(), []string{"version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "renga "+version) {
 		t.Errorf("code %d: %s%s", code, &out, &errs)
 	}
+	out.Reset()
+	if code := run(t.Context(), []string{"version", "-o", "json"}, &out, &errs); code != 0 || !strings.Contains(out.String(), `"version": "`+version+`"`) {
+		t.Errorf("as JSON: code %d: %s%s", code, &out, &errs)
+	}
 	if doc.Info.Version != version {
 		t.Errorf("the contract is %s, the program %s", doc.Info.Version, version)
 	}

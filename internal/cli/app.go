@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ type App struct {
 	screen screen // what standard output can do
 	notice screen // what standard error can do
 	asks   bool   // somebody is there to answer a question
+	keyed  bool   // the command takes an idempotency key
 	now    func() time.Time
 }
 
@@ -128,6 +130,7 @@ func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code i
 		return a.misused(wrong)
 	}
 	if err == nil {
+		a.keyed = slices.ContainsFunc(chosen.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "idempotency-key" })
 		err = chosen.Run()
 	}
 	if err != nil && ctx.Err() != nil {

@@ -9,7 +9,7 @@ import (
 
 // executionCmd is `renga execution`.
 type executionCmd struct {
-	Create  executionCreateCmd  `cmd:"" help:"Create an execution of a graph, and start it."`
+	Create  executionCreateCmd  `cmd:"" help:"Create an execution of a graph; --start starts it too."`
 	Start   executionStartCmd   `cmd:"" help:"Start an execution."`
 	Cancel  executionCancelCmd  `cmd:"" help:"Cancel an execution; cancel always wins."`
 	Resume  executionResumeCmd  `cmd:"" help:"Resume a node that waits."`

@@ -188,7 +188,7 @@ func (a *App) showLate(late []client.LateResult) error {
 		}
 		rows = append(rows, []string{instant(l.ReceivedAt), l.Command, l.NodeID, attempt(l.Attempt), clean(l.WorkerID), l.Guard, what})
 	}
-	if err := a.line("\n%s", a.screen.paint(bold, "Late results, kept as evidence:")); err != nil {
+	if err := a.line("\n%s", a.screen.paint(bold, "Results that did not count, kept as evidence:")); err != nil {
 		return err
 	}
 	return a.grid([]string{"RECEIVED", "COMMAND", "NODE", "ATTEMPT", "WORKER", "REFUSED BY", "WHAT"}, rows)

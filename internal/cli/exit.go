@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,6 +144,7 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		}
 	case errors.Is(e, client.ErrKeyConflict):
 		out.exit = exitRefused
+		out.hintConflict()
 	case errors.Is(e, client.ErrNotFound):
 		out.exit = exitNotFound
 		if hint := whatExists[e.Code]; hint != "" {
@@ -157,7 +159,7 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		out.exit = exitDenied
 	case errors.Is(e, client.ErrRateLimited), errors.Is(e, client.ErrUnavailable):
 		out.exit = exitUnavailable
-		out.hint("try again; a repetition is safe with the same --idempotency-key")
+		out.hint("try again%s", a.safely())
 	}
 	if e.Status >= 500 && e.CorrelationID != "" {
 		out.hint("the server's log has more under correlation id %s", e.CorrelationID)
@@ -175,6 +177,32 @@ var whatExists = map[string]string{
 
 func (e *explained) hint(format string, args ...any) {
 	e.hints = append(e.hints, fmt.Sprintf(format, args...))
+}
+
+// hintConflict says what is known of the first use of a key.
+func (e *explained) hintConflict() {
+	var first struct {
+		Differs     []string  `json:"differs"`
+		FirstUsedAt time.Time `json:"firstUsedAt"`
+		ExpiresAt   time.Time `json:"expiresAt"`
+	}
+	if json.Unmarshal(e.Details, &first) != nil {
+		return // -o json shows them as they are
+	}
+	if len(first.Differs) > 0 {
+		e.hint("what differs: %s", strings.Join(first.Differs, ", "))
+	}
+	if !first.FirstUsedAt.IsZero() {
+		e.hint("first used at %s, remembered until %s", instant(first.FirstUsedAt), instant(first.ExpiresAt))
+	}
+}
+
+// safely says how to repeat a command that may have happened; one without a key changes nothing the second time.
+func (a *App) safely() string {
+	if a.keyed {
+		return "; a repetition is safe with the same --idempotency-key"
+	}
+	return ""
 }
 
 // explainSilence tells of a server that does not answer.

@@ -29,7 +29,8 @@ type outcome struct {
 const (
 	doSucceed = "succeed"
 	doFail    = "fail"
-	doTimeout = "timeout" // nobody is heard of
+	doTimeout = "timeout" // it takes longer than it may, and the worker is alive
+	doLost    = "lost"    // the worker is never heard of again
 	doResume  = "resume"
 	doWait    = "wait" // a Task waits for somebody and is resumed
 	doCancel  = "cancel"
@@ -37,14 +38,14 @@ const (
 
 // of says which of them a kind of node can have.
 var outcomesOf = map[flow.Kind][]string{
-	flow.TaskKind: {doSucceed, doFail, doTimeout, doWait, doCancel},
+	flow.TaskKind: {doSucceed, doFail, doTimeout, doLost, doWait, doCancel},
 	flow.WaitKind: {doResume, doTimeout, doCancel},
 }
 
 // parseOutcome reads NODE=WHAT, where WHAT is a verb, @DURATION if it takes longer
 // than others, and what the verb goes with:
 //
-//	pay=fail:ERR_X:no money  pay=succeed@5m:{"receipt":"R-1"}  approve=resume:{"ok":true}  ship=timeout
+//	pay=fail:ERR_X:no money  pay=succeed@5m:{"receipt":"R-1"}  approve=resume:{"ok":true}  ship=lost
 func parseOutcome(text string) (node string, out outcome, err error) {
 	node, what, ok := strings.Cut(text, "=")
 	if !ok || node == "" {
@@ -71,9 +72,9 @@ func parseOutcome(text string) (node string, out outcome, err error) {
 		out.WaitKey = with
 	case doCancel:
 		out.Reason = with
-	case doTimeout:
-		if given {
-			return "", out, usage("--outcome %q: timeout goes with nothing", text)
+	case doTimeout, doLost:
+		if given || delayed {
+			return "", out, usage("--outcome %q: %s goes with nothing", text, verb)
 		}
 	}
 	return node, out, nil
@@ -92,6 +93,8 @@ func (o *outcome) check(plan *flow.Plan, node string) error {
 		return usage("outcome of %s: a %s has none; those that can have one are %s", node, kind, strings.Join(withOutcomes(plan), ", "))
 	case !slices.Contains(can, o.Do):
 		return usage("outcome of %s: %q is nothing that a %s can do; it is one of %s", node, o.Do, kind, strings.Join(can, ", "))
+	case o.Do == doTimeout && kind == flow.TaskKind && plan.Spec(i).Timeout == 0:
+		return usage("outcome of %s: the graph gives it no timeout; with %s=lost its worker is never heard of again", node, node)
 	}
 	for _, data := range []jsontext.Value{o.Output, o.Detail} {
 		if data == nil {
@@ -120,6 +123,7 @@ type script struct {
 	Outcomes    map[string]outcomes `json:"outcomes"`
 	CancelAfter int                 `json:"cancelAfter"`
 	TaskTime    *flow.Duration      `json:"taskTime"`
+	Lease       *flow.Duration      `json:"lease"`
 }
 
 // outcomes are those of one node: the first for its first attempt, and so on.

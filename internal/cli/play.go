@@ -14,6 +14,7 @@ import (
 // that happens. The same graph and outcomes give the same events, always.
 type player struct {
 	plan        *flow.Plan
+	lease       time.Duration // that workers claim with; whole seconds
 	outcomes    map[string]outcomes
 	taskTime    time.Duration // how long a Task takes and a Wait waits, where its outcome does not say
 	cancelAfter uint64        // cancel when the log has this event; 0: never
@@ -31,6 +32,7 @@ type appointment struct {
 	at      flow.Time
 	order   int
 	command flow.Command
+	since   uint64 // of a renewal: the event that began what it renews; it is not sent when another followed
 }
 
 // decision is a command and what came of it.
@@ -44,8 +46,11 @@ type decision struct {
 // beginning is the instant at which every simulation starts.
 var beginning = flow.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 
-// simulationLease is how long a worker that is never heard of again keeps a Task without a timeout.
-const simulationLease = 60
+const (
+	defaultLease = 60 * time.Second // of a claim that does not say
+	beats        = 3                // how often a worker renews a lease in its time, as that of the client does
+	maxEvents    = 100_000          // of a simulation: years of work are renewals of leases above all
+)
 
 // play runs an execution from its creation until nothing happens any more.
 func (p *player) play(input flow.Data) error {
@@ -61,6 +66,9 @@ func (p *player) play(input flow.Data) error {
 		case len(p.agenda) > 0 && (deadline == 0 || p.agenda[0].at <= deadline):
 			next := p.agenda[0]
 			p.agenda = p.agenda[1:]
+			if n, _ := p.state.Find(next.command.Target()); next.since > 0 && n.Cause.Seq != next.since {
+				continue // that worker was interrupted, or is done
+			}
 			p.now = next.at
 			if err := p.do(next.command); err != nil {
 				return err
@@ -89,7 +97,9 @@ func (p *player) do(c flow.Command) error {
 	for _, ev := range events {
 		p.state = flow.Apply(p.state, ev)
 	}
-	p.log = append(p.log, events...)
+	if p.log = append(p.log, events...); len(p.log) > maxEvents {
+		return usage("the simulation has more than %d events; with a longer --lease it needs fewer renewals", maxEvents)
+	}
 	p.arrange(events)
 	if p.cancelAfter > 0 && p.state.Seq >= p.cancelAfter && !p.state.Status.Terminal() {
 		p.cancelAfter = 0
@@ -126,7 +136,7 @@ func simulated(n uint64) flow.ID { return flow.ID{6: 0x70, 8: 0x80}.Plus(int(n))
 
 func actorOf(c flow.Command) flow.Actor {
 	switch c.(type) {
-	case flow.StartNode, flow.Succeed, flow.Fail, flow.Wait:
+	case flow.StartNode, flow.Progress, flow.Succeed, flow.Fail, flow.Wait:
 		return flow.Actor{Kind: flow.KindExternal, ID: "worker"}
 	}
 	return flow.Actor{Kind: flow.KindUser, ID: "user"}
@@ -135,14 +145,11 @@ func actorOf(c flow.Command) flow.Actor {
 // startReady lets workers take what became ready, in the order of the events.
 func (p *player) startReady(events []flow.Event) error {
 	for _, ev := range events {
-		n, i := p.state.Find(ev.Payload.Node())
+		n, _ := p.state.Find(ev.Payload.Node())
 		if n == nil || n.Cause.Seq != ev.Seq || n.Status != flow.NodeIsReady || n.Kind != flow.TaskKind {
 			continue
 		}
-		start, spec := flow.StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "worker"}, p.plan.Spec(i)
-		if p.peek(spec).Do == doTimeout && spec.Timeout == 0 {
-			start.Lease = simulationLease
-		}
+		start := flow.StartNode{Node: n.ID, Attempt: n.Attempt + 1, Worker: "worker", Lease: int(p.lease / time.Second)}
 		if err := p.do(start); err != nil {
 			return err
 		}
@@ -154,11 +161,14 @@ func (p *player) startReady(events []flow.Event) error {
 func (p *player) arrange(events []flow.Event) {
 	for _, ev := range events {
 		n, i := p.state.Find(ev.Payload.Node())
-		if n == nil || n.Cause.Seq != ev.Seq {
-			continue // another event followed
+		if n == nil {
+			continue
 		}
 		spec := p.plan.Spec(i)
 		switch {
+		case ev.Type == flow.NodeProgressReportedType:
+			p.renew(n)
+		case n.Cause.Seq != ev.Seq: // another event followed
 		case n.Status == flow.NodeIsWaiting && spec.Type == flow.TaskKind: // it waits for somebody
 			p.meet(n, outcome{Do: doResume})
 		case n.Status == flow.NodeIsRunning, n.Status == flow.NodeIsWaiting:
@@ -167,10 +177,11 @@ func (p *player) arrange(events []flow.Event) {
 	}
 }
 
-// peek is the outcome that a node has next. The last one stands for all that follow.
-func (p *player) peek(spec *flow.NodeSpec) outcome {
+// take is the outcome that a node has now. The last one stands for all that follow.
+func (p *player) take(spec *flow.NodeSpec) outcome {
 	list := p.outcomes[spec.NodeID]
 	used := p.used[spec.NodeID]
+	p.used[spec.NodeID]++
 	switch {
 	case used < len(list):
 		return list[used]
@@ -180,22 +191,32 @@ func (p *player) peek(spec *flow.NodeSpec) outcome {
 	return outcome{Do: outcomesOf[spec.Type][0]}
 }
 
-func (p *player) take(spec *flow.NodeSpec) outcome {
-	next := p.peek(spec)
-	p.used[spec.NodeID]++
-	return next
+// meet puts an outcome of a node into the agenda; of a timeout nobody is told. A
+// worker that is alive renews its lease meanwhile.
+func (p *player) meet(n *flow.Node, o outcome) {
+	if o.Do != doTimeout && o.Do != doLost {
+		after := p.taskTime
+		if o.After != nil {
+			after = time.Duration(*o.After)
+		}
+		p.book(appointment{at: p.now.Add(after), command: commandOf(n, o)})
+	}
+	if n.Status == flow.NodeIsRunning && o.Do != doLost {
+		p.renew(n)
+	}
 }
 
-// meet puts an outcome of a node into the agenda; of a timeout nobody is told.
-func (p *player) meet(n *flow.Node, o outcome) {
-	if o.Do == doTimeout {
-		return
+// renew lets the worker of a node give a sign of life in a while.
+func (p *player) renew(n *flow.Node) {
+	at := p.now.Add(p.lease / beats)
+	if n.TimeoutAt == 0 || at < n.TimeoutAt {
+		p.book(appointment{at: at, command: flow.Progress{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker}, since: n.Cause.Seq})
 	}
-	after := p.taskTime
-	if o.After != nil {
-		after = time.Duration(*o.After)
-	}
-	at := appointment{p.now.Add(after), len(p.told), commandOf(n, o)}
+}
+
+// book puts an appointment into the agenda.
+func (p *player) book(at appointment) {
+	at.order = len(p.told)
 	place, _ := slices.BinarySearchFunc(p.agenda, at, func(a, b appointment) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order), -1) // behind those of the same instant
 	})

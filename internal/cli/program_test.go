@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -128,6 +129,42 @@ func TestAServerThatIsNoneIsTold(t *testing.T) {
 	}
 }
 
+// TestWhatNoHeaderHoldsIsRefused gives flags and a token that cannot be sent.
+func TestWhatNoHeaderHoldsIsRefused(t *testing.T) {
+	r := &rig{t: t, clock: &clock{}}
+	for _, args := range [][]string{
+		{"execution", "create", "order", "--idempotency-key", "bad\nkey"},
+		{"execution", "cancel", "x", "--correlation-id", "bad\nid"},
+		{"tasks", "complete", "x", "a", "--idempotency-key", strings.Repeat("k", 256)},
+		{"bulk", "cancel", "--idempotency-key", "\x7f"},
+		{"execution", "list", "--tenant", "a\nb"},
+		{"execution", "list", "--token", "a\r\nb"},
+	} {
+		if _, errs, code := r.run(args...); code != exitUsage || strings.Contains(errs, "no server answers") {
+			t.Errorf("%q: exit code %d: %s", args, code, errs)
+		}
+	}
+}
+
+// TestWhoMayTryAgainIsToldHow asks a server that cannot do it now.
+func TestWhoMayTryAgainIsToldHow(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60") // longer than the program waits
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"error":{"code":"UNAVAILABLE","message":"not now"}}`)
+	}))
+	defer web.Close()
+	r := &rig{t: t, clock: &clock{}}
+	for command, keyed := range map[string]bool{
+		"execution list": false, "graph apply --id order -": false, "execution create order": true, "tasks claim": true,
+	} {
+		_, errs, code := r.runWith(Program{}, oneTask, append(strings.Fields(command), "--server", web.URL)...)
+		if code != exitUnavailable || !strings.Contains(errs, "try again") || strings.Contains(errs, "--idempotency-key") != keyed {
+			t.Errorf("%s: exit code %d: %s", command, code, errs)
+		}
+	}
+}
+
 // TestATokenOpensTheDoor makes keys and tokens and uses them on a server with --auth jwt.
 func TestATokenOpensTheDoor(t *testing.T) {
 	dir := t.TempDir()
@@ -185,8 +222,11 @@ func TestATokenOpensTheDoor(t *testing.T) {
 		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work"`) {
 		t.Errorf("token as JSON: %s", out)
 	}
+	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage || !strings.Contains(errs, "holds a public key") || strings.Contains(errs, "asn1") {
+		t.Errorf("a public key: %d %s", code, errs)
+	}
 	for _, args := range [][]string{
-		{"token", "--key", prefix + ".public.pem"},
+		{"token", "--key", prefix + ".private.pem", "--scope", "executions:read", "--scope", "foo"},
 		{"token", "--key", "nothing"},
 		{"token"},
 		{"token", "--key", prefix + ".private.pem", "--tenant", "7"},
@@ -221,7 +261,9 @@ func TestADemoWorkerWorks(t *testing.T) {
 	if out := r.must("", "execution", "show", id); !strings.Contains(out, "DEMO: This worker fails 1 of its tasks.") {
 		t.Errorf("not failed: %s", out)
 	}
-	for _, args := range [][]string{{"--fail-rate", "2"}, {"--duration", "-1s"}, {"--concurrency", "x"}} {
+	for _, args := range [][]string{
+		{"--fail-rate", "2"}, {"--duration", "-1s"}, {"--concurrency", "x"}, {"--concurrency", "0"}, {"--concurrency", "1001"}, {"--lease", "0s"},
+	} {
 		if _, _, code := r.run(append([]string{"worker", "demo"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d", args, code)
 		}

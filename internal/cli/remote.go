@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/wire"
 )
 
 // retryFor is how long a request is repeated when the server does not answer:
@@ -48,6 +51,11 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 			return nil, err
 		}
 		token = strings.TrimSpace(string(raw))
+	}
+	for _, given := range []struct{ what, value string }{{"the token", token}, {"--tenant (or RENGA_TENANT)", a.Tenant}} {
+		if strings.ContainsFunc(given.value, unicode.IsControl) {
+			return nil, usage("%s holds a character that no header can", given.what)
+		}
 	}
 	if token != "" {
 		cfg.Token = func(context.Context) (string, error) { return token, nil }
@@ -117,6 +125,21 @@ type sending struct {
 	CorrelationID  string `placeholder:"ID" help:"Name for a chain of work, on every event of it; default: the server makes one."`
 }
 
+const maxCorrelation = 128
+
+// Validate refuses what no header can hold.
+func (s *sending) Validate() error {
+	for _, given := range []struct {
+		flag, value string
+		limit       int
+	}{{"--idempotency-key", s.IdempotencyKey, wire.MaxKey}, {"--correlation-id", s.CorrelationID, maxCorrelation}} {
+		if given.value != "" && !wire.Printable(given.value, given.limit) {
+			return fmt.Errorf("%s must be 1 to %d printable ASCII characters", given.flag, given.limit)
+		}
+	}
+	return nil
+}
+
 // context puts the correlation id into a context.
 func (s *sending) context(ctx context.Context) context.Context {
 	if s.CorrelationID == "" {
@@ -129,6 +152,17 @@ func (s *sending) context(ctx context.Context) context.Context {
 type paging struct {
 	Page     int `default:"1" placeholder:"N" help:"Page (${default})."`
 	PageSize int `default:"50" placeholder:"N" help:"Items on a page, 10 to 100 (${default})."`
+}
+
+// Validate refuses what is no page.
+func (p *paging) Validate() error {
+	switch {
+	case p.Page < 1:
+		return errors.New("--page must be 1 or more")
+	case p.PageSize < client.MinPageSize || p.PageSize > client.MaxPageSize:
+		return fmt.Errorf("--page-size must be %d to %d", client.MinPageSize, client.MaxPageSize)
+	}
+	return nil
 }
 
 func (p *paging) at() client.Paging { return client.Paging{Page: p.Page, Size: p.PageSize} }

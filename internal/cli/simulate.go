@@ -16,20 +16,23 @@ type simulateCmd struct {
 	File        string        `arg:"" help:"Graph in YAML or JSON; - is standard input."`
 	Input       string        `placeholder:"JSON" help:"Input of the execution: JSON, @FILE or -."`
 	Outcome     []string      `sep:"none" placeholder:"NODE=WHAT" help:"What happens to a node; several for one node are its attempts, one after the other."`
-	Script      string        `placeholder:"FILE" help:"JSON file with input, outcomes, cancelAfter and taskTime; flags go before it."`
+	Script      string        `placeholder:"FILE" help:"JSON file with input, outcomes, cancelAfter, taskTime and lease; flags go before it."`
 	CancelAfter int           `placeholder:"N" help:"Cancel the execution as soon as its log has event N."`
 	TaskTime    time.Duration `default:"1s" placeholder:"DURATION" help:"How long a Task takes and a Wait waits, where no outcome says otherwise (${default})."`
+	Lease       time.Duration `default:"60s" placeholder:"DURATION" help:"Lease that workers claim Tasks with (${default})."`
 	ID          string        `placeholder:"NAME" help:"Id of the graph; default: the name of the file without its extension."`
 }
 
 // Help shows examples.
 func (simulateCmd) Help() string {
 	return `Plays an execution with the very code that decides on a server, and prints the events that it would
-emit. Every Task succeeds and every Wait is resumed, unless an outcome says otherwise:
+emit. Every Task is claimed by a worker at once, as POST /tasks/claim does it, with the default lease of 60s. A worker that
+is alive renews it three times in its time, as the Go client does; one table row may stand for many renewals. Every Task succeeds and every Wait is resumed, unless an outcome says otherwise:
 
   succeed[:OUTPUT]        Task: it succeeds
   fail[:CODE[:MESSAGE]]   Task: the attempt fails; the retry policy of the node decides what follows
-  timeout                 nobody is heard of: the timeout, or the lease of 60s, runs out
+  timeout                 its timeout passes: of a Task while its worker is alive, of a Wait while nobody resumes it
+  lost                    Task: its worker is never heard of again; the lease, or an earlier timeout, runs out
   wait[:KEY]              Task: it waits for somebody, is resumed, and its next outcome follows
   resume[:OUTPUT]         Wait: it is resumed
   cancel[:REASON]         this node alone is cancelled
@@ -41,7 +44,7 @@ always give the same events. A script holds the same as JSON.
 Examples:
   renga graph simulate order.yaml
   renga graph simulate order.yaml --input '{"total":4200}' --outcome charge=fail:NO_MONEY --outcome charge=succeed
-  renga graph simulate order.yaml --outcome 'approve=resume@2h:{"ok":true}' --outcome ship=timeout
+  renga graph simulate order.yaml --outcome 'approve=resume@2h:{"ok":true}' --outcome ship=lost
   renga graph simulate order.yaml --cancel-after 9
   renga graph simulate order.yaml --script race.json -o json`
 }
@@ -81,15 +84,21 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 			return nil, nil, inFile(c.Script, err)
 		}
 	}
-	p := &player{plan: plan, taskTime: c.TaskTime, cancelAfter: uint64(max(s.CancelAfter, 0)), outcomes: s.Outcomes}
+	p := &player{plan: plan, taskTime: c.TaskTime, lease: c.Lease, cancelAfter: uint64(max(s.CancelAfter, 0)), outcomes: s.Outcomes}
 	if s.TaskTime != nil && c.TaskTime == time.Second {
 		p.taskTime = time.Duration(*s.TaskTime)
+	}
+	if s.Lease != nil && c.Lease == defaultLease {
+		p.lease = time.Duration(*s.Lease)
 	}
 	if c.CancelAfter > 0 {
 		p.cancelAfter = uint64(c.CancelAfter)
 	}
 	if p.taskTime < 0 || c.CancelAfter < 0 {
 		return nil, nil, usage("--task-time and --cancel-after cannot be negative")
+	}
+	if err := checkLease(p.lease); err != nil {
+		return nil, nil, err
 	}
 	given, err := parseOutcomes(c.Outcome)
 	if err != nil {
@@ -208,34 +217,60 @@ func (p *player) stuck() []string {
 	return names
 }
 
-// showPlay prints what was asked, when, and the events that followed.
+// showPlay prints what was asked, when, and the events that followed. Of many renewals in a row it shows the first.
 func (a *App) showPlay(p *player) error {
 	var rows [][]string
-	for _, d := range p.told {
-		at, name := "+"+d.at.Sub(beginning).String(), d.command.Name()
-		if d.refused != nil {
-			rows = append(rows, []string{
-				at, name, "", a.screen.paint(yellow, "refused"), d.command.Target(),
-				fmt.Sprintf("%s: %s", d.refused.Guard, clean(d.refused.Reason)),
-			})
+	for i := 0; i < len(p.told); {
+		more, err := a.playedRows(&p.told[i])
+		if err != nil {
+			return err
+		}
+		rows = append(rows, more...)
+		run := renewals(p.told[i:])
+		if run > 2 {
+			last := p.told[i+run-1].at.Sub(beginning)
+			rows = append(rows, []string{"", "", "", "…", "", fmt.Sprintf("%d more renewals, the last at +%v", run-1, last)})
+			i += run
 			continue
 		}
-		for i := range d.events {
-			ev := &d.events[i]
-			if i > 0 {
-				at, name = "", ""
-			}
-			detail, err := detailOf(ev)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, []string{at, name, strconv.FormatUint(ev.Seq, 10), a.event(ev.Type.String()), ev.Payload.Node(), detail})
-		}
+		i++
 	}
 	if err := a.grid([]string{"TIME", "COMMAND", "SEQ", "EVENT", "NODE", "WHAT"}, rows); err != nil {
 		return err
 	}
 	return a.line("\n%s", a.verdict(p))
+}
+
+// renewals is how many commands in a row, from the first, renew leases.
+func renewals(list []decision) int {
+	for i := range list {
+		if _, ok := list[i].command.(flow.Progress); !ok {
+			return i
+		}
+	}
+	return len(list)
+}
+
+// playedRows are the rows of a command: one for each event.
+func (a *App) playedRows(d *decision) ([][]string, error) {
+	at, name := "+"+d.at.Sub(beginning).String(), d.command.Name()
+	if d.refused != nil {
+		why := fmt.Sprintf("%s: %s", d.refused.Guard, clean(d.refused.Reason))
+		return [][]string{{at, name, "", a.screen.paint(yellow, "refused"), d.command.Target(), why}}, nil
+	}
+	var rows [][]string
+	for i := range d.events {
+		ev := &d.events[i]
+		if i > 0 {
+			at, name = "", ""
+		}
+		detail, err := detailOf(ev)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, []string{at, name, strconv.FormatUint(ev.Seq, 10), a.event(ev.Type.String()), ev.Payload.Node(), detail})
+	}
+	return rows, nil
 }
 
 // verdict is how a play ended, in a sentence.

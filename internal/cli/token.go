@@ -70,6 +70,11 @@ func (c *tokenMakeCmd) Run(a *App) error {
 	if c.Expires <= 0 {
 		return usage("--expires must be longer than nothing")
 	}
+	for _, one := range c.Scope {
+		if !slices.Contains(scopes, one) {
+			return usage("--scope: no route asks for %q; there are %s", one, strings.Join(scopes, ", "))
+		}
+	}
 	scope := c.Scope
 	if len(scope) == 0 {
 		scope = scopes
@@ -99,10 +104,13 @@ func (a *App) privateKey(name string) (*rsa.PrivateKey, error) {
 		return nil, err
 	}
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(raw)
-	if err != nil {
-		return nil, usage("%s holds no private RSA key in PEM: %v; make one with renga token keygen", name, err)
+	if err == nil {
+		return key, nil
 	}
-	return key, nil
+	if block, _ := pem.Decode(raw); block != nil && strings.HasSuffix(block.Type, "PUBLIC KEY") {
+		return nil, usage("%s holds a public key; tokens are made with the private one", name)
+	}
+	return nil, usage("%s holds no private RSA key in PEM (PKCS #8 or #1); make one with renga token keygen", name)
 }
 
 // tokenKeygenCmd is `renga token keygen`.

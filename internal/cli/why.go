@@ -82,7 +82,11 @@ func explainExecution(e *client.Execution, accepted, refused []told, now time.Ti
 	if e.Status.Terminal() && decisive >= 0 {
 		w.Decisive = &accepted[decisive]
 	}
-	w.Commands = inOrder(accepted[max(0, decisive+1-toldAccepted):], around(refused, w.Decisive))
+	from := max(0, decisive+1-toldAccepted)
+	if from == 1 { // saying that one is left out takes as much place as telling of it
+		from = 0
+	}
+	w.Commands = inOrder(accepted[from:], around(refused, w.Decisive))
 	w.explain(e, now)
 	return w
 }
@@ -90,7 +94,7 @@ func explainExecution(e *client.Execution, accepted, refused []told, now time.Ti
 // around are the refused commands to tell of: all, or the first that came after the
 // one that decided and the last of all.
 func around(refused []told, decisive *told) []told {
-	if len(refused) <= toldRefused {
+	if len(refused) <= toldRefused+1 {
 		return refused
 	}
 	last := refused[len(refused)-toldRefused/2:]
@@ -271,9 +275,9 @@ func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
 	}
 	switch n := len(e.LateResults); {
 	case n == 1:
-		w.add("A result that came too late to count is kept as evidence.")
+		w.add("A result that did not count is kept as evidence.")
 	case n > 1:
-		w.add("%d results that came too late to count are kept as evidence.", n)
+		w.add("%d results that did not count are kept as evidence.", n)
 	}
 }
 

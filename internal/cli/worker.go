@@ -57,6 +57,12 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App) error {
 	if c.Duration < 0 || c.Count < 0 {
 		return usage("--duration and --count cannot be negative")
 	}
+	if c.Concurrency < 1 || c.Concurrency > client.MaxConcurrency {
+		return usage("--concurrency must be 1 to %d", client.MaxConcurrency)
+	}
+	if err := checkLease(c.Lease); err != nil {
+		return err
+	}
 	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
@@ -76,6 +82,14 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App) error {
 	err = w.Run(ctx)
 	a.say("%d succeeded, %d failed, %d interrupted", d.did["succeeded"], d.did["failed"], d.did["interrupted"])
 	return err
+}
+
+// checkLease refuses a lease that no server gives.
+func checkLease(d time.Duration) error {
+	if d < time.Second || d > time.Hour || d%time.Second != 0 {
+		return usage("a lease is whole seconds, 1s to 1h, not %v", d)
+	}
+	return nil
 }
 
 // demo is the worker that only takes time.

@@ -105,11 +105,11 @@ func (d *dialect) wrap(op string, err error) error {
 var messages = map[string]string{
 	codeFull:   "the disk is full; nothing was stored",
 	codeBusy:   "the database is busy; try again",
-	codeIO:     "the disk reported an error; nothing was stored",
+	codeIO:     "the disk reported an error; nothing was done",
 	codeExists: "it exists already",
 	codeDenied: "the database does not let this server do its work; an operator must change that",
 	codeTooBig: "a value is larger than the database takes",
-	codeDown:   "the database cannot be reached; nothing was stored; try again",
+	codeDown:   "the database cannot be reached; nothing was done; try again",
 }
 
 func unavailable(op, code, message string, cause error) error {
