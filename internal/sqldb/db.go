@@ -32,7 +32,7 @@ type DB struct {
 // backend is one kind of database. The contracts are those of DB's methods.
 type backend interface {
 	write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
-	read(ctx context.Context, fn func(context.Context, *Tx) error) error
+	read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
 	run(ctx context.Context) error
 	close() error
 	levels(s *Stats) // fills in what is no counter
@@ -108,9 +108,18 @@ func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
 // cannot write. It lasts at most 5 seconds. fn runs once, in the caller's goroutine.
 // Also with an fn that does nothing it fails when the database does not answer.
 func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	return db.readIn(ctx, Other, fn)
+}
+
+// ReadFirst is Read for what holds up the engine: it does not wait for other readers.
+func (db *DB) ReadFirst(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	return db.readIn(ctx, Engine, fn)
+}
+
+func (db *DB) readIn(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRead)
 	defer cancel()
-	return db.base.read(ctx, fn)
+	return db.base.read(ctx, lane, fn)
 }
 
 // Run serves writes until ctx ends; then it finishes what was queued before and

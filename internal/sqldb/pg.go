@@ -97,14 +97,16 @@ func (db *postgres) levels(s *Stats) {
 }
 
 // read runs fn in a transaction that cannot write.
-func (db *postgres) read(ctx context.Context, fn func(context.Context, *Tx) error) error {
+func (db *postgres) read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	if db.shut.Load() {
 		return unavailable("sqldb.read", codeStopped, "the database is closed", nil)
 	}
-	if err := place(ctx, db.readers); err != nil {
-		return err
+	if lane != Engine {
+		if err := place(ctx, db.readers); err != nil {
+			return err
+		}
+		defer func() { <-db.readers }()
 	}
-	defer func() { <-db.readers }()
 	s, err := db.begin(ctx, beginRead)
 	if err != nil {
 		return postgresDialect.wrap("sqldb.read", err)

@@ -9,16 +9,20 @@ import (
 // write-ahead log cannot start over.
 const maxRead = 5 * time.Second
 
-// read runs fn on a connection that cannot write.
-func (db *lite) read(ctx context.Context, fn func(context.Context, *Tx) error) error {
-	c, err := db.readers.take(ctx)
+// read runs fn on a connection that cannot write. The engine has one to itself.
+func (db *lite) read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+	readers := db.readers
+	if lane == Engine {
+		readers = db.own
+	}
+	c, err := readers.take(ctx)
 	if err != nil {
 		return sqliteDialect.wrap("sqldb.read", err)
 	}
 	tx := &Tx{conn: c}
 	defer func() {
 		tx.over = true
-		db.readers.give(c, c.rollback())
+		readers.give(c, c.rollback())
 	}()
 	if _, err := c.exec(ctx, "BEGIN"); err != nil {
 		return sqliteDialect.wrap("sqldb.read", err)

@@ -21,6 +21,7 @@ type lite struct {
 	queue   *queue
 	conn    *conn // that writes
 	readers *readers
+	own     *readers // the engine's
 	wal     *wal
 	stats   *counters
 	loop    *loop
@@ -78,7 +79,7 @@ func (db *lite) open(ctx context.Context, path string, cfg Config) error {
 	if db.conn, err = dial(writeCacheKiB, false)(); err != nil {
 		return err
 	}
-	db.readers = newReaders(cfg.Readers, dial(readCacheKiB, true))
+	db.readers, db.own = newReaders(cfg.Readers, dial(readCacheKiB, true)), newReaders(1, dial(readCacheKiB, true))
 	db.wal = newWAL(path+"-wal", dial(readCacheKiB, false), cfg.Log)
 	db.loop = &loop{conn: db.conn, queue: db.queue, wal: db.wal, stats: db.stats, watch: cfg.Watch}
 	return nil
@@ -133,6 +134,7 @@ func (db *lite) close() error {
 	db.queue.close(unavailable("sqldb.write", codeStopped, "the database is closed", nil))
 	if db.readers != nil {
 		keep(db.readers.close())
+		keep(db.own.close())
 	}
 	// After a failed sync nothing touches the files again: closing the last
 	// connection would write to them.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
 )
@@ -88,7 +89,8 @@ func (s *Store) Due(ctx context.Context, here flow.Time, of engine.Shard, limit 
 	if now = here; s.pg {
 		stmts = append(stmts, clock(&now))
 	}
-	err = s.read(ctx, "store.due", func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, stmts...) })
+	// The engine's loop waits for this: slow readers must not hold it up.
+	err = fault.Wrap("store.due", s.db.ReadFirst(ctx, func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, stmts...) }))
 	for i := range due {
 		if i == limit || due[i].DueAt > now {
 			return due[:i], due[i].DueAt, now, err

@@ -94,7 +94,7 @@ func Exists(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 
 // Check reports whether this process may write, without writing anything.
 func (s *Store) Check(ctx context.Context) error {
-	return fault.Wrap("store.check", s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
+	return fault.Wrap("store.check", s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
 		_, err := sql.Exec(ctx, "DELETE FROM engine_ready WHERE tenant = $1 AND tenant <> $1", "")
 		return err
 	}))

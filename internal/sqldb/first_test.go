@@ -1,0 +1,47 @@
+package sqldb
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"renga.dev/renga/internal/sqldb/pgtest"
+)
+
+// TestTheEngineDoesNotWaitForReaders takes all places of readers, and reads first.
+func TestTheEngineDoesNotWaitForReaders(t *testing.T) {
+	const places = 2
+	test := func(cfg Config) func(t *testing.T) {
+		return func(t *testing.T) {
+			cfg.Readers = places
+			db := start(t, cfg)
+			held, hold := make(chan struct{}, places), make(chan struct{})
+			var readers sync.WaitGroup
+			for range places {
+				readers.Go(func() {
+					err := db.Read(t.Context(), func(context.Context, *Tx) error {
+						held <- struct{}{}
+						<-hold
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			for range places {
+				<-held
+			}
+			short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if err := db.ReadFirst(short, func(context.Context, *Tx) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			close(hold)
+			readers.Wait()
+		}
+	}
+	t.Run("sqlite", test(Config{}))
+	t.Run("postgres", func(t *testing.T) { test(Config{URL: pgtest.New(t)})(t) })
+}
