@@ -26,6 +26,7 @@ type bulkCmd struct {
 type bulkCancelCmd struct {
 	filter
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log of each of them."`
+	All    bool   `help:"Cancel every execution of the tenant: --yes needs it where nothing else chooses."`
 	Yes    bool   `short:"y" help:"Do not ask, start at once."`
 	NoWait bool   `help:"Do not wait until it is done."`
 	Quiet  bool   `short:"q" help:"Print the id of the bulk alone, and do not ask."`
@@ -52,6 +53,13 @@ func (c *bulkCancelCmd) Run(ctx context.Context, a *App) error {
 	selected, err := c.selection(a)
 	if err != nil {
 		return err
+	}
+	chooses := c.Graph != "" || c.CreatedFrom != "" || c.CreatedTo != ""
+	switch {
+	case c.Yes && !c.All && !chooses:
+		return usage("this cancels every execution of the tenant that has not ended: choose with --graph, --created-from or --created-to, or say --all")
+	case c.All && chooses:
+		return usage("--all does not go with --graph, --created-from and --created-to")
 	}
 	r, err := a.connect(watchPatience)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestAWaitForABulkCanBeInterrupted(t *testing.T) {
 	errs.wrote = make(chan struct{}, 1)
 	root := &root{}
 	time.AfterFunc(300*time.Millisecond, interrupt)
-	code := Run(ctx, Program{Root: root, Flags: &root.Flags, In: strings.NewReader(""), Out: &errs, Err: &errs}, []string{"bulk", "cancel", "--yes"})
+	code := Run(ctx, Program{Root: root, Flags: &root.Flags, In: strings.NewReader(""), Out: &errs, Err: &errs}, []string{"bulk", "cancel", "--all", "--yes"})
 	if code != exitInterrupted || !strings.Contains(errs.String(), "the server goes on") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}

@@ -200,7 +200,7 @@ func TestATokenOpensTheDoor(t *testing.T) {
 	if out := r.must("", "execution", "why", id, "--token-file", file); !strings.Contains(out, "user mika") {
 		t.Errorf("why does not name who sent it: %s", out)
 	}
-	for _, args := range [][]string{{"execution", "cancel", id}, {"bulk", "cancel", "--yes"}} {
+	for _, args := range [][]string{{"execution", "cancel", id}, {"bulk", "cancel", "--all", "--yes"}} {
 		if _, errs, code := r.run(append(args, "--token-file", file)...); code != exitDenied || !strings.Contains(errs, "executions:write") {
 			t.Errorf("%v without the scope: %d %s", args, code, errs)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/flow"
 )
 
 // executionWhyCmd is `renga execution why`.
@@ -143,11 +144,23 @@ func (t *told) what() string {
 	return t.Command + " of node " + t.NodeID
 }
 
-// sender is who sent a command: the actor, the worker, the chain of work that it belongs to.
+// bulk is the bulk that sent a command, "" for none: its key names it.
+func (t *told) bulk() string {
+	id, ok := strings.CutPrefix(t.Key, "bulk:")
+	if _, err := flow.ParseID(id); !ok || err != nil || t.Command != "CancelExecution" {
+		return ""
+	}
+	return id
+}
+
+// sender is who sent a command: the actor, the worker, the bulk, the chain of work that it belongs to.
 func (t *told) sender() string {
 	parts := []string{actor(t.Actor)}
 	if t.WorkerID != "" && t.WorkerID != t.Actor.ID {
 		parts = append(parts, "worker "+clean(t.WorkerID))
+	}
+	if bulk := t.bulk(); bulk != "" {
+		parts = append(parts, "bulk "+bulk)
 	}
 	if t.CorrelationID != "" {
 		parts = append(parts, "correlation "+clean(t.CorrelationID))
@@ -175,21 +188,43 @@ func (w *why) explainFailure(e *client.Execution) {
 	w.add("It FAILED at %s%s.", instant(e.EndedAt), w.through())
 	text := "without a reason"
 	if e.Error != nil {
-		text = failure(e.Error)
+		text = strings.TrimSuffix(failure(e.Error), ".")
 	}
-	n := e.Node(e.FailedNodeID)
+	n, reached := e.Node(e.FailedNodeID), reachedFailed(e)
 	switch {
 	case n == nil:
 		w.add("The failure: %s.", text)
 	case n.Type == "Failed":
 		w.add("The Failed node %s was reached: %s.", n.NodeID, text)
-	case n.Status == client.NodeCanceled:
+	case n.Status == client.NodeCanceled && reached == "":
 		w.add("Node %s was cancelled by itself, and no failure edge caught that: %s.", n.NodeID, text)
+	case n.Status == client.NodeCanceled:
+		w.add("Node %s was cancelled by itself: %s.", n.NodeID, text)
 	case n.Attempt > 0:
-		w.add("Node %s failed for good in attempt %d, and nothing caught it: %s.", n.NodeID, n.Attempt, text)
+		w.add("Node %s failed for good in attempt %d%s: %s.", n.NodeID, n.Attempt, uncaught(reached), text)
 	default:
-		w.add("Node %s failed, and nothing caught it: %s.", n.NodeID, text)
+		w.add("Node %s failed%s: %s.", n.NodeID, uncaught(reached), text)
 	}
+	if n != nil && n.Type != "Failed" && reached != "" {
+		w.add("Its failure edge led to the Failed node %s, which ended the execution.", reached)
+	}
+}
+
+// reachedFailed is the Failed node that ended an execution; "" when none did.
+func reachedFailed(e *client.Execution) string {
+	for i := range e.Nodes {
+		if n := &e.Nodes[i]; n.Type == "Failed" && n.Status == client.NodeSucceeded {
+			return n.NodeID
+		}
+	}
+	return ""
+}
+
+func uncaught(reached string) string {
+	if reached == "" {
+		return ", and nothing caught it"
+	}
+	return ""
 }
 
 // explainActive says what each node that is at work waits for.
@@ -212,7 +247,7 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 	case !n.RetryAt.IsZero():
 		text := fmt.Sprintf("waits until %s for attempt %d", instant(n.RetryAt), n.NextAttempt)
 		if n.Error != nil {
-			text += "; the last one failed: " + failure(n.Error)
+			text += "; the last one failed: " + strings.TrimSuffix(failure(n.Error), ".")
 		}
 		return text
 	case n.Status == client.NodeReady:
