@@ -12,7 +12,9 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -185,6 +187,11 @@ func (c *Client) send(ctx context.Context, server string, q *call, header http.H
 			return nil, noAnswer{fmt.Errorf("the token: %w", err)}
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for name, values := range req.Header {
+		if strings.ContainsFunc(values[0], unicode.IsControl) { // no server would ever see it
+			return nil, &Error{Message: "the header " + name + " would hold a control character"}
+		}
 	}
 	resp, err := c.cfg.HTTP.Do(req)
 	if err != nil {

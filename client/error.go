@@ -27,7 +27,7 @@ const guardCancel = "cancel_fence"
 
 // Error is an answer of the server that says no.
 type Error struct {
-	Status  int    // of HTTP
+	Status  int    // of HTTP; 0 for a request that cannot be sent
 	Code    string // such as COMMAND_REJECTED
 	Message string // one sentence for people
 
@@ -65,7 +65,10 @@ type EventRef struct {
 }
 
 func (e *Error) Error() string {
-	if e.Code == "" {
+	switch {
+	case e.Status == 0 && e.Code == "":
+		return "client: " + e.Message
+	case e.Code == "":
 		return fmt.Sprintf("%d %s", e.Status, e.Message)
 	}
 	return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code)

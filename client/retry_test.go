@@ -155,3 +155,14 @@ func TestATryThatHangsIsGivenUp(t *testing.T) {
 	t.Cleanup(c.Close)
 	must[client.GraphVersion](t)(c.PutGraph(soon(t), "g", line("default", "a")))
 }
+
+// What no header can hold is said at once, instead of being repeated.
+func TestAKeyThatCannotBeSentIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	c := client.New(client.Config{URL: "http://127.0.0.1:1", RetryFor: client.Forever})
+	t.Cleanup(c.Close)
+	_, err := c.Send(soon(t), client.CancelExecution{Key: "bad\nkey", ExecutionID: "x"})
+	if err == nil || errors.Is(err, client.ErrUnavailable) || !strings.Contains(err.Error(), "X-Idempotency-Key") {
+		t.Errorf("got %v", err)
+	}
+}
