@@ -73,13 +73,14 @@ Examples:
 
 // Run claims tasks.
 func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
-	for _, span := range []struct {
-		flag string
-		d    time.Duration
-	}{{"--wait", c.Wait}, {"--lease", c.Lease}} {
-		if span.d%time.Second != 0 {
-			return usage("%s must be whole seconds", span.flag)
-		}
+	switch {
+	case c.Max < 1 || c.Max > 100:
+		return usage("--max must be 1 to 100")
+	case c.Wait < 0 || c.Wait > 30*time.Second || c.Wait%time.Second != 0:
+		return usage("--wait must be whole seconds, up to 30s")
+	}
+	if err := checkLease(c.Lease); err != nil {
+		return err
 	}
 	r, err := a.connect(retryFor)
 	if err != nil {
