@@ -212,6 +212,10 @@ func (e *Engine) offerUnit(unit Unit, done func([]Result, error)) {
 // decided and made durable without waking anybody. Whoever is at it looks again
 // after letting the baton go, so what is in the queue is always seen.
 func (e *Engine) help(ctx context.Context) {
+	if !e.cfg.Exclusive { // a database elsewhere may take longer than the caller has
+		e.q.wake()
+		return
+	}
 	if !e.running.Load() || !e.baton.TryLock() {
 		return
 	}

@@ -58,17 +58,39 @@ func (p Pages) ready(ctx context.Context, c *Call) (Reply, error) {
 	if c.gate.draining.Err() != nil {
 		fail("draining")
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	for _, check := range p.Checks {
-		out.Checks[check.Name] = "ok"
-		if err := check.Probe(ctx); err != nil {
-			fail(check.Name)
-			c.gate.log.Warn("not ready", keyCheck, check.Name, keyError, err)
+	for i, err := range p.probe(ctx) {
+		name := p.Checks[i].Name
+		if out.Checks[name] = "ok"; err != nil {
+			fail(name)
+			c.gate.log.Warn("not ready", keyCheck, name, keyError, err)
 		}
 	}
 	reply.Body = out
 	return reply, nil
+}
+
+// probe makes all checks at once. One that does not end in time has failed, whether it
+// heeds its context or not.
+func (p Pages) probe(ctx context.Context) []error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	errs, ended := make([]error, len(p.Checks)), make([]chan error, len(p.Checks))
+	for i, check := range p.Checks {
+		ended[i] = make(chan error, 1)
+		go func() { ended[i] <- check.Probe(ctx) }()
+	}
+	for i := range p.Checks {
+		select {
+		case errs[i] = <-ended[i]:
+		case <-ctx.Done():
+			select {
+			case errs[i] = <-ended[i]: // it was in time, another was not
+			default:
+				errs[i] = ctx.Err()
+			}
+		}
+	}
+	return errs
 }
 
 func (p Pages) metrics(_ context.Context, c *Call) (Reply, error) {

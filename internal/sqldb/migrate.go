@@ -46,8 +46,22 @@ func migrateOne(ctx context.Context, d *dialect, db *sql.DB, m Migration) error 
 	if err != nil {
 		return err
 	}
-	if _, err := p.Up(ctx); err != nil {
+	if err := tooNew(ctx, p); err != nil {
 		return err
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+// tooNew refuses tables that a newer version of the program has changed.
+func tooNew(ctx context.Context, p *goose.Provider) error {
+	has, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	sources := p.ListSources()
+	if newest := sources[len(sources)-1].Version; has > newest {
+		return fmt.Errorf("they have version %d, and this program knows %d: use the newer program that has changed them", has, newest)
 	}
 	return nil
 }

@@ -14,8 +14,14 @@ import (
 // The bounds of what is done on PostgreSQL.
 const (
 	maxWait = 5 * time.Second  // until a connection is free
-	maxTrip = 40 * time.Second // what a job does between BEGIN and COMMIT; the server gives up on a statement before
-	maxBye  = time.Second      // to say that a connection is closed
+	maxJob  = 40 * time.Second // what a job does between BEGIN and COMMIT; the server gives up on a statement before
+
+	// One trip: what a server that fell silent, or the network before it, may take before
+	// its connection is given up. What the engine does takes milliseconds, and all wait for it.
+	shortTrip = 4 * time.Second
+	longTrip  = 30 * time.Second
+
+	maxBye = time.Second // to say that a connection is closed
 
 	minConns  = 4
 	someConns = 16
@@ -152,7 +158,7 @@ func (db *postgres) begin(ctx context.Context, how string) (*session, error) {
 		return nil, err
 	}
 	l := linkOf(conn)
-	return &session{pg: db, conn: conn, link: l, ahead: l.begin(how), reads: how == beginRead}, nil
+	return &session{pg: db, conn: conn, link: l, ahead: l.begin(how), reads: how == beginRead, within: shortTrip}, nil
 }
 
 // acquire takes a connection out of the pool, or makes one. It waits for a while.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -31,10 +32,11 @@ type session struct {
 	ahead   []string // what travels before the next statement
 	begun   bool     // the server has answered: the transaction is open
 	reads   bool
-	xid     string // "" as long as nothing is written
-	cause   error  // why the transaction, or the savepoint it is in, has failed
-	redo    error  // something failed, if only in a savepoint, that may succeed when all of it is tried again
-	discard bool   // the connection is not to be used again
+	within  time.Duration // that a trip may take
+	xid     string        // "" as long as nothing is written
+	cause   error         // why the transaction, or the savepoint it is in, has failed
+	redo    error         // something failed, if only in a savepoint, that may succeed when all of it is tried again
+	discard bool          // the connection is not to be used again
 }
 
 // exec runs a statement and gives the number of rows that it changed.
@@ -105,8 +107,19 @@ func (s *session) trip(ctx context.Context, stmts []Stmt) error {
 // the pool of those that were idle with it, so the second is bad luck.
 const maxDead = 2
 
-// run does one trip.
+// run does one trip. When nothing comes back in time, the other connections are
+// given up too: whatever swallowed this one may have swallowed them.
 func (s *session) run(ctx context.Context, all []Stmt) error {
+	trip, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	err := s.runIn(trip, all)
+	if err != nil && trip.Err() != nil && ctx.Err() == nil {
+		s.pg.pool.Reset()
+	}
+	return err
+}
+
+func (s *session) runIn(ctx context.Context, all []Stmt) error {
 	if !s.begun {
 		if err := s.link.tidy(ctx); err != nil {
 			return err
@@ -185,7 +198,7 @@ func (s *session) undo(name string) error {
 		return nil
 	}
 	s.ahead = nil
-	ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
+	ctx, cancel := context.WithTimeout(context.Background(), s.within)
 	defer cancel()
 	s.pg.stats.trips.Add(1)
 	if _, err := s.link.simple(ctx, "ROLLBACK TO "+name+"; RELEASE "+name); err != nil {
@@ -199,7 +212,7 @@ func (s *session) undo(name string) error {
 func (s *session) end() {
 	raw := s.link.raw
 	if !raw.IsClosed() && raw.TxStatus() != 'I' && !s.discard {
-		ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
+		ctx, cancel := context.WithTimeout(context.Background(), shortTrip)
 		defer cancel()
 		s.pg.stats.trips.Add(1)
 		if _, err := s.link.simple(ctx, "ROLLBACK"); err != nil {

@@ -30,7 +30,7 @@ func (db *postgres) write(ctx context.Context, lane Lane, fn func(context.Contex
 	began := time.Now()
 	for n := 0; ; n++ {
 		again := false
-		if again, err = db.attempt(ctx, fn); !again {
+		if again, err = db.attempt(ctx, lane, fn); !again {
 			db.stats.redone[n].Add(1)
 			return err
 		}
@@ -56,14 +56,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // attempt runs fn once. again says that nothing was stored, and that another
 // attempt may fare better.
-func (db *postgres) attempt(ctx context.Context, fn func(context.Context, *Tx) error) (again bool, err error) {
+func (db *postgres) attempt(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) (again bool, err error) {
 	s, err := db.begin(ctx, beginWrite)
 	if err != nil {
 		return false, postgresDialect.wrap("sqldb.write", err)
 	}
 	defer s.end()
+	if lane != Engine {
+		s.within = longTrip
+	}
 	began := time.Now()
-	job, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inJob{}, true), maxTrip)
+	job, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inJob{}, true), maxJob)
 	defer cancel()
 	tx := &Tx{pg: s}
 	err = call(job, tx, fn)
@@ -98,7 +101,7 @@ func (s *session) failure() error {
 
 // commit commits. When its answer is lost, another connection is asked.
 func (s *session) commit() (again bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), maxTrip)
+	ctx, cancel := context.WithTimeout(context.Background(), s.within)
 	defer cancel()
 	s.pg.stats.trips.Add(1)
 	tag, err := s.link.simple(ctx, "COMMIT")
