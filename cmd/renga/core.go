@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -56,8 +57,9 @@ type coreConfig struct {
 	log          *slog.Logger
 }
 
-// defaultShards is how many engines share PostgreSQL in one process.
-const defaultShards = 4
+// defaultShards is how many engines share PostgreSQL in one process: one per core, but
+// with one alone it would idle while the database works, and more than four gain nothing.
+func defaultShards() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // openDB opens the database that a configuration names.
 func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
@@ -89,7 +91,7 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards))
+	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards()))
 	c.bulks = bulk.New(db, bulk.Config{
 		Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,
 	})

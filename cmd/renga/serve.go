@@ -39,7 +39,7 @@ type serveCmd struct {
 	Addr         string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
 	DataDir      string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path" help:"Folder of the data (./data)."`
 	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in the data folder."`
-	Shards       int           `default:"4" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16 (${default})."`
+	Shards       int           `default:"0" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16; 0 is one per core, 2 to 4 (${default})."`
 	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
 	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
@@ -71,8 +71,8 @@ func (c *serveCmd) check() error {
 	switch {
 	case c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://"):
 		return errors.New("--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it out to use SQLite in the data folder")
-	case c.Shards < 1 || c.Shards > engine.MaxShards:
-		return fmt.Errorf("--shards must be 1 to %d", engine.MaxShards)
+	case c.Shards < 0 || c.Shards > engine.MaxShards:
+		return fmt.Errorf("--shards must be 1 to %d, or 0 for one per core", engine.MaxShards)
 	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
 		return errors.New("--auth jwt needs --jwt-keys: a file with the PEM public key or the JWKS that tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
