@@ -21,9 +21,9 @@ type Store interface {
 
 // Tx is one commit in the making.
 type Tx interface {
-	// Now is the time of this commit by the clock that all processes share, asked
-	// for after the first Fetch: what it locked is not older. here is what the clock
-	// of this process shows; a store of one process gives it back.
+	// Now is the time of this commit by the clock that all processes share, as of the
+	// last Fetch: what that locked is not younger. here is what the clock of this
+	// process shows; a store of one process gives it back.
 	Now(ctx context.Context, here flow.Time) (flow.Time, error)
 	// Fetch gives the stored histories of executions, in the order asked for, and
 	// locks them for this commit. One whose Known is still current comes back

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb/pgtest"
 )
 
 func TestASecondOpenIsRefused(t *testing.T) {
@@ -32,6 +33,29 @@ func TestASecondOpenIsRefused(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTablesOfANewerProgramAreRefused(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"sqlite": {Path: filepath.Join(t.TempDir(), "test.db")}, "postgres": {URL: pgtest.New(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("change", func(t *testing.T) {
+				db := start(t, cfg)
+				err := db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
+					_, err := tx.Exec(ctx, "INSERT INTO goose_"+rowTable.Name+" (version_id, is_applied) VALUES (99, true)")
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+			cfg.Migrations = []Migration{rowTable}
+			if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "they have version 99") {
+				t.Errorf("got %v, want a refusal that names the version", err)
+			}
+		})
 	}
 }
 
