@@ -272,6 +272,8 @@ func TestDeadlinesOfOneShardDoNotHideThoseOfAnother(t *testing.T) {
 		time.Sleep(time.Second)
 		a.Submit(second...)
 		a.mem.Interfere(func(p sim.Point, b *engine.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
 			for i := 0; p == sim.MidWrite && i < len(b.Log); i++ {
 				if sick[b.Log[i].Execution] {
 					return errBroken

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/engine"
@@ -49,7 +50,7 @@ type Hook func(p Point, b *engine.Batch) error
 // Memory is an engine.Store without a database. A commit gathers what it writes
 // and shows it to itself alone until it is applied, all at once.
 type Memory struct {
-	hook      Hook
+	hook      atomic.Pointer[Hook]
 	clock     *Clock // that all processes share; nil: each has its own
 	retention flow.Time
 	commit    sync.Mutex // one commit at a time
@@ -100,14 +101,13 @@ func (m *Memory) now(here flow.Time) flow.Time {
 }
 
 // Interfere makes hook decide what goes wrong from now on; nil lets all go well.
-// Not to be called during a commit.
-func (m *Memory) Interfere(hook Hook) { m.hook = hook }
+func (m *Memory) Interfere(hook Hook) { m.hook.Store(&hook) }
 
 func (m *Memory) at(p Point, b *engine.Batch) error {
-	if m.hook == nil {
-		return nil
+	if hook := m.hook.Load(); hook != nil && *hook != nil {
+		return (*hook)(p, b)
 	}
-	return m.hook(p, b)
+	return nil
 }
 
 // Commit runs fn and applies what it wrote. One that fails or panics leaves nothing.
