@@ -139,7 +139,7 @@ func TestForesightIsRightAboutManyBranches(t *testing.T) {
 			}
 		}
 	})
-	if impossible < 100 {
+	if impossible < enough(100) {
 		t.Errorf("only %d were impossible", impossible)
 	}
 }
