@@ -111,19 +111,28 @@ func (c *benchCmd) show(what string, rates []float64, bars string) {
 }
 
 func (c *benchCmd) rounds(ctx context.Context, servers ...*server) ([]float64, error) {
-	w := newBenchWorker(c.Conns, c.Batch, servers...)
-	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
-		return nil, err
-	}
 	var rates []float64
 	for range c.Rounds {
-		took, err := w.run(ctx, c.Executions, c.Tasks)
+		rate, err := c.round(ctx, servers...)
 		if err != nil {
 			return nil, err
 		}
-		rates = append(rates, float64(c.Executions)/took.Seconds())
+		rates = append(rates, rate)
 	}
 	return rates, nil
+}
+
+// round runs the workload once and gives its rate.
+func (c *benchCmd) round(ctx context.Context, servers ...*server) (float64, error) {
+	w := newBenchWorker(c.Conns, c.Batch, servers...)
+	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
+		return 0, err
+	}
+	took, err := w.run(ctx, c.Executions, c.Tasks)
+	if err != nil {
+		return 0, err
+	}
+	return float64(c.Executions) / took.Seconds(), nil
 }
 
 // stored fills a database, then measures start and throughput on it.

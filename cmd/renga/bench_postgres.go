@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 )
 
-// postgres runs the workload on PostgreSQL: with one process, then with several.
+// postgres runs the workload on PostgreSQL: with one process and with several, in
+// turn, so that both meet the same noise and the same tables.
 func (c *benchCmd) postgres(ctx context.Context, dir string) error {
 	fmt.Printf("%d executions of %d tasks on PostgreSQL, %d connections, %d commands a request\n\n", c.Executions, c.Tasks, c.Conns, c.Batch)
-	one, err := c.processes(ctx, dir, 1)
+	one, many, err := c.processes(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -21,10 +22,6 @@ func (c *benchCmd) postgres(ctx context.Context, dir string) error {
 	}
 	rows.show(median(one))
 	if c.Processes > 1 {
-		many, err := c.processes(ctx, dir, c.Processes)
-		if err != nil {
-			return err
-		}
 		c.show(fmt.Sprintf("%d processes", c.Processes), many, fmt.Sprintf("ratio to one %.2f", median(many)/median(one)))
 	}
 	if median(one) < float64(c.Min) {
@@ -33,29 +30,34 @@ func (c *benchCmd) postgres(ctx context.Context, dir string) error {
 	return nil
 }
 
-// processes runs the workload on n servers that share the database.
-func (c *benchCmd) processes(ctx context.Context, dir string, n int) ([]float64, error) {
+// processes starts servers that share the database and works executions through the
+// first of them and through all, in turn.
+func (c *benchCmd) processes(ctx context.Context, dir string) (one, many []float64, err error) {
 	var servers []*server
 	defer func() {
 		for _, s := range servers {
-			_ = s.stop()
+			if e := s.stop(); err == nil {
+				err = e
+			}
 		}
 	}()
-	for i := range n {
-		srv, err := startServer(ctx, filepath.Join(dir, fmt.Sprintf("process-%d-%d", n, i)), "--database-url", c.DatabaseURL)
+	for i := range max(1, c.Processes) {
+		srv, err := startServer(ctx, filepath.Join(dir, fmt.Sprintf("process-%d", i)), "--database-url", c.DatabaseURL)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		servers = append(servers, srv)
 	}
-	rates, err := c.rounds(ctx, servers...)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range servers {
-		if err := s.stop(); err != nil {
-			return nil, err
+	for i := range 2 * c.Rounds {
+		through, rates := servers[:1], &one
+		if i%2 == 1 {
+			through, rates = servers, &many
 		}
+		rate, err := c.round(ctx, through...)
+		if err != nil {
+			return nil, nil, err
+		}
+		*rates = append(*rates, rate)
 	}
-	return rates, nil
+	return one, many, nil
 }
