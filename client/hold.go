@@ -266,6 +266,8 @@ func (r *run) complete(cmd Command) *Task {
 			&NodeError{Code: CodeResult, Message: told.Message}))
 	case answered:
 		r.Log.Warn("result refused", "executionId", p.execution, "nodeId", p.node, "code", told.Code, "error", told)
+	default: // it was not sent, and its lease will end it
+		r.Log.Warn("result lost", "executionId", p.execution, "nodeId", p.node, "error", result.Err)
 	}
 	return nil
 }
