@@ -25,9 +25,9 @@ func some(list []string) []string {
 }
 
 // MayHold reports whether the expression can still come true: whether it holds in
-// some of the states that the open branches can lead to, each open still or ended in
-// one of three ways. False is proven; true is also the answer when MaxForesight
-// steps are not enough to find out.
+// some state that comes after this one, in which each branch that is open now is open
+// still or ended in one of three ways, and at least one has ended. False is proven;
+// true is also the answer when MaxForesight steps are not enough to find out.
 //
 // It does not try the states one by one, there are four to the power of the open
 // branches. Nearly every expression looks at the branches only by counting some of
@@ -126,7 +126,7 @@ func (f *foresight) tryAll() bool {
 		return true
 	}
 	state := append([]end(nil), f.ends...)
-	for s := range 1 << (2 * len(open)) {
+	for s := 1; s < 1<<(2*len(open)); s++ { // 0 is the state that is there now
 		for k, i := range open {
 			state[i] = end(s >> (2 * k) & 3)
 		}

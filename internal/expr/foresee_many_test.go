@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -134,7 +135,8 @@ func TestForesightIsRightAboutManyBranches(t *testing.T) {
 		}
 		impossible++
 		for range 60 {
-			if state := f.branches(randomEnds(r, now)); holds(p, state) {
+			then := randomEnds(r, now)
+			if state := f.branches(then); !slices.Equal(then, now) && holds(p, state) {
 				t.Fatalf("%s\n%+v\nholds in\n%+v", src, b, state)
 			}
 		}

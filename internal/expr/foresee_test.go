@@ -38,7 +38,7 @@ func TestForesightIsRight(t *testing.T) {
 		}
 		b, open := drawBranches(t)
 		want := false
-		for state := range allStates(b, open) {
+		for state := range laterStates(b, open) {
 			want = want || holds(p, state)
 		}
 		f, _ := newForesight(p, b)
@@ -103,7 +103,7 @@ func TestForesightOfOddExpressions(t *testing.T) {
 		three := Branches{Expected: branchNames[:3]}
 		for b := range allStates(three, []int{0, 1, 2}) {
 			want := false
-			for state := range allStates(b, openOf(b)) {
+			for state := range laterStates(b, openOf(b)) {
 				want = want || holds(p, state)
 			}
 			f, _ := newForesight(p, b)
@@ -167,10 +167,15 @@ func drawBranches(t *rapid.T) (b Branches, open []int) {
 	return b, open
 }
 
-// allStates are all the states that the open branches can lead to.
-func allStates(b Branches, open []int) func(func(Branches) bool) {
+// allStates are the state that is there and all that the open branches can lead to.
+func allStates(b Branches, open []int) func(func(Branches) bool) { return states(b, open, 0) }
+
+// laterStates are those in which more branches have ended.
+func laterStates(b Branches, open []int) func(func(Branches) bool) { return states(b, open, 1) }
+
+func states(b Branches, open []int, first int) func(func(Branches) bool) {
 	return func(yield func(Branches) bool) {
-		for s := range 1 << (2 * len(open)) {
+		for s := first; s < 1<<(2*len(open)); s++ {
 			ends := map[string]int{}
 			for k, i := range open {
 				ends[b.Expected[i]] = s >> (2 * k) & 3

@@ -2,10 +2,13 @@ package expr
 
 import "slices"
 
-// search looks for a state in which the formula is true: yes when there is one, no
-// when there is none, maybe when it cannot tell.
+// search looks for a later state in which the formula is true: yes when there is one,
+// no when there is none, maybe when it cannot tell.
 func (f *foresight) search() truth {
-	root := lift(f)
+	if f.stand[stillOpen] == 0 {
+		return no // nothing comes after this
+	}
+	root := and(lift(f), f.later())
 	if root.op == fixed || f.steps < 0 {
 		return root.known // maybe, unless it is fixed
 	}
@@ -18,6 +21,12 @@ func (f *foresight) search() truth {
 		return yes
 	}
 	return s.solve(&root)
+}
+
+// later says that a branch has ended that is open now.
+func (f *foresight) later() formula {
+	ended := &number{terms: []term{{&group{all: only(stillOpen).complement()}, 1}}}
+	return compare(atMost, whole(1), ended)
 }
 
 // searcher searches one formula.

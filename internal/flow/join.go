@@ -8,7 +8,7 @@ import (
 	"renga.dev/renga/internal/expr"
 )
 
-// verdict is what a gate says after a branch has ended.
+// verdict is what a gate says when a branch has ended.
 type verdict uint8
 
 const (
@@ -34,6 +34,23 @@ func (d *draft) arrive(j, head int, end branchEnd) {
 	case gateImpossible:
 		d.fail(j, e)
 	}
+}
+
+// hopeless fails a CUSTOM Join whose fork has just opened when no end of its branches
+// could let it pass. They are not entered then. Every other policy has an end that does,
+// and a Join that was cancelled before is left to the first branch that comes to it.
+func (d *draft) hopeless(j int) bool {
+	p := &d.plan.nodes[j]
+	if p.spec.Policy != Custom || d.Nodes[j].Status == NodeIsCanceled {
+		return false
+	}
+	update := &JoinGateUpdated{NodeID: p.spec.NodeID, Policy: Custom, Expected: d.Nodes[p.peer].Branches}
+	if p.gate.MayHold(expr.Branches{Expected: update.Expected}) {
+		return false
+	}
+	d.emit(update)
+	d.fail(j, notPassable(p, update))
+	return true
 }
 
 // pass lets the execution through a Join. What is still at work in the fork can

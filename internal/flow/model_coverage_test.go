@@ -37,7 +37,7 @@ func mustBeSeen() []string {
 		"reached Canceled", "reached Failed from SUCCEEDED", "reached Failed from FAILED", "reached Failed from CANCELED",
 		"reached a node that was cancelled before", "reached a Join that was cancelled before", "Join cancelled with its gate open",
 		"Join cancelled in a fork that an outer Join has closed",
-		"join CUSTOM broken", "join decided while its fork opened",
+		"join CUSTOM broken", "join CUSTOM impossible from the start", "join decided while its fork opened",
 		"branch completed", "branch failed", "branch canceled", "live node ended by a failure",
 		"attempt timed out", "lease ran out", "Wait timed out", "deadline without effect",
 		"retried", "retry became ready", "next started", "next found nothing", "no such node", "data held by reference",

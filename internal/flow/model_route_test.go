@@ -165,6 +165,13 @@ func (m *model) succeed(id, output string) {
 	m.emit("FORK_OPENED", id, names(to))
 	join := m.nodes[m.shape.join[id]]
 	join.gate = &modelGate{expected: to, end: map[string]string{}}
+	if join.Policy == flow.Custom && join.status != "CANCELED" && !m.canPass(join) {
+		m.note("join CUSTOM impossible from the start")
+		m.updateGate(join, false)
+		join.gate.decided = true
+		m.fail(join.NodeID, "JOIN_NOT_PASSABLE", false)
+		return
+	}
 	for _, head := range to {
 		if m.status != "ACTIVE" || join.gate.decided {
 			m.note("join decided while its fork opened")
@@ -301,8 +308,7 @@ func (m *model) endBranch(join, head, how string) {
 	}
 	g.end[head] = how
 	pass, hopeless, broken := m.judge(j)
-	m.emit("JOIN_GATE_UPDATED", join, fmt.Sprintf("%s%s%s%s %s passable=%t",
-		names(g.expected), names(g.list("completed")), names(g.list("failed")), names(g.list("canceled")), j.Policy, pass))
+	m.updateGate(j, pass)
 	m.note("branch " + how)
 	g.decided = broken || pass || hopeless
 	outcome := func(what string) { m.note(strings.Join([]string{"join", string(j.Policy), what}, " ")) }
@@ -319,6 +325,13 @@ func (m *model) endBranch(join, head, how string) {
 	default:
 		outcome("open")
 	}
+}
+
+func (m *model) updateGate(j *modelNode, pass bool) {
+	g := j.gate
+	g.told = true
+	m.emit("JOIN_GATE_UPDATED", j.NodeID, fmt.Sprintf("%s%s%s%s %s passable=%t",
+		names(g.expected), names(g.list("completed")), names(g.list("failed")), names(g.list("canceled")), j.Policy, pass))
 }
 
 // judge asks the policy of a Join.
@@ -352,6 +365,9 @@ func (m *model) canPass(j *modelNode) bool {
 
 func (m *model) canPassWith(j *modelNode, open []string) bool {
 	if len(open) == 0 {
+		if len(j.gate.list("")) == len(j.gate.expected) {
+			return false // it is asked when a branch has ended, not before
+		}
 		pass, err := m.shape.gates[j.Expression](j.gate)
 		return pass && err == nil
 	}

@@ -60,6 +60,7 @@ type modelNode struct {
 type modelGate struct {
 	expected []string
 	end      map[string]string // completed, failed or canceled
+	told     bool              // it was in an event
 	decided  bool              // nothing that its branches do matters any more
 }
 
@@ -232,7 +233,7 @@ func (m *model) String() string {
 		n := m.nodes[spec.NodeID]
 		fmt.Fprintf(&b, "%s %s attempt=%d deadline=%d retry=%d byExecution=%t error=%s cause=%d",
 			n.NodeID, n.status, n.attempt, n.deadline(), n.retryAt, n.byExec, n.code, n.cause)
-		if g := n.gate; g != nil && len(g.end) > 0 {
+		if g := n.gate; g != nil && g.told {
 			fmt.Fprintf(&b, " gate=%s%s%s%s", names(g.expected), names(g.list("completed")), names(g.list("failed")), names(g.list("canceled")))
 		}
 		b.WriteByte('\n')

@@ -135,6 +135,9 @@ func (d *draft) fork(i int) {
 	d.events = slices.Grow(d.events, 2+len(heads))
 	d.emit(&NodeSucceeded{NodeID: p.spec.NodeID})
 	d.emit(&ForkOpened{NodeID: p.spec.NodeID, BranchIDs: branches})
+	if d.hopeless(p.peer) {
+		return
+	}
 	for k := len(heads) - 1; k >= 0; k-- {
 		d.todo = append(d.todo, step{node: heads[k], from: i})
 	}
