@@ -1,0 +1,35 @@
+package bus
+
+import "sync"
+
+// wakes tells workers of this process that there may be something to do. Who misses
+// one, in another process say, finds out by looking.
+type wakes struct {
+	mu  sync.Mutex
+	all map[post]chan struct{}
+}
+
+// of is the channel of a post. It holds one token at most.
+func (w *wakes) of(p post) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[post]chan struct{}{}
+	}
+	c := w.all[p]
+	if c == nil {
+		c = make(chan struct{}, 1)
+		w.all[p] = c
+	}
+	return c
+}
+
+// wake puts a token into the channel of a post.
+func (w *wakes) wake(p post) { poke(w.of(p)) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
