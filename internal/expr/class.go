@@ -45,7 +45,7 @@ func (c *class) within(set endSet) truth {
 	case !in:
 		return no
 	}
-	return maybe
+	return unsure
 }
 
 // sums are the least and the greatest sum that the branches of a class can have, when
@@ -92,7 +92,9 @@ func (s *searcher) classify(root *formula) {
 			}
 		}
 	})
-	s.charge(len(s.ends) * (1 + len(groups)) / branchesPerStep)
+	if !s.charge(len(s.ends)/branchesPerStep + len(s.ends)*len(groups)/dividedPerStep) {
+		return
+	}
 	for _, g := range groups {
 		s.divide(g)
 	}

@@ -35,19 +35,10 @@ func some(list []string) []string {
 // formula over counts, in which branches that it cannot tell apart are one class, and
 // the formula is searched by halving ranges of counts (search.go). What cannot be
 // lifted is unknown, which neither proves nor disproves; where that leaves the answer
-// open, the states are tried after all, if they are few enough.
+// open, the states are tried after all, if they are few enough (try.go).
 func (p *Program) MayHold(b Branches) bool {
 	f, ok := newForesight(p, b)
-	if !ok {
-		return true
-	}
-	switch f.search() {
-	case yes:
-		return true
-	case no:
-		return false
-	}
-	return f.tryAll()
+	return !ok || f.search() != no
 }
 
 // end is how a branch stands.
@@ -71,11 +62,12 @@ func only(e end) endSet             { return 1 << e }
 func (s endSet) has(e end) bool     { return s&(1<<e) != 0 }
 func (s endSet) complement() endSet { return anyEnd &^ s }
 
-// What a look ahead takes: how many branches a step goes through, and the steps to
-// try a state, beside those of the evaluation.
+// How many branches a step of a look ahead goes through, how many it puts into classes,
+// and how many classes it adds up.
 const (
 	branchesPerStep = 16
-	trySteps        = 32
+	dividedPerStep  = 2
+	weightsPerStep  = 4
 )
 
 // foresight is one look ahead.
@@ -85,6 +77,7 @@ type foresight struct {
 	ends     []end     // of each branch
 	stand    [ends]int // how many branches stand so
 	steps    int       // that are left
+	tried    int       // states in which the expression was evaluated
 }
 
 // newForesight finds out how each branch stands. It is not ok when the lists are not
@@ -111,31 +104,6 @@ func newForesight(p *Program, b Branches) (*foresight, bool) {
 func (f *foresight) charge(steps int) bool {
 	f.steps -= steps
 	return f.steps >= 0
-}
-
-// tryAll evaluates the expression in all the states that can still come, as long as
-// there are steps for it.
-func (f *foresight) tryAll() bool {
-	var open []int
-	for i, e := range f.ends {
-		if e == stillOpen {
-			open = append(open, i)
-		}
-	}
-	if len(open) > 10 || !f.charge(trySteps<<(2*len(open))) {
-		return true
-	}
-	state := append([]end(nil), f.ends...)
-	for s := 1; s < 1<<(2*len(open)); s++ { // 0 is the state that is there now
-		for k, i := range open {
-			state[i] = end(s >> (2 * k) & 3)
-		}
-		ok, steps, err := f.program.eval(f.branches(state).vars())
-		if ok && err == nil || !f.charge(int(steps)) {
-			return true
-		}
-	}
-	return false
 }
 
 // branches are the lists of a state.

@@ -69,6 +69,13 @@ func counting(n int) []foreseen {
 		{`"b1" in completed ? size(failed) < 3 : size(failed) < 2`, endFailed, 2},
 		{`size(completed) >= (size(expected) > 10 ? 8 : 2) && size(failed) < 5`, endFailed, 5},
 		{`size(completed) > size(expected)`, endCompleted, 1},
+		{`completed[0] == "b3"`, endCompleted, 1},
+		{`completed[0] == "b3"`, endFailed, 4},
+		{`completed[size(completed) - 1] == "b1"`, endCanceled, 2},
+		{`size(completed) > 1 && completed[1] in ["b2", "b5"]`, endFailed, 5},
+		{`failed == [] || failed[0] != "b0"`, endFailed, 1},
+		{fmt.Sprintf(`size(completed) >= ("b0" in failed ? %d : %d)`, n-1, k), endFailed, 2},
+		{`(size(failed) > 2 ? canceled : completed) == expected`, endFailed, 1},
 	}
 }
 
@@ -88,6 +95,8 @@ func walking(n int) []foreseen {
 		{`size(completed.filter(c, c.endsWith("0"))) >= 2`, endFailed, n - 19},
 		{`expected.exists(e, e == "b5" && e in completed) && size(canceled) < 5`, endCanceled, 5},
 		{`["b0", "b1"].exists(x, x in completed && size(failed) < 1)`, endFailed, 1},
+		{`["b1", "b0"] == completed || completed.exists(c, c == "b" + "3")`, endFailed, 4},
+		{`size(completed) > 0 && !completed[0].matches("^b[0-3]$")`, endCompleted, 1},
 	}
 }
 
@@ -106,6 +115,28 @@ func TestTypicalExpressionsAreForeseenAtOnce(t *testing.T) {
 					t.Errorf("%s\n%d branches, %d ended: got %v, want %v, %d steps left", tt.src, n, ended, got, want, f.steps)
 				}
 			}
+		}
+	}
+}
+
+// TestStatesAreTriedWhereTheRestAllowsFew looks at expressions of which a part is not
+// understood, with 99 branches open.
+func TestStatesAreTriedWhereTheRestAllowsFew(t *testing.T) {
+	for src, want := range map[string]truth{
+		`size(failed) >= 99 && completed.map(c, size(c)) == [4]`:                                                     no,
+		`size(failed) >= 99 && completed.map(c, size(c)) == [3]`:                                                     yes,
+		`size(completed) >= 99 && completed.map(c, c + "!")[0] == "b1!"`:                                             yes,
+		`size(completed) >= 99 && completed.map(c, c + "!")[97] == "b1!"`:                                            no,
+		`"b7" in completed && size(failed) >= 98 && size(completed[0]) > 2 && completed.map(c, c + "!")[0] != "b7!"`: no,
+		`size(completed) > 50 && completed.map(c, size(c)) == [4]`:                                                   maybe, // too many
+	} {
+		p, err := Gate(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, ok := newForesight(p, many(100, 1, endFailed))
+		if got := f.search(); !ok || got != want || (f.tried > 0) != (want != maybe) {
+			t.Errorf("%s\ngot %v, want %v; %d states were tried, %d steps left", src, got, want, f.tried, f.steps)
 		}
 	}
 }

@@ -1,13 +1,20 @@
 package expr
 
-// truth is what is known of a condition in many states at once.
+// truth is what is known of a condition in many states at once: the set of what it can
+// be in one of them.
 type truth uint8
 
 const (
-	maybe truth = iota // nothing: true, false or an error
-	no                 // false in all of them
-	yes                // true in all of them
+	no    truth = 1 << iota // false in all of them
+	yes                     // true in all of them
+	fails                   // an error in all of them
+
+	unsure = no | yes         // true or false
+	maybe  = no | yes | fails // nothing is known
 )
+
+// may reports whether a condition can be so.
+func (t truth) may(be truth) bool { return t&be != 0 }
 
 func truthOf(b bool) truth {
 	if b {
@@ -16,19 +23,23 @@ func truthOf(b bool) truth {
 	return no
 }
 
-func (t truth) not() truth {
-	switch t {
-	case no:
-		return yes
-	case yes:
-		return no
+// not is the operator !, which leaves an error an error.
+func (t truth) not() truth { return t&fails | t&no<<1 | t&yes>>1 }
+
+// and is the operator &&: false where either is, whatever the other is.
+func (t truth) and(other truth) truth {
+	known := t&other&yes | (t|other)&no
+	if t.may(fails) && other.may(yes|fails) || other.may(fails) && t.may(yes|fails) {
+		known |= fails
 	}
-	return maybe
+	return known
 }
 
-// formula is a condition on how the branches end. It is false where the expression
-// is false and true where it is true, except that evaluating the expression may take
-// too many steps.
+// or is the operator ||.
+func (t truth) or(other truth) truth { return t.not().and(other.not()).not() }
+
+// formula is a condition on how the branches end. It is what the expression is, also an
+// error where that is one, except that evaluating the expression may take too many steps.
 type formula struct {
 	op     connective
 	known  truth     // of fixed
@@ -135,8 +146,7 @@ func stands(branch int, set endSet) formula {
 	return formula{op: standing, branch: branch, set: set}
 }
 
-// choose is the operator ?:. Where the condition is an error so is the result, so
-// nothing is known before the condition is.
+// choose is the operator ?:. Where the condition is an error so is the result.
 func choose(cond, then, otherwise formula) formula {
 	switch {
 	case cond.is(yes):
@@ -151,6 +161,7 @@ func choose(cond, then, otherwise formula) formula {
 type test struct {
 	relation relation
 	a, b     *number
+	steps    int // that comparing takes, once the numbers are weighed
 }
 
 type relation uint8
@@ -170,14 +181,25 @@ func compare(r relation, a, b *number) formula {
 		}
 		b = whole(0)
 	}
-	t := &test{r, a, b}
+	t := &test{relation: r, a: a, b: b}
 	if a.fixed() && b.fixed() {
 		return constant(t.holds(nil))
 	}
 	return formula{op: tested, test: t}
 }
 
-// holds compares in all states of a box.
+// price is how many steps it takes to compare.
+func (t *test) price() int {
+	if t.steps == 0 {
+		t.steps = 1
+		for _, n := range []*number{t.a, t.b} {
+			n.visit(func(n *number) { t.steps += len(n.weights) / weightsPerStep })
+		}
+	}
+	return t.steps
+}
+
+// holds compares in all states of a box. Numbers that have a span are no errors.
 func (t *test) holds(in box) truth {
 	a, ok := t.a.span(in)
 	if !ok {
@@ -197,5 +219,5 @@ func (t *test) holds(in box) truth {
 	case t.relation == equal && (a.high < b.low || a.low > b.high):
 		return no
 	}
-	return maybe
+	return unsure
 }

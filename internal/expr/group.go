@@ -13,6 +13,7 @@ type group struct {
 	sets    []endSet // the set of each branch
 	others  []string // elements that name no branch; they are always there
 	ordered bool     // it has the order of the branches, and no others
+	askew   bool     // it surely has two branches in another order
 }
 
 // of is the set of a branch.
@@ -48,7 +49,8 @@ func (l *lifter) list(elements []ast.Expr) value {
 			g.ordered = false
 		case v.branch >= 0 && g.sets[v.branch] == 0:
 			g.sets[v.branch] = anyEnd
-			g.ordered = g.ordered && v.branch > last
+			g.askew = g.askew || v.branch < last
+			g.ordered = g.ordered && !g.askew
 			last = v.branch
 		default:
 			return value{}
@@ -81,19 +83,24 @@ func (l *lifter) contains(g *group, elem value) formula {
 	return l.stands(elem.branch, g.of(elem.branch))
 }
 
-// element is a list at an index; known of the branches themselves.
+// element is a list at an index.
 func (l *lifter) element(g *group, at *number) value {
 	i := int(at.value)
-	if g != l.lists["expected"] || !at.fixed() || at.fraction || i < 0 || i >= len(l.expected) {
+	switch {
+	case at.fraction || !at.linear():
 		return value{}
+	case g == l.lists["expected"] && at.fixed() && i >= 0 && i < len(l.expected):
+		return value{kind: isText, text: l.expected[i], branch: i}
+	case g.ordered:
+		return value{kind: isPick, pick: &pick{g, at}}
 	}
-	return value{kind: isText, text: l.expected[i], branch: i}
+	return value{}
 }
 
 // same is the operator == of two lists.
 func (l *lifter) same(a, b *group) formula {
 	if !a.ordered || !b.ordered {
-		if (len(a.others) > 0) != (len(b.others) > 0) {
+		if (len(a.others) > 0) != (len(b.others) > 0) || a.askew && b.ordered || a.ordered && b.askew {
 			return constant(no)
 		}
 		return constant(maybe)

@@ -34,6 +34,8 @@ type value struct {
 	group  *group
 	text   string
 	branch int // that is named so; -1 if none
+	pick   *pick
+	fork   *fork
 }
 
 type kind uint8
@@ -44,6 +46,8 @@ const (
 	isNumber
 	isText
 	isGroup
+	isPick // an element of a list, by its place
+	isFork // one of two values, by a condition
 )
 
 func lift(f *foresight) formula {
@@ -145,7 +149,7 @@ func (l *lifter) call(id int64, call ast.CallExpr) value {
 	case name == operators.Conditional && len(args) == 3:
 		return l.conditional(args)
 	case len(args) == 1:
-		return l.unary(name, args[0])
+		return l.unary(name, l.value(args[0]))
 	case name == operators.In && len(args) == 2 && args[1].Kind() == ast.ListKind:
 		return l.oneOf(args[0], args[1].AsList().Elements())
 	case name == overloads.Matches && len(args) == 2:
@@ -164,8 +168,7 @@ func (l *lifter) truths(args []ast.Expr) []formula {
 	return all
 }
 
-// conditional is the operator ?:. Values other than conditions are known only when
-// the condition is the same in all states.
+// conditional is the operator ?:.
 func (l *lifter) conditional(args []ast.Expr) value {
 	switch cond := l.truth(args[0]); {
 	case cond.is(yes):
@@ -173,17 +176,14 @@ func (l *lifter) conditional(args []ast.Expr) value {
 	case cond.is(no):
 		return l.value(args[2])
 	default:
-		then, otherwise := l.value(args[1]), l.value(args[2])
-		if then.kind != isTruth || otherwise.kind != isTruth {
-			return value{}
-		}
-		return truthValue(choose(cond, then.truth, otherwise.truth))
+		return forked(cond, l.value(args[1]), l.value(args[2]))
 	}
 }
 
-func (l *lifter) unary(name string, arg ast.Expr) value {
-	v := l.value(arg)
+func (l *lifter) unary(name string, v value) value {
 	switch {
+	case v.kind == isFork:
+		return l.both(v.fork, func(v value) value { return l.unary(name, v) })
 	case name == operators.LogicalNot && v.kind == isTruth:
 		return truthValue(not(v.truth))
 	case name == operators.Negate && v.kind == isNumber && v.number.fraction:
@@ -202,16 +202,30 @@ func (l *lifter) unary(name string, arg ast.Expr) value {
 
 func (l *lifter) binary(name string, a, b value) value {
 	switch {
+	case a.kind == isFork:
+		return l.both(a.fork, func(a value) value { return l.binary(name, a, b) })
+	case b.kind == isFork:
+		return l.both(b.fork, func(b value) value { return l.binary(name, a, b) })
 	case name == operators.In && a.kind == isText && b.kind == isGroup:
 		return truthValue(l.contains(b.group, a))
 	case name == operators.Index && a.kind == isGroup && b.kind == isNumber:
 		return l.element(a.group, b.number)
-	case name == operators.Equals:
+	case name == operators.Equals && a.kind != isPick && b.kind != isPick:
 		return truthValue(l.equal(a, b))
 	case name == operators.NotEquals:
-		return truthValue(not(l.equal(a, b)))
+		if v := l.binary(operators.Equals, a, b); v.kind == isTruth {
+			return truthValue(not(v.truth))
+		}
+		return value{}
 	case a.kind == isNumber && b.kind == isNumber:
 		return arithmeticValue(name, a.number, b.number)
+	case a.kind == isPick && judges(name):
+		return truthValue(l.picked(a.pick, func(a value) value { return l.binary(name, a, b) }))
+	case b.kind == isPick && judges(name):
+		return truthValue(l.picked(b.pick, func(b value) value { return l.binary(name, a, b) }))
+	case name == operators.Add && a.kind == isText && b.kind == isText:
+		l.charge((len(a.text) + len(b.text)) / bytesPerStep)
+		return l.name(a.text + b.text)
 	case a.kind == isText && b.kind == isText:
 		return textValue(name, a.text, b.text)
 	case name == operators.Add && a.kind == isGroup && b.kind == isGroup:
@@ -244,6 +258,14 @@ func textValue(name, a, b string) value {
 		return truthValue(constant(truthOf(strings.HasSuffix(a, b))))
 	case overloads.Contains:
 		return truthValue(constant(truthOf(strings.Contains(a, b))))
+	case operators.Less:
+		return truthValue(constant(truthOf(a < b)))
+	case operators.LessEquals:
+		return truthValue(constant(truthOf(a <= b)))
+	case operators.Greater:
+		return truthValue(constant(truthOf(a > b)))
+	case operators.GreaterEquals:
+		return truthValue(constant(truthOf(a >= b)))
 	}
 	return value{}
 }
@@ -276,7 +298,11 @@ func (l *lifter) oneOf(elem ast.Expr, of []ast.Expr) value {
 		if c.kind != isText && (c.kind != isNumber || !c.number.linear()) {
 			return value{}
 		}
-		equals[i] = l.equal(v, c)
+		same := l.binary(operators.Equals, v, c)
+		if same.kind != isTruth {
+			return value{}
+		}
+		equals[i] = same.truth
 	}
 	return truthValue(or(equals...))
 }
@@ -288,8 +314,18 @@ type pattern struct {
 }
 
 func (l *lifter) matches(id int64, arg, source ast.Expr) value {
-	text := l.value(arg)
-	if text.kind != isText {
+	return l.matching(id, l.value(arg), source)
+}
+
+func (l *lifter) matching(id int64, text value, source ast.Expr) value {
+	again := func(text value) value { return l.matching(id, text, source) }
+	switch text.kind {
+	case isText:
+	case isFork:
+		return l.both(text.fork, again)
+	case isPick:
+		return truthValue(l.picked(text.pick, again))
+	default:
 		return value{}
 	}
 	p, known := l.patterns[id]

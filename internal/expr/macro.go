@@ -12,7 +12,13 @@ func (l *lifter) macro(c ast.ComprehensionExpr) value {
 	if c.IterRange().Kind() != ast.CallKind || c.LoopStep().Kind() != ast.CallKind || c.HasIterVar2() {
 		return value{}
 	}
-	over := l.value(c.IterRange().AsCall().Args()[0]) // of rangeFunction
+	return l.loop(l.value(c.IterRange().AsCall().Args()[0]), c) // the argument of rangeFunction
+}
+
+func (l *lifter) loop(over value, c ast.ComprehensionExpr) value {
+	if over.kind == isFork {
+		return l.both(over.fork, func(over value) value { return l.loop(over, c) })
+	}
 	if over.kind != isGroup {
 		return value{}
 	}

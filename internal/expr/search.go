@@ -9,9 +9,6 @@ func (f *foresight) search() truth {
 		return no // nothing comes after this
 	}
 	root := and(lift(f), f.later())
-	if root.op == fixed || f.steps < 0 {
-		return root.known // maybe, unless it is fixed
-	}
 	s := &searcher{foresight: f}
 	s.classify(&root)
 	if s.steps < 0 {
@@ -48,15 +45,19 @@ func (s *searcher) allComplete(root *formula) bool {
 	return known == yes
 }
 
-// solve looks at a box, and where that does not tell, at its halves. It changes the
-// box and puts it back.
+// solve looks at a box, and where that does not tell, at its halves. Where the rest
+// could not be lifted, the states are tried. It changes the box and puts it back.
 func (s *searcher) solve(root *formula) truth {
 	known, undecided := s.eval(root)
 	switch {
 	case s.steps < 0:
 		return maybe
-	case known != maybe || undecided == nil:
-		return known
+	case !known.may(yes):
+		return no
+	case known == yes:
+		return yes
+	case undecided == nil:
+		return s.try()
 	}
 	place, halves := s.halve(undecided)
 	before := s.box[place]
@@ -73,18 +74,18 @@ func (s *searcher) solve(root *formula) truth {
 	return no
 }
 
-// eval is what is known of a formula in the box. When that is nothing, it names the
-// first part that a smaller box could decide; there is none where all that is open
-// could not be lifted.
+// eval is what is known of a formula in the box. It also names the first part that a
+// smaller box could decide; there is none where all that is open could not be lifted.
 func (s *searcher) eval(f *formula) (known truth, undecided *formula) {
 	s.charge(1)
 	switch f.op {
 	case standing:
 		known = s.box[s.class[f.branch]].within(f.set)
 	case tested:
-		if known = f.test.holds(s.box); known == maybe {
+		s.charge(f.test.price())
+		if known = f.test.holds(s.box); known != yes && known != no {
 			if _, _, width := s.widest(f.test); width == 0 {
-				return maybe, nil
+				return known, nil
 			}
 		}
 	case inverse:
@@ -92,29 +93,28 @@ func (s *searcher) eval(f *formula) (known truth, undecided *formula) {
 		return known.not(), undecided
 	case choice:
 		return s.evalChoice(f)
-	case both, either:
-		return s.evalAll(f)
+	case both:
+		return s.evalAll(f, no, truth.and)
+	case either:
+		return s.evalAll(f, yes, truth.or)
 	default:
 		return f.known, nil
 	}
-	if known == maybe {
+	if known.may(no) && known.may(yes) {
 		undecided = f
 	}
 	return known, undecided
 }
 
-// evalAll is eval of both and either.
-func (s *searcher) evalAll(f *formula) (known truth, undecided *formula) {
-	decides := truthOf(f.op == either)
+// evalAll is eval of both and either, which one of the kids may decide.
+func (s *searcher) evalAll(f *formula, decides truth, connect func(a, b truth) truth) (known truth, undecided *formula) {
 	known = decides.not()
 	for i := range f.kids {
 		kid, open := s.eval(&f.kids[i])
-		switch {
-		case kid == decides:
+		if kid == decides {
 			return kid, nil
-		case kid == maybe:
-			known = maybe
 		}
+		known = connect(known, kid)
 		if undecided == nil {
 			undecided = open
 		}
@@ -123,13 +123,19 @@ func (s *searcher) evalAll(f *formula) (known truth, undecided *formula) {
 }
 
 func (s *searcher) evalChoice(f *formula) (known truth, undecided *formula) {
-	switch known, undecided = s.eval(&f.kids[0]); known {
-	case yes:
-		return s.eval(&f.kids[1])
-	case no:
-		return s.eval(&f.kids[2])
+	cond, undecided := s.eval(&f.kids[0])
+	known = cond & fails
+	for i, taken := range []truth{yes, no} {
+		if !cond.may(taken) {
+			continue
+		}
+		kid, open := s.eval(&f.kids[1+i])
+		known |= kid
+		if undecided == nil {
+			undecided = open
+		}
 	}
-	return maybe, undecided
+	return known, undecided
 }
 
 // halve divides a class so that the undecided part of the formula comes closer to
