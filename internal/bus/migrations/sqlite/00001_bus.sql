@@ -82,6 +82,8 @@ CREATE TABLE bus_reader (
 	relayed_at INTEGER NOT NULL,
 	source_id  INTEGER NOT NULL,
 	min_relay  INTEGER NOT NULL,
+	pending    INTEGER NOT NULL,
+	at         INTEGER NOT NULL,
 	applied    INTEGER NOT NULL,
 	duplicate  INTEGER NOT NULL,
 	stale      INTEGER NOT NULL,
@@ -101,18 +103,25 @@ CREATE TABLE bus_lane (
 	next_at       INTEGER NOT NULL,
 	since         INTEGER NOT NULL,
 	next_n        INTEGER NOT NULL,
+	last_version  INTEGER NOT NULL,
+	last_idx      INTEGER NOT NULL,
 	errors        TEXT    NOT NULL,
 	PRIMARY KEY (consumer, partition_key)
 ) WITHOUT ROWID;
 CREATE INDEX bus_lane_due ON bus_lane (consumer, part, state, next_at);
 
--- The events of keys that wait, in their order.
+-- The events of keys that wait, in their order. dead is the number of the dead letter
+-- that is driven again, 0 for all others.
 CREATE TABLE bus_parked (
 	consumer      TEXT    NOT NULL,
 	partition_key TEXT    NOT NULL,
 	n             INTEGER NOT NULL,
 	event_id      TEXT    NOT NULL,
+	event_type    TEXT    NOT NULL,
 	at            INTEGER NOT NULL,
+	version       INTEGER NOT NULL,
+	idx           INTEGER NOT NULL,
+	dead          INTEGER NOT NULL,
 	body          BLOB    NOT NULL,
 	PRIMARY KEY (consumer, partition_key, n)
 ) WITHOUT ROWID;
