@@ -48,6 +48,8 @@ var imports = map[string][]string{
 	"internal/store/storetest": {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
 	"internal/bus":             {"internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
 	"internal/bus/jet":         {"internal/bus", "internal/wire", "internal/fault"},
+	"internal/bus/memory":      {"internal/bus", "internal/wire", "internal/fault"},
+	"internal/bus/bustest":     {"internal/bus", "internal/wire", "internal/fault"},
 	"internal/bulk":            {"internal/sqldb", "internal/wire", "internal/fault"},
 	"internal/bulk/cancel":     {"internal/bulk", "internal/engine", "internal/flow", "internal/wire", "internal/fault"},
 	"internal/gate":            {"api", "internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
@@ -63,7 +65,7 @@ var imports = map[string][]string{
 }
 
 // unimportable are folders that no shipped code imports; all but the first serve tests.
-var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest"}
+var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest", "internal/bus/memory", "internal/bus/bustest"}
 
 // owners says which folder alone may import a family of foreign packages. It
 // binds tests too: a test that needs a driver asks its owner.

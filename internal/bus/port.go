@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -39,34 +40,64 @@ type Ack struct {
 
 // StreamInfo describes a stream as it is now.
 type StreamInfo struct {
-	Created time.Time // another time means another stream
+	Created time.Time // in whole milliseconds; another time means another stream
 	First   uint64    // sequence of the oldest message that it has
 	Last    uint64    // sequence of the newest that it ever had
 }
 
 // From says what a reader wants of a stream.
 type From struct {
-	Stream wire.Stream
-	Part   int
-	Types  []string // empty: all
-	After  uint64   // sequence of the last message that it has seen
+	Stream  wire.Stream
+	Created time.Time // of the stream that After is a place of; zero: of whatever stream there is
+	Part    int
+	Types   []string // empty: all
+	After   uint64   // sequence of the last message that it has seen
+}
+
+// The codes of what can be wrong with a place in a stream.
+const (
+	CodeLost = "BUS_LOST"
+	CodeGap  = "BUS_GAP"
+)
+
+// Lost is the error of a place that the stream does not have any more, or not yet
+// again: the stream is gone, is another one, or ends before it. It is of kind Conflict.
+// Reading on from there would jump over messages; what to do is the relay's to decide.
+func Lost(format string, args ...any) error {
+	return fault.New(fault.Conflict, CodeLost, format, args...)
+}
+
+// Gap is the error of a place behind which the stream has dropped messages, for their
+// age or for room. It is of kind NotFound. Some of them may have been the reader's; the
+// outbox still has them.
+func Gap(after, first uint64) error {
+	return fault.New(fault.NotFound, CodeGap,
+		"the stream begins at %d, so what came between %d and that must be taken from the outbox", first, after)
 }
 
 // Carrier carries messages from relays to readers. It keeps them for a while and may
 // lose what it has acknowledged, with all its memory of it: the record is the
 // database. Errors are of kind Unavailable when the same may work later.
 type Carrier interface {
-	// Ensure makes sure that a stream exists and describes it.
+	// Ensure makes sure that a stream exists and describes it. A stream that was there is
+	// left as it is; one that cannot serve is an error of kind Conflict.
 	Ensure(ctx context.Context, s wire.Stream) (StreamInfo, error)
 	// Publish sends messages of one stream that have no key in common, all at once,
 	// and waits until each is stored or has failed. The acks are in the messages' order.
+	// A message that the stream got within the last minutes, by id and relay epoch, is
+	// not stored twice. So after a loss, which raises the epoch, it is stored anew.
 	Publish(ctx context.Context, msgs []Message) []Ack
 	// At gives the message at a place of a stream, Last the newest of a partition. An
 	// error of kind NotFound says that there is none.
 	At(ctx context.Context, s wire.Stream, seq uint64) (Message, error)
 	Last(ctx context.Context, s wire.Stream, part int) (Message, error)
-	// Read opens a feed of the messages after a place, and of those to come.
+	// Read opens a feed of the messages after a place, and of those to come. It fails
+	// with Lost or Gap when the place is not, or not any more, one to read on from.
 	Read(ctx context.Context, from From) (Feed, error)
+	// Connections counts how often a connection was made. Whoever finds it risen compares
+	// what the stream has with what it had. What is acknowledged over a new connection
+	// is acknowledged after the count rose.
+	Connections() uint64
 }
 
 // Feed is what a reader gets of a stream, in order and without a gap. It is used by
@@ -74,8 +105,13 @@ type Carrier interface {
 type Feed interface {
 	// Next waits for messages and gives up to limit of those that are there. It returns
 	// no message and no error when ctx ends, and when there are none for about a second.
-	// After any error the feed is of no use any more.
+	// It never goes on behind a gap or in another stream: it fails with Lost or Gap. It
+	// may also fail as Unavailable. After any error the feed is of no use any more.
 	Next(ctx context.Context, limit int) ([]Message, error)
+	// Upto is the place up to which the feed has given everything that was wanted. While
+	// nothing is there for the reader it rises with the stream. A reader that goes on
+	// from it later is spared a Gap for want of messages.
+	Upto() uint64
 	// Pending is about how many messages there were behind the last one given.
 	Pending() uint64
 	// Close gives up what it holds.
