@@ -1,10 +1,17 @@
-// Package api holds the contract of the whole HTTP interface, openapi.yaml, and
-// nothing else: the server serves it, the tests hold every response against it.
+// Package api holds the contracts, and nothing else: openapi.yaml of the whole HTTP
+// interface, events/ of what travels on the bus. The server serves them, the tests
+// hold every response and every event against them.
 package api
 
-import _ "embed"
+import "embed"
 
 // OpenAPI is the contract, as it is served at /openapi.yaml.
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
+
+// Events holds a JSON Schema per event type, events/{eventType}.json, each complete in
+// itself.
+//
+//go:embed events
+var Events embed.FS

@@ -1,5 +1,16 @@
 package wire
 
+import (
+	"hash/fnv"
+	"strconv"
+)
+
+// MaxEvent is how large an event may be, in bytes of its envelope with its payload.
+const MaxEvent = 1 << 20
+
+// SchemaVersion is the version of all payload schemas so far.
+const SchemaVersion = 1
+
 // Event is an event on the bus: the envelope of the document, decoded, with its
 // payload as it came.
 type Event struct {
@@ -22,10 +33,6 @@ type Producer struct {
 	Instance string
 }
 
-// Stamp is an instant in milliseconds since 1970; 0 is none. On the wire it is
-// RFC 3339 in UTC with three decimals.
-type Stamp int64
-
 // Stream is one of the streams that events travel on.
 type Stream uint8
 
@@ -37,3 +44,59 @@ const (
 
 // Partitions is how many partitions a stream has. It is part of what is stored.
 const Partitions = 4
+
+// String is the stream's name in JetStream.
+func (s Stream) String() string { return [...]string{"RENGA_EVENTS", "RENGA_EXECUTIONS"}[s] }
+
+// Partition is where the events of a key travel.
+func Partition(key string) int {
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return int(h.Sum32() % Partitions)
+}
+
+// Subject is what an event is published under: renga.event.{tenant}.{partition}.{type}
+// or renga.execution.{tenant}.{partition}, which has one type only. A reader passes
+// "*" for a tenant or a type that may be any.
+func Subject(s Stream, tenant string, part int, typ string) string {
+	if s == Executions {
+		return "renga.execution." + tenant + "." + strconv.Itoa(part)
+	}
+	return "renga.event." + tenant + "." + strconv.Itoa(part) + "." + typ
+}
+
+// RecordKey is the partition key of a record's events; an object is a name such as
+// Opportunity. What has no record uses a kind in its place: Role, Group, Field …
+func RecordKey(object, tenant, record string) string { return object + ":" + tenant + ":" + record }
+
+// AppendJSON writes the envelope with its payload, members in the order of the
+// document. What an event does not have is written empty; CheckPublished finds that.
+func (e *Event) AppendJSON(dst []byte) []byte {
+	dst = appendText(append(dst, `{"eventId":`...), e.ID)
+	dst = strconv.AppendInt(append(dst, `,"schemaVersion":`...), int64(e.SchemaVersion), 10)
+	dst = appendText(append(dst, `,"eventType":`...), e.Type)
+	dst = append(e.OccurredAt.append(append(dst, `,"occurredAt":"`...)), '"')
+	dst = appendText(append(dst, `,"tenantId":`...), e.Tenant)
+	dst = appendText(append(dst, `,"producer":{"service":`...), e.Producer.Service)
+	dst = appendText(append(dst, `,"instanceId":`...), e.Producer.Instance)
+	dst = appendText(append(dst, `},"correlationId":`...), e.CorrelationID)
+	dst = appendText(append(dst, `,"sequence":{"partitionKey":`...), e.Key)
+	dst = append(e.Version.append(append(dst, `,"recordVersion":"`...)), '"')
+	dst = strconv.AppendInt(append(dst, `,"index":`...), int64(e.Index), 10)
+	dst = append(dst, `},"payload":`...)
+	if len(e.Payload) == 0 {
+		dst = append(dst, "null"...)
+	}
+	return append(append(dst, e.Payload...), '}')
+}
+
+// appendText writes a JSON string with the fewest escapes.
+func appendText(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if b := text[i]; b < ' ' || b == '"' || b == '\\' {
+			dst, _ = appendQuoted(dst, []byte(text))
+			return dst
+		}
+	}
+	return append(append(append(dst, '"'), text...), '"')
+}
