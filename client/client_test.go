@@ -59,6 +59,10 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	if e.Error == nil || e.Error.Code != "E" || string(e.Error.Detail) != `{"d":1}` || e.FailedNodeID != "a" {
 		t.Errorf("it failed with %+v", e)
 	}
+	eager := send(client.CreateExecution{GraphID: "g", Start: true, Claim: &client.FirstTasks{WorkerID: "w", Queues: []string{"other", "default"}, Max: 2, LeaseSeconds: 9}})
+	if len(eager.Tasks) != 1 || eager.Tasks[0].Ref() != (client.TaskRef{ExecutionID: eager.ExecutionID, NodeID: "a", Attempt: 1}) || eager.Tasks[0].LeaseUntil.IsZero() {
+		t.Errorf("the tasks are %+v", eager.Tasks)
+	}
 	third := send(client.CreateExecution{GraphID: "g"}).ExecutionID
 	if a := send(client.CancelExecution{ExecutionID: third, Reason: "r"}); a.CancelSeq == 0 {
 		t.Errorf("the cancel was answered %+v", a)

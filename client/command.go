@@ -27,12 +27,24 @@ type parts struct {
 }
 
 // CreateExecution creates an execution of the newest version of a graph, and with
-// Start starts it in the same commit.
+// Start starts it in the same commit. With Claim, whoever creates it gets its first
+// tasks with the Answer, and saves the claim.
 type CreateExecution struct {
-	Key     string `json:"-"`
-	GraphID string `json:"graphId"`
-	Input   any    `json:"input,omitempty"`
-	Start   bool   `json:"start,omitempty"`
+	Key     string      `json:"-"`
+	GraphID string      `json:"graphId"`
+	Input   any         `json:"input,omitempty"`
+	Start   bool        `json:"start,omitempty"`
+	Claim   *FirstTasks `json:"claim,omitempty"` // needs Start
+}
+
+// FirstTasks asks for tasks of an execution that is being created: those of the queues
+// that its start makes ready. They are started for the worker, as by a Claim. What is
+// not among the Answer's Tasks stays ready for any worker.
+type FirstTasks struct {
+	WorkerID     string   `json:"workerId"`
+	Queues       []string `json:"queues,omitempty"`       // default: the queue "default"
+	Max          int      `json:"max,omitempty"`          // 1..100; default 1
+	LeaseSeconds int      `json:"leaseSeconds,omitempty"` // 1..3600; default 60
 }
 
 // StartExecution starts an execution.

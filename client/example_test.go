@@ -119,6 +119,32 @@ func ExampleClient_SendAll() {
 	//  graph nowhere does not exist; register it with PUT /graphs/nowhere (404 GRAPH_NOT_FOUND)
 }
 
+// Whoever creates an execution and works it alone gets its first task with the answer.
+func ExampleFirstTasks() {
+	c, end := connect()
+	defer end()
+	ctx := context.Background()
+	made, err := c.Send(ctx, client.CreateExecution{
+		GraphID: "order", Start: true, Claim: &client.FirstTasks{WorkerID: "till-4"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for task := &made.Tasks[0]; task != nil; {
+		fmt.Println(task.NodeID)
+		done, err := c.Send(ctx, client.SucceedNode{
+			ExecutionID: task.ExecutionID, NodeID: task.NodeID, Attempt: task.Attempt, WorkerID: "till-4", Next: true,
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		task = done.Task
+	}
+	// Output:
+	// charge
+	// ship
+}
+
 // A worker takes tasks and hands them to a function, here until both tasks of one
 // execution are done.
 func ExampleWorker() {

@@ -23,6 +23,7 @@ type Answer struct {
 	Key           string `json:"idempotencyKey"`
 	CancelSeq     uint64 `json:"cancelSeq,omitempty"` // of CancelExecution: where cancel won
 	Task          *Task  `json:"task,omitempty"`      // with Next: a Task that was started for the same worker
+	Tasks         []Task `json:"tasks,omitempty"`     // with CreateExecution.Claim: those that were started for the worker
 	Replay        bool   `json:"-"`                   // this key was answered before; nothing happened now
 }
 

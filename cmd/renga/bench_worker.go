@@ -54,6 +54,7 @@ type benchResult struct {
 	Status      int            `json:"status"`
 	ExecutionID string         `json:"executionId"`
 	Task        *benchTask     `json:"task"`
+	Tasks       []benchTask    `json:"tasks"`
 	Error       jsontext.Value `json:"error"`
 }
 

@@ -18,10 +18,20 @@ type Request struct {
 	Execution     flow.ID // zero with flow.Create
 	GraphID       string  // with flow.Create
 	Start         bool    // with flow.Create: flow.Start follows in the same commit
+	Claim         *Eager  // with Start: so does a claim of its tasks
 	Command       flow.Command
 	Once          wire.Once // Key "": not remembered (deadlines, internal callers)
 	Actor         flow.Actor
 	CorrelationID string
+}
+
+// Eager asks, with a creation, for those of the new execution's tasks that its start
+// makes ready: whoever creates is often the one to work.
+type Eager struct {
+	Worker string
+	Queues []string
+	Max    int // 1..100
+	Lease  int // seconds
 }
 
 // Answer is what a command led to: accepted, or refused by a guard. It is what
@@ -35,6 +45,7 @@ type Answer struct {
 	Changed       bool          // it led to events; cancelling what is CANCELED leads to none
 	CancelSeq     uint64        // with CancelExecution: the seq where cancel won
 	Task          *Task         // with next: the Task that was started for the same worker
+	Tasks         []Task        // with a creation that claims: what it got, possibly nothing
 	Refused       *flow.Refusal // refused by a guard; nil when accepted
 	Late          bool          // refused, and its result was kept as evidence
 }

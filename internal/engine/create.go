@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 )
@@ -12,10 +14,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	if known != nil {
-		return Answer{
-			Replay: true, Execution: known.Execution, Command: req.Command.Name(),
-			CorrelationID: known.Corr, Key: req.Once.Key, Changed: true,
-		}, nil
+		return b.replayCreation(req, known)
 	}
 	plan, err := b.plan(req.Tenant, req.GraphID, 0)
 	if err != nil {
@@ -35,20 +34,78 @@ func (b *batch) create(req *Request) (Answer, error) {
 	ent := newEntry(req.Tenant, num, plan)
 	b.use(id, ent)
 	b.openRow(ent).created = true
-	if req.Once.Key != "" {
-		if err := b.rememberKey(req.Tenant, &req.Once, &storedKey{Corr: req.CorrelationID, Execution: id}); err != nil {
-			return Answer{}, err
-		}
-	}
 	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
 	ans, err := b.take(ent, rec, events)
-	ans.Key = req.Once.Key
-	if err != nil || !req.Start {
+	if err != nil {
 		return ans, err
 	}
-	start := Request{Tenant: req.Tenant, Execution: id, Command: flow.Start{}, Actor: req.Actor, CorrelationID: req.CorrelationID}
-	_, err = b.decide(ent, &start)
+	ans.Key = req.Once.Key
+	if req.Start {
+		ans.Tasks, err = b.startNew(ent, req)
+	}
+	if err := b.rememberCreation(req, id, ans.Tasks); err != nil {
+		return Answer{}, err
+	}
 	return ans, err
+}
+
+// startNew starts an execution that this commit has created and gives its creator the
+// tasks that it asks for, ahead of those who wait for any. What does not fit into
+// the commit stays ready.
+func (b *batch) startNew(ent *entry, req *Request) ([]Task, error) {
+	first := len(b.ready)
+	start := Request{
+		Tenant: req.Tenant, Execution: ent.state.Execution, Command: flow.Start{}, Actor: req.Actor, CorrelationID: req.CorrelationID,
+	}
+	if _, err := b.decide(ent, &start); err != nil || req.Claim == nil {
+		return nil, err
+	}
+	c := &claim{req: ClaimRequest{
+		Tenant: req.Tenant, Worker: req.Claim.Worker, Queues: req.Claim.Queues, Max: req.Claim.Max, Lease: req.Claim.Lease,
+		CorrelationID: req.CorrelationID,
+	}}
+	for _, t := range slices.Clone(b.ready[first:]) { // starting one takes it away
+		if len(c.out.Tasks) == c.req.Max || b.full() {
+			break
+		}
+		if t.ent == nil || !c.wants(t.row.Queue) {
+			continue
+		}
+		if err := b.start(c, ent, t.row); err != nil {
+			return nil, err
+		}
+	}
+	return some(c.out.Tasks), nil
+}
+
+// rememberCreation puts down the key of a creation, with the tasks that it got.
+func (b *batch) rememberCreation(req *Request, id flow.ID, tasks []Task) error {
+	if req.Once.Key == "" {
+		return nil
+	}
+	return b.rememberKey(req.Tenant, &req.Once, &storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
+}
+
+// replayCreation is the first answer to a creation.
+func (b *batch) replayCreation(req *Request, known *storedKey) (Answer, error) {
+	ans := Answer{
+		Replay: true, Execution: known.Execution, Command: req.Command.Name(),
+		CorrelationID: known.Corr, Key: req.Once.Key, Changed: true,
+	}
+	if req.Claim == nil {
+		return ans, nil
+	}
+	tasks, err := b.tasks(req.Tenant, known.Tasks)
+	ans.Tasks = some(tasks)
+	return ans, err
+}
+
+// some makes no tasks an empty list: it was asked for.
+func some(tasks []Task) []Task {
+	if tasks == nil {
+		return []Task{}
+	}
+	return tasks
 }
 
 // planOf gives an entry its plan.

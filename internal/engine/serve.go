@@ -120,18 +120,34 @@ func (b *batch) claim(c *claim) error {
 
 func (b *batch) replayClaim(c *claim, known *storedKey) error {
 	c.out.Replay = true
-	for _, ref := range known.Tasks {
-		ent, err := b.entry(c.req.Tenant, ref.Execution)
+	var err error
+	c.out.Tasks, err = b.tasks(c.req.Tenant, known.Tasks)
+	return err
+}
+
+// tasks are those that a key remembers.
+func (b *batch) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
+	for _, ref := range refs {
+		ent, err := b.entry(tenant, ref.Execution)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		task, err := b.task(ent, ref)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c.out.Tasks = append(c.out.Tasks, task)
+		tasks = append(tasks, task)
 	}
-	return nil
+	return tasks, nil
+}
+
+// taskRefs are what a key remembers of tasks.
+func taskRefs(tasks []Task) (refs []taskRef) {
+	for i := range tasks {
+		t := &tasks[i]
+		refs = append(refs, taskRef{Execution: t.Execution, Node: t.Node, Attempt: t.Attempt, LeaseUntil: t.LeaseUntil})
+	}
+	return refs
 }
 
 // takeReady starts tasks of a queue for a claim, oldest first.
@@ -326,9 +342,5 @@ func (b *batch) rememberClaim(c *claim) error {
 	if c.req.Once.Key == "" {
 		return nil
 	}
-	body := storedKey{Corr: c.req.CorrelationID}
-	for _, t := range c.out.Tasks {
-		body.Tasks = append(body.Tasks, taskRef{Execution: t.Execution, Node: t.Node, Attempt: t.Attempt, LeaseUntil: t.LeaseUntil})
-	}
-	return b.rememberKey(c.req.Tenant, &c.req.Once, &body)
+	return b.rememberKey(c.req.Tenant, &c.req.Once, &storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
 }

@@ -327,4 +327,5 @@ func (b *batch) rollback(mark *batch) {
 	clear(b.gone)
 	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
 	b.ready, b.changed, b.due = mark.ready, mark.changed, mark.due
+	b.started, b.weight = mark.started, mark.weight
 }

@@ -64,7 +64,22 @@ func appendMembers(dst []byte, ans *engine.Answer) []byte {
 		dst = append(dst, `,"task":`...)
 		dst = appendTask(dst, ans.Task)
 	}
+	if ans.Tasks != nil {
+		dst = appendTasks(append(dst, ','), ans.Tasks)
+	}
 	return append(dst, '}')
+}
+
+// appendTasks writes the member tasks.
+func appendTasks(dst []byte, tasks []engine.Task) []byte {
+	dst = append(dst, `"tasks":[`...)
+	for i := range tasks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendTask(dst, &tasks[i])
+	}
+	return append(dst, ']')
 }
 
 func appendTask(dst []byte, t *engine.Task) []byte {

@@ -97,6 +97,17 @@ func TestATokenWithoutTheScopeIs403(t *testing.T) {
 	}
 }
 
+func TestACreationThatClaimsNeedsTheScopeOfAWorker(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth})
+	body := `{"graphId":"g","start":true,"claim":{"workerId":"w"}}`
+	as := func(scopes string) []string { return append(issuer.header("mika", scopes), "X-Idempotency-Key", "k") }
+	s.do("POST", "/executions", body, as("executions:write")...).is(403).has("error.code", "FORBIDDEN").has("error.details.scope", "tasks:work")
+	s.do("POST", "/executions", body, as("executions:write tasks:work")...).is(404).has("error.code", "GRAPH_NOT_FOUND")
+	batch := `{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","start":true,"claim":{"workerId":"w"}}]}`
+	s.do("POST", "/commands", batch, as("executions:write")...).is(200).has("results.0.status", "403").has("results.0.error.details.scope", "tasks:work")
+}
+
 func TestScopesOfTheRoutes(t *testing.T) {
 	want := map[string]string{
 		"POST /executions": "executions:write", "POST /executions/{executionId}/start": "executions:write",

@@ -157,8 +157,8 @@ func (b *batch) request(size int) (engine.Request, error) {
 	if cmd == nil {
 		return engine.Request{}, invalid("command", "command must be the name of a command, such as SucceedNode")
 	}
-	if !b.call.Principal.Has(cmd.scope) {
-		return engine.Request{}, fault.New(fault.Forbidden, "", "this needs the scope %s", cmd.scope).With(map[string]string{"scope": cmd.scope})
+	if err := checkScope(b.call, cmd.scope); err != nil {
+		return engine.Request{}, err
 	}
 	if size > MaxBody {
 		return engine.Request{}, fault.New(fault.TooLarge, "", "a command may have at most %d bytes", MaxBody)

@@ -20,6 +20,7 @@ type member uint8
 // order already. The last four stand in a POST /commands only.
 const (
 	mAttempt member = iota
+	mClaim
 	mError
 	mGraphID
 	mInput
@@ -43,7 +44,7 @@ const (
 )
 
 var memberNames = [memberEnd]string{
-	"attempt", "error", "graphId", "input", "message", "metrics", "next", "output", "progress",
+	"attempt", "claim", "error", "graphId", "input", "message", "metrics", "next", "output", "progress",
 	"prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId", "idempotencyKey", "nodeId",
 }
 
@@ -133,6 +134,8 @@ func lookup(name []byte) (member, bool) {
 		return mOutput, true
 	case `"next"`:
 		return mNext, true
+	case `"claim"`:
+		return mClaim, true
 	case `"start"`:
 		return mStart, true
 	case `"error"`:

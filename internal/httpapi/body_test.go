@@ -36,8 +36,14 @@ var (
 	someObjects = []string{
 		`{}`, `{"a":1}`, `{"code":"E"}`, `{"code":1}`, `{"message":"m","detail":{}}`, `{"detail":[]}`, `{"code":"` + strings.Repeat("c", 129) + `"}`,
 	}
+	someClaims = []string{
+		`{"workerId":"w"}`, `{"workerId":""}`, `{}`, `{"workerId":"w","queues":["a","b"],"max":100,"leaseSeconds":3600}`, `{"workerId":"w","queues":["a","a"]}`,
+		`{"workerId":"w","queues":[]}`, `{"workerId":"w","max":0}`, `{"workerId":"w","max":1.0}`, `{"workerId":"w","leaseSeconds":3601}`, `{"workerId":"w","waitSeconds":0}`,
+		`{"workerId":"w","queues":["a b"]}`, `{"workerId":"w","queues":null}`, `{"workerId":1}`,
+	}
 	someOthers = []string{`null`, `true`, `false`, `[]`, `[1]`}
 	fitting    = map[string][]string{
+		"start": {`true`, `false`, `true`}, "claim": someClaims,
 		"attempt": someNumbers, "progress": someNumbers, "next": someOthers,
 		"output": someObjects, "error": someObjects, "metrics": someObjects, "prompt": someObjects, "input": someObjects,
 	}

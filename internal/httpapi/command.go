@@ -44,7 +44,7 @@ type command struct {
 // commands are all commands that a caller may send.
 var commands = []command{
 	{
-		name: flow.Create{}.Name(), scope: scopeWrite, may: set(mGraphID, mInput, mStart),
+		name: flow.Create{}.Name(), scope: scopeWrite, may: set(mGraphID, mInput, mStart, mClaim),
 		build: func(b *body, _ string) flow.Command { return flow.Create{Input: b.object(mInput)} },
 	},
 	{

@@ -17,7 +17,7 @@ func ReadSingle(name, key, execution, node string, src []byte) (engine.Request, 
 	if err := readBody(src, cmd.may, &b); err != nil {
 		return engine.Request{}, err
 	}
-	return cmd.request(&gate.Call{}, target{key, execution, node}, src, &b)
+	return cmd.request(&gate.Call{Principal: gate.Principal{All: true}}, target{key, execution, node}, src, &b)
 }
 
 // ReadBatch makes the requests of a POST /commands, and gives why the others are none.

@@ -54,8 +54,11 @@ func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine
 	}
 	if cmd.creates() {
 		req.GraphID, req.Start = b.graphID(), b.flag(mStart)
+		req.Claim = b.claim()
 	}
-	req.Command = cmd.build(b, t.node)
+	if req.Command = cmd.build(b, t.node); b.err == nil && req.Claim != nil {
+		return req, checkScope(c, scopeWork)
+	}
 	return req, b.err
 }
 
@@ -66,6 +69,14 @@ func executionID(s string) (flow.ID, error) {
 		return id, fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "there is no execution %.64q", s)
 	}
 	return id, nil
+}
+
+// checkScope refuses a caller without a scope that its body asks for.
+func checkScope(c *gate.Call, scope string) error {
+	if c.Principal.Has(scope) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "", "this needs the scope %s", scope).With(map[string]string{"scope": scope})
 }
 
 // graphID is the name of the graph to run.

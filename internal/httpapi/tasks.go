@@ -15,40 +15,81 @@ import (
 
 // claimBody is the body of POST /tasks/claim.
 type claimBody struct {
+	eagerBody
+	WaitSeconds int `json:"waitSeconds"`
+}
+
+// eagerBody is a claim that goes with a creation: it has nothing to wait for.
+type eagerBody struct {
 	WorkerID     string   `json:"workerId"`
 	Queues       []string `json:"queues"`
 	Max          int      `json:"max"`
-	WaitSeconds  int      `json:"waitSeconds"`
 	LeaseSeconds int      `json:"leaseSeconds"`
 }
 
+func newEagerBody() eagerBody {
+	return eagerBody{Queues: []string{flow.DefaultQueue}, Max: defaultTasks, LeaseSeconds: defaultLease}
+}
+
 func (b *claimBody) check() error {
+	if err := b.eagerBody.check(""); err != nil {
+		return err
+	}
+	return within("waitSeconds", b.WaitSeconds, 0, maxWait)
+}
+
+// within checks a number.
+func within(field string, value, low, high int) error {
+	if value < low || value > high {
+		return invalid(field, "%s must be between %d and %d", field, low, high)
+	}
+	return nil
+}
+
+// check checks the members; their names are those under a path.
+func (b *eagerBody) check(path string) error {
+	worker, queues := path+"workerId", path+"queues"
 	switch n := utf8.RuneCountInString(b.WorkerID); {
 	case b.WorkerID == "":
-		return invalid("workerId", "workerId is required")
+		return invalid(worker, "%s is required", worker)
 	case n > maxWorker:
-		return invalid("workerId", "workerId must have %s", count(1, maxWorker, "characters"))
+		return invalid(worker, "%s must have %s", worker, count(1, maxWorker, "characters"))
 	}
 	if len(b.Queues) < 1 || len(b.Queues) > maxQueues {
-		return invalid("queues", "queues must have %s", count(1, maxQueues, "names"))
+		return invalid(queues, "%s must have %s", queues, count(1, maxQueues, "names"))
 	}
 	for i, queue := range b.Queues {
 		if !wire.Name(queue) {
-			return invalid("queues", "queues must hold names of 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+			return invalid(queues, "%s must hold names of 1 to %d letters, digits, dots, dashes or underscores", queues, wire.MaxName)
 		}
 		if slices.Contains(b.Queues[:i], queue) {
-			return invalid("queues", "queues holds %s twice", queue)
+			return invalid(queues, "%s holds %s twice", queues, queue)
 		}
 	}
-	for _, n := range []struct {
-		field            string
-		value, low, high int
-	}{{"max", b.Max, 1, maxTasks}, {"waitSeconds", b.WaitSeconds, 0, maxWait}, {"leaseSeconds", b.LeaseSeconds, 1, maxLease}} {
-		if n.value < n.low || n.value > n.high {
-			return invalid(n.field, "%s must be between %d and %d", n.field, n.low, n.high)
-		}
+	if err := within(path+"max", b.Max, 1, maxTasks); err != nil {
+		return err
 	}
-	return nil
+	return within(path+"leaseSeconds", b.LeaseSeconds, 1, maxLease)
+}
+
+// claim is the claim of a creation, nil when the member is not there.
+func (b *body) claim() *engine.Eager {
+	raw := b.object(mClaim)
+	if raw == nil || b.err != nil {
+		return nil
+	}
+	in := struct { // so that messages name the member with its path
+		Claim eagerBody `json:"claim"`
+	}{newEagerBody()}
+	c := &in.Claim
+	if err := wire.Decode(slices.Concat([]byte(`{"claim":`), raw, []byte(`}`)), &in); err != nil {
+		b.err = err
+	} else if err := c.check("claim."); err != nil {
+		b.err = err
+	} else if !b.flag(mStart) {
+		b.fail(mClaim, "needs start to be true: an execution that is not started has no tasks")
+	}
+	return &engine.Eager{Worker: c.WorkerID, Queues: c.Queues, Max: c.Max, Lease: c.LeaseSeconds}
 }
 
 // claim answers POST /tasks/claim. It waits as long as the worker asks for, the
@@ -58,7 +99,7 @@ func (a *API) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	b := claimBody{Queues: []string{flow.DefaultQueue}, Max: defaultTasks, LeaseSeconds: defaultLease}
+	b := claimBody{eagerBody: newEagerBody()}
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
@@ -73,12 +114,6 @@ func (a *API) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	out := append(c.Scratch(), `{"tasks":[`...)
-	for i := range claimed.Tasks {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendTask(out, &claimed.Tasks[i])
-	}
-	return c.Built(http.StatusOK, append(out, `]}`...)), nil
+	out := appendTasks(append(c.Scratch(), '{'), claimed.Tasks)
+	return c.Built(http.StatusOK, append(out, '}')), nil
 }

@@ -59,12 +59,20 @@ func (w *World) send(orders ...*order) {
 func (w *World) depart(o *order) {
 	if _, ok := o.req.Command.(flow.Create); ok && o.req.GraphID == "" {
 		o.req.GraphID = graphID(w.rng.IntN(w.graphs))
+		if o.req.Start = w.one(3); o.req.Start && w.one(2) {
+			o.req.Claim = w.eager()
+		}
 	}
 	if !o.unknown && o.answer == nil && len(o.flights) == 0 && !o.lost {
 		o.poison = w.rough > 0 && w.one(60)
 	}
 	o.flights = append(o.flights, w.here)
 	w.trace.say("  send to %s %s %s %s %s %s", w.here.name, o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
+}
+
+// eager is a claim that goes with a creation.
+func (w *World) eager() *engine.Eager {
+	return &engine.Eager{Worker: pick(w, workers), Queues: queues[:1+w.rng.IntN(len(queues))], Max: 1 + w.rng.IntN(3), Lease: 1 + w.rng.IntN(30)}
 }
 
 // brief is who says what about a node, without any data.

@@ -138,6 +138,24 @@ func (w *World) decided(o *order, ans *engine.Answer) {
 		w.stress.Next++
 		w.got(x, *ans.Task, "")
 	}
+	w.gotEager(o, x, ans.Tasks)
+}
+
+// gotEager checks the tasks that came with a creation: its own, of the queues that
+// were asked for, no more than were.
+func (w *World) gotEager(o *order, x *audited, tasks []engine.Task) {
+	c := o.req.Claim
+	if (c != nil) != (tasks != nil) || c != nil && len(tasks) > c.Max {
+		w.fail("%s: %d tasks for the claim %+v", o.req.Once.Key, len(tasks), c)
+		return
+	}
+	for _, t := range tasks {
+		w.stress.Eager++
+		if !slices.Contains(c.Queues, t.Queue) || t.Execution != x.state.Execution {
+			w.fail("%s: a task of queue %s, execution %s", o.req.Once.Key, t.Queue, short(t.Execution))
+		}
+		w.got(x, t, c.Worker)
+	}
 }
 
 func (w *World) count(o *order, ans *engine.Answer) {
@@ -240,6 +258,9 @@ func show(ans *engine.Answer) string {
 	}
 	if ans.Task != nil {
 		s += ", next " + showTask(ans.Task)
+	}
+	for i := range ans.Tasks {
+		s += ", got " + showTask(&ans.Tasks[i])
 	}
 	if ans.Late {
 		s += ", kept as late"

@@ -117,6 +117,9 @@ func (p *player) request(ctx context.Context) engine.Request {
 	req := engine.Request{Tenant: p.tenant, Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}}
 	if len(p.ids) == 0 || p.rng.IntN(8) == 0 {
 		req.Command, req.GraphID, req.Start = flow.Create{Input: p.data(1)}, graphID(p.rng.IntN(p.graphs)), p.rng.IntN(2) == 0
+		if req.Start && p.rng.IntN(2) == 0 {
+			req.Claim = p.eager()
+		}
 	} else if len(p.tasks) > 0 && p.rng.IntN(3) == 0 {
 		h := p.tasks[p.rng.IntN(len(p.tasks))]
 		req.Execution, req.Command = h.task.Execution, p.report(h.task.Node, h.task.Attempt, h.worker)
@@ -161,6 +164,9 @@ func (p *player) told(req *engine.Request, res engine.Result) {
 	p.say("%s %s %s: %s%s", req.Once.Key, req.Command.Name(), req.Command.Target(), show(&res.Answer), failure(res.Err))
 	if _, ok := req.Command.(flow.Create); ok && res.Err == nil && !res.Answer.Replay {
 		p.ids = append(p.ids, res.Answer.Execution)
+		for _, t := range res.Answer.Tasks {
+			p.tasks = append(p.tasks, held{t, p.tenant, req.Claim.Worker})
+		}
 	}
 }
 

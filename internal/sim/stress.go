@@ -20,6 +20,7 @@ type Stress struct {
 	Claims  int // that got tasks
 	Waited  int // claims that got tasks after they had waited
 	Next    int // tasks that a completion brought along
+	Eager   int // tasks that a creation brought along
 	Units   int // that were done
 	Undone  int // units that failed of themselves
 	Expired int // deadlines that fired
