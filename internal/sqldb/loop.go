@@ -157,7 +157,7 @@ func (l *loop) turn(first *job) error {
 func (l *loop) do(j *job) error {
 	ctx := context.WithValue(j.ctx, inJob{}, true)
 	tx := &Tx{conn: l.conn}
-	defer func() { tx.over = true }()
+	defer func() { tx.over, j.after = true, tx.after }()
 	if l.open {
 		j.err = tx.Savepoint(ctx, func(ctx context.Context) error { return call(ctx, tx, j.fn) })
 		return l.conn.lost
@@ -219,6 +219,9 @@ func (l *loop) answer(err error) {
 	for i, j := range l.jobs {
 		if err != nil {
 			j.err = err
+		}
+		if j.err == nil {
+			committed(j.after)
 		}
 		l.stats.job(j.lane, j.err)
 		close(j.done)

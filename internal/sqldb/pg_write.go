@@ -79,12 +79,14 @@ func (db *postgres) attempt(ctx context.Context, lane Lane, fn func(context.Cont
 	case s.begun && s.failed():
 		return false, s.failure()
 	case !s.begun:
+		committed(tx.after)
 		return false, nil
 	}
 	sync := time.Now()
 	if again, err = s.commit(); err != nil {
 		return again, err
 	}
+	committed(tx.after)
 	c := Commit{Jobs: 1, Took: time.Since(began), Sync: time.Since(sync)}
 	db.stats.commit(c)
 	db.watch(c)

@@ -38,6 +38,7 @@ type job struct {
 	fn    func(context.Context, *Tx) error
 	state atomic.Int32
 	err   error
+	after []func() // see Tx.OnCommit
 	done  chan struct{}
 }
 

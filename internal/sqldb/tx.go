@@ -26,6 +26,7 @@ type Tx struct {
 	pg    *session // PostgreSQL
 	depth int
 	over  bool
+	after []func() // see OnCommit
 }
 
 // Stmt is a statement of a Batch and what becomes of its result.
@@ -42,6 +43,19 @@ func (tx *Tx) Dialect() Dialect {
 		return Postgres
 	}
 	return SQLite
+}
+
+// OnCommit has fn called when what the job wrote is on disk, before Write returns and
+// in the order of the calls. It is not called when the job fails or the savepoint around
+// it is undone, nor when the outcome of the commit is unknown. The commits of others
+// wait for fn, so it tells somebody and does nothing itself.
+func (tx *Tx) OnCommit(fn func()) { tx.after = append(tx.after, fn) }
+
+// committed calls what waited for the commit.
+func committed(after []func()) {
+	for _, fn := range after {
+		fn()
+	}
 }
 
 // Exec runs a statement and gives the number of rows it changed.
@@ -138,11 +152,12 @@ func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (er
 	if err := tx.control(ctx, "SAVEPOINT "+name); err != nil {
 		return err
 	}
-	done := false
+	done, told := false, len(tx.after)
 	defer func() {
 		if done && err == nil {
 			return
 		}
+		tx.after = tx.after[:told]
 		if undo := tx.undo(name); undo != nil && err == nil {
 			err = undo
 		}
