@@ -53,5 +53,3 @@ func (b *Bus) relayOutbox(ctx context.Context, l lease) error { <-ctx.Done(); re
 // relayLog publishes what the engine's log has.
 func (b *Bus) relayLog(ctx context.Context, l lease) error { <-ctx.Done(); return nil }
 
-// readFor takes the events of one partition for a consumer.
-func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error { <-ctx.Done(); return nil }

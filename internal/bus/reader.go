@@ -1,0 +1,311 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// What a reader does at once.
+const (
+	batchMost   = 256                    // events of one transaction
+	lookOften   = time.Second            // for decisions and replays that other processes wrote
+	reopenAfter = 200 * time.Millisecond // a feed that broke
+	noteOften   = 30 * time.Second       // where it is, while there is nothing for it
+	maxVersions = 50_000                 // places that a reader remembers
+)
+
+// reader takes the events of one partition for a consumer. What it remembers is true
+// for as long as it holds its post, since nobody else writes it.
+type reader struct {
+	bus      *Bus
+	consumer *Consumer
+	lease    lease
+	at       position
+	pending  uint64           // messages behind those that were read
+	applied  map[string]place // newest place by key; what is missing is in the database
+	lanes    map[string]*lane // keys that wait
+	due      wire.Stamp       // when a lane wants another try; 0: none does
+	asked    bool             // there may be decisions or replays
+	noted    time.Time        // when its place was noted without an event
+}
+
+// position is how far a reader is in its stream.
+type position struct {
+	streamAt int64      // when the stream was created, in nanoseconds; 0: it has seen none
+	seq      uint64     // of the last message
+	relayed  wire.Stamp // when that was sent on
+	source   int64      // its number in the source
+	minRelay int64      // messages of earlier relays are ignored
+}
+
+// readFor takes the events of one partition for a consumer, until ctx ends or the post
+// is lost.
+func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
+	r := &reader{bus: b, consumer: c, lease: l, applied: map[string]place{}, asked: true}
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		err := r.follow(ctx)
+		if err == nil || errors.Is(err, errLost) {
+			return err
+		}
+		if ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable {
+			b.log.Warn("reader of events was interrupted", "consumer", c.Name, "partition", l.part, "error", err)
+		}
+		if err := r.pause(ctx, reopenAfter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pause waits a little, and goes on working at what needs no feed.
+func (r *reader) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(d):
+	}
+	err := r.beside(ctx)
+	if errors.Is(err, errLost) {
+		return err
+	}
+	return nil // whatever it is, it is tried again
+}
+
+// follow takes what the stream has, until ctx ends. An error means that the feed must
+// be opened again.
+func (r *reader) follow(ctx context.Context) error {
+	feed, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer feed.Close()
+	stopped, stop := context.WithCancel(ctx)
+	batches, broken := make(chan batch), make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := r.pump(stopped, feed, batches); err != nil {
+			broken <- err
+		}
+	}()
+	defer func() { stop(); <-done }()
+	wake, look := r.bus.wakes.of(r.lease.post), time.NewTicker(lookOften)
+	defer look.Stop()
+	for {
+		timer := r.untilDue()
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-broken:
+			return err
+		case got := <-batches:
+			if err := r.receive(ctx, got); err != nil {
+				return err
+			}
+		case <-wake:
+			r.asked = true
+		case <-look.C:
+			r.asked = r.asked || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
+		case <-timer:
+		}
+		if err := r.beside(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// receive takes a batch. One without events says that the stream went on without any
+// for this reader; that is noted now and then.
+func (r *reader) receive(ctx context.Context, got batch) error {
+	r.bus.cfg.Passed("reader.received")
+	r.pending = got.pending
+	if len(got.items) > 0 {
+		return r.take(ctx, got.items, r.at.after(got.items))
+	}
+	to := r.at
+	to.seq = got.upto
+	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= noteOften {
+		r.noted = now
+		return r.commit(ctx, &to, func(context.Context, *sqldb.Tx, *turn) error { return nil })
+	}
+	r.at = to
+	return nil
+}
+
+// beside does what waits beside the stream: decisions, other tries, replays.
+func (r *reader) beside(ctx context.Context) error {
+	if r.asked {
+		r.asked = false
+		more, err := r.decisions(ctx)
+		if err != nil {
+			r.asked = true
+			return err
+		}
+		again, err := r.replays(ctx)
+		if err != nil {
+			r.asked = true
+			return err
+		}
+		r.asked = more || again
+		if r.asked {
+			r.bus.wakes.wake(r.lease.post)
+		}
+	}
+	if r.due != 0 && r.due <= r.machineNow() {
+		return r.retry(ctx)
+	}
+	return nil
+}
+
+// machineNow is the time of this machine. It only says when to look; what is due is
+// decided by the clock of the database.
+func (r *reader) machineNow() wire.Stamp { return wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()) }
+
+// untilDue fires when the next lane is due.
+func (r *reader) untilDue() <-chan time.Time {
+	if r.due == 0 {
+		return nil
+	}
+	return time.After(max(time.Duration(r.due-r.machineNow())*time.Millisecond, time.Millisecond))
+}
+
+// open opens a feed at the place where the reader is.
+func (r *reader) open(ctx context.Context) (Feed, error) {
+	info, err := r.bus.carrier.Ensure(ctx, r.consumer.Stream)
+	if err != nil {
+		return nil, err
+	}
+	created := info.Created.UnixNano()
+	switch {
+	case r.at.streamAt == 0:
+		r.at.streamAt = created
+		r.at.seq = max(info.First, 1) - 1
+	case r.at.streamAt != created: // its relay says where to go on, and starts this reader anew
+		return nil, fault.New(fault.Unavailable, "BUS_STREAM_CHANGED", "the stream is another one than before")
+	case r.at.seq+1 < info.First: // it was away for longer than the stream remembers
+		if err := r.catchUp(ctx, info.First); err != nil {
+			return nil, err
+		}
+	}
+	return r.bus.carrier.Read(ctx, From{
+		Stream: r.consumer.Stream, Part: r.lease.part, Types: r.consumer.Types, After: r.at.seq,
+	})
+}
+
+// load reads how far the reader is and which keys wait.
+func (r *reader) load(ctx context.Context) error {
+	return r.bus.write(ctx, "bus.load", func(ctx context.Context, tx *sqldb.Tx) error {
+		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
+			return err
+		}
+		r.at, r.lanes, r.due = position{}, map[string]*lane{}, 0
+		name, part := r.consumer.Name, r.lease.part
+		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
+			pending, at, applied, duplicate, stale, failed) VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+			ON CONFLICT (consumer, part) DO NOTHING`, name, part, int(r.consumer.Stream)); err != nil {
+			return err
+		}
+		err := tx.Row(ctx, "SELECT stream_at, seq, relayed_at, source_id, min_relay FROM bus_reader WHERE consumer = $1 AND part = $2",
+			name, part).Scan(&r.at.streamAt, &r.at.seq, &r.at.relayed, &r.at.source, &r.at.minRelay)
+		if err != nil {
+			return err
+		}
+		for row, err := range tx.Query(ctx, `SELECT partition_key, tenant_id, state, attempt, next_at, since, next_n, last_version, last_idx
+			FROM bus_lane WHERE consumer = $1 AND part = $2`, name, part) {
+			if err != nil {
+				return err
+			}
+			var key string
+			l := &lane{}
+			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.next, &l.since, &l.n, &l.last.version, &l.last.index); err != nil {
+				return err
+			}
+			r.lanes[key] = l
+			r.note(l)
+		}
+		return nil
+	})
+}
+
+// note remembers when a lane wants another try.
+func (r *reader) note(l *lane) {
+	if l.state == laneRetry && (r.due == 0 || l.next < r.due) {
+		r.due = l.next
+	}
+}
+
+// batch is what a feed gave, with each event decoded and checked.
+type batch struct {
+	items   []item
+	upto    uint64 // place of the feed
+	pending uint64
+}
+
+// item is an event to be taken.
+type item struct {
+	Message
+	event wire.Event
+	bad   error // nobody can handle it; nil: it is well formed
+}
+
+// pump reads, decodes and checks events while the batch before is being taken.
+func (r *reader) pump(ctx context.Context, feed Feed, out chan<- batch) error {
+	upto := feed.Upto()
+	for ctx.Err() == nil {
+		msgs, err := feed.Next(ctx, batchMost)
+		if err != nil {
+			return err
+		}
+		if len(msgs) == 0 && feed.Upto() <= upto {
+			continue
+		}
+		upto = feed.Upto()
+		b := batch{items: make([]item, len(msgs)), upto: upto, pending: feed.Pending()}
+		for i := range msgs {
+			b.items[i] = examine(msgs[i])
+		}
+		select {
+		case out <- b:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// examine decodes and checks a message. Of one that cannot be read, what the carrier
+// knows of it stands in for the event.
+func examine(m Message) item {
+	it := item{Message: m}
+	it.event, it.bad = wire.ParseEvent(m.Body)
+	if it.bad == nil {
+		it.bad = it.event.CheckReceived()
+	}
+	e := &it.event
+	if it.bad == nil && (e.Tenant != m.Tenant || e.Type != m.Type || wire.Partition(e.Key) != m.Part) {
+		it.bad = fault.New(fault.Invalid, wire.CodeEventInvalid, "the event is of tenant %s, type %s and key %s, and its subject says otherwise",
+			e.Tenant, e.Type, e.Key)
+	}
+	if it.bad != nil {
+		e.ID, e.Tenant, e.Type, e.Key = m.ID, m.Tenant, m.Type, m.Key
+		it.bad = Permanent(it.bad)
+	}
+	return it
+}
+
+// after is the position behind items that came from the stream.
+func (p position) after(items []item) position {
+	last := items[len(items)-1]
+	p.seq = last.Seq
+	if last.Relay.Epoch >= p.minRelay {
+		p.relayed, p.source = last.Relay.At, last.Relay.Source
+	}
+	return p
+}

@@ -1,0 +1,351 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+var errSick = errors.New("the service is not well")
+
+// ids of events.
+func idsOf(events ...wire.Event) (ids []string) {
+	for _, e := range events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// same compares lists without regard to order.
+func same(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+func TestEveryConsumerTakesEveryEventOnceAndInOrderOfItsKey(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		var all []wire.Event
+		byKey := map[string][]string{}
+		for i := range 300 {
+			e := r.event(fmt.Sprint("record ", i%17))
+			all = append(all, e)
+			byKey[e.Key] = append(byKey[e.Key], e.ID)
+		}
+		r.send(all[:100]...)
+		stop := r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}})
+		r.send(all[100:200]...)
+		r.send(all[:50]...) // again
+		stop()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}})
+		r.send(all[200:]...)
+		for _, name := range []string{"one", "two"} {
+			r.eventually("all events", func() bool { return len(r.ids(name, "")) >= len(all) })
+			for key, want := range byKey {
+				if diff := cmp.Diff(want, r.ids(name, key)); diff != "" {
+					t.Errorf("%s, %s (-want +got):\n%s", name, key, diff)
+				}
+			}
+			if n := r.count("SELECT count(*) FROM processed_events WHERE consumer = $1", name); n != len(all) {
+				t.Errorf("%d events of %s are noted as processed, want %d", n, name, len(all))
+			}
+		}
+	})
+}
+
+func TestAConsumerGetsOnlyTheTypesItAsksFor(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		only, none := c.consumer("only"), c.consumer("none")
+		only.Types, none.Types = []string{"RecordDeleted"}, []string{"RecordCreated", "StageChanged"}
+		r.start(bus.Config{Consumers: []bus.Consumer{only, none}})
+		e := r.event("x")
+		r.send(e)
+		r.eventually("the event", func() bool { return slices.Equal(r.ids("only", ""), idsOf(e)) })
+		if got := r.ids("none", ""); len(got) > 0 {
+			t.Errorf("the other consumer got %v", got)
+		}
+	})
+}
+
+func TestTheEventsOfOneChangeAreAllTaken(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		v := r.now + 10
+		events := []wire.Event{r.eventAt("x", v, 0), r.eventAt("x", v, 1), r.eventAt("x", v, 2)}
+		r.send(events...)
+		r.eventually("three effects", func() bool { return slices.Equal(r.ids("c", ""), idsOf(events...)) })
+	})
+}
+
+func TestAStaleEventIsSkippedAndCounted(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		v := r.now + 10
+		newer, older, last := r.eventAt("x", v, 1), r.eventAt("x", v, 0), r.eventAt("x", v+1, 0)
+		r.send(newer, older, last)
+		r.eventually("the newest", func() bool { return slices.Equal(r.ids("c", ""), idsOf(newer, last)) })
+		if n := r.count("SELECT CAST(sum(stale) AS BIGINT) FROM bus_reader"); n != 1 {
+			t.Errorf("%d events are counted as stale, want 1", n)
+		}
+	})
+}
+
+func TestTwoEventsInOnePlaceAreAConflict(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		v := r.now + 10
+		first, second := r.eventAt("x", v, 0), r.eventAt("x", v, 0)
+		r.send(first, second)
+		r.eventually("a dead letter", func() bool {
+			return r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = 'EVENT_CONFLICT' AND status = 0", second.ID) == 1
+		})
+		if got := r.ids("c", ""); !slices.Equal(got, idsOf(first)) {
+			t.Errorf("effects are of %v, want the first", got)
+		}
+	})
+}
+
+func TestAFailingKeyWaitsAndTheOthersGoOn(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		sick := []wire.Event{r.event("sick"), r.event("sick"), r.event("sick")}
+		c.fail(sick[0].Key, errSick)
+		r.send(sick[0], r.event("a"), sick[1], r.event("b"), sick[2], r.event("c"))
+		r.eventually("the other keys", func() bool { return len(r.ids("c", "")) == 3 })
+		r.eventually("the sick key waits", func() bool { return r.count("SELECT count(*) FROM bus_parked") == 3 })
+		if got := r.ids("c", sick[0].Key); len(got) > 0 {
+			t.Fatalf("the sick key has effects: %v", got)
+		}
+		c.fail(sick[0].Key, nil)
+		r.eventually("the key that is well again", func() bool { return slices.Equal(r.ids("c", sick[0].Key), idsOf(sick...)) })
+		r.eventually("no lane", func() bool { return r.count("SELECT count(*) FROM bus_lane") == 0 })
+	})
+}
+
+func TestTriesGoOnAfterARestartAndEndAsADeadLetter(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("c")
+		consumer.MaxTries = 4
+		cfg := bus.Config{Consumers: []bus.Consumer{consumer}}
+		stop := r.start(cfg)
+		e := r.event("x")
+		c.fail(e.Key, errSick)
+		r.send(e)
+		r.eventually("a first try", func() bool { return r.count("SELECT count(*) FROM bus_lane WHERE attempt >= 1") == 1 })
+		stop()
+		r.start(cfg)
+		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
+		if n := r.count("SELECT attempts FROM bus_dead WHERE reason_class = 'infra' AND retry_advice = 'retry_with_backoff'"); n != 4 {
+			t.Errorf("it has %d attempts, want 4", n)
+		}
+		if n := r.count("SELECT count(*) FROM bus_lane WHERE state = 1"); n != 1 {
+			t.Errorf("%d lanes are blocked, want 1", n)
+		}
+		if got := r.ids("c", ""); len(got) > 0 {
+			t.Errorf("there are effects: %v", got)
+		}
+	})
+}
+
+func TestAPermanentErrorIsADeadLetterAtOnce(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		e := r.event("x")
+		c.fail(e.Key, bus.Permanent(errSick))
+		r.send(e, r.event("x"))
+		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE attempts = 1") == 1 })
+		r.eventually("the event behind it", func() bool { return r.count("SELECT count(*) FROM bus_parked") == 1 })
+	})
+}
+
+func TestAHandlerThatPanicsFails(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := bus.Consumer{Name: "c", MaxTries: 2, Handle: func(context.Context, *sqldb.Tx, *wire.Event) error { panic("boo") }}
+		r.start(bus.Config{Consumers: []bus.Consumer{c}})
+		r.send(r.event("x"))
+		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE error LIKE '%boo%'") == 1 })
+	})
+}
+
+func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		good := r.event("good")
+		unknown, invalid := r.event("unknown"), r.event("invalid")
+		unknown.Type = "SomethingElse"
+		invalid.Payload = []byte(`{"objectName":7}`)
+		r.send(unknown, invalid, good)
+		r.sendMessage(bus.Message{ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted", Body: []byte("{not json")})
+		r.sendMessage(bus.Message{ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted", Body: []byte("{not json")})
+		moved := r.event("moved") // it says that it is of another tenant than its subject
+		r.sendMessage(bus.Message{ID: moved.ID, Tenant: tenantB, Part: wire.Partition(moved.Key), Type: moved.Type, Key: moved.Key, Body: moved.AppendJSON(nil)})
+		r.eventually("four dead letters", func() bool { return r.count("SELECT count(*) FROM bus_dead") >= 4 })
+		r.eventually("the good one", func() bool { return slices.Equal(r.ids("c", ""), idsOf(good)) })
+		for _, want := range []struct{ id, code string }{{unknown.ID, "EVENT_TYPE_UNKNOWN"}, {invalid.ID, "EVENT_INVALID"}, {moved.ID, "EVENT_INVALID"}} {
+			if n := r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = $2 AND reason_class = 'validation'", want.id, want.code); n != 1 {
+				t.Errorf("%d dead letters are of %s with code %s, want 1", n, want.id, want.code)
+			}
+		}
+	})
+}
+
+func TestAConsumerMayContinueBehindADeadLetter(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("c")
+		consumer.Continue = true
+		cfg := bus.Config{Consumers: []bus.Consumer{consumer}}
+		stop := r.start(cfg)
+		first, second := r.event("x"), r.event("x")
+		c.fail(first.Key, bus.Permanent(errSick))
+		r.send(first)
+		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
+		c.fail(first.Key, nil)
+		r.send(second)
+		r.eventually("the event behind", func() bool { return slices.Equal(r.ids("c", ""), idsOf(second)) })
+		r.decide(first.ID, 1)
+		stop()
+		r.start(cfg)
+		r.eventually("the letter is stale now", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 5 AND ended_at > 0") == 1 })
+	})
+}
+
+// decide writes a decision about a dead letter: 1 redrive, 2 skip.
+func (r *rig) decide(event string, status int) {
+	r.Helper()
+	if n := r.exec("UPDATE bus_dead SET status = $2, decided_by = 'ann', reason = 'test' WHERE event_id = $1 AND status = 0", event, status); n != 1 {
+		r.Fatalf("%d letters could be decided about, want 1", n)
+	}
+}
+
+func TestARedriveTakesTheLetterAndWhatWaitsBehindIt(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
+		stop := r.start(cfg)
+		all := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
+		c.fail(all[0].Key, bus.Permanent(errSick))
+		r.send(all...)
+		r.eventually("one letter and two behind", func() bool {
+			return r.count("SELECT count(*) FROM bus_dead") == 1 && r.count("SELECT count(*) FROM bus_parked") == 2
+		})
+		r.decide(all[0].ID, 1) // while it still fails
+		stop()
+		stop = r.start(cfg)
+		r.eventually("the letter is open again", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
+		c.fail(all[0].Key, nil)
+		r.decide(all[0].ID, 1)
+		stop()
+		r.start(cfg)
+		r.eventually("all three", func() bool { return slices.Equal(r.ids("c", ""), idsOf(all...)) })
+		if n := r.count("SELECT count(*) FROM bus_dead WHERE status = 3"); n != 1 {
+			t.Errorf("%d letters are applied, want 1", n)
+		}
+	})
+}
+
+func TestASkipPassesOverTheLetterAlone(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
+		stop := r.start(cfg)
+		all := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
+		c.fail(all[0].Key, bus.Permanent(errSick))
+		r.send(all...)
+		r.eventually("one letter and two behind", func() bool {
+			return r.count("SELECT count(*) FROM bus_dead") == 1 && r.count("SELECT count(*) FROM bus_parked") == 2
+		})
+		c.fail(all[0].Key, nil)
+		r.decide(all[0].ID, 2)
+		stop()
+		r.start(cfg)
+		r.eventually("the two behind", func() bool { return slices.Equal(r.ids("c", ""), idsOf(all[1:]...)) })
+		r.send(all[0]) // it comes again
+		last := r.event("x")
+		r.send(last)
+		r.eventually("the last", func() bool { return slices.Contains(r.ids("c", ""), last.ID) })
+		if got := r.ids("c", ""); slices.Contains(got, all[0].ID) {
+			t.Errorf("what was skipped was applied: %v", got)
+		}
+	})
+}
+
+func TestAReaderThatWasAwayTooLongReadsTheOutbox(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
+		stop := r.start(cfg)
+		first := r.event("x")
+		r.send(first)
+		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
+		stop()
+		missed := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
+		for _, e := range missed {
+			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+				VALUES ($1, $1, $1, $2, $3, $4, $5, $6, 'x', $7)`, int64(r.now)+1_000_000, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
+		}
+		r.send(missed...)
+		r.carrier.Expire(wire.Events, 4)
+		r.start(cfg)
+		r.eventually("all", func() bool { return slices.Equal(r.ids("c", ""), idsOf(append([]wire.Event{first}, missed...)...)) })
+	})
+}
+
+func TestAReplayTakesWhatWasNeverTaken(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
+		stop := r.start(cfg)
+		seen, missed := r.event("seen"), r.event("missed")
+		for wire.Partition(missed.Key) != wire.Partition(seen.Key) {
+			missed = r.event("missed" + missed.ID)
+		}
+		r.send(seen)
+		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
+		stop()
+		for _, e := range []wire.Event{seen, missed} { // published before the reader's place, say by a process that had no such consumer
+			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+				VALUES (1, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
+		}
+		r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed, created_by, created_at, ended_at)
+			VALUES ('r', $1, $2, 'c', 0, 100, 0, 0, 0, 0, 0, 0, 'ann', 1, 0)`, wire.Partition(seen.Key), tenantA)
+		r.start(cfg)
+		r.eventually("what was missed", func() bool { return same(r.ids("c", ""), idsOf(seen, missed)) })
+		r.eventually("the end of the replay", func() bool {
+			return r.count("SELECT count(*) FROM bus_replay WHERE status = 1 AND applied = 1 AND duplicate = 1 AND ended_at > 0") == 1
+		})
+	})
+}
+
+func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("c")
+		consumer.MaxTries, consumer.AutoRedrive = 1, 1
+		r.start(bus.Config{Consumers: []bus.Consumer{consumer}})
+		e := r.event("x")
+		c.fail(e.Key, errSick)
+		r.send(e)
+		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
+		c.fail(e.Key, nil)
+		r.eventually("the event", func() bool { return slices.Equal(r.ids("c", ""), idsOf(e)) || r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
+	})
+}

@@ -1,0 +1,316 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// handleTimeout is how long a handler may take.
+const handleTimeout = 10 * time.Second
+
+// counts says what became of events.
+type counts struct{ applied, duplicate, stale, failed int }
+
+// turn is what one transaction makes of events. It becomes the reader's memory when
+// the transaction is committed, and not before.
+type turn struct {
+	now    wire.Stamp
+	places map[string]place // newest place of each key that was looked at
+	lanes  map[string]*lane // those that changed; nil: gone
+	counts counts
+}
+
+// errCareful says that a batch holds something that must be taken event by event.
+var errCareful = errors.New("the batch must be taken event by event")
+
+// take takes a batch and moves the reader to a position. All of it is one transaction,
+// with no savepoint between the events; a batch in which something fails is taken
+// again with one around each.
+func (r *reader) take(ctx context.Context, items []item, to position) error {
+	err := r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) error { return r.takeAll(ctx, tx, t, items) })
+	if errors.Is(err, errCareful) {
+		err = r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) error {
+			for i := range items {
+				if err := r.takeOne(ctx, tx, t, &items[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return err
+}
+
+// commit runs fn under the reader's lease and remembers what it did once that is on
+// disk. to is where the reader is then; nil: where it was.
+func (r *reader) commit(ctx context.Context, to *position, fn func(context.Context, *sqldb.Tx, *turn) error) error {
+	var t *turn
+	err := r.bus.write(ctx, "bus.take", func(ctx context.Context, tx *sqldb.Tx) error {
+		t = &turn{places: map[string]place{}, lanes: map[string]*lane{}}
+		var err error
+		if t.now, err = r.bus.fence(ctx, tx, r.lease); err != nil {
+			return err
+		}
+		if err := fn(ctx, tx, t); err != nil {
+			return err
+		}
+		if err := r.saveLanes(ctx, tx, t); err != nil {
+			return err
+		}
+		if err := r.savePosition(ctx, tx, t, to); err != nil {
+			return err
+		}
+		r.bus.cfg.Passed("reader.before-commit")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.bus.cfg.Passed("reader.committed")
+	r.remember(t)
+	if to != nil {
+		r.at = *to
+	}
+	return nil
+}
+
+// remember takes over what a committed turn did.
+func (r *reader) remember(t *turn) {
+	if len(r.applied)+len(t.places) > maxVersions {
+		clear(r.applied)
+	}
+	maps.Copy(r.applied, t.places)
+	for key, l := range t.lanes {
+		if l == nil {
+			delete(r.lanes, key)
+			continue
+		}
+		r.lanes[key] = l
+		r.note(l)
+	}
+}
+
+// savePosition notes where the reader is and counts what it did.
+func (r *reader) savePosition(ctx context.Context, tx *sqldb.Tx, t *turn, to *position) error {
+	at := r.at
+	if to != nil {
+		at = *to
+	}
+	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6, pending = $7, at = $8,
+		applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11, failed = failed + $12 WHERE consumer = $1 AND part = $2`,
+		r.consumer.Name, r.lease.part, at.streamAt, at.seq, at.relayed, at.source, r.pending, t.now,
+		t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed)
+	return err
+}
+
+// takeAll takes a batch in which nothing fails.
+func (r *reader) takeAll(ctx context.Context, tx *sqldb.Tx, t *turn, items []item) error {
+	if err := r.places(ctx, tx, t, items); err != nil {
+		return err
+	}
+	var todo []*item
+	for i := range items {
+		it := &items[i]
+		switch {
+		case it.Relay.Epoch < r.at.minRelay:
+		case r.lanes[it.event.Key] != nil:
+			if err := r.park(ctx, tx, t, it, 0); err != nil {
+				return err
+			}
+		case it.bad != nil:
+			return errCareful
+		default:
+			switch t.judge(&it.event) {
+			case apply:
+				todo = append(todo, it)
+			case conflict:
+				return errCareful
+			}
+		}
+	}
+	todo, err := r.mark(ctx, tx, t, todo)
+	if err != nil {
+		return err
+	}
+	touched := make(map[string]bool, len(todo))
+	for _, it := range todo {
+		if err := r.handle(ctx, tx, &it.event); err != nil {
+			return errCareful
+		}
+		touched[it.event.Key] = true
+	}
+	t.counts.applied += len(todo)
+	return r.savePlaces(ctx, tx, t, slices.Sorted(maps.Keys(touched)))
+}
+
+// judge is the version guard. It notes the place of an event that is to be applied.
+func (t *turn) judge(e *wire.Event) verdict {
+	v := admit(t.places[e.Key], placeOf(e))
+	switch v {
+	case apply:
+		t.places[e.Key] = placeOf(e)
+	case duplicate:
+		t.counts.duplicate++
+	case stale:
+		t.counts.stale++
+	}
+	return v
+}
+
+// places finds the newest place of every key in a batch.
+func (r *reader) places(ctx context.Context, tx *sqldb.Tx, t *turn, items []item) error {
+	var missing []string
+	for i := range items {
+		key := items[i].event.Key
+		if _, ok := t.places[key]; ok || r.lanes[key] != nil {
+			continue
+		}
+		p, ok := r.applied[key]
+		t.places[key] = p
+		if !ok {
+			missing = append(missing, key)
+		}
+	}
+	return r.readPlaces(ctx, tx, t, missing)
+}
+
+// readPlaces reads places that nobody remembers.
+func (r *reader) readPlaces(ctx context.Context, tx *sqldb.Tx, t *turn, keys []string) error {
+	stmts := make([]sqldb.Stmt, len(keys))
+	for i, key := range keys {
+		stmts[i] = sqldb.Stmt{
+			Query: "SELECT version, idx, event_id FROM bus_applied WHERE consumer = $1 AND partition_key = $2",
+			Args:  []any{r.consumer.Name, key},
+			Row: func(row *sqldb.Row) error {
+				var p place
+				err := row.Scan(&p.version, &p.index, &p.event)
+				t.places[key] = p
+				return err
+			},
+		}
+	}
+	return tx.Batch(ctx, stmts...)
+}
+
+// mark notes that events are taken and drops those that were noted before.
+func (r *reader) mark(ctx context.Context, tx *sqldb.Tx, t *turn, todo []*item) ([]*item, error) {
+	stmts, changed := make([]sqldb.Stmt, len(todo)), make([]int64, len(todo))
+	for i, it := range todo {
+		stmts[i] = r.processed(&it.event)
+		stmts[i].Changed = &changed[i]
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	kept := todo[:0]
+	for i, it := range todo {
+		if changed[i] == 0 {
+			t.counts.duplicate++
+			continue
+		}
+		kept = append(kept, it)
+	}
+	return kept, nil
+}
+
+// dayLength is a day in milliseconds.
+const dayLength = 24 * 60 * 60 * 1000
+
+// processed is the statement that notes an event as taken. It changes no row when the
+// event was noted before.
+func (r *reader) processed(e *wire.Event) sqldb.Stmt {
+	return sqldb.Stmt{
+		Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING`,
+		Args: []any{int64(e.OccurredAt) / dayLength, r.consumer.Name, e.Tenant, e.ID},
+	}
+}
+
+// savePlaces notes the newest place of keys.
+func (r *reader) savePlaces(ctx context.Context, tx *sqldb.Tx, t *turn, keys []string) error {
+	stmts := make([]sqldb.Stmt, len(keys))
+	for i, key := range keys {
+		p := t.places[key]
+		stmts[i] = sqldb.Stmt{
+			Query: `INSERT INTO bus_applied (consumer, partition_key, version, idx, event_id) VALUES ($1, $2, $3, $4, $5)
+				ON CONFLICT (consumer, partition_key) DO UPDATE SET version = excluded.version, idx = excluded.idx, event_id = excluded.event_id`,
+			Args: []any{r.consumer.Name, key, p.version, p.index, p.event},
+		}
+	}
+	return tx.Batch(ctx, stmts...)
+}
+
+// takeOne takes one event of a batch in which something fails.
+func (r *reader) takeOne(ctx context.Context, tx *sqldb.Tx, t *turn, it *item) error {
+	key := it.event.Key
+	switch {
+	case it.Relay.Epoch < r.at.minRelay:
+		return nil
+	case r.laneOf(t, key) != nil:
+		return r.park(ctx, tx, t, it, 0)
+	}
+	if err := r.places(ctx, tx, t, []item{*it}); err != nil {
+		return err
+	}
+	_, failed, err := r.try(ctx, tx, t, it)
+	if err != nil || failed == nil {
+		return err
+	}
+	return r.failed(ctx, tx, t, it, failed)
+}
+
+// try applies one event, unless the guard says otherwise, and undoes what it did when
+// its handler fails. failed is why the event cannot be taken, err why the transaction
+// cannot go on.
+func (r *reader) try(ctx context.Context, tx *sqldb.Tx, t *turn, it *item) (v verdict, failed, err error) {
+	if it.bad != nil {
+		return apply, it.bad, nil
+	}
+	e, before, counted := &it.event, t.places[it.event.Key], t.counts
+	if v = t.judge(e); v == conflict {
+		return v, Permanent(conflictOf(e, before)), nil
+	}
+	if v != apply {
+		return v, nil, nil
+	}
+	err = tx.Savepoint(ctx, func(ctx context.Context) error {
+		left, err := r.mark(ctx, tx, t, []*item{it})
+		if err != nil || len(left) == 0 {
+			v = duplicate
+			return err
+		}
+		if failed = r.handle(ctx, tx, e); failed != nil {
+			return failed
+		}
+		t.counts.applied++
+		return r.savePlaces(ctx, tx, t, []string{e.Key})
+	})
+	if failed != nil {
+		t.places[e.Key], t.counts = before, counted
+		return v, failed, nil
+	}
+	return v, nil, err
+}
+
+// handle calls the consumer's handler.
+func (r *reader) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			r.bus.log.Error("a handler of events panicked", "consumer", r.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	err = r.consumer.Handle(ctx, tx, e)
+	r.bus.cfg.Passed("reader.handled")
+	return err
+}
