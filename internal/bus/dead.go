@@ -315,4 +315,3 @@ func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) error {
 
 // automatic is who decides when nobody does.
 const automatic = "system"
-

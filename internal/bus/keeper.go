@@ -133,7 +133,9 @@ func (k *keeper) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp, lost
 	return tx.Batch(ctx, stmts...)
 }
 
-func comparePosts(a, b post) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.part, b.part)) }
+func comparePosts(a, b post) int {
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.part, b.part))
+}
 
 // leaseRow is a row of bus_lease.
 type leaseRow struct {

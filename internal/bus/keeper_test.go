@@ -56,7 +56,9 @@ func TestProcessesShareThePostsAndTakeOverFromEachOther(t *testing.T) {
 		all = append(all, r.event(fmt.Sprint(i)))
 	}
 	r.send(all[:20]...)
-	r.eventually("the effects of both", func() bool { return same(r.ids("one", ""), idsOf(all[:20]...)) && same(r.ids("two", ""), idsOf(all[:20]...)) })
+	r.eventually("the effects of both", func() bool {
+		return same(r.ids("one", ""), idsOf(all[:20]...)) && same(r.ids("two", ""), idsOf(all[:20]...))
+	})
 	stopA()
 	r.eventually("all for the other", func() bool { return cmp.Equal(r.holders(), map[string]int{"b": posts}) })
 	r.send(all[20:]...)
@@ -68,13 +70,15 @@ func TestAProcessThatLostItsPostCommitsNothing(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
 	c := newCrew()
 	reached, release, noticed := make(chan struct{}), make(chan struct{}), make(heard, 1)
-	r.start(bus.Config{Instance: "a", Consumers: []bus.Consumer{c.consumer("c")}, Logger: slog.New(slog.NewTextHandler(noticed, nil)),
+	r.start(bus.Config{
+		Instance: "a", Consumers: []bus.Consumer{c.consumer("c")}, Logger: slog.New(slog.NewTextHandler(noticed, nil)),
 		Passed: func(point string) {
 			if point == "reader.received" {
 				reached <- struct{}{}
 				<-release
 			}
-		}})
+		},
+	})
 	r.send(r.event("x"))
 	<-reached
 	r.exec("UPDATE bus_lease SET epoch = epoch + 1, holder = 'b', until = until + 60000 WHERE name = 'reader:c'")

@@ -346,6 +346,8 @@ func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
 		r.send(e)
 		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
 		c.fail(e.Key, nil)
-		r.eventually("the event", func() bool { return slices.Equal(r.ids("c", ""), idsOf(e)) || r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
+		r.eventually("the event", func() bool {
+			return slices.Equal(r.ids("c", ""), idsOf(e)) || r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1
+		})
 	})
 }

@@ -11,10 +11,10 @@ import (
 
 // rangeOf is a part of the outbox that a reader takes from there.
 type rangeOf struct {
-	after         int64      // id of the last row that was taken
-	tenant        string     // "": all
-	made          [2]wire.Stamp // created from the first to before the second
-	sent          [2]wire.Stamp // published from the first to before the second
+	after  int64         // id of the last row that was taken
+	tenant string        // "": all
+	made   [2]wire.Stamp // created from the first to before the second
+	sent   [2]wire.Stamp // published from the first to before the second
 }
 
 // always is a range of time without limits.

@@ -43,7 +43,7 @@ type rig struct {
 	db      *sqldb.DB
 	carrier *memory.Carrier
 	commits chan struct{} // holds a token after a commit
-	now     wire.Stamp // versions of events count up from it
+	now     wire.Stamp    // versions of events count up from it
 	source  int64
 }
 
@@ -124,7 +124,9 @@ func (c *crew) handle(consumer string) bus.Handler {
 }
 
 // consumer is a consumer of all events with this crew.
-func (c *crew) consumer(name string) bus.Consumer { return bus.Consumer{Name: name, Handle: c.handle(name)} }
+func (c *crew) consumer(name string) bus.Consumer {
+	return bus.Consumer{Name: name, Handle: c.handle(name)}
+}
 
 // start runs a bus until it is stopped.
 func (r *rig) start(cfg bus.Config) (stop func()) {

@@ -52,4 +52,3 @@ func (b *Bus) relayOutbox(ctx context.Context, l lease) error { <-ctx.Done(); re
 
 // relayLog publishes what the engine's log has.
 func (b *Bus) relayLog(ctx context.Context, l lease) error { <-ctx.Done(); return nil }
-
