@@ -104,11 +104,8 @@ func (r *reader) isBuried(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (boo
 
 // bury makes a dead letter of an event.
 func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, cause error, history []Failure) (int64, error) {
-	e, code := &it.event, "HANDLER_FAILED"
+	e, code := &it.event, codeOf(cause)
 	class, advice := fault.KindOf(cause).Advice()
-	if f, ok := fault.As(cause); ok && f.Code != "" {
-		code = f.Code
-	}
 	var again wire.Stamp
 	if !IsPermanent(cause) && r.consumer.AutoRedrive > 0 {
 		again = t.now + wire.Stamp(r.consumer.AutoRedrive/time.Millisecond)
@@ -133,6 +130,14 @@ func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, caus
 	return num, err
 }
 
+// codeOf is the code of a failure.
+func codeOf(cause error) string {
+	if f, ok := fault.As(cause); ok && f.Code != "" {
+		return f.Code
+	}
+	return "HANDLER_FAILED"
+}
+
 // buryAgain opens a dead letter again that was driven and failed.
 func (r *reader) buryAgain(ctx context.Context, tx *sqldb.Tx, t *turn, num int64, cause error, history []Failure) error {
 	var text string
@@ -150,8 +155,8 @@ func (r *reader) buryAgain(ctx context.Context, tx *sqldb.Tx, t *turn, num int64
 	class, advice := fault.KindOf(cause).Advice()
 	last := history[len(history)-1]
 	_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4, attempts = attempts + $5,
-		errors = $6, dead_at = $7, redrive_at = 0 WHERE num = $1`,
-		num, string(class), string(advice), last.Error, last.Attempt, text, t.now)
+		errors = $6, dead_at = $7, reason_code = $8, redrive_at = 0 WHERE num = $1`,
+		num, string(class), string(advice), last.Error, last.Attempt, text, t.now, codeOf(cause))
 	return err
 }
 

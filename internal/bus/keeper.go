@@ -16,6 +16,9 @@ import (
 // processPost is the row by which a process shows that it is alive. It is no work.
 const processPost = "process:"
 
+// beginAgain is how long after it failed the work on a post is begun again.
+const beginAgain = 500 * time.Millisecond
+
 // keeper takes posts for this process, keeps them, and gives up those that are more
 // than its share.
 type keeper struct {
@@ -215,9 +218,13 @@ func (k *keeper) begin(ctx context.Context, l lease) {
 		err := k.all[l.post](ctx, l)
 		switch {
 		case errors.Is(err, errLost):
-			k.bus.log.Info("post of the bus was taken by another process", "post", l.String())
+			k.bus.log.Info("post of the bus was taken over or begins anew", "post", l.String())
 		case err != nil && ctx.Err() == nil:
 			k.bus.log.Warn("work of the bus was interrupted", "post", l.String(), "error", err)
+			select { // what fails at once is not begun again at once
+			case <-ctx.Done():
+			case <-time.After(beginAgain):
+			}
 		}
 		poke(k.kick)
 	}()

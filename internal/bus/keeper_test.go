@@ -93,7 +93,7 @@ func TestAProcessThatLostItsPostCommitsNothing(t *testing.T) {
 type heard chan struct{}
 
 func (h heard) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("taken by another process")) {
+	if bytes.Contains(line, []byte("was taken over")) {
 		select {
 		case h <- struct{}{}:
 		default:

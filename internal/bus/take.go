@@ -13,8 +13,11 @@ import (
 	"renga.dev/renga/internal/wire"
 )
 
-// handleTimeout is how long a handler may take.
-const handleTimeout = 10 * time.Second
+// How long the handlers of a batch may take, and one that is called alone.
+const (
+	batchTimeout  = 30 * time.Second
+	handleTimeout = 10 * time.Second
+)
 
 // counts says what became of events.
 type counts struct{ applied, duplicate, stale, failed int }
@@ -140,6 +143,8 @@ func (r *reader) takeAll(ctx context.Context, tx *sqldb.Tx, t *turn, items []ite
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
 	touched := make(map[string]bool, len(todo))
 	for _, it := range todo {
 		if err := r.handle(ctx, tx, &it.event); err != nil {
@@ -281,6 +286,8 @@ func (r *reader) try(ctx context.Context, tx *sqldb.Tx, t *turn, it *item) (v ve
 	if v != apply {
 		return v, nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
 	err = tx.Savepoint(ctx, func(ctx context.Context) error {
 		left, err := r.mark(ctx, tx, t, []*item{it})
 		if err != nil || len(left) == 0 {
@@ -302,8 +309,6 @@ func (r *reader) try(ctx context.Context, tx *sqldb.Tx, t *turn, it *item) (v ve
 
 // handle calls the consumer's handler.
 func (r *reader) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
-	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			r.bus.log.Error("a handler of events panicked", "consumer", r.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
