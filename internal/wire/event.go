@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// MaxEvent is how large an event may be, in bytes of its envelope with its payload.
-const MaxEvent = 1 << 20
+// MaxEvent is how large an event may be, in bytes of its envelope with its payload. With
+// its headers it fits into the 1 MiB that a NATS server takes unless told otherwise.
+const MaxEvent = 1<<20 - 8<<10
 
 // SchemaVersion is the version of all payload schemas so far.
 const SchemaVersion = 1
