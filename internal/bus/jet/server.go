@@ -2,8 +2,8 @@
 // process, or to one that the operator runs. It is the only importer of NATS.
 //
 // It carries and is never the record: what must not be lost is in the database
-// before it is published, since JetStream acknowledges before it syncs. It knows
-// nothing of events, subjects or consumers.
+// before it is published, since JetStream acknowledges before it syncs. Carrier fills
+// the port of the bus with it; of events it knows subjects and headers, not contents.
 //
 // The server inside does not listen: only this process can reach it. Nothing is
 // buffered for a server that is away; a publisher gets an error and tries again.
@@ -46,6 +46,7 @@ type Server struct {
 	name   string         // of this process, unlike that of any other
 	conn   *nats.Conn
 	stream jetstream.JetStream
+	acks   acks
 	closed chan struct{} // the connection is gone for good
 	log    *slog.Logger
 }
@@ -87,6 +88,7 @@ func (s *Server) connect(url string, more ...nats.Option) error {
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectBufSize(-1), // what is not sent stays in the database
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			s.acks.disconnected(unavailable("the connection to NATS at "+s.place+" was lost", err))
 			if err != nil { // else we closed it
 				s.log.Warn("connection to NATS lost", "address", s.place, "error", err)
 			}

@@ -109,6 +109,9 @@ func (c *Carrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 		if c.Fate != nil {
 			fate = c.Fate(&msgs[i])
 		}
+		if acks[i].Err = msgs[i].Check(); acks[i].Err != nil {
+			continue
+		}
 		acks[i].Err = c.do(ctx, func() error {
 			if fate == Refused {
 				return unavailable("the message was refused")

@@ -16,7 +16,10 @@ import (
 var _ bus.Carrier = (*memory.Carrier)(nil)
 
 func msg(id string) bus.Message {
-	return bus.Message{Stream: wire.Events, ID: id, Key: "Account:t:" + id, Type: "RecordUpdated", Body: []byte(id), Relay: bus.Relay{Epoch: 1}}
+	return bus.Message{
+		Stream: wire.Events, ID: id, Tenant: "t", Key: "Account:t:" + id, Type: "RecordUpdated", Service: "test",
+		Body: []byte(id), Relay: bus.Relay{Epoch: 1},
+	}
 }
 
 // filled is a carrier with messages m1 to mn of one partition.
