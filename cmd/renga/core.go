@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/httpapi"
@@ -40,6 +43,7 @@ type core struct {
 	store  *store.Store
 	engine decider
 	bulks  *bulk.Bulks
+	bus    *bus.Bus // nil until connect
 	keep   time.Duration // of keys
 	log    *slog.Logger
 
@@ -76,7 +80,9 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 }
 
 // migrations are the tables of every package that has some.
-func migrations() []sqldb.Migration { return []sqldb.Migration{store.Migration(), bulk.Migration()} }
+func migrations() []sqldb.Migration { 
+	return []sqldb.Migration{store.Migration(), bulk.Migration(), bus.Migration()}
+}
 
 // openCore opens the database and puts the engine over it.
 func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
@@ -111,6 +117,14 @@ func (c *core) decide(cfg engine.Config, n int) {
 	}
 	shards := engine.NewShards(c.store, systemClock{}, cfg, n)
 	c.engine, c.nudge = shards, shards.Nudge
+}
+
+// announce puts the bus over the database and a carrier. apart says that other
+// processes have the database too, but not the carrier.
+func (c *core) announce(carrier bus.Carrier, apart bool) {
+	c.bus = bus.New(c.db, carrier, bus.Config{
+		Instance: uuid.NewString(), Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart, Logger: c.log,
+	})
 }
 
 // What is done beside, now and then. Keys that have expired are deleted, some at a
@@ -179,6 +193,9 @@ func (c *core) run(ctx context.Context) error {
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
+	if c.bus != nil {
+		beside.Go(func() { _ = c.bus.Run(ctx) })
+	}
 	select {
 	case err := <-database:
 		return err // the engine's loop ends with the process

@@ -122,6 +122,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return errors.Join(err, core.db.Close())
 	}
+	core.announce(nats.Carrier(), c.DatabaseURL != "" && c.NATSURL == "")
 	p := process{core: core, nats: nats, log: log}
 	if err := c.connect(core, nats); err != nil {
 		return errors.Join(err, p.close())
