@@ -93,11 +93,11 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 
 // appendText writes a JSON string with the fewest escapes.
 func appendText(dst []byte, text string) []byte {
-	for i := range len(text) {
-		if b := text[i]; b < ' ' || b == '"' || b == '\\' {
-			dst, _ = appendQuoted(dst, []byte(text))
-			return dst
-		}
+	from := len(dst) + 1
+	dst = append(append(dst, '"'), text...)
+	if plainBytes(dst[from:]) == len(text) {
+		return append(dst, '"')
 	}
-	return append(append(append(dst, '"'), text...), '"')
+	dst, _ = appendQuoted(dst[:from-1], []byte(text))
+	return dst
 }

@@ -1,13 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"renga.dev/renga/api"
 	"renga.dev/renga/internal/fault"
 )
 
@@ -18,117 +14,109 @@ const (
 	CodeEventTooLarge = "EVENT_TOO_LARGE"
 )
 
-// CheckPublished holds an event against its schema before it is sent: strictly, so
-// members that the schema does not have are refused.
+// The longest texts of an envelope, in characters.
+const (
+	MaxPartitionKey = 255
+	MaxCorrelation  = 128
+	MaxProducer     = 128 // of either part
+)
+
+// maxEnvelope is more than an envelope takes without its payload, in bytes.
+const maxEnvelope = 16 << 10
+
+// CheckPublished holds an event that is to be sent against its schema, strictly:
+// members that the schema does not have are refused. The error names the JSON pointer.
 func (e *Event) CheckPublished() error { return e.check(true) }
 
 // CheckReceived holds an event that came in against its schema. Members that the
-// schema does not have are accepted: later versions of a type may add some.
+// schema does not have are accepted: a later version of a type may have new ones.
 func (e *Event) CheckReceived() error { return e.check(false) }
 
 func (e *Event) check(strict bool) error {
-	set, ok := schemas()[e.Type]
-	if !ok {
+	s := schemas()[e.Type]
+	if s == nil {
 		return fault.New(fault.Invalid, CodeEventType, "there is no event type %s", quote([]byte(e.Type)))
 	}
-	if len(e.Payload) > MaxEvent {
-		return fault.New(fault.TooLarge, CodeEventTooLarge, "an event may have %d bytes", MaxEvent)
-	}
-	body := e.AppendJSON(nil)
-	if len(body) > MaxEvent {
-		return fault.New(fault.TooLarge, CodeEventTooLarge, "an event may have %d bytes", MaxEvent)
-	}
-	if err := Check(body); err != nil {
-		return err
-	}
-	if parts := strings.Split(e.Key, ":"); len(parts) != 3 || parts[1] != e.Tenant {
-		return fault.New(fault.Invalid, CodeEventInvalid, "/sequence/partitionKey must name tenantId in the middle")
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return fault.New(fault.Invalid, CodeEventInvalid, "%v", err)
-	}
-	schema := set.loose
-	if strict {
-		schema = set.strict
-	}
-	if err := schema.Validate(value); err != nil {
-		return fault.New(fault.Invalid, CodeEventInvalid, "%v", err)
-	}
-	payload := value.(map[string]any)["payload"].(map[string]any)
-	if version, ok := payload["recordVersion"].(string); ok {
-		if got, err := ParseStamp(version); err != nil || got != e.Version {
-			return fault.New(fault.Invalid, CodeEventInvalid, "/payload/recordVersion is not sequence.recordVersion")
+	if size := len(e.Payload); size > MaxEvent-maxEnvelope {
+		if size <= MaxEvent {
+			size = len(e.AppendJSON(nil))
 		}
+		if size > MaxEvent {
+			return tooLarge(size)
+		}
+	}
+	if what := e.misfit(); what != "" {
+		return fault.New(fault.Invalid, CodeEventInvalid, "%s", what)
+	}
+	if len(e.Payload) == 0 {
+		return fault.New(fault.Invalid, CodeEventInvalid, "/payload is missing")
+	}
+	w := walker{strict: strict}
+	if err := w.walk(e.Payload, s.payload, 1); err != nil {
+		return refused("payload", err)
+	}
+	if s.version && w.stamp(noteVersion) != e.Version {
+		return fault.New(fault.Invalid, CodeEventInvalid, "/payload/recordVersion must be the same instant as /sequence/recordVersion")
 	}
 	return nil
 }
 
-type strictAndLoose struct{ strict, loose *jsonschema.Schema }
-
-var schemas = sync.OnceValue(func() map[string]strictAndLoose {
-	out := map[string]strictAndLoose{}
-	for _, typ := range append(EventTypes(), ExecutionChanged) {
-		text, _ := EventSchema(typ)
-		var p strictAndLoose
-		for _, strict := range []bool{true, false} {
-			doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-			if err != nil {
-				panic(err)
-			}
-			if strict {
-				closeAll(doc)
-			}
-			c := jsonschema.NewCompiler()
-			c.DefaultDraft(jsonschema.Draft2020)
-			c.AssertFormat()
-			if err := c.AddResource(typ, doc); err != nil {
-				panic(err)
-			}
-			if strict {
-				p.strict = c.MustCompile(typ)
-			} else {
-				p.loose = c.MustCompile(typ)
-			}
-		}
-		out[typ] = p
+// misfit says what is wrong with the envelope, "" when nothing is. It is what the
+// schemas say of the envelope, which is the same in all of them, and what they
+// cannot say: whose the key is.
+func (e *Event) misfit() string {
+	switch {
+	case !isUUID(e.ID):
+		return wants("/eventId", e.ID, "must be a UUID")
+	case e.SchemaVersion != SchemaVersion:
+		return "/schemaVersion must be 1"
+	case e.OccurredAt == 0:
+		return "/occurredAt is missing"
+	case !isUUID(e.Tenant):
+		return wants("/tenantId", e.Tenant, "must be a UUID")
+	case !isLabel(e.Producer.Service, MaxProducer):
+		return wants("/producer/service", e.Producer.Service, "must have 1 to 128 characters, no control characters among them")
+	case !isLabel(e.Producer.Instance, MaxProducer):
+		return wants("/producer/instanceId", e.Producer.Instance, "must have 1 to 128 characters, no control characters among them")
+	case !isLabel(e.CorrelationID, MaxCorrelation):
+		return wants("/correlationId", e.CorrelationID, "must have 1 to 128 characters, no control characters among them")
+	case !e.hasKey():
+		return wants("/sequence/partitionKey", e.Key, "must be {Object}:{tenantId}:{recordId}, without spaces, in 255 characters at most")
+	case e.Version == 0:
+		return "/sequence/recordVersion is missing"
+	case e.Index < 0:
+		return "/sequence/index must not be negative"
 	}
-	return out
-})
-
-func closeAll(doc any) {
-	switch doc := doc.(type) {
-	case map[string]any:
-		for _, v := range doc {
-			closeAll(v)
-		}
-		if _, ok := doc["additionalProperties"]; !ok && doc["type"] == "object" && doc["properties"] != nil {
-			doc["additionalProperties"] = false
-		}
-	case []any:
-		for _, v := range doc {
-			closeAll(v)
-		}
-	}
+	return ""
 }
 
-// ExecutionChanged is the type of the engine's own events, beside the 20.
-const ExecutionChanged = "ExecutionChanged"
-
-// EventTypes are the business events in the order of the document.
-func EventTypes() []string {
-	return []string{
-		"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted",
-		"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "PermissionChanged", "SharingUpdated",
-		"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged",
-		"SharingConfigChanged", "AutomationConfigChanged", "ApprovalConfigChanged", "SharingRebuildCompleted",
-		"CampaignMemberChanged",
+func wants(pointer, value, what string) string {
+	if value == "" {
+		what = "is missing"
 	}
+	return pointer + " " + what
 }
 
-// EventSchema is the JSON Schema (2020-12) of an event type, envelope and payload.
-func EventSchema(typ string) ([]byte, bool) {
-	text, err := api.Events.ReadFile("events/" + typ + ".json")
-	return text, err == nil
+// isLabel reports whether a text has 1 to limit characters, none of them a control
+// character: it is safe in a header and in a line of a log.
+func isLabel(text string, limit int) bool {
+	if text == "" || len(text) > limit && utf8.RuneCountInString(text) > limit {
+		return false
+	}
+	ascii := true
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] == 0x7f {
+			return false
+		}
+		ascii = ascii && text[i] < utf8.RuneSelf
+	}
+	return ascii || utf8.ValidString(text)
 }
 
+// hasKey reports whether the partition key has three parts, the middle one its tenant.
+func (e *Event) hasKey() bool {
+	kind, rest, _ := strings.Cut(e.Key, ":")
+	tenant, id, _ := strings.Cut(rest, ":")
+	return kind != "" && tenant == e.Tenant && id != "" && strings.IndexByte(id, ':') < 0 &&
+		strings.IndexByte(e.Key, ' ') < 0 && isLabel(e.Key, MaxPartitionKey)
+}

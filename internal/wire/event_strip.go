@@ -1,33 +1,70 @@
 package wire
 
-import (
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-)
+// stripped is where the payloads that hold values of fields have them.
+var stripped = map[string]*rule{
+	"RecordCreated": valuesIn("fields"),
+	"RecordUpdated": valuesIn("fieldChanges"),
+}
 
-// Strip takes the values of sensitive fields out of the payload. Their names stay in
-// changedFields.
+func valuesIn(name string) *rule {
+	return &rule{kinds: kindObject, others: anything, members: []ruled{
+		{"objectName", &rule{kinds: kindString, note: noteObject}},
+		{name, &rule{kinds: kindObject, others: anything, note: noteValues}},
+	}}
+}
+
+// Strip takes the values of sensitive fields out of the payload; their names stay in
+// changedFields. A field is asked for by its name as it is written and in NFC. The
+// payload that it had is not changed but replaced. A payload that CheckPublished would
+// refuse may stay as it is.
 func (e *Event) Strip(sensitive func(object, field string) bool) {
-	member := map[string]string{"RecordCreated": "fields", "RecordUpdated": "fieldChanges"}[e.Type]
-	if member == "" {
+	r := stripped[e.Type]
+	if r == nil {
 		return
 	}
-	var object struct {
-		Name string `json:"objectName"`
+	var w walker
+	if w.walk(e.Payload, r, 1) != nil {
+		return
 	}
-	var payload, fields map[string]jsontext.Value
-	if json.Unmarshal(e.Payload, &object) != nil || json.Unmarshal(e.Payload, &payload) != nil || json.Unmarshal(payload[member], &fields) != nil {
-		return // CheckPublished refuses it
+	values, object := w.notes[noteValues], string(w.inside(noteObject))
+	kept, dropped := without(w.noted(noteValues), func(name []byte) bool {
+		return sensitive(object, string(name)) || sensitive(object, string(nfc(name)))
+	})
+	if !dropped {
+		return
 	}
-	before := len(fields)
-	for name := range fields {
-		if sensitive(object.Name, name) {
-			delete(fields, name)
+	payload := make([]byte, 0, len(e.Payload))
+	payload = append(append(payload, e.Payload[:values.from]...), kept...)
+	e.Payload = append(payload, e.Payload[values.to:]...)
+}
+
+// without copies an object, which was read before, without some of its members.
+func without(object []byte, drop func(name []byte) bool) (kept []byte, dropped bool) {
+	if object == nil {
+		return nil, false
+	}
+	w := walker{scanner: scanner{in: object}}
+	kept = append(kept, '{')
+	for more := w.enter('}'); more; {
+		from := w.pos
+		name, err := w.name()
+		if err == nil {
+			err = w.value(anything, 0)
 		}
+		to := w.pos
+		if err == nil {
+			more, err = w.comma('}', "")
+		}
+		switch {
+		case err != nil:
+			return nil, false
+		case drop(name):
+			dropped = true
+			continue
+		case len(kept) > 1:
+			kept = append(kept, ',')
+		}
+		kept = append(kept, object[from:to]...)
 	}
-	if len(fields) == before {
-		return
-	}
-	payload[member], _ = json.Marshal(fields, json.Deterministic(true))
-	e.Payload, _ = json.Marshal(payload, json.Deterministic(true))
+	return append(kept, '}'), dropped
 }

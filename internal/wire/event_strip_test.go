@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestStripTakesSensitiveValuesAndLeavesTheirNames(t *testing.T) {
+	sensitive := map[string]bool{"Lead 給与": true, "Lead Card": true, "Lead がいよう": true, "Lead a\"b": true, "Contact Name": true}
+	of := func(typ, payload string) *Event { return &Event{Type: typ, Payload: []byte(payload)} }
+	for _, tc := range []struct{ name, typ, payload, want string }{
+		{
+			"a Japanese name and nested values", "RecordCreated",
+			`{"objectName":"Lead","fields":{"Name":"A","給与":{"額":[1,{"}":"\"]"}]},"Card":"4111","Age":3},"changedFields":["Name","給与","Card","Age"]}`,
+			`{"objectName":"Lead","fields":{"Name":"A","Age":3},"changedFields":["Name","給与","Card","Age"]}`,
+		},
+		{
+			"changes", "RecordUpdated",
+			`{"fieldChanges":{"Card":{"old":"4111","new":null},"Name":{"old":"A","new":"B"}},"changedFields":["Card","Name"],"objectName":"Lead"}`,
+			`{"fieldChanges":{"Name":{"old":"A","new":"B"}},"changedFields":["Card","Name"],"objectName":"Lead"}`,
+		},
+		{
+			"all of them", "RecordCreated",
+			`{"objectName":"Lead","fields":{ "Card" : 1 , "給与" : 2 },"changedFields":["Card","給与"]}`,
+			`{"objectName":"Lead","fields":{},"changedFields":["Card","給与"]}`,
+		},
+		{
+			"names that are spelled otherwise", "RecordCreated",
+			`{"object\u004eame":"Le\u0061d","fi\u0065lds":{"\u0043ard":1,"か` + "\u3099" + `いよう":2,"a\"b":3,"x":4}}`,
+			`{"object\u004eame":"Le\u0061d","fi\u0065lds":{"x":4}}`,
+		},
+		{"of another object", "RecordCreated", `{"objectName":"Contact","fields":{"Card":1}}`, `{"objectName":"Contact","fields":{"Card":1}}`},
+		{"a value that has the name inside", "RecordCreated", `{"objectName":"Lead","fields":{"x":{"Card":1}}}`, `{"objectName":"Lead","fields":{"x":{"Card":1}}}`},
+		{"without changes", "RecordUpdated", `{"objectName":"Lead","changedFields":["Card"]}`, `{"objectName":"Lead","changedFields":["Card"]}`},
+		{"many fields", "RecordCreated", `{"objectName":"Lead","fields":{` + many(100) + `"Card":1}}`, `{"objectName":"Lead","fields":{` + strings.TrimSuffix(many(100), ",") + `}}`},
+	} {
+		e := of(tc.typ, tc.payload)
+		before := string(e.Payload)
+		original := e.Payload
+		e.Strip(func(object, field string) bool { return sensitive[object+" "+field] })
+		if got := string(e.Payload); got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.name, got, tc.want)
+		}
+		if string(original) != before {
+			t.Errorf("%s: the payload that the caller has was changed", tc.name)
+		}
+	}
+}
+
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(`"f` + string(rune('a'+i/26)) + string(rune('a'+i%26)) + `":0,`)
+	}
+	return b.String()
+}
+
+func TestStrippedEventsCanBePublished(t *testing.T) {
+	for _, typ := range EventTypes() {
+		e := parsed(t, golden(t, typ))
+		e.Strip(func(object, field string) bool { return object == "Opportunity" && field != "Name" })
+		if err := e.CheckPublished(); err != nil {
+			t.Errorf("%s: %v", typ, err)
+		}
+		for _, value := range []string{"Qualification", "2026-02-28", "10"} {
+			if strings.HasPrefix(typ, "RecordC") && strings.Contains(string(e.Payload), `"`+value+`"`) {
+				t.Errorf("%s still has %s", typ, value)
+			}
+		}
+	}
+	updated := parsed(t, golden(t, "RecordUpdated"))
+	updated.Strip(func(string, string) bool { return true })
+	if got := string(updated.Payload); !strings.Contains(got, `"fieldChanges":{}`) || !strings.Contains(got, `"changedFields":["StageName","Probability","ForecastCategoryName"]`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestWhatCannotBeStrippedCannotBePublished(t *testing.T) {
+	for _, payload := range []string{
+		`{"objectName":"Lead","fields":{"Card":1},"fields":{"Card":1}}`,
+		`{"objectName":"Lead","fields":{"Card":1,"Card":2}}`,
+		`{"objectName":"Lead","fields":[{"Card":1}]}`,
+		`{"objectName":7,"fields":{"Card":1}}`,
+		`{"objectName":"Lead","fields":{"Card":1}`,
+		``,
+	} {
+		e := parsed(t, golden(t, "RecordCreated"))
+		e.Payload = []byte(payload)
+		e.Strip(func(string, string) bool { return true })
+		if err := e.CheckPublished(); err == nil {
+			t.Errorf("%s can be published, as %s", payload, e.Payload)
+		}
+	}
+}

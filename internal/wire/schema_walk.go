@@ -1,0 +1,254 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// walker reads one JSON text, as strictly as Canonical, and holds it against a rule on
+// the way, without rewriting anything. The few things that it cannot judge by
+// looking at the text (see again) it leaves to Check, at the end.
+type walker struct {
+	scanner
+	strict bool            // the members of closed objects must be known
+	again  bool            // many members, names with escapes or not in NFC, large exponents
+	open   int             // how many of names are in use
+	names  [manyNames]span // of the members of open objects that no rule has, innermost last
+	notes  [noteCount]span // values that rules have a note for
+}
+
+// span is a part of a text.
+type span struct{ from, to int32 }
+
+// note names a value that a walker remembers the place of.
+type note uint8
+
+// The values that are remembered: of an envelope, and of a payload.
+const (
+	noteNone note = iota
+	noteID
+	noteSchema
+	noteType
+	noteOccurred
+	noteTenant
+	noteService
+	noteInstance
+	noteCorrelation
+	noteKey
+	noteVersion
+	notePlace
+	notePayload
+	noteObject
+	noteValues
+	noteCount
+)
+
+// How many names are compared with each other, of one object and of all open ones.
+const (
+	fewNames  = 16
+	manyNames = 64
+)
+
+// walk reads all of a text, which has depth containers around it.
+func (w *walker) walk(text []byte, r *rule, depth int) error {
+	w.scanner = scanner{in: text}
+	w.space()
+	if err := w.value(r, depth); err != nil {
+		return err
+	}
+	w.space()
+	if w.pos != len(w.in) {
+		return w.fail("there is something after the JSON value")
+	}
+	if w.again {
+		return Check(text)
+	}
+	return nil
+}
+
+// value reads the value at the cursor, which has depth containers around it.
+func (w *walker) value(r *rule, depth int) (err error) {
+	start := w.pos
+	switch b := w.peek(); b {
+	case '"':
+		err = w.text(r)
+	case '{':
+		err = w.object(r, depth)
+	case '[':
+		err = w.array(r, depth)
+	case 't', 'f', 'n':
+		err = w.literal(r, b)
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		err = w.number(r)
+	default:
+		return w.fail("a JSON value was expected")
+	}
+	if err != nil {
+		return err
+	}
+	if r.note != noteNone {
+		w.notes[r.note] = span{int32(start), int32(w.pos)}
+	}
+	if r.when != nil {
+		return w.branch(r, start, depth)
+	}
+	return nil
+}
+
+// branch reads the value that began at start again, by the rules that depend on it.
+func (w *walker) branch(r *rule, start, depth int) error {
+	end, open := w.pos, w.open
+	w.pos = start
+	err := w.value(r.when, depth)
+	more := r.then
+	if err != nil {
+		var v *violation
+		if !errors.As(err, &v) {
+			return err
+		}
+		more = r.otherwise
+	}
+	w.pos, w.open = start, open
+	if err := w.value(more, depth); err != nil {
+		return err
+	}
+	w.pos = end
+	return nil
+}
+
+func (w *walker) object(r *rule, depth int) error {
+	if r.kinds&kindObject == 0 {
+		return r.wrongKind()
+	}
+	if depth == MaxDepth {
+		return tooDeep()
+	}
+	base, next, seen := w.open, 0, uint64(0)
+	for more := w.enter('}'); more; {
+		start := w.pos
+		name, err := w.name()
+		if err != nil {
+			return err
+		}
+		of := r.others
+		switch i := r.find(name, next); {
+		case i >= 0 && seen&(1<<i) != 0:
+			return duplicate(name)
+		case i >= 0:
+			of, next, seen = r.members[i].rule, i+1, seen|1<<i
+		case w.strict && r.closed:
+			return violated(name, "is not a known member")
+		default:
+			if err := w.remember(name, start, base); err != nil {
+				return err
+			}
+		}
+		if err := w.value(of, depth+1); err != nil {
+			return within(err, name)
+		}
+		if more, err = w.comma('}', "',' or '}' was expected after a member"); err != nil {
+			return err
+		}
+	}
+	w.open = base
+	if missing := r.required &^ seen; missing != 0 {
+		return violated([]byte(r.members[bits.TrailingZeros64(missing)].name), "is missing")
+	}
+	return nil
+}
+
+// name reads `"name":` at the cursor.
+func (w *walker) name() ([]byte, error) {
+	if w.peek() != '"' {
+		return nil, w.fail("a member name in quotes was expected")
+	}
+	raw, form, err := w.quoted()
+	if err != nil {
+		return nil, err
+	}
+	if form != 0 {
+		if form&escapes != 0 {
+			raw = decoded(raw)
+		}
+		w.again = w.again || form&escapes != 0 || !norm.NFC.IsNormal(raw)
+	}
+	w.space()
+	if w.peek() != ':' {
+		return nil, w.fail("':' was expected after a member name")
+	}
+	w.pos++
+	w.space()
+	return raw, nil
+}
+
+// remember compares the name that begins at a place with those of its object before
+// it, from base on.
+func (w *walker) remember(name []byte, start, base int) error {
+	if w.again || w.open-base == fewNames || w.open == manyNames {
+		w.again = true
+		return nil
+	}
+	for _, other := range w.names[base:w.open] {
+		if string(w.in[other.from:other.to]) == string(name) {
+			return duplicate(name)
+		}
+	}
+	w.names[w.open] = span{int32(start + 1), int32(start + 1 + len(name))}
+	w.open++
+	return nil
+}
+
+func (w *walker) array(r *rule, depth int) error {
+	if r.kinds&kindArray == 0 {
+		return r.wrongKind()
+	}
+	if depth == MaxDepth {
+		return tooDeep()
+	}
+	n := 0
+	for more := w.enter(']'); more; n++ {
+		err := w.value(r.items, depth+1)
+		if err != nil {
+			return within(err, strconv.AppendInt(nil, int64(n), 10))
+		}
+		if more, err = w.comma(']', "',' or ']' was expected after an array element"); err != nil {
+			return err
+		}
+	}
+	if n < r.minItems {
+		return &violation{what: fmt.Sprintf("must have at least %d elements", r.minItems)}
+	}
+	return nil
+}
+
+// enter goes into a container and reports whether there is something in it; if not, it
+// has left it.
+func (w *walker) enter(end byte) bool {
+	w.pos++
+	w.space()
+	if w.peek() != end {
+		return true
+	}
+	w.pos++
+	return false
+}
+
+// comma passes over what stands behind a member or an element and reports whether
+// another one follows; if not, it has left the container.
+func (w *walker) comma(end byte, expected string) (more bool, err error) {
+	w.space()
+	switch w.peek() {
+	case ',':
+		w.pos++
+		w.space()
+		return true, nil
+	case end:
+		w.pos++
+		return false, nil
+	}
+	return false, w.fail(expected)
+}
