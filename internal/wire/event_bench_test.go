@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 func BenchmarkEvent(b *testing.B) {
@@ -31,6 +33,11 @@ func BenchmarkEvent(b *testing.B) {
 		{"Parse", func() { _, err := ParseEvent(text); check(err) }},
 		{"Append", func() { dst = e.AppendJSON(dst[:0]) }},
 		{"CheckManyFields", func() { check(wide.CheckReceived()) }},
+		{"CheckByTheLibrary", func() {
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+			check(err)
+			check(references()["RecordUpdated"].received.Validate(value))
+		}},
 		{"Strip", func() { e.Strip(func(_, field string) bool { return field == "Salary" }) }},
 		{"NewPayload", func() { _, err := NewPayload(updated); check(err) }},
 		{"DecodePayload", func() { _, err := DecodePayload[RecordUpdated](&e); check(err) }},
