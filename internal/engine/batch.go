@@ -439,6 +439,7 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 	}
 	out.Log = append(out.Log, row)
 	if row.LastSeq >= row.FirstSeq {
+		b.news(ent, open, out)
 		b.changed = append(b.changed, ent.state.Execution)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -248,33 +249,41 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
 			Node: s.Node, NodeStatus: f.Status, Attempt: f.Attempt, Cause: f.Cause, Fence: f.Fence,
 		}
 	}
+	var err error
+	r.Events, err = s.events(&r, execution, seq, nil)
+	return r, err
+}
+
+// events reads the events of a record, the first of which has the place seq. With
+// want, those of other types have no payload.
+func (s *storedRecord) events(r *record, execution flow.ID, seq uint64, want func(flow.Type) bool) ([]flow.Event, error) {
 	if len(s.Events) == 0 {
-		return r, nil
+		return nil, nil
 	}
 	id, err := idOf(s.FirstID)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	var cause flow.ID
 	if s.Cause != "" {
 		if cause, err = idOf(s.Cause); err != nil {
-			return r, err
+			return nil, err
 		}
 	}
-	r.Events = make([]flow.Event, len(s.Events))
+	events := make([]flow.Event, len(s.Events))
 	actor := r.Actor
 	for i, raw := range s.Events {
 		ev := flow.Event{
 			ID: id.Plus(i), Execution: execution, Seq: seq + uint64(i), At: r.At,
 			Actor: actor, CorrelationID: r.Corr, CausationID: cause,
 		}
-		if err := parseEvent(raw, &ev); err != nil {
-			return r, fmt.Errorf("event %d: %w", ev.Seq, err)
+		if err := parseEvent(raw, &ev, want); err != nil {
+			return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
 		}
-		r.Events[i] = ev
+		events[i] = ev
 		cause, actor = ev.ID, flow.Actor{Kind: flow.KindSystem}
 	}
-	return r, nil
+	return events, nil
 }
 
 // membersOf puts stored digests into the order in which wire compares them.
@@ -286,7 +295,21 @@ func membersOf(stored map[string]uint32) []wire.Member {
 	return members
 }
 
-func parseEvent(raw jsontext.Value, ev *flow.Event) error {
+// typeOf is the type of a stored event, which begins with its number.
+func typeOf(raw jsontext.Value) (flow.Type, error) {
+	number, _, ok := bytes.Cut(bytes.TrimPrefix(raw, []byte{'['}), []byte{','})
+	if !ok {
+		return 0, fmt.Errorf("%s is not an event", raw)
+	}
+	n, err := strconv.ParseUint(string(number), 10, 8)
+	return flow.Type(n), err
+}
+
+func parseEvent(raw jsontext.Value, ev *flow.Event, want func(flow.Type) bool) error {
+	var err error
+	if ev.Type, err = typeOf(raw); err != nil || want != nil && !want(ev.Type) {
+		return err
+	}
 	var parts []jsontext.Value
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
@@ -294,11 +317,6 @@ func parseEvent(raw jsontext.Value, ev *flow.Event) error {
 	if len(parts) < 2 {
 		return fmt.Errorf("%s is not an event", raw)
 	}
-	n, err := strconv.ParseUint(string(parts[0]), 10, 8)
-	if err != nil {
-		return err
-	}
-	ev.Type = flow.Type(n)
 	if ev.Payload, err = flow.ParsePayload(ev.Type, parts[1]); err != nil {
 		return err
 	}

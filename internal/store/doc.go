@@ -14,7 +14,10 @@
 // Every statement names its tenant. The exceptions are those on engine_log, which
 // name an execution by the number that its row, asked for with the tenant, gave, as
 // does the newest commit number; and what looks after all tenants alike: Due, Scan,
-// Commits, Retain, Fold and the numbers given out.
+// Commits, Retain, Fold, Source and the numbers given out.
+//
+// Source is the log as the bus reads it: rows that others are told of have a number,
+// and are published in the order of their numbers.
 //
 // storetest holds the suite that every implementation of the port passes.
 package store

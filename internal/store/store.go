@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/engine"
@@ -28,6 +29,8 @@ func Migration() sqldb.Migration {
 type Config struct {
 	// KeyRetention is the engine's: a key older than this may be used anew. Default 30 days.
 	KeyRetention time.Duration
+	// Silent says that nobody will ever be told of what is written.
+	Silent bool
 }
 
 // Store is the engine's store on a database.
@@ -37,10 +40,27 @@ type Store struct {
 	retention flow.Time
 	numbers   numbers // of PostgreSQL's sequence
 	patience  time.Duration
+	silent    bool
+	news      news
+	tail      tail
 
-	// On SQLite, of the write loop alone: the last execution number given out, -1 before the
-	// first transaction has looked.
-	last int64
+	// On SQLite, of the write loop alone: the last execution number given out, and the last
+	// number of news, -1 before the first transaction has looked.
+	last, number int64
+}
+
+// news is what a store knows of those who want to be told.
+type news struct {
+	wake  atomic.Pointer[func()]                      // tells a source that there is something; nil: there is none
+	known atomic.Pointer[map[string]engine.Publicity] // of tenants; on SQLite, nil: look
+	all   atomic.Bool                                 // on PostgreSQL: some tenant wants everything told
+}
+
+// tell wakes the source after a commit that had news.
+func (n *news) tell() {
+	if wake := n.wake.Load(); wake != nil {
+		(*wake)()
+	}
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -55,7 +75,10 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	if cfg.KeyRetention == 0 {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
-	return &Store{db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()), last: -1, patience: patience}
+	return &Store{
+		db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
+		last: -1, number: -1, patience: patience, silent: cfg.Silent,
+	}
 }
 
 // Commit runs fn in a transaction that it may share with others, and returns after
@@ -66,9 +89,7 @@ func New(db *sqldb.DB, cfg Config) *Store {
 // so that they do not hold up the rest.
 func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
 	if !s.pg {
-		return s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
-			return fn(ctx, &tx{store: s, shared: shared{sql}})
-		})
+		return s.commit(ctx, fn)
 	}
 	var last *pgTx
 	began := time.Now()
@@ -78,6 +99,30 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 	})
 	if err == nil {
 		s.numbers.give(last.spare)
+		if last.told {
+			s.news.tell()
+		}
+	}
+	return err
+}
+
+// commit is Commit on SQLite.
+func (s *Store) commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
+	t := tx{store: s}
+	err := s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+		t.shared = shared{sql}
+		return fn(ctx, &t)
+	})
+	if t.flight == nil {
+		return err
+	}
+	if err != nil {
+		t.flight.notices = nil
+	}
+	told := len(t.flight.notices) > 0
+	s.tail.end(t.flight)
+	if told {
+		s.news.tell()
 	}
 	return err
 }

@@ -15,7 +15,9 @@ type shared struct{ sql *sqldb.Tx }
 // tx is one commit in the making on SQLite.
 type tx struct {
 	shared
-	store *Store
+	store  *Store
+	flight *flight // of its news; nil: it has none
+	read   bool    // somebody reads them from memory
 }
 
 var _ engine.Tx = (*tx)(nil)
@@ -66,6 +68,19 @@ func (t *tx) Number(ctx context.Context, n int) (int64, error) {
 	first := s.last + 1
 	s.last += int64(n)
 	return first, nil
+}
+
+// Savepoint runs fn and undoes what it wrote when it fails, its news too.
+func (t *tx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
+	told := 0
+	if t.flight != nil {
+		told = len(t.flight.notices)
+	}
+	err := t.sql.Savepoint(ctx, fn)
+	if err != nil && t.flight != nil {
+		t.flight.notices = t.flight.notices[:told]
+	}
+	return err
 }
 
 // Savepoint runs fn and undoes what it wrote when it fails.

@@ -19,7 +19,7 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.update(ctx, b.Update, counts); err != nil {
 		return fault.Wrap("store.update", err)
 	}
-	if err := t.append(ctx, b.Log); err != nil {
+	if err := t.append(ctx, b.Log, b.News); err != nil {
 		return fault.Wrap("store.append", err)
 	}
 	if err := t.remember(ctx, b.Keys); err != nil {
@@ -64,7 +64,11 @@ func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) 
 	return nil
 }
 
-func (t *tx) append(ctx context.Context, rows []engine.LogRow) error {
+func (t *tx) append(ctx context.Context, rows []engine.LogRow, news []engine.News) error {
+	numbers, err := t.numbers(ctx, news)
+	if err != nil {
+		return err
+	}
 	for i := range rows {
 		r := &rows[i]
 		var snapshot, reducer any
@@ -72,9 +76,9 @@ func (t *tx) append(ctx context.Context, rows []engine.LogRow) error {
 			snapshot, reducer = r.Snapshot, r.Reducer
 		}
 		_, err := t.sql.Exec(ctx, `INSERT INTO engine_log
-			(execution, commit_no, first_seq, last_seq, reducer, body, snapshot)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			r.Execution, r.CommitNo, r.FirstSeq, r.LastSeq, reducer, r.Body, snapshot)
+			(execution, commit_no, first_seq, last_seq, reducer, body, snapshot, news)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			r.Execution, r.CommitNo, r.FirstSeq, r.LastSeq, reducer, r.Body, snapshot, numbers.of(i, r))
 		if err != nil {
 			return err
 		}

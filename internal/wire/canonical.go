@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"slices"
 	"sync"
+
+	"renga.dev/renga/internal/fault"
 )
 
 // MaxDepth is how deep arrays and objects may be nested.
@@ -126,7 +128,7 @@ func (c *canon) literal(word string) error {
 
 func (c *canon) array(depth int) error {
 	if depth == MaxDepth {
-		return tooDeep()
+		return c.tooDeep()
 	}
 	c.pos++
 	c.out = append(c.out, '[')
@@ -154,7 +156,7 @@ func (c *canon) array(depth int) error {
 
 func (c *canon) object(depth int) error {
 	if depth == MaxDepth {
-		return tooDeep()
+		return c.tooDeep()
 	}
 	c.pos++
 	open, first, ordered := len(c.out), len(c.members), true
@@ -168,7 +170,7 @@ func (c *canon) object(depth int) error {
 		if n := len(c.members); n > first && ordered {
 			switch order := c.compare(c.members[n-1], m); {
 			case order == 0:
-				return duplicate(c.name(m))
+				return c.duplicate(m)
 			case order > 0:
 				ordered = false
 			}
@@ -236,7 +238,7 @@ func (c *canon) sort(first int) error {
 	slices.SortFunc(members, c.compare)
 	for i := 1; i < len(members); i++ {
 		if c.compare(members[i-1], members[i]) == 0 {
-			return duplicate(c.name(members[i]))
+			return c.duplicate(members[i])
 		}
 	}
 	return nil
@@ -289,4 +291,12 @@ func (c *canon) compare(a, b member) int {
 		}
 	}
 	return cmp.Compare(len(x), len(y))
+}
+
+func (c *canon) duplicate(m member) error {
+	return fault.New(fault.Invalid, CodeInvalid, "the body holds the member %s twice", quote(c.name(m)))
+}
+
+func (c *canon) tooDeep() error {
+	return fault.New(fault.Invalid, CodeInvalid, "the body is nested deeper than %d levels", MaxDepth)
 }
