@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"sync"
-
-	"renga.dev/renga/internal/fault"
 )
 
 // MaxDepth is how deep arrays and objects may be nested.
@@ -128,7 +126,7 @@ func (c *canon) literal(word string) error {
 
 func (c *canon) array(depth int) error {
 	if depth == MaxDepth {
-		return c.tooDeep()
+		return tooDeep()
 	}
 	c.pos++
 	c.out = append(c.out, '[')
@@ -156,7 +154,7 @@ func (c *canon) array(depth int) error {
 
 func (c *canon) object(depth int) error {
 	if depth == MaxDepth {
-		return c.tooDeep()
+		return tooDeep()
 	}
 	c.pos++
 	open, first, ordered := len(c.out), len(c.members), true
@@ -170,7 +168,7 @@ func (c *canon) object(depth int) error {
 		if n := len(c.members); n > first && ordered {
 			switch order := c.compare(c.members[n-1], m); {
 			case order == 0:
-				return c.duplicate(m)
+				return duplicate(c.name(m))
 			case order > 0:
 				ordered = false
 			}
@@ -238,7 +236,7 @@ func (c *canon) sort(first int) error {
 	slices.SortFunc(members, c.compare)
 	for i := 1; i < len(members); i++ {
 		if c.compare(members[i-1], members[i]) == 0 {
-			return c.duplicate(members[i])
+			return duplicate(c.name(members[i]))
 		}
 	}
 	return nil
@@ -291,12 +289,4 @@ func (c *canon) compare(a, b member) int {
 		}
 	}
 	return cmp.Compare(len(x), len(y))
-}
-
-func (c *canon) duplicate(m member) error {
-	return fault.New(fault.Invalid, CodeInvalid, "the body holds the member %s twice", quote(c.name(m)))
-}
-
-func (c *canon) tooDeep() error {
-	return fault.New(fault.Invalid, CodeInvalid, "the body is nested deeper than %d levels", MaxDepth)
 }

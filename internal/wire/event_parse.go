@@ -2,6 +2,10 @@ package wire
 
 import "bytes"
 
+// MaxWhole is the largest whole number of an event, the last one that every reader of
+// JSON takes exactly.
+const MaxWhole = 1<<53 - 1
+
 // envelope is what ParseEvent asks of a body: the types of its members.
 var envelope = func() *rule {
 	member := func(note note, name string, r rule) ruled {
@@ -24,10 +28,6 @@ var envelope = func() *rule {
 	)
 	return &r
 }()
-
-// MaxWhole is the largest whole number of an event, the last one that every reader of
-// JSON takes exactly.
-const MaxWhole = 1<<53 - 1
 
 // ParseEvent reads an envelope, strictly as JSON and by the types of its members.
 // Members that an envelope does not have are passed over, those that are missing stay

@@ -147,6 +147,8 @@ func TestBodiesThatAreNotEventsAreRefused(t *testing.T) {
 		{"a foreign member twice", strings.Replace(good, `{"eventId"`, `{"x":1,"x":2,"eventId"`, 1), `the member "x" twice`},
 		{"a member twice in other letters", strings.Replace(good, `{"eventId"`, `{"\u0065ventId":1,"eventId"`, 1), `/eventId must be a string`},
 		{"a value twice, deep inside", strings.Replace(good, `"old":10`, `"old":{"a":[{"b":1,"b":2}]}`, 1), `the member "b" twice`},
+		{"a value twice among a few", strings.Replace(good, `"old":10`, `"old":{"x":1,`+many(40)+`"x":2}`, 1), `the member "x" twice`},
+		{"a value twice among many", strings.Replace(good, `"old":10`, `"old":{"x":1,`+many(300)+`"x":2}`, 1), `the member "x" twice`},
 		{"two names that are one", strings.Replace(good, `"old":10`, `"old":{"é":1,"`+"e\u0301"+`":2}`, 1), `twice`},
 		{"bad UTF-8", strings.Replace(good, "Negotiation", "\xff", 1), "not valid UTF-8"},
 		{"half a pair", strings.Replace(good, "Negotiation", `\ud800`, 1), "surrogate"},

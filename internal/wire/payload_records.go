@@ -33,7 +33,7 @@ type FieldChange struct {
 type RecordDeleted struct {
 	ObjectName    string `json:"objectName"`
 	RecordID      string `json:"recordId"`
-	Deleted       bool   `json:"deleted"`
+	Deleted       bool   `json:"deleted"` // always true
 	RecordVersion Stamp  `json:"recordVersion"`
 }
 

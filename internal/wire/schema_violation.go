@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"renga.dev/renga/internal/fault"
@@ -77,5 +76,5 @@ func refused(where string, err error) error {
 
 // tooLarge is the error for an event of so many bytes.
 func tooLarge(size int) error {
-	return fault.New(fault.TooLarge, CodeEventTooLarge, "the event has %s bytes, %d are allowed", strconv.Itoa(size), MaxEvent)
+	return fault.New(fault.TooLarge, CodeEventTooLarge, "the event has %d bytes, %d are allowed", size, MaxEvent)
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -17,12 +18,18 @@ type walker struct {
 	strict bool            // the members of closed objects must be known
 	again  bool            // many members, names with escapes or not in NFC, large exponents
 	open   int             // how many of names are in use
-	names  [manyNames]span // of the members of open objects that no rule has, innermost last
+	names  [maxNames]named // of the members of open objects that no rule has, innermost last
 	notes  [noteCount]span // values that rules have a note for
 }
 
 // span is a part of a text.
 type span struct{ from, to int32 }
+
+// named is a name, and its end.
+type named struct {
+	tail uint64
+	span
+}
 
 // note names a value that a walker remembers the place of.
 type note uint8
@@ -47,11 +54,8 @@ const (
 	noteCount
 )
 
-// How many names are compared with each other, of one object and of all open ones.
-const (
-	fewNames  = 16
-	manyNames = 64
-)
+// maxNames is how many names are compared with each other, of all open objects.
+const maxNames = 64
 
 // walk reads all of a text, which has depth containers around it.
 func (w *walker) walk(text []byte, r *rule, depth int) error {
@@ -188,18 +192,30 @@ func (w *walker) name() ([]byte, error) {
 // remember compares the name that begins at a place with those of its object before
 // it, from base on.
 func (w *walker) remember(name []byte, start, base int) error {
-	if w.again || w.open-base == fewNames || w.open == manyNames {
+	if w.again || w.open == maxNames {
 		w.again = true
 		return nil
 	}
-	for _, other := range w.names[base:w.open] {
-		if string(w.in[other.from:other.to]) == string(name) {
+	tail := tailOf(name)
+	for i := range w.names[base:w.open] {
+		if other := &w.names[base+i]; other.tail == tail && string(w.in[other.from:other.to]) == string(name) {
 			return duplicate(name)
 		}
 	}
-	w.names[w.open] = span{int32(start + 1), int32(start + 1 + len(name))}
+	w.names[w.open] = named{tail, span{int32(start + 1), int32(start + 1 + len(name))}}
 	w.open++
 	return nil
+}
+
+// tailOf is the last eight bytes of a name: what mostly tells it from others.
+func tailOf(name []byte) (tail uint64) {
+	if len(name) >= 8 {
+		return binary.LittleEndian.Uint64(name[len(name)-8:])
+	}
+	for _, b := range name {
+		tail = tail<<8 | uint64(b)
+	}
+	return tail
 }
 
 func (w *walker) array(r *rule, depth int) error {
