@@ -34,11 +34,12 @@ const callTimeout = 3 * time.Second
 // go to the leader of the stream, never to a replica that may be behind: an answer that
 // is too old would be taken for a loss.
 type Carrier struct {
-	s *Server
+	s      *Server
+	surely time.Duration // no stream drops a message that is younger
 }
 
-// Carrier gives the carrier of this server. All that it gives share one connection.
-func (s *Server) Carrier() *Carrier { return &Carrier{s} }
+// Carrier is the carrier over this server. There is one.
+func (s *Server) Carrier() *Carrier { return s.carrier }
 
 // Connections counts the connections that were made to NATS, this one and those before.
 func (c *Carrier) Connections() uint64 { return c.s.conn.Stats().Reconnects + 1 }

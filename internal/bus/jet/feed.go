@@ -17,16 +17,15 @@ import (
 const (
 	window      = 1024            // messages that are asked for ahead
 	windowBytes = 8 << 20         // and their bytes, in one request; more than one message has
-	pullExpires = 2 * time.Second // a request that was not filled by then is made again
-	pullGrace   = time.Second     // how much later the server may say so
+	pullExpires = 4 * time.Second // a request that was not filled by then is made again
+	heartbeat   = time.Second     // how often a consumer without messages gives a sign of life
+	silence     = 3 * time.Second // without one for so long it is taken for lost
 	idleWait    = time.Second     // how long Next waits for a message
 	abandoned   = time.Minute     // the server forgets a consumer that nobody asked for so long
 
 	// surely is how long no stream drops a message for its limits. A feed that is
 	// further behind asks whether the stream still begins before its place.
 	surely = time.Minute
-	// lookEvery is how often a feed without messages looks how far the stream has come.
-	lookEvery = 30 * time.Second
 )
 
 // feed reads a partition through a consumer of the server that is this feed's alone:
@@ -42,19 +41,17 @@ type feed struct {
 	inbox   string
 	created time.Time // of the stream; never changes
 
-	consumer jetstream.Consumer // nil while there is none
-	name     string             // its
-	serial   int                // counts consumers
-	conns    uint64             // connections that there were when it was made
-	broken   bool               // it is of no use any more
-	count    uint64             // messages that it gave
-	asked    int                // messages that were asked for and did not come
-	until    time.Time          // when the last request ends
+	name   string    // of the consumer; "" while there is none
+	serial int       // counts consumers
+	conns  uint64    // connections that there were when it was made
+	broken bool      // it is of no use any more
+	count  uint64    // messages that it gave
+	asked  int       // messages that were asked for and did not come
+	heard  time.Time // when it last gave a sign, or was asked
 
 	upto    uint64
 	pending uint64
 	safe    time.Time // what follows upto was stored after this
-	looked  time.Time // when upto was last compared with the stream
 }
 
 // Read opens a feed.
@@ -78,8 +75,7 @@ func (f *feed) open(ctx context.Context) error {
 	defer cancel()
 	f.giveUp()
 	f.conns = f.c.Connections()
-	var err error
-	f.consumer, err = f.c.s.stream.CreateConsumer(ctx, f.from.Stream.String(), jetstream.ConsumerConfig{
+	made, err := f.c.s.stream.CreateConsumer(ctx, f.from.Stream.String(), jetstream.ConsumerConfig{
 		FilterSubjects:    f.filters(),
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       f.upto + 1,
@@ -92,9 +88,8 @@ func (f *feed) open(ctx context.Context) error {
 		return f.explain("a consumer cannot be made", err)
 	}
 	f.serial++
-	f.name, f.broken = f.consumer.CachedInfo().Name, false
-	_, err = f.look(ctx, f.upto)
-	return err
+	f.name, f.broken = made.CachedInfo().Name, false
+	return f.look(ctx, f.upto)
 }
 
 // filters is the subjects that the feed wants.
@@ -108,12 +103,11 @@ func (f *feed) filters() (list []string) {
 	return list
 }
 
-// look says why a feed cannot go on from a place in the stream as it is now, and gives
-// the end of the stream.
-func (f *feed) look(ctx context.Context, place uint64) (last uint64, err error) {
+// look says why a feed cannot go on from a place in the stream as it is now.
+func (f *feed) look(ctx context.Context, place uint64) error {
 	stream, err := f.c.s.stream.Stream(ctx, f.from.Stream.String())
 	if err != nil {
-		return 0, f.explain("the stream cannot be looked at", err)
+		return f.explain("the stream cannot be looked at", err)
 	}
 	info := describe(stream.CachedInfo())
 	if f.created.IsZero() {
@@ -127,7 +121,7 @@ func (f *feed) look(ctx context.Context, place uint64) (last uint64, err error) 
 	case info.First > place+1:
 		err = bus.Gap(place, info.First)
 	}
-	return info.Last, fault.Wrap("jet.read", err)
+	return fault.Wrap("jet.read", err)
 }
 
 // explain makes an error of what the server says about the feed.
@@ -140,10 +134,10 @@ func (f *feed) explain(what string, err error) error {
 
 // giveUp forgets the consumer, here and, as far as it hears of it, on the server.
 func (f *feed) giveUp() {
-	if f.consumer != nil {
+	if f.name != "" {
 		_ = f.c.s.conn.Publish(f.api("DELETE"), nil)
 	}
-	f.consumer, f.broken, f.count, f.asked, f.until = nil, true, 0, 0, time.Time{}
+	f.name, f.broken, f.count, f.asked = "", true, 0, 0
 }
 
 // api is the subject for a question to the consumer.
@@ -160,5 +154,6 @@ func (f *feed) Close() {
 // Upto is the place up to which everything was given.
 func (f *feed) Upto() uint64 { return f.upto }
 
-// Pending is what there was behind the last message that was given.
-func (f *feed) Pending() uint64 { return f.pending }
+// Pending is what there was behind the last message that was given, when it was sent or
+// as far as it came in since.
+func (f *feed) Pending() uint64 { return max(f.pending, uint64(len(f.in))) }

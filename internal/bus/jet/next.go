@@ -15,28 +15,35 @@ import (
 
 // Next gives messages.
 func (f *feed) Next(ctx context.Context, limit int) ([]bus.Message, error) {
-	before, safe, end := f.upto, f.safe, time.Now().Add(idleWait)
+	before, safe := f.upto, f.safe
+	got, err := f.next(ctx, limit)
+	if err == nil && f.upto > before && time.Since(safe) > f.c.surely {
+		err = f.vouch(ctx, before)
+	}
+	if err != nil {
+		return nil, unlessEnded(ctx, err)
+	}
+	return got, nil
+}
+
+// next gives what is there or waits for something.
+func (f *feed) next(ctx context.Context, limit int) (got []bus.Message, err error) {
+	end := time.Now().Add(idleWait)
 	for ctx.Err() == nil {
 		if f.broken || f.conns != f.c.Connections() || !f.c.s.conn.IsConnected() {
 			if err := f.open(ctx); err != nil {
-				return nil, unlessEnded(ctx, err)
+				return nil, err
 			}
 		}
 		f.ask()
-		got := f.drain(nil, limit)
-		if len(got) == 0 && !f.broken {
+		if got = f.drain(got, limit); len(got) == 0 && !f.broken {
 			if !f.await(ctx, end, &got) {
-				return nil, unlessEnded(ctx, f.rest(ctx))
+				return nil, nil
 			}
 			got = f.drain(got, limit)
 		}
 		if len(got) > 0 {
 			f.ask()
-			if time.Since(safe) > surely {
-				if err := f.vouch(ctx, before); err != nil {
-					return nil, err
-				}
-			}
 			return got, nil
 		}
 	}
@@ -57,12 +64,13 @@ func (f *feed) ask() {
 	if f.broken || f.asked > window/2 {
 		return
 	}
-	request := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d}`, window-f.asked, windowBytes, pullExpires.Nanoseconds())
+	request := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`,
+		window-f.asked, windowBytes, pullExpires.Nanoseconds(), heartbeat.Nanoseconds())
 	if err := f.c.s.conn.PublishRequest(f.api("MSG.NEXT"), f.inbox+"."+strconv.Itoa(f.serial), request); err != nil {
 		f.broken = true
 		return
 	}
-	f.asked, f.until = window, time.Now().Add(pullExpires)
+	f.asked, f.heard = window, time.Now()
 }
 
 // drain adds what has come in to got.
@@ -78,18 +86,18 @@ func (f *feed) drain(got []bus.Message, limit int) []bus.Message {
 	return got
 }
 
-// await waits for something to come in and takes it. It reports false when nothing
-// did until end or ctx ended. Silence beyond the end of a request breaks the consumer.
+// await waits for something to come in and takes it. It reports false when nothing did
+// until end, or ctx ended. A consumer that should give a sign and does not is broken.
 func (f *feed) await(ctx context.Context, end time.Time, got *[]bus.Message) bool {
-	lost := f.until.Add(pullGrace)
-	wait := time.NewTimer(min(time.Until(end), time.Until(lost)))
+	silent := f.heard.Add(silence)
+	wait := time.NewTimer(min(time.Until(end), time.Until(silent)))
 	defer wait.Stop()
 	select {
 	case m := <-f.in:
 		*got = f.take(m, *got)
 		return true
 	case <-wait.C:
-		f.broken = time.Now().After(lost)
+		f.broken = time.Now().After(silent)
 		return f.broken
 	case <-ctx.Done():
 		return false
@@ -112,6 +120,7 @@ func (f *feed) take(m *nats.Msg, got []bus.Message) []bus.Message {
 	}
 	f.count++
 	f.asked--
+	f.heard = time.Now()
 	f.upto, f.pending, f.safe = meta.Sequence.Stream, meta.NumPending, meta.Timestamp
 	msg, ours := read(f.from.Stream, meta.Sequence.Stream, m.Subject, m.Header, m.Data)
 	if !ours {
@@ -124,49 +133,35 @@ func (f *feed) take(m *nats.Msg, got []bus.Message) []bus.Message {
 	return append(got, msg)
 }
 
-// heed acts on a status: the end of a request, mostly, or of the consumer.
+// heed acts on a status: a sign of life, the end of a request, or that of the consumer.
 func (f *feed) heed(m *nats.Msg) {
 	if m.Subject != f.inbox+"."+strconv.Itoa(f.serial) {
 		return // of the consumer before
 	}
-	left, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages"))
-	if status := m.Header.Get("Status"); err != nil || status != "408" && status != "409" {
-		f.broken = true // deleted, moved, or not there
-		return
+	f.heard = time.Now()
+	number := func(header string) (uint64, bool) {
+		n, err := strconv.ParseUint(m.Header.Get(header), 10, 64)
+		return n, err == nil
 	}
-	f.asked -= left
+	left, ended := number("Nats-Pending-Messages")
+	switch status := m.Header.Get("Status"); {
+	case status == "100":
+		count, ok1 := number("Nats-Last-Consumer")
+		upto, ok2 := number("Nats-Last-Stream")
+		if ok1 && ok2 && count == f.count && upto >= f.upto {
+			f.upto, f.pending, f.safe = upto, 0, f.heard
+		}
+	case ended && (status == "408" || status == "409"): // its time or its size was used up
+		f.asked -= int(left)
+	default: // deleted, moved, or not there
+		f.broken = true
+	}
 }
 
-// vouch asks, with messages in hand that follow a place, whether any between was dropped:
+// vouch asks, when a feed has gone on from a place, whether anything between was dropped:
 // not if the stream still begins at or before the place.
 func (f *feed) vouch(ctx context.Context, place uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	_, err := f.look(ctx, place)
-	return err
-}
-
-// rest is what a feed does without messages: now and then it finds out that there are
-// none up to the end of the stream.
-func (f *feed) rest(ctx context.Context) error {
-	now := time.Now()
-	if ctx.Err() != nil || now.Sub(f.looked) < lookEvery {
-		return nil
-	}
-	f.looked = now
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	last, err := f.look(ctx, f.upto)
-	if err != nil {
-		return err
-	}
-	info, err := f.consumer.Info(ctx)
-	if err != nil {
-		f.broken = true
-		return nil
-	}
-	if info.NumPending == 0 && info.Delivered.Consumer == f.count && len(f.in) == 0 {
-		f.upto, f.pending, f.safe = max(f.upto, last), 0, now
-	}
-	return nil
+	return f.look(ctx, place)
 }

@@ -49,6 +49,8 @@ type Server struct {
 	acks   acks
 	closed chan struct{} // the connection is gone for good
 	log    *slog.Logger
+
+	carrier *Carrier
 }
 
 // Open starts the server inside, or connects to the one that is named, and returns
@@ -58,6 +60,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.carrier = &Carrier{s: s, surely: surely}
 	var err error
 	if cfg.URL != "" {
 		err = s.openOutside(cfg.URL)

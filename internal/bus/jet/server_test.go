@@ -21,7 +21,14 @@ import (
 	"renga.dev/renga/internal/fault"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is, as a child, a NATS server.
+func TestMain(m *testing.M) {
+	if config := os.Getenv(nodeEnv); config != "" {
+		runNode(config)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // maxWait is for anything that should come soon.
 const maxWait = 10 * time.Second
