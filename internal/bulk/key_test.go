@@ -65,7 +65,7 @@ func TestAKeyWithAnotherBodyIsAConflict(t *testing.T) {
 		_, err := r.Create(t.Context(), req)
 		r.must(err)
 		other := req
-		other.Once = once(t, req.Once.Key, req.Once.Endpoint, `{"size":2,"why":"so"}`)
+		other.Once = parseOnce(t, req.Once.Key, req.Once.Endpoint, `{"size":2,"why":"so"}`)
 		_, err = r.Create(t.Context(), other)
 		told := r.refused(err, fault.Conflict, "IDEMPOTENCY_CONFLICT")
 		details := told.Details.(map[string]any)

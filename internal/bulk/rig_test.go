@@ -193,7 +193,7 @@ func (c *crowd) decide(name string) Result {
 }
 
 // once is the identity of a request; body is any JSON.
-func once(t testing.TB, key, endpoint, body string) wire.Once {
+func parseOnce(t testing.TB, key, endpoint, body string) wire.Once {
 	t.Helper()
 	o, err := wire.ParseOnce(key, endpoint, []byte(body))
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *rig) request(size int) Request {
 	spec := fmt.Sprintf(`{"size":%d}`, size)
 	return Request{
 		Tenant: tenantA, Kind: "crowd", Spec: []byte(spec), Actor: "ann", CorrelationID: fmt.Sprint("corr-", r.keys),
-		Once: once(r.T, fmt.Sprint("key-", r.keys), "POST /bulks", spec),
+		Once: parseOnce(r.T, fmt.Sprint("key-", r.keys), "POST /bulks", spec),
 	}
 }
 
@@ -217,7 +217,7 @@ func (r *rig) order(id, what string) Order {
 	r.keys++
 	return Order{
 		Tenant: tenantA, ID: id, Actor: "bob", CorrelationID: fmt.Sprint("corr-", r.keys),
-		Once: once(r.T, fmt.Sprint("key-", r.keys), "POST /bulks/"+id+"/"+what, `{}`),
+		Once: parseOnce(r.T, fmt.Sprint("key-", r.keys), "POST /bulks/"+id+"/"+what, `{}`),
 	}
 }
 
