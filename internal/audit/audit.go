@@ -1,0 +1,134 @@
+// Package audit is the one audit log: who did what, to what, when, why, and what came
+// of it.
+//
+// An entry is written in the transaction of what it tells of (Write), so there is no
+// deed without its entry and no entry without its deed. The log is only added to: the
+// database refuses to change a row. It holds names, ids and reasons, never tokens,
+// payloads or other data of callers.
+package audit
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// Named maxima of the audit log.
+const (
+	MaxText   = 1024     // characters of an actor, a subject or a reason; more are cut off
+	MaxDetail = 16 << 10 // bytes of the detail of an entry
+	MaxListed = 50_000   // entries that one list reaches back, and counts
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the table of the audit log, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "audit", FS: sub}
+}
+
+// Entry is one line of the audit log.
+type Entry struct {
+	ID            string // set by Write
+	At            wire.Stamp
+	Tenant        string
+	Actor         string // who did it; "": not known
+	Action        string // what was done: "dlq.redrive", "events.replay" …
+	Subject       string // to what, mostly an id
+	CorrelationID string
+	Outcome       Outcome
+	Reason        string // why, as the actor said
+	// Of what was refused or failed:
+	ReasonClass fault.ReasonClass
+	ReasonCode  string
+	RetryAdvice fault.RetryAdvice
+	Detail      []byte // a JSON object: names, ids and counts, no data of callers; nil: {}
+}
+
+// Outcome is what came of it.
+type Outcome string
+
+// The outcomes.
+const (
+	Accepted Outcome = "accepted"
+	Refused  Outcome = "refused" // the state, or who may do what, says no
+	Failed   Outcome = "failed"
+)
+
+const insert = `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
+	reason_class, reason_code, retry_advice, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+
+// Write adds an entry in the transaction of what it tells of. Without a time it has
+// the database's, on SQLite the machine's. Texts are made safe for one line of a
+// report: whoever wrote them cannot make two entries of one.
+func Write(ctx context.Context, tx *sqldb.Tx, e Entry) error {
+	detail, err := check(&e)
+	if err == nil && e.At == 0 {
+		e.At, err = now(ctx, tx)
+	}
+	if err != nil {
+		return fault.Wrap("audit.write", err)
+	}
+	_, err = tx.Exec(ctx, insert, uuid.Must(uuid.NewV7()).String(), e.At, e.Tenant, line(e.Actor), e.Action, line(e.Subject),
+		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(e.ReasonCode), string(e.RetryAdvice), detail)
+	return fault.Wrap("audit.write", err)
+}
+
+// check refuses what only a mistake in the program can make, and gives the detail.
+func check(e *Entry) (string, error) {
+	switch {
+	case e.Tenant == "" || e.Action == "":
+		return "", errors.New("an entry has a tenant and an action")
+	case e.Outcome != Accepted && e.Outcome != Refused && e.Outcome != Failed:
+		return "", fmt.Errorf("%q is no outcome", e.Outcome)
+	case e.Detail == nil:
+		return "{}", nil
+	}
+	detail := jsontext.Value(e.Detail).Clone()
+	if err := detail.Compact(); err != nil || detail.Kind() != jsontext.KindBeginObject || len(detail) > MaxDetail {
+		return "", fmt.Errorf("a detail is a JSON object of at most %d bytes", MaxDetail)
+	}
+	return string(detail), nil
+}
+
+func now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+	if tx.Dialect() == sqldb.SQLite {
+		return wire.Stamp(time.Now().UnixMilli()), nil
+	}
+	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
+	return at, err
+}
+
+// line is a text on one line, not too long and in UTF-8.
+func line(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+	if utf8.RuneCountInString(s) <= MaxText {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:MaxText-1]) + "…"
+}
