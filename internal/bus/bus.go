@@ -81,9 +81,11 @@ type Config struct {
 	// Passed is told of named points of the work, in order, for tests that end the
 	// process there; nil: nobody is told.
 	Passed func(point string)
-	Lease  time.Duration // how long a post stays with a process that gives no sign of life; 0: 10s
-	Clock  Clock         // nil: the machine's. With PostgreSQL its clock counts, not this one.
-	Logger *slog.Logger  // nil: nowhere
+	// KeyRetention is how long the key of a decision or a replay is remembered; 0: 30 days.
+	KeyRetention time.Duration
+	Lease        time.Duration // how long a post stays with a process that gives no sign of life; 0: 10s
+	Clock        Clock         // nil: the machine's. With PostgreSQL its clock counts, not this one.
+	Logger       *slog.Logger  // nil: nowhere
 }
 
 func (c Config) withDefaults() Config {
@@ -92,6 +94,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Lease == 0 {
 		c.Lease = 10 * time.Second
+	}
+	if c.KeyRetention == 0 {
+		c.KeyRetention = 30 * 24 * time.Hour
 	}
 	if c.Clock == nil {
 		c.Clock = wall{}

@@ -314,9 +314,9 @@ func (r *reader) autoRedrive(ctx context.Context) error {
 func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) error {
 	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = 1, decided_by = $4, decided_at = $3, redrive_at = 0, reason = $5
 		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0 AND redrive_at <= $3`,
-		r.consumer.Name, r.lease.part, t.now, automatic, "automatic redrive")
+		r.consumer.Name, r.lease.part, t.now, Automatic, "automatic redrive")
 	return err
 }
 
-// automatic is who decides when nobody does.
-const automatic = "system"
+// Automatic is who decides when nobody does.
+const Automatic = "system"

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/sqldb"
@@ -69,7 +70,7 @@ func testTables() sqldb.Migration {
 
 func newRig(t testing.TB, cfg sqldb.Config) *rig {
 	t.Helper()
-	cfg.Migrations = []sqldb.Migration{bus.Migration(), testTables()}
+	cfg.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), testTables()}
 	commits := make(chan struct{}, 1)
 	cfg.Watch = func(sqldb.Commit) {
 		select {

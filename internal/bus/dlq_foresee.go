@@ -1,0 +1,115 @@
+package bus
+
+import (
+	"context"
+	"slices"
+
+	"renga.dev/renga/internal/sqldb"
+)
+
+// Foreseen is what would become of a dead letter.
+type Foreseen struct {
+	DeadLetter
+	Verdict Verdict // "" unless it is OPEN
+}
+
+const (
+	foreseeChunk = 20   // dead letters whose bodies are read at once
+	maxInFront   = 1000 // dead letters of one key that are looked at
+)
+
+// ForeseeDead says what would become of dead letters if all that a filter selects were
+// driven again in the order of their numbers; without a filter, each of them alone.
+// What it says is of now. One that does not exist has no ID.
+func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids []string) ([]Foreseen, error) {
+	all := make([]Foreseen, 0, len(ids))
+	for part := range slices.Chunk(ids, foreseeChunk) {
+		var some []Foreseen
+		err := b.read(ctx, "bus.foresee", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			some, err = foresee(ctx, tx, tenant, f, part)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string) ([]Foreseen, error) {
+	letters, bodies := make([]DeadLetter, len(ids)), make([][]byte, len(ids))
+	if err := deadByID(ctx, tx, tenant, ids, letters, bodies); err != nil {
+		return nil, err
+	}
+	out := make([]Foreseen, len(ids))
+	var open []DeadLetter
+	processed := map[string]bool{}
+	for i := range letters {
+		out[i].DeadLetter = letters[i]
+		if letters[i].ID == "" || letters[i].Status != Open {
+			continue
+		}
+		was, err := wasProcessed(ctx, tx, &letters[i], bodies[i])
+		if err != nil {
+			return nil, err
+		}
+		processed[letters[i].ID] = was
+		open = append(open, letters[i])
+	}
+	facts, err := factsOf(ctx, tx, open)
+	if err != nil {
+		return nil, err
+	}
+	selected, err := selectedOf(ctx, tx, f, facts, tenant)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		l := &out[i].DeadLetter
+		if _, ok := processed[l.ID]; ok {
+			out[i].Verdict = judgeLast(*facts[l.lane()], inFront(selected[l.lane()], l), processed)
+		}
+	}
+	return out, nil
+}
+
+// selectedOf gives the open dead letters of each key that a filter selects, in order.
+func selectedOf(
+	ctx context.Context, tx *sqldb.Tx, f *DeadFilter, keys map[laneKey]*keyFacts, tenant string,
+) (map[laneKey][]DeadLetter, error) {
+	selected := map[laneKey][]DeadLetter{}
+	if f == nil {
+		return selected, nil
+	}
+	for k := range keys {
+		same, err := deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND partition_key = $2
+			AND tenant_id = $3 AND status = 0 ORDER BY num LIMIT $4`, k.consumer, k.key, tenant, maxInFront)
+		if err != nil {
+			return nil, err
+		}
+		selected[k] = slices.DeleteFunc(same, func(l DeadLetter) bool { return !f.Matches(&l) })
+	}
+	return selected, nil
+}
+
+// inFront gives the dead letters of a key that are driven before one of them, and this
+// one at the end.
+func inFront(selected []DeadLetter, last *DeadLetter) (order []DeadLetter) {
+	for i := range selected {
+		if selected[i].Num < last.Num {
+			order = append(order, selected[i])
+		}
+	}
+	return append(order, *last)
+}
+
+// judgeLast says what becomes of the last of some dead letters of a key. Of those before
+// it, one that was processed and is not known to be would be found out by its version.
+func judgeLast(k keyFacts, order []DeadLetter, processed map[string]bool) Verdict {
+	candidates := make([]candidate, len(order))
+	for i := range order {
+		candidates[i] = candidate{order[i].at(), processed[order[i].ID]}
+	}
+	return judge(k, candidates)[len(order)-1]
+}

@@ -1,0 +1,138 @@
+package bus
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// DeadFilter selects dead letters of a tenant. What is empty selects everything, but
+// without a status only those that are OPEN.
+type DeadFilter struct {
+	Status           []Status
+	Consumer         string
+	EventType        string
+	Key              string
+	ReasonClass      fault.ReasonClass
+	DeadFrom, DeadTo wire.Stamp // when they died: inclusive, exclusive
+}
+
+// Matches reports whether a dead letter is selected, whatever its status.
+func (f *DeadFilter) Matches(l *DeadLetter) bool {
+	return (f.Consumer == "" || l.Consumer == f.Consumer) && (f.EventType == "" || l.EventType == f.EventType) &&
+		(f.Key == "" || l.Key == f.Key) && (f.ReasonClass == "" || l.ReasonClass == f.ReasonClass) &&
+		l.DeadAt >= f.DeadFrom && (f.DeadTo == 0 || l.DeadAt < f.DeadTo)
+}
+
+// where is the condition and its arguments. Statuses are a part of the text, so that
+// the index serves them in order; there are few combinations in use.
+func (f *DeadFilter) where(tenant string) (string, []any) {
+	statuses := []string{strconv.Itoa(int(Open))}
+	if len(f.Status) > 0 {
+		statuses = statuses[:0]
+		for _, s := range f.Status {
+			statuses = append(statuses, strconv.Itoa(int(s)))
+		}
+	}
+	where, args := "tenant_id = $1 AND status IN ("+strings.Join(statuses, ", ")+")", []any{tenant}
+	add := func(condition string, value any) {
+		args = append(args, value)
+		where += " AND " + condition + strconv.Itoa(len(args))
+	}
+	for _, word := range []struct{ condition, value string }{
+		{"consumer = $", f.Consumer}, {"event_type = $", f.EventType}, {"partition_key = $", f.Key}, {"reason_class = $", string(f.ReasonClass)},
+	} {
+		if word.value != "" {
+			add(word.condition, word.value)
+		}
+	}
+	if f.DeadFrom > 0 {
+		add("dead_at >= $", f.DeadFrom)
+	}
+	if f.DeadTo > 0 {
+		add("dead_at < $", f.DeadTo)
+	}
+	return where, args
+}
+
+// DeadLetters is a page of the dead letters that a filter selects, newest first, and
+// how many there are in all.
+func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offset, limit int) (page []DeadLetter, total int, err error) {
+	where, args := f.where(tenant)
+	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE "+where, args...).Scan(&total); err != nil {
+			return err
+		}
+		n := len(args)
+		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
+			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2), append(args, limit, offset)...)
+		return err
+	})
+	return page, total, err
+}
+
+// WalkDead gives up to limit dead letters that a filter selects, in the order of their
+// numbers, behind a number.
+func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after int64, limit int) (page []DeadLetter, err error) {
+	where, args := f.where(tenant)
+	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
+		n := len(args)
+		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
+			" AND num > $"+strconv.Itoa(n+1)+" ORDER BY num LIMIT $"+strconv.Itoa(n+2), append(args, after, limit)...)
+		return err
+	})
+	return page, err
+}
+
+// DeadLettersOf gives dead letters of a tenant by their ids, in the order of the ids.
+// One that does not exist has no ID.
+func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (all []DeadLetter, err error) {
+	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
+		all = make([]DeadLetter, len(ids))
+		return deadByID(ctx, tx, tenant, ids, all, nil)
+	})
+	return all, err
+}
+
+// deadByID reads dead letters into the places of their ids, with their bodies where
+// there is room for these.
+func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, all []DeadLetter, bodies [][]byte) error {
+	columns := deadColumns
+	if bodies != nil {
+		columns += ", body"
+	}
+	stmts := make([]sqldb.Stmt, len(ids))
+	for i, id := range ids {
+		stmts[i] = sqldb.Stmt{
+			Query: "SELECT " + columns + " FROM bus_dead WHERE id = $1 AND tenant_id = $2", Args: []any{id, tenant},
+			Row: func(row *sqldb.Row) (err error) {
+				if bodies == nil {
+					all[i], err = scanDead(row)
+				} else {
+					all[i], err = scanDead(row, &bodies[i])
+				}
+				return err
+			},
+		}
+	}
+	return tx.Batch(ctx, stmts...)
+}
+
+func deadRows(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]DeadLetter, error) {
+	var all []DeadLetter
+	for row, err := range tx.Query(ctx, query, args...) {
+		if err != nil {
+			return nil, err
+		}
+		l, err := scanDead(row)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

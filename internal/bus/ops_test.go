@@ -1,0 +1,369 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/wire"
+)
+
+// announced puts an event into the outbox in a transaction, as if at an instant.
+func announced(ctx context.Context, tx *sqldb.Tx, e wire.Event, at wire.Stamp, published any) error {
+	_, err := tx.Exec(ctx, `INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'x', $9)`, published, at, e.OccurredAt, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
+	return err
+}
+
+func (r *rig) announce(at wire.Stamp, published any, events ...wire.Event) {
+	r.Helper()
+	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		for _, e := range events {
+			if err := announced(ctx, tx, e, at, published); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// of makes the event one of another tenant.
+func of(e wire.Event, tenant string) wire.Event {
+	e.Key = strings.Replace(e.Key, e.Tenant, tenant, 1)
+	e.Tenant = tenant
+	return e
+}
+
+// idle is a bus that nobody runs.
+func (r *rig) idle(cfg bus.Config) *bus.Bus { return bus.New(r.db, r.carrier, cfg) }
+
+// next takes what a tail has now, to the end.
+func next(t *testing.T, tail *bus.Tail) (ids []string) {
+	t.Helper()
+	for {
+		events, more, err := tail.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			parsed, err := wire.ParseEvent(e.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, parsed.ID)
+		}
+		if !more {
+			return ids
+		}
+	}
+}
+
+// until takes from a tail until it has given so many events.
+func until(t *testing.T, tail *bus.Tail, n int) (ids []string) {
+	t.Helper()
+	for began := time.Now(); len(ids) < n; {
+		ids = append(ids, next(t, tail)...)
+		if time.Since(began) > maxWait {
+			t.Fatalf("got %d events, want %d", len(ids), n)
+		}
+	}
+	return ids
+}
+
+func TestATailGivesTheEventsOfItsTenantInOrder(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		b := r.idle(bus.Config{})
+		old := r.event("old")
+		r.announce(r.now, nil, old)
+		begin := int64(0)
+		fromNow, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{})
+		r.must(err)
+		fromStart, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
+		r.must(err)
+		a1, theirs, a2 := r.event("a"), of(r.event("b"), tenantB), r.event("c")
+		later := r.now + 600_000 // by a clock that is ahead
+		r.announce(later, nil, a1, theirs, a2)
+		if got := until(t, fromStart, 3); !slices.Equal(got, idsOf(old, a1, a2)) {
+			t.Errorf("from the start: %v", got)
+		}
+		if got := until(t, fromNow, 2); !slices.Equal(got, idsOf(a1, a2)) {
+			t.Errorf("from now: %v", got)
+		}
+		place := fromNow.Place()
+		again, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &place})
+		r.must(err)
+		more := []wire.Event{r.event("d"), r.event("e")}
+		r.announce(later, nil, more...)
+		if got := until(t, again, 2); !slices.Equal(got, idsOf(more...)) {
+			t.Errorf("from where it was: %v", got)
+		}
+		byKey, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA, Key: more[1].Key, EventType: "RecordDeleted"}, bus.TailFrom{Place: &begin})
+		r.must(err)
+		if got := until(t, byKey, 1); !slices.Equal(got, idsOf(more[1])) {
+			t.Errorf("of one key: %v", got)
+		}
+		byTime, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{At: later})
+		r.must(err)
+		if got := until(t, byTime, 4); !slices.Equal(got, idsOf(a1, a2, more[0], more[1])) {
+			t.Errorf("from an instant: %v", got)
+		}
+		for what, tail := range map[string]*bus.Tail{"start": fromStart, "place": again, "key": byKey} {
+			if got := next(t, tail); len(got) > 0 && what != "start" {
+				t.Errorf("%s: more came: %v", what, got)
+			}
+		}
+	})
+}
+
+// TestATailWaitsForWhoIsSlow lets a transaction that began first commit last.
+func TestATailWaitsForWhoIsSlow(t *testing.T) {
+	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
+	b := r.idle(bus.Config{})
+	begin := int64(0)
+	tail, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
+	r.must(err)
+	for round, fails := range []bool{false, true, false} {
+		slow, quick := r.event(fmt.Sprint("slow", round)), r.event(fmt.Sprint("quick", round))
+		inserted, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		failed := errors.New("undone")
+		go func() {
+			done <- r.db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+				if err := announced(ctx, tx, slow, 1, nil); err != nil {
+					return err
+				}
+				close(inserted)
+				<-release
+				if fails {
+					return failed
+				}
+				return nil
+			})
+		}()
+		<-inserted
+		r.announce(1, nil, quick)
+		for range 3 {
+			if got := next(t, tail); len(got) > 0 {
+				t.Fatalf("round %d: it went past the hole: %v", round, got)
+			}
+		}
+		close(release)
+		if err := <-done; fails != errors.Is(err, failed) {
+			t.Fatal(err)
+		}
+		want := idsOf(slow, quick)
+		if fails {
+			want = idsOf(quick)
+		}
+		if got := until(t, tail, len(want)); !slices.Equal(got, want) {
+			t.Errorf("round %d: got %v, want %v", round, got, want)
+		}
+	}
+}
+
+func TestATailHidesSensitiveFields(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		b := r.idle(bus.Config{Sensitive: func(_, _, field string) bool { return field == "ssn" }})
+		e := r.event("x")
+		e.Type = "RecordCreated"
+		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn"],"fields":{"name":"n","ssn":"secret"},"recordVersion":"%v"}`,
+			strings.Split(e.Key, ":")[2], e.Version)
+		r.must(e.CheckReceived())
+		r.announce(1, nil, e)
+		begin := int64(0)
+		tail, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
+		r.must(err)
+		events, _, err := tail.Next(t.Context())
+		r.must(err)
+		if len(events) != 1 || strings.Contains(string(events[0].Body), "secret") || !strings.Contains(string(events[0].Body), `"name":"n"`) {
+			t.Errorf("got %s", events[0].Body)
+		}
+	})
+}
+
+func TestTheOutboxTellsWhatWaits(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		b := r.idle(bus.Config{})
+		state, err := b.Outbox(t.Context())
+		r.must(err)
+		if state.Unpublished != 0 || state.OldestAt != 0 || len(state.Parts) != wire.Partitions {
+			t.Fatalf("empty: %+v", state)
+		}
+		waits, sent := r.event("waits"), r.event("sent")
+		r.announce(70, nil, waits)
+		r.announce(80, 90, sent)
+		r.announce(75, nil, of(r.event("theirs"), tenantB))
+		if state, err = b.Outbox(t.Context()); err != nil || state.Unpublished != 2 || state.OldestAt != 70 {
+			t.Fatalf("got %+v %v", state, err)
+		}
+		if p := state.Parts[wire.Partition(waits.Key)]; p.Unpublished == 0 || p.OldestAt != 70 || p.Replaying {
+			t.Errorf("got %+v", p)
+		}
+		rows, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA}, 0, 10)
+		r.must(err)
+		if len(rows) != 2 || rows[0].EventID != waits.ID || rows[0].PublishedAt != 0 || rows[1].EventID != sent.ID || rows[1].PublishedAt != 90 || rows[1].CreatedAt != 80 {
+			t.Errorf("got %+v", rows)
+		}
+		behind, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA}, rows[0].ID, 10)
+		r.must(err)
+		if len(behind) != 1 || behind[0].EventID != sent.ID {
+			t.Errorf("behind the first: %+v", behind)
+		}
+		newest, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA}, 0, 1)
+		r.must(err)
+		if len(newest) != 1 || newest[0].EventID != sent.ID {
+			t.Errorf("the newest: %+v", newest)
+		}
+		only, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA, Key: waits.Key, EventType: "RecordDeleted"}, 0, 10)
+		r.must(err)
+		if len(only) != 1 || only[0].EventID != waits.ID {
+			t.Errorf("of one key: %+v", only)
+		}
+		if none, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA, EventType: "OwnerChanged"}, 0, 10); err != nil || len(none) > 0 {
+			t.Errorf("of another type: %+v %v", none, err)
+		}
+	})
+}
+
+// startReplay asks for a replay under a key.
+func (r *rig) startReplay(b *bus.Bus, key, consumer string, from, to wire.Stamp) (bus.ReplayAnswer, error) {
+	return b.StartReplay(r.Context(), bus.ReplayRequest{
+		Tenant: tenantA, Consumer: consumer, From: from, To: to, Actor: "ann", CorrelationID: "call-1",
+		Once: onceOf(r, key, "POST /events/replays", fmt.Sprintf(`{"from":%d,"to":%d}`, from, to)),
+	})
+}
+
+func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		var all, missed []wire.Event
+		for i := range 20 { // in every partition
+			seen := r.event(fmt.Sprint("seen", i))
+			all = append(all, seen)
+			r.send(seen)
+			lost := r.event(fmt.Sprint("lost", i))
+			missed = append(missed, lost)
+		}
+		r.eventually("what was sent", func() bool { return len(r.ids("c", "")) == len(all) })
+		r.announce(5_000_000, 1, append(slices.Clone(all), missed...)...)
+		r.announce(5_000_000, 1, of(r.event("theirs"), tenantB))
+		r.announce(9_000_000, 1, r.event("too late"))
+		ans, err := r.startReplay(b, "k", "c", 5_000_000, 6_000_000)
+		r.must(err)
+		if ans.Status != bus.ReplayRunning || ans.Key != "k" || ans.CorrelationID != "call-1" {
+			t.Errorf("got %+v", ans)
+		}
+		r.eventually("the end of it", func() bool {
+			found, err := b.Replay(t.Context(), tenantA, ans.ID)
+			r.must(err)
+			return found.Status == bus.ReplayDone
+		})
+		found, err := b.Replay(t.Context(), tenantA, ans.ID)
+		r.must(err)
+		if found.Counts != (bus.ReplayCounts{Applied: 20, Duplicate: 20}) || found.EndedAt == 0 || found.CreatedBy != "ann" || found.From != 5_000_000 || found.To != 6_000_000 {
+			t.Errorf("got %+v", found)
+		}
+		if got := r.ids("c", ""); len(got) != 40 {
+			t.Errorf("%d effects, want 40", len(got))
+		}
+		again, err := r.startReplay(b, "k", "c", 5_000_000, 6_000_000)
+		if err != nil || !again.Replay || again.ID != ans.ID {
+			t.Errorf("the key again: %+v %v", again, err)
+		}
+		stop, err := b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ans.ID, Once: onceOf(t, "s", "POST /s", "{}")})
+		if err != nil || stop.Refused != bus.GuardReplayRun || stop.Status != bus.ReplayDone {
+			t.Errorf("a stop too late: %+v %v", stop, err)
+		}
+		if lines := r.audited(tenantA); len(lines) != 2 || !strings.HasPrefix(lines[0], "events.replay accepted "+ans.ID) || !strings.HasPrefix(lines[1], "events.replay.stop refused") {
+			t.Errorf("audit: %q", lines)
+		}
+	})
+}
+
+func TestAReplayCanBeStopped(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		engine := c.consumer("engine")
+		engine.Stream = wire.Executions
+		b := r.idle(bus.Config{Consumers: []bus.Consumer{c.consumer("c"), engine}})
+		var ids []string
+		for i := range bus.MaxReplays {
+			ans, err := r.startReplay(b, fmt.Sprint("k", i), "c", 1, wire.Stamp(2+i))
+			r.must(err)
+			ids = append(ids, ans.ID)
+		}
+		_, err := r.startReplay(b, "one more", "c", 1, 2)
+		if told, _ := fault.As(err); fault.KindOf(err) != fault.TooLarge || told.Code != "TOO_MANY_REPLAYS" {
+			t.Errorf("one too many: %v", err)
+		}
+		for range 2 { // the second time changes nothing
+			stop, err := b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ids[0], Once: onceOf(t, uuid.NewString(), "POST /s", "{}")})
+			if err != nil || stop.Refused != "" || stop.Status != bus.ReplayStopped {
+				t.Errorf("got %+v %v", stop, err)
+			}
+		}
+		if _, err := r.startReplay(b, "one more", "c", 1, 2); err != nil {
+			t.Errorf("after a stop: %v", err)
+		}
+		page, total, err := b.Replays(t.Context(), tenantA, 0, 5)
+		if err != nil || total != 11 || len(page) != 5 {
+			t.Errorf("%d of %d: %v", len(page), total, err)
+		}
+		last, _, err := b.Replays(t.Context(), tenantA, 10, 5)
+		if err != nil || len(last) != 1 || last[0].ID != ids[0] || last[0].Status != bus.ReplayStopped || last[0].EndedAt == 0 {
+			t.Errorf("the oldest: %+v %v", last, err)
+		}
+		for what, err := range map[string]error{
+			"a consumer that nobody knows": second(r.startReplay(b, "u", "nobody", 1, 2)),
+			"another tenant's":             second(b.Replay(t.Context(), tenantB, ids[1])),
+			"a stop of another tenant's":   second(b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantB, ID: ids[1], Once: onceOf(t, "t", "POST /s", "{}")})),
+		} {
+			if fault.KindOf(err) != fault.NotFound {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := r.startReplay(b, "e", "engine", 1, 2); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("of the engine's own events: %v", err)
+		}
+		if running, err := b.Replay(t.Context(), tenantA, ids[1]); err != nil || running.Status != bus.ReplayRunning {
+			t.Errorf("got %+v %v", running, err)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestWhatIsRememberedOfRequestsIsForgotten(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		b := r.idle(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		for i := range 3 {
+			ans, err := r.startReplay(b, fmt.Sprint("k", i), "c", 1, 2)
+			r.must(err)
+			if i > 0 {
+				_, err = b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ans.ID, Once: onceOf(t, fmt.Sprint("s", i), "POST /s", "{}")})
+				r.must(err)
+			}
+		}
+		month := (30 * 24 * time.Hour).Milliseconds()
+		r.exec("UPDATE bus_once SET at = at - $1 WHERE key <> 'k2'", month+1000)
+		r.exec("UPDATE bus_replay SET ended_at = ended_at - $1 WHERE id = (SELECT min(id) FROM bus_replay WHERE status = 2)", month+1000)
+		r.must(b.Forget(t.Context()))
+		if n := r.count("SELECT count(*) FROM bus_once"); n != 1 {
+			t.Errorf("%d keys are left, want 1", n)
+		}
+		if n := r.count("SELECT count(DISTINCT id) FROM bus_replay"); n != 2 {
+			t.Errorf("%d replays are left, want 2", n)
+		}
+	})
+}
