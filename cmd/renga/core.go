@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/bus"
@@ -43,7 +44,7 @@ type core struct {
 	store  *store.Store
 	engine decider
 	bulks  *bulk.Bulks
-	bus    *bus.Bus // nil until connect
+	bus    *bus.Bus      // nil until connect
 	keep   time.Duration // of keys
 	log    *slog.Logger
 
@@ -80,8 +81,8 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 }
 
 // migrations are the tables of every package that has some.
-func migrations() []sqldb.Migration { 
-	return []sqldb.Migration{store.Migration(), bulk.Migration(), bus.Migration()}
+func migrations() []sqldb.Migration {
+	return []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration()}
 }
 
 // openCore opens the database and puts the engine over it.
@@ -123,7 +124,7 @@ func (c *core) decide(cfg engine.Config, n int) {
 // processes have the database too, but not the carrier.
 func (c *core) announce(carrier bus.Carrier, apart bool) {
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Instance: uuid.NewString(), Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart, Logger: c.log,
+		Instance: uuid.NewString(), Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart, KeyRetention: c.keep, Logger: c.log,
 	})
 }
 
@@ -138,6 +139,11 @@ const (
 // forget deletes expired keys now and then, until ctx ends.
 func (c *core) forget(ctx context.Context) {
 	often(ctx, forgetEvery, func() {
+		if c.bus != nil {
+			if err := c.bus.Forget(ctx); err != nil && ctx.Err() == nil {
+				c.log.Warn("expired keys of the bus could not be deleted", "error", err)
+			}
+		}
 		n, err := c.store.Retain(ctx, flow.At(time.Now().Add(-c.keep)), forgetMost)
 		switch {
 		case ctx.Err() != nil:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bus/jet"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
@@ -164,7 +165,10 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check}},
 		Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
 	}
-	surface := httpapi.New(httpapi.Config{Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log})
+	surface := httpapi.New(httpapi.Config{
+		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
+		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Audit: audit.New(core.db),
+	})
 	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
 }
 

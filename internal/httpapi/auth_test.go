@@ -61,7 +61,8 @@ func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
 	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g",
-			"{bulkId}", "00000000-0000-7000-8000-000000000000").Replace(path)
+			"{bulkId}", "00000000-0000-7000-8000-000000000000", "{deadLetterId}", "00000000-0000-7000-8000-000000000000",
+			"{replayId}", "00000000-0000-7000-8000-000000000000", "{eventType}", "RecordCreated").Replace(path)
 		r := s.do(method, path, "", "X-Idempotency-Key", "k").is(401).has("error.code", "UNAUTHORIZED").has("error.details.reasonClass", "auth")
 		if r.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s: there is no WWW-Authenticate", route.Pattern)
@@ -75,7 +76,7 @@ func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
 func TestATokenWithoutTheScopeIs403(t *testing.T) {
 	issuer, auth := newIssuer(t)
 	s := newServerWith(t, options{auth: auth})
-	all := []string{"executions:read", "executions:write", "graphs:write", "tasks:work"}
+	all := []string{"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read"}
 	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
 		if route.Scope == "" {
 			if route.Pattern != "POST /commands" {
@@ -85,8 +86,12 @@ func TestATokenWithoutTheScopeIs403(t *testing.T) {
 		}
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g",
-			"{bulkId}", "00000000-0000-7000-8000-000000000000").Replace(path)
+			"{bulkId}", "00000000-0000-7000-8000-000000000000", "{deadLetterId}", "00000000-0000-7000-8000-000000000000",
+			"{replayId}", "00000000-0000-7000-8000-000000000000", "{eventType}", "RecordCreated").Replace(path)
 		for _, scope := range all {
+			if route.Stream && scope == route.Scope {
+				continue // it may not end
+			}
 			r := s.do(method, path, "", append(issuer.header("mika", scope), "X-Idempotency-Key", "k")...)
 			if scope != route.Scope {
 				r.is(403).has("error.code", "FORBIDDEN").has("error.details.scope", route.Scope)
@@ -122,6 +127,11 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /executions/{executionId}/events": "executions:read", "GET /executions/{executionId}/stream": "executions:read",
 		"GET /executions/{executionId}/commands": "executions:read",
 		"POST /bulks":                            "executions:write", "POST /bulks/{bulkId}/start": "executions:write", "POST /bulks/{bulkId}/stop": "executions:write",
+		"GET /events/schemas": "events:read", "GET /events/schemas/{eventType}": "events:read", "GET /events/consumers": "events:read",
+		"GET /events/outbox": "events:read", "GET /events/stream": "events:read", "GET /events/dlq": "events:read",
+		"GET /events/dlq/{deadLetterId}": "events:read", "POST /events/dlq/{deadLetterId}/redrive": "events:write",
+		"POST /events/dlq/{deadLetterId}/skip": "events:write", "POST /events/replays": "events:write", "GET /events/replays": "events:read",
+		"GET /events/replays/{replayId}": "events:read", "POST /events/replays/{replayId}/stop": "events:write", "GET /audit": "audit:read",
 		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range httpapi.New(httpapi.Config{}).Routes() {

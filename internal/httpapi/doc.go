@@ -59,6 +59,11 @@ type Config struct {
 	Bulks     Bulks
 	Log       *slog.Logger
 	Heartbeat time.Duration // of a silent stream; default 15s
+
+	Events      Events
+	DeadLetters DeadLetters
+	Replays     Replays
+	Audit       Audit
 }
 
 // API answers the calls of the executions' surface.
@@ -70,6 +75,11 @@ type API struct {
 	log       *slog.Logger
 	heartbeat time.Duration
 	watched   atomic.Int64 // executions that task watches look at
+
+	backbone    Events
+	deadLetters DeadLetters
+	replays     Replays
+	audit       Audit
 }
 
 // New makes the surface.
@@ -77,6 +87,7 @@ func New(cfg Config) *API {
 	a := &API{
 		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs, bulks: cfg.Bulks,
 		log: cfg.Log, heartbeat: cfg.Heartbeat,
+		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays, audit: cfg.Audit,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -117,6 +128,7 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
 	}
 	routes = append(routes, a.bulkRoutes()...)
+	routes = append(routes, a.eventRoutes()...)
 	for i := range commands {
 		routes = append(routes, gate.Route{
 			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,

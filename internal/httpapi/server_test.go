@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -35,6 +37,9 @@ type server struct {
 	client *http.Client
 	engine decider
 	bulks  *bulk.Bulks
+	db     *sqldb.DB
+	bus    *bus.Bus
+	mail   *mail  // what goes over the bus
 	work   func() // lets bulks work, where that does not go by itself
 	gate   *gate.Gate
 	clock  *clock
@@ -46,6 +51,7 @@ type options struct {
 	auth      gate.AuthConfig
 	heartbeat time.Duration
 	idle      bool // bulks do not work until the test says so
+	consumers []bus.Consumer
 }
 
 func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
@@ -55,7 +61,9 @@ func newServerWith(t testing.TB, o options) *server {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &server{t: t, clock: &clock{}}
 	db := s.open(ctx)
+	s.db = db
 	quiet := slog.New(slog.DiscardHandler)
+	s.openBus(o)
 	s.bulks = bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(s.engine, quiet)}, Exclusive: !postgres(), Clock: s.clock})
 	auth, err := gate.OpenAuth(o.auth)
 	if err != nil {
@@ -67,6 +75,7 @@ func newServerWith(t testing.TB, o options) *server {
 	}
 	surface := httpapi.New(httpapi.Config{
 		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
+		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Audit: audit.New(db),
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: quiet}, table(telemetry, surface))
 	if err != nil {
@@ -80,6 +89,9 @@ func newServerWith(t testing.TB, o options) *server {
 	s.work = sync.OnceFunc(func() { working.Go(func() { s.bulks.Run(ctx) }) })
 	if !o.idle {
 		s.work()
+	}
+	if len(o.consumers) > 0 {
+		working.Go(func() { _ = s.bus.Run(ctx) })
 	}
 	web := httptest.NewServer(s.gate)
 	s.url = web.URL
@@ -122,7 +134,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration()}}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration()}}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

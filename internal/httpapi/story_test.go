@@ -26,6 +26,7 @@ type step struct {
 	Key         string            `yaml:"key"`
 	Correlation string            `yaml:"correlation"`
 	LastEventID string            `yaml:"lastEventId"`
+	Frames      int               `yaml:"frames"` // of a stream that does not end: how many are read
 	Media       string            `yaml:"media"`
 	Request     string            `yaml:"request"`
 	Status      int               `yaml:"status"`
@@ -44,7 +45,7 @@ func TestTheExamplesOfTheContractAreWhatTheServerDoes(t *testing.T) {
 	if err := yaml.Unmarshal(api.OpenAPI, &doc); err != nil {
 		t.Fatal(err)
 	}
-	p := &play{server: newServer(t), contract: theContract(), real: map[string]string{}, used: map[string]bool{}}
+	p := &play{server: newStoryServer(t), contract: theContract(), real: map[string]string{}, used: map[string]bool{}}
 	for i, step := range doc.Story {
 		p.do(i+1, step)
 	}
@@ -80,12 +81,16 @@ func (p *play) do(n int, s step) {
 	if s.Query != "" {
 		path += "?" + s.Query
 	}
-	got := p.server.do(method, path, p.body(pointer, s), p.header(s)...)
+	send := func() reply { return p.server.do(method, path, p.body(pointer, s), p.header(s)...) }
+	if s.Frames > 0 {
+		send = func() reply { return p.server.frames(s.Frames, path, p.header(s)...) }
+	}
+	got := send()
 	for began := time.Now(); s.Until != "" && got.text("status") != s.Until; {
 		if time.Since(began) > patience {
 			p.t.Fatalf("step %d, %s: the answer is still %s", n, s.Operation, got.body)
 		}
-		got = p.server.do(method, path, p.body(pointer, s), p.header(s)...)
+		got = send()
 	}
 	if got.status != s.Status {
 		p.t.Fatalf("step %d, %s: got %d, want %d: %s", n, s.Operation, got.status, s.Status, got.body)

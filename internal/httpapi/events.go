@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+// Events is where the event backbone is looked at.
+type Events interface {
+	Consumers(ctx context.Context, tenant string) ([]bus.ConsumerState, error)
+	Outbox(ctx context.Context) (bus.OutboxState, error)
+	Recent(ctx context.Context, f bus.EventFilter, after int64, limit int) ([]bus.OutboxRow, error)
+	Tail(ctx context.Context, f bus.EventFilter, from bus.TailFrom) (*bus.Tail, error)
+}
+
+// The scopes and rate classes of events.
+const (
+	scopeEvents     = "events:read"
+	scopeEventsDo   = "events:write"
+	rateEventsRead  = "events.read"
+	rateEventsWrite = "events.write"
+)
+
+// eventRoutes are the routes of events.
+func (a *API) eventRoutes() []gate.Route {
+	return []gate.Route{
+		{Pattern: "GET /events/schemas", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listSchemas},
+		{Pattern: "GET /events/schemas/{eventType}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.schema},
+		{Pattern: "GET /events/consumers", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listConsumers},
+		{Pattern: "GET /events/outbox", Scope: scopeEvents, Rate: rateEventsRead, Do: a.outbox},
+		{Pattern: "GET /events/stream", Scope: scopeEvents, Rate: rateEventsRead, Stream: true, Do: a.tail},
+		{Pattern: "GET /events/dlq", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listDead},
+		{Pattern: "GET /events/dlq/{deadLetterId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.deadLetter},
+		{Pattern: "POST /events/dlq/{deadLetterId}/redrive", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.redrive},
+		{Pattern: "POST /events/dlq/{deadLetterId}/skip", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.skip},
+		{Pattern: "POST /events/replays", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.startReplay},
+		{Pattern: "GET /events/replays", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listReplays},
+		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
+		{Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopReplay},
+		{Pattern: "GET /audit", Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
+	}
+}
+
+// few is a list that is never long: all of it.
+type few[T any] struct {
+	Items []T `json:"items"`
+}
+
+func newFew[R, T any](rows []R, show func(*R) T) few[T] {
+	out := few[T]{Items: make([]T, len(rows))}
+	for i := range rows {
+		out.Items[i] = show(&rows[i])
+	}
+	return out
+}
+
+// schemaView names the schema of an event type.
+type schemaView struct {
+	EventType     string `json:"eventType"`
+	SchemaVersion int    `json:"schemaVersion"`
+	Href          string `json:"href"`
+}
+
+// allTypes are the event types that have a schema: the business events, and the
+// engine's own.
+func allTypes() []string { return append(wire.EventTypes(), wire.ExecutionChanged) }
+
+// listSchemas answers GET /events/schemas.
+func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
+	if q := newQuery(c); q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	return gate.Reply{Body: newFew(allTypes(), func(typ *string) schemaView {
+		return schemaView{*typ, wire.SchemaVersion, "/events/schemas/" + *typ}
+	})}, nil
+}
+
+// schema answers GET /events/schemas/{eventType}. It changes with the program alone, so
+// whoever has it asks whether it is still the same.
+func (a *API) schema(_ context.Context, c *gate.Call) (gate.Reply, error) {
+	if q := newQuery(c); q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	typ := c.Path("eventType")
+	if !slices.Contains(allTypes(), typ) {
+		return gate.Reply{}, fault.New(fault.NotFound, wire.CodeEventType, "there is no event type %.64q", typ)
+	}
+	text, _ := wire.EventSchema(typ)
+	sum := sha256.Sum256(text)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	reply := gate.Reply{Raw: text, Type: "application/schema+json", Header: http.Header{"Etag": {tag}, "Cache-Control": {"no-cache"}}}
+	for has := range strings.SplitSeq(strings.Join(c.Request.Header.Values("If-None-Match"), ","), ",") {
+		if has = strings.TrimPrefix(strings.TrimSpace(has), "W/"); has == tag || has == "*" {
+			reply.Status, reply.Raw = http.StatusNotModified, nil
+		}
+	}
+	return reply, nil
+}
+
+// listConsumers answers GET /events/consumers.
+func (a *API) listConsumers(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if q := newQuery(c); q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	all, err := a.backbone.Consumers(ctx, c.Principal.Tenant)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newFew(all, showConsumer)}, nil
+}
+
+// outbox answers GET /events/outbox.
+func (a *API) outbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, "eventType", "key", "after", "page_size")
+	f := q.eventFilter(c.Principal.Tenant)
+	after := q.integer("after", 0, maxPlace, 0)
+	size := q.integer("page_size", minPage, maxPage, defaultPage)
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	state, err := a.backbone.Outbox(ctx)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	rows, err := a.backbone.Recent(ctx, f, int64(after), size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showOutbox(&state, rows)}, nil
+}
+
+// maxPlace is the last place that an outbox can have.
+const maxPlace = 1<<63 - 2
+
+// maxPartitionKey is how many characters the key of an event may have in a filter.
+const maxPartitionKey = 512
+
+// eventFilter selects events of a tenant.
+func (q *query) eventFilter(tenant string) bus.EventFilter {
+	return bus.EventFilter{Tenant: tenant, EventType: q.name("eventType"), Key: q.line("key", maxPartitionKey)}
+}
+
+// line is a text on one line, "" when it is not given.
+func (q *query) line(name string, limit int) string {
+	s, given := q.text(name)
+	if given && !oneLine(s, 1, limit) {
+		q.fail(name, "%s must be %s on one line", name, count(1, limit, "characters"))
+	}
+	return s
+}
+
+// words is a list of words out of some, separated by commas; nil when it is not given.
+func (q *query) words(name string, some []string) (list []string) {
+	s, given := q.text(name)
+	if !given {
+		return nil
+	}
+	for word := range strings.SplitSeq(s, ",") {
+		if !slices.Contains(some, word) {
+			q.fail(name, "%s must be a list of %s, separated by commas", name, strings.Join(some, ", "))
+			return nil
+		}
+		if !slices.Contains(list, word) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// oneLine reports whether a text has so many characters and none that breaks a line or
+// controls a terminal.
+func oneLine(s string, low, high int) bool {
+	n := utf8.RuneCountInString(s)
+	return n >= low && n <= high && utf8.ValidString(s) &&
+		strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) < 0
+}

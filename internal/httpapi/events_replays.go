@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+// Replays is where replays are kept. What it answers is durable; unknown ones are
+// fault.NotFound.
+type Replays interface {
+	StartReplay(ctx context.Context, r bus.ReplayRequest) (bus.ReplayAnswer, error)
+	StopReplay(ctx context.Context, o bus.ReplayOrder) (bus.ReplayAnswer, error)
+	Replay(ctx context.Context, tenant, id string) (bus.Replay, error)
+	Replays(ctx context.Context, tenant string, offset, limit int) ([]bus.Replay, int, error)
+}
+
+// startReplay answers POST /events/replays.
+func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := c.Once()
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	var b struct {
+		Consumer string     `json:"consumer"`
+		From     *flow.Time `json:"from"`
+		To       *flow.Time `json:"to"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	from, err := someInstant("from", b.From)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	to, err := someInstant("to", b.To)
+	switch {
+	case err != nil:
+		return gate.Reply{}, err
+	case !wire.Name(b.Consumer):
+		return gate.Reply{}, invalid("consumer", "consumer must be the name of a consumer")
+	case b.From == nil:
+		return gate.Reply{}, invalid("from", "from is required: the instant from which events are delivered again")
+	case to != 0 && to <= from:
+		return gate.Reply{}, invalid("to", "to must be after from")
+	}
+	ans, err := a.replays.StartReplay(ctx, bus.ReplayRequest{
+		Tenant: c.Principal.Tenant, Consumer: b.Consumer, From: wire.Stamp(from), To: wire.Stamp(to),
+		Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+	})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return replayReply(&ans)
+}
+
+// replayID is the id that the path names, in one spelling. One that is no UUID does not exist.
+func replayID(c *gate.Call) (string, error) {
+	id, err := flow.ParseID(c.Path("replayId"))
+	if err != nil {
+		return "", fault.New(fault.NotFound, "REPLAY_NOT_FOUND", "there is no replay %.64q", c.Path("replayId"))
+	}
+	return id.String(), nil
+}
+
+// stopReplay answers POST /events/replays/{replayId}/stop.
+func (a *API) stopReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	id, err := replayID(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	once, err := wire.ParseOnce(c.Key, "POST /events/replays/"+id+"/stop", c.Body)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if err := c.Decode(&struct{}{}); err != nil {
+		return gate.Reply{}, err
+	}
+	ans, err := a.replays.StopReplay(ctx, bus.ReplayOrder{
+		Tenant: c.Principal.Tenant, ID: id, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+	})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return replayReply(&ans)
+}
+
+// replayAnswer is the body of an accepted command about a replay.
+type replayAnswer struct {
+	ReplayID       string `json:"replayId"`
+	Accepted       bool   `json:"accepted"`
+	Status         string `json:"status"`
+	CorrelationID  string `json:"correlationId"`
+	IdempotencyKey string `json:"idempotencyKey"`
+}
+
+// replayReply shows an answer. It depends on nothing else, so a replay is equal.
+func replayReply(ans *bus.ReplayAnswer) (gate.Reply, error) {
+	if ans.Refused != "" {
+		return gate.Reply{}, refusedBy("StopReplay", "the replay is "+ans.Status.String(), ans.Refused, map[string]any{"replay": ans.Status.String()})
+	}
+	return gate.Reply{Status: acceptedStatus(ans.Replay), Body: replayAnswer{
+		ReplayID: ans.ID, Accepted: true, Status: ans.Status.String(), CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
+	}}, nil
+}
+
+// listReplays answers GET /events/replays.
+func (a *API) listReplays(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, pageParams...)
+	p := q.paging()
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.replays.Replays(ctx, c.Principal.Tenant, p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, showReplay)}, nil
+}
+
+// replay answers GET /events/replays/{replayId}.
+func (a *API) replay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if q := newQuery(c); q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	id, err := replayID(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	found, err := a.replays.Replay(ctx, c.Principal.Tenant, id)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showReplay(&found)}, nil
+}

@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/wire"
+)
+
+// tailEvery is how often the outbox is looked at for a client that has all of it.
+const tailEvery = 200 * time.Millisecond
+
+// tail answers GET /events/stream: the tenant's events from where the client left off
+// or from an instant on, else those to come, for as long as the client stays.
+func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, "eventType", "key", "from", "lastEventId")
+	f := q.eventFilter(c.Principal.Tenant)
+	from := bus.TailFrom{At: wire.Stamp(q.instant("from")), Place: q.place(c)}
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	tail, err := a.backbone.Tail(ctx, f, from)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	header := c.Stream.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies that honour it must not hold frames back
+	s := &tailer{tail: tail, follower: follower{out: c.Stream, control: http.NewResponseController(c.Stream), heartbeat: a.heartbeat}}
+	return gate.Reply{}, s.run(ctx)
+}
+
+// place is where a client left off: its header, or else the query; nil when it says
+// neither.
+func (q *query) place(c *gate.Call) *int64 {
+	text, given := q.text("lastEventId")
+	name := "lastEventId"
+	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
+		text, name, given = header, "Last-Event-ID", true
+	}
+	if !given {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > maxPlace {
+		q.fail(name, "%s must be the place of an event", name)
+	}
+	return &n
+}
+
+// tailer sends a tenant's events to one client.
+type tailer struct {
+	follower
+	tail *bus.Tail
+}
+
+// run sends until the client has gone or ctx ends. A sign of life tells the place too,
+// so that a client for whom nothing happened need not begin anew.
+func (s *tailer) run(ctx context.Context) error {
+	if err := s.write([]byte(": events\n\n")); err != nil {
+		return nil
+	}
+	look, quiet := time.NewTicker(tailEvery), time.Now()
+	defer look.Stop()
+	for {
+		sent, err := s.catchUp(ctx)
+		switch {
+		case err != nil:
+			return gone(ctx, err)
+		case sent:
+			quiet = time.Now()
+		case time.Since(quiet) >= s.heartbeat:
+			quiet = time.Now()
+			if err := s.write(fmt.Appendf(nil, ": still here\nid: %d\n\n", s.tail.Place())); err != nil {
+				return nil
+			}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// catchUp sends everything that the outbox has and was not sent.
+func (s *tailer) catchUp(ctx context.Context) (sent bool, err error) {
+	for {
+		events, more, err := s.tail.Next(ctx)
+		if err != nil {
+			return sent, err
+		}
+		s.frame = s.frame[:0]
+		for i := range events {
+			s.frame = appendTailFrame(s.frame, &events[i])
+		}
+		if len(events) > 0 {
+			sent = true
+			if err := s.write(s.frame); err != nil {
+				return sent, err
+			}
+		}
+		if !more {
+			return sent, nil
+		}
+	}
+}
+
+// appendTailFrame writes an event of the outbox as a server-sent event.
+func appendTailFrame(dst []byte, e *bus.TailEvent) []byte {
+	dst = strconv.AppendInt(append(dst, "id: "...), e.ID, 10)
+	dst = append(append(dst, "\nevent: "...), e.EventType...)
+	body := jsontext.Value(e.Body)
+	if bytes.ContainsAny(body, "\r\n") { // a frame has one line
+		_ = body.Compact() // it was checked when it was published
+	}
+	return append(append(append(dst, "\ndata: "...), body...), "\n\n"...)
+}

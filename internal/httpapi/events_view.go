@@ -1,0 +1,221 @@
+package httpapi
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/wire"
+)
+
+// consumerView is a consumer as operators see it.
+type consumerView struct {
+	Consumer   string       `json:"consumer"`
+	Configured bool         `json:"configured"`
+	Stream     string       `json:"stream"`
+	EventTypes []string     `json:"eventTypes"`
+	Continue   bool         `json:"continue"`
+	Partitions []readerView `json:"partitions"`
+}
+
+type readerView struct {
+	Partition    int           `json:"partition"`
+	Holder       string        `json:"holder,omitempty"`
+	LeaseUntil   wire.Stamp    `json:"leaseUntil,omitzero"`
+	Seq          int64         `json:"seq"`
+	PublishedAt  wire.Stamp    `json:"publishedAt,omitzero"`
+	Pending      int64         `json:"pending"`
+	SeenAt       wire.Stamp    `json:"seenAt,omitzero"`
+	Counts       takenCounts   `json:"counts"`
+	Waiting      waitingCounts `json:"waitingKeys"`
+	WaitingSince wire.Stamp    `json:"waitingSince,omitzero"`
+	DeadLetters  int           `json:"deadLetters"`
+}
+
+// takenCounts says what became of events.
+type takenCounts struct {
+	Applied   int64 `json:"applied"`
+	Duplicate int64 `json:"duplicate"`
+	Stale     int64 `json:"stale"`
+	Failed    int64 `json:"failed"`
+}
+
+type waitingCounts struct {
+	Retrying int `json:"retrying"`
+	Blocked  int `json:"blocked"`
+}
+
+func showConsumer(c *bus.ConsumerState) consumerView {
+	v := consumerView{
+		Consumer: c.Name, Configured: c.Configured, Stream: c.Stream.String(), EventTypes: append([]string{}, c.Types...), Continue: c.Continue,
+		Partitions: make([]readerView, len(c.Parts)),
+	}
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		v.Partitions[i] = readerView{
+			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Seq: p.Seq, PublishedAt: p.RelayedAt, Pending: p.Pending, SeenAt: p.SeenAt,
+			Counts: takenCounts{p.Applied, p.Duplicate, p.Stale, p.Failed}, Waiting: waitingCounts{p.Retrying, p.Blocked},
+			WaitingSince: p.WaitingSince, DeadLetters: p.Dead,
+		}
+	}
+	return v
+}
+
+// outboxView is the outbox as operators see it.
+type outboxView struct {
+	Unpublished int             `json:"unpublished"`
+	OldestAt    wire.Stamp      `json:"oldestUnpublishedAt,omitzero"`
+	Partitions  []relayView     `json:"partitions"`
+	Items       []outboxRowView `json:"items"`
+}
+
+type relayView struct {
+	Partition   int         `json:"partition"`
+	Holder      string      `json:"holder,omitempty"`
+	LeaseUntil  wire.Stamp  `json:"leaseUntil,omitzero"`
+	Unpublished int         `json:"unpublished"`
+	OldestAt    wire.Stamp  `json:"oldestUnpublishedAt,omitzero"`
+	Refill      *refillView `json:"refill,omitzero"`
+}
+
+// refillView says how far a stream that lost something is filled again.
+type refillView struct {
+	Position int64      `json:"position"`
+	Upto     int64      `json:"upto"`
+	Since    wire.Stamp `json:"since,omitzero"`
+}
+
+type outboxRowView struct {
+	Position    int64      `json:"position"`
+	EventID     string     `json:"eventId"`
+	EventType   string     `json:"eventType"`
+	Key         string     `json:"partitionKey"`
+	Partition   int        `json:"partition"`
+	OccurredAt  wire.Stamp `json:"occurredAt"`
+	CreatedAt   wire.Stamp `json:"createdAt"`
+	PublishedAt wire.Stamp `json:"publishedAt,omitzero"`
+}
+
+func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow) outboxView {
+	v := outboxView{
+		Unpublished: s.Unpublished, OldestAt: s.OldestAt, Partitions: make([]relayView, len(s.Parts)), Items: make([]outboxRowView, len(rows)),
+	}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		v.Partitions[i] = relayView{
+			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Unpublished: p.Unpublished, OldestAt: p.OldestAt,
+		}
+		if p.Replaying {
+			v.Partitions[i].Refill = &refillView{p.ReplayPos, p.ReplayUpto, p.ReplaySince}
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		v.Items[i] = outboxRowView{r.ID, r.EventID, r.EventType, r.Key, r.Part, r.OccurredAt, r.CreatedAt, r.PublishedAt}
+	}
+	return v
+}
+
+// deadView is a dead letter as readers see it.
+type deadView struct {
+	DeadLetterID  string            `json:"deadLetterId"`
+	Status        string            `json:"status"`
+	Consumer      string            `json:"consumer"`
+	Partition     int               `json:"partition"`
+	Key           string            `json:"partitionKey"`
+	EventID       string            `json:"eventId"`
+	EventType     string            `json:"eventType"`
+	Version       wire.Stamp        `json:"recordVersion,omitzero"`
+	Index         int               `json:"index"`
+	ReasonClass   fault.ReasonClass `json:"reasonClass"`
+	ReasonCode    string            `json:"reasonCode"`
+	RetryAdvice   fault.RetryAdvice `json:"retryAdvice"`
+	Error         string            `json:"error"`
+	Attempts      int               `json:"attempts"`
+	FirstFailedAt wire.Stamp        `json:"firstFailedAt"`
+	DeadAt        wire.Stamp        `json:"deadAt"`
+	RedriveAt     wire.Stamp        `json:"redriveAt,omitzero"`
+	Decision      *decisionView     `json:"decision,omitzero"`
+	EndedAt       wire.Stamp        `json:"endedAt,omitzero"`
+}
+
+// decisionView is what was decided last about a dead letter.
+type decisionView struct {
+	By     flow.Actor `json:"by"`
+	At     wire.Stamp `json:"at"`
+	Reason string     `json:"reason,omitempty"`
+	BulkID string     `json:"bulkId,omitempty"`
+}
+
+func showDead(l *bus.DeadLetter) deadView {
+	v := deadView{
+		DeadLetterID: l.ID, Status: l.Status.String(), Consumer: l.Consumer, Partition: l.Part, Key: l.Key, EventID: l.EventID, EventType: l.EventType,
+		Version: l.Version, Index: l.Index, ReasonClass: l.ReasonClass, ReasonCode: l.ReasonCode, RetryAdvice: l.RetryAdvice, Error: l.Error,
+		Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt, DeadAt: l.DeadAt, RedriveAt: l.RedriveAt, EndedAt: l.EndedAt,
+	}
+	if l.DecidedAt > 0 {
+		v.Decision = &decisionView{By: flow.Actor{Kind: flow.KindUser, ID: l.DecidedBy}, At: l.DecidedAt, Reason: l.Reason, BulkID: l.DecidedIn}
+		if l.DecidedBy == bus.Automatic {
+			v.Decision.By = flow.Actor{Kind: flow.KindSystem}
+		}
+	}
+	return v
+}
+
+// inspectionView is a dead letter with all that is known of it.
+type inspectionView struct {
+	deadView
+	Verdict         bus.Verdict    `json:"verdict,omitempty"`
+	Failures        []bus.Failure  `json:"failures"`
+	Event           jsontext.Value `json:"event,omitzero"`
+	PayloadWithheld bool           `json:"payloadWithheld"`
+	Waiting         waitersView    `json:"waiting"`
+}
+
+type waitersView struct {
+	Count int          `json:"count"`
+	First []waiterView `json:"first"`
+}
+
+type waiterView struct {
+	EventID   string     `json:"eventId"`
+	EventType string     `json:"eventType"`
+	Version   wire.Stamp `json:"recordVersion,omitzero"`
+	Index     int        `json:"index"`
+	Since     wire.Stamp `json:"waitingSince"`
+}
+
+func showInspection(in *bus.Inspection) inspectionView {
+	v := inspectionView{
+		deadView: showDead(&in.DeadLetter), Verdict: in.Verdict, Failures: append([]bus.Failure{}, in.Failures...), PayloadWithheld: in.Withheld,
+		Waiting: waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
+	}
+	if in.Event != nil {
+		v.Event = in.Event.AppendJSON(nil)
+	}
+	for i, w := range in.First {
+		v.Waiting.First[i] = waiterView{w.EventID, w.EventType, w.Version, w.Index, w.At}
+	}
+	return v
+}
+
+// replayView is a replay as readers see it.
+type replayView struct {
+	ReplayID  string      `json:"replayId"`
+	Consumer  string      `json:"consumer"`
+	From      wire.Stamp  `json:"from"`
+	To        wire.Stamp  `json:"to"`
+	Status    string      `json:"status"`
+	Counts    takenCounts `json:"counts"`
+	CreatedBy flow.Actor  `json:"createdBy"`
+	CreatedAt wire.Stamp  `json:"createdAt"`
+	EndedAt   wire.Stamp  `json:"endedAt,omitzero"`
+}
+
+func showReplay(r *bus.Replay) replayView {
+	return replayView{
+		ReplayID: r.ID, Consumer: r.Consumer, From: r.From, To: r.To, Status: r.Status.String(), Counts: takenCounts(r.Counts),
+		CreatedBy: flow.Actor{Kind: flow.KindUser, ID: r.CreatedBy}, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
+	}
+}
