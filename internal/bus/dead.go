@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -312,10 +313,26 @@ func (r *reader) autoRedrive(ctx context.Context) error {
 
 // redriveDue decides about the letters whose time has come.
 func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) error {
-	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = 1, decided_by = $4, decided_at = $3, redrive_at = 0, reason = $5
-		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0 AND redrive_at <= $3`,
-		r.consumer.Name, r.lease.part, t.now, Automatic, "automatic redrive")
-	return err
+	const why = "automatic redrive"
+	var entries []audit.Entry
+	for row, err := range tx.Query(ctx, `UPDATE bus_dead SET status = 1, decided_by = $4, decided_at = $3, redrive_at = 0, reason = $5
+		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0 AND redrive_at <= $3 RETURNING id, tenant_id`,
+		r.consumer.Name, r.lease.part, t.now, Automatic, why) {
+		if err != nil {
+			return err
+		}
+		e := audit.Entry{At: t.now, Actor: Automatic, Action: "dlq.redrive", Outcome: audit.Accepted, Reason: why}
+		if err := row.Scan(&e.Subject, &e.Tenant); err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	for _, e := range entries {
+		if err := audit.Write(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Automatic is who decides when nobody does.

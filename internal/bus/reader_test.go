@@ -349,5 +349,8 @@ func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
 		r.eventually("the event", func() bool {
 			return slices.Equal(r.ids("c", ""), idsOf(e)) || r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1
 		})
+		if n := r.count("SELECT count(*) FROM audit_log WHERE action = 'dlq.redrive' AND actor = $1", bus.Automatic); n != 1 {
+			t.Errorf("%d decisions are in the audit log, want 1", n)
+		}
 	})
 }
