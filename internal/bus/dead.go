@@ -222,6 +222,9 @@ func (r *reader) carryOut(ctx context.Context, tx *sqldb.Tx, t *turn, l *letter)
 		return r.passOver(ctx, tx, t, l)
 	}
 	e := &l.item.event
+	if e.Key == "" { // nobody can read it, so it has no lane
+		return r.buryAgain(ctx, tx, t, l.num, l.item.bad, []Failure{failure(t.now, 1, l.item.bad)})
+	}
 	if r.laneOf(t, e.Key) == nil {
 		t.wait(e)
 	}

@@ -281,7 +281,8 @@ func (r *reader) pump(ctx context.Context, feed Feed, out chan<- batch) error {
 }
 
 // examine decodes and checks a message. Of one that cannot be read, what the carrier
-// knows of it stands in for the event.
+// knows of it stands in for the event, but not a key of another partition: the lane of
+// that is another reader's.
 func examine(m Message) item {
 	it := item{Message: m}
 	it.event, it.bad = wire.ParseEvent(m.Body)
@@ -296,6 +297,9 @@ func examine(m Message) item {
 	if it.bad != nil {
 		e.ID, e.Tenant, e.Type, e.Key = m.ID, m.Tenant, m.Type, m.Key
 		it.bad = Permanent(it.bad)
+		if wire.Partition(e.Key) != m.Part {
+			e.Key = ""
+		}
 	}
 	return it
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/sqldb"
@@ -204,6 +205,46 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 				t.Errorf("%d dead letters are of %s with code %s, want 1", n, want.id, want.code)
 			}
 		}
+	})
+}
+
+// Messages that nobody can read may name any key, also one key in two partitions. The
+// readers of these must not meet in its lane.
+func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
+		stop := r.start(cfg)
+		var good []wire.Event
+		var odd []string
+		for part := range wire.Partitions {
+			for range 2 {
+				id := uuid.NewString()
+				r.sendMessage(bus.Message{ID: id, Tenant: tenantA, Part: part, Type: "RecordDeleted", Key: "one key", Body: []byte("{not json")})
+				odd = append(odd, id)
+			}
+			for i := 0; len(good) == part; i++ {
+				if e := r.event(fmt.Sprint("good ", i)); wire.Partition(e.Key) == part {
+					good = append(good, e)
+					r.send(e)
+				}
+			}
+		}
+		r.eventually("the good ones", func() bool { return len(r.ids("c", "")) == len(good) })
+		waiting := "SELECT count(*) FROM bus_parked WHERE event_id = $1"
+		for _, id := range odd {
+			r.eventually("a dead letter, or one that waits behind it", func() bool {
+				return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND event_id = $1", id)+r.count(waiting, id) == 1
+			})
+		}
+		for _, id := range odd {
+			if r.count(waiting, id) == 0 {
+				r.decide(id, 1)
+			}
+		}
+		stop()
+		r.start(cfg)
+		r.eventually("they die again", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 7 })
 	})
 }
 
