@@ -109,9 +109,15 @@ func (a Actor) valid() bool {
 }
 
 // AppendPayload writes a payload. The log and the envelope share this form. The
-// payloads of every task are written by hand, the others by reflection.
+// payloads of every execution and task are written by hand, the others by reflection.
 func AppendPayload(dst []byte, p Payload) ([]byte, error) {
 	switch p := p.(type) {
+	case *ExecutionCreated:
+		return p.append(dst)
+	case *ExecutionStarted:
+		return p.append(dst)
+	case *ExecutionCompleted:
+		return p.append(dst)
 	case *NodeCreated:
 		return p.append(dst)
 	case *NodeReady:
@@ -144,6 +150,35 @@ func ParsePayload(t Type, data []byte) (Payload, error) {
 		return nil, fmt.Errorf("flow: payload of %s: no nodeId", t)
 	}
 	return p, nil
+}
+
+func (p *ExecutionCreated) append(dst []byte) ([]byte, error) {
+	dst, err := jsontext.AppendQuote(append(dst, `{"graphId":`...), p.GraphID)
+	if err != nil {
+		return dst, err
+	}
+	dst = appendData(dst, `,"input":`, p.Input)
+	if p.GraphVersion != 0 {
+		dst = strconv.AppendInt(append(dst, `,"graphVersion":`...), int64(p.GraphVersion), 10)
+	}
+	dst, err = appendString(dst, `,"graphDigest":`, p.GraphDigest)
+	return append(dst, '}'), err
+}
+
+func (p *ExecutionStarted) append(dst []byte) ([]byte, error) {
+	if p.StartedBy == nil {
+		return append(dst, '{', '}'), nil
+	}
+	dst, err := jsontext.AppendQuote(append(dst, `{"startedBy":{"kind":`...), p.StartedBy.Kind)
+	if err != nil {
+		return dst, err
+	}
+	dst, err = appendString(dst, `,"id":`, p.StartedBy.ID)
+	return append(dst, '}', '}'), err
+}
+
+func (p *ExecutionCompleted) append(dst []byte) ([]byte, error) {
+	return append(appendData(append(dst, '{'), `"result":`, p.Result), '}'), nil
 }
 
 func (p *NodeCreated) append(dst []byte) ([]byte, error) {

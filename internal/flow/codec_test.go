@@ -13,6 +13,13 @@ import (
 func TestPayloadsByHandAreAsByReflection(t *testing.T) {
 	odd := "a\"b\\\n\u2028é"
 	payloads := []Payload{
+		&ExecutionCreated{GraphID: odd},
+		&ExecutionCreated{GraphID: "g", Input: Data(`{"a":[1,2.50,null],"b":"é"}`), GraphVersion: 3, GraphDigest: odd},
+		&ExecutionStarted{},
+		&ExecutionStarted{StartedBy: &Actor{Kind: KindUser, ID: odd}},
+		&ExecutionStarted{StartedBy: &Actor{Kind: KindSystem}},
+		&ExecutionCompleted{},
+		&ExecutionCompleted{Result: Data(`{"x":{}}`)},
 		&NodeCreated{NodeID: "a", NodeType: WaitKind},
 		&NodeCreated{NodeID: odd, NodeType: JoinKind, Meta: Data(`{}`)},
 		&NodeReady{NodeID: "a"},
