@@ -385,7 +385,7 @@ func (b *batch) unready(row ReadyRow) {
 // flush writes what has gathered. A commit may flush more than once.
 func (b *batch) flush() error {
 	out := Batch{Keys: b.keys, Taken: b.taken}
-	out.Log = make([]LogRow, 0, len(b.open))
+	out.Log, out.News = make([]LogRow, 0, len(b.open)), make([]News, 0, len(b.open))
 	for _, ent := range b.open {
 		if err := b.close(ent, &out); err != nil {
 			return err

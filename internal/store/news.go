@@ -47,6 +47,20 @@ func (s *Store) SetPublicity(ctx context.Context, tenant string, p engine.Public
 	return fault.Wrap("store.publicity", err)
 }
 
+// MaxUnpublished is how many rows that wait to be published are counted.
+const MaxUnpublished = 10_000
+
+const selectUnpublished = "SELECT count(*) FROM (SELECT news FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2) AS waiting"
+
+// Unpublished is how many rows behind a number others are to be told of, up to
+// MaxUnpublished.
+func (s *Store) Unpublished(ctx context.Context, number int64) (n int, err error) {
+	err = s.read(ctx, "store.unpublished", func(ctx context.Context, sql *sqldb.Tx) error {
+		return sql.Row(ctx, selectUnpublished, number, MaxUnpublished).Scan(&n)
+	})
+	return n, err
+}
+
 // numberer gives the rows of a commit on SQLite their numbers.
 type numberer struct {
 	tx   *tx

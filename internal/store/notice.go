@@ -25,7 +25,8 @@ type notice struct {
 	first     flow.ID   // id of the first event of the row, published or not
 	at        flow.Time // of that event
 	corr      string
-	events    []flow.Event // those that are published
+	wanted    engine.Publicity // what its tenant wants told
+	events    []flow.Event     // those that are published
 }
 
 // weight is about the memory that a notice holds.
@@ -41,7 +42,7 @@ func (n *notice) weight() int {
 func noticeOf(number int64, row *engine.LogRow, news *engine.News, p engine.Publicity) *notice {
 	n := &notice{
 		number: number, tenant: news.Tenant, execution: news.Execution,
-		commitNo: row.CommitNo, firstSeq: row.FirstSeq, lastSeq: row.LastSeq,
+		commitNo: row.CommitNo, firstSeq: row.FirstSeq, lastSeq: row.LastSeq, wanted: p,
 	}
 	for ev := range news.Events {
 		if n.at == 0 {
@@ -90,33 +91,33 @@ func (s *Source) messages(dst []bus.Message, n *notice) ([]bus.Message, error) {
 	if len(n.events) == 0 {
 		return dst, nil
 	}
-	head := n.head()
-	payload := slices.Clone(head)
+	payload := n.appendHead(s.payload[:0])
+	head := len(payload)
 	index := 0
 	for i := range n.events {
 		at := len(payload)
-		if at > len(head) {
+		if at > head {
 			payload = append(payload, ',')
 		}
 		var err error
 		if payload, err = appendEvent(payload, &n.events[i]); err != nil {
 			return dst, err
 		}
-		if len(payload) < maxEvents || at == len(head) {
+		if len(payload) < maxEvents || at == head {
 			continue
 		}
-		rest := slices.Clone(payload[at+1:]) // begins the next message
+		next := slices.Clone(payload[at+1:])
 		dst = append(dst, s.message(n, index, payload[:at]))
 		index++
-		payload = append(slices.Clone(head), rest...)
+		payload = append(payload[:head], next...)
 	}
+	s.payload = payload
 	return append(dst, s.message(n, index, payload)), nil
 }
 
-// head is what a payload begins with, up to its first event.
-func (n *notice) head() []byte {
-	dst := append(make([]byte, 0, 1024), `{"executionId":"`...)
-	dst = append(dst, n.execution.String()...)
+// appendHead writes what a payload begins with, up to its first event.
+func (n *notice) appendHead(dst []byte) []byte {
+	dst = append(append(dst, `{"executionId":"`...), n.execution.String()...)
 	dst = strconv.AppendInt(append(dst, `","commitNo":`...), n.commitNo, 10)
 	dst = strconv.AppendUint(append(dst, `,"firstSeq":`...), n.firstSeq, 10)
 	dst = strconv.AppendUint(append(dst, `,"lastSeq":`...), n.lastSeq, 10)
@@ -128,7 +129,7 @@ func (s *Source) message(n *notice, index int, payload []byte) bus.Message {
 	id := n.execution.String()
 	key := wire.RecordKey(executionObject, n.tenant, id)
 	e := wire.Event{
-		ID: n.first.Plus(index).String(), SchemaVersion: 1, Type: wire.ExecutionChanged, OccurredAt: wire.Stamp(n.at),
+		ID: n.first.Plus(index).String(), SchemaVersion: wire.SchemaVersion, Type: wire.ExecutionChanged, OccurredAt: wire.Stamp(n.at),
 		Tenant: n.tenant, Producer: wire.Producer{Service: s.cfg.Service, Instance: s.cfg.Instance}, CorrelationID: n.corr,
 		Key: key, Version: n.version(), Index: index, Payload: append(payload, ']', '}'),
 	}
@@ -138,7 +139,7 @@ func (s *Source) message(n *notice, index int, payload []byte) bus.Message {
 	return bus.Message{
 		Stream: wire.Executions, ID: e.ID, Tenant: n.tenant, Part: wire.Partition(key), Type: e.Type, Key: key,
 		OccurredAt: e.OccurredAt, Service: s.cfg.Service, Relay: bus.Relay{Source: n.number},
-		Body: e.AppendJSON(make([]byte, 0, len(e.Payload)+512)),
+		Body: e.AppendJSON(make([]byte, 0, len(e.Payload)+512+len(e.CorrelationID))),
 	}
 }
 

@@ -1,12 +1,5 @@
 package store
 
-import (
-	"context"
-
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/sqldb"
-)
-
 // holes says which numbers may be passed on PostgreSQL, where numbers are taken in one
 // order and committed in another. A number that is missing belongs to a transaction
 // that is still running, or that was undone. So a source stops before it, until every
@@ -38,7 +31,7 @@ func (h *holes) settle(oldest int64) {
 func (h *holes) wait(top, mark int64) { h.top, h.mark = top, mark }
 
 // passable is how many of the rows behind a number may be passed.
-func (h *holes) passable(number int64, rows []storedNews) int {
+func (h *holes) passable(number int64, rows []numbered) int {
 	for i := range rows {
 		if rows[i].number != number+1 && rows[i].number > h.settled {
 			return i
@@ -46,54 +39,4 @@ func (h *holes) passable(number int64, rows []storedNews) int {
 		number = rows[i].number
 	}
 	return len(rows)
-}
-
-const (
-	pgOldestRunning = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-	pgNewID         = "SELECT pg_current_xact_id()::text::bigint"
-)
-
-// settled reads the rows behind a number up to one that may still appear. When the
-// first is such, it looks twice: mostly the transaction was undone and is gone.
-func (s *Source) settled(ctx context.Context, number int64, limit int) ([]*notice, error) {
-	for again := false; ; again = true {
-		r := newReading(number, limit)
-		var oldest int64
-		err := r.read(ctx, s.store.db, sqldb.Stmt{Query: pgOldestRunning, Row: func(row *sqldb.Row) error { return row.Scan(&oldest) }})
-		if err != nil {
-			return nil, err
-		}
-		s.noteWanted(r)
-		s.holes.settle(oldest)
-		n := s.holes.passable(number, r.rows)
-		if n < len(r.rows) && s.holes.top == 0 {
-			mark, err := s.mark(ctx)
-			if err != nil {
-				return nil, err
-			}
-			s.holes.wait(r.rows[len(r.rows)-1].number, mark)
-			if n == 0 && !again {
-				continue
-			}
-		}
-		r.rows = r.rows[:n]
-		return s.notices(r), nil
-	}
-}
-
-// mark gives out an id.
-func (s *Source) mark(ctx context.Context) (id int64, err error) {
-	err = s.store.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
-		return sql.Row(ctx, pgNewID).Scan(&id)
-	})
-	return id, err
-}
-
-// noteWanted lets commits know whether rows without a main event have news too.
-func (s *Source) noteWanted(r *reading) {
-	all := false
-	for _, p := range r.wanted {
-		all = all || p == engine.TellAll
-	}
-	s.store.news.all.Store(all)
 }

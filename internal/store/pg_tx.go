@@ -20,7 +20,8 @@ type pgTx struct {
 	now   flow.Time // 0: not asked for yet
 	hurry bool      // executions that others hold are left out, not waited for
 	spare block     // numbers that this commit took beyond what it needed
-	told  bool      // it has news
+	news  bool      // it has news
+	told  []told    // which, when somebody reads
 }
 
 var _ engine.Tx = (*pgTx)(nil)

@@ -29,15 +29,15 @@ const (
 	pgBump = `UPDATE engine_execution SET commit_no = ($2::bigint[])` + place + ` WHERE num = ANY($1::bigint[])`
 
 	// A row that tells something gets a number, after its execution was locked and
-	// written: so the number's transaction has an id (see holes). told: 1 if the row has
+	// written: so the number's transaction has an id (see holes). level: 1 if the row has
 	// events, 2 if one of them IsMain.
 	pgAppend = `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, reducer, body, snapshot, news)
 		SELECT execution, commit_no, first_seq, last_seq, nullif(reducer, 0), body, snapshot,
-			CASE WHEN told = 2 AND tenant <> ALL(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 2))
-				OR told = 1 AND tenant = ANY(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 1))
+			CASE WHEN level = 2 AND tenant <> ALL(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 2))
+				OR level = 1 AND tenant = ANY(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 1))
 				THEN nextval('engine_log_number') END
 		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bigint[], $9::text[])
-			AS w (execution, commit_no, first_seq, last_seq, reducer, body, snapshot, told, tenant)`
+			AS w (execution, commit_no, first_seq, last_seq, reducer, body, snapshot, level, tenant)`
 
 	// A key that has expired makes room, and is the newest from then on.
 	pgRemember = `INSERT INTO engine_key AS k (digest, tenant, endpoint, key, hash, at, body)
@@ -70,7 +70,7 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 	add(len(b.Create), pgCreate, creations(b.Create, newest, counts), nil)
 	add(len(b.Update), pgUpdate, updates(b.Update, newest, counts), &updated)
 	add(len(newest), pgBump, bumps(newest), nil)
-	add(len(b.Log), pgAppend, append(appends(b.Log), t.news(b)...), nil)
+	add(len(b.Log), pgAppend, append(appends(b.Log), t.numbering(b)...), nil)
 	add(len(b.Keys), pgRemember, append(memories(b.Keys), int64(t.store.retention)), &remembered)
 	add(len(b.Taken), pgTake, tasks(b.Taken), nil)
 	add(len(b.Ready), pgAdd, tasks(b.Ready), nil)
@@ -180,22 +180,46 @@ func appends(rows []engine.LogRow) []any {
 	}
 }
 
-// news are the arguments of pgAppend that say which rows tell something, and whose
+// numbering are the arguments of pgAppend that say which rows tell something, and whose
 // they are.
-func (t *pgTx) news(b *engine.Batch) []any {
-	told, tenants := make([]int64, len(b.Log)), make([]string, len(b.Log))
+func (t *pgTx) numbering(b *engine.Batch) []any {
+	levels, tenants := make([]int64, len(b.Log)), make([]string, len(b.Log))
 	if t.store.silent {
-		return []any{told, tenants}
+		return []any{levels, tenants}
 	}
 	for i := range b.News {
 		n := &b.News[i]
-		told[n.Row], tenants[n.Row] = 1, n.Tenant
+		levels[n.Row], tenants[n.Row] = 1, n.Tenant
 		if n.Main {
-			told[n.Row] = 2
+			levels[n.Row] = 2
 		}
-		t.told = t.told || n.Main || t.store.news.all.Load()
 	}
-	return []any{told, tenants}
+	t.note(b)
+	return []any{levels, tenants}
+}
+
+// note keeps what a batch tells, for a source of this process. Should tenants want
+// something else by now, the source finds out.
+func (t *pgTx) note(b *engine.Batch) {
+	wanted := t.store.news.known.Load()
+	if wanted == nil {
+		return
+	}
+	read := t.store.recent.reading()
+	for i := range b.News {
+		n, row := &b.News[i], &b.Log[b.News[i].Row]
+		p := (*wanted)[n.Tenant]
+		if p == engine.TellNothing || p == engine.TellMain && !n.Main {
+			continue
+		}
+		t.news = true
+		if !read {
+			continue
+		}
+		if notice := noticeOf(0, row, n, p); notice.events != nil {
+			t.told = append(t.told, told{rowPlace{row.Execution, row.CommitNo}, notice})
+		}
+	}
 }
 
 // memories are arguments of pgRemember, in one order for everybody: two commits that

@@ -23,7 +23,7 @@ func TestStatementsUseAnIndex(t *testing.T) {
 		"by id": selectByID, "by number": selectByNum, "due": selectDue, "due in a shard": dueBegin + inShard + dueEnd, "newest row": selectNewest, "snapshot": selectSnapshot,
 		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
-		"news": selectNews, "instant of news": selectInstant, "last news": selectLastNews,
+		"news": selectNews, "instant of news": selectInstant, "last news": selectLastNews, "unpublished": selectUnpublished,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},

@@ -32,8 +32,9 @@ type Source struct {
 	store *Store
 	cfg   SourceConfig
 
-	mu    sync.Mutex
-	holes holes
+	mu      sync.Mutex
+	holes   holes
+	payload []byte // room to put one together
 }
 
 var _ bus.Source = (*Source)(nil)
@@ -56,12 +57,13 @@ const maxPage = 8 << 20
 func (s *Source) After(ctx context.Context, number int64, limit int) ([]bus.Message, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.store.pg {
-		if notices, ok := s.store.tail.after(number, limit); ok {
-			return s.tell(number, notices)
-		}
+	read := s.page
+	if s.store.pg {
+		read = s.pgPage
+	} else if notices, ok := s.store.tail.after(number, limit); ok {
+		return s.tell(number, notices)
 	}
-	notices, err := s.page(ctx, number, limit)
+	notices, err := read(ctx, number, limit)
 	if err != nil {
 		return nil, number, fault.Wrap("store.news", err)
 	}
@@ -95,26 +97,6 @@ const selectNews = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.
 	LEFT JOIN engine_execution AS e ON e.num = w.execution
 	WHERE w.before < $3`
 
-// page reads notices from the table, up to a number that may still appear.
-func (s *Source) page(ctx context.Context, number int64, limit int) ([]*notice, error) {
-	if s.store.pg {
-		return s.settled(ctx, number, limit)
-	}
-	r := newReading(number, limit)
-	if err := r.read(ctx, s.store.db); err != nil {
-		return nil, err
-	}
-	return s.notices(r), nil
-}
-
-// reading is a page of stored rows.
-type reading struct {
-	number int64
-	limit  int
-	rows   []storedNews
-	wanted map[string]engine.Publicity
-}
-
 // storedNews is a row as it is stored.
 type storedNews struct {
 	number int64
@@ -123,41 +105,40 @@ type storedNews struct {
 	row    engine.LogRow
 }
 
-func newReading(number int64, limit int) *reading {
-	return &reading{number: number, limit: limit, wanted: map[string]engine.Publicity{}}
+// page reads notices from the table, and what tenants want as of the same instant.
+func (s *Source) page(ctx context.Context, number int64, limit int) ([]*notice, error) {
+	wanted := map[string]engine.Publicity{}
+	var out []*notice
+	err := s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
+		return sql.Batch(ctx, publicity(wanted),
+			sqldb.Stmt{Query: selectNews, Args: []any{number, limit, maxPage}, Row: func(r *sqldb.Row) error {
+				n, err := scanNews(r)
+				out = append(out, s.notice(&n, wanted))
+				return err
+			}})
+	})
+	slices.SortFunc(out, func(a, b *notice) int { return cmp.Compare(a.number, b.number) })
+	return out, err
 }
 
-// read reads the page, and what tenants want as of the same instant. more is asked in
-// the same transaction.
-func (r *reading) read(ctx context.Context, db *sqldb.DB, more ...sqldb.Stmt) error {
-	stmts := append(more, publicity(r.wanted), sqldb.Stmt{Query: selectNews, Args: []any{r.number, r.limit, maxPage}, Row: func(row *sqldb.Row) error {
-		var n storedNews
-		var id []byte
-		err := row.Scan(&n.number, &n.tenant, &id, &n.row.CommitNo, &n.row.FirstSeq, &n.row.LastSeq, &n.row.Body)
-		copy(n.id[:], id)
-		r.rows = append(r.rows, n)
-		return err
-	}})
-	err := db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, stmts...) })
-	slices.SortFunc(r.rows, func(a, b storedNews) int { return cmp.Compare(a.number, b.number) })
-	return err
+// scanNews reads a row of the log that others are told of.
+func scanNews(r *sqldb.Row) (n storedNews, err error) {
+	var id []byte
+	err = r.Scan(&n.number, &n.tenant, &id, &n.row.CommitNo, &n.row.FirstSeq, &n.row.LastSeq, &n.row.Body)
+	copy(n.id[:], id)
+	return n, err
 }
 
-// notices makes what was read into what is told. Every row has one, be it empty.
-func (s *Source) notices(r *reading) []*notice {
-	out := make([]*notice, len(r.rows))
-	for i := range r.rows {
-		n := &r.rows[i]
-		var err error
-		if n.tenant != "" {
-			out[i], err = readNotice(n.number, n.tenant, n.id, &n.row, r.wanted[n.tenant])
-		}
-		if out[i] == nil {
-			out[i] = &notice{number: n.number, execution: n.id}
-		}
-		if err != nil {
-			s.skip(out[i], err)
-		}
+// notice is what a stored row tells. Every row has one, be it empty.
+func (s *Source) notice(n *storedNews, wanted map[string]engine.Publicity) *notice {
+	empty := &notice{number: n.number, execution: n.id}
+	if n.tenant == "" {
+		return empty
+	}
+	out, err := readNotice(n.number, n.tenant, n.id, &n.row, wanted[n.tenant])
+	if err != nil {
+		s.skip(empty, err)
+		return empty
 	}
 	return out
 }

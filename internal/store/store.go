@@ -42,7 +42,8 @@ type Store struct {
 	patience  time.Duration
 	silent    bool
 	news      news
-	tail      tail
+	tail      tail   // on SQLite
+	recent    recent // on PostgreSQL
 
 	// On SQLite, of the write loop alone: the last execution number given out, and the last
 	// number of news, -1 before the first transaction has looked.
@@ -51,9 +52,10 @@ type Store struct {
 
 // news is what a store knows of those who want to be told.
 type news struct {
-	wake  atomic.Pointer[func()]                      // tells a source that there is something; nil: there is none
-	known atomic.Pointer[map[string]engine.Publicity] // of tenants; on SQLite, nil: look
-	all   atomic.Bool                                 // on PostgreSQL: some tenant wants everything told
+	wake atomic.Pointer[func()] // tells a source that there is something; nil: there is none
+	// known is what tenants want told where that is not the default. On SQLite it is
+	// current, nil: look. On PostgreSQL it is what a source of this process saw last; nil: there is none.
+	known atomic.Pointer[map[string]engine.Publicity]
 }
 
 // tell wakes the source after a commit that had news.
@@ -99,7 +101,8 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 	})
 	if err == nil {
 		s.numbers.give(last.spare)
-		if last.told {
+		s.recent.add(last.told)
+		if last.news {
 			s.news.tell()
 		}
 	}

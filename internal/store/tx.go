@@ -83,9 +83,14 @@ func (t *tx) Savepoint(ctx context.Context, fn func(context.Context) error) erro
 	return err
 }
 
-// Savepoint runs fn and undoes what it wrote when it fails.
-func (t *shared) Savepoint(ctx context.Context, fn func(context.Context) error) error {
-	return t.sql.Savepoint(ctx, fn)
+// Savepoint runs fn and undoes what it wrote when it fails, its news too.
+func (t *pgTx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
+	told := len(t.told)
+	err := t.sql.Savepoint(ctx, fn)
+	if err != nil {
+		t.told = t.told[:told]
+	}
+	return err
 }
 
 // SQL is the transaction itself.
