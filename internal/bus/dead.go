@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,6 +104,39 @@ func (r *reader) isBuried(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (boo
 	return n > 0, err
 }
 
+// isLetter reports whether an event that comes again is a dead letter behind which the
+// consumer has gone on. It is for somebody to decide about then, also when it could be
+// taken by now. Such events are counted as duplicates.
+func (r *reader) isLetter(ctx context.Context, tx *sqldb.Tx, t *turn, e *wire.Event) (bool, error) {
+	if !r.consumer.Continue || !r.letters[e.Key] && !slices.Contains(t.buried, e.Key) {
+		return false, nil
+	}
+	again, err := r.isBuried(ctx, tx, e)
+	if again {
+		t.counts.duplicate++
+	}
+	return again, err
+}
+
+// loadLetters reads the keys behind whose dead letters the consumer has gone on.
+func (r *reader) loadLetters(ctx context.Context, tx *sqldb.Tx) error {
+	if !r.consumer.Continue {
+		return nil
+	}
+	for row, err := range tx.Query(ctx, "SELECT DISTINCT partition_key FROM bus_dead WHERE consumer = $1 AND part = $2 AND status IN (0, 1, 2)",
+		r.consumer.Name, r.lease.part) {
+		var key string
+		if err == nil {
+			err = row.Scan(&key)
+		}
+		if err != nil {
+			return err
+		}
+		r.letters[key] = true
+	}
+	return nil
+}
+
 // bury makes a dead letter of an event.
 func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, cause error, history []Failure) (int64, error) {
 	e, code := &it.event, codeOf(cause)
@@ -127,6 +161,7 @@ func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, caus
 		VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', 0, '', 0, $19) RETURNING num`,
 		id.String(), e.Tenant, r.consumer.Name, r.lease.part, e.Key, e.ID, e.Type, e.Version, e.Index,
 		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now, again, it.Body).Scan(&num)
+	t.buried = append(t.buried, e.Key)
 	r.bus.cfg.Passed("reader.buried")
 	return num, err
 }

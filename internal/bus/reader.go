@@ -29,6 +29,7 @@ type reader struct {
 	pending  uint64           // messages behind those that were read
 	applied  map[string]place // newest place by key; what is missing is in the database
 	lanes    map[string]*lane // keys that wait
+	letters  map[string]bool  // keys behind whose dead letters the consumer goes on
 	due      wire.Stamp       // when a lane wants another try; 0: none does
 	asked    bool             // there may be decisions or replays
 	noted    time.Time        // when its place was noted without an event
@@ -206,7 +207,7 @@ func (r *reader) load(ctx context.Context) error {
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
 		}
-		r.at, r.lanes, r.due = position{}, map[string]*lane{}, 0
+		r.at, r.lanes, r.letters, r.due = position{}, map[string]*lane{}, map[string]bool{}, 0
 		name, part := r.consumer.Name, r.lease.part
 		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
 			pending, at, applied, duplicate, stale, failed) VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -231,7 +232,7 @@ func (r *reader) load(ctx context.Context) error {
 			r.lanes[key] = l
 			r.note(l)
 		}
-		return nil
+		return r.loadLetters(ctx, tx)
 	})
 }
 

@@ -269,6 +269,43 @@ func TestAConsumerMayContinueBehindADeadLetter(t *testing.T) {
 	})
 }
 
+// A stream may bring an event again that died, when its consumer could take it by now.
+// The letter is open, so nobody takes it but by a decision.
+func TestADeadLetterThatComesAgainIsLeftToADecision(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("c")
+		consumer.Continue = true
+		cfg := bus.Config{Consumers: []bus.Consumer{consumer}}
+		stop := r.start(cfg)
+		dead := r.event("x")
+		c.fail(dead.Key, bus.Permanent(errSick))
+		r.send(dead)
+		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0") == 1 })
+		c.fail(dead.Key, nil)
+		again := func(times int) {
+			t.Helper()
+			r.carrier.Forget(wire.Events) // that it had it
+			r.send(dead)
+			r.eventually("it came again", func() bool { return r.count("SELECT sum(duplicate) FROM bus_reader") == times })
+			if got := r.ids("c", ""); len(got) > 0 {
+				t.Errorf("it was taken: %v", got)
+			}
+		}
+		again(1)
+		stop()
+		stop = r.start(cfg)
+		again(2)
+		r.decide(dead.ID, 1)
+		stop()
+		r.start(cfg)
+		r.eventually("the letter is applied", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 3") == 1 })
+		if got := r.ids("c", ""); !slices.Equal(got, idsOf(dead)) {
+			t.Errorf("taken: %v", got)
+		}
+	})
+}
+
 // decide writes a decision about a dead letter: 1 redrive, 2 skip.
 func (r *rig) decide(event string, status int) {
 	r.Helper()

@@ -28,6 +28,7 @@ type turn struct {
 	now    wire.Stamp
 	places map[string]place // newest place of each key that was looked at
 	lanes  map[string]*lane // those that changed; nil: gone
+	buried []string         // keys of new dead letters
 	counts counts
 }
 
@@ -99,6 +100,9 @@ func (r *reader) remember(t *turn) {
 		r.lanes[key] = l
 		r.note(l)
 	}
+	for _, key := range t.buried {
+		r.letters[key] = r.consumer.Continue
+	}
 }
 
 // savePosition notes where the reader is and counts what it did.
@@ -131,6 +135,12 @@ func (r *reader) takeAll(ctx context.Context, tx *sqldb.Tx, t *turn, items []ite
 		case it.bad != nil:
 			return errCareful
 		default:
+			if again, err := r.isLetter(ctx, tx, t, &it.event); err != nil || again {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			switch t.judge(&it.event) {
 			case apply:
 				todo = append(todo, it)
@@ -261,6 +271,9 @@ func (r *reader) takeOne(ctx context.Context, tx *sqldb.Tx, t *turn, it *item) e
 		return nil
 	case r.laneOf(t, key) != nil:
 		return r.park(ctx, tx, t, it, 0)
+	}
+	if again, err := r.isLetter(ctx, tx, t, &it.event); err != nil || again {
+		return err
 	}
 	if err := r.places(ctx, tx, t, []item{*it}); err != nil {
 		return err
