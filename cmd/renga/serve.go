@@ -167,7 +167,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 	}
 	surface := httpapi.New(httpapi.Config{
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
-		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Audit: audit.New(core.db),
+		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 	})
 	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
 }

@@ -128,6 +128,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /executions/{executionId}/commands": "executions:read",
 		"POST /bulks":                            "executions:write", "POST /bulks/{bulkId}/start": "executions:write", "POST /bulks/{bulkId}/stop": "executions:write",
 		"GET /events/schemas": "events:read", "GET /events/schemas/{eventType}": "events:read", "GET /events/consumers": "events:read",
+		"GET /events/settings": "events:read", "PUT /events/settings": "events:write",
 		"GET /events/outbox": "events:read", "GET /events/stream": "events:read", "GET /events/dlq": "events:read",
 		"GET /events/dlq/{deadLetterId}": "events:read", "POST /events/dlq/{deadLetterId}/redrive": "events:write",
 		"POST /events/dlq/{deadLetterId}/skip": "events:write", "POST /events/replays": "events:write", "GET /events/replays": "events:read",

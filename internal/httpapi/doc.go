@@ -63,6 +63,7 @@ type Config struct {
 	Events      Events
 	DeadLetters DeadLetters
 	Replays     Replays
+	Settings    EventSettings
 	Audit       Audit
 }
 
@@ -79,6 +80,7 @@ type API struct {
 	backbone    Events
 	deadLetters DeadLetters
 	replays     Replays
+	settings    EventSettings
 	audit       Audit
 }
 
@@ -87,7 +89,8 @@ func New(cfg Config) *API {
 	a := &API{
 		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs, bulks: cfg.Bulks,
 		log: cfg.Log, heartbeat: cfg.Heartbeat,
-		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays, audit: cfg.Audit,
+		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
+		settings: cfg.Settings, audit: cfg.Audit,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

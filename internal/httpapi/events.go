@@ -37,6 +37,8 @@ func (a *API) eventRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /events/schemas", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listSchemas},
 		{Pattern: "GET /events/schemas/{eventType}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.schema},
+		{Pattern: "GET /events/settings", Scope: scopeEvents, Rate: rateEventsRead, Do: a.eventSettings},
+		{Pattern: "PUT /events/settings", Scope: scopeEventsDo, Rate: rateEventsWrite, Do: a.putEventSettings},
 		{Pattern: "GET /events/consumers", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listConsumers},
 		{Pattern: "GET /events/outbox", Scope: scopeEvents, Rate: rateEventsRead, Do: a.outbox},
 		{Pattern: "GET /events/stream", Scope: scopeEvents, Rate: rateEventsRead, Stream: true, Do: a.tail},

@@ -38,6 +38,7 @@ type server struct {
 	engine decider
 	bulks  *bulk.Bulks
 	db     *sqldb.DB
+	store  *store.Store
 	bus    *bus.Bus
 	mail   *mail  // what goes over the bus
 	work   func() // lets bulks work, where that does not go by itself
@@ -75,7 +76,7 @@ func newServerWith(t testing.TB, o options) *server {
 	}
 	surface := httpapi.New(httpapi.Config{
 		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
-		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Audit: audit.New(db),
+		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: quiet}, table(telemetry, surface))
 	if err != nil {
@@ -145,6 +146,7 @@ func (s *server) open(ctx context.Context) *sqldb.DB {
 		s.t.Fatal(err)
 	}
 	kept := store.New(db, store.Config{})
+	s.store = kept
 	if postgres() {
 		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{}, 3)
 	} else {

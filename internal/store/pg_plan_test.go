@@ -62,12 +62,12 @@ func checkPlans(t *testing.T, db *sqldb.DB) {
 	statements := map[string]string{
 		"lock": pgLock, "seize": pgSeize, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate, "bump": pgBump, "append": pgAppend,
 		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount, "fold": pgFold, "commits": pgCommits,
-		"retain": pgOldest,
+		"retain": pgOldest, "bodies": pgBodies,
 	}
 	ordered := map[string]string{ // and nothing is sorted
 		"ready": pgReady, "by id": selectByID, "by number": selectByNum, "due": selectDue, "due in a shard": dueBegin + pgShard + dueEnd, "newest row": selectNewest,
 		"rows": selectRows, "row": selectRow, "commit of": selectCommitOf, "newest graph": selectNewestGraph, "scan": selectAll,
-		"graphs": selectGraphs, "news": selectNews, "instant of news": selectInstant, "last news": selectLastNews, "unpublished": selectUnpublished,
+		"graphs": selectGraphs, "numbers": pgNumbers, "instant of news": selectInstant, "last news": selectLastNews, "unpublished": selectUnpublished,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},

@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/gate"
+)
+
+// EventSettings is what tenants want others to be told. SetPublicity writes the entry of
+// the audit log in the transaction of the change.
+type EventSettings interface {
+	Publicity(ctx context.Context, tenant string) (engine.Publicity, error)
+	SetPublicity(ctx context.Context, tenant string, p engine.Publicity, entry audit.Entry) error
+}
+
+// publicities are the names of what is told.
+var publicities = map[string]engine.Publicity{"default": engine.TellMain, "all": engine.TellAll, "none": engine.TellNothing}
+
+// eventSettingsView is what a tenant wants others to be told.
+type eventSettingsView struct {
+	Executions string `json:"executions"`
+}
+
+func showEventSettings(p engine.Publicity) (v eventSettingsView) {
+	for name, of := range publicities {
+		if of == p {
+			v.Executions = name
+		}
+	}
+	return v
+}
+
+// eventSettings answers GET /events/settings.
+func (a *API) eventSettings(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if q := newQuery(c); q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	p, err := a.settings.Publicity(ctx, c.Principal.Tenant)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showEventSettings(p)}, nil
+}
+
+// putEventSettings answers PUT /events/settings.
+func (a *API) putEventSettings(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b eventSettingsView
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	p, ok := publicities[b.Executions]
+	if !ok {
+		return gate.Reply{}, invalid("executions", "executions must be default, all or none")
+	}
+	err := a.settings.SetPublicity(ctx, c.Principal.Tenant, p, audit.Entry{
+		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, Action: "events.settings", Subject: "executions",
+		CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Detail: []byte(`{"executions":"` + b.Executions + `"}`),
+	})
+	if err != nil {
+		return gate.Reply{}, fault.Wrap("httpapi.settings", err)
+	}
+	return gate.Reply{Body: showEventSettings(p)}, nil
+}
