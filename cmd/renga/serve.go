@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,10 @@ type serveCmd struct {
 	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in the data folder."`
 	Shards       int           `default:"0" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16; 0 is one per core, 2 to 4 (${default})."`
 	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
+	NATSListen   string        `name:"nats-listen" env:"RENGA_NATS_LISTEN" placeholder:"HOST:PORT" help:"Lets outsiders follow their tenant's events on the NATS server inside; needs --nats-users."`
+	NATSUsers    string        `name:"nats-users" env:"RENGA_NATS_USERS" placeholder:"FILE" type:"path" help:"YAML: who may follow which tenant's events, with --nats-listen."`
+	NATSTLSCert  string        `name:"nats-tls-cert" env:"RENGA_NATS_TLS_CERT" placeholder:"FILE" type:"path" help:"PEM certificate for --nats-listen; needed beyond loopback."`
+	NATSTLSKey   string        `name:"nats-tls-key" env:"RENGA_NATS_TLS_KEY" placeholder:"FILE" type:"path" help:"PEM key of the certificate."`
 	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
 	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
@@ -64,7 +69,8 @@ Examples:
   renga serve
   renga serve --addr 127.0.0.1:9090 --data-dir /var/lib/renga
   renga serve --database-url postgres://renga@localhost/renga --nats-url nats://localhost:4222
-  renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys keys.pem`
+  renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys keys.pem
+  renga serve --nats-listen 127.0.0.1:4222 --nats-users followers.yaml`
 }
 
 // check compares the flags with each other and with what this build can do.
@@ -82,6 +88,39 @@ func (c *serveCmd) check() error {
 		return errors.New("--key-retention must be at least 1m, or repetitions would take effect twice")
 	}
 	return nil
+}
+
+// listen is how the NATS server inside lets followers in; nil: it does not.
+func (c *serveCmd) listen() (*jet.Listen, error) {
+	switch {
+	case c.NATSListen == "" && (c.NATSUsers != "" || c.NATSTLSCert != "" || c.NATSTLSKey != ""):
+		return nil, errors.New("--nats-users, --nats-tls-cert and --nats-tls-key have no effect without --nats-listen")
+	case c.NATSListen == "":
+		return nil, nil
+	case c.NATSURL != "":
+		return nil, errors.New("--nats-listen is for the NATS server inside; the one that --nats-url names has users of its own")
+	case c.NATSUsers == "":
+		return nil, errors.New("--nats-listen needs --nats-users: a file that says who may follow which tenant's events")
+	case (c.NATSTLSCert == "") != (c.NATSTLSKey == ""):
+		return nil, errors.New("--nats-tls-cert and --nats-tls-key go together")
+	}
+	text, err := os.ReadFile(c.NATSUsers)
+	if err != nil {
+		return nil, err
+	}
+	followers, err := jet.ReadFollowers(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.NATSUsers, err)
+	}
+	l := &jet.Listen{Addr: c.NATSListen, Followers: followers}
+	if c.NATSTLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.NATSTLSCert, c.NATSTLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("--nats-tls-cert and --nats-tls-key cannot be used: %w", err)
+		}
+		l.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	}
+	return l, nil
 }
 
 // misused is an error in what the operator asked for.
@@ -108,6 +147,10 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
 		return misused(err)
 	}
+	listen, err := c.listen()
+	if err != nil {
+		return misused(err)
+	}
 	telemetry, err := gate.NewTelemetry(ctx, "renga", version)
 	if err != nil {
 		return err
@@ -119,7 +162,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return err
 	}
-	nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(c.DataDir, natsFolder), URL: c.NATSURL, Log: log})
+	nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(c.DataDir, natsFolder), URL: c.NATSURL, Listen: listen, Log: log})
 	if err != nil {
 		return errors.Join(err, core.db.Close())
 	}
@@ -138,6 +181,9 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	log.Info("serving", "address", listener.Addr().String(), "dataDir", c.DataDir, "database", c.place(), "version", version)
 	if gate.Mode(c.Auth) == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
+	}
+	if addr := nats.Addr(); addr != nil {
+		log.Info("events can be followed over NATS", "address", addr.String())
 	}
 	p.listener, p.http = listener, gate.Server(c.Addr, p.door, log)
 	return p.run(ctx)

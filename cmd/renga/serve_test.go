@@ -45,6 +45,10 @@ func TestVersionIsThatOfTheContract(t *testing.T) {
 }
 
 func TestServeRefusesWhatItCannotDo(t *testing.T) {
+	followers := filepath.Join(t.TempDir(), "followers.yaml")
+	if err := os.WriteFile(followers, []byte("users: []"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		code  int
 		args  []string
@@ -54,6 +58,12 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		{1, []string{"--database-url", "postgres://ann:hush@127.0.0.1:1/renga"}, "the database cannot be reached"},
 		{2, []string{"--shards", "17"}, "--shards must be 1 to 16"},
 		{2, []string{"--nats-url", "http://localhost:4222"}, "must be nats://HOST:PORT or tls://HOST:PORT"},
+		{2, []string{"--nats-listen", "127.0.0.1:0"}, "--nats-listen needs --nats-users"},
+		{2, []string{"--nats-users", "f"}, "no effect without --nats-listen"},
+		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", "/nowhere/users.yaml"}, "users.yaml"},
+		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers}, "must have 1 to 1000 users"},
+		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers, "--nats-tls-cert", "c"}, "go together"},
+		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers, "--nats-url", "nats://localhost"}, "for the NATS server inside"},
 		{2, []string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
 		{2, []string{"--addr", ":0"}, "not a loopback address"},
 		{2, []string{"--addr", "[::]:0"}, "not a loopback address"},

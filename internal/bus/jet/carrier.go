@@ -106,7 +106,7 @@ func (c *Carrier) create(ctx context.Context, s wire.Stream) (jetstream.Stream, 
 	made, err := c.s.stream.CreateStream(ctx, cfg)
 	if lacksPeers(err) {
 		c.s.log.Warn("the NATS cluster has too few servers for a stream with replicas, so it has one copy only",
-			"stream", s.String(), "error", err)
+			"subject", subjects(s), "error", err)
 		cfg.Replicas = 1
 		made, err = c.s.stream.CreateStream(ctx, cfg)
 	}

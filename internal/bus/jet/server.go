@@ -5,7 +5,8 @@
 // before it is published, since JetStream acknowledges before it syncs. Carrier fills
 // the port of the bus with it; of events it knows subjects and headers, not contents.
 //
-// The server inside does not listen: only this process can reach it. Nothing is
+// The server inside does not listen, unless it is told who may follow which tenant's
+// events; otherwise only this process can reach it. Nothing is
 // buffered for a server that is away; a publisher gets an error and tries again.
 // Credentials of a URL appear in no error and no log line.
 package jet
@@ -15,6 +16,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -37,11 +39,14 @@ type Config struct {
 	Dir string       // folder of the server inside this process; not used with a URL
 	URL string       // nats:// or tls://, several with commas between them; "": the server inside
 	Log *slog.Logger // nil: nowhere
+
+	Listen *Listen // lets followers reach the server inside; nil: nobody does
 }
 
 // Server is a JetStream server and the connection to it.
 type Server struct {
 	inside *server.Server // nil: somebody else's
+	door   *door          // of the one inside
 	place  string         // for errors and logs
 	name   string         // of this process, unlike that of any other
 	conn   *nats.Conn
@@ -62,10 +67,13 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.carrier = &Carrier{s: s, surely: surely}
 	var err error
-	if cfg.URL != "" {
+	switch {
+	case cfg.URL != "" && cfg.Listen != nil:
+		err = fault.New(fault.Invalid, "NATS_LISTEN_INVALID", "only the NATS server inside can be made to listen; one outside has users of its own")
+	case cfg.URL != "":
 		err = s.openOutside(cfg.URL)
-	} else {
-		err = s.openInside(cfg.Dir)
+	default:
+		err = s.openInside(ctx, cfg)
 	}
 	if err != nil {
 		return nil, fault.Wrap("jet.open", err)
@@ -113,6 +121,14 @@ func (s *Server) connect(url string, more ...nats.Option) error {
 	}
 	s.conn, s.stream = conn, stream
 	return nil
+}
+
+// Addr is where followers reach the server inside; nil when it does not listen.
+func (s *Server) Addr() net.Addr {
+	if s.inside == nil {
+		return nil
+	}
+	return s.inside.Addr()
 }
 
 // Conn is the connection. It is the server's: do not close it.
