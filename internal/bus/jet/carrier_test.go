@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/wire"
 )
@@ -60,7 +60,7 @@ func config(t *testing.T, s *Server, st wire.Stream) jetstream.StreamConfig {
 func TestStreamsAreMadeAsDocumented(t *testing.T) {
 	t.Parallel()
 	alone, _ := carrier(t)
-	among := open(t, Config{URL: reach(cluster(t)...)})
+	among := open(t, Config{URL: jettest.URLs(jettest.Cluster(t, 3))})
 	for s, copies := range map[*Server]int{alone: 1, among: 3} {
 		for _, tt := range []struct {
 			stream  wire.Stream
@@ -138,16 +138,15 @@ func TestAServerThatCannotServeIsRefused(t *testing.T) {
 }
 
 func TestWhatIsUnderWayFailsWithItsConnection(t *testing.T) {
-	n := nodes(t, 1)
-	n[0].start(t)
-	s := open(t, Config{URL: reach(n...)})
+	n := jettest.Start(t)
+	s := open(t, Config{URL: n.URL()})
 	c := s.Carrier()
 	ensure(t, c)
-	n[0].stop(t) // it takes the message and does not answer
+	n.Freeze() // it takes the message and does not answer
 	acks, began := make(chan bus.Ack, 1), time.Now()
 	go func() { acks <- c.Publish(t.Context(), []bus.Message{numbered(1, 0)})[0] }()
 	until(t, func() bool { return s.conn.Stats().OutMsgs > 0 && s.acks.underWay() == 1 })
-	n[0].end(syscall.SIGKILL)
+	n.Kill()
 	ack := <-acks
 	if took := time.Since(began); fault.KindOf(ack.Err) != fault.Unavailable || took > ackTimeout/2 {
 		t.Errorf("got %+v after %v", ack, took)

@@ -6,11 +6,11 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/wire"
 )
@@ -21,8 +21,8 @@ func TestAClusterThatLosesOneServerAfterAnotherLosesNoMessage(t *testing.T) {
 	if os.Getenv("RENGA_LONG") != "" {
 		kills, every = 24, 5*time.Second
 	}
-	three := cluster(t)
-	out, in := open(t, Config{URL: reach(three...)}).Carrier(), open(t, Config{URL: reach(three...)}).Carrier()
+	three := jettest.Cluster(t, 3)
+	out, in := open(t, Config{URL: jettest.URLs(three)}).Carrier(), open(t, Config{URL: jettest.URLs(three)}).Carrier()
 	info, err := out.Ensure(t.Context(), wire.Events)
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestAClusterThatLosesOneServerAfterAnotherLosesNoMessage(t *testing.T) {
 	defer rhythm.Stop()
 	for i := range kills {
 		<-rhythm.C
-		three[i%3].end(syscall.SIGKILL)
-		three[i%3].start(t)
+		three[i%3].Kill()
+		three[i%3].Start()
 	}
 	<-rhythm.C
 	stop()

@@ -18,15 +18,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/fault"
 )
 
 // TestMain is, as a child, a NATS server.
 func TestMain(m *testing.M) {
-	if config := os.Getenv(nodeEnv); config != "" {
-		runNode(config)
-		return
-	}
+	jettest.Main()
 	goleak.VerifyTestMain(m)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/bustest"
+	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -29,17 +29,16 @@ func TestTheSuiteOfCarriersInside(t *testing.T) {
 func TestTheSuiteOfCarriersOutside(t *testing.T) {
 	bustest.Run(t, func(t *testing.T) bustest.System {
 		t.Parallel()
-		n := nodes(t, 1)
-		n[0].start(t)
-		return &outer{streams: streams{s: open(t, Config{URL: reach(n...)}), dir: n[0].Dir}, node: n[0]}
+		n := jettest.Start(t)
+		return &outer{streams: streams{s: open(t, Config{URL: n.URL()}), dir: n.Dir()}, node: n}
 	})
 }
 
 func TestTheSuiteOfCarriersInACluster(t *testing.T) {
 	t.Parallel() // it waits a lot
-	three := cluster(t)
+	three := jettest.Cluster(t, 3)
 	bustest.Run(t, func(t *testing.T) bustest.System {
-		s := open(t, Config{URL: reach(three...)})
+		s := open(t, Config{URL: jettest.URLs(three)})
 		c := &clustered{streams: streams{s: s}, nodes: three}
 		c.settle(t)
 		for _, st := range []wire.Stream{wire.Events, wire.Executions} {
@@ -49,23 +48,6 @@ func TestTheSuiteOfCarriersInACluster(t *testing.T) {
 		}
 		return c
 	})
-}
-
-// cluster starts three servers.
-func cluster(t *testing.T) []*node {
-	t.Helper()
-	three := nodes(t, 3)
-	for _, n := range three {
-		n.start(t)
-	}
-	until(t, func() bool { // it has chosen its leader
-		s, err := Open(t.Context(), Config{URL: reach(three...)})
-		if err == nil {
-			s.Close()
-		}
-		return err == nil
-	})
-	return three
 }
 
 // streams is what all systems on JetStream have in common.
@@ -134,16 +116,16 @@ func (x *inside) Restore(t *testing.T) bool {
 // outer is a server in another process. The connection is made again by itself.
 type outer struct {
 	streams
-	node *node
+	node *jettest.Node
 }
 
 // pause ends the server, does something and starts it again.
 func (x *outer) pause(t *testing.T, fn func()) {
 	t.Helper()
 	before := x.s.Carrier().Connections()
-	x.node.end(syscall.SIGTERM)
+	x.node.Stop()
 	fn()
-	x.node.start(t)
+	x.node.Start()
 	until(t, func() bool { return x.s.Carrier().Connections() > before })
 }
 
@@ -176,7 +158,7 @@ func (x *outer) Restore(t *testing.T) bool {
 // clustered is a cluster of three.
 type clustered struct {
 	streams
-	nodes []*node
+	nodes []*jettest.Node
 }
 
 // settle waits until the cluster answers.
@@ -193,9 +175,9 @@ func (x *clustered) settle(t *testing.T) {
 func (x *clustered) Restart(t *testing.T) {
 	at, before := x.s.conn.ConnectedServerName(), x.s.Carrier().Connections()
 	for _, n := range x.nodes {
-		if n.Name == at {
-			n.end(syscall.SIGKILL)
-			n.start(t)
+		if n.Name() == at {
+			n.Kill()
+			n.Start()
 		}
 	}
 	until(t, func() bool { return x.s.Carrier().Connections() > before })

@@ -47,14 +47,11 @@ func Main() {
 	if text == "" {
 		return
 	}
-	if err := run(text); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	fmt.Fprintln(os.Stderr, run(text))
+	os.Exit(1)
 }
 
-// run serves until it is told to end, or its parent has ended.
+// run serves until it is told to end, when it does not return, or its parent has ended.
 func run(text string) error {
 	var s setup
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -133,6 +130,12 @@ func URLs(nodes []*Node) string {
 // URL is the address of the server. It stays the same when it is started again.
 func (n *Node) URL() string { return "nats://" + address(n.setup.Port) }
 
+// Name is what the server calls itself.
+func (n *Node) Name() string { return n.setup.Name }
+
+// Dir is the folder of its streams. It may be changed while the server does not run.
+func (n *Node) Dir() string { return n.setup.Dir }
+
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // Start starts a server that was stopped or killed, and returns when it takes
@@ -171,6 +174,23 @@ func (n *Node) Stop() { n.end(syscall.SIGTERM) }
 
 // Kill ends the server as a power switch would.
 func (n *Node) Kill() { n.end(syscall.SIGKILL) }
+
+// Freeze makes the server stand still, with its connections open, until Kill.
+func (n *Node) Freeze() {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		n.t.Fatal(err)
+	}
+	for n.t.Context().Err() == nil { // the signal takes its time
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "T") {
+			return
+		}
+	}
+}
 
 func (n *Node) end(signal syscall.Signal) {
 	if n.cmd == nil {
