@@ -204,7 +204,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 	if err != nil {
 		return nil, err
 	}
-	if err := observe(telemetry.Meter, core); err != nil {
+	if err := errors.Join(observe(telemetry.Meter, core), observeBus(telemetry.Meter, core.bus)); err != nil {
 		return nil, err
 	}
 	pages := gate.Pages{

@@ -432,3 +432,25 @@ func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
 		}
 	})
 }
+
+func TestLevelsCountWhatWaitsAndWhatWasDone(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Exclusive: r.db.Dialect() == sqldb.SQLite, Instance: "x"}
+		r.start(cfg)
+		dead, sick, good := r.event("dead"), r.event("sick"), r.event("good")
+		c.fail(dead.Key, bus.Permanent(errSick))
+		c.fail(sick.Key, errSick)
+		r.send(dead, sick, good, good)
+		b := bus.New(r.db, r.carrier, cfg)
+		r.eventually("the levels", func() bool {
+			levels, err := b.Levels(t.Context())
+			r.must(err)
+			if len(levels) != 1 {
+				return false
+			}
+			levels[0].Failed = min(levels[0].Failed, 2) // tries go on
+			return levels[0] == bus.Level{Consumer: "c", Retrying: 1, Blocked: 1, Dead: 1, Applied: 1, Duplicate: 1, Failed: 2}
+		})
+	})
+}
