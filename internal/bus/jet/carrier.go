@@ -23,7 +23,7 @@ const (
 	MaxEventsBytes     = 4 << 30            // the business events in the stream; the oldest go first
 	MaxExecutionsBytes = 3 << 30            // the engine's events in the stream
 	maxAge             = 7 * 24 * time.Hour // of a message; the outbox keeps as long
-	repeats            = 2 * time.Minute    // how long a repetition is told by its id
+	repeats            = 20 * time.Second   // how long a repetition is told by its id; each id costs 150 bytes for that long
 	replicas           = 3                  // in a cluster that has as many servers
 )
 

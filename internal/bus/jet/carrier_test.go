@@ -75,7 +75,7 @@ func TestStreamsAreMadeAsDocumented(t *testing.T) {
 			}
 			got := config(t, s, tt.stream)
 			if got.Replicas != copies || len(got.Subjects) != 1 || got.Subjects[0] != tt.subject || got.MaxBytes != tt.size ||
-				got.MaxAge != 7*24*time.Hour || got.Duplicates != 2*time.Minute || got.Storage != jetstream.FileStorage || !got.AllowDirect {
+				got.MaxAge != 7*24*time.Hour || got.Duplicates != 20*time.Second || got.Storage != jetstream.FileStorage || !got.AllowDirect {
 				t.Errorf("%s with %d copies: %+v", tt.stream, copies, got)
 			}
 		}
