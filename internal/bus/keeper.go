@@ -50,6 +50,18 @@ func (k *keeper) run(ctx context.Context) {
 		}
 	}
 	k.leave(context.WithoutCancel(ctx), slices.Collect(maps.Keys(k.held)))
+	k.depart(context.WithoutCancel(ctx))
+}
+
+// depart takes back the sign of life, so that others take over this process's share.
+func (k *keeper) depart(ctx context.Context) {
+	err := k.bus.write(ctx, "bus.depart", func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, "DELETE FROM bus_lease WHERE name = $1 AND part = 0", processPost+k.bus.cfg.Instance)
+		return err
+	})
+	if err != nil {
+		k.bus.log.Warn("a process of the bus could not sign off", "error", err)
+	}
 }
 
 // look takes, keeps and gives up posts once.
