@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/fault"
@@ -125,6 +126,7 @@ type Bus struct {
 
 	keeper *keeper
 	wakes  *wakes
+	doubts atomic.Uint64 // counts gaps that readers found
 }
 
 // now is the time in milliseconds by the clock that all processes share.

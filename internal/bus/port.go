@@ -29,7 +29,13 @@ type Message struct {
 type Relay struct {
 	Epoch  int64      // of the relay of its partition
 	At     wire.Stamp // by the database's clock; what published_at says
-	Source int64      // id of its row
+	Source int64      // id of its row; of the log, the number up to which all was sent before
+
+	// Behind is the place of the newest message that the stream was known to have when
+	// this one was sent, and BehindID its id. A stream that lost its end and grew again
+	// shows by it: 0 and "": none was known.
+	Behind   uint64
+	BehindID string
 }
 
 // Ack is what became of a message that was published.

@@ -53,6 +53,12 @@ func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
 	}
 	for ctx.Err() == nil {
 		err := r.follow(ctx)
+		var gap *brokenChain
+		if errors.As(err, &gap) {
+			if err = r.doubt(ctx, gap); err == nil {
+				continue
+			}
+		}
 		if err == nil || errors.Is(err, errLost) {
 			return err
 		}
@@ -91,9 +97,10 @@ func (r *reader) follow(ctx context.Context) error {
 	stopped, stop := context.WithCancel(ctx)
 	batches, broken := make(chan batch), make(chan error, 1)
 	done := make(chan struct{})
+	chain := &chain{carrier: r.bus.carrier, minRelay: r.at.minRelay}
 	go func() {
 		defer close(done)
-		if err := r.pump(stopped, feed, batches); err != nil {
+		if err := r.pump(stopped, feed, chain, batches); err != nil {
 			broken <- err
 		}
 	}()
@@ -258,17 +265,24 @@ type item struct {
 }
 
 // pump reads, decodes and checks events while the batch before is being taken.
-func (r *reader) pump(ctx context.Context, feed Feed, out chan<- batch) error {
+func (r *reader) pump(ctx context.Context, feed Feed, chain *chain, out chan<- batch) error {
 	upto := feed.Upto()
 	for ctx.Err() == nil {
 		msgs, err := feed.Next(ctx, batchMost)
 		if err != nil {
 			return err
 		}
+		n, broken := chain.follow(ctx, msgs)
+		if msgs = msgs[:n]; broken != nil && n == 0 {
+			return broken
+		}
 		if len(msgs) == 0 && feed.Upto() <= upto {
 			continue
 		}
 		upto = feed.Upto()
+		if broken != nil {
+			upto = msgs[n-1].Seq
+		}
 		b := batch{items: make([]item, len(msgs)), upto: upto, pending: feed.Pending()}
 		for i := range msgs {
 			b.items[i] = examine(msgs[i])
@@ -276,6 +290,9 @@ func (r *reader) pump(ctx context.Context, feed Feed, out chan<- batch) error {
 		select {
 		case out <- b:
 		case <-ctx.Done():
+		}
+		if broken != nil {
+			return broken
 		}
 	}
 	return nil

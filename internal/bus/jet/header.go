@@ -1,6 +1,7 @@
 package jet
 
 import (
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func (w *writer) of(m *bus.Message) nats.Header {
 		sourcePrefix + escape(m.Service),
 		m.OccurredAt.String(),
 		escape(m.Key),
-		epoch + " " + strconv.FormatInt(int64(m.Relay.At), 10) + " " + strconv.FormatInt(m.Relay.Source, 10),
+		relayText(epoch, &m.Relay),
 		escape(m.Type),
 		escape(m.Tenant),
 	}
@@ -129,13 +130,29 @@ func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte)
 	return m, ok && m.Check() == nil && subject == wire.Subject(s, m.Tenant, m.Part, m.Type)
 }
 
+// relayText is "EPOCH AT SOURCE", and " PLACE ID" of the message behind, if one is known.
+func relayText(epoch string, r *bus.Relay) string {
+	text := epoch + " " + strconv.FormatInt(int64(r.At), 10) + " " + strconv.FormatInt(r.Source, 10)
+	if r.BehindID != "" {
+		text += " " + strconv.FormatUint(r.Behind, 10) + " " + escape(r.BehindID)
+	}
+	return text
+}
+
 func readRelay(text string) (r bus.Relay, ok bool) {
-	epoch, rest, ok1 := strings.Cut(text, " ")
-	at, source, ok2 := strings.Cut(rest, " ")
-	var err1, err2, err3 error
-	r.Epoch, err1 = strconv.ParseInt(epoch, 10, 64)
-	ms, err2 := strconv.ParseInt(at, 10, 64)
-	r.At = wire.Stamp(ms)
-	r.Source, err3 = strconv.ParseInt(source, 10, 64)
-	return r, ok1 && ok2 && err1 == nil && err2 == nil && err3 == nil
+	parts := strings.Split(text, " ")
+	if len(parts) != 3 && len(parts) != 5 {
+		return r, false
+	}
+	var at int64
+	var errs [4]error
+	r.Epoch, errs[0] = strconv.ParseInt(parts[0], 10, 64)
+	at, errs[1] = strconv.ParseInt(parts[1], 10, 64)
+	r.At = wire.Stamp(at)
+	r.Source, errs[2] = strconv.ParseInt(parts[2], 10, 64)
+	if len(parts) == 5 {
+		r.Behind, errs[3] = strconv.ParseUint(parts[3], 10, 64)
+		r.BehindID = unescape(parts[4])
+	}
+	return r, errors.Join(errs[:]...) == nil
 }

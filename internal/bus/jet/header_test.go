@@ -42,7 +42,7 @@ func TestAMessageSurvivesItsHeaders(t *testing.T) {
 		for _, key := range []string{"", "a", " a ", "商談:t:é", `100% "sure"`, "%41", "%", "a:b: c", strings.Repeat("𠮷", 255)} {
 			m := bus.Message{
 				Stream: s, Seq: 9, ID: "id %", Tenant: "東京", Part: 2, Type: "型", Key: key, OccurredAt: 1, Service: "a b",
-				Body: []byte("{}"), Relay: bus.Relay{Epoch: 1, At: 2, Source: 3},
+				Body: []byte("{}"), Relay: bus.Relay{Epoch: 1, At: 2, Source: 3, Behind: 4, BehindID: "id 5"},
 			}
 			header := w.of(&m)
 			if size := headerSize(t, header); size > MaxHeader {
@@ -68,14 +68,16 @@ func headerSize(t *testing.T, h nats.Header) int {
 func TestMessagesOfOthersAreNotOurs(t *testing.T) {
 	sound := bus.Message{ID: "i", Tenant: "t", Part: 1, Type: "T", Key: "k", OccurredAt: 1, Service: "s", Relay: bus.Relay{Epoch: 1}}
 	for name, spoil := range map[string]func(h nats.Header) string{
-		"no relay":            func(h nats.Header) string { h.Del(relayed); return "renga.event.t.1.T" },
-		"half a relay":        func(h nats.Header) string { h.Set(relayed, "1 2"); return "renga.event.t.1.T" },
-		"no id":               func(h nats.Header) string { h.Del(ceID); return "renga.event.t.1.T" },
-		"another tenant":      func(nats.Header) string { return "renga.event.u.1.T" },
-		"another type":        func(nats.Header) string { return "renga.event.t.1.U" },
-		"no partition":        func(nats.Header) string { return "renga.event.t.x.T" },
-		"a partition too far": func(nats.Header) string { return "renga.event.t.9.T" },
-		"a short subject":     func(nats.Header) string { return "renga.event" },
+		"no relay":              func(h nats.Header) string { h.Del(relayed); return "renga.event.t.1.T" },
+		"half a relay":          func(h nats.Header) string { h.Set(relayed, "1 2"); return "renga.event.t.1.T" },
+		"half a message behind": func(h nats.Header) string { h.Set(relayed, "1 2 3 4"); return "renga.event.t.1.T" },
+		"no place behind":       func(h nats.Header) string { h.Set(relayed, "1 2 3 x y"); return "renga.event.t.1.T" },
+		"no id":                 func(h nats.Header) string { h.Del(ceID); return "renga.event.t.1.T" },
+		"another tenant":        func(nats.Header) string { return "renga.event.u.1.T" },
+		"another type":          func(nats.Header) string { return "renga.event.t.1.U" },
+		"no partition":          func(nats.Header) string { return "renga.event.t.x.T" },
+		"a partition too far":   func(nats.Header) string { return "renga.event.t.9.T" },
+		"a short subject":       func(nats.Header) string { return "renga.event" },
 	} {
 		h := newWriter().of(&sound)
 		subject := spoil(h)

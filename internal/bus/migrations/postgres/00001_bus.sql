@@ -18,16 +18,19 @@ CREATE TABLE outbox_events (
 	body          bytea   NOT NULL
 );
 CREATE INDEX outbox_events_unpublished ON outbox_events (part, id) WHERE published_at IS NULL;
+CREATE INDEX outbox_events_published ON outbox_events (part, published_at, id) WHERE published_at IS NOT NULL;
 
 -- What each consumer has taken. day is that of the event, in days since 1970, so that
--- an event has one place and old days go as a whole.
+-- an event has one place and old days go as a whole: each has a table of its own, made
+-- by the program. What has none goes to the rest.
 CREATE TABLE processed_events (
 	day       integer NOT NULL,
 	consumer  text    NOT NULL COLLATE "C",
 	tenant_id text    NOT NULL COLLATE "C",
 	event_id  text    NOT NULL COLLATE "C",
 	PRIMARY KEY (day, consumer, tenant_id, event_id)
-);
+) PARTITION BY RANGE (day);
+CREATE TABLE processed_events_rest PARTITION OF processed_events DEFAULT;
 
 -- The newest event of each key that a consumer has taken. It is kept for ever.
 CREATE TABLE bus_applied (
@@ -56,7 +59,8 @@ CREATE TABLE bus_lease (
 );
 
 -- How far a relay is: the last message that its stream acknowledged, and what must be
--- published again. position is of a source that is read by number.
+-- published again. stream_at is in nanoseconds. position is of a source that is read by
+-- number. doubt is 1 when a reader has found a gap in the stream.
 CREATE TABLE bus_relay (
 	source       text    NOT NULL COLLATE "C",
 	part         integer NOT NULL,
@@ -64,11 +68,25 @@ CREATE TABLE bus_relay (
 	stream_at    bigint  NOT NULL,
 	last_seq     bigint  NOT NULL,
 	last_event   text    NOT NULL COLLATE "C",
+	last_at      bigint  NOT NULL,
 	position     bigint  NOT NULL,
 	replay_pos   bigint  NOT NULL,
 	replay_to    bigint  NOT NULL,
 	replay_since bigint  NOT NULL,
+	doubt        bigint  NOT NULL,
 	PRIMARY KEY (source, part)
+);
+
+-- Some of the messages that a stream acknowledged before the last one: what it still has
+-- of them tells how much it has lost.
+CREATE TABLE bus_trail (
+	source text    NOT NULL COLLATE "C",
+	part   integer NOT NULL,
+	seq    bigint  NOT NULL,
+	event  text    NOT NULL COLLATE "C",
+	at     bigint  NOT NULL,
+	number bigint  NOT NULL,
+	PRIMARY KEY (source, part, seq)
 );
 
 -- How far a reader is. Messages of a relay before min_relay are not looked at: they

@@ -18,6 +18,7 @@ CREATE TABLE outbox_events (
 	body          BLOB    NOT NULL
 );
 CREATE INDEX outbox_events_unpublished ON outbox_events (part, id) WHERE published_at IS NULL;
+CREATE INDEX outbox_events_published ON outbox_events (part, published_at) WHERE published_at IS NOT NULL;
 
 -- What each consumer has taken. day is that of the event, in days since 1970, so that
 -- an event has one place and old days go as a whole.
@@ -56,7 +57,8 @@ CREATE TABLE bus_lease (
 ) WITHOUT ROWID;
 
 -- How far a relay is: the last message that its stream acknowledged, and what must be
--- published again. position is of a source that is read by number.
+-- published again. stream_at is in nanoseconds. position is of a source that is read by
+-- number. doubt is 1 when a reader has found a gap in the stream.
 CREATE TABLE bus_relay (
 	source       TEXT    NOT NULL,
 	part         INTEGER NOT NULL,
@@ -64,11 +66,25 @@ CREATE TABLE bus_relay (
 	stream_at    INTEGER NOT NULL,
 	last_seq     INTEGER NOT NULL,
 	last_event   TEXT    NOT NULL,
+	last_at      INTEGER NOT NULL,
 	position     INTEGER NOT NULL,
 	replay_pos   INTEGER NOT NULL,
 	replay_to    INTEGER NOT NULL,
 	replay_since INTEGER NOT NULL,
+	doubt        INTEGER NOT NULL,
 	PRIMARY KEY (source, part)
+) WITHOUT ROWID;
+
+-- Some of the messages that a stream acknowledged before the last one: what it still has
+-- of them tells how much it has lost.
+CREATE TABLE bus_trail (
+	source TEXT    NOT NULL,
+	part   INTEGER NOT NULL,
+	seq    INTEGER NOT NULL,
+	event  TEXT    NOT NULL,
+	at     INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	PRIMARY KEY (source, part, seq)
 ) WITHOUT ROWID;
 
 -- How far a reader is. Messages of a relay before min_relay are not looked at: they
