@@ -401,7 +401,7 @@ func TestAReplayTakesWhatWasNeverTaken(t *testing.T) {
 		stop()
 		for _, e := range []wire.Event{seen, missed} { // published before the reader's place, say by a process that had no such consumer
 			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-				VALUES (1, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
+				VALUES ($7, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil), int64(r.now)-60_000)
 		}
 		r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed, created_by, created_at, ended_at)
 			VALUES ('r', $1, $2, 'c', 0, 100, 0, 0, 0, 0, 0, 0, 'ann', 1, 0)`, wire.Partition(seen.Key), tenantA)

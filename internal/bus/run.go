@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"sync"
 
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -36,7 +37,11 @@ func (b *Bus) posts() map[post]func(context.Context, lease) error {
 
 // Run works until ctx ends, then finishes what is under way and gives up its posts.
 func (b *Bus) Run(ctx context.Context) error {
+	b.prepare(ctx)
+	var retain sync.WaitGroup
+	retain.Go(func() { b.retain(ctx) })
 	b.keeper.run(ctx)
+	retain.Wait()
 	return nil
 }
 
@@ -46,9 +51,3 @@ func (b *Bus) Wake() {
 		b.wakes.wake(post{relayOutbox, part})
 	}
 }
-
-// relayOutbox publishes what the outbox has of one partition.
-func (b *Bus) relayOutbox(ctx context.Context, l lease) error { <-ctx.Done(); return nil }
-
-// relayLog publishes what the engine's log has.
-func (b *Bus) relayLog(ctx context.Context, l lease) error { <-ctx.Done(); return nil }

@@ -1,0 +1,127 @@
+package bus
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// pgNow is the time in milliseconds by PostgreSQL's clock.
+const pgNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
+
+const (
+	insertOutbox = `INSERT INTO outbox_events
+		(created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	insertOutboxPG = `INSERT INTO outbox_events
+		(created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+		VALUES (` + pgNow + `, $1, $2, $3, $4, $5, $6, $7, $8)`
+)
+
+// Publish announces events in the transaction of the change that they tell of. They
+// go out when it is committed, and never when it is not.
+//
+// An event without an id, a time or a producer gets them here. Fields that may not
+// leave their record are taken out. Then it is held against its schema, strictly: an
+// error says what is wrong and where, and the transaction must fail with it.
+//
+// The events of one key go out in the order in which they are published here. So
+// whoever publishes holds what it changes from before its version is taken until the
+// end of the transaction: the record's row, or that of NextVersion.
+func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	stmts := make([]sqldb.Stmt, len(events))
+	var parts [wire.Partitions]bool
+	for i := range events {
+		e := events[i] // the caller's stays as it is
+		if err := b.complete(ctx, tx, &e); err != nil {
+			return fault.Wrap("bus.publish", err)
+		}
+		m := Message{
+			ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
+			OccurredAt: e.OccurredAt, Service: e.Producer.Service, Body: e.AppendJSON(nil),
+		}
+		if err := m.Check(); err != nil {
+			return fault.Wrap("bus.publish", err)
+		}
+		parts[m.Part] = true
+		stmts[i] = b.outboxRow(tx, &m)
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return fault.Wrap("bus.publish", err)
+	}
+	b.cfg.Passed("outbox.written")
+	tx.OnCommit(func() {
+		b.cfg.Passed("outbox.committed")
+		for part, has := range parts {
+			if has {
+				b.wakes.wake(post{relayOutbox, part})
+			}
+		}
+	})
+	return nil
+}
+
+// complete gives an event what its publisher left to the bus, and checks it.
+func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+	if e.ID == "" {
+		e.ID = uuid.Must(uuid.NewV7()).String()
+	}
+	if e.SchemaVersion == 0 {
+		e.SchemaVersion = wire.SchemaVersion
+	}
+	if e.Producer.Service == "" {
+		e.Producer.Service = b.cfg.Service
+	}
+	if e.Producer.Instance == "" {
+		e.Producer.Instance = b.cfg.Instance
+	}
+	if e.OccurredAt == 0 {
+		if e.OccurredAt, err = b.now(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if b.cfg.Sensitive != nil {
+		e.Strip(func(object, field string) bool { return b.cfg.Sensitive(e.Tenant, object, field) })
+	}
+	return e.CheckPublished()
+}
+
+// outboxRow is the statement that stores an event.
+func (b *Bus) outboxRow(tx *sqldb.Tx, m *Message) sqldb.Stmt {
+	args := []any{m.OccurredAt, m.Part, m.ID, m.Tenant, m.Type, m.Key, m.Service, m.Body}
+	if tx.Dialect() == sqldb.Postgres {
+		return sqldb.Stmt{Query: insertOutboxPG, Args: args}
+	}
+	return sqldb.Stmt{Query: insertOutbox, Args: append([]any{b.cfg.Clock.Now().UnixMilli()}, args...)}
+}
+
+// A key's next version is the time, unless that has not passed since its last.
+const (
+	nextVersion = `INSERT INTO bus_key (partition_key, version) VALUES ($1, $2)
+		ON CONFLICT (partition_key) DO UPDATE SET version =
+			CASE WHEN excluded.version > bus_key.version THEN excluded.version ELSE bus_key.version + 1 END
+		RETURNING version`
+	nextVersionPG = `INSERT INTO bus_key (partition_key, version) VALUES ($1, ` + pgNow + `)
+		ON CONFLICT (partition_key) DO UPDATE SET version = greatest(excluded.version, bus_key.version + 1)
+		RETURNING version`
+)
+
+// NextVersion is the record version of the next change of a key that has no record
+// with a row of its own. It is later than the one before, whatever the clock says. On
+// PostgreSQL the key is held until the end of the transaction: who changes it at the
+// same time waits, and gets a later version.
+func (b *Bus) NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (version wire.Stamp, err error) {
+	if tx.Dialect() == sqldb.Postgres {
+		err = tx.Row(ctx, nextVersionPG, key).Scan(&version)
+	} else {
+		err = tx.Row(ctx, nextVersion, key, b.cfg.Clock.Now().UnixMilli()).Scan(&version)
+	}
+	return version, fault.Wrap("bus.version", err)
+}
