@@ -1,34 +1,38 @@
 package store
 
+import "slices"
+
 // holes says which numbers may be passed on PostgreSQL, where numbers are taken in one
 // order and committed in another. A number that is missing belongs to a transaction
 // that is still running, or that was undone. So a source stops before it, until every
-// transaction that was running when it was missed has ended: what is missing then will
-// not come any more.
+// transaction has ended that was running when it was missed and could have taken it:
+// what is missing then will not come any more.
 //
-// A transaction writes its execution before it takes a number. So it has an id by
-// then, and all numbers below one that is seen were taken by transactions with ids below
-// one that is given out afterwards. The ids of a snapshot would not do: it knows the
-// transactions that have ended, and one with a higher id may be running.
+// Those are the transactions that held a lock on the log: it is taken before a number,
+// kept to the end, and given back after what was written can be seen. All others, which
+// may run for hours, are not waited for.
 //
-// To pass everything that is older than the oldest running transaction would be simpler
-// and wrong: the second row of an execution could be told before the first.
+// What the ids of transactions tell is not enough. The xmax of a snapshot is one more
+// than the newest transaction that has ended, and a younger one may hold the number. To
+// pass everything that is older than the oldest running transaction would be worse: the
+// second row of an execution could be told before the first.
 type holes struct {
-	settled int64 // what is missing up to here will not come
-	top     int64 // what is missing up to here is waited for; 0: nothing is
-	mark    int64 // an id that was given out when top had been seen
+	settled int64    // what is missing up to here will not come
+	top     int64    // what is missing up to here is waited for; 0: nothing is
+	holders []string // who held a lock on the log after top was seen
 }
 
-// settle learns of the oldest transaction that is running.
-func (h *holes) settle(oldest int64) {
-	if h.top > 0 && oldest >= h.mark {
-		h.settled, h.top = h.top, 0
+// wait begins to wait for what is missing below a number that was seen before the
+// holders were asked for.
+func (h *holes) wait(top int64, holders []string) { h.top, h.holders = top, holders }
+
+// settle ends the wait when none of the holders is running any more. What is looked at
+// afterwards has all that they have written.
+func (h *holes) settle(running []string) {
+	if !slices.ContainsFunc(h.holders, func(held string) bool { return slices.Contains(running, held) }) {
+		h.settled, h.top, h.holders = h.top, 0, nil
 	}
 }
-
-// wait begins to wait for what is missing below a number that was seen before an id
-// was given out.
-func (h *holes) wait(top, mark int64) { h.top, h.mark = top, mark }
 
 // passable is how many of the rows behind a number may be passed.
 func (h *holes) passable(number int64, rows []numbered) int {

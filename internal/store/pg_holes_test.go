@@ -183,6 +183,37 @@ func TestAHoleIsLeftWhenAllWhoCouldFillItAreGone(t *testing.T) {
 	f.tells(1, 2)
 }
 
+// TestAForeignTransactionHoldsNobodyUp has one run that writes something else all the
+// while.
+func TestAForeignTransactionHoldsNobodyUp(t *testing.T) {
+	url := pgtest.New(t)
+	s, db, _ := serve(t, url)
+	first, second := execution(t, s), execution(t, s)
+	began, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			_, err := tx.Exec(ctx, "CREATE TABLE foreign_work AS SELECT 1")
+			close(began)
+			select {
+			case <-end:
+			case <-t.Context().Done():
+			}
+			return err
+		})
+	}()
+	<-began
+	f := &follower{t, store.NewSource(s, store.SourceConfig{}), 0}
+	undone := begin(t, s, first).takes(t, told(first.Num, 2, base))
+	begin(t, s, second).takes(t, told(second.Num, 2, base)).ends(t, nil)
+	f.tells()
+	undone.ends(t, errUndone)
+	f.tells(2)
+	close(end)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNothingIsSkippedWhileManyCommit lets writers commit, give up and wait for one
 // another as they like, and reads all the time.
 func TestNothingIsSkippedWhileManyCommit(t *testing.T) {

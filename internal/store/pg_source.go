@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	pgNumbers       = "SELECT news, execution, commit_no, length(body) FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2"
-	pgOldestRunning = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-	pgNewID         = "SELECT pg_current_xact_id()::text::bigint"
+	pgNumbers = "SELECT news, execution, commit_no, length(body) FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2"
+
+	// Who has inserted into the log, or is about to, and has not ended.
+	pgHolders = `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND relation = 'engine_log'::regclass
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND mode = 'RowExclusiveLock'`
 
 	pgBodies = `SELECT w.i, coalesce(e.tenant, ''), e.id, l.commit_no, l.first_seq, l.last_seq, l.body
 		FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS w (execution, commit_no, i)
@@ -25,60 +27,73 @@ type numbered struct {
 	size   int64 // of its body
 }
 
-// sight is what a source sees of the log at one instant.
-type sight struct {
-	rows   []numbered // those behind the number asked for, in order
-	wanted map[string]engine.Publicity
-	oldest int64 // the oldest transaction that is running
-}
-
 // pgPage reads the notices behind a number up to one that may still appear. When the
 // first is such, it looks twice: mostly the transaction was undone and is gone.
 func (s *Source) pgPage(ctx context.Context, number int64, limit int) ([]*notice, error) {
 	for again := false; ; again = true {
-		seen, err := s.look(ctx, number, limit)
+		if err := s.settle(ctx); err != nil {
+			return nil, err
+		}
+		rows, wanted, err := s.look(ctx, number, limit)
 		if err != nil {
 			return nil, err
 		}
-		s.holes.settle(seen.oldest)
-		n := s.holes.passable(number, seen.rows)
-		if n < len(seen.rows) && s.holes.top == 0 {
-			mark, err := s.mark(ctx)
+		n := s.holes.passable(number, rows)
+		if n < len(rows) && s.holes.top == 0 {
+			holders, err := s.holders(ctx)
 			if err != nil {
 				return nil, err
 			}
-			s.holes.wait(seen.rows[len(seen.rows)-1].number, mark)
+			s.holes.wait(rows[len(rows)-1].number, holders)
 			if n == 0 && !again {
 				continue
 			}
 		}
-		return s.pgNotices(ctx, seen.rows[:n], seen.wanted)
+		return s.pgNotices(ctx, rows[:n], wanted)
 	}
 }
 
-// look reads which rows there are, in one trip.
-func (s *Source) look(ctx context.Context, number int64, limit int) (*sight, error) {
-	seen := &sight{wanted: map[string]engine.Publicity{}}
-	err := s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
-		return sql.Batch(ctx, publicity(seen.wanted),
-			sqldb.Stmt{Query: pgOldestRunning, Row: func(r *sqldb.Row) error { return r.Scan(&seen.oldest) }},
+// settle gives up what is missing when nobody is left who could have it.
+func (s *Source) settle(ctx context.Context) error {
+	if s.holes.top == 0 {
+		return nil
+	}
+	running, err := s.holders(ctx)
+	if err == nil {
+		s.holes.settle(running)
+	}
+	return err
+}
+
+// holders are the transactions that may have numbers which cannot be seen.
+func (s *Source) holders(ctx context.Context) (all []string, err error) {
+	err = s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
+		return sql.Batch(ctx, sqldb.Stmt{Query: pgHolders, Row: func(r *sqldb.Row) error {
+			var holder string
+			err := r.Scan(&holder)
+			all = append(all, holder)
+			return err
+		}})
+	})
+	return all, err
+}
+
+// look reads which rows there are behind a number, in order, and what tenants want.
+func (s *Source) look(ctx context.Context, number int64, limit int) (rows []numbered, wanted map[string]engine.Publicity, err error) {
+	wanted = map[string]engine.Publicity{}
+	err = s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
+		return sql.Batch(ctx, publicity(wanted),
 			sqldb.Stmt{Query: pgNumbers, Args: []any{number, limit}, Row: func(r *sqldb.Row) error {
 				var n numbered
 				err := r.Scan(&n.number, &n.execution, &n.commitNo, &n.size)
-				seen.rows = append(seen.rows, n)
+				rows = append(rows, n)
 				return err
 			}})
 	})
-	s.store.news.known.Store(&seen.wanted)
-	return seen, err
-}
-
-// mark gives out an id.
-func (s *Source) mark(ctx context.Context) (id int64, err error) {
-	err = s.store.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
-		return sql.Row(ctx, pgNewID).Scan(&id)
-	})
-	return id, err
+	if err == nil {
+		s.store.news.known.Store(&wanted)
+	}
+	return rows, wanted, err
 }
 
 // pgNotices is what rows tell. Those that this process has not just written are read, as

@@ -28,9 +28,8 @@ const (
 	// such an update touches no index.
 	pgBump = `UPDATE engine_execution SET commit_no = ($2::bigint[])` + place + ` WHERE num = ANY($1::bigint[])`
 
-	// A row that tells something gets a number, after its execution was locked and
-	// written: so the number's transaction has an id (see holes). level: 1 if the row has
-	// events, 2 if one of them IsMain.
+	// A row that tells something gets a number, while its execution is locked. level: 1 if
+	// the row has events, 2 if one of them IsMain.
 	pgAppend = `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, reducer, body, snapshot, news)
 		SELECT execution, commit_no, first_seq, last_seq, nullif(reducer, 0), body, snapshot,
 			CASE WHEN level = 2 AND tenant <> ALL(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 2))
