@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/bus/jet/jettest"
 )
 
 // asProgram makes the test binary behave as the program itself, so that tests run
@@ -20,6 +22,13 @@ import (
 const asProgram = "RENGA_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	jettest.Main()
+	if setup := os.Getenv(asBus); setup != "" {
+		if err := busMain(setup); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if os.Getenv(asProgram) != "" {
 		if err := limitFiles(os.Getenv(fileLimit)); err != nil {
 			panic(err)
