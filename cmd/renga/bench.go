@@ -19,7 +19,7 @@ import (
 // benchCmd measures the engine over HTTP against what the same machine can do
 // bare: commits of the same rows, and an echo over HTTP.
 type benchCmd struct {
-	Executions  int    `help:"Executions in a throughput run." default:"2000"`
+	Executions  int    `help:"Executions in a throughput run; 0 leaves the engine out." default:"2000"`
 	Tasks       int    `help:"Sequential tasks in each execution." default:"10"`
 	Rounds      int    `help:"Throughput runs; the best and the median are printed." default:"3"`
 	Conns       int    `help:"Connections of the worker process." default:"4"`
@@ -29,19 +29,21 @@ type benchCmd struct {
 	Dir         string `help:"Folder for the databases of the run; default: a temporary one." type:"path"`
 	Finished    int    `help:"Store so many finished executions first, and measure again (the full figure is 1000000)." default:"0"`
 	Waiting     int    `help:"Store so many waiting executions first (the full figure is 100000)." default:"0"`
+	Events      int    `help:"Events in a run of the bus; 0 leaves the bus out." default:"50000"`
+	Published   int    `help:"Store so many published events in the outbox first, and measure again (the full figure is 5000000)." default:"200000"`
 	Min         int    `help:"Fail below so many executions a second." default:"0"`
 }
 
 // Help says what the figures mean.
 func (benchCmd) Help() string {
 	return `Starts a server of its own on a free port and a fresh folder, works 2,000 executions of 10
-sequential no-op tasks over HTTP, then measures one execution alone and cancels. Every figure is
-printed beside what the same machine does bare in the same run.
+sequential no-op tasks over HTTP, then measures one execution alone and cancels, and the events of the
+bus from commit to effect. Every figure is printed beside what the same machine does bare in the same run.
 
 Examples:
   renga bench
   renga bench --rounds 1 --executions 500
-  renga bench --finished 1000000 --waiting 100000
+  renga bench --finished 1000000 --waiting 100000 --published 5000000
   renga bench --database-url postgres://localhost/empty`
 }
 
@@ -58,6 +60,14 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	}
 	if c.DatabaseURL != "" {
 		return c.postgres(ctx, dir)
+	}
+	if c.Events > 0 {
+		if err := c.events(ctx, filepath.Join(dir, "events")); err != nil {
+			return err
+		}
+	}
+	if c.Executions == 0 {
+		return nil
 	}
 	fmt.Printf("%d executions of %d tasks, %d connections, %d commands a request, synchronous=FULL\n\n",
 		c.Executions, c.Tasks, c.Conns, c.Batch)

@@ -33,3 +33,16 @@ func TestBenchOnPostgreSQL(t *testing.T) {
 		}
 	}
 }
+
+// TestTheBenchMeasuresEvents shows that the part about the bus works. With RENGA_BENCH it
+// is long enough to be profiled.
+func TestTheBenchMeasuresEvents(t *testing.T) {
+	onSQLite(t)
+	c := benchCmd{Events: 500, Published: 1000, Rounds: 1}
+	if os.Getenv(measure) != "" {
+		c = benchCmd{Events: 50_000, Rounds: 3}
+	}
+	if err := c.events(t.Context(), t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
