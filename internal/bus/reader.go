@@ -16,7 +16,10 @@ const (
 	lookOften   = time.Second            // for decisions and replays that other processes wrote
 	reopenAfter = 200 * time.Millisecond // a feed that broke
 	noteOften   = 30 * time.Second       // where it is, while there is nothing for it
-	maxVersions = 50_000                 // places that a reader remembers
+	// restAfterTries is how much longer than a turn of other tries took none is made, so
+	// that thousands of keys that fail leave most of the time to those that do not.
+	restAfterTries = 3
+	maxVersions    = 50_000 // places that a reader remembers
 )
 
 // reader takes the events of one partition for a consumer. What it remembers is true
@@ -31,6 +34,7 @@ type reader struct {
 	lanes    map[string]*lane // keys that wait
 	letters  map[string]bool  // keys behind whose dead letters the consumer goes on
 	due      wire.Stamp       // when a lane wants another try; 0: none does
+	rest     time.Time        // until when no lane gets one
 	asked    bool             // there may be decisions or replays
 	noted    time.Time        // when its place was noted without an event
 }
@@ -167,10 +171,13 @@ func (r *reader) beside(ctx context.Context) error {
 			r.bus.wakes.wake(r.lease.post)
 		}
 	}
-	if r.due != 0 && r.due <= r.machineNow() {
-		return r.retry(ctx)
+	if r.due == 0 || r.due > r.machineNow() || time.Now().Before(r.rest) {
+		return nil
 	}
-	return nil
+	began := time.Now()
+	err := r.retry(ctx)
+	r.rest = time.Now().Add(restAfterTries * time.Since(began))
+	return err
 }
 
 // machineNow is the time of this machine. It only says when to look; what is due is
@@ -182,7 +189,7 @@ func (r *reader) untilDue() <-chan time.Time {
 	if r.due == 0 {
 		return nil
 	}
-	return time.After(max(time.Duration(r.due-r.machineNow())*time.Millisecond, time.Millisecond))
+	return time.After(max(time.Duration(r.due-r.machineNow())*time.Millisecond, time.Until(r.rest), time.Millisecond))
 }
 
 // open opens a feed at the place where the reader is.
