@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -89,29 +90,43 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// throughput runs the workload on a fresh server and gives the median rate.
+// throughput runs the workload on two fresh servers in turn, one of which publishes
+// nothing, and gives the median rate of the other.
 func (c *benchCmd) throughput(ctx context.Context, dir string) (float64, error) {
+	quiet, err := startServer(ctx, filepath.Join(dir, "quiet"), "--no-bus")
+	if err != nil {
+		return 0, err
+	}
+	defer quiet.stop()
 	srv, err := startServer(ctx, dir)
 	if err != nil {
 		return 0, err
 	}
 	defer srv.stop()
-	rates, err := c.rounds(ctx, srv)
-	if err != nil {
-		return 0, err
+	var told newsFigures
+	for range c.Rounds {
+		if err := c.inTurn(ctx, &told, srv, quiet); err != nil {
+			return 0, err
+		}
 	}
 	mem := srv.peakMemory()
-	if err := srv.stop(); err != nil {
+	if err := errors.Join(srv.stop(), quiet.stop()); err != nil {
 		return 0, err
 	}
-	rows, err := measureRows(ctx, coreConfig{dataDir: dir}, coreConfig{dataDir: filepath.Join(dir, "rows")}, c.Executions)
+	told.costs(srv, quiet, c.Rounds*c.Executions)
+	place := coreConfig{dataDir: dir}
+	if err := told.check(ctx, place, dir); err != nil {
+		return 0, err
+	}
+	rows, err := measureRows(ctx, place, coreConfig{dataDir: filepath.Join(dir, "rows")}, c.Executions)
 	if err != nil {
 		return 0, err
 	}
-	c.show("throughput", rates, "aim 3000, floor 1000")
-	rows.show(median(rates))
+	c.show("throughput", told.rates, "aim 3000, floor 1000")
+	told.show()
+	rows.show(median(told.rates))
 	fmt.Printf("  server memory   %8.1f MiB peak resident (limit 150)\n", float64(mem)/(1<<20))
-	return median(rates), nil
+	return median(told.rates), nil
 }
 
 // show prints the rate of a run.

@@ -6,33 +6,45 @@ import (
 	"path/filepath"
 )
 
-// postgres runs the workload on PostgreSQL: with one process and with several, in
-// turn, so that both meet the same noise and the same tables.
+// postgres runs the workload on PostgreSQL: with one process, with one that publishes
+// nothing and with several, in turn, so that all meet the same noise and the same tables.
 func (c *benchCmd) postgres(ctx context.Context, dir string) error {
 	fmt.Printf("%d executions of %d tasks on PostgreSQL, %d connections, %d commands a request\n\n", c.Executions, c.Tasks, c.Conns, c.Batch)
 	one, many, err := c.processes(ctx, dir)
 	if err != nil {
 		return err
 	}
-	c.show("one process", one, "aim 1500, floor 600")
 	place := coreConfig{databaseURL: c.DatabaseURL}
+	if err := one.check(ctx, place, c.folders(dir)...); err != nil {
+		return err
+	}
+	c.show("one process", one.rates, "aim 1500, floor 600")
+	one.show()
 	rows, err := measureRows(ctx, place, place, c.Executions)
 	if err != nil {
 		return err
 	}
-	rows.show(median(one))
+	rows.show(median(one.rates))
 	if c.Processes > 1 {
-		c.show(fmt.Sprintf("%d processes", c.Processes), many, fmt.Sprintf("ratio to one %.2f", median(many)/median(one)))
+		c.show(fmt.Sprintf("%d processes", c.Processes), many, fmt.Sprintf("ratio to one %.2f", median(many)/median(one.rates)))
 	}
-	if median(one) < float64(c.Min) {
-		return fmt.Errorf("%.0f executions/s is below the floor of %d", median(one), c.Min)
+	if median(one.rates) < float64(c.Min) {
+		return fmt.Errorf("%.0f executions/s is below the floor of %d", median(one.rates), c.Min)
 	}
 	return nil
 }
 
+// folders are the data folders of the servers.
+func (c *benchCmd) folders(dir string) (all []string) {
+	for i := range max(1, c.Processes) {
+		all = append(all, filepath.Join(dir, fmt.Sprintf("process-%d", i)))
+	}
+	return all
+}
+
 // processes starts servers that share the database and works executions through the
-// first of them and through all, in turn.
-func (c *benchCmd) processes(ctx context.Context, dir string) (one, many []float64, err error) {
+// first of them, through one that publishes nothing, and through all, in turn.
+func (c *benchCmd) processes(ctx context.Context, dir string) (one newsFigures, many []float64, err error) {
 	var servers []*server
 	defer func() {
 		for _, s := range servers {
@@ -41,23 +53,34 @@ func (c *benchCmd) processes(ctx context.Context, dir string) (one, many []float
 			}
 		}
 	}()
-	for i := range max(1, c.Processes) {
-		srv, err := startServer(ctx, filepath.Join(dir, fmt.Sprintf("process-%d", i)), "--database-url", c.DatabaseURL)
-		if err != nil {
-			return nil, nil, err
+	start := func(dir string, more ...string) error {
+		srv, err := startServer(ctx, dir, append(more, "--database-url", c.DatabaseURL)...)
+		if err == nil {
+			servers = append(servers, srv)
 		}
-		servers = append(servers, srv)
+		return err
 	}
-	for i := range 2 * c.Rounds {
-		through, rates := servers[:1], &one
-		if i%2 == 1 {
-			through, rates = servers, &many
-		}
-		rate, err := c.round(ctx, through...)
-		if err != nil {
-			return nil, nil, err
-		}
-		*rates = append(*rates, rate)
+	if err := start(filepath.Join(dir, "quiet"), "--no-bus"); err != nil {
+		return one, nil, err
 	}
-	return one, many, nil
+	for _, folder := range c.folders(dir) {
+		if err := start(folder); err != nil {
+			return one, nil, err
+		}
+	}
+	for range c.Rounds {
+		if err := c.inTurn(ctx, &one, servers[1], servers[0]); err != nil {
+			return one, nil, err
+		}
+		if c.Processes < 2 {
+			continue
+		}
+		rate, err := c.round(ctx, servers[1:]...)
+		if err != nil {
+			return one, nil, err
+		}
+		many = append(many, rate)
+	}
+	_, err = published(ctx, servers[1])
+	return one, many, err
 }

@@ -27,7 +27,7 @@ func TestBenchOnPostgreSQL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"one process", "bare inserts", "2 processes"} {
+	for _, line := range []string{"one process", "bus off", "published", "bare inserts", "2 processes"} {
 		if !strings.Contains(string(out), line) {
 			t.Errorf("the figures have no %q", line)
 		}

@@ -44,7 +44,9 @@ type core struct {
 	store  *store.Store
 	engine decider
 	bulks  *bulk.Bulks
-	bus    *bus.Bus      // nil until connect
+	bus    *bus.Bus      // nil until announce
+	silent bool          // nothing is published
+	name   string        // tells this process from others
 	keep   time.Duration // of keys
 	log    *slog.Logger
 
@@ -57,6 +59,7 @@ type coreConfig struct {
 	dataDir      string
 	databaseURL  string        // "": SQLite in dataDir
 	asIs         bool          // the tables are there already, and nothing is written
+	silent       bool          // nobody will be told of what is written
 	shards       int           // engines over PostgreSQL; 0: the default
 	keyRetention time.Duration // zero: the default
 	log          *slog.Logger
@@ -91,7 +94,10 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{db: db, store: store.New(db, store.Config{KeyRetention: cfg.keyRetention}), keep: cfg.keyRetention, log: cfg.log}
+	c := &core{
+		db: db, store: store.New(db, store.Config{KeyRetention: cfg.keyRetention, Silent: cfg.silent}),
+		silent: cfg.silent, name: uuid.NewString(), keep: cfg.keyRetention, log: cfg.log,
+	}
 	alone := db.Dialect() == sqldb.SQLite
 	if !alone {
 		if err := c.store.Check(ctx); err != nil {
@@ -124,8 +130,17 @@ func (c *core) decide(cfg engine.Config, n int) {
 // processes have the database too, but not the carrier.
 func (c *core) announce(carrier bus.Carrier, apart bool) {
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Instance: uuid.NewString(), Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart, KeyRetention: c.keep, Logger: c.log,
+		Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
+		KeyRetention: c.keep, Logger: c.log,
 	})
+}
+
+// service names this program in the events that it publishes.
+const service = "renga"
+
+// source is the engine's log as the bus reads it.
+func (c *core) source() bus.Source {
+	return store.NewSource(c.store, store.SourceConfig{Service: service, Instance: c.name, Wake: func() { c.bus.WakeLog() }, Log: c.log})
 }
 
 // What is done beside, now and then. Keys that have expired are deleted, some at a
@@ -199,7 +214,7 @@ func (c *core) run(ctx context.Context) error {
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
-	if c.bus != nil {
+	if c.bus != nil && !c.silent {
 		beside.Go(func() { _ = c.bus.Run(ctx) })
 	}
 	select {

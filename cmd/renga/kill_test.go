@@ -56,9 +56,11 @@ func killInTurn(t *testing.T, sites ...site) {
 	k.lost = k.stress.unanswered.Load()
 	k.clear()
 	k.minima(k.audit())
+	k.awaitPublished()
 	if n := numberBefore(k.end(), " snapshots"); n < killHands {
 		t.Errorf("too weak: %d snapshots, want at least %d", n, killHands)
 	}
+	k.streams()
 	k.report()
 }
 

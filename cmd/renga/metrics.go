@@ -71,5 +71,28 @@ func observe(meter metric.Meter, c *core) error {
 		}
 		return nil
 	}, instruments...)
+	if err != nil || c.silent {
+		return err
+	}
+	return observeLog(meter, c)
+}
+
+// observeLog shows how much of the engine's log others are still to be told of.
+func observeLog(meter metric.Meter, c *core) error {
+	waiting, err := meter.Int64ObservableGauge("log.unpublished", metric.WithDescription("Rows of the log that wait to be published."))
+	if err != nil {
+		return err
+	}
+	_, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		status, err := c.bus.LogStatus(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := c.store.Unpublished(ctx, status.Position)
+		if err == nil {
+			o.ObserveInt64(waiting, int64(n))
+		}
+		return err
+	}, waiting)
 	return err
 }

@@ -51,6 +51,7 @@ type serveCmd struct {
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
 	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
 	KeyRetention time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
+	NoBus        bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
 	LogFormat    string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
 	LogLevel     string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
 }
@@ -157,7 +158,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	}
 	defer func() { _ = telemetry.Shutdown(context.WithoutCancel(ctx)) }()
 	core, err := openCore(ctx, coreConfig{
-		dataDir: c.DataDir, databaseURL: c.DatabaseURL, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
+		dataDir: c.DataDir, databaseURL: c.DatabaseURL, silent: c.NoBus, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
 	})
 	if err != nil {
 		return err
