@@ -79,24 +79,37 @@ const insert = `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject
 // Write adds an entry in the transaction of what it tells of. Without a time it has
 // the database's, on SQLite the machine's. Texts are made safe for one line of a
 // report: whoever wrote them cannot make two entries of one.
-func Write(ctx context.Context, tx *sqldb.Tx, e Entry) error {
-	detail, err := check(&e)
-	if err == nil && e.At == 0 {
-		e.At, err = now(ctx, tx)
+func Write(ctx context.Context, tx *sqldb.Tx, e Entry) (err error) {
+	if e.At == 0 {
+		if e.At, err = now(ctx, tx); err != nil {
+			return fault.Wrap("audit.write", err)
+		}
 	}
-	if err != nil {
-		return fault.Wrap("audit.write", err)
+	st, err := Stmt(e)
+	if err == nil {
+		_, err = tx.Exec(ctx, st.Query, st.Args...)
 	}
-	_, err = tx.Exec(ctx, insert, uuid.Must(uuid.NewV7()).String(), e.At, e.Tenant, line(e.Actor), e.Action, line(e.Subject),
-		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(e.ReasonCode), string(e.RetryAdvice), detail)
 	return fault.Wrap("audit.write", err)
+}
+
+// Stmt is the statement that writes an entry with a time, for whoever writes several
+// things in one trip.
+func Stmt(e Entry) (sqldb.Stmt, error) {
+	detail, err := check(&e)
+	if err != nil {
+		return sqldb.Stmt{}, fault.Wrap("audit.write", err)
+	}
+	return sqldb.Stmt{Query: insert, Args: []any{
+		uuid.Must(uuid.NewV7()).String(), e.At, e.Tenant, line(e.Actor), e.Action, line(e.Subject),
+		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(e.ReasonCode), string(e.RetryAdvice), detail,
+	}}, nil
 }
 
 // check refuses what only a mistake in the program can make, and gives the detail.
 func check(e *Entry) (string, error) {
 	switch {
-	case e.Tenant == "" || e.Action == "":
-		return "", errors.New("an entry has a tenant and an action")
+	case e.Tenant == "" || e.Action == "" || e.At == 0:
+		return "", errors.New("an entry has a tenant, an action and a time")
 	case e.Outcome != Accepted && e.Outcome != Refused && e.Outcome != Failed:
 		return "", fmt.Errorf("%q is no outcome", e.Outcome)
 	case e.Detail == nil:

@@ -77,15 +77,10 @@ type deadBody struct {
 	body     []byte
 }
 
-// findDead is a dead letter of a tenant with its body, held until the end of a
-// transaction that writes.
-func findDead(ctx context.Context, tx *sqldb.Tx, tenant, id string, hold bool) (l DeadLetter, b deadBody, err error) {
-	query := selectDead
-	if hold && tx.Dialect() == sqldb.Postgres {
-		query += " FOR UPDATE"
-	}
+// findDead is a dead letter of a tenant with its body.
+func findDead(ctx context.Context, tx *sqldb.Tx, tenant, id string) (l DeadLetter, b deadBody, err error) {
 	var history string
-	l, err = scanDead(tx.Row(ctx, query, id, tenant), &history, &b.body)
+	l, err = scanDead(tx.Row(ctx, selectDead, id, tenant), &history, &b.body)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return l, b, deadNotFound(id)
 	}

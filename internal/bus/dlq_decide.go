@@ -79,9 +79,16 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
 		ans, replay, err = answerOnce(ctx, b, tx, request{d.Tenant, &once}, func(now wire.Stamp) (ans DeadAnswer, err error) {
-			ans, l, err = b.decideDead(ctx, tx, &d, id, now)
+			one, err := d.decide(ctx, tx, []string{id}, now)
+			if err == nil && one[0].ID == "" {
+				err = deadNotFound(id)
+			}
+			if err != nil {
+				return ans, err
+			}
+			l, ans = one[0].DeadLetter, one[0].Answer
 			ans.CorrelationID, ans.Key = d.CorrelationID, once.Key
-			return ans, err
+			return ans, nil
 		})
 		ans.Replay = replay
 		return err
@@ -92,46 +99,44 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 	return ans, err
 }
 
-// decideDead decides about one dead letter in a transaction, and gives the letter as it
-// was before.
-func (b *Bus) decideDead(ctx context.Context, tx *sqldb.Tx, d *Decision, id string, now wire.Stamp) (DeadAnswer, DeadLetter, error) {
-	l, body, err := findDead(ctx, tx, d.Tenant, id, true)
+// decide decides about dead letters in a transaction, each as if it were alone, and
+// gives them as they were before.
+func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now wire.Stamp) ([]Decided, error) {
+	seen, err := foresee(ctx, tx, d.Tenant, nil, ids, true)
 	if err != nil {
-		return DeadAnswer{}, l, err
+		return nil, err
 	}
-	ans := DeadAnswer{ID: l.ID, Status: l.Status}
-	if d.Bulk != "" && d.Bulk == l.DecidedIn {
-		return ans, l, nil // this bulk has had its turn
-	}
-	if !d.Skip && l.Status == Open {
-		seen, err := foreseeOne(ctx, tx, &l, body.body)
-		if err != nil {
-			return ans, l, err
+	out := make([]Decided, len(ids))
+	var stmts []sqldb.Stmt
+	for i := range seen {
+		l := &seen[i].DeadLetter
+		out[i].DeadLetter = *l
+		out[i].Answer = DeadAnswer{ID: l.ID, Status: l.Status}
+		if l.ID == "" || d.Bulk != "" && d.Bulk == l.DecidedIn { // a bulk has one turn
+			continue
 		}
-		ans.Verdict = seen
+		ans := &out[i].Answer
+		if !d.Skip {
+			ans.Verdict = seen[i].Verdict
+		}
+		ans.Status, ans.Refused = l.Status.decide(d.Skip, ans.Verdict)
+		if ans.Status == l.Status && ans.Refused == "" {
+			continue
+		}
+		if ans.Refused == "" {
+			stmts = append(stmts, sqldb.Stmt{
+				Query: `UPDATE bus_dead SET status = $3, decided_by = $4, decided_at = $5, reason = $6, decided_in = $7
+					WHERE id = $1 AND tenant_id = $2 AND status = 0`,
+				Args: []any{l.ID, l.Tenant, int64(ans.Status), d.Actor, now, d.Reason, d.Bulk},
+			})
+		}
+		entry, err := audit.Stmt(d.entry(l, ans, now))
+		if err != nil {
+			return nil, err
+		}
+		stmts = append(stmts, entry)
 	}
-	ans.Status, ans.Refused = l.Status.decide(d.Skip, ans.Verdict)
-	if ans.Status == l.Status && ans.Refused == "" {
-		return ans, l, nil
-	}
-	if ans.Refused == "" {
-		_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = $3, decided_by = $4, decided_at = $5, reason = $6, decided_in = $7
-			WHERE id = $1 AND tenant_id = $2 AND status = 0`, l.ID, l.Tenant, int64(ans.Status), d.Actor, now, d.Reason, d.Bulk)
-	}
-	if err != nil {
-		return ans, l, err
-	}
-	return ans, l, audit.Write(ctx, tx, d.entry(&l, &ans, now))
-}
-
-// foreseeOne says what becomes of an open dead letter that is driven again alone.
-func foreseeOne(ctx context.Context, tx *sqldb.Tx, l *DeadLetter, body []byte) (Verdict, error) {
-	facts, err := factsOf(ctx, tx, []DeadLetter{*l})
-	if err != nil {
-		return "", err
-	}
-	was, err := wasProcessed(ctx, tx, l, body)
-	return judge(*facts[l.lane()], []candidate{{l.at(), was}})[0], err
+	return out, tx.Batch(ctx, stmts...)
 }
 
 // entry is what the audit log has of a decision.
@@ -182,7 +187,10 @@ func (b *Bus) DecideMany(ctx context.Context, d Decision, ids []string) ([]Decid
 	for part := range slices.Chunk(ids, decideChunk) {
 		var some []Decided
 		err := b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-			some, err = b.decideSome(ctx, tx, &d, part)
+			now, err := b.now(ctx, tx)
+			if err == nil {
+				some, err = d.decide(ctx, tx, part, now)
+			}
 			return err
 		})
 		if err != nil {
@@ -196,19 +204,4 @@ func (b *Bus) DecideMany(ctx context.Context, d Decision, ids []string) ([]Decid
 		}
 	}
 	return all, nil
-}
-
-func (b *Bus) decideSome(ctx context.Context, tx *sqldb.Tx, d *Decision, ids []string) ([]Decided, error) {
-	now, err := b.now(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	some := make([]Decided, len(ids))
-	for i, id := range ids {
-		some[i].Answer, some[i].DeadLetter, err = b.decideDead(ctx, tx, d, id, now)
-		if err != nil && fault.KindOf(err) != fault.NotFound {
-			return nil, err
-		}
-	}
-	return some, nil
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -26,7 +27,7 @@ func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids
 	for part := range slices.Chunk(ids, foreseeChunk) {
 		var some []Foreseen
 		err := b.read(ctx, "bus.foresee", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-			some, err = foresee(ctx, tx, tenant, f, part)
+			some, err = foresee(ctx, tx, tenant, f, part, false)
 			return err
 		})
 		if err != nil {
@@ -37,25 +38,25 @@ func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids
 	return all, nil
 }
 
-func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string) ([]Foreseen, error) {
+// foresee is ForeseeDead in a transaction, which holds the dead letters until its end
+// when it is to write.
+func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string, hold bool) ([]Foreseen, error) {
 	letters, bodies := make([]DeadLetter, len(ids)), make([][]byte, len(ids))
-	if err := deadByID(ctx, tx, tenant, ids, letters, bodies); err != nil {
+	if err := deadByID(ctx, tx, tenant, ids, deadInto{letters, bodies, hold}); err != nil {
 		return nil, err
 	}
 	out := make([]Foreseen, len(ids))
 	var open []DeadLetter
-	processed := map[string]bool{}
+	var theirs [][]byte
 	for i := range letters {
 		out[i].DeadLetter = letters[i]
-		if letters[i].ID == "" || letters[i].Status != Open {
-			continue
+		if letters[i].ID != "" && letters[i].Status == Open {
+			open, theirs = append(open, letters[i]), append(theirs, bodies[i])
 		}
-		was, err := wasProcessed(ctx, tx, &letters[i], bodies[i])
-		if err != nil {
-			return nil, err
-		}
-		processed[letters[i].ID] = was
-		open = append(open, letters[i])
+	}
+	processed, err := processedOf(ctx, tx, open, theirs)
+	if err != nil {
+		return nil, err
 	}
 	facts, err := factsOf(ctx, tx, open)
 	if err != nil {
@@ -66,13 +67,16 @@ func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, id
 		return nil, err
 	}
 	for i := range out {
-		l := &out[i].DeadLetter
-		if _, ok := processed[l.ID]; ok {
+		if l := &out[i].DeadLetter; l.ID != "" && l.Status == Open {
 			out[i].Verdict = judgeLast(*facts[l.lane()], inFront(selected[l.lane()], l), processed)
 		}
 	}
 	return out, nil
 }
+
+// selectSame gives the open dead letters of a key. It names neither the tenant nor an
+// order, so that no index but that of keys serves it.
+const selectSame = "SELECT " + deadColumns + " FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status = 0 LIMIT $3"
 
 // selectedOf gives the open dead letters of each key that a filter selects, in order.
 func selectedOf(
@@ -83,12 +87,12 @@ func selectedOf(
 		return selected, nil
 	}
 	for k := range keys {
-		same, err := deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND partition_key = $2
-			AND tenant_id = $3 AND status = 0 ORDER BY num LIMIT $4`, k.consumer, k.key, tenant, maxInFront)
+		same, err := deadRows(ctx, tx, selectSame, k.consumer, k.key, maxInFront)
 		if err != nil {
 			return nil, err
 		}
-		selected[k] = slices.DeleteFunc(same, func(l DeadLetter) bool { return !f.Matches(&l) })
+		selected[k] = slices.DeleteFunc(same, func(l DeadLetter) bool { return l.Tenant != tenant || !f.Matches(&l) })
+		slices.SortFunc(selected[k], func(a, b DeadLetter) int { return cmp.Compare(a.Num, b.Num) })
 	}
 	return selected, nil
 }

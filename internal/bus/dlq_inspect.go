@@ -39,11 +39,11 @@ const (
 func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspection, err error) {
 	err = b.read(ctx, "bus.inspect", func(ctx context.Context, tx *sqldb.Tx) error {
 		out = Inspection{}
-		l, body, err := findDead(ctx, tx, tenant, id, false)
+		l, body, err := findDead(ctx, tx, tenant, id)
 		if err != nil {
 			return err
 		}
-		seen, err := foresee(ctx, tx, tenant, nil, []string{l.ID})
+		seen, err := foresee(ctx, tx, tenant, nil, []string{l.ID}, false)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"renga.dev/renga/internal/sqldb"
@@ -123,17 +122,21 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneK
 
 const selectProcessed = "SELECT 1 FROM processed_events WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4"
 
-// wasProcessed reports whether the event of a dead letter was taken. What has no
+// processedOf says which of some dead letters have an event that was taken. What has no
 // readable body has no day to look at; it cannot have been taken either.
-func wasProcessed(ctx context.Context, tx *sqldb.Tx, l *DeadLetter, body []byte) (bool, error) {
-	e, err := wire.ParseEvent(body)
-	if err != nil {
-		return false, nil
+func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies [][]byte) (map[string]bool, error) {
+	processed := make(map[string]bool, len(letters))
+	var stmts []sqldb.Stmt
+	for i := range letters {
+		l := &letters[i]
+		e, err := wire.ParseEvent(bodies[i])
+		if err != nil {
+			continue
+		}
+		stmts = append(stmts, sqldb.Stmt{
+			Query: selectProcessed, Args: []any{int64(e.OccurredAt) / dayLength, l.Consumer, l.Tenant, l.EventID},
+			Row: func(*sqldb.Row) error { processed[l.ID] = true; return nil },
+		})
 	}
-	var one int
-	err = tx.Row(ctx, selectProcessed, int64(e.OccurredAt)/dayLength, l.Consumer, l.Tenant, l.EventID).Scan(&one)
-	if errors.Is(err, sqldb.ErrNoRow) {
-		return false, nil
-	}
-	return err == nil, err
+	return processed, tx.Batch(ctx, stmts...)
 }

@@ -93,31 +93,38 @@ func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after i
 func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (all []DeadLetter, err error) {
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = make([]DeadLetter, len(ids))
-		return deadByID(ctx, tx, tenant, ids, all, nil)
+		return deadByID(ctx, tx, tenant, ids, deadInto{letters: all})
 	})
 	return all, err
 }
 
-// deadByID reads dead letters into the places of their ids, with their bodies where
-// there is room for these.
-func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, all []DeadLetter, bodies [][]byte) error {
-	columns := deadColumns
-	if bodies != nil {
-		columns += ", body"
+// deadInto is where dead letters are read into, in the places of their ids.
+type deadInto struct {
+	letters []DeadLetter
+	bodies  [][]byte // nil: they are not read
+	hold    bool     // until the end of a transaction that writes
+}
+
+// deadByID reads dead letters.
+func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, into deadInto) error {
+	query := "SELECT " + deadColumns
+	if into.bodies != nil {
+		query += ", body"
+	}
+	query += " FROM bus_dead WHERE id = $1 AND tenant_id = $2"
+	if into.hold && tx.Dialect() == sqldb.Postgres {
+		query += " FOR UPDATE"
 	}
 	stmts := make([]sqldb.Stmt, len(ids))
 	for i, id := range ids {
-		stmts[i] = sqldb.Stmt{
-			Query: "SELECT " + columns + " FROM bus_dead WHERE id = $1 AND tenant_id = $2", Args: []any{id, tenant},
-			Row: func(row *sqldb.Row) (err error) {
-				if bodies == nil {
-					all[i], err = scanDead(row)
-				} else {
-					all[i], err = scanDead(row, &bodies[i])
-				}
-				return err
-			},
-		}
+		stmts[i] = sqldb.Stmt{Query: query, Args: []any{id, tenant}, Row: func(row *sqldb.Row) (err error) {
+			if into.bodies == nil {
+				into.letters[i], err = scanDead(row)
+			} else {
+				into.letters[i], err = scanDead(row, &into.bodies[i])
+			}
+			return err
+		}}
 	}
 	return tx.Batch(ctx, stmts...)
 }

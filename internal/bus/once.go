@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -42,30 +41,7 @@ func answerOnce[T any](
 	return answer, replay, json.Unmarshal(stored, &answer)
 }
 
-// forgetChunk is how many rows one job deletes.
-const forgetChunk = 500
-
-// Forget deletes what is remembered of requests past its time, in short jobs: keys, and
-// replays that ended long ago.
-func (b *Bus) Forget(ctx context.Context) error {
-	for {
-		var n int64
-		err := b.write(ctx, "bus.forget", func(ctx context.Context, tx *sqldb.Tx) error {
-			now, err := b.now(ctx, tx)
-			if err != nil {
-				return err
-			}
-			if n, err = b.keys().Retain(ctx, tx, int64(now), forgetChunk); err != nil {
-				return err
-			}
-			ended, err := tx.Exec(ctx, `DELETE FROM bus_replay WHERE status > 0 AND ended_at > 0 AND ended_at < $1 AND NOT EXISTS
-				(SELECT 1 FROM bus_replay AS other WHERE other.id = bus_replay.id AND other.status = 0)`,
-				int64(now)-(30*24*time.Hour).Milliseconds())
-			n += ended
-			return err
-		})
-		if err != nil || n == 0 {
-			return err
-		}
-	}
+// retainKeys deletes keys that have expired.
+func (b *Bus) retainKeys(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
+	return b.keys().Retain(ctx, tx, int64(now), retainRows)
 }

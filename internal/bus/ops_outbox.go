@@ -9,89 +9,44 @@ import (
 	"renga.dev/renga/internal/wire"
 )
 
-// OutboxState is how far the relay of the outbox is, for all tenants.
+// OutboxState is how far publishing is, and who publishes.
 type OutboxState struct {
-	Unpublished int
-	OldestAt    wire.Stamp // of what is unpublished
-	Parts       []RelayState
+	OutboxStatus
+	Holders []PostHolder // by partition
 }
 
-// RelayState is how far the relay of one partition is.
-type RelayState struct {
-	Part        int
-	Holder      string // the process that publishes; "": none does
-	LeaseUntil  wire.Stamp
-	Unpublished int
-	OldestAt    wire.Stamp
-	// Of a stream that lost something, and is filled again from the outbox:
-	Replaying             bool
-	ReplayPos, ReplayUpto int64      // ids of the outbox
-	ReplaySince           wire.Stamp // what was published from then on is published again
+// PostHolder is the process that has a post.
+type PostHolder struct {
+	Name  string     // "": none has it
+	Until wire.Stamp // 0: without an end, as long as that process lives
 }
 
-// Outbox tells how far the relay is.
+// Outbox tells how far publishing is, for all tenants.
 func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
+	if out.OutboxStatus, err = b.OutboxStatus(ctx); err != nil {
+		return out, err
+	}
 	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
-		out = OutboxState{Parts: make([]RelayState, wire.Partitions)}
-		for i := range out.Parts {
-			out.Parts[i].Part = i
-		}
+		out.Holders = make([]PostHolder, wire.Partitions)
 		now, err := b.now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		return tx.Batch(ctx, out.questions(now, b.cfg.Exclusive)...)
+		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2", relayOutbox, wire.Partitions) {
+			var part int
+			var h PostHolder
+			if err == nil {
+				err = row.Scan(&part, &h.Name, &h.Until)
+			}
+			if err != nil {
+				return err
+			}
+			h.Name, h.Until = held(h.Name, h.Until, now, b.cfg.Exclusive)
+			out.Holders[part] = h
+		}
+		return nil
 	})
-	for i := range out.Parts {
-		p := &out.Parts[i]
-		out.Unpublished += p.Unpublished
-		if p.OldestAt > 0 && (out.OldestAt == 0 || p.OldestAt < out.OldestAt) {
-			out.OldestAt = p.OldestAt
-		}
-	}
 	return out, err
-}
-
-func (s *OutboxState) questions(now wire.Stamp, forever bool) []sqldb.Stmt {
-	part := func(n int) *RelayState {
-		if n < 0 || n >= len(s.Parts) {
-			return &RelayState{}
-		}
-		return &s.Parts[n]
-	}
-	stmts := []sqldb.Stmt{
-		{
-			Query: "SELECT part, holder, until FROM bus_lease WHERE name = $1", Args: []any{relayOutbox},
-			Row: func(row *sqldb.Row) error {
-				var r RelayState
-				err := row.Scan(&r.Part, &r.Holder, &r.LeaseUntil)
-				p := part(r.Part)
-				p.Holder, p.LeaseUntil = held(r.Holder, r.LeaseUntil, now, forever)
-				return err
-			},
-		},
-		{
-			Query: "SELECT part, replay_pos, replay_to, replay_since FROM bus_relay WHERE source = $1 AND replay_pos < replay_to", Args: []any{relayOutbox},
-			Row: func(row *sqldb.Row) error {
-				var r RelayState
-				err := row.Scan(&r.Part, &r.ReplayPos, &r.ReplayUpto, &r.ReplaySince)
-				p := part(r.Part)
-				p.Replaying, p.ReplayPos, p.ReplayUpto, p.ReplaySince = true, r.ReplayPos, r.ReplayUpto, r.ReplaySince
-				return err
-			},
-		},
-	}
-	for i := range s.Parts {
-		p := &s.Parts[i]
-		stmts = append(stmts, sqldb.Stmt{
-			Query: "SELECT count(*) FROM outbox_events WHERE part = $1 AND published_at IS NULL", Args: []any{i},
-			Row: func(row *sqldb.Row) error { return row.Scan(&p.Unpublished) },
-		}, sqldb.Stmt{
-			Query: "SELECT created_at FROM outbox_events WHERE part = $1 AND published_at IS NULL ORDER BY id LIMIT 1", Args: []any{i},
-			Row: func(row *sqldb.Row) error { return row.Scan(&p.OldestAt) },
-		})
-	}
-	return stmts
 }
 
 // EventFilter selects events of a tenant in the outbox.
