@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/bulk/dlq"
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
@@ -44,10 +46,11 @@ type core struct {
 	store  *store.Store
 	engine decider
 	bulks  *bulk.Bulks
-	bus    *bus.Bus      // nil until announce
-	silent bool          // nothing is published
-	name   string        // tells this process from others
-	keep   time.Duration // of keys
+	kinds  map[string]bulk.Kind // of bulks; complete before they are worked on
+	bus    *bus.Bus             // nil until announce
+	silent bool                 // nothing is published
+	name   string               // tells this process from others
+	keep   time.Duration        // of keys
 	log    *slog.Logger
 
 	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
@@ -105,8 +108,9 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 		}
 	}
 	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards()))
+	c.kinds = map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}
 	c.bulks = bulk.New(db, bulk.Config{
-		Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,
+		Kinds: c.kinds, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,
 	})
 	return c, nil
 }
@@ -133,6 +137,7 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 		Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
+	maps.Copy(c.kinds, dlq.Kinds(c.bus))
 }
 
 // service names this program in the events that it publishes.
@@ -154,11 +159,6 @@ const (
 // forget deletes expired keys now and then, until ctx ends.
 func (c *core) forget(ctx context.Context) {
 	often(ctx, forgetEvery, func() {
-		if c.bus != nil {
-			if err := c.bus.Forget(ctx); err != nil && ctx.Err() == nil {
-				c.log.Warn("expired keys of the bus could not be deleted", "error", err)
-			}
-		}
 		n, err := c.store.Retain(ctx, flow.At(time.Now().Add(-c.keep)), forgetMost)
 		switch {
 		case ctx.Err() != nil:

@@ -26,6 +26,13 @@ type Kind interface {
 	Do(ctx context.Context, b *Bulk, names []string) ([]Result, error)
 }
 
+// Foreseer is a Kind that can say beforehand what Do would make of items that are
+// pending.
+type Foreseer interface {
+	// Foresee gives a JSON object of the kind's own for each item, nil for none.
+	Foresee(ctx context.Context, b *Bulk, names []string) ([][]byte, error)
+}
+
 // Bulk is one thing that is done to many items.
 type Bulk struct {
 	ID            string
@@ -129,4 +136,5 @@ type Result struct {
 type Item struct {
 	Name string // as the kind calls it
 	Result
+	Foreseen []byte // of one that is pending, what the kind expects; nil: it does not say
 }

@@ -168,7 +168,7 @@ func TestASetThatIsTooLargeIsRefused(t *testing.T) {
 		req := r.request(2*freezeChunk + 1)
 		_, err := r.Create(t.Context(), req)
 		r.refused(err, fault.TooLarge, "BULK_TOO_LARGE")
-		if _, total, _ := r.List(t.Context(), tenantA, 0, 10); total != 0 {
+		if _, total, _ := r.List(t.Context(), tenantA, []string{"crowd"}, 0, 10); total != 0 {
 			t.Errorf("%d bulks remain", total)
 		}
 		req.Spec = []byte(`{"size":3}`)
@@ -220,7 +220,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		r.refused(err, fault.NotFound, "BULK_NOT_FOUND")
 		_, _, err = r.Items(t.Context(), tenantB, id, nil, 0, 10)
 		r.refused(err, fault.NotFound, "BULK_NOT_FOUND")
-		if page, total, err := r.List(t.Context(), tenantB, 0, 10); err != nil || total != 0 || len(page) != 0 {
+		if page, total, err := r.List(t.Context(), tenantB, []string{"crowd"}, 0, 10); err != nil || total != 0 || len(page) != 0 {
 			t.Errorf("list: %v %d %v", page, total, err)
 		}
 		o := r.order(id, "start")
@@ -237,7 +237,7 @@ func TestBulksAreListedNewestFirst(t *testing.T) {
 		for range 5 {
 			want = append([]string{r.create(1)}, want...)
 		}
-		page, total, err := r.List(t.Context(), tenantA, 1, 3)
+		page, total, err := r.List(t.Context(), tenantA, []string{"crowd"}, 1, 3)
 		r.must(err)
 		var got []string
 		for _, b := range page {

@@ -53,7 +53,7 @@ func TestAKeyGivesItsAnswerAgain(t *testing.T) {
 			}
 		}
 		r.complete(id, 3)
-		if _, total, _ := r.List(t.Context(), tenantA, 0, 10); total != 1 {
+		if _, total, _ := r.List(t.Context(), tenantA, []string{"crowd"}, 0, 10); total != 1 {
 			t.Errorf("there are %d bulks", total)
 		}
 	})

@@ -2,7 +2,9 @@ package bulk
 
 import (
 	"context"
+	"strconv"
 
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 )
 
@@ -15,16 +17,26 @@ func (s *Bulks) Bulk(ctx context.Context, tenant, id string) (b Bulk, err error)
 	return b, err
 }
 
-// List is a page of a tenant's bulks, newest first, and how many there are in all.
-func (s *Bulks) List(ctx context.Context, tenant string, offset, limit int) (page []Bulk, total int, err error) {
+// List is a page of a tenant's bulks of some kinds, newest first, and how many there
+// are in all.
+func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset, limit int) (page []Bulk, total int, err error) {
+	where, args := "tenant = $1 AND status < $2 AND kind IN (", []any{tenant, int64(gone)}
+	for i, kind := range kinds {
+		if i > 0 {
+			where += ", "
+		}
+		args = append(args, kind)
+		where += "$" + strconv.Itoa(len(args))
+	}
+	where += ")"
 	err = s.read(ctx, "bulk.list", func(ctx context.Context, tx *sqldb.Tx) error {
 		page = nil
-		err := tx.Row(ctx, "SELECT count(*) FROM bulk WHERE tenant = $1 AND status < $2", tenant, int64(gone)).Scan(&total)
-		if err != nil {
+		if err := tx.Row(ctx, "SELECT count(*) FROM bulk WHERE "+where, args...).Scan(&total); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+columns+` FROM bulk WHERE tenant = $1 AND status < $2
-			ORDER BY num DESC LIMIT $3 OFFSET $4`, tenant, int64(gone), limit, offset) {
+		n := len(args)
+		for row, err := range tx.Query(ctx, "SELECT "+columns+" FROM bulk WHERE "+where+
+			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2), append(args, limit, offset)...) {
 			if err != nil {
 				return err
 			}
@@ -42,8 +54,9 @@ func (s *Bulks) List(ctx context.Context, tenant string, offset, limit int) (pag
 // Items is a page of the items of a bulk, in their order, and how many there are in
 // all; with an outcome, only of those that ended so.
 func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, offset, limit int) (page []Item, total int, err error) {
+	var b Bulk
 	err = s.read(ctx, "bulk.items", func(ctx context.Context, tx *sqldb.Tx) error {
-		b, err := find(ctx, tx, tenant, id, "")
+		b, err = find(ctx, tx, tenant, id, "")
 		if err != nil {
 			return err
 		}
@@ -61,7 +74,36 @@ func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, off
 		}
 		return err
 	})
+	if err == nil {
+		err = s.foresee(ctx, &b, page)
+	}
 	return page, total, err
+}
+
+// foresee asks the kind of a bulk what it would make of items that are pending.
+func (s *Bulks) foresee(ctx context.Context, b *Bulk, page []Item) error {
+	kind, ok := s.cfg.Kinds[b.Kind].(Foreseer)
+	if !ok {
+		return nil
+	}
+	var names []string
+	var places []int
+	for i := range page {
+		if page[i].Outcome == Pending {
+			names, places = append(names, page[i].Name), append(places, i)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	seen, err := kind.Foresee(ctx, b, names)
+	if err != nil {
+		return fault.Wrap("bulk.foresee", err)
+	}
+	for i, at := range places {
+		page[at].Foreseen = seen[i]
+	}
+	return nil
 }
 
 // Items are numbered without a gap, so a page is a range; what is pending follows

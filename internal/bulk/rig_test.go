@@ -251,7 +251,7 @@ func (r *rig) start(id string) {
 func (r *rig) settled(while Status) {
 	r.Helper()
 	for range 100_000 {
-		page, _, err := r.List(r.Context(), tenantA, 0, 1000)
+		page, _, err := r.List(r.Context(), tenantA, []string{"crowd"}, 0, 1000)
 		r.must(err)
 		if !slices.ContainsFunc(page, func(b Bulk) bool { return b.Status == while }) {
 			return

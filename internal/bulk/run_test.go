@@ -159,7 +159,7 @@ func TestWhatIsPastItsTimeIsDeleted(t *testing.T) {
 		r.move(29 * 24 * time.Hour)
 		young := r.frozen(1)
 		r.must(r.retain(t.Context()))
-		if _, total, _ := r.List(t.Context(), tenantA, 0, 10); total != 4 {
+		if _, total, _ := r.List(t.Context(), tenantA, []string{"crowd"}, 0, 10); total != 4 {
 			t.Errorf("%d bulks remain before their time, want 4", total)
 		}
 		r.move(25 * time.Hour)
@@ -193,7 +193,7 @@ func TestABulkOnItsWayOutIsSeenByNobody(t *testing.T) {
 			}
 			_, err = r.Bulk(t.Context(), tenantA, id)
 			r.refused(err, fault.NotFound, "BULK_NOT_FOUND")
-			if _, total, _ := r.List(t.Context(), tenantA, 0, 10); total != 0 {
+			if _, total, _ := r.List(t.Context(), tenantA, []string{"crowd"}, 0, 10); total != 0 {
 				t.Errorf("step %d: it is listed", step)
 			}
 			_, err = r.Start(t.Context(), r.order(id, fmt.Sprint("start", step)))

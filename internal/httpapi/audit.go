@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
@@ -40,8 +41,12 @@ type auditView struct {
 }
 
 func showAudit(e *audit.Entry) auditView {
+	by := flow.Actor{Kind: flow.KindUser, ID: e.Actor}
+	if e.Actor == bus.Automatic {
+		by = flow.Actor{Kind: flow.KindSystem}
+	}
 	return auditView{
-		AuditID: e.ID, At: e.At, Actor: flow.Actor{Kind: flow.KindUser, ID: e.Actor}, Action: e.Action, Subject: e.Subject,
+		AuditID: e.ID, At: e.At, Actor: by, Action: e.Action, Subject: e.Subject,
 		CorrelationID: e.CorrelationID, Outcome: e.Outcome, Reason: e.Reason, ReasonClass: e.ReasonClass, ReasonCode: e.ReasonCode,
 		RetryAdvice: e.RetryAdvice, Detail: e.Detail,
 	}

@@ -24,7 +24,7 @@ type Bulks interface {
 	Start(ctx context.Context, o bulk.Order) (bulk.Answer, error)
 	Stop(ctx context.Context, o bulk.Order) (bulk.Answer, error)
 	Bulk(ctx context.Context, tenant, id string) (bulk.Bulk, error)
-	List(ctx context.Context, tenant string, offset, limit int) ([]bulk.Bulk, int, error)
+	List(ctx context.Context, tenant string, kinds []string, offset, limit int) ([]bulk.Bulk, int, error)
 	Items(ctx context.Context, tenant, id string, only *bulk.Outcome, offset, limit int) ([]bulk.Item, int, error)
 }
 
@@ -32,12 +32,39 @@ type Bulks interface {
 func (a *API) bulkRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "POST /bulks", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
-		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks},
-		{Pattern: "GET /bulks/{bulkId}", Scope: scopeRead, Rate: rateRead, Do: a.bulk},
-		{Pattern: "GET /bulks/{bulkId}/items", Scope: scopeRead, Rate: rateRead, Do: a.bulkItems},
-		{Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.startBulk},
-		{Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.stopBulk},
+		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks(&ofExecutions)},
+		{Pattern: "GET /bulks/{bulkId}", Scope: scopeRead, Rate: rateRead, Do: a.bulk(&ofExecutions)},
+		{Pattern: "GET /bulks/{bulkId}/items", Scope: scopeRead, Rate: rateRead, Do: a.bulkItems(&ofExecutions)},
+		{Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.startBulk(&ofExecutions)},
+		{Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.stopBulk(&ofExecutions)},
 	}
+}
+
+// family is the bulks of one surface: those of others do not exist there.
+type family struct {
+	path  string // of its routes
+	kinds []string
+	show  func(*bulk.Bulk) any
+	item  func(*bulk.Item) any
+}
+
+// ofExecutions are the bulks about executions.
+var ofExecutions = family{
+	path: "/bulks", kinds: []string{cancel.Name},
+	show: func(b *bulk.Bulk) any { return showBulk(b) }, item: func(it *bulk.Item) any { return showBulkItem(it) },
+}
+
+// find is the bulk that a call names.
+func (f *family) find(ctx context.Context, c *gate.Call, bulks Bulks) (bulk.Bulk, error) {
+	id, err := bulkID(c)
+	if err != nil {
+		return bulk.Bulk{}, err
+	}
+	b, err := bulks.Bulk(ctx, c.Principal.Tenant, id)
+	if err == nil && !slices.Contains(f.kinds, b.Kind) {
+		err = fault.New(fault.NotFound, "BULK_NOT_FOUND", "there is no bulk %.64q", id)
+	}
+	return b, err
 }
 
 // bulkBody is the body of POST /bulks.
@@ -123,41 +150,49 @@ func (a *API) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err != nil {
 		return gate.Reply{}, fault.Wrap("httpapi.bulk", err)
 	}
-	ans, err := a.bulks.Create(ctx, bulk.Request{
-		Tenant: c.Principal.Tenant, Kind: cancel.Name, Spec: raw, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
-	})
+	return a.freeze(ctx, c, bulk.Request{Kind: cancel.Name, Spec: raw, Once: once})
+}
+
+// freeze asks for a bulk in the name of a caller.
+func (a *API) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Reply, error) {
+	r.Tenant, r.Actor, r.CorrelationID = c.Principal.Tenant, c.Principal.Subject, c.CorrelationID
+	ans, err := a.bulks.Create(ctx, r)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	return bulkReply("CreateBulk", &ans)
 }
 
-// startBulk answers POST /bulks/{bulkId}/start.
-func (a *API) startBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	return orderBulk(ctx, c, "start", "StartBulk", a.bulks.Start)
+// startBulk answers POST …/{bulkId}/start.
+func (a *API) startBulk(f *family) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		return a.orderBulk(ctx, c, f, "start", "StartBulk", a.bulks.Start)
+	}
 }
 
-// stopBulk answers POST /bulks/{bulkId}/stop.
-func (a *API) stopBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	return orderBulk(ctx, c, "stop", "StopBulk", a.bulks.Stop)
+// stopBulk answers POST …/{bulkId}/stop.
+func (a *API) stopBulk(f *family) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		return a.orderBulk(ctx, c, f, "stop", "StopBulk", a.bulks.Stop)
+	}
 }
 
-func orderBulk(
-	ctx context.Context, c *gate.Call, action, command string, do func(context.Context, bulk.Order) (bulk.Answer, error),
+func (a *API) orderBulk(
+	ctx context.Context, c *gate.Call, f *family, action, command string, do func(context.Context, bulk.Order) (bulk.Answer, error),
 ) (gate.Reply, error) {
-	id, err := bulkID(c)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	once, err := wire.ParseOnce(c.Key, "POST /bulks/"+id+"/"+action, c.Body)
-	if err != nil {
-		return gate.Reply{}, err
-	}
 	if err := c.Decode(&struct{}{}); err != nil {
 		return gate.Reply{}, err
 	}
+	b, err := f.find(ctx, c, a.bulks)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	once, err := wire.ParseOnce(c.Key, "POST "+f.path+"/"+b.ID+"/"+action, c.Body)
+	if err != nil {
+		return gate.Reply{}, err
+	}
 	ans, err := do(ctx, bulk.Order{
-		Tenant: c.Principal.Tenant, ID: id, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+		Tenant: c.Principal.Tenant, ID: b.ID, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
 	})
 	if err != nil {
 		return gate.Reply{}, err
@@ -211,58 +246,60 @@ func bulkRefusal(command string, ans *bulk.Answer) error {
 	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command, ans.Status).With(details)
 }
 
-// bulk answers GET /bulks/{bulkId}.
-func (a *API) bulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
-	}
-	id, err := bulkID(c)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	b, err := a.bulks.Bulk(ctx, c.Principal.Tenant, id)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showBulk(&b)}, nil
-}
-
-// listBulks answers GET /bulks.
-func (a *API) listBulks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
-	}
-	rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, p.offset(), p.size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: newPage(p, rows, total, showBulk)}, nil
-}
-
-// bulkItems answers GET /bulks/{bulkId}/items.
-func (a *API) bulkItems(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"status"}, pageParams...)...)
-	p := q.paging()
-	var only *bulk.Outcome
-	if name, given := q.text("status"); given {
-		outcome, ok := bulk.ParseOutcome(name)
-		if !ok {
-			q.fail("status", "status must be one of %s", strings.Join(bulk.Outcomes(), ", "))
+// bulk answers GET …/{bulkId}.
+func (a *API) bulk(f *family) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if q := newQuery(c); q.err != nil {
+			return gate.Reply{}, q.err
 		}
-		only = &outcome
+		b, err := f.find(ctx, c, a.bulks)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return gate.Reply{Body: f.show(&b)}, nil
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+}
+
+// listBulks answers GET on the bulks of a family.
+func (a *API) listBulks(f *family) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		q := newQuery(c, pageParams...)
+		p := q.paging()
+		if q.err != nil {
+			return gate.Reply{}, q.err
+		}
+		rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, f.kinds, p.offset(), p.size)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return gate.Reply{Body: newPage(p, rows, total, f.show)}, nil
 	}
-	id, err := bulkID(c)
-	if err != nil {
-		return gate.Reply{}, err
+}
+
+// bulkItems answers GET …/{bulkId}/items.
+func (a *API) bulkItems(f *family) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		q := newQuery(c, append([]string{"status"}, pageParams...)...)
+		p := q.paging()
+		var only *bulk.Outcome
+		if name, given := q.text("status"); given {
+			outcome, ok := bulk.ParseOutcome(name)
+			if !ok {
+				q.fail("status", "status must be one of %s", strings.Join(bulk.Outcomes(), ", "))
+			}
+			only = &outcome
+		}
+		if q.err != nil {
+			return gate.Reply{}, q.err
+		}
+		b, err := f.find(ctx, c, a.bulks)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		items, total, err := a.bulks.Items(ctx, c.Principal.Tenant, b.ID, only, p.offset(), p.size)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return gate.Reply{Body: newPage(p, items, total, f.item)}, nil
 	}
-	items, total, err := a.bulks.Items(ctx, c.Principal.Tenant, id, only, p.offset(), p.size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: newPage(p, items, total, showBulkItem)}, nil
 }

@@ -10,19 +10,19 @@ import (
 
 // bulkView is a bulk as readers see it.
 type bulkView struct {
-	BulkID        string        `json:"bulkId"`
-	Command       string        `json:"command"`
-	Filter        cancel.Filter `json:"filter"`
-	Reason        string        `json:"reason,omitempty"`
-	Status        string        `json:"status"`
-	Total         int           `json:"total"`
-	Counts        bulkCounts    `json:"counts"`
-	CreatedBy     flow.Actor    `json:"createdBy"`
-	StartedBy     *flow.Actor   `json:"startedBy,omitzero"`
-	CorrelationID string        `json:"correlationId"`
-	CreatedAt     flow.Time     `json:"createdAt"`
-	StartedAt     flow.Time     `json:"startedAt,omitzero"`
-	EndedAt       flow.Time     `json:"endedAt,omitzero"`
+	BulkID        string      `json:"bulkId"`
+	Command       string      `json:"command"`
+	Filter        any         `json:"filter"`
+	Reason        string      `json:"reason,omitempty"`
+	Status        string      `json:"status"`
+	Total         int         `json:"total"`
+	Counts        bulkCounts  `json:"counts"`
+	CreatedBy     flow.Actor  `json:"createdBy"`
+	StartedBy     *flow.Actor `json:"startedBy,omitzero"`
+	CorrelationID string      `json:"correlationId"`
+	CreatedAt     flow.Time   `json:"createdAt"`
+	StartedAt     flow.Time   `json:"startedAt,omitzero"`
+	EndedAt       flow.Time   `json:"endedAt,omitzero"`
 }
 
 type bulkCounts struct {
@@ -33,7 +33,17 @@ type bulkCounts struct {
 	Failed  int `json:"failed"`
 }
 
+// showBulk shows a bulk that cancels executions.
 func showBulk(b *bulk.Bulk) bulkView {
+	v := viewBulk(b)
+	if spec, err := cancel.Parse(b); err == nil { // it is as createBulk wrote it
+		v.Filter, v.Reason = spec.Filter, spec.Reason
+	}
+	return v
+}
+
+// viewBulk shows a bulk without what is its kind's own.
+func viewBulk(b *bulk.Bulk) bulkView {
 	v := bulkView{
 		BulkID: b.ID, Command: b.Kind, Status: b.Status.String(), Total: b.Total,
 		Counts: bulkCounts{
@@ -45,9 +55,6 @@ func showBulk(b *bulk.Bulk) bulkView {
 	}
 	if !b.StartedAt.IsZero() {
 		v.StartedBy = &flow.Actor{Kind: flow.KindUser, ID: b.StartedBy}
-	}
-	if spec, err := cancel.Parse(b); err == nil { // it is as createBulk wrote it
-		v.Filter, v.Reason = spec.Filter, spec.Reason
 	}
 	return v
 }

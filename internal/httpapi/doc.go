@@ -132,6 +132,7 @@ func (a *API) Routes() []gate.Route {
 	}
 	routes = append(routes, a.bulkRoutes()...)
 	routes = append(routes, a.eventRoutes()...)
+	routes = append(routes, a.deadBulkRoutes()...)
 	for i := range commands {
 		routes = append(routes, gate.Route{
 			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,

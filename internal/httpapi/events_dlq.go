@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"renga.dev/renga/internal/bus"
@@ -50,8 +51,8 @@ func (q *query) deadFilter() bus.DeadFilter {
 
 // listDead answers GET /events/dlq.
 func (a *API) listDead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append(deadParams, pageParams...)...)
-	p, f := q.paging(), q.deadFilter()
+	q := newQuery(c, slices.Concat(deadParams, pageParams, []string{"foresee"})...)
+	p, f, foresee := q.paging(), q.deadFilter(), q.boolean("foresee")
 	if q.err != nil {
 		return gate.Reply{}, q.err
 	}
@@ -59,7 +60,25 @@ func (a *API) listDead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, showDead)}, nil
+	out := newPage(p, rows, total, showDead)
+	if foresee != nil && *foresee {
+		err = a.foreseeDead(ctx, c.Principal.Tenant, &f, out.Items)
+	}
+	return gate.Reply{Body: out}, err
+}
+
+// foreseeDead fills in what would become of dead letters if all that a filter selects
+// were driven again.
+func (a *API) foreseeDead(ctx context.Context, tenant string, f *bus.DeadFilter, items []deadView) error {
+	ids := make([]string, len(items))
+	for i := range items {
+		ids[i] = items[i].DeadLetterID
+	}
+	seen, err := a.deadLetters.ForeseeDead(ctx, tenant, f, ids)
+	for i := range seen {
+		items[i].Verdict = seen[i].Verdict
+	}
+	return err
 }
 
 // deadID is the id that the path names, in one spelling. One that is no UUID does not exist.

@@ -48,11 +48,11 @@ func TestSchemasOfEventsAreServed(t *testing.T) {
 
 func TestADeadLetterIsDrivenAgain(t *testing.T) {
 	s := withConsumers(t)
-	e, behind := s.deleted(own, "x"), s.deleted(own, "x")
+	e, behind := s.mail.Deleted(own, "x"), s.mail.Deleted(own, "x")
 	id := s.bury("search", e)[0]
 	path := "/events/dlq/" + id
-	s.mail.fail(e.Key)
-	s.deliver(behind)
+	s.mail.Fail(e.Key)
+	s.mail.Publish(behind)
 	s.eventually(func() bool { return s.get(path).is(200).text("waiting.count") == "1" })
 	s.get("/events/dlq?consumer=search").is(200).has("total", "1").has("items.0.deadLetterId", id).has("items.0.error", "the index is away")
 	s.get(path).has("verdict", "WILL_APPLY").has("event.eventId", e.ID).has("waiting.first.0.eventId", behind.ID)
@@ -70,7 +70,7 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 		t.Errorf("answered %s, and then %s", first.body, again.body)
 	}
 	s.get(path).is(200).has("status", "OPEN").has("attempts", "2")
-	s.mail.heal(e.Key)
+	s.mail.Heal(e.Key)
 	s.post(path+"/redrive", `{"reason":"直った"}`, "X-User-Id", "bob").is(202)
 	s.dead(id, "APPLIED").has("decision.by.id", "bob").has("decision.reason", "直った").has("verdict", "<none>").has("waiting.count", "0")
 	s.post(path+"/redrive", "").is(202).has("status", "APPLIED").has("verdict", "<none>")
@@ -87,7 +87,7 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 
 func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 	s := withConsumers(t)
-	id := s.bury("search", s.deleted(own, "x"))[0]
+	id := s.bury("search", s.mail.Deleted(own, "x"))[0]
 	path := "/events/dlq/" + id + "/skip"
 	for body, words := range map[string][]string{
 		``:                              {"a skip needs a reason"},
@@ -119,7 +119,7 @@ func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 
 func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 	s := withConsumers(t)
-	events := []wire.Event{s.owner("x"), s.owner("x")}
+	events := []wire.Event{s.mail.OwnerChanged(own, "x"), s.mail.OwnerChanged(own, "x")}
 	ids := s.bury("mailer", events...)
 	s.post("/events/dlq/"+ids[1]+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "BREAKS_ORDER")
 	s.post("/events/dlq/"+ids[1]+"/redrive", "").refusedBy("key_order").has("error.details.state", `{"deadLetter":"OPEN","verdict":"BREAKS_ORDER"}`).
@@ -130,27 +130,10 @@ func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 	s.dead(ids[1], "APPLIED")
 }
 
-// owner is an event of a record that changed its owner.
-func (s *server) owner(record string) wire.Event {
-	s.t.Helper()
-	e := s.deleted(own, record)
-	id := strings.Split(e.Key, ":")[2]
-	payload, err := wire.NewPayload(wire.OwnerChanged{ObjectName: "Account", RecordID: id, OldOwnerID: id, NewOwnerID: id, RecordVersion: e.Version})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	e.Type, e.Payload = "OwnerChanged", payload
-	if err := e.CheckPublished(); err != nil {
-		s.t.Fatal(err)
-	}
-	return e
-}
-
 func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 	s := withConsumers(t)
-	mine, theirs := s.deleted(own, "x"), s.deleted(other, "x")
+	mine, theirs := s.mail.Deleted(own, "x"), s.mail.Deleted(other, "x")
 	id := s.bury("search", mine, theirs)[0]
-	s.announce(mine, theirs)
 	replay := s.post("/events/replays", `{"consumer":"search","from":"2020-01-01T00:00:00Z"}`).is(202).text("replayId")
 	as := []string{"X-Tenant-Id", other}
 	for _, path := range []string{"/events/dlq/" + id, "/events/replays/" + replay} {
@@ -171,8 +154,9 @@ func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 	s.get("/audit", as...).is(200).has("total", "0")
 	s.get("/events/outbox", as...).is(200).has("items.0.eventId", theirs.ID).has("items.1", "<none>")
 	s.get("/events/outbox?after=0&key="+url.QueryEscape(mine.Key), as...).is(200).has("items", "[]")
-	s.announce(mine, theirs, mine)
-	if r := s.frames(3, "/events/stream?lastEventId=0", as...).is(200); strings.Count(string(r.body), theirs.ID) != 2 || strings.Contains(string(r.body), mine.ID) {
+	more := s.mail.Deleted(other, "y")
+	s.mail.Publish(s.mail.Deleted(own, "y"), more)
+	if r := s.frames(3, "/events/stream?lastEventId=0", as...).is(200); !strings.Contains(string(r.body), theirs.ID) || !strings.Contains(string(r.body), more.ID) || strings.Contains(string(r.body), mine.ID) {
 		t.Errorf("the stream has %s", r.body)
 	}
 	for _, bad := range []string{"x", "00000000-0000-0000-0000-00000000000", id + "0"} {
@@ -256,8 +240,8 @@ func TestAReplayIsAskedForAndStopped(t *testing.T) {
 
 func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 	s := withConsumers(t)
-	events := []wire.Event{s.deleted(own, "a"), s.owner("b"), s.deleted(own, "c")}
-	s.announce(events...)
+	events := []wire.Event{s.mail.Deleted(own, "a"), s.mail.OwnerChanged(own, "b"), s.mail.Deleted(own, "c")}
+	s.mail.Publish(events...)
 	whole := string(s.frames(4, "/events/stream?lastEventId=0").is(200).body)
 	for i, e := range events {
 		want := fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", i+1, e.Type, e.AppendJSON(nil))
@@ -278,8 +262,8 @@ func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 		}
 	}
 	// What comes later comes, and a silent stream says where it is.
-	later := s.deleted(own, "d")
-	if r := s.framesOf(2, "/events/stream?lastEventId=3&eventType=RecordDeleted", func() { s.announce(later) }).is(200); !strings.Contains(string(r.body), later.ID) &&
+	later := s.mail.Deleted(own, "d")
+	if r := s.framesOf(2, "/events/stream?lastEventId=3&eventType=RecordDeleted", func() { s.mail.Publish(later) }).is(200); !strings.Contains(string(r.body), later.ID) &&
 		!strings.Contains(string(r.body), ": still here\nid: 3") {
 		t.Errorf("got %s", r.body)
 	}
@@ -290,10 +274,9 @@ func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 
 func TestAStreamThatBeginsNowHasWhatComes(t *testing.T) {
 	s := newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}})
-	s.announce(s.deleted(own, "before"))
-	later := s.deleted(own, "later")
-	s.mail.ahead = time.Hour // so that PostgreSQL's clock has nothing to say about what is later
-	r := s.framesOf(2, "/events/stream", func() { s.announce(later) }).is(200)
+	s.mail.Publish(s.mail.Deleted(own, "before"))
+	later := s.mail.Deleted(own, "later")
+	r := s.framesOf(2, "/events/stream", func() { s.mail.Publish(later) }).is(200)
 	if !strings.Contains(string(r.body), later.ID) || strings.Count(string(r.body), "data: ") != 1 {
 		t.Errorf("got %s", r.body)
 	}

@@ -98,16 +98,17 @@ type outboxRowView struct {
 }
 
 func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow) outboxView {
-	v := outboxView{
-		Unpublished: s.Unpublished, OldestAt: s.OldestAt, Partitions: make([]relayView, len(s.Parts)), Items: make([]outboxRowView, len(rows)),
-	}
+	v := outboxView{Unpublished: s.Unpublished, Partitions: make([]relayView, len(s.Parts)), Items: make([]outboxRowView, len(rows))}
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		v.Partitions[i] = relayView{
-			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Unpublished: p.Unpublished, OldestAt: p.OldestAt,
+			Partition: p.Part, Holder: s.Holders[i].Name, LeaseUntil: s.Holders[i].Until, Unpublished: p.Unpublished, OldestAt: p.Oldest,
 		}
-		if p.Replaying {
-			v.Partitions[i].Refill = &refillView{p.ReplayPos, p.ReplayUpto, p.ReplaySince}
+		if p.Oldest > 0 && (v.OldestAt == 0 || p.Oldest < v.OldestAt) {
+			v.OldestAt = p.Oldest
+		}
+		if p.Replay != nil {
+			v.Partitions[i].Refill = &refillView{p.Replay.Done, p.Replay.Total, p.Replay.Since}
 		}
 	}
 	for i := range rows {
@@ -138,6 +139,7 @@ type deadView struct {
 	RedriveAt     wire.Stamp        `json:"redriveAt,omitzero"`
 	Decision      *decisionView     `json:"decision,omitzero"`
 	EndedAt       wire.Stamp        `json:"endedAt,omitzero"`
+	Verdict       bus.Verdict       `json:"verdict,omitempty"` // where it is asked for
 }
 
 // decisionView is what was decided last about a dead letter.
@@ -166,7 +168,6 @@ func showDead(l *bus.DeadLetter) deadView {
 // inspectionView is a dead letter with all that is known of it.
 type inspectionView struct {
 	deadView
-	Verdict         bus.Verdict    `json:"verdict,omitempty"`
 	Failures        []bus.Failure  `json:"failures"`
 	Event           jsontext.Value `json:"event,omitzero"`
 	PayloadWithheld bool           `json:"payloadWithheld"`
@@ -188,9 +189,10 @@ type waiterView struct {
 
 func showInspection(in *bus.Inspection) inspectionView {
 	v := inspectionView{
-		deadView: showDead(&in.DeadLetter), Verdict: in.Verdict, Failures: append([]bus.Failure{}, in.Failures...), PayloadWithheld: in.Withheld,
+		deadView: showDead(&in.DeadLetter), Failures: append([]bus.Failure{}, in.Failures...), PayloadWithheld: in.Withheld,
 		Waiting: waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
 	}
+	v.Verdict = in.Verdict
 	if in.Event != nil {
 		v.Event = in.Event.AppendJSON(nil)
 	}

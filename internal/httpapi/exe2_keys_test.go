@@ -33,8 +33,8 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 		s.do("POST", path, "", "X-Idempotency-Key", "").is(422).has("error.code", "IDEMPOTENCY_KEY_REQUIRED")
 		seen++
 	}
-	if seen != 20 {
-		t.Errorf("looked at %d endpoints, want 20", seen)
+	if seen != 23 {
+		t.Errorf("looked at %d endpoints, want 23", seen)
 	}
 	if after := e.events(); len(after) != len(before) {
 		t.Errorf("%d events were written", len(after)-len(before))

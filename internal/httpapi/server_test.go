@@ -19,7 +19,9 @@ import (
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/bulk/dlq"
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/bustest"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -40,8 +42,8 @@ type server struct {
 	db     *sqldb.DB
 	store  *store.Store
 	bus    *bus.Bus
-	mail   *mail  // what goes over the bus
-	work   func() // lets bulks work, where that does not go by itself
+	mail   *bustest.Mail // what goes over the bus
+	work   func()        // lets bulks work, where that does not go by itself
 	gate   *gate.Gate
 	clock  *clock
 	keys   atomic.Int64
@@ -65,7 +67,9 @@ func newServerWith(t testing.TB, o options) *server {
 	s.db = db
 	quiet := slog.New(slog.DiscardHandler)
 	s.openBus(o)
-	s.bulks = bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(s.engine, quiet)}, Exclusive: !postgres(), Clock: s.clock})
+	kinds := dlq.Kinds(s.bus)
+	kinds[cancel.Name] = cancel.New(s.engine, quiet)
+	s.bulks = bulk.New(db, bulk.Config{Kinds: kinds, Exclusive: !postgres(), Clock: s.clock})
 	auth, err := gate.OpenAuth(o.auth)
 	if err != nil {
 		t.Fatal(err)
