@@ -28,6 +28,13 @@
 //
 //	if errors.Is(err, client.ErrCanceled) { … } // cancel has won
 //
+// # Events
+//
+// FollowEvents brings the tenant's business events as they are committed, across broken
+// connections. Events that a consumer could not take are DeadLetters: read why, ask what
+// a redrive would do (ForeseeRedrive), Redrive or Skip them, one or, as a bulk, many.
+// Audit tells who decided what.
+//
 // # Workers
 //
 // A Worker takes tasks of some queues and hands them to a function. It asks for as

@@ -54,6 +54,10 @@ type RefusedState struct {
 	NodeStatus NodeStatus `json:"nodeStatus,omitempty"`
 	Attempt    int        `json:"attempt,omitempty"`
 	Bulk       BulkStatus `json:"bulk,omitempty"`
+
+	DeadLetter DeadLetterStatus `json:"deadLetter,omitempty"`
+	Verdict    Verdict          `json:"verdict,omitempty"`
+	Replay     ReplayStatus     `json:"replay,omitempty"`
 }
 
 // EventRef names an event.

@@ -28,22 +28,24 @@ const (
 // An error is the last thing that comes.
 func (c *Client) Stream(ctx context.Context, id string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		s := &stream{client: c, path: "/executions/" + url.PathEscape(id) + "/stream", last: after, yield: yield}
+		s := &stream{client: c, path: "/executions/" + url.PathEscape(id) + "/stream", last: strconv.FormatUint(after, 10)}
+		s.take = func(f *frame) error { return takeLogged(s, f, &after, yield) }
 		if err := s.run(ctx); err != nil {
 			yield(Event{}, err)
 		}
 	}
 }
 
-// stream is one Stream under way.
+// stream is a stream of server-sent events under way.
 type stream struct {
 	client *Client
 	path   string
-	last   uint64 // seq of the last event that was yielded
-	yield  func(Event, error) bool
+	query  url.Values
+	last   string             // id of the last event that was taken; "": none, and it begins as the query says
+	take   func(*frame) error // hands an event on and sets last
 }
 
-// errStreamDone ends a stream: the execution has ended, or the reader has enough.
+// errStreamDone ends a stream: there is no more, or the reader has enough.
 var errStreamDone = errors.New("done")
 
 // run connects until the stream is done. What it waits for between two connections
@@ -67,7 +69,7 @@ func (s *stream) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ended(ctx, err)
 		}
-		if s.last > before {
+		if s.last != before {
 			try, failing = 1, time.Now()
 		}
 		s.client.leave(at)
@@ -87,8 +89,11 @@ func (s *stream) connect(ctx context.Context, server string) error {
 	defer cancel()
 	dead := time.AfterFunc(s.client.cfg.Timeout, cancel)
 	defer dead.Stop()
-	header := http.Header{"Accept": {"text/event-stream"}, "Last-Event-Id": {strconv.FormatUint(s.last, 10)}}
-	resp, err := s.client.send(ctx, server, &call{method: http.MethodGet, path: s.path}, header)
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if s.last != "" {
+		header.Set("Last-Event-Id", s.last)
+	}
+	resp, err := s.client.send(ctx, server, &call{method: http.MethodGet, path: s.path, query: s.query}, header)
 	if err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (s *stream) connect(ctx context.Context, server string) error {
 		if !f.take(lines.Bytes()) {
 			continue
 		}
-		if err := s.frame(&f); err != nil {
+		if err := s.take(&f); err != nil {
 			return err
 		}
 		f = frame{}
@@ -121,8 +126,13 @@ func (s *stream) connect(ctx context.Context, server string) error {
 	return noAnswer{io.ErrUnexpectedEOF}
 }
 
-// frame hands the event of a frame on.
-func (s *stream) frame(f *frame) error {
+// unreadable is a frame that is not what it should be.
+func (s *stream) unreadable(err error) error {
+	return fmt.Errorf("client: a frame of %s: %w", s.path, err)
+}
+
+// takeLogged hands an event of an execution's log on.
+func takeLogged(s *stream, f *frame, last *uint64, yield func(Event, error) bool) error {
 	switch f.name {
 	case "":
 		return nil // a sign of life
@@ -131,13 +141,14 @@ func (s *stream) frame(f *frame) error {
 	}
 	var ev Event
 	if err := json.Unmarshal(f.data, &ev); err != nil {
-		return fmt.Errorf("client: a frame of %s: %w", s.path, err)
+		return s.unreadable(err)
 	}
-	if ev.Seq != s.last+1 {
-		return &Error{Message: fmt.Sprintf("after event %d came event %d", s.last, ev.Seq)}
+	if ev.Seq != *last+1 {
+		return &Error{Message: fmt.Sprintf("after event %d came event %d", *last, ev.Seq)}
 	}
-	s.last = ev.Seq
-	if !s.yield(ev, nil) {
+	*last = ev.Seq
+	s.last = strconv.FormatUint(ev.Seq, 10)
+	if !yield(ev, nil) {
 		return errStreamDone
 	}
 	return nil
@@ -145,8 +156,8 @@ func (s *stream) frame(f *frame) error {
 
 // frame is a server-sent event in the making.
 type frame struct {
-	name string
-	data []byte
+	id, name string
+	data     []byte
 }
 
 // take reads a line and reports whether it ends the frame.
@@ -157,6 +168,8 @@ func (f *frame) take(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
+	case "id":
+		f.id = string(value)
 	case "event":
 		f.name = string(value)
 	case "data":

@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+)
+
+// AuditEntry is one line of the audit log.
+type AuditEntry struct {
+	AuditID       string          `json:"auditId"`
+	At            time.Time       `json:"at"`
+	Actor         Actor           `json:"actor"`
+	Action        string          `json:"action"`  // such as dlq.skip
+	Subject       string          `json:"subject"` // mostly an id
+	CorrelationID string          `json:"correlationId"`
+	Outcome       string          `json:"outcome"` // accepted, refused or failed
+	Reason        string          `json:"reason,omitempty"`
+	ReasonClass   string          `json:"reasonClass,omitempty"`
+	ReasonCode    string          `json:"reasonCode,omitempty"`
+	RetryAdvice   string          `json:"retryAdvice,omitempty"`
+	Detail        json.RawMessage `json:"detail"`
+}
+
+// AuditFilter selects entries of the audit log; the zero value all.
+type AuditFilter struct {
+	Action  string
+	Actor   string
+	Subject string
+	From    time.Time // at or after
+	To      time.Time // before
+}
+
+// ListAudit reads a page of the audit log, newest first. It goes back 50,000 entries;
+// older ones are reached with To.
+func (c *Client) ListAudit(ctx context.Context, f AuditFilter, at Paging) (*Page[AuditEntry], error) {
+	return list[AuditEntry](ctx, c, "/audit", given(map[string]string{
+		"action": f.Action, "actor": f.Actor, "subject": f.Subject, "from": instant(f.From), "to": instant(f.To),
+	}), at)
+}
+
+// Audit reads the newest 50,000 entries of the audit log, newest first, each once.
+func (c *Client) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
+	return newestFirst(func(at Paging) (*Page[AuditEntry], error) { return c.ListAudit(ctx, f, at) },
+		func(e *AuditEntry) string { return e.AuditID })
+}

@@ -1,0 +1,322 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"renga.dev/renga/client"
+	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/bulk"
+	"renga.dev/renga/internal/bulk/dlq"
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/bustest"
+	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// own is the tenant of a client that names none.
+const own = "00000000-0000-0000-0000-000000000000"
+
+// office is a server for events alone, with the consumers search, which blocks keys, and
+// mailer, which goes on.
+type office struct {
+	*bustest.Mail
+	db  *sqldb.DB
+	bus *bus.Bus
+	web *httptest.Server
+}
+
+func newOffice(t *testing.T) (*office, *client.Client) {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{audit.Migration(), bus.Migration(), bulk.Migration()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &office{Mail: bustest.NewMail(t, time.Now), db: db}
+	o.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Consumers: []bus.Consumer{
+		{Name: "search", Types: []string{"RecordDeleted"}, Handle: o.Handle}, {Name: "mailer", Types: []string{"OwnerChanged"}, Handle: o.Handle, Continue: true},
+	}})
+	o.Bus, o.DB = o.bus, db
+	bulks := bulk.New(db, bulk.Config{Kinds: dlq.Kinds(o.bus), Exclusive: true})
+	surface := httpapi.New(httpapi.Config{
+		Bulks: bulks, Events: o.bus, DeadLetters: o.bus, Replays: o.bus, Audit: audit.New(db), Log: quiet, Heartbeat: 20 * time.Millisecond,
+	})
+	auth, err := gate.OpenAuth(gate.AuthConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	serving, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(serving) }()
+	var working sync.WaitGroup
+	working.Go(func() { _ = o.bus.Run(ctx) })
+	working.Go(func() { bulks.Run(ctx) })
+	o.web = httptest.NewServer(door)
+	t.Cleanup(func() {
+		door.Drain()
+		o.web.Close()
+		stop()
+		working.Wait()
+		end()
+		if err := errors.Join(<-ended, db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return o, dial(t, o.web.URL)
+}
+
+// settle waits until a dead letter has ended.
+func settle(t *testing.T, c *client.Client, id string) *client.DeadLetterDetails {
+	t.Helper()
+	for {
+		l := must[*client.DeadLetterDetails](t)(c.DeadLetter(soon(t), id))
+		if l.Status.Ended() {
+			return l
+		}
+	}
+}
+
+func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
+	o, c := newOffice(t)
+	ctx := client.WithCorrelationID(soon(t), "repair")
+	e := o.Deleted(own, "x")
+	id := o.Bury("search", e)[0].ID
+	page := must[*client.Page[client.DeadLetter]](t)(c.ListDeadLetters(ctx, client.DeadLetterFilter{
+		Consumer: "search", EventType: "RecordDeleted", Key: e.Key, ReasonClass: "infra", DeadFrom: time.Now().Add(-time.Minute), DeadTo: time.Now().Add(time.Minute),
+		Status: []client.DeadLetterStatus{client.DeadLetterOpen, client.DeadLetterSkipped},
+	}, client.Paging{}))
+	if page.Total != 1 || page.Items[0].DeadLetterID != id || page.Items[0].RecordVersion.UnixMilli() != int64(e.Version) || page.Items[0].Decision != nil {
+		t.Fatalf("got %+v", page)
+	}
+	l := must[*client.DeadLetterDetails](t)(c.DeadLetter(ctx, id))
+	var envelope client.BusinessEvent
+	if err := json.Unmarshal(l.Event, &envelope); err != nil || envelope.EventID != e.ID || l.Verdict != client.VerdictWillApply || len(l.Failures) != 1 || l.PayloadWithheld {
+		t.Errorf("got %+v: %v", l, err)
+	}
+	if f := must[client.Foreseen](t)(c.ForeseeRedrive(ctx, id)); f.Verdict != client.VerdictWillApply || f.Status != client.DeadLetterOpen {
+		t.Errorf("foreseen: %+v", f)
+	}
+	order := client.DeadLetterOrder{Key: "k", DeadLetterID: id, Reason: "well again"}
+	a := must[client.DecisionAnswer](t)(c.Redrive(ctx, order))
+	if a.Status != client.DeadLetterRedriving || a.Verdict != client.VerdictWillApply || a.Replay || a.Key != "k" || a.CorrelationID != "repair" {
+		t.Errorf("got %+v", a)
+	}
+	if again := must[client.DecisionAnswer](t)(c.Redrive(ctx, order)); !again.Replay || again.Status != client.DeadLetterRedriving {
+		t.Errorf("again: %+v", again)
+	}
+	if l := settle(t, c, id); l.Status != client.DeadLetterApplied || l.Decision == nil || l.Decision.Reason != "well again" {
+		t.Errorf("got %+v", l)
+	}
+	_, err := c.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id, Reason: "too late"})
+	told, _ := errors.AsType[*client.Error](err)
+	if !errors.Is(err, client.ErrRefused) || told.Guard != "dead_letter_open" || told.State.DeadLetter != client.DeadLetterApplied {
+		t.Errorf("a skip: %+v", err)
+	}
+	if _, err := c.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id}); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("a skip without a reason: %v", err)
+	}
+	if _, err := c.DeadLetter(ctx, "00000000-0000-7000-8000-000000000000"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("one that does not exist: %v", err)
+	}
+	var actions []string
+	for entry, err := range c.Audit(ctx, client.AuditFilter{Subject: id, From: time.Now().Add(-time.Minute)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions = append(actions, entry.Action+" "+entry.Outcome+" "+entry.Reason+" "+entry.CorrelationID)
+	}
+	if want := []string{"dlq.skip refused too late repair", "dlq.redrive accepted well again repair"}; !slices.Equal(actions, want) {
+		t.Errorf("audit: %q", actions)
+	}
+	for _, call := range []func() error{
+		func() error { _, err := c.DeadLetter(ctx, ""); return err },
+		func() error { _, err := c.Redrive(ctx, client.DeadLetterOrder{}); return err },
+		func() error { _, err := c.ForeseeRedrive(ctx, ""); return err },
+		func() error { _, err := c.EventSchema(ctx, ""); return err },
+		func() error { _, err := c.Replay(ctx, ""); return err },
+		func() error { _, err := c.StopReplay(ctx, client.ReplayOrder{}); return err },
+		func() error { _, err := c.DeadLetterBulk(ctx, ""); return err },
+	} {
+		if call() == nil {
+			t.Error("a call without an id went through")
+		}
+	}
+}
+
+func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
+	o, c := newOffice(t)
+	ctx := soon(t)
+	var events []wire.Event
+	for i := range 120 {
+		events = append(events, o.Deleted(own, fmt.Sprint("x", i)))
+	}
+	letters := o.Bury("search", events...)
+	seen := map[string]bool{}
+	for l, err := range c.DeadLetters(ctx, client.DeadLetterFilter{}) {
+		if err != nil || seen[l.DeadLetterID] {
+			t.Fatal(l, err)
+		}
+		seen[l.DeadLetterID] = true
+	}
+	if len(seen) != 120 {
+		t.Errorf("%d dead letters", len(seen))
+	}
+	o.Fail(events[5].Key)
+	made := must[client.BulkAnswer](t)(c.CreateRedriveBulk(ctx, client.RedriveBulk{Key: "k", Filter: client.DeadLetterFilter{Consumer: "search"}, Reason: "back"}))
+	if made.Total != 120 || made.Status != client.BulkPreview || made.Key != "k" {
+		t.Fatalf("got %+v", made)
+	}
+	preview := must[*client.Page[client.DeadLetterBulkItem]](t)(c.ListDeadLetterBulkItems(ctx, made.BulkID, client.ItemPending, client.Paging{}))
+	if it := preview.Items[0]; it.Foreseen == nil || it.Foreseen.Verdict != client.VerdictWillApply || it.Result != nil {
+		t.Errorf("preview: %+v", it)
+	}
+	must[client.BulkAnswer](t)(c.StartDeadLetterBulk(ctx, client.BulkOrder{BulkID: made.BulkID}))
+	b := must[*client.DeadLetterBulk](t)(c.DeadLetterBulk(ctx, made.BulkID))
+	for b.Status != client.BulkDone {
+		if !wakeAfter(ctx, time.Millisecond) {
+			t.Fatalf("the bulk is still %+v", b)
+		}
+		b = must[*client.DeadLetterBulk](t)(c.DeadLetterBulk(ctx, made.BulkID))
+	}
+	if b.Counts != (client.BulkCounts{Applied: 119, Failed: 1}) || b.Filter.Consumer != "search" || b.Command != "dlq.redrive" || b.Reason != "back" {
+		t.Errorf("got %+v", b)
+	}
+	n := 0
+	for item, err := range c.DeadLetterBulkItems(ctx, b.BulkID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if failed := item.DeadLetterID == letters[5].ID; item.Result == nil || failed != (item.Status == client.ItemFailed) {
+			t.Errorf("item %+v", item)
+		}
+	}
+	if n != 120 {
+		t.Errorf("%d items", n)
+	}
+	skip := must[client.BulkAnswer](t)(c.CreateSkipBulk(ctx, client.SkipBulk{Reason: "given up"}))
+	must[client.BulkAnswer](t)(c.StartDeadLetterBulk(ctx, client.BulkOrder{BulkID: skip.BulkID}))
+	if l := settle(t, c, letters[5].ID); l.Status != client.DeadLetterSkipped || l.Decision.BulkID != skip.BulkID {
+		t.Errorf("got %+v", l)
+	}
+	if page := must[*client.Page[client.DeadLetterBulk]](t)(c.ListDeadLetterBulks(ctx, client.Paging{})); page.Total != 2 {
+		t.Errorf("got %+v", page)
+	}
+	_, err := c.StopDeadLetterBulk(ctx, client.BulkOrder{BulkID: b.BulkID})
+	if told, _ := errors.AsType[*client.Error](err); told == nil || told.State.Bulk != client.BulkDone {
+		t.Errorf("a stop: %v", err)
+	}
+}
+
+func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
+	o, c := newOffice(t)
+	ctx := soon(t)
+	e := o.Deleted(own, "x")
+	o.Bury("search", e)
+	all := must[[]client.Consumer](t)(c.Consumers(ctx))
+	if len(all) != 2 || all[1].Consumer != "search" || !all[0].Continue || all[1].Stream != "RENGA_EVENTS" {
+		t.Fatalf("got %+v", all)
+	}
+	if p := all[1].Partitions[wire.Partition(e.Key)]; p.DeadLetters != 1 || p.WaitingKeys.Blocked != 1 || p.WaitingSince.IsZero() || p.Counts.Failed != 1 || p.Holder != "p1" || p.Seq == 0 {
+		t.Errorf("got %+v", p)
+	}
+	o.Publish(o.OwnerChanged(own, "y"))
+	out := must[*client.Outbox](t)(c.Outbox(ctx, client.OutboxQuery{EventType: "OwnerChanged", Size: 10}))
+	if len(out.Items) != 1 || out.Items[0].EventType != "OwnerChanged" || out.Items[0].PublishedAt.IsZero() || len(out.Partitions) != 4 {
+		t.Errorf("got %+v", out)
+	}
+	if out = must[*client.Outbox](t)(c.Outbox(ctx, client.OutboxQuery{Key: e.Key, After: 1})); len(out.Items) != 0 {
+		t.Errorf("behind 1: %+v", out.Items)
+	}
+	schemas := must[[]client.EventSchema](t)(c.EventSchemas(ctx))
+	text := must[json.RawMessage](t)(c.EventSchema(ctx, schemas[0].EventType))
+	if len(schemas) != 21 || !json.Valid(text) || !strings.Contains(string(text), "2020-12") {
+		t.Errorf("%d schemas, the first is %s", len(schemas), text)
+	}
+	from := time.Now().Add(-time.Hour)
+	r := must[client.ReplayAnswer](t)(c.StartReplay(ctx, client.StartReplay{Key: "k", Consumer: "search", From: from, To: time.Now()}))
+	replay := must[*client.Replay](t)(c.Replay(ctx, r.ReplayID))
+	for replay.Status != client.ReplayDone {
+		replay = must[*client.Replay](t)(c.Replay(ctx, r.ReplayID))
+	}
+	if replay.From.UnixMilli() != from.UnixMilli() || replay.EndedAt.IsZero() {
+		t.Errorf("got %+v", replay)
+	}
+	_, err := c.StopReplay(ctx, client.ReplayOrder{ReplayID: r.ReplayID})
+	if told, _ := errors.AsType[*client.Error](err); told == nil || told.State.Replay != client.ReplayDone {
+		t.Errorf("a stop: %v", err)
+	}
+	n := 0
+	for _, err := range c.Replays(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d replays", n)
+	}
+}
+
+func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
+	o, _ := newOffice(t)
+	var events []wire.Event
+	for i := range 30 {
+		events = append(events, o.Deleted(own, fmt.Sprint("x", i)), o.OwnerChanged(own, fmt.Sprint("y", i)))
+	}
+	o.Publish(events[:20]...)
+	streams := 0
+	p := newProxy(t, &server{url: o.web.URL}, func(int, seen) string {
+		streams++
+		return map[int]string{1: cutBefore, 2: cutInside, 4: "503 Retry-After "}[streams]
+	})
+	c, ctx := dial(t, p.url), soon(t)
+	begin, next := int64(0), 0
+	for e, err := range c.FollowEvents(ctx, client.FollowQuery{After: &begin, EventType: "RecordDeleted"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.EventID != events[next].ID || e.Sequence.PartitionKey != events[next].Key || e.Position != int64(next+1) || e.Producer.Service != "core-platform" {
+			t.Fatalf("event %d is %+v", next, e)
+		}
+		if next += 2; next == 20 {
+			o.Publish(events[20:]...)
+		}
+		if next == len(events) {
+			break
+		}
+	}
+	if next != len(events) || streams < 3 {
+		t.Errorf("%d events over %d connections", next, streams)
+	}
+	for e, err := range c.FollowEvents(ctx, client.FollowQuery{From: time.Now().Add(-time.Minute), Key: events[3].Key}) {
+		if err != nil || e.EventID != events[3].ID {
+			t.Errorf("got %+v %v", e, err)
+		}
+		break
+	}
+	for _, err := range c.FollowEvents(ctx, client.FollowQuery{EventType: "no type"}) {
+		if !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
