@@ -27,6 +27,9 @@ type Commands struct {
 	Graph      graphCmd      `cmd:"" help:"Check, play, register and read graphs."`
 	Execution  executionCmd  `cmd:"" help:"Create, steer, read and follow executions."`
 	Bulk       bulkCmd       `cmd:"" help:"Do one thing to many executions."`
+	Events     eventsCmd     `cmd:"" help:"Follow events, see who takes them, deliver them again."`
+	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"See and decide about events that could not be taken."`
+	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`
 	Token      tokenCmd      `cmd:"" help:"Make a token and keys, for development and tests."`

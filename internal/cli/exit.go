@@ -169,10 +169,14 @@ func (a *App) explainAnswer(e *client.Error) explained {
 
 // whatExists says, by the code of an error, where to look for what does exist.
 var whatExists = map[string]string{
-	"EXECUTION_NOT_FOUND": "renga execution list shows those that exist; --tenant and the token say whose",
-	"GRAPH_NOT_FOUND":     "renga graph list shows those that exist, renga graph apply FILE registers one",
-	"BULK_NOT_FOUND":      "renga bulk list shows those that exist; --tenant and the token say whose",
-	"NODE_NOT_FOUND":      "renga execution show lists the nodes",
+	"EXECUTION_NOT_FOUND":   "renga execution list shows those that exist; --tenant and the token say whose",
+	"GRAPH_NOT_FOUND":       "renga graph list shows those that exist, renga graph apply FILE registers one",
+	"BULK_NOT_FOUND":        "renga bulk list, or renga dlq bulk list, shows those that exist; --tenant and the token say whose",
+	"DEAD_LETTER_NOT_FOUND": "renga dlq list shows those that exist; --tenant and the token say whose",
+	"REPLAY_NOT_FOUND":      "renga events replays shows those that exist; --tenant and the token say whose",
+	"CONSUMER_NOT_FOUND":    "renga events consumers shows those that exist",
+	"EVENT_TYPE_UNKNOWN":    "renga events schemas lists all event types",
+	"NODE_NOT_FOUND":        "renga execution show lists the nodes",
 }
 
 func (e *explained) hint(format string, args ...any) {
@@ -247,5 +251,7 @@ var guardWords = map[string]string{
 	"node_ready": "the node must be READY", "node_running": "the node must be RUNNING", "node_waiting": "the node must be WAITING",
 	"node_not_terminal": "the node must not have ended", "attempt_due": "the attempt must be the one that is due or running",
 	"lease_owner": "the worker must be the one that runs the attempt", "resume_key": "the resume key must be the wait key",
+	"dead_letter_open": "nobody may have decided about it before", "place_free": "no other event may hold its place in the order of its key",
+	"key_order": "no older event of its key may be open or wait; renga dlq list --key shows them", "replay_running": "it must not have ended",
 	"bulk_frozen": "its set must be frozen", "bulk_not_ended": "it must not have ended", "bulk_started": "it must have been started",
 }

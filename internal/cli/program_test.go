@@ -54,7 +54,7 @@ func TestTheExamplesAreCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := regexp.MustCompile(`renga (?:graph|execution|bulk|tasks|worker|token|completion)\b[^;|&<>)\n]*`)
+	call := regexp.MustCompile(`renga (?:graph|execution|bulk|events|dlq|audit|tasks|worker|token|completion)\b[^;|&<>)\n]*`)
 	found := 0
 	for _, node := range parser.Model.Leaves(true) {
 		_, examples, _ := strings.Cut(node.Detail, "Examples:\n")
@@ -219,7 +219,7 @@ func TestATokenOpensTheDoor(t *testing.T) {
 		t.Errorf("an expired token: %d %s", code, errs)
 	}
 	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(out, `"tenant": "`+tenant+`"`) ||
-		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work"`) {
+		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read"`) {
 		t.Errorf("token as JSON: %s", out)
 	}
 	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage || !strings.Contains(errs, "holds a public key") || strings.Contains(errs, "asn1") {

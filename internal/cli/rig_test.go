@@ -14,8 +14,13 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/audit"
 	bulks "renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/bulk/dlq"
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/bustest"
+	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -47,7 +52,9 @@ type rig struct {
 	t     *testing.T
 	url   string
 	clock *clock
-	dir   string // of files that the commands read and write
+	dir   string   // of files that the commands read and write
+	bus   *bus.Bus // with the consumers search, which blocks keys, and mailer, which goes on
+	mail  *bustest.Mail
 }
 
 // clock begins at the same instant in every test.
@@ -59,8 +66,9 @@ func (c *clock) advance(d time.Duration) { c.at.Add(d.Milliseconds()) }
 
 // options change how a rig is made.
 type options struct {
-	auth gate.AuthConfig
-	idle bool // bulks are not worked on
+	auth   gate.AuthConfig
+	idle   bool // bulks are not worked on
+	events bool // they are delivered
 }
 
 func newRig(t *testing.T, o options) *rig {
@@ -69,7 +77,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +92,18 @@ func newRig(t *testing.T, o options) *rig {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	many := bulks.New(db, bulks.Config{Kinds: map[string]bulks.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: true, Clock: r.clock})
-	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet})
+	r.mail = bustest.NewMail(t, r.clock.Now)
+	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Clock: r.clock, Consumers: []bus.Consumer{
+		{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: r.mail.Handle, Continue: true}, {Name: "search", Types: []string{"RecordDeleted"}, Handle: r.mail.Handle},
+	}})
+	r.mail.Bus, r.mail.DB = r.bus, db
+	kinds := dlq.Kinds(r.bus)
+	kinds[cancel.Name] = cancel.New(decides, quiet)
+	many := bulks.New(db, bulks.Config{Kinds: kinds, Exclusive: true, Clock: r.clock})
+	surface := httpapi.New(httpapi.Config{
+		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
+		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db),
+	})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +115,9 @@ func newRig(t *testing.T, o options) *rig {
 	var working sync.WaitGroup
 	if !o.idle {
 		working.Go(func() { many.Run(ctx) })
+	}
+	if o.events {
+		working.Go(func() { _ = r.bus.Run(ctx) })
 	}
 	web := httptest.NewServer(door)
 	r.url = web.URL

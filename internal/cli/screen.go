@@ -58,12 +58,13 @@ func (s screen) paint(c colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// statusColours are the colours of the statuses of executions, nodes and bulks.
+// statusColours are the colours of the statuses of executions, nodes, bulks and dead letters.
 var statusColours = map[string]colour{
 	"ACTIVE": cyan, "COMPLETED": green, "FAILED": red, "CANCELED": yellow,
 	"CREATED": faint, "READY": blue, "RUNNING": cyan, "WAITING": magenta, "SUCCEEDED": green,
 	"FREEZING": cyan, "PREVIEW": magenta, "STOPPED": yellow, "DONE": green, "TOO_LARGE": red,
 	"PENDING": faint, "APPLIED": green, "ALREADY": green, "REFUSED": yellow,
+	"OPEN": red, "REDRIVING": cyan, "SKIPPING": cyan, "SKIPPED": yellow, "STALE": faint, "DUPLICATE": faint,
 }
 
 // status colours a status.

@@ -35,7 +35,7 @@ type tokenMakeCmd struct {
 }
 
 // scopes are all scopes that a route asks for.
-var scopes = []string{"executions:read", "executions:write", "graphs:write", "tasks:work"}
+var scopes = []string{"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read"}
 
 // Help shows examples.
 func (tokenMakeCmd) Help() string {

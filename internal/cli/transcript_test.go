@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -25,6 +28,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //	$ id=$(renga …)    keeps what it prints, for $id
 //	$ file NAME <<     writes a file, up to a line ">>"
 //	$ clock +5m        puts the clock forward
+//	$ mail VERB x      does something with events of a record (mail)
 //
 // Ids, keys and tokens differ from run to run: they are masked, as wide as they are.
 func TestTranscripts(t *testing.T) {
@@ -42,7 +46,7 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &session{rig: newRig(t, options{}), vars: map[string]string{}}
+			s := &session{rig: newRig(t, options{events: true}), vars: map[string]string{}}
 			got := s.play(string(want))
 			if *update {
 				if err := os.WriteFile(filepath.Join(home, file), []byte(got), 0o644); err != nil {
@@ -108,6 +112,10 @@ func (s *session) do(line string) {
 		s.clock.advance(d)
 		return
 	}
+	if verb, ok := strings.CutPrefix(line, "mail "); ok {
+		s.post(strings.Fields(verb))
+		return
+	}
 	name, inner, keeps := strings.Cut(line, "=$(")
 	if keeps {
 		line = strings.TrimSuffix(inner, ")")
@@ -117,12 +125,91 @@ func (s *session) do(line string) {
 		s.vars[name] = strings.TrimSpace(out)
 		out = ""
 	}
+	if strings.HasPrefix(line, "renga events ") {
+		out = aRelay.ReplaceAllString(out, ".00-Z")
+	}
 	s.out.WriteString(s.mask(out))
 	for text := range strings.Lines(s.mask(errs)) {
 		s.out.WriteString("! " + text)
 	}
 	if code != 0 {
 		fmt.Fprintf(&s.out, "(exit code %d)\n", code)
+	}
+}
+
+// tenant is the one of commands that name none.
+const tenant = "00000000-0000-0000-0000-000000000000"
+
+// post does something with events of a record, for the consumer search or, with
+// "owner" at the end, mailer.
+//
+//	bury      an event that fails for good becomes a dead letter
+//	park      another one waits behind it
+//	fail      its events fail from now on; heal lets them succeed
+//	publish   an event is published and taken
+func (s *session) post(words []string) {
+	s.t.Helper()
+	verb, record := words[0], words[1]
+	event, consumer := s.mail.Deleted, "search"
+	if len(words) > 2 {
+		event, consumer = s.mail.OwnerChanged, "mailer"
+	}
+	e := event(tenant, record)
+	switch verb {
+	case "bury":
+		s.mail.Bury(consumer, e)
+	case "park":
+		s.park(e)
+	case "fail":
+		s.mail.Fail(e.Key)
+	case "heal":
+		s.mail.Heal(e.Key)
+	case "publish":
+		before := s.taken(consumer)
+		s.mail.Publish(e)
+		for began := time.Now(); s.taken(consumer) == before; {
+			if time.Since(began) > time.Minute {
+				s.t.Fatal("it was not taken")
+			}
+		}
+	default:
+		s.t.Fatalf("mail %s", verb)
+	}
+}
+
+// taken is how many events a consumer has taken.
+func (s *session) taken(consumer string) (n int64) {
+	s.t.Helper()
+	all, err := s.bus.Consumers(s.t.Context(), tenant)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range all {
+		for i := range c.Parts {
+			if c.Name == consumer {
+				n += c.Parts[i].Applied
+			}
+		}
+	}
+	return n
+}
+
+// park publishes an event of a key that is blocked, and returns when it waits.
+func (s *session) park(e wire.Event) {
+	s.t.Helper()
+	page, _, err := s.bus.DeadLetters(s.t.Context(), tenant, bus.DeadFilter{Key: e.Key}, 0, 1)
+	if err != nil || len(page) == 0 {
+		s.t.Fatalf("nothing is dead: %v", err)
+	}
+	s.mail.Publish(e)
+	for began := time.Now(); ; {
+		seen, err := s.bus.InspectDead(s.t.Context(), tenant, page[0].ID)
+		if err != nil || time.Since(began) > time.Minute {
+			s.t.Fatalf("it does not wait: %v", err)
+		}
+		if n := len(seen.First); n > 0 && seen.First[n-1].EventID == e.ID {
+			return
+		}
 	}
 }
 
@@ -192,6 +279,10 @@ var masks = []struct {
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_.-]+`), "----token----"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
 }
+
+// aRelay is the end of an instant at which something was published: where the clock
+// stands still relays count it up.
+var aRelay = regexp.MustCompile(`\.00\dZ`)
 
 // mask puts names in the place of what differs from run to run.
 func (s *session) mask(text string) string {

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/client"
+)
+
+// auditCmd is `renga audit`.
+type auditCmd struct {
+	List auditListCmd `cmd:"" help:"List who did what, newest first."`
+}
+
+// auditListCmd is `renga audit list`.
+type auditListCmd struct {
+	Action  string `placeholder:"ACTION" help:"Only this action, such as dlq.skip."`
+	Actor   string `placeholder:"NAME" help:"Only what this user did."`
+	Subject string `placeholder:"ID" help:"Only what was done to this."`
+	From    string `placeholder:"TIME" help:"At or after: an RFC 3339 time, a date, or how long ago (24h)."`
+	To      string `placeholder:"TIME" help:"Before."`
+	paging
+}
+
+// Help shows examples.
+func (auditListCmd) Help() string {
+	return `Every decision about dead letters and replays, also those that were refused. A list goes back 50,000 entries; older ones are
+reached with --to.
+
+Examples:
+  renga audit list --from 24h
+  renga audit list --action dlq.skip --actor mika
+  renga audit list --subject 0199c1a3-dead-7000-8000-000000000001 -o json`
+}
+
+// Run prints a page.
+func (c *auditListCmd) Run(ctx context.Context, a *App) error {
+	f := client.AuditFilter{Action: c.Action, Actor: c.Actor, Subject: c.Subject}
+	var err error
+	if f.From, err = a.time("--from", c.From); err != nil {
+		return err
+	}
+	if f.To, err = a.time("--to", c.To); err != nil {
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListAudit(ctx, f, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			e := &page.Items[i]
+			outcome := e.Outcome
+			if e.ReasonCode != "" {
+				outcome += ": " + clean(e.ReasonCode)
+			}
+			rows = append(rows, []string{
+				instant(e.At), actor(e.Actor), clean(e.Action), clean(e.Subject), outcome, clean(e.Reason), clean(e.CorrelationID), members(jsontext.Value(e.Detail)),
+			})
+		}
+		err := a.grid([]string{"TIME", "BY", "ACTION", "SUBJECT", "OUTCOME", "REASON", "CORRELATION", "WHAT"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/client"
+)
+
+// dlqCmd is `renga dlq`.
+type dlqCmd struct {
+	List    dlqListCmd    `cmd:"" help:"List dead letters, newest first."`
+	Show    dlqShowCmd    `cmd:"" help:"Show a dead letter, why it died and what waits behind it."`
+	Redrive dlqRedriveCmd `cmd:"" help:"Drive dead letters again."`
+	Skip    dlqSkipCmd    `cmd:"" help:"Give dead letters up."`
+	Bulk    dlqBulkCmd    `cmd:"" help:"See and steer decisions about many dead letters."`
+}
+
+// deadFilter are the flags that choose dead letters.
+type deadFilter struct {
+	Consumer    string  `placeholder:"NAME" help:"Only dead letters of this consumer."`
+	Type        string  `placeholder:"TYPE" help:"Only events of this type."`
+	Key         string  `placeholder:"KEY" help:"Only events of this partition key, such as Account:TENANT:RECORD."`
+	ReasonClass *string `placeholder:"CLASS" enum:"auth,validation,template_conflict,run_conflict,unsupported_action,infra" help:"Only failures of this class: auth, validation, template_conflict, run_conflict, unsupported_action or infra."`
+	OlderThan   string  `placeholder:"TIME" help:"Died so long ago (24h), or before a time."`
+	NewerThan   string  `placeholder:"TIME" help:"Died within so long (24h), or at or after a time."`
+}
+
+// chooses reports whether any flag is given.
+func (f *deadFilter) chooses() bool { return *f != deadFilter{} }
+
+// selection reads the flags.
+func (f *deadFilter) selection(a *App) (client.DeadLetterFilter, error) {
+	out := client.DeadLetterFilter{Consumer: f.Consumer, EventType: f.Type, Key: f.Key}
+	if f.ReasonClass != nil {
+		out.ReasonClass = *f.ReasonClass
+	}
+	var err error
+	if out.DeadTo, err = a.time("--older-than", f.OlderThan); err != nil {
+		return out, err
+	}
+	out.DeadFrom, err = a.time("--newer-than", f.NewerThan)
+	return out, err
+}
+
+// dlqListCmd is `renga dlq list`.
+type dlqListCmd struct {
+	Status []string `placeholder:"STATUS" enum:"OPEN,REDRIVING,SKIPPING,APPLIED,SKIPPED,STALE,DUPLICATE" help:"Only these: OPEN (the default), REDRIVING, SKIPPING, APPLIED, SKIPPED, STALE or DUPLICATE; several with commas."`
+	Quiet  bool     `short:"q" help:"Print the ids alone."`
+	deadFilter
+	paging
+}
+
+// Help shows examples.
+func (dlqListCmd) Help() string {
+	return `Examples:
+  renga dlq list
+  renga dlq list --consumer search -q
+  renga dlq list --consumer search --reason-class infra --older-than 1h
+  renga dlq list --status APPLIED,SKIPPED --newer-than 24h -o json`
+}
+
+// Run prints a page.
+func (c *dlqListCmd) Run(ctx context.Context, a *App) error {
+	f, err := c.selection(a)
+	if err != nil {
+		return err
+	}
+	for _, s := range c.Status {
+		f.Status = append(f.Status, client.DeadLetterStatus(s))
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListDeadLetters(ctx, f, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		if c.Quiet {
+			for i := range page.Items {
+				if err := a.line("%s", page.Items[i].DeadLetterID); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		err := a.showDeadLetters(page.Items)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+func (a *App) showDeadLetters(letters []client.DeadLetter) error {
+	var rows [][]string
+	for i := range letters {
+		l := &letters[i]
+		rows = append(rows, []string{
+			l.DeadLetterID, a.screen.status(string(l.Status)), clean(l.Consumer), clean(l.EventType), clean(l.PartitionKey),
+			l.ReasonClass, fmt.Sprint(l.Attempts), instant(l.DeadAt), clean(l.Error),
+		})
+	}
+	return a.grid([]string{"DEAD LETTER", "STATUS", "CONSUMER", "TYPE", "KEY", "CLASS", "TRIES", "DIED", "ERROR"}, rows)
+}
+
+// dlqShowCmd is `renga dlq show`.
+type dlqShowCmd struct {
+	ID string `arg:"" help:"Id of the dead letter."`
+}
+
+// Help shows an example.
+func (dlqShowCmd) Help() string {
+	return `The verdict says what a redrive would make of it, if it were driven again alone and now:
+
+  WILL_APPLY    it takes effect, unless it fails again
+  STALE         nothing: a newer event of its key was taken       DUPLICATE  nothing: it was taken before
+  BREAKS_ORDER  refused: an older event of its key is in front    CONFLICT   refused: another event holds its place
+
+Examples:
+  renga dlq show 0199c1a3-dead-7000-8000-000000000001
+  renga dlq show 0199c1a3-dead-7000-8000-000000000001 -o json | jq .event.payload`
+}
+
+// Run shows the dead letter.
+func (c *dlqShowCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	l, err := r.DeadLetter(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error { return a.showDeadLetter(l) })
+}
+
+func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
+	decided, reason := "", ""
+	if d := l.Decision; d != nil {
+		decided, reason = instant(d.At)+" by "+actor(d.By), clean(d.Reason)
+		if d.BulkID != "" {
+			decided += " in bulk " + d.BulkID
+		}
+	}
+	payload := "withheld: it does not fit its schema"
+	if !l.PayloadWithheld {
+		payload = payloadOf(jsontext.Value(l.Event))
+	}
+	waiting := ""
+	if l.Waiting.Count > 0 {
+		waiting = count(l.Waiting.Count, "event", "events")
+	}
+	err := a.pairs(
+		[2]string{"dead letter", l.DeadLetterID},
+		[2]string{"status", a.screen.status(string(l.Status))},
+		[2]string{"verdict", string(l.Verdict)},
+		[2]string{"consumer", fmt.Sprintf("%s, partition %d", clean(l.Consumer), l.Partition)},
+		[2]string{"event", clean(l.EventType) + " " + clean(l.EventID)},
+		[2]string{"key", clean(l.PartitionKey)},
+		[2]string{"place", fmt.Sprintf("%s, index %d", instant(l.RecordVersion), l.Index)},
+		[2]string{"payload", payload},
+		[2]string{"reason", fmt.Sprintf("%s %s, %s", l.ReasonClass, clean(l.ReasonCode), l.RetryAdvice)},
+		[2]string{"error", clean(l.Error)},
+		[2]string{"died", fmt.Sprintf("%s, first failed %s, %s", instant(l.DeadAt), instant(l.FirstFailedAt), count(l.Attempts, "try", "tries"))},
+		[2]string{"redriven", instant(l.RedriveAt)},
+		[2]string{"decided", decided},
+		[2]string{"why", reason},
+		[2]string{"ended", instant(l.EndedAt)},
+		[2]string{"behind it", waiting},
+	)
+	if err != nil {
+		return err
+	}
+	return a.showHistory(l)
+}
+
+// payloadOf is the payload of an event on one line.
+func payloadOf(event jsontext.Value) string {
+	var e struct {
+		Payload jsontext.Value `json:"payload"`
+	}
+	if json.Unmarshal(event, &e) != nil {
+		return ""
+	}
+	return members(e.Payload)
+}
+
+// showHistory shows the failures of a dead letter and what waits behind it.
+func (a *App) showHistory(l *client.DeadLetterDetails) error {
+	var failures, waiting [][]string
+	for _, f := range l.Failures {
+		failures = append(failures, []string{instant(f.At), fmt.Sprint(f.Attempt), clean(f.Error)})
+	}
+	for _, w := range l.Waiting.First {
+		waiting = append(waiting, []string{w.EventID, clean(w.EventType), instant(w.RecordVersion), fmt.Sprint(w.Index), instant(w.WaitingSince)})
+	}
+	for _, table := range []struct {
+		header []string
+		rows   [][]string
+	}{{[]string{"FAILED", "TRY", "ERROR"}, failures}, {[]string{"WAITING EVENT", "TYPE", "VERSION", "INDEX", "SINCE"}, waiting}} {
+		if len(table.rows) == 0 {
+			continue
+		}
+		if err := a.line(""); err != nil {
+			return err
+		}
+		if err := a.grid(table.header, table.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

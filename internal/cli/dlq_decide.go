@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"renga.dev/renga/client"
+)
+
+// deciding are the arguments and flags of a decision about dead letters.
+type deciding struct {
+	ID []string `arg:"" optional:"" help:"Ids of dead letters; without any, flags choose them."`
+	deadFilter
+	All    bool `help:"All dead letters of the tenant that are OPEN."`
+	Yes    bool `short:"y" help:"Do not ask, start at once."`
+	NoWait bool `help:"Do not wait until it is done."`
+	sending
+}
+
+// check refuses what names nothing, or names it twice.
+func (d *deciding) check() error {
+	switch {
+	case len(d.ID) > 0 && (d.All || d.chooses()):
+		return usage("ids do not go with --all and with flags that choose")
+	case d.All && d.chooses():
+		return usage("--all does not go with flags that choose")
+	case len(d.ID) == 0 && !d.All && !d.chooses():
+		return usage("which dead letters? Name their ids, choose with --consumer, --type, --key, --reason-class, --older-than or --newer-than, or say --all")
+	}
+	return nil
+}
+
+// dlqRedriveCmd is `renga dlq redrive`.
+type dlqRedriveCmd struct {
+	deciding
+	DryRun bool   `help:"Only say what would become of them."`
+	Reason string `placeholder:"TEXT" help:"Why; it stands in the audit log."`
+}
+
+// Help says how it goes.
+func (dlqRedriveCmd) Help() string {
+	return `Lets the consumer try the events again, and then what waits behind their keys. One that would break the order of its key, or take a
+place that another event holds, is refused. Flags instead of ids choose a set: it is frozen and shown with what would become of each, and
+after a question all are driven again, those of one key in turn. The server does the work; it goes on when this program is interrupted.
+The exit code is 1 when one died again, and 4 when one was refused.
+
+Examples:
+  renga dlq redrive 0199c1a3-dead-7000-8000-000000000001 --dry-run
+  renga dlq redrive 0199c1a3-dead-7000-8000-000000000001 --reason "the index is back"
+  renga dlq redrive --consumer search --older-than 1h
+  renga dlq redrive --all --yes`
+}
+
+// Run drives them again.
+func (c *dlqRedriveCmd) Run(ctx context.Context, a *App) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	r, err := a.connect(watchPatience)
+	if err != nil {
+		return err
+	}
+	ctx = c.context(ctx)
+	switch {
+	case len(c.ID) > 0 && c.DryRun:
+		return r.foresee(ctx, c.ID)
+	case len(c.ID) > 0:
+		return r.decide(ctx, &c.deciding, func(id string) error {
+			_, err := r.Redrive(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			return err
+		})
+	}
+	f, err := c.selection(a)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		return r.foreseeAll(ctx, f)
+	}
+	made, err := r.CreateRedriveBulk(ctx, client.RedriveBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return r.decideMany(ctx, made.BulkID, "Drive %s again?", &c.deciding)
+}
+
+// dlqSkipCmd is `renga dlq skip`.
+type dlqSkipCmd struct {
+	deciding
+	Reason string `required:"" placeholder:"TEXT" help:"Why; it stands in the audit log."`
+}
+
+// Help says what it means.
+func (dlqSkipCmd) Help() string {
+	return `The events count as taken without any effect, and what waits behind their keys goes on. Flags instead of ids choose a set, as in
+renga dlq redrive.
+
+Examples:
+  renga dlq skip 0199c1a3-dead-7000-8000-000000000001 --reason "merged by hand"
+  renga dlq skip --consumer search --type RecordDeleted --older-than 72h --reason "the index was rebuilt"`
+}
+
+// Run skips them.
+func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	r, err := a.connect(watchPatience)
+	if err != nil {
+		return err
+	}
+	ctx = c.context(ctx)
+	if len(c.ID) > 0 {
+		return r.decide(ctx, &c.deciding, func(id string) error {
+			_, err := r.Skip(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			return err
+		})
+	}
+	f, err := c.selection(a)
+	if err != nil {
+		return err
+	}
+	made, err := r.CreateSkipBulk(ctx, client.SkipBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return r.decideMany(ctx, made.BulkID, "Skip %s?", &c.deciding)
+}
+
+// foresee says what a redrive would make of dead letters, each alone.
+func (r *remote) foresee(ctx context.Context, ids []string) error {
+	type line struct {
+		DeadLetterID string `json:"deadLetterId"`
+		client.Foreseen
+	}
+	var lines []line
+	var rows [][]string
+	for _, id := range ids {
+		f, err := r.ForeseeRedrive(ctx, id)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line{id, f})
+		rows = append(rows, []string{id, r.app.screen.status(string(f.Status)), string(f.Verdict)})
+	}
+	return r.app.Answer(map[string]any{"items": lines}, func() error {
+		return r.app.grid([]string{"DEAD LETTER", "STATUS", "VERDICT"}, rows)
+	})
+}
+
+// foreseeAll says what a redrive would make of all dead letters that a filter selects.
+func (r *remote) foreseeAll(ctx context.Context, f client.DeadLetterFilter) error {
+	f.Foresee = true
+	letters := []client.DeadLetter{}
+	counts := map[client.Verdict]int{}
+	for l, err := range r.DeadLetters(ctx, f) {
+		if err != nil {
+			return err
+		}
+		letters = append(letters, l)
+		counts[l.Verdict]++
+	}
+	return r.app.Answer(map[string]any{"items": letters}, func() error {
+		var rows [][]string
+		for i := range letters {
+			l := &letters[i]
+			rows = append(rows, []string{l.DeadLetterID, string(l.Verdict), clean(l.Consumer), clean(l.EventType), clean(l.PartitionKey)})
+		}
+		for _, v := range []client.Verdict{
+			client.VerdictWillApply, client.VerdictStale, client.VerdictDuplicate, client.VerdictConflict, client.VerdictBreaksOrder,
+		} {
+			if counts[v] > 0 {
+				r.app.say("%d %s", counts[v], v)
+			}
+		}
+		return r.app.grid([]string{"DEAD LETTER", "VERDICT", "CONSUMER", "TYPE", "KEY"}, rows)
+	})
+}
+
+// decide decides about dead letters one by one, waits for what becomes of them and
+// shows that. A refusal of one does not keep the others from being decided.
+func (r *remote) decide(ctx context.Context, d *deciding, do func(id string) error) error {
+	var refused error
+	for _, id := range d.ID {
+		switch err := do(id); {
+		case errors.Is(err, client.ErrRefused) && len(d.ID) > 1:
+			r.app.report(err)
+			refused = ended(exitRefused)
+		case err != nil:
+			return err
+		}
+	}
+	var letters []client.DeadLetter
+	died := false
+	for _, id := range d.ID {
+		l, err := r.awaitDead(ctx, id, d.NoWait)
+		if err != nil {
+			return err
+		}
+		died = died || l.Status == client.DeadLetterOpen
+		letters = append(letters, l.DeadLetter)
+	}
+	err := r.app.Answer(map[string]any{"items": letters}, func() error { return r.app.showDeadLetters(letters) })
+	switch {
+	case err != nil || refused != nil:
+		return errors.Join(err, refused)
+	case died:
+		r.app.say("what is OPEN died again; see why: renga dlq show ID")
+		return ended(exitFailure)
+	}
+	return nil
+}
+
+// awaitDead waits until a decision about a dead letter is carried out: it has ended, or
+// died again.
+func (r *remote) awaitDead(ctx context.Context, id string, noWait bool) (*client.DeadLetterDetails, error) {
+	for {
+		l, err := r.DeadLetter(ctx, id)
+		if err != nil || noWait || l.Status.Ended() || l.Status == client.DeadLetterOpen {
+			return l, err
+		}
+		select {
+		case <-time.After(bulkPoll):
+		case <-ctx.Done():
+			r.app.say("it was decided and will be carried out; look with: renga dlq show %s", id)
+			return l, ctx.Err()
+		}
+	}
+}
