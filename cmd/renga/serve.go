@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -31,10 +30,6 @@ const drainTimeout = gate.DefaultTimeout + 5*time.Second
 
 // natsFolder is the folder of the NATS server inside, in the data folder.
 const natsFolder = "nats"
-
-// gcPercent lets the heap grow to three times what is live before it is collected.
-// Little is live, so that costs about 10 MiB and spares collections under load.
-const gcPercent = 200
 
 // serveCmd is `renga serve`.
 type serveCmd struct {
@@ -141,9 +136,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err := c.check(); err != nil {
 		return misused(err)
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	tuneMemory(ctx)
 	log := newLogger(out.err, c.LogFormat, c.LogLevel)
 	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
 		return misused(err)
