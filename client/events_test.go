@@ -240,6 +240,7 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	o.Publish(o.OwnerChanged(own, "y"))
+	o.Published()
 	out := must[*client.Outbox](t)(c.Outbox(ctx, client.OutboxQuery{EventType: "OwnerChanged", Size: 10}))
 	if len(out.Items) != 1 || out.Items[0].EventType != "OwnerChanged" || out.Items[0].PublishedAt.IsZero() || len(out.Partitions) != 4 {
 		t.Errorf("got %+v", out)

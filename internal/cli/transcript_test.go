@@ -172,6 +172,7 @@ func (s *session) post(words []string) {
 				s.t.Fatal("it was not taken")
 			}
 		}
+		s.mail.Published()
 	default:
 		s.t.Fatalf("mail %s", verb)
 	}

@@ -84,6 +84,7 @@ func newStoryServer(t *testing.T) *server {
 	})
 	s.mail.Heal(events[0].Key)
 	s.mail.Heal(events[2].Key)
+	s.mail.Published()
 	return s
 }
 

@@ -109,6 +109,21 @@ func (m *Mail) Publish(events ...wire.Event) {
 	}
 }
 
+// Published waits until nothing waits to be published. What was published can have been
+// taken before that is noted.
+func (m *Mail) Published() {
+	m.t.Helper()
+	for began := time.Now(); ; {
+		s, err := m.Bus.OutboxStatus(context.Background())
+		if err != nil || time.Since(began) > buried {
+			m.t.Fatalf("something waits to be published: %+v %v", s, err)
+		}
+		if s.Unpublished == 0 {
+			return
+		}
+	}
+}
+
 // Bury publishes events that fail, and gives their dead letters, of one consumer, in
 // the order of the events. Their keys are well again afterwards.
 func (m *Mail) Bury(consumer string, events ...wire.Event) []bus.DeadLetter {
