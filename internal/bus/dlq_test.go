@@ -1,7 +1,6 @@
 package bus_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,29 +13,8 @@ import (
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
-
-// run runs a bus and gives it, for what operators ask of it.
-func (r *rig) run(cfg bus.Config) *bus.Bus {
-	r.Helper()
-	if cfg.Instance == "" {
-		cfg.Instance = uuid.NewString()
-	}
-	cfg.Exclusive = r.db.Dialect() == sqldb.SQLite
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	b := bus.New(r.db, r.carrier, cfg)
-	go func() {
-		defer close(done)
-		if err := b.Run(ctx); err != nil {
-			r.Error(err)
-		}
-	}()
-	r.Cleanup(sync.OnceFunc(func() { cancel(); <-done }))
-	return b
-}
 
 // onceOf is the key of a request.
 func onceOf(t testing.TB, key, endpoint, body string) wire.Once {
@@ -101,7 +79,7 @@ func (r *rig) audited(tenant string) (lines []string) {
 func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
 		l := r.bury(b, c, e)[0]
 		once := onceOf(t, "k", "POST /events/dlq/"+l.ID+"/redrive", `{"dryRun":false}`)
@@ -141,7 +119,7 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 func TestASkipIsCarriedOutWithItsReason(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
 		l := r.bury(b, c, e)[0]
 		if ans := r.decideOn(b, l.ID, true); ans.Status != bus.Skipping || ans.Verdict != "" {
@@ -162,7 +140,7 @@ func TestASkipIsCarriedOutWithItsReason(t *testing.T) {
 func TestALetterThatDiesAgainIsOpenWithItsWholeHistory(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
 		l := r.bury(b, c, e)[0]
 		c.fail(e.Key, bus.Permanent(errSick))
@@ -186,7 +164,7 @@ func TestARedriveMayNotBreakTheOrderOfItsKey(t *testing.T) {
 		c := newCrew()
 		consumer := c.consumer("c")
 		consumer.Continue = true
-		b := r.run(bus.Config{Consumers: []bus.Consumer{consumer}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
 		letters := r.bury(b, c, r.event("x"), r.event("x"), r.event("x"))
 		ids := []string{letters[0].ID, letters[1].ID, letters[2].ID}
 		verdicts := func(f *bus.DeadFilter) (got []bus.Verdict) {
@@ -227,7 +205,7 @@ func TestARedriveMayNotBreakTheOrderOfItsKey(t *testing.T) {
 func TestARedriveMayNotTakeAPlaceThatAnotherEventHolds(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		v := r.now + 10
 		first, second := r.eventAt("x", v, 0), r.eventAt("x", v, 0)
 		r.send(first, second)
@@ -249,7 +227,7 @@ func TestARedriveMayNotTakeAPlaceThatAnotherEventHolds(t *testing.T) {
 func TestDeadLettersAreFilteredNewestFirst(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}})
 		c.fail("", nil)
 		x, y := r.event("x"), r.event("y")
 		for _, e := range []wire.Event{x, y} {
@@ -319,7 +297,7 @@ func TestDeadLettersAreFilteredNewestFirst(t *testing.T) {
 func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		l := r.bury(b, c, r.event("x"))[0]
 		if page, total, err := b.DeadLetters(t.Context(), tenantB, bus.DeadFilter{}, 0, 10); err != nil || total != 0 || len(page) != 0 {
 			t.Errorf("a list: %v %d %v", page, total, err)
@@ -354,7 +332,7 @@ func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 func TestWhatWaitsBehindADeadLetterIsShown(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		first := r.event("x")
 		c.fail(first.Key, bus.Permanent(errSick))
 		behind := make([]wire.Event, 103)
@@ -391,7 +369,7 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 		sensitive := func(tenant, object, field string) bool {
 			return tenant == tenantA && object == "Account" && field == "ssn"
 		}
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Sensitive: sensitive})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Sensitive: sensitive})
 		e := r.event("x")
 		e.Type = "RecordUpdated" // published before the field was marked
 		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"00000000-0000-0000-0000-0000000000aa","changedFields":["ssn","name"],"fieldChanges":{"name":{"old":"a","new":"b"},"ssn":{"old":null,"new":"secret"}},"recordVersion":"%v"}`,
@@ -426,7 +404,7 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 func TestABulkDecidesAboutALetterOnce(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
 		l := r.bury(b, c, e)[0]
 		c.fail(e.Key, bus.Permanent(errSick))
@@ -455,7 +433,7 @@ func TestABulkDecidesAboutALetterOnce(t *testing.T) {
 func TestOfTwoWhoDecideAtOnceOneWins(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		for i := range 10 {
 			l := r.bury(b, c, r.event(fmt.Sprint("x", i)))[0]
 			answers := make([]bus.DeadAnswer, 6)

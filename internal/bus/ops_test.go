@@ -242,24 +242,44 @@ func (r *rig) startReplay(b *bus.Bus, key, consumer string, from, to wire.Stamp)
 	})
 }
 
+// owned is another event of a record, which says that its owner changed.
+func (r *rig) owned(record string) wire.Event {
+	r.Helper()
+	e := r.event(record)
+	id := strings.Split(e.Key, ":")[2]
+	payload, err := wire.NewPayload(wire.OwnerChanged{ObjectName: "Account", RecordID: id, OldOwnerID: id, NewOwnerID: id, RecordVersion: e.Version})
+	r.must(err)
+	e.Type, e.Payload = "OwnerChanged", payload
+	return e
+}
+
+// TestAReplayIsAskedForCarriedOutAndCounted is about a consumer that did not take a type
+// of events at first, and is to have them now.
 func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		b := r.run(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
-		var all, missed []wire.Event
+		consumer := c.consumer("c")
+		consumer.Types = []string{"RecordDeleted"}
+		b, stop := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
+		var missed []wire.Event
 		for i := range 20 { // in every partition
-			seen := r.event(fmt.Sprint("seen", i))
-			all = append(all, seen)
-			r.send(seen)
-			lost := r.event(fmt.Sprint("lost", i))
-			missed = append(missed, lost)
+			missed = append(missed, r.owned(fmt.Sprint("missed", i)))
+			r.publish(b, missed[i])
 		}
-		r.eventually("what was sent", func() bool { return len(r.ids("c", "")) == len(all) })
-		published := int64(r.now) - 60_000 // before the readers' places
-		r.announce(5_000_000, published, append(slices.Clone(all), missed...)...)
-		r.announce(5_000_000, published, of(r.event("theirs"), tenantB))
-		r.announce(9_000_000, published, r.event("too late"))
-		ans, err := r.startReplay(b, "k", "c", 5_000_000, 6_000_000)
+		r.publish(b, of(r.owned("theirs"), tenantB))
+		for i := range 20 {
+			r.publish(b, r.event(fmt.Sprint("seen", i)))
+		}
+		r.eventually("what it takes", func() bool { return len(r.ids("c", "")) == 20 })
+		to := wire.Stamp(r.count("SELECT max(created_at) FROM outbox_events")) + 1
+		stop()
+		consumer.Types = nil
+		b, _ = r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
+		for i := range 20 { // so that its readers have passed all of them
+			r.publish(b, r.event(fmt.Sprint("later", i)))
+		}
+		r.eventually("what came later", func() bool { return len(r.ids("c", "")) == 40 })
+		ans, err := r.startReplay(b, "k", "c", 1, to)
 		r.must(err)
 		if ans.Status != bus.ReplayRunning || ans.Key != "k" || ans.CorrelationID != "call-1" {
 			t.Errorf("got %+v", ans)
@@ -271,19 +291,25 @@ func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 		})
 		found, err := b.Replay(t.Context(), tenantA, ans.ID)
 		r.must(err)
-		if found.Counts != (bus.ReplayCounts{Applied: 20, Duplicate: 20}) || found.EndedAt == 0 || found.CreatedBy != "ann" || found.From != 5_000_000 || found.To != 6_000_000 {
+		if found.Counts != (bus.ReplayCounts{Applied: 20, Duplicate: 20}) || found.EndedAt == 0 || found.CreatedBy != "ann" || found.From != 1 || found.To != to {
 			t.Errorf("got %+v", found)
 		}
-		if got := r.ids("c", ""); len(got) != 40 {
-			t.Errorf("%d effects, want 40", len(got))
+		got := r.ids("c", "")
+		for _, e := range missed {
+			if !slices.Contains(got, e.ID) {
+				t.Errorf("%s was not taken", e.ID)
+			}
 		}
-		again, err := r.startReplay(b, "k", "c", 5_000_000, 6_000_000)
+		if len(got) != 60 {
+			t.Errorf("%d effects, want 60", len(got))
+		}
+		again, err := r.startReplay(b, "k", "c", 1, to)
 		if err != nil || !again.Replay || again.ID != ans.ID {
 			t.Errorf("the key again: %+v %v", again, err)
 		}
-		stop, err := b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ans.ID, Once: onceOf(t, "s", "POST /s", "{}")})
-		if err != nil || stop.Refused != bus.GuardReplayRun || stop.Status != bus.ReplayDone {
-			t.Errorf("a stop too late: %+v %v", stop, err)
+		stopped, err := b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ans.ID, Once: onceOf(t, "s", "POST /s", "{}")})
+		if err != nil || stopped.Refused != bus.GuardReplayRun || stopped.Status != bus.ReplayDone {
+			t.Errorf("a stop too late: %+v %v", stopped, err)
 		}
 		if lines := r.audited(tenantA); len(lines) != 2 || !strings.HasPrefix(lines[0], "events.replay accepted "+ans.ID) || !strings.HasPrefix(lines[1], "events.replay.stop refused") {
 			t.Errorf("audit: %q", lines)
