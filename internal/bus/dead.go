@@ -56,7 +56,7 @@ func conflictOf(e *wire.Event, last place) error {
 
 // failure describes a try that failed.
 func failure(at wire.Stamp, attempt int, cause error) Failure {
-	text := strings.ToValidUTF8(cause.Error(), "\uFFFD")
+	text := strings.ReplaceAll(strings.ToValidUTF8(cause.Error(), "\uFFFD"), "\x00", "\uFFFD") // PostgreSQL has no NUL
 	if len(text) > maxErrorText {
 		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
 	}

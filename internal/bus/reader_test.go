@@ -454,3 +454,16 @@ func TestLevelsCountWhatWaitsAndWhatWasDone(t *testing.T) {
 		})
 	})
 }
+
+func TestAnErrorMayHoldAnything(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
+		e := r.event("x")
+		c.fail(e.Key, bus.Permanent(errors.New("a NUL \x00, no UTF-8 \xff and 日本語 ")))
+		r.send(e)
+		r.eventually("a dead letter", func() bool {
+			return r.count("SELECT count(*) FROM bus_dead WHERE error = $1", "a NUL \uFFFD, no UTF-8 \uFFFD and 日本語 ") == 1
+		})
+	})
+}
