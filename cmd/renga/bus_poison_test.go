@@ -44,10 +44,14 @@ func (h *busHouse) load(n, rate int, beside string) spans {
 	return h.awaitTaken(all)
 }
 
-// best is the best of three bursts: the machine is not alone.
-func (h *busHouse) best(n int) float64 {
-	h.Helper()
-	return max(h.burst(n), h.burst(n), h.burst(n))
+// compared is how many events a second two houses take at best. They take turns, so
+// that both meet what else the machine does.
+func compared(a, b *busHouse, n int) (ofA, ofB float64) {
+	a.Helper()
+	for range 5 {
+		ofA, ofB = max(ofA, a.burst(n)), max(ofB, b.burst(n))
+	}
+	return ofA, ofB
 }
 
 // burst announces events as fast as it can and gives how many a second were taken.
@@ -79,7 +83,7 @@ func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
 	const rate, allowed = 400, 100 * time.Millisecond
 	h := openBusHouse(t, bus.Config{})
 	h.burst(1000) // it has seen all keys
-	before, fast := h.load(events, rate, "beside"), h.best(events)
+	before := h.load(events, rate, "beside")
 	h.refuse("beside", bus.Permanent(errors.New("poison")))
 	poisoned := h.load(events, rate, "beside")
 	if n := h.count("SELECT count(*) FROM bus_parked WHERE consumer = 'c'"); n < events/20 {
@@ -98,7 +102,10 @@ func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
 	}
 	h.await(keys+1, "SELECT count(*) FROM bus_lane WHERE consumer = 'c' AND state = 1")
 	h.await(keys, "SELECT count(*) FROM bus_parked WHERE consumer = 'c' AND partition_key <> $1", houseKey("beside"))
-	after, slow := h.load(events, rate, "beside"), h.best(events)
+	after := h.load(events, rate, "beside")
+	well := openBusHouse(t, bus.Config{})
+	well.burst(1000)
+	fast, slow := compared(well, h, events)
 	t.Logf("p50 %v, p99 %v; with a poisoned key %v, %v; with %d parked keys %v, %v", round(before.at(50)), round(before.at(99)),
 		round(poisoned.at(50)), round(poisoned.at(99)), keys, round(after.at(50)), round(after.at(99)))
 	t.Logf("%.0f events/s, with %d parked keys %.0f: ratio %.2f", fast, keys, slow, slow/fast)
