@@ -2,8 +2,9 @@ package bus
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -22,18 +23,29 @@ type chain struct {
 	sure     uint64 // place up to which the stream is known to be whole
 }
 
-// brokenChain says that a message was sent over a gap.
-type brokenChain struct {
-	seq, behind uint64
-	epoch       int64
+// gap is why a reader cannot go on where it is: something before was lost.
+type gap struct {
+	epoch int64 // of the message that was sent over it; 0: whatever the relay's is now
+	cause error
 }
 
-func (b *brokenChain) Error() string {
-	return fmt.Sprintf("message %d was sent when the stream had a message %d that it has no more", b.seq, b.behind)
+func (g *gap) Error() string { return g.cause.Error() }
+func (g *gap) Unwrap() error { return g.cause }
+
+// gapOf is what an error says about a gap; nil: nothing.
+func gapOf(err error) *gap {
+	var g *gap
+	if errors.As(err, &g) {
+		return g
+	}
+	if f, ok := fault.As(err); ok && f.Code == CodeLost {
+		return &gap{cause: err}
+	}
+	return nil
 }
 
 // follow gives how many messages follow on what came before. If not all of them do, the
-// error of the next is a brokenChain, or that it cannot be found out.
+// error of the next is a gap, or that it cannot be found out.
 func (c *chain) follow(ctx context.Context, msgs []Message) (n int, err error) {
 	for i := range msgs {
 		m := &msgs[i]
@@ -62,36 +74,59 @@ func (c *chain) look(ctx context.Context, m *Message) error {
 	if err != nil || m.Relay.Behind < info.First {
 		return err // it is gone for its age
 	}
-	return &brokenChain{seq: m.Seq, behind: m.Relay.Behind, epoch: m.Relay.Epoch}
+	return &gap{m.Relay.Epoch, Lost("message %d was sent when stream %s had another message %d than it has now", m.Seq, m.Stream, m.Relay.Behind)}
 }
 
-// doubt passes over everything that was sent behind a gap by the relay of the same
-// epoch, and tells that relay, which then publishes it again in a new one.
-func (r *reader) doubt(ctx context.Context, gap *brokenChain) error {
-	source, part, post := "outbox", r.lease.part, post{relayOutbox, r.lease.part}
+// doubt passes over everything that was sent behind a gap by the relay of its epoch,
+// and tells that relay, which then publishes it again in a new one. It gives the gap
+// back when that is done.
+func (r *reader) doubt(ctx context.Context, g *gap) error {
+	source, of := "outbox", post{relayOutbox, r.lease.part}
 	if r.consumer.Stream == wire.Executions {
-		source, part, post.name, post.part = "log", 0, relayLog, 0
+		source, of = "log", post{relayLog, 0}
 	}
+	var passed int64
 	err := r.bus.write(ctx, "bus.doubt", func(ctx context.Context, tx *sqldb.Tx) error {
+		passed = 0
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
+		}
+		var epoch int64 // when the relay raises it, the lease of this reader ends
+		err := tx.Row(ctx, "SELECT epoch FROM bus_relay WHERE source = $1 AND part = $2", source, of.part).Scan(&epoch)
+		if err != nil {
+			return unlessNone(err)
+		}
+		if passed = epoch; g.epoch > 0 {
+			passed = min(epoch, g.epoch)
 		}
 		return tx.Batch(ctx,
 			sqldb.Stmt{
 				Query: "UPDATE bus_reader SET min_relay = $3 WHERE consumer = $1 AND part = $2 AND min_relay < $3",
-				Args:  []any{r.consumer.Name, r.lease.part, gap.epoch + 1},
+				Args:  []any{r.consumer.Name, r.lease.part, passed + 1},
 			},
 			sqldb.Stmt{
 				Query: "UPDATE bus_relay SET doubt = 1 WHERE source = $1 AND part = $2 AND epoch = $3",
-				Args:  []any{source, part, gap.epoch},
+				Args:  []any{source, of.part, passed},
 			})
 	})
 	if err != nil {
 		return err
 	}
-	r.bus.log.Warn("a reader found a gap in its stream", "consumer", r.consumer.Name, "partition", r.lease.part, "error", gap)
-	r.at.minRelay = max(r.at.minRelay, gap.epoch+1)
+	if passed == 0 {
+		return g // there is no relay yet that could be told
+	}
+	r.at.minRelay = max(r.at.minRelay, passed+1)
+	r.told = r.at.minRelay + 1
+	r.bus.cfg.Passed("reader.doubt")
 	r.bus.doubts.Add(1)
-	r.bus.wakes.wake(post)
-	return nil
+	r.bus.wakes.wake(of)
+	return g
+}
+
+// unlessNone drops the error of a row that is not there.
+func unlessNone(err error) error {
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return nil
+	}
+	return err
 }

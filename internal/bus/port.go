@@ -58,6 +58,7 @@ type From struct {
 	Part    int
 	Types   []string // empty: all
 	After   uint64   // sequence of the last message that it has seen
+	AfterID string   // the id of that message; "": it is not known, or another message may be there
 }
 
 // The codes of what can be wrong with a place in a stream.
@@ -98,7 +99,8 @@ type Carrier interface {
 	At(ctx context.Context, s wire.Stream, seq uint64) (Message, error)
 	Last(ctx context.Context, s wire.Stream, part int) (Message, error)
 	// Read opens a feed of the messages after a place, and of those to come. It fails
-	// with Lost or Gap when the place is not, or not any more, one to read on from.
+	// with Lost or Gap when the place is not, or not any more, one to read on from: also
+	// when it has another message now.
 	Read(ctx context.Context, from From) (Feed, error)
 	// Connections counts how often a connection was made. Whoever finds it risen compares
 	// what the stream has with what it had. What is acknowledged over a new connection

@@ -37,6 +37,7 @@ type reader struct {
 	rest     time.Time        // until when no lane gets one
 	asked    bool             // there may be decisions or replays
 	noted    time.Time        // when its place was noted without an event
+	told     int64            // minRelay when the relay was told of a gap, and one more
 }
 
 // position is how far a reader is in its stream.
@@ -46,6 +47,8 @@ type position struct {
 	relayed  wire.Stamp // when that was sent on
 	source   int64      // its number in the source
 	minRelay int64      // messages of earlier relays are ignored
+	last     uint64     // place of the last message, which seq may be behind
+	lastID   string     // and its id, by which the place is recognised
 }
 
 // readFor takes the events of one partition for a consumer, until ctx ends or the post
@@ -57,16 +60,16 @@ func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
 	}
 	for ctx.Err() == nil {
 		err := r.follow(ctx)
-		var gap *brokenChain
-		if errors.As(err, &gap) {
-			if err = r.doubt(ctx, gap); err == nil {
-				continue
+		known := false
+		if g := gapOf(err); g != nil {
+			if known = r.told == r.at.minRelay+1; !known {
+				err = r.doubt(ctx, g)
 			}
 		}
 		if err == nil || errors.Is(err, errLost) {
 			return err
 		}
-		if ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable {
+		if ctx.Err() == nil && !known && fault.KindOf(err) != fault.Unavailable {
 			b.log.Warn("reader of events was interrupted", "consumer", c.Name, "partition", l.part, "error", err)
 		}
 		if err := r.pause(ctx, reopenAfter); err != nil {
@@ -204,15 +207,17 @@ func (r *reader) open(ctx context.Context) (Feed, error) {
 		r.at.streamAt = created
 		r.at.seq = max(info.First, 1) - 1
 	case r.at.streamAt != created: // its relay says where to go on, and starts this reader anew
-		return nil, fault.New(fault.Unavailable, "BUS_STREAM_CHANGED", "the stream is another one than before")
+		return nil, Lost("the stream is another one than before")
 	case r.at.seq+1 < info.First: // it was away for longer than the stream remembers
 		if err := r.catchUp(ctx, info.First); err != nil {
 			return nil, err
 		}
 	}
-	return r.bus.carrier.Read(ctx, From{
-		Stream: r.consumer.Stream, Part: r.lease.part, Types: r.consumer.Types, After: r.at.seq,
-	})
+	from := From{Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types, After: r.at.seq}
+	if r.at.last+1 >= info.First { // else it is gone for its age
+		from.After, from.AfterID = r.at.last, r.at.lastID
+	}
+	return r.bus.carrier.Read(ctx, from)
 }
 
 // load reads how far the reader is and which keys wait.
@@ -224,12 +229,14 @@ func (r *reader) load(ctx context.Context) error {
 		r.at, r.lanes, r.letters, r.due = position{}, map[string]*lane{}, map[string]bool{}, 0
 		name, part := r.consumer.Name, r.lease.part
 		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
-			pending, at, applied, duplicate, stale, failed) VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+			last_seq, last_event, pending, at, applied, duplicate, stale, failed)
+			VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0)
 			ON CONFLICT (consumer, part) DO NOTHING`, name, part, int(r.consumer.Stream)); err != nil {
 			return err
 		}
-		err := tx.Row(ctx, "SELECT stream_at, seq, relayed_at, source_id, min_relay FROM bus_reader WHERE consumer = $1 AND part = $2",
-			name, part).Scan(&r.at.streamAt, &r.at.seq, &r.at.relayed, &r.at.source, &r.at.minRelay)
+		err := tx.Row(ctx, `SELECT stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event
+			FROM bus_reader WHERE consumer = $1 AND part = $2`, name, part).Scan(
+			&r.at.streamAt, &r.at.seq, &r.at.relayed, &r.at.source, &r.at.minRelay, &r.at.last, &r.at.lastID)
 		if err != nil {
 			return err
 		}
@@ -332,7 +339,7 @@ func examine(m Message) item {
 // after is the position behind items that came from the stream.
 func (p position) after(items []item) position {
 	last := items[len(items)-1]
-	p.seq = last.Seq
+	p.seq, p.last, p.lastID = last.Seq, last.Seq, last.ID
 	if last.Relay.Epoch >= p.minRelay {
 		p.relayed, p.source = last.Relay.At, last.Relay.Source
 	}

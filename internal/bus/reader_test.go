@@ -398,6 +398,7 @@ func TestAReplayTakesWhatWasNeverTaken(t *testing.T) {
 		}
 		r.send(seen)
 		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
+		r.eventually("the relays", func() bool { return r.count("SELECT count(*) FROM bus_relay") == wire.Partitions })
 		stop()
 		for _, e := range []wire.Event{seen, missed} { // published before the reader's place, say by a process that had no such consumer
 			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)

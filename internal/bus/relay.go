@@ -46,7 +46,6 @@ type relay struct {
 	pending []Message // what was read and is not acknowledged
 	upto    int64     // the number that next becomes when nothing is pending
 	top     milestone // the newest that was acknowledged and is not noted yet
-	fell    bool      // places fell back since
 	unnoted int       // how many were
 	noted   time.Time
 	began   time.Time // the last time that it was read
@@ -132,7 +131,7 @@ func (r *relay) sure(ctx context.Context) (bool, error) {
 	if time.Since(r.known) < knownFor {
 		return true, nil
 	}
-	return r.linked(ctx, false)
+	return r.linked(ctx)
 }
 
 // begin is the stamp of a new batch. It rises from batch to batch, whatever the clock

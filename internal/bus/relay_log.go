@@ -93,14 +93,16 @@ func (r *relay) readLog(ctx context.Context) error {
 
 // sendLog publishes what is pending and keeps what was not acknowledged.
 func (r *relay) sendLog(ctx context.Context) error {
-	s := r.send(ctx, r.pending)
+	s, ok, err := r.deliver(ctx, r.pending)
+	if !ok || err != nil {
+		return err
+	}
 	r.bus.cfg.Passed("relay.log-published")
 	if s.top.Seq > r.top.Seq {
 		r.top.Seq, r.top.Event = s.top.Seq, s.top.Event
 	}
 	r.unnoted += s.count
-	r.fell = r.fell || s.fell
-	r.pending = unacked(r.pending, s.acked)
+	r.pending = unacked(r.pending, s.seqs)
 	return firstOf(s.away, s.why)
 }
 
@@ -109,7 +111,7 @@ func (r *relay) noteLog(ctx context.Context) error {
 	if len(r.pending) > 0 {
 		return nil
 	}
-	if ok, err := r.linked(ctx, r.fell); !ok || err != nil {
+	if ok, err := r.linked(ctx); !ok || err != nil {
 		return err
 	}
 	m := milestone{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
@@ -120,7 +122,7 @@ func (r *relay) noteLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.top, r.fell, r.unnoted, r.noted = next, milestone{}, false, 0, time.Now()
+	r.state, r.top, r.unnoted, r.noted = next, milestone{}, 0, time.Now()
 	r.bus.cfg.Passed("relay.log-noted")
 	return nil
 }

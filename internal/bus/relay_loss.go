@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -52,10 +51,7 @@ func (r *relay) compare(ctx context.Context) error {
 func (r *relay) doubted(ctx context.Context) (is bool, err error) {
 	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(&is)
-		if errors.Is(err, sqldb.ErrNoRow) {
-			return nil
-		}
-		return err
+		return unlessNone(err)
 	})
 	return is, err
 }
@@ -82,36 +78,22 @@ func (r *relay) has(ctx context.Context, m milestone) (bool, error) {
 
 // linked makes sure that what was just acknowledged lies behind what is known: a
 // stream that lost its end between the two would otherwise hide that by growing. If it
-// does not, the loss is noted, and what was acknowledged counts for nothing. fell says
-// that places fell back meanwhile.
+// does not, the loss is noted, and what was acknowledged counts for nothing.
 //
 // What it does not see, a loss between two waves, readers do: see chain.
-func (r *relay) linked(ctx context.Context, fell bool) (bool, error) {
-	ok := false
-	var err error
+func (r *relay) linked(ctx context.Context) (bool, error) {
 	if last := r.state.last; last.Event != "" {
-		if ok, err = r.has(ctx, last); err != nil {
-			return false, err
+		ok, err := r.has(ctx, last)
+		if ok {
+			r.known = time.Now()
 		}
-	}
-	if !ok {
-		epoch := r.state.epoch
-		if err := r.compare(ctx); err != nil || r.state.epoch != epoch {
-			return false, err
-		}
-	}
-	if fell {
-		if ok, err := r.has(ctx, r.behind); ok || err != nil {
+		if ok || err != nil {
 			return ok, err
 		}
-		info, err := r.bus.carrier.Ensure(ctx, r.stream)
-		if err == nil {
-			err = r.lose(ctx, info)
-		}
-		return false, err
 	}
-	r.known = time.Now()
-	return true, nil
+	epoch := r.state.epoch
+	err := r.compare(ctx)
+	return err == nil && r.state.epoch == epoch, err
 }
 
 // lose notes that the stream lost something. All of it is one transaction: the epoch of
@@ -161,7 +143,7 @@ func (r *relay) lose(ctx context.Context, info StreamInfo) error {
 	}
 	r.bus.cfg.Passed("relay.loss-noted")
 	r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
-	r.state, r.behind, r.next, r.pending, r.top, r.fell, r.unnoted = s, s.last, s.last.Number, nil, milestone{}, false, 0
+	r.state, r.behind, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, milestone{}, 0
 	poke(r.bus.keeper.kick) // readers of this process begin again at once
 	return nil
 }
@@ -295,8 +277,9 @@ func (r *relay) resumeLog(s *relayState, keep milestone, readers []readerPlace, 
 func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
 	for _, part := range r.parts {
 		stmts = append(stmts, sqldb.Stmt{
-			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, min_relay = $5, relayed_at = $6, source_id = $7 WHERE stream = $1 AND part = $2`,
-			Args:  []any{int64(r.stream), part, s.streamAt, s.last.Seq, s.epoch, s.last.At, s.last.Number},
+			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6, relayed_at = $7, source_id = $8
+				WHERE stream = $1 AND part = $2`,
+			Args: []any{int64(r.stream), part, s.streamAt, s.last.Seq, s.last.Event, s.epoch, s.last.At, s.last.Number},
 		})
 	}
 	return stmts

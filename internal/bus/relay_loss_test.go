@@ -198,14 +198,15 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 		defer func() { stop() }()
 		var all []wire.Event
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
-			switch step := rapid.SampledFrom([]string{"events", "events", "events", "lose", "forget", "gate", "restart", "away", "crash", "expire"}).Draw(rt, "step"); step {
+			switch step := rapid.SampledFrom([]string{"events", "events", "events", "truncate", "lose", "forget", "gate", "restart", "away", "crash", "expire"}).Draw(rt, "step"); step {
 			case "events":
 				more := r.events(rapid.IntRange(1, 30).Draw(rt, "n"), 5)
 				r.publishAll(b, more...)
 				all = append(all, more...)
 			case "truncate":
 				if _, err := r.carrier.Ensure(rt.Context(), wire.Events); err == nil {
-					r.carrier.Truncate(wire.Events, rapid.IntRange(1, 20).Draw(rt, "n"))
+					n := rapid.IntRange(1, 20).Draw(rt, "n")
+					carrier.between(func() { r.carrier.Truncate(wire.Events, n) })
 				}
 			case "lose":
 				r.carrier.Lose(wire.Events)

@@ -9,10 +9,12 @@ import (
 )
 
 const (
-	relayRows  = 512             // rows of the outbox that are published and marked together
+	relayRows  = 1024            // rows of the outbox that are published together
+	markRows   = 512             // of them that are marked in one job
 	relayBytes = 8 << 20         // of their bodies, at most
 	relayPages = 16              // of rows that are looked through for some whose keys are not set aside
 	asideFor   = 2 * time.Second // that a key is left alone
+	asideTries = 3               // before that
 )
 
 // relayOutbox publishes what the outbox has of one partition.
@@ -41,6 +43,9 @@ func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) 
 	if !more {
 		rest = r.poll()
 	}
+	if len(r.aside) > 0 {
+		rest = min(rest, asideFor)
+	}
 	if len(batch.msgs) == 0 {
 		return rest, nil
 	}
@@ -48,22 +53,28 @@ func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) 
 	if ok, err := r.sure(ctx); !ok || err != nil {
 		return 0, err
 	}
-	s := r.send(ctx, batch.msgs)
+	s, ok, err := r.deliver(ctx, batch.msgs)
+	if !ok || err != nil {
+		return 0, err
+	}
 	r.bus.cfg.Passed("relay.published")
 	r.setAside(batch.msgs, &s)
-	if s.count < len(batch.msgs) && len(s.refused) == 0 {
-		rest = 0 // the others come with the next batch
-	}
 	if s.count == 0 {
 		return rest, s.away
 	}
-	if ok, err := r.linked(ctx, s.fell); !ok || err != nil {
+	if ok, err := r.linked(ctx); !ok || err != nil {
 		return 0, err
 	}
 	if err := r.mark(ctx, batch, s); err != nil {
 		return 0, err
 	}
-	return rest, s.away
+	switch {
+	case s.away != nil:
+		return firstPause, nil
+	case s.count+len(s.refused) < len(batch.msgs):
+		return 0, nil // the others come with the next batch
+	}
+	return rest, nil
 }
 
 // outboxBatch is rows of the outbox as messages.
@@ -115,45 +126,76 @@ func (r *relay) take(out *outboxBatch, id int64, m Message) {
 // aside is a key that waits because the carrier does not take its next event.
 type aside struct {
 	event string
+	tries int
 	until time.Time
 }
 
 // setAside leaves keys alone for a while whose next event the carrier does not take,
-// such as one that is too large for a server. Others go on. The log tells of it once.
+// such as one that is too large for a server, or takes again and again not while it
+// takes those of other keys. The others go on. The log tells of it once.
 func (r *relay) setAside(msgs []Message, s *sent) {
 	for i := range msgs {
-		if s.acked[i] {
+		if s.seqs[i] > 0 {
 			delete(r.aside, msgs[i].Key)
 		}
 	}
 	for _, m := range s.refused {
-		known := r.aside[m.Key].event == m.ID
-		r.aside[m.Key] = aside{m.ID, time.Now().Add(asideFor)}
-		if known {
-			continue
-		}
-		r.bus.log.Error("event cannot be published; its key waits", "post", r.lease.String(), "eventId", m.ID, "error", s.why)
+		r.leave(m, asideTries, s.why)
+	}
+	if s.count == 0 {
+		return
+	}
+	for _, m := range s.failed {
+		r.leave(m, 1, s.away)
 	}
 }
 
-// mark notes what was acknowledged.
+// leave counts tries of an event that failed, and sets its key aside when there were
+// too many.
+func (r *relay) leave(m *Message, tries int, why error) {
+	a := r.aside[m.Key]
+	if a.event != m.ID {
+		a = aside{event: m.ID}
+	}
+	before := a.tries
+	if a.tries += tries; a.tries >= asideTries {
+		a.until = time.Now().Add(asideFor)
+		if before < asideTries {
+			r.bus.log.Error("event cannot be published; its key waits", "post", r.lease.String(), "eventId", m.ID, "error", why)
+		}
+	}
+	r.aside[m.Key] = a
+}
+
+// mark notes what was acknowledged. All but the last of it goes in jobs of its own, so
+// that none holds up the engine for long.
 func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	ids := make([]int64, 0, s.count)
-	for i, ok := range s.acked {
-		if ok {
+	for i, seq := range s.seqs {
+		if seq > 0 {
 			ids = append(ids, b.ids[i])
 		}
 	}
 	s.top.At = b.at
 	next, stmts := r.advance(s.top, r.state.window.pos)
 	r.bus.cfg.Passed("relay.before-mark")
-	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, b.at)}, stmts...)...)
-	})
-	if err != nil {
+	for len(ids) > markRows {
+		if err := r.markRows(ctx, ids[:markRows], b.at); err != nil {
+			return err
+		}
+		ids = ids[markRows:]
+	}
+	if err := r.markRows(ctx, ids, b.at, stmts...); err != nil {
 		return err
 	}
 	r.state = next
 	r.bus.cfg.Passed("relay.marked")
 	return nil
+}
+
+// markRows notes when rows were published, and what else there is to note.
+func (r *relay) markRows(ctx context.Context, ids []int64, at wire.Stamp, more ...sqldb.Stmt) error {
+	return r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, at)}, more...)...)
+	})
 }

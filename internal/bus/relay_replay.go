@@ -20,9 +20,12 @@ func (r *relay) replayPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	top, fell := milestone{At: r.state.window.since}, false
+	top := milestone{At: r.state.window.since}
 	for len(page) > 0 {
-		s := r.send(ctx, page)
+		s, ok, err := r.deliver(ctx, page)
+		if !ok || err != nil {
+			return err
+		}
 		if s.count == 0 {
 			if err := firstOf(s.away, s.why, ctx.Err()); err != nil {
 				return err
@@ -31,11 +34,10 @@ func (r *relay) replayPage(ctx context.Context) error {
 		if s.top.Seq > top.Seq {
 			top.Seq, top.Event = s.top.Seq, s.top.Event
 		}
-		fell = fell || s.fell
-		page = unacked(page, s.acked)
+		page = unacked(page, s.seqs)
 	}
 	r.bus.cfg.Passed("relay.replay-page")
-	if ok, err := r.linked(ctx, fell); !ok || err != nil {
+	if ok, err := r.linked(ctx); !ok || err != nil {
 		return err
 	}
 	next, stmts := r.advance(top, upto)
@@ -85,9 +87,9 @@ func (r *relay) readWindow(ctx context.Context) (msgs []Message, upto int64, err
 }
 
 // unacked is the messages that were not acknowledged, in their order.
-func unacked(msgs []Message, acked []bool) (rest []Message) {
+func unacked(msgs []Message, seqs []uint64) (rest []Message) {
 	for i := range msgs {
-		if !acked[i] {
+		if seqs[i] == 0 {
 			rest = append(rest, msgs[i])
 		}
 	}

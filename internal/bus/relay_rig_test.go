@@ -217,6 +217,21 @@ type held struct {
 	bus.Carrier
 	mu     sync.Mutex
 	closed chan struct{} // nil: open
+	waves  sync.RWMutex
+}
+
+// between does something while no wave is under way: a server that loses some of the
+// messages of a wave does not acknowledge the others.
+func (h *held) between(fn func()) {
+	h.waves.Lock()
+	defer h.waves.Unlock()
+	fn()
+}
+
+func (h *held) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
+	h.waves.RLock()
+	defer h.waves.RUnlock()
+	return h.Carrier.Publish(ctx, msgs)
 }
 
 // someTypes are those that held holds up.

@@ -136,10 +136,7 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 		err := tx.Row(ctx, "SELECT published_at FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL LIMIT 1",
 			r.lease.part).Scan(new(int64))
 		is = err == nil
-		if errors.Is(err, sqldb.ErrNoRow) {
-			return nil
-		}
-		return err
+		return unlessNone(err)
 	})
 	return is, err
 }

@@ -30,26 +30,26 @@ func waves(msgs []Message) (all [][]int) {
 
 // sent is what became of messages.
 type sent struct {
-	acked   []bool
+	seqs    []uint64   // their places; 0: not acknowledged
 	count   int        // of those acknowledged
 	top     milestone  // the newest acknowledged; only its place and event
-	fell    bool       // a place was not behind what is known
+	odd     bool       // some of a wave failed, or its places do not rise
 	away    error      // the first failure that may pass by itself
-	refused []*Message // those of which the carrier says otherwise
+	failed  []*Message // those that had such a failure
+	refused []*Message // those that the carrier does not take
 	why     error      // what it says of the first
 }
 
 // send publishes messages in waves. A message whose predecessor of the same key was
-// not acknowledged is not sent. It ends before its time when ctx does, when a whole
-// wave has failed, or when places fell back: then the stream lost its end, or had the
-// message before, and which of the two must be found out first.
+// not acknowledged is not sent. It ends before its time when ctx does, and behind a wave
+// that is odd.
 //
 // A message that was not acknowledged may be stored all the same, or arrive still.
 func (r *relay) send(ctx context.Context, msgs []Message) sent {
-	s := sent{acked: make([]bool, len(msgs))}
+	s := sent{seqs: make([]uint64, len(msgs))}
 	failed := map[string]bool{}
 	for n, wave := range waves(msgs) {
-		if n == maxWaves || ctx.Err() != nil {
+		if n == maxWaves || s.odd || ctx.Err() != nil {
 			break
 		}
 		var at []int
@@ -60,23 +60,50 @@ func (r *relay) send(ctx context.Context, msgs []Message) sent {
 				at, batch = append(at, i), append(batch, msgs[i])
 			}
 		}
-		before := s.count
+		last := r.behind.Seq
 		for k, ack := range r.publish(ctx, batch) {
 			s.note(at[k], &batch[k], ack)
-			s.fell = s.fell || ack.Err == nil && ack.Seq <= r.behind.Seq
-			if ack.Err != nil {
+			switch {
+			case ack.Err != nil:
 				failed[batch[k].Key] = true
+			case ack.Seq <= last:
+				s.odd = true
+			default:
+				last = ack.Seq
 			}
 		}
-		if s.top.Seq > r.behind.Seq {
+		if s.odd = s.odd || s.away != nil; s.top.Seq > r.behind.Seq {
 			r.behind = s.top
 		}
 		r.bus.cfg.Passed("relay.wave")
-		if s.count == before || s.fell {
-			break
-		}
 	}
 	return s
+}
+
+// deliver sends messages and makes sure of them. When something odd happens on the way
+// the stream may have lost what it had just acknowledged, or it had some messages
+// before: then each of them is looked for. If one is not there the loss is noted, and
+// nothing counts that was acknowledged.
+func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, err error) {
+	s = r.send(ctx, msgs)
+	if !s.odd {
+		return s, true, nil
+	}
+	for i, seq := range s.seqs {
+		if seq == 0 {
+			continue
+		}
+		if ok, err := r.has(ctx, milestone{Seq: seq, Event: msgs[i].ID}); err != nil {
+			return s, false, err
+		} else if !ok {
+			info, err := r.bus.carrier.Ensure(ctx, r.stream)
+			if err == nil {
+				err = r.lose(ctx, info)
+			}
+			return s, false, err
+		}
+	}
+	return s, true, nil
 }
 
 // publish sends one wave. What has begun is finished, so that it can be noted.
@@ -92,13 +119,13 @@ func (r *relay) publish(ctx context.Context, batch []Message) []Ack {
 func (s *sent) note(i int, m *Message, ack Ack) {
 	switch {
 	case ack.Err == nil:
-		s.acked[i] = true
+		s.seqs[i] = ack.Seq
 		s.count++
 		if ack.Seq > s.top.Seq {
 			s.top.Seq, s.top.Event = ack.Seq, m.ID
 		}
 	case fault.KindOf(ack.Err) == fault.Unavailable:
-		s.away = cmp.Or(s.away, ack.Err)
+		s.failed, s.away = append(s.failed, m), cmp.Or(s.away, ack.Err)
 	default:
 		s.refused, s.why = append(s.refused, m), cmp.Or(s.why, ack.Err)
 	}

@@ -17,6 +17,7 @@ const (
 	DeadFor       = 30 * 24 * time.Hour    // a dead letter after it was applied or skipped
 	ReplayFor     = 30 * 24 * time.Hour    // a replay after its end
 	processFor    = 24 * time.Hour         // the sign of life of a process
+	retainFirst   = time.Minute            // after a start, which has enough to do
 	retainEvery   = 10 * time.Minute       // between two looks for what is past its time
 	prepareEvery  = time.Hour              // between two looks for days that are to come
 	retainRows    = 500                    // of one job
@@ -30,6 +31,7 @@ const day = wire.Stamp(24 * time.Hour / time.Millisecond)
 // the days to come.
 func (b *Bus) retain(ctx context.Context) {
 	prepared := time.Now() // Run did
+	wait(ctx, retainFirst, nil)
 	for ctx.Err() == nil {
 		if time.Since(prepared) >= prepareEvery {
 			prepared = time.Now()

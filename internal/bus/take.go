@@ -112,9 +112,9 @@ func (r *reader) savePosition(ctx context.Context, tx *sqldb.Tx, t *turn, to *po
 		at = *to
 	}
 	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6, pending = $7, at = $8,
-		applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11, failed = failed + $12 WHERE consumer = $1 AND part = $2`,
+		applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11, failed = failed + $12, last_seq = $13, last_event = $14 WHERE consumer = $1 AND part = $2`,
 		r.consumer.Name, r.lease.part, at.streamAt, at.seq, at.relayed, at.source, r.pending, t.now,
-		t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed)
+		t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed, at.last, at.lastID)
 	return err
 }
 

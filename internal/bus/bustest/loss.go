@@ -21,6 +21,13 @@ func misplaced(r *rig) {
 		r.wantKind(err, fault.Conflict)
 	}
 	r.read(bus.From{Stream: wire.Events, Created: info.Created, After: 5})
+	at, err := r.Carrier().At(r.Context(), wire.Events, 3)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.read(bus.From{Stream: wire.Events, After: 3, AfterID: at.ID})
+	_, err = r.Carrier().Read(r.Context(), bus.From{Stream: wire.Events, After: 2, AfterID: at.ID})
+	r.wantKind(err, fault.Conflict)
 }
 
 func dropped(r *rig) {

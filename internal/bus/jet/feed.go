@@ -50,13 +50,15 @@ type feed struct {
 	heard  time.Time // when it last gave a sign, or was asked
 
 	upto    uint64
+	last    uint64 // place of the last message that it gave
+	lastID  string // and its id, by which that is recognised; "": none is known
 	pending uint64
 	safe    time.Time // what follows upto was stored after this
 }
 
 // Read opens a feed.
 func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
-	f := &feed{c: c, from: from, upto: from.After, created: from.Created, inbox: c.s.conn.NewInbox(), in: make(chan *nats.Msg, window+64)}
+	f := &feed{c: c, from: from, upto: from.After, last: from.After, lastID: from.AfterID, created: from.Created, inbox: c.s.conn.NewInbox(), in: make(chan *nats.Msg, window+64)}
 	var err error
 	if f.sub, err = c.s.conn.ChanSubscribe(f.inbox+".*", f.in); err != nil {
 		return nil, fault.Wrap("jet.read", c.classify("a feed cannot be opened", err))
@@ -70,10 +72,17 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 
 // open makes a consumer at the feed's place. The stream is looked at after that, so what
 // it says then is true of the stream that the consumer is on, or the consumer is dead.
+//
+// It begins behind the last message that it gave, not where it knew that nothing came
+// since: a stream that lost its end has other messages there now.
 func (f *feed) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	f.giveUp()
+	place := f.upto
+	if f.lastID != "" {
+		f.upto = f.last
+	}
 	f.conns = f.c.Connections()
 	made, err := f.c.s.stream.CreateConsumer(ctx, f.from.Stream.String(), jetstream.ConsumerConfig{
 		FilterSubjects:    f.filters(),
@@ -89,7 +98,20 @@ func (f *feed) open(ctx context.Context) error {
 	}
 	f.serial++
 	f.name, f.broken = made.CachedInfo().Name, false
-	return f.look(ctx, f.upto)
+	first, err := f.look(ctx, place)
+	if err == nil && f.lastID != "" && f.last >= first {
+		err = f.recognise(ctx)
+	}
+	return err
+}
+
+// recognise makes sure that the last message is where it was.
+func (f *feed) recognise(ctx context.Context) error {
+	m, err := f.c.At(ctx, f.from.Stream, f.last)
+	if fault.KindOf(err) == fault.NotFound && err != nil || err == nil && m.ID != f.lastID {
+		return fault.Wrap("jet.read", bus.Lost("message %d of stream %s is another one than before", f.last, f.from.Stream))
+	}
+	return err
 }
 
 // filters is the subjects that the feed wants.
@@ -103,11 +125,12 @@ func (f *feed) filters() (list []string) {
 	return list
 }
 
-// look says why a feed cannot go on from a place in the stream as it is now.
-func (f *feed) look(ctx context.Context, place uint64) error {
+// look says why a feed cannot go on from a place in the stream as it is now, and gives
+// the place of its oldest message.
+func (f *feed) look(ctx context.Context, place uint64) (first uint64, err error) {
 	stream, err := f.c.s.stream.Stream(ctx, f.from.Stream.String())
 	if err != nil {
-		return f.explain("the stream cannot be looked at", err)
+		return 0, f.explain("the stream cannot be looked at", err)
 	}
 	info := describe(stream.CachedInfo())
 	if f.created.IsZero() {
@@ -121,7 +144,7 @@ func (f *feed) look(ctx context.Context, place uint64) error {
 	case info.First > place+1:
 		err = bus.Gap(place, info.First)
 	}
-	return fault.Wrap("jet.read", err)
+	return info.First, fault.Wrap("jet.read", err)
 }
 
 // explain makes an error of what the server says about the feed.

@@ -123,6 +123,7 @@ func (f *feed) take(m *nats.Msg, got []bus.Message) []bus.Message {
 	f.heard = time.Now()
 	f.upto, f.pending, f.safe = meta.Sequence.Stream, meta.NumPending, meta.Timestamp
 	msg, ours := read(f.from.Stream, meta.Sequence.Stream, m.Subject, m.Header, m.Data)
+	f.last, f.lastID = msg.Seq, msg.ID
 	if !ours {
 		f.c.s.log.Warn("a stream has a message that no relay sent; it is passed over", "subject", m.Subject)
 		return got
@@ -163,5 +164,6 @@ func (f *feed) heed(m *nats.Msg) {
 func (f *feed) vouch(ctx context.Context, place uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	return f.look(ctx, place)
+	_, err := f.look(ctx, place)
+	return err
 }

@@ -34,7 +34,13 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 			return bus.Lost("the stream is of %v, the place of one of %v", f.st.created, from.Created)
 		}
 		f.cuts = len(f.st.cuts)
-		return f.check()
+		if err := f.check(); err != nil || from.AfterID == "" || from.After < f.st.first {
+			return err
+		}
+		if i := sort.Search(len(f.st.msgs), func(i int) bool { return f.st.msgs[i].Seq >= from.After }); f.st.msgs[i].ID != from.AfterID {
+			return bus.Lost("message %d is another one than before", from.After)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -100,6 +100,8 @@ CREATE TABLE bus_reader (
 	relayed_at bigint  NOT NULL,
 	source_id  bigint  NOT NULL,
 	min_relay  bigint  NOT NULL,
+	last_seq   bigint  NOT NULL,
+	last_event text    NOT NULL COLLATE "C",
 	pending    bigint  NOT NULL,
 	at         bigint  NOT NULL,
 	applied    bigint  NOT NULL,

@@ -98,6 +98,8 @@ CREATE TABLE bus_reader (
 	relayed_at INTEGER NOT NULL,
 	source_id  INTEGER NOT NULL,
 	min_relay  INTEGER NOT NULL,
+	last_seq   INTEGER NOT NULL,
+	last_event TEXT    NOT NULL,
 	pending    INTEGER NOT NULL,
 	at         INTEGER NOT NULL,
 	applied    INTEGER NOT NULL,
