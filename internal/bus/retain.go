@@ -17,7 +17,7 @@ const (
 	DeadFor       = 30 * 24 * time.Hour    // a dead letter after it was applied or skipped
 	ReplayFor     = 30 * 24 * time.Hour    // a replay after its end
 	processFor    = 24 * time.Hour         // the sign of life of a process
-	retainFirst   = time.Minute            // after a start, which has enough to do
+	retainFirst   = 10 * time.Second       // after a start, which has enough to do
 	retainEvery   = 10 * time.Minute       // between two looks for what is past its time
 	prepareEvery  = time.Hour              // between two looks for days that are to come
 	retainRows    = 500                    // of one job
