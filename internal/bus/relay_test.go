@@ -280,6 +280,9 @@ func TestTheStatusOfTheOutboxSaysWhatWaits(t *testing.T) {
 		}
 		r.launch(r.carrier, bus.Config{})
 		r.published()
+		r.eventually("also relays that have nothing to publish", func() bool {
+			return r.count("SELECT count(*) FROM bus_relay WHERE source = 'outbox'") == wire.Partitions
+		})
 		s, err = b.OutboxStatus(t.Context())
 		r.must(err)
 		var last uint64
