@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,15 +28,18 @@ const (
 	replicas           = 3                  // in a cluster that has as many servers
 )
 
-// callTimeout is how long one question to the server may take.
-const callTimeout = 3 * time.Second
+const (
+	callTimeout = 3 * time.Second        // of one question to the server
+	deleteTime  = 500 * time.Millisecond // in which a server has deleted a stream
+)
 
 // Carrier carries messages of the bus over JetStream. Questions about what a stream has
 // go to the leader of the stream, never to a replica that may be behind: an answer that
 // is too old would be taken for a loss.
 type Carrier struct {
 	s      *Server
-	surely time.Duration // no stream drops a message that is younger
+	surely time.Duration  // no stream drops a message that is younger
+	known  [2]atomic.Bool // by stream: it was there
 }
 
 // Carrier is the carrier over this server. There is one.
@@ -53,17 +57,35 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 			"NATS at %s takes messages of %d bytes and must take %d: raise its max_payload", c.s.place, room, wire.MaxEvent+MaxHeader)
 	}
 	stream, err := c.s.stream.Stream(ctx, s.String())
+	if errors.Is(err, jetstream.ErrStreamNotFound) && c.known[s].Load() {
+		stream, err = c.again(ctx, s)
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = c.create(ctx, s)
 	}
 	if err != nil {
 		return bus.StreamInfo{}, fault.Wrap("jet.ensure", c.classify("stream "+s.String()+" cannot be had", err))
 	}
+	c.known[s].Store(true)
 	info := stream.CachedInfo()
 	if err := serves(s, info.Config); err != nil {
 		return bus.StreamInfo{}, fault.Wrap("jet.ensure", err)
 	}
 	return describe(info), nil
+}
+
+// again asks once more for a stream that was there before, after a while. A server that
+// is told to make a stream while it is still deleting the one before gives the new one
+// the files of the old, and never acknowledges anything for it.
+func (c *Carrier) again(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
+	timer := time.NewTimer(deleteTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return c.s.stream.Stream(ctx, s.String())
 }
 
 func describe(info *jetstream.StreamInfo) bus.StreamInfo {
