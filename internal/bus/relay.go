@@ -167,6 +167,8 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 	if o.pause == 0 {
 		o.bus.log.Warn("events cannot be published", "post", o.lease.String(), "error", err)
 		o.began, o.pause = time.Now(), firstPause/2
+	} else {
+		o.bus.log.Debug("events cannot be published yet", "post", o.lease.String(), "error", err)
 	}
 	o.pause = min(2*o.pause, maxPause)
 	return o.pause/2 + rand.N(o.pause/2)

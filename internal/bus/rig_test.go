@@ -15,13 +15,17 @@ import (
 
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	jettest.Main()
+	goleak.VerifyTestMain(m)
+}
 
 const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
 
