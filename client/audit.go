@@ -15,7 +15,7 @@ type AuditEntry struct {
 	Action        string          `json:"action"`  // such as dlq.skip
 	Subject       string          `json:"subject"` // mostly an id
 	CorrelationID string          `json:"correlationId"`
-	Outcome       string          `json:"outcome"` // accepted, refused or failed
+	Outcome       string          `json:"outcome"` // accepted, refused, failed or skipped
 	Reason        string          `json:"reason,omitempty"`
 	ReasonClass   string          `json:"reasonClass,omitempty"`
 	ReasonCode    string          `json:"reasonCode,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -58,7 +59,7 @@ type Entry struct {
 	Reason        string // why, as the actor said
 	// Of what was refused or failed:
 	ReasonClass fault.ReasonClass
-	ReasonCode  string
+	ReasonCode  fault.ReasonCode
 	RetryAdvice fault.RetryAdvice
 	Detail      []byte // a JSON object: names, ids and counts, no data of callers; nil: {}
 }
@@ -71,7 +72,11 @@ const (
 	Accepted Outcome = "accepted"
 	Refused  Outcome = "refused" // the state, or who may do what, says no
 	Failed   Outcome = "failed"
+	Skipped  Outcome = "skipped" // it was done before, and nothing was left to do
 )
+
+// Outcomes are all of them.
+var Outcomes = []Outcome{Accepted, Refused, Failed, Skipped}
 
 const insert = `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
 	reason_class, reason_code, retry_advice, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
@@ -101,7 +106,7 @@ func Stmt(e Entry) (sqldb.Stmt, error) {
 	}
 	return sqldb.Stmt{Query: insert, Args: []any{
 		uuid.Must(uuid.NewV7()).String(), e.At, e.Tenant, line(e.Actor), e.Action, line(e.Subject),
-		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(e.ReasonCode), string(e.RetryAdvice), detail,
+		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(string(e.ReasonCode)), string(e.RetryAdvice), detail,
 	}}, nil
 }
 
@@ -110,7 +115,7 @@ func check(e *Entry) (string, error) {
 	switch {
 	case e.Tenant == "" || e.Action == "" || e.At == 0:
 		return "", errors.New("an entry has a tenant, an action and a time")
-	case e.Outcome != Accepted && e.Outcome != Refused && e.Outcome != Failed:
+	case !slices.Contains(Outcomes, e.Outcome):
 		return "", fmt.Errorf("%q is no outcome", e.Outcome)
 	case e.Detail == nil:
 		return "{}", nil

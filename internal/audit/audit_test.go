@@ -119,6 +119,19 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
+func TestEveryOutcomeIsKept(t *testing.T) {
+	onEvery(t, func(t *testing.T, r rig) {
+		for i, outcome := range Outcomes {
+			e := entry(wire.Stamp(1+i), "a", "", "s")
+			e.Outcome = outcome
+			r.mustWrite(e)
+			if got := r.list(Query{Tenant: tenantA, Limit: 1})[0].Outcome; got != outcome {
+				t.Errorf("got %q, want %q", got, outcome)
+			}
+		}
+	})
+}
+
 func TestAnEntryWithoutATimeHasTheTimeOfItsTransaction(t *testing.T) {
 	onEvery(t, func(t *testing.T, r rig) {
 		before := time.Now().Add(-time.Second).UnixMilli()

@@ -155,7 +155,7 @@ func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.E
 		Outcome: audit.Accepted, Reason: d.Reason, Detail: detail,
 	}
 	if ans.Refused != "" {
-		e.Outcome, e.ReasonCode = audit.Refused, string(ans.Refused)
+		e.Outcome, e.ReasonCode = audit.Refused, fault.ReasonCode(ans.Refused)
 		e.ReasonClass, e.RetryAdvice = ans.Refused.Advice()
 	}
 	return e

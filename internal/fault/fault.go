@@ -46,6 +46,7 @@ type Error struct {
 	Message    string        // one sentence that says what to do
 	Details    any           // marshals to a JSON object
 	RetryAfter time.Duration // with Unavailable and RateLimited
+	Reason     Reason        // in place of the one that follows from Kind
 	Err        error         // the cause
 }
 
@@ -74,6 +75,10 @@ func New(kind Kind, code, format string, args ...any) *Error {
 
 // With adds details for the caller and returns the same error.
 func (e *Error) With(details any) *Error { e.Details = details; return e }
+
+// Because gives a reason in place of the one that follows from the kind, and returns
+// the same error.
+func (e *Error) Because(r Reason) *Error { e.Reason = r; return e }
 
 // Wrap adds an operation to an error and keeps its kind; nil stays nil.
 func Wrap(op string, err error) error {

@@ -1,8 +1,14 @@
 package fault
 
+import "strconv"
+
 // ReasonClass says which side of the system a refusal or failure came from. The
 // values are those of the workflow events document; every surface shares them.
 type ReasonClass string
+
+// ReasonCode says what the refusal or failure was. It is a guard, an error code, or
+// one of the codes below.
+type ReasonCode string
 
 // RetryAdvice says whether sending the same again can help.
 type RetryAdvice string
@@ -20,6 +26,52 @@ const (
 	RetryAfterFix    RetryAdvice = "retry_after_fix"
 	RetryWithBackoff RetryAdvice = "retry_with_backoff"
 )
+
+// The reason codes that are not the status of an answer (HTTPCode).
+const (
+	CodeInvalidYearMonth ReasonCode = "invalid_year_month"
+	CodeDuplicateKey     ReasonCode = "duplicate_idempotency_key"
+)
+
+// Reason is why something was refused, failed or left undone, in the three words that
+// answers, the audit log and reports share. The zero value is no reason.
+type Reason struct {
+	Class  ReasonClass // "": of what was left undone without being at fault
+	Code   ReasonCode
+	Advice RetryAdvice
+}
+
+// The reasons of workflow events, one for each way a delivery can end without a run.
+// What is not here has the reason of its status (HTTPReason).
+var (
+	RefusedToken      = Reason{ReasonAuth, HTTPCode(401), RetryAfterFix}
+	RefusedField      = Reason{ReasonValidation, HTTPCode(400), RetryAfterFix}
+	RefusedYearMonth  = Reason{ReasonValidation, CodeInvalidYearMonth, RetryAfterFix}
+	NoTemplate        = Reason{ReasonTemplateConflict, HTTPCode(404), RetryAfterFix}
+	UnfitTemplate     = Reason{ReasonTemplateConflict, HTTPCode(409), RetryAfterFix} // another first step, or too many fit
+	UnsupportedAction = Reason{ReasonUnsupportedAction, HTTPCode(409), RetryAfterFix}
+	RunActive         = Reason{ReasonRunConflict, HTTPCode(409), RetryWithBackoff}
+	DuplicateKey      = Reason{"", CodeDuplicateKey, DoNotRetry}
+)
+
+// HTTPCode is the reason code of a failure that has no better one than the status of
+// its answer: "http_503".
+func HTTPCode(status int) ReasonCode { return ReasonCode("http_" + strconv.Itoa(status)) }
+
+// HTTPReason is the reason of a failure of which nothing is known but the status of
+// its answer.
+func HTTPReason(status int) Reason {
+	r := Reason{ReasonValidation, HTTPCode(status), RetryAfterFix}
+	switch {
+	case status == 401 || status == 403:
+		r.Class = ReasonAuth
+	case status == 409:
+		r.Class, r.Advice = ReasonRunConflict, DoNotRetry
+	case status == 429 || status >= 500:
+		r.Class, r.Advice = ReasonInfra, RetryWithBackoff
+	}
+	return r
+}
 
 // Advice is the reason class and retry advice that a kind of failure has unless
 // a surface knows better.

@@ -37,8 +37,7 @@ type Problem struct {
 	Code       string
 	Message    string
 	Details    any // marshals to a JSON object; nil: none
-	Reason     fault.ReasonClass
-	Advice     fault.RetryAdvice
+	Reason     fault.Reason
 	RetryAfter time.Duration // with 429 and 503
 }
 
@@ -86,7 +85,6 @@ func (s *Surface) Problem(err error) Problem {
 	if p.Message == "" {
 		p.Message = p.Kind.String()
 	}
-	p.Reason, p.Advice = p.Kind.Advice()
 	p.Code = told.Code
 	if p.Code == "" {
 		p.Code = codes[p.Kind]
@@ -95,10 +93,20 @@ func (s *Surface) Problem(err error) Problem {
 		}
 	}
 	p.Status = s.status(p.Kind, p.Code)
+	p.Reason = reason(told.Reason, p.Kind, p.Status)
 	if p.Status == 429 || p.Status == 503 {
 		p.RetryAfter = max(p.RetryAfter, minRetryAfter)
 	}
 	return p
+}
+
+// reason is the one that a failure brings, or that of its kind and status.
+func reason(own fault.Reason, kind fault.Kind, status int) fault.Reason {
+	if own != (fault.Reason{}) {
+		return own
+	}
+	class, advice := kind.Advice()
+	return fault.Reason{Class: class, Code: fault.HTTPCode(status), Advice: advice}
 }
 
 func (s *Surface) status(kind fault.Kind, code string) int {
@@ -135,7 +143,7 @@ func details(p Problem) jsontext.Value {
 			members = map[string]jsontext.Value{}
 		}
 	}
-	for name, word := range map[string]string{"reasonClass": string(p.Reason), "retryAdvice": string(p.Advice)} {
+	for name, word := range map[string]string{"reasonClass": string(p.Reason.Class), "retryAdvice": string(p.Reason.Advice)} {
 		if _, own := members[name]; !own {
 			members[name] = jsontext.Value(`"` + word + `"`)
 		}

@@ -35,7 +35,7 @@ type auditView struct {
 	Outcome       audit.Outcome     `json:"outcome"`
 	Reason        string            `json:"reason,omitempty"`
 	ReasonClass   fault.ReasonClass `json:"reasonClass,omitempty"`
-	ReasonCode    string            `json:"reasonCode,omitempty"`
+	ReasonCode    fault.ReasonCode  `json:"reasonCode,omitempty"`
 	RetryAdvice   fault.RetryAdvice `json:"retryAdvice,omitempty"`
 	Detail        jsontext.Value    `json:"detail"`
 }
