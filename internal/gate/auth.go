@@ -166,6 +166,15 @@ func (a *Auth) local(r *http.Request) (Principal, error) {
 	return p, nil
 }
 
+// visitor is the principal of a request whose route has a pass. Where it is not
+// known whose it is, it is the default tenant's.
+func (a *Auth) visitor(r *http.Request, pass Pass) (Principal, error) {
+	if a.mode == ModeNone {
+		return a.local(r)
+	}
+	return Principal{Tenant: pass.Tenant()}, nil
+}
+
 // bearer is the token of a request.
 func bearer(r *http.Request) (string, error) {
 	value, n := header(r, "Authorization")

@@ -32,6 +32,8 @@ type exchange struct {
 	surface *Surface
 	call    Call
 	started time.Time
+	shown   string // to the route's pass
+	unknown error  // why it is not known whose a request with a pass is
 
 	reserved  int64 // bytes of Gate.bodies that are this request's
 	headerErr error // what is wrong with the headers that every request may have
@@ -77,35 +79,59 @@ func (x *exchange) pattern() string {
 
 // answer lets the request in step by step and has its handler answer it.
 func (x *exchange) answer(ctx context.Context, allow []string) (Reply, error) {
-	if err := x.gate.auth.place(x.r); err != nil {
+	err := x.enter(allow)
+	if err != nil && (x.route == nil || x.route.Refused == nil) {
 		return Reply{}, err
-	}
-	if x.headerErr != nil {
-		return Reply{}, x.headerErr
-	}
-	if x.route == nil {
-		if len(allow) == 0 {
-			return Reply{}, fault.New(fault.NotFound, "", "there is nothing at this path")
-		}
-		methods := strings.Join(allow, ", ")
-		x.w.Header().Set("Allow", methods)
-		return Reply{}, fault.New(fault.MethodNotAllowed, "", "this path has only %s", methods)
-	}
-	for _, step := range [...]func() error{x.admit, x.limit, x.query, x.key, x.body} {
-		if err := step(); err != nil {
-			return Reply{}, err
-		}
 	}
 	ctx, cancel := x.bound(ctx)
 	defer cancel()
+	if err != nil {
+		if told := x.route.Refused(ctx, &x.call, err); told != nil {
+			err = told
+		}
+		return Reply{}, x.timely(ctx, err)
+	}
 	reply, err := x.route.Do(ctx, &x.call)
 	return reply, x.timely(ctx, err)
 }
 
+// enter lets the request in, or says why not.
+func (x *exchange) enter(allow []string) error {
+	if x.route != nil && x.route.Pass != nil {
+		// First of all, so that whoever is refused is refused as somebody.
+		x.call.Principal, x.unknown = x.gate.auth.visitor(x.r, x.route.Pass)
+	}
+	if err := x.gate.auth.place(x.r); err != nil {
+		return err
+	}
+	if x.headerErr != nil {
+		return x.headerErr
+	}
+	if x.route == nil {
+		return x.nowhere(allow)
+	}
+	for _, step := range [...]func() error{x.admit, x.limit, x.query, x.key, x.body} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nowhere refuses what no route takes.
+func (x *exchange) nowhere(allow []string) error {
+	if len(allow) == 0 {
+		return fault.New(fault.NotFound, "", "there is nothing at this path")
+	}
+	methods := strings.Join(allow, ", ")
+	x.w.Header().Set("Allow", methods)
+	return fault.New(fault.MethodNotAllowed, "", "this path has only %s", methods)
+}
+
+// admit settles who is calling and whether the route lets them in.
 func (x *exchange) admit() error {
-	principal, challenge, err := x.gate.auth.admit(x.r, x.route)
+	challenge, err := x.prove()
 	if err == nil {
-		x.call.Principal = principal
 		return nil
 	}
 	if challenge != "" {
@@ -120,6 +146,19 @@ func (x *exchange) admit() error {
 		}
 	}
 	return err
+}
+
+// prove asks the route's pass or the caller's token. challenge is the
+// WWW-Authenticate header that goes with a refusal.
+func (x *exchange) prove() (challenge string, err error) {
+	if x.route.Pass == nil {
+		x.call.Principal, challenge, err = x.gate.auth.admit(x.r, x.route)
+		return challenge, err
+	}
+	if err := x.route.Pass.Check(x.shown); err != nil {
+		return `Bearer realm="renga"`, err
+	}
+	return "", x.unknown
 }
 
 func (x *exchange) limit() error {
@@ -310,6 +349,9 @@ func (x *exchange) refuse(err error) {
 	h := x.w.Header()
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", seconds(p.RetryAfter))
+	}
+	if x.surface.Reasons {
+		SetReason(h, p.Reason)
 	}
 	if p.Kind == fault.TooLarge || errors.Is(err, errClient) {
 		h.Set("Connection", "close") // what was not read must not be taken for a request

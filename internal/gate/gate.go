@@ -116,6 +116,8 @@ func (g *Gate) add(route Route, limits map[string]*limiter, measure *instruments
 		return fmt.Errorf("gate: pattern %q has no handler", e.Pattern)
 	case e.Public && e.Scope != "":
 		return fmt.Errorf("gate: pattern %q is public and asks for the scope %q", e.Pattern, e.Scope)
+	case e.Pass != nil && (e.Public || e.Scope != ""):
+		return fmt.Errorf("gate: pattern %q has a pass of its own, which knows no scopes, and is not public", e.Pattern)
 	case e.Once != None && e.Surface.KeyHeader == "":
 		return fmt.Errorf("gate: pattern %q takes a key, but its surface has no header for it", e.Pattern)
 	}
@@ -159,6 +161,9 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.surface = x.route.Surface
 	} else {
 		x.surface = g.surface(r.URL.Path)
+	}
+	if x.route != nil && x.route.Pass != nil {
+		x.shown = x.route.Pass.Take(r) // before anything could repeat it
 	}
 	x.headers()
 	ctx := r.Context()

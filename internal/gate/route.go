@@ -40,7 +40,11 @@ type Route struct {
 	Timeout time.Duration // 0: DefaultTimeout; NoTimeout for long polls; streams have none
 	Stream  bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
 	Public  bool          // no token is asked for
+	Pass    Pass          // how callers are let in, in both modes, in place of tokens and scopes; nil: by those
 
+	// Refused is told of a request that ended before Do, with what is known of it; what
+	// it returns is answered, or, if that is nil, err. nil: nobody is told.
+	Refused func(ctx context.Context, c *Call, err error) error
 	// Do answers the call. ctx ends with the request or its time-out.
 	Do func(ctx context.Context, c *Call) (Reply, error)
 }

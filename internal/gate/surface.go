@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -19,6 +20,7 @@ type Surface struct {
 	Invalid   int                    // status of fault.Invalid
 	Codes     map[fault.Kind]string  // error codes in place of the default ones
 	Statuses  map[string]int         // by error code, in place of the kind's status
+	Reasons   bool                   // refusals carry the headers of SetReason
 	Render    func(p Problem) []byte // the body of an error
 }
 
@@ -28,6 +30,16 @@ var Core = &Surface{
 	KeyHeader: "X-Idempotency-Key",
 	Invalid:   422,
 	Render:    renderCore,
+}
+
+// Workflow is the surface of workflow events and templates. Their senders are
+// foreign: an error is its message, and what to do about it stands in headers.
+var Workflow = &Surface{
+	Name:     "workflow",
+	Prefixes: []string{"/api/workflow-"},
+	Invalid:  400,
+	Reasons:  true,
+	Render:   renderDetail,
 }
 
 // Problem is a failure as a surface shows it. Nothing in it names a cause.
@@ -119,6 +131,18 @@ func (s *Surface) status(kind fault.Kind, code string) int {
 	return statuses[kind]
 }
 
+// SetReason puts a reason into the headers of an answer; a word that it does not
+// have gets none.
+func SetReason(h http.Header, r fault.Reason) {
+	for name, word := range map[string]string{
+		"X-Reason-Class": string(r.Class), "X-Reason-Code": string(r.Code), "X-Retry-Advice": string(r.Advice),
+	} {
+		if word != "" {
+			h[name] = []string{word}
+		}
+	}
+}
+
 // renderCore is {"error":{"code","message","details":{…}}}.
 func renderCore(p Problem) []byte {
 	type inner struct {
@@ -127,6 +151,15 @@ func renderCore(p Problem) []byte {
 		Details jsontext.Value `json:"details"`
 	}
 	body, err := json.Marshal(map[string]inner{"error": {p.Code, p.Message, details(p)}}, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("gate: an error body cannot be written: " + err.Error())
+	}
+	return body
+}
+
+// renderDetail is {"detail":"<message>"}.
+func renderDetail(p Problem) []byte {
+	body, err := json.Marshal(map[string]string{"detail": p.Message}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic("gate: an error body cannot be written: " + err.Error())
 	}
