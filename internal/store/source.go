@@ -33,7 +33,7 @@ type Source struct {
 	cfg   SourceConfig
 
 	mu      sync.Mutex
-	holes   holes
+	holes   *sqldb.Holes
 	payload []byte // room to put one together
 }
 
@@ -47,7 +47,7 @@ func NewSource(s *Store, cfg SourceConfig) *Source {
 	if cfg.Wake != nil {
 		s.news.wake.Store(&cfg.Wake)
 	}
-	return &Source{store: s, cfg: cfg}
+	return &Source{store: s, cfg: cfg, holes: sqldb.NewHoles(s.db, "engine_log")}
 }
 
 // maxPage is how many bytes of bodies are read at a time, before the last one.
