@@ -17,6 +17,7 @@ type Request struct {
 	Tenant        string
 	Execution     flow.ID // zero with flow.Create
 	GraphID       string  // with flow.Create
+	GraphVersion  int     // with flow.Create; 0: the newest
 	Start         bool    // with flow.Create: flow.Start follows in the same commit
 	Claim         *Eager  // with Start: so does a claim of its tasks
 	Command       flow.Command

@@ -16,7 +16,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 	if known != nil {
 		return b.replayCreation(req, known)
 	}
-	plan, err := b.plan(req.Tenant, req.GraphID, 0)
+	plan, err := b.plan(req.Tenant, req.GraphID, req.GraphVersion)
 	if err != nil {
 		return Answer{}, err
 	}

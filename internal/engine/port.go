@@ -82,7 +82,8 @@ type Reader interface {
 	Scan(ctx context.Context, after int64, limit int) ([]Head, error)
 	// Graph is one version of a graph, the newest with version 0.
 	Graph(ctx context.Context, tenant, id string, version int) (GraphRow, error)
-	// Graphs is a page of the newest versions, by id, and how many graphs there are.
+	// Graphs is a page of the newest versions, by id, and how many graphs there are. One
+	// with a colon in its id is none that a user named, and is left out.
 	Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error)
 	// PutGraph stores a version unless the newest one has the same digest, and gives
 	// what is stored then.

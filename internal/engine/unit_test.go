@@ -179,3 +179,19 @@ func TestAClaimThatWaitsGetsNothingOfAUnitThatFails(t *testing.T) {
 	r.tasks(c, other)
 	r.node(id, "a", flow.NodeIsCreated)
 }
+
+func TestACreationMayNameTheVersionOfItsGraph(t *testing.T) {
+	r := newRig(t)
+	r.graph("mine", line())
+	r.graph("mine", pair())
+	for version, want := range map[int]int{0: 2, 1: 1, 2: 2} {
+		req := r.creation("mine")
+		req.GraphVersion = version
+		if got := r.state(r.must(req).Execution).GraphVersion; got != want {
+			t.Errorf("version %d: got %d, want %d", version, got, want)
+		}
+	}
+	req := r.creation("mine")
+	req.GraphVersion = 3
+	r.kind(r.send(req)[0].Err, fault.NotFound, "GRAPH_NOT_FOUND")
+}
