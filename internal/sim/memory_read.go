@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
@@ -182,7 +183,7 @@ func (m *Memory) Graph(_ context.Context, tenant, id string, version int) (engin
 	return versions[version-1], nil
 }
 
-// Graphs is a page of the newest versions, by id.
+// Graphs is a page of the newest versions of the graphs that users named, by id.
 func (m *Memory) Graphs(_ context.Context, tenant string, offset, limit int) ([]engine.GraphRow, int, error) {
 	if err := m.at(OnRead, nil); err != nil {
 		return nil, 0, err
@@ -191,7 +192,7 @@ func (m *Memory) Graphs(_ context.Context, tenant string, offset, limit int) ([]
 	defer m.mu.RUnlock()
 	var all []engine.GraphRow
 	for name, versions := range m.graphs {
-		if name.tenant == tenant {
+		if name.tenant == tenant && !strings.Contains(name.id, ":") {
 			all = append(all, versions[len(versions)-1])
 		}
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -56,6 +57,20 @@ func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 
 func headByID(ctx context.Context, sql *sqldb.Tx, tenant string, id flow.ID) (engine.Head, error) {
 	return scanHead(sql.Row(ctx, selectByID, id[:], tenant))
+}
+
+// Active reports whether an execution is ACTIVE, as a transaction sees it. One that a
+// cancel was requested for is until that is confirmed; one that does not exist is not.
+func Active(ctx context.Context, sql *sqldb.Tx, tenant, execution string) (bool, error) {
+	id, err := flow.ParseID(execution)
+	if err != nil {
+		return false, fault.Wrap("store.active", err)
+	}
+	h, err := headByID(ctx, sql, tenant, id)
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return false, nil
+	}
+	return err == nil && h.Status == flow.Active, fault.Wrap("store.active", err)
 }
 
 func headByNum(ctx context.Context, sql *sqldb.Tx, tenant string, num int64) (engine.Head, error) {

@@ -47,19 +47,23 @@ func graph(ctx context.Context, sql *sqldb.Tx, tenant, id string, version int) (
 		WHERE tenant = $1 AND id = $2 AND version = $3`, tenant, id, version))
 }
 
+// inList are the graphs that a list shows: those that users named. Others belong to a
+// part of the system, which puts a colon into their names.
+const inList = "tenant = $1 AND version = 1 AND id NOT LIKE '%:%'"
+
 const selectGraphs = `SELECT g.id, g.version, g.digest, g.body, g.created_at
-	FROM (SELECT id AS first FROM engine_graph WHERE tenant = $1 AND version = 1 ORDER BY id LIMIT $2 OFFSET $3) AS page
+	FROM (SELECT id AS first FROM engine_graph WHERE ` + inList + ` ORDER BY id LIMIT $2 OFFSET $3) AS page
 	JOIN engine_graph AS g ON g.tenant = $1 AND g.id = page.first
 		AND g.version = (SELECT max(version) FROM engine_graph AS v WHERE v.tenant = $1 AND v.id = page.first)
 	ORDER BY g.id`
 
-// Graphs is a page of the newest versions. Versions begin with 1 and none goes
-// away, so the first versions tell which graphs there are.
+// Graphs is a page of the newest versions of the graphs that users named. Versions begin
+// with 1 and none goes away, so the first versions tell which graphs there are.
 func (s *Store) Graphs(ctx context.Context, tenant string, offset, limit int) (page []engine.GraphRow, total int, err error) {
 	err = s.read(ctx, "store.graphs", func(ctx context.Context, sql *sqldb.Tx) error {
 		return sql.Batch(ctx,
 			sqldb.Stmt{
-				Query: "SELECT count(*) FROM engine_graph WHERE tenant = $1 AND version = 1", Args: []any{tenant},
+				Query: "SELECT count(*) FROM engine_graph WHERE " + inList, Args: []any{tenant},
 				Row: func(r *sqldb.Row) error { return r.Scan(&total) },
 			},
 			sqldb.Stmt{Query: selectGraphs, Args: []any{tenant, limit, offset}, Row: func(r *sqldb.Row) error {

@@ -174,3 +174,39 @@ func aJobCannotWaitForTheEngine(t *testing.T, s *store.Store) {
 		t.Fatal(err)
 	}
 }
+
+// TestActiveIsAskedWithinATransaction asks about an execution where its change is not
+// committed yet.
+func TestActiveIsAskedWithinATransaction(t *testing.T) { both(t, activeIsAskedWithinATransaction) }
+
+func activeIsAskedWithinATransaction(t *testing.T, s *store.Store) {
+	h := engine.Head{ID: flow.ID{6: 0x70, 8: 0x80, 15: 1}, Tenant: "a", GraphID: "g", GraphVersion: 1, CreatedAt: 1}
+	err := s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) (err error) {
+		expect := func(tenant string, want bool) {
+			if got, err := store.Active(ctx, tx.SQL(), tenant, h.ID.String()); got != want || err != nil {
+				t.Errorf("%s, status %v: got %v %v, want %v", tenant, h.Status, got, err, want)
+			}
+		}
+		expect("a", false)
+		if h.Num, err = tx.Number(ctx, 1); err != nil {
+			return err
+		}
+		if err := tx.Write(ctx, &engine.Batch{Create: []engine.Head{h}}); err != nil {
+			return err
+		}
+		expect("a", true)
+		expect("b", false)
+		h.Status, h.EndedAt = flow.Canceled, 2
+		if err := tx.Write(ctx, &engine.Batch{Update: []engine.Update{{Head: h}}}); err != nil {
+			return err
+		}
+		expect("a", false)
+		if _, err := store.Active(ctx, tx.SQL(), "a", "x"); err == nil {
+			t.Error("what is no id was looked for")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

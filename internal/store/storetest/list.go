@@ -188,6 +188,7 @@ func graphPages(t *testing.T, s *suite) {
 		newest = append([]engine.GraphRow{g}, newest...)
 	}
 	s.put(graph(tenantB, "graph-9", "x"), 1, true)
+	s.put(graph(tenantA, "template:graph-1", "x"), 1, true) // no user named it so
 	for offset := range 6 {
 		got, total, err := s.store.Graphs(t.Context(), tenantA, offset, 2)
 		s.must(err)
