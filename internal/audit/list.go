@@ -36,23 +36,30 @@ func (l *Log) List(ctx context.Context, q Query) (page []Entry, total int, err e
 	}
 	where, args := q.where()
 	err = l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		page = nil
 		if err := tx.Row(ctx, countMatching(where), args...).Scan(&total); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, selectMatching(where), append(args, q.Limit, q.Offset)...) {
-			if err != nil {
-				return err
-			}
-			e, err := scan(row)
-			if err != nil {
-				return err
-			}
-			page = append(page, e)
-		}
-		return nil
+		page, err = Page(ctx, tx, q)
+		return err
 	})
 	return page, total, fault.Wrap("audit.list", err)
+}
+
+// Page is the page of List by itself, for whoever counts otherwise and reads more in
+// the same transaction.
+func Page(ctx context.Context, tx *sqldb.Tx, q Query) (page []Entry, err error) {
+	where, args := q.where()
+	for row, err := range tx.Query(ctx, selectMatching(where), append(args, q.Limit, q.Offset)...) {
+		if err != nil {
+			return nil, err
+		}
+		e, err := scan(row)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, e)
+	}
+	return page, nil
 }
 
 // where is the condition of a query and its arguments. There are few different ones,
