@@ -1,0 +1,333 @@
+package trigger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+)
+
+const (
+	// maxLooks is how often a delivery looks for its template again because templates
+	// were changed, or its receipt ran out, while it was decided about.
+	maxLooks = 8
+	// maxAudit is how long it may take to put down how a delivery ended.
+	maxAudit = 10 * time.Second
+)
+
+// Outcome is what a delivery led to: a run that it started, or the one that its key
+// started before.
+type Outcome struct {
+	Duplicate    bool
+	TemplateID   string
+	TemplateName string
+	Action       string
+	Key          string // "": none
+	RunID        string
+}
+
+// Deliver starts the run that a delivery asks for, once for a key. Whatever it
+// answers is in the audit log by then. Refusals are fault.Errors with a reason and the
+// message of the document; what was asked of no use is Unavailable or Internal.
+//
+// A caller that goes away does not stop a delivery that has begun.
+func (t *Trigger) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome, error) {
+	for range maxLooks {
+		v, err := t.look(ctx, call.Tenant, &d)
+		if err == nil && v.receipt == nil && v.refusal == nil {
+			v, err = t.start(ctx, call, &d, v)
+		}
+		if err != nil {
+			return Outcome{}, t.fail(ctx, call, &d, err)
+		}
+		out, err := t.conclude(ctx, call, &d, v)
+		if !errors.Is(err, errAgain) {
+			return out, err
+		}
+	}
+	return Outcome{}, t.fail(ctx, call, &d, errRestless)
+}
+
+// errAgain says that what a decision went by has changed meanwhile.
+var errAgain = errors.New("trigger: look again")
+
+var errRestless = &fault.Error{
+	Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
+	Message: "the templates changed all the time; nothing was done, send it again",
+}
+
+// view is what a delivery leads to, as far as it is known: a receipt, a refusal, or
+// a plan that is to be started. With run it has been.
+type view struct {
+	receipt   *receipt
+	refusal   error
+	plan      plan
+	templates int64 // changes of templates that were seen
+	run       string
+}
+
+// look decides about a delivery by what is committed: is its key known, which template
+// is it for, can that be started?
+func (t *Trigger) look(ctx context.Context, tenant string, d *Delivery) (v view, err error) {
+	err = t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		var found desk
+		if err := t.open(ctx, tx, tenant, d.Key, &found); err != nil {
+			return err
+		}
+		v.templates = found.templates
+		if v.receipt = found.receipt; v.receipt != nil {
+			return nil
+		}
+		v.plan.Stored, err = resolve(ctx, tx, tenant, d)
+		if err == nil {
+			v.plan, err = t.settle(d, v.plan.Stored)
+		}
+		if isRefusal(err) {
+			v.refusal, err = err, nil
+		}
+		return err
+	})
+	return v, fault.Wrap("trigger.look", err)
+}
+
+// isRefusal reports whether an error is an answer to the delivery.
+func isRefusal(err error) bool {
+	told, ok := fault.As(err)
+	return ok && told.Reason != (fault.Reason{})
+}
+
+// start starts a plan. What it finds instead, it gives back.
+func (t *Trigger) start(ctx context.Context, call Caller, d *Delivery, v view) (view, error) {
+	waited, err := t.turns.take(ctx, call.Tenant)
+	if err != nil {
+		return v, err
+	}
+	defer t.turns.give(call.Tenant)
+	if waited { // whoever was before may have been the same delivery
+		if v, err = t.look(ctx, call.Tenant, d); err != nil || v.receipt != nil || v.refusal != nil {
+			return v, err
+		}
+	}
+	u := unit{t: t, call: call, d: d, plan: &v.plan, templates: v.templates}
+	input, err := u.input()
+	if err != nil {
+		return v, fault.Wrap("trigger.start", err)
+	}
+	// The answer is waited for: what began may have happened.
+	results, err := t.cfg.Engine.Do(context.WithoutCancel(ctx), engine.Unit{
+		Before: u.before,
+		Commands: []engine.Request{{
+			Tenant: call.Tenant, GraphID: graphID(v.plan.ID), GraphVersion: v.plan.GraphVersion, Start: true,
+			Command: flow.Create{Input: input}, CorrelationID: call.CorrelationID,
+			Actor: flow.Actor{Kind: flow.KindExternal, ID: d.Source},
+		}},
+		After: u.after,
+	})
+	switch {
+	case err == nil:
+		v.run = results[0].Answer.Execution.String()
+	case errors.Is(err, errFound):
+		v.receipt, err = u.desk.receipt, nil
+	case isRefusal(err):
+		v.refusal, err = err, nil
+	case errors.Is(err, errAgain):
+		v.refusal, err = errAgain, nil
+	case fault.KindOf(err) != fault.Unavailable:
+		err = &fault.Error{Kind: fault.Internal, Op: "trigger.start", Err: err} // whatever it is, it is ours
+	}
+	return v, err
+}
+
+// errFound says that the key of a delivery has a receipt by now.
+var errFound = errors.New("trigger: the key has a receipt")
+
+// unit is a delivery's part in the transaction that starts its run. It may run more
+// than once.
+type unit struct {
+	t         *Trigger
+	call      Caller
+	d         *Delivery
+	plan      *plan
+	templates int64
+	desk      desk
+}
+
+// before holds the tenant and asks again what may have changed.
+func (u *unit) before(ctx context.Context, tx *sqldb.Tx) error {
+	if err := u.t.hold(ctx, tx, u.call.Tenant, u.d.Key, &u.desk); err != nil {
+		return err
+	}
+	if u.desk.receipt != nil {
+		return errFound
+	}
+	if u.desk.templates != u.templates {
+		return errAgain
+	}
+	active, err := u.t.active(ctx, tx, u.call.Tenant, u.plan)
+	if err == nil && active {
+		err = fault.New(fault.Conflict, "RUN_ACTIVE", "%s", msgActive).Because(fault.RunActive)
+	}
+	return err
+}
+
+// after remembers what was started, and puts it down.
+func (u *unit) after(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
+	ans := &results[0].Answer
+	if ans.Refused != nil {
+		return fault.Wrap("trigger.start", ans.Refused)
+	}
+	p, run := u.plan, ans.Execution.String()
+	stmts := []sqldb.Stmt{newest(u.call.Tenant, p, run)}
+	if u.d.Key != "" {
+		stmts = append(stmts, u.t.save(u.call.Tenant, u.d.Key, &receipt{
+			n: u.desk.receipts + 1, run: run, templateID: p.ID, templateName: p.Name, action: p.action(),
+			year: p.year, month: p.month, at: u.desk.now,
+		})...)
+		tx.OnCommit(u.t.tell)
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	end := p.ending()
+	end.outcome, end.run = audit.Accepted, run
+	return end.write(ctx, tx, u.call, u.d, u.desk.now)
+}
+
+// input is what the run's nodes know of the delivery.
+func (u *unit) input() (flow.Data, error) {
+	return json.Marshal(struct {
+		TemplateID   string `json:"template_id"`
+		TemplateName string `json:"template_name"`
+		Year         int64  `json:"year"`
+		Month        int64  `json:"month"`
+		EventName    string `json:"event_name,omitempty"`
+		Source       string `json:"source,omitempty"`
+		MFCloudURL   string `json:"mfcloud_url,omitempty"`
+		Notes        string `json:"notes,omitempty"`
+	}{u.plan.ID, u.plan.Name, u.plan.year, u.plan.month, u.d.EventName, u.d.Source, u.plan.url, u.plan.notes})
+}
+
+// ending is how a delivery with this plan ended, as far as the plan knows.
+func (p *plan) ending() ending {
+	e := ending{templateID: p.ID, templateName: p.Name, year: p.year, month: p.month}
+	if len(p.Steps) > 0 {
+		e.action = p.action()
+	}
+	return e
+}
+
+// conclude puts down how a delivery ended, unless its run has done so, and gives the
+// answer. errAgain: it has not ended after all.
+func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view) (Outcome, error) {
+	switch {
+	case v.run != "":
+		return Outcome{TemplateID: v.plan.ID, TemplateName: v.plan.Name, Action: v.plan.action(), Key: d.Key, RunID: v.run}, nil
+	case errors.Is(v.refusal, errAgain):
+		return Outcome{}, errAgain
+	}
+	var out Outcome
+	var answer error
+	err := t.put(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		var now desk
+		if err := t.open(ctx, tx, call.Tenant, d.Key, &now); err != nil {
+			return err
+		}
+		end := v.plan.ending()
+		switch {
+		case now.receipt != nil:
+			end, out = now.receipt.repeated(d.Key)
+			answer = nil
+		case v.receipt != nil: // it has just run out
+			return errAgain
+		default:
+			end.refused(v.refusal)
+			answer = v.refusal
+		}
+		return end.write(ctx, tx, call, d, now.now)
+	})
+	switch {
+	case errors.Is(err, errAgain):
+		return Outcome{}, errAgain
+	case err != nil:
+		return Outcome{}, t.unlogged(ctx, err)
+	}
+	return out, answer
+}
+
+// repeated is how a delivery ends whose key has a receipt.
+func (r *receipt) repeated(key string) (ending, Outcome) {
+	return ending{
+		outcome: audit.Skipped, run: r.run, message: msgDuplicate, reason: fault.DuplicateKey,
+		templateID: r.templateID, templateName: r.templateName, action: r.action, year: r.year, month: r.month,
+	}, Outcome{Duplicate: true, TemplateID: r.templateID, TemplateName: r.templateName, Action: r.action, Key: key, RunID: r.run}
+}
+
+const msgDuplicate = "The idempotency key has started a run before."
+
+// refused ends a delivery with an error.
+func (e *ending) refused(err error) {
+	why := endingOf(err)
+	e.outcome, e.message, e.reason = why.outcome, why.message, why.reason
+}
+
+// Refuse puts down a delivery that ended before it could be read: by its token, its
+// size, its form. It gives the error to answer with.
+func (t *Trigger) Refuse(ctx context.Context, call Caller, err error) error {
+	return t.fail(ctx, call, &Delivery{}, err)
+}
+
+// fail puts down a delivery that could not be done, and gives the error to answer with.
+func (t *Trigger) fail(ctx context.Context, call Caller, d *Delivery, err error) error {
+	if told, ok := fault.As(err); ok && told.Code == codeUnknown {
+		return err // it may be in the log already, and the database is away
+	}
+	failed := t.put(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		now, clock := t.now(ctx, tx)
+		if clock != nil {
+			return clock
+		}
+		return endingOf(err).write(ctx, tx, call, d, now)
+	})
+	if failed != nil {
+		return errors.Join(t.unlogged(ctx, failed), err)
+	}
+	return err
+}
+
+// codeUnknown is the code of a commit whose outcome nobody knows.
+const codeUnknown = "TIMEOUT"
+
+// put runs a small transaction that its caller does not end by going away.
+func (t *Trigger) put(ctx context.Context, fn func(context.Context, *sqldb.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAudit)
+	defer cancel()
+	return t.db.Write(ctx, sqldb.Other, fn)
+}
+
+// unlogged is the answer to a delivery that could not be put down: nothing is answered
+// that the log does not have.
+func (t *Trigger) unlogged(ctx context.Context, err error) error {
+	if fault.KindOf(err) == fault.Unavailable {
+		return err
+	}
+	t.cfg.Log.ErrorContext(ctx, "a workflow event could not be put into the audit log", "error", err)
+	return &fault.Error{
+		Kind: fault.Unavailable, Op: "trigger.audit", Code: "STORAGE_BUSY", RetryAfter: time.Second,
+		Message: "the event could not be put into the log; send it again", Err: err,
+	}
+}
+
+// tell says that receipts may have changed.
+func (t *Trigger) tell() {
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,153 @@
+package trigger
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// Action is what a delivery is called in the audit log.
+const Action = "workflow_event"
+
+// ending is how a delivery ended.
+type ending struct {
+	outcome      audit.Outcome
+	run          string
+	message      string
+	reason       fault.Reason
+	templateID   string
+	templateName string
+	action       string
+	year, month  int64
+}
+
+// detail is what the audit log has of a delivery beside what it has of everything.
+type detail struct {
+	TemplateID   *string `json:"template_id"`
+	TemplateName *string `json:"template_name"`
+	EventName    *string `json:"event_name"`
+	Source       *string `json:"source"`
+	Key          *string `json:"idempotency_key"`
+	Action       *string `json:"action"`
+	Year         *int64  `json:"year"`
+	Month        *int64  `json:"month"`
+	Duplicate    *bool   `json:"duplicate"`
+}
+
+// some is a value that JSON shows as null when there is none.
+func some[T comparable](v T) *T {
+	var none T
+	if v == none {
+		return nil
+	}
+	return &v
+}
+
+// entry is the audit log's line about a delivery.
+func (e *ending) entry(call Caller, d *Delivery, at wire.Stamp) (audit.Entry, error) {
+	duplicate := e.duplicate()
+	template := e.templateID
+	if template == "" {
+		template = d.TemplateID
+	}
+	body, err := json.Marshal(detail{
+		TemplateID: some(template), TemplateName: some(e.templateName), EventName: some(d.EventName), Source: some(d.Source),
+		Key: some(d.Key), Action: some(e.action), Year: some(e.year), Month: some(e.month), Duplicate: &duplicate,
+	})
+	return audit.Entry{
+		At: at, Tenant: call.Tenant, Actor: d.Source, Action: Action, Subject: e.run, CorrelationID: call.CorrelationID,
+		Outcome: e.outcome, Reason: e.message,
+		ReasonClass: e.reason.Class, ReasonCode: e.reason.Code, RetryAdvice: e.reason.Advice, Detail: body,
+	}, err
+}
+
+func (e *ending) duplicate() bool { return e.outcome == audit.Skipped }
+
+// write puts a delivery's end down: its line in the audit log, and one more in the
+// tally of the month.
+func (e *ending) write(ctx context.Context, tx *sqldb.Tx, call Caller, d *Delivery, at wire.Stamp) error {
+	entry, err := e.entry(call, d, at)
+	if err != nil {
+		return err
+	}
+	if err := audit.Write(ctx, tx, entry); err != nil {
+		return err
+	}
+	return tx.Batch(ctx, tally(&entry, e.duplicate()))
+}
+
+// The statuses that the document has for outcomes.
+const (
+	statusSuccess  = "success"
+	statusSkipped  = "skipped"
+	statusRejected = "rejected"
+	statusFailed   = "failed"
+	unknown        = "unknown"
+)
+
+// statusOf is the document's word for an outcome.
+func statusOf(o audit.Outcome) string {
+	switch o {
+	case audit.Accepted:
+		return statusSuccess
+	case audit.Skipped:
+		return statusSkipped
+	case audit.Refused:
+		return statusRejected
+	case audit.Failed:
+		return statusFailed
+	}
+	return unknown
+}
+
+// monthOf is the month of an instant in UTC: "2026-02".
+func monthOf(at wire.Stamp) string { return time.UnixMilli(int64(at)).UTC().Format(monthLayout) }
+
+const monthLayout = "2006-01"
+
+// tally counts an entry.
+func tally(e *audit.Entry, duplicate bool) sqldb.Stmt {
+	return sqldb.Stmt{
+		Query: `INSERT INTO trigger_tally AS t (tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate, n)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 1)
+			ON CONFLICT (tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate) DO UPDATE SET n = t.n + 1`,
+		Args: []any{
+			e.Tenant, monthOf(e.At), statusOf(e.Outcome), string(e.ReasonClass), string(e.ReasonCode), string(e.RetryAdvice),
+			strconv.FormatBool(duplicate),
+		},
+	}
+}
+
+// statuses are the answers' status codes by kind, for reason codes.
+var statuses = map[fault.Kind]int{
+	fault.Invalid: 400, fault.Unauthorized: 401, fault.Forbidden: 403, fault.NotFound: 404, fault.MethodNotAllowed: 405,
+	fault.Conflict: 409, fault.TooLarge: 413, fault.Unsupported: 415, fault.RateLimited: 429, fault.Unavailable: 503,
+}
+
+// endingOf is how a delivery ends that could not be done: refused when it is the
+// sender's, failed when it is ours.
+func endingOf(err error) *ending {
+	told, ok := fault.As(err)
+	if !ok {
+		told = &fault.Error{}
+	}
+	status := statuses[told.Kind]
+	if status == 0 {
+		status = 500
+	}
+	e := &ending{outcome: audit.Refused, message: messageOf(err), reason: told.Reason}
+	if status >= 500 {
+		e.outcome = audit.Failed
+	}
+	if e.reason == (fault.Reason{}) || status >= 500 {
+		e.reason = fault.HTTPReason(status)
+	}
+	return e
+}

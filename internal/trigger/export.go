@@ -1,0 +1,217 @@
+package trigger
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// ReceiptsFile is where the document has its receipts, under the data directory.
+const ReceiptsFile = "artifacts/mfcloud-expense-receipt-reconcile/_workflow_events/receipts.json"
+
+// The pace of an export.
+const (
+	exportPause = 200 * time.Millisecond // between two: what changes meanwhile goes with the next
+	exportPoll  = 500 * time.Millisecond // other processes tell nobody of their receipts
+	exportIdle  = time.Hour              // on SQLite, where nobody else writes
+	exportChunk = 1000                   // receipts that are read at once
+)
+
+// Export keeps a file with all receipts that count, of all tenants, until ctx ends:
+// within a second after a change the file has it. It is replaced as a whole, so a
+// reader and a crash find the one before or the one after. The database is the record; a
+// file that cannot be written is logged, and tried again.
+func (t *Trigger) Export(ctx context.Context, file string) error {
+	x := &export{t: t, file: file, was: edition{receipts: -1}}
+	for ctx.Err() == nil {
+		wait, err := x.keep(ctx)
+		if err != nil && ctx.Err() == nil {
+			t.cfg.Log.WarnContext(ctx, "the file of receipts could not be written", "error", err)
+			wait = exportPoll
+		}
+		if !x.rest(ctx, exportPause, nil) || !x.rest(ctx, wait-exportPause, t.news) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// export is a file of receipts in the making.
+type export struct {
+	t    *Trigger
+	file string
+	was  edition
+}
+
+// edition is what a file was written from.
+type edition struct {
+	receipts int64      // of all tenants together, ever
+	until    wire.Stamp // when the first of them stops to count; 0: none
+}
+
+// rest waits, and reports whether ctx has not ended.
+func (x *export) rest(ctx context.Context, d time.Duration, news <-chan struct{}) bool {
+	timer := time.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-news:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// keep writes the file if it is not current, and gives how long it will be unless
+// somebody tells.
+func (x *export) keep(ctx context.Context) (time.Duration, error) {
+	var now wire.Stamp
+	last := map[string]int64{} // of each tenant, the number of its last receipt
+	sum := int64(0)
+	err := x.t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if now, err = x.t.now(ctx, tx); err != nil {
+			return err
+		}
+		for row, err := range tx.Query(ctx, "SELECT tenant_id, receipts FROM trigger_tenant") {
+			var tenant string
+			var n int64
+			if err == nil {
+				err = row.Scan(&tenant, &n)
+			}
+			if err != nil {
+				return err
+			}
+			last[tenant] = n
+			sum += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fault.Wrap("trigger.export", err)
+	}
+	if sum != x.was.receipts || x.was.until != 0 && now > x.was.until {
+		until, err := x.replace(ctx, now, last)
+		if err != nil {
+			return 0, fault.Wrap("trigger.export", err)
+		}
+		x.was = edition{sum, until}
+	}
+	wait := exportIdle
+	if x.t.db.Dialect() == sqldb.Postgres {
+		wait = exportPoll
+	}
+	if x.was.until != 0 {
+		wait = min(wait, time.Duration(x.was.until-now+1)*time.Millisecond)
+	}
+	return wait, nil
+}
+
+// replace writes the file anew.
+func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]int64) (until wire.Stamp, err error) {
+	dir := filepath.Dir(x.file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, err
+	}
+	f, err := os.CreateTemp(dir, ".receipts-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	out := bufio.NewWriter(f)
+	if until, err = x.write(ctx, out, now, last); err != nil {
+		return 0, err
+	}
+	if err := cmp.Or(out.Flush(), f.Sync()); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(f.Name(), x.file); err != nil {
+		return 0, err
+	}
+	return until, errors.Join(f.Close(), syncDir(dir))
+}
+
+func syncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// line is a receipt in the file.
+type line struct {
+	Tenant     string     `json:"tenant"`
+	Key        string     `json:"idempotency_key"`
+	Run        string     `json:"run_id"`
+	TemplateID string     `json:"template_id"`
+	At         wire.Stamp `json:"at"`
+	n          int64
+}
+
+// write writes the receipts that count, oldest first of each tenant.
+func (x *export) write(ctx context.Context, out *bufio.Writer, now wire.Stamp, last map[string]int64) (until wire.Stamp, err error) {
+	first := true
+	_, _ = out.WriteString("{\"receipts\":[") // a writer keeps its first error for Flush
+	for place := (line{}); ; {
+		part, err := x.read(ctx, place)
+		if err != nil {
+			return 0, err
+		}
+		for _, l := range part {
+			r := receipt{n: l.n, at: l.At}
+			if !x.t.counts(&r, &desk{now: now, receipts: last[l.Tenant]}) {
+				continue
+			}
+			body, err := json.Marshal(l)
+			if err != nil {
+				return 0, err
+			}
+			if !first {
+				_ = out.WriteByte(',')
+			}
+			_ = out.WriteByte('\n')
+			_, _ = out.Write(body)
+			if end := l.At + wire.Stamp(x.t.cfg.TTL.Milliseconds()); first || end < until {
+				until = end
+			}
+			first = false
+		}
+		if len(part) < exportChunk {
+			_, _ = out.WriteString("\n]}\n")
+			return until, nil
+		}
+		place = part[len(part)-1]
+	}
+}
+
+// read gives receipts after one of them.
+func (x *export) read(ctx context.Context, after line) (part []line, err error) {
+	err = x.t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		for row, err := range tx.Query(ctx, `SELECT tenant_id, n, idempotency_key, run_id, template_id, at FROM trigger_receipt
+			WHERE (tenant_id, n) > ($1, $2) ORDER BY tenant_id, n LIMIT $3`, after.Tenant, after.n, exportChunk) {
+			var l line
+			if err == nil {
+				err = row.Scan(&l.Tenant, &l.n, &l.Key, &l.Run, &l.TemplateID, &l.At)
+			}
+			if err != nil {
+				return err
+			}
+			part = append(part, l)
+		}
+		return nil
+	})
+	return part, err
+}
