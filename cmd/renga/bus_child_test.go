@@ -201,6 +201,8 @@ func (p *busProcess) obey(ctx context.Context) {
 			go p.awaitIdle(ctx)
 		case "forget":
 			p.forget()
+		case "cull":
+			go p.cull(ctx)
 		case "flow":
 			p.flow(ctx)
 		case "replay":
@@ -221,6 +223,25 @@ func (p *busProcess) forget() {
 		if time.Now().After(late) {
 			panic(fmt.Sprint("the stream was not deleted: ", answer, err))
 		}
+	}
+}
+
+// cull deletes the newest message of the stream again and again, until a reader looks for
+// one of them.
+func (p *busProcess) cull(ctx context.Context) {
+	for ctx.Err() == nil {
+		var info struct {
+			State struct {
+				LastSeq uint64 `json:"last_seq"`
+			}
+		}
+		answer, err := p.nats.Conn().Request("$JS.API.STREAM.INFO."+wire.Events.String(), nil, time.Second)
+		if err != nil || json.Unmarshal(answer.Data, &info) != nil {
+			continue
+		}
+		ask := fmt.Sprintf(`{"seq":%d}`, info.State.LastSeq)
+		_, _ = p.nats.Conn().Request("$JS.API.STREAM.MSG.DELETE."+wire.Events.String(), []byte(ask), time.Second) // the next one may succeed
+		pause(5 * time.Millisecond)
 	}
 }
 

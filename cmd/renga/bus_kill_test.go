@@ -132,7 +132,7 @@ func TestNoEventIsLostWhenTheProcessIsKilledAtANamedPoint(t *testing.T) {
 // stimulus is what a process is told so that it comes to a point; points that are not here
 // are on everybody's way.
 var stimulus = map[string]string{
-	"reader.doubt":      "forget",
+	"reader.doubt":      "cull",
 	"reader.replay":     "replay",
 	"relay.loss-found":  "forget",
 	"relay.loss-noted":  "forget",
