@@ -83,8 +83,9 @@ func (db *DB) Dialect() Dialect { return db.dialect.name }
 // begun is finished, and its caller learns how. A job that has not begun when ctx
 // ends is not run. fn may be run in another goroutine than the caller's.
 //
-// On SQLite jobs share transactions, and fn runs at most once. On PostgreSQL it has
-// a transaction of its own (READ COMMITTED), and fn is run again, a bounded number
+// On SQLite jobs share transactions. There fn runs at most once on the lane of the
+// engine; on the other it is run again when a job beside it failed. On PostgreSQL it
+// has a transaction of its own (READ COMMITTED), and fn is run again, a bounded number
 // of times, when that lost against another one or lost its connection before
 // anything was committed. So fn must begin from nothing each time: what it leaves
 // outside of the transaction is what its last run left.

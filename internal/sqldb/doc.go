@@ -5,10 +5,11 @@
 //
 // Writes are jobs. On SQLite one loop owns the single write connection: it takes the
 // jobs that wait, runs them in one transaction, syncs once, and answers all of them
-// after the sync. A caller that finds the loop idle does its next turn itself. The
-// first job of a transaction runs bare; each later one runs in a savepoint, so that
-// a job that fails is undone alone. Jobs of the engine go first, the others are sure
-// of a third of the time.
+// after the sync. A caller that finds the loop idle does its next turn itself. Jobs of
+// the engine run once: the first of a transaction bare, what follows in savepoints. As
+// long as there is none of it the others run bare too. A job that fails is undone
+// alone: by its savepoint, or by rolling back and running again what shared the
+// transaction. Jobs of the engine go first, the others are sure of a third of the time.
 //
 // On PostgreSQL a job is a transaction of its own on one of a pool of connections, of
 // which reads and other jobs never have all, so that the engine finds one. BEGIN and

@@ -28,6 +28,8 @@ type loop struct {
 	share share      // how the time of this turn is divided
 	jobs  []*job     // of this turn, in order
 	open  bool       // a transaction is open: a job of this turn succeeded
+	fixed bool       // one of the engine did: it is not run again
+	wary  int        // turns in which every job gets a savepoint
 	long  bool       // the write-ahead log must be shortened
 	dead  error      // why there is no further turn
 }
@@ -124,7 +126,10 @@ func (l *loop) turn(first *job) error {
 		return err
 	}
 	begun := time.Now()
-	defer func() { l.share = l.share.next(l.queue.more(Other)) }()
+	defer func() {
+		l.share = l.share.next(l.queue.more(Other))
+		l.wary = max(0, l.wary-1)
+	}()
 	for j := first; j != nil; j = l.queue.next(l.share) {
 		l.jobs = append(l.jobs, j)
 		started := time.Now()
@@ -151,29 +156,60 @@ func (l *loop) turn(first *job) error {
 	return nil
 }
 
+// waryTurns is for how long jobs get savepoints after one of them failed.
+const waryTurns = 32
+
 // do runs one job. The first that succeeds needs no savepoint: while it is alone
-// in the transaction, rolling back undoes just it. An error of do is one that
+// in the transaction, rolling back undoes just it. Those that may be run again need
+// none either, as long as nobody fails: a savepoint costs more than a small job does,
+// since it keeps a copy of every page that is changed in it. An error of do is one that
 // ended the transaction for all; the error of a job stays with the job.
 func (l *loop) do(j *job) error {
 	ctx := context.WithValue(j.ctx, inJob{}, true)
 	tx := &Tx{conn: l.conn}
 	defer func() { tx.over, j.after = true, tx.after }()
-	if l.open {
+	bare := !l.open || !l.fixed && l.wary == 0 && j.lane == Other
+	if !l.open {
+		if _, err := l.conn.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+			l.gather() // none of those who wait would fare better
+			return err
+		}
+	}
+	if bare {
+		j.err = call(ctx, tx, j.fn)
+	} else {
 		j.err = tx.Savepoint(ctx, func(ctx context.Context) error { return call(ctx, tx, j.fn) })
-		return l.conn.lost
-	}
-	if _, err := l.conn.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		l.gather() // none of those who wait would fare better
-		return err
-	}
-	if j.err = call(ctx, tx, j.fn); j.err == nil {
-		l.open = true
-		return l.conn.lost
 	}
 	if l.conn.lost != nil {
 		return l.conn.lost
 	}
-	return l.conn.rollback()
+	if j.err != nil && bare {
+		return l.undo(j)
+	}
+	if j.err == nil {
+		l.open, l.fixed = true, l.fixed || j.lane == Engine
+	}
+	return nil
+}
+
+// undo rolls back because of a job that failed without a savepoint. Those that were in
+// the transaction before it are run again, with savepoints now and for a while, and it
+// is too: it may have seen what has become of them the first time.
+func (l *loop) undo(failed *job) error {
+	if err := l.conn.rollback(); err != nil || !l.open {
+		return err
+	}
+	l.open, l.wary = false, waryTurns
+	for _, j := range l.jobs {
+		if j != failed && j.err != nil {
+			continue // it was alone then, and saw nobody's
+		}
+		l.stats.again.Add(1)
+		if err := l.do(j); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gather takes every job that waits into this turn.
@@ -227,5 +263,5 @@ func (l *loop) answer(err error) {
 		close(j.done)
 		l.jobs[i] = nil
 	}
-	l.jobs, l.open = l.jobs[:0], false
+	l.jobs, l.open, l.fixed = l.jobs[:0], false, false
 }

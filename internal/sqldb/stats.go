@@ -26,7 +26,8 @@ type Stats struct {
 	Checkpoints uint64
 	Stalls      uint64 // checkpoints that the loop had to wait for
 	Waiting     [lanes]int
-	WAL         int64 // bytes of the write-ahead log
+	WAL         int64  // bytes of the write-ahead log
+	Again       uint64 // jobs that SQLite ran twice, since one that shared their transaction failed
 
 	// Of PostgreSQL alone:
 	Trips  uint64              // to the server and back, in transactions
@@ -36,11 +37,11 @@ type Stats struct {
 
 // counters are what Stats is taken from.
 type counters struct {
-	commits, failed, pages, reads atomic.Uint64
-	jobs, jobErrors               [lanes]atomic.Uint64
-	commitTime, syncTime          atomic.Int64
-	trips, doubts                 atomic.Uint64
-	redone                        [maxRedo + 1]atomic.Uint64
+	commits, failed, pages, reads, again atomic.Uint64
+	jobs, jobErrors                      [lanes]atomic.Uint64
+	commitTime, syncTime                 atomic.Int64
+	trips, doubts                        atomic.Uint64
+	redone                               [maxRedo + 1]atomic.Uint64
 }
 
 func (c *counters) job(lane Lane, err error) {
@@ -67,6 +68,7 @@ func (db *DB) Stats() Stats {
 		CommitTime: time.Duration(c.commitTime.Load()),
 		SyncTime:   time.Duration(c.syncTime.Load()),
 		Reads:      c.reads.Load(),
+		Again:      c.again.Load(),
 		Trips:      c.trips.Load(),
 		Doubts:     c.doubts.Load(),
 	}
