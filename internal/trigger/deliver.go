@@ -39,20 +39,22 @@ type Outcome struct {
 //
 // A caller that goes away does not stop a delivery that has begun.
 func (t *Trigger) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome, error) {
+	var v view
 	for range maxLooks {
-		v, err := t.look(ctx, call.Tenant, &d)
+		var err error
+		v, err = t.look(ctx, call.Tenant, &d)
 		if err == nil && v.receipt == nil && v.refusal == nil {
 			v, err = t.start(ctx, call, &d, v)
 		}
 		if err != nil {
-			return Outcome{}, t.fail(ctx, call, &d, err)
+			return Outcome{}, t.fail(ctx, call, &d, v.plan.ending(), err)
 		}
 		out, err := t.conclude(ctx, call, &d, v)
 		if !errors.Is(err, errAgain) {
 			return out, err
 		}
 	}
-	return Outcome{}, t.fail(ctx, call, &d, errRestless)
+	return Outcome{}, t.fail(ctx, call, &d, v.plan.ending(), errRestless)
 }
 
 // errAgain says that what a decision went by has changed meanwhile.
@@ -140,7 +142,7 @@ func (t *Trigger) start(ctx context.Context, call Caller, d *Delivery, v view) (
 	case errors.Is(err, errAgain):
 		v.refusal, err = errAgain, nil
 	case fault.KindOf(err) != fault.Unavailable:
-		err = &fault.Error{Kind: fault.Internal, Op: "trigger.start", Err: err} // whatever it is, it is ours
+		err = &fault.Error{Kind: fault.Internal, Op: "trigger.start", Message: msgInternal, Err: err} // whatever it is, it is ours
 	}
 	return v, err
 }
@@ -247,7 +249,7 @@ func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view
 		case v.receipt != nil: // it has just run out
 			return errAgain
 		default:
-			end.refused(v.refusal)
+			end.because(v.refusal)
 			answer = v.refusal
 		}
 		return end.write(ctx, tx, call, d, now.now)
@@ -271,20 +273,14 @@ func (r *receipt) repeated(key string) (ending, Outcome) {
 
 const msgDuplicate = "The idempotency key has started a run before."
 
-// refused ends a delivery with an error.
-func (e *ending) refused(err error) {
-	why := endingOf(err)
-	e.outcome, e.message, e.reason = why.outcome, why.message, why.reason
-}
-
 // Refuse puts down a delivery that ended before it could be read: by its token, its
 // size, its form. It gives the error to answer with.
 func (t *Trigger) Refuse(ctx context.Context, call Caller, err error) error {
-	return t.fail(ctx, call, &Delivery{}, err)
+	return t.fail(ctx, call, &Delivery{}, ending{}, err)
 }
 
 // fail puts down a delivery that could not be done, and gives the error to answer with.
-func (t *Trigger) fail(ctx context.Context, call Caller, d *Delivery, err error) error {
+func (t *Trigger) fail(ctx context.Context, call Caller, d *Delivery, end ending, err error) error {
 	if told, ok := fault.As(err); ok && told.Code == codeUnknown {
 		return err // it may be in the log already, and the database is away
 	}
@@ -293,7 +289,8 @@ func (t *Trigger) fail(ctx context.Context, call Caller, d *Delivery, err error)
 		if clock != nil {
 			return clock
 		}
-		return endingOf(err).write(ctx, tx, call, d, now)
+		end.because(err)
+		return end.write(ctx, tx, call, d, now)
 	})
 	if failed != nil {
 		return errors.Join(t.unlogged(ctx, failed), err)

@@ -170,7 +170,10 @@ func (r *fieldReader) number(name string, raw jsontext.Value) Number {
 		return Number{}
 	}
 	n, ok := wire.ParseInt([]byte(written))
-	return Number{Given: true, Valid: ok, N: n}
+	if !ok {
+		return Number{Given: true}
+	}
+	return Number{Given: true, Valid: true, N: n}
 }
 
 func absent(raw jsontext.Value) bool { return raw == nil || raw.Kind() == jsontext.KindNull }

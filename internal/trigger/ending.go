@@ -131,9 +131,9 @@ var statuses = map[fault.Kind]int{
 	fault.Conflict: 409, fault.TooLarge: 413, fault.Unsupported: 415, fault.RateLimited: 429, fault.Unavailable: 503,
 }
 
-// endingOf is how a delivery ends that could not be done: refused when it is the
-// sender's, failed when it is ours.
-func endingOf(err error) *ending {
+// because ends a delivery with an error: refused when that is the sender's, failed when
+// it is ours.
+func (e *ending) because(err error) {
 	told, ok := fault.As(err)
 	if !ok {
 		told = &fault.Error{}
@@ -142,12 +142,11 @@ func endingOf(err error) *ending {
 	if status == 0 {
 		status = 500
 	}
-	e := &ending{outcome: audit.Refused, message: messageOf(err), reason: told.Reason}
+	e.outcome, e.message, e.reason = audit.Refused, messageOf(err), told.Reason
 	if status >= 500 {
 		e.outcome = audit.Failed
 	}
 	if e.reason == (fault.Reason{}) || status >= 500 {
 		e.reason = fault.HTTPReason(status)
 	}
-	return e
 }

@@ -101,7 +101,8 @@ func (q *SummaryQuery) span() (from, to wire.Stamp, err error) {
 	if q.Recent < 0 || q.Recent > MaxRecent {
 		return 0, 0, unfit("recent_limit must be 1 to %d", MaxRecent)
 	}
-	return wire.Stamp(first.UnixMilli()), wire.Stamp(first.AddDate(0, 1, 0).UnixMilli()), nil
+	from, to = wire.Stamp(first.UnixMilli()), wire.Stamp(first.AddDate(0, 1, 0).UnixMilli())
+	return max(from, 1), max(to, 1), nil // a query has no instants before 1970
 }
 
 // Summary counts the deliveries of a month and shows the newest. The counts are kept

@@ -209,5 +209,7 @@ func messageOf(err error) string {
 	if told, ok := fault.As(err); ok && told.Message != "" && told.Kind != fault.Internal {
 		return told.Message
 	}
-	return "internal error"
+	return msgInternal
 }
+
+const msgInternal = "internal error"
