@@ -44,6 +44,7 @@ var imports = map[string][]string{
 	"internal/sqldb/pgtest":    {},
 	"internal/once":            {"internal/sqldb", "internal/wire", "internal/fault"},
 	"internal/audit":           {"internal/sqldb", "internal/wire", "internal/fault"},
+	"internal/audit/export":    {"internal/audit", "internal/sqldb", "internal/fault"},
 	"internal/engine":          {"internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
 	"internal/store":           {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
 	"internal/store/storetest": {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},

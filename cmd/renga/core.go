@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/audit/export"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/bulk/dlq"
@@ -25,8 +26,11 @@ import (
 	"renga.dev/renga/internal/store"
 )
 
-// databaseFile is the database inside the data folder.
-const databaseFile = "renga.db"
+// The database and the folder of reports inside the data folder.
+const (
+	databaseFile  = "renga.db"
+	reportsFolder = "reports"
+)
 
 // decider is the engine: one that has SQLite to itself, or several that share
 // PostgreSQL with other processes.
@@ -48,6 +52,7 @@ type core struct {
 	bulks  *bulk.Bulks
 	kinds  map[string]bulk.Kind // of bulks; complete before they are worked on
 	bus    *bus.Bus             // nil until announce
+	report *export.Export       // nil: the audit log is not exported
 	silent bool                 // nothing is published
 	name   string               // tells this process from others
 	keep   time.Duration        // of keys
@@ -63,8 +68,10 @@ type coreConfig struct {
 	databaseURL  string        // "": SQLite in dataDir
 	asIs         bool          // the tables are there already, and nothing is written
 	silent       bool          // nobody will be told of what is written
+	reports      bool          // the audit log is exported to dataDir
 	shards       int           // engines over PostgreSQL; 0: the default
 	keyRetention time.Duration // zero: the default
+	watch        func(sqldb.Commit)
 	log          *slog.Logger
 }
 
@@ -74,7 +81,7 @@ func defaultShards() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // openDB opens the database that a configuration names.
 func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
-	c := sqldb.Config{Log: cfg.log}
+	c := sqldb.Config{Log: cfg.log, Watch: cfg.watch}
 	if !cfg.asIs {
 		c.Migrations = migrations()
 	}
@@ -93,13 +100,15 @@ func migrations() []sqldb.Migration {
 
 // openCore opens the database and puts the engine over it.
 func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
+	c := &core{silent: cfg.silent, name: uuid.NewString(), keep: cfg.keyRetention, log: cfg.log}
+	cfg.watch = c.committed
 	db, err := openDB(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &core{
-		db: db, store: store.New(db, store.Config{KeyRetention: cfg.keyRetention, Silent: cfg.silent}),
-		silent: cfg.silent, name: uuid.NewString(), keep: cfg.keyRetention, log: cfg.log,
+	c.db, c.store = db, store.New(db, store.Config{KeyRetention: cfg.keyRetention, Silent: cfg.silent})
+	if cfg.reports {
+		c.report = export.New(db, export.Config{Dir: filepath.Join(cfg.dataDir, reportsFolder), Log: cfg.log})
 	}
 	alone := db.Dialect() == sqldb.SQLite
 	if !alone {
@@ -128,6 +137,13 @@ func (c *core) decide(cfg engine.Config, n int) {
 	}
 	shards := engine.NewShards(c.store, systemClock{}, cfg, n)
 	c.engine, c.nudge = shards, shards.Nudge
+}
+
+// committed tells those who follow what is committed.
+func (c *core) committed(sqldb.Commit) {
+	if c.report != nil {
+		c.report.Wake()
+	}
 }
 
 // announce puts the bus over the database and a carrier. apart says that other
@@ -202,7 +218,7 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 // run serves commands until ctx ends, then finishes what was accepted: first the
-// engine, bulks and what deletes keys, then the database. An error means that the data cannot be trusted to
+// engine, bulks and what deletes keys, then the report of it, then the database. An error means that the data cannot be trusted to
 // be durable any more; it comes at once, whatever is still waiting.
 func (c *core) run(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -217,11 +233,19 @@ func (c *core) run(ctx context.Context) error {
 	if c.bus != nil && !c.silent {
 		beside.Go(func() { _ = c.bus.Run(ctx) })
 	}
+	reporting, reported := context.WithCancel(serving)
+	var report sync.WaitGroup
+	if c.report != nil {
+		report.Go(func() { c.report.Run(reporting) })
+	}
+	defer reported()
 	select {
 	case err := <-database:
 		return err // the engine's loop ends with the process
 	case err := <-deciding:
 		beside.Wait()
+		reported()
+		report.Wait()
 		stop()
 		if broken := <-database; broken != nil {
 			return broken

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +49,10 @@ func TestTheProgramServesDeadLetters(t *testing.T) {
 	c.signal(syscall.SIGTERM)
 	if code := c.code(signalTimeout); code != 0 {
 		t.Fatalf("it ended with %d:\n%s", code, c.log)
+	}
+	report, err := os.ReadFile(filepath.Join(at.dir, reportsFolder, "audit_log.jsonl"))
+	if err != nil || bytes.Count(report, []byte("\n")) != 1 || !bytes.Contains(report, []byte(`"event_type":"dlq.skip","status":"success"`)) {
+		t.Errorf("the report: %v\n%s", err, report)
 	}
 	c = serve(t, at)
 	if out := renga(0, "dlq", "show", id); !strings.Contains(out, "SKIPPING") || !strings.Contains(out, "the consumer is gone") {

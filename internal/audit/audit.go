@@ -48,6 +48,7 @@ func Migration() sqldb.Migration {
 
 // Entry is one line of the audit log.
 type Entry struct {
+	Num           int64  // rises from entry to entry; set by readers
 	ID            string // set by Write
 	At            wire.Stamp
 	Tenant        string

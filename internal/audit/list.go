@@ -49,17 +49,7 @@ func (l *Log) List(ctx context.Context, q Query) (page []Entry, total int, err e
 // the same transaction.
 func Page(ctx context.Context, tx *sqldb.Tx, q Query) (page []Entry, err error) {
 	where, args := q.where()
-	for row, err := range tx.Query(ctx, selectMatching(where), append(args, q.Limit, q.Offset)...) {
-		if err != nil {
-			return nil, err
-		}
-		e, err := scan(row)
-		if err != nil {
-			return nil, err
-		}
-		page = append(page, e)
-	}
-	return page, nil
+	return collect(ctx, tx, selectMatching(where), append(args, q.Limit, q.Offset)...)
 }
 
 // where is the condition of a query and its arguments. There are few different ones,
@@ -90,15 +80,45 @@ func countMatching(where string) string {
 	return "SELECT count(*) FROM (SELECT 1 AS one FROM audit_log WHERE " + where + " LIMIT " + strconv.Itoa(MaxListed) + ") AS counted"
 }
 
+const selectEntries = `SELECT num, id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason, reason_class, reason_code, retry_advice, detail
+	FROM audit_log WHERE `
+
+const selectAfter = selectEntries + "num > $1 ORDER BY num LIMIT $2"
+
+// After gives up to limit entries of all tenants behind a number, in the order of their
+// numbers. On PostgreSQL entries with lower numbers may appear later: sqldb.Holes says
+// which of these may be passed.
+func (l *Log) After(ctx context.Context, num int64, limit int) (page []Entry, err error) {
+	err = l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		page, err = collect(ctx, tx, selectAfter, num, limit)
+		return err
+	})
+	return page, fault.Wrap("audit.after", err)
+}
+
+// collect reads entries.
+func collect(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (page []Entry, err error) {
+	for row, err := range tx.Query(ctx, query, args...) {
+		if err != nil {
+			return nil, err
+		}
+		e, err := scan(row)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, e)
+	}
+	return page, nil
+}
+
 func selectMatching(where string) string {
 	last := strings.Count(where, "$")
-	return `SELECT id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason, reason_class, reason_code, retry_advice, detail
-		FROM audit_log WHERE ` + where + " ORDER BY at DESC, num DESC LIMIT $" + strconv.Itoa(last+1) + " OFFSET $" + strconv.Itoa(last+2)
+	return selectEntries + where + " ORDER BY at DESC, num DESC LIMIT $" + strconv.Itoa(last+1) + " OFFSET $" + strconv.Itoa(last+2)
 }
 
 func scan(row *sqldb.Row) (e Entry, err error) {
 	var detail string
-	err = row.Scan(&e.ID, &e.At, &e.Tenant, &e.Actor, &e.Action, &e.Subject, &e.CorrelationID, &e.Outcome, &e.Reason,
+	err = row.Scan(&e.Num, &e.ID, &e.At, &e.Tenant, &e.Actor, &e.Action, &e.Subject, &e.CorrelationID, &e.Outcome, &e.Reason,
 		&e.ReasonClass, &e.ReasonCode, &e.RetryAdvice, &detail)
 	e.Detail = []byte(detail)
 	return e, err

@@ -1,0 +1,77 @@
+package export
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+)
+
+// place says how far the file has come. An older place is as good as a newer one: the
+// lines behind it are written again.
+type place struct {
+	Size     int64  `json:"size"`              // bytes of the file that are sure
+	Position int64  `json:"position"`          // the number of the last entry that is in them, or in files before
+	AuditID  string `json:"auditId"`           // its id, by which another database is recognised; "": not known
+	From     int64  `json:"from"`              // the position before the first line of the file
+	Rotating int    `json:"rotating,omitzero"` // the file is about to be put away under this number
+}
+
+// The names in the folder.
+const (
+	fileName    = "audit_log.jsonl"
+	awayPattern = "audit_log-%06d.jsonl" // put away
+	allPattern  = "audit_log*.jsonl"
+	placeName   = "audit_log.place"
+	asideFormat = "aside-%06d" // folder of files that belong to no place
+)
+
+// readPlace reads the place of a folder. One that is missing or damaged is not known.
+func readPlace(dir string) (p place, known bool, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, placeName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return place{}, false, nil
+	}
+	if err != nil {
+		return place{}, false, err
+	}
+	if json.Unmarshal(raw, &p, json.RejectUnknownMembers(true)) != nil || p.Size < 0 || p.From < 0 || p.Position < p.From {
+		return place{}, false, nil
+	}
+	return p, true, nil
+}
+
+// save replaces the place of a folder, durably.
+func (p place) save(dir string) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, placeName)
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
