@@ -25,11 +25,13 @@ const (
 const maxEnvelope = 16 << 10
 
 // CheckPublished holds an event that is to be sent against its schema, strictly:
-// members that the schema does not have are refused. The error names the JSON pointer.
+// members that the schema does not have are refused, and so is a key that is not that
+// of the record in the payload. The error names the JSON pointer.
 func (e *Event) CheckPublished() error { return e.check(true) }
 
 // CheckReceived holds an event that came in against its schema. Members that the
-// schema does not have are accepted: a later version of a type may have new ones.
+// schema does not have are accepted: a later version of a type may have new ones. What
+// key it has is its publisher's to say: it came in the order of that one.
 func (e *Event) CheckReceived() error { return e.check(false) }
 
 func (e *Event) check(strict bool) error {
@@ -57,6 +59,11 @@ func (e *Event) check(strict bool) error {
 	}
 	if s.version && w.stamp(noteVersion) != e.Version {
 		return fault.New(fault.Invalid, CodeEventInvalid, "/payload/recordVersion must be the same instant as /sequence/recordVersion")
+	}
+	if strict && s.about != nil {
+		if what := s.about.misses(&w, e.Key); what != "" {
+			return fault.New(fault.Invalid, CodeEventInvalid, "%s", what)
+		}
 	}
 	return nil
 }

@@ -51,6 +51,35 @@ func TestEnvelopesThatBreakARuleAreRefused(t *testing.T) {
 	}
 }
 
+// What happens to a record is in the order of its own key: two keys for one record would
+// let its events overtake each other.
+func TestPublishersUseTheKeyOfTheRecord(t *testing.T) {
+	for typ, want := range map[string]string{
+		"RecordCreated":         "/sequence/partitionKey must be {/payload/objectName}:{/tenantId}:{/payload/recordId}",
+		"RecordUpdated":         "/sequence/partitionKey must be {/payload/objectName}:{/tenantId}:{/payload/recordId}",
+		"RecordDeleted":         "/sequence/partitionKey must be {/payload/objectName}:{/tenantId}:{/payload/recordId}",
+		"OwnerChanged":          "/sequence/partitionKey must be {/payload/objectName}:{/tenantId}:{/payload/recordId}",
+		"TeamMemberChanged":     "/sequence/partitionKey must be {/payload/objectName}:{/tenantId}:{/payload/recordId}",
+		"StageChanged":          "/sequence/partitionKey must be Opportunity:{/tenantId}:{/payload/opportunityId}",
+		"LeadConverted":         "/sequence/partitionKey must be Lead:{/tenantId}:{/payload/leadId}",
+		"CampaignMemberChanged": "/sequence/partitionKey must be Campaign:{/tenantId}:{/payload/campaignId}",
+	} {
+		right := parsed(t, golden(t, typ))
+		parts := strings.Split(right.Key, ":")
+		for _, key := range []string{RecordKey("Quote", parts[1], parts[2]), RecordKey(parts[0], parts[1], "0198c0de-0111-7000-8000-00000012332f")} {
+			e := right
+			e.Key = key
+			told, _ := fault.As(e.CheckPublished())
+			if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || told.Message != want {
+				t.Errorf("%s with key %s: got %v, want %q", typ, key, told, want)
+			}
+			if err := e.CheckReceived(); err != nil {
+				t.Errorf("%s with key %s: a consumer refuses it: %v", typ, key, err)
+			}
+		}
+	}
+}
+
 func TestUnknownTypesAreRefused(t *testing.T) {
 	for _, typ := range []string{"", "recordUpdated", "RecordRestored"} {
 		e := parsed(t, golden(t, "RecordUpdated"))

@@ -133,8 +133,35 @@ func TestPublishersAreHeldAsStrictlyAsByTheLibrary(t *testing.T) {
 			change(t, tree["payload"])
 		}
 		e.Payload = spell(dice(t), nil, tree["payload"])
-		agree(t, e.CheckPublished(), faults(references()[typ].published, tree), tree)
+		got, places := e.CheckPublished(), faults(references()[typ].published, tree)
+		if len(places) == 0 && ofAnotherRecord(typ, tree) {
+			if told, _ := fault.As(got); told == nil || !strings.HasPrefix(told.Message, "/sequence/partitionKey must be") && !beyond(tree) {
+				t.Fatalf("got %v, want a fault at the key\n%v", got, tree)
+			}
+			return
+		}
+		agree(t, got, places, tree)
 	})
+}
+
+// ofAnotherRecord reports whether the key of an event is not that of the record which
+// its payload names.
+func ofAnotherRecord(typ string, tree map[string]any) bool {
+	payload := tree["payload"].(map[string]any)
+	object, record := payload["objectName"], payload["recordId"]
+	switch typ {
+	case "StageChanged":
+		object, record = "Opportunity", payload["opportunityId"]
+	case "LeadConverted":
+		object, record = "Lead", payload["leadId"]
+	case "CampaignMemberChanged":
+		object, record = "Campaign", payload["campaignId"]
+	case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "TeamMemberChanged":
+	default:
+		return false
+	}
+	parts := strings.Split(tree["sequence"].(map[string]any)["partitionKey"].(string), ":")
+	return object != parts[0] || record != parts[2]
 }
 
 // fits fails unless the Go type of an event that was accepted can hold its payload.

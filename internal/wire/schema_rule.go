@@ -99,6 +99,15 @@ func (r *rule) find(name []byte, next int) int {
 	return -1
 }
 
+// mark lets walkers remember a member. It reports whether the rule has it.
+func (r *rule) mark(name string, n note) bool {
+	i := r.find([]byte(name), 0)
+	if i >= 0 {
+		r.members[i].rule.note = n
+	}
+	return i >= 0
+}
+
 // keywords are those of a schema that a rule can follow.
 type keywords struct {
 	Description string         `json:"description"`

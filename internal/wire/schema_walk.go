@@ -50,6 +50,7 @@ const (
 	notePlace
 	notePayload
 	noteObject
+	noteRecord
 	noteValues
 	noteCount
 )
