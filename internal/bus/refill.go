@@ -11,7 +11,7 @@ import (
 
 // rangeOf is a part of the outbox that a reader takes from there.
 type rangeOf struct {
-	after  int64         // id of the last row that was taken
+	after  int64         // id up to which it was looked through
 	tenant string        // "": all
 	made   [2]wire.Stamp // created from the first to before the second
 	sent   [2]wire.Stamp // published from the first to before the second
@@ -20,31 +20,77 @@ type rangeOf struct {
 // always is a range of time without limits.
 var always = [2]wire.Stamp{0, math.MaxInt64}
 
-// outboxPage reads published events of the outbox in order, and the id of the last row
-// that it looked at.
-func (r *reader) outboxPage(ctx context.Context, of rangeOf) (items []item, last int64, err error) {
-	err = r.bus.read(ctx, "bus.refill", func(ctx context.Context, tx *sqldb.Tx) error {
-		items, last = nil, 0
-		for row, err := range tx.Query(ctx, `SELECT id, event_type, tenant_id, event_id, partition_key, published_at, body FROM outbox_events
-			WHERE id > $1 AND part = $2 AND published_at >= $3 AND published_at < $4 AND created_at >= $5 AND created_at < $6
-			AND ($7 = '' OR tenant_id = $7) ORDER BY id LIMIT $8`,
-			of.after, r.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant, batchMost) {
-			if err != nil {
-				return err
-			}
-			m := Message{Part: r.lease.part, Stream: wire.Events}
-			if err := row.Scan(&m.Relay.Source, &m.Type, &m.Tenant, &m.ID, &m.Key, &m.Relay.At, &m.Body); err != nil {
-				return err
-			}
-			last, m.Relay.Epoch = m.Relay.Source, math.MaxInt64
-			if len(r.consumer.Types) == 0 || slices.Contains(r.consumer.Types, m.Type) {
-				items = append(items, examine(m))
-			}
-		}
-		return nil
-	})
-	return items, last, err
+// refill is what was found in a part of a source.
+type refill struct {
+	items []item
+	upto  int64 // id up to which it was looked through
+	more  bool  // there may be something behind
 }
+
+// A page is looked for by id alone, in a part of the table: the index of what is
+// published would have all of it sorted for every page.
+const (
+	selectRefill = "SELECT " + outboxColumns + `, published_at FROM outbox_events
+		WHERE id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
+		AND created_at >= $6 AND created_at < $7 AND ($8 = '' OR tenant_id = $8) ORDER BY id LIMIT $9`
+	selectRefillPG = "SELECT " + outboxColumns + ", published_at FROM (SELECT " + outboxColumns + `, published_at, sum(octet_length(body)) OVER (ORDER BY id) AS total
+		FROM outbox_events WHERE id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
+		AND created_at >= $6 AND created_at < $7 AND ($8 = '' OR tenant_id = $8) ORDER BY id LIMIT $9) AS page WHERE total <= $10`
+)
+
+// outboxPage reads published events of the outbox in order.
+func (r *reader) outboxPage(ctx context.Context, of rangeOf) (found refill, err error) {
+	err = r.bus.read(ctx, "bus.refill", func(ctx context.Context, tx *sqldb.Tx) error {
+		found = refill{upto: of.after + replaySpan}
+		full, err := r.refillRows(ctx, tx, of, &found)
+		if found.more = full; full || err != nil {
+			return err
+		}
+		var next int64
+		var made wire.Stamp
+		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id > $1 ORDER BY id LIMIT 1", found.upto).Scan(&next, &made)
+		if found.more = err == nil && made-skew < of.made[1]; found.more {
+			found.upto = next - 1
+		}
+		return unlessNone(err)
+	})
+	return found, err
+}
+
+// refillRows reads the rows of a page. It is full when it has as many as one may have, or
+// as large ones.
+func (r *reader) refillRows(ctx context.Context, tx *sqldb.Tx, of rangeOf, found *refill) (full bool, err error) {
+	query, args := selectRefill, []any{
+		of.after, found.upto, r.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant, batchMost,
+	}
+	if tx.Dialect() == sqldb.Postgres {
+		query, args = selectRefillPG, append(args, relayBytes)
+	}
+	n, size := 0, 0
+	for row, err := range tx.Query(ctx, query, args...) {
+		if err != nil {
+			return false, err
+		}
+		var id int64
+		m := Message{Part: r.lease.part, Stream: wire.Events, Relay: Relay{Epoch: math.MaxInt64}}
+		if err := row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body, &m.Relay.At); err != nil {
+			return false, err
+		}
+		m.Relay.Source = id
+		if r.consumer.wants(m.Type) {
+			found.items = append(found.items, examine(m))
+		}
+		n++
+		if size += len(m.Body); n == batchMost || size > relayBytes-wire.MaxEvent {
+			found.upto = id
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// wants reports whether a consumer takes events of a type.
+func (c *Consumer) wants(typ string) bool { return len(c.Types) == 0 || slices.Contains(c.Types, typ) }
 
 // catchUp takes from the source what the stream has dropped before this reader saw it,
 // and moves the reader to the oldest message that the stream still has.
@@ -55,41 +101,39 @@ func (r *reader) catchUp(ctx context.Context, first uint64) error {
 	if r.consumer.Stream == wire.Executions {
 		page, of.after = r.logPage, r.at.source
 	}
-	for {
-		items, last, err := page(ctx, of)
+	for more := true; more; {
+		found, err := page(ctx, of)
 		if err != nil {
 			return err
 		}
-		if last == 0 {
-			break
-		}
-		if len(items) > 0 {
-			if err := r.take(ctx, items, r.at); err != nil {
+		if len(found.items) > 0 {
+			if err := r.take(ctx, found.items, r.at); err != nil {
 				return err
 			}
 		}
-		of.after = last
+		of.after, more = found.upto, found.more
 	}
 	r.at.seq = first - 1 // noted with the next events
 	return nil
 }
 
 // logPage reads the engine's log as outboxPage reads the outbox.
-func (r *reader) logPage(ctx context.Context, of rangeOf) (items []item, last int64, err error) {
+func (r *reader) logPage(ctx context.Context, of rangeOf) (found refill, err error) {
 	if r.bus.cfg.Log == nil {
-		return nil, 0, nil
+		return found, nil
 	}
 	msgs, upto, err := r.bus.cfg.Log.After(ctx, of.after, batchMost)
-	if err != nil || upto == of.after {
-		return nil, 0, err
+	if err != nil {
+		return found, err
 	}
 	for _, m := range msgs {
-		if m.Part == r.lease.part {
+		if m.Part == r.lease.part && r.consumer.wants(m.Type) {
 			m.Relay.Epoch = math.MaxInt64
-			items = append(items, examine(m))
+			found.items = append(found.items, examine(m))
 		}
 	}
-	return items, upto, nil
+	found.upto, found.more = upto, upto != of.after
+	return found, nil
 }
 
 // replay is a range of time that a consumer gets again.
@@ -121,29 +165,29 @@ func (r *reader) replays(ctx context.Context) (more bool, err error) {
 	}
 	// What the stream has not brought yet is not in it: an event that overtook an
 	// older one of its key would make that stale.
-	items, last, err := r.outboxPage(ctx, rangeOf{after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to}, sent: [2]wire.Stamp{0, r.at.relayed}})
+	found, err := r.outboxPage(ctx, rangeOf{after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to}, sent: [2]wire.Stamp{0, r.at.relayed}})
 	if err != nil {
 		return false, err
 	}
-	return true, r.takeAgain(ctx, &p, items, last)
+	return true, r.takeAgain(ctx, &p, found)
 }
 
 // takeAgain takes a page of a replay and notes how far it is.
-func (r *reader) takeAgain(ctx context.Context, p *replay, items []item, last int64) error {
+func (r *reader) takeAgain(ctx context.Context, p *replay, found refill) error {
 	r.bus.cfg.Passed("reader.replay")
 	return r.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *turn) error {
-		for i := range items {
-			if err := r.takeOne(ctx, tx, t, &items[i]); err != nil {
+		for i := range found.items {
+			if err := r.takeOne(ctx, tx, t, &found.items[i]); err != nil {
 				return err
 			}
 		}
-		status, ended := 0, wire.Stamp(0)
-		if last == 0 {
-			status, ended, last = 1, t.now, p.pos
+		status, ended := ReplayRunning, wire.Stamp(0)
+		if !found.more {
+			status, ended = ReplayDone, t.now
 		}
 		_, err := tx.Exec(ctx, `UPDATE bus_replay SET pos = $3, status = $4, ended_at = $5, applied = applied + $6, duplicate = duplicate + $7,
 			stale = stale + $8, failed = failed + $9 WHERE id = $1 AND part = $2 AND status = 0`,
-			p.id, r.lease.part, last, status, ended, t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed)
+			p.id, r.lease.part, found.upto, int(status), ended, t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed)
 		return err
 	})
 }

@@ -1,0 +1,99 @@
+package bus_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/wire"
+)
+
+// fill puts many events of another tenant into the outbox, written at an instant and
+// published since.
+func (r *rig) fill(n int, created wire.Stamp) {
+	r.Helper()
+	r.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+		INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+		SELECT 90, $2, $2, i % 4, 'e' || i, $3, 'RecordDeleted', 'k', 's', $4 FROM n`, n, created, tenantB, []byte("{}"))
+}
+
+// replaying is a consumer that has taken something from every partition, and how many
+// pages of replays it has taken.
+func (r *rig) replaying() (b *bus.Bus, pages *atomic.Int64) {
+	r.Helper()
+	pages = new(atomic.Int64)
+	b, _ = r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{newCrew().consumer("c")}, Passed: func(point string) {
+		if point == "reader.replay" {
+			pages.Add(1)
+		}
+	}})
+	var all []wire.Event
+	for i := range 20 {
+		all = append(all, r.event(fmt.Sprint("seen", i)))
+	}
+	r.publishAll(b, all...)
+	r.took("c", all)
+	r.published()
+	return b, pages
+}
+
+// replayed waits for a replay of a range of time.
+func (r *rig) replayed(b *bus.Bus, from, to wire.Stamp) {
+	r.Helper()
+	ans, err := r.startReplay(b, "k", "c", from, to)
+	r.must(err)
+	r.eventually("the end of it", func() bool {
+		found, err := b.Replay(r.Context(), tenantA, ans.ID)
+		r.must(err)
+		return found.Status == bus.ReplayDone
+	})
+}
+
+// TestAReplayLooksAtItsOwnPartOfTheOutbox is about few events among very many: it reads
+// from where its range begins to where that ends, a part at a time.
+func TestAReplayLooksAtItsOwnPartOfTheOutbox(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		b, pages := r.replaying()
+		first, last := r.event("x"), r.event("x")
+		r.exec("DELETE FROM outbox_events")
+		r.fill(30_000, 10_000)
+		r.announce(200_000, 90, first)
+		r.fill(50_000, 200_000)
+		r.announce(200_000, 90, last)
+		r.fill(100_000, 500_000)
+		r.replayed(b, 150_000, 300_000)
+		if got := r.ids("c", first.Key); !slices.Equal(got, idsOf(first, last)) {
+			t.Errorf("got %v, want the two of its range", got)
+		}
+		if got := pages.Load(); got < 3*wire.Partitions || got > 4*wire.Partitions {
+			t.Errorf("it took %d pages", got)
+		}
+	})
+}
+
+// TestAReplayTakesLargeEventsAFewAtATime: a page is also bounded by what it holds.
+func TestAReplayTakesLargeEventsAFewAtATime(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		b, pages := r.replaying()
+		var all []wire.Event
+		for range 20 {
+			e := r.event("x")
+			e.Type = "RecordUpdated"
+			e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["n"],"fieldChanges":{"n":{"old":null,"new":"%s"}},"recordVersion":"%v"}`,
+				strings.Split(e.Key, ":")[2], strings.Repeat("x", 1_000_000), e.Version)
+			r.must(e.CheckPublished())
+			all = append(all, e)
+			r.announce(100_000, 90, e)
+		}
+		r.replayed(b, 1, 200_000)
+		if got := r.ids("c", all[0].Key); !slices.Equal(got, idsOf(all...)) {
+			t.Errorf("%d events were taken, want all of the range in order", len(got))
+		}
+		if got := pages.Load(); got < 3+wire.Partitions-1 {
+			t.Errorf("it took %d pages, for 20 MB", got)
+		}
+	})
+}
