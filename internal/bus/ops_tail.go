@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"time"
 
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -19,22 +18,11 @@ type Tail struct {
 	filter EventFilter
 	from   wire.Stamp // older events are passed over
 	place  int64
-	filled int64 // up to here holes stay holes
-	mark   holeMark
+	holes  *sqldb.Holes
 }
 
-// holeMark remembers when places up to one had been taken.
-type holeMark struct {
-	upto int64
-	xmax int64 // the transaction that had not begun then
-	at   time.Time
-}
-
-// holeAge is how old a mark is at least before it counts: a transaction takes a place
-// a moment before it has a number.
-const holeAge = time.Second
-
-// tailWindow is how many events of all tenants one read looks at.
+// tailWindow is how many events of all tenants one read looks at. Those that are wanted
+// are read up to relayBytes.
 const tailWindow = 2000
 
 // TailEvent is an event that a tail came by.
@@ -53,7 +41,7 @@ type TailFrom struct {
 
 // Tail begins to follow.
 func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, error) {
-	t := &Tail{bus: b, filter: f, from: from.At}
+	t := &Tail{bus: b, filter: f, from: from.At, holes: sqldb.NewHoles(b.db, "outbox_events")}
 	if from.Place != nil {
 		t.place = *from.Place
 		return t, nil
@@ -76,68 +64,68 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 // Place is where to go on: everything up to it was given or is not wanted.
 func (t *Tail) Place() int64 { return t.place }
 
+// tailColumns are the columns of a row: its body, if the event is wanted.
+const tailColumns = `id, event_type,
+	CASE WHEN tenant_id = $2 AND created_at >= $3 AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END AS body`
+
+const (
+	selectTail   = "SELECT " + tailColumns + " FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6"
+	selectTailPG = `SELECT id, event_type, body FROM (SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY id), 0) AS total
+		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7"
+)
+
 // Next gives the next events, and whether there may be more at once.
 func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
-	place := t.place
-	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := t.settle(ctx, tx); err != nil {
-			return err
+	var rows []TailEvent
+	n, err := t.holes.Pass(ctx, t.place, func(ctx context.Context) (places []int64, err error) {
+		if rows, more, err = t.look(ctx); err != nil {
+			return nil, err
 		}
-		n := 0
-		for row, err := range tx.Query(ctx, `SELECT id, event_type,
-			CASE WHEN tenant_id = $2 AND created_at >= $3 AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END
-			FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6`,
-			t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow) {
-			if err != nil {
-				return err
-			}
-			var e TailEvent
-			if err := row.Scan(&e.ID, &e.EventType, &e.Body); err != nil {
-				return err
-			}
-			n++
-			if e.ID > place+1 && e.ID > t.filled+1 {
-				return nil // a hole; it may still be filled
-			}
-			place = e.ID
-			if e.Body != nil {
-				events = append(events, e)
-			}
+		for i := range rows {
+			places = append(places, rows[i].ID)
 		}
-		more = n == tailWindow
-		return nil
+		return places, nil
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	t.place = place
-	for i := range events {
-		events[i].Body = t.bus.shown(t.filter.Tenant, events[i].Body)
+	more = more && n == len(rows)
+	for _, e := range rows[:n] {
+		t.place = e.ID
+		if e.Body != nil {
+			e.Body = t.bus.shown(t.filter.Tenant, e.Body)
+			events = append(events, e)
+		}
 	}
 	return events, more, nil
 }
 
-// settle finds out up to where no place can be filled any more: up to the last one that
-// had been taken when the oldest transaction of now had not begun.
-func (t *Tail) settle(ctx context.Context, tx *sqldb.Tx) error {
-	if tx.Dialect() == sqldb.SQLite { // one writer: places are in the order of commits
-		t.filled = 1<<63 - 2
+// look reads the rows behind the place, with the bodies of those that are wanted. full
+// says that there may be more.
+func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error) {
+	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
+		query, args := selectTail, []any{t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow}
+		if tx.Dialect() == sqldb.Postgres {
+			query, args = selectTailPG, append(args, relayBytes)
+		}
+		size := 0
+		for row, err := range tx.Query(ctx, query, args...) {
+			var e TailEvent
+			if err == nil {
+				err = row.Scan(&e.ID, &e.EventType, &e.Body)
+			}
+			if err != nil {
+				return err
+			}
+			rows = append(rows, e)
+			if size += len(e.Body); size > relayBytes-wire.MaxEvent {
+				break
+			}
+		}
+		full = len(rows) == tailWindow || size > relayBytes-wire.MaxEvent
 		return nil
-	}
-	var xmin, xmax, last int64
-	err := tx.Row(ctx, `SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint),
-		CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint), (SELECT COALESCE(max(id), 0) FROM outbox_events)`).
-		Scan(&xmin, &xmax, &last)
-	if err != nil {
-		return err
-	}
-	if t.mark.upto > 0 && xmin >= t.mark.xmax && time.Since(t.mark.at) >= holeAge {
-		t.filled, t.mark = t.mark.upto, holeMark{}
-	}
-	if t.mark.upto == 0 && last > t.filled {
-		t.mark = holeMark{last, xmax, time.Now()}
-	}
-	return nil
+	})
+	return rows, full, err
 }
 
 // shown is an envelope as its tenant may see it.

@@ -170,6 +170,83 @@ func TestATailWaitsForWhoIsSlow(t *testing.T) {
 	}
 }
 
+// TestATailWaitsForWhoBeganLate is the same with a transaction that took its place early
+// and has begun after the one that it waits behind: the ids of transactions tell nothing.
+func TestATailWaitsForWhoBeganLate(t *testing.T) {
+	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
+	begin := int64(0)
+	tail, err := r.idle(bus.Config{}).Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
+	r.must(err)
+	early, late := r.event("early"), r.event("late")
+	// hold writes something, and then an event when it is told to.
+	hold := func(e wire.Event) (write, has, end chan struct{}, done chan error) {
+		wrote := make(chan struct{})
+		write, has, end, done = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- r.db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+				if _, err := tx.Exec(ctx, "INSERT INTO bus_key (partition_key, version) VALUES ($1, 1)", e.ID); err != nil {
+					return err
+				}
+				close(wrote)
+				<-write
+				err := announced(ctx, tx, e, 1, nil)
+				close(has)
+				<-end
+				return err
+			})
+		}()
+		<-wrote
+		return write, has, end, done
+	}
+	writeEarly, hasEarly, endEarly, earlyDone := hold(early) // it has the lower transaction id
+	writeLate, hasLate, endLate, lateDone := hold(late)
+	close(writeLate) // and this one the lower place
+	<-hasLate
+	close(writeEarly)
+	<-hasEarly
+	close(endEarly)
+	r.must(<-earlyDone)
+	for range 3 {
+		if got := next(t, tail); len(got) > 0 {
+			t.Errorf("it went past the hole: %v", got)
+		}
+	}
+	close(endLate)
+	r.must(<-lateDone)
+	if got := until(t, tail, 2); !slices.Equal(got, idsOf(late, early)) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestATailReadsLargeEventsAFewAtATime(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		var all []wire.Event
+		for range 20 {
+			e := r.event("x")
+			e.Payload = []byte(strings.Repeat("x", 1_000_000)) // nobody looks at it
+			all = append(all, e)
+			r.announce(1, nil, of(r.event("theirs"), tenantB), e)
+		}
+		begin := int64(0)
+		tail, err := r.idle(bus.Config{}).Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
+		r.must(err)
+		var places []int64
+		for reads := 0; len(places) < len(all); reads++ {
+			events, more, err := tail.Next(t.Context())
+			r.must(err)
+			if len(events) > 8 || more != (len(places)+len(events) < len(all)) {
+				t.Fatalf("%d events at once, after %d; more: %t", len(events), len(places), more)
+			}
+			for i := range events {
+				places = append(places, events[i].ID)
+			}
+		}
+		if !slices.IsSorted(places) || len(places) != len(all) {
+			t.Errorf("places %v", places)
+		}
+	})
+}
+
 func TestATailHidesSensitiveFields(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		b := r.idle(bus.Config{Sensitive: func(_, _, field string) bool { return field == "ssn" }})
