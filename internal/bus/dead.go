@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -141,10 +139,6 @@ func (r *reader) loadLetters(ctx context.Context, tx *sqldb.Tx) error {
 func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, cause error, history []Failure) (int64, error) {
 	e, code := &it.event, codeOf(cause)
 	class, advice := fault.KindOf(cause).Advice()
-	var again wire.Stamp
-	if !IsPermanent(cause) && r.consumer.AutoRedrive > 0 {
-		again = t.now + wire.Stamp(r.consumer.AutoRedrive/time.Millisecond)
-	}
 	text, err := encodeFailures(history)
 	if err != nil {
 		return 0, err
@@ -160,7 +154,7 @@ func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, caus
 		decided_by, decided_at, reason, ended_at, body)
 		VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', 0, '', 0, $19) RETURNING num`,
 		id.String(), e.Tenant, r.consumer.Name, r.lease.part, e.Key, e.ID, e.Type, e.Version, e.Index,
-		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now, again, it.Body).Scan(&num)
+		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now, r.redriveAt(cause, t.now), it.Body).Scan(&num)
 	t.buried = append(t.buried, e.Key)
 	r.bus.cfg.Passed("reader.buried")
 	return num, err
@@ -206,7 +200,8 @@ type letter struct {
 // decisions carries out what was decided about dead letters. It says whether there may
 // be more.
 func (r *reader) decisions(ctx context.Context) (more bool, err error) {
-	if err := r.autoRedrive(ctx); err != nil {
+	more, err = r.autoRedrive(ctx)
+	if err != nil {
 		return false, err
 	}
 	var found []letter
@@ -215,7 +210,7 @@ func (r *reader) decisions(ctx context.Context) (more bool, err error) {
 		return err
 	})
 	if err != nil || len(found) == 0 {
-		return false, err
+		return more, err
 	}
 	err = r.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *turn) error {
 		for i := range found {
@@ -225,7 +220,7 @@ func (r *reader) decisions(ctx context.Context) (more bool, err error) {
 		}
 		return nil
 	})
-	return len(found) == decisionsAtOnce, err
+	return more || len(found) == decisionsAtOnce, err
 }
 
 // decisionsAtOnce is how many decisions one transaction carries out.
@@ -332,46 +327,3 @@ func (r *reader) endLetter(ctx context.Context, tx *sqldb.Tx, t *turn, num int64
 	r.bus.cfg.Passed("reader.decided")
 	return err
 }
-
-// autoRedrive decides about letters whose consumer wants them driven again by itself.
-func (r *reader) autoRedrive(ctx context.Context) error {
-	if r.consumer.AutoRedrive == 0 {
-		return nil
-	}
-	var first wire.Stamp
-	err := r.bus.read(ctx, "bus.redrive", func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
-			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, r.consumer.Name, r.lease.part).Scan(&first)
-	})
-	if err != nil || first == 0 || first > r.machineNow() {
-		return err
-	}
-	return r.commit(ctx, nil, r.redriveDue)
-}
-
-// redriveDue decides about the letters whose time has come.
-func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) error {
-	const why = "automatic redrive"
-	var entries []audit.Entry
-	for row, err := range tx.Query(ctx, `UPDATE bus_dead SET status = 1, decided_by = $4, decided_at = $3, redrive_at = 0, reason = $5
-		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0 AND redrive_at <= $3 RETURNING id, tenant_id`,
-		r.consumer.Name, r.lease.part, t.now, Automatic, why) {
-		if err != nil {
-			return err
-		}
-		e := audit.Entry{At: t.now, Actor: Automatic, Action: "dlq.redrive", Outcome: audit.Accepted, Reason: why}
-		if err := row.Scan(&e.Subject, &e.Tenant); err != nil {
-			return err
-		}
-		entries = append(entries, e)
-	}
-	for _, e := range entries {
-		if err := audit.Write(ctx, tx, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Automatic is who decides when nobody does.
-const Automatic = "system"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -430,6 +431,56 @@ func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
 		})
 		if n := r.count("SELECT count(*) FROM audit_log WHERE action = 'dlq.redrive' AND actor = $1", bus.Automatic); n != 1 {
 			t.Errorf("%d decisions are in the audit log, want 1", n)
+		}
+	})
+}
+
+// Letters of one key that are due together go in turn, as decisions about them would have
+// to, and one behind a letter that somebody must decide about waits for that.
+func TestLettersOfOneKeyAreDrivenAgainByThemselvesInTurn(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("c")
+		consumer.MaxTries, consumer.AutoRedrive, consumer.Continue = 1, time.Hour, true
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
+		poison, first, second := r.event("y"), r.event("x"), r.event("x")
+		for wire.Partition(poison.Key) != wire.Partition(first.Key) || poison.Key == first.Key {
+			poison = r.event("y" + poison.ID)
+		}
+		behind := r.eventAt("y", r.now, 0)
+		behind.Key, behind.Payload = poison.Key, poison.Payload
+		behind.Version, behind.Index = poison.Version, 1
+		c.fail(first.Key, errSick)
+		c.fail(poison.Key, bus.Permanent(errSick))
+		r.send(poison)
+		r.eventually("one that somebody must decide about", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE redrive_at = 0") == 1 })
+		c.fail(poison.Key, errSick)
+		r.send(first, second, behind)
+		r.eventually("those that need nobody", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE redrive_at > 0") == 3 })
+		c.fail(first.Key, nil)
+		c.fail(poison.Key, nil)
+		due := func() { r.exec("UPDATE bus_dead SET redrive_at = 1 WHERE status = 0 AND redrive_at > 0") }
+		status := func(e wire.Event) string {
+			page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{Key: e.Key, Status: []bus.Status{bus.Open, bus.Redriving, bus.Applied, bus.Stale}}, 0, 10)
+			r.must(err)
+			i := slices.IndexFunc(page, func(l bus.DeadLetter) bool { return l.EventID == e.ID })
+			return page[i].Status.String()
+		}
+		due()
+		r.eventually("the first", func() bool { return status(first) == "APPLIED" })
+		if got := status(second); got != "OPEN" {
+			t.Errorf("the second is %s beside the first", got)
+		}
+		due()
+		r.eventually("the second", func() bool { return status(second) == "APPLIED" })
+		if got := r.ids("c", first.Key); !slices.Equal(got, idsOf(first, second)) {
+			t.Errorf("effects of %v", got)
+		}
+		if got := status(behind); got != "OPEN" {
+			t.Errorf("the one behind a decision is %s", got)
+		}
+		if n := r.count("SELECT count(*) FROM audit_log WHERE outcome = 'accepted' AND detail LIKE '%\"consumer\":\"c\"%'"); n != 2 || len(r.audited(tenantA)) != 2 {
+			t.Errorf("the audit log has %q, want the two", r.audited(tenantA))
 		}
 	})
 }
