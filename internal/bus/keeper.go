@@ -130,20 +130,28 @@ func (k *keeper) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	return out, k.renew(ctx, tx, until, out.lost)
 }
 
+// A lease is renewed by every transaction under it (see fence). While one runs, its row is
+// held, and waiting for that would let the leases of all other posts run out.
+const (
+	renewLease   = "UPDATE bus_lease SET until = $4 WHERE name = $1 AND part = $2 AND epoch = $3"
+	renewLeasePG = `UPDATE bus_lease SET until = $4 WHERE (name, part) IN (
+		SELECT name, part FROM bus_lease WHERE name = $1 AND part = $2 AND epoch = $3 FOR UPDATE SKIP LOCKED)`
+)
+
 // renew extends the leases that are held and not lost.
 func (k *keeper) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp, lost []post) error {
 	if k.bus.cfg.Exclusive {
 		return nil // nobody takes them
 	}
+	query := renewLease
+	if tx.Dialect() == sqldb.Postgres {
+		query = renewLeasePG
+	}
 	var stmts []sqldb.Stmt
 	for _, p := range slices.SortedFunc(maps.Keys(k.held), comparePosts) {
-		if slices.Contains(lost, p) {
-			continue
+		if !slices.Contains(lost, p) {
+			stmts = append(stmts, sqldb.Stmt{Query: query, Args: []any{p.name, p.part, k.held[p].lease.epoch, until}})
 		}
-		stmts = append(stmts, sqldb.Stmt{
-			Query: "UPDATE bus_lease SET until = $4 WHERE name = $1 AND part = $2 AND epoch = $3",
-			Args:  []any{p.name, p.part, k.held[p].lease.epoch, until},
-		})
 	}
 	return tx.Batch(ctx, stmts...)
 }

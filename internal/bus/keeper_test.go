@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,6 +87,34 @@ func TestAProcessThatLostItsPostCommitsNothing(t *testing.T) {
 	<-noticed
 	if got := r.ids("c", ""); len(got) > 0 {
 		t.Errorf("the process that lost its post wrote %v", got)
+	}
+}
+
+// TestASlowHandlerDoesNotCostOtherPosts holds up one reader in its transaction. The leases
+// of all others go on being renewed meanwhile.
+func TestASlowHandlerDoesNotCostOtherPosts(t *testing.T) {
+	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
+	called, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	call := sync.OnceFunc(func() { close(called) })
+	slow := bus.Consumer{Name: "slow", Handle: func(context.Context, *sqldb.Tx, *wire.Event) error {
+		call()
+		<-release
+		return nil
+	}}
+	r.start(bus.Config{Instance: "a", Consumers: []bus.Consumer{slow, newCrew().consumer("idle")}, Lease: time.Second})
+	posts := "SELECT count(*) FROM bus_lease WHERE holder = 'a' AND name <> 'process:a'"
+	r.eventually("all posts", func() bool { return r.count(posts) == 3*wire.Partitions })
+	r.send(r.event("x"))
+	<-called
+	oldest := func() int {
+		return r.count("SELECT min(until) FROM bus_lease WHERE name IN ('reader:idle', 'process:a')")
+	}
+	before := oldest()
+	began := time.Now()
+	r.eventually("the others are renewed", func() bool { return oldest() > before })
+	if waited := time.Since(began); waited >= 2*time.Second { // as long as a lock is waited for
+		t.Errorf("they were renewed after %v, and last for a second", waited)
 	}
 }
 
