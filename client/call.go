@@ -34,6 +34,7 @@ type call struct {
 	body         []byte
 	wait         time.Duration // that the server may take before it answers
 	retryFor     time.Duration // default that of the Config
+	event        bool          // it goes by Config.EventToken in place of Token
 }
 
 // reply is an answer with a status under 300.
@@ -181,7 +182,10 @@ func (c *Client) send(ctx context.Context, server string, q *call, header http.H
 			req.Header.Set(name, value)
 		}
 	}
-	if c.cfg.Token != nil {
+	if q.event && c.cfg.EventToken != "" {
+		req.Header.Set("X-Workflow-Event-Token", c.cfg.EventToken)
+	}
+	if c.cfg.Token != nil && !q.event {
 		token, err := c.cfg.Token(ctx)
 		if err != nil {
 			return nil, noAnswer{fmt.Errorf("the token: %w", err)}

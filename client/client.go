@@ -31,6 +31,8 @@ type Config struct {
 	// Token gives the bearer token. It is asked for every try, so it may renew one
 	// that expires. Default: none is sent.
 	Token func(context.Context) (string, error)
+	// EventToken is what workflow events and templates go by in place of Token.
+	EventToken string
 	// Tenant and User are who to act as, on servers with --auth none only.
 	Tenant, User string
 	// HTTP sends the requests. It should have no Timeout: long polls and streams take

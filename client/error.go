@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // The kinds of failure; use them with errors.Is.
 var (
-	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED
+	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED; of a workflow event: 409
 	ErrCanceled     = errors.New("canceled")                   // refused because a cancel has won; also ErrRefused
 	ErrKeyConflict  = errors.New("key used with another body") // 409 IDEMPOTENCY_CONFLICT
-	ErrInvalid      = errors.New("invalid")                    // 422, 413, 415: the request breaks a rule
+	ErrInvalid      = errors.New("invalid")                    // 422, 400, 413, 415: the request breaks a rule
 	ErrNotFound     = errors.New("not found")                  // 404
 	ErrUnauthorized = errors.New("unauthorized")               // 401
 	ErrForbidden    = errors.New("forbidden")                  // 403
@@ -40,6 +41,7 @@ type Error struct {
 	LateResultKept bool
 
 	ReasonClass   string
+	ReasonCode    string // of a workflow event, such as invalid_year_month
 	RetryAdvice   string
 	Field         string          // the member, parameter or header that breaks a rule
 	Details       json.RawMessage // all details as they were sent
@@ -82,13 +84,13 @@ func (e *Error) Error() string {
 func (e *Error) Is(kind error) bool {
 	switch kind {
 	case ErrRefused:
-		return e.Code == "COMMAND_REJECTED"
+		return e.Code == "COMMAND_REJECTED" || e.ReasonCode != "" && e.Status == http.StatusConflict
 	case ErrCanceled:
 		return e.Guard == guardCancel
 	case ErrKeyConflict:
 		return e.Code == "IDEMPOTENCY_CONFLICT"
 	case ErrInvalid:
-		return e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusRequestEntityTooLarge ||
+		return e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge ||
 			e.Status == http.StatusUnsupportedMediaType
 	case ErrNotFound:
 		return e.Status == http.StatusNotFound
@@ -154,6 +156,22 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(errorBody{e.Code, e.Message, e.Details})
 }
 
+// readDetail reads the error of a workflow event: a message, and the reason in headers.
+// Its code is the reason's.
+func readDetail(header http.Header, body []byte) *Error {
+	var sent struct {
+		Detail string `json:"detail"`
+	}
+	code := header.Get("X-Reason-Code")
+	if code == "" || json.Unmarshal(body, &sent) != nil {
+		return nil
+	}
+	return &Error{
+		Code: strings.ToUpper(code), Message: sent.Detail,
+		ReasonClass: header.Get("X-Reason-Class"), ReasonCode: code, RetryAdvice: header.Get("X-Retry-Advice"),
+	}
+}
+
 // readError makes an Error of an answer. One that is not the server's own, such as
 // the page of a proxy, has a status and no code.
 func readError(status int, header http.Header, body []byte) *Error {
@@ -163,6 +181,8 @@ func readError(status int, header http.Header, body []byte) *Error {
 	e := &Error{Message: http.StatusText(status)}
 	if json.Unmarshal(body, &sent) == nil && sent.Error != nil && sent.Error.Code != "" {
 		e = sent.Error
+	} else if told := readDetail(header, body); told != nil {
+		e = told
 	}
 	e.Status = status
 	e.CorrelationID = header.Get("X-Correlation-Id")

@@ -29,24 +29,34 @@ type Page[T any] struct {
 
 // list reads one page.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values, at Paging) (*Page[T], error) {
+	page := new(Page[T])
+	if err := c.read(ctx, path, at.query(query), page); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// query adds the page to the parameters of a list.
+func (at Paging) query(query url.Values) url.Values {
 	if at.Page != 0 {
 		query.Set("page", strconv.Itoa(at.Page))
 	}
 	if at.Size != 0 {
 		query.Set("page_size", strconv.Itoa(at.Size))
 	}
-	page := new(Page[T])
-	if err := c.read(ctx, path, query, page); err != nil {
-		return nil, err
-	}
-	return page, nil
+	return query
 }
 
 // all reads a list that only grows at its end, from an item on, counted from 1.
 func all[T any](ctx context.Context, c *Client, path string, from int) iter.Seq2[T, error] {
+	return every(from, func(at Paging) (*Page[T], error) { return list[T](ctx, c, path, url.Values{}, at) })
+}
+
+// every reads such a list page by page.
+func every[T any](from int, read func(Paging) (*Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for next := max(from, 1) - 1; ; {
-			page, err := list[T](ctx, c, path, url.Values{}, Paging{next/MaxPageSize + 1, MaxPageSize})
+			page, err := read(Paging{next/MaxPageSize + 1, MaxPageSize})
 			if err != nil {
 				var none T
 				yield(none, err)
