@@ -25,6 +25,7 @@ type Pass interface {
 }
 
 // EventToken is the pass of workflow events: one text that sender and server share.
+// The zero value lets nobody in.
 type EventToken struct {
 	digest [sha256.Size]byte
 	open   bool

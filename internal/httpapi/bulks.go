@@ -107,7 +107,7 @@ func (f *bulkFilter) check() (out cancel.Filter, err error) {
 	if f.Status != nil && !slices.Contains(f.Status, flow.Active.String()) {
 		return out, invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
 	}
-	if f.GraphID != nil && !wire.Name(*f.GraphID) {
+	if f.GraphID != nil && !graphID(*f.GraphID) {
 		return out, invalid("filter.graphId", "filter.graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
 	}
 	out.Status = f.Status

@@ -166,12 +166,16 @@ func (c *contract) operations() []string {
 
 // check holds a response against the contract.
 func (c *contract) check(req *http.Request, resp *http.Response, body []byte) error {
-	pointer := "/components/responses/NotFound"
+	surface := "/components/responses/"
+	if strings.HasPrefix(req.URL.Path, "/api/workflow-") {
+		surface += "Workflow"
+	}
+	pointer := surface + "NotFound"
 	switch op := c.operation(req.Method, req.URL.EscapedPath()); {
 	case op != "":
 		pointer = op + "/responses/" + strconv.Itoa(resp.StatusCode)
 	case resp.StatusCode == http.StatusMethodNotAllowed:
-		pointer = "/components/responses/MethodNotAllowed"
+		pointer = surface + "MethodNotAllowed"
 	case resp.StatusCode != http.StatusNotFound:
 		return fmt.Errorf("%s %s is not in the contract and was answered %d", req.Method, req.URL.Path, resp.StatusCode)
 	}

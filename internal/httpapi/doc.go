@@ -65,6 +65,10 @@ type Config struct {
 	Replays     Replays
 	Settings    EventSettings
 	Audit       Audit
+
+	WorkflowEvents    WorkflowEvents
+	WorkflowTemplates WorkflowTemplates
+	EventPass         gate.Pass // lets senders of workflow events in; default: nobody
 }
 
 // API answers the calls of the executions' surface.
@@ -82,6 +86,10 @@ type API struct {
 	replays     Replays
 	settings    EventSettings
 	audit       Audit
+
+	workflowEvents    WorkflowEvents
+	workflowTemplates WorkflowTemplates
+	eventPass         gate.Pass
 }
 
 // New makes the surface.
@@ -91,9 +99,13 @@ func New(cfg Config) *API {
 		log: cfg.Log, heartbeat: cfg.Heartbeat,
 		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
 		settings: cfg.Settings, audit: cfg.Audit,
+		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.eventPass == nil {
+		a.eventPass = &gate.EventToken{}
 	}
 	if a.heartbeat == 0 {
 		a.heartbeat = defaultHeartbeat
@@ -144,7 +156,7 @@ func (a *API) Routes() []gate.Route {
 			routes[i].Do = withoutQuery(routes[i].Do)
 		}
 	}
-	return routes
+	return append(routes, a.workflowRoutes()...)
 }
 
 // handler is what answers a route.

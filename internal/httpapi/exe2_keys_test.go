@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/httpapi"
 )
 
 // EXE-2, EXE-3: idempotency keys, correlation ids, actors and causes.
@@ -20,7 +19,7 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 	e := s.create(linear("default", "a"))
 	before := e.events()
 	seen := 0
-	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+	for _, route := range tokenRoutes() {
 		path, ok := strings.CutPrefix(route.Pattern, "POST ")
 		if !ok || path == "/commands" {
 			continue

@@ -52,7 +52,7 @@ func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, append([]string{"status", "graphId", "createdFrom", "createdTo", "sort"}, pageParams...)...)
 	p := q.paging()
 	lq := engine.ListQuery{
-		Tenant: c.Principal.Tenant, Status: q.statuses("status"), GraphID: q.name("graphId"),
+		Tenant: c.Principal.Tenant, Status: q.statuses("status"), GraphID: q.graph("graphId"),
 		CreatedFrom: q.instant("createdFrom"), CreatedTo: q.instant("createdTo"), Offset: p.offset(), Limit: p.size,
 	}
 	if sort, given := q.text("sort"); given && sort != newestFirst {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,6 +19,13 @@ const mediaJSON = "application/json"
 
 // graphMedia are the media types of a graph; all but the first are YAML.
 var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "text/yaml"}
+
+// templateGraph begins the ids of the graphs that templates compile to.
+const templateGraph = "template:"
+
+// graphID reports whether a graph can have this id: a name that somebody gave, or that
+// of a template's graph, which users read and nobody but the template registers.
+func graphID(id string) bool { return wire.Name(strings.TrimPrefix(id, templateGraph)) }
 
 // graphView is a version of a graph without its content.
 type graphView struct {
@@ -60,7 +68,7 @@ func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, q.err
 	}
 	id := c.Path("graphId")
-	if !wire.Name(id) {
+	if !graphID(id) {
 		return gate.Reply{}, fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %.64q does not exist", id)
 	}
 	row, err := a.graphs.Graph(ctx, c.Principal.Tenant, id, version)

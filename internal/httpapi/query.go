@@ -91,6 +91,15 @@ func (q *query) name(name string) string {
 	return s
 }
 
+// graph is the id of a graph, "" when it is not given.
+func (q *query) graph(name string) string {
+	s, given := q.text(name)
+	if given && !graphID(s) {
+		q.fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores, with template: in front where it is a template's", name, wire.MaxName)
+	}
+	return s
+}
+
 // instant is an RFC 3339 time with any offset, 0 when it is not given. A plus
 // sign that was not escaped arrives as a space.
 func (q *query) instant(name string) flow.Time {

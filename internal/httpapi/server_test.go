@@ -29,24 +29,28 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/trigger"
 )
 
 // server is the whole system over a database of its own, as cmd/renga wires it,
 // with a clock that tests can turn.
 type server struct {
-	t      testing.TB
-	url    string
-	client *http.Client
-	engine decider
-	bulks  *bulk.Bulks
-	db     *sqldb.DB
-	store  *store.Store
-	bus    *bus.Bus
-	mail   *bustest.Mail // what goes over the bus
-	work   func()        // lets bulks work, where that does not go by itself
-	gate   *gate.Gate
-	clock  *clock
-	keys   atomic.Int64
+	t       testing.TB
+	url     string
+	client  *http.Client
+	engine  decider
+	bulks   *bulk.Bulks
+	db      *sqldb.DB
+	store   *store.Store
+	bus     *bus.Bus
+	mail    *bustest.Mail // what goes over the bus
+	trigger *trigger.Trigger
+	pass    *gate.EventToken
+	work    func() // lets bulks work, where that does not go by itself
+	gate    *gate.Gate
+	clock   *clock
+	tenant  string // that requests act as when they name none; "": the default one
+	keys    atomic.Int64
 }
 
 // options change how a server is made.
@@ -55,6 +59,10 @@ type options struct {
 	heartbeat time.Duration
 	idle      bool // bulks do not work until the test says so
 	consumers []bus.Consumer
+	token     string         // of workflow events; "": everybody is let in
+	owner     string         // tenant of workflow events, in mode jwt
+	trigger   trigger.Config // retention and actions
+	log       *slog.Logger   // of the gate and of workflow events; nil: nowhere
 }
 
 func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
@@ -67,6 +75,10 @@ func newServerWith(t testing.TB, o options) *server {
 	s.db = db
 	quiet := slog.New(slog.DiscardHandler)
 	s.openBus(o)
+	if o.log == nil {
+		o.log = quiet
+	}
+	s.openTrigger(o)
 	kinds := dlq.Kinds(s.bus)
 	kinds[cancel.Name] = cancel.New(s.engine, quiet)
 	s.bulks = bulk.New(db, bulk.Config{Kinds: kinds, Exclusive: !postgres(), Clock: s.clock})
@@ -81,8 +93,9 @@ func newServerWith(t testing.TB, o options) *server {
 	surface := httpapi.New(httpapi.Config{
 		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
+		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 	})
-	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: quiet}, table(telemetry, surface))
+	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log}, table(telemetry, surface))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +144,7 @@ type decider interface {
 	httpapi.Reads
 	httpapi.Graphs
 	cancel.Engine
+	trigger.Starter
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
 	Run(ctx context.Context) error
 }
@@ -139,7 +153,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration()}}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration()}}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {
@@ -235,6 +249,9 @@ func (s *server) request(ctx context.Context, method, path, body string, header 
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.tenant != "" {
+		req.Header.Set("X-Tenant-Id", s.tenant)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])

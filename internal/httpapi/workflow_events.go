@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/trigger"
+)
+
+// WorkflowEvents is where deliveries of events go. What Deliver and Refuse have
+// answered is in the audit log.
+type WorkflowEvents interface {
+	Deliver(ctx context.Context, call trigger.Caller, d trigger.Delivery) (trigger.Outcome, error)
+	// Refuse notes a delivery that ended before it could be read and gives the error to
+	// answer with.
+	Refuse(ctx context.Context, call trigger.Caller, err error) error
+	Summary(ctx context.Context, tenant string, q trigger.SummaryQuery) (trigger.Summary, error)
+}
+
+// The rate classes of workflow events and templates.
+const (
+	rateDeliver       = "workflow.events"
+	rateWorkflowRead  = "workflow.read"
+	rateWorkflowWrite = "workflow.write"
+)
+
+// workflowRoutes are the routes of workflow events and templates. They have a pass of
+// their own, and so no scopes.
+func (a *API) workflowRoutes() []gate.Route {
+	routes := []gate.Route{
+		{Pattern: "POST /api/workflow-events", Rate: rateDeliver, Do: a.deliver, Refused: a.refuseDelivery},
+		{Pattern: "GET /api/workflow-events/summary", Rate: rateWorkflowRead, Do: a.summarize},
+		{Pattern: "GET /api/workflow-templates", Rate: rateWorkflowRead, Do: a.listTemplates},
+		{Pattern: "GET /api/workflow-templates/{id}", Rate: rateWorkflowRead, Do: a.template},
+		{Pattern: "PUT /api/workflow-templates/{id}", Rate: rateWorkflowWrite, Do: withoutQuery(a.putTemplate)},
+		{Pattern: "DELETE /api/workflow-templates/{id}", Rate: rateWorkflowWrite, Do: withoutQuery(a.deleteTemplate)},
+	}
+	for i := range routes {
+		routes[i].Surface, routes[i].Pass = gate.Workflow, a.eventPass
+	}
+	return routes
+}
+
+// delivered is the answer to a delivery that has a run.
+type delivered struct {
+	Status       string `json:"status"`
+	Duplicate    bool   `json:"duplicate"`
+	Triggered    bool   `json:"triggered"`
+	TemplateID   string `json:"template_id"`
+	TemplateName string `json:"template_name"`
+	Action       string `json:"action_key"`
+	Key          string `json:"idempotency_key,omitzero"`
+	RunID        string `json:"run_id"`
+}
+
+// deliver answers POST /api/workflow-events. Its senders are foreign: query parameters
+// and members that nobody knows are not looked at.
+func (a *API) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	d, err := trigger.ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
+	if err != nil {
+		return gate.Reply{}, a.refuseDelivery(ctx, c, err)
+	}
+	out, err := a.workflowEvents.Deliver(ctx, sender(c), d)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	reply := gate.Reply{Body: delivered{
+		Status: "ok", Duplicate: out.Duplicate, Triggered: !out.Duplicate, TemplateID: out.TemplateID, TemplateName: out.TemplateName,
+		Action: out.Action, Key: out.Key, RunID: out.RunID,
+	}}
+	if out.Duplicate {
+		reply.Header = http.Header{}
+		gate.SetReason(reply.Header, fault.DuplicateKey)
+	}
+	return reply, nil
+}
+
+// refuseDelivery notes a delivery that could not be read or was not let in.
+func (a *API) refuseDelivery(ctx context.Context, c *gate.Call, err error) error {
+	return a.workflowEvents.Refuse(ctx, sender(c), err)
+}
+
+func sender(c *gate.Call) trigger.Caller {
+	return trigger.Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
+}
+
+// summarize answers GET /api/workflow-events/summary.
+func (a *API) summarize(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, "ym", "recent_limit")
+	query := trigger.SummaryQuery{
+		Month: q.month("ym"), Recent: q.integer("recent_limit", 1, trigger.MaxRecent, trigger.DefaultRecent),
+	}
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	s, err := a.workflowEvents.Summary(ctx, c.Principal.Tenant, query)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: s}, nil
+}
+
+// month is a month as YYYY-MM; it must be given.
+func (q *query) month(name string) string {
+	s, given := q.text(name)
+	if _, err := time.Parse("2006-01", s); err != nil || len(s) != len("2006-01") || strings.HasPrefix(s, "0000") {
+		if given {
+			q.fail(name, "%s must be a month as YYYY-MM, such as 2026-01", name)
+		}
+		q.fail(name, "%s is required: the month as YYYY-MM, such as 2026-01", name)
+	}
+	return s
+}
