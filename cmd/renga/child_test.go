@@ -77,7 +77,7 @@ func program(args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self, args...)
 	for _, set := range os.Environ() {
-		if !strings.HasPrefix(set, "RENGA_") {
+		if !strings.HasPrefix(set, "RENGA_") && !strings.HasPrefix(set, "AX_") {
 			cmd.Env = append(cmd.Env, set)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/trigger"
 )
 
 // The database and the folder of reports inside the data folder.
@@ -39,6 +40,7 @@ type decider interface {
 	httpapi.Reads
 	httpapi.Graphs
 	cancel.Engine
+	trigger.Starter
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
 	Metrics() engine.Metrics
 	Run(ctx context.Context) error
@@ -46,17 +48,19 @@ type decider interface {
 
 // core is the engine over its database, without a door.
 type core struct {
-	db     *sqldb.DB
-	store  *store.Store
-	engine decider
-	bulks  *bulk.Bulks
-	kinds  map[string]bulk.Kind // of bulks; complete before they are worked on
-	bus    *bus.Bus             // nil until announce
-	report *export.Export       // nil: the audit log is not exported
-	silent bool                 // nothing is published
-	name   string               // tells this process from others
-	keep   time.Duration        // of keys
-	log    *slog.Logger
+	db       *sqldb.DB
+	store    *store.Store
+	engine   decider
+	bulks    *bulk.Bulks
+	kinds    map[string]bulk.Kind // of bulks; complete before they are worked on
+	bus      *bus.Bus             // nil until announce
+	report   *export.Export       // nil: the audit log is not exported
+	trigger  *trigger.Trigger     // nil until receive
+	receipts string               // the file of receipts, with trigger
+	silent   bool                 // nothing is published
+	name     string               // tells this process from others
+	keep     time.Duration        // of keys
+	log      *slog.Logger
 
 	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
 	wake  func(tenant, queue string, n int) // tells other processes; nil: nobody is told. Set before run
@@ -95,7 +99,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 
 // migrations are the tables of every package that has some.
 func migrations() []sqldb.Migration {
-	return []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration()}
+	return []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration()}
 }
 
 // openCore opens the database and puts the engine over it.
@@ -227,6 +231,9 @@ func (c *core) run(ctx context.Context) error {
 	go func() { database <- c.db.Run(serving) }()
 	go func() { deciding <- c.engine.Run(ctx) }()
 	var beside sync.WaitGroup
+	if c.trigger != nil {
+		beside.Go(func() { _ = c.trigger.Export(ctx, c.receipts) }) // it says itself what fails
+	}
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })

@@ -46,6 +46,7 @@ type serveCmd struct {
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
 	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
 	KeyRetention time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
+	Actions      []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
 	NoBus        bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
 	LogFormat    string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
 	LogLevel     string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
@@ -60,6 +61,8 @@ Without a database URL everything is in this process and in the data folder. Wit
 processes on any number of machines are one system; they wake each other's workers sooner when they
 share a NATS server. Put passwords into RENGA_DATABASE_URL and RENGA_NATS_URL rather than on the
 command line.
+
+` + workflowHelp + `
 
 Examples:
   renga serve
@@ -145,6 +148,10 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return misused(err)
 	}
+	events, err := readWorkflow(os.Getenv, c.Actions)
+	if err != nil {
+		return misused(err)
+	}
 	telemetry, err := gate.NewTelemetry(ctx, "renga", version)
 	if err != nil {
 		return err
@@ -160,12 +167,13 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return errors.Join(err, core.db.Close())
 	}
+	core.receive(events, c.DataDir)
 	core.announce(nats.Carrier(), c.DatabaseURL != "" && c.NATSURL == "")
 	p := process{core: core, nats: nats, log: log}
 	if err := c.connect(core, nats); err != nil {
 		return errors.Join(err, p.close())
 	}
-	if p.door, err = c.door(core, nats, telemetry, log); err != nil {
+	if p.door, err = c.door(core, nats, telemetry, events.pass); err != nil {
 		return errors.Join(err, p.close())
 	}
 	listener, err := net.Listen("tcp", c.Addr)
@@ -176,6 +184,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if gate.Mode(c.Auth) == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
 	}
+	events.warn(log)
 	if addr := nats.Addr(); addr != nil {
 		log.Info("events can be followed over NATS", "address", addr.String())
 	}
@@ -193,7 +202,8 @@ func (c *serveCmd) connect(core *core, nats *jet.Server) error {
 }
 
 // door puts the route table together.
-func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry, log *slog.Logger) (*gate.Gate, error) {
+func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry, events gate.Pass) (*gate.Gate, error) {
+	log := core.log
 	auth, err := gate.OpenAuth(gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: c.JWTKeys, Issuer: c.JWTIssuer, Log: log})
 	if err != nil {
 		return nil, err
@@ -208,6 +218,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 	surface := httpapi.New(httpapi.Config{
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
+		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 	})
 	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
 }
