@@ -1,8 +1,10 @@
 package renga_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +68,60 @@ func TestReadmeMapsEveryFolder(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("found no folder of the import table: the test looks in the wrong place")
+	}
+}
+
+// TestDecisionsHaveANumberOfTheirOwn: a page is named by it in the other pages.
+func TestDecisionsHaveANumberOfTheirOwn(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("docs", "decisions", "*.md"))
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("found %d pages: %v", len(pages), err)
+	}
+	for i, path := range pages {
+		want := fmt.Sprintf("%03d", i+1)
+		if number, _, _ := strings.Cut(filepath.Base(path), "-"); number != want {
+			t.Errorf("%s has the place of %s", path, want)
+		}
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(page), "# "+want+" ") {
+			t.Errorf("%s does not begin with its number", path)
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+
+// TestLinksOfPagesLeadToFiles looks at the links from page to page.
+func TestLinksOfPagesLeadToFiles(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := filepath.Glob(filepath.Join("docs", "decisions", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range slices.Concat([]string{"README.md", "CHANGELOG.md"}, pages, decisions) {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(page), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d links: the test reads too little", found)
 	}
 }
 
