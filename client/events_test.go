@@ -20,9 +20,11 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/bustest"
 	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -38,10 +40,40 @@ type office struct {
 	web *httptest.Server
 }
 
+// publicity is what tenants want others to be told, with the audit log beside it.
+type publicity struct{ *store.Store }
+
+// SetPublicity changes what is told and notes who did.
+func (p publicity) SetPublicity(ctx context.Context, tenant string, to engine.Publicity, entry audit.Entry) error {
+	return p.Store.SetPublicity(ctx, tenant, to, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+}
+
+func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
+	_, c := newOffice(t)
+	ctx := client.WithCorrelationID(t.Context(), "ticket-17")
+	for _, want := range []client.Publicity{client.PublicityAll, client.PublicityNone, client.PublicityDefault} {
+		stored, err := c.PutEventSettings(ctx, client.EventSettings{Executions: want})
+		if err != nil || stored.Executions != want {
+			t.Errorf("%s: stored %+v, %v", want, stored, err)
+		}
+		if got, err := c.EventSettings(ctx); err != nil || got.Executions != want {
+			t.Errorf("%s: got %+v, %v", want, got, err)
+		}
+	}
+	_, err := c.PutEventSettings(ctx, client.EventSettings{Executions: "loud"})
+	if told, ok := errors.AsType[*client.Error](err); !ok || told.Status != 422 {
+		t.Errorf("a word that there is not: %v", err)
+	}
+	page, err := c.ListAudit(ctx, client.AuditFilter{Action: "events.settings"}, client.Paging{})
+	if err != nil || page.Total != 3 || page.Items[0].CorrelationID != "ticket-17" {
+		t.Errorf("the audit log has %+v, %v", page, err)
+	}
+}
+
 func newOffice(t *testing.T) (*office, *client.Client) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{audit.Migration(), bus.Migration(), bulk.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), audit.Migration(), bus.Migration(), bulk.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +85,8 @@ func newOffice(t *testing.T) (*office, *client.Client) {
 	o.Bus, o.DB = o.bus, db
 	bulks := bulk.New(db, bulk.Config{Kinds: dlq.Kinds(o.bus), Exclusive: true})
 	surface := httpapi.New(httpapi.Config{
-		Bulks: bulks, Events: o.bus, DeadLetters: o.bus, Replays: o.bus, Audit: audit.New(db), Log: quiet, Heartbeat: 20 * time.Millisecond,
+		Bulks: bulks, Events: o.bus, DeadLetters: o.bus, Replays: o.bus, Audit: audit.New(db), Settings: publicity{store.New(db, store.Config{})},
+		Log: quiet, Heartbeat: 20 * time.Millisecond,
 	})
 	auth, err := gate.OpenAuth(gate.AuthConfig{})
 	if err != nil {

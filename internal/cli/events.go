@@ -19,6 +19,7 @@ type eventsCmd struct {
 	Replay     eventsReplayCmd     `cmd:"" help:"Deliver a range of time again, to one consumer."`
 	Replays    eventsReplaysCmd    `cmd:"" help:"List replays, newest first."`
 	StopReplay eventsStopReplayCmd `cmd:"" name:"stop-replay" help:"Stop a replay."`
+	Settings   eventsSettingsCmd   `cmd:"" help:"Show or decide what others are told of the tenant's executions."`
 }
 
 // eventFilter are the flags that choose events.

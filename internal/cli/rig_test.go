@@ -26,6 +26,7 @@ import (
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/wire"
 )
 
 // asProgram makes the test binary behave as the program itself.
@@ -64,6 +65,18 @@ func (c *clock) Now() time.Time { return time.UnixMilli(c.at.Load()).UTC() }
 
 func (c *clock) advance(d time.Duration) { c.at.Add(d.Milliseconds()) }
 
+// eventSettings is what tenants want others to be told, with the audit log beside it.
+type eventSettings struct {
+	*store.Store
+	clock *clock
+}
+
+// SetPublicity changes what is told and notes who did.
+func (s eventSettings) SetPublicity(ctx context.Context, tenant string, p engine.Publicity, entry audit.Entry) error {
+	entry.At = wire.Stamp(s.clock.Now().UnixMilli())
+	return s.Store.SetPublicity(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+}
+
 // options change how a rig is made.
 type options struct {
 	auth   gate.AuthConfig
@@ -82,7 +95,8 @@ func newRig(t *testing.T, o options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decides := engine.New(store.New(db, store.Config{}), r.clock, engine.Config{Exclusive: true})
+	tables := store.New(db, store.Config{})
+	decides := engine.New(tables, r.clock, engine.Config{Exclusive: true})
 	keys, err := gate.OpenAuth(o.auth)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +116,7 @@ func newRig(t *testing.T, o options) *rig {
 	many := bulks.New(db, bulks.Config{Kinds: kinds, Exclusive: true, Clock: r.clock})
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
-		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db),
+		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
 	if err != nil {
