@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/url"
 	"time"
 )
 
@@ -32,12 +33,16 @@ type AuditFilter struct {
 	To      time.Time // before
 }
 
+func (f *AuditFilter) query() url.Values {
+	return given(map[string]string{
+		"action": f.Action, "actor": f.Actor, "subject": f.Subject, "from": instant(f.From), "to": instant(f.To),
+	})
+}
+
 // ListAudit reads a page of the audit log, newest first. It goes back 50,000 entries;
 // older ones are reached with To.
 func (c *Client) ListAudit(ctx context.Context, f AuditFilter, at Paging) (*Page[AuditEntry], error) {
-	return list[AuditEntry](ctx, c, "/audit", given(map[string]string{
-		"action": f.Action, "actor": f.Actor, "subject": f.Subject, "from": instant(f.From), "to": instant(f.To),
-	}), at)
+	return list[AuditEntry](ctx, c, "/audit", f.query(), at)
 }
 
 // Audit reads the newest 50,000 entries of the audit log, newest first, each once.

@@ -48,9 +48,16 @@ func newKey() string { return rand.Text() }
 
 // do sends a call until it is answered, its context ends, or the time for repeating
 // it is over. An answer that says no is an *Error.
-func (c *Client) do(ctx context.Context, q call) (reply, error) {
+func (c *Client) do(ctx context.Context, q call) (r reply, err error) {
+	err = c.repeat(ctx, &q, func(server string) (err error) { r, err = c.try(ctx, server, &q); return err })
+	return r, err
+}
+
+// repeat tries a call until it is answered, its context ends, or the time for repeating
+// it is over.
+func (c *Client) repeat(ctx context.Context, q *call, attempt func(server string) error) error {
 	if c.broken != nil {
-		return reply{}, c.broken
+		return c.broken
 	}
 	patience := q.retryFor
 	if patience == 0 {
@@ -60,16 +67,19 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 	var before error // of the try before
 	for try := 1; ; try++ {
 		server, at := c.server()
-		r, err := c.try(ctx, server, &q)
+		err := attempt(server)
 		if err == nil {
-			return r, nil
+			return nil
 		}
 		told, answered := errors.AsType[*Error](err)
 		if answered && !told.repeatable() {
-			return reply{}, told
+			return told
+		}
+		if _, begun := errors.AsType[brokenOff](err); begun {
+			return err
 		}
 		if ctx.Err() != nil {
-			return reply{}, ended(ctx, cmp.Or(before, err))
+			return ended(ctx, cmp.Or(before, err))
 		}
 		before = err
 		if !answered || passing(told.Status) {
@@ -77,11 +87,11 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 		}
 		wait := pause(try, told, len(c.servers) > 1)
 		if patience >= 0 && time.Since(began)+wait > patience {
-			return reply{}, fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try, time.Since(began).Round(time.Millisecond), err)
+			return fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try, time.Since(began).Round(time.Millisecond), err)
 		}
 		c.cfg.Log.WarnContext(ctx, "request repeated", "method", q.method, "address", shown(server), "error", err)
 		if !sleep(ctx, wait) {
-			return reply{}, ended(ctx, err)
+			return ended(ctx, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,6 +180,14 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 	}
 	if want := []string{"dlq.skip refused too late repair", "dlq.redrive accepted well again repair"}; !slices.Equal(actions, want) {
 		t.Errorf("audit: %q", actions)
+	}
+	var exported bytes.Buffer
+	if err := c.ExportAudit(ctx, client.AuditFilter{Subject: id}, &exported); err != nil || strings.Count(exported.String(), "\n") != 2 ||
+		strings.Index(exported.String(), "dlq.redrive") > strings.Index(exported.String(), "dlq.skip") {
+		t.Errorf("export: %v\n%s", err, &exported)
+	}
+	if err := c.ExportAudit(ctx, client.AuditFilter{Action: "no such"}, &exported); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("export: %v", err)
 	}
 	for _, call := range []func() error{
 		func() error { _, err := c.DeadLetter(ctx, ""); return err },

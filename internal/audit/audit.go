@@ -14,10 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -134,20 +131,4 @@ func now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
 	}
 	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
 	return at, err
-}
-
-// line is a text on one line, not too long and in UTF-8.
-func line(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
-	if utf8.RuneCountInString(s) <= MaxText {
-		return s
-	}
-	runes := []rune(s)
-	return string(runes[:MaxText-1]) + "…"
 }

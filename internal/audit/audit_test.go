@@ -237,6 +237,51 @@ func TestMistakesAreRefused(t *testing.T) {
 	})
 }
 
+// TestAnExportHasEveryEntryThatMatchesOldestFirst has several pages of entries, many of
+// them at one instant, and others that are written meanwhile.
+func TestAnExportHasEveryEntryThatMatchesOldestFirst(t *testing.T) {
+	onEvery(t, func(t *testing.T, r rig) {
+		var all []Entry
+		for i := range 3*exportRows + 7 {
+			e := entry(wire.Stamp(1+(i*7919)%10), []string{"dlq.skip", "dlq.redrive"}[i%2], "ann", fmt.Sprint(i))
+			if i%5 == 0 {
+				e.Tenant = tenantB
+			}
+			all = append(all, e)
+		}
+		r.mustWrite(all...)
+		for _, q := range []Query{{}, {Action: "dlq.skip"}, {From: 3, To: 7}, {From: 9, To: 10}, {Subject: "17"}, {Actor: "bob"}, {Tenant: tenantB}} {
+			if q.Tenant == "" {
+				q.Tenant = tenantA
+			}
+			var want []string
+			for at := range wire.Stamp(11) {
+				for _, e := range all {
+					if e.At == at && e.Tenant == q.Tenant && (q.Action == "" || e.Action == q.Action) && (q.Actor == "" || e.Actor == q.Actor) &&
+						(q.Subject == "" || e.Subject == q.Subject) && at >= q.From && (q.To == 0 || at < q.To) {
+						want = append(want, e.Subject)
+					}
+				}
+			}
+			var got []string
+			err := r.Export(t.Context(), q, func(page []Entry) error {
+				got = append(got, subjects(page)...)
+				if len(page) > exportRows {
+					t.Errorf("a page has %d entries", len(page))
+				}
+				return r.write(entry(10, "late", "ann", "late")) // it is not waited for
+			})
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%+v: %v (-want +got):\n%s", q, err, diff)
+			}
+		}
+		stop := errors.New("enough")
+		if err := r.Export(t.Context(), Query{Tenant: tenantA}, func([]Entry) error { return stop }); !errors.Is(err, stop) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // TestListsUseAnIndex asks SQLite how it would run every list: nothing walks the
 // table, nothing is sorted.
 func TestListsUseAnIndex(t *testing.T) {
@@ -251,7 +296,10 @@ func TestListsUseAnIndex(t *testing.T) {
 			}
 		}
 		where, args := q.where()
-		for query, args := range map[string][]any{countMatching(where): args, selectMatching(where): append(args, 1, 1)} {
+		export, first := q.oldestFirst()
+		for query, args := range map[string][]any{
+			countMatching(where): args, selectMatching(where): append(slices.Clone(args), 1, 1), export: append(first, 1, 1, 1, 1),
+		} {
 			plan := r.plan(query, args)
 			if strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "INDEX audit_log_") {
 				t.Errorf("%s\n\t%s", query, plan)

@@ -10,22 +10,38 @@ import (
 
 // auditCmd is `renga audit`.
 type auditCmd struct {
-	List auditListCmd `cmd:"" help:"List who did what, newest first."`
+	List   auditListCmd   `cmd:"" help:"List who did what, newest first."`
+	Export auditExportCmd `cmd:"" help:"Write all of it as lines of JSON, oldest first."`
 }
 
-// auditListCmd is `renga audit list`.
-type auditListCmd struct {
+// auditFilter are the flags that choose entries.
+type auditFilter struct {
 	Action  string `placeholder:"ACTION" help:"Only this action, such as dlq.skip."`
 	Actor   string `placeholder:"NAME" help:"Only what this user did."`
 	Subject string `placeholder:"ID" help:"Only what was done to this."`
 	From    string `placeholder:"TIME" help:"At or after: an RFC 3339 time, a date, or how long ago (24h)."`
 	To      string `placeholder:"TIME" help:"Before."`
+}
+
+// filter is what the flags say.
+func (c *auditFilter) filter(a *App) (f client.AuditFilter, err error) {
+	f = client.AuditFilter{Action: c.Action, Actor: c.Actor, Subject: c.Subject}
+	if f.From, err = a.time("--from", c.From); err != nil {
+		return f, err
+	}
+	f.To, err = a.time("--to", c.To)
+	return f, err
+}
+
+// auditListCmd is `renga audit list`.
+type auditListCmd struct {
+	auditFilter
 	paging
 }
 
 // Help shows examples.
 func (auditListCmd) Help() string {
-	return `Every decision about dead letters and replays, also those that were refused. A list goes back 50,000 entries; older ones are
+	return `Who did what, to what, why, and what came of it, also when it was refused. A list goes back 50,000 entries; older ones are
 reached with --to.
 
 Examples:
@@ -36,12 +52,8 @@ Examples:
 
 // Run prints a page.
 func (c *auditListCmd) Run(ctx context.Context, a *App) error {
-	f := client.AuditFilter{Action: c.Action, Actor: c.Actor, Subject: c.Subject}
-	var err error
-	if f.From, err = a.time("--from", c.From); err != nil {
-		return err
-	}
-	if f.To, err = a.time("--to", c.To); err != nil {
+	f, err := c.filter(a)
+	if err != nil {
 		return err
 	}
 	r, err := a.connect(retryFor)

@@ -201,6 +201,9 @@ func (x *exchange) finish(ctx context.Context) {
 	}
 	meters.answered(ctx, x.status, took)
 	x.log(ctx, took)
+	if x.streamed() && x.err != nil && x.route.Whole {
+		panic(http.ErrAbortHandler) // as above
+	}
 }
 
 // address is the caller's address without its port.

@@ -3,6 +3,7 @@ package gate
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -202,5 +203,17 @@ func TestAStreamThatPanicsIsCutOff(t *testing.T) {
 	got := raw(t, addr, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if strings.HasSuffix(got, "0\r\n\r\n") {
 		t.Errorf("the stream looks complete: %q", got)
+	}
+}
+
+func TestAStreamThatMustBeWholeIsCutOffWhenItFails(t *testing.T) {
+	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Whole: true, Do: func(_ context.Context, c *Call) (Reply, error) {
+		fmt.Fprint(c.Stream, "data: 1\n\n")
+		return Reply{}, errors.New("half way")
+	}})
+	addr, _ := serve(t, d)
+	got := raw(t, addr, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if strings.HasSuffix(got, "0\r\n\r\n") || !strings.Contains(d.log.String(), "half way") {
+		t.Errorf("the stream looks complete: %q\n%s", got, d.log)
 	}
 }

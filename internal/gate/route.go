@@ -39,6 +39,7 @@ type Route struct {
 	Media   []string      // accepted media types of the body; nil: application/json
 	Timeout time.Duration // 0: DefaultTimeout; NoTimeout for long polls; streams have none
 	Stream  bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
+	Whole   bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
 	Public  bool          // no token is asked for
 	Pass    Pass          // how callers are let in, in both modes, in place of tokens and scopes; nil: by those
 

@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
+	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/audit"
@@ -16,6 +19,7 @@ import (
 // Audit is the audit log.
 type Audit interface {
 	List(ctx context.Context, q audit.Query) ([]audit.Entry, int, error)
+	Export(ctx context.Context, q audit.Query, take func(page []audit.Entry) error) error
 }
 
 // The scope and rate class of the audit log.
@@ -52,14 +56,22 @@ func showAudit(e *audit.Entry) auditView {
 	}
 }
 
+// auditParams are the parameters that select entries.
+var auditParams = []string{"action", "actor", "subject", "from", "to"}
+
+// auditFilter selects entries of a tenant.
+func (q *query) auditFilter(tenant string) audit.Query {
+	return audit.Query{
+		Tenant: tenant, Action: q.name("action"), Actor: q.line("actor", audit.MaxText), Subject: q.line("subject", audit.MaxText),
+		From: wire.Stamp(q.instant("from")), To: wire.Stamp(q.instant("to")),
+	}
+}
+
 // listAudit answers GET /audit.
 func (a *API) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"action", "actor", "subject", "from", "to"}, pageParams...)...)
-	p := q.paging()
-	query := audit.Query{
-		Tenant: c.Principal.Tenant, Action: q.name("action"), Actor: q.line("actor", audit.MaxText), Subject: q.line("subject", audit.MaxText),
-		From: wire.Stamp(q.instant("from")), To: wire.Stamp(q.instant("to")), Offset: p.offset(), Limit: p.size,
-	}
+	q := newQuery(c, slices.Concat(auditParams, pageParams)...)
+	p, query := q.paging(), q.auditFilter(c.Principal.Tenant)
+	query.Offset, query.Limit = p.offset(), p.size
 	if q.err != nil {
 		return gate.Reply{}, q.err
 	}
@@ -68,4 +80,32 @@ func (a *API) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	return gate.Reply{Body: newPage(p, rows, total, showAudit)}, nil
+}
+
+// exportAudit answers GET /audit/export: a line for each entry. Should it fail on its
+// way, the connection is cut, so that nobody takes a part for the whole.
+func (a *API) exportAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, auditParams...)
+	query := q.auditFilter(c.Principal.Tenant)
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	c.Stream.Header().Set("Content-Type", "application/x-ndjson")
+	s := follower{out: c.Stream, control: http.NewResponseController(c.Stream)}
+	err := a.audit.Export(ctx, query, func(page []audit.Entry) error {
+		s.frame = s.frame[:0]
+		for i := range page {
+			begin := len(s.frame)
+			line, err := json.Marshal(showAudit(&page[i]))
+			if err != nil {
+				return err
+			}
+			s.frame = append(audit.OneLine(append(s.frame, line...), begin), '\n')
+		}
+		return s.write(s.frame)
+	})
+	if err == nil && s.frame == nil {
+		c.Stream.WriteHeader(http.StatusOK) // there is no entry
+	}
+	return gate.Reply{}, err
 }

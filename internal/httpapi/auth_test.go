@@ -141,7 +141,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /events/outbox": "events:read", "GET /events/stream": "events:read", "GET /events/dlq": "events:read",
 		"GET /events/dlq/{deadLetterId}": "events:read", "POST /events/dlq/{deadLetterId}/redrive": "events:write",
 		"POST /events/dlq/{deadLetterId}/skip": "events:write", "POST /events/replays": "events:write", "GET /events/replays": "events:read",
-		"GET /events/replays/{replayId}": "events:read", "POST /events/replays/{replayId}/stop": "events:write", "GET /audit": "audit:read",
+		"GET /events/replays/{replayId}": "events:read", "POST /events/replays/{replayId}/stop": "events:write", "GET /audit": "audit:read", "GET /audit/export": "audit:read",
 		"POST /events/bulks": "events:write", "POST /events/bulks/{bulkId}/start": "events:write", "POST /events/bulks/{bulkId}/stop": "events:write",
 		"GET /events/bulks": "events:read", "GET /events/bulks/{bulkId}": "events:read", "GET /events/bulks/{bulkId}/items": "events:read",
 		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",

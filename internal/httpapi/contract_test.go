@@ -224,6 +224,13 @@ func (c *contract) checkBody(pointer string, response map[string]any, resp *http
 	if err != nil || content[media] == nil {
 		return fmt.Errorf("the content type %q is not documented", resp.Header.Get("Content-Type"))
 	}
+	if media == "application/x-ndjson" { // the schema is that of a line
+		for line := range bytes.Lines(body) {
+			if err := c.valid(pointer+"/content/"+escape(media)+"/schema", line); err != nil {
+				return fmt.Errorf("%w\nline: %s", err, line)
+			}
+		}
+	}
 	if media != "application/json" {
 		return nil
 	}

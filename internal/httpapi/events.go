@@ -51,6 +51,7 @@ func (a *API) eventRoutes() []gate.Route {
 		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
 		{Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopReplay},
 		{Pattern: "GET /audit", Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
+		{Pattern: "GET /audit/export", Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true, Do: a.exportAudit},
 	}
 }
 

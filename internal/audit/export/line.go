@@ -2,10 +2,8 @@ package export
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -48,7 +46,7 @@ func appendLine(dst []byte, e *audit.Entry) []byte {
 		{"run_id", run},
 		{"details", appendObject(nil, details(e, detail))},
 	})
-	return append(oneLine(dst, from), '\n')
+	return append(audit.OneLine(dst, from), '\n')
 }
 
 // details is what the entry itself tells, then its columns. A member of the detail that
@@ -129,27 +127,4 @@ func orNull(s string) jsontext.Value {
 		return nil
 	}
 	return text(s)
-}
-
-// oneLine writes what some readers take for the end of a line, or terminals for a
-// command, as escapes: DEL, the control characters U+0080 to U+009F (NEL among them),
-// U+2028 and U+2029. JSON itself escapes only those below U+0020. All of them can only
-// stand inside of texts.
-func oneLine(dst []byte, from int) []byte {
-	breaks := func(r rune) bool { return r >= 0x7f && r <= 0x9f || r == '\u2028' || r == '\u2029' }
-	if bytes.IndexFunc(dst[from:], breaks) < 0 {
-		return dst
-	}
-	raw := slices.Clone(dst[from:])
-	dst = dst[:from]
-	for len(raw) > 0 {
-		r, n := utf8.DecodeRune(raw)
-		if breaks(r) {
-			dst = fmt.Appendf(dst, `\u%04x`, r)
-		} else {
-			dst = append(dst, raw[:n]...)
-		}
-		raw = raw[n:]
-	}
-	return dst
 }
