@@ -194,12 +194,9 @@ func (u *unit) after(ctx context.Context, tx *sqldb.Tx, results []engine.Result)
 		})...)
 		tx.OnCommit(u.t.tell)
 	}
-	if err := tx.Batch(ctx, stmts...); err != nil {
-		return err
-	}
 	end := p.ending()
 	end.outcome, end.run = audit.Accepted, run
-	return end.write(ctx, tx, u.call, u.d, u.desk.now)
+	return end.write(ctx, tx, u.call, u.d, u.desk.now, stmts...)
 }
 
 // input is what the run's nodes know of the delivery.
@@ -238,6 +235,7 @@ func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view
 	var answer error
 	err := t.put(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		var now desk
+		out, answer = Outcome{}, nil
 		if err := t.open(ctx, tx, call.Tenant, d.Key, &now); err != nil {
 			return err
 		}
@@ -245,7 +243,6 @@ func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view
 		switch {
 		case now.receipt != nil:
 			end, out = now.receipt.repeated(d.Key)
-			answer = nil
 		case v.receipt != nil: // it has just run out
 			return errAgain
 		default:

@@ -71,16 +71,17 @@ func (e *ending) entry(call Caller, d *Delivery, at wire.Stamp) (audit.Entry, er
 func (e *ending) duplicate() bool { return e.outcome == audit.Skipped }
 
 // write puts a delivery's end down: its line in the audit log, and one more in the
-// tally of the month.
-func (e *ending) write(ctx context.Context, tx *sqldb.Tx, call Caller, d *Delivery, at wire.Stamp) error {
+// tally of the month. What the delivery left before goes with it, in one trip.
+func (e *ending) write(ctx context.Context, tx *sqldb.Tx, call Caller, d *Delivery, at wire.Stamp, before ...sqldb.Stmt) error {
 	entry, err := e.entry(call, d, at)
 	if err != nil {
 		return err
 	}
-	if err := audit.Write(ctx, tx, entry); err != nil {
+	line, err := audit.Stmt(entry)
+	if err != nil {
 		return err
 	}
-	return tx.Batch(ctx, tally(&entry, e.duplicate()))
+	return tx.Batch(ctx, append(before, line, tally(&entry, e.duplicate()))...)
 }
 
 // The statuses that the document has for outcomes.

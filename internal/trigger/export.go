@@ -2,7 +2,6 @@ package trigger
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -32,25 +31,33 @@ const (
 // reader and a crash find the one before or the one after. The database is the record; a
 // file that cannot be written is logged, and tried again.
 func (t *Trigger) Export(ctx context.Context, file string) error {
-	x := &export{t: t, file: file, was: edition{receipts: -1}}
-	for ctx.Err() == nil {
-		wait, err := x.keep(ctx)
-		if err != nil && ctx.Err() == nil {
-			t.cfg.Log.WarnContext(ctx, "the file of receipts could not be written", "error", err)
-			wait = exportPoll
-		}
-		if !x.rest(ctx, exportPause, nil) || !x.rest(ctx, wait-exportPause, t.news) {
-			return nil
-		}
-	}
-	return nil
+	return newExport(t, file, func() {}).run(ctx)
 }
 
 // export is a file of receipts in the making.
 type export struct {
-	t    *Trigger
-	file string
-	was  edition
+	t     *Trigger
+	file  string
+	was   edition
+	wrote func() // called when the file is there
+}
+
+func newExport(t *Trigger, file string, wrote func()) *export {
+	return &export{t: t, file: file, was: edition{receipts: -1}, wrote: wrote}
+}
+
+func (x *export) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		wait, err := x.keep(ctx)
+		if err != nil && ctx.Err() == nil {
+			x.t.cfg.Log.WarnContext(ctx, "the file of receipts could not be written", "error", err)
+			wait = exportPoll
+		}
+		if !x.rest(ctx, exportPause, nil) || !x.rest(ctx, wait-exportPause, x.t.news) {
+			break
+		}
+	}
+	return nil
 }
 
 // edition is what a file was written from.
@@ -104,6 +111,7 @@ func (x *export) keep(ctx context.Context) (time.Duration, error) {
 			return 0, fault.Wrap("trigger.export", err)
 		}
 		x.was = edition{sum, until}
+		x.wrote()
 	}
 	wait := exportIdle
 	if x.t.db.Dialect() == sqldb.Postgres {
@@ -121,26 +129,25 @@ func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]in
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err
 	}
-	f, err := os.CreateTemp(dir, ".receipts-*")
+	f, err := os.OpenFile(x.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
 	out := bufio.NewWriter(f)
-	if until, err = x.write(ctx, out, now, last); err != nil {
-		return 0, err
+	until, err = x.write(ctx, out, now, last)
+	if err == nil {
+		err = out.Flush()
 	}
-	if err := cmp.Or(out.Flush(), f.Sync()); err != nil {
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return 0, err
 	}
 	if err := os.Rename(f.Name(), x.file); err != nil {
 		return 0, err
 	}
-	return until, errors.Join(f.Close(), syncDir(dir))
+	return until, syncDir(dir)
 }
 
 func syncDir(name string) error {

@@ -32,16 +32,6 @@ func (r *receipt) scan(row *sqldb.Row) error {
 	return row.Scan(&r.n, &r.run, &r.templateID, &r.templateName, &r.action, &r.year, &r.month, &r.at)
 }
 
-// recall is the receipt of a key, nil when there is none that counts.
-func (t *Trigger) recall(ctx context.Context, tx *sqldb.Tx, tenant, key string) (*receipt, error) {
-	if key == "" {
-		return nil, nil
-	}
-	var d desk
-	err := t.open(ctx, tx, tenant, key, &d)
-	return d.receipt, err
-}
-
 // desk is what a decision about a tenant's delivery starts from.
 type desk struct {
 	now       wire.Stamp

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -269,3 +270,20 @@ func keyed(key string, month int) string {
 }
 
 func at(t time.Time) wire.Stamp { return wire.Stamp(t.UnixMilli()) }
+
+// logged is a logger that says that it was told something.
+func logged(told chan<- struct{}) *slog.Logger { return slog.New(handler{told}) }
+
+type handler struct{ told chan<- struct{} }
+
+func (h handler) Enabled(context.Context, slog.Level) bool { return true }
+func (h handler) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h handler) WithGroup(string) slog.Handler            { return h }
+
+func (h handler) Handle(context.Context, slog.Record) error {
+	select {
+	case h.told <- struct{}{}:
+	default:
+	}
+	return nil
+}
