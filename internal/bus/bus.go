@@ -126,6 +126,7 @@ type Bus struct {
 
 	keeper *keeper
 	wakes  *wakes
+	fresh  handover      // what was just committed to the outbox
 	doubts atomic.Uint64 // counts gaps that readers found
 }
 

@@ -36,22 +36,24 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	if len(events) == 0 {
 		return nil
 	}
-	stmts := make([]sqldb.Stmt, len(events))
+	stmts, ids, msgs := make([]sqldb.Stmt, len(events)), make([]int64, len(events)), make([]Message, len(events))
 	var parts [wire.Partitions]bool
 	for i := range events {
 		e := events[i] // the caller's stays as it is
 		if err := b.complete(ctx, tx, &e); err != nil {
 			return fault.Wrap("bus.publish", err)
 		}
-		m := Message{
-			ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
+		m := &msgs[i]
+		*m = Message{
+			Stream: wire.Events, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
 			OccurredAt: e.OccurredAt, Service: e.Producer.Service, Body: e.AppendJSON(nil),
 		}
 		if err := m.Check(); err != nil {
 			return fault.Wrap("bus.publish", err)
 		}
 		parts[m.Part] = true
-		stmts[i] = b.outboxRow(tx, &m)
+		stmts[i] = b.outboxRow(tx, m)
+		stmts[i].Inserted = &ids[i]
 	}
 	if err := tx.Batch(ctx, stmts...); err != nil {
 		return fault.Wrap("bus.publish", err)
@@ -59,6 +61,9 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	b.cfg.Passed("outbox.written")
 	tx.OnCommit(func() {
 		b.cfg.Passed("outbox.committed")
+		if tx.Dialect() == sqldb.SQLite {
+			b.fresh.give(ids, msgs)
+		}
 		for part, has := range parts {
 			if has {
 				b.wakes.wake(post{relayOutbox, part})

@@ -84,3 +84,13 @@ func markOutbox(tx *sqldb.Tx, ids []int64, at wire.Stamp) sqldb.Stmt {
 		Args:  []any{string(append(list, ']')), at},
 	}
 }
+
+// markUpto is the statement that notes when all unpublished rows of a partition up to one
+// of them were published. It is for SQLite, where rows are committed in the order of
+// their ids: what was not there when they were read is behind them.
+func markUpto(part int, id int64, at wire.Stamp) sqldb.Stmt {
+	return sqldb.Stmt{
+		Query: "UPDATE outbox_events SET published_at = $3 WHERE part = $1 AND id <= $2 AND published_at IS NULL",
+		Args:  []any{part, id, at},
+	}
+}

@@ -39,7 +39,11 @@ type relay struct {
 	outage   outage
 
 	// Of the outbox:
-	aside map[string]aside // by key
+	aside   map[string]aside // by key
+	follow  bool             // what is not published yet is handed over
+	watch   uint64           // names it there
+	looked  time.Time        // when it last read the table
+	reached int64            // id of the newest row that it has read
 
 	// Of the log:
 	next    int64     // the number behind which it is read next

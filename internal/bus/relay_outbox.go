@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"renga.dev/renga/internal/sqldb"
@@ -15,6 +16,7 @@ const (
 	relayPages = 16              // of rows that are looked through for some whose keys are not set aside
 	asideFor   = 2 * time.Second // that a key is left alone
 	asideTries = 3               // before that
+	lookAgain  = time.Second     // at the table, although everything is handed over
 )
 
 // relayOutbox publishes what the outbox has of one partition.
@@ -25,18 +27,22 @@ const (
 // the key.
 func (b *Bus) relayOutbox(ctx context.Context, l lease) error {
 	r := b.newRelay(l, "outbox", wire.Events, l.part)
+	defer func() { b.fresh.end(l.part, r.watch) }()
 	return r.run(ctx, r.turnOutbox)
 }
 
-// turnOutbox publishes one batch and notes that it did.
+// turnOutbox publishes one batch and notes that it did. Only behind one of which that is
+// true to the last row does it go on with what is handed over.
 func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
+	follow := r.follow
+	r.follow = false
 	if err := r.ready(ctx); err != nil {
 		return 0, err
 	}
 	if r.state.window.pos < r.state.window.to {
 		return 0, r.replayPage(ctx)
 	}
-	batch, more, err := r.readOutbox(ctx)
+	batch, more, err := r.nextOutbox(ctx, follow)
 	if err != nil {
 		return 0, err
 	}
@@ -47,6 +53,7 @@ func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) 
 		rest = min(rest, asideFor)
 	}
 	if len(batch.msgs) == 0 {
+		r.follow = batch.last
 		return rest, nil
 	}
 	r.bus.cfg.Passed("relay.read")
@@ -74,30 +81,62 @@ func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) 
 	case s.count+len(s.refused) < len(batch.msgs):
 		return 0, nil // the others come with the next batch
 	}
+	r.follow = batch.last && s.count == len(batch.msgs)
 	return rest, nil
 }
 
 // outboxBatch is rows of the outbox as messages.
 type outboxBatch struct {
-	at   wire.Stamp
-	ids  []int64
-	msgs []Message
+	at    wire.Stamp
+	ids   []int64
+	msgs  []Message
+	holes bool // rows between them were left out
+	last  bool // what comes behind them is handed over
 }
 
 func (b *outboxBatch) add(id int64, m Message) {
 	b.ids, b.msgs = append(b.ids, id), append(b.msgs, m)
 }
 
+// nextOutbox gives the next rows that are not published: those that were handed over, if
+// everything before them is published, else from the table.
+func (r *relay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
+	if follow && len(r.aside) == 0 {
+		out, follow = r.bus.fresh.take(r.lease.part, r.watch, r.reached)
+		if follow && (len(out.ids) > 0 || time.Since(r.looked) < lookAgain) {
+			out.last = true
+			r.stamp(&out, wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()))
+			return out, false, nil
+		}
+	}
+	if r.bus.db.Dialect() == sqldb.SQLite {
+		r.watch, r.looked = r.bus.fresh.begin(r.lease.part), time.Now()
+	}
+	out, more, err = r.readOutbox(ctx)
+	out.last = r.watch > 0 && !more && !out.holes
+	return out, more && len(out.msgs) > 0, err
+}
+
+// stamp says of the messages of a batch who sends them on, and when.
+func (r *relay) stamp(out *outboxBatch, now wire.Stamp) {
+	if len(out.ids) == 0 {
+		return
+	}
+	out.at, r.reached = r.begin(now), out.ids[len(out.ids)-1]
+	for i := range out.msgs {
+		out.msgs[i].Relay = Relay{Epoch: r.state.epoch, At: out.at, Source: out.ids[i]}
+	}
+}
+
 // readOutbox reads the next rows that are not published. more says that there are
 // others, or may be.
 func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
-	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) error {
+	var now wire.Stamp
+	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		out = outboxBatch{}
-		now, err := r.bus.now(ctx, tx)
-		if err != nil {
+		if now, err = r.bus.now(ctx, tx); err != nil {
 			return err
 		}
-		out.at = r.begin(now)
 		page := unpublished{part: r.lease.part}
 		for range relayPages {
 			if err := page.read(ctx, tx, func(id int64, m Message) { r.take(&out, id, m) }); err != nil {
@@ -109,15 +148,14 @@ func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err
 		}
 		return nil
 	})
-	for i := range out.msgs {
-		out.msgs[i].Relay = Relay{Epoch: r.state.epoch, At: out.at, Source: out.ids[i]}
-	}
-	return out, more && len(out.msgs) > 0, err
+	r.stamp(&out, now)
+	return out, more, err
 }
 
 // take adds a row to a batch unless its key is set aside.
 func (r *relay) take(out *outboxBatch, id int64, m Message) {
 	if a, ok := r.aside[m.Key]; ok && time.Now().Before(a.until) {
+		out.holes = true
 		return
 	}
 	out.add(id, m)
@@ -178,14 +216,15 @@ func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	}
 	s.top.At = b.at
 	next, stmts := r.advance(s.top, r.state.window.pos)
+	whole := !b.holes && len(ids) == len(b.ids)
 	r.bus.cfg.Passed("relay.before-mark")
 	for len(ids) > markRows {
-		if err := r.markRows(ctx, ids[:markRows], b.at); err != nil {
+		if err := r.markRows(ctx, ids[:markRows], whole, b.at); err != nil {
 			return err
 		}
 		ids = ids[markRows:]
 	}
-	if err := r.markRows(ctx, ids, b.at, stmts...); err != nil {
+	if err := r.markRows(ctx, ids, whole, b.at, stmts...); err != nil {
 		return err
 	}
 	r.state = next
@@ -193,9 +232,27 @@ func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	return nil
 }
 
-// markRows notes when rows were published, and what else there is to note.
-func (r *relay) markRows(ctx context.Context, ids []int64, at wire.Stamp, more ...sqldb.Stmt) error {
-	return r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, at)}, more...)...)
+// markRows notes when rows were published, and what else there is to note. whole says
+// that they are all of the partition that were not published, up to the last of them.
+func (r *relay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
+	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		if !whole || tx.Dialect() != sqldb.SQLite {
+			return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, at)}, more...)...)
+		}
+		var n int64
+		mark := markUpto(r.lease.part, ids[len(ids)-1], at)
+		mark.Changed = &n
+		err := tx.Batch(ctx, append([]sqldb.Stmt{mark}, more...)...)
+		if err == nil && n != int64(len(ids)) {
+			return errOthers
+		}
+		return err
 	})
+	if errors.Is(err, errOthers) {
+		return r.markRows(ctx, ids, false, at, more...)
+	}
+	return err
 }
+
+// errOthers says that rows would be noted as published that are not among those that were.
+var errOthers = errors.New("there are other rows before the last one")

@@ -44,6 +44,48 @@ func TestWhatIsCommittedIsPublishedInOrderOfItsKey(t *testing.T) {
 	})
 }
 
+// TestEventsThatWereNotHandedOverAreNotOvertaken has two publish in turn for the same
+// keys, of which one is not in the process of the relays.
+func TestEventsThatWereNotHandedOverAreNotOvertaken(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		all, other := r.events(300, 5), r.asleep()
+		b, _ := r.launch(r.carrier, bus.Config{})
+		for i, e := range all {
+			if i%7 == 3 {
+				r.publish(other, e)
+			} else {
+				r.publish(b, e)
+			}
+		}
+		b.Wake()
+		r.published()
+		msgs := messages(t, r.carrier, wire.Events)
+		inOrder(t, msgs, all)
+		if len(msgs) != len(all) {
+			t.Errorf("the stream has %d messages, want %d", len(msgs), len(all))
+		}
+	})
+}
+
+// TestWhatIsHandedOverIsNotRead publishes one event after the other on SQLite.
+func TestWhatIsHandedOverIsNotRead(t *testing.T) {
+	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
+	b, _ := r.launch(r.carrier, bus.Config{})
+	all := r.events(200, 5)
+	before := r.db.Stats().Reads
+	for i, e := range all {
+		r.publish(b, e)
+		r.eventually("the stream has the event", func() bool {
+			info, err := r.carrier.Ensure(t.Context(), wire.Events)
+			return err == nil && info.Last == uint64(i+1)
+		})
+	}
+	if n := r.db.Stats().Reads - before; n > uint64(len(all)/2) {
+		t.Errorf("%d reads for %d events, want few", n, len(all))
+	}
+	inOrder(t, messages(t, r.carrier, wire.Events), all)
+}
+
 // TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing takes the post away when
 // everything is published and nothing noted, as the end of a process does. With a
 // stream that remembers what it got, and with one that does not.

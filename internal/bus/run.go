@@ -47,6 +47,7 @@ func (b *Bus) Run(ctx context.Context) error {
 
 // Wake tells the relays of this process that something was published here.
 func (b *Bus) Wake() {
+	b.fresh.lose()
 	for part := range wire.Partitions {
 		b.wakes.wake(post{relayOutbox, part})
 	}

@@ -18,7 +18,9 @@ type conn struct {
 	cancels bool // statements end with their context; not on the write connection, where that would undo the jobs of others
 	stmts   map[string]*stmt
 	args    []driver.NamedValue // scratch; the driver copies what it binds
-	lost    error               // why the transaction that was open is gone; nothing runs until it is rolled back
+
+	inserted int64 // key of the row that was inserted last
+	lost     error // why the transaction that was open is gone; nothing runs until it is rolled back
 }
 
 type stmt struct {
@@ -134,6 +136,9 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 	res, err := st.raw.(driver.StmtExecContext).ExecContext(ctx, bound)
 	if err != nil {
 		c.note(err)
+		return 0, err
+	}
+	if c.inserted, err = res.LastInsertId(); err != nil {
 		return 0, err
 	}
 	return res.RowsAffected()

@@ -35,6 +35,9 @@ type Stmt struct {
 	Args    []any
 	Row     func(*Row) error // called for each row; it must not use the transaction. nil: rows are not looked at
 	Changed *int64           // gets the number of rows that the statement changed; nil: nobody asks
+	// Inserted gets the integer that is the key of the row that the statement inserted, on
+	// SQLite alone and without Row; nil: nobody asks.
+	Inserted *int64
 }
 
 // Dialect names the database, for the few statements that cannot be shared.
@@ -127,6 +130,9 @@ func (tx *Tx) one(ctx context.Context, st *Stmt) error {
 		n, err := tx.Exec(ctx, st.Query, st.Args...)
 		if st.Changed != nil {
 			*st.Changed = n
+		}
+		if st.Inserted != nil {
+			*st.Inserted = tx.conn.inserted
 		}
 		return err
 	}
