@@ -142,7 +142,9 @@ func (r *relay) lose(ctx context.Context, info StreamInfo) error {
 		return err
 	}
 	r.bus.cfg.Passed("relay.loss-noted")
-	r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
+	if first := r.stream == wire.Executions && r.state.streamAt == 0; !first {
+		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
+	}
 	r.state, r.behind, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, milestone{}, 0
 	poke(r.bus.keeper.kick) // readers of this process begin again at once
 	return nil
