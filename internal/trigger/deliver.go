@@ -35,7 +35,7 @@ type Outcome struct {
 
 // Deliver starts the run that a delivery asks for, once for a key. Whatever it
 // answers is in the audit log by then. Refusals are fault.Errors with a reason and the
-// message of the document; what was asked of no use is Unavailable or Internal.
+// message of the document; what could not be done is Unavailable or Internal.
 //
 // A caller that goes away does not stop a delivery that has begun.
 func (t *Trigger) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome, error) {

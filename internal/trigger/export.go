@@ -204,11 +204,13 @@ func (x *export) write(ctx context.Context, out *bufio.Writer, now wire.Stamp, l
 	}
 }
 
+const selectReceipts = `SELECT tenant_id, n, idempotency_key, run_id, template_id, at FROM trigger_receipt
+	WHERE (tenant_id, n) > ($1, $2) ORDER BY tenant_id, n LIMIT $3`
+
 // read gives receipts after one of them.
 func (x *export) read(ctx context.Context, after line) (part []line, err error) {
 	err = x.t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, `SELECT tenant_id, n, idempotency_key, run_id, template_id, at FROM trigger_receipt
-			WHERE (tenant_id, n) > ($1, $2) ORDER BY tenant_id, n LIMIT $3`, after.Tenant, after.n, exportChunk) {
+		for row, err := range tx.Query(ctx, selectReceipts, after.Tenant, after.n, exportChunk) {
 			var l line
 			if err == nil {
 				err = row.Scan(&l.Tenant, &l.n, &l.Key, &l.Run, &l.TemplateID, &l.At)

@@ -160,10 +160,12 @@ type counter struct {
 	status, class, code, advice, duplicate group
 }
 
+const selectTally = `SELECT status, reason_class, reason_code, retry_advice, duplicate, n
+	FROM trigger_tally WHERE tenant_id = $1 AND month = $2`
+
 func (c *counter) read(ctx context.Context, tx *sqldb.Tx, tenant, month string) error {
 	*c = counter{status: group{}, class: group{}, code: group{}, advice: group{}, duplicate: group{}}
-	for row, err := range tx.Query(ctx, `SELECT status, reason_class, reason_code, retry_advice, duplicate, n
-		FROM trigger_tally WHERE tenant_id = $1 AND month = $2`, tenant, month) {
+	for row, err := range tx.Query(ctx, selectTally, tenant, month) {
 		if err != nil {
 			return err
 		}
