@@ -38,6 +38,7 @@ type reader struct {
 	asked    bool             // there may be decisions or replays
 	noted    time.Time        // when its place was noted without an event
 	told     int64            // minRelay when the relay was told of a gap, and one more
+	stall    stall
 }
 
 // position is how far a reader is in its stream.
@@ -60,18 +61,13 @@ func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
 	}
 	for ctx.Err() == nil {
 		err := r.follow(ctx)
-		known := false
-		if g := gapOf(err); g != nil {
-			if known = r.told == r.at.minRelay+1; !known {
-				err = r.doubt(ctx, g)
-			}
+		if g := gapOf(err); g != nil && r.told != r.at.minRelay+1 {
+			err = r.doubt(ctx, g)
 		}
 		if err == nil || errors.Is(err, errLost) {
 			return err
 		}
-		if ctx.Err() == nil && !known && fault.KindOf(err) != fault.Unavailable {
-			b.log.Warn("reader of events was interrupted", "consumer", c.Name, "partition", l.part, "error", err)
-		}
+		r.stalled(ctx, err)
 		if err := r.pause(ctx, reopenAfter); err != nil {
 			return err
 		}
@@ -125,9 +121,11 @@ func (r *reader) follow(ctx context.Context) error {
 			if err := r.receive(ctx, got); err != nil {
 				return err
 			}
+			r.flows()
 		case <-wake:
 			r.asked = true
 		case <-look.C:
+			r.flows() // there is nothing for it
 			r.asked = r.asked || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
 		case <-timer:
 		}

@@ -1,0 +1,32 @@
+package bus
+
+import (
+	"context"
+	"time"
+)
+
+// stall is a time in which a reader gets nowhere: its stream is away or was lost, or the
+// database is. The log tells of its beginning and of its end, not of every try.
+type stall struct{ began time.Time }
+
+// stalled notes why a reader cannot go on.
+func (r *reader) stalled(ctx context.Context, err error) {
+	who := []any{"consumer", r.consumer.Name, "partition", r.lease.part}
+	switch {
+	case ctx.Err() != nil: // it has to end
+	case r.stall.began.IsZero():
+		r.stall.began = time.Now()
+		r.bus.log.Warn("reader of events was interrupted", append(who, "error", err)...)
+	default:
+		r.bus.log.Debug("reader of events is interrupted still", append(who, "error", err)...)
+	}
+}
+
+// flows notes that a reader gets on.
+func (r *reader) flows() {
+	if r.stall.began.IsZero() {
+		return
+	}
+	r.bus.log.Info("reader of events goes on", "consumer", r.consumer.Name, "partition", r.lease.part, "ms", time.Since(r.stall.began).Milliseconds())
+	r.stall = stall{}
+}
