@@ -84,6 +84,9 @@ type DeadLetterDetails struct {
 	Event           json.RawMessage `json:"event,omitempty"` // without sensitive fields; none when what came is no event
 	PayloadWithheld bool            `json:"payloadWithheld"`
 	Waiting         Waiting         `json:"waiting"`
+	// SkipMakesStale is how many older events of its key a skip would make STALE: what is
+	// skipped counts as taken. Redrive those first.
+	SkipMakesStale int `json:"skipMakesStale,omitempty"`
 }
 
 // FailedTry is a try that failed.
@@ -210,7 +213,8 @@ type DeadLetterOrder struct {
 type DecisionAnswer struct {
 	DeadLetterID  string           `json:"deadLetterId"`
 	Status        DeadLetterStatus `json:"status"`
-	Verdict       Verdict          `json:"verdict,omitempty"` // of a redrive that was decided now
+	Verdict       Verdict          `json:"verdict,omitempty"`    // of a redrive that was decided now
+	MakesStale    int              `json:"makesStale,omitempty"` // by a skip that was decided now: older events of its key
 	CorrelationID string           `json:"correlationId"`
 	Key           string           `json:"idempotencyKey"`
 	Replay        bool             `json:"-"` // this key was answered before; nothing happened now

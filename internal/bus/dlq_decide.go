@@ -51,6 +51,9 @@ type DeadAnswer struct {
 	CorrelationID string  `json:"corr"`
 	Key           string  `json:"key"`
 	Refused       Guard   `json:"refused,omitempty"` // "" when accepted
+	// MakesStale is how many older events of the key a skip that was decided now makes
+	// stale. Of one in a bulk, which may decide about those too, nothing is said.
+	MakesStale int `json:"makesStale,omitzero"`
 }
 
 // decide is what a decision makes of a dead letter. To decide the same again changes
@@ -122,6 +125,9 @@ func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now w
 		ans.Status, ans.Refused = l.Status.decide(d.Skip, ans.Verdict)
 		if ans.Status == l.Status && ans.Refused == "" {
 			continue
+		}
+		if d.Skip && d.Bulk == "" && ans.Refused == "" {
+			ans.MakesStale = seen[i].SkipMakesStale
 		}
 		if ans.Refused == "" {
 			stmts = append(stmts, sqldb.Stmt{

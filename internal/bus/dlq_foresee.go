@@ -12,6 +12,10 @@ import (
 type Foreseen struct {
 	DeadLetter
 	Verdict Verdict // "" unless it is OPEN
+	// SkipMakesStale is how many older events of its key, open or being driven again, a
+	// skip would make stale: what is skipped counts as taken. Only a consumer that
+	// goes on behind dead letters has such.
+	SkipMakesStale int
 }
 
 const (
@@ -69,6 +73,7 @@ func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, id
 	for i := range out {
 		if l := &out[i].DeadLetter; l.ID != "" && l.Status == Open {
 			out[i].Verdict = judgeLast(*facts[l.lane()], inFront(selected[l.lane()], l), processed)
+			out[i].SkipMakesStale = facts[l.lane()].olderThan(l.at())
 		}
 	}
 	return out, nil

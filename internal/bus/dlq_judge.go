@@ -70,11 +70,27 @@ func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
 		return IsDuplicate
 	}
 	for _, p := range waiting {
-		if p.event != l.event && p.compare(l.place) < 0 && p.compare(k.applied) > 0 {
+		if k.before(p, l.place) {
 			return BreaksOrder
 		}
 	}
 	return WillApply
+}
+
+// before reports whether an event that waits can still take effect, if not after another.
+func (k *keyFacts) before(p, other place) bool {
+	return p.event != other.event && p.compare(other) < 0 && p.compare(k.applied) > 0
+}
+
+// olderThan is how many of the events that wait could not take effect any more when one
+// of the key is taken.
+func (k *keyFacts) olderThan(other place) (n int) {
+	for _, p := range k.waiting {
+		if k.before(p, other) {
+			n++
+		}
+	}
+	return n
 }
 
 // laneKey names a key of a consumer.

@@ -187,13 +187,19 @@ func TestARedriveMayNotBreakTheOrderOfItsKey(t *testing.T) {
 		if ans := r.decideOn(b, ids[2], false); ans.Refused != bus.GuardKeyOrder || ans.Status != bus.Open || ans.Verdict != bus.BreaksOrder {
 			t.Errorf("the last first: %+v", ans)
 		}
-		if ans := r.decideOn(b, ids[1], true); ans.Refused != "" { // a skip breaks no order
+		if seen, err := b.InspectDead(t.Context(), tenantA, ids[1]); err != nil || seen.SkipMakesStale != 1 {
+			t.Errorf("a skip would make %d stale, want 1: %v", seen.SkipMakesStale, err)
+		}
+		if ans := r.decideOn(b, ids[1], true); ans.Refused != "" || ans.MakesStale != 1 { // a skip breaks no order
 			t.Errorf("a skip: %+v", ans)
 		}
 		r.eventually("the second is skipped", func() bool { return r.status(b, ids[1]) == bus.Skipped })
 		// What was skipped counts as taken, so the first has become stale.
 		if got := verdicts(nil); got[0] != bus.WillBeStale || got[1] != "" || got[2] != bus.WillApply {
 			t.Errorf("after the skip: %v", got)
+		}
+		if seen, err := b.InspectDead(t.Context(), tenantA, ids[2]); err != nil || seen.SkipMakesStale != 0 {
+			t.Errorf("another skip would make %d stale, want none that is not: %v", seen.SkipMakesStale, err)
 		}
 		r.decideOn(b, ids[2], false)
 		r.eventually("the last is applied", func() bool { return r.status(b, ids[2]) == bus.Applied })

@@ -154,6 +154,10 @@ func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
 	if l.Waiting.Count > 0 {
 		waiting = count(l.Waiting.Count, "event", "events")
 	}
+	skip := ""
+	if n := l.SkipMakesStale; n > 0 {
+		skip = "would make " + count(n, "older event of its key", "older events of its key") + " STALE; decide about them first"
+	}
 	err := a.pairs(
 		[2]string{"dead letter", l.DeadLetterID},
 		[2]string{"status", a.screen.status(string(l.Status))},
@@ -171,6 +175,7 @@ func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
 		[2]string{"why", reason},
 		[2]string{"ended", instant(l.EndedAt)},
 		[2]string{"behind it", waiting},
+		[2]string{"a skip", skip},
 	)
 	if err != nil {
 		return err

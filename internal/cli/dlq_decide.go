@@ -93,8 +93,8 @@ type dlqSkipCmd struct {
 
 // Help says what it means.
 func (dlqSkipCmd) Help() string {
-	return `The events count as taken without any effect, and what waits behind their keys goes on. Flags instead of ids choose a set, as in
-renga dlq redrive.
+	return `The events count as taken without any effect, and what waits behind their keys goes on. Older ones of a key that are still open, of a
+consumer that continues, are STALE from then on: renga dlq show tells of them. Flags instead of ids choose a set, as in renga dlq redrive.
 
 Examples:
   renga dlq skip 0199c1a3-dead-7000-8000-000000000001 --reason "merged by hand"
@@ -113,7 +113,10 @@ func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
 	ctx = c.context(ctx)
 	if len(c.ID) > 0 {
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			_, err := r.Skip(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			ans, err := r.Skip(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			if ans.MakesStale > 0 {
+				a.say("%s of the key of %s can take no effect any more: a skipped event counts as taken", count(ans.MakesStale, "older event", "older events"), id)
+			}
 			return err
 		})
 	}

@@ -183,6 +183,7 @@ type deadAnswer struct {
 	Accepted       bool        `json:"accepted"`
 	Status         string      `json:"status"`
 	Verdict        bus.Verdict `json:"verdict,omitempty"`
+	MakesStale     int         `json:"makesStale,omitzero"`
 	CorrelationID  string      `json:"correlationId"`
 	IdempotencyKey string      `json:"idempotencyKey"`
 }
@@ -207,7 +208,7 @@ func (a *API) decideDead(ctx context.Context, c *gate.Call, id string, d bus.Dec
 		return gate.Reply{}, deadRefusal(command, &ans)
 	}
 	return gate.Reply{Status: acceptedStatus(ans.Replay), Body: deadAnswer{
-		DeadLetterID: ans.ID, Accepted: true, Status: ans.Status.String(), Verdict: ans.Verdict,
+		DeadLetterID: ans.ID, Accepted: true, Status: ans.Status.String(), Verdict: ans.Verdict, MakesStale: ans.MakesStale,
 		CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
 	}}, nil
 }

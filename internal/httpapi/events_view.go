@@ -172,6 +172,7 @@ type inspectionView struct {
 	Event           jsontext.Value `json:"event,omitzero"`
 	PayloadWithheld bool           `json:"payloadWithheld"`
 	Waiting         waitersView    `json:"waiting"`
+	SkipMakesStale  int            `json:"skipMakesStale,omitzero"`
 }
 
 type waitersView struct {
@@ -192,7 +193,7 @@ func showInspection(in *bus.Inspection) inspectionView {
 		deadView: showDead(&in.DeadLetter), Failures: append([]bus.Failure{}, in.Failures...), PayloadWithheld: in.Withheld,
 		Waiting: waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
 	}
-	v.Verdict = in.Verdict
+	v.Verdict, v.SkipMakesStale = in.Verdict, in.SkipMakesStale
 	if in.Event != nil {
 		v.Event = in.Event.AppendJSON(nil)
 	}
