@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/engine"
@@ -23,6 +24,7 @@ import (
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/trigger"
 )
 
 // The tests talk to the real thing: a server as the program wires it, over a
@@ -42,6 +44,9 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// eventToken is what senders of workflow events show.
+const eventToken = "s3cret"
 
 var quiet = slog.New(slog.DiscardHandler)
 
@@ -65,6 +70,7 @@ type decider interface {
 	httpapi.Reads
 	httpapi.Graphs
 	cancel.Engine
+	trigger.Starter
 	Run(ctx context.Context) error
 }
 
@@ -76,7 +82,7 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration()}
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -95,7 +101,16 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 		return nil, err
 	}
 	bulks := bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: alone, Clock: systemClock{}})
-	surface := httpapi.New(httpapi.Config{Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet})
+	pass, err := gate.NewEventToken(eventToken, "")
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	events := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active})
+	surface := httpapi.New(httpapi.Config{
+		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
+		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
+	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {
 		stop()

@@ -34,7 +34,7 @@ type WorkflowEvent struct {
 
 // WorkflowAnswer is the answer to an event that has a run.
 type WorkflowAnswer struct {
-	Duplicate    bool   `json:"duplicate"` // Key had started the run before
+	Duplicate    bool   `json:"duplicate"` // Key had started the run before, maybe in a try of this call that got no answer
 	Triggered    bool   `json:"triggered"` // this event started it
 	TemplateID   string `json:"template_id"`
 	TemplateName string `json:"template_name"`

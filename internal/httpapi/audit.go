@@ -13,6 +13,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -46,7 +47,10 @@ type auditView struct {
 
 func showAudit(e *audit.Entry) auditView {
 	by := flow.Actor{Kind: flow.KindUser, ID: e.Actor}
-	if e.Actor == bus.Automatic {
+	switch {
+	case e.Action == trigger.Action: // whoever sent it, nobody here has checked the name
+		by.Kind = flow.KindExternal
+	case e.Actor == bus.Automatic:
 		by = flow.Actor{Kind: flow.KindSystem}
 	}
 	return auditView{

@@ -65,6 +65,7 @@ func TestASummaryCountsWhatBecameOfEachDelivery(t *testing.T) {
 	}
 	log.has("items.9.outcome", "accepted").has("items.9.subject", r.text("recent.9.run_id")).has("items.9.detail.template_id", "a").has("items.9.detail.template_name", "The a").
 		has("items.9.detail.source", "bank").has("items.9.detail.idempotency_key", "k").has("items.9.detail.event_name", "null").has("items.9.detail.duplicate", "false")
+	log.has("items.9.actor", `{"id":"bank","kind":"external"}`).has("items.8.actor", `{"kind":"external"}`)
 	log.has("items.8.outcome", "skipped").has("items.8.detail.duplicate", "true")
 	s.get(eventsPath+"/summary?ym="+s.month(), "X-Tenant-Id", other).is(200).has("total", "0")
 }
