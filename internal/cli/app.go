@@ -29,6 +29,8 @@ type Commands struct {
 	Bulk       bulkCmd       `cmd:"" help:"Do one thing to many executions."`
 	Events     eventsCmd     `cmd:"" help:"Follow events, see who takes them, deliver them again."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"See and decide about events that could not be taken."`
+	Template   templateCmd   `cmd:"" help:"Store and read the templates that workflow events start."`
+	Event      eventCmd      `cmd:"" help:"Send workflow events and see what became of them."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`
@@ -55,14 +57,15 @@ type Program struct {
 // App is what a command's Run gets: the flags of all commands and where to read and write.
 type App struct {
 	*Flags
-	In     io.Reader
-	Out    io.Writer
-	Err    io.Writer
-	screen screen // what standard output can do
-	notice screen // what standard error can do
-	asks   bool   // somebody is there to answer a question
-	keyed  bool   // the command takes an idempotency key
-	now    func() time.Time
+	In         io.Reader
+	Out        io.Writer
+	Err        io.Writer
+	screen     screen // what standard output can do
+	notice     screen // what standard error can do
+	asks       bool   // somebody is there to answer a question
+	keyed      bool   // the command takes an idempotency key
+	eventToken string // of workflow events and templates
+	now        func() time.Time
 }
 
 // description introduces the program; the exit codes are part of its interface.
@@ -80,6 +83,7 @@ Exit codes:
   10  the execution FAILED (watch, simulate)
   11  the execution was CANCELED (watch, simulate)
   12  the execution is still ACTIVE (watch --timeout, simulate)
+  13  the event was a duplicate: its key has started a run before (event send)
   130 interrupted`
 
 // exit is what kong wants the exit code to be, after --help.

@@ -27,6 +27,7 @@ const (
 	exitFailed      = 10 // of an execution
 	exitCanceled    = 11
 	exitActive      = 12
+	exitDuplicate   = 13 // of an event
 	exitInterrupted = 130
 )
 
@@ -132,7 +133,9 @@ func (a *App) explainAnswer(e *client.Error) explained {
 	switch {
 	case errors.Is(e, client.ErrRefused):
 		out.exit = exitRefused
-		out.hint("guard %s: %s", e.Guard, guardWords[e.Guard])
+		if e.Guard != "" {
+			out.hint("guard %s: %s", e.Guard, guardWords[e.Guard])
+		}
 		if e.Cause != nil {
 			out.hint("because of event %d %s at %s", e.Cause.Seq, e.Cause.Type, instant(e.Cause.OccurredAt))
 		}
@@ -154,17 +157,39 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		out.exit = exitUsage
 	case errors.Is(e, client.ErrUnauthorized):
 		out.exit = exitDenied
+		if e.ReasonCode != "" {
+			out.hint("give the token of workflow events with AX_WORKFLOW_EVENT_TOKEN or --event-token")
+			break
+		}
 		out.hint("give a token with RENGA_TOKEN, --token-file or --token; renga token makes one for development")
 	case errors.Is(e, client.ErrForbidden):
 		out.exit = exitDenied
 	case errors.Is(e, client.ErrRateLimited), errors.Is(e, client.ErrUnavailable):
 		out.exit = exitUnavailable
-		out.hint("try again%s", a.safely())
+		if e.ReasonCode == "" {
+			out.hint("try again%s", a.safely())
+		}
+	}
+	if e.ReasonCode != "" {
+		out.Details = reasonOf(e)
+		out.hint("advice %s: %s", e.RetryAdvice, adviceWords[e.RetryAdvice])
+		out.hint("reason %s, %s", e.ReasonClass, e.ReasonCode)
 	}
 	if e.Status >= 500 && e.CorrelationID != "" {
 		out.hint("the server's log has more under correlation id %s", e.CorrelationID)
 	}
 	return out
+}
+
+// reasonOf is the reason of a refused workflow event, as details of an error.
+func reasonOf(e *client.Error) jsontext.Value {
+	raw, err := json.Marshal(map[string]string{
+		"reasonClass": e.ReasonClass, "reasonCode": e.ReasonCode, "retryAdvice": e.RetryAdvice,
+	}, json.Deterministic(true))
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // whatExists says, by the code of an error, where to look for what does exist.
@@ -177,6 +202,7 @@ var whatExists = map[string]string{
 	"CONSUMER_NOT_FOUND":    "renga events consumers shows those that exist",
 	"EVENT_TYPE_UNKNOWN":    "renga events schemas lists all event types",
 	"NODE_NOT_FOUND":        "renga execution show lists the nodes",
+	"HTTP_404":              "renga template list shows the templates that exist; --tenant says whose",
 }
 
 func (e *explained) hint(format string, args ...any) {

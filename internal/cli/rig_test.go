@@ -26,6 +26,7 @@ import (
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -80,8 +81,9 @@ func (s eventSettings) SetPublicity(ctx context.Context, tenant string, p engine
 // options change how a rig is made.
 type options struct {
 	auth   gate.AuthConfig
-	idle   bool // bulks are not worked on
-	events bool // they are delivered
+	idle   bool   // bulks are not worked on
+	events bool   // they are delivered
+	token  string // of workflow events; "": everybody is let in
 }
 
 func newRig(t *testing.T, o options) *rig {
@@ -90,7 +92,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +116,13 @@ func newRig(t *testing.T, o options) *rig {
 	kinds := dlq.Kinds(r.bus)
 	kinds[cancel.Name] = cancel.New(decides, quiet)
 	many := bulks.New(db, bulks.Config{Kinds: kinds, Exclusive: true, Clock: r.clock})
+	pass, err := gate.NewEventToken(o.token, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
 	surface := httpapi.New(httpapi.Config{
+		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})

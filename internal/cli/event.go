@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/client"
+)
+
+// eventCmd is `renga event`.
+type eventCmd struct {
+	Send    eventSendCmd    `cmd:"" help:"Send a workflow event, which starts a run of its template once."`
+	Summary eventSummaryCmd `cmd:"" help:"See what became of the workflow events of a month."`
+}
+
+// eventAccess is the flag of commands about workflow events and templates.
+type eventAccess struct {
+	EventToken string `env:"AX_WORKFLOW_EVENT_TOKEN" placeholder:"TOKEN" group:"server" help:"Token of workflow events and templates; better in the environment."`
+}
+
+// connect makes a client that shows the token.
+func (e *eventAccess) connect(a *App) (*remote, error) {
+	a.eventToken = e.EventToken
+	return a.connect(retryFor)
+}
+
+// eventSendCmd is `renga event send`.
+type eventSendCmd struct {
+	Template      string `placeholder:"ID" help:"Id of the template."`
+	Event         string `placeholder:"NAME" help:"Name of the event: the first action of the template, where --template is not given."`
+	Key           string `placeholder:"KEY" help:"Makes it safe to send again: one key starts one run; default: a new one."`
+	Year          string `placeholder:"YYYY" help:"Year; default: the template's."`
+	Month         string `placeholder:"MM" help:"Month; default: the template's."`
+	Source        string `placeholder:"NAME" help:"Where the event comes from."`
+	MFCloudURL    string `name:"mfcloud-url" placeholder:"URL" help:"URL for the run; default: the template's."`
+	Notes         string `placeholder:"TEXT" help:"Notes for the run; default: the template's."`
+	File          string `short:"f" placeholder:"FILE" help:"Body of the event, JSON, in place of the flags above but --key; - is standard input."`
+	CorrelationID string `placeholder:"ID" help:"Name for a chain of work, on every event of it; default: the server makes one."`
+	eventAccess
+}
+
+// Help shows examples.
+func (eventSendCmd) Help() string {
+	return `However often an event is sent under one key, one run starts, and every answer names it. What is printed is the answer
+and, when it was refused, whether sending it again can help. The exit code is 0 when a run was started and 13 when the
+key had started it before; a refusal has the code of its kind (2, 3, 4), and 5 means: try again later.
+
+Examples:
+  renga event send --template expense-close --key bank-2026-01 --source bank
+  renga event send --event mf_reconcile --year 2026 --month 1
+  renga event send --key bank-2026-01 -f event.json
+  curl -s https://bank.example/statement | renga event send -f -`
+}
+
+// Run sends the event and prints what became of it.
+func (c *eventSendCmd) Run(ctx context.Context, a *App) error {
+	e, err := c.event(a)
+	if err != nil {
+		return err
+	}
+	s := sending{CorrelationID: c.CorrelationID}
+	if err := s.Validate(); err != nil {
+		return usage("%v", err)
+	}
+	r, err := c.connect(a)
+	if err != nil {
+		return err
+	}
+	answer, err := r.SendWorkflowEvent(s.context(ctx), e)
+	if err != nil {
+		return a.unsent(e.Key, err)
+	}
+	if err := r.answer(func() error { return a.showDelivered(&answer) }); err != nil {
+		return err
+	}
+	if answer.Duplicate {
+		return ended(exitDuplicate)
+	}
+	return nil
+}
+
+// unsent tells of an event without an answer, or with one that says no. The key of one
+// that may have arrived is told, so that sending it again is safe.
+func (a *App) unsent(key string, err error) error {
+	var told *client.Error
+	if errors.As(err, &told) && told.Status == 0 {
+		return usage("%s", told.Message)
+	}
+	if errors.Is(err, client.ErrUnavailable) {
+		a.say("the event may have arrived; it is safe to send it again with --key %s", key)
+	}
+	return err
+}
+
+// event is what is sent. Year and month go as they were typed: the server says what it
+// takes, and tells.
+func (c *eventSendCmd) event(a *App) (client.WorkflowEvent, error) {
+	members := map[string]string{
+		"template_id": c.Template, "event_name": c.Event, "source": c.Source, "mfcloud_url": c.MFCloudURL, "notes": c.Notes,
+		"year": c.Year, "month": c.Month,
+	}
+	for name, value := range members {
+		if value == "" {
+			delete(members, name)
+		}
+	}
+	e := client.WorkflowEvent{Key: cmp.Or(c.Key, rand.Text())}
+	if c.File == "" {
+		raw, err := json.Marshal(members, json.Deterministic(true))
+		e.Raw = raw
+		return e, err
+	}
+	if len(members) > 0 {
+		return e, usage("--file is the whole body: it goes with --key only, not with other members of the event")
+	}
+	raw, err := a.read(c.File)
+	e.Raw = raw
+	return e, err
+}
+
+func (a *App) showDelivered(d *client.WorkflowAnswer) error {
+	what, advice := "started", ""
+	if d.Duplicate {
+		what, advice = "duplicate: the key had started this run before", "do_not_retry: "+adviceWords["do_not_retry"]
+	}
+	return a.pairs(
+		[2]string{"event", what}, [2]string{"run", d.RunID}, [2]string{"template", clean(d.TemplateID + " (" + d.TemplateName + ")")},
+		[2]string{"action", clean(d.ActionKey)}, [2]string{"key", clean(d.Key)}, [2]string{"advice", advice},
+	)
+}
+
+// adviceWords say what a retry advice means.
+var adviceWords = map[string]string{
+	"do_not_retry":       "sending it again changes nothing",
+	"retry_after_fix":    "put right what the message says, then send it again",
+	"retry_with_backoff": "send it again later",
+}
+
+// eventSummaryCmd is `renga event summary`.
+type eventSummaryCmd struct {
+	Month string `placeholder:"YYYY-MM" help:"Month of the deliveries, in UTC; default: the present one."`
+	Limit int    `default:"20" placeholder:"N" help:"How many of the newest deliveries are shown, 1 to 200 (${default})."`
+	eventAccess
+}
+
+// Help shows examples.
+func (eventSummaryCmd) Help() string {
+	return `Counts what started, what was a duplicate, what was refused and why, and whether sending again would help.
+
+Examples:
+  renga event summary --month 2026-01
+  renga event summary --limit 200 -o json | jq '.by_reason_code'`
+}
+
+// Run prints the summary.
+func (c *eventSummaryCmd) Run(ctx context.Context, a *App) error {
+	if c.Limit < 1 {
+		return usage("--limit must be 1 to 200")
+	}
+	month := c.Month
+	if month == "" {
+		month = a.now().UTC().Format("2006-01")
+	}
+	r, err := c.connect(a)
+	if err != nil {
+		return err
+	}
+	s, err := r.WorkflowSummary(ctx, month, c.Limit)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error { return a.showSummary(s) })
+}
+
+func (a *App) showSummary(s *client.WorkflowSummary) error {
+	err := a.pairs(
+		[2]string{"month", s.Month}, [2]string{"events", strconv.Itoa(s.Total)}, [2]string{"status", counts(s.ByStatus)},
+		[2]string{"class", counts(s.ByReasonClass)}, [2]string{"code", counts(s.ByReasonCode)}, [2]string{"advice", counts(s.ByRetryAdvice)},
+		[2]string{"keys", fmt.Sprintf("%d at most, for %s", s.Retention.MaxReceipts, count(s.Retention.TTLDays, "day", "days"))},
+	)
+	if err != nil || len(s.Recent) == 0 {
+		return err
+	}
+	var rows [][]string
+	for i := range s.Recent {
+		e := &s.Recent[i]
+		rows = append(rows, []string{
+			instant(e.At), e.Status, clean(e.TemplateID), clean(e.Source), clean(e.Key), clean(e.ReasonCode), clean(e.RetryAdvice), clean(e.RunID), clean(e.Reason),
+		})
+	}
+	if err := a.line(""); err != nil {
+		return err
+	}
+	return a.grid([]string{"TIME", "STATUS", "TEMPLATE", "SOURCE", "KEY", "CODE", "ADVICE", "RUN", "REASON"}, rows)
+}
+
+// counts are numbers by name, the largest first; those of nothing are left out.
+func counts(of map[string]int) string {
+	var names []string
+	for name, n := range of {
+		if n > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if of[a] != of[b] {
+			return of[b] - of[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", of[name], clean(name))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/client"
+	"renga.dev/renga/internal/wire"
+)
+
+// templateCmd is `renga template`.
+type templateCmd struct {
+	Apply  templateApplyCmd  `cmd:"" help:"Store templates."`
+	List   templateListCmd   `cmd:"" help:"List templates."`
+	Show   templateShowCmd   `cmd:"" help:"Show a template."`
+	Delete templateDeleteCmd `cmd:"" help:"Delete a template; its runs go on."`
+}
+
+// templateApplyCmd is `renga template apply`.
+type templateApplyCmd struct {
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"Template in JSON; - is standard input. May be given several times."`
+	ID    string   `placeholder:"NAME" help:"Id of the template; default: the name of the file without its extension."`
+	eventAccess
+}
+
+// Help shows examples.
+func (templateApplyCmd) Help() string {
+	return `A template names the steps that an event starts, one after the other: each is a Task in the queue of its action. The first
+may be an external_event, which is what renga event send starts; later ones begin after the step before (after_previous) or
+when somebody resumes the Wait in front of them (manual).
+
+  {"name": "Monthly closing", "steps": [
+    {"action": "mf_reconcile", "trigger_kind": "external_event", "timeout": "30m"},
+    {"action": "month_close", "trigger_kind": "manual"}]}
+
+Examples:
+  renga template apply -f expense-close.json
+  renga template apply -f expense-close.json -f payroll.json
+  renga template apply --id expense-close -f - < template.json`
+}
+
+// appliedTemplate is what became of a file.
+type appliedTemplate struct {
+	File   string `json:"file"`
+	Change string `json:"change"` // created, changed, unchanged
+	*client.StoredTemplate
+}
+
+// Run stores the templates, in the order given.
+func (c *templateApplyCmd) Run(ctx context.Context, a *App) error {
+	if c.ID != "" && len(c.Files) > 1 {
+		return usage("--id names one template, and there are %d files", len(c.Files))
+	}
+	type source struct {
+		name, id string
+		raw      []byte
+	}
+	var sources []source
+	for _, name := range c.Files {
+		id, err := templateID(name, c.ID)
+		if err != nil {
+			return err
+		}
+		raw, err := a.read(name)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, source{name, id, raw})
+	}
+	r, err := c.connect(a)
+	if err != nil {
+		return err
+	}
+	done := []appliedTemplate{}
+	for _, s := range sources {
+		one, err := r.applyTemplate(ctx, s.id, s.raw)
+		if err != nil {
+			if len(done) > 0 {
+				a.say("stored before this failed: %d of %d", len(done), len(sources))
+			}
+			return inSource(s.name, err)
+		}
+		one.File = s.name
+		done = append(done, one)
+	}
+	return a.Answer(map[string]any{"items": done}, func() error {
+		var rows [][]string
+		for _, d := range done {
+			rows = append(rows, []string{d.ID, d.Change, clean(d.Name), d.Steps[0].TriggerKind, strconv.Itoa(len(d.Steps))})
+		}
+		return a.grid([]string{"TEMPLATE", "CHANGE", "NAME", "STARTED BY", "STEPS"}, rows)
+	})
+}
+
+// inSource says which file a refusal is about.
+func inSource(name string, err error) error {
+	var told *client.Error
+	if errors.As(err, &told) && errors.Is(told, client.ErrInvalid) {
+		told.Message = name + ": " + told.Message
+	}
+	return err
+}
+
+// templateID is the given id, or the name of the file without its extension.
+func templateID(file, id string) (string, error) {
+	if id == "" {
+		if file == "-" {
+			return "", usage("a template from standard input has no name: give it one with --id")
+		}
+		base := filepath.Base(file)
+		id = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	if !wire.Name(id) {
+		return "", usage("%q cannot be the id of a template (1 to %d letters, digits, dots, dashes or underscores): give another one with --id", id, wire.MaxName)
+	}
+	return id, nil
+}
+
+// applyTemplate stores one template and says how that changed what is stored.
+func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appliedTemplate, error) {
+	old, err := r.Template(ctx, id)
+	if err != nil && !errors.Is(err, client.ErrNotFound) {
+		return appliedTemplate{}, err
+	}
+	stored, created, err := r.PutTemplateSource(ctx, id, raw)
+	out := appliedTemplate{Change: "changed", StoredTemplate: stored}
+	switch {
+	case err != nil:
+	case created:
+		out.Change = "created"
+	case old != nil && old.UpdatedAt.Equal(stored.UpdatedAt):
+		out.Change = "unchanged"
+	}
+	return out, err
+}
+
+// templateListCmd is `renga template list`.
+type templateListCmd struct {
+	paging
+	eventAccess
+}
+
+// Help shows examples.
+func (templateListCmd) Help() string {
+	return `Examples:
+  renga template list
+  renga template list -o json | jq -r '.items[].id'`
+}
+
+// Run prints a page.
+func (c *templateListCmd) Run(ctx context.Context, a *App) error {
+	r, err := c.connect(a)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListTemplates(ctx, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			t := &page.Items[i]
+			rows = append(rows, []string{t.ID, clean(t.Name), t.Steps[0].TriggerKind, t.Steps[0].Action, strconv.Itoa(len(t.Steps)), monthOf(&t.Template), instant(t.UpdatedAt)})
+		}
+		err := a.grid([]string{"TEMPLATE", "NAME", "STARTED BY", "ACTION", "STEPS", "FOR", "CHANGED"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// monthOf is what a template is for, as far as it says so.
+func monthOf(t *client.Template) string {
+	var parts []string
+	if t.Year > 0 {
+		parts = append(parts, "year "+strconv.Itoa(t.Year))
+	}
+	if t.Month > 0 {
+		parts = append(parts, "month "+strconv.Itoa(t.Month))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// templateShowCmd is `renga template show`.
+type templateShowCmd struct {
+	ID string `arg:"" help:"Id of the template."`
+	eventAccess
+}
+
+// Help shows examples.
+func (templateShowCmd) Help() string {
+	return `Examples:
+  renga template show expense-close
+  renga template show expense-close -o json`
+}
+
+// Run shows the template.
+func (c *templateShowCmd) Run(ctx context.Context, a *App) error {
+	r, err := c.connect(a)
+	if err != nil {
+		return err
+	}
+	t, err := r.Template(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error { return a.showTemplate(t) })
+}
+
+func (a *App) showTemplate(t *client.StoredTemplate) error {
+	err := a.pairs(
+		[2]string{"template", t.ID}, [2]string{"name", clean(t.Name)}, [2]string{"for", monthOf(&t.Template)},
+		[2]string{"url", clean(t.MFCloudURL)}, [2]string{"notes", clean(t.Notes)},
+		[2]string{"graph", "template:" + t.ID + ", version " + strconv.Itoa(t.GraphVersion)},
+		[2]string{"created", instant(t.CreatedAt)}, [2]string{"changed", instant(t.UpdatedAt)},
+	)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for i, s := range t.Steps {
+		node := "step-" + strconv.Itoa(i+1)
+		rows = append(rows, []string{node, s.Action, s.TriggerKind, settings(&client.NodeSpec{Timeout: s.Timeout, Retry: s.Retry}), clean(s.Title)})
+	}
+	if err := a.line(""); err != nil {
+		return err
+	}
+	return a.grid([]string{"NODE", "ACTION", "STARTED BY", "SETTINGS", "TITLE"}, rows)
+}
+
+// templateDeleteCmd is `renga template delete`.
+type templateDeleteCmd struct {
+	ID string `arg:"" help:"Id of the template."`
+	eventAccess
+}
+
+// Help shows examples.
+func (templateDeleteCmd) Help() string {
+	return `Events find it no more; its runs go on, and keys that started them are still known.
+
+Examples:
+  renga template delete expense-close`
+}
+
+// Run deletes it.
+func (c *templateDeleteCmd) Run(ctx context.Context, a *App) error {
+	r, err := c.connect(a)
+	if err != nil {
+		return err
+	}
+	if err := r.DeleteTemplate(ctx, c.ID); err != nil {
+		return err
+	}
+	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted template %s.", clean(c.ID)) })
+}
