@@ -32,8 +32,7 @@ type EventToken struct {
 	tenant string
 }
 
-// maxEventToken is the longest token that is set, in bytes. A longer one could not
-// be sent in a header.
+// maxEventToken is the longest token that can be set, in bytes: any header holds it.
 const maxEventToken = 1024
 
 // NewEventToken makes the pass of workflow events. Without a token everybody is let
