@@ -79,6 +79,8 @@ func (e *Event) misfit() string {
 		return "/schemaVersion must be 1"
 	case e.OccurredAt == 0:
 		return "/occurredAt is missing"
+	case e.OccurredAt < firstStamp || e.OccurredAt > lastStamp:
+		return "/occurredAt must be an instant with four digits for the year"
 	case !isUUID(e.Tenant):
 		return wants("/tenantId", e.Tenant, "must be a UUID")
 	case !isLabel(e.Producer.Service, MaxProducer):
@@ -91,8 +93,12 @@ func (e *Event) misfit() string {
 		return wants("/sequence/partitionKey", e.Key, "must be {Object}:{tenantId}:{recordId}, without spaces, in 255 characters at most")
 	case e.Version == 0:
 		return "/sequence/recordVersion is missing"
+	case e.Version < 0 || e.Version > lastStamp: // one before 1970 would be older than a key that has no events yet
+		return "/sequence/recordVersion must be an instant from 1970 to 9999"
 	case e.Index < 0:
 		return "/sequence/index must not be negative"
+	case e.Index > MaxWhole:
+		return "/sequence/index must not be larger than 9007199254740991"
 	}
 	return ""
 }
