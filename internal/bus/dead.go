@@ -138,7 +138,7 @@ func (r *reader) loadLetters(ctx context.Context, tx *sqldb.Tx) error {
 // bury makes a dead letter of an event.
 func (r *reader) bury(ctx context.Context, tx *sqldb.Tx, t *turn, it *item, cause error, history []Failure) (int64, error) {
 	e, code := &it.event, codeOf(cause)
-	class, advice := fault.KindOf(cause).Advice()
+	class, advice := adviceOf(cause)
 	text, err := encodeFailures(history)
 	if err != nil {
 		return 0, err
@@ -168,6 +168,17 @@ func codeOf(cause error) string {
 	return "HANDLER_FAILED"
 }
 
+// adviceOf is the class of a failure, and what to do about it. What a handler calls
+// permanent without saying what it is, is no outage that passes: the event or the
+// handler is wrong.
+func adviceOf(cause error) (fault.ReasonClass, fault.RetryAdvice) {
+	kind := fault.KindOf(cause)
+	if kind == fault.Internal && IsPermanent(cause) {
+		kind = fault.Invalid
+	}
+	return kind.Advice()
+}
+
 // buryAgain opens a dead letter again that was driven and failed.
 func (r *reader) buryAgain(ctx context.Context, tx *sqldb.Tx, t *turn, num int64, cause error, history []Failure) error {
 	var text string
@@ -182,7 +193,7 @@ func (r *reader) buryAgain(ctx context.Context, tx *sqldb.Tx, t *turn, num int64
 	if err != nil {
 		return err
 	}
-	class, advice := fault.KindOf(cause).Advice()
+	class, advice := adviceOf(cause)
 	last := history[len(history)-1]
 	_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4, attempts = attempts + $5,
 		errors = $6, dead_at = $7, reason_code = $8, redrive_at = 0 WHERE num = $1`,

@@ -173,6 +173,9 @@ func TestAPermanentErrorIsADeadLetterAtOnce(t *testing.T) {
 		c.fail(e.Key, bus.Permanent(errSick))
 		r.send(e, r.event("x"))
 		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE attempts = 1") == 1 })
+		if n := r.count("SELECT count(*) FROM bus_dead WHERE reason_class = 'validation' AND retry_advice = 'retry_after_fix'"); n != 1 {
+			t.Error("the dead letter is classed as an outage that passes")
+		}
 		r.eventually("the event behind it", func() bool { return r.count("SELECT count(*) FROM bus_parked") == 1 })
 	})
 }

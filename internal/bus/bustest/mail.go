@@ -2,7 +2,6 @@ package bustest
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -29,7 +29,14 @@ type Mail struct {
 }
 
 // ErrAway is why the handler fails.
-var ErrAway = errors.New("the index is away")
+var ErrAway error = away{}
+
+type away struct{}
+
+func (away) Error() string { return "the index is away" }
+
+// Unwrap says that it is an outage.
+func (away) Unwrap() error { return fault.New(fault.Unavailable, "", "the index is away") }
 
 // NewMail makes events by a clock: their versions are its time, and count up while that
 // stands still.
