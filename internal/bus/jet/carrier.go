@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ type Carrier struct {
 	s      *Server
 	surely time.Duration  // no stream drops a message that is younger
 	known  [2]atomic.Bool // by stream: it was there
+	making sync.Mutex     // held by who makes a stream
 }
 
 // Carrier is the carrier over this server. There is one.
@@ -57,11 +59,8 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 			"NATS at %s takes messages of %d bytes and must take %d: raise its max_payload", c.s.place, room, wire.MaxEvent+MaxHeader)
 	}
 	stream, err := c.s.stream.Stream(ctx, s.String())
-	if errors.Is(err, jetstream.ErrStreamNotFound) && c.known[s].Load() {
-		stream, err = c.again(ctx, s)
-	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = c.create(ctx, s)
+		stream, err = c.makeOnce(ctx, s)
 	}
 	if err != nil {
 		return bus.StreamInfo{}, fault.Wrap("jet.ensure", c.classify("stream "+s.String()+" cannot be had", err))
@@ -72,6 +71,22 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 		return bus.StreamInfo{}, fault.Wrap("jet.ensure", err)
 	}
 	return describe(info), nil
+}
+
+// makeOnce makes a stream that was not there, unless another goroutine was faster. All
+// posts of a process come by here at once when it starts: the server sets the room of a
+// stream aside while it makes it, so it would tell all but the first that it has none left.
+func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
+	c.making.Lock()
+	defer c.making.Unlock()
+	stream, err := c.s.stream.Stream(ctx, s.String())
+	if errors.Is(err, jetstream.ErrStreamNotFound) && c.known[s].Load() {
+		stream, err = c.again(ctx, s)
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = c.create(ctx, s)
+	}
+	return stream, err
 }
 
 // again asks once more for a stream that was there before, after a while. A server that

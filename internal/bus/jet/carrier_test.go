@@ -137,6 +137,29 @@ func TestAServerThatCannotServeIsRefused(t *testing.T) {
 	}
 }
 
+// TestAStreamIsMadeOnceHoweverManyWantIt is about the start of a process: a server with
+// room for one such stream must not say to anybody that it has none.
+func TestAStreamIsMadeOnceHoweverManyWantIt(t *testing.T) {
+	for range 5 {
+		c := open(t, Config{Dir: t.TempDir()}).Carrier()
+		if _, err := c.Ensure(t.Context(), wire.Executions); err != nil {
+			t.Fatal(err)
+		}
+		errs := make(chan error)
+		for range 16 {
+			go func() {
+				_, err := c.Ensure(t.Context(), wire.Events)
+				errs <- err
+			}()
+		}
+		for range 16 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestWhatIsUnderWayFailsWithItsConnection(t *testing.T) {
 	n := jettest.Start(t)
 	s := open(t, Config{URL: n.URL()})
