@@ -1,9 +1,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -163,13 +165,59 @@ func (r *reader) replays(ctx context.Context) (more bool, err error) {
 	if err != nil || p.id == "" {
 		return false, err
 	}
-	// What the stream has not brought yet is not in it: an event that overtook an
-	// older one of its key would make that stale.
-	found, err := r.outboxPage(ctx, rangeOf{after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to}, sent: [2]wire.Stamp{0, r.at.relayed}})
+	found, err := r.outboxPage(ctx, rangeOf{after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to}, sent: always})
 	if err != nil {
 		return false, err
 	}
+	held, err := r.holdBack(ctx, &found)
+	if err != nil {
+		return false, err
+	}
+	if held && len(found.items) == 0 {
+		time.AfterFunc(heldBackFor, func() { r.bus.wakes.wake(r.lease.post) })
+		return false, nil
+	}
 	return true, r.takeAgain(ctx, &p, found)
+}
+
+// heldBackFor is how long a replay waits for the stream before it looks again.
+const heldBackFor = 100 * time.Millisecond
+
+// holdBack takes out of a page of a replay what the stream may not have brought yet: an
+// event that overtook an older one of its key would make that stale. It says whether
+// there was such a one; the page ends before it then.
+func (r *reader) holdBack(ctx context.Context, found *refill) (held bool, err error) {
+	i := slices.IndexFunc(found.items, func(it item) bool { return it.Relay.At >= r.at.relayed })
+	if i < 0 {
+		return false, nil
+	}
+	newest := slices.MaxFunc(found.items, func(a, b item) int { return cmp.Compare(a.Relay.At, b.Relay.At) })
+	if all, err := r.hasAll(ctx, newest.Relay.At); err != nil || all {
+		return false, err
+	}
+	found.upto, found.more = found.items[i].Relay.Source-1, true
+	found.items = found.items[:i]
+	return true, nil
+}
+
+// hasAll reports whether the stream has brought everything that was noted as published up
+// to an instant before it was asked. When the last event was sent does not tell that:
+// others of its batch may be on their way, of other types there may be later ones, and
+// what was published again after a loss carries the time at which that began.
+//
+// A relay marks the rows of a batch in several transactions and notes its place and the
+// time of the batch in the last of them; until then some rows are not marked.
+func (r *reader) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err error) {
+	err = r.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
+		all = false
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: `SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3 AND replay_pos >= replay_to
+				AND (last_at >= $4 OR NOT EXISTS (SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
+			Args: []any{r.lease.part, r.at.streamAt, r.at.seq, upto},
+			Row:  func(*sqldb.Row) error { all = true; return nil },
+		})
+	})
+	return all, err
 }
 
 // takeAgain takes a page of a replay and notes how far it is.

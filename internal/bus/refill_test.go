@@ -97,3 +97,47 @@ func TestAReplayTakesLargeEventsAFewAtATime(t *testing.T) {
 		}
 	})
 }
+
+// TestAReplayReachesTheEndOfWhatWasPublished is about the newest events: those that were
+// sent together with the last one that a consumer took, and all of them after a stream
+// was filled again, when the last one carries an old time.
+func TestAReplayReachesTheEndOfWhatWasPublished(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("c")
+		consumer.Types = []string{"RecordDeleted"}
+		b, stop := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
+		var all []wire.Event
+		for i := range 20 { // in every partition
+			all = append(all, r.owned(fmt.Sprint("missed", i)))
+		}
+		for i := range 20 {
+			all = append(all, r.event(fmt.Sprint("seen", i)))
+		}
+		r.publishAll(b, all...)
+		r.took("c", all[20:])
+		r.published()
+		stop()
+		consumer.Types = nil
+		counts := func(key string) bus.ReplayCounts {
+			b, stop := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
+			defer stop()
+			ans, err := r.startReplay(b, key, "c", 1, 0)
+			r.must(err)
+			var found bus.Replay
+			r.eventually("the end of it", func() bool {
+				found, err = b.Replay(t.Context(), tenantA, ans.ID)
+				r.must(err)
+				return found.Status == bus.ReplayDone
+			})
+			return found.Counts
+		}
+		if got, want := counts("one"), (bus.ReplayCounts{Applied: 20, Duplicate: 20}); got != want {
+			t.Errorf("the first replay: %+v, want %+v", got, want)
+		}
+		r.exec("UPDATE bus_reader SET relayed_at = 1")
+		if got, want := counts("two"), (bus.ReplayCounts{Duplicate: 40}); got != want {
+			t.Errorf("after a loss: %+v, want %+v", got, want)
+		}
+	})
+}
