@@ -46,6 +46,7 @@ func TestABulkGoesOnAfterEveryKill(t *testing.T) {
 		t.Fatalf("the logs of the servers:\n%s", b.logs())
 	}
 	b.check(set)
+	b.audited(set)
 	for _, id := range later {
 		if v, ok := b.c.view(id); !ok || v.Status != "ACTIVE" {
 			t.Errorf("execution %s, which was created after the set was frozen, is %s", id, v.Status)

@@ -73,6 +73,7 @@ type coreConfig struct {
 	asIs         bool          // the tables are there already, and nothing is written
 	silent       bool          // nobody will be told of what is written
 	reports      bool          // the audit log is exported to dataDir
+	unnoted      bool          // cancels are not in the audit log, to measure what that costs
 	shards       int           // engines over PostgreSQL; 0: the default
 	keyRetention time.Duration // zero: the default
 	watch        func(sqldb.Commit)
@@ -110,7 +111,11 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.db, c.store = db, store.New(db, store.Config{KeyRetention: cfg.keyRetention, Silent: cfg.silent})
+	stored := store.Config{KeyRetention: cfg.keyRetention, Silent: cfg.silent, Canceled: noteCancels}
+	if cfg.unnoted {
+		stored.Canceled = nil
+	}
+	c.db, c.store = db, store.New(db, stored)
 	if cfg.reports {
 		c.report = export.New(db, export.Config{Dir: filepath.Join(cfg.dataDir, reportsFolder), Log: cfg.log})
 	}

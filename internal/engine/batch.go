@@ -438,6 +438,14 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 		ent.logBytes, ent.snapSize = 0, len(snap)
 	}
 	out.Log = append(out.Log, row)
+	for _, r := range open.records {
+		if r.CancelSeq != 0 && len(r.Events) > 0 {
+			out.Canceled = append(out.Canceled, Canceled{
+				Tenant: ent.tenant, Execution: ent.state.Execution, At: r.At, Actor: r.Actor,
+				Reason: ent.state.CancelReason, CorrelationID: r.Corr, Seq: r.CancelSeq,
+			})
+		}
+	}
 	if row.LastSeq >= row.FirstSeq {
 		b.news(ent, open, out)
 		b.changed = append(b.changed, ent.state.Execution)

@@ -186,6 +186,20 @@ type Batch struct {
 	Keys   []KeyRow   // inserted, or replaced when the stored one has expired
 	Taken  []ReadyRow // deleted
 	Ready  []ReadyRow // inserted, after Taken is deleted: a task may be ready again at the same instant
+
+	Canceled []Canceled // what to note elsewhere of the rows in Log
+}
+
+// Canceled is an execution that a command has canceled. A command that was repeated, or
+// refused, or that found it canceled, has canceled nothing.
+type Canceled struct {
+	Tenant        string
+	Execution     flow.ID
+	At            flow.Time
+	Actor         flow.Actor
+	Reason        string
+	CorrelationID string
+	Seq           uint64 // where cancel won
 }
 
 // Update is the new row of an execution: Status, EndedAt, ArchivedAt and DueAt may differ.

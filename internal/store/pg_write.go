@@ -75,7 +75,11 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 	add(len(b.Ready), pgAdd, tasks(b.Ready), nil)
 	groups := counts.groups()
 	add(len(groups), pgCount, deltas(groups, counts), nil)
-	if err := t.sql.Batch(ctx, stmts...); err != nil {
+	notes, err := t.store.notes(b)
+	if err != nil {
+		return err
+	}
+	if err := t.sql.Batch(ctx, append(stmts, notes...)...); err != nil {
 		return fault.Wrap("store.write", err)
 	}
 	if updated != int64(len(b.Update)) {

@@ -31,6 +31,9 @@ type Config struct {
 	KeyRetention time.Duration
 	// Silent says that nobody will ever be told of what is written.
 	Silent bool
+	// Canceled gives the statements that note elsewhere what a batch has canceled; they
+	// share its transaction. nil: it is noted nowhere.
+	Canceled func([]engine.Canceled) ([]sqldb.Stmt, error)
 }
 
 // Store is the engine's store on a database.
@@ -41,6 +44,7 @@ type Store struct {
 	numbers   numbers // of PostgreSQL's sequence
 	patience  time.Duration
 	silent    bool
+	canceled  func([]engine.Canceled) ([]sqldb.Stmt, error)
 	news      news
 	tail      tail   // on SQLite
 	recent    recent // on PostgreSQL
@@ -79,8 +83,17 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	}
 	return &Store{
 		db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
-		last: -1, number: -1, patience: patience, silent: cfg.Silent,
+		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled,
 	}
+}
+
+// notes are the statements that note what a batch has canceled.
+func (s *Store) notes(b *engine.Batch) ([]sqldb.Stmt, error) {
+	if s.canceled == nil || len(b.Canceled) == 0 {
+		return nil, nil
+	}
+	stmts, err := s.canceled(b.Canceled)
+	return stmts, fault.Wrap("store.canceled", err)
 }
 
 // Commit runs fn in a transaction that it may share with others, and returns after

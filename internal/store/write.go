@@ -28,6 +28,13 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.ready(ctx, b.Ready, b.Taken); err != nil {
 		return fault.Wrap("store.ready", err)
 	}
+	notes, err := t.store.notes(b)
+	if err != nil {
+		return err
+	}
+	if err := t.sql.Batch(ctx, notes...); err != nil {
+		return fault.Wrap("store.canceled", err)
+	}
 	return fault.Wrap("store.count", t.count(ctx, counts))
 }
 

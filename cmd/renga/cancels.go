@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strconv"
+
+	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// noteCancels writes the entries of the audit log that tell of cancels, in the
+// transaction of their rows in the engine's log.
+func noteCancels(all []engine.Canceled) ([]sqldb.Stmt, error) {
+	stmts := make([]sqldb.Stmt, len(all))
+	for i := range all {
+		c := &all[i]
+		e := audit.Entry{
+			At: wire.Stamp(c.At), Tenant: c.Tenant, Actor: c.Actor.ID, Action: "execution.cancel", Subject: c.Execution.String(),
+			CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Reason: c.Reason,
+			Detail: strconv.AppendUint([]byte(`{"cancelSeq":`), c.Seq, 10),
+		}
+		e.Detail = append(e.Detail, '}')
+		if c.Actor.Kind != flow.KindUser {
+			e.Actor = bus.Automatic
+		}
+		var err error
+		if stmts[i], err = audit.Stmt(e); err != nil {
+			return nil, err
+		}
+	}
+	return stmts, nil
+}
