@@ -62,6 +62,8 @@ type core struct {
 	keep     time.Duration        // of keys
 	log      *slog.Logger
 
+	beside []func(ctx context.Context) // what else runs until it drains; complete before run
+
 	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
 	wake  func(tenant, queue string, n int) // tells other processes; nil: nobody is told. Set before run
 }
@@ -242,6 +244,9 @@ func (c *core) run(ctx context.Context) error {
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
+	for _, run := range c.beside {
+		beside.Go(func() { run(ctx) })
+	}
 	if c.bus != nil && !c.silent {
 		beside.Go(func() { _ = c.bus.Run(ctx) })
 	}

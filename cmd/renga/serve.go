@@ -220,7 +220,12 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 	})
-	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log}, append(pages.Routes(), surface.Routes()...))
+	refusals, err := gate.NewRefusals(core.db, telemetry.Meter)
+	if err != nil {
+		return nil, err
+	}
+	core.beside = append(core.beside, refusals.Run)
+	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log, Refusals: refusals}, append(pages.Routes(), surface.Routes()...))
 }
 
 // process is everything that runs.

@@ -143,6 +143,9 @@ func (x *exchange) admit() error {
 			x.gate.log.LogAttrs(x.r.Context(), slog.LevelInfo, "token refused", slog.String(keyAddress, from),
 				slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
 				slog.String(keyCorrelation, x.call.CorrelationID))
+			if x.gate.refusals != nil && x.route.Pass == nil { // who has a pass of its own audits itself
+				x.gate.refusals.note(x.r.Context(), x.refusal(from, err), x.started)
+			}
 		}
 	}
 	return err

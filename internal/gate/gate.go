@@ -22,6 +22,7 @@ type Config struct {
 	Telemetry *Telemetry       // default none: nothing is measured
 	Log       *slog.Logger     // default slog.Default()
 	Rates     map[string]Rate  // by rate class; a class that is not there is unlimited
+	Refusals  *Refusals        // puts refused tokens into the audit log; default none: they are only logged
 	Now       func() time.Time // default time.Now
 }
 
@@ -35,6 +36,7 @@ type Gate struct {
 	surfaces  []*Surface   // with their prefixes
 	unknown   *meters      // of requests that no route took
 	refused   *limiter     // log lines about refused tokens, per address
+	refusals  *Refusals    // nil: there is no audit log
 	bodies    atomic.Int64 // bytes of large bodies under way
 	draining  context.Context
 	drain     context.CancelCauseFunc
@@ -53,7 +55,7 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 	}
 	g := &Gate{
 		auth: cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now,
-		router: router{root: newBranch()}, refused: newLimiter(refusedRate),
+		router: router{root: newBranch()}, refused: newLimiter(refusedRate), refusals: cfg.Refusals,
 	}
 	if g.log == nil {
 		g.log = slog.Default()
