@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/wire"
@@ -51,8 +53,9 @@ var (
 	typeJSON = []string{"application/json"}
 )
 
-// headers settles the correlation id and sets what every answer carries.
+// headers settles the ids of the request and sets what every answer carries.
 func (x *exchange) headers() {
+	x.call.RequestID = newRequestID(x.started)
 	id, n := header(x.r, "X-Correlation-Id")
 	if n != 1 || !wire.Printable(id, maxCorrelation) {
 		if n > 0 {
@@ -64,8 +67,18 @@ func (x *exchange) headers() {
 	x.call.CorrelationID = id
 	h := x.w.Header()
 	h["X-Correlation-Id"] = []string{id}
+	h["X-Request-Id"] = []string{x.call.RequestID}
 	h["X-Content-Type-Options"] = noSniff
 	h["Cache-Control"] = noStore
+}
+
+// newRequestID is a ULID of a request that came at a time. The time may be anything a
+// clock says, so one that a ULID cannot hold leaves its place empty.
+func newRequestID(at time.Time) string {
+	var id ulid.ULID
+	_ = id.SetTime(ulid.Timestamp(at))
+	_, _ = rand.Read(id[6:]) // it never fails
+	return id.String()
 }
 
 // pattern is the route as it is shown in logs and spans; never the path itself,
@@ -142,7 +155,7 @@ func (x *exchange) admit() error {
 		if x.gate.refused.take(from, x.started).ok {
 			x.gate.log.LogAttrs(x.r.Context(), slog.LevelInfo, "token refused", slog.String(keyAddress, from),
 				slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
-				slog.String(keyCorrelation, x.call.CorrelationID))
+				slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyRequest, x.call.RequestID))
 			if x.gate.refusals != nil && x.route.Pass == nil { // who has a pass of its own audits itself
 				x.gate.refusals.note(x.r.Context(), x.refusal(from, err), x.started)
 			}

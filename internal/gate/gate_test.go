@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
 
 	"renga.dev/renga/internal/fault"
 )
@@ -162,6 +163,46 @@ func TestEveryAnswerHasTheCommonHeaders(t *testing.T) {
 	}
 	if got := d.ask("GET", "/things", "", "X-Correlation-Id: mine").Header()["X-Correlation-Id"]; !cmp.Equal(got, []string{"mine"}) {
 		t.Errorf("the correlation id came back as %q", got)
+	}
+}
+
+func TestEveryAnswerHasARequestIDOfItsOwn(t *testing.T) {
+	var called string
+	at := time.UnixMilli(1700000000123)
+	d := openDoor(t, Config{Now: func() time.Time { return at }}, append(table(), Route{
+		Pattern: "GET /noted",
+		Do: func(_ context.Context, c *Call) (Reply, error) {
+			called = c.RequestID
+			return Reply{Header: http.Header{"X-Other": {"1"}}}, nil
+		},
+	})...)
+	seen := map[string]bool{}
+	for _, target := range []string{"/noted", "/things", "/nothing", "/fails/invalid", "/fails/secret", "/panics", "/things?a=%zz"} {
+		for range 2 {
+			w := d.ask("GET", target, "", "X-Request-Id: 01ARZ3NDEKTSV4RRFFQ69G5FAV")
+			got := w.Header()["X-Request-Id"]
+			if len(got) != 1 {
+				t.Fatalf("%s: got %v", target, got)
+			}
+			id, err := ulid.ParseStrict(got[0])
+			if err != nil || id.Time() != uint64(at.UnixMilli()) {
+				t.Errorf("%s: %q is no ULID of this instant: %v", target, got[0], err)
+			}
+			if seen[got[0]] {
+				t.Errorf("%s: %s was given twice", target, got[0])
+			}
+			seen[got[0]] = true
+			if !strings.Contains(d.log.String(), `"x_request_id":"`+got[0]+`"`) {
+				t.Errorf("%s: %s is not in the log", target, got[0])
+			}
+			if target == "/noted" && called != got[0] {
+				t.Errorf("the handler saw %q, the caller %q", called, got[0])
+			}
+		}
+	}
+	at = time.Unix(-1, 0)
+	if _, err := ulid.ParseStrict(d.ask("GET", "/things", "").Header().Get("X-Request-Id")); err != nil {
+		t.Errorf("a clock before 1970: %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	keyError       = "error"
 	keyMethod      = "method"
 	keyMillis      = "ms"
+	keyRequest     = "x_request_id"
 	keyRoute       = "route"
 	keyStack       = "stack"
 	keyStatus      = "status"
@@ -46,6 +47,7 @@ func (x *exchange) log(ctx context.Context, took time.Duration) {
 		slog.Int(keyStatus, x.status),
 		slog.Float64(keyMillis, float64(took.Microseconds())/1000),
 		slog.String(keyCorrelation, x.call.CorrelationID),
+		slog.String(keyRequest, x.call.RequestID),
 		slog.String(keyTenant, x.call.Principal.Tenant),
 	}
 	if x.call.Principal.Subject != "" {

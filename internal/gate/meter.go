@@ -75,6 +75,7 @@ func (x *exchange) startSpan(ctx context.Context) (context.Context, trace.Span) 
 		attribute.String("http.request.method", x.r.Method),
 		attribute.String("http.route", x.pattern()),
 		attribute.String("renga.correlation_id", x.call.CorrelationID),
+		attribute.String("renga.request_id", x.call.RequestID),
 	))
 }
 

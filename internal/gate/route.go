@@ -67,6 +67,7 @@ func (p *Principal) Has(scope string) bool {
 type Call struct {
 	Principal     Principal
 	CorrelationID string // as sent, or made here; already in the answer's header
+	RequestID     string // a ULID, made here for this request alone; already in the answer's header
 	Key           string // idempotency key; "" when the route's policy lets it be absent
 	Media         string // media type of the body without parameters; "" without a body
 	// Body is what was sent, at most MaxBody bytes. It is this call's own memory:

@@ -304,6 +304,32 @@ func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 	}
 }
 
+func TestEveryAnswerOfTheContractHasTheIDsOfItsRequest(t *testing.T) {
+	c, seen := theContract(), 0
+	check := func(pointer string) {
+		found, at := c.at(pointer)
+		headers, _ := found.(map[string]any)["headers"].(map[string]any)
+		for _, name := range []string{"X-Correlation-Id", "X-Request-Id"} {
+			header, _ := headers[name].(map[string]any)
+			if header["$ref"] != "#/components/headers/"+name {
+				t.Errorf("%s does not have the header %s", at, name)
+			}
+		}
+		seen++
+	}
+	for _, operation := range c.operations() {
+		method, path, _ := strings.Cut(operation, " ")
+		pointer := "/paths/" + escape(path) + "/" + strings.ToLower(method) + "/responses"
+		responses, _ := c.at(pointer)
+		for status := range responses.(map[string]any) {
+			check(pointer + "/" + status)
+		}
+	}
+	if seen < 100 {
+		t.Errorf("looked at %d answers: the test reads too little", seen)
+	}
+}
+
 func TestEveryReferenceOfTheContractLeadsSomewhereAndEveryPartIsUsed(t *testing.T) {
 	c := theContract()
 	used := map[string]bool{}
