@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"renga.dev/renga/api"
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bus/jet"
@@ -43,7 +45,7 @@ type serveCmd struct {
 	NATSTLSCert  string        `name:"nats-tls-cert" env:"RENGA_NATS_TLS_CERT" placeholder:"FILE" type:"path" help:"PEM certificate for --nats-listen; needed beyond loopback."`
 	NATSTLSKey   string        `name:"nats-tls-key" env:"RENGA_NATS_TLS_KEY" placeholder:"FILE" type:"path" help:"PEM key of the certificate."`
 	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
-	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE" type:"path" help:"PEM public key or JWKS, with --auth jwt."`
+	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE|URL" help:"PEM public key or JWKS, a file or an https URL that is asked again when keys change; with --auth jwt."`
 	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
 	KeyRetention time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
 	Actions      []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
@@ -69,6 +71,7 @@ Examples:
   renga serve --addr 127.0.0.1:9090 --data-dir /var/lib/renga
   renga serve --database-url postgres://renga@localhost/renga --nats-url nats://localhost:4222
   renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys keys.pem
+  renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys https://auth.example.com/.well-known/jwks.json
   renga serve --nats-listen 127.0.0.1:4222 --nats-users followers.yaml`
 }
 
@@ -80,7 +83,7 @@ func (c *serveCmd) check() error {
 	case c.Shards < 0 || c.Shards > engine.MaxShards:
 		return fmt.Errorf("--shards must be 1 to %d, or 0 for one per core", engine.MaxShards)
 	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
-		return errors.New("--auth jwt needs --jwt-keys: a file with the PEM public key or the JWKS that tokens are signed with")
+		return errors.New("--auth jwt needs --jwt-keys: a file or URL with the PEM public key or the JWKS that tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
 		return errors.New("--jwt-keys has no effect with --auth none: add --auth jwt, or leave it out")
 	case c.KeyRetention < time.Minute:
@@ -204,7 +207,11 @@ func (c *serveCmd) connect(core *core, nats *jet.Server) error {
 // door puts the route table together.
 func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry, events gate.Pass) (*gate.Gate, error) {
 	log := core.log
-	auth, err := gate.OpenAuth(gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: c.JWTKeys, Issuer: c.JWTIssuer, Log: log})
+	keys := c.JWTKeys
+	if keys != "" && !gate.IsURL(keys) {
+		keys = kong.ExpandPath(keys)
+	}
+	auth, err := gate.OpenAuth(gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: keys, Issuer: c.JWTIssuer, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		{2, []string{"--addr", "nonsense"}, "not an address"},
 		{2, []string{"--auth", "jwt"}, "--jwt-keys"},
 		{1, []string{"--auth", "jwt", "--jwt-keys", "/nowhere/keys.pem"}, "keys.pem"},
+		{1, []string{"--auth", "jwt", "--jwt-keys", "http://keys.example.com/jwks"}, "over https"},
 		{2, []string{"--jwt-keys", "keys.pem"}, "--auth jwt"},
 		{2, []string{"--auth", "basic"}, "must be one of"},
 		{2, []string{"--key-retention", "1s"}, "--key-retention"},

@@ -28,7 +28,7 @@ const defaultTenant = "00000000-0000-0000-0000-000000000000"
 // AuthConfig says who is let in. Zero values are the documented defaults.
 type AuthConfig struct {
 	Mode     Mode             // default none
-	Keys     string           // file with PEM public keys or a JWKS; with jwt
+	Keys     string           // file or URL of PEM public keys or a JWKS; with jwt
 	Issuer   string           // default noctria.auth
 	Audience string           // default renga; a surface may have its own
 	Now      func() time.Time // default time.Now
@@ -62,7 +62,7 @@ func OpenAuth(cfg AuthConfig) (*Auth, error) {
 		return nil, fmt.Errorf("gate: auth mode %q is not known: use none or jwt", cfg.Mode)
 	}
 	if cfg.Keys == "" {
-		return nil, fmt.Errorf("gate: auth mode jwt needs a key file")
+		return nil, fmt.Errorf("gate: auth mode jwt needs a file or URL of keys")
 	}
 	log := cfg.Log
 	if log == nil {
@@ -113,7 +113,7 @@ func (a *Auth) admit(r *http.Request, e *entry) (p Principal, challenge string, 
 	if err != nil {
 		return p, `Bearer realm="renga"`, err
 	}
-	t, err := a.identify(raw, e.Surface)
+	t, err := a.identify(raw, e)
 	if err != nil {
 		return p, `Bearer realm="renga", error="invalid_token"`, err
 	}
@@ -124,17 +124,20 @@ func (a *Auth) admit(r *http.Request, e *entry) (p Principal, challenge string, 
 	return t.principal, "", nil
 }
 
-// identify is what a token says to a surface.
-func (a *Auth) identify(raw string, s *Surface) (*token, error) {
+// identify is what a token says to a route.
+func (a *Auth) identify(raw string, e *entry) (*token, error) {
 	t, err := a.verifier.verify(raw, a.now())
 	if err != nil {
 		return nil, fault.New(fault.Unauthorized, "", "%s", err.Error())
 	}
-	audiences := s.Audiences
-	if audiences == nil {
-		audiences = a.audience
+	wanted := e.Audiences
+	if wanted == nil {
+		wanted = e.Surface.Audiences
 	}
-	if !t.hasAudience(audiences) {
+	if wanted == nil {
+		wanted = a.audience
+	}
+	if !t.hasAudience(wanted) {
 		return nil, fault.New(fault.Unauthorized, "", "the token is meant for another audience")
 	}
 	if !t.hasScope {

@@ -24,8 +24,25 @@ const (
 	keysRecheck = 5 * time.Second // how old the knowledge of the file may be
 )
 
-// keySet is the public keys of one reading of the file.
+// keySet is the public keys of one reading of their source.
 type keySet struct{ find jwt.Keyfunc }
+
+// keySource gives the keys that tokens are verified with.
+type keySource interface {
+	// keys are the keys as of now. It waits for nobody.
+	keys(now time.Time) *keySet
+	// newer is asked when a token names a key that a set does not have: another set, if
+	// one can be had soon, else nil. A source may limit how often it looks.
+	newer(now time.Time, than *keySet) *keySet
+}
+
+// openKeys opens the source that a text names: a URL or a file.
+func openKeys(from string, now time.Time, log *slog.Logger) (keySource, error) {
+	if IsURL(from) {
+		return openKeyURL(from, now, log)
+	}
+	return openKeyFile(from, now, log)
+}
 
 // keyFile holds the keys of a file and reads it again when it has changed. A file
 // that cannot be read any more leaves the keys as they were.
@@ -43,8 +60,8 @@ type fileStamp struct {
 	size     int64
 }
 
-// openKeys reads a file with PEM public keys or a JWKS.
-func openKeys(path string, now time.Time, log *slog.Logger) (*keyFile, error) {
+// openKeyFile reads a file with PEM public keys or a JWKS.
+func openKeyFile(path string, now time.Time, log *slog.Logger) (*keyFile, error) {
 	f := &keyFile{path: path, log: log}
 	if err := f.read(now); err != nil {
 		return nil, err
@@ -63,6 +80,9 @@ func (f *keyFile) keys(now time.Time) *keySet {
 	}
 	return f.current.Load()
 }
+
+// newer has nothing to add: the file is looked at every few seconds.
+func (f *keyFile) newer(time.Time, *keySet) *keySet { return nil }
 
 // read takes the file if it has changed since the last time.
 func (f *keyFile) read(now time.Time) error {
@@ -161,7 +181,13 @@ func parseJWKS(data []byte) (*keySet, error) {
 	if usable == 0 {
 		return nil, errors.New("the JWKS holds no RSA public key")
 	}
-	return &keySet{find: set.Keyfunc}, nil
+	return &keySet{find: func(t *jwt.Token) (any, error) {
+		key, err := set.Keyfunc(t)
+		if _, named := t.Header["kid"]; err != nil && named {
+			return nil, errUnknownKey
+		}
+		return key, err
+	}}, nil
 }
 
 func checkKey(key any) error {

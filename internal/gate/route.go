@@ -30,18 +30,19 @@ const (
 
 // Route is one line of the route table.
 type Route struct {
-	Pattern string        // method and path: "POST /executions/{id}/cancel"; a last "{rest...}" takes what is left
-	Surface *Surface      // error shape, header names; nil: Core
-	Scope   string        // needed in jwt mode; "" lets every caller with a valid token in
-	Rate    string        // class in Config.Rates; "" or a class that is not there: unlimited
-	Once    Once          // idempotency policy
-	MaxBody int64         // bytes; 0: DefaultMaxBody
-	Media   []string      // accepted media types of the body; nil: application/json
-	Timeout time.Duration // 0: DefaultTimeout; NoTimeout for long polls; streams have none
-	Stream  bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
-	Whole   bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
-	Public  bool          // no token is asked for
-	Pass    Pass          // how callers are let in, in both modes, in place of tokens and scopes; nil: by those
+	Pattern   string        // method and path: "POST /executions/{id}/cancel"; a last "{rest...}" takes what is left
+	Surface   *Surface      // error shape, header names; nil: Core
+	Scope     string        // needed in jwt mode; "" lets every caller with a valid token in
+	Audiences []string      // `aud` of tokens, any of them; nil: those of the surface
+	Rate      string        // class in Config.Rates; "" or a class that is not there: unlimited
+	Once      Once          // idempotency policy
+	MaxBody   int64         // bytes; 0: DefaultMaxBody
+	Media     []string      // accepted media types of the body; nil: application/json
+	Timeout   time.Duration // 0: DefaultTimeout; NoTimeout for long polls; streams have none
+	Stream    bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
+	Whole     bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
+	Public    bool          // no token is asked for
+	Pass      Pass          // how callers are let in, in both modes, in place of tokens and scopes; nil: by those
 
 	// Refused is told of a request that ended before Do, with what is known of it; what
 	// it returns is answered, or, if that is nil, err. nil: nobody is told.

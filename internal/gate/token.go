@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
-	"github.com/go-json-experiment/json"
 	"github.com/golang-jwt/jwt/v5"
 )
 
@@ -34,19 +34,20 @@ type token struct {
 // until the token expires or the keys change, by the token's hash, so that a
 // signature is checked once and not once per request.
 type verifier struct {
-	keys   *keyFile
+	keys   keySource
 	parser *jwt.Parser
 	mu     sync.RWMutex
 	known  map[[sha256.Size]byte]*token
 }
 
-func newVerifier(keys *keyFile, issuer string, now func() time.Time) *verifier {
+func newVerifier(keys keySource, issuer string, now func() time.Time) *verifier {
 	return &verifier{
 		keys: keys,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}),
 			jwt.WithIssuer(issuer),
 			jwt.WithExpirationRequired(),
+			jwt.WithIssuedAt(),
 			jwt.WithLeeway(clockLeeway),
 			jwt.WithStrictDecoding(),
 			jwt.WithTimeFunc(now),
@@ -58,8 +59,9 @@ func newVerifier(keys *keyFile, issuer string, now func() time.Time) *verifier {
 // Why a token is refused, in words for its bearer.
 var (
 	errTokenMalformed = errors.New("the token is malformed")
-	errTokenSubject   = errors.New("the token names no subject")
+	errTokenSubject   = errors.New("the token names no subject, or one that cannot be used")
 	errTokenTenant    = errors.New("the token's tenant is not a UUID")
+	errUnknownKey     = errors.New("the token's signature cannot be verified")
 	errTokenCritical  = errors.New("the token needs an extension that is not known here")
 )
 
@@ -77,6 +79,11 @@ func (v *verifier) verify(raw string, now time.Time) (*token, error) {
 		return known, nil
 	}
 	fresh, err := v.parse(raw, keys)
+	if errors.Is(err, errUnknownKey) {
+		if newer := v.keys.newer(now, keys); newer != nil {
+			fresh, err = v.parse(raw, newer)
+		}
+	}
 	if err == nil {
 		v.remember(hash, fresh, now)
 	}
@@ -96,35 +103,10 @@ func (v *verifier) remember(hash [sha256.Size]byte, t *token, now time.Time) {
 	v.known[hash] = t
 }
 
-// claims are the claims that count here.
-type claims struct {
-	jwt.RegisteredClaims
-	Scope  scopes  `json:"scope"`
-	Tenant *string `json:"tenant"`
-}
-
-// scopes is a list of scopes, or one text with spaces between them; nil when the
-// claim is absent.
-type scopes []string
-
-// UnmarshalJSON reads both spellings.
-func (s *scopes) UnmarshalJSON(raw []byte) error {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
-		*s = append(scopes{}, strings.Fields(text)...)
-		return nil
-	}
-	var list []string
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return errTokenMalformed
-	}
-	if list != nil {
-		*s = list
-	}
-	return nil
-}
-
 func (v *verifier) parse(raw string, keys *keySet) (*token, error) {
+	if !soundHeader(raw) {
+		return nil, errTokenMalformed
+	}
 	var c claims
 	parsed, err := v.parser.ParseWithClaims(raw, &c, keys.find)
 	if err != nil {
@@ -133,12 +115,12 @@ func (v *verifier) parse(raw string, keys *keySet) (*token, error) {
 	if _, critical := parsed.Header["crit"]; critical {
 		return nil, errTokenCritical
 	}
-	if c.Subject == "" || len(c.Subject) > maxSubject {
+	if c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unicode.IsControl) {
 		return nil, errTokenSubject
 	}
 	t := &token{
 		principal: Principal{Tenant: defaultTenant, Subject: c.Subject, Scopes: c.Scope},
-		audiences: c.Audience, hasScope: c.Scope != nil, expires: c.ExpiresAt.Time, keys: keys,
+		audiences: c.Audience, hasScope: c.Scope != nil, expires: c.ExpiresAt.date().Time, keys: keys,
 	}
 	if c.Tenant != nil {
 		tenant, ok := parseTenant(*c.Tenant)
@@ -157,6 +139,9 @@ func (t *token) hasAudience(wanted []string) bool {
 
 // tokenFault says why a token was refused, in words that hold nothing of it.
 func tokenFault(err error) error {
+	if errors.Is(err, errUnknownKey) {
+		return errUnknownKey
+	}
 	for _, reason := range []struct {
 		is  error
 		say string
@@ -164,6 +149,7 @@ func tokenFault(err error) error {
 		{jwt.ErrTokenMalformed, "the token is malformed"},
 		{jwt.ErrTokenExpired, "the token has expired"},
 		{jwt.ErrTokenNotValidYet, "the token is not valid yet"},
+		{jwt.ErrTokenUsedBeforeIssued, "the token was issued in the future"},
 		{jwt.ErrTokenInvalidIssuer, "the token's issuer is not accepted"},
 		{jwt.ErrTokenRequiredClaimMissing, "the token lacks a claim that is required"},
 		{jwt.ErrTokenSignatureInvalid, "the token's signature is not valid"},
