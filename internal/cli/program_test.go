@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/gate"
 )
@@ -165,15 +166,62 @@ func TestWhoMayTryAgainIsToldHow(t *testing.T) {
 	}
 }
 
+// TestAMintedTokenIsAcceptedByItsKeys uses new-key and mint on servers that have the
+// public half as PEM, as a JWKS file and as a JWKS behind a URL.
+func TestAMintedTokenIsAcceptedByItsKeys(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "dev")
+	plain := &rig{t: t, clock: &clock{}}
+	plain.clock.at.Store(time.Now().UnixMilli())
+	var made newKeys
+	if err := json.Unmarshal([]byte(plain.must("", "token", "new-key", "--out", prefix, "-o", "json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(made.PrivateKey); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the private key: %v %v", info, err)
+	}
+	web := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(prefix))))
+	defer web.Close()
+	mint := func(args ...string) string {
+		return strings.TrimSpace(plain.must("", append([]string{"token", "mint", "--key", made.PrivateKey}, args...)...))
+	}
+	for _, keys := range []string{made.PublicKey, made.JWKS, web.URL + "/dev.jwks.json"} {
+		r := newRig(t, options{auth: gate.AuthConfig{Mode: gate.ModeJWT, Keys: keys}})
+		t.Setenv("RENGA_SERVER", r.url)
+		r.must("", "execution", "list", "--token", mint("--sub", "mika", "--scope", "executions:read", "--ttl", "5m"))
+		r.must("", "execution", "list", "--token", mint("--aud", "pdca", "--aud", "renga"))
+		for name, token := range map[string]string{
+			"another audience":  mint("--aud", "pdca"),
+			"another issuer":    mint("--issuer", "mika"),
+			"another scope":     mint("--scope", "pdca:read"),
+			"another key's":     strings.TrimSpace(plain.must("", "token", "mint", "--key", otherKey(t, plain))),
+			"an unknown key id": mint("--key-id", "nobody"),
+		} {
+			if name == "an unknown key id" && keys == made.PublicKey {
+				continue // PEM has no key ids
+			}
+			if _, errs, code := r.run("execution", "list", "--token", token); code != exitDenied {
+				t.Errorf("%s on %s: %d %s", name, keys, code, errs)
+			}
+		}
+	}
+}
+
+// otherKey is a private key that no server knows.
+func otherKey(t *testing.T, r *rig) string {
+	prefix := filepath.Join(t.TempDir(), "other")
+	r.must("", "token", "new-key", "--out", prefix)
+	return prefix + ".private.pem"
+}
+
 // TestATokenOpensTheDoor makes keys and tokens and uses them on a server with --auth jwt.
 func TestATokenOpensTheDoor(t *testing.T) {
 	dir := t.TempDir()
 	prefix := filepath.Join(dir, "dev")
 	plain := &rig{t: t, clock: &clock{}}
 	plain.clock.at.Store(time.Now().UnixMilli())
-	out := plain.must("", "token", "keygen", "--out", prefix)
-	if out != "private key  "+prefix+".private.pem\npublic key   "+prefix+".public.pem\n" {
-		t.Errorf("keygen: %s", out)
+	out := plain.must("", "token", "new-key", "--out", prefix)
+	if !strings.HasPrefix(out, "private key  "+prefix+".private.pem\npublic key   "+prefix+".public.pem\nJWKS         "+prefix+".jwks.json\nkey id       ") {
+		t.Errorf("new-key: %s", out)
 	}
 	if info, err := os.Stat(prefix + ".private.pem"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v %v", info, err)
@@ -219,7 +267,7 @@ func TestATokenOpensTheDoor(t *testing.T) {
 		t.Errorf("an expired token: %d %s", code, errs)
 	}
 	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(out, `"tenant": "`+tenant+`"`) ||
-		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read"`) {
+		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
 		t.Errorf("token as JSON: %s", out)
 	}
 	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage || !strings.Contains(errs, "holds a public key") || strings.Contains(errs, "asn1") {
@@ -231,6 +279,7 @@ func TestATokenOpensTheDoor(t *testing.T) {
 		{"token"},
 		{"token", "--key", prefix + ".private.pem", "--tenant", "7"},
 		{"token", "--key", prefix + ".private.pem", "--expires", "0s"},
+		{"token", "mint", "--key", prefix + ".private.pem", "--ttl", "-1s"},
 		{"token", "keygen", "--out", filepath.Join(dir, "nowhere", "x")},
 	} {
 		if _, _, code := r.run(args...); code != exitUsage {
