@@ -141,7 +141,7 @@ func (r *reader) receive(ctx context.Context, got batch) error {
 	r.bus.cfg.Passed("reader.received")
 	r.pending = got.pending
 	if len(got.items) > 0 {
-		return r.take(ctx, got.items, r.at.after(got.items))
+		return r.take(ctx, got.items, func(items []item) position { return r.at.after(items) })
 	}
 	to := r.at
 	to.seq = got.upto

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -520,5 +521,36 @@ func TestAnErrorMayHoldAnything(t *testing.T) {
 		r.eventually("a dead letter", func() bool {
 			return r.count("SELECT count(*) FROM bus_dead WHERE error = $1", "a NUL \uFFFD, no UTF-8 \uFFFD and 日本語 ") == 1
 		})
+	})
+}
+
+// TestEventsThatTakeLongAreCommittedInPortions has a batch that must be taken event by
+// event, since one of it fails, and whose handler is slow.
+func TestEventsThatTakeLongAreCommittedInPortions(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		events := slices.DeleteFunc(r.events(200, 200), func(e wire.Event) bool { return wire.Partition(e.Key) != 0 })[:20]
+		c.fail(events[7].Key, bus.Permanent(errors.New("no")))
+		slow := c.consumer("c")
+		handle := slow.Handle
+		slow.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+			select {
+			case <-time.After(25 * time.Millisecond): // it is as slow as that
+			case <-ctx.Done():
+			}
+			return handle(ctx, tx, e)
+		}
+		var commits atomic.Int64
+		b := bus.New(r.db, r.carrier, bus.Config{Instance: "p"})
+		r.publishAll(b, events...)
+		r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{slow}, Passed: func(point string) {
+			if point == "reader.before-commit" {
+				commits.Add(1)
+			}
+		}})
+		r.took("c", slices.Delete(slices.Clone(events), 7, 8))
+		if n := commits.Load(); n < 15 {
+			t.Errorf("%d events that took 25ms each were committed in %d transactions", len(events), n)
+		}
 	})
 }

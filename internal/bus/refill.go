@@ -109,7 +109,7 @@ func (r *reader) catchUp(ctx context.Context, first uint64) error {
 			return err
 		}
 		if len(found.items) > 0 {
-			if err := r.take(ctx, found.items, r.at); err != nil {
+			if err := r.take(ctx, found.items, func([]item) position { return r.at }); err != nil {
 				return err
 			}
 		}

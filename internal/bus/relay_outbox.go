@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"renga.dev/renga/internal/sqldb"
@@ -205,8 +206,10 @@ func (r *relay) leave(m *Message, tries int, why error) {
 	r.aside[m.Key] = a
 }
 
-// mark notes what was acknowledged. All but the last of it goes in jobs of its own, so
-// that none holds up the engine for long.
+// mark notes what was acknowledged, in jobs that do not hold up the engine for long. The
+// first of them notes also where the stream ends: if the process and the end of the
+// stream were lost between two jobs, nothing else would tell that rows that are marked
+// must be published again.
 func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	ids := make([]int64, 0, s.count)
 	for i, seq := range s.seqs {
@@ -218,16 +221,12 @@ func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	next, stmts := r.advance(s.top, r.state.window.pos)
 	whole := !b.holes && len(ids) == len(b.ids)
 	r.bus.cfg.Passed("relay.before-mark")
-	for len(ids) > markRows {
-		if err := r.markRows(ctx, ids[:markRows], whole, b.at); err != nil {
+	for some := range slices.Chunk(ids, markRows) {
+		if err := r.markRows(ctx, some, whole, b.at, stmts...); err != nil {
 			return err
 		}
-		ids = ids[markRows:]
+		r.state, stmts = next, nil
 	}
-	if err := r.markRows(ctx, ids, whole, b.at, stmts...); err != nil {
-		return err
-	}
-	r.state = next
 	r.bus.cfg.Passed("relay.marked")
 	return nil
 }

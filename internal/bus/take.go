@@ -14,10 +14,12 @@ import (
 	"renga.dev/renga/internal/wire"
 )
 
-// How long the handlers of a batch may take, and one that is called alone.
+// How long the handlers of a batch may take, and one that is called alone; and a
+// transaction of such ones.
 const (
 	batchTimeout  = 30 * time.Second
 	handleTimeout = 10 * time.Second
+	carefulTime   = 20 * time.Millisecond // after which events that are taken one by one are committed
 )
 
 // counts says what became of events.
@@ -36,22 +38,43 @@ type turn struct {
 // errCareful says that a batch holds something that must be taken event by event.
 var errCareful = errors.New("the batch must be taken event by event")
 
-// take takes a batch and moves the reader to a position. All of it is one transaction,
-// with no savepoint between the events; a batch in which something fails is taken
-// again with one around each.
-func (r *reader) take(ctx context.Context, items []item, to position) error {
+// take takes a batch and moves the reader to the position behind it. All of it is one
+// transaction, with no savepoint between the events; a batch in which something fails is
+// taken again with one around each.
+func (r *reader) take(ctx context.Context, items []item, behind func([]item) position) error {
+	to := behind(items)
 	err := r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) error { return r.takeAll(ctx, tx, t, items) })
-	if errors.Is(err, errCareful) {
-		err = r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) error {
-			for i := range items {
-				if err := r.takeOne(ctx, tx, t, &items[i]); err != nil {
-					return err
-				}
+	for errors.Is(err, errCareful) && len(items) > 0 {
+		n := 0
+		careful := r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) (err error) {
+			if n, err = r.takeSome(ctx, tx, t, items); err == nil {
+				to = behind(items[:n])
 			}
-			return nil
+			return err
 		})
+		if careful != nil {
+			return careful
+		}
+		items = items[n:]
+	}
+	if errors.Is(err, errCareful) {
+		return nil
 	}
 	return err
+}
+
+// takeSome takes the first of some events one by one, as many as there is time for: what
+// takes long must not hold up who else writes, and one is taken always.
+func (r *reader) takeSome(ctx context.Context, tx *sqldb.Tx, t *turn, items []item) (n int, err error) {
+	for began := time.Now(); n < len(items); {
+		if err := r.takeOne(ctx, tx, t, &items[n]); err != nil {
+			return n, err
+		}
+		if n++; time.Since(began) > carefulTime {
+			break
+		}
+	}
+	return n, nil
 }
 
 // commit runs fn under the reader's lease and remembers what it did once that is on
