@@ -39,6 +39,7 @@ type reader struct {
 	noted    time.Time        // when its place was noted without an event
 	told     int64            // minRelay when the relay was told of a gap, and one more
 	stall    stall
+	blame    blame
 }
 
 // position is how far a reader is in its stream.

@@ -52,8 +52,11 @@ func (r *reader) retry(ctx context.Context) error {
 		next, err = r.nextDue(ctx, tx)
 		return err
 	})
+	if r.suspects(ctx, err) {
+		return nil // it is due still
+	}
 	if err == nil {
-		r.due = next
+		r.due, r.blame.alone = next, false
 	}
 	return err
 }
@@ -61,7 +64,7 @@ func (r *reader) retry(ctx context.Context) error {
 // dueLanes are the keys whose heads are due, the longest waiting first.
 func (r *reader) dueLanes(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (keys []string, err error) {
 	for row, err := range tx.Query(ctx, `SELECT partition_key FROM bus_lane WHERE consumer = $1 AND part = $2 AND state = 0 AND next_at <= $3
-		ORDER BY next_at LIMIT $4`, r.consumer.Name, r.lease.part, now, lanesAtOnce) {
+		ORDER BY next_at LIMIT $4`, r.consumer.Name, r.lease.part, now, r.atMost(lanesAtOnce)) {
 		if err != nil {
 			return nil, err
 		}
@@ -73,6 +76,14 @@ func (r *reader) dueLanes(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ke
 	}
 	slices.Sort(keys)
 	return keys, nil
+}
+
+// atMost is how many of something one transaction takes.
+func (r *reader) atMost(n int) int {
+	if r.blame.alone {
+		return 1
+	}
+	return n
 }
 
 // nextDue is when the next lane is due; 0: none is.
@@ -119,7 +130,7 @@ func (r *reader) drain(ctx context.Context, tx *sqldb.Tx, t *turn, key string) e
 			}
 		}
 	}
-	if len(waiting) < eventsOfLane {
+	if len(waiting) < r.atMost(eventsOfLane) {
 		t.lanes[key] = nil // nothing is behind them
 	}
 	return nil
@@ -128,7 +139,7 @@ func (r *reader) drain(ctx context.Context, tx *sqldb.Tx, t *turn, key string) e
 // waiting are the first events of a lane.
 func (r *reader) waiting(ctx context.Context, tx *sqldb.Tx, key string) (all []parked, err error) {
 	for row, err := range tx.Query(ctx, `SELECT n, dead, event_id, event_type, body FROM bus_parked
-		WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $3`, r.consumer.Name, key, eventsOfLane) {
+		WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $3`, r.consumer.Name, key, r.atMost(eventsOfLane)) {
 		if err != nil {
 			return nil, err
 		}

@@ -17,8 +17,8 @@ import (
 // How long the handlers of a batch may take, and one that is called alone; and a
 // transaction of such ones.
 const (
-	batchTimeout  = 30 * time.Second
-	handleTimeout = 10 * time.Second
+	batchTimeout  = 2 * time.Second
+	handleTimeout = 4 * time.Second       // less than PostgreSQL lets a transaction idle
 	carefulTime   = 20 * time.Millisecond // after which events that are taken one by one are committed
 )
 
@@ -44,23 +44,27 @@ var errCareful = errors.New("the batch must be taken event by event")
 func (r *reader) take(ctx context.Context, items []item, behind func([]item) position) error {
 	to := behind(items)
 	err := r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) error { return r.takeAll(ctx, tx, t, items) })
-	for errors.Is(err, errCareful) && len(items) > 0 {
+	if !errors.Is(err, errCareful) && !r.suspects(ctx, err) {
+		return err
+	}
+	for len(items) > 0 {
 		n := 0
-		careful := r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) (err error) {
+		err := r.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *turn) (err error) {
 			if n, err = r.takeSome(ctx, tx, t, items); err == nil {
 				to = behind(items[:n])
 			}
 			return err
 		})
-		if careful != nil {
-			return careful
+		if r.suspects(ctx, err) {
+			continue
+		}
+		if err != nil {
+			return err
 		}
 		items = items[n:]
 	}
-	if errors.Is(err, errCareful) {
-		return nil
-	}
-	return err
+	r.blame.alone = false
+	return nil
 }
 
 // takeSome takes the first of some events one by one, as many as there is time for: what
@@ -70,7 +74,7 @@ func (r *reader) takeSome(ctx context.Context, tx *sqldb.Tx, t *turn, items []it
 		if err := r.takeOne(ctx, tx, t, &items[n]); err != nil {
 			return n, err
 		}
-		if n++; time.Since(began) > carefulTime {
+		if n++; r.blame.alone || time.Since(began) > carefulTime {
 			break
 		}
 	}
@@ -83,6 +87,7 @@ func (r *reader) commit(ctx context.Context, to *position, fn func(context.Conte
 	var t *turn
 	err := r.bus.write(ctx, "bus.take", func(ctx context.Context, tx *sqldb.Tx) error {
 		t = &turn{places: map[string]place{}, lanes: map[string]*lane{}}
+		r.blame.begin()
 		var err error
 		if t.now, err = r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
@@ -386,7 +391,12 @@ func (r *reader) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err e
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 	}()
+	if guilty := r.blame.of(e.ID); guilty != nil {
+		return guilty
+	}
+	began := time.Now()
 	err = r.consumer.Handle(ctx, tx, e)
+	r.blame.called(e.ID, time.Since(began))
 	r.bus.cfg.Passed("reader.handled")
 	return err
 }

@@ -74,7 +74,7 @@ func TestSettingsOfEveryConnection(t *testing.T) {
 	db := start(t, Config{})
 	check := func(ctx context.Context, tx *Tx, queryOnly string) error {
 		for pragma, want := range map[string]string{
-			"journal_mode": "wal", "synchronous": "2", "wal_autocheckpoint": "0", "foreign_keys": "1",
+			"journal_mode": "wal", "synchronous": "2", "wal_autocheckpoint": "0", "foreign_keys": "0",
 			"busy_timeout": "5000", "page_size": "4096", "query_only": queryOnly,
 		} {
 			var got any
