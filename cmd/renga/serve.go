@@ -24,6 +24,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/sqldb"
 )
 
 // drainTimeout is how long requests may take to finish once the process is asked
@@ -47,6 +48,7 @@ type serveCmd struct {
 	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
 	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE|URL" help:"PEM public key or JWKS, a file or an https URL that is asked again when keys change; with --auth jwt."`
 	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
+	Rates        []string      `name:"rate" env:"RENGA_RATES" placeholder:"CLASS=N/min" help:"Limit of a rate class per client (/s, /min, /h or unlimited), can be repeated; the default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min and no limit for the others."`
 	KeyRetention time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
 	Actions      []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
 	NoBus        bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
@@ -142,6 +144,9 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err := c.check(); err != nil {
 		return misused(err)
 	}
+	if _, err := gate.ParseRates(c.Rates); err != nil {
+		return misused(fmt.Errorf("--rate: %w", err))
+	}
 	tuneMemory(ctx)
 	log := newLogger(out.err, c.LogFormat, c.LogLevel)
 	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
@@ -227,12 +232,21 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 	})
+	rates, err := gate.ParseRates(c.Rates)
+	if err != nil {
+		return nil, err
+	}
+	var quota *gate.Quota // one process needs none
+	if core.db.Dialect() != sqldb.SQLite {
+		quota = gate.NewQuota(core.db, core.name, log)
+		core.beside = append(core.beside, quota.Run)
+	}
 	refusals, err := gate.NewRefusals(core.db, telemetry.Meter)
 	if err != nil {
 		return nil, err
 	}
 	core.beside = append(core.beside, refusals.Run)
-	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log, Refusals: refusals}, append(pages.Routes(), surface.Routes()...))
+	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log, Rates: rates, Quota: quota, Refusals: refusals}, append(pages.Routes(), surface.Routes()...))
 }
 
 // process is everything that runs.

@@ -73,6 +73,8 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		{1, []string{"--auth", "jwt", "--jwt-keys", "http://keys.example.com/jwks"}, "over https"},
 		{2, []string{"--jwt-keys", "keys.pem"}, "--auth jwt"},
 		{2, []string{"--auth", "basic"}, "must be one of"},
+		{2, []string{"--rate", "executions.read=many"}, "--rate: \"executions.read=many\""},
+		{1, []string{"--rate", "executions.raed=1/s"}, "there is no rate class \"executions.raed\""},
 		{2, []string{"--key-retention", "1s"}, "--key-retention"},
 		{2, []string{"--log-level", "loud"}, "must be one of"},
 		{2, []string{"--unknown"}, "unknown flag"},
@@ -92,7 +94,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 func TestEveryFlagOfServeHasAnEnvironmentVariable(t *testing.T) {
 	for name, value := range map[string]string{
 		"RENGA_ADDR": "0.0.0.0:0", "RENGA_DATABASE_URL": "postgres://x", "RENGA_NATS_URL": "http://x", "RENGA_AUTH": "jwt",
-		"RENGA_JWT_KEYS": "keys.pem", "RENGA_KEY_RETENTION": "1s", "RENGA_LOG_FORMAT": "xml", "RENGA_LOG_LEVEL": "loud",
+		"RENGA_JWT_KEYS": "keys.pem", "RENGA_RATES": "x=y", "RENGA_KEY_RETENTION": "1s", "RENGA_LOG_FORMAT": "xml", "RENGA_LOG_LEVEL": "loud",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)

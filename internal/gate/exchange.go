@@ -188,7 +188,7 @@ func (x *exchange) limit() error {
 	}
 	left := x.route.limit.take(p.Tenant+" "+client, x.started)
 	h := x.w.Header()
-	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.route.limit.rate.Limit))
+	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.route.limit.limits().Limit))
 	h.Set("X-Ratelimit-Remaining", strconv.Itoa(left.remaining))
 	h.Set("X-Ratelimit-Reset", seconds(left.reset))
 	if left.ok {

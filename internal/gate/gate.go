@@ -21,7 +21,8 @@ type Config struct {
 	Auth      *Auth            // required: without it nobody could be let in
 	Telemetry *Telemetry       // default none: nothing is measured
 	Log       *slog.Logger     // default slog.Default()
-	Rates     map[string]Rate  // by rate class; a class that is not there is unlimited
+	Rates     map[string]Rate  // by rate class; one that is not there, or zero, is unlimited
+	Quota     *Quota           // lets processes hold the limits together; default none: each for itself
 	Refusals  *Refusals        // puts refused tokens into the audit log; default none: they are only logged
 	Now       func() time.Time // default time.Now
 }
@@ -72,7 +73,10 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 		}
 		g.unknown = measure.of("", "none", false)
 	}
-	limits, err := newLimits(cfg.Rates)
+	if err := checkClasses(cfg.Rates, routes); err != nil {
+		return nil, err
+	}
+	limits, err := newLimits(cfg.Rates, cfg.Quota)
 	if err != nil {
 		return nil, err
 	}
@@ -84,19 +88,8 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 	return g, nil
 }
 
-func newLimits(rates map[string]Rate) (map[string]*limiter, error) {
-	limits := map[string]*limiter{}
-	for class, rate := range rates {
-		if rate.Limit < 1 || rate.Per < time.Duration(rate.Limit) {
-			return nil, fmt.Errorf("gate: rate class %q: limit %d per %s makes no sense", class, rate.Limit, rate.Per)
-		}
-		limits[class] = newLimiter(rate)
-	}
-	return limits, nil
-}
-
 // add prepares a route: defaults filled in, limiter and meters at hand.
-func (g *Gate) add(route Route, limits map[string]*limiter, measure *instruments) error {
+func (g *Gate) add(route Route, limits map[string]limit, measure *instruments) error {
 	e := &entry{Route: route, limit: limits[route.Rate], timeout: route.Timeout}
 	if e.Surface == nil {
 		e.Surface = Core

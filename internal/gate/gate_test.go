@@ -348,7 +348,13 @@ func TestTablesThatContradictThemselvesAreRefused(t *testing.T) {
 	if _, err := New(Config{}, nil); err == nil {
 		t.Error("a gate without Auth was made")
 	}
-	if _, err := New(Config{Auth: auth, Rates: map[string]Rate{"x": {}}}, nil); err == nil {
-		t.Error("a rate of nothing was accepted")
+	for name, rates := range map[string]map[string]Rate{
+		"a limit below nothing":    {"pdca.read": {Limit: -1, Per: time.Minute}},
+		"a limit without a period": {"pdca.read": {Limit: 1}},
+		"a class that nobody has":  {"pdca.raed": {Limit: 1, Per: time.Minute}},
+	} {
+		if _, err := New(Config{Auth: auth, Rates: rates}, nil); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
 	}
 }

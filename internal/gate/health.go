@@ -26,14 +26,14 @@ type Pages struct {
 // and /openapi.yaml.
 func (p Pages) Routes() []Route {
 	routes := []Route{
-		{Pattern: "GET /healthz", Public: true, Do: healthy},
-		{Pattern: "GET /readyz", Public: true, Do: p.ready},
+		{Pattern: "GET /healthz", Public: true, Rate: rateServer, Do: healthy},
+		{Pattern: "GET /readyz", Public: true, Rate: rateServer, Do: p.ready},
 	}
 	if p.Metrics != nil {
-		routes = append(routes, Route{Pattern: "GET /metrics", Public: true, Stream: true, Do: p.metrics})
+		routes = append(routes, Route{Pattern: "GET /metrics", Public: true, Rate: rateServer, Stream: true, Do: p.metrics})
 	}
 	if p.OpenAPI != nil {
-		routes = append(routes, Route{Pattern: "GET /openapi.yaml", Public: true, Do: p.openAPI})
+		routes = append(routes, Route{Pattern: "GET /openapi.yaml", Public: true, Rate: rateServer, Do: p.openAPI})
 	}
 	return routes
 }

@@ -14,6 +14,18 @@ type Rate struct {
 	Per   time.Duration
 }
 
+func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Limit) }
+
+// full is the time that a quota takes to fill.
+func (r Rate) full() time.Duration { return r.interval() * time.Duration(r.Limit) }
+
+// limit holds the rate of a class.
+type limit interface {
+	// take asks for one call of a client.
+	take(client string, now time.Time) allowance
+	limits() Rate
+}
+
 // limiter is GCRA: a client's theoretical arrival time moves on by one interval
 // per call and may be at most a full quota ahead of now.
 type limiter struct {
@@ -32,8 +44,10 @@ type allowance struct {
 }
 
 func newLimiter(rate Rate) *limiter {
-	return &limiter{rate: rate, interval: rate.Per / time.Duration(rate.Limit), arrivals: map[string]time.Time{}}
+	return &limiter{rate: rate, interval: rate.interval(), arrivals: map[string]time.Time{}}
 }
+
+func (l *limiter) limits() Rate { return l.rate }
 
 // take asks for one call of a client.
 func (l *limiter) take(client string, now time.Time) allowance {

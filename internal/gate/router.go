@@ -34,7 +34,7 @@ type entry struct {
 	names   []string      // of the wildcards, in order
 	timeout time.Duration // more than 0, or none
 	meters  *meters
-	limit   *limiter
+	limit   limit
 }
 
 func newBranch() *branch { return &branch{literal: map[string]*branch{}} }

@@ -304,6 +304,23 @@ func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 	}
 }
 
+func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
+	c := theContract()
+	for _, route := range table(&gate.Telemetry{}, httpapi.New(httpapi.Config{})) {
+		if route.Rate == "" {
+			t.Errorf("%s has no rate class", route.Pattern)
+		}
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		found, _ := c.at("/paths/" + escape(path) + "/" + strings.ToLower(method) + "/responses/429")
+		headers, _ := found.(map[string]any)["headers"].(map[string]any)
+		for _, name := range []string{"Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+			if headers[name] == nil {
+				t.Errorf("%s: its 429 lacks %s", route.Pattern, name)
+			}
+		}
+	}
+}
+
 func TestEveryAnswerOfTheContractHasTheIDsOfItsRequest(t *testing.T) {
 	c, seen := theContract(), 0
 	check := func(pointer string) {
