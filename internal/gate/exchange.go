@@ -70,6 +70,15 @@ func (x *exchange) headers() {
 	h["X-Request-Id"] = []string{x.call.RequestID}
 	h["X-Content-Type-Options"] = noSniff
 	h["Cache-Control"] = noStore
+	if x.route == nil {
+		return
+	}
+	if x.route.notice[0] != nil {
+		h["Deprecation"] = x.route.notice[0]
+	}
+	if x.route.notice[1] != nil {
+		h["Sunset"] = x.route.notice[1]
+	}
 }
 
 // newRequestID is a ULID of a request that came at a time. The time may be anything a

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -113,8 +114,16 @@ func (g *Gate) add(route Route, limits map[string]limit, measure *instruments) e
 		return fmt.Errorf("gate: pattern %q is public and asks for the scope %q", e.Pattern, e.Scope)
 	case e.Pass != nil && (e.Public || e.Scope != ""):
 		return fmt.Errorf("gate: pattern %q has a pass of its own, which knows no scopes, and is not public", e.Pattern)
+	case !e.Sunset.IsZero() && (e.Deprecated.IsZero() || e.Sunset.Sub(e.Deprecated) < MinNotice):
+		return fmt.Errorf("gate: pattern %q: a sunset comes at least %s after the deprecation", e.Pattern, MinNotice)
 	case e.Once != None && e.Surface.KeyHeader == "":
 		return fmt.Errorf("gate: pattern %q takes a key, but its surface has no header for it", e.Pattern)
+	}
+	if !e.Deprecated.IsZero() {
+		e.notice[0] = []string{"@" + strconv.FormatInt(e.Deprecated.Unix(), 10)} // RFC 9745
+	}
+	if !e.Sunset.IsZero() {
+		e.notice[1] = []string{e.Sunset.UTC().Format(http.TimeFormat)} // RFC 8594
 	}
 	if !slices.Contains(g.surfaces, e.Surface) {
 		g.surfaces = append(g.surfaces, e.Surface)

@@ -206,6 +206,38 @@ func TestEveryAnswerHasARequestIDOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestRoutesThatGoAwaySaySo(t *testing.T) {
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 9*3600))
+	d := openDoor(t, Config{},
+		Route{Pattern: "GET /old", Deprecated: since, Sunset: since.Add(MinNotice), Do: ok},
+		Route{Pattern: "GET /older", Deprecated: since, Do: do(Reply{}, fault.New(fault.NotFound, "", "no"))},
+		Route{Pattern: "GET /new", Do: ok})
+	for _, tc := range []struct{ target, deprecation, sunset string }{
+		{"/old", "@1767290645", "Wed, 01 Apr 2026 18:04:05 GMT"},
+		{"/old?a=%zz", "@1767290645", "Wed, 01 Apr 2026 18:04:05 GMT"},
+		{"/older", "@1767290645", ""},
+		{"/new", "", ""},
+		{"/nothing", "", ""},
+	} {
+		h := d.ask("GET", tc.target, "").Header()
+		if h.Get("Deprecation") != tc.deprecation || h.Get("Sunset") != tc.sunset {
+			t.Errorf("%s: got %q and %q", tc.target, h.Get("Deprecation"), h.Get("Sunset"))
+		}
+	}
+	auth, err := OpenAuth(AuthConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, route := range map[string]Route{
+		"a sunset without a deprecation": {Pattern: "GET /a", Sunset: since, Do: ok},
+		"a sunset too soon":              {Pattern: "GET /a", Deprecated: since, Sunset: since.Add(MinNotice - time.Second), Do: ok},
+	} {
+		if _, err := New(Config{Auth: auth}, []Route{route}); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
 func TestCallCarriesWhatWasSent(t *testing.T) {
 	var got *Call
 	d := openDoor(t, Config{}, Route{Pattern: "POST /a/{id}/b/{rest...}", Once: Required, Do: func(_ context.Context, c *Call) (Reply, error) {

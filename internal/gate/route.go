@@ -13,9 +13,10 @@ import (
 
 // Named maxima and defaults of a request.
 const (
-	DefaultMaxBody = 1 << 20          // bytes of a body, where a route names no other limit
-	DefaultTimeout = 10 * time.Second // of a request, where a route names no other
-	NoTimeout      = -1               // Route.Timeout of a route that waits by itself (long poll)
+	DefaultMaxBody = 1 << 20             // bytes of a body, where a route names no other limit
+	DefaultTimeout = 10 * time.Second    // of a request, where a route names no other
+	MinNotice      = 90 * 24 * time.Hour // from Route.Deprecated to Route.Sunset
+	NoTimeout      = -1                  // Route.Timeout of a route that waits by itself (long poll)
 )
 
 // Once is a route's idempotency policy.
@@ -43,6 +44,11 @@ type Route struct {
 	Whole     bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
 	Public    bool          // no token is asked for
 	Pass      Pass          // how callers are let in, in both modes, in place of tokens and scopes; nil: by those
+
+	// Deprecated is since when the route should not be used any more, or from when; it goes
+	// out as the header Deprecation. Sunset is when it may be gone, as the header Sunset, at
+	// least MinNotice later. Zero: neither.
+	Deprecated, Sunset time.Time
 
 	// Refused is told of a request that ended before Do, with what is known of it; what
 	// it returns is answered, or, if that is nil, err. nil: nobody is told.

@@ -33,6 +33,7 @@ type entry struct {
 	path    string
 	names   []string      // of the wildcards, in order
 	timeout time.Duration // more than 0, or none
+	notice  [2][]string   // the headers Deprecation and Sunset; nil: none
 	meters  *meters
 	limit   limit
 }

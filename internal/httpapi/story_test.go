@@ -321,6 +321,42 @@ func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
 	}
 }
 
+func TestTheContractMarksWhatTheRouteTableDeprecates(t *testing.T) {
+	routes := table(&gate.Telemetry{}, httpapi.New(httpapi.Config{}))
+	for _, problem := range undeclared(theContract(), routes) {
+		t.Error(problem)
+	}
+	planted := slices.Clone(routes)
+	planted[0].Deprecated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	planted[0].Sunset = planted[0].Deprecated.Add(gate.MinNotice)
+	want := []string{
+		planted[0].Pattern + ": deprecated is true in the table and false in the contract",
+		planted[0].Pattern + ": the contract does not name its sunset, 2026-04-01",
+	}
+	if diff := cmp.Diff(want, undeclared(theContract(), planted)); diff != "" {
+		t.Errorf("a deprecation that the contract lacks (-want +got):\n%s", diff)
+	}
+}
+
+// undeclared says where contract and route table do not deprecate the same.
+func undeclared(c *contract, routes []gate.Route) []string {
+	var problems []string
+	for _, route := range routes {
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		found, _ := c.at("/paths/" + escape(path) + "/" + strings.ToLower(method))
+		operation, _ := found.(map[string]any)
+		marked := operation["deprecated"] == true
+		if is := !route.Deprecated.IsZero(); is != marked {
+			problems = append(problems, fmt.Sprintf("%s: deprecated is %t in the table and %t in the contract", route.Pattern, is, marked))
+		}
+		day := route.Sunset.UTC().Format(time.DateOnly)
+		if text, _ := operation["description"].(string); !route.Sunset.IsZero() && !strings.Contains(text, day) {
+			problems = append(problems, fmt.Sprintf("%s: the contract does not name its sunset, %s", route.Pattern, day))
+		}
+	}
+	return problems
+}
+
 func TestEveryAnswerOfTheContractHasTheIDsOfItsRequest(t *testing.T) {
 	c, seen := theContract(), 0
 	check := func(pointer string) {
