@@ -18,7 +18,7 @@ import (
 )
 
 // version is the version of the product and of its contract (info.version).
-const version = "0.1.0"
+const version = "0.2.0"
 
 // commands is the command line: what runs a server here, what looks at its
 // data, and the commands that every caller of a server has (internal/cli).
