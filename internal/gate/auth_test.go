@@ -165,6 +165,33 @@ func TestScopesDecideWhatATokenMay(t *testing.T) {
 	}
 }
 
+func TestAudiencesAreThoseOfTheRouteThenOfTheSurface(t *testing.T) {
+	key := rsaKey(t, 2048)
+	surface := &Surface{Audiences: []string{"pdca", "pdca.gui"}, Invalid: 400, Render: Core.Render}
+	d := jwtDoor(t, publicPEM(t, &key.PublicKey), AuthConfig{},
+		Route{Pattern: "GET /read", Surface: surface, Do: ok},
+		Route{Pattern: "GET /write", Surface: surface, Audiences: []string{"pdca"}, Do: ok},
+		Route{Pattern: "GET /gui", Surface: surface, Audiences: []string{"pdca.gui"}, Do: ok},
+		Route{Pattern: "GET /core", Do: ok})
+	for _, tc := range []struct {
+		audience               any
+		read, write, gui, core int
+	}{
+		{"pdca", 200, 200, 401, 401},
+		{"pdca.gui", 200, 401, 200, 401},
+		{[]string{"pdca.gui", "pdca"}, 200, 200, 200, 401},
+		{"renga", 401, 401, 401, 200},
+		{[]string{"renga", "pdca"}, 200, 200, 401, 200},
+	} {
+		bearer := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"aud": tc.audience})
+		for target, want := range map[string]int{"/read": tc.read, "/write": tc.write, "/gui": tc.gui, "/core": tc.core} {
+			if got := d.ask("GET", target, "", bearer).Code; got != want {
+				t.Errorf("%v at %s: got %d, want %d", tc.audience, target, got, want)
+			}
+		}
+	}
+}
+
 func TestKeySetsChooseByKeyID(t *testing.T) {
 	a, b, stranger := rsaKey(t, 2048), newKey(t, 2048), newKey(t, 2048)
 	d := jwtDoor(t, jwks(map[string]*rsa.PrivateKey{"a": a, "b": b}), AuthConfig{})

@@ -8,7 +8,8 @@
 //
 // It knows nothing of executions or records, decodes no body and remembers no
 // idempotency key: a key travels with the command and is settled in the
-// transaction of its effect.
+// transaction of its effect. Its tables hold what processes that share a database have
+// used of the limits of their clients, and nothing else.
 //
 // The invariant: no handler runs for a caller who was not let in by its route,
 // and nothing of an error's cause or of a token reaches an answer or the log of

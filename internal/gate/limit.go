@@ -70,6 +70,16 @@ func (l *limiter) take(client string, now time.Time) allowance {
 	return allowance{ok: true, remaining: int((full - ahead) / l.interval), reset: ahead}
 }
 
+// raise moves a client's arrival up to a time, if it is earlier: so much of the quota
+// was used elsewhere.
+func (l *limiter) raise(client string, arrival time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.arrivals[client]; ok && known.Before(arrival) || !ok && len(l.arrivals) < maxClients {
+		l.arrivals[client] = arrival
+	}
+}
+
 // forget drops the clients that have their full quota again and, when there are
 // none, an arbitrary tenth.
 func (l *limiter) forget(now time.Time) {

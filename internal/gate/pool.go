@@ -56,14 +56,14 @@ func (p *pool) take(client string, now time.Time) allowance {
 		digest := sha256.Sum256([]byte(client))
 		got, err := p.quota.draw(p.class, digest[:], p.block, p.rate, now)
 		if err != nil {
-			return p.alone().take(client, now)
+			return p.alone(client, a.used(now), now)
 		}
 		a.calls, a.ahead, a.at = got.calls, got.ahead, now
 		if got.calls == 0 {
 			a.shut = now.Add(p.hold(got.ahead))
 		}
 	}
-	ahead := max(0, a.ahead-max(0, now.Sub(a.at)))
+	ahead := a.used(now)
 	if a.calls == 0 {
 		return allowance{reset: ahead, retry: max(a.shut.Sub(now), p.rate.interval())}
 	}
@@ -78,16 +78,23 @@ func (p *pool) hold(ahead time.Duration) time.Duration {
 	return max(ahead+p.rate.interval()-p.rate.full(), min(time.Duration(p.block)*p.rate.interval(), maxHold))
 }
 
-// alone is the limiter of this process's part.
-func (p *pool) alone() *limiter {
+// alone asks the limiter of this process's part. As much of it is used as was last
+// known to be used of the whole.
+func (p *pool) alone(client string, ahead time.Duration, now time.Time) allowance {
 	share := p.quota.share(p.rate.Limit)
 	l := p.own.Load()
 	if l == nil || l.rate.Limit != share {
 		l = newLimiter(Rate{Limit: share, Per: p.rate.Per})
 		p.own.Store(l)
 	}
-	return l
+	if ahead > 0 {
+		l.raise(client, now.Add(min(ahead, l.rate.full())))
+	}
+	return l.take(client, now)
 }
+
+// used is how far the client's arrival is ahead by now, as far as is known.
+func (a *account) used(now time.Time) time.Duration { return max(0, a.ahead-max(0, now.Sub(a.at))) }
 
 func (p *pool) account(client string, now time.Time) *account {
 	p.mu.Lock()

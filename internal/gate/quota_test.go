@@ -203,7 +203,16 @@ func TestAProcessKeepsToItsPartWhileTheDatabaseIsAway(t *testing.T) {
 			}
 		}
 	}
+	for range 61 {
+		all[0].let(t, "max")
+	}
 	server.Stop()
+	all[0].shift.Add(int64(90 * time.Second))
+	for range 10 {
+		if all[0].let(t, "max") {
+			t.Error("a client that has used its quota has another while the database is away")
+		}
+	}
 	for _, f := range all {
 		let := 0
 		for range 100 {
