@@ -315,14 +315,10 @@ func TestASummaryOfAMillionIsFast(t *testing.T) {
 			r := newRig(t, where())
 			n := rounds(20_000, 1_000_000)
 			r.fill(n)
-			best := time.Hour // of three: the machine may be at something else as well
-			for range 3 {
-				p50, p99 := r.timed(n, 300)
-				t.Logf("%d entries: p50 %v, p99 %v", n, p50, p99)
-				best = min(best, p99)
-			}
-			if best > 50*time.Millisecond && os.Getenv("RENGA_LONG") != "" {
-				t.Errorf("p99 is %v", best)
+			p50, p99 := r.timed(n, 1000)
+			t.Logf("%d entries: p50 %v, p99 %v", n, p50, p99)
+			if p99 > 50*time.Millisecond && os.Getenv("RENGA_LONG") != "" {
+				t.Errorf("p99 is %v, want at most 50ms", p99)
 			}
 		})
 	}

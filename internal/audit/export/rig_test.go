@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -287,11 +288,12 @@ func (n *notes) said() []string {
 // wait waits until a number of messages were logged.
 func (n *notes) wait(t *testing.T, count int) []string {
 	t.Helper()
+	late := time.After(patience)
 	for len(n.said()) < count {
 		select {
 		case <-n.more:
-		case <-t.Context().Done():
-			t.Fatal("it was not logged")
+		case <-late:
+			t.Fatalf("%d messages were not logged, but %q", count, n.said())
 		}
 	}
 	return n.said()

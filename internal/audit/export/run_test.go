@@ -28,14 +28,20 @@ func (r rig) run(x *Export) (stop func()) {
 	return stop
 }
 
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
 // until asks until something holds.
 func (r rig) until(what string, holds func() bool) {
 	r.Helper()
+	late, tick := time.After(patience), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for !holds() {
-		if r.Context().Err() != nil {
+		select {
+		case <-tick.C:
+		case <-late:
 			r.Fatal("it did not come to this: ", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
