@@ -160,17 +160,27 @@ func (x *exchange) admit() error {
 		x.w.Header().Set("WWW-Authenticate", challenge)
 	}
 	if fault.KindOf(err) == fault.Unauthorized {
-		from := address(x.r)
-		if x.gate.refused.take(from, x.started).ok {
-			x.gate.log.LogAttrs(x.r.Context(), slog.LevelInfo, "token refused", slog.String(keyAddress, from),
-				slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
-				slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyRequest, x.call.RequestID))
-			if x.gate.refusals != nil && x.route.Pass == nil { // who has a pass of its own audits itself
-				x.gate.refusals.note(x.r.Context(), x.refusal(from, err), x.started)
-			}
-		}
+		x.tellRefused(err)
 	}
 	return err
+}
+
+// tellRefused puts a refused token into the log and the audit log, a few of each address.
+func (x *exchange) tellRefused(err error) {
+	ctx, from := x.r.Context(), address(x.r)
+	few := x.gate.refused.take(from, x.started).ok
+	if few {
+		x.gate.log.LogAttrs(ctx, slog.LevelInfo, "token refused", slog.String(keyAddress, from),
+			slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
+			slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyRequest, x.call.RequestID))
+	}
+	switch {
+	case x.gate.refusals == nil || x.route.Pass != nil: // who has a pass of its own audits itself
+	case few:
+		x.gate.refusals.note(ctx, x.refusal(from, err), x.started)
+	default:
+		x.gate.refusals.drop(ctx)
+	}
 }
 
 // prove asks the route's pass or the caller's token. challenge is the

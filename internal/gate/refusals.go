@@ -16,7 +16,7 @@ import (
 // Named limits of what the audit log takes of refused tokens.
 const (
 	maxRefusals   = 256             // that wait to be written
-	refusalWithin = 5 * time.Second // that one may take to be written
+	refusalWithin = 5 * time.Second // that one may take to be written, and at the end all of them
 )
 
 // allRefusals is how many refused tokens the audit log takes, whoever sent them: those
@@ -30,22 +30,24 @@ type Refusals struct {
 	waiting chan audit.Entry
 	dropped metric.Int64Counter
 	limit   *limiter
+	within  time.Duration // refusalWithin; tests are in more of a hurry
 }
 
 // NewRefusals makes one. It does no I/O.
 func NewRefusals(db *sqldb.DB, meter metric.Meter) (*Refusals, error) {
 	dropped, err := meter.Int64Counter("audit.dropped", metric.WithDescription("Refused tokens that are not in the audit log."))
-	return &Refusals{db: db, waiting: make(chan audit.Entry, maxRefusals), dropped: dropped, limit: newLimiter(allRefusals)}, err
+	return &Refusals{db: db, waiting: make(chan audit.Entry, maxRefusals), dropped: dropped, limit: newLimiter(allRefusals), within: refusalWithin}, err
 }
 
 // Run writes until ctx ends, and then what waits.
 func (r *Refusals) Run(ctx context.Context) {
+	begun := context.WithoutCancel(ctx)
 	for {
 		select {
 		case e := <-r.waiting:
-			r.write(ctx, e)
+			r.write(begun, e)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), refusalWithin)
+			last, cancel := context.WithTimeout(begun, r.within) // all of them together
 			defer cancel()
 			for {
 				select {
@@ -60,11 +62,11 @@ func (r *Refusals) Run(ctx context.Context) {
 }
 
 func (r *Refusals) write(ctx context.Context, e audit.Entry) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refusalWithin)
+	ctx, cancel := context.WithTimeout(ctx, r.within)
 	defer cancel()
 	err := r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, e) })
 	if err != nil {
-		r.dropped.Add(ctx, 1)
+		r.drop(ctx)
 	}
 }
 
@@ -77,8 +79,11 @@ func (r *Refusals) note(ctx context.Context, e audit.Entry, now time.Time) {
 		default:
 		}
 	}
-	r.dropped.Add(ctx, 1)
+	r.drop(ctx)
 }
+
+// drop counts a refused token that is not going to be in the audit log.
+func (r *Refusals) drop(ctx context.Context) { r.dropped.Add(ctx, 1) }
 
 // refusal is the entry of a request whose token was refused. Nothing in it is of the
 // token: the reason is the sentence that its bearer gets.

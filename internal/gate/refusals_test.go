@@ -129,6 +129,9 @@ func TestARefusedTokenIsInTheAuditLogWithoutTheToken(t *testing.T) {
 	if n := len(l.entries(t)); n != refusedRate.Limit-1 { // the pass took one
 		t.Errorf("%d entries, want %d", n, refusedRate.Limit-1)
 	}
+	if got, want := l.dropped(t), fmt.Sprint(1+20-(refusedRate.Limit-1)); got != want {
+		t.Errorf("dropped %q, want %s", got, want)
+	}
 }
 
 func TestRefusedTokensThatFindNoRoomAreDroppedAndCounted(t *testing.T) {
@@ -163,5 +166,38 @@ func TestRefusedTokensAreDroppedWhenTheDatabaseIsAway(t *testing.T) {
 	l.settle()
 	if got := l.dropped(t); got != "1" {
 		t.Errorf("dropped %q, want 1", got)
+	}
+}
+
+// TestTheEndDoesNotWaitForEveryRefusedToken has a job hold the database up for longer than
+// what waits at the end may take together.
+func TestTheEndDoesNotWaitForEveryRefusedToken(t *testing.T) {
+	l := newLogged(t)
+	l.within = 200 * time.Millisecond
+	held, free := make(chan struct{}), make(chan struct{})
+	holding := make(chan error, 1)
+	go func() {
+		holding <- l.db.Write(context.Background(), sqldb.Other, func(context.Context, *sqldb.Tx) error {
+			close(held)
+			<-free
+			return nil
+		})
+	}()
+	<-held
+	const waiting = 20
+	for range waiting {
+		l.note(t.Context(), audit.Entry{At: 1, Tenant: defaultTenant, Action: "token.refused", Outcome: audit.Refused}, time.Now())
+	}
+	began := time.Now()
+	l.settle()
+	if took := time.Since(began); took >= waiting*l.within/2 {
+		t.Errorf("the end took %v", took)
+	}
+	close(free)
+	if err := <-holding; err != nil {
+		t.Error(err)
+	}
+	if got := l.dropped(t); got != fmt.Sprint(waiting) {
+		t.Errorf("dropped %q, want %d", got, waiting)
 	}
 }
