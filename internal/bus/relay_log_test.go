@@ -84,11 +84,11 @@ func TestTheLogIsPublishedInOrderAndWhereItIsIsNotedNowAndThen(t *testing.T) {
 				notes.Add(1)
 			}
 		}}
-		b, stop := r.launch(r.carrier, cfg)
+		_, stop := r.launch(r.carrier, cfg)
 		r.noted(l)
 		stop()
 		l.add(all[1500:2000]...)
-		b, _ = r.launch(r.carrier, cfg)
+		b, _ := r.launch(r.carrier, cfg)
 		for _, e := range all[2000:] {
 			l.add(e)
 			b.WakeLog()
