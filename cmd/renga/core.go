@@ -230,8 +230,9 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 // run serves commands until ctx ends, then finishes what was accepted: first the
-// engine, bulks and what deletes keys, then the report of it, then the database. An error means that the data cannot be trusted to
-// be durable any more; it comes at once, whatever is still waiting.
+// engine, bulks and what deletes keys, then the files that tell of it, then the
+// database. An error means that the data cannot be trusted to be durable any more; it
+// comes at once, whatever is still waiting.
 func (c *core) run(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -239,9 +240,6 @@ func (c *core) run(ctx context.Context) error {
 	go func() { database <- c.db.Run(serving) }()
 	go func() { deciding <- c.engine.Run(ctx) }()
 	var beside sync.WaitGroup
-	if c.trigger != nil {
-		beside.Go(func() { _ = c.trigger.Export(ctx, c.receipts) }) // it says itself what fails
-	}
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
@@ -255,6 +253,9 @@ func (c *core) run(ctx context.Context) error {
 	var report sync.WaitGroup
 	if c.report != nil {
 		report.Go(func() { c.report.Run(reporting) })
+	}
+	if c.trigger != nil {
+		report.Go(func() { _ = c.trigger.Export(reporting, c.receipts) }) // it says itself what fails
 	}
 	defer reported()
 	select {

@@ -23,11 +23,12 @@ const (
 	exportPause = 200 * time.Millisecond // between two: what changes meanwhile goes with the next
 	exportPoll  = 500 * time.Millisecond // other processes tell nobody of their receipts
 	exportIdle  = time.Hour              // on SQLite, where nobody else writes
+	exportLast  = 2 * time.Second        // how long the last one may take, when it ends
 	exportChunk = 1000                   // receipts that are read at once
 )
 
-// Export keeps a file with all receipts that count, of all tenants, until ctx ends:
-// within a second after a change the file has it. It is replaced as a whole, so a
+// Export keeps a file with all receipts that count, of all tenants, until ctx ends, and
+// then writes what is there: within a second after a change the file has it. It is replaced as a whole, so a
 // reader and a crash find the one before or the one after. The database is the record; a
 // file that cannot be written is logged, and tried again.
 func (t *Trigger) Export(ctx context.Context, file string) error {
@@ -50,14 +51,23 @@ func (x *export) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait, err := x.keep(ctx)
 		if err != nil && ctx.Err() == nil {
-			x.t.cfg.Log.WarnContext(ctx, "the file of receipts could not be written", "error", err)
+			x.warn(ctx, err)
 			wait = exportPoll
 		}
 		if !x.rest(ctx, exportPause, nil) || !x.rest(ctx, wait-exportPause, x.t.news) {
 			break
 		}
 	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportLast)
+	defer cancel()
+	if _, err := x.keep(last); err != nil {
+		x.warn(last, err)
+	}
 	return nil
+}
+
+func (x *export) warn(ctx context.Context, err error) {
+	x.t.cfg.Log.WarnContext(ctx, "the file of receipts could not be written", "error", err)
 }
 
 // edition is what a file was written from.

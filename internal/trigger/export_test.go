@@ -147,6 +147,19 @@ func TestEveryProcessKeepsAFileOfAllReceipts(t *testing.T) {
 	two.until("a b")
 }
 
+func TestTheEndWritesTheReceiptsThatAreThere(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.template("close", closing)
+		c := r.exporting(r.process)
+		c.until("")
+		r.starts(keyed("a", 1))
+		c.stop()
+		if got := r.receiptKeys(c.file); got != "a" {
+			t.Errorf("the file has %q, want %q", got, "a")
+		}
+	})
+}
+
 func TestAFileThatIsBehindIsWrittenAtTheStart(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
