@@ -76,6 +76,34 @@ const (
 // Outcomes are all of them.
 var Outcomes = []Outcome{Accepted, Refused, Failed, Skipped}
 
+// The outcomes in the words of the workflow events document, for its files and reports.
+const (
+	StatusSuccess  = "success"
+	StatusSkipped  = "skipped"
+	StatusRejected = "rejected"
+	StatusFailed   = "failed"
+	StatusUnknown  = "unknown"
+)
+
+// Status is the document's word for an outcome.
+func (o Outcome) Status() string {
+	switch o {
+	case Accepted:
+		return StatusSuccess
+	case Skipped:
+		return StatusSkipped
+	case Refused:
+		return StatusRejected
+	case Failed:
+		return StatusFailed
+	}
+	return StatusUnknown
+}
+
+// WorkflowEvent is the action of entries that tell of deliveries. Their subject is the
+// run, and the action of its first step stands in the detail.
+const WorkflowEvent = "workflow_event"
+
 const insert = `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
 	reason_class, reason_code, retry_advice, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 

@@ -2,8 +2,8 @@
 //
 // Every error that crosses a package border has a kind, an operation and, where a
 // caller may see it, a code, a message and details. What has no kind is internal:
-// it is logged with its cause and shown without it. Surfaces map kinds to status
-// codes in one place (gate); nobody matches an error by its text.
+// it is logged with its cause and shown without it. Kinds have their status codes
+// and reasons here, once; nobody matches an error by its text.
 package fault
 
 import (
@@ -36,6 +36,12 @@ var kindNames = [...]string{
 }
 
 func (k Kind) String() string { return kindNames[k] }
+
+var kindStatuses = [...]int{500, 400, 401, 403, 404, 405, 409, 413, 415, 429, 503}
+
+// Status is the status code of an answer that tells of this kind, unless a surface
+// has another.
+func (k Kind) Status() int { return kindStatuses[k] }
 
 // Error is a failure with a kind. Code, Message and Details may be shown to the
 // caller; Op and Err are for the log alone.

@@ -42,7 +42,7 @@ type Reason struct {
 }
 
 // The reasons of workflow events, one for each way a delivery can end without a run.
-// What is not here has the reason of its status (HTTPReason).
+// What is not here has the reason of its kind (Kind.Reason).
 var (
 	RefusedToken      = Reason{ReasonAuth, HTTPCode(401), RetryAfterFix}
 	RefusedField      = Reason{ReasonValidation, HTTPCode(400), RetryAfterFix}
@@ -58,19 +58,11 @@ var (
 // its answer: "http_503".
 func HTTPCode(status int) ReasonCode { return ReasonCode("http_" + strconv.Itoa(status)) }
 
-// HTTPReason is the reason of a failure of which nothing is known but the status of
+// Reason is that of a failure of which nothing is known but its kind and the status of
 // its answer.
-func HTTPReason(status int) Reason {
-	r := Reason{ReasonValidation, HTTPCode(status), RetryAfterFix}
-	switch {
-	case status == 401 || status == 403:
-		r.Class = ReasonAuth
-	case status == 409:
-		r.Class, r.Advice = ReasonRunConflict, DoNotRetry
-	case status == 429 || status >= 500:
-		r.Class, r.Advice = ReasonInfra, RetryWithBackoff
-	}
-	return r
+func (k Kind) Reason(status int) Reason {
+	class, advice := k.Advice()
+	return Reason{class, HTTPCode(status), advice}
 }
 
 // Advice is the reason class and retry advice that a kind of failure has unless

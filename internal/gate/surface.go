@@ -53,20 +53,6 @@ type Problem struct {
 	RetryAfter time.Duration // with 429 and 503
 }
 
-// statuses maps the kinds of failure to HTTP, once. fault.Invalid is the surface's.
-var statuses = map[fault.Kind]int{
-	fault.Internal:         500,
-	fault.Unauthorized:     401,
-	fault.Forbidden:        403,
-	fault.NotFound:         404,
-	fault.MethodNotAllowed: 405,
-	fault.Conflict:         409,
-	fault.TooLarge:         413,
-	fault.Unsupported:      415,
-	fault.RateLimited:      429,
-	fault.Unavailable:      503,
-}
-
 // codes are the error codes of failures that bring none.
 var codes = map[fault.Kind]string{
 	fault.Internal:         "INTERNAL_ERROR",
@@ -105,20 +91,13 @@ func (s *Surface) Problem(err error) Problem {
 		}
 	}
 	p.Status = s.status(p.Kind, p.Code)
-	p.Reason = reason(told.Reason, p.Kind, p.Status)
+	if p.Reason = told.Reason; p.Reason == (fault.Reason{}) {
+		p.Reason = p.Kind.Reason(p.Status)
+	}
 	if p.Status == 429 || p.Status == 503 {
 		p.RetryAfter = max(p.RetryAfter, minRetryAfter)
 	}
 	return p
-}
-
-// reason is the one that a failure brings, or that of its kind and status.
-func reason(own fault.Reason, kind fault.Kind, status int) fault.Reason {
-	if own != (fault.Reason{}) {
-		return own
-	}
-	class, advice := kind.Advice()
-	return fault.Reason{Class: class, Code: fault.HTTPCode(status), Advice: advice}
 }
 
 func (s *Surface) status(kind fault.Kind, code string) int {
@@ -128,7 +107,7 @@ func (s *Surface) status(kind fault.Kind, code string) int {
 	if kind == fault.Invalid {
 		return s.Invalid
 	}
-	return statuses[kind]
+	return kind.Status()
 }
 
 // SetReason puts a reason into the headers of an answer; a word that it does not

@@ -14,7 +14,7 @@ import (
 )
 
 // Action is what a delivery is called in the audit log.
-const Action = "workflow_event"
+const Action = audit.WorkflowEvent
 
 // ending is how a delivery ended.
 type ending struct {
@@ -84,30 +84,6 @@ func (e *ending) write(ctx context.Context, tx *sqldb.Tx, call Caller, d *Delive
 	return tx.Batch(ctx, append(before, line, tally(&entry, e.duplicate()))...)
 }
 
-// The statuses that the document has for outcomes.
-const (
-	statusSuccess  = "success"
-	statusSkipped  = "skipped"
-	statusRejected = "rejected"
-	statusFailed   = "failed"
-	unknown        = "unknown"
-)
-
-// statusOf is the document's word for an outcome.
-func statusOf(o audit.Outcome) string {
-	switch o {
-	case audit.Accepted:
-		return statusSuccess
-	case audit.Skipped:
-		return statusSkipped
-	case audit.Refused:
-		return statusRejected
-	case audit.Failed:
-		return statusFailed
-	}
-	return unknown
-}
-
 // monthOf is the month of an instant in UTC: "2026-02".
 func monthOf(at wire.Stamp) string { return time.UnixMilli(int64(at)).UTC().Format(monthLayout) }
 
@@ -120,16 +96,10 @@ func tally(e *audit.Entry, duplicate bool) sqldb.Stmt {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 1)
 			ON CONFLICT (tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate) DO UPDATE SET n = t.n + 1`,
 		Args: []any{
-			e.Tenant, monthOf(e.At), statusOf(e.Outcome), string(e.ReasonClass), string(e.ReasonCode), string(e.RetryAdvice),
+			e.Tenant, monthOf(e.At), e.Outcome.Status(), string(e.ReasonClass), string(e.ReasonCode), string(e.RetryAdvice),
 			strconv.FormatBool(duplicate),
 		},
 	}
-}
-
-// statuses are the answers' status codes by kind, for reason codes.
-var statuses = map[fault.Kind]int{
-	fault.Invalid: 400, fault.Unauthorized: 401, fault.Forbidden: 403, fault.NotFound: 404, fault.MethodNotAllowed: 405,
-	fault.Conflict: 409, fault.TooLarge: 413, fault.Unsupported: 415, fault.RateLimited: 429, fault.Unavailable: 503,
 }
 
 // because ends a delivery with an error: refused when that is the sender's, failed when
@@ -139,15 +109,12 @@ func (e *ending) because(err error) {
 	if !ok {
 		told = &fault.Error{}
 	}
-	status := statuses[told.Kind]
-	if status == 0 {
-		status = 500
-	}
+	status := told.Kind.Status()
 	e.outcome, e.message, e.reason = audit.Refused, messageOf(err), told.Reason
 	if status >= 500 {
 		e.outcome = audit.Failed
 	}
 	if e.reason == (fault.Reason{}) || status >= 500 {
-		e.reason = fault.HTTPReason(status)
+		e.reason = told.Kind.Reason(status)
 	}
 }

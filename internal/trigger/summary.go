@@ -135,9 +135,9 @@ func (t *Trigger) Summary(ctx context.Context, tenant string, q SummaryQuery) (S
 	}
 	return Summary{
 		Status: "ok", Month: q.Month, EventType: Action, Total: c.total,
-		ByStatus: c.status.all(statusSuccess, statusSkipped, statusRejected, statusFailed, unknown),
+		ByStatus: c.status.all(audit.StatusSuccess, audit.StatusSkipped, audit.StatusRejected, audit.StatusFailed, audit.StatusUnknown),
 		ByClass:  c.class.sorted(), ByCode: c.code.sorted(), ByAdvice: c.advice.sorted(),
-		Duplicate: c.duplicate.all(strconv.FormatBool(true), strconv.FormatBool(false), unknown),
+		Duplicate: c.duplicate.all(strconv.FormatBool(true), strconv.FormatBool(false), audit.StatusUnknown),
 		Recent:    recent, Retention: Retention{Days: int(t.cfg.TTL / day), Max: t.cfg.MaxReceipts},
 	}, nil
 }
@@ -147,7 +147,7 @@ func recentOf(e *audit.Entry) (Recent, error) {
 	var d detail
 	err := json.Unmarshal(e.Detail, &d)
 	return Recent{
-		At: e.At, Status: statusOf(e.Outcome), Action: d.Action, RunID: some(e.Subject),
+		At: e.At, Status: e.Outcome.Status(), Action: d.Action, RunID: some(e.Subject),
 		TemplateID: d.TemplateID, TemplateName: d.TemplateName, EventName: d.EventName, Source: d.Source, Key: d.Key,
 		Reason: some(e.Reason), ReasonClass: some(string(e.ReasonClass)), ReasonCode: some(string(e.ReasonCode)),
 		RetryAdvice: some(string(e.RetryAdvice)), Duplicate: d.Duplicate,

@@ -10,14 +10,6 @@ import (
 	"renga.dev/renga/internal/audit"
 )
 
-// workflowEvent is the action of the entries that tell of deliveries.
-const workflowEvent = "workflow_event"
-
-// statuses are the outcomes in the words of the workflow events document.
-var statuses = map[audit.Outcome]string{
-	audit.Accepted: "success", audit.Skipped: "skipped", audit.Refused: "rejected", audit.Failed: "failed",
-}
-
 // member is one of an object.
 type member struct {
 	name  string
@@ -30,18 +22,18 @@ type member struct {
 func appendLine(dst []byte, e *audit.Entry) []byte {
 	detail := members(e.Detail)
 	action := text(e.Action)
-	if e.Action == workflowEvent {
+	if e.Action == audit.WorkflowEvent {
 		action = find(detail, "action")
 	}
 	var run jsontext.Value
-	if e.Action == workflowEvent || strings.HasPrefix(e.Action, "execution.") {
+	if e.Action == audit.WorkflowEvent || strings.HasPrefix(e.Action, "execution.") {
 		run = orNull(e.Subject)
 	}
 	from := len(dst)
 	dst = appendObject(dst, []member{
 		{"at", text(e.At.String())},
 		{"event_type", text(e.Action)},
-		{"status", text(statuses[e.Outcome])},
+		{"status", text(e.Outcome.Status())},
 		{"action", action},
 		{"run_id", run},
 		{"details", appendObject(nil, details(e, detail))},
