@@ -12,6 +12,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -20,12 +21,9 @@ const mediaJSON = "application/json"
 // graphMedia are the media types of a graph; all but the first are YAML.
 var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "text/yaml"}
 
-// templateGraph begins the ids of the graphs that templates compile to.
-const templateGraph = "template:"
-
 // graphID reports whether a graph can have this id: a name that somebody gave, or that
 // of a template's graph, which users read and nobody but the template registers.
-func graphID(id string) bool { return wire.Name(strings.TrimPrefix(id, templateGraph)) }
+func graphID(id string) bool { return wire.Name(strings.TrimPrefix(id, trigger.GraphPrefix)) }
 
 // graphView is a version of a graph without its content.
 type graphView struct {

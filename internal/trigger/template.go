@@ -187,9 +187,11 @@ func (t *Template) graph() flow.Graph {
 	return g
 }
 
-// graphID is the id of a template's graph. Names that users give have no colon, so the
-// graph is the template's alone.
-func graphID(template string) string { return "template:" + template }
+// GraphPrefix begins the id of a template's graph. Names that users give have no colon,
+// so the graph is the template's alone.
+const GraphPrefix = "template:"
+
+func graphID(template string) string { return GraphPrefix + template }
 
 func validMonth(month int64) bool { return month >= 1 && month <= 12 }
 
