@@ -6,33 +6,66 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"renga.dev/renga/internal/sqldb"
 )
 
-// TestStatementsUseAnIndex asks SQLite how it would run what is asked for every
-// delivery: nothing walks a table, nothing is sorted.
-func TestStatementsUseAnIndex(t *testing.T) {
+// TestStatementsReadWhatTheyAreAbout asks SQLite how it would run what is asked for
+// every delivery: it looks up the rows that it needs, and does not walk those of a
+// tenant. Nothing is sorted.
+func TestStatementsReadWhatTheyAreAbout(t *testing.T) {
+	const (
+		byKey      = "SEARCH trigger_receipt USING PRIMARY KEY (tenant_id=? AND idempotency_key=?)"
+		byTemplate = "SEARCH trigger_template USING PRIMARY KEY (tenant_id=? AND id=?)"
+		inOrder    = "SEARCH trigger_receipt USING INDEX trigger_receipt_n (tenant_id=?)" // up to a limit
+	)
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	save := r.save(tenantA, "k", &receipt{n: 1})
-	for _, st := range append(save[:1:1], []sqldb.Stmt{
-		save[2],
-		{Query: selectReceipt, Args: []any{tenantA, "k"}},
-		{Query: selectTemplate, Args: []any{tenantA, "t"}},
-		{Query: selectTemplates, Args: []any{tenantA, 10, 0}},
-		{Query: selectByAction, Args: []any{tenantA, "a"}},
-		{Query: selectExternal, Args: []any{tenantA}},
-		{Query: selectMonth, Args: []any{tenantA, "t", 2026, 1}},
-		{Query: selectTally, Args: []any{tenantA, "2026-02"}},
-		{Query: selectReceipts, Args: []any{tenantA, 7, 10}},
-	}...) {
-		plan := r.plan(st)
-		if !strings.Contains(plan, "SEARCH trigger_") || strings.Contains(plan, "SCAN trigger_") || strings.Contains(plan, "TEMP B-TREE") {
-			t.Errorf("%s\n\t%s", st.Query, plan)
+	for _, tt := range []struct {
+		st   sqldb.Stmt
+		want []string // the tables that are searched, and by what
+	}{
+		{save[0], []string{"SEARCH trigger_tenant USING PRIMARY KEY (tenant_id=?)"}},
+		{save[2], []string{byKey, inOrder}},
+		{sqldb.Stmt{Query: selectReceipt, Args: []any{tenantA, "k"}}, []string{byKey}},
+		{sqldb.Stmt{Query: selectTemplate, Args: []any{tenantA, "t"}}, []string{byTemplate}},
+		{
+			sqldb.Stmt{Query: selectTemplates, Args: []any{tenantA, 10, 0}},
+			[]string{"SEARCH trigger_template USING PRIMARY KEY (tenant_id=?)"},
+		},
+		{sqldb.Stmt{Query: selectByAction, Args: []any{tenantA, "a"}}, []string{
+			byTemplate, "SEARCH trigger_template USING COVERING INDEX trigger_template_first (tenant_id=? AND first_kind=? AND first_action=?)",
+		}},
+		{sqldb.Stmt{Query: selectExternal, Args: []any{tenantA}}, []string{
+			byTemplate, "SEARCH trigger_template USING COVERING INDEX trigger_template_first (tenant_id=? AND first_kind=?)",
+		}},
+		{
+			sqldb.Stmt{Query: selectMonth, Args: []any{tenantA, "t", 2026, 1}},
+			[]string{"SEARCH trigger_month USING PRIMARY KEY (tenant_id=? AND template_id=? AND year=? AND month=?)"},
+		},
+		{
+			sqldb.Stmt{Query: selectTally, Args: []any{tenantA, "2026-02"}},
+			[]string{"SEARCH trigger_tally USING PRIMARY KEY (tenant_id=? AND month=?)"},
+		},
+		{
+			sqldb.Stmt{Query: selectReceipts, Args: []any{tenantA, 7, 10}},
+			[]string{"SEARCH trigger_receipt USING INDEX trigger_receipt_n ((tenant_id,n)>(?,?))"},
+		},
+	} {
+		var got []string
+		for _, step := range r.plan(tt.st) {
+			if strings.Contains(step, " trigger_") || strings.Contains(step, "TEMP B-TREE") {
+				got = append(got, step)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.st.Query, diff)
 		}
 	}
 }
 
-func (r *rig) plan(st sqldb.Stmt) string {
+func (r *rig) plan(st sqldb.Stmt) []string {
 	r.Helper()
 	var steps []string
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
@@ -52,5 +85,5 @@ func (r *rig) plan(st sqldb.Stmt) string {
 	if err != nil {
 		r.Fatal(err)
 	}
-	return strings.Join(steps, "\n\t")
+	return steps
 }

@@ -3,6 +3,7 @@ package trigger
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -101,11 +102,19 @@ func (t *Trigger) save(tenant, key string, r *receipt) []sqldb.Stmt {
 			Args: []any{tenant, key, r.n, r.run, r.templateID, r.templateName, r.action, r.year, r.month, r.at},
 		},
 		{
-			Query: `DELETE FROM trigger_receipt WHERE tenant_id = $1 AND n IN (SELECT n FROM
-				(SELECT n, at FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n LIMIT $2) AS oldest WHERE n <= $3 OR at < $4)`,
-			Args: []any{tenant, trimChunk, t.lastGone(r.n), t.oldest(r.at)},
+			Query: deleteGone(),
+			Args:  []any{tenant, t.lastGone(r.n), t.oldest(r.at)},
 		},
 	}
+}
+
+// deleteGone deletes those of a tenant's oldest receipts that do not count. It is
+// written so that both databases look them up: by their numbers SQLite would walk all
+// receipts of the tenant, and with a limit that it does not know PostgreSQL may.
+func deleteGone() string {
+	return `DELETE FROM trigger_receipt WHERE tenant_id = $1 AND idempotency_key IN (SELECT idempotency_key FROM
+		(SELECT idempotency_key, n, at FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n LIMIT ` + strconv.Itoa(trimChunk) + `) AS oldest
+		WHERE n <= $2 OR at < $3)`
 }
 
 const selectMonth = "SELECT run_id FROM trigger_month WHERE tenant_id = $1 AND template_id = $2 AND year = $3 AND month = $4"

@@ -30,11 +30,13 @@ func unfitTemplate(message string) *fault.Error {
 	return fault.New(fault.Conflict, "TEMPLATE_CONFLICT", "%s", message).Because(fault.UnfitTemplate)
 }
 
+// The ids are looked for by themselves: the index has them, and SQLite would else read
+// all templates of the tenant, since it takes them to be few.
 const (
-	selectByAction = "SELECT " + templateColumns + ` FROM trigger_template
-		WHERE tenant_id = $1 AND first_kind = 'external_event' AND first_action = $2 LIMIT 2`
-	selectExternal = "SELECT " + templateColumns + ` FROM trigger_template
-		WHERE tenant_id = $1 AND first_kind = 'external_event' LIMIT 2`
+	selectByAction = "SELECT " + templateColumns + ` FROM trigger_template WHERE tenant_id = $1 AND id IN
+		(SELECT id FROM trigger_template WHERE tenant_id = $1 AND first_kind = 'external_event' AND first_action = $2 LIMIT 2)`
+	selectExternal = "SELECT " + templateColumns + ` FROM trigger_template WHERE tenant_id = $1 AND id IN
+		(SELECT id FROM trigger_template WHERE tenant_id = $1 AND first_kind = 'external_event' LIMIT 2)`
 )
 
 // resolve finds the template that a delivery is for.
