@@ -23,6 +23,9 @@ const (
 // who come from ever new addresses must not be able to fill it.
 var allRefusals = Rate{Limit: 600, Per: time.Minute}
 
+// TokenRefused is the action of a refused token in the audit log.
+const TokenRefused = "token.refused"
+
 // Refusals writes refused tokens into the audit log, beside the requests: none of them
 // waits for it. What finds no room, or no database, is dropped and counted.
 type Refusals struct {
@@ -93,7 +96,7 @@ func (x *exchange) refusal(from string, err error) audit.Entry {
 		Route   string `json:"route"`
 	}{from, x.pattern()})
 	e := audit.Entry{
-		At: wire.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: "token.refused", CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
+		At: wire.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused, CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
 		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code, RetryAdvice: fault.RefusedToken.Advice, Detail: detail,
 	}
 	if told, ok := fault.As(err); ok {

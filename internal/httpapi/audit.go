@@ -48,7 +48,7 @@ type auditView struct {
 func showAudit(e *audit.Entry) auditView {
 	by := flow.Actor{Kind: flow.KindUser, ID: e.Actor}
 	switch {
-	case e.Action == trigger.Action: // whoever sent it, nobody here has checked the name
+	case e.Action == trigger.Action, e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
 		by.Kind = flow.KindExternal
 	case e.Actor == bus.Automatic:
 		by = flow.Actor{Kind: flow.KindSystem}

@@ -49,6 +49,21 @@ func subjectsOf(t *testing.T, body []byte) (all []string) {
 	return all
 }
 
+func TestWhoDidItIsAUserOnlyWhereSomebodyHasChecked(t *testing.T) {
+	s := newServer(t)
+	for i, tt := range []struct{ action, actor, want string }{
+		{"dlq.skip", "ann", `{"kind":"user","id":"ann"}`},
+		{"execution.cancel", "system", `{"kind":"system"}`},
+		{"workflow_event", "bank", `{"kind":"external","id":"bank"}`},
+		{"token.refused", "", `{"kind":"external"}`},
+	} {
+		s.entries(audit.Entry{At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: tt.actor, Action: tt.action, Outcome: audit.Accepted})
+		if got := s.get("/audit?action=" + tt.action).is(200).body; !strings.Contains(string(got), `"actor":`+tt.want) {
+			t.Errorf("%s: got %s, want the actor %s", tt.action, got, tt.want)
+		}
+	}
+}
+
 // TestTheAuditLogIsExportedAsLines has every line held against the contract.
 func TestTheAuditLogIsExportedAsLines(t *testing.T) {
 	s := newServer(t)

@@ -108,7 +108,7 @@ func (f *bulkFilter) check() (out cancel.Filter, err error) {
 		return out, invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
 	}
 	if f.GraphID != nil && !graphID(*f.GraphID) {
-		return out, invalid("filter.graphId", "filter.graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+		return out, invalid("filter.graphId", "filter.graphId "+graphIDRule, wire.MaxName)
 	}
 	out.Status = f.Status
 	if f.GraphID != nil {

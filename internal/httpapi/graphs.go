@@ -25,6 +25,9 @@ var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "
 // of a template's graph, which users read and nobody but the template registers.
 func graphID(id string) bool { return wire.Name(strings.TrimPrefix(id, trigger.GraphPrefix)) }
 
+// graphIDRule says what such an id must be; it has the longest name in it.
+const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template: in front where it is a template's"
+
 // graphView is a version of a graph without its content.
 type graphView struct {
 	GraphID   string    `json:"graphId"`

@@ -95,7 +95,7 @@ func (q *query) name(name string) string {
 func (q *query) graph(name string) string {
 	s, given := q.text(name)
 	if given && !graphID(s) {
-		q.fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores, with template: in front where it is a template's", name, wire.MaxName)
+		q.fail(name, "%s "+graphIDRule, name, wire.MaxName)
 	}
 	return s
 }
