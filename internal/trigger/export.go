@@ -28,30 +28,36 @@ const (
 )
 
 // Export keeps a file with all receipts that count, of all tenants, until ctx ends, and
-// then writes what is there: within a second after a change the file has it. It is replaced as a whole, so a
-// reader and a crash find the one before or the one after. The database is the record; a
-// file that cannot be written is logged, and tried again.
+// then writes what is there: within a second after a change the file has it. It is replaced
+// as a whole and by one process alone, so a reader and a crash find the one before or the
+// one after. The database is the record; a file that cannot be written is logged, and
+// tried again.
 func (t *Trigger) Export(ctx context.Context, file string) error {
 	return newExport(t, file, func() {}).run(ctx)
 }
 
 // export is a file of receipts in the making.
 type export struct {
-	t     *Trigger
-	file  string
-	was   edition
-	wrote func() // called when the file is there
+	t       *Trigger
+	file    string
+	dir     folder
+	was     edition
+	failing bool   // and it was said
+	wrote   func() // called when the file is there
 }
 
 func newExport(t *Trigger, file string, wrote func()) *export {
-	return &export{t: t, file: file, was: edition{receipts: -1}, wrote: wrote}
+	return &export{t: t, file: file, dir: folder{name: filepath.Dir(file)}, was: edition{receipts: -1}, wrote: wrote}
 }
 
 func (x *export) run(ctx context.Context) error {
+	defer x.dir.leave()
 	for ctx.Err() == nil {
 		wait, err := x.keep(ctx)
-		if err != nil && ctx.Err() == nil {
-			x.warn(ctx, err)
+		if ctx.Err() == nil {
+			x.tell(ctx, err)
+		}
+		if err != nil {
 			wait = exportPoll
 		}
 		if !x.rest(ctx, exportPause, nil) || !x.rest(ctx, wait-exportPause, x.t.news) {
@@ -60,14 +66,21 @@ func (x *export) run(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportLast)
 	defer cancel()
-	if _, err := x.keep(last); err != nil {
-		x.warn(last, err)
-	}
+	_, err := x.keep(last)
+	x.tell(last, err)
 	return nil
 }
 
-func (x *export) warn(ctx context.Context, err error) {
-	x.t.cfg.Log.WarnContext(ctx, "the file of receipts could not be written", "error", err)
+// tell logs that the file cannot be written, and that it can again: once each, however
+// often it is tried.
+func (x *export) tell(ctx context.Context, err error) {
+	switch was := x.failing; {
+	case err != nil && !was:
+		x.t.cfg.Log.WarnContext(ctx, "the file of receipts cannot be written; it is tried again until it can", "path", x.file, "error", err)
+	case err == nil && was:
+		x.t.cfg.Log.InfoContext(ctx, "the file of receipts is written again", "path", x.file)
+	}
+	x.failing = err != nil
 }
 
 // edition is what a file was written from.
@@ -135,8 +148,7 @@ func (x *export) keep(ctx context.Context) (time.Duration, error) {
 
 // replace writes the file anew.
 func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]int64) (until wire.Stamp, err error) {
-	dir := filepath.Dir(x.file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := x.dir.hold(); err != nil {
 		return 0, err
 	}
 	f, err := os.OpenFile(x.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -157,15 +169,7 @@ func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]in
 	if err := os.Rename(f.Name(), x.file); err != nil {
 		return 0, err
 	}
-	return until, syncDir(dir)
-}
-
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return until, x.dir.sync()
 }
 
 // line is a receipt in the file.

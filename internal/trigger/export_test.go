@@ -147,6 +147,40 @@ func TestEveryProcessKeepsAFileOfAllReceipts(t *testing.T) {
 	two.until("a b")
 }
 
+// Two processes that were given one folder by mistake do not tear its file: one of them
+// writes it, and the other takes over when that one ends.
+func TestOneOfTwoProcessesWritesTheFileOfAFolder(t *testing.T) {
+	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
+	r.template("close", closing)
+	file := filepath.Join(t.TempDir(), "data", ReceiptsFile)
+	one := r.export(r.process, file)
+	one.until("")
+	tried := make(chan struct{}, 100)
+	other := r.open(Config{Log: logged(tried)})
+	two := r.export(other, file)
+	<-tried // it says so
+	r.starts(keyed("a", 1))
+	one.until("a")
+	one.stop()
+	two.until("a")
+	r.starts(keyed("b", 2))
+	two.until("a b")
+}
+
+func TestAFolderThatWasTakenAwayIsMadeAgain(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.template("close", closing)
+		data := filepath.Join(t.TempDir(), "data")
+		c := r.export(r.process, filepath.Join(data, ReceiptsFile))
+		c.until("")
+		if err := os.RemoveAll(data); err != nil {
+			t.Fatal(err)
+		}
+		r.starts(keyed("a", 1))
+		c.until("a")
+	})
+}
+
 func TestTheEndWritesTheReceiptsThatAreThere(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
@@ -199,6 +233,36 @@ func TestAFileThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 		}
 		c.until("a")
 	})
+}
+
+// A disk that stays full fills no log.
+func TestAFileThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
+	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // where the folder should be
+		t.Fatal(err)
+	}
+	said := make(chan struct{}, 100)
+	x := newExport(r.with(func(c *Config) { c.Log = logged(said) }).Trigger, filepath.Join(dir, "receipts.json"), func() {})
+	defer x.dir.leave()
+	try := func() error {
+		_, err := x.keep(t.Context())
+		x.tell(t.Context(), err)
+		return err
+	}
+	for range 3 {
+		if err := try(); err == nil || len(said) != 1 {
+			t.Errorf("got %v, and it was said %d times", err, len(said))
+		}
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := try(); err != nil || len(said) != 2 {
+			t.Errorf("got %v, and %d things were said", err, len(said))
+		}
+	}
 }
 
 func TestManyReceiptsAreWrittenInParts(t *testing.T) {
