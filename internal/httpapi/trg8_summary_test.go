@@ -20,6 +20,15 @@ func TestAnEmptyMonthHasAllItsMembers(t *testing.T) {
 	}
 }
 
+// Section 7: the details say what a delivery was about, also one whose fields were refused.
+func TestADeliveryWithABadFieldIsInTheLogWithItsOthers(t *testing.T) {
+	s := newServer(t)
+	s.event(`{"template_id":"a","eventName":"b","event_source":"bank","event_id":"k","notes":"` + strings.Repeat("x", 8193) + `"}`).is(400)
+	s.summary("").has("recent.0.template_id", "a").has("recent.0.event_name", "b").has("recent.0.source", "bank").has("recent.0.idempotency_key", "k").
+		has("recent.0.reason", "notes are longer than 8192 bytes").has("recent.0.reason_code", "http_400").has("recent.0.duplicate", "false")
+	s.get("/audit?action=workflow_event&actor=bank").is(200).has("total", "1")
+}
+
 func TestASummaryCountsWhatBecameOfEachDelivery(t *testing.T) {
 	s := newServer(t)
 	s.template("a", "", "preflight external_event")

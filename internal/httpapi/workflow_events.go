@@ -15,9 +15,9 @@ import (
 // answered is in the audit log.
 type WorkflowEvents interface {
 	Deliver(ctx context.Context, call trigger.Caller, d trigger.Delivery) (trigger.Outcome, error)
-	// Refuse notes a delivery that ended before it could be read and gives the error to
-	// answer with.
-	Refuse(ctx context.Context, call trigger.Caller, err error) error
+	// Refuse notes a delivery that ended before it could be decided about, with what is
+	// known of it, and gives the error to answer with.
+	Refuse(ctx context.Context, call trigger.Caller, d trigger.Delivery, err error) error
 	Summary(ctx context.Context, tenant string, q trigger.SummaryQuery) (trigger.Summary, error)
 }
 
@@ -62,7 +62,7 @@ type delivered struct {
 func (a *API) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	d, err := trigger.ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
 	if err != nil {
-		return gate.Reply{}, a.refuseDelivery(ctx, c, err)
+		return gate.Reply{}, a.workflowEvents.Refuse(ctx, sender(c), d, err)
 	}
 	out, err := a.workflowEvents.Deliver(ctx, sender(c), d)
 	if err != nil {
@@ -79,9 +79,9 @@ func (a *API) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return reply, nil
 }
 
-// refuseDelivery notes a delivery that could not be read or was not let in.
+// refuseDelivery notes a delivery that was not let in. Nobody has read it.
 func (a *API) refuseDelivery(ctx context.Context, c *gate.Call, err error) error {
-	return a.workflowEvents.Refuse(ctx, sender(c), err)
+	return a.workflowEvents.Refuse(ctx, sender(c), trigger.Delivery{}, err)
 }
 
 func sender(c *gate.Call) trigger.Caller {

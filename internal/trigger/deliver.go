@@ -270,10 +270,10 @@ func (r *receipt) repeated(key string) (ending, Outcome) {
 
 const msgDuplicate = "The idempotency key has started a run before."
 
-// Refuse puts down a delivery that ended before it could be read: by its token, its
-// size, its form. It gives the error to answer with.
-func (t *Trigger) Refuse(ctx context.Context, call Caller, err error) error {
-	return t.fail(ctx, call, &Delivery{}, ending{}, err)
+// Refuse puts down a delivery that ended before it could be decided about: by its
+// token, its size, its form. d is what is known of it. It gives the error to answer with.
+func (t *Trigger) Refuse(ctx context.Context, call Caller, d Delivery, err error) error {
+	return t.fail(ctx, call, &d, ending{}, err)
 }
 
 // fail puts down a delivery that could not be done, and gives the error to answer with.

@@ -61,7 +61,8 @@ type body struct {
 // ParseDelivery reads a delivery: a JSON object, nothing for {}, and the key that its
 // header names. Every field in every spelling must have its type and its length, also
 // one that another takes precedence over. null and "" were not given. The error is
-// fault.Invalid, and its message names the field.
+// fault.Invalid, and its message names the field; the delivery then holds the fields that
+// could be read, for the log.
 func ParseDelivery(data []byte, headerKey string) (Delivery, error) {
 	if len(data) == 0 {
 		data = []byte("{}")
@@ -97,7 +98,7 @@ func ParseDelivery(data []byte, headerKey string) (Delivery, error) {
 		d.Key = ""
 	}
 	if r.err != nil {
-		return Delivery{}, r.err
+		return d, r.err
 	}
 	return d, nil
 }
@@ -124,6 +125,7 @@ func (r *fieldReader) text(limit int, name string, raw jsontext.Value) string {
 	text := r.unquote(name, raw)
 	if utf8.RuneCountInString(text) > limit {
 		r.fail(refusedField("%s is longer than %d characters", name, limit))
+		return ""
 	}
 	return text
 }
@@ -132,6 +134,7 @@ func (r *fieldReader) notes(raw jsontext.Value) string {
 	text := r.unquote("notes", raw)
 	if len(text) > MaxNotes {
 		r.fail(refusedField("notes are longer than %d bytes", MaxNotes))
+		return ""
 	}
 	return text
 }

@@ -168,7 +168,7 @@ func (r *rig) deliverTo(call Caller, body string) (Outcome, error) {
 	r.Helper()
 	d, err := ParseDelivery([]byte(body), "")
 	if err != nil {
-		return Outcome{}, r.Refuse(r.Context(), call, err)
+		return Outcome{}, r.Refuse(r.Context(), call, d, err)
 	}
 	return r.Deliver(r.Context(), call, d)
 }

@@ -237,10 +237,10 @@ func (r *rig) anyhow(broken *rig, part, i int) {
 	case 16:
 		body = fmt.Sprintf(`{"template_id":"close","year":%d}`, 2000+part*100_000+i/20*20) // a run may be active
 	case 17:
-		_ = r.Refuse(r.Context(), caller, fault.New(fault.Unauthorized, "", "Invalid workflow event token.").Because(fault.RefusedToken))
+		_ = r.Refuse(r.Context(), caller, Delivery{}, fault.New(fault.Unauthorized, "", "Invalid workflow event token.").Because(fault.RefusedToken))
 		return
 	case 18:
-		_ = r.Refuse(r.Context(), caller, fault.New(fault.TooLarge, "", "too large"))
+		_ = r.Refuse(r.Context(), caller, Delivery{}, fault.New(fault.TooLarge, "", "too large"))
 		return
 	case 19:
 		body, r = fmt.Sprintf(`{"template_id":"close","year":%d}`, 900_000+part*100_000+i), broken
