@@ -3,8 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
@@ -23,7 +21,7 @@ func (l *Log) Export(ctx context.Context, q Query, take func(page []Entry) error
 		return fault.Wrap("audit.export", err)
 	}
 	at, num := q.From, int64(0) // of the entry before the next; numbers begin with 1
-	query, args := q.oldestFirst()
+	query, args := q.oldestFirst(l.db.Dialect())
 	for {
 		var page []Entry
 		err := l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -59,10 +57,9 @@ func (l *Log) last(ctx context.Context) (num int64, err error) {
 
 // oldestFirst is the statement of a page behind an instant and a number, and its first
 // arguments. The instant takes the place of From.
-func (q Query) oldestFirst() (string, []any) {
+func (q Query) oldestFirst(d sqldb.Dialect) (string, []any) {
 	q.From = wire.Stamp(0)
 	where, args := q.where()
-	n := strings.Count(where, "$")
-	p := func(i int) string { return "$" + strconv.Itoa(n+i) }
-	return selectEntries + where + " AND (at, num) > (" + p(1) + ", " + p(2) + ") AND num <= " + p(3) + " ORDER BY at, num LIMIT " + p(4), args
+	return selectEntries + q.table(d) + " WHERE " + where + " AND (at, num) > (" + behind(args, 1) + ", " + behind(args, 2) + ") AND num <= " + behind(args, 3) +
+		" ORDER BY at, num LIMIT " + behind(args, 4), args
 }

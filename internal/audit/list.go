@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
@@ -34,9 +33,9 @@ func (l *Log) List(ctx context.Context, q Query) (page []Entry, total int, err e
 		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid,
 			"a list goes back %d entries; use an earlier end of the range of time for older ones", MaxListed).With(map[string]string{"field": "page"})
 	}
-	where, args := q.where()
 	err = l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := tx.Row(ctx, countMatching(where), args...).Scan(&total); err != nil {
+		count, args := q.count(tx.Dialect())
+		if err := tx.Row(ctx, count, args...).Scan(&total); err != nil {
 			return err
 		}
 		page, err = Page(ctx, tx, q)
@@ -48,8 +47,27 @@ func (l *Log) List(ctx context.Context, q Query) (page []Entry, total int, err e
 // Page is the page of List by itself, for whoever counts otherwise and reads more in
 // the same transaction.
 func Page(ctx context.Context, tx *sqldb.Tx, q Query) (page []Entry, err error) {
-	where, args := q.where()
-	return collect(ctx, tx, selectMatching(where), append(args, q.Limit, q.Offset)...)
+	query, args := q.newestFirst(tx.Dialect())
+	return collect(ctx, tx, query, append(args, q.Limit, q.Offset)...)
+}
+
+// table is what a query reads. On SQLite it names the index: that database knows
+// nothing of sizes, and would walk all entries of a range of time, whoever's and about
+// whatever they are.
+func (q *Query) table(d sqldb.Dialect) string {
+	if d != sqldb.SQLite {
+		return "audit_log"
+	}
+	const by = "audit_log INDEXED BY "
+	switch {
+	case q.Subject != "":
+		return by + "audit_log_subject"
+	case q.Actor != "":
+		return by + "audit_log_actor"
+	case q.Action != "":
+		return by + "audit_log_action"
+	}
+	return by + "audit_log_list"
 }
 
 // where is the condition of a query and its arguments. There are few different ones,
@@ -76,14 +94,25 @@ func (q *Query) where() (string, []any) {
 	return where, args
 }
 
-func countMatching(where string) string {
-	return "SELECT count(*) FROM (SELECT 1 AS one FROM audit_log WHERE " + where + " LIMIT " + strconv.Itoa(MaxListed) + ") AS counted"
+// behind names the n-th argument behind some.
+func behind(args []any, n int) string { return "$" + strconv.Itoa(len(args)+n) }
+
+// count is the statement that counts what matches, and its arguments.
+func (q *Query) count(d sqldb.Dialect) (string, []any) {
+	where, args := q.where()
+	return "SELECT count(*) FROM (SELECT 1 AS one FROM " + q.table(d) + " WHERE " + where + " LIMIT " + strconv.Itoa(MaxListed) + ") AS counted", args
+}
+
+// newestFirst is the statement of a page, and its arguments but limit and offset.
+func (q *Query) newestFirst(d sqldb.Dialect) (string, []any) {
+	where, args := q.where()
+	return selectEntries + q.table(d) + " WHERE " + where + " ORDER BY at DESC, num DESC LIMIT " + behind(args, 1) + " OFFSET " + behind(args, 2), args
 }
 
 const selectEntries = `SELECT num, id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason, reason_class, reason_code, retry_advice, detail
-	FROM audit_log WHERE `
+	FROM `
 
-const selectAfter = selectEntries + "num > $1 ORDER BY num LIMIT $2"
+const selectAfter = selectEntries + "audit_log WHERE num > $1 ORDER BY num LIMIT $2"
 
 // After gives up to limit entries of all tenants behind a number, in the order of their
 // numbers. On PostgreSQL entries with lower numbers may appear later: sqldb.Holes says
@@ -109,11 +138,6 @@ func collect(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (page
 		page = append(page, e)
 	}
 	return page, nil
-}
-
-func selectMatching(where string) string {
-	last := strings.Count(where, "$")
-	return selectEntries + where + " ORDER BY at DESC, num DESC LIMIT $" + strconv.Itoa(last+1) + " OFFSET $" + strconv.Itoa(last+2)
 }
 
 func scan(row *sqldb.Row) (e Entry, err error) {
