@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/client"
 )
@@ -42,7 +43,7 @@ type eventSendCmd struct {
 	Source        string `placeholder:"NAME" help:"Where the event comes from."`
 	MFCloudURL    string `name:"mfcloud-url" placeholder:"URL" help:"URL for the run; default: the template's."`
 	Notes         string `placeholder:"TEXT" help:"Notes for the run; default: the template's."`
-	File          string `short:"f" placeholder:"FILE" help:"Body of the event, JSON, in place of the flags above but --key; - is standard input."`
+	File          string `short:"f" placeholder:"FILE" help:"Body of the event, JSON, in place of the flags above; --key goes with one that has no key. - is standard input."`
 	CorrelationID string `placeholder:"ID" help:"Name for a chain of work, on every event of it; default: the server makes one."`
 	eventAccess
 }
@@ -122,8 +123,38 @@ func (c *eventSendCmd) event(a *App) (client.WorkflowEvent, error) {
 		return e, usage("--file is the whole body: it goes with --key only, not with other members of the event")
 	}
 	raw, err := a.read(c.File)
+	if err != nil {
+		return e, err
+	}
 	e.Raw = raw
-	return e, err
+	if own := keyIn(raw); own != "" {
+		if c.Key != "" && c.Key != own {
+			return e, usage("the event has the key %q, which goes before --key: leave one of them out", own)
+		}
+		e.Key = own
+	}
+	return e, nil
+}
+
+// keyIn is the key in the body of an event, the first that is not empty of those that
+// the server looks at. What cannot be read is the server's to refuse.
+func keyIn(raw []byte) string {
+	var b struct {
+		Key          jsontext.Value `json:"idempotency_key"`
+		KeyCamel     jsontext.Value `json:"idempotencyKey"`
+		EventID      jsontext.Value `json:"event_id"`
+		EventIDCamel jsontext.Value `json:"eventId"`
+	}
+	if json.Unmarshal(raw, &b) != nil {
+		return ""
+	}
+	for _, value := range []jsontext.Value{b.Key, b.KeyCamel, b.EventID, b.EventIDCamel} {
+		var key string
+		if json.Unmarshal(value, &key) == nil && key != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 func (a *App) showDelivered(d *client.WorkflowAnswer) error {

@@ -57,6 +57,32 @@ func TestAnEventWithoutAnAnswerTellsItsKey(t *testing.T) {
 	}
 }
 
+// The server takes the key in the body before the one beside it, so --key would do
+// nothing: two files that are sent under one key would start two runs.
+func TestAnEventHasOneKey(t *testing.T) {
+	r := newRig(t, options{})
+	t.Setenv("RENGA_SERVER", r.url)
+	r.must(`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`, "template", "apply", "--id", "a", "-f", "-")
+	send := func(body string, args ...string) (string, int) {
+		out, errs, code := r.runWith(Program{}, body, append([]string{"event", "send", "-f", "-"}, args...)...)
+		return out + errs, code
+	}
+	for _, name := range []string{"idempotency_key", "idempotencyKey", "event_id", "eventId"} {
+		if told, code := send(`{"`+name+`":"own"}`, "--key", "mine"); code != exitUsage || !strings.Contains(told, `the key "own"`) {
+			t.Errorf("%s: exit code %d: %s", name, code, told)
+		}
+	}
+	if told, code := send(`{"idempotency_key":"","event_id":null}`, "--key", "mine"); code != 0 || !strings.Contains(told, "mine") {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+	if told, code := send(`{"eventId":"mine"}`, "--key", "mine"); code != exitDuplicate {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+	if told, code := send(`{"eventId":"own"}`, "--server", "http://127.0.0.1:1"); code != exitUnavailable || !strings.Contains(told, "--key own\n") {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+}
+
 func TestTemplatesAndEventsAreReadFromStandardInput(t *testing.T) {
 	r := newRig(t, options{})
 	t.Setenv("RENGA_SERVER", r.url)
