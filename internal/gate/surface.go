@@ -2,6 +2,7 @@ package gate
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,6 +21,7 @@ type Surface struct {
 	Invalid   int                    // status of fault.Invalid
 	Codes     map[fault.Kind]string  // error codes in place of the default ones
 	Statuses  map[string]int         // by error code, in place of the kind's status
+	Catalogue []string               // the only error codes that are shown; in place of another stands that of its kind. nil: all are
 	Reasons   bool                   // refusals carry the headers of SetReason
 	Render    func(p Problem) []byte // the body of an error
 }
@@ -41,6 +43,29 @@ var Workflow = &Surface{
 	Reasons:  true,
 	Render:   renderDetail,
 }
+
+// Recheck is the surface of strategies and their checks. Its codes are a catalogue that
+// callers know; what lies behind one stands in the message.
+var Recheck = &Surface{
+	Name:      "recheck",
+	Prefixes:  []string{"/pdca", "/gui"},
+	KeyHeader: "Idempotency-Key",
+	Audiences: []string{AudiencePDCA},
+	Invalid:   400,
+	Codes:     map[fault.Kind]string{fault.Invalid: "BAD_REQUEST", fault.Conflict: "IDEMPOTENCY_CONFLICT"},
+	Catalogue: []string{
+		"BAD_REQUEST", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "METHOD_NOT_ALLOWED", "IDEMPOTENCY_CONFLICT",
+		"PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE",
+	},
+	Render: renderFlat,
+}
+
+// The audiences of tokens for Recheck: the first for what changes something, the
+// second for the pages of /gui.
+const (
+	AudiencePDCA = "pdca"
+	AudienceGUI  = "pdca.gui"
+)
 
 // Problem is a failure as a surface shows it. Nothing in it names a cause.
 type Problem struct {
@@ -84,7 +109,7 @@ func (s *Surface) Problem(err error) Problem {
 		p.Message = p.Kind.String()
 	}
 	p.Code = told.Code
-	if p.Code == "" {
+	if p.Code == "" || s.Catalogue != nil && !slices.Contains(s.Catalogue, p.Code) {
 		p.Code = codes[p.Kind]
 		if own := s.Codes[p.Kind]; own != "" {
 			p.Code = own
@@ -139,6 +164,23 @@ func renderCore(p Problem) []byte {
 // renderDetail is {"detail":"<message>"}.
 func renderDetail(p Problem) []byte {
 	body, err := json.Marshal(map[string]string{"detail": p.Message}, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("gate: an error body cannot be written: " + err.Error())
+	}
+	return body
+}
+
+// renderFlat is {"error":"<code>","message":"<message>"}, with 429 also "retry_after".
+func renderFlat(p Problem) []byte {
+	flat := struct {
+		Error      string `json:"error"`
+		Message    string `json:"message"`
+		RetryAfter int64  `json:"retry_after,omitzero"`
+	}{Error: p.Code, Message: p.Message}
+	if p.Status == http.StatusTooManyRequests {
+		flat.RetryAfter = int64((p.RetryAfter + time.Second - 1) / time.Second)
+	}
+	body, err := json.Marshal(flat, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic("gate: an error body cannot be written: " + err.Error())
 	}
