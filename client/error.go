@@ -172,6 +172,18 @@ func readDetail(header http.Header, body []byte) *Error {
 	}
 }
 
+// readFlat reads the error of the re-check API: a code and a message.
+func readFlat(body []byte) *Error {
+	var sent struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &sent) != nil || sent.Error == "" {
+		return nil
+	}
+	return &Error{Code: sent.Error, Message: sent.Message}
+}
+
 // readError makes an Error of an answer. One that is not the server's own, such as
 // the page of a proxy, has a status and no code.
 func readError(status int, header http.Header, body []byte) *Error {
@@ -182,6 +194,8 @@ func readError(status int, header http.Header, body []byte) *Error {
 	if json.Unmarshal(body, &sent) == nil && sent.Error != nil && sent.Error.Code != "" {
 		e = sent.Error
 	} else if told := readDetail(header, body); told != nil {
+		e = told
+	} else if told := readFlat(body); told != nil {
 		e = told
 	}
 	e.Status = status

@@ -22,6 +22,7 @@ import (
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/trigger"
@@ -82,7 +83,7 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration()}
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -110,6 +111,7 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
+		Strategies: pdca.NewStrategies(db),
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/trigger"
@@ -103,7 +104,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 
 // migrations are the tables of every package that has some.
 func migrations() []sqldb.Migration {
-	return []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), gate.Migration()}
+	return []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration()}
 }
 
 // openCore opens the database and puts the engine over it.

@@ -37,13 +37,37 @@ func TestTheExamplesOfThePageAboutWorkflowEventsWork(t *testing.T) {
 	at := newSite(t)
 	at.env = []string{token}
 	s := serve(t, at)
-	typed := 0
-	for _, block := range strings.Split(string(page), "```console\n")[1:] {
+	if typed := s.typeExamples(t, string(page), token); typed != 7 {
+		t.Errorf("found %d examples, want 7", typed)
+	}
+}
+
+// TestTheExamplesOfThePageAboutRecheckWork does the same with docs/recheck.md.
+func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
+	onSQLite(t)
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIP: %s is not installed", tool)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recheck.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if typed := serve(t, newSite(t)).typeExamples(t, string(page)); typed != 4 {
+		t.Errorf("found %d examples, want 4", typed)
+	}
+}
+
+// typeExamples types the examples of a page and compares what is printed. It gives their number.
+func (s *child) typeExamples(t *testing.T, page string, env ...string) (typed int) {
+	t.Helper()
+	for _, block := range strings.Split(page, "```console\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		for _, example := range strings.Split("\n"+block, "\n$ ")[1:] {
 			line, want, _ := strings.Cut(example, "\n")
 			cmd := exec.Command("bash", "-c", strings.ReplaceAll(line, "http://127.0.0.1:8080", s.url))
-			cmd.Env = append(os.Environ(), token)
+			cmd.Env = append(os.Environ(), env...)
 			got, err := cmd.CombinedOutput()
 			if err != nil || masked(strings.TrimSpace(string(got))) != masked(strings.TrimSpace(want)) {
 				t.Errorf("%s\n%v\ngot  %s\nwant %s", line, err, got, want)
@@ -51,7 +75,5 @@ func TestTheExamplesOfThePageAboutWorkflowEventsWork(t *testing.T) {
 			typed++
 		}
 	}
-	if typed != 7 {
-		t.Errorf("found %d examples, want 7", typed)
-	}
+	return typed
 }

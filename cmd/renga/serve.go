@@ -24,6 +24,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 )
 
@@ -231,6 +232,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
+		Strategies: pdca.NewStrategies(core.db),
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

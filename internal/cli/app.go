@@ -31,6 +31,7 @@ type Commands struct {
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"See and decide about events that could not be taken."`
 	Template   templateCmd   `cmd:"" help:"Store and read the templates that workflow events start."`
 	Event      eventCmd      `cmd:"" help:"Send workflow events and see what became of them."`
+	Strategy   strategyCmd   `cmd:"" help:"Register and list the strategies that are checked again."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

@@ -24,6 +24,7 @@ import (
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/trigger"
@@ -92,7 +93,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,8 @@ func newRig(t *testing.T, o options) *rig {
 	outside := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
-		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
+		Strategies: pdca.NewStrategies(db),
+		Commands:   decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())

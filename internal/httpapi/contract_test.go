@@ -167,8 +167,11 @@ func (c *contract) operations() []string {
 // check holds a response against the contract.
 func (c *contract) check(req *http.Request, resp *http.Response, body []byte) error {
 	surface := "/components/responses/"
-	if strings.HasPrefix(req.URL.Path, "/api/workflow-") {
+	switch path := req.URL.Path; {
+	case strings.HasPrefix(path, "/api/workflow-"):
 		surface += "Workflow"
+	case strings.HasPrefix(path, "/pdca"), strings.HasPrefix(path, "/gui"):
+		surface += "Recheck"
 	}
 	pointer := surface + "NotFound"
 	switch op := c.operation(req.Method, req.URL.EscapedPath()); {

@@ -69,6 +69,8 @@ type Config struct {
 	WorkflowEvents    WorkflowEvents
 	WorkflowTemplates WorkflowTemplates
 	EventPass         gate.Pass // lets senders of workflow events in; default: nobody
+
+	Strategies Strategies
 }
 
 // API answers the calls of the executions' surface.
@@ -90,6 +92,8 @@ type API struct {
 	workflowEvents    WorkflowEvents
 	workflowTemplates WorkflowTemplates
 	eventPass         gate.Pass
+
+	strategies Strategies
 }
 
 // New makes the surface.
@@ -100,6 +104,7 @@ func New(cfg Config) *API {
 		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
 		settings: cfg.Settings, audit: cfg.Audit,
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
+		strategies: cfg.Strategies,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -156,6 +161,7 @@ func (a *API) Routes() []gate.Route {
 			routes[i].Do = withoutQuery(routes[i].Do)
 		}
 	}
+	routes = append(routes, a.recheckRoutes()...)
 	return append(routes, a.workflowRoutes()...)
 }
 

@@ -25,6 +25,7 @@ import (
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sim"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
@@ -94,6 +95,7 @@ func newServerWith(t testing.TB, o options) *server {
 		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
+		Strategies: pdca.NewStrategies(db),
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log}, table(telemetry, surface))
 	if err != nil {
@@ -153,7 +155,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration()}}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration()}}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/client"
+)
+
+// strategyCmd is `renga strategy`.
+type strategyCmd struct {
+	Apply strategyApplyCmd `cmd:"" help:"Register strategies, or change them."`
+	List  strategyListCmd  `cmd:"" help:"List strategies."`
+}
+
+// strategyApplyCmd is `renga strategy apply`.
+type strategyApplyCmd struct {
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"Strategy in JSON, or an array of strategies; - is standard input. May be given several times."`
+	ID    string   `placeholder:"NAME" help:"Id of the strategy; default: its member id, else the name of the file without its extension."`
+}
+
+// Help shows examples.
+func (strategyApplyCmd) Help() string {
+	return `A strategy has a name and may have tags. What checks find out (health, last_checked_at, metrics) stays as it is, unless the file
+says otherwise. With --auth jwt this needs a token of the audience pdca with the scope pdca:admin.
+
+  {"name": "Mean reversion M1", "tags": ["daily", "priority"]}
+
+Examples:
+  renga strategy apply -f strat.meanrev.m1.json
+  renga strategy apply --id strat.meanrev.m1 -f - < strategy.json
+  renga strategy apply -f all.json          # [{"id": "strat.meanrev.m1", "name": …}, …]`
+}
+
+// strategySource is one strategy of a file.
+type strategySource struct {
+	file, id string
+	raw      []byte
+}
+
+// appliedStrategy is what became of a strategy of a file.
+type appliedStrategy struct {
+	File   string `json:"file"`
+	Change string `json:"change"` // created, stored
+	*client.Strategy
+}
+
+// Run registers the strategies, in the order given.
+func (c *strategyApplyCmd) Run(ctx context.Context, a *App) error {
+	var sources []strategySource
+	for _, name := range c.Files {
+		raw, err := a.read(name)
+		if err != nil {
+			return err
+		}
+		some, err := readStrategies(name, raw, c.ID)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, some...)
+	}
+	if c.ID != "" && len(sources) > 1 {
+		return usage("--id names one strategy, and there are %d", len(sources))
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	done := []appliedStrategy{}
+	for _, s := range sources {
+		stored, created, err := r.PutStrategySource(ctx, s.id, s.raw)
+		if err != nil {
+			if len(done) > 0 {
+				a.say("stored before this failed: %d of %d", len(done), len(sources))
+			}
+			return inSource(s.file+": "+s.id, err)
+		}
+		one := appliedStrategy{s.file, "stored", stored}
+		if created {
+			one.Change = "created"
+		}
+		done = append(done, one)
+	}
+	return a.Answer(map[string]any{"items": done}, func() error {
+		var rows [][]string
+		for _, d := range done {
+			rows = append(rows, []string{d.ID, d.Change, clean(d.Name), clean(strings.Join(d.Tags, ", ")), string(d.Health)})
+		}
+		return a.grid([]string{"STRATEGY", "CHANGE", "NAME", "TAGS", "HEALTH"}, rows)
+	})
+}
+
+// readStrategies splits a file into its strategies and settles their ids.
+func readStrategies(file string, raw []byte, id string) (sources []strategySource, err error) {
+	if len(raw) == 0 {
+		return nil, usage("%s is empty", file)
+	}
+	values := []jsontext.Value{raw}
+	many := jsontext.Value(raw).Kind() == '['
+	if many {
+		if err := json.Unmarshal(raw, &values); err != nil {
+			return nil, usage("%s: this is no JSON array", file)
+		}
+	}
+	for i, value := range values {
+		var said struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(value, &said); err != nil {
+			return nil, usage("%s: strategy %d is no JSON object with an id that is a string", file, i+1)
+		}
+		one := strategySource{file, id, value}
+		if one.id == "" {
+			one.id = said.ID
+		}
+		if one.id == "" && !many && file != "-" {
+			base := filepath.Base(file)
+			one.id = strings.TrimSuffix(base, filepath.Ext(base))
+		}
+		if one.id == "" {
+			return nil, usage("%s: strategy %d has no id: give it a member id, or --id if it is the only one", file, i+1)
+		}
+		sources = append(sources, one)
+	}
+	return sources, nil
+}
+
+// strategyListCmd is `renga strategy list`.
+type strategyListCmd struct {
+	Text   string   `name:"search" short:"q" placeholder:"TEXT" help:"Part of the id or the name, in upper or lower case."`
+	Tag    []string `placeholder:"TAG" help:"Has one of these tags. May be given several times."`
+	Health []string `placeholder:"HEALTH" enum:"healthy,degraded,unknown" help:"Is one of healthy, degraded, unknown. May be given several times."`
+	Sort   string   `placeholder:"FIELD" help:"id, name, health or last_checked_at, with .asc or .desc behind it (id.asc)."`
+	paging
+}
+
+// Help shows examples.
+func (strategyListCmd) Help() string {
+	return `With --auth jwt this needs a token of the audience pdca.gui with the scope pdca:read.
+
+Examples:
+  renga strategy list --health degraded --health unknown --tag daily
+  renga strategy list -q meanrev --sort last_checked_at.asc
+  renga strategy list -o json | jq -r '.items[].id'`
+}
+
+// Run prints a page.
+func (c *strategyListCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Sort: c.Sort}
+	for _, h := range c.Health {
+		filter.Health = append(filter.Health, client.Health(h))
+	}
+	page, err := r.ListStrategies(ctx, filter, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			s := &page.Items[i]
+			checked := "never"
+			if s.LastCheckedAt != nil {
+				checked = instant(*s.LastCheckedAt)
+			}
+			rows = append(rows, []string{s.ID, clean(s.Name), clean(strings.Join(s.Tags, ", ")), string(s.Health), checked})
+		}
+		err := a.grid([]string{"STRATEGY", "NAME", "TAGS", "HEALTH", "CHECKED"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}

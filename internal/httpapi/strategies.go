@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/pdca"
+)
+
+// Strategies keeps the strategies that are checked again.
+type Strategies interface {
+	// Put stores what a draft says; created says that there was none with this id.
+	Put(ctx context.Context, tenant, id string, d pdca.Draft) (stored pdca.Strategy, created bool, err error)
+	// List is a page and how many there are on all pages.
+	List(ctx context.Context, tenant string, q pdca.Query) (page []pdca.Strategy, total int, err error)
+}
+
+// The scopes and rate classes of the re-check surface.
+const (
+	scopePDCARead  = "pdca:read"
+	scopePDCAAdmin = "pdca:admin"
+
+	ratePDCARead = "pdca.read"
+	rateRecheck  = "pdca.recheck"
+)
+
+// MaxRecheckBody is the longest body on the re-check surface, in bytes.
+const MaxRecheckBody = 64 << 10
+
+// recheckRoutes are the routes of strategies. What is under /gui is for tokens of an
+// audience of its own.
+func (a *API) recheckRoutes() []gate.Route {
+	return []gate.Route{
+		{
+			Pattern: "PUT /pdca/strategies/{id}", Surface: gate.Recheck, Scope: scopePDCAAdmin, Rate: rateRecheck,
+			MaxBody: MaxRecheckBody, Do: withoutQuery(a.putStrategy),
+		},
+		{
+			Pattern: "GET /gui/strategies", Surface: gate.Recheck, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
+			Rate: ratePDCARead, Do: a.listStrategies,
+		},
+	}
+}
+
+// putStrategy answers PUT /pdca/strategies/{id}.
+func (a *API) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	draft, err := pdca.ParseDraft(c.Body)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	stored, created, err := a.strategies.Put(ctx, c.Principal.Tenant, c.Path("id"), draft)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
+	return gate.Reply{Status: status, Body: stored}, nil
+}
+
+// listStrategies answers GET /gui/strategies.
+func (a *API) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, append([]string{"q", "tags_any", "health", "sort"}, pageParams...)...)
+	p := q.paging()
+	want := pdca.Query{
+		Text: parsed(q, "q", pdca.ParseText), TagsAny: parsed(q, "tags_any", pdca.ParseTags), Health: parsed(q, "health", pdca.ParseHealths),
+		Sort: parsed(q, "sort", pdca.ParseSort), Offset: p.offset(), Limit: p.size,
+	}
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.strategies.List(ctx, c.Principal.Tenant, want)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, func(s *pdca.Strategy) pdca.Strategy { return *s })}, nil
+}
+
+// parsed is a parameter as parse reads it, the zero value when it is not given.
+func parsed[T any](q *query, name string, parse func(string) (T, error)) (value T) {
+	s, given := q.text(name)
+	if !given {
+		return value
+	}
+	value, err := parse(s)
+	if err != nil && q.err == nil {
+		q.err = err
+	}
+	return value
+}

@@ -1,0 +1,97 @@
+package pdca
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
+
+// rig is strategies in a database of their own.
+type rig struct {
+	*testing.T
+	*Strategies
+	where sqldb.Config
+}
+
+// onEvery runs a test on every database.
+func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}))
+	})
+	t.Run("postgres", func(t *testing.T) { test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)})) })
+}
+
+func newRig(t *testing.T, where sqldb.Config) *rig {
+	t.Helper()
+	where.Migrations = []sqldb.Migration{Migration()}
+	r := &rig{T: t, where: where}
+	r.Strategies = r.process()
+	return r
+}
+
+// process is a process on the rig's database.
+func (r *rig) process() *Strategies {
+	r.Helper()
+	db, err := sqldb.Open(r.Context(), r.where)
+	if err != nil {
+		r.Fatal(err)
+	}
+	serve, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- db.Run(serve) }()
+	r.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-served, db.Close()); err != nil {
+			r.Error(err)
+		}
+	})
+	return NewStrategies(db)
+}
+
+// put stores a draft for tenant A.
+func (r *rig) put(id, body string) (s Strategy, created bool) {
+	r.Helper()
+	d, err := ParseDraft([]byte(body))
+	if err == nil {
+		s, created, err = r.Put(r.Context(), tenantA, id, d)
+	}
+	if err != nil {
+		r.Fatalf("put %s %s: %v", id, body, err)
+	}
+	return s, created
+}
+
+// ids lists tenant A's strategies in one process.
+func (r *rig) ids(s *Strategies, q Query) (ids []string, total int) {
+	r.Helper()
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	page, total, err := s.List(r.Context(), tenantA, q)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, row := range page {
+		ids = append(ids, row.ID)
+	}
+	return ids, total
+}
+
+// message is what a caller is told of a refusal, "" when it is none.
+func message(err error) string {
+	if told, ok := fault.As(err); ok && told.Kind == fault.Invalid {
+		return told.Message
+	}
+	return ""
+}
