@@ -152,3 +152,33 @@ func TestStatesThatAreNoneAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// What time.Parse lets pass and RFC 3339 does not have is no time.
+func TestATimeIsStrictlyRFC3339(t *testing.T) {
+	for text, right := range map[string]bool{
+		"2026-01-05T09:00:00Z":            true,
+		"2026-01-05T09:00:00.123456789Z":  true,
+		"2026-01-05T09:00:00+09:00":       true,
+		"2026-01-05T09:00:00.5-23:59":     true,
+		"2026-01-05T9:00:00Z":             false,
+		"2026-01-05T9:00:00.5Z":           false,
+		"2026-01-05T09:00:00,5Z":          false,
+		"2026-01-05T09:00:00+24:00":       false,
+		"2026-01-05T09:00:00-24:00":       false,
+		"2026-01-05T09:00:00+23:60":       false,
+		"2026-01-05T24:00:00Z":            false,
+		"2026-02-30T09:00:00Z":            false,
+		"2026-01-05 09:00:00Z":            false,
+		"2026-01-05T09:00:00":             false,
+		"2026-01-05T09:00:00+0900":        false,
+		"2026-01-05T9:00:00,123456+24:00": false,
+		"2026-01-05T9:00:00+09:00":        false,
+		"0000-00-00T00:00:00Z":            false,
+		"2026-01-05":                      false,
+	} {
+		var got Time
+		if err := got.UnmarshalText([]byte(text)); (err == nil) != right {
+			t.Errorf("%s: got %v (%v), want it to be a time: %v", text, got, err, right)
+		}
+	}
+}

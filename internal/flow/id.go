@@ -164,9 +164,24 @@ func (t *Time) UnmarshalText(b []byte) error {
 		return nil
 	}
 	got, err := time.Parse(time.RFC3339Nano, string(b))
+	if err == nil && lax(b) {
+		err = errTime
+	}
 	if err != nil {
 		return err
 	}
 	*t = At(got)
 	return nil
+}
+
+var errTime = errors.New("it is not an RFC 3339 time")
+
+// lax says that a time is one to time.Parse alone, which also takes an hour of one digit,
+// a comma before the fraction, and offsets of 24 hours or 60 minutes.
+func lax(b []byte) bool {
+	if b[13] != ':' || b[19] == ',' {
+		return true
+	}
+	zone := b[len(b)-len("+00:00"):]
+	return b[len(b)-1] != 'Z' && (string(zone[1:3]) > "23" || string(zone[4:]) > "59")
 }
