@@ -39,21 +39,23 @@ func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 // place is where a client left off: its header, or else the query; nil when it says
-// neither.
+// neither. A query that is none is refused, whatever the header says.
 func (q *query) place(c *gate.Call) *int64 {
-	text, given := q.text("lastEventId")
-	name := "lastEventId"
+	var place *int64
+	read := func(name, text string) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || n > maxPlace || text[0] == '+' {
+			q.fail(name, "%s must be the place of an event", name)
+		}
+		place = &n
+	}
+	if text, given := q.text("lastEventId"); given {
+		read("lastEventId", text)
+	}
 	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
-		text, name, given = header, "Last-Event-ID", true
+		read("Last-Event-ID", header)
 	}
-	if !given {
-		return nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > maxPlace {
-		q.fail(name, "%s must be the place of an event", name)
-	}
-	return &n
+	return place
 }
 
 // tailer sends a tenant's events to one client.

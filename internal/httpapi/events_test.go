@@ -196,6 +196,7 @@ func TestFiltersOfEventsAreChecked(t *testing.T) {
 		"/events/stream?from=now":                            "from must be",
 		"/events/stream?lastEventId=x":                       "lastEventId must be the place",
 		"/events/stream?lastEventId=9223372036854775807":     "lastEventId must be the place",
+		"/events/stream?lastEventId=%2B1":                    "lastEventId must be the place",
 		"/events/stream?eventType=a%0Db":                     "eventType must be",
 		"/events/replays?status=DONE":                        "status is not a known",
 		"/audit?from=1":                                      "from must be",

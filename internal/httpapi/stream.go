@@ -61,7 +61,7 @@ func lastEventID(c *gate.Call) (uint64, error) {
 	last := q.integer("lastEventId", 0, math.MaxInt, 0)
 	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
 		n, err := strconv.ParseInt(header, 10, 64)
-		if err != nil || n < 0 {
+		if err != nil || n < 0 || header[0] == '+' {
 			return 0, invalid("Last-Event-ID", "Last-Event-ID must be the sequence number of an event")
 		}
 		last = int(n)
