@@ -30,7 +30,14 @@ type contract struct {
 
 const contractURL = "file:///openapi.json"
 
-var theContract = sync.OnceValue(func() *contract {
+// theContract is what answers are held against; asPublished is what requests are made
+// from, in which objects are as open as they are to clients.
+var (
+	theContract = sync.OnceValue(func() *contract { return readContract(closeObjects) })
+	asPublished = sync.OnceValue(func() *contract { return readContract(func(any) {}) })
+)
+
+func readContract(prepare func(doc any)) *contract {
 	var doc map[string]any
 	if err := yaml.Unmarshal(api.OpenAPI, &doc); err != nil {
 		panic(err)
@@ -44,7 +51,7 @@ var theContract = sync.OnceValue(func() *contract {
 	if err != nil {
 		panic(err)
 	}
-	closeObjects(plain)
+	prepare(plain)
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
@@ -52,7 +59,7 @@ var theContract = sync.OnceValue(func() *contract {
 		panic(err)
 	}
 	return &contract{doc: plain.(map[string]any), compiler: compiler, compiled: map[string]*jsonschema.Schema{}}
-})
+}
 
 // closeObjects makes every object with listed members refuse others. The published
 // contract lets answers gain members; a member that the server sends today and

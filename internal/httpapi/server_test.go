@@ -194,10 +194,15 @@ func table(telemetry *gate.Telemetry, surface *httpapi.API) []gate.Route {
 	return append(pages.Routes(), surface.Routes()...)
 }
 
-// clock is the machine's clock, put forward by tests.
-type clock struct{ ahead atomic.Int64 }
+// clock is the machine's clock, put forward by tests, or made to stand still.
+type clock struct{ ahead, still atomic.Int64 }
 
-func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) Now() time.Time {
+	if at := c.still.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Now().Add(time.Duration(c.ahead.Load()))
+}
 
 // advance puts the clock forward and makes the engine look at it.
 func (s *server) advance(d time.Duration) {
