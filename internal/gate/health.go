@@ -4,9 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/wire"
 )
 
 // probeTimeout is how long a readiness check may take.
@@ -26,29 +23,19 @@ type Pages struct {
 }
 
 // Routes are /healthz (the process answers), /readyz (it can do its work), /metrics
-// and /openapi.yaml. They have no query parameters, and refuse any like every route.
+// and /openapi.yaml.
 func (p Pages) Routes() []Route {
 	routes := []Route{
-		{Pattern: "GET /healthz", Public: true, Rate: rateServer, Do: plain(healthy)},
-		{Pattern: "GET /readyz", Public: true, Rate: rateServer, Do: plain(p.ready)},
+		{Pattern: "GET /healthz", Public: true, Rate: rateServer, Do: healthy},
+		{Pattern: "GET /readyz", Public: true, Rate: rateServer, Do: p.ready},
 	}
 	if p.Metrics != nil {
-		routes = append(routes, Route{Pattern: "GET /metrics", Public: true, Rate: rateServer, Stream: true, Do: plain(p.metrics)})
+		routes = append(routes, Route{Pattern: "GET /metrics", Public: true, Rate: rateServer, Stream: true, Do: p.metrics})
 	}
 	if p.OpenAPI != nil {
-		routes = append(routes, Route{Pattern: "GET /openapi.yaml", Public: true, Rate: rateServer, Do: plain(p.openAPI)})
+		routes = append(routes, Route{Pattern: "GET /openapi.yaml", Public: true, Rate: rateServer, Do: p.openAPI})
 	}
 	return routes
-}
-
-// plain lets nobody in who sends a query parameter.
-func plain(do func(context.Context, *Call) (Reply, error)) func(context.Context, *Call) (Reply, error) {
-	return func(ctx context.Context, c *Call) (Reply, error) {
-		for name := range c.Query() {
-			return Reply{}, fault.New(fault.Invalid, wire.CodeInvalid, "%q is not a known query parameter", name)
-		}
-		return do(ctx, c)
-	}
 }
 
 func healthy(context.Context, *Call) (Reply, error) {
