@@ -65,6 +65,9 @@ func TestEventsSurviveWhatOperatorsDoToJetStream(t *testing.T) {
 // TestEventsSurviveAServerThatLosesItsEnd kills the server and gives it back its files as
 // they were some time before, as a machine does that had not synced them.
 func TestEventsSurviveAServerThatLosesItsEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it waits for servers to start")
+	}
 	onEvery(t, func(t *testing.T, r *rig) {
 		n := jettest.Start(t)
 		s := outside(t, n)
@@ -111,6 +114,9 @@ func TestEventsSurviveAServerThatLosesItsEnd(t *testing.T) {
 
 // TestEventsSurviveServersThatAreKilled kills the only server again and again.
 func TestEventsSurviveServersThatAreKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it waits for servers to start")
+	}
 	onEvery(t, func(t *testing.T, r *rig) {
 		n := jettest.Start(t)
 		s := outside(t, n)
