@@ -118,7 +118,7 @@ func (a *Auth) admit(r *http.Request, e *entry) (p Principal, challenge string, 
 		return p, `Bearer realm="renga", error="invalid_token"`, err
 	}
 	if !t.principal.Has(e.Scope) {
-		return p, fmt.Sprintf(`Bearer realm="renga", error="insufficient_scope", scope=%q`, e.Scope),
+		return t.principal, fmt.Sprintf(`Bearer realm="renga", error="insufficient_scope", scope=%q`, e.Scope),
 			fault.New(fault.Forbidden, "", "this needs the scope %s", e.Scope).With(map[string]string{"scope": e.Scope})
 	}
 	return t.principal, "", nil

@@ -37,6 +37,7 @@ type exchange struct {
 	shown   string // to the route's pass
 	unknown error  // why it is not known whose a request with a pass is
 
+	known     bool  // who calls has proved it
 	reserved  int64 // bytes of Gate.bodies that are this request's
 	headerErr error // what is wrong with the headers that every request may have
 	stream    *stream
@@ -153,6 +154,7 @@ func (x *exchange) nowhere(allow []string) error {
 // admit settles who is calling and whether the route lets them in.
 func (x *exchange) admit() error {
 	challenge, err := x.prove()
+	x.known = err == nil || fault.KindOf(err) == fault.Forbidden
 	if err == nil {
 		return nil
 	}

@@ -35,8 +35,9 @@ type Gate struct {
 	log       *slog.Logger
 	now       func() time.Time
 	router    router
-	surfaces  []*Surface   // with their prefixes
-	unknown   *meters      // of requests that no route took
+	surfaces  []*Surface // with their prefixes
+	unknown   *meters    // of requests that no route took
+	nowhere   map[*Surface]*named
 	refused   *limiter     // log lines about refused tokens, per address
 	refusals  *Refusals    // nil: there is no audit log
 	bodies    atomic.Int64 // bytes of large bodies under way
@@ -56,7 +57,8 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 		return nil, errors.New("gate: there is no Auth")
 	}
 	g := &Gate{
-		auth: cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now,
+		nowhere: map[*Surface]*named{},
+		auth:    cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now,
 		router: router{root: newBranch()}, refused: newLimiter(refusedRate), refusals: cfg.Refusals,
 	}
 	if g.log == nil {
@@ -131,9 +133,28 @@ func (g *Gate) add(route Route, limits map[string]limit, measure *instruments) e
 	if err := g.router.add(e); err != nil {
 		return err
 	}
-	if measure != nil {
-		e.meters = measure.of(e.method, e.path, e.Stream)
+	if measure == nil {
+		return nil
 	}
+	e.meters = measure.of(e.method, e.path, e.Stream)
+	return g.name(e)
+}
+
+// name prepares the metrics of a route whose surface has some of its own.
+func (g *Gate) name(e *entry) error {
+	if e.Surface.Metrics == "" {
+		return nil
+	}
+	nowhere := g.nowhere[e.Surface]
+	if nowhere == nil {
+		measure, err := newNamed(g.telemetry.Bare, e.Surface)
+		if err != nil {
+			return fmt.Errorf("gate: metrics: %w", err)
+		}
+		nowhere = measure.of("none", e.Surface)
+		g.nowhere[e.Surface] = nowhere
+	}
+	e.named = nowhere.of(e.Pattern, e.Surface)
 	return nil
 }
 
@@ -204,6 +225,9 @@ func (x *exchange) finish(ctx context.Context) {
 		meters = x.route.meters
 	}
 	meters.answered(ctx, x.status, took)
+	if x.surface.Metrics != "" {
+		x.measure(ctx, took)
+	}
 	x.log(ctx, took)
 	if x.streamed() && x.err != nil && x.route.Whole {
 		panic(http.ErrAbortHandler) // as above

@@ -82,6 +82,10 @@ type Call struct {
 	Body    []byte
 	Request *http.Request
 	Stream  http.ResponseWriter // with Route.Stream; flush with http.NewResponseController
+	// About is the id of what the request is about, for its line in the log on surfaces with
+	// Lines: of a re-check, its request_id. A handler sets what it makes; an id in the path is
+	// known without.
+	About string
 
 	route   *entry
 	params  []string

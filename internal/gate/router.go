@@ -35,6 +35,7 @@ type entry struct {
 	timeout time.Duration // more than 0, or none
 	notice  [2][]string   // the headers Deprecation and Sunset; nil: none
 	meters  *meters
+	named   *named // nil: its surface has no metrics of its own
 	limit   limit
 }
 

@@ -23,6 +23,8 @@ type Surface struct {
 	Statuses  map[string]int         // by error code, in place of the kind's status
 	Catalogue []string               // the only error codes that are shown; in place of another stands that of its kind. nil: all are
 	Reasons   bool                   // refusals carry the headers of SetReason
+	Metrics   string                 // what the metrics that its document names begin with; "": it names none
+	Lines     bool                   // every request of a known caller has a line in the log, with the keys of its document
 	Render    func(p Problem) []byte // the body of an error
 }
 
@@ -57,7 +59,9 @@ var Recheck = &Surface{
 		"BAD_REQUEST", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "METHOD_NOT_ALLOWED", "IDEMPOTENCY_CONFLICT",
 		"PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE",
 	},
-	Render: renderFlat,
+	Metrics: "pdca.api",
+	Lines:   true,
+	Render:  renderFlat,
 }
 
 // The audiences of tokens for Recheck: the first for what changes something, the

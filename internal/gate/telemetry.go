@@ -26,7 +26,8 @@ import (
 // at /metrics; traces are made only when the environment names a collector
 // (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).
 type Telemetry struct {
-	Meter   metric.Meter
+	Meter   metric.Meter // every name begins with the service's
+	Bare    metric.Meter // for metrics that a document names: shown under that name with underscores for dots; give no unit, which would be added
 	Tracer  trace.Tracer
 	Tracing bool         // a collector is there
 	Metrics http.Handler // the Prometheus page
@@ -57,19 +58,22 @@ func (t *Telemetry) meter(service, version string, about *resource.Resource) err
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	exporter, err := promexport.New(
-		promexport.WithRegisterer(registry),
-		promexport.WithNamespace(service),
-		promexport.WithoutScopeInfo(),
-	)
-	if err != nil {
-		return fmt.Errorf("gate: metrics: %w", err)
+	provide := func(options ...promexport.Option) (metric.Meter, error) {
+		exporter, err := promexport.New(append(options, promexport.WithRegisterer(registry), promexport.WithoutScopeInfo())...)
+		if err != nil {
+			return nil, fmt.Errorf("gate: metrics: %w", err)
+		}
+		provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(about))
+		t.stop = append(t.stop, provider.Shutdown)
+		return provider.Meter(service, metric.WithInstrumentationVersion(version)), nil
 	}
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(about))
-	t.stop = append(t.stop, provider.Shutdown)
-	t.Meter = provider.Meter(service, metric.WithInstrumentationVersion(version))
+	var err error
+	if t.Meter, err = provide(promexport.WithNamespace(service)); err != nil {
+		return err
+	}
+	t.Bare, err = provide(promexport.WithoutTargetInfo()) // the other one has told about the target
 	t.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
-	return nil
+	return err
 }
 
 func (t *Telemetry) tracer(ctx context.Context, service string, about *resource.Resource) error {
