@@ -25,7 +25,7 @@ const module = "renga.dev/renga"
 const anything = "..."
 
 // business is what the parts that carry business meaning may import.
-var business = []string{"internal/engine", "internal/bus", "internal/audit", "internal/sqldb", "internal/expr", "internal/wire", "internal/flow", "internal/fault"}
+var business = []string{"internal/engine", "internal/bus", "internal/audit", "internal/sqldb", "internal/crm", "internal/expr", "internal/wire", "internal/flow", "internal/fault"}
 
 // imports is the import table of docs/architecture.md: the folders that hold Go
 // code and, of our own code, what each may import. "*" stands for one folder name.
@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"internal/expr":            {"internal/fault"},
 	"internal/flow":            {"internal/expr", "internal/fault"},
 	"internal/wire":            {"api", "internal/flow", "internal/fault"},
+	"internal/crm":             {"internal/expr", "internal/wire", "internal/fault"},
 	"internal/sqldb":           {"internal/fault"},
 	"internal/sqldb/pgtest":    {},
 	"internal/once":            {"internal/sqldb", "internal/wire", "internal/fault"},
@@ -59,7 +60,7 @@ var imports = map[string][]string{
 	"internal/gate":            {"api", "internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
 	"internal/httpapi": {
 		"api", "internal/gate", "internal/audit", "internal/bus", "internal/bulk", "internal/bulk/cancel", "internal/bulk/dlq", "internal/engine", "internal/trigger",
-		"internal/pdca", "internal/svc/*", "internal/flow", "internal/wire", "internal/fault",
+		"internal/pdca", "internal/svc/*", "internal/crm", "internal/flow", "internal/wire", "internal/fault",
 	},
 	"internal/trigger": business,
 	"internal/pdca":    business,
@@ -85,7 +86,7 @@ var owners = map[string]string{
 // pure are the folders that do no I/O, read no clock, draw no random number and
 // start no goroutine; impure is what they may therefore not import or call.
 var (
-	pure   = []string{"internal/flow", "internal/wire"}
+	pure   = []string{"internal/flow", "internal/wire", "internal/crm"}
 	impure = []string{
 		"context", "crypto/rand", "database/sql", "github.com/google/uuid", "log", "math/rand",
 		"net", "os", "runtime", "syscall", "testing",

@@ -26,6 +26,7 @@ import (
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -104,7 +105,10 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 
 // migrations are the tables of every package that has some.
 func migrations() []sqldb.Migration {
-	return []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration()}
+	return []sqldb.Migration{
+		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
+		metadata.Migration(),
+	}
 }
 
 // openCore opens the database and puts the engine over it.

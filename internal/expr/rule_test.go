@@ -1,0 +1,44 @@
+package expr
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRulesLookAtARecordAndAtWhatItWas(t *testing.T) {
+	vars := map[string]any{
+		"record": map[string]any{"Amount": float64(20), "StageName": "Negotiation", "NextStep": nil},
+		"old":    map[string]any{"Amount": float64(10)},
+	}
+	for src, want := range map[string]bool{
+		`record.Amount > old.Amount`:                                 true,
+		`record.StageName == "Negotiation" && record.Amount >= 20.5`: false,
+		`record.NextStep == null`:                                    true,
+		`has(record.Missing)`:                                        false,
+	} {
+		p, err := Rule(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Eval(vars); err != nil || got != want {
+			t.Errorf("%s: got %v (%v), want %v", src, got, err, want)
+		}
+	}
+	if _, err := Rule(`input.a == 1`); err == nil {
+		t.Error("a rule looks at what only edges have")
+	}
+}
+
+func TestARuleTellsWhichMembersItNames(t *testing.T) {
+	p, err := Rule(`record.B > 1 && has(record.A) && record["C d"] == old.E && record.F.G == record.B && ["x"].exists(r, r == record.H)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"A", "B", "C d", "F", "H"}, p.Members("record")); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"E"}, p.Members("old")); diff != "" {
+		t.Errorf("old (-want +got):\n%s", diff)
+	}
+}
