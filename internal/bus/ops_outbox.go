@@ -74,13 +74,17 @@ const MaxLookBack = 100_000
 // lookBack is how many of them are looked at in one statement.
 const lookBack = 10_000
 
+// selectEnds is the first and the last place of the outbox. Two queries: SQLite looks one
+// end up in the index, but for both in one it walks all that is between.
+const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1), COALESCE((SELECT max(id) FROM outbox_events), 0)`
+
 // Recent gives the newest events that a filter selects, oldest first, of the newest
 // MaxLookBack events of the outbox. With a place it gives the first ones behind that.
 func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int) (rows []OutboxRow, err error) {
 	err = b.read(ctx, "bus.recent", func(ctx context.Context, tx *sqldb.Tx) error {
 		rows = nil
 		var first, last int64
-		err := tx.Row(ctx, "SELECT COALESCE(min(id), 1), COALESCE(max(id), 0) FROM outbox_events").Scan(&first, &last)
+		err := tx.Row(ctx, selectEnds).Scan(&first, &last)
 		if err != nil {
 			return err
 		}
@@ -144,7 +148,8 @@ const skew wire.Stamp = 60_000
 // placeAt is a place in the outbox before which nothing is as young as an instant.
 func placeAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
 	var low, high int64 // nothing up to low is as young; what is behind high may be
-	err := tx.Row(ctx, "SELECT COALESCE(min(id), 1) - 1, COALESCE(max(id), 0) FROM outbox_events").Scan(&low, &high)
+	err := tx.Row(ctx, selectEnds).Scan(&low, &high)
+	low--
 	for err == nil && low < high {
 		mid := low + (high-low)/2 + 1
 		var id int64

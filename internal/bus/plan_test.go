@@ -46,6 +46,18 @@ func TestAPageOfARefillIsReadByID(t *testing.T) {
 	}
 }
 
+// TestTheEndsOfTheOutboxAreLookedUp asks the same of what every list of events begins with.
+func TestTheEndsOfTheOutboxAreLookedUp(t *testing.T) {
+	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db"), Migrations: []sqldb.Migration{Migration()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if got := planOf(t, db, selectEnds); strings.Contains(got, "SCAN outbox_events") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // planOf is how SQLite would run a query.
 func planOf(t *testing.T, db *sqldb.DB, query string) string {
 	t.Helper()

@@ -179,7 +179,9 @@ func (s *Source) Before(ctx context.Context, at wire.Stamp) (number int64, err e
 	return number, err
 }
 
-const selectLastNews = "SELECT coalesce(max(news), 0) FROM engine_log"
+// selectLastNews says what every row with news satisfies: only then is their index looked at
+// and not the whole log.
+const selectLastNews = "SELECT coalesce(max(news), 0) FROM engine_log WHERE news > 0"
 
 const selectInstant = "SELECT news, first_seq, body FROM engine_log WHERE news >= $1 ORDER BY news LIMIT 1"
 
