@@ -82,6 +82,7 @@ type coreConfig struct {
 	shards       int           // engines over PostgreSQL; 0: the default
 	keyRetention time.Duration // zero: the default
 	watch        func(sqldb.Commit)
+	trace        tracer // nil: transactions are not traced
 	log          *slog.Logger
 }
 
@@ -91,7 +92,7 @@ func defaultShards() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // openDB opens the database that a configuration names.
 func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
-	c := sqldb.Config{Log: cfg.log, Watch: cfg.watch}
+	c := sqldb.Config{Log: cfg.log, Watch: cfg.watch, Trace: cfg.trace}
 	if !cfg.asIs {
 		c.Migrations = migrations()
 	}
@@ -134,6 +135,9 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 		}
 	}
 	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards()))
+	if cfg.trace != nil {
+		c.engine = tracedEngine{c.engine, cfg.trace}
+	}
 	c.kinds = map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}
 	c.bulks = bulk.New(db, bulk.Config{
 		Kinds: c.kinds, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,

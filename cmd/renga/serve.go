@@ -168,6 +168,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	defer func() { _ = telemetry.Shutdown(context.WithoutCancel(ctx)) }()
 	core, err := openCore(ctx, coreConfig{
 		dataDir: c.DataDir, databaseURL: c.DatabaseURL, silent: c.NoBus, reports: true, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
+		trace: newTracer(telemetry, c.DatabaseURL),
 	})
 	if err != nil {
 		return err

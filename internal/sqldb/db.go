@@ -19,6 +19,11 @@ type Config struct {
 	Queue      int          // jobs that may wait in each lane; 0: 4096
 	Watch      func(Commit) // called after each commit, on PostgreSQL by several goroutines at once; nil: nobody
 	Log        *slog.Logger // nil: nowhere
+
+	// Trace is asked who wants to know of a transaction, with the context of its caller and
+	// before it waits; what it gives is called at the end, in the same goroutine. It gives nil
+	// where nobody does. nil: nobody ever does, and nothing is measured.
+	Trace func(ctx context.Context) func(Transaction)
 }
 
 // DB is an open database. Writes are served while Run runs.
@@ -26,6 +31,7 @@ type DB struct {
 	dialect *dialect
 	stats   *counters
 	base    backend
+	trace   func(context.Context) func(Transaction)
 	running atomic.Bool
 }
 
@@ -56,7 +62,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Watch == nil {
 		cfg.Watch = func(Commit) {}
 	}
-	db := &DB{dialect: &sqliteDialect, stats: &counters{}}
+	db := &DB{dialect: &sqliteDialect, stats: &counters{}, trace: cfg.Trace}
 	var err error
 	if cfg.URL == "" {
 		db.base, err = newSQLite(ctx, cfg, db.stats)
@@ -96,6 +102,9 @@ func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx
 	if err := ctx.Err(); err != nil {
 		return db.dialect.wrap("sqldb.write", err)
 	}
+	if told := db.teller(ctx); told != nil {
+		return tell(Transaction{Write: true, Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error { return db.base.write(ctx, lane, fn) })
+	}
 	return db.base.write(ctx, lane, fn)
 }
 
@@ -118,9 +127,12 @@ func (db *DB) ReadFirst(ctx context.Context, fn func(context.Context, *Tx) error
 }
 
 func (db *DB) readIn(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, maxRead)
+	bounded, cancel := context.WithTimeout(ctx, maxRead)
 	defer cancel()
-	return db.base.read(ctx, lane, fn)
+	if told := db.teller(ctx); told != nil {
+		return tell(Transaction{Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error { return db.base.read(bounded, lane, fn) })
+	}
+	return db.base.read(bounded, lane, fn)
 }
 
 // Run serves writes until ctx ends; then it finishes what was queued before and
