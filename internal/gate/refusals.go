@@ -39,6 +39,9 @@ type Refusals struct {
 // NewRefusals makes one. It does no I/O.
 func NewRefusals(db *sqldb.DB, meter metric.Meter) (*Refusals, error) {
 	dropped, err := meter.Int64Counter("audit.dropped", metric.WithDescription("Refused tokens that are not in the audit log."))
+	if err == nil {
+		dropped.Add(context.Background(), 0) // so that it is shown before there is one
+	}
 	return &Refusals{db: db, waiting: make(chan audit.Entry, maxRefusals), dropped: dropped, limit: newLimiter(allRefusals), within: refusalWithin}, err
 }
 
