@@ -27,6 +27,7 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -108,7 +109,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(),
+		metadata.Migration(), records.Migration(),
 	}
 }
 

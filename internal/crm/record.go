@@ -1,0 +1,32 @@
+package crm
+
+import "renga.dev/renga/internal/wire"
+
+// Record is a record as the services have it: package records alone stores and changes
+// it.
+type Record struct {
+	Object        string
+	ID            string
+	OwnerID       string // a user or a queue
+	Name          string
+	AccountID     string // of a contact or an opportunity, and of a quote through its opportunity; "": none
+	OpportunityID string // of a quote; "": none
+	// Fields are those that are not empty, by name: string, float64 or bool. They may not be
+	// changed.
+	Fields    map[string]any
+	Version   wire.Stamp // rises with every change, also of its team or its members
+	CreatedAt wire.Stamp
+	CreatedBy string
+	UpdatedAt wire.Stamp // of the record itself
+	UpdatedBy string
+	Deleted   bool
+}
+
+// TeamMember is somebody in the team of a record.
+type TeamMember struct {
+	Object   string
+	RecordID string
+	UserID   string
+	TeamRole string
+	Access   Access
+}

@@ -1,0 +1,33 @@
+package records
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// Models hands out the model of a tenant as the transaction sees it.
+type Models interface {
+	// Model is never nil without an error and may not be changed.
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*crm.Model, error)
+	// Who is the active user that a caller's subject names; "" is the system user. Nobody
+	// is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*crm.User, error)
+}
+
+// Visible says which records somebody has access to.
+type Visible interface {
+	// Where is a condition in SQL over the row r of records_record that is true for exactly
+	// the records of an object that a user has at least this access to, as the transaction
+	// sees it. Its arguments are added to binds. r is of the tenant and the object, and not
+	// deleted; whether the user may do anything with the object at all was asked before.
+	// Equal questions should give equal texts.
+	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
+}
+
+// Publisher announces events in the transaction of the change that they tell of.
+type Publisher interface {
+	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
+}
