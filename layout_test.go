@@ -25,7 +25,7 @@ const module = "renga.dev/renga"
 const anything = "..."
 
 // business is what the parts that carry business meaning may import.
-var business = []string{"internal/engine", "internal/bus", "internal/audit", "internal/sqldb", "internal/crm", "internal/expr", "internal/wire", "internal/flow", "internal/fault"}
+var business = []string{"internal/engine", "internal/bus", "internal/audit", "internal/once", "internal/sqldb", "internal/crm", "internal/expr", "internal/wire", "internal/flow", "internal/fault"}
 
 // imports is the import table of docs/architecture.md: the folders that hold Go
 // code and, of our own code, what each may import. "*" stands for one folder name.

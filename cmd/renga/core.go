@@ -45,6 +45,7 @@ type decider interface {
 	httpapi.Graphs
 	cancel.Engine
 	trigger.Starter
+	pdca.Engine
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
 	Metrics() engine.Metrics
 	Run(ctx context.Context) error
@@ -60,10 +61,11 @@ type core struct {
 	bus      *bus.Bus             // nil until announce
 	report   *export.Export       // nil: the audit log is not exported
 	trigger  *trigger.Trigger     // nil until receive
-	receipts string               // the file of receipts, with trigger
-	silent   bool                 // nothing is published
-	name     string               // tells this process from others
-	keep     time.Duration        // of keys
+	rechecks *pdca.Rechecks
+	receipts string        // the file of receipts, with trigger
+	silent   bool          // nothing is published
+	name     string        // tells this process from others
+	keep     time.Duration // of keys
 	log      *slog.Logger
 
 	beside []func(ctx context.Context) // what else runs until it drains; complete before run
@@ -75,13 +77,14 @@ type core struct {
 // coreConfig is what an operator chooses of it.
 type coreConfig struct {
 	dataDir      string
-	databaseURL  string        // "": SQLite in dataDir
-	asIs         bool          // the tables are there already, and nothing is written
-	silent       bool          // nobody will be told of what is written
-	reports      bool          // the audit log is exported to dataDir
-	unnoted      bool          // cancels are not in the audit log, to measure what that costs
-	shards       int           // engines over PostgreSQL; 0: the default
-	keyRetention time.Duration // zero: the default
+	databaseURL  string             // "": SQLite in dataDir
+	asIs         bool               // the tables are there already, and nothing is written
+	silent       bool               // nobody will be told of what is written
+	reports      bool               // the audit log is exported to dataDir
+	unnoted      bool               // cancels are not in the audit log, to measure what that costs
+	shards       int                // engines over PostgreSQL; 0: the default
+	keyRetention time.Duration      // zero: the default
+	recheck      pdca.RecheckConfig // without what it works on
 	watch        func(sqldb.Commit)
 	trace        tracer // nil: transactions are not traced
 	log          *slog.Logger
@@ -121,7 +124,10 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := store.Config{KeyRetention: cfg.keyRetention, Silent: cfg.silent, Canceled: noteCancels}
+	stored := store.Config{
+		KeyRetention: cfg.keyRetention, Silent: cfg.silent, Canceled: noteCancels,
+		Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return c.rechecks.Ended(h) },
+	}
 	if cfg.unnoted {
 		stored.Canceled = nil
 	}
@@ -139,6 +145,8 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	if cfg.trace != nil {
 		c.engine = tracedEngine{c.engine, cfg.trace}
 	}
+	cfg.recheck.Engine, cfg.recheck.KeyRetention, cfg.recheck.Log = c.engine, cfg.keyRetention, cfg.log
+	c.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), cfg.recheck)
 	c.kinds = map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}
 	c.bulks = bulk.New(db, bulk.Config{
 		Kinds: c.kinds, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,
@@ -165,6 +173,9 @@ func (c *core) decide(cfg engine.Config, n int) {
 func (c *core) committed(sqldb.Commit) {
 	if c.report != nil {
 		c.report.Wake()
+	}
+	if c.rechecks != nil {
+		c.rechecks.Committed()
 	}
 }
 
@@ -253,6 +264,7 @@ func (c *core) run(ctx context.Context) error {
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
+	beside.Go(func() { c.rechecks.Run(ctx) })
 	for _, run := range c.beside {
 		beside.Go(func() { run(ctx) })
 	}

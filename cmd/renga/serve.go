@@ -22,6 +22,7 @@ import (
 	"renga.dev/renga/internal/bus/jet"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/pdca"
@@ -37,24 +38,26 @@ const natsFolder = "nats"
 
 // serveCmd is `renga serve`.
 type serveCmd struct {
-	Addr         string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
-	DataDir      string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path" help:"Folder of the data (./data)."`
-	DatabaseURL  string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in the data folder."`
-	Shards       int           `default:"0" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16; 0 is one per core, 2 to 4 (${default})."`
-	NATSURL      string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
-	NATSListen   string        `name:"nats-listen" env:"RENGA_NATS_LISTEN" placeholder:"HOST:PORT" help:"Lets outsiders follow their tenant's events on the NATS server inside; needs --nats-users."`
-	NATSUsers    string        `name:"nats-users" env:"RENGA_NATS_USERS" placeholder:"FILE" type:"path" help:"YAML: who may follow which tenant's events, with --nats-listen."`
-	NATSTLSCert  string        `name:"nats-tls-cert" env:"RENGA_NATS_TLS_CERT" placeholder:"FILE" type:"path" help:"PEM certificate for --nats-listen; needed beyond loopback."`
-	NATSTLSKey   string        `name:"nats-tls-key" env:"RENGA_NATS_TLS_KEY" placeholder:"FILE" type:"path" help:"PEM key of the certificate."`
-	Auth         string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
-	JWTKeys      string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE|URL" help:"PEM public key or JWKS, a file or an https URL that is asked again when keys change; with --auth jwt."`
-	JWTIssuer    string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
-	Rates        []string      `name:"rate" env:"RENGA_RATES" placeholder:"CLASS=N/min" help:"Limit of a rate class per client (/s, /min, /h or unlimited), can be repeated; the default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min and no limit for the others."`
-	KeyRetention time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
-	Actions      []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
-	NoBus        bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
-	LogFormat    string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
-	LogLevel     string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
+	Addr             string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
+	DataDir          string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path" help:"Folder of the data (./data)."`
+	DatabaseURL      string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in the data folder."`
+	Shards           int           `default:"0" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16; 0 is one per core, 2 to 4 (${default})."`
+	NATSURL          string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
+	NATSListen       string        `name:"nats-listen" env:"RENGA_NATS_LISTEN" placeholder:"HOST:PORT" help:"Lets outsiders follow their tenant's events on the NATS server inside; needs --nats-users."`
+	NATSUsers        string        `name:"nats-users" env:"RENGA_NATS_USERS" placeholder:"FILE" type:"path" help:"YAML: who may follow which tenant's events, with --nats-listen."`
+	NATSTLSCert      string        `name:"nats-tls-cert" env:"RENGA_NATS_TLS_CERT" placeholder:"FILE" type:"path" help:"PEM certificate for --nats-listen; needed beyond loopback."`
+	NATSTLSKey       string        `name:"nats-tls-key" env:"RENGA_NATS_TLS_KEY" placeholder:"FILE" type:"path" help:"PEM key of the certificate."`
+	Auth             string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH" help:"How callers prove who they are: none (loopback only) or jwt (${default})."`
+	JWTKeys          string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE|URL" help:"PEM public key or JWKS, a file or an https URL that is asked again when keys change; with --auth jwt."`
+	JWTIssuer        string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
+	Rates            []string      `name:"rate" env:"RENGA_RATES" placeholder:"CLASS=N/min" help:"Limit of a rate class per client (/s, /min, /h or unlimited), can be repeated; the default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min and no limit for the others."`
+	KeyRetention     time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
+	RecheckTimeout   time.Duration `default:"1h" env:"RENGA_RECHECK_TIMEOUT" placeholder:"DURATION" help:"How long one attempt to check a strategy again may take (${default})."`
+	RecheckRetention time.Duration `default:"2160h" env:"RENGA_RECHECK_RETENTION" placeholder:"DURATION" help:"How long a request to check strategies again is kept after its end, with its results and artifacts (${default})."`
+	Actions          []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
+	NoBus            bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
+	LogFormat        string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
+	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
 }
 
 // Help shows the two ways to run it.
@@ -91,6 +94,10 @@ func (c *serveCmd) check() error {
 		return errors.New("--jwt-keys has no effect with --auth none: add --auth jwt, or leave it out")
 	case c.KeyRetention < time.Minute:
 		return errors.New("--key-retention must be at least 1m, or repetitions would take effect twice")
+	case c.RecheckTimeout < time.Second || c.RecheckTimeout > flow.MaxSpan:
+		return errors.New("--recheck-timeout must be between 1s and 8760h")
+	case c.RecheckRetention < time.Hour:
+		return errors.New("--recheck-retention must be at least 1h, or results would be gone before they are read")
 	}
 	return nil
 }
@@ -168,7 +175,8 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	defer func() { _ = telemetry.Shutdown(context.WithoutCancel(ctx)) }()
 	core, err := openCore(ctx, coreConfig{
 		dataDir: c.DataDir, databaseURL: c.DatabaseURL, silent: c.NoBus, reports: true, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
-		trace: newTracer(telemetry, c.DatabaseURL),
+		trace:   newTracer(telemetry, c.DatabaseURL),
+		recheck: pdca.RecheckConfig{Timeout: c.RecheckTimeout, Retention: c.RecheckRetention},
 	})
 	if err != nil {
 		return err
@@ -233,7 +241,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
-		Strategies: pdca.NewStrategies(core.db),
+		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

@@ -249,6 +249,9 @@ func (x *exchange) key() error {
 		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
 			"the header %s must be 1..%d printable ASCII characters", name, wire.MaxKey)
 	}
+	if form := x.surface.KeyForm; form != nil && !form.Pattern.MatchString(key) {
+		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID", "the header %s must be %s", name, form.Words)
+	}
 	x.call.Key = key
 	return nil
 }

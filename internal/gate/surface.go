@@ -2,6 +2,7 @@ package gate
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type Surface struct {
 	Name      string
 	Prefixes  []string               // paths whose unknown members are refused in this shape
 	KeyHeader string                 // canonical spelling: "X-Idempotency-Key"
+	KeyForm   *KeyForm               // what keys must be, beside printable; nil: anything
 	Audiences []string               // `aud` of tokens, any of them; nil: the gate's default
 	Invalid   int                    // status of fault.Invalid
 	Codes     map[fault.Kind]string  // error codes in place of the default ones
@@ -52,17 +54,28 @@ var Recheck = &Surface{
 	Name:      "recheck",
 	Prefixes:  []string{"/pdca", "/gui"},
 	KeyHeader: "Idempotency-Key",
+	KeyForm:   &KeyForm{"a ULID or a UUID", ulidOrUUID},
 	Audiences: []string{AudiencePDCA},
 	Invalid:   400,
 	Codes:     map[fault.Kind]string{fault.Invalid: "BAD_REQUEST", fault.Conflict: "IDEMPOTENCY_CONFLICT"},
+	Statuses:  map[string]int{"AIRFLOW_DOWN": 502},
 	Catalogue: []string{
 		"BAD_REQUEST", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "METHOD_NOT_ALLOWED", "IDEMPOTENCY_CONFLICT",
-		"PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE",
+		"PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE", "AIRFLOW_DOWN",
 	},
 	Metrics: "pdca.api",
 	Lines:   true,
 	Render:  renderFlat,
 }
+
+// KeyForm is what the idempotency keys of a surface must be.
+type KeyForm struct {
+	Words   string // "a ULID or a UUID"
+	Pattern *regexp.Regexp
+}
+
+var ulidOrUUID = regexp.MustCompile(
+	`^([0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12})$`)
 
 // The audiences of tokens for Recheck: the first for what changes something, the
 // second for the pages of /gui.

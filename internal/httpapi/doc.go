@@ -71,6 +71,8 @@ type Config struct {
 	EventPass         gate.Pass // lets senders of workflow events in; default: nobody
 
 	Strategies Strategies
+	Rechecks   Rechecks
+	PublicURL  string // where callers reach this process, without a slash at its end; "": as the request says
 }
 
 // API answers the calls of the executions' surface.
@@ -94,6 +96,8 @@ type API struct {
 	eventPass         gate.Pass
 
 	strategies Strategies
+	rechecks   Rechecks
+	publicURL  string
 }
 
 // New makes the surface.
@@ -104,7 +108,7 @@ func New(cfg Config) *API {
 		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
 		settings: cfg.Settings, audit: cfg.Audit,
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
-		strategies: cfg.Strategies,
+		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -161,6 +165,7 @@ func (a *API) Routes() []gate.Route {
 			routes[i].Do = withoutQuery(routes[i].Do)
 		}
 	}
+	routes = append(routes, a.strategyRoutes()...)
 	routes = append(routes, a.recheckRoutes()...)
 	return append(routes, a.workflowRoutes()...)
 }

@@ -12,6 +12,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
 )
@@ -22,11 +23,18 @@ const mediaJSON = "application/json"
 var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "text/yaml"}
 
 // graphID reports whether a graph can have this id: a name that somebody gave, or that
-// of a template's graph, which users read and nobody but the template registers.
-func graphID(id string) bool { return wire.Name(strings.TrimPrefix(id, trigger.GraphPrefix)) }
+// of a graph of a template or of re-checks, which users read and do not register.
+func graphID(id string) bool {
+	for _, prefix := range []string{trigger.GraphPrefix, pdca.GraphPrefix} {
+		if name, ok := strings.CutPrefix(id, prefix); ok {
+			return wire.Name(name)
+		}
+	}
+	return wire.Name(id)
+}
 
 // graphIDRule says what such an id must be; it has the longest name in it.
-const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template: in front where it is a template's"
+const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template: in front where it is a template's, or pdca: where it is one of re-checks"
 
 // graphView is a version of a graph without its content.
 type graphView struct {

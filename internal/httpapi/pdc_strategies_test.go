@@ -115,10 +115,13 @@ func TestPDC2AudiencesAndScopes(t *testing.T) {
 	put(short...).flat(403, "FORBIDDEN", "this needs the scope pdca:admin")
 }
 
-// TestPDC8TheRoutesOfStrategiesAreLimitedByTheirClasses holds the route table against the
+// TestPDC8TheRoutesOfTheSurfaceAreLimitedByTheirClasses holds the route table against the
 // document's quotas.
-func TestPDC8TheRoutesOfStrategiesAreLimitedByTheirClasses(t *testing.T) {
-	want := map[string]int{"PUT /pdca/strategies/{id}": 120, "GET /gui/strategies": 600}
+func TestPDC8TheRoutesOfTheSurfaceAreLimitedByTheirClasses(t *testing.T) {
+	want := map[string]int{
+		"PUT /pdca/strategies/{id}": 120, "GET /gui/strategies": 600,
+		"POST /pdca/recheck": 120, "POST /pdca/recheck_all": 10, "GET /pdca/recheck/{request_id}": 600, "POST /pdca/recheck/{request_id}/cancel": 120,
+	}
 	found := 0
 	for _, route := range tokenRoutes() {
 		if route.Surface != gate.Recheck {

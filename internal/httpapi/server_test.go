@@ -36,22 +36,23 @@ import (
 // server is the whole system over a database of its own, as cmd/renga wires it,
 // with a clock that tests can turn.
 type server struct {
-	t       testing.TB
-	url     string
-	client  *http.Client
-	engine  decider
-	bulks   *bulk.Bulks
-	db      *sqldb.DB
-	store   *store.Store
-	bus     *bus.Bus
-	mail    *bustest.Mail // what goes over the bus
-	trigger *trigger.Trigger
-	pass    *gate.EventToken
-	work    func() // lets bulks work, where that does not go by itself
-	gate    *gate.Gate
-	clock   *clock
-	tenant  string // that requests act as when they name none; "": the default one
-	keys    atomic.Int64
+	t        testing.TB
+	url      string
+	client   *http.Client
+	engine   decider
+	bulks    *bulk.Bulks
+	db       *sqldb.DB
+	store    *store.Store
+	bus      *bus.Bus
+	mail     *bustest.Mail // what goes over the bus
+	trigger  *trigger.Trigger
+	rechecks *pdca.Rechecks
+	pass     *gate.EventToken
+	work     func() // lets bulks work, where that does not go by itself
+	gate     *gate.Gate
+	clock    *clock
+	tenant   string // that requests act as when they name none; "": the default one
+	keys     atomic.Int64
 }
 
 // options change how a server is made.
@@ -63,6 +64,7 @@ type options struct {
 	token     string         // of workflow events; "": everybody is let in
 	owner     string         // tenant of workflow events, in mode jwt
 	trigger   trigger.Config // retention and actions
+	down      func() bool    // whether those who check cannot be reached; nil: never
 	log       *slog.Logger   // of the gate and of workflow events; nil: nowhere
 }
 
@@ -80,6 +82,7 @@ func newServerWith(t testing.TB, o options) *server {
 		o.log = quiet
 	}
 	s.openTrigger(o)
+	s.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: s.engine, Down: o.down, Now: s.clock.Now, Log: o.log})
 	kinds := dlq.Kinds(s.bus)
 	kinds[cancel.Name] = cancel.New(s.engine, quiet)
 	s.bulks = bulk.New(db, bulk.Config{Kinds: kinds, Exclusive: !postgres(), Clock: s.clock})
@@ -95,7 +98,7 @@ func newServerWith(t testing.TB, o options) *server {
 		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
-		Strategies: pdca.NewStrategies(db),
+		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log}, table(telemetry, surface))
 	if err != nil {
@@ -110,6 +113,7 @@ func newServerWith(t testing.TB, o options) *server {
 	if !o.idle {
 		s.work()
 	}
+	working.Go(func() { s.rechecks.Run(ctx) })
 	if len(o.consumers) > 0 {
 		working.Go(func() { _ = s.bus.Run(ctx) })
 	}
@@ -147,6 +151,7 @@ type decider interface {
 	httpapi.Graphs
 	cancel.Engine
 	trigger.Starter
+	pdca.Engine
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
 	Run(ctx context.Context) error
 }
@@ -155,7 +160,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration()}}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {
@@ -165,7 +170,7 @@ func (s *server) open(ctx context.Context) *sqldb.DB {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	kept := store.New(db, store.Config{})
+	kept := store.New(db, store.Config{Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return s.rechecks.Ended(h) }})
 	s.store = kept
 	if postgres() {
 		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{}, 3)
@@ -264,4 +269,12 @@ func (s *server) request(ctx context.Context, method, path, body string, header 
 		req.Header.Set(header[i], header[i+1])
 	}
 	return req
+}
+
+// committed tells those who follow what is committed; nobody does while the database is
+// opened.
+func (s *server) committed(sqldb.Commit) {
+	if s.rechecks != nil {
+		s.rechecks.Committed()
+	}
 }

@@ -117,13 +117,21 @@ func (p *play) find(operationID string) string {
 func (p *play) header(s step) []string {
 	var header []string
 	for name, value := range map[string]string{
-		"X-Idempotency-Key": s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media, "Last-Event-ID": s.LastEventID,
+		p.keyHeader(s.Operation): s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media, "Last-Event-ID": s.LastEventID,
 	} {
 		if value != "" {
 			header = append(header, name, value)
 		}
 	}
 	return header
+}
+
+// keyHeader is what the idempotency key of an operation is called.
+func (p *play) keyHeader(operationID string) string {
+	if _, path, _ := strings.Cut(p.find(operationID), " "); strings.HasPrefix(path, "/pdca") {
+		return "Idempotency-Key"
+	}
+	return "X-Idempotency-Key"
 }
 
 // body is the example that a step sends.
@@ -189,7 +197,7 @@ func (p *play) compare(n int, s step, pointer string, got reply) {
 }
 
 var (
-	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
 	aMonth    = regexp.MustCompile(`^\d{4}-\d\d$`)
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )

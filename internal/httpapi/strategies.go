@@ -18,19 +18,23 @@ type Strategies interface {
 
 // The scopes and rate classes of the re-check surface.
 const (
-	scopePDCARead  = "pdca:read"
-	scopePDCAAdmin = "pdca:admin"
+	scopePDCARead   = "pdca:read"
+	scopePDCAAdmin  = "pdca:admin"
+	scopeRecheck    = "pdca:recheck"
+	scopeRecheckAll = "pdca:recheck_all"
+	scopeDownload   = "pdca:download"
 
 	ratePDCARead = "pdca.read"
 	rateRecheck  = "pdca.recheck"
+	ratePDCABulk = "pdca.bulk"
 )
 
 // MaxRecheckBody is the longest body on the re-check surface, in bytes.
 const MaxRecheckBody = 64 << 10
 
-// recheckRoutes are the routes of strategies. What is under /gui is for tokens of an
+// strategyRoutes are the routes of strategies. What is under /gui is for tokens of an
 // audience of its own.
-func (a *API) recheckRoutes() []gate.Route {
+func (a *API) strategyRoutes() []gate.Route {
 	return []gate.Route{
 		{
 			Pattern: "PUT /pdca/strategies/{id}", Surface: gate.Recheck, Scope: scopePDCAAdmin, Rate: rateRecheck,

@@ -8,6 +8,12 @@
 // read in, whether they are current. So any list is quick, counts exactly, and
 // shows what was answered before, by whichever process.
 //
+// It also takes requests to check strategies again (Rechecks): a request is checked in
+// batches, each an execution of the engine, one after the other. That a request is
+// accepted and its first batch begins is one transaction; so is that the results of a
+// batch reach the strategies and the next one begins. Nothing is lost or applied twice,
+// whichever process dies when, and a cancel wins over all that comes after it.
+//
 // The package knows nothing of HTTP: tokens, status codes and the shape of errors are
 // the surface's.
 package pdca

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-json-experiment/json"
-
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 )
@@ -35,49 +33,57 @@ var selectPage = map[sqldb.Dialect]string{
 // that the index knows; if it sees no more, then the page is of exactly its state.
 func (s *Strategies) List(ctx context.Context, tenant string, q Query) (page []Strategy, total int, err error) {
 	x := s.use(tenant)
-	page, total, err = s.read(ctx, x, tenant, &q)
-	if errors.Is(err, errOld) {
-		page, total, err = s.refresh(ctx, x, tenant, &q)
-	}
+	err = s.current(ctx, x, tenant, func(ctx context.Context, tx *sqldb.Tx) error {
+		page, total, err = x.read(ctx, tx, tenant, &q)
+		return err
+	})
 	return page, total, fault.Wrap("pdca.list", err)
 }
 
 // errOld says that the tables know more than the index.
 var errOld = errors.New("pdca: the index is not current")
 
-// read reads a page with an index that is current, beside other readers.
-func (s *Strategies) read(ctx context.Context, x *index, tenant string, q *Query) (page []Strategy, total int, err error) {
+// current calls fn with an index that is current, in the transaction that says so.
+func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) error {
+	err := s.glance(ctx, x, tenant, fn)
+	if errors.Is(err, errOld) {
+		err = s.refresh(ctx, x, tenant, fn)
+	}
+	return err
+}
+
+// glance calls fn if the index is current, beside other readers.
+func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	return s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		newest, err := revisionOf(ctx, tx, tenant)
 		if err == nil && newest != x.revision {
 			err = errOld
 		}
-		if err == nil {
-			page, total, err = x.read(ctx, tx, tenant, q)
+		if err != nil {
+			return err
 		}
-		return err
+		return fn(ctx, tx)
 	})
-	return page, total, err
 }
 
-// refresh brings the index up to date and reads a page with it. A transaction takes over
+// refresh brings the index up to date and calls fn with it. A transaction takes over
 // no more than a chunk, so that what was taken over is not lost when there is more than
 // one call has time for.
-func (s *Strategies) refresh(ctx context.Context, x *index, tenant string, q *Query) (page []Strategy, total int, err error) {
+func (s *Strategies) refresh(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for current := false; err == nil && !current; {
-		err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 			if current, err = x.catchUp(ctx, tx, tenant); err == nil && current {
-				page, total, err = x.read(ctx, tx, tenant, q)
+				err = fn(ctx, tx)
 			}
 			return err
 		})
 		s.grown(x)
 	}
-	return page, total, err
+	return err
 }
 
 func revisionOf(ctx context.Context, tx *sqldb.Tx, tenant string) (revision int64, err error) {
@@ -122,16 +128,12 @@ func (x *index) read(ctx context.Context, tx *sqldb.Tx, tenant string, q *Query)
 	for i, id := range ids {
 		place[id] = i
 	}
-	var wanted any = ids
-	if tx.Dialect() == sqldb.SQLite {
-		list, err := json.Marshal(ids)
-		if err != nil {
-			return nil, 0, err
-		}
-		wanted = string(list)
+	wanted, err := texts(tx, ids)
+	if err != nil {
+		return nil, 0, err
 	}
 	page, found := make([]Strategy, len(ids)), 0
-	err := tx.Batch(ctx, sqldb.Stmt{Query: selectPage[tx.Dialect()], Args: []any{tenant, wanted}, Row: func(r *sqldb.Row) error {
+	err = tx.Batch(ctx, sqldb.Stmt{Query: selectPage[tx.Dialect()], Args: []any{tenant, wanted}, Row: func(r *sqldb.Row) error {
 		s, err := scanStrategy(r)
 		page[place[s.ID]] = s
 		found++
@@ -141,6 +143,47 @@ func (x *index) read(ctx context.Context, tx *sqldb.Tx, tenant string, q *Query)
 		err = errors.New("pdca: the index names strategies that the tables do not have")
 	}
 	return page, total, err
+}
+
+// match is the ids of the strategies that a query wants, in the order of their ids, and how
+// many there are. More than limit are not given.
+func (s *Strategies) match(ctx context.Context, tenant string, q Query, limit int) (ids []string, total int, err error) {
+	q.Sort, q.Offset, q.Limit = Sort{}, 0, limit
+	x := s.use(tenant)
+	err = s.current(ctx, x, tenant, func(context.Context, *sqldb.Tx) error {
+		ids, total = x.page(&q)
+		return nil
+	})
+	return ids, total, fault.Wrap("pdca.match", err)
+}
+
+// selectIDs reads which of some ids there are.
+var selectIDs = map[sqldb.Dialect]string{
+	sqldb.SQLite:   "SELECT id FROM pdca_strategy WHERE tenant_id = $1 AND id IN (SELECT value FROM json_each($2))",
+	sqldb.Postgres: "SELECT id FROM pdca_strategy WHERE tenant_id = $1 AND id = ANY($2)",
+}
+
+// unknown are those of some ids that no strategy has.
+func (s *Strategies) unknown(ctx context.Context, tenant string, ids []string) (missing []string, err error) {
+	known := make(map[string]bool, len(ids))
+	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		list, err := texts(tx, ids)
+		if err != nil {
+			return err
+		}
+		return tx.Batch(ctx, sqldb.Stmt{Query: selectIDs[tx.Dialect()], Args: []any{tenant, list}, Row: func(r *sqldb.Row) error {
+			var id string
+			err := r.Scan(&id)
+			known[id] = true
+			return err
+		}})
+	})
+	for _, id := range ids {
+		if !known[id] {
+			missing = append(missing, id)
+		}
+	}
+	return missing, fault.Wrap("pdca.unknown", err)
 }
 
 // use is the index of a tenant, empty at first.

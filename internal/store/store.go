@@ -34,6 +34,9 @@ type Config struct {
 	// Canceled gives the statements that note elsewhere what a batch has canceled; they
 	// share its transaction. nil: it is noted nowhere.
 	Canceled func([]engine.Canceled) ([]sqldb.Stmt, error)
+	// Ended gives the statement that notes elsewhere that an execution has ended, in the
+	// transaction that ends it; false: this one is not noted. nil: none is.
+	Ended func(*engine.Head) (sqldb.Stmt, bool)
 }
 
 // Store is the engine's store on a database.
@@ -45,6 +48,7 @@ type Store struct {
 	patience  time.Duration
 	silent    bool
 	canceled  func([]engine.Canceled) ([]sqldb.Stmt, error)
+	ended     func(*engine.Head) (sqldb.Stmt, bool)
 	news      news
 	tail      tail   // on SQLite
 	recent    recent // on PostgreSQL
@@ -83,17 +87,36 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	}
 	return &Store{
 		db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
-		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled,
+		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled, ended: cfg.Ended,
 	}
 }
 
-// notes are the statements that note what a batch has canceled.
-func (s *Store) notes(b *engine.Batch) ([]sqldb.Stmt, error) {
-	if s.canceled == nil || len(b.Canceled) == 0 {
-		return nil, nil
+// notes are the statements that note what a batch has canceled, and what has ended in it.
+func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
+	if s.canceled != nil && len(b.Canceled) > 0 {
+		if stmts, err = s.canceled(b.Canceled); err != nil {
+			return nil, fault.Wrap("store.canceled", err)
+		}
 	}
-	stmts, err := s.canceled(b.Canceled)
-	return stmts, fault.Wrap("store.canceled", err)
+	if s.ended == nil {
+		return stmts, nil
+	}
+	note := func(h *engine.Head) {
+		if stmt, ok := s.ended(h); ok {
+			stmts = append(stmts, stmt)
+		}
+	}
+	for i := range b.Create {
+		if h := &b.Create[i]; h.Status.Terminal() {
+			note(h)
+		}
+	}
+	for i := range b.Update {
+		if u := &b.Update[i]; u.Status.Terminal() && !u.Was.Terminal() {
+			note(&u.Head)
+		}
+	}
+	return stmts, nil
 }
 
 // Commit runs fn in a transaction that it may share with others, and returns after
