@@ -157,7 +157,7 @@ func explain(err error) error {
 	details, _ := told.Details.(map[string]any)
 	differs, _ := details["differs"].([]string)
 	return fault.New(fault.Conflict, told.Code,
-		"the Idempotency-Key was used before with another body: %s differ; it was first used at %v and is free again at %v; repeat the first request unchanged or use a new key",
+		"the Idempotency-Key was used before with a body that differs in %s; it was first used at %v and is free again at %v; repeat the first request unchanged or use a new key",
 		strings.Join(differs, ", "), details["firstUsedAt"], details["expiresAt"])
 }
 
