@@ -120,7 +120,7 @@ func launch(t testing.TB, at site) (*child, <-chan string) {
 	}
 	listening := make(chan string, 1)
 	began := time.Now()
-	c.log = &tail{line: func(line string) {
+	c.log = &tail{whole: at.whole, line: func(line string) {
 		if _, rest, ok := strings.Cut(line, "msg=serving address="); ok {
 			addr, _, _ := strings.Cut(rest, " ")
 			c.ready = time.Since(began)
@@ -197,9 +197,10 @@ func verify(t testing.TB, at site) string {
 	return line
 }
 
-// tail keeps the end of what a process logged.
+// tail keeps the end of what a process logged, or all of it.
 type tail struct {
 	line  func(string)
+	whole bool
 	mu    sync.Mutex
 	lines []string
 }
@@ -212,7 +213,7 @@ func (l *tail) read(r io.Reader) {
 		if line != "" {
 			l.mu.Lock()
 			l.lines = append(l.lines, line)
-			if len(l.lines) > tailLines {
+			if len(l.lines) > tailLines && !l.whole {
 				l.lines = l.lines[len(l.lines)-tailLines:]
 			}
 			l.mu.Unlock()

@@ -37,6 +37,7 @@ type site struct {
 	dir      string
 	database string   // of PostgreSQL; "": SQLite in the folder
 	env      []string // of the server
+	whole    bool     // all of its log is kept
 }
 
 // newSite is a site with nothing on it yet.
