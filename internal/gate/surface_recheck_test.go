@@ -26,6 +26,7 @@ func TestRefusalsOfTheRecheckSurfaceKeepToItsCatalogue(t *testing.T) {
 		{fault.New(fault.Unsupported, "", "no"), 415, `{"error":"UNSUPPORTED_MEDIA_TYPE","message":"no"}`},
 		{limited, 429, `{"error":"RATE_LIMITED","message":"slowly","retry_after":2}`},
 		{fault.New(fault.Unavailable, "STORAGE_FULL", "not now"), 503, `{"error":"UNAVAILABLE","message":"not now"}`},
+		{fault.New(fault.Unavailable, "AIRFLOW_DOWN", "not now"), 502, `{"error":"AIRFLOW_DOWN","message":"not now"}`},
 		{&fault.Error{Message: "the password is 123"}, 500, `{"error":"INTERNAL_ERROR","message":"internal error"}`},
 	} {
 		p := Recheck.Problem(tt.err)
