@@ -17,6 +17,9 @@ import (
 
 const (
 	recheckID  = "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ"
+	goodKey    = "01J8TPZ7YJ1E1X4C5N9ZP3M3Q0"
+	conflicts  = "01J8TPZ7YJ1E1X4C5N9ZP3M3Q1" // the key of a request that is in conflict
+	panics     = "01J8TPZ7YJ1E1X4C5N9ZP3M3Q2"
 	readScope  = "pdca:read"
 	checkRoute = "GET /pdca/recheck/{request_id}"
 )
@@ -27,9 +30,9 @@ func recheckTable() []Route {
 		{Pattern: "GET /things", Do: ok},
 		{Pattern: "POST /pdca/recheck", Surface: Recheck, Once: Required, Do: func(_ context.Context, c *Call) (Reply, error) {
 			switch c.Key {
-			case "conflict":
+			case conflicts:
 				return Reply{}, fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "the key was used for another body")
-			case "panic":
+			case panics:
 				panic("a mistake")
 			}
 			c.About = recheckID
@@ -57,7 +60,7 @@ func TestTheMetricsOfASurfaceHaveTheNamesOfItsDocument(t *testing.T) {
 		t.Errorf("before any request (-want +got):\n%s", diff)
 	}
 	d.ask("GET", "/things", "")
-	for _, key := range []string{"a", "b", "conflict", "conflict", "panic"} {
+	for _, key := range []string{goodKey, goodKey, conflicts, conflicts, panics} {
 		d.ask("POST", "/pdca/recheck", "{}", "Idempotency-Key: "+key)
 	}
 	d.ask("POST", "/pdca/recheck", "{}")
@@ -118,14 +121,14 @@ func TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument(t *test
 		client       string
 		about, code  string
 	}{
-		{"POST", "/pdca/recheck", []string{"Idempotency-Key: a", as("x")}, "INFO", "POST /pdca/recheck", 202, "desk-1", recheckID, ""},
-		{"POST", "/pdca/recheck", []string{"Idempotency-Key: conflict", as("x")}, "INFO", "POST /pdca/recheck", 409, "desk-1", "", "IDEMPOTENCY_CONFLICT"},
+		{"POST", "/pdca/recheck", []string{"Idempotency-Key: " + goodKey, as("x")}, "INFO", "POST /pdca/recheck", 202, "desk-1", recheckID, ""},
+		{"POST", "/pdca/recheck", []string{"Idempotency-Key: " + conflicts, as("x")}, "INFO", "POST /pdca/recheck", 409, "desk-1", "", "IDEMPOTENCY_CONFLICT"},
 		{"GET", "/pdca/recheck/" + recheckID, []string{as(readScope)}, "INFO", checkRoute, 200, "desk-1", recheckID, ""},
 		{"GET", "/pdca/recheck/anything%0Aelse", []string{as(readScope)}, "INFO", checkRoute, 200, "desk-1", "", ""},
 		{"GET", "/pdca/recheck/" + recheckID, []string{as("x")}, "INFO", checkRoute, 403, "desk-1", recheckID, "FORBIDDEN"},
 		{"GET", "/pdca/recheck/" + recheckID, nil, "DEBUG", checkRoute, 401, "", recheckID, "UNAUTHORIZED"},
 		{"GET", "/gui/secret", nil, "DEBUG", "none", 404, "", "", "NOT_FOUND"},
-		{"POST", "/pdca/recheck", []string{"Idempotency-Key: panic", as("x")}, "ERROR", "POST /pdca/recheck", 500, "desk-1", "", "INTERNAL_ERROR"},
+		{"POST", "/pdca/recheck", []string{"Idempotency-Key: " + panics, as("x")}, "ERROR", "POST /pdca/recheck", 500, "desk-1", "", "INTERNAL_ERROR"},
 	} {
 		before := len(d.log.String())
 		body := ""

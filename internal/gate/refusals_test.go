@@ -143,8 +143,8 @@ func TestRefusedTokensThatFindNoRoomAreDroppedAndCounted(t *testing.T) {
 		}
 	}
 	note(maxRefusals)
-	if got := l.dropped(t); got != "" {
-		t.Errorf("dropped %s", got)
+	if got := l.dropped(t); got != "0" {
+		t.Errorf("dropped %q, want 0", got)
 	}
 	note(4)
 	if got := l.dropped(t); got != "4" {

@@ -66,6 +66,7 @@ func (a *API) recheck(parse func([]byte) (pdca.Order, error)) handler {
 		if err != nil {
 			return gate.Reply{}, err
 		}
+		c.About = answer.RequestID
 		return accepted(http.StatusAccepted, &answer), nil
 	}
 }
