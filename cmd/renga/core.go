@@ -20,6 +20,7 @@ import (
 	"renga.dev/renga/internal/bulk/dlq"
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -59,6 +60,7 @@ type core struct {
 	bulks    *bulk.Bulks
 	kinds    map[string]bulk.Kind // of bulks; complete before they are worked on
 	bus      *bus.Bus             // nil until announce
+	metadata *metadata.Metadata   // with bus
 	report   *export.Export       // nil: the audit log is not exported
 	trigger  *trigger.Trigger     // nil until receive
 	rechecks *pdca.Rechecks
@@ -182,11 +184,22 @@ func (c *core) committed(sqldb.Commit) {
 // announce puts the bus over the database and a carrier. apart says that other
 // processes have the database too, but not the carrier.
 func (c *core) announce(carrier bus.Carrier, apart bool) {
+	models := metadata.NewModels()
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
+		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
 	maps.Copy(c.kinds, dlq.Kinds(c.bus))
+	c.metadata = metadata.New(c.db, metadata.Config{Models: models, Bus: c.bus, Graph: c.hasGraph})
+}
+
+// hasGraph reports whether a tenant has a graph.
+func (c *core) hasGraph(ctx context.Context, tenant, id string) (bool, error) {
+	_, err := c.engine.Graph(ctx, tenant, id, 0)
+	if fault.KindOf(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // service names this program in the events that it publishes.

@@ -242,6 +242,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks,
+		Metadata: core.metadata,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

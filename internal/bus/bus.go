@@ -76,9 +76,9 @@ type Config struct {
 	// Apart says that the carrier is this process's own while the database is not: one
 	// process at a time then holds all posts.
 	Apart bool
-	// Sensitive says which fields of an object may not leave their record; nil: none are
-	// marked.
-	Sensitive func(tenant, object, field string) bool
+	// Sensitive says which fields of a tenant's objects may not leave their record, as the
+	// transaction sees it; nil: none are marked.
+	Sensitive func(ctx context.Context, tx *sqldb.Tx, tenant string) (func(object, field string) bool, error)
 	// Passed is told of named points of the work, in order, for tests that end the
 	// process there; nil: nobody is told.
 	Passed func(point string)

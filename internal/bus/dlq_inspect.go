@@ -48,7 +48,9 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 			return err
 		}
 		out.Foreseen, out.Failures = seen[0], body.failures
-		out.Event, out.Withheld = b.redact(tenant, body.body)
+		if out.Event, out.Withheld, err = (&mask{bus: b}).redact(ctx, tx, tenant, body.body); err != nil {
+			return err
+		}
 		out.Waiting, out.First, err = waitingBehind(ctx, tx, &l)
 		return err
 	})
@@ -57,19 +59,21 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 
 // redact is an event as operators may see it. Fields can have been marked sensitive
 // after it was published, so what was left out then is looked for again.
-func (b *Bus) redact(tenant string, body []byte) (e *wire.Event, withheld bool) {
+func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []byte) (e *wire.Event, withheld bool, err error) {
 	parsed, err := wire.ParseEvent(body)
 	switch {
 	case err != nil || parsed.Tenant != tenant:
-		return nil, true
-	case b.cfg.Sensitive == nil:
-		return &parsed, false
+		return nil, true, nil
+	case m.bus.cfg.Sensitive == nil:
+		return &parsed, false, nil
 	case parsed.CheckReceived() != nil:
 		parsed.Payload = nil
-		return &parsed, true
+		return &parsed, true, nil
 	}
-	parsed.Strip(func(object, field string) bool { return b.cfg.Sensitive(tenant, object, field) })
-	return &parsed, false
+	if err := m.strip(ctx, tx, &parsed); err != nil {
+		return nil, true, err
+	}
+	return &parsed, false, nil
 }
 
 // waitingBehind is how many events wait behind the key of a dead letter, and the first

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -373,8 +375,8 @@ func TestWhatWaitsBehindADeadLetterIsShown(t *testing.T) {
 func TestSensitiveFieldsAreNotShown(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		sensitive := func(tenant, object, field string) bool {
-			return tenant == tenantA && object == "Account" && field == "ssn"
+		sensitive := func(_ context.Context, _ *sqldb.Tx, tenant string) (func(object, field string) bool, error) {
+			return func(object, field string) bool { return tenant == tenantA && object == "Account" && field == "ssn" }, nil
 		}
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Sensitive: sensitive})
 		e := r.event("x")

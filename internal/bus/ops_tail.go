@@ -93,7 +93,6 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 	for _, e := range rows[:n] {
 		t.place = e.ID
 		if e.Body != nil {
-			e.Body = t.bus.shown(t.filter.Tenant, e.Body)
 			events = append(events, e)
 		}
 	}
@@ -123,22 +122,32 @@ func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error
 			}
 		}
 		full = len(rows) == tailWindow || size > relayBytes-wire.MaxEvent
-		return nil
+		return t.bus.show(ctx, tx, t.filter.Tenant, rows)
 	})
 	return rows, full, err
 }
 
-// shown is an envelope as its tenant may see it.
-func (b *Bus) shown(tenant string, body []byte) []byte {
+// show makes envelopes what their tenant may see.
+func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []TailEvent) error {
 	if b.cfg.Sensitive == nil {
-		return body
+		return nil
 	}
-	e, _ := b.redact(tenant, body)
-	if e == nil {
-		return []byte("{}") // the outbox has none such
+	masks := mask{bus: b}
+	for i := range rows {
+		if rows[i].Body == nil {
+			continue
+		}
+		e, _, err := masks.redact(ctx, tx, tenant, rows[i].Body)
+		switch {
+		case err != nil:
+			return err
+		case e == nil:
+			rows[i].Body = []byte("{}") // the outbox has none such
+			continue
+		case e.Payload == nil:
+			e.Payload = []byte("{}")
+		}
+		rows[i].Body = e.AppendJSON(nil)
 	}
-	if e.Payload == nil {
-		e.Payload = []byte("{}")
-	}
-	return e.AppendJSON(nil)
+	return nil
 }

@@ -249,7 +249,9 @@ func TestATailReadsLargeEventsAFewAtATime(t *testing.T) {
 
 func TestATailHidesSensitiveFields(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		b := r.idle(bus.Config{Sensitive: func(_, _, field string) bool { return field == "ssn" }})
+		b := r.idle(bus.Config{Sensitive: func(context.Context, *sqldb.Tx, string) (func(object, field string) bool, error) {
+			return func(_, field string) bool { return field == "ssn" }, nil
+		}})
 		e := r.event("x")
 		e.Type = "RecordCreated"
 		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn"],"fields":{"name":"n","ssn":"secret"},"recordVersion":"%v"}`,

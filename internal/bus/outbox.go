@@ -38,9 +38,10 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	}
 	stmts, ids, msgs := make([]sqldb.Stmt, len(events)), make([]int64, len(events)), make([]Message, len(events))
 	var parts [wire.Partitions]bool
+	masks := mask{bus: b}
 	for i := range events {
 		e := events[i] // the caller's stays as it is
-		if err := b.complete(ctx, tx, &e); err != nil {
+		if err := b.complete(ctx, tx, &e, &masks); err != nil {
 			return fault.Wrap("bus.publish", err)
 		}
 		m := &msgs[i]
@@ -74,7 +75,7 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 }
 
 // complete gives an event what its publisher left to the bus, and checks it.
-func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event, m *mask) (err error) {
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
 	}
@@ -92,10 +93,32 @@ func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err er
 			return err
 		}
 	}
-	if b.cfg.Sensitive != nil {
-		e.Strip(func(object, field string) bool { return b.cfg.Sensitive(e.Tenant, object, field) })
+	if err := m.strip(ctx, tx, e); err != nil {
+		return err
 	}
 	return e.CheckPublished()
+}
+
+// mask takes values that may not leave their record out of events, in one transaction.
+type mask struct {
+	bus       *Bus
+	tenant    string // of sensitive
+	sensitive func(object, field string) bool
+}
+
+// strip takes them out of an event.
+func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+	if m.bus.cfg.Sensitive == nil || !e.HasFields() {
+		return nil
+	}
+	if m.sensitive == nil || m.tenant != e.Tenant {
+		if m.sensitive, err = m.bus.cfg.Sensitive(ctx, tx, e.Tenant); err != nil {
+			return err
+		}
+		m.tenant = e.Tenant
+	}
+	e.Strip(m.sensitive)
+	return nil
 }
 
 // outboxRow is the statement that stores an event.

@@ -116,8 +116,10 @@ func replace(text []byte, old, with string) []byte {
 
 func TestSensitiveFieldsStayOutOfTheOutbox(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		b := bus.New(r.db, r.carrier, bus.Config{Instance: "x", Sensitive: func(tenant, object, field string) bool {
-			return tenant == tenantA && object == "Account" && field == "TaxNumber"
+		b := bus.New(r.db, r.carrier, bus.Config{Instance: "x", Sensitive: func(_ context.Context, _ *sqldb.Tx, tenant string) (func(object, field string) bool, error) {
+			return func(object, field string) bool {
+				return tenant == tenantA && object == "Account" && field == "TaxNumber"
+			}, nil
 		}})
 		e := r.event("x")
 		e.Type = "RecordCreated"

@@ -35,6 +35,7 @@ var Core = &Surface{
 	Name:      "core",
 	KeyHeader: "X-Idempotency-Key",
 	Invalid:   422,
+	Statuses:  map[string]int{"VERSION_MISMATCH": 412},
 	Render:    renderCore,
 }
 

@@ -73,6 +73,7 @@ type Config struct {
 	Strategies Strategies
 	Rechecks   Rechecks
 	PublicURL  string // where callers reach this process, without a slash at its end; "": as the request says
+	Metadata   Metadata
 }
 
 // API answers the calls of the executions' surface.
@@ -98,6 +99,7 @@ type API struct {
 	strategies Strategies
 	rechecks   Rechecks
 	publicURL  string
+	metadata   Metadata
 }
 
 // New makes the surface.
@@ -109,6 +111,7 @@ func New(cfg Config) *API {
 		settings: cfg.Settings, audit: cfg.Audit,
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
+		metadata: cfg.Metadata,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -166,6 +169,7 @@ func (a *API) Routes() []gate.Route {
 		}
 	}
 	routes = append(routes, a.strategyRoutes()...)
+	routes = append(routes, a.metadataRoutes()...)
 	routes = append(routes, a.recheckRoutes()...)
 	return append(routes, a.workflowRoutes()...)
 }

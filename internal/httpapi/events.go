@@ -103,10 +103,8 @@ func (a *API) schema(_ context.Context, c *gate.Call) (gate.Reply, error) {
 	sum := sha256.Sum256(text)
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	reply := gate.Reply{Raw: text, Type: "application/schema+json", Header: http.Header{"Etag": {tag}, "Cache-Control": {"no-cache"}}}
-	for has := range strings.SplitSeq(strings.Join(c.Request.Header.Values("If-None-Match"), ","), ",") {
-		if has = strings.TrimPrefix(strings.TrimSpace(has), "W/"); has == tag || has == "*" {
-			reply.Status, reply.Raw = http.StatusNotModified, nil
-		}
+	if has(c, tag) {
+		reply.Status, reply.Raw = http.StatusNotModified, nil
 	}
 	return reply, nil
 }

@@ -11,6 +11,8 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/bustest"
 	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -27,8 +29,16 @@ func (s *server) openBus(o options) {
 	for i := range o.consumers {
 		o.consumers[i].Handle = s.mail.Handle
 	}
-	s.bus = bus.New(s.db, memory.New(), bus.Config{Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
+	models := metadata.NewModels()
+	s.bus = bus.New(s.db, memory.New(), bus.Config{Sensitive: models.Sensitive, Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
 	s.mail.Bus, s.mail.DB = s.bus, s.db
+	s.metadata = metadata.New(s.db, metadata.Config{Models: models, Bus: s.bus, Graph: func(ctx context.Context, tenant, id string) (bool, error) {
+		_, err := s.engine.Graph(ctx, tenant, id, 0)
+		if fault.KindOf(err) == fault.NotFound {
+			return false, nil
+		}
+		return err == nil, err
+	}})
 }
 
 // bury publishes events that fail for good and gives their dead letters.

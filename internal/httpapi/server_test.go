@@ -30,6 +30,7 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -47,6 +48,7 @@ type server struct {
 	mail     *bustest.Mail // what goes over the bus
 	trigger  *trigger.Trigger
 	rechecks *pdca.Rechecks
+	metadata *metadata.Metadata
 	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
 	gate     *gate.Gate
@@ -99,6 +101,7 @@ func newServerWith(t testing.TB, o options) *server {
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
+		Metadata: s.metadata,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log}, table(telemetry, surface))
 	if err != nil {
@@ -160,7 +163,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

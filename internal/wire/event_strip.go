@@ -13,6 +13,10 @@ func valuesIn(name string) *rule {
 	}}
 }
 
+// HasFields reports whether events of this type carry values of fields, which Strip
+// takes out.
+func (e *Event) HasFields() bool { return stripped[e.Type] != nil }
+
 // Strip takes the values of sensitive fields out of the payload; their names stay in
 // changedFields. A field is asked for by its name as it is written and in NFC. The
 // payload that it had is not changed but replaced. A payload that CheckPublished would

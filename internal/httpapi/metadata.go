@@ -1,0 +1,244 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/metadata"
+)
+
+// Metadata keeps what tenants define. Unknown things are fault.NotFound; what the
+// definitions refuse is fault.Invalid or fault.Conflict.
+type Metadata interface {
+	// Put defines something anew; created says that there was nothing with its id.
+	Put(ctx context.Context, c metadata.Change, body []byte) (stored crm.Definition, created bool, err error)
+	Delete(ctx context.Context, c metadata.Change) error
+	Get(ctx context.Context, tenant string, kind crm.Kind, id string) (crm.Definition, error)
+	// List is a page, of one object or ("") of all, and how many there are on all pages.
+	List(ctx context.Context, tenant string, kind crm.Kind, object string, offset, limit int) (page []any, total int, err error)
+	// Describe is an object as the caller with this subject may see it.
+	Describe(ctx context.Context, tenant, subject, object string) (metadata.Description, error)
+}
+
+// The scopes and the rate classes of definitions.
+const (
+	scopeMetadataRead  = "metadata:read"
+	scopeMetadataWrite = "metadata:write"
+
+	rateMetadataRead  = "metadata.read"
+	rateMetadataWrite = "metadata.write"
+)
+
+// MaxMetadataBody is the longest definition, in bytes.
+const MaxMetadataBody = 256 << 10
+
+// shelf is where the definitions of a kind are: in a list under a path, by an id.
+type shelf struct {
+	kind     crm.Kind
+	path     string // of the list; "": there is none
+	id       string // what follows the path of the list for one of them
+	object   bool   // the list can be of one object
+	standard bool   // what every tenant has cannot be deleted
+}
+
+// shelves are all of them.
+var shelves = []shelf{
+	{kind: crm.KindObject, path: "/metadata/objects", id: "/{object}", standard: true},
+	{kind: crm.KindField, path: "/metadata/objects/{object}/fields", id: "/{name}"},
+	{kind: crm.KindPermissionSet, path: "/metadata/permission-sets", id: "/{id}"},
+	{kind: crm.KindUser, path: "/metadata/users", id: "/{id}"},
+	{kind: crm.KindRole, path: "/metadata/roles", id: "/{id}"},
+	{kind: crm.KindGroup, path: "/metadata/groups", id: "/{id}"},
+	{kind: crm.KindOWD, path: "/metadata/owd", id: "/{object}", standard: true},
+	{kind: crm.KindSharingRule, path: "/metadata/sharing-rules", id: "/{id}", object: true},
+	{kind: crm.KindTeamRoles, path: "/metadata/team-roles", id: "/{object}", standard: true},
+	{kind: crm.KindStages, id: "/metadata/stages", standard: true},
+	{kind: crm.KindValidationRule, path: "/metadata/validation-rules", id: "/{id}", object: true},
+	{kind: crm.KindWorkflowRule, path: "/metadata/workflow-rules", id: "/{id}", object: true},
+	{kind: crm.KindScheduledJob, path: "/metadata/scheduled-jobs", id: "/{id}", object: true},
+	{kind: crm.KindApprovalProcess, path: "/metadata/approval-processes", id: "/{id}", object: true},
+}
+
+// metadataRoutes are the routes of definitions.
+func (a *API) metadataRoutes() []gate.Route {
+	routes := []gate.Route{{Pattern: "GET /metadata/describe/{object}", Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.describe}}
+	for _, s := range shelves {
+		one := s.path + s.id
+		if s.path != "" {
+			routes = append(routes, gate.Route{Pattern: "GET " + s.path, Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.listDefinitions(s)})
+		}
+		routes = append(
+			routes,
+			gate.Route{Pattern: "GET " + one, Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.definition(s)},
+			gate.Route{Pattern: "PUT " + one, Scope: scopeMetadataWrite, Rate: rateMetadataWrite, MaxBody: MaxMetadataBody, Do: a.putDefinition(s)},
+		)
+		if !s.standard {
+			routes = append(routes, gate.Route{Pattern: "DELETE " + one, Scope: scopeMetadataWrite, Rate: rateMetadataWrite, Do: a.deleteDefinition(s)})
+		}
+	}
+	return routes
+}
+
+// place is the id of the definition that a call names.
+func (s *shelf) place(c *gate.Call) string {
+	switch s.kind {
+	case crm.KindField:
+		return crm.FieldKey(c.Path("object"), c.Path("name"))
+	case crm.KindStages:
+		return "Opportunity"
+	case crm.KindObject, crm.KindOWD, crm.KindTeamRoles:
+		return c.Path("object")
+	}
+	return c.Path("id")
+}
+
+// listDefinitions answers GET of a list.
+func (a *API) listDefinitions(s shelf) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		may := pageParams
+		if s.object {
+			may = append([]string{"object"}, may...)
+		}
+		q := newQuery(c, may...)
+		p := q.paging()
+		object, given := q.text("object")
+		if given && object == "" {
+			q.fail("object", "object must be the name of an object")
+		}
+		if q.err != nil {
+			return gate.Reply{}, q.err
+		}
+		if s.kind == crm.KindField {
+			object = c.Path("object")
+		}
+		rows, total, err := a.metadata.List(ctx, c.Principal.Tenant, s.kind, object, p.offset(), p.size)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return written(newPage(p, rows, total, func(row *any) any { return *row }))
+	}
+}
+
+// definition answers GET of one definition.
+func (a *API) definition(s shelf) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if err := newQuery(c).err; err != nil {
+			return gate.Reply{}, err
+		}
+		d, err := a.metadata.Get(ctx, c.Principal.Tenant, s.kind, s.place(c))
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return versioned(d)
+	}
+}
+
+// putDefinition answers PUT of one definition.
+func (a *API) putDefinition(s shelf) handler {
+	return withoutQuery(func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		change, err := s.change(c)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		stored, created, err := a.metadata.Put(ctx, change, c.Body)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		reply, err := versioned(stored)
+		if created {
+			reply.Status = http.StatusCreated
+		}
+		return reply, err
+	})
+}
+
+// deleteDefinition answers DELETE of one definition.
+func (a *API) deleteDefinition(s shelf) handler {
+	return withoutQuery(func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		change, err := s.change(c)
+		if err == nil {
+			err = a.metadata.Delete(ctx, change)
+		}
+		return gate.Reply{Status: http.StatusNoContent}, err
+	})
+}
+
+// change is what a call wants of a definition.
+func (s *shelf) change(c *gate.Call) (metadata.Change, error) {
+	change := metadata.Change{
+		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Kind: s.kind, ID: s.place(c),
+	}
+	var err error
+	change.Match, err = ifMatch(c)
+	return change, err
+}
+
+// ifMatch is the version that the header If-Match names, "" without one, "*" for any.
+func ifMatch(c *gate.Call) (string, error) {
+	values := c.Request.Header.Values("If-Match")
+	if len(values) == 0 {
+		return "", nil
+	}
+	text := strings.TrimSpace(values[0])
+	if text == "*" && len(values) == 1 {
+		return text, nil
+	}
+	version, quoted := strings.CutPrefix(text, `"`)
+	version, closed := strings.CutSuffix(version, `"`)
+	if len(values) > 1 || !quoted || !closed || version == "" || strings.Contains(version, `"`) {
+		return "", invalid("If-Match", `the header If-Match must be one version in quotes, as the header ETag gave it, or *`)
+	}
+	return version, nil
+}
+
+// versioned shows a definition with its version.
+func versioned(d crm.Definition) (gate.Reply, error) {
+	reply, err := written(d.Value)
+	reply.Header = http.Header{"Etag": {`"` + metadata.Version(d) + `"`}}
+	return reply, err
+}
+
+// written is a body whose members are always in the same order.
+func written(body any) (gate.Reply, error) {
+	raw, err := json.Marshal(body, json.Deterministic(true))
+	return gate.Reply{Raw: raw}, err
+}
+
+// describe answers GET /metadata/describe/{object}.
+func (a *API) describe(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if err := newQuery(c).err; err != nil {
+		return gate.Reply{}, err
+	}
+	d, err := a.metadata.Describe(ctx, c.Principal.Tenant, c.Principal.Subject, c.Path("object"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	reply, err := written(d)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	sum := sha256.Sum256(reply.Raw)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	reply.Header = http.Header{"Etag": {tag}, "Cache-Control": {"private, no-cache"}}
+	if has(c, tag) {
+		reply.Status, reply.Raw = http.StatusNotModified, nil
+	}
+	return reply, nil
+}
+
+// has reports whether the caller has the content with a tag.
+func has(c *gate.Call, tag string) bool {
+	for known := range strings.SplitSeq(strings.Join(c.Request.Header.Values("If-None-Match"), ","), ",") {
+		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,262 @@
+package metadata
+
+import (
+	"slices"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/wire"
+)
+
+// news is one event of a change: what its key is of, and its payload once the version of
+// the change is known.
+type news struct {
+	kind, id string
+	payload  func(at wire.Stamp) wire.Payload
+}
+
+// changes are the events of a change, in their order. before is nil when something was
+// defined first, after when it is gone.
+func changes(kind crm.Kind, before, after any) []news {
+	switch kind {
+	case crm.KindObject:
+		o := after.(*crm.Object)
+		return []news{metadataChanged("Object", o.Name, o.Name, "ObjectUpdated")}
+	case crm.KindField:
+		return fieldChanges(of[crm.Field](before), of[crm.Field](after))
+	case crm.KindStages:
+		f := crm.StandardField("Opportunity", "StageName")
+		return []news{metadataChanged("Field", f.ID, f.Object, "PicklistChanged")}
+	case crm.KindPermissionSet:
+		return setChanges(of[crm.PermissionSet](before), of[crm.PermissionSet](after))
+	case crm.KindUser:
+		return userChanges(of[crm.User](before), of[crm.User](after))
+	case crm.KindRole:
+		return roleChanges(of[crm.Role](before), of[crm.Role](after))
+	case crm.KindGroup:
+		return groupChanges(of[crm.Group](before), of[crm.Group](after))
+	case crm.KindOWD, crm.KindSharingRule, crm.KindTeamRoles:
+		return sharingChanges(kind, before, after)
+	case crm.KindApprovalProcess:
+		return processChanges(of[crm.ApprovalProcess](before), of[crm.ApprovalProcess](after))
+	}
+	return automationChanges(before, after)
+}
+
+// of is a definition as what it is, nil when there is none.
+func of[T any](v any) *T {
+	t, _ := v.(*T)
+	return t
+}
+
+// either is what a change is about: the definition after it, or before it when it is gone.
+func either[T any](before, after *T) *T {
+	if after != nil {
+		return after
+	}
+	return before
+}
+
+// verb is what happened to a definition, in the words of the events.
+func verb[T any](before, after *T) string {
+	switch {
+	case before == nil:
+		return "Created"
+	case after == nil:
+		return "Deleted"
+	}
+	return "Updated"
+}
+
+func metadataChanged(kind, id, object, changeType string) news {
+	return news{kind, id, func(at wire.Stamp) wire.Payload {
+		return wire.MetadataChanged{ChangeType: changeType, ObjectName: object, ResourceID: id, EffectiveAt: at}
+	}}
+}
+
+func fieldChanges(before, after *crm.Field) []news {
+	f := either(before, after)
+	say := func(changeType string) news { return metadataChanged("Field", f.ID, f.Object, changeType) }
+	switch {
+	case before == nil:
+		return []news{say("FieldAdded")}
+	case after == nil:
+		return []news{say("FieldDeleted")}
+	case slices.Equal(before.Values, after.Values):
+		return []news{say("FieldUpdated")}
+	}
+	rest := *after
+	if rest.Values = before.Values; same(before, &rest) {
+		return []news{say("PicklistChanged")}
+	}
+	return []news{say("FieldUpdated"), say("PicklistChanged")}
+}
+
+func permissionChanged(subject, id, changeType string) news {
+	return news{"Permission", id, func(at wire.Stamp) wire.Payload {
+		return wire.PermissionChanged{ChangeType: changeType, Subject: wire.PermissionSubject{Type: subject, ID: id}, EffectiveAt: at}
+	}}
+}
+
+func setChanges(before, after *crm.PermissionSet) []news {
+	return []news{permissionChanged("PermissionSet", either(before, after).ID, "PermissionSet"+verb(before, after))}
+}
+
+func userChanges(before, after *crm.User) (all []news) {
+	u := either(before, after)
+	say := func(changeType string) { all = append(all, permissionChanged(crm.TypeUser, u.ID, changeType)) }
+	if before == nil || after == nil {
+		say("User" + verb(before, after))
+		return all
+	}
+	if before.Name != after.Name || before.Email != after.Email || before.Subject != after.Subject {
+		say("UserUpdated")
+	}
+	if before.RoleID != after.RoleID {
+		say("UserRoleChanged")
+	}
+	if before.IsActive != after.IsActive {
+		if after.IsActive {
+			say("UserActivated")
+		} else {
+			say("UserDeactivated")
+		}
+	}
+	if len(without(after.PermissionSetIDs, before.PermissionSetIDs)) > 0 {
+		say("PermissionSetAssigned")
+	}
+	if len(without(before.PermissionSetIDs, after.PermissionSetIDs)) > 0 {
+		say("PermissionSetUnassigned")
+	}
+	return all
+}
+
+func roleChanges(before, after *crm.Role) (all []news) {
+	r := either(before, after)
+	say := func(changeType string) {
+		all = append(all, news{"Role", r.ID, func(at wire.Stamp) wire.Payload {
+			return wire.RoleHierarchyChanged{ChangeType: changeType, RoleID: r.ID, RoleName: r.Name, ParentRoleID: wire.OrNull(r.ParentRoleID), EffectiveAt: at}
+		}})
+	}
+	if before == nil || after == nil {
+		say("Role" + verb(before, after))
+		return all
+	}
+	if before.Name != after.Name {
+		say("RoleUpdated")
+	}
+	if before.ParentRoleID != after.ParentRoleID {
+		say("ParentChanged")
+	}
+	return all
+}
+
+// groupChanges tells who came and who went. What nobody is in is of no interest.
+func groupChanges(before, after *crm.Group) (all []news) {
+	g := either(before, after)
+	say := func(changeType string, m crm.Member) {
+		all = append(all, news{"Group", g.ID, func(at wire.Stamp) wire.Payload {
+			return wire.GroupMemberChanged{
+				ChangeType: changeType, GroupID: g.ID, GroupName: g.Name, GroupType: string(g.Type), MemberType: m.Type, MemberID: m.ID, EffectiveAt: at,
+			}
+		}})
+	}
+	var was, is []crm.Member
+	if before != nil {
+		was = before.Members
+	}
+	if after != nil {
+		is = after.Members
+	}
+	for _, m := range without(is, was) {
+		say("MemberAdded", m)
+	}
+	for _, m := range without(was, is) {
+		say("MemberRemoved", m)
+	}
+	return all
+}
+
+func sharingChanges(kind crm.Kind, before, after any) []news {
+	var n news
+	p := wire.SharingConfigChanged{}
+	switch kind {
+	case crm.KindOWD:
+		was, is := before.(*crm.Default), after.(*crm.Default)
+		n.kind, n.id = "OWD", is.Object
+		p.ChangeType, p.ObjectName, p.OldOWD, p.NewOWD = "OWDChanged", is.Object, string(was.Access), string(is.Access)
+	case crm.KindTeamRoles:
+		n.kind, n.id = "TeamRole", after.(*crm.TeamRoles).Object
+		p.ChangeType, p.ObjectName = "TeamRoleSettingChanged", n.id
+	default:
+		was, is := of[crm.SharingRule](before), of[crm.SharingRule](after)
+		r := either(was, is)
+		n.kind, n.id = "Rule", r.ID
+		p.ChangeType, p.ObjectName, p.ResourceID = "ShareRule"+verb(was, is), r.Object, r.ID
+	}
+	n.payload = func(at wire.Stamp) wire.Payload {
+		p.EffectiveAt = at
+		return p
+	}
+	return []news{n}
+}
+
+func automationChanges(before, after any) []news {
+	p := wire.AutomationConfigChanged{}
+	kind := "Rule"
+	var what string
+	either := after
+	if after == nil {
+		either = before
+	}
+	switch v := either.(type) {
+	case *crm.ValidationRule:
+		p.AutomationType, what = "ValidationRule", verb(of[crm.ValidationRule](before), of[crm.ValidationRule](after))
+		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+	case *crm.WorkflowRule:
+		p.AutomationType, what = "WorkflowRule", verb(of[crm.WorkflowRule](before), of[crm.WorkflowRule](after))
+		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+	case *crm.ScheduledJob:
+		kind = "Job"
+		p.AutomationType, what = "ScheduledJob", verb(of[crm.ScheduledJob](before), of[crm.ScheduledJob](after))
+		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+	}
+	p.ChangeType = p.AutomationType + what
+	if after == nil {
+		p.IsActive = false
+	}
+	return []news{{kind, p.AutomationID, func(at wire.Stamp) wire.Payload {
+		p.EffectiveAt = at
+		return p
+	}}}
+}
+
+func processChanges(before, after *crm.ApprovalProcess) (all []news) {
+	p := either(before, after)
+	say := func(changeType string) {
+		all = append(all, news{"Process", p.ID, func(at wire.Stamp) wire.Payload {
+			return wire.ApprovalConfigChanged{
+				ChangeType: changeType, ObjectName: p.Object, ProcessID: p.ID, ProcessName: p.Name, IsActive: after != nil && p.IsActive, EffectiveAt: at,
+			}
+		}})
+	}
+	if before == nil || after == nil {
+		say("Process" + verb(before, after))
+		return all
+	}
+	rest := *after
+	if rest.IsActive = before.IsActive; !same(before, &rest) {
+		say("ProcessUpdated")
+	}
+	switch {
+	case after.IsActive && !before.IsActive:
+		say("ProcessActivated")
+	case !after.IsActive && before.IsActive:
+		say("ProcessDeactivated")
+	}
+	return all
+}
+
+// without is what is in a list and not in another.
+func without[T comparable](list, other []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
+}

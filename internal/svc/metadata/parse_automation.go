@@ -1,0 +1,238 @@
+package metadata
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+	_ "time/tzdata" // machines without time zones take jobs too
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/wire"
+)
+
+func (p *parser) validationRule() (any, error) {
+	r := crm.ValidationRule{IsActive: true}
+	if err := first(p.decode(&r), p.named(&r.ID, r.Name)); err != nil {
+		return nil, err
+	}
+	was := ""
+	if old := of[crm.ValidationRule](p.now(crm.KindValidationRule)); old != nil {
+		was = old.Object
+	}
+	o, err := p.objectOf(r.Object, was)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Condition == "":
+		return nil, unfit("condition", "condition is missing: a record of which it is true is refused")
+	case r.Message == "":
+		return nil, unfit("message", "message is missing: it is what callers are told")
+	case r.Field != "" && o.Field(r.Field) == nil:
+		return nil, unfit("field", "%s has no field %s", o.Name, quoted(r.Field))
+	}
+	return &r, first(condition(o, "condition", r.Condition, true), words("message", r.Message, MaxDescription))
+}
+
+func (p *parser) workflowRule() (any, error) {
+	r := crm.WorkflowRule{IsActive: true}
+	if err := first(p.decode(&r), p.named(&r.ID, r.Name)); err != nil {
+		return nil, err
+	}
+	was := ""
+	if old := of[crm.WorkflowRule](p.now(crm.KindWorkflowRule)); old != nil {
+		was = old.Object
+	}
+	o, err := p.objectOf(r.Object, was)
+	if err != nil {
+		return nil, err
+	}
+	if err := first(few("on", len(r.On), 1, 3), distinct("on", r.On), oneOf("when", r.When, crm.BeforeSave, crm.AfterSave)); err != nil {
+		return nil, err
+	}
+	for i, on := range r.On {
+		if err := oneOf(fmt.Sprintf("on[%d]", i), on, crm.OnCreate, crm.OnUpdate, crm.OnDelete); err != nil {
+			return nil, err
+		}
+	}
+	if r.When == crm.BeforeSave && slices.Contains(r.On, crm.OnDelete) {
+		return nil, unfit("on", "on: nothing is saved when a record is deleted; a rule on delete acts after it")
+	}
+	may := []string{crm.SetField}
+	if r.When == crm.AfterSave {
+		may = []string{crm.Notify, crm.CreateTask, crm.UpdateField, crm.StartGraph}
+	}
+	return &r, first(condition(o, "condition", r.Condition, true), p.actions(o, r.Actions, may))
+}
+
+func (p *parser) scheduledJob() (any, error) {
+	j := crm.ScheduledJob{IsActive: true, TimeZone: "UTC"}
+	if err := first(p.decode(&j), p.named(&j.ID, j.Name)); err != nil {
+		return nil, err
+	}
+	may := []string{crm.StartGraph}
+	var o *crm.Object
+	if j.Object != "" {
+		var err error
+		if o, err = p.objectOf(j.Object, ""); err != nil {
+			return nil, err
+		}
+		may = []string{crm.Notify, crm.CreateTask, crm.UpdateField, crm.StartGraph}
+		if err := condition(o, "condition", j.Condition, false); err != nil {
+			return nil, err
+		}
+	} else if j.Condition != "" {
+		return nil, unfit("condition", "condition chooses records of an object; name the object, or leave it out")
+	}
+	if err := crm.CheckCron(j.Cron); err != nil {
+		return nil, unfit("cron", "cron %v", err)
+	}
+	if _, err := time.LoadLocation(j.TimeZone); err != nil || j.TimeZone == "" || j.TimeZone == "Local" {
+		return nil, unfit("timeZone", "timeZone must be a name of the time zone database, such as Asia/Tokyo")
+	}
+	return &j, p.actions(o, j.Actions, may)
+}
+
+// actions checks what a rule or a job does; o is nil for one that has no records.
+func (p *parser) actions(o *crm.Object, actions []crm.Action, may []string) error {
+	if err := few("actions", len(actions), 1, MaxActions); err != nil {
+		return err
+	}
+	var keys []string
+	for i := range actions {
+		a, at := &actions[i], fmt.Sprintf("actions[%d]", i)
+		if !wire.Name(a.Key) {
+			return unfit(at+".key", "%s.key must be 1 to %d letters, digits, dots, dashes or underscores", at, wire.MaxName)
+		}
+		keys = append(keys, a.Key)
+		if err := first(oneOf(at+".type", a.Type, may...), p.action(o, a, at)); err != nil {
+			return err
+		}
+	}
+	return distinct("actions", keys)
+}
+
+// action checks that an action has what its type needs, and nothing else.
+func (p *parser) action(o *crm.Object, a *crm.Action, at string) error {
+	writes := a.Type == crm.SetField || a.Type == crm.UpdateField
+	tells := a.Type == crm.Notify || a.Type == crm.CreateTask
+	starts := a.Type == crm.StartGraph
+	switch {
+	case !writes && (a.Field != "" || a.Value != nil):
+		return unfit(at+".field", "%s: field and value are only for setField and updateField", at)
+	case !tells && (a.To != nil || a.Message != ""):
+		return unfit(at+".to", "%s: to and message are only for notify and createTask", at)
+	case a.Type != crm.CreateTask && a.DueDays != 0:
+		return unfit(at+".dueDays", "%s.dueDays is only for createTask", at)
+	case !starts && a.GraphID != "":
+		return unfit(at+".graphId", "%s.graphId is only for startGraph", at)
+	case starts && !wire.Name(a.GraphID):
+		return unfit(at+".graphId", "%s.graphId must be the id of a graph", at)
+	case tells && a.Message == "":
+		return unfit(at+".message", "%s.message is missing", at)
+	case a.DueDays < 0 || a.DueDays > 3650:
+		return unfit(at+".dueDays", "%s.dueDays must be 0 to 3650", at)
+	}
+	if writes {
+		return writable(o, a, at)
+	}
+	if a.To != nil {
+		return first(words(at+".message", a.Message, MaxDescription), p.member(at+".to", *a.To, crm.TypeUser, crm.TypeRole, crm.TypeGroup))
+	}
+	return words(at+".message", a.Message, MaxDescription)
+}
+
+// writable checks that an action writes a value that its field can have.
+func writable(o *crm.Object, a *crm.Action, at string) error {
+	f := o.Field(a.Field)
+	switch {
+	case f == nil:
+		return unfit(at+".field", "%s.field: %s has no field %s", at, o.Name, quoted(a.Field))
+	case f.ReadOnly && !f.Custom:
+		return unfit(at+".field", "%s.field: %s is set by the server alone", at, crm.FieldKey(o.Name, f.Name))
+	case a.Value == nil:
+		return unfit(at+".value", "%s.value is missing; null empties the field", at)
+	}
+	if err := f.Fits(a.Value); err != nil {
+		return unfit(at+".value", "%s.value %v", at, err)
+	}
+	return nil
+}
+
+func (p *parser) approvalProcess() (any, error) {
+	a := crm.ApprovalProcess{IsActive: true, LockedFields: []string{}}
+	if err := first(p.decode(&a), p.named(&a.ID, a.Name)); err != nil {
+		return nil, err
+	}
+	was := ""
+	if old := of[crm.ApprovalProcess](p.now(crm.KindApprovalProcess)); old != nil {
+		was = old.Object
+	}
+	o, err := p.objectOf(a.Object, was)
+	if err != nil {
+		return nil, err
+	}
+	if err := few("lockedFields", len(a.LockedFields), 0, MaxFields); err != nil {
+		return nil, err
+	}
+	for i, name := range a.LockedFields {
+		if o.Field(name) == nil {
+			return nil, unfit(fmt.Sprintf("lockedFields[%d]", i), "lockedFields[%d]: %s has no field %s", i, o.Name, quoted(name))
+		}
+	}
+	if err := first(condition(o, "condition", a.Condition, false), distinct("lockedFields", a.LockedFields), few("steps", len(a.Steps), 1, MaxSteps)); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range a.Steps {
+		s, at := &a.Steps[i], fmt.Sprintf("steps[%d]", i)
+		if s.Decide == "" {
+			s.Decide = crm.ByAny
+		}
+		if err := first(
+			line(at+".name", s.Name, MaxName), condition(o, at+".condition", s.Condition, false), oneOf(at+".decide", s.Decide, crm.ByAny, crm.ByAll),
+			few(at+".approvers", len(s.Approvers), 1, MaxApprovers),
+		); err != nil {
+			return nil, err
+		}
+		for j, who := range s.Approvers {
+			if err := p.member(fmt.Sprintf("%s.approvers[%d]", at, j), who, crm.TypeUser, crm.TypeRole, crm.TypeGroup); err != nil {
+				return nil, err
+			}
+		}
+		names = append(names, s.Name)
+	}
+	return &a, distinct("steps", names)
+}
+
+// findGraphs refuses actions that start a graph which does not exist. Graphs are never
+// deleted, so it is done before the transaction.
+func (s *Metadata) findGraphs(ctx context.Context, c Change, body []byte) error {
+	if s.cfg.Graph == nil || c.Kind != crm.KindWorkflowRule && c.Kind != crm.KindScheduledJob {
+		return nil
+	}
+	var doc struct {
+		Actions []struct {
+			GraphID string `json:"graphId"`
+		} `json:"actions"`
+	}
+	if json.Unmarshal(body, &doc) != nil {
+		return nil // parse says what is wrong
+	}
+	for i, a := range doc.Actions[:min(len(doc.Actions), MaxActions)] {
+		if !wire.Name(a.GraphID) {
+			continue
+		}
+		there, err := s.cfg.Graph(ctx, c.Tenant, a.GraphID)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return unfit(fmt.Sprintf("actions[%d].graphId", i), "actions[%d].graphId: there is no graph %s; store it with PUT /graphs/{graphId}", i, quoted(a.GraphID))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package metadata
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+)
+
+// use is a definition that needs another.
+type use struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// maxUses is how many of them a refusal names.
+const maxUses = 10
+
+// deletable refuses to take away what does not exist, what every tenant has, and what
+// others need.
+func deletable(m *crm.Model, kind crm.Kind, id string) error {
+	if _, was := m.Get(kind, id); !was {
+		return noSuch(kind, id)
+	}
+	object, name, _ := strings.Cut(id, ".")
+	switch {
+	case kind == crm.KindUser && m.IsSystem(id):
+		return fault.New(fault.Conflict, CodeStandard, "the system user belongs to the server and cannot be deleted")
+	case kind == crm.KindField && crm.StandardField(object, name) != nil:
+		return fault.New(fault.Conflict, CodeStandard, "%s is a standard field and cannot be deleted", id)
+	}
+	uses := usesOf(m, kind, id)
+	if len(uses) == 0 {
+		return nil
+	}
+	shown := uses[:min(len(uses), maxUses)]
+	texts := make([]string, len(shown))
+	for i, u := range shown {
+		texts[i] = fmt.Sprintf("%s %s (%s)", strings.ReplaceAll(u.Kind, "-", " "), u.Name, u.ID)
+	}
+	return fault.New(fault.Conflict, CodeInUse, "the %s is used by %s; change or delete that first", strings.ReplaceAll(string(kind), "-", " "), strings.Join(texts, ", ")).
+		With(map[string]any{"usedBy": shown, "total": len(uses)})
+}
+
+// orInUse is an error, or the refusal of what somebody outside needs.
+func orInUse(err error, c Change, by string) error {
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Conflict, CodeInUse, "the %s is used by %s; change or delete that first", strings.ReplaceAll(string(c.Kind), "-", " "), by)
+}
+
+// usesOf are the definitions that need one, by kind and id.
+func usesOf(m *crm.Model, kind crm.Kind, id string) (uses []use) {
+	note := func(by crm.Kind, id, name string, needs bool) {
+		if needs {
+			uses = append(uses, use{string(by), id, name})
+		}
+	}
+	meant := func(of crm.Member) bool {
+		return of.ID == id && (of.Type == crm.TypeUser && kind == crm.KindUser || of.Type == crm.TypeGroup && kind == crm.KindGroup ||
+			(of.Type == crm.TypeRole || of.Type == crm.TypeRoleAndSubordinates) && kind == crm.KindRole)
+	}
+	for _, by := range crm.Kinds {
+		for _, v := range m.All(by) {
+			switch v := v.(type) {
+			case *crm.User:
+				note(by, v.ID, v.Name, kind == crm.KindRole && v.RoleID == id || kind == crm.KindPermissionSet && slices.Contains(v.PermissionSetIDs, id))
+			case *crm.Role:
+				note(by, v.ID, v.Name, kind == crm.KindRole && v.ParentRoleID == id)
+			case *crm.Group:
+				note(by, v.ID, v.Name, slices.ContainsFunc(v.Members, meant))
+			case *crm.PermissionSet:
+				_, named := v.Fields[id]
+				note(by, v.ID, v.Name, kind == crm.KindField && named)
+			case *crm.SharingRule:
+				note(by, v.ID, v.Name, meant(v.Target) || v.Source != nil && meant(*v.Source) || names(kind, id, v.Object, nil, v.Criteria))
+			case *crm.ValidationRule:
+				note(by, v.ID, v.Name, names(kind, id, v.Object, []string{v.Field}, v.Condition))
+			case *crm.WorkflowRule:
+				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) || told(v.Actions, meant))
+			case *crm.ScheduledJob:
+				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) || told(v.Actions, meant))
+			case *crm.ApprovalProcess:
+				note(by, v.ID, v.Name, processNeeds(v, kind, id, meant))
+			}
+		}
+	}
+	return uses
+}
+
+func processNeeds(p *crm.ApprovalProcess, kind crm.Kind, id string, meant func(crm.Member) bool) bool {
+	conditions := []string{p.Condition}
+	for _, s := range p.Steps {
+		if conditions = append(conditions, s.Condition); slices.ContainsFunc(s.Approvers, meant) {
+			return true
+		}
+	}
+	return names(kind, id, p.Object, p.LockedFields, conditions...)
+}
+
+// names reports whether a definition of an object names a field, in a list or in a
+// condition.
+func names(kind crm.Kind, id, object string, fields []string, conditions ...string) bool {
+	of, field, _ := strings.Cut(id, ".")
+	return kind == crm.KindField && of == object &&
+		(slices.Contains(fields, field) || slices.ContainsFunc(conditions, func(src string) bool { return crm.Uses(src, field) }))
+}
+
+// written are the fields that actions write.
+func written(actions []crm.Action) (fields []string) {
+	for _, a := range actions {
+		fields = append(fields, a.Field)
+	}
+	return fields
+}
+
+// told reports whether an action is for somebody.
+func told(actions []crm.Action, meant func(crm.Member) bool) bool {
+	return slices.ContainsFunc(actions, func(a crm.Action) bool { return a.To != nil && meant(*a.To) })
+}
