@@ -54,6 +54,8 @@ type serveCmd struct {
 	KeyRetention     time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
 	RecheckTimeout   time.Duration `default:"1h" env:"RENGA_RECHECK_TIMEOUT" placeholder:"DURATION" help:"How long one attempt to check a strategy again may take (${default})."`
 	RecheckRetention time.Duration `default:"2160h" env:"RENGA_RECHECK_RETENTION" placeholder:"DURATION" help:"How long a request to check strategies again is kept after its end, with its results and artifacts (${default})."`
+	ArtifactURLLife  time.Duration `name:"artifact-url-life" default:"5m" env:"RENGA_ARTIFACT_URL_LIFE" placeholder:"DURATION" help:"How long the URL of an artifact of a re-check is good (${default})."`
+	PublicURL        string        `name:"public-url" env:"RENGA_PUBLIC_URL" placeholder:"URL" help:"Where callers reach this process, for URLs that it gives them; the default is the host that they ask."`
 	Actions          []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
 	NoBus            bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
@@ -98,6 +100,10 @@ func (c *serveCmd) check() error {
 		return errors.New("--recheck-timeout must be between 1s and 8760h")
 	case c.RecheckRetention < time.Hour:
 		return errors.New("--recheck-retention must be at least 1h, or results would be gone before they are read")
+	case c.ArtifactURLLife < time.Second || c.ArtifactURLLife > 24*time.Hour:
+		return errors.New("--artifact-url-life must be between 1s and 24h")
+	case c.PublicURL != "" && !gate.IsURL(c.PublicURL):
+		return errors.New("--public-url must be a URL such as https://renga.example.com")
 	}
 	return nil
 }
@@ -176,7 +182,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	core, err := openCore(ctx, coreConfig{
 		dataDir: c.DataDir, databaseURL: c.DatabaseURL, silent: c.NoBus, reports: true, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
 		trace:   newTracer(telemetry, c.DatabaseURL),
-		recheck: pdca.RecheckConfig{Timeout: c.RecheckTimeout, Retention: c.RecheckRetention},
+		recheck: pdca.RecheckConfig{Timeout: c.RecheckTimeout, Retention: c.RecheckRetention, URLLife: c.ArtifactURLLife},
 	})
 	if err != nil {
 		return err
@@ -241,7 +247,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
-		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks,
+		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 		Metadata: core.metadata,
 	})
 	rates, err := gate.ParseRates(c.Rates)

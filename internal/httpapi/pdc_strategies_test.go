@@ -121,6 +121,7 @@ func TestPDC8TheRoutesOfTheSurfaceAreLimitedByTheirClasses(t *testing.T) {
 	want := map[string]int{
 		"PUT /pdca/strategies/{id}": 120, "GET /gui/strategies": 600,
 		"POST /pdca/recheck": 120, "POST /pdca/recheck_all": 10, "GET /pdca/recheck/{request_id}": 600, "POST /pdca/recheck/{request_id}/cancel": 120,
+		"GET /pdca/artifacts/{artifact_id}/download_url": 600, "GET /pdca/artifacts/{artifact_id}/content": 600,
 	}
 	found := 0
 	for _, route := range tokenRoutes() {

@@ -21,6 +21,9 @@ type Rechecks interface {
 	Progress(ctx context.Context, tenant, id string, f pdca.ItemFilter) (pdca.Progress, error)
 	// Cancel ends a request; one that has ended stays as it is.
 	Cancel(ctx context.Context, call pdca.Caller, id, reason string, key wire.Once) (pdca.Ending, error)
+	// Link is a way to an artifact that needs no token; Artifact is what it leads to.
+	Link(ctx context.Context, tenant, id string) (pdca.Link, error)
+	Artifact(ctx context.Context, tenant, id string, expires int64, signature string) (pdca.Artifact, error)
 }
 
 // recheckRoutes are the routes of requests to check strategies again.
@@ -42,6 +45,13 @@ func (a *API) recheckRoutes() []gate.Route {
 		{
 			Pattern: "POST /pdca/recheck/{request_id}/cancel", Surface: gate.Recheck, Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
 			MaxBody: MaxRecheckBody, Do: withoutQuery(a.cancelRecheck),
+		},
+		{
+			Pattern: "GET /pdca/artifacts/{artifact_id}/download_url", Surface: gate.Recheck, Audiences: either, Scope: scopeDownload,
+			Rate: ratePDCARead, Do: withoutQuery(a.artifactURL),
+		},
+		{
+			Pattern: "GET /pdca/artifacts/{artifact_id}/content", Surface: gate.Recheck, Public: true, Rate: ratePDCARead, Do: a.artifact,
 		},
 	}
 }

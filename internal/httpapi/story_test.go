@@ -67,6 +67,7 @@ type play struct {
 	contract *contract
 	real     map[string]string // ids of the examples → ids of the server
 	used     map[string]bool   // pointers of examples, and operations
+	signed   string            // the query of the last URL that an answer had
 }
 
 func (p *play) do(n int, s step) {
@@ -78,7 +79,10 @@ func (p *play) do(n int, s step) {
 	for name, value := range s.Path {
 		path = strings.ReplaceAll(path, "{"+name+"}", p.toReal(value))
 	}
-	if s.Query != "" {
+	switch {
+	case s.Query == "that of the URL":
+		path += "?" + p.signed
+	case s.Query != "":
 		path += "?" + strings.Replace(s.Query, "ym=2026-01", "ym="+p.clock.Now().UTC().Format("2006-01"), 1)
 	}
 	send := func() reply { return p.server.do(method, path, p.body(pointer, s), p.header(s)...) }
@@ -94,6 +98,9 @@ func (p *play) do(n int, s step) {
 	}
 	if got.status != s.Status {
 		p.t.Fatalf("step %d, %s: got %d, want %d: %s", n, s.Operation, got.status, s.Status, got.body)
+	}
+	if strings.Contains(string(got.body), `"url":`) {
+		_, p.signed, _ = strings.Cut(got.text("url"), "?")
 	}
 	if s.Binds != "" {
 		p.real[s.Binds] = got.text("executionId")
@@ -199,6 +206,7 @@ func (p *play) compare(n int, s step, pointer string, got reply) {
 var (
 	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
 	aMonth    = regexp.MustCompile(`^\d{4}-\d\d$`)
+	aURL      = regexp.MustCompile(`^http://127\.0\.0\.1:\d+(/.*\?expires=)\d+(&signature=)[0-9a-f]{64}&`)
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 
@@ -243,9 +251,10 @@ func (p *play) toReal(s string) string {
 
 func (p *play) translate(value any) any { return rewrite(value, p.toReal) }
 
-// mask hides instants and months.
+// mask hides instants and months, and in URLs what is signed.
 func mask(value any) any {
 	return rewrite(value, func(s string) string {
+		s = aURL.ReplaceAllString(s, "<server>$1<instant>$2<signature>&")
 		return aMonth.ReplaceAllString(anInstant.ReplaceAllString(s, "<instant>"), "<month>")
 	})
 }

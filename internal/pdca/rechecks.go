@@ -58,6 +58,7 @@ type Rechecks struct {
 	graphs     graphs
 	ended      atomic.Bool   // a batch has ended in a commit that is not known to be durable
 	kick       chan struct{} // holds a token when a batch may have ended
+	secret     atomic.Pointer[[]byte]
 }
 
 // NewRechecks makes requests over strategies, in the same database. It does no I/O.

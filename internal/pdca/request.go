@@ -3,6 +3,7 @@ package pdca
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/go-json-experiment/json"
 
@@ -27,6 +28,10 @@ type request struct {
 	updatedAt     wire.Stamp
 }
 
+// ulidForm is what the ids of requests and artifacts are like; no other reaches the
+// database.
+var ulidForm = regexp.MustCompile(`^[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
+
 const (
 	requestColumns = "id, status, dry_run, body, total, batch_size, batch, execution, actor, correlation_id, created_at, updated_at"
 
@@ -47,6 +52,9 @@ func scanRequest(row *sqldb.Row) (q request, err error) {
 
 // find is a request of a tenant. lock holds it until the transaction ends.
 func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (request, error) {
+	if !ulidForm.MatchString(id) {
+		return request{}, fault.New(fault.NotFound, "", "there is no request %.64q", id)
+	}
 	q, err := scanRequest(tx.Row(ctx, selectRequest+lock, tenant, id))
 	if errors.Is(err, sqldb.ErrNoRow) {
 		err = fault.New(fault.NotFound, "", "there is no request %.64q", id)
