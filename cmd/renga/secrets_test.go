@@ -171,11 +171,24 @@ func (p *prowler) use() {
 		{"POST", "/api/workflow-events?token=" + event, `{"idempotency_key":"bank-1"}`, http.Header{}},
 		{"POST", "/api/workflow-events", `{"idempotency_key":"bank-1"}`, p.as(event)},
 		{"GET", "/executions", "", p.as(good)},
+		{"POST", "/pdca/recheck", recheckOne, p.keyed(good, 1)},
+		{"POST", "/pdca/recheck", recheckOne, p.keyed(good, 1)},
+		{"POST", "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","dry_run":true}`, p.keyed(good, 2)},
 	} {
 		if status, answer := p.send(call.method, call.path, call.body, call.header); status >= 300 {
 			p.t.Fatalf("%s %s: got %d %s", call.method, call.path, status, answer)
 		}
 	}
+}
+
+// recheckOne asks for one strategy to be checked again.
+const recheckOne = `{"strategies":["strat.a"],"window":{"lookback_days":14},"reason":"manual"}`
+
+// keyed is the header of a bearer with a key that may come again.
+func (p *prowler) keyed(token string, n int) http.Header {
+	header := p.as(token)
+	header.Set("Idempotency-Key", fmt.Sprintf("01J8TPZ7YJ1E1X4C5N8Z%06d", n))
+	return header
 }
 
 // wildcard is a parameter of a path in the contract.
@@ -217,6 +230,10 @@ func (p *prowler) prowl() {
 		}
 	}
 	p.send("GET", "/pdca/nothing", "", p.as(p.tokens["good"]))
+	p.send("POST", "/pdca/recheck", strings.Replace(recheckOne, "14", "15", 1), p.keyed(p.tokens["good"], 1)) // a conflict
+	for range 20 {                                                                                            // more than the limit
+		p.send("POST", "/pdca/recheck_all", "{}", p.as(p.tokens["good"]))
+	}
 	p.send("DELETE", "/pdca/recheck", "", p.as(p.tokens["good"]))
 	p.send("PUT", "/pdca/strategies/strat.a", strings.Repeat(" ", 70<<10), p.as(p.tokens["good"]))
 }

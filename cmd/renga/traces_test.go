@@ -54,11 +54,12 @@ func TestATraceShowsTheTransactionsOfARequest(t *testing.T) {
 		{"POST", "/executions", `{"graphId":"g","input":{"a":"` + secret + `"}}`, 202, "POST /executions", []string{"db write engine"}},
 		{"PUT", "/api/workflow-templates/closing", closing, 201, "PUT /api/workflow-templates/{id}", nil},
 		{"POST", "/api/workflow-events", `{"idempotency_key":"` + secret + `"}`, 200, "POST /api/workflow-events", []string{"db write engine"}},
+		{"POST", "/pdca/recheck", strings.Replace(recheckOne, "manual", secret, 1), 202, "POST /pdca/recheck", []string{"db write engine"}},
 		{"GET", "/pdca/nothing", "", 404, "none", nil},
 	}
 	for i, call := range calls {
 		parent := fmt.Sprintf("00-%032x-%016x-01", i+1, 1)
-		status, _, answer := ask(t, s.url, call.method, call.path, call.body, "traceparent: "+parent, "X-Idempotency-Key: k")
+		status, _, answer := ask(t, s.url, call.method, call.path, call.body, "traceparent: "+parent, "X-Idempotency-Key: k", "Idempotency-Key: 01J8TPZ7YJ1E1X4C5N9ZP3M3QJ")
 		if status/100 != call.status/100 {
 			t.Fatalf("%s %s: got %d %s", call.method, call.path, status, answer)
 		}

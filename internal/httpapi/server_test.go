@@ -68,6 +68,8 @@ type options struct {
 	trigger   trigger.Config // retention and actions
 	down      func() bool    // whether those who check cannot be reached; nil: never
 	log       *slog.Logger   // of the gate and of workflow events; nil: nowhere
+
+	rates map[string]gate.Rate // by rate class; nil: nothing is limited
 }
 
 func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
@@ -103,7 +105,7 @@ func newServerWith(t testing.TB, o options) *server {
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 		Metadata: s.metadata,
 	})
-	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log}, table(telemetry, surface))
+	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
 	if err != nil {
 		t.Fatal(err)
 	}
