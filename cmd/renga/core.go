@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/airflow"
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/audit/export"
 	"renga.dev/renga/internal/bulk"
@@ -64,10 +65,11 @@ type core struct {
 	report   *export.Export       // nil: the audit log is not exported
 	trigger  *trigger.Trigger     // nil until receive
 	rechecks *pdca.Rechecks
-	receipts string        // the file of receipts, with trigger
-	silent   bool          // nothing is published
-	name     string        // tells this process from others
-	keep     time.Duration // of keys
+	airflow  *airflow.Adapter // nil: others do the checks
+	receipts string           // the file of receipts, with trigger
+	silent   bool             // nothing is published
+	name     string           // tells this process from others
+	keep     time.Duration    // of keys
 	log      *slog.Logger
 
 	beside []func(ctx context.Context) // what else runs until it drains; complete before run
@@ -148,6 +150,7 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 		c.engine = tracedEngine{c.engine, cfg.trace}
 	}
 	cfg.recheck.Engine, cfg.recheck.KeyRetention, cfg.recheck.Log = c.engine, cfg.keyRetention, cfg.log
+	cfg.recheck.Down = c.checksWait
 	c.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), cfg.recheck)
 	c.kinds = map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}
 	c.bulks = bulk.New(db, bulk.Config{

@@ -57,6 +57,7 @@ type serveCmd struct {
 	ArtifactURLLife  time.Duration `name:"artifact-url-life" default:"5m" env:"RENGA_ARTIFACT_URL_LIFE" placeholder:"DURATION" help:"How long the URL of an artifact of a re-check is good (${default})."`
 	PublicURL        string        `name:"public-url" env:"RENGA_PUBLIC_URL" placeholder:"URL" help:"Where callers reach this process, for URLs that it gives them; the default is the host that they ask."`
 	Actions          []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
+	Airflow          airflowFlags  `embed:"" prefix:"airflow-"`
 	NoBus            bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT" help:"Form of the log: text or json (${default})."`
 	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"RENGA_LOG_LEVEL" help:"What is logged: debug, info, warn or error (${default})."`
@@ -80,7 +81,8 @@ Examples:
   renga serve --database-url postgres://renga@localhost/renga --nats-url nats://localhost:4222
   renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys keys.pem
   renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys https://auth.example.com/.well-known/jwks.json
-  renga serve --nats-listen 127.0.0.1:4222 --nats-users followers.yaml`
+  renga serve --nats-listen 127.0.0.1:4222 --nats-users followers.yaml
+  renga serve --airflow-url https://airflow.example.com --airflow-dag recheck --airflow-user renga --airflow-password-file airflow.txt`
 }
 
 // check compares the flags with each other and with what this build can do.
@@ -174,6 +176,10 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return misused(err)
 	}
+	checks, err := c.Airflow.config(os.Getenv)
+	if err != nil {
+		return misused(err)
+	}
 	telemetry, err := gate.NewTelemetry(ctx, "renga", version)
 	if err != nil {
 		return err
@@ -195,6 +201,9 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	core.announce(nats.Carrier(), c.DatabaseURL != "" && c.NATSURL == "")
 	p := process{core: core, nats: nats, log: log}
 	if err := c.connect(core, nats); err != nil {
+		return errors.Join(err, p.close())
+	}
+	if err := core.checkByAirflow(checks, telemetry); err != nil {
 		return errors.Join(err, p.close())
 	}
 	if p.door, err = c.door(core, nats, telemetry, events.pass); err != nil {

@@ -302,7 +302,7 @@ func TestADeadAirflowIsKnownBeforeAnybodyAsks(t *testing.T) {
 func TestSlowAnswersAreAnOutage(t *testing.T) {
 	r := onSQLite(t, airflowtest.Config{End: soon("success", nil)})
 	a, _ := r.adapter(func(c *Config, _ *Ports) {
-		c.ConnectTimeout, c.ReadTimeout, c.Lease = 50*time.Millisecond, 100*time.Millisecond, time.Second
+		c.ConnectTimeout, c.ReadTimeout, c.Lease = 50*time.Millisecond, 250*time.Millisecond, time.Second
 	})
 	wait(t, "a probe", func() bool { return r.airflow.Calls("dag") > 0 })
 	r.airflow.Ail(airflowtest.Trouble{Delay: 10 * time.Second, After: true})

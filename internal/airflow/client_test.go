@@ -26,7 +26,7 @@ func text(s string) Secret { return func() (string, error) { return s, nil } }
 func quick(s *airflowtest.Server) Config {
 	return Config{
 		URL: s.URL(), DAG: "recheck", API: Auto, User: "renga", Password: text("airflow-pass"), ResultTask: "report",
-		ConnectTimeout: time.Second, ReadTimeout: 2 * time.Second, Probe: 50 * time.Millisecond,
+		ConnectTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, Probe: 50 * time.Millisecond,
 		pollFirst: 5 * time.Millisecond, pollMost: 20 * time.Millisecond, retryFirst: 5 * time.Millisecond, retryMost: 20 * time.Millisecond,
 		claimEvery: 10 * time.Millisecond, watchEvery: 20 * time.Millisecond, sweepEvery: 50 * time.Millisecond,
 	}
@@ -226,7 +226,7 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			server := airflowtest.New(t, airflowtest.Config{API: "v1"})
 			cfg := quick(server)
-			cfg.API, cfg.ConnectTimeout, cfg.ReadTimeout = V1, 20*time.Millisecond, 100*time.Millisecond
+			cfg.API, cfg.ConnectTimeout, cfg.ReadTimeout = V1, 50*time.Millisecond, 250*time.Millisecond
 			c := dial(t, cfg)
 			server.Ail(tt.trouble)
 			_, err := c.run(t.Context(), "renga__x__y")
@@ -258,7 +258,7 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 	t.Run("something else", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
-		if _, err := dial(t, Config{URL: server.URL, DAG: "recheck"}).dag(t.Context()); outcomeOf(err) != badAnswer || !strings.Contains(err.Error(), "--airflow-url") {
+		if _, err := dial(t, Config{URL: server.URL, DAG: "recheck", ConnectTimeout: 30 * time.Second}).dag(t.Context()); outcomeOf(err) != badAnswer || !strings.Contains(err.Error(), "--airflow-url") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -282,7 +282,7 @@ func TestAnUntrustedCertificateIsRefused(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
-	cfg := Config{URL: server.URL, DAG: "recheck", User: "renga", Password: text("airflow-pass")}
+	cfg := Config{URL: server.URL, DAG: "recheck", User: "renga", Password: text("airflow-pass"), ConnectTimeout: 30 * time.Second}
 	if _, err := dial(t, cfg).dag(t.Context()); outcomeOf(err) != unreachable || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
@@ -312,7 +312,7 @@ func TestTheCircuitStopsCallsAndLetsAProbeThrough(t *testing.T) {
 // wait polls until something holds.
 func wait(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); {
+	for end := time.Now().Add(time.Minute); !holds(); {
 		if time.Now().After(end) {
 			t.Fatalf("still waiting for %s", what)
 		}

@@ -76,7 +76,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check says what cannot work, in the words of the flags.
+// Check says what cannot work, in the words of the flags.
+func (c Config) Check() error { return c.withDefaults().check() }
+
 func (c Config) check() error {
 	if _, err := parseBase(c.URL); err != nil {
 		return err
@@ -105,7 +107,7 @@ func (c Config) check() error {
 	case c.Calls < 1 || c.Calls > MaxCalls:
 		return fmt.Errorf("--airflow-calls must be between 1 and %d", MaxCalls)
 	case c.Lease < time.Second || c.Lease%time.Second != 0 || c.Lease > time.Hour:
-		return errors.New("airflow: a lease is whole seconds, at most an hour")
+		return errors.New("--airflow-lease must be whole seconds between 1s and 1h")
 	}
 	return nil
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"renga.dev/renga/internal/airflow"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/pdca"
+)
+
+// airflowFlags say how Airflow checks strategies. Credentials have no flags of their own:
+// everybody on a machine sees the command lines of its processes.
+type airflowFlags struct {
+	URL            string        `name:"url" env:"RENGA_AIRFLOW_URL" placeholder:"URL" help:"Airflow that checks strategies again, 2.x or 3.x; without it, workers of the queue pdca.recheck do."`
+	DAG            string        `name:"dag" env:"RENGA_AIRFLOW_DAG" placeholder:"ID" help:"DAG that is run for every strategy."`
+	ResultTask     string        `name:"result-task" env:"RENGA_AIRFLOW_RESULT_TASK" placeholder:"ID" help:"Task of the DAG whose return value is the result; without it, results are empty."`
+	API            string        `name:"api" default:"auto" enum:"v1,v2,auto" env:"RENGA_AIRFLOW_API" help:"Version of Airflow's API: v1 (2.x), v2 (3.x) or auto (${default})."`
+	User           string        `name:"user" env:"RENGA_AIRFLOW_USER" placeholder:"NAME" help:"User of Airflow; the password comes from a file or from RENGA_AIRFLOW_PASSWORD."`
+	PasswordFile   string        `name:"password-file" env:"RENGA_AIRFLOW_PASSWORD_FILE" placeholder:"FILE" type:"path" help:"File with the password; it is read again when Airflow refuses the last one."`
+	TokenFile      string        `name:"token-file" env:"RENGA_AIRFLOW_TOKEN_FILE" placeholder:"FILE" type:"path" help:"File with a bearer token, in place of a user; or RENGA_AIRFLOW_TOKEN."`
+	ConnectTimeout time.Duration `name:"connect-timeout" default:"3s" env:"RENGA_AIRFLOW_CONNECT_TIMEOUT" placeholder:"DURATION" help:"How long a connection to Airflow may take (${default})."`
+	ReadTimeout    time.Duration `name:"read-timeout" default:"10s" env:"RENGA_AIRFLOW_READ_TIMEOUT" placeholder:"DURATION" help:"How long an answer of Airflow may take (${default})."`
+	Failures       int           `name:"failures" default:"5" env:"RENGA_AIRFLOW_FAILURES" placeholder:"N" help:"Failures in a row after which Airflow is taken for dead (${default})."`
+	Probe          time.Duration `name:"probe" default:"10s" env:"RENGA_AIRFLOW_PROBE" placeholder:"DURATION" help:"How often a dead Airflow is asked whether it is back (${default})."`
+	Runs           int           `name:"runs" default:"500" env:"RENGA_AIRFLOW_RUNS" placeholder:"N" help:"DAG runs that this process follows at a time (${default})."`
+	Lease          time.Duration `name:"lease" default:"1m" env:"RENGA_AIRFLOW_LEASE" placeholder:"DURATION" help:"How long a check stays with a process that gives no sign of life (${default})."`
+	Calls          int           `name:"calls" default:"8" env:"RENGA_AIRFLOW_CALLS" placeholder:"N" help:"Calls to Airflow at a time (${default})."`
+}
+
+// config is what the flags and the environment ask for; nil: no Airflow.
+func (f *airflowFlags) config(getenv func(string) string) (*airflow.Config, error) {
+	if f.URL == "" {
+		if f.DAG != "" || f.ResultTask != "" || f.User != "" || f.PasswordFile != "" || f.TokenFile != "" {
+			return nil, errors.New("--airflow-dag, --airflow-result-task, --airflow-user, --airflow-password-file and --airflow-token-file have no effect without --airflow-url")
+		}
+		return nil, nil
+	}
+	c := &airflow.Config{
+		URL: f.URL, DAG: f.DAG, ResultTask: f.ResultTask, API: f.API, User: f.User,
+		ConnectTimeout: f.ConnectTimeout, ReadTimeout: f.ReadTimeout, Failures: f.Failures, Probe: f.Probe, Runs: f.Runs, Calls: f.Calls, Lease: f.Lease,
+	}
+	var err1, err2 error
+	c.Password, err1 = secret("--airflow-password-file", f.PasswordFile, "RENGA_AIRFLOW_PASSWORD", getenv)
+	c.Token, err2 = secret("--airflow-token-file", f.TokenFile, "RENGA_AIRFLOW_TOKEN", getenv)
+	return c, errors.Join(err1, err2, c.Check())
+}
+
+// secret is one that a file or the environment holds; nil: neither does. A file must be
+// there from the start, so that a wrong name is found out.
+func secret(flag, file, variable string, getenv func(string) string) (airflow.Secret, error) {
+	text := getenv(variable)
+	switch {
+	case file != "" && text != "":
+		return nil, fmt.Errorf("%s and %s exclude each other: leave one of them out", flag, variable)
+	case text != "":
+		return func() (string, error) { return text, nil }, nil
+	case file == "":
+		return nil, nil
+	}
+	read := func() (string, error) {
+		f, err := os.Open(file)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		raw, err := io.ReadAll(io.LimitReader(f, airflow.MaxSecret+1))
+		return string(raw), err
+	}
+	if _, err := read(); err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return read, nil
+}
+
+// checkByAirflow lets Airflow do the checks of strategies, from run on.
+func (c *core) checkByAirflow(cfg *airflow.Config, telemetry *gate.Telemetry) error {
+	if cfg == nil {
+		return nil
+	}
+	a, err := airflow.New(*cfg, airflow.Ports{
+		Engine: c.engine, Queue: pdca.Queue, Worker: "airflow-" + c.name, Tenants: c.rechecks.Tenants, Parse: parseCheck,
+		Meter: telemetry.Bare, Tracer: telemetry.Tracer, Log: c.log,
+	})
+	if err != nil {
+		return err
+	}
+	if cfg.Exposed() {
+		c.log.Warn("credentials for Airflow go over the network in the clear; use https in --airflow-url")
+	}
+	c.airflow = a
+	c.beside = append(c.beside, a.Run)
+	return nil
+}
+
+// parseCheck is what a task of the queue of checks asks for.
+func parseCheck(node string, input flow.Data) (airflow.Check, error) {
+	k, err := pdca.ParseCheck(node, input)
+	return airflow.Check{RequestID: k.RequestID, Strategy: k.Strategy, Window: k.Window, Reason: k.Reason, Params: k.Params, TraceID: k.TraceID}, err
+}
+
+// checksWait says that Airflow, which should do the checks, does not answer.
+func (c *core) checksWait() bool { return c.airflow != nil && c.airflow.Down() }
