@@ -37,6 +37,14 @@ type call struct {
 	event        bool          // it goes by Config.EventToken in place of Token
 }
 
+// keyHeader is what the key is called where the call goes.
+func (q *call) keyHeader() string {
+	if strings.HasPrefix(q.path, "/pdca/") {
+		return "Idempotency-Key"
+	}
+	return "X-Idempotency-Key"
+}
+
 // reply is an answer with a status under 300.
 type reply struct {
 	status int
@@ -185,7 +193,7 @@ func (c *Client) send(ctx context.Context, server string, q *call, header http.H
 		req.Header.Set("Content-Type", cmp.Or(q.media, mediaJSON))
 	}
 	for name, value := range map[string]string{
-		"User-Agent": c.cfg.UserAgent, "X-Idempotency-Key": q.key, "X-Tenant-Id": c.cfg.Tenant, "X-User-Id": c.cfg.User,
+		"User-Agent": c.cfg.UserAgent, q.keyHeader(): q.key, "X-Tenant-Id": c.cfg.Tenant, "X-User-Id": c.cfg.User,
 		"X-Correlation-Id": correlationID(ctx),
 	} {
 		if value != "" {

@@ -72,6 +72,7 @@ type decider interface {
 	httpapi.Graphs
 	cancel.Engine
 	trigger.Starter
+	pdca.Engine
 	Run(ctx context.Context) error
 }
 
@@ -91,7 +92,9 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	}
 	alone := db.Dialect() == sqldb.SQLite
 	var decides decider
-	if kept := store.New(db, store.Config{}); alone {
+	var checks *pdca.Rechecks
+	ended := func(h *engine.Head) (sqldb.Stmt, bool) { return checks.Ended(h) }
+	if kept := store.New(db, store.Config{Ended: ended}); alone {
 		decides = engine.New(kept, systemClock{}, engine.Config{Exclusive: true})
 	} else {
 		decides = engine.NewShards(kept, systemClock{}, engine.Config{}, 2)
@@ -108,10 +111,11 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 		return nil, err
 	}
 	events := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active})
+	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides})
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
-		Strategies: pdca.NewStrategies(db),
+		Strategies: checks.Strategies(), Rechecks: checks,
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {
@@ -129,6 +133,7 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	go func() { deciding <- decides.Run(ctx) }()
 	var working sync.WaitGroup
 	working.Go(func() { bulks.Run(ctx) })
+	working.Go(func() { checks.Run(ctx) })
 	answering := &http.Server{Handler: door}
 	go func() { web <- answering.Serve(listener) }()
 	end := func() error {

@@ -32,6 +32,7 @@ type Commands struct {
 	Template   templateCmd   `cmd:"" help:"Store and read the templates that workflow events start."`
 	Event      eventCmd      `cmd:"" help:"Send workflow events and see what became of them."`
 	Strategy   strategyCmd   `cmd:"" help:"Register and list the strategies that are checked again."`
+	Recheck    recheckCmd    `cmd:"" help:"Have strategies checked again, and see what comes of it."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

@@ -98,7 +98,8 @@ func newRig(t *testing.T, o options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := store.New(db, store.Config{})
+	var checks *pdca.Rechecks
+	tables := store.New(db, store.Config{Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return checks.Ended(h) }})
 	decides := engine.New(tables, r.clock, engine.Config{Exclusive: true})
 	keys, err := gate.OpenAuth(o.auth)
 	if err != nil {
@@ -122,10 +123,11 @@ func newRig(t *testing.T, o options) *rig {
 		t.Fatal(err)
 	}
 	outside := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
+	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides, Now: r.clock.Now, Log: quiet})
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
-		Strategies: pdca.NewStrategies(db),
-		Commands:   decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
+		Strategies: checks.Strategies(), Rechecks: checks,
+		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
@@ -137,6 +139,7 @@ func newRig(t *testing.T, o options) *rig {
 	go func() { database <- db.Run(serving) }()
 	go func() { deciding <- decides.Run(ctx) }()
 	var working sync.WaitGroup
+	working.Go(func() { checks.Run(ctx) })
 	if !o.idle {
 		working.Go(func() { many.Run(ctx) })
 	}

@@ -1,0 +1,250 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// RecheckQueue is where workers find the strategies that are to be checked again.
+const RecheckQueue = "pdca.recheck"
+
+// RecheckStatus is how far a request to check strategies again is.
+type RecheckStatus string
+
+// The statuses. Of a request that is partial, some strategies failed.
+const (
+	RecheckQueued    RecheckStatus = "queued"
+	RecheckRunning   RecheckStatus = "running"
+	RecheckSucceeded RecheckStatus = "succeeded"
+	RecheckFailed    RecheckStatus = "failed"
+	RecheckPartial   RecheckStatus = "partial"
+	RecheckCanceled  RecheckStatus = "canceled"
+)
+
+// Ended reports whether nothing will change any more.
+func (s RecheckStatus) Ended() bool { return s != RecheckQueued && s != RecheckRunning }
+
+// RecheckWindow is the time that a check looks at: so many days back, or from one instant
+// to another.
+type RecheckWindow struct {
+	LookbackDays int        `json:"lookback_days,omitempty"`
+	From         *time.Time `json:"from,omitempty"`
+	To           *time.Time `json:"to,omitempty"`
+}
+
+// RecheckOrder is what is asked of a check. Window and Reason are required.
+type RecheckOrder struct {
+	Key       string          `json:"-"` // a ULID or a UUID; default: a new one
+	Window    RecheckWindow   `json:"window"`
+	Reason    string          `json:"reason"`
+	DryRun    bool            `json:"dry_run,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`     // an object
+	BatchSize int             `json:"batch_size,omitempty"` // 1..100; default 25
+	TraceID   string          `json:"trace_id,omitempty"`
+}
+
+// RecheckFilter is which strategies are checked again. All of it must hold; the zero
+// value is all strategies.
+type RecheckFilter struct {
+	Text    string   `json:"q,omitempty"`
+	TagsAny []string `json:"tags_any,omitempty"`
+	Health  []Health `json:"health,omitempty"`
+}
+
+// RecheckAccepted is a request that was taken.
+type RecheckAccepted struct {
+	RequestID string        `json:"request_id"`
+	Status    RecheckStatus `json:"status"`
+	DryRun    bool          `json:"dry_run"`
+	Total     int           `json:"total"`
+}
+
+// Recheck asks for some strategies, at most 50, to be checked again. It needs a token of
+// the audience pdca with the scope pdca:recheck.
+func (c *Client) Recheck(ctx context.Context, strategies []string, o RecheckOrder) (*RecheckAccepted, error) {
+	return c.askRecheck(ctx, "/pdca/recheck", o.Key, struct {
+		Strategies []string `json:"strategies"`
+		RecheckOrder
+	}{strategies, o})
+}
+
+// RecheckAll asks for all strategies that a filter matches now, at most 5,000, to be
+// checked again. It needs a token of the audience pdca with the scope pdca:recheck_all.
+func (c *Client) RecheckAll(ctx context.Context, f RecheckFilter, o RecheckOrder) (*RecheckAccepted, error) {
+	return c.askRecheck(ctx, "/pdca/recheck_all", o.Key, struct {
+		Filter RecheckFilter `json:"filter"`
+		RecheckOrder
+	}{f, o})
+}
+
+// CancelRecheck cancels a request. One that has ended stays as it is, and the answer says
+// how it did. reason may be "".
+func (c *Client) CancelRecheck(ctx context.Context, requestID, reason, key string) (*RecheckAccepted, error) {
+	return c.askRecheck(ctx, "/pdca/recheck/"+url.PathEscape(requestID)+"/cancel", key, struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason})
+}
+
+func (c *Client) askRecheck(ctx context.Context, path, key string, body any) (*RecheckAccepted, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("client: re-check: %w", err)
+	}
+	return answered(new(RecheckAccepted), func(got *RecheckAccepted) error {
+		return c.exchange(ctx, call{method: http.MethodPost, path: path, key: cmp.Or(key, newUUID()), body: raw}, got)
+	})
+}
+
+// answered is a value that read has filled, nil when it could not.
+func answered[T any](got *T, read func(*T) error) (*T, error) {
+	if err := read(got); err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// newUUID makes an idempotency key for those who want a UUID.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// RecheckProgress is a request and a page of its items.
+type RecheckProgress struct {
+	RecheckAccepted
+	Window    RecheckWindow `json:"window"`
+	Reason    string        `json:"reason"`
+	TraceID   string        `json:"trace_id"`
+	Counts    RecheckCounts `json:"counts"` // of all items
+	Items     []RecheckItem `json:"items"`
+	Page      int           `json:"page"`
+	Size      int           `json:"page_size"`
+	Matching  int           `json:"matching"` // items in the statuses asked for, on all pages
+	CreatedAt time.Time     `json:"created_at"`
+	UpdatedAt time.Time     `json:"updated_at"`
+}
+
+// RecheckCounts are how many items are in each status.
+type RecheckCounts struct {
+	Queued    int `json:"queued"`
+	Running   int `json:"running"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+	Canceled  int `json:"canceled"`
+	Planned   int `json:"planned"`
+}
+
+// RecheckItem is one strategy of a request.
+type RecheckItem struct {
+	Strategy string          `json:"strategy"`
+	Status   string          `json:"status"` // queued, running, succeeded, failed, canceled or planned
+	Result   json.RawMessage `json:"result"` // an object; nil: none
+	Error    *RecheckFailure `json:"error"`
+}
+
+// RecheckFailure is why a strategy could not be checked.
+type RecheckFailure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (f *RecheckFailure) Error() string { return f.Code + ": " + f.Message }
+
+// RecheckStatus reads a request with a page of its items, of those in some statuses if any
+// are given.
+func (c *Client) RecheckStatus(ctx context.Context, requestID string, at Paging, status ...string) (*RecheckProgress, error) {
+	query := url.Values{}
+	if len(status) > 0 {
+		query.Set("status", strings.Join(status, ","))
+	}
+	return answered(new(RecheckProgress), func(got *RecheckProgress) error {
+		return c.read(ctx, "/pdca/recheck/"+url.PathEscape(requestID), at.query(query), got)
+	})
+}
+
+// ArtifactURL is a way to a file that a check has left. It needs no token.
+type ArtifactURL struct {
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expires_at"`
+	Name      string    `json:"name"`
+	MediaType string    `json:"media_type"`
+	Size      int       `json:"size"`
+}
+
+// ArtifactURL makes a way to an artifact, for some minutes. It needs a token with the scope
+// pdca:download.
+func (c *Client) ArtifactURL(ctx context.Context, artifactID string) (*ArtifactURL, error) {
+	return answered(new(ArtifactURL), func(got *ArtifactURL) error {
+		return c.read(ctx, "/pdca/artifacts/"+url.PathEscape(artifactID)+"/download_url", url.Values{}, got)
+	})
+}
+
+// RecheckTask is one strategy that a worker of RecheckQueue is to check.
+type RecheckTask struct {
+	RequestID string
+	Batch     int
+	Strategy  string
+	Window    RecheckWindow
+	Reason    string
+	Params    json.RawMessage // an object
+	TraceID   string
+}
+
+// RecheckOf reads which strategy a Task of RecheckQueue is about.
+func RecheckOf(t *Task) (RecheckTask, error) {
+	var in struct {
+		RequestID  string            `json:"request_id"`
+		Batch      int               `json:"batch"`
+		Strategies map[string]string `json:"strategies"`
+		Window     RecheckWindow     `json:"window"`
+		Reason     string            `json:"reason"`
+		Params     json.RawMessage   `json:"params"`
+		TraceID    string            `json:"trace_id"`
+	}
+	if err := t.DecodeInput(&in); err != nil {
+		return RecheckTask{}, err
+	}
+	r := RecheckTask{in.RequestID, in.Batch, in.Strategies[t.NodeID], in.Window, in.Reason, in.Params, in.TraceID}
+	if r.Strategy == "" {
+		return r, fmt.Errorf("client: node %s of execution %s checks no strategy", t.NodeID, t.ExecutionID)
+	}
+	return r, nil
+}
+
+// RecheckResult is what a worker returns of a strategy that it has checked. What is left
+// out stays as it is. With Error the check came to its end and failed: it is not tried
+// again, while an error that the handler returns is.
+type RecheckResult struct {
+	Health    Health            `json:"health,omitempty"`
+	Metrics   map[string]any    `json:"metrics,omitempty"`
+	Artifacts []RecheckArtifact `json:"artifacts,omitempty"`
+	Error     *RecheckFailure   `json:"error,omitempty"`
+}
+
+// RecheckArtifact is a file that a check leaves, at most 256 KiB.
+type RecheckArtifact struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type"`
+	Content   []byte `json:"content"`
+}
+
+// RecheckHandler makes a Worker's Handle of a function that checks one strategy. Give the
+// worker the queue RecheckQueue.
+func RecheckHandler(check func(ctx context.Context, r RecheckTask) (*RecheckResult, error)) func(context.Context, *Task) (any, error) {
+	return func(ctx context.Context, t *Task) (any, error) {
+		r, err := RecheckOf(t)
+		if err != nil {
+			return nil, err
+		}
+		return check(ctx, r)
+	}
+}
