@@ -30,6 +30,7 @@ import (
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -62,6 +63,7 @@ type core struct {
 	kinds    map[string]bulk.Kind // of bulks; complete before they are worked on
 	bus      *bus.Bus             // nil until announce
 	metadata *metadata.Metadata   // with bus
+	sharing  *sharing.Sharing     // with bus
 	report   *export.Export       // nil: the audit log is not exported
 	trigger  *trigger.Trigger     // nil until receive
 	rechecks *pdca.Rechecks
@@ -116,7 +118,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(), records.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(),
 	}
 }
 
@@ -188,12 +190,16 @@ func (c *core) committed(sqldb.Commit) {
 // processes have the database too, but not the carrier.
 func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
+	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, Log: c.log})
 	c.bus = bus.New(c.db, carrier, bus.Config{
+		Consumers: []bus.Consumer{c.sharing.Consumer()},
 		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
 	maps.Copy(c.kinds, dlq.Kinds(c.bus))
 	c.metadata = metadata.New(c.db, metadata.Config{Models: models, Bus: c.bus, Graph: c.hasGraph})
+	c.sharing.Announce(c.bus)
+	c.beside = append(c.beside, c.sharing.Run)
 }
 
 // hasGraph reports whether a tenant has a graph.

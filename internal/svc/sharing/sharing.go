@@ -1,0 +1,133 @@
+package sharing
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the tables of this package, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "sharing", FS: sub}
+}
+
+// Models hands out what is defined in a tenant, as a transaction sees it.
+type Models interface {
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*crm.Model, error)
+	// Who is the user that a caller's subject names; nobody is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*crm.User, error)
+}
+
+// Records is where records are read, in the caller's transaction.
+type Records interface {
+	// Get is a record, also one that was deleted; ok says that it exists.
+	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r crm.Record, ok bool, err error)
+	// Walk gives the living records of an object by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
+	// Team is the team of a record, by user.
+	Team(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) ([]crm.TeamMember, error)
+	// Teams are the teams of all records of an object by record and user, behind a member.
+	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after crm.TeamMember, limit int) ([]crm.TeamMember, error)
+}
+
+// Bus is where changes are announced, in the transaction that makes them.
+type Bus interface {
+	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
+	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (wire.Stamp, error)
+}
+
+// Engine is what rebuilds run on.
+type Engine interface {
+	Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error)
+	Submit(ctx context.Context, requests []engine.Request) []engine.Result
+	Claim(ctx context.Context, request engine.ClaimRequest) (engine.Claimed, error)
+	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
+	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
+}
+
+// Config is what sharing works with.
+type Config struct {
+	Models  Models
+	Records Records
+	Engine  Engine           // nil: nothing is rebuilt here (Run does nothing)
+	Worker  string           // tells this process from others that rebuild; it may not be empty with Engine
+	Now     func() time.Time // nil: the clock of the database, on SQLite that of the machine
+	Log     *slog.Logger     // nil: nowhere
+	limits  limits
+}
+
+// limits are how much is done in one transaction.
+type limits struct {
+	chunk int // records of a rebuild
+	sweep int // rows of a model that is not used any more
+	few   int // see fewRecords; -1: always look at all records
+}
+
+// Sharing decides who may see what.
+type Sharing struct {
+	db   *sqldb.DB
+	cfg  Config
+	bus  Bus
+	log  *slog.Logger
+	kick chan struct{} // holds a token when a rebuild may wait
+}
+
+// New is sharing over a database that has the tables of Migration. It does no I/O. Before
+// anything is changed or handled it is to be told where to announce that (Announce).
+func New(db *sqldb.DB, cfg Config) *Sharing {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.limits == (limits{}) {
+		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords}
+	}
+	return &Sharing{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1)}
+}
+
+// Announce says where changes are announced. The bus has sharing among its consumers, so
+// it comes later than New.
+func (s *Sharing) Announce(b Bus) { s.bus = b }
+
+// now is the time by the clock that all processes share.
+func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+	switch {
+	case s.cfg.Now != nil:
+		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
+	case tx.Dialect() == sqldb.SQLite:
+		return wire.Stamp(time.Now().UnixMilli()), nil
+	}
+	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
+	return at, err
+}
+
+func (s *Sharing) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Read(ctx, fn))
+}
+
+func (s *Sharing) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
+}
+
+// wake lets Run look for rebuilds at once.
+func (s *Sharing) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
