@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/airflow/airflowtest"
 )
 
 // TestNoSecretLeavesItsPlace plants secrets wherever an operator or a caller has some, sends
@@ -69,12 +70,16 @@ func secretSite(t *testing.T, c canaries, spans *collector, keys *keyServer) sit
 	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	airflow := airflowtest.New(t, airflowtest.Config{
+		Password: c.plant("the password of Airflow"), End: func(airflowtest.Run, int) (string, any) { return "success", nil },
+	})
 	at.whole = true
 	at.env = append(spans.env(),
 		"RENGA_LOG_LEVEL=debug", "RENGA_AUTH=jwt",
 		"RENGA_JWT_KEYS="+keys.url+"/jwks?key="+c.plant("the key of the URL of keys"),
 		"AX_WORKFLOW_EVENT_TOKEN="+c.plant("the token of workflow events"),
 		"RENGA_NATS_LISTEN=127.0.0.1:0", "RENGA_NATS_USERS="+users,
+		"RENGA_AIRFLOW_URL="+airflow.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_USER=renga", "RENGA_AIRFLOW_PASSWORD="+c["the password of Airflow"],
 		"OTEL_EXPORTER_OTLP_HEADERS=authorization="+c.plant("the key of the collector"),
 	)
 	return at
@@ -306,6 +311,8 @@ func TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret(t *testing.T) {
 		{"--nats-url", "http://ann:" + secret + "@127.0.0.1:1"},
 		{"--auth", "jwt", "--jwt-keys", "http://127.0.0.1:1/jwks?key=" + secret},
 		{"--auth", "jwt", "--jwt-keys", "http://keys.example.com/" + secret},
+		{"--airflow-url", "http://ann:" + secret + "@127.0.0.1:1", "--airflow-dag", "d"},
+		{"--airflow-url", "http://127.0.0.1:1/?token=" + secret, "--airflow-dag", "d"},
 		{"--auth", "jwt", "--jwt-keys", "https://ann:" + secret + "@127.0.0.1:1/jwks"},
 	} {
 		var out, errs bytes.Buffer

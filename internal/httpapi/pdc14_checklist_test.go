@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"renga.dev/renga/internal/gate"
 )
 
@@ -66,15 +68,6 @@ const (
 	ulidPattern = `^[0-7][0-9A-HJKMNP-TV-Z]{25}$`
 	orderOne    = `{"strategies":["strat.one"],"window":{"lookback_days":14},"reason":"manual"}`
 )
-
-// ulidKey is a key as the surface wants it.
-func (s *server) ulidKey() string { return fmt.Sprintf("01J8TPZ7YJ1E1X4C5N%08d", s.keys.Add(1)) }
-
-// order sends a request to the surface under a key.
-func (s *server) order(key, path, body string, header ...string) reply {
-	s.t.Helper()
-	return s.do("POST", path, body, append([]string{"Idempotency-Key", key}, header...)...)
-}
 
 // withStrategies is a server that has strategies.
 func withStrategies(t *testing.T, o options, ids ...string) *server {
@@ -127,9 +120,9 @@ func everyAcceptedHasARequestID(t *testing.T) {
 	s := withStrategies(t, options{}, "strat.one", "strat.two")
 	var ids []string
 	accept := func(path, body string) {
-		key := s.ulidKey()
+		key := uuid.NewString()
 		for range 2 { // repeated too
-			r := s.order(key, path, body).is(202)
+			r := s.askOnce(key, path, body).is(202)
 			id := r.text("request_id")
 			if !regexp.MustCompile(ulidPattern).MatchString(id) || r.header.Get("Location") != "/pdca/recheck/"+id {
 				t.Errorf("%s %s: got %s at %s", path, body, r.body, r.header.Get("Location"))
@@ -151,22 +144,22 @@ func onlyTheSameDigestIsUsedAgain(t *testing.T) {
 	provedBy(t, "../wire", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber", "TestMembersAreLeftOutAtTheTopOnly")
 	s := withStrategies(t, options{}, "strat.one", "strat.two")
 	s.do("POST", "/pdca/recheck", orderOne).is(400).has("error", "BAD_REQUEST")
-	s.order("my-key", "/pdca/recheck", orderOne).flat(400, "BAD_REQUEST", "the header Idempotency-Key must be a ULID or a UUID")
-	key := s.ulidKey()
-	first := s.order(key, "/pdca/recheck", orderOne).is(202).text("request_id")
+	s.askOnce("my-key", "/pdca/recheck", orderOne).flat(400, "BAD_REQUEST", "the header Idempotency-Key must be a ULID or a UUID")
+	key := uuid.NewString()
+	first := s.askOnce(key, "/pdca/recheck", orderOne).is(202).text("request_id")
 	for _, same := range []string{
 		` {"reason": "manual", "window": {"lookback_days": 14.0}, "strategies": ["strat.one"]} `,
 		`{"strategies":["strat.one"],"window":{"lookback_days":14},"reason":"manual","trace_id":"desk-7"}`,
 		`{"strategies":["strat\u002eone"],"window":{"lookback_days":1.4e1},"reason":"manual"}`,
 	} {
-		s.order(key, "/pdca/recheck", same).is(202).has("request_id", first)
+		s.askOnce(key, "/pdca/recheck", same).is(202).has("request_id", first)
 	}
 	for member, other := range map[string]string{
 		"strategies": `{"strategies":["strat.two"],"window":{"lookback_days":14},"reason":"manual"}`,
 		"window":     `{"strategies":["strat.one"],"window":{"lookback_days":15},"reason":"manual"}`,
 		"dry_run":    `{"strategies":["strat.one"],"window":{"lookback_days":14},"reason":"manual","dry_run":false}`,
 	} {
-		r := s.order(key, "/pdca/recheck", other).is(409).has("error", "IDEMPOTENCY_CONFLICT")
+		r := s.askOnce(key, "/pdca/recheck", other).is(409).has("error", "IDEMPOTENCY_CONFLICT")
 		if !strings.Contains(r.text("message"), member) {
 			t.Errorf("the message does not name %s: %s", member, r.body)
 		}
@@ -202,18 +195,18 @@ func refusalsHaveOneForm(t *testing.T) {
 	provedBy(t, ".", "TestPDC6EveryRefusalHasACodeOfTheCatalogue")
 	var down atomic.Bool
 	s := withStrategies(t, options{down: down.Load}, "strat.one")
-	key := s.ulidKey()
-	s.order(key, "/pdca/recheck", orderOne).is(202)
+	key := uuid.NewString()
+	s.askOnce(key, "/pdca/recheck", orderOne).is(202)
 	refused := []reply{
 		s.get("/pdca/nothing").is(404),
 		s.get("/pdca/recheck/01J8TPZ7YJ1E1X4C5N9ZP3M3QJ").is(404),
-		s.order(s.ulidKey(), "/pdca/recheck/01J8TPZ7YJ1E1X4C5N9ZP3M3QJ/cancel", "").is(404),
-		s.order(s.ulidKey(), "/pdca/recheck", `{"strategies":["strat.unknown"],"window":{"lookback_days":1},"reason":"manual"}`).is(404),
-		s.order(key, "/pdca/recheck", `{"strategies":["strat.one"],"window":{"lookback_days":1},"reason":"other"}`).is(409),
+		s.askOnce(uuid.NewString(), "/pdca/recheck/01J8TPZ7YJ1E1X4C5N9ZP3M3QJ/cancel", "").is(404),
+		s.askOnce(uuid.NewString(), "/pdca/recheck", `{"strategies":["strat.unknown"],"window":{"lookback_days":1},"reason":"manual"}`).is(404),
+		s.askOnce(key, "/pdca/recheck", `{"strategies":["strat.one"],"window":{"lookback_days":1},"reason":"other"}`).is(409),
 	}
 	down.Store(true)
-	s.order(key, "/pdca/recheck", orderOne).is(202) // what is remembered is answered
-	refused = append(refused, s.order(s.ulidKey(), "/pdca/recheck", orderOne).is(502).has("error", "AIRFLOW_DOWN"))
+	s.askOnce(key, "/pdca/recheck", orderOne).is(202) // what is remembered is answered
+	refused = append(refused, s.askOnce(uuid.NewString(), "/pdca/recheck", orderOne).is(502).has("error", "AIRFLOW_DOWN"))
 	for _, r := range refused {
 		var body struct{ Error, Message string }
 		decoder := json.NewDecoder(bytes.NewReader(r.body))
@@ -265,14 +258,14 @@ func theLogHasBothIDs(t *testing.T) {
 	provedBy(t, "../gate", "TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument")
 	log := &logbook{}
 	s := withStrategies(t, options{log: slog.New(slog.NewJSONHandler(log, nil))}, "strat.one")
-	key := s.ulidKey()
-	first := s.order(key, "/pdca/recheck", orderOne, "X-User-Id", "desk-1").is(202)
+	key := uuid.NewString()
+	first := s.askOnce(key, "/pdca/recheck", orderOne, "X-User-Id", "desk-1").is(202)
 	id := first.text("request_id")
 	for _, r := range []reply{
 		first,
-		s.order(key, "/pdca/recheck", orderOne, "X-User-Id", "desk-1").is(202),
+		s.askOnce(key, "/pdca/recheck", orderOne, "X-User-Id", "desk-1").is(202),
 		s.get("/pdca/recheck/"+id, "X-User-Id", "desk-1").is(200),
-		s.order(s.ulidKey(), "/pdca/recheck/"+id+"/cancel", "", "X-User-Id", "desk-1").is(202),
+		s.askOnce(uuid.NewString(), "/pdca/recheck/"+id+"/cancel", "", "X-User-Id", "desk-1").is(202),
 	} {
 		line := log.of(t, r.header.Get("X-Request-Id"))
 		if line["request_id"] != id || line["client_id"] != "desk-1" || line["http_status"] != float64(r.status) || line["level"] != "INFO" {
@@ -308,7 +301,7 @@ func totalIsRight(t *testing.T) {
 			t.Errorf("%s: got %d items, want %s (%v)", query, len(page.Items), want[1], err)
 		}
 	}
-	id := s.order(s.ulidKey(), "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","batch_size":5}`).is(202).has("total", "23").text("request_id")
+	id := s.askOnce(uuid.NewString(), "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","batch_size":5}`).is(202).has("total", "23").text("request_id")
 	s.get("/pdca/recheck/"+id+"?page=3&page_size=10").is(200).has("total", "23").has("items.2.strategy", "strat.22").has("items.3", "<none>")
 }
 
