@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 
 	"renga.dev/renga/api"
 	"renga.dev/renga/internal/airflow/airflowtest"
+	"renga.dev/renga/internal/sqldb"
 )
 
 // TestNoSecretLeavesItsPlace plants secrets wherever an operator or a caller has some, sends
@@ -31,17 +33,21 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 	s := serve(t, at)
 	p := &prowler{t: t, url: s.url, canaries: c, tokens: tokens(t, c, keys)}
 	p.use()
+	links := p.download()
 	p.prowl()
 	p.follow(s)
 	audit := p.audit()
 	_, _, metrics := ask(t, s.url, "GET", "/metrics", "")
 	s.stop()
 
+	signing := signingKey(t, at)
+	for where, text := range map[string]string{"the metrics": metrics, "the audit log": audit, "the spans": spans.everything(), "the log": s.log.String()} {
+		c.none(t, where, text)
+		links.none(t, where, text)
+		signing.none(t, where, text)
+	}
 	c.none(t, "the answers", p.answers.String())
-	c.none(t, "the metrics", metrics)
-	c.none(t, "the audit log", audit)
-	c.none(t, "the spans", spans.everything())
-	c.none(t, "the log", s.log.String())
+	signing.none(t, "the answers", p.answers.String())
 	files := c.folder(t, at.dir)
 	for what, enough := range map[string]bool{
 		"answers": p.sent > 300 && len(p.statuses) > 8, "metrics": strings.Contains(metrics, "pdca_api_requests_total"),
@@ -71,7 +77,10 @@ func secretSite(t *testing.T, c canaries, spans *collector, keys *keyServer) sit
 		t.Fatal(err)
 	}
 	airflow := airflowtest.New(t, airflowtest.Config{
-		Password: c.plant("the password of Airflow"), End: func(airflowtest.Run, int) (string, any) { return "success", nil },
+		Password: c.plant("the password of Airflow"),
+		End: func(airflowtest.Run, int) (string, any) {
+			return "success", map[string]any{"artifacts": []any{map[string]any{"name": "a.txt", "media_type": "text/plain", "content": "aGVsbG8="}}}
+		},
 	})
 	at.whole = true
 	at.env = append(spans.env(),
@@ -79,7 +88,8 @@ func secretSite(t *testing.T, c canaries, spans *collector, keys *keyServer) sit
 		"RENGA_JWT_KEYS="+keys.url+"/jwks?key="+c.plant("the key of the URL of keys"),
 		"AX_WORKFLOW_EVENT_TOKEN="+c.plant("the token of workflow events"),
 		"RENGA_NATS_LISTEN=127.0.0.1:0", "RENGA_NATS_USERS="+users,
-		"RENGA_AIRFLOW_URL="+airflow.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_USER=renga", "RENGA_AIRFLOW_PASSWORD="+c["the password of Airflow"],
+		"RENGA_AIRFLOW_URL="+airflow.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_RESULT_TASK=report",
+		"RENGA_AIRFLOW_USER=renga", "RENGA_AIRFLOW_PASSWORD="+c["the password of Airflow"],
 		"OTEL_EXPORTER_OTLP_HEADERS=authorization="+c.plant("the key of the collector"),
 	)
 	return at
@@ -110,6 +120,7 @@ type prowler struct {
 	url      string
 	canaries canaries
 	tokens   map[string]string
+	recheck  string // the id of a re-check
 	answers  bytes.Buffer
 	sent     int
 	statuses map[int]int
@@ -180,10 +191,64 @@ func (p *prowler) use() {
 		{"POST", "/pdca/recheck", recheckOne, p.keyed(good, 1)},
 		{"POST", "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","dry_run":true}`, p.keyed(good, 2)},
 	} {
-		if status, answer := p.send(call.method, call.path, call.body, call.header); status >= 300 {
+		status, answer := p.send(call.method, call.path, call.body, call.header)
+		if status >= 300 {
 			p.t.Fatalf("%s %s: got %d %s", call.method, call.path, status, answer)
 		}
+		if call.path == "/pdca/recheck" {
+			p.recheck = between(answer, `"request_id":"`, `"`)
+		}
 	}
+}
+
+// between is the text between two others.
+func between(text, before, behind string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, _ = strings.Cut(text, behind)
+	return text
+}
+
+// download downloads what a check has left, and gives what let it in, which is in the
+// answer and nowhere else.
+func (p *prowler) download() canaries {
+	p.t.Helper()
+	good, artifact := p.tokens["good"], ""
+	eventually(p.t, "what the check has left", maxWait, func() bool {
+		_, answer := p.send("GET", "/pdca/recheck/"+p.recheck, "", p.as(good))
+		artifact = between(answer, `"artifact_id":"`, `"`)
+		return artifact != ""
+	})
+	_, answer := p.send("GET", "/pdca/artifacts/"+artifact+"/download_url", "", p.as(good))
+	path := "/pdca" + strings.ReplaceAll(between(answer, "/pdca", `"`), `\u0026`, "&")
+	if status, content := p.send("GET", path, "", http.Header{}); status != http.StatusOK || content != "hello" {
+		p.t.Fatalf("%s: got %d %s", path, status, content)
+	}
+	u, err := url.Parse(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if status, _ := p.send("GET", path+"0", "", http.Header{}); status < 400 {
+		p.t.Errorf("a forged URL: got %d", status)
+	}
+	return canaries{"the signature of a URL": u.Query().Get("signature")}
+}
+
+// signingKey is the key that URLs are signed with, in all its forms.
+func signingKey(t *testing.T, at site) canaries {
+	t.Helper()
+	db, err := openDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database, asIs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var key []byte
+	err = db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, "SELECT secret FROM pdca_signing WHERE n = 1").Scan(&key)
+	})
+	if err != nil || len(key) < 32 {
+		t.Fatalf("the key that URLs are signed with has %d bytes: %v", len(key), err)
+	}
+	return canaries{"the key of URLs": string(key), "the key of URLs in hexadecimal": hex.EncodeToString(key)}
 }
 
 // recheckOne asks for one strategy to be checked again.
