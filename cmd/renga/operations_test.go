@@ -24,9 +24,21 @@ import (
 var operations = filepath.Join("..", "..", "docs", "operations")
 
 // TestTheFilesForOperatorsUseMetricsThatThereAre holds alert rules and dashboard against the
-// page of a running server that has been used.
+// page of a running server that has been used, and that page against docs/words.md.
 func TestTheFilesForOperatorsUseMetricsThatThereAre(t *testing.T) {
 	page := usedServer(t)
+	words, err := os.ReadFile(filepath.Join(operations, "..", "words.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range page {
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			name = strings.TrimSuffix(name, suffix)
+		}
+		if ours.MatchString(name) && !strings.Contains(string(words), "`"+name+"`") {
+			t.Errorf("docs/words.md does not list the metric %s", name)
+		}
+	}
 	found := 0
 	for where, expr := range expressions(t) {
 		found++
@@ -61,6 +73,9 @@ func TestTheFilesForOperatorsUseMetricsThatThereAre(t *testing.T) {
 		t.Errorf("found %d expressions: the test reads too little", found)
 	}
 }
+
+// ours are the names of the program's own metrics.
+var ours = regexp.MustCompile(`^(renga|pdca|airflow)_`)
 
 // ofTheScrape are the labels that Prometheus adds itself.
 var ofTheScrape = []string{"instance", "job"}
