@@ -16,7 +16,7 @@ tool     := $(GO) tool -modfile=tools/go.mod
 sources  := $(wildcard *.go api client cmd internal web/*.go)
 
 # The packages in which goroutines meet.
-racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/gate internal/httpapi))
+racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/airflow internal/gate internal/httpapi))
 
 # The packages whose tests run on SQLite, and once more on PostgreSQL.
 on-postgres := ./cmd/renga ./internal/httpapi
@@ -130,6 +130,23 @@ fuzz-api: build ## send requests made from the contract: 50,000 of the test's ow
 	cd "$$dir" && venv/bin/schemathesis run "http://$$address/openapi.yaml" --exclude-path-regex 'stream$$' --request-timeout 40 \
 		--checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
 		--phases examples,coverage,fuzzing --workers 1 --max-time $(SCHEMATHESIS_SECONDS) --warnings off
+
+# Airflow comes from PyPI into folders that are thrown away, once for every version. It
+# publishes the versions of its dependencies that fit together; where that list is out of
+# reach, pip chooses. One Airflow takes about a gigabyte of memory and some minutes.
+AIRFLOW ?= 3.3.2 2.10.5
+.PHONY: test-airflow
+test-airflow: ## run the whole path with real Airflows from PyPI (AIRFLOW="3.3.2 2.10.5")
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	python=$$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	for version in $(AIRFLOW); do \
+		venv="$$dir/$$version"; \
+		curl -fsSL --max-time 20 -o "$$dir/rules" "https://raw.githubusercontent.com/apache/airflow/constraints-$$version/constraints-$$python.txt" 2>/dev/null || : >"$$dir/rules"; \
+		if ! { python3 -m venv "$$venv" && "$$venv/bin/pip" install -q "apache-airflow==$$version" -c "$$dir/rules"; } >"$$dir/log" 2>&1; then \
+			tail -n 2 "$$dir/log"; echo "SKIP: Airflow $$version cannot be installed from PyPI; nothing was tried with it"; continue; \
+		fi; \
+		RENGA_TEST_AIRFLOW="$$venv" $(GO) test -count=1 -v -timeout 30m -run '^TestARealAirflow' ./cmd/renga; \
+	done
 
 .PHONY: clean
 clean: ## remove what was built; ./data stays
