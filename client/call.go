@@ -34,6 +34,7 @@ type call struct {
 	body         []byte
 	wait         time.Duration // that the server may take before it answers
 	retryFor     time.Duration // default that of the Config
+	match        string        // the version that what is changed must have; "": any
 	event        bool          // it goes by Config.EventToken in place of Token
 }
 
@@ -49,6 +50,7 @@ func (q *call) keyHeader() string {
 type reply struct {
 	status int
 	body   []byte
+	etag   string // the header of that name
 }
 
 // newKey makes an idempotency key.
@@ -173,7 +175,7 @@ func (c *Client) try(ctx context.Context, server string, q *call) (reply, error)
 	case resp.StatusCode >= 300:
 		return reply{}, readError(resp.StatusCode, resp.Header, body)
 	}
-	return reply{resp.StatusCode, body}, nil
+	return reply{resp.StatusCode, body, resp.Header.Get("ETag")}, nil
 }
 
 // send sends a call once and gives the answer with its body unread.
@@ -199,6 +201,9 @@ func (c *Client) send(ctx context.Context, server string, q *call, header http.H
 		if value != "" {
 			req.Header.Set(name, value)
 		}
+	}
+	if q.match != "" {
+		req.Header.Set("If-Match", `"`+q.match+`"`)
 	}
 	if q.event && c.cfg.EventToken != "" {
 		req.Header.Set("X-Workflow-Event-Token", c.cfg.EventToken)

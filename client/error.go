@@ -12,9 +12,10 @@ import (
 
 // The kinds of failure; use them with errors.Is.
 var (
-	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED; of a workflow event: 409
+	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED; of a definition that others need, or of a workflow event: 409
 	ErrCanceled     = errors.New("canceled")                   // refused because a cancel has won; also ErrRefused
 	ErrKeyConflict  = errors.New("key used with another body") // 409 IDEMPOTENCY_CONFLICT
+	ErrVersion      = errors.New("another version")            // 412 VERSION_MISMATCH: somebody has changed it meanwhile
 	ErrInvalid      = errors.New("invalid")                    // 422, 400, 413, 415: the request breaks a rule
 	ErrNotFound     = errors.New("not found")                  // 404
 	ErrUnauthorized = errors.New("unauthorized")               // 401
@@ -84,9 +85,11 @@ func (e *Error) Error() string {
 func (e *Error) Is(kind error) bool {
 	switch kind {
 	case ErrRefused:
-		return e.Code == "COMMAND_REJECTED" || e.ReasonCode != "" && e.Status == http.StatusConflict
+		return e.Code == "COMMAND_REJECTED" || e.Code == "IN_USE" || e.Code == "STANDARD_DEFINITION" || e.ReasonCode != "" && e.Status == http.StatusConflict
 	case ErrCanceled:
 		return e.Guard == guardCancel
+	case ErrVersion:
+		return e.Status == http.StatusPreconditionFailed
 	case ErrKeyConflict:
 		return e.Code == "IDEMPOTENCY_CONFLICT"
 	case ErrInvalid:

@@ -19,12 +19,15 @@ import (
 	"renga.dev/renga/internal/audit"
 	"renga.dev/renga/internal/bulk"
 	"renga.dev/renga/internal/bulk/cancel"
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -84,7 +87,7 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration()}
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -116,6 +119,7 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
+		Metadata: metadata.New(db, metadata.Config{Models: metadata.NewModels(), Bus: bus.New(db, memory.New(), bus.Config{Instance: "p1"})}),
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {

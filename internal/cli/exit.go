@@ -145,6 +145,8 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		if e.LateResultKept {
 			out.hint("the result was kept as evidence: renga execution show lists it")
 		}
+	case errors.Is(e, client.ErrVersion):
+		out.exit = exitRefused
 	case errors.Is(e, client.ErrKeyConflict):
 		out.exit = exitRefused
 		out.hintConflict()

@@ -32,6 +32,7 @@ type tokenMintCmd struct {
 // scopes are all scopes that a route asks for.
 var scopes = []string{
 	"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read",
+	"metadata:read", "metadata:write",
 	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",
 }
 

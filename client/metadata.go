@@ -1,0 +1,168 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// DefinitionKind is a kind of definition.
+type DefinitionKind string
+
+// The kinds of definitions, in an order in which each needs only those before it.
+const (
+	DefineObject          DefinitionKind = "object" // by its name
+	DefineField           DefinitionKind = "field"  // by object and name: Account.Tier__c
+	DefineStages          DefinitionKind = "stages" // by Opportunity
+	DefinePermissionSet   DefinitionKind = "permission-set"
+	DefineRole            DefinitionKind = "role"
+	DefineUser            DefinitionKind = "user"
+	DefineGroup           DefinitionKind = "group"
+	DefineOWD             DefinitionKind = "owd" // by object
+	DefineSharingRule     DefinitionKind = "sharing-rule"
+	DefineTeamRoles       DefinitionKind = "team-roles" // by object
+	DefineValidationRule  DefinitionKind = "validation-rule"
+	DefineWorkflowRule    DefinitionKind = "workflow-rule"
+	DefineScheduledJob    DefinitionKind = "scheduled-job"
+	DefineApprovalProcess DefinitionKind = "approval-process"
+)
+
+// DefinitionKinds are all of them, in their order.
+var DefinitionKinds = []DefinitionKind{
+	DefineObject, DefineField, DefineStages, DefinePermissionSet, DefineRole, DefineUser, DefineGroup, DefineOWD,
+	DefineSharingRule, DefineTeamRoles, DefineValidationRule, DefineWorkflowRule, DefineScheduledJob, DefineApprovalProcess,
+}
+
+// list is the path of the definitions of a kind; of fields, those of an object.
+func (k DefinitionKind) list(object string) string {
+	switch k {
+	case DefineField:
+		return "/metadata/objects/" + url.PathEscape(object) + "/fields"
+	case DefineOWD, DefineTeamRoles, DefineStages:
+		return "/metadata/" + string(k)
+	case DefineApprovalProcess:
+		return "/metadata/approval-processes"
+	}
+	return "/metadata/" + url.PathEscape(string(k)) + "s"
+}
+
+// one is the path of a definition.
+func (k DefinitionKind) one(id string) string {
+	switch k {
+	case DefineStages:
+		return "/metadata/stages"
+	case DefineField:
+		object, name, _ := strings.Cut(id, ".")
+		return k.list(object) + "/" + url.PathEscape(name)
+	}
+	return k.list("") + "/" + url.PathEscape(id)
+}
+
+// Definition is something that a tenant defined, as the server has it.
+type Definition struct {
+	Body    json.RawMessage // an object; it can be put back as it is
+	Version string          // of its last change; "0": nobody changed it
+}
+
+// PutDefinition defines something, or defines it anew: what the body, a JSON object, does not
+// say is as it is at first. With a version, the definition must have it (ErrVersion).
+// created says that there was none with this id.
+func (c *Client) PutDefinition(ctx context.Context, kind DefinitionKind, id string, body any, version string) (stored *Definition, created bool, err error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, false, err
+	}
+	r, err := c.do(ctx, call{method: http.MethodPut, path: kind.one(id), body: raw, match: version})
+	if err != nil {
+		return nil, false, err
+	}
+	return r.definition(), r.status == http.StatusCreated, nil
+}
+
+// Definition reads a definition.
+func (c *Client) Definition(ctx context.Context, kind DefinitionKind, id string) (*Definition, error) {
+	r, err := c.do(ctx, call{method: http.MethodGet, path: kind.one(id)})
+	if err != nil {
+		return nil, err
+	}
+	return r.definition(), nil
+}
+
+func (r *reply) definition() *Definition {
+	return &Definition{Body: r.body, Version: strings.Trim(r.etag, `"`)}
+}
+
+// ListDefinitions reads a page of the definitions of a kind. Fields are those of an
+// object; of rules, jobs and processes an object ("": all) chooses some. Stages are one
+// definition and have no list.
+func (c *Client) ListDefinitions(ctx context.Context, kind DefinitionKind, object string, at Paging) (*Page[json.RawMessage], error) {
+	if kind == DefineStages || kind == DefineField && object == "" {
+		return nil, &Error{Message: fmt.Sprintf("there is no list of all definitions of the kind %s", kind)}
+	}
+	query := url.Values{}
+	if object != "" && kind != DefineField {
+		query.Set("object", object)
+	}
+	return list[json.RawMessage](ctx, c, kind.list(object), query, at)
+}
+
+// DeleteDefinition deletes a definition. What others need is ErrRefused; with a version,
+// the definition must have it (ErrVersion).
+func (c *Client) DeleteDefinition(ctx context.Context, kind DefinitionKind, id, version string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: kind.one(id), match: version})
+	return err
+}
+
+// ObjectDescription is an object as the caller may see it.
+type ObjectDescription struct {
+	Name        string `json:"name"`
+	Label       string `json:"label"`
+	PluralLabel string `json:"pluralLabel"`
+	Description string `json:"description,omitempty"`
+	Permissions struct {
+		Create bool `json:"create"`
+		Read   bool `json:"read"`
+		Update bool `json:"update"`
+		Delete bool `json:"delete"`
+	} `json:"permissions"`
+	OWD    string        `json:"owd"`
+	Fields []ObjectField `json:"fields"`
+	Stages []ObjectStage `json:"stages,omitempty"`
+}
+
+// ObjectField is a field of an object.
+type ObjectField struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Label       string   `json:"label"`
+	Type        string   `json:"type"`
+	Required    bool     `json:"required"`
+	ReadOnly    bool     `json:"readOnly"`
+	Sensitive   bool     `json:"sensitive"`
+	Custom      bool     `json:"custom"`
+	Editable    bool     `json:"editable"` // by the caller
+	MaxLength   int      `json:"maxLength,omitempty"`
+	Values      []string `json:"values,omitempty"`
+	ReferenceTo []string `json:"referenceTo,omitempty"`
+}
+
+// ObjectStage is a stage of opportunities.
+type ObjectStage struct {
+	Name             string `json:"name"`
+	Probability      int    `json:"probability"`
+	ForecastCategory string `json:"forecastCategory"`
+	IsClosed         bool   `json:"isClosed"`
+	IsWon            bool   `json:"isWon"`
+}
+
+// DescribeObject reads an object with the fields that the caller may see.
+func (c *Client) DescribeObject(ctx context.Context, object string) (*ObjectDescription, error) {
+	d := new(ObjectDescription)
+	if err := c.read(ctx, "/metadata/describe/"+url.PathEscape(object), nil, d); err != nil {
+		return nil, err
+	}
+	return d, nil
+}

@@ -1,0 +1,337 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/client"
+)
+
+// metadataCmd is `renga metadata`.
+type metadataCmd struct {
+	Apply    metadataApplyCmd    `cmd:"" help:"Define users, roles, groups, fields, permissions, rules and processes from files."`
+	List     metadataListCmd     `cmd:"" help:"List the definitions of a kind."`
+	Get      metadataGetCmd      `cmd:"" help:"Show a definition as JSON that apply takes."`
+	Delete   metadataDeleteCmd   `cmd:"" help:"Delete a definition."`
+	Describe metadataDescribeCmd `cmd:"" help:"Show the fields of an object, as you may see them."`
+}
+
+// kindWords lists the kinds in help texts.
+const kindWords = "object, field, stages, permission-set, role, user, group, owd, sharing-rule, team-roles, validation-rule, workflow-rule, scheduled-job, approval-process"
+
+// metadataApplyCmd is `renga metadata apply`.
+type metadataApplyCmd struct {
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"Definition in JSON, or an array of definitions; - is standard input. May be given several times."`
+}
+
+// Help shows examples.
+func (metadataApplyCmd) Help() string {
+	return `Each definition says with the member "define" what it is, one of
+  ` + kindWords + `
+and has an id (a UUID that you choose), an object (of owd and team-roles), or both an object and a name (of field). What it does
+not say is as it is at first, and what says what is there already changes nothing, so files can be applied again and again. They
+are applied in an order in which each kind needs only those before it; roles in the order of the file, parents first.
+
+  [{"define": "role", "id": "0199c1a4-0000-7000-8000-000000000001", "name": "CEO"},
+   {"define": "field", "object": "Account", "name": "Tier__c", "label": "Tier", "type": "picklist", "values": ["Gold", "Silver"]},
+   {"define": "owd", "object": "Opportunity", "access": "ReadOnly"}]
+
+Examples:
+  renga metadata apply -f roles.json -f sharing.json
+  renga metadata get role 0199c1a4-0000-7000-8000-000000000001 > ceo.json && renga metadata apply -f ceo.json`
+}
+
+// definitionSource is one definition of a file.
+type definitionSource struct {
+	file string
+	kind client.DefinitionKind
+	id   string
+	body jsontext.Value
+}
+
+// appliedDefinition is what became of it.
+type appliedDefinition struct {
+	File    string                `json:"file"`
+	Define  client.DefinitionKind `json:"define"`
+	ID      string                `json:"id"`
+	Change  string                `json:"change"` // created, changed, unchanged
+	Version string                `json:"version"`
+}
+
+// Run applies the definitions.
+func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
+	var sources []definitionSource
+	for _, name := range c.Files {
+		raw, err := a.read(name)
+		if err != nil {
+			return err
+		}
+		some, err := readDefinitions(name, raw)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, some...)
+	}
+	slices.SortStableFunc(sources, func(x, y definitionSource) int {
+		return cmp.Compare(slices.Index(client.DefinitionKinds, x.kind), slices.Index(client.DefinitionKinds, y.kind))
+	})
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	done := []appliedDefinition{}
+	for _, s := range sources {
+		one, err := r.applyDefinition(ctx, s)
+		if err != nil {
+			if len(done) > 0 {
+				a.say("stored before this failed: %d of %d", len(done), len(sources))
+			}
+			return inSource(s.file+": "+string(s.kind)+" "+s.id, err)
+		}
+		done = append(done, one)
+	}
+	return a.Answer(map[string]any{"items": done}, func() error {
+		var rows [][]string
+		for _, d := range done {
+			rows = append(rows, []string{string(d.Define), clean(d.ID), d.Change, d.Version})
+		}
+		return a.grid([]string{"KIND", "ID", "CHANGE", "VERSION"}, rows)
+	})
+}
+
+// applyDefinition stores one definition and says how that changed what is stored.
+func (r *remote) applyDefinition(ctx context.Context, s definitionSource) (appliedDefinition, error) {
+	before := ""
+	if old, err := r.Definition(ctx, s.kind, s.id); err == nil {
+		before = old.Version
+	}
+	stored, created, err := r.PutDefinition(ctx, s.kind, s.id, s.body, "")
+	if err != nil {
+		return appliedDefinition{}, err
+	}
+	one := appliedDefinition{File: s.file, Define: s.kind, ID: s.id, Change: "changed", Version: stored.Version}
+	switch {
+	case created:
+		one.Change = "created"
+	case stored.Version == before:
+		one.Change = "unchanged"
+	}
+	return one, nil
+}
+
+// readDefinitions splits a file into its definitions.
+func readDefinitions(file string, raw []byte) (sources []definitionSource, err error) {
+	values := []jsontext.Value{raw}
+	if jsontext.Value(raw).Kind() == '[' {
+		if err := json.Unmarshal(raw, &values); err != nil {
+			return nil, usage("%s: this is no JSON array", file)
+		}
+	}
+	for i, value := range values {
+		members := map[string]jsontext.Value{}
+		var said struct {
+			Define client.DefinitionKind `json:"define"`
+			ID     string                `json:"id"`
+			Object string                `json:"object"`
+			Name   string                `json:"name"`
+		}
+		if json.Unmarshal(value, &members) != nil || json.Unmarshal(value, &said) != nil {
+			return nil, usage("%s: definition %d is no JSON object whose define, id, object and name are strings", file, i+1)
+		}
+		if !slices.Contains(client.DefinitionKinds, said.Define) {
+			return nil, usage("%s: definition %d must say in \"define\" what it is: one of %s", file, i+1, kindWords)
+		}
+		delete(members, "define")
+		s := definitionSource{file: file, kind: said.Define, id: said.ID}
+		switch said.Define {
+		case client.DefineField:
+			s.id = said.Object + "." + said.Name
+			delete(members, "id") // the server's, another in every tenant
+		case client.DefineObject:
+			s.id = said.Name
+		case client.DefineOWD, client.DefineTeamRoles:
+			s.id = said.Object
+		case client.DefineStages:
+			s.id = "Opportunity"
+		}
+		if strings.Trim(s.id, ".") == "" {
+			return nil, usage("%s: definition %d, a %s, does not say which: give it an id (of an object its name, of owd and team-roles the object, of a field both)", file, i+1, said.Define)
+		}
+		if s.body, err = json.Marshal(members, json.Deterministic(true)); err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
+	}
+	return sources, nil
+}
+
+// definitionName names one definition on the command line.
+type definitionName struct {
+	Kind string `arg:"" enum:"object,field,stages,permission-set,role,user,group,owd,sharing-rule,team-roles,validation-rule,workflow-rule,scheduled-job,approval-process" help:"What it is: ${enum}."`
+	ID   string `arg:"" optional:"" help:"Its id; of object, owd and team-roles the name of the object, of field both: Account.Tier__c. Stages have none."`
+}
+
+func (n *definitionName) kind() (client.DefinitionKind, error) {
+	kind := client.DefinitionKind(n.Kind)
+	if n.ID == "" && kind != client.DefineStages {
+		return kind, usage("say which %s: its id is missing", n.Kind)
+	}
+	return kind, nil
+}
+
+// metadataGetCmd is `renga metadata get`.
+type metadataGetCmd struct{ definitionName }
+
+// Help shows examples.
+func (metadataGetCmd) Help() string {
+	return `Examples:
+  renga metadata get field Opportunity.Amount
+  renga metadata get stages > stages.json`
+}
+
+// Run prints the definition, with what it is.
+func (c *metadataGetCmd) Run(ctx context.Context, a *App) error {
+	kind, err := c.kind()
+	if err != nil {
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	d, err := r.Definition(ctx, kind, c.ID)
+	if err != nil {
+		return err
+	}
+	out := jsontext.Value(`{"define":"` + c.Kind + `",` + string(d.Body[1:]))
+	return writeJSON(a.Out, out)
+}
+
+// metadataListCmd is `renga metadata list`.
+type metadataListCmd struct {
+	Kind   string `arg:"" enum:"object,field,permission-set,role,user,group,owd,sharing-rule,team-roles,validation-rule,workflow-rule,scheduled-job,approval-process" help:"What to list: ${enum}."`
+	Object string `placeholder:"NAME" help:"Of this object only; of fields it has to be given."`
+	paging
+}
+
+// Help shows examples.
+func (metadataListCmd) Help() string {
+	return `Examples:
+  renga metadata list user
+  renga metadata list field --object Opportunity --page-size 100
+  renga metadata list sharing-rule --object Account -o json | jq -r '.items[].name'`
+}
+
+// Run prints a page.
+func (c *metadataListCmd) Run(ctx context.Context, a *App) error {
+	kind := client.DefinitionKind(c.Kind)
+	if kind == client.DefineField && c.Object == "" {
+		return usage("fields are those of an object: name it with --object")
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListDefinitions(ctx, kind, c.Object, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for _, item := range page.Items {
+			var said struct {
+				ID     string `json:"id"`
+				Name   string `json:"name"`
+				Object string `json:"object"`
+			}
+			if err := json.Unmarshal(item, &said); err != nil {
+				return err
+			}
+			id := cmp.Or(said.ID, said.Object, said.Name)
+			if kind == client.DefineField {
+				id = said.Object + "." + said.Name
+			}
+			rows = append(rows, []string{clean(id), clean(said.Name), members(jsontext.Value(item), "id", "name", "object")})
+		}
+		err := a.grid([]string{"ID", "NAME", "DEFINITION"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// metadataDeleteCmd is `renga metadata delete`.
+type metadataDeleteCmd struct {
+	definitionName
+	Version string `placeholder:"N" help:"Only if it still has this version."`
+}
+
+// Help shows examples.
+func (metadataDeleteCmd) Help() string {
+	return `What others need is refused, and what every tenant has.
+
+Examples:
+  renga metadata delete role 0199c1a4-0000-7000-8000-000000000001
+  renga metadata delete field Account.Tier__c`
+}
+
+// Run deletes it.
+func (c *metadataDeleteCmd) Run(ctx context.Context, a *App) error {
+	kind, err := c.kind()
+	if err != nil {
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	if err := r.DeleteDefinition(ctx, kind, c.ID, c.Version); err != nil {
+		return err
+	}
+	return a.Answer(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, func() error { return a.line("Deleted %s %s.", c.Kind, clean(c.ID)) })
+}
+
+// metadataDescribeCmd is `renga metadata describe`.
+type metadataDescribeCmd struct {
+	Object string `arg:"" help:"Name of the object."`
+}
+
+// Help shows examples.
+func (metadataDescribeCmd) Help() string {
+	return `Examples:
+  renga metadata describe Opportunity
+  renga metadata describe Account -o json | jq '.fields[] | select(.required) | .name'`
+}
+
+// Run shows the object.
+func (c *metadataDescribeCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	d, err := r.DescribeObject(ctx, c.Object)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range d.Fields {
+			f := &d.Fields[i]
+			var is []string
+			for _, word := range []struct {
+				word string
+				is   bool
+			}{{"required", f.Required}, {"read-only", f.ReadOnly}, {"sensitive", f.Sensitive}, {"custom", f.Custom}, {"not yours to edit", !f.Editable && !f.ReadOnly}} {
+				if word.is {
+					is = append(is, word.word)
+				}
+			}
+			rows = append(rows, []string{f.Name, f.Type, clean(f.Label), strings.Join(is, ", "), clean(strings.Join(append(f.Values, f.ReferenceTo...), ", "))})
+		}
+		return a.grid([]string{"FIELD", "TYPE", "LABEL", "IS", "VALUES"}, rows)
+	})
+}
