@@ -78,6 +78,24 @@ func (s *server) until(id, status string) reply {
 	}
 }
 
+// settled reads a request when it has ended and all strategies know what came of it: the
+// number of tenants with something under way is back to none.
+func (s *server) settled(id string) reply {
+	s.t.Helper()
+	for began := time.Now(); ; {
+		tenants, err := s.rechecks.Tenants(s.t.Context())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(tenants) == 0 {
+			return s.progress(id)
+		}
+		if time.Since(began) > patience {
+			s.t.Fatalf("it is not settled: %s", s.progress(id).body)
+		}
+	}
+}
+
 // job is a strategy that a worker has taken.
 type job struct{ execution, node, strategy string }
 
