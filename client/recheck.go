@@ -245,6 +245,10 @@ func RecheckHandler(check func(ctx context.Context, r RecheckTask) (*RecheckResu
 		if err != nil {
 			return nil, err
 		}
-		return check(ctx, r)
+		found, err := check(ctx, r)
+		if err != nil || found == nil {
+			return nil, err
+		}
+		return found, nil
 	}
 }

@@ -39,7 +39,7 @@ type Ports struct {
 	Engine  Engine
 	Queue   string
 	Worker  string                                            // tells this process from others
-	Tenants func(ctx context.Context) ([]string, error)       // that may have tasks
+	Tenants func(ctx context.Context) ([]string, error)       // that may have tasks, in order
 	Parse   func(node string, input flow.Data) (Check, error) // what a task asks for
 	Meter   metric.Meter
 	Tracer  trace.Tracer
@@ -54,6 +54,7 @@ type Adapter struct {
 	client  *client
 	circuit *circuit
 	line    line
+	served  string // the tenant whose tasks were claimed last; claim's alone
 
 	mu   sync.Mutex
 	told string // the last trouble that was logged, so that it is logged once

@@ -59,6 +59,21 @@ func TestEveryCheckGetsTheResultOfItsRun(t *testing.T) {
 	}
 }
 
+// TestNobodyWaitsForAllChecksOfAnother lets a tenant with many checks fill all places first.
+func TestNobodyWaitsForAllChecksOfAnother(t *testing.T) {
+	r := onSQLite(t, airflowtest.Config{End: soon("success", map[string]any{})})
+	many, one := r.batch(tenant, request, 40), r.batch("other", "01J8TPZ7YJ1E1X4C5N9ZP3M3QK", 1)
+	r.adapter(func(c *Config, _ *Ports) { c.Runs = 2 })
+	r.ended(tenant, many)
+	triggered := r.airflow.Runs()
+	for i, run := range triggered {
+		if run.Conf["tenant"] == "other" && i > 4 {
+			t.Errorf("the check of the other tenant was the %dth of %d", i+1, len(triggered))
+		}
+	}
+	r.ended("other", one)
+}
+
 func TestAFailedRunIsAFinalAnswer(t *testing.T) {
 	r := onSQLite(t, airflowtest.Config{End: soon("failed", nil)})
 	r.adapter(nil)

@@ -91,6 +91,14 @@ func outcomeOf(err error) outcome {
 	return abandoned
 }
 
+// statusOf is the status that Airflow answered in an error; 0: none.
+func statusOf(err error) int {
+	if e, is := errors.AsType[*callError](err); is {
+		return e.status
+	}
+	return 0
+}
+
 // broken is an error of the network.
 func broken(ctx context.Context, endpoint string, err error) *callError {
 	e := &callError{endpoint: endpoint, outcome: unreachable, err: err}

@@ -164,7 +164,7 @@ func (c *client) result(ctx context.Context, id string) (jsontext.Value, error) 
 	switch o := outcomeOf(err); {
 	case o == notFound:
 		return nil, nil
-	case o == refused && in.query != nil: // before 2.10 the parameter is not known
+	case in.query != nil && statusOf(err) == http.StatusBadRequest: // before 2.10 the parameter is not known
 		c.strings.Store(true)
 		return c.result(ctx, id)
 	case err != nil:

@@ -27,28 +27,49 @@ func (a *Adapter) claim(ctx context.Context) {
 		a.gone(ctx, "tenants cannot be read", err)
 		return
 	}
-	for _, tenant := range tenants {
-		for ctx.Err() == nil && !a.Down() {
+	for tenants = after(tenants, a.served); len(tenants) > 0; {
+		var more []string // that may have tasks left, for another round
+		for _, tenant := range tenants {
 			n := min(a.cfg.Runs-a.line.count(), maxClaim)
-			if n < 1 {
+			if n < 1 || ctx.Err() != nil || a.Down() {
 				return
 			}
-			asked := time.Now()
-			got, err := a.ports.Engine.Claim(ctx, engine.ClaimRequest{
-				Tenant: tenant, Worker: a.ports.Worker, Queues: []string{a.ports.Queue}, Max: n, Lease: int(a.cfg.Lease / time.Second),
-			})
-			if err != nil {
-				a.gone(ctx, "tasks cannot be claimed", err)
+			got, ok := a.claimOf(ctx, tenant, n)
+			if !ok {
 				return
 			}
-			for i := range got.Tasks {
-				a.take(ctx, tenant, &got.Tasks[i], asked)
-			}
-			if len(got.Tasks) < n {
-				break
+			if a.served = tenant; got == n {
+				more = append(more, tenant)
 			}
 		}
+		tenants = more
 	}
+}
+
+// after is the tenants from the one behind the last on, then the others: whoever has much
+// to do does not keep the others from their turn.
+func after(tenants []string, last string) []string {
+	at, found := slices.BinarySearch(tenants, last)
+	if found {
+		at++
+	}
+	return slices.Concat(tenants[at:], tenants[:at])
+}
+
+// claimOf takes up to n tasks of a tenant and says how many it got.
+func (a *Adapter) claimOf(ctx context.Context, tenant string, n int) (got int, ok bool) {
+	asked := time.Now()
+	claimed, err := a.ports.Engine.Claim(ctx, engine.ClaimRequest{
+		Tenant: tenant, Worker: a.ports.Worker, Queues: []string{a.ports.Queue}, Max: n, Lease: int(a.cfg.Lease / time.Second),
+	})
+	if err != nil {
+		a.gone(ctx, "tasks cannot be claimed", err)
+		return 0, false
+	}
+	for i := range claimed.Tasks {
+		a.take(ctx, tenant, &claimed.Tasks[i], asked)
+	}
+	return len(claimed.Tasks), true
 }
 
 // gone logs an error of ours, unless it is that we end.

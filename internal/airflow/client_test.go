@@ -117,6 +117,30 @@ func TestARunIsTriggeredOnceFollowedAndRead(t *testing.T) {
 	}
 }
 
+// TestARefusedResultIsNotTakenForAnOldAirflow holds a busy Airflow apart from one that does
+// not know a parameter: the results of an old one are texts, and say nothing of health.
+func TestARefusedResultIsNotTakenForAnOldAirflow(t *testing.T) {
+	for _, status := range []int{http.StatusForbidden, http.StatusTooManyRequests} {
+		server := airflowtest.New(t, airflowtest.Config{API: "v1"})
+		cfg := quick(server)
+		cfg.API = V1
+		c := dial(t, cfg)
+		id := runID(told.RequestID, told.Strategy)
+		if _, err := c.trigger(t.Context(), id, told); err != nil {
+			t.Fatal(err)
+		}
+		server.End(id, "success", map[string]any{"health": "healthy"})
+		server.Ail(airflowtest.Trouble{Status: status})
+		if _, err := c.result(t.Context(), id); outcomeOf(err) != refused {
+			t.Errorf("%d: got %v", status, err)
+		}
+		server.Ail(airflowtest.Trouble{})
+		if got, err := c.result(t.Context(), id); err != nil || string(got) != `{"health":"healthy"}` {
+			t.Errorf("after %d: got %s, %v", status, got, err)
+		}
+	}
+}
+
 func TestTokensAreRenewedWhenRefusedAndBeforeTheyExpire(t *testing.T) {
 	server := airflowtest.New(t, airflowtest.Config{API: "v2"})
 	c := dial(t, quick(server))

@@ -131,7 +131,11 @@ func (a *Adapter) failed(ctx context.Context, j *job, code, message string) (tim
 	if err != nil {
 		return a.fail(ctx, j, code, message)
 	}
-	return a.succeed(ctx, j, output)
+	r := a.submit(ctx, j, a.success(j, output))
+	if notTaken(r) { // not even that
+		return a.fail(ctx, j, code, message)
+	}
+	return a.ended(ctx, j, r)
 }
 
 // end ends a run that nobody waits for, if it has not ended.
@@ -191,14 +195,25 @@ func (a *Adapter) later(ctx context.Context, j *job, err error) (time.Duration, 
 	return a.retryPause(j), false
 }
 
-// succeed ends a task well.
+// succeed ends a task well. An output that the engine does not take will not be taken
+// the next time either.
 func (a *Adapter) succeed(ctx context.Context, j *job, output jsontext.Value) (time.Duration, bool) {
-	r := a.submit(ctx, j, flow.Succeed{Node: j.task.Node, Attempt: j.task.Attempt, Worker: a.ports.Worker, Output: output})
-	if kind := fault.KindOf(r.Err); r.Err != nil && (kind == fault.Invalid || kind == fault.TooLarge) {
+	r := a.submit(ctx, j, a.success(j, output))
+	if notTaken(r) {
 		told, _ := fault.As(r.Err)
-		return a.fail(ctx, j, codeBadResult, "The result cannot be taken: "+cut(told.Message))
+		return a.failed(ctx, j, codeBadResult, "The result cannot be taken: "+cut(told.Message))
 	}
 	return a.ended(ctx, j, r)
+}
+
+func (a *Adapter) success(j *job, output jsontext.Value) flow.Succeed {
+	return flow.Succeed{Node: j.task.Node, Attempt: j.task.Attempt, Worker: a.ports.Worker, Output: output}
+}
+
+// notTaken says that the engine refuses the data of a command.
+func notTaken(r engine.Result) bool {
+	kind := fault.KindOf(r.Err)
+	return r.Err != nil && (kind == fault.Invalid || kind == fault.TooLarge)
 }
 
 // fail fails the attempt; the retry policy of the task decides what follows.

@@ -219,8 +219,12 @@ func (c *recheckCancelCmd) Run(ctx context.Context, a *App) error {
 	return r.answer(func() error { return a.line("Request %s is %s.", got.RequestID, got.Status) })
 }
 
-// recheckPoll is how often a request is looked at while it is under way.
-const recheckPoll = 200 * time.Millisecond
+// How often a request is looked at while it is under way: less and less, so that several
+// may be followed within the limit of reads.
+const (
+	recheckPoll     = 200 * time.Millisecond
+	mostRecheckPoll = 3 * time.Second
+)
 
 // followRecheck shows how far a request is until it has ended, and then what came of it.
 func (r *remote) followRecheck(ctx context.Context, id string) error {
@@ -257,7 +261,7 @@ func (r *remote) untilEnded(ctx context.Context, id string) (*client.RecheckProg
 			bar.End()
 		}
 	}()
-	for {
+	for pause := recheckPoll; ; pause = min(pause*5/4, mostRecheckPoll) {
 		p, err := r.RecheckStatus(ctx, id, client.Paging{Size: client.MaxPageSize})
 		if err != nil || p.Status.Ended() && p.Counts.Queued+p.Counts.Running == 0 {
 			return p, err
@@ -267,7 +271,7 @@ func (r *remote) untilEnded(ctx context.Context, id string) (*client.RecheckProg
 		}
 		bar.Set(p.Counts.Succeeded + p.Counts.Failed + p.Counts.Canceled)
 		select {
-		case <-time.After(recheckPoll):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return p, ctx.Err()
 		}

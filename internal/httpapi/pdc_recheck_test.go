@@ -221,7 +221,13 @@ func TestPDC5ARepetitionGivesTheFirstAnswer(t *testing.T) {
 	if message := r.text("message"); !strings.HasPrefix(message, "the Idempotency-Key was used before with a body that differs in dry_run, params, strategies; ") {
 		t.Errorf("the message does not name the members: %s", message)
 	}
-	// Another tenant's key, and one on another path, is another key.
+	// Another client's or tenant's key, and one on another path, is another key.
+	dry := order(`"dry_run":true`, "a")
+	other := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-2").is(202)
+	s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-2").is(202).has("request_id", other.text("request_id"))
+	if third := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-3").is(202); third.text("request_id") == other.text("request_id") {
+		t.Errorf("two clients have one request: %s", third.body)
+	}
 	s.ask(recheckPath, order("", "a")).flat(502, "AIRFLOW_DOWN", "Airflow does not answer; nothing was accepted, send it again with the same key")
 	s.askOnce(key, recheckAllPath, `{"filter":{},"window":{"lookback_days":14},"reason":"x","dry_run":true}`).is(202)
 	s.elsewhere()

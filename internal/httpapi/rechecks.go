@@ -61,10 +61,16 @@ func caller(c *gate.Call) pdca.Caller {
 	return pdca.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
 }
 
+// ownKey is what makes a call safe to repeat. Clients choose their keys without knowing of
+// each other, so who calls is part of where a key counts. No path has a blank.
+func ownKey(c *gate.Call, o wire.Options) (wire.Once, error) {
+	return o.ParseOnce(c.Key, c.Endpoint()+" "+c.Principal.Subject, c.Body)
+}
+
 // recheck answers POST /pdca/recheck and POST /pdca/recheck_all.
 func (a *API) recheck(parse func([]byte) (pdca.Order, error)) handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		key, err := pdca.Identity.ParseOnce(c.Key, c.Endpoint(), c.Body)
+		key, err := ownKey(c, pdca.Identity)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -88,7 +94,7 @@ func accepted(status int, answer *pdca.Answer) gate.Reply {
 
 // cancelRecheck answers POST /pdca/recheck/{request_id}/cancel.
 func (a *API) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := c.Once()
+	key, err := ownKey(c, wire.Options{})
 	if err != nil {
 		return gate.Reply{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -86,6 +87,43 @@ func (r *rig) ids(s *Strategies, q Query) (ids []string, total int) {
 		ids = append(ids, row.ID)
 	}
 	return ids, total
+}
+
+// exec changes the tables behind everybody's back.
+func (r *rig) exec(query string, args ...any) {
+	r.Helper()
+	err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, query, args...)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// count is how many rows a table has.
+func (r *rig) count(table string) (n int) {
+	r.Helper()
+	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, "SELECT count(*) FROM "+table).Scan(&n)
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
+
+// deleteOld deletes once what ended before an instant, and says whether there is more.
+func (r *rig) deleteOld(re *Rechecks, before time.Time) (more bool) {
+	r.Helper()
+	err := re.write(r.Context(), "test", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		more, err = re.deleteOld(ctx, tx, before.UnixMilli())
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return more
 }
 
 // message is what a caller is told of a refusal, "" when it is none.

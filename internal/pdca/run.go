@@ -15,6 +15,7 @@ const (
 	endedChunk  = 100              // batches that one look finds
 	retainEvery = 10 * time.Minute // between two looks for what is past its time
 	retainMost  = 100              // requests that one transaction deletes
+	retainItems = MaxTotal         // items of these: others write to the database too
 	retainKeys  = 10_000           // keys
 )
 
@@ -139,8 +140,8 @@ func (r *Rechecks) retain(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			requests, err := r.deleteOld(ctx, tx, int64(now)-r.cfg.Retention.Milliseconds())
-			more = keys == retainKeys || requests == retainMost
+			left, err := r.deleteOld(ctx, tx, int64(now)-r.cfg.Retention.Milliseconds())
+			more = left || keys == retainKeys
 			return err
 		})
 		if err != nil {
@@ -150,21 +151,27 @@ func (r *Rechecks) retain(ctx context.Context) error {
 	return nil
 }
 
-// deleteOld deletes some requests that ended before an instant and gives how many.
-func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (n int, err error) {
+// deleteOld deletes some requests that ended before an instant and says whether there may
+// be more.
+func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (more bool, err error) {
 	var old []place
+	found, items := 0, 0
 	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: "SELECT tenant_id, id FROM pdca_request WHERE execution = '' AND updated_at < $1 ORDER BY updated_at LIMIT $2",
+		Query: "SELECT tenant_id, id, total FROM pdca_request WHERE execution = '' AND updated_at < $1 ORDER BY updated_at LIMIT $2",
 		Args:  []any{before, retainMost},
 		Row: func(row *sqldb.Row) error {
 			var p place
-			err := row.Scan(&p.tenant, &p.execution)
-			old = append(old, p)
+			var total int
+			err := row.Scan(&p.tenant, &p.execution, &total)
+			found++
+			if items += total; items <= retainItems {
+				old = append(old, p)
+			}
 			return err
 		},
 	})
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	var stmts []sqldb.Stmt
 	for _, p := range old {
@@ -173,5 +180,5 @@ func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (n
 		}
 		stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM pdca_request WHERE tenant_id = $1 AND id = $2", Args: []any{p.tenant, p.execution}})
 	}
-	return len(old), tx.Batch(ctx, stmts...)
+	return found == retainMost || len(old) < found, tx.Batch(ctx, stmts...)
 }
