@@ -83,6 +83,8 @@ func newInstalled(t testing.TB, venv string) *installed {
 		set("API__AUTH_BACKENDS", "airflow.api.auth.backend.basic_auth")
 		set("WEBSERVER__SECRET_KEY", "0123456789abcdef")
 		set("WEBSERVER__WORKERS", "1")
+		set("WEBSERVER__WEB_SERVER_MASTER_TIMEOUT", "900")
+		set("WEBSERVER__WEB_SERVER_WORKER_TIMEOUT", "900")
 		set("SCHEDULER__MIN_FILE_PROCESS_INTERVAL", "5")
 		set("SCHEDULER__SCHEDULER_ZOMBIE_TASK_THRESHOLD", "20")
 		set("SCHEDULER__ZOMBIE_DETECTION_INTERVAL", "5")
@@ -102,6 +104,8 @@ func newInstalled(t testing.TB, venv string) *installed {
 	a.run("db", "migrate")
 	if a.old {
 		a.run("users", "create", "--username", "renga", "--password", airflowPassword, "--firstname", "r", "--lastname", "r", "--role", "Admin", "--email", "r@example.com")
+		a.run("sync-perm")
+		set("FAB__UPDATE_FAB_PERMS", "False") // they are there now, and it takes long
 	}
 	t.Cleanup(a.kill)
 	a.start()
@@ -172,7 +176,7 @@ func (a *installed) start() {
 		_ = log.Close() // the child has it
 		a.parts = append(a.parts, cmd)
 	}
-	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Second)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url()+version, nil)
 		if err != nil {
