@@ -169,7 +169,7 @@ func (a *installed) start() {
 		}
 		cmd := exec.Command(a.bin, args...)
 		cmd.Env, cmd.Stdout, cmd.Stderr = a.env, log, log
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := cmd.Start(); err != nil {
 			a.t.Fatal(err)
 		}
@@ -196,13 +196,22 @@ func (a *installed) start() {
 	}
 }
 
-// kill ends all parts with their children, as a power switch would.
+// kill ends all parts with their children, as a power switch would. Some of these have
+// left their parents; the folder in their environment tells whose they are.
 func (a *installed) kill() {
 	for _, cmd := range a.parts {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
 	a.parts = nil
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range files {
+		env, _ := os.ReadFile(name)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err == nil && pid != os.Getpid() && strings.Contains("\x00"+string(env), "\x00AIRFLOW_HOME="+a.home+"\x00") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // logs are the ends of what the parts have said.
