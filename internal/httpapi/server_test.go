@@ -48,6 +48,7 @@ type server struct {
 	mail     *bustest.Mail // what goes over the bus
 	trigger  *trigger.Trigger
 	rechecks *pdca.Rechecks
+	outputs  atomic.Int64 // that re-checks have read from logs
 	metadata *metadata.Metadata
 	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
@@ -86,7 +87,7 @@ func newServerWith(t testing.TB, o options) *server {
 		o.log = quiet
 	}
 	s.openTrigger(o)
-	s.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: s.engine, Down: o.down, Now: s.clock.Now, Log: o.log})
+	s.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: counted{s.engine, &s.outputs}, Down: o.down, Now: s.clock.Now, Log: o.log})
 	kinds := dlq.Kinds(s.bus)
 	kinds[cancel.Name] = cancel.New(s.engine, quiet)
 	s.bulks = bulk.New(db, bulk.Config{Kinds: kinds, Exclusive: !postgres(), Clock: s.clock})

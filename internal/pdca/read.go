@@ -101,7 +101,7 @@ func (r *Rechecks) open(ctx context.Context, tenant, id string) (*board, error) 
 	if err != nil || b.q.execution == "" {
 		return b, err
 	}
-	_, b.live, err = r.batch(ctx, tenant, b.q.execution, b.high-b.low)
+	_, b.live, err = r.batch(ctx, tenant, b.q.execution, b.high-b.low, r.shown)
 	for i := range b.live {
 		if o := &b.live[i]; o.status != ItemQueued {
 			b.began, b.touched = true, max(b.touched, o.at)

@@ -56,6 +56,7 @@ type Rechecks struct {
 	cfg        RecheckConfig
 	keys       once.Keys
 	graphs     graphs
+	recent     recent
 	ended      atomic.Bool   // a batch has ended in a commit that is not known to be durable
 	kick       chan struct{} // holds a token when a batch may have ended
 	secret     atomic.Pointer[[]byte]

@@ -71,7 +71,7 @@ func (r *Rechecks) prepare(ctx context.Context, tenant, execution string) (*sett
 	if err != nil || s.was == nil {
 		return s, err
 	}
-	state, outcomes, err := r.batch(ctx, tenant, execution, len(s.strategies))
+	state, outcomes, err := r.batch(ctx, tenant, execution, len(s.strategies), r.outcome)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,11 @@ func (r *Rechecks) prepare(ctx context.Context, tenant, execution string) (*sett
 	return s, nil
 }
 
+// reader reads what came of a node.
+type reader func(ctx context.Context, tenant string, id flow.ID, node *flow.Node) (outcome, error)
+
 // batch reads the execution of a batch of n strategies: its state, and what it says of each.
-func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int) (*flow.State, []outcome, error) {
+func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int, read reader) (*flow.State, []outcome, error) {
 	id, err := flow.ParseID(execution)
 	if err != nil {
 		return nil, nil, err
@@ -107,11 +110,9 @@ func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int) (
 		if node == nil {
 			return nil, nil, fmt.Errorf("pdca: execution %s has no node %s", execution, nodeOf(i))
 		}
-		output, err := r.output(ctx, tenant, id, node)
-		if err != nil {
+		if outcomes[i], err = read(ctx, tenant, id, node); err != nil {
 			return nil, nil, err
 		}
-		outcomes[i] = outcomeOf(node, output)
 		if view.State.Status.Terminal() && outcomes[i].status < ItemSucceeded {
 			outcomes[i] = outcome{status: ItemCanceled, at: wire.Stamp(view.State.EndedAt)}
 		}
