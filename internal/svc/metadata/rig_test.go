@@ -26,7 +26,7 @@ const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-
 
 // rig is the service over a database of its own.
 type rig struct {
-	*testing.T
+	testing.TB
 	*Metadata
 	db     *sqldb.DB
 	models *Models
@@ -40,7 +40,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("postgres", func(t *testing.T) { test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)})) })
 }
 
-func newRig(t *testing.T, where sqldb.Config) *rig {
+func newRig(t testing.TB, where sqldb.Config) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{bus.Migration(), audit.Migration(), Migration()}
 	db, err := sqldb.Open(t.Context(), where)
@@ -56,7 +56,7 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 			t.Error(err)
 		}
 	})
-	r := &rig{T: t, db: db, models: NewModels()}
+	r := &rig{TB: t, db: db, models: NewModels()}
 	r.Metadata = New(db, Config{
 		Models: r.models, Bus: bus.New(db, memory.New(), bus.Config{Instance: "test", Sensitive: r.models.Sensitive}),
 		Graph: func(_ context.Context, _, id string) (bool, error) { return id != "missing", nil },
