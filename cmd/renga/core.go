@@ -32,6 +32,7 @@ import (
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/wire"
 )
 
 // The database and the folder of reports inside the data folder.
@@ -68,6 +69,7 @@ type core struct {
 	trigger  *trigger.Trigger     // nil until receive
 	rechecks *pdca.Rechecks
 	airflow  *airflow.Adapter // nil: others do the checks
+	records  *records.Records // with bus
 	receipts string           // the file of receipts, with trigger
 	silent   bool             // nothing is published
 	name     string           // tells this process from others
@@ -191,13 +193,14 @@ func (c *core) committed(sqldb.Commit) {
 func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
 	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, Log: c.log})
+	c.records = records.New(c.db, records.Config{Models: models, Visible: c.sharing, Publisher: outbox{c}, KeyRetention: c.keep})
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.sharing.Consumer()},
+		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer()},
 		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
 	maps.Copy(c.kinds, dlq.Kinds(c.bus))
-	c.metadata = metadata.New(c.db, metadata.Config{Models: models, Bus: c.bus, Graph: c.hasGraph})
+	c.metadata = metadata.New(c.db, metadata.Config{Models: models, Bus: c.bus, Graph: c.hasGraph, InUse: c.records.InUse})
 	c.sharing.Announce(c.bus)
 	c.beside = append(c.beside, c.sharing.Run)
 }
@@ -209,6 +212,14 @@ func (c *core) hasGraph(ctx context.Context, tenant, id string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// outbox publishes over the bus of a core, which has its consumers before it is there.
+type outbox struct{ *core }
+
+// Publish announces events in the transaction of the change that they tell of.
+func (o outbox) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error {
+	return o.bus.Publish(ctx, tx, events...)
 }
 
 // service names this program in the events that it publishes.

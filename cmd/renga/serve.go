@@ -258,6 +258,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 		Metadata: core.metadata,
+		Records:  core.records, Parts: core.records,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

@@ -72,6 +72,8 @@ type Config struct {
 
 	Strategies Strategies
 	Rechecks   Rechecks
+	Records    Records
+	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": as the request says
 	Metadata   Metadata
 }
@@ -100,6 +102,9 @@ type API struct {
 	rechecks   Rechecks
 	publicURL  string
 	metadata   Metadata
+
+	records     Records
+	recordParts RecordParts
 }
 
 // New makes the surface.
@@ -112,6 +117,7 @@ func New(cfg Config) *API {
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 		metadata: cfg.Metadata,
+		records:  cfg.Records, recordParts: cfg.Parts,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -171,6 +177,8 @@ func (a *API) Routes() []gate.Route {
 	routes = append(routes, a.strategyRoutes()...)
 	routes = append(routes, a.metadataRoutes()...)
 	routes = append(routes, a.recheckRoutes()...)
+	routes = append(routes, a.recordRoutes()...)
+	routes = append(routes, a.recordPartRoutes()...)
 	return append(routes, a.workflowRoutes()...)
 }
 

@@ -39,6 +39,7 @@ func (s *server) openBus(o options) {
 		}
 		return err == nil, err
 	}})
+	s.openRecords(models)
 }
 
 // bury publishes events that fail for good and gives their dead letters.

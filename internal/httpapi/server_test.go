@@ -31,6 +31,7 @@ import (
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -50,6 +51,7 @@ type server struct {
 	rechecks *pdca.Rechecks
 	outputs  atomic.Int64 // that re-checks have read from logs
 	metadata *metadata.Metadata
+	records  *records.Records
 	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
 	gate     *gate.Gate
@@ -105,6 +107,7 @@ func newServerWith(t testing.TB, o options) *server {
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 		Metadata: s.metadata,
+		Records:  s.records, Parts: s.records,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
 	if err != nil {
@@ -166,7 +169,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

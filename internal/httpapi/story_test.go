@@ -26,6 +26,7 @@ type step struct {
 	Key         string            `yaml:"key"`
 	Correlation string            `yaml:"correlation"`
 	LastEventID string            `yaml:"lastEventId"`
+	IfMatch     string            `yaml:"ifMatch"`
 	Frames      int               `yaml:"frames"` // of a stream that does not end: how many are read
 	Media       string            `yaml:"media"`
 	Request     string            `yaml:"request"`
@@ -124,7 +125,7 @@ func (p *play) find(operationID string) string {
 func (p *play) header(s step) []string {
 	var header []string
 	for name, value := range map[string]string{
-		p.keyHeader(s.Operation): s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media, "Last-Event-ID": s.LastEventID,
+		p.keyHeader(s.Operation): s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media, "Last-Event-ID": s.LastEventID, "If-Match": s.IfMatch,
 	} {
 		if value != "" {
 			header = append(header, name, value)
@@ -226,6 +227,7 @@ func (p *play) bind(want, got any) {
 		}
 	case map[string]any:
 		if object, ok := got.(map[string]any); ok {
+			p.bindVersion(want, object)
 			for name := range want {
 				p.bind(want[name], object[name])
 			}
@@ -239,14 +241,25 @@ func (p *play) bind(want, got any) {
 	}
 }
 
+// bindVersion notes which version of a record of the server the one of its example stands
+// for: requests name it again.
+func (p *play) bindVersion(want, got map[string]any) {
+	id, _ := want["id"].(string)
+	version, ok := want["recordVersion"].(string)
+	if real, isText := got["recordVersion"].(string); ok && isText && id != "" {
+		p.real[version] = real
+	}
+}
+
 // toReal puts the server's ids in the place of those of the examples.
 func (p *play) toReal(s string) string {
-	return anID.ReplaceAllStringFunc(s, func(id string) string {
-		if real := p.real[id]; real != "" {
+	known := func(text string) string {
+		if real := p.real[text]; real != "" {
 			return real
 		}
-		return id
-	})
+		return text
+	}
+	return anInstant.ReplaceAllStringFunc(anID.ReplaceAllStringFunc(s, known), known)
 }
 
 func (p *play) translate(value any) any { return rewrite(value, p.toReal) }

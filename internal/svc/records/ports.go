@@ -25,6 +25,8 @@ type Visible interface {
 	// deleted; whether the user may do anything with the object at all was asked before.
 	// Equal questions should give equal texts.
 	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
+	// WhereOne is the same condition for statements that name their records.
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
 }
 
 // Publisher announces events in the transaction of the change that they tell of.

@@ -4,12 +4,24 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/audit"
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,7 +31,12 @@ const tenantA, tenantB = "00000000-0000-4000-8000-00000000000a", "00000000-0000-
 // rig is the service over a database of its own.
 type rig struct {
 	*testing.T
-	db *sqldb.DB
+	db      *sqldb.DB
+	bus     *bus.Bus
+	models  *metadata.Models
+	records *Records
+	clock   atomic.Int64
+	seen    int64 // id of the last event of the outbox that was looked at
 }
 
 // onEvery runs a test on every database.
@@ -32,7 +49,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	where.Migrations = []sqldb.Migration{Migration()}
+	where.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), metadata.Migration(), Migration()}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +63,35 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 			t.Error(err)
 		}
 	})
-	return &rig{T: t, db: db}
+	r := &rig{T: t, db: db, models: metadata.NewModels()}
+	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
+	r.records = New(db, Config{
+		Models: r.models, Visible: owned{r.models}, Publisher: r.bus, Now: func() time.Time { return time.UnixMilli(r.clock.Load()) },
+	})
+	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
+	return r
+}
+
+// owned lets users see and edit their own records, and those of whoever has "shared" in
+// their fields' Description: Read.
+type owned struct{ models *metadata.Models }
+
+func (o owned) Where(ctx context.Context, tx *sqldb.Tx, tenant, _, user string, level crm.Access, b *sqldb.Binds) (string, error) {
+	m, err := o.models.Model(ctx, tx, tenant)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case m.ModifyAll(user) || level == crm.Read && m.ViewAll(user):
+		return "1 = 1", nil
+	case level == crm.Read:
+		return "r.owner_id = " + b.Add(user) + " OR r.fields LIKE " + b.Add("%everybody reads%"), nil
+	}
+	return "r.owner_id = " + b.Add(user), nil
+}
+
+func (o owned) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, b *sqldb.Binds) (string, error) {
+	return o.Where(ctx, tx, tenant, object, user, level, b)
 }
 
 // write runs SQL in one transaction.
@@ -64,3 +109,117 @@ func (r *rig) read(fn func(ctx context.Context, tx *sqldb.Tx) error) {
 		r.Fatal(err)
 	}
 }
+
+// define stores definitions of a tenant, as metadata does.
+func (r *rig) define(tenant string, all ...crm.Definition) {
+	r.Helper()
+	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+		for _, d := range all {
+			body, err := json.Marshal(d.Value)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenant, string(d.Kind), d.ID, string(body)); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
+			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, tenant, r.stamp())
+		return err
+	})
+}
+
+func (r *rig) stamp() string { return time.Duration(r.clock.Add(1)).String() }
+
+// at turns the clock.
+func (r *rig) at(text string) {
+	r.Helper()
+	s, err := wire.ParseStamp(text)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.clock.Store(int64(s))
+}
+
+// fieldsOf reads the fields of a change from JSON.
+func (r *rig) fieldsOf(text string) map[string]jsontext.Value {
+	r.Helper()
+	fields := map[string]jsontext.Value{}
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &fields); err != nil {
+			r.Fatal(err)
+		}
+	}
+	return fields
+}
+
+// try does one operation.
+func (r *rig) try(c Caller, object string, op Op) (Result, error) {
+	r.Helper()
+	c.CorrelationID = "test"
+	var got Result
+	_, _, err := r.records.Apply(r.Context(), c, Batch{Object: object, Ops: []Op{op}, AllOrNone: true}, func(results []Result) ([]byte, error) {
+		got = results[0]
+		return []byte("{}"), nil
+	})
+	return got, err
+}
+
+// do does one operation that must succeed.
+func (r *rig) do(c Caller, object string, op Op) View {
+	r.Helper()
+	got, err := r.try(c, object, op)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return got.View()
+}
+
+func (r *rig) create(c Caller, object, fields string) View {
+	r.Helper()
+	return r.do(c, object, Op{Kind: Create, Fields: r.fieldsOf(fields)})
+}
+
+func (r *rig) update(c Caller, v View, fields string) View {
+	r.Helper()
+	return r.do(c, v.Object, Op{Kind: Update, ID: v.ID, Version: v.RecordVersion, Fields: r.fieldsOf(fields)})
+}
+
+// outbox is the events that were published since it was asked last, one a line: index, type, payload.
+func (r *rig) outbox() string {
+	r.Helper()
+	var b strings.Builder
+	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id", r.seen) {
+			var body []byte
+			if err == nil {
+				err = row.Scan(&r.seen, &body)
+			}
+			if err != nil {
+				return err
+			}
+			e, err := wire.ParseEvent(body)
+			if err != nil {
+				return err
+			}
+			if e.Producer.Service != "core-platform" || e.CorrelationID != "test" || e.OccurredAt != e.Version {
+				r.Errorf("the envelope is %s", body)
+			}
+			b.WriteString(string(rune('0'+e.Index)) + " " + e.Type + " " + strings.Replace(e.Key, tenantA, "A", 1) + " " + e.Version.String() + "\n  " + string(e.Payload) + "\n")
+		}
+		return nil
+	})
+	return b.String()
+}
+
+// codeOf is the code of a refusal.
+func codeOf(err error) string {
+	if e, ok := fault.As(err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// system is a caller that may do everything.
+var system = Caller{Tenant: tenantA}

@@ -1,0 +1,221 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/wire"
+)
+
+// Records keeps the records of tenants. What a caller may not see is fault.NotFound.
+type Records interface {
+	// Apply does operations in one transaction; answer writes down what is remembered with
+	// the key of the request. replay says that it was answered before.
+	Apply(ctx context.Context, c records.Caller, b records.Batch, answer records.Answer) (body []byte, replay bool, err error)
+	Get(ctx context.Context, c records.Caller, object, id string) (records.View, error)
+	// List and History give a page and how many there are on all pages.
+	List(ctx context.Context, c records.Caller, object string, q records.Query) (page []records.View, total int, err error)
+	History(ctx context.Context, c records.Caller, object, id string, offset, limit int) (page []records.Entry, total int, err error)
+}
+
+// The scopes and the rate classes of records.
+const (
+	scopeRecordsRead  = "records:read"
+	scopeRecordsWrite = "records:write"
+
+	rateRecordsRead  = "records.read"
+	rateRecordsWrite = "records.write"
+)
+
+// MaxRecordsBody is the longest body of a bulk of records, in bytes.
+const MaxRecordsBody = 8 << 20
+
+// recordRoutes are the routes of records.
+func (a *API) recordRoutes() []gate.Route {
+	return []gate.Route{
+		{Pattern: "POST /records/{object}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.createRecord)},
+		{Pattern: "GET /records/{object}", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.listRecords},
+		{
+			Pattern: "POST /records/{object}/bulk", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, MaxBody: MaxRecordsBody,
+			Do: withoutQuery(a.bulkRecords),
+		},
+		{Pattern: "GET /records/{object}/{id}", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: withoutQuery(a.getRecord)},
+		{Pattern: "PATCH /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.updateRecord)},
+		{Pattern: "DELETE /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.deleteRecord)},
+		{Pattern: "GET /records/{object}/{id}/history", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.recordHistory},
+	}
+}
+
+// recordBody is what a caller says of a record.
+type recordBody struct {
+	OwnerID       string                    `json:"ownerId"`
+	Fields        map[string]jsontext.Value `json:"fields"`
+	RecordVersion *wire.Stamp               `json:"recordVersion"`
+}
+
+// callerOf is who wants something of records.
+func callerOf(c *gate.Call) records.Caller {
+	return records.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
+}
+
+// onceOf is the identity of a request that has a key, nil of one that has none.
+func onceOf(c *gate.Call) (*wire.Once, error) {
+	if c.Key == "" {
+		return nil, nil
+	}
+	once, err := c.Once()
+	return &once, err
+}
+
+// createRecord answers POST /records/{object}.
+func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	var b recordBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	if b.RecordVersion != nil {
+		return gate.Reply{}, invalid("recordVersion", "a new record has no recordVersion")
+	}
+	op := records.Op{Kind: records.Create, OwnerID: strings.ToLower(b.OwnerID), Fields: b.Fields}
+	body, replay, err := a.applyOne(ctx, c, op, once)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if !replay {
+		body.Status = http.StatusCreated
+	}
+	return body, nil
+}
+
+// updateRecord answers PATCH /records/{object}/{id}.
+func (a *API) updateRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b recordBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	version, err := seenVersion(c, b.RecordVersion)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	reply, _, err := a.applyOne(ctx, c, records.Op{
+		Kind: records.Update, ID: c.Path("id"), Version: version, OwnerID: strings.ToLower(b.OwnerID), Fields: b.Fields,
+	}, nil)
+	return reply, err
+}
+
+// deleteRecord answers DELETE /records/{object}/{id}.
+func (a *API) deleteRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	version, err := seenVersion(c, nil)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	_, _, err = a.applyOne(ctx, c, records.Op{Kind: records.Delete, ID: c.Path("id"), Version: version}, nil)
+	return gate.Reply{Status: http.StatusNoContent}, err
+}
+
+// seenVersion is the version that a caller has seen, by the header If-Match or by the
+// body; 0 is any.
+func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
+	header, err := ifMatch(c)
+	switch {
+	case err != nil:
+		return 0, err
+	case header == "" && body == nil:
+		return 0, fault.New(fault.Invalid, "VERSION_REQUIRED", `the version that you have seen is required, as the header If-Match: "<recordVersion>" or as recordVersion in the body`).
+			With(map[string]string{"field": "recordVersion"})
+	case header != "" && body != nil:
+		return 0, invalid("recordVersion", "recordVersion is there twice, in the header If-Match and in the body")
+	case header == "":
+		return *body, nil
+	case header == "*":
+		return 0, nil
+	}
+	version, err := wire.ParseStamp(header)
+	if err != nil {
+		return 0, invalid("If-Match", "the header If-Match must be a recordVersion in quotes, or *")
+	}
+	return version, nil
+}
+
+// applyOne does one operation and shows the record.
+func (a *API) applyOne(ctx context.Context, c *gate.Call, op records.Op, once *wire.Once) (reply gate.Reply, replay bool, err error) {
+	batch := records.Batch{Object: c.Path("object"), Ops: []records.Op{op}, AllOrNone: true, Once: once}
+	body, replay, err := a.records.Apply(ctx, callerOf(c), batch, func(results []records.Result) ([]byte, error) {
+		shown := results[0].View()
+		return json.Marshal(&shown)
+	})
+	if err != nil {
+		return gate.Reply{}, false, err
+	}
+	var shown struct {
+		RecordVersion string `json:"recordVersion"`
+	}
+	if err := json.Unmarshal(body, &shown); err != nil {
+		return gate.Reply{}, false, err
+	}
+	return gate.Reply{Raw: body, Header: versionTag(shown.RecordVersion)}, replay, nil
+}
+
+func versionTag(version string) http.Header { return http.Header{"Etag": {`"` + version + `"`}} }
+
+// getRecord answers GET /records/{object}/{id}.
+func (a *API) getRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	found, err := a.records.Get(ctx, callerOf(c), c.Path("object"), c.Path("id"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: &found, Header: versionTag(found.RecordVersion.String())}, nil
+}
+
+// listRecords answers GET /records/{object}. Every parameter that is not one of a page is
+// a filter.
+func (a *API) listRecords(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	names := sortedNames(c.Query())
+	q := newQuery(c, names...)
+	p := q.paging()
+	want := records.Query{Offset: p.offset(), Limit: p.size}
+	for _, name := range names {
+		switch text, _ := q.text(name); name {
+		case "page", "page_size":
+		case "sort":
+			if want.Sort = text; text == "" {
+				q.fail("sort", "sort must be fields with .asc or .desc, separated by commas")
+			}
+		default:
+			want.Filters = append(want.Filters, records.Filter{Name: name, Value: text})
+		}
+	}
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.records.List(ctx, callerOf(c), c.Path("object"), want)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, func(r *records.View) *records.View { return r })}, nil
+}
+
+// recordHistory answers GET /records/{object}/{id}/history.
+func (a *API) recordHistory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, pageParams...)
+	p := q.paging()
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.records.History(ctx, callerOf(c), c.Path("object"), c.Path("id"), p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, func(e *records.Entry) *records.Entry { return e })}, nil
+}

@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/wire"
+)
+
+// recordsBody is the body of POST /records/{object}/bulk.
+type recordsBody struct {
+	AllOrNone  bool       `json:"allOrNone"`
+	Operations []recordOp `json:"operations"`
+}
+
+// recordOp is one of its operations.
+type recordOp struct {
+	Op            records.Kind              `json:"op"`
+	ID            string                    `json:"id"`
+	RecordVersion *wire.Stamp               `json:"recordVersion"`
+	OwnerID       string                    `json:"ownerId"`
+	Fields        map[string]jsontext.Value `json:"fields"`
+}
+
+// bulkRecords answers POST /records/{object}/bulk.
+func (a *API) bulkRecords(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	var b recordsBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	if n := len(b.Operations); n < 1 || n > records.MaxBulk {
+		return gate.Reply{}, invalid("operations", "operations must have %s", count(1, records.MaxBulk, "members"))
+	}
+	batch := records.Batch{Object: c.Path("object"), AllOrNone: b.AllOrNone, Once: once, Ops: make([]records.Op, len(b.Operations))}
+	for i := range b.Operations {
+		if batch.Ops[i], err = b.Operations[i].op(i); err != nil {
+			return gate.Reply{}, err
+		}
+	}
+	body, _, err := a.records.Apply(ctx, callerOf(c), batch, func(results []records.Result) ([]byte, error) {
+		return a.appendResults(ctx, nil, results), nil
+	})
+	return gate.Reply{Raw: body}, err
+}
+
+// op is an operation as the records have it.
+func (o *recordOp) op(i int) (records.Op, error) {
+	at := func(member, rule string) error {
+		path := fmt.Sprintf("operations[%d].%s", i, member)
+		return invalid(path, "%s %s", path, rule)
+	}
+	op := records.Op{Kind: o.Op, ID: o.ID, OwnerID: strings.ToLower(o.OwnerID), Fields: o.Fields}
+	if o.RecordVersion != nil {
+		op.Version = *o.RecordVersion
+	}
+	switch {
+	case o.Op != records.Create && o.Op != records.Update && o.Op != records.Delete:
+		return op, at("op", "must be create, update or delete")
+	case o.Op == records.Create && o.ID != "":
+		return op, at("id", "is made by the server; a new record has none yet")
+	case o.Op == records.Create && o.RecordVersion != nil:
+		return op, at("recordVersion", "is of records that are there; a new record has none yet")
+	case o.Op != records.Create && o.ID == "":
+		return op, at("id", "is required")
+	case o.Op == records.Delete && o.Fields != nil:
+		return op, at("fields", "has no place in a delete")
+	case o.Op == records.Delete && o.OwnerID != "":
+		return op, at("ownerId", "has no place in a delete")
+	}
+	return op, nil
+}
+
+// appendResults writes what became of the operations: the status that each would have had
+// alone, and the record's id and version or the error.
+func (a *API) appendResults(ctx context.Context, dst []byte, results []records.Result) []byte {
+	dst = append(dst, `{"results":[`...)
+	for i := range results {
+		r := &results[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"status":`...)
+		if r.Err != nil {
+			dst = a.appendFailure(ctx, dst, r.Err)
+			continue
+		}
+		dst = strconv.AppendInt(dst, int64(doneStatus(r.Kind)), 10)
+		dst = append(append(dst, `,"id":"`...), r.ID...)
+		dst = append(append(dst, `","recordVersion":"`...), r.Version.String()...)
+		dst = append(dst, `"}`...)
+	}
+	return append(dst, `]}`...)
+}
+
+func doneStatus(k records.Kind) int {
+	switch k {
+	case records.Create:
+		return http.StatusCreated
+	case records.Delete:
+		return http.StatusNoContent
+	}
+	return http.StatusOK
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/wire"
+)
+
+// RecordParts keeps what belongs to records: teams and members of campaigns. It also
+// converts leads.
+type RecordParts interface {
+	Team(ctx context.Context, c records.Caller, object, id string) ([]records.TeamMember, error)
+	PutTeamMember(ctx context.Context, c records.Caller, object, id, user, role string, access crm.Access) (m records.TeamMember, created bool, err error)
+	RemoveTeamMember(ctx context.Context, c records.Caller, object, id, user string) error
+	Members(ctx context.Context, c records.Caller, campaign string, offset, limit int) (page []records.Member, total int, err error)
+	PutMember(ctx context.Context, c records.Caller, campaign, memberType, member string, d records.MemberDraft) (m records.Member, created bool, err error)
+	RemoveMember(ctx context.Context, c records.Caller, campaign, memberType, member string) error
+	Convert(ctx context.Context, c records.Caller, v records.Conversion, answer func(records.Converted) ([]byte, error)) (body []byte, replay bool, err error)
+}
+
+// recordPartRoutes are the routes of what belongs to records.
+func (a *API) recordPartRoutes() []gate.Route {
+	const team, members = "/records/{object}/{id}/team", "/records/{object}/{id}/members"
+	return []gate.Route{
+		{Pattern: "GET " + team, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: withoutQuery(a.listTeam)},
+		{Pattern: "PUT " + team + "/{userId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.putTeamMember)},
+		{Pattern: "DELETE " + team + "/{userId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.removeTeamMember)},
+		{Pattern: "GET " + members, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: only("Campaign", a.listMembers)},
+		{Pattern: "PUT " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(only("Campaign", a.putMember))},
+		{Pattern: "DELETE " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(only("Campaign", a.removeMember))},
+		{Pattern: "POST /records/{object}/{id}/convert", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(only("Lead", a.convertLead))},
+	}
+}
+
+// only lets the records of one object through; others do not have what the path names.
+func only(object string, next handler) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if got := c.Path("object"); got != object {
+			return gate.Reply{}, fault.New(fault.NotFound, records.CodeObjectUnknown, "this is for records of %s, not of %q", object, got)
+		}
+		return next(ctx, c)
+	}
+}
+
+// listTeam answers GET /records/{object}/{id}/team.
+func (a *API) listTeam(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	members, err := a.recordParts.Team(ctx, callerOf(c), c.Path("object"), c.Path("id"))
+	return gate.Reply{Body: map[string]any{"items": members}}, err
+}
+
+// putTeamMember answers PUT /records/{object}/{id}/team/{userId}.
+func (a *API) putTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b struct {
+		TeamRole    string     `json:"teamRole"`
+		AccessLevel crm.Access `json:"accessLevel"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	m, created, err := a.recordParts.PutTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"), b.TeamRole, b.AccessLevel)
+	return gate.Reply{Status: putStatus(created), Body: &m}, err
+}
+
+func putStatus(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// removeTeamMember answers DELETE /records/{object}/{id}/team/{userId}.
+func (a *API) removeTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	err := a.recordParts.RemoveTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"))
+	return gate.Reply{Status: http.StatusNoContent}, err
+}
+
+// listMembers answers GET /records/{object}/{id}/members.
+func (a *API) listMembers(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, pageParams...)
+	p := q.paging()
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.recordParts.Members(ctx, callerOf(c), c.Path("id"), p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, func(m *records.Member) *records.Member { return m })}, nil
+}
+
+// putMember answers PUT /records/{object}/{id}/members/{memberType}/{memberId}.
+func (a *API) putMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b struct {
+		Status       *string `json:"status"`
+		HasResponded *bool   `json:"hasResponded"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	m, created, err := a.recordParts.PutMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"), records.MemberDraft(b))
+	return gate.Reply{Status: putStatus(created), Body: &m}, err
+}
+
+// removeMember answers DELETE /records/{object}/{id}/members/{memberType}/{memberId}.
+func (a *API) removeMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	err := a.recordParts.RemoveMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"))
+	return gate.Reply{Status: http.StatusNoContent}, err
+}
+
+// conversionBody is the body of POST /records/{object}/{id}/convert.
+type conversionBody struct {
+	RecordVersion *wire.Stamp               `json:"recordVersion"`
+	OwnerID       string                    `json:"ownerId"`
+	AccountID     string                    `json:"accountId"`
+	ContactID     string                    `json:"contactId"`
+	OpportunityID string                    `json:"opportunityId"`
+	Match         bool                      `json:"match"`
+	Opportunity   map[string]jsontext.Value `json:"opportunity"`
+}
+
+// convertLead answers POST /records/{object}/{id}/convert.
+func (a *API) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	var b conversionBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	v := records.Conversion{
+		LeadID: c.Path("id"), OwnerID: b.OwnerID, AccountID: b.AccountID, ContactID: b.ContactID, OpportunityID: b.OpportunityID,
+		Match: b.Match, Opportunity: b.Opportunity, Once: once,
+	}
+	if b.RecordVersion != nil {
+		v.Version = *b.RecordVersion
+	}
+	body, _, err := a.recordParts.Convert(ctx, callerOf(c), v, func(done records.Converted) ([]byte, error) { return json.Marshal(&done) })
+	return gate.Reply{Raw: body}, err
+}

@@ -1,0 +1,102 @@
+package records
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/wire"
+)
+
+// Entry is one change in the history of a record.
+type Entry struct {
+	RecordVersion wire.Stamp    `json:"recordVersion"`
+	At            wire.Stamp    `json:"at"`
+	UserID        string        `json:"userId"`
+	Action        string        `json:"action"`
+	Changes       []FieldChange `json:"changes"`
+}
+
+// FieldChange is a field of it. Old and New are null when the field was empty, and not
+// there when the field is sensitive.
+type FieldChange struct {
+	Field string         `json:"field"`
+	Old   jsontext.Value `json:"old,omitzero"`
+	New   jsontext.Value `json:"new,omitzero"`
+}
+
+// appendChanges writes changes as the table keeps them, without sensitive values.
+func appendChanges(dst []byte, changes []change) []byte {
+	dst = append(dst, '[')
+	for i := range changes {
+		c := &changes[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendQuote(append(dst, `{"field":`...), c.Field)
+		if !c.Sensitive {
+			dst = append(append(dst, `,"old":`...), jsonOf(c.Old)...)
+			dst = append(append(dst, `,"new":`...), jsonOf(c.New)...)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// History is a page of the changes of a record that the caller sees, the newest first, and
+// how many there are on all pages.
+func (s *Records) History(ctx context.Context, c Caller, object, id string, offset, limit int) (page []Entry, total int, err error) {
+	err = s.read(ctx, "records.history", &c, func(ctx context.Context, w *session) error {
+		v, err := w.viewOf(object, crm.ReadOp)
+		if err != nil {
+			return err
+		}
+		r, err := w.get(ctx, object, id, loose)
+		if err != nil {
+			return err
+		}
+		page = []Entry{}
+		err = w.tx.Row(ctx, "SELECT count(*) FROM records_history WHERE tenant_id = $1 AND object = $2 AND record_id = $3", c.Tenant, object, r.ID).Scan(&total)
+		if err != nil {
+			return err
+		}
+		for row, err := range w.tx.Query(ctx, `SELECT version, at, user_id, action, changes FROM records_history
+			WHERE tenant_id = $1 AND object = $2 AND record_id = $3 ORDER BY version DESC LIMIT $4 OFFSET $5`, c.Tenant, object, r.ID, limit, offset) {
+			var e Entry
+			var changes string
+			if err == nil {
+				err = row.Scan(&e.RecordVersion, &e.At, &e.UserID, &e.Action, &changes)
+			}
+			if err == nil {
+				err = json.Unmarshal([]byte(changes), &e.Changes)
+			}
+			if err != nil {
+				return err
+			}
+			e.Changes = v.filter(e.Changes)
+			page = append(page, e)
+		}
+		return nil
+	})
+	return page, total, err
+}
+
+// filter leaves what the user may read now, without the values of what is sensitive now.
+func (v *view) filter(changes []FieldChange) []FieldChange {
+	kept := []FieldChange{}
+	for _, c := range changes {
+		f := v.object.Field(c.Field)
+		switch {
+		case c.Field == ownerField:
+		case f == nil || !v.sees(c.Field):
+			continue
+		case f.Sensitive:
+			c.Old, c.New = nil, nil
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}

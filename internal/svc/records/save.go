@@ -1,0 +1,129 @@
+package records
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+const (
+	insertRecord = `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
+		created_at, created_by, updated_at, updated_by, deleted_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`
+	// Most changes touch no column that an index has.
+	updateFields = `UPDATE records_record SET fields = $4, version = $5, updated_at = $6, updated_by = $7
+		WHERE tenant_id = $1 AND object = $2 AND id = $3`
+	updateRecord = `UPDATE records_record SET fields = $4, version = $5, updated_at = $6, updated_by = $7, owner_id = $8, name = $9,
+		account_id = $10, opportunity_id = $11 WHERE tenant_id = $1 AND object = $2 AND id = $3`
+	deleteRecord = `UPDATE records_record SET version = $4, updated_at = $5, updated_by = $6, deleted_at = $4
+		WHERE tenant_id = $1 AND object = $2 AND id = $3`
+	moveQuotes = `UPDATE records_record SET account_id = $3
+		WHERE tenant_id = $1 AND opportunity_id = $2 AND opportunity_id <> '' AND deleted_at = 0`
+	insertHistory = `INSERT INTO records_history (tenant_id, object, record_id, version, at, user_id, action, changes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	insertReference = "INSERT INTO records_reference (tenant_id, to_id, object, field, id) VALUES ($1, $2, $3, $4, $5)"
+	deleteReference = "DELETE FROM records_reference WHERE tenant_id = $1 AND to_id = $2 AND object = $3 AND field = $4 AND id = $5"
+	deleteTeam      = "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3"
+	deleteMembers   = "DELETE FROM records_member WHERE tenant_id = $1 AND campaign_id = $2"
+)
+
+// save writes what was decided: rows, history, references and events.
+func (w *session) save(ctx context.Context, all []decision) error {
+	if len(all) == 0 {
+		return nil
+	}
+	stmts := make([]sqldb.Stmt, 0, 2*len(all))
+	events := make([]wire.Event, 0, 2*len(all))
+	for i := range all {
+		d := &all[i]
+		var err error
+		if stmts, err = w.statements(stmts, d); err != nil {
+			return err
+		}
+		if events, err = envelopes(events, w.caller, &d.after, d.events); err != nil {
+			return err
+		}
+	}
+	if err := w.tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	return w.cfg.Publisher.Publish(ctx, w.tx, events...)
+}
+
+// statements are those that store a decision.
+func (w *session) statements(to []sqldb.Stmt, d *decision) ([]sqldb.Stmt, error) {
+	r, tenant := &d.after, w.caller.Tenant
+	fields, err := json.Marshal(r.Fields, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Deleted:
+		to = append(to,
+			sqldb.Stmt{Query: deleteRecord, Args: []any{tenant, r.Object, r.ID, r.Version, r.UpdatedAt, r.UpdatedBy}},
+			sqldb.Stmt{Query: deleteTeam, Args: []any{tenant, r.Object, r.ID}},
+		)
+		if r.Object == objCampaign {
+			to = append(to, sqldb.Stmt{Query: deleteMembers, Args: []any{tenant, r.ID}})
+		}
+	case d.before == nil:
+		to = append(to, sqldb.Stmt{Query: insertRecord, Args: []any{
+			tenant, r.Object, r.ID, r.OwnerID, r.Name, r.AccountID, r.OpportunityID, string(fields), r.Version,
+			r.CreatedAt, r.CreatedBy, r.UpdatedAt, r.UpdatedBy,
+		}})
+	default:
+		args := []any{tenant, r.Object, r.ID, string(fields), r.Version, r.UpdatedAt, r.UpdatedBy}
+		if sameLinks(d.before, r) {
+			to = append(to, sqldb.Stmt{Query: updateFields, Args: args})
+		} else {
+			to = append(to, sqldb.Stmt{Query: updateRecord, Args: append(args, r.OwnerID, r.Name, r.AccountID, r.OpportunityID)})
+		}
+		if r.Object == objOpportunity && r.AccountID != d.before.AccountID {
+			to = append(to, sqldb.Stmt{Query: moveQuotes, Args: []any{tenant, r.ID, r.AccountID}})
+		}
+	}
+	for _, ref := range references(w.model.Object(r.Object), d) {
+		if ref.old != "" {
+			to = append(to, sqldb.Stmt{Query: deleteReference, Args: []any{tenant, ref.old, r.Object, ref.field, r.ID}})
+		}
+		if ref.now != "" {
+			to = append(to, sqldb.Stmt{Query: insertReference, Args: []any{tenant, ref.now, r.Object, ref.field, r.ID}})
+		}
+	}
+	return append(to, sqldb.Stmt{Query: insertHistory, Args: []any{
+		tenant, r.Object, r.ID, r.Version, r.Version, w.user, d.action, string(appendChanges(nil, d.changes)),
+	}}), nil
+}
+
+// sameLinks reports whether two states of a record are the same in all columns but those
+// that every change writes.
+func sameLinks(a, b *crm.Record) bool {
+	return a.OwnerID == b.OwnerID && a.Name == b.Name && a.AccountID == b.AccountID && a.OpportunityID == b.OpportunityID
+}
+
+// reference is a field that names another record than before.
+type reference struct{ field, old, now string }
+
+// references are the changes of the fields that name other records and that callers write.
+func references(o *crm.Object, d *decision) (all []reference) {
+	for i := range o.Fields {
+		f := &o.Fields[i]
+		if f.Type != crm.Reference || f.ReadOnly && !f.Custom {
+			continue
+		}
+		r := reference{field: f.Name}
+		if d.before != nil {
+			r.old = values(d.before.Fields).text(f.Name)
+		}
+		if !d.after.Deleted {
+			r.now = values(d.after.Fields).text(f.Name)
+		}
+		if r.old != r.now {
+			all = append(all, r)
+		}
+	}
+	return all
+}
