@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // outcome is what became of a call; it is a label of the metric of calls.
@@ -118,6 +119,8 @@ func refusal(endpoint string, status int, body []byte) *callError {
 	switch {
 	case status == http.StatusUnauthorized:
 		e.outcome = unauthorized
+	case (status == http.StatusNotFound || status == http.StatusConflict) && jsontext.Value(body).Kind() != jsontext.KindBeginObject:
+		e.outcome, e.detail = badAnswer, "it is not Airflow's" // a proxy says so while Airflow is away
 	case status == http.StatusNotFound:
 		e.outcome = notFound
 	case status == http.StatusConflict:

@@ -237,6 +237,8 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 	}{
 		{"a fault", airflowtest.Trouble{Status: 500, Body: "Internal Server Error"}, failed},
 		{"a proxy without a server", airflowtest.Trouble{Status: 502}, failed},
+		{"a proxy that knows no server", airflowtest.Trouble{Status: 404, Body: "default backend - 404"}, badAnswer},
+		{"a run that is not there", airflowtest.Trouble{Status: 404, Body: `{"detail":"no"}`, Media: "application/problem+json"}, notFound},
 		{"a page", airflowtest.Trouble{Status: 200, Body: "<html>login</html>"}, badAnswer},
 		{"no JSON", airflowtest.Trouble{Status: 200, Body: `{"dag_run_id":`, Media: "application/json"}, badAnswer},
 		{"another document", airflowtest.Trouble{Status: 200, Body: `[]`, Media: "application/json"}, badAnswer},
