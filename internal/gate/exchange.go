@@ -401,11 +401,11 @@ func (x *exchange) refuse(err error) {
 
 func (x *exchange) send(kind string, raw []byte) {
 	h := x.w.Header()
-	if len(raw) > 0 {
+	switch {
+	case kind != "": // also of nothing: an empty file is a file
+		h["Content-Type"] = []string{kind}
+	case len(raw) > 0:
 		h["Content-Type"] = typeJSON
-		if kind != "" {
-			h["Content-Type"] = []string{kind}
-		}
 	}
 	if x.status != http.StatusNoContent && x.status != http.StatusNotModified {
 		h["Content-Length"] = []string{strconv.Itoa(len(raw))}

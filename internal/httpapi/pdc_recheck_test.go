@@ -357,6 +357,35 @@ func TestPDC1ArtifactsAreDownloadedWithASignedURL(t *testing.T) {
 	s.get("/pdca/artifacts/nothing/download_url").is(404)
 }
 
+func TestPDC1AnEmptyArtifactIsAFileToo(t *testing.T) {
+	s := newServer(t)
+	s.enrol("a")
+	id := s.recheck("", "a")
+	s.found(s.take(1)[0], `{"artifacts":[{"name":"orders.csv","media_type":"text/csv","content":""}]}`).is(202)
+	artifact := s.until(id, "succeeded").text("items.0.result.artifacts.0.artifact_id")
+	link := s.get("/pdca/artifacts/" + artifact + "/download_url").is(200)
+	got := s.get(strings.TrimPrefix(link.text("url"), s.url)).is(200)
+	if len(got.body) != 0 || got.header.Get("Content-Type") != "application/octet-stream" || got.header.Get("Content-Disposition") != "attachment; filename=orders.csv" {
+		t.Errorf("got %q, %v", got.body, got.header)
+	}
+}
+
+func TestPDC12AWindowMayBeginWith1970(t *testing.T) {
+	s := newServer(t)
+	s.enrol("a")
+	for _, from := range []string{"1970-01-01T00:00:00Z", "1970-01-01t09:00:00.000+09:00", "1969-12-31T23:59:59.999Z"} {
+		want := from
+		if from[3] == '0' {
+			want = "1970-01-01T00:00:00.000Z"
+		}
+		id := s.askOnce(uuid.NewString(), "/pdca/recheck", `{"strategies":["a"],"reason":"all of it","dry_run":true,"window":{"from":"`+from+`","to":"2026-01-05T09:00:00Z"}}`).
+			is(202).text("request_id")
+		s.get("/pdca/recheck/"+id).has("window.from", want).has("window.to", "2026-01-05T09:00:00.000Z")
+	}
+	s.askOnce(uuid.NewString(), "/pdca/recheck", `{"strategies":["a"],"reason":"x","window":{"from":"1970-01-01T00:00:00.001Z","to":"1970-01-01T00:00:00Z"}}`).
+		flat(400, "BAD_REQUEST", "window.from must not be after window.to")
+}
+
 func TestPDC2ScopesAndAudiencesOfRequests(t *testing.T) {
 	issuer, auth := newIssuer(t)
 	s := newServerWith(t, options{auth: auth})

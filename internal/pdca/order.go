@@ -46,9 +46,9 @@ type brief struct {
 // window is the time that a check looks at: so many days back, or from one instant to
 // another.
 type window struct {
-	LookbackDays *int        `json:"lookback_days,omitempty"`
-	From         *wire.Stamp `json:"from,omitempty"`
-	To           *wire.Stamp `json:"to,omitempty"`
+	LookbackDays *int    `json:"lookback_days,omitempty"`
+	From         *moment `json:"from,omitempty"`
+	To           *moment `json:"to,omitempty"`
 }
 
 // orderDoc is an order as it is written.
@@ -226,12 +226,12 @@ func (doc *windowDoc) window() (w window, err error) {
 	return w, nil
 }
 
-func instant(field string, text *string) (*wire.Stamp, error) {
+func instant(field string, text *string) (*moment, error) {
 	if text == nil {
 		return nil, unfit("%s is missing", field)
 	}
-	at, err := wire.ParseStamp(*text)
-	if err != nil {
+	var at moment
+	if err := at.UnmarshalText([]byte(*text)); err != nil {
 		return nil, unfit("%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", field)
 	}
 	return &at, nil
