@@ -192,7 +192,7 @@ func (c *core) committed(sqldb.Commit) {
 // processes have the database too, but not the carrier.
 func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
-	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, Log: c.log})
+	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log})
 	c.records = records.New(c.db, records.Config{Models: models, Visible: c.sharing, Publisher: outbox{c}, KeyRetention: c.keep})
 	c.bus = bus.New(c.db, carrier, bus.Config{
 		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer()},

@@ -259,6 +259,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 		Metadata: core.metadata,
 		Records:  core.records, Parts: core.records,
+		Sharing: core.sharing, Territories: core.sharing,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

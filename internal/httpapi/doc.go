@@ -76,6 +76,9 @@ type Config struct {
 	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": as the request says
 	Metadata   Metadata
+
+	Sharing     Sharing
+	Territories Territories
 }
 
 // API answers the calls of the executions' surface.
@@ -105,6 +108,8 @@ type API struct {
 
 	records     Records
 	recordParts RecordParts
+	sharing     Sharing
+	territories Territories
 }
 
 // New makes the surface.
@@ -118,6 +123,7 @@ func New(cfg Config) *API {
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 		metadata: cfg.Metadata,
 		records:  cfg.Records, recordParts: cfg.Parts,
+		sharing: cfg.Sharing, territories: cfg.Territories,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -176,6 +182,8 @@ func (a *API) Routes() []gate.Route {
 	}
 	routes = append(routes, a.strategyRoutes()...)
 	routes = append(routes, a.metadataRoutes()...)
+	routes = append(routes, a.sharingRoutes()...)
+	routes = append(routes, a.territoryRoutes()...)
 	routes = append(routes, a.recheckRoutes()...)
 	routes = append(routes, a.recordRoutes()...)
 	routes = append(routes, a.recordPartRoutes()...)

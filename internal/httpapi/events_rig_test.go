@@ -13,6 +13,8 @@ import (
 	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -30,7 +32,9 @@ func (s *server) openBus(o options) {
 		o.consumers[i].Handle = s.mail.Handle
 	}
 	models := metadata.NewModels()
+	s.sharing = sharing.New(s.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: s.engine, Worker: "p1", Now: s.clock.Now})
 	s.bus = bus.New(s.db, memory.New(), bus.Config{Sensitive: models.Sensitive, Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
+	s.sharing.Announce(s.bus)
 	s.mail.Bus, s.mail.DB = s.bus, s.db
 	s.metadata = metadata.New(s.db, metadata.Config{Models: models, Bus: s.bus, Graph: func(ctx context.Context, tenant, id string) (bool, error) {
 		_, err := s.engine.Graph(ctx, tenant, id, 0)

@@ -32,6 +32,7 @@ import (
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -52,6 +53,7 @@ type server struct {
 	outputs  atomic.Int64 // that re-checks have read from logs
 	metadata *metadata.Metadata
 	records  *records.Records
+	sharing  *sharing.Sharing
 	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
 	gate     *gate.Gate
@@ -108,6 +110,7 @@ func newServerWith(t testing.TB, o options) *server {
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 		Metadata: s.metadata,
 		Records:  s.records, Parts: s.records,
+		Sharing: s.sharing, Territories: s.sharing,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
 	if err != nil {
@@ -169,7 +172,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

@@ -26,8 +26,8 @@ var assignments = [...]struct {
 	table, column                   string
 	most                            int
 }{
-	Users:    {"User", "UserAssigned", "UserUnassigned", "USER_NOT_FOUND", "sharing_territory_user", "user_id", MaxTerritoryUsers},
-	Accounts: {"Account", "AccountAssigned", "AccountUnassigned", "ACCOUNT_NOT_FOUND", "sharing_territory_account", "account_id", MaxTerritoryAccounts},
+	Users:    {"User", "UserAssigned", "UserUnassigned", "DEFINITION_NOT_FOUND", "sharing_territory_user", "user_id", MaxTerritoryUsers},
+	Accounts: {"Account", "AccountAssigned", "AccountUnassigned", "RECORD_NOT_FOUND", "sharing_territory_account", "account_id", MaxTerritoryAccounts},
 }
 
 // Assigned is a page of what is assigned to a territory, by id, and how many there are.

@@ -45,8 +45,8 @@ type frozen struct {
 	setup Setup
 }
 
-// closureOf works out which principals users have and whose records they reach. Nobody
-// who is not active has any.
+// closureOf works out which principals users have and whose records they reach, beside
+// their own. Nobody who is not active has any.
 func closureOf(m *crm.Model, tree *Tree, models []frozen) closure {
 	var c closure
 	for _, u := range m.Users() {
@@ -54,7 +54,6 @@ func closureOf(m *crm.Model, tree *Tree, models []frozen) closure {
 			c.addUser(m, tree, u)
 		}
 		c.addAbove(m, u)
-		c.reach = append(c.reach, Reach{Principal: principal(userKind, u.ID), Owner: u.ID, Level: Full, Cause: CauseOwner})
 	}
 	for _, g := range m.Groups() { // only queues own records, but any group may become one
 		c.reach = append(c.reach, Reach{Principal: principal(groupKind, g.ID), Owner: g.ID, Level: Full, Cause: CauseQueue, CauseID: g.ID})

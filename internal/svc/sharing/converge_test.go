@@ -271,7 +271,7 @@ func (p *play) step() {
 	case 11:
 		p.putDefault(p.object(), rapid.SampledFrom([]crm.OWD{crm.Private, crm.Private, crm.ReadOnly, crm.ReadWrite}).Draw(p.T, "default"))
 	case 12:
-		if _, err := p.Rebuild(p.Context(), p.id, p.object()); err != nil {
+		if _, _, err := p.Rebuild(p.Context(), p.id, p.object(), nil); err != nil {
 			p.rig.Fatal(err)
 		}
 	case 13, 14:

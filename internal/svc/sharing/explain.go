@@ -55,7 +55,7 @@ func (s *Sharing) Explain(ctx context.Context, ask Ask) (all []Access, err error
 			return err
 		}
 		if ask.User != "" && m.User(ask.User) == nil {
-			return fault.New(fault.NotFound, "USER_NOT_FOUND", "there is no user %s", ask.User)
+			return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no user %s", ask.User)
 		}
 		grants, err := s.grants(ctx, tx, m, r)
 		if err != nil {
@@ -82,7 +82,7 @@ func (s *Sharing) readable(ctx context.Context, tx *sqldb.Tx, m *crm.Model, ask 
 		return nil, err
 	}
 	if !m.Can(who.ID, ask.Object, crm.ReadOp) {
-		return nil, fault.New(fault.Forbidden, "NOT_PERMITTED", "no permission set of the user %s lets it read records of %s", who.ID, ask.Object)
+		return nil, fault.New(fault.Forbidden, "ACCESS_DENIED", "no permission set of the user %s lets it read records of %s", who.ID, ask.Object)
 	}
 	var b sqldb.Binds
 	where, err := s.WhereOne(ctx, tx, ask.Tenant, ask.Object, who.ID, crm.Read, &b)
@@ -124,6 +124,9 @@ func (s *Sharing) grants(ctx context.Context, tx *sqldb.Tx, m *crm.Model, r *crm
 			all = append(all, Grant{setKind, set.ID, Read, CauseAll, set.ID})
 		}
 	}
+	if m.User(r.OwnerID) != nil { // else a queue, which is reached
+		all = append(all, Grant{Kind: userKind, ID: r.OwnerID, Level: Full, Cause: CauseOwner})
+	}
 	reached, err := grantsIn(ctx, tx, `SELECT principal, level, cause, cause_id FROM sharing_reach
 		WHERE tenant_id = $1 AND owner_id = $2 AND model IN (0, $3)`, m.Tenant, r.OwnerID, active.num)
 	if err != nil {
@@ -134,12 +137,13 @@ func (s *Sharing) grants(ctx context.Context, tx *sqldb.Tx, m *crm.Model, r *crm
 	if err != nil {
 		return nil, err
 	}
-	passed, err := s.passedOn(ctx, tx, m.Tenant, r)
+	passed, err := s.passedOn(ctx, tx, m, r)
 	return slices.Concat(all, reached, shared, passed), err
 }
 
 // passedOn is what the account of a record passes on to it.
-func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, tenant string, r *crm.Record) ([]Grant, error) {
+func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, m *crm.Model, r *crm.Record) ([]Grant, error) {
+	tenant := m.Tenant
 	if r.AccountID == "" || !slices.Contains(accountChildren, r.Object) {
 		return nil, nil
 	}
@@ -147,7 +151,7 @@ func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, tenant string, r *
 	if err != nil || !ok || account.Deleted {
 		return nil, err
 	}
-	all, err := grantsIn(ctx, tx, "SELECT principal, level, cause, cause_id FROM sharing_reach WHERE tenant_id = $1 AND owner_id = $2 AND model = 0 AND cause <> 'role'",
+	all, err := grantsIn(ctx, tx, "SELECT principal, level, cause, cause_id FROM sharing_reach WHERE tenant_id = $1 AND owner_id = $2 AND model = 0 AND cause = 'queue'",
 		tenant, account.OwnerID)
 	if err != nil {
 		return nil, err
@@ -163,6 +167,9 @@ func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, tenant string, r *
 			return nil, err
 		}
 		all = append(all, shared...)
+	}
+	if m.User(account.OwnerID) != nil {
+		all = append(all, Grant{Kind: userKind, ID: account.OwnerID})
 	}
 	for i := range all {
 		all[i].Level, all[i].Cause, all[i].CauseID = Read, CauseAccount, account.ID
@@ -196,6 +203,7 @@ func principalsOf(ctx context.Context, tx *sqldb.Tx, m *crm.Model, user string) 
 		return own, nil
 	}
 	own[principal(everybodyKind, "")] = true
+	own[principal(userKind, user)] = true
 	own[principal(setKind, systemSet)] = m.IsSystem(user)
 	for _, id := range u.PermissionSetIDs {
 		own[principal(setKind, id)] = true

@@ -9,7 +9,6 @@ import (
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -233,7 +232,7 @@ func (s *Sharing) ListModels(ctx context.Context, tenant, object string) (all []
 			return err
 		}
 		if object != "" && m.Object(object) == nil {
-			return fault.New(fault.NotFound, "OBJECT_NOT_FOUND", "there is no object %s", object)
+			return noObject(object)
 		}
 		all, err = models(ctx, tx, "SELECT "+modelColumns+` FROM sharing_model WHERE tenant_id = $1 AND ($2 = '' OR object = $2)
 			ORDER BY object, version DESC`, tenant, object)

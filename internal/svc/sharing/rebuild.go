@@ -3,40 +3,81 @@ package sharing
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/once"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
 
-// Rebuild starts a rebuild of an object, also when its setup is what it was. One that is
-// under way is the answer when it has the setup of now.
-func (s *Sharing) Rebuild(ctx context.Context, tenant, object string) (m Model, err error) {
+// Rebuild starts a rebuild of an object, also when its setup is what it was, and gives the
+// version of its model. One that is under way is the answer when it has the setup of now.
+// A request with a key is done once; replay says that it was before.
+func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (version int64, replay bool, err error) {
 	err = s.write(ctx, "sharing.rebuild", func(ctx context.Context, tx *sqldb.Tx) error {
-		of, err := s.cfg.Models.Model(ctx, tx, tenant)
+		if key == nil {
+			version, err = s.rebuild(ctx, tx, tenant, object)
+			return err
+		}
+		at, err := s.now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if of.Object(object) == nil {
-			return noObject(object)
-		}
-		if err := s.resetup(ctx, tx, tenant, object, true); err != nil {
+		answer, again, err := s.keys().Do(ctx, tx, tenant, key, int64(at), func() ([]byte, error) {
+			version, err := s.rebuild(ctx, tx, tenant, object)
+			return strconv.AppendInt(nil, version, 10), err
+		})
+		if err != nil {
 			return err
 		}
-		now, err := currentModels(ctx, tx, tenant, object)
+		replay = again
+		version, err = strconv.ParseInt(string(answer), 10, 64)
+		return err
+	})
+	return version, replay, err
+}
+
+// rebuild starts a rebuild and gives its version.
+func (s *Sharing) rebuild(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int64, error) {
+	of, err := s.cfg.Models.Model(ctx, tx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	if of.Object(object) == nil {
+		return 0, noObject(object)
+	}
+	if err := s.resetup(ctx, tx, tenant, object, true); err != nil {
+		return 0, err
+	}
+	now, err := currentModels(ctx, tx, tenant, object)
+	if err != nil {
+		return 0, err
+	}
+	return now[len(now)-1].Version, nil
+}
+
+// keys are the keys of requests for rebuilds.
+func (s *Sharing) keys() once.Keys {
+	return once.Keys{Table: "sharing_once", Retention: s.cfg.KeyRetention}
+}
+
+// retainKeys deletes some keys that have expired.
+func (s *Sharing) retainKeys(ctx context.Context) error {
+	return s.write(ctx, "sharing.retain", func(ctx context.Context, tx *sqldb.Tx) error {
+		at, err := s.now(ctx, tx)
 		if err == nil {
-			m = now[len(now)-1]
+			_, err = s.keys().Retain(ctx, tx, int64(at), s.cfg.limits.sweep)
 		}
 		return err
 	})
-	return m, err
 }
 
 func noObject(object string) error {
-	return fault.New(fault.NotFound, "OBJECT_NOT_FOUND", "there is no object %s", object)
+	return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no object %s", object)
 }
 
 // chunk does the next records of a rebuild, with what is true of them now, and notes how

@@ -19,6 +19,7 @@ const (
 	rebuildQueue = "sharing.rebuild"
 	lease        = 30 // seconds, renewed with every chunk
 	idleFor      = time.Second
+	retainEvery  = 10 * time.Minute
 )
 
 func rebuildGraph() flow.Graph {
@@ -42,8 +43,13 @@ func (s *Sharing) Run(ctx context.Context) {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var retained time.Time
 	for ctx.Err() == nil {
 		worked, err := s.step(ctx)
+		if now := time.Now(); now.Sub(retained) >= retainEvery {
+			retained = now
+			err = errors.Join(err, s.retainKeys(ctx))
+		}
 		if err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable {
 			s.log.ErrorContext(ctx, "sharing could not be rebuilt", "error", err)
 		}

@@ -65,11 +65,13 @@ type Engine interface {
 type Config struct {
 	Models  Models
 	Records Records
-	Engine  Engine           // nil: nothing is rebuilt here (Run does nothing)
-	Worker  string           // tells this process from others that rebuild; it may not be empty with Engine
-	Now     func() time.Time // nil: the clock of the database, on SQLite that of the machine
-	Log     *slog.Logger     // nil: nowhere
-	limits  limits
+	Engine  Engine // nil: nothing is rebuilt here (Run does nothing)
+	Worker  string // tells this process from others that rebuild; it may not be empty with Engine
+	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
+	KeyRetention time.Duration
+	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
+	Log          *slog.Logger     // nil: nowhere
+	limits       limits
 }
 
 // limits are how much is done in one transaction.
@@ -93,6 +95,9 @@ type Sharing struct {
 func New(db *sqldb.DB, cfg Config) *Sharing {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.KeyRetention == 0 {
+		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords}

@@ -233,7 +233,7 @@ func unused(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 		var by string
 		switch err := tx.Row(ctx, use.query, tenant, id).Scan(&by); {
 		case err == nil:
-			return fault.New(fault.Conflict, "TERRITORY_IN_USE", "%s", fmt.Sprintf("the territory cannot be deleted: "+use.what, by))
+			return fault.New(fault.Conflict, "IN_USE", "%s", fmt.Sprintf("the territory cannot be deleted: "+use.what, by))
 		case !errors.Is(err, sqldb.ErrNoRow):
 			return err
 		}

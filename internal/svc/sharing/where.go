@@ -155,10 +155,11 @@ func (q *question) bind(b *sqldb.Binds) *asked {
 	return a
 }
 
-// owners are the owners whose records the user reaches.
+// owners are the owners whose records the user reaches, and the user itself, whom nobody
+// has to work out.
 func (a *asked) owners() string {
 	return `SELECT x.owner_id FROM sharing_principal p CROSS JOIN sharing_reach x
-		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND x.model IN (0, ` + a.model + `) AND x.level >= ` + a.level
+		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND x.model IN (0, ` + a.model + `) AND x.level >= ` + a.level + ` UNION ALL SELECT ` + a.user
 }
 
 // shared are the records that have rows for the user.
@@ -170,7 +171,7 @@ func (a *asked) shared() string {
 // own are the owners that are the user, or queues that it is in.
 func (a *asked) own() string {
 	return `SELECT x.owner_id FROM sharing_principal p CROSS JOIN sharing_reach x
-		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND x.model = 0 AND x.cause <> 'role'`
+		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND x.model = 0 AND x.cause = 'queue' UNION ALL SELECT ` + a.user
 }
 
 // accounts are the accounts whose records the user sees: its own, and those of its teams
@@ -209,7 +210,7 @@ func (a *asked) many() string {
 // each is the condition for statements that name their records.
 func (a *asked) each() string {
 	user := ` AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user
-	parts := []string{`EXISTS (SELECT 1 FROM sharing_reach x CROSS JOIN sharing_principal p
+	parts := []string{`r.owner_id = ` + a.user, `EXISTS (SELECT 1 FROM sharing_reach x CROSS JOIN sharing_principal p
 		WHERE p.principal = x.principal` + user + ` AND x.tenant_id = ` + a.tenant + ` AND x.owner_id = r.owner_id AND x.model IN (0, ` + a.model + `) AND x.level >= ` + a.level + `)`}
 	if a.q.shares {
 		parts = append(parts, `EXISTS (SELECT 1 FROM sharing_share s CROSS JOIN sharing_principal p
