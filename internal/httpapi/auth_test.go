@@ -159,6 +159,13 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range tokenRoutes() {
+		for _, surface := range []string{"metadata", "sharing"} { // who may read one of them, or write it, may all of it
+			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path, "/"+surface+"/") && method == "GET" {
+				want[route.Pattern] = surface + ":read"
+			} else if strings.HasPrefix(path, "/"+surface+"/") {
+				want[route.Pattern] = surface + ":write"
+			}
+		}
 		if scope, ok := want[route.Pattern]; !ok || scope != route.Scope {
 			t.Errorf("%s asks for %q, want %q", route.Pattern, route.Scope, scope)
 		}
