@@ -116,6 +116,11 @@ func (p *parser) custom(o *crm.Object, f, was *crm.Field) error {
 	if was == nil && customFields(o) >= MaxFields {
 		return unfit("name", "%s has %d custom fields; more are not allowed", o.Name, MaxFields)
 	}
+	for i := range o.Fields {
+		if like := o.Fields[i].Name; like != f.Name && strings.EqualFold(like, f.Name) {
+			return unfit("name", "%s has a field %s already, which differs in upper and lower case only", o.Name, like)
+		}
+	}
 	most := MaxText
 	if f.Type == crm.LongText {
 		most = MaxLongText

@@ -82,6 +82,7 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{`put object Lead {"label":"x","pluralLabel":"y","name":"Account"}`, "name is not the one in the path"},
 		{`put field Lead.Size {"label":"x","type":"text"}`, `Lead has no field "Size"`},
 		{`put field Lead.Size__c {"label":"x"}`, "type is missing"},
+		{`put field Lead.TIER__c {"label":"x","type":"text"}`, "Lead has a field Tier__c already"},
 		{`put field Lead.Size__c {"label":"x","type":"huge"}`, "type must be one of text"},
 		{`put field Lead.Size__c {"type":"text"}`, "label is missing"},
 		{`put field Lead.Size__c {"label":"x","type":"text","maxLength":256}`, "maxLength must be 1 to 255"},
