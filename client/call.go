@@ -40,8 +40,10 @@ type call struct {
 
 // keyHeader is what the key is called where the call goes.
 func (q *call) keyHeader() string {
-	if strings.HasPrefix(q.path, "/pdca/") {
-		return "Idempotency-Key"
+	for _, prefix := range []string{"/pdca/", "/records/", "/metadata/", "/sharing/"} {
+		if strings.HasPrefix(q.path, prefix) {
+			return "Idempotency-Key"
+		}
 	}
 	return "X-Idempotency-Key"
 }

@@ -39,6 +39,17 @@ var Core = &Surface{
 	Render:    renderCore,
 }
 
+// CRM is the surface of records and the services around them: that of Core, with keys in
+// the header that the re-check API has, too.
+var CRM = &Surface{
+	Name:      "crm",
+	Prefixes:  []string{"/records", "/metadata", "/sharing"},
+	KeyHeader: "Idempotency-Key",
+	Invalid:   Core.Invalid,
+	Statuses:  Core.Statuses,
+	Render:    renderCore,
+}
+
 // Workflow is the surface of workflow events and templates. Their senders are
 // foreign: an error is its message, and what to do about it stands in headers.
 var Workflow = &Surface{

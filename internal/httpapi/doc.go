@@ -16,6 +16,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -181,13 +182,18 @@ func (a *API) Routes() []gate.Route {
 		}
 	}
 	routes = append(routes, a.strategyRoutes()...)
-	routes = append(routes, a.metadataRoutes()...)
-	routes = append(routes, a.sharingRoutes()...)
-	routes = append(routes, a.territoryRoutes()...)
 	routes = append(routes, a.recheckRoutes()...)
-	routes = append(routes, a.recordRoutes()...)
-	routes = append(routes, a.recordPartRoutes()...)
+	routes = append(routes, a.crmRoutes()...)
 	return append(routes, a.workflowRoutes()...)
+}
+
+// crmRoutes are the routes of records and of the services around them.
+func (a *API) crmRoutes() []gate.Route {
+	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes())
+	for i := range routes {
+		routes[i].Surface = gate.CRM
+	}
+	return routes
 }
 
 // handler is what answers a route.

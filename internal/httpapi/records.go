@@ -47,8 +47,8 @@ func (a *API) recordRoutes() []gate.Route {
 			Do: withoutQuery(a.bulkRecords),
 		},
 		{Pattern: "GET /records/{object}/{id}", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: withoutQuery(a.getRecord)},
-		{Pattern: "PATCH /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.updateRecord)},
-		{Pattern: "DELETE /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.deleteRecord)},
+		{Pattern: "PATCH /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.updateRecord)},
+		{Pattern: "DELETE /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.deleteRecord)},
 		{Pattern: "GET /records/{object}/{id}/history", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.recordHistory},
 	}
 }
@@ -88,18 +88,17 @@ func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 		return gate.Reply{}, invalid("recordVersion", "a new record has no recordVersion")
 	}
 	op := records.Op{Kind: records.Create, OwnerID: strings.ToLower(b.OwnerID), Fields: b.Fields}
-	body, replay, err := a.applyOne(ctx, c, op, once)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	if !replay {
-		body.Status = http.StatusCreated
-	}
-	return body, nil
+	reply, err := a.applyOne(ctx, c, op, once)
+	reply.Status = http.StatusCreated
+	return reply, err
 }
 
 // updateRecord answers PATCH /records/{object}/{id}.
 func (a *API) updateRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
 	var b recordBody
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
@@ -108,19 +107,22 @@ func (a *API) updateRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	reply, _, err := a.applyOne(ctx, c, records.Op{
+	return a.applyOne(ctx, c, records.Op{
 		Kind: records.Update, ID: c.Path("id"), Version: version, OwnerID: strings.ToLower(b.OwnerID), Fields: b.Fields,
-	}, nil)
-	return reply, err
+	}, once)
 }
 
 // deleteRecord answers DELETE /records/{object}/{id}.
 func (a *API) deleteRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
 	version, err := seenVersion(c, nil)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	_, _, err = a.applyOne(ctx, c, records.Op{Kind: records.Delete, ID: c.Path("id"), Version: version}, nil)
+	_, err = a.applyOne(ctx, c, records.Op{Kind: records.Delete, ID: c.Path("id"), Version: version}, once)
 	return gate.Reply{Status: http.StatusNoContent}, err
 }
 
@@ -149,22 +151,22 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 }
 
 // applyOne does one operation and shows the record.
-func (a *API) applyOne(ctx context.Context, c *gate.Call, op records.Op, once *wire.Once) (reply gate.Reply, replay bool, err error) {
+func (a *API) applyOne(ctx context.Context, c *gate.Call, op records.Op, once *wire.Once) (gate.Reply, error) {
 	batch := records.Batch{Object: c.Path("object"), Ops: []records.Op{op}, AllOrNone: true, Once: once}
-	body, replay, err := a.records.Apply(ctx, callerOf(c), batch, func(results []records.Result) ([]byte, error) {
+	body, _, err := a.records.Apply(ctx, callerOf(c), batch, func(results []records.Result) ([]byte, error) {
 		shown := results[0].View()
 		return json.Marshal(&shown)
 	})
 	if err != nil {
-		return gate.Reply{}, false, err
+		return gate.Reply{}, err
 	}
 	var shown struct {
 		RecordVersion string `json:"recordVersion"`
 	}
 	if err := json.Unmarshal(body, &shown); err != nil {
-		return gate.Reply{}, false, err
+		return gate.Reply{}, err
 	}
-	return gate.Reply{Raw: body, Header: versionTag(shown.RecordVersion)}, replay, nil
+	return gate.Reply{Raw: body, Header: versionTag(shown.RecordVersion)}, nil
 }
 
 func versionTag(version string) http.Header { return http.Header{"Etag": {`"` + version + `"`}} }

@@ -88,19 +88,37 @@ func TestVersionsGuardChangesOverHTTP(t *testing.T) {
 	s.get(path + "/history").is(404)
 }
 
-func TestARepeatedCreationHappensOnce(t *testing.T) {
+func TestARepeatedChangeIsAnsweredAgain(t *testing.T) {
 	s := newServer(t)
-	const body = `{"fields":{"Name":"Acme"}}`
-	first := s.do("POST", "/records/Account", body, "X-Idempotency-Key", "k").is(201)
-	again := s.do("POST", "/records/Account", body, "X-Idempotency-Key", "k").is(200)
+	made := s.do("POST", "/records/Account", `{"fields":{"Name":"Acme"}}`).is(201)
+	path, version := "/records/Account/"+made.text("id"), made.text("recordVersion")
+	change := func() reply {
+		return s.do("PATCH", path, `{"fields":{"Phone":"1"}}`, "If-Match", `"`+version+`"`, "Idempotency-Key", "k")
+	}
+	first, again := change().is(200), change().is(200)
 	if string(first.body) != string(again.body) {
 		t.Errorf("got %s, then %s", first.body, again.body)
 	}
-	s.do("POST", "/records/Account", `{"fields":{"Name":"Other"}}`, "X-Idempotency-Key", "k").is(409)
-	s.do("POST", "/records/Campaign", body, "X-Idempotency-Key", "k").is(201) // another path
+	s.do("PATCH", path, `{"fields":{"Phone":"2"}}`, "If-Match", `"`+version+`"`, "Idempotency-Key", "k").is(409)
+	newest := `"` + first.text("recordVersion") + `"`
+	for range 2 {
+		s.do("DELETE", path, "", "If-Match", newest, "Idempotency-Key", "k").is(204)
+	}
+}
+
+func TestARepeatedCreationHappensOnce(t *testing.T) {
+	s := newServer(t)
+	const body = `{"fields":{"Name":"Acme"}}`
+	first := s.do("POST", "/records/Account", body, "Idempotency-Key", "k").is(201)
+	again := s.do("POST", "/records/Account", body, "Idempotency-Key", "k").is(201)
+	if string(first.body) != string(again.body) {
+		t.Errorf("got %s, then %s", first.body, again.body)
+	}
+	s.do("POST", "/records/Account", `{"fields":{"Name":"Other"}}`, "Idempotency-Key", "k").is(409)
+	s.do("POST", "/records/Campaign", body, "Idempotency-Key", "k").is(201) // another path
 	const bulk = `{"operations":[{"op":"create","fields":{"Name":"One"}},{"op":"create","fields":{}}]}`
-	one := s.do("POST", "/records/Account/bulk", bulk, "X-Idempotency-Key", "k").is(200)
-	two := s.do("POST", "/records/Account/bulk", bulk, "X-Idempotency-Key", "k").is(200)
+	one := s.do("POST", "/records/Account/bulk", bulk, "Idempotency-Key", "k").is(200)
+	two := s.do("POST", "/records/Account/bulk", bulk, "Idempotency-Key", "k").is(200)
 	if string(one.body) != string(two.body) {
 		t.Errorf("got %s, then %s", one.body, two.body)
 	}

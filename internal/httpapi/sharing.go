@@ -142,21 +142,17 @@ func (a *API) listSharingModels(ctx context.Context, c *gate.Call) (gate.Reply, 
 func (a *API) rebuildSharing(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	var key *wire.Once
 	if c.Key != "" {
-		once, err := c.Once()
+		once, err := ownKey(c, wire.Options{})
 		if err != nil {
 			return gate.Reply{}, err
 		}
 		key = &once
 	}
-	version, replay, err := a.sharing.Rebuild(ctx, c.Principal.Tenant, c.Path("object"), key)
+	version, _, err := a.sharing.Rebuild(ctx, c.Principal.Tenant, c.Path("object"), key)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	reply := gate.Reply{Status: http.StatusAccepted, Body: rebuildView{c.Path("object"), version}}
-	if replay {
-		reply.Status = http.StatusOK
-	}
-	return reply, nil
+	return gate.Reply{Status: http.StatusAccepted, Body: rebuildView{c.Path("object"), version}}, nil
 }
 
 // rebuildView names a model that is being built; GET /sharing/models says how far it is.

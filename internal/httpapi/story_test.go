@@ -136,8 +136,11 @@ func (p *play) header(s step) []string {
 
 // keyHeader is what the idempotency key of an operation is called.
 func (p *play) keyHeader(operationID string) string {
-	if _, path, _ := strings.Cut(p.find(operationID), " "); strings.HasPrefix(path, "/pdca") {
-		return "Idempotency-Key"
+	_, path, _ := strings.Cut(p.find(operationID), " ")
+	for _, prefix := range slices.Concat(gate.Recheck.Prefixes, gate.CRM.Prefixes) {
+		if strings.HasPrefix(path, prefix) {
+			return "Idempotency-Key"
+		}
 	}
 	return "X-Idempotency-Key"
 }
