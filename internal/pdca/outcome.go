@@ -122,9 +122,6 @@ func (o *outcome) read(output flow.Data) error {
 	if o.result, err = wire.Canonical(nil, plain, wire.Options{Omit: []string{"artifacts", "error"}}); err != nil {
 		return err
 	}
-	if len(o.result) > MaxResult {
-		return unfit("the result is larger than %d bytes without its artifacts", MaxResult)
-	}
 	o.status = ItemSucceeded
 	if doc.Error != nil {
 		o.status, o.failure = ItemFailed, newFailure(doc.Error.Code, doc.Error.Message)
@@ -135,7 +132,23 @@ func (o *outcome) read(output flow.Data) error {
 	if err := o.readFindings(&doc); err != nil {
 		return err
 	}
-	return o.readArtifacts(doc.Artifacts)
+	if err := o.readArtifacts(doc.Artifacts); err != nil {
+		return err
+	}
+	if o.shownSize() > MaxResult {
+		return unfit("the result is larger than %d bytes without the contents of its artifacts", MaxResult)
+	}
+	return nil
+}
+
+// shownSize is about how many bytes readers get of the result: artifacts are named in it.
+func (o *outcome) shownSize() int {
+	const beside = len(`{"artifact_id":"01K9YQ3T5V7X9Z1B3D5F7H9J1E","name":"","media_type":"","size":262144},`)
+	n := len(o.result)
+	for i := range o.artifacts {
+		n += beside + len(o.artifacts[i].name) + len(o.artifacts[i].mediaType)
+	}
+	return n
 }
 
 func (o *outcome) readFindings(doc *resultDoc) error {

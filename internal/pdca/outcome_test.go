@@ -15,6 +15,10 @@ func TestAResultIsReadOrRefusedWithAReason(t *testing.T) {
 	artifact := func(name, media, content string) string {
 		return `{"artifacts":[{"name":"` + name + `","media_type":"` + media + `","content":"` + content + `"}]}`
 	}
+	named := func(n int) string { // artifacts with the longest name there is in Japanese
+		one := `{"name":"` + strings.Repeat("表", MaxArtifactName) + `","media_type":"text/csv","content":""}`
+		return strings.Repeat(one+",", n-1) + one
+	}
 	for _, tt := range []struct {
 		output, message string // "": it is fine
 	}{
@@ -27,7 +31,10 @@ func TestAResultIsReadOrRefusedWithAReason(t *testing.T) {
 		{`{"health":1}`, "the result is not of the form that docs/recheck.md has"},
 		{`{"metrics":[]}`, "metrics must be an object"},
 		{`{"metrics":{"x":"` + strings.Repeat("x", MaxMetrics) + `"}}`, "metrics are larger than 4096 bytes"},
-		{`{"x":"` + strings.Repeat("x", MaxResult) + `"}`, "the result is larger than 8192 bytes without its artifacts"},
+		{`{"x":"` + strings.Repeat("x", MaxResult) + `"}`, "the result is larger than 8192 bytes without the contents of its artifacts"},
+		{`{"artifacts":[` + named(5) + `]}`, ""},
+		{`{"x":"` + strings.Repeat("x", MaxResult/2) + `","artifacts":[` + named(5) + `]}`, ""},
+		{`{"x":"` + strings.Repeat("x", MaxResult/2) + `","artifacts":[` + named(6) + `]}`, "the result is larger than 8192 bytes without the contents of its artifacts"},
 		{artifact("", "text/plain", "aGk="), "artifacts[0].name must be 1 to 200 characters on one line"},
 		{artifact("a", "text", "aGk="), "artifacts[0].media_type must be a media type such as text/html"},
 		{artifact("a", "text/plain", "aGk"), "artifacts[0].content must be base64"},
