@@ -47,7 +47,7 @@ func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
 			LockedFields: []string{"DiscountPercent", "GrandTotal"},
 		}
 		r.take(submitted)
-		r.take(submitted) // again
+		r.take(submitted)                                                               // again
 		for _, fields := range []string{`{"DiscountPercent":20}`, `{"Subtotal":200}`} { // the second changes the total
 			_, err := r.try(system, "Quote", Op{Kind: Update, ID: quote.ID, Fields: r.fieldsOf(fields)})
 			if codeOf(err) != CodeFieldLocked || fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), approval) {
