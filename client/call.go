@@ -204,7 +204,11 @@ func (c *Client) send(ctx context.Context, server string, q *call, header http.H
 			req.Header.Set(name, value)
 		}
 	}
-	if q.match != "" {
+	switch q.match {
+	case "":
+	case AnyVersion:
+		req.Header.Set("If-Match", AnyVersion)
+	default:
 		req.Header.Set("If-Match", `"`+q.match+`"`)
 	}
 	if q.event && c.cfg.EventToken != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // The kinds of failure; use them with errors.Is.
 var (
-	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED; of a definition that others need, or of a workflow event: 409
+	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED; of a record or a definition that others need, or of a workflow event: 409
 	ErrCanceled     = errors.New("canceled")                   // refused because a cancel has won; also ErrRefused
 	ErrKeyConflict  = errors.New("key used with another body") // 409 IDEMPOTENCY_CONFLICT
 	ErrVersion      = errors.New("another version")            // 412 VERSION_MISMATCH: somebody has changed it meanwhile
@@ -81,11 +82,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code)
 }
 
+// refusals are the codes of what the state refuses.
+var refusals = []string{
+	"COMMAND_REJECTED", "IN_USE", "STANDARD_DEFINITION", "RECORD_REFERENCED", "RECORD_LOCKED", "FIELD_LOCKED", "LEAD_CONVERTED", "TEAM_FULL",
+}
+
 // Is reports whether the error is of a kind.
 func (e *Error) Is(kind error) bool {
 	switch kind {
 	case ErrRefused:
-		return e.Code == "COMMAND_REJECTED" || e.Code == "IN_USE" || e.Code == "STANDARD_DEFINITION" || e.ReasonCode != "" && e.Status == http.StatusConflict
+		return slices.Contains(refusals, e.Code) || e.ReasonCode != "" && e.Status == http.StatusConflict
 	case ErrCanceled:
 		return e.Guard == guardCancel
 	case ErrVersion:

@@ -242,6 +242,11 @@ const (
 func (c *core) forget(ctx context.Context) {
 	often(ctx, forgetEvery, func() {
 		n, err := c.store.Retain(ctx, flow.At(time.Now().Add(-c.keep)), forgetMost)
+		if err == nil && c.records != nil {
+			var more int64
+			more, err = c.records.Retain(ctx, forgetMost)
+			n += int(more)
+		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:

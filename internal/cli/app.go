@@ -34,6 +34,7 @@ type Commands struct {
 	Strategy   strategyCmd   `cmd:"" help:"Register and list the strategies that are checked again."`
 	Recheck    recheckCmd    `cmd:"" help:"Have strategies checked again, and see what comes of it."`
 	Metadata   metadataCmd   `cmd:"" help:"Define and read users, roles, fields, permissions, rules and processes."`
+	Record     recordCmd     `cmd:"" help:"Create, read, change and delete records."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

@@ -1,0 +1,355 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/client"
+)
+
+// recordCmd is `renga record`.
+type recordCmd struct {
+	Create  recordCreateCmd  `cmd:"" help:"Create a record."`
+	Get     recordGetCmd     `cmd:"" help:"Show a record."`
+	List    recordListCmd    `cmd:"" help:"List records."`
+	Update  recordUpdateCmd  `cmd:"" help:"Change a record."`
+	Delete  recordDeleteCmd  `cmd:"" help:"Delete a record."`
+	History recordHistoryCmd `cmd:"" help:"Show what was done to a record."`
+	Convert recordConvertCmd `cmd:"" help:"Turn a lead into an account, a contact and an opportunity."`
+}
+
+// recordFields are fields on the command line.
+type recordFields struct {
+	Set   []string `sep:"none" placeholder:"FIELD=TEXT" help:"Value of a field: FIELD=TEXT, or FIELD:=JSON for numbers, true, false and null, which empties it. May be given several times."`
+	Owner string   `placeholder:"UUID" help:"Owner of the record: a user or a queue."`
+}
+
+// draft is what they say of a record.
+func (f *recordFields) draft() (client.RecordDraft, error) {
+	fields, err := setFields(f.Set)
+	return client.RecordDraft{OwnerID: f.Owner, Fields: fields}, err
+}
+
+// setFields reads FIELD=TEXT and FIELD:=JSON.
+func setFields(sets []string) (map[string]any, error) {
+	fields := map[string]any{}
+	for _, set := range sets {
+		name, value, ok := strings.Cut(set, "=")
+		if !ok {
+			return nil, usage("--set must be FIELD=TEXT or FIELD:=JSON, not %q", set)
+		}
+		plain, raw := strings.CutSuffix(name, ":")
+		if _, twice := fields[plain]; twice || plain == "" {
+			return nil, usage("--set names %q twice, or nothing", plain)
+		}
+		fields[plain] = value
+		if raw {
+			var v any
+			if err := json.Unmarshal([]byte(value), &v); err != nil {
+				return nil, usage("--set %s:= must be JSON, such as 5, true or null, not %q", plain, value)
+			}
+			fields[plain] = v
+		}
+	}
+	return fields, nil
+}
+
+// recordName is a record on the command line.
+type recordName struct {
+	Object string `arg:"" enum:"Account,Contact,Lead,Opportunity,Quote,Campaign" help:"What it is: ${enum}."`
+	ID     string `arg:"" help:"Its id."`
+}
+
+// showRecord prints a record.
+func (r *remote) showRecord(rec *client.Record) error {
+	a := r.app
+	return r.answer(func() error {
+		pairs := [][2]string{
+			{"ID", rec.ID},
+			{"Object", rec.Object},
+			{"Owner", rec.OwnerID},
+			{"Version", rec.RecordVersion},
+			{"Created", instant(rec.CreatedAt) + " by " + rec.CreatedBy},
+			{"Updated", instant(rec.UpdatedAt) + " by " + rec.UpdatedBy},
+		}
+		for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
+			pairs = append(pairs, [2]string{clean(name), clean(shortly(rec.Fields[name]))})
+		}
+		return a.pairs(pairs...)
+	})
+}
+
+// shortly is the value of a field as people read it.
+func shortly(value any) string {
+	if n, ok := value.(float64); ok {
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", n), "0"), ".")
+	}
+	return fmt.Sprint(value)
+}
+
+// recordCreateCmd is `renga record create`.
+type recordCreateCmd struct {
+	Object string `arg:"" enum:"Account,Contact,Lead,Opportunity,Quote,Campaign" help:"What to create: ${enum}."`
+	recordFields
+}
+
+// Help shows examples.
+func (recordCreateCmd) Help() string {
+	return `renga metadata describe OBJECT shows the fields.
+
+Examples:
+  renga record create Account --set Name=Acme --set Industry=Technology --set AnnualRevenue:=1200000
+  renga record create Opportunity --set Name="Deal A" --set StageName=Qualification --set CloseDate=2026-02-28 --set Amount:=50000`
+}
+
+// Run creates the record.
+func (c *recordCreateCmd) Run(ctx context.Context, a *App) error {
+	draft, err := c.draft()
+	if err != nil {
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	made, err := r.CreateRecord(ctx, c.Object, draft)
+	if err != nil {
+		return err
+	}
+	return r.showRecord(made)
+}
+
+// recordGetCmd is `renga record get`.
+type recordGetCmd struct{ recordName }
+
+// Help shows examples.
+func (recordGetCmd) Help() string {
+	return `Examples:
+  renga record get Account 0199c1a5-0000-7000-8000-0000000000a1
+  renga record get Account 0199c1a5-0000-7000-8000-0000000000a1 -o json | jq .fields`
+}
+
+// Run prints the record.
+func (c *recordGetCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	found, err := r.Record(ctx, c.Object, c.ID)
+	if err != nil {
+		return err
+	}
+	return r.showRecord(found)
+}
+
+// recordListCmd is `renga record list`.
+type recordListCmd struct {
+	Object string   `arg:"" enum:"Account,Contact,Lead,Opportunity,Quote,Campaign" help:"What to list: ${enum}."`
+	Where  []string `sep:"none" placeholder:"FIELD.OP=VALUE" help:"Only those of which this is true; OP is eq, ne, gt, gte, lt, lte, in, contains or empty, and may be left out. May be given several times."`
+	Sort   string   `placeholder:"FIELD.asc|desc,…" help:"Order; the default is that of creation."`
+	paging
+}
+
+// Help shows examples.
+func (recordListCmd) Help() string {
+	return `Examples:
+  renga record list Opportunity --where IsClosed=false --where Amount.gte=10000 --sort CloseDate.asc
+  renga record list Account --where Name.contains=acme -o json | jq -r '.items[].id'`
+}
+
+// Run prints a page.
+func (c *recordListCmd) Run(ctx context.Context, a *App) error {
+	q := client.RecordQuery{Filters: map[string]string{}, Sort: c.Sort, Paging: c.at()}
+	for _, filter := range c.Where {
+		name, value, ok := strings.Cut(filter, "=")
+		if _, twice := q.Filters[name]; !ok || twice {
+			return usage("--where must be FIELD=VALUE or FIELD.OP=VALUE, each once, not %q", filter)
+		}
+		q.Filters[name] = value
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListRecords(ctx, c.Object, q)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			rec := &page.Items[i]
+			var rest []string
+			for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
+				if name != "Name" {
+					rest = append(rest, name+"="+shortly(rec.Fields[name]))
+				}
+			}
+			name, _ := rec.Fields["Name"].(string)
+			rows = append(rows, []string{rec.ID, clean(name), rec.RecordVersion, clean(strings.Join(rest, " "))})
+		}
+		err := a.grid([]string{"ID", "NAME", "VERSION", "FIELDS"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// recordVersion is the version that somebody has seen.
+type recordVersion struct {
+	Version string `placeholder:"INSTANT" help:"Only if it still has this recordVersion; the default is whatever it has."`
+}
+
+func (v *recordVersion) seen() string {
+	if v.Version == "" {
+		return client.AnyVersion
+	}
+	return v.Version
+}
+
+// recordUpdateCmd is `renga record update`.
+type recordUpdateCmd struct {
+	recordName
+	recordFields
+	recordVersion
+}
+
+// Help shows examples.
+func (recordUpdateCmd) Help() string {
+	return `Examples:
+  renga record update Opportunity 0199c1a5-0000-7000-8000-0000000000d1 --set StageName="Closed Won"
+  renga record update Account 0199c1a5-0000-7000-8000-0000000000a1 --set Phone:=null --version 2026-01-10T12:34:56.789Z`
+}
+
+// Run changes the record.
+func (c *recordUpdateCmd) Run(ctx context.Context, a *App) error {
+	draft, err := c.draft()
+	if err != nil {
+		return err
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	changed, err := r.UpdateRecord(ctx, c.Object, c.ID, c.seen(), draft)
+	if err != nil {
+		return err
+	}
+	return r.showRecord(changed)
+}
+
+// recordDeleteCmd is `renga record delete`.
+type recordDeleteCmd struct {
+	recordName
+	recordVersion
+}
+
+// Help shows examples.
+func (recordDeleteCmd) Help() string {
+	return `A record that others name is not deleted.
+
+Examples:
+  renga record delete Account 0199c1a5-0000-7000-8000-0000000000a1`
+}
+
+// Run deletes the record.
+func (c *recordDeleteCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	if err := r.DeleteRecord(ctx, c.Object, c.ID, c.seen()); err != nil {
+		return err
+	}
+	return a.Answer(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, func() error { return a.line("deleted %s %s", c.Object, clean(c.ID)) })
+}
+
+// recordHistoryCmd is `renga record history`.
+type recordHistoryCmd struct {
+	recordName
+	paging
+}
+
+// Help shows examples.
+func (recordHistoryCmd) Help() string {
+	return `Examples:
+  renga record history Opportunity 0199c1a5-0000-7000-8000-0000000000d1`
+}
+
+// Run prints a page of the changes, the newest first.
+func (c *recordHistoryCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.RecordHistory(ctx, c.Object, c.ID, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for _, e := range page.Items {
+			var changes []string
+			for _, change := range e.Changes {
+				text := change.Field
+				if change.New != nil {
+					text += ": " + string(change.Old) + " → " + string(change.New)
+				}
+				changes = append(changes, text)
+			}
+			rows = append(rows, []string{instant(e.At), e.Action, e.UserID, clean(strings.Join(changes, ", "))})
+		}
+		err := a.grid([]string{"AT", "ACTION", "USER", "CHANGES"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// recordConvertCmd is `renga record convert`.
+type recordConvertCmd struct {
+	ID          string   `arg:"" help:"Id of the lead."`
+	Match       bool     `help:"Look for an account and a contact that fit before new ones are made."`
+	Account     string   `placeholder:"UUID" help:"Account that it joins."`
+	Contact     string   `placeholder:"UUID" help:"Contact that it joins."`
+	Opportunity []string `sep:"none" placeholder:"FIELD=TEXT" help:"Value of a field of a new opportunity, as --set of record create; without any, none is made. May be given several times."`
+	Owner       string   `placeholder:"UUID" help:"Owner of what is created; the default is that of the lead."`
+}
+
+// Help shows examples.
+func (recordConvertCmd) Help() string {
+	return `Examples:
+  renga record convert 0199c1a5-0000-7000-8000-0000000000e1 --match
+  renga record convert 0199c1a5-0000-7000-8000-0000000000e1 --opportunity StageName=Qualification --opportunity CloseDate=2026-03-31`
+}
+
+// Run converts the lead.
+func (c *recordConvertCmd) Run(ctx context.Context, a *App) error {
+	v := client.LeadConversion{OwnerID: c.Owner, AccountID: c.Account, ContactID: c.Contact, Match: c.Match}
+	if len(c.Opportunity) > 0 {
+		fields, err := setFields(c.Opportunity)
+		if err != nil {
+			return err
+		}
+		v.Opportunity = fields
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	done, err := r.ConvertLead(ctx, c.ID, v)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		opportunity := ""
+		if done.OpportunityID != nil {
+			opportunity = *done.OpportunityID
+		}
+		return a.pairs([2]string{"Lead", done.Lead.ID}, [2]string{"Account", done.AccountID}, [2]string{"Contact", done.ContactID},
+			[2]string{"Opportunity", opportunity}, [2]string{"Created", strings.Join(done.Created, ", ")})
+	})
+}
