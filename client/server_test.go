@@ -28,6 +28,8 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
 )
 
@@ -87,7 +89,7 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration()}
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -115,11 +117,15 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	}
 	events := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active})
 	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides})
+	models, news := metadata.NewModels(), bus.New(db, memory.New(), bus.Config{Instance: "p1"})
+	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
+	shared.Announce(news)
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: metadata.NewModels(), Bus: bus.New(db, memory.New(), bus.Config{Instance: "p1"})}),
+		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news}),
+		Sharing:  shared, Territories: shared,
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {

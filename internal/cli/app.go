@@ -35,6 +35,7 @@ type Commands struct {
 	Recheck    recheckCmd    `cmd:"" help:"Have strategies checked again, and see what comes of it."`
 	Metadata   metadataCmd   `cmd:"" help:"Define and read users, roles, fields, permissions, rules and processes."`
 	Record     recordCmd     `cmd:"" help:"Create, read, change and delete records."`
+	Sharing    sharingCmd    `cmd:"" help:"See who may see which record and why; territories and rebuilds."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

@@ -28,6 +28,8 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
 )
@@ -94,7 +96,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +127,14 @@ func newRig(t *testing.T, o options) *rig {
 	}
 	outside := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
 	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides, Now: r.clock.Now, Log: quiet})
+	models := metadata.NewModels()
+	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
+	shared.Announce(r.bus)
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: metadata.NewModels(), Bus: r.bus}),
+		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: r.bus}),
+		Sharing:  shared, Territories: shared,
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})

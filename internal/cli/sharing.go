@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"renga.dev/renga/client"
+)
+
+// sharingCmd is `renga sharing`.
+type sharingCmd struct {
+	Why       sharingWhyCmd     `cmd:"" help:"Say who has access to a record, and why."`
+	Models    sharingModelsCmd  `cmd:"" help:"List the sharing models, and how far rebuilds are."`
+	Rebuild   sharingRebuildCmd `cmd:"" help:"Rebuild the sharing of an object."`
+	Territory territoryCmd      `cmd:"" help:"Make territories, and assign users and accounts to them."`
+}
+
+// sharingWhyCmd is `renga sharing why`.
+type sharingWhyCmd struct {
+	Object string `arg:"" help:"Name of the object."`
+	ID     string `arg:"" help:"Id of the record."`
+	User   string `placeholder:"ID" help:"Of this user alone, with every reason."`
+}
+
+// Help shows examples.
+func (sharingWhyCmd) Help() string {
+	return `Without --user it lists to whom access is given: users, roles, groups, territories, permission sets, everybody.
+
+Examples:
+  renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1
+  renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1 --user 0199c1a4-0000-7000-8000-000000000021`
+}
+
+// Run prints the reasons.
+func (c *sharingWhyCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	all, err := r.ExplainAccess(ctx, c.Object, c.ID, c.User)
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for _, one := range all {
+			if len(one.Why) == 0 {
+				rows = append(rows, []string{granteeText(one.Grantee), one.Access, "", "", ""})
+			}
+			for _, why := range one.Why {
+				rows = append(rows, []string{granteeText(one.Grantee), why.Access, why.Cause, clean(why.ID), granteeText(why.Via)})
+			}
+		}
+		return a.grid([]string{"WHO", "ACCESS", "CAUSE", "ID", "VIA"}, rows)
+	})
+}
+
+func granteeText(g client.Grantee) string {
+	if g.ID == "" {
+		return clean(g.Type)
+	}
+	return clean(g.Type + " " + g.ID)
+}
+
+// sharingModelsCmd is `renga sharing models`.
+type sharingModelsCmd struct {
+	Object string `placeholder:"NAME" help:"Of this object only."`
+	paging
+}
+
+// Help shows examples.
+func (sharingModelsCmd) Help() string {
+	return `Examples:
+  renga sharing models
+  renga sharing models --object Account -o json`
+}
+
+// Run prints a page.
+func (c *sharingModelsCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.SharingModels(ctx, c.Object, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			m := &page.Items[i]
+			rows = append(rows, []string{
+				m.Object, strconv.FormatInt(m.Version, 10), m.Status, m.OWD,
+				strconv.Itoa(m.RecordsProcessed) + " of " + strconv.Itoa(m.RecordsTotal), m.ExecutionID,
+			})
+		}
+		err := a.grid([]string{"OBJECT", "VERSION", "STATUS", "OWD", "RECORDS", "EXECUTION"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// sharingRebuildCmd is `renga sharing rebuild`.
+type sharingRebuildCmd struct {
+	Object string `arg:"" help:"Name of the object."`
+}
+
+// Help shows examples.
+func (sharingRebuildCmd) Help() string {
+	return `It is done in the background; until then the model in force stays so. Changes of rules and defaults start one by themselves.
+
+Examples:
+  renga sharing rebuild Account`
+}
+
+// Run starts the rebuild.
+func (c *sharingRebuildCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	version, err := r.RebuildSharing(ctx, c.Object, "")
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		return a.line("Model %d of %s is being built; renga sharing models --object %s says how far it is.", version, clean(c.Object), clean(c.Object))
+	})
+}
+
+// territoryCmd is `renga sharing territory`.
+type territoryCmd struct {
+	Put      territoryPutCmd      `cmd:"" help:"Make a territory, or make it anew."`
+	List     territoryListCmd     `cmd:"" help:"List the territories."`
+	Delete   territoryDeleteCmd   `cmd:"" help:"Delete a territory that nothing is in."`
+	Assign   territoryAssignCmd   `cmd:"" help:"Assign users and accounts to a territory."`
+	Unassign territoryUnassignCmd `cmd:"" help:"Take users and accounts out of a territory."`
+}
+
+// territoryPutCmd is `renga sharing territory put`.
+type territoryPutCmd struct {
+	ID     string `arg:"" help:"A UUID that you choose."`
+	Name   string `required:"" placeholder:"TEXT" help:"Its name."`
+	Parent string `placeholder:"ID" help:"The territory above; without it, it is at the top."`
+	Access string `default:"Read" enum:"Read,Edit" help:"What its users have on its accounts: ${enum} (${default})."`
+}
+
+// Help shows examples.
+func (territoryPutCmd) Help() string {
+	return `Examples:
+  renga sharing territory put 0199c1a4-0000-7000-8000-000000000071 --name Japan
+  renga sharing territory put 0199c1a4-0000-7000-8000-000000000072 --name "Japan - West" --parent 0199c1a4-0000-7000-8000-000000000071 --access Edit`
+}
+
+// Run makes the territory.
+func (c *territoryPutCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	t, err := r.PutTerritory(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error { return a.line("Territory %s: %s, %s.", clean(t.ID), clean(t.Name), t.Access) })
+}
+
+// territoryListCmd is `renga sharing territory list`.
+type territoryListCmd struct{ paging }
+
+// Help shows examples.
+func (territoryListCmd) Help() string {
+	return `Examples:
+  renga sharing territory list
+  renga sharing territory list --page-size 100 -o json`
+}
+
+// Run prints a page.
+func (c *territoryListCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.Territories(ctx, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for _, t := range page.Items {
+			rows = append(rows, []string{clean(t.ID), clean(t.Name), t.Access, clean(t.ParentID)})
+		}
+		err := a.grid([]string{"ID", "NAME", "ACCESS", "PARENT"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// territoryDeleteCmd is `renga sharing territory delete`.
+type territoryDeleteCmd struct {
+	ID string `arg:"" help:"Its id."`
+}
+
+// Help shows examples.
+func (territoryDeleteCmd) Help() string {
+	return `Examples:
+  renga sharing territory delete 0199c1a4-0000-7000-8000-000000000072`
+}
+
+// Run deletes it.
+func (c *territoryDeleteCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	if err := r.DeleteTerritory(ctx, c.ID); err != nil {
+		return err
+	}
+	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted territory %s.", clean(c.ID)) })
+}
+
+// assignments are what is assigned to a territory or taken out.
+type assignments struct {
+	ID       string   `arg:"" help:"Id of the territory."`
+	Users    []string `name:"user" placeholder:"ID" help:"A user; may be given several times."`
+	Accounts []string `name:"account" placeholder:"ID" help:"An account; may be given several times."`
+}
+
+// territoryAssignCmd is `renga sharing territory assign`.
+type territoryAssignCmd struct{ assignments }
+
+// territoryUnassignCmd is `renga sharing territory unassign`.
+type territoryUnassignCmd struct{ assignments }
+
+// Help shows examples.
+func (territoryAssignCmd) Help() string {
+	return `Examples:
+  renga sharing territory assign 0199c1a4-0000-7000-8000-000000000072 --user 0199c1a4-0000-7000-8000-000000000021
+  renga sharing territory assign 0199c1a4-0000-7000-8000-000000000072 --account 0199c1a5-0000-7000-8000-0000000000a1`
+}
+
+// Run assigns them.
+func (c *territoryAssignCmd) Run(ctx context.Context, a *App) error { return c.run(ctx, a, true) }
+
+// Help shows examples.
+func (territoryUnassignCmd) Help() string {
+	return `Examples:
+  renga sharing territory unassign 0199c1a4-0000-7000-8000-000000000072 --user 0199c1a4-0000-7000-8000-000000000021`
+}
+
+// Run takes them out.
+func (c *territoryUnassignCmd) Run(ctx context.Context, a *App) error { return c.run(ctx, a, false) }
+
+func (c *assignments) run(ctx context.Context, a *App, on bool) error {
+	if len(c.Users)+len(c.Accounts) == 0 {
+		return usage("say what: --user or --account is missing")
+	}
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	done := 0
+	for _, some := range []struct {
+		of  client.TerritoryMember
+		ids []string
+	}{{client.TerritoryUsers, c.Users}, {client.TerritoryAccounts, c.Accounts}} {
+		for _, id := range some.ids {
+			if err := r.AssignTerritory(ctx, c.ID, some.of, id, on); err != nil {
+				if done > 0 {
+					a.say("done before this failed: %d", done)
+				}
+				return err
+			}
+			done++
+		}
+	}
+	word := "Assigned"
+	if !on {
+		word = "Took out"
+	}
+	return a.Answer(map[string]any{"territory": c.ID, "assigned": on, "count": done}, func() error { return a.line("%s %d.", word, done) })
+}
