@@ -120,12 +120,13 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	models, news := metadata.NewModels(), bus.New(db, memory.New(), bus.Config{Instance: "p1"})
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(news)
+	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: news})
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news}),
-		Sharing:  shared, Territories: shared,
+		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news}), Records: kept, Parts: kept,
+		Sharing: shared, Territories: shared,
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {
