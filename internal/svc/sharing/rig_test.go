@@ -24,7 +24,7 @@ import (
 
 // fewChecks is how often properties are looked at, unless a flag or RENGA_LONG says
 // otherwise: each look is a tenant in a real database.
-const fewChecks = "8"
+const fewChecks = "20"
 
 func TestMain(m *testing.M) {
 	if os.Getenv("RENGA_LONG") == "" {

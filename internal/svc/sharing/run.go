@@ -27,7 +27,7 @@ func rebuildGraph() flow.Graph {
 		Nodes: []flow.NodeSpec{
 			{NodeID: "start", Type: flow.StartKind},
 			{NodeID: rebuildNode, Type: flow.TaskKind, Queue: rebuildQueue, Retry: &flow.Retry{
-				MaxAttempts: flow.MaxAttempts, InitialInterval: flow.Duration(time.Second), Backoff: 2, MaxInterval: flow.Duration(time.Minute),
+				MaxAttempts: flow.MaxAttempts, InitialInterval: flow.Duration(50 * time.Millisecond), Backoff: 2, MaxInterval: flow.Duration(10 * time.Second),
 			}},
 			{NodeID: "done", Type: flow.SuccessKind},
 		},
