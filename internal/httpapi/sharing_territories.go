@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/svc/sharing"
 )
@@ -27,9 +28,9 @@ func (a *API) territoryRoutes() []gate.Route {
 	const one = "/sharing/territories/{id}"
 	routes := []gate.Route{
 		{Pattern: "GET /sharing/territories", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listTerritories},
-		{Pattern: "GET " + one, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withoutQuery(a.getTerritory)},
+		{Pattern: "GET " + one, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withoutQuery(withID("id", a.getTerritory))},
 		{Pattern: "PUT " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(a.putTerritory)},
-		{Pattern: "DELETE " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(a.deleteTerritory)},
+		{Pattern: "DELETE " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(withID("id", a.deleteTerritory))},
 	}
 	for _, s := range []struct {
 		of       sharing.Assignment
@@ -37,12 +38,22 @@ func (a *API) territoryRoutes() []gate.Route {
 	}{{sharing.Users, one + "/users", "userId"}, {sharing.Accounts, one + "/accounts", "accountId"}} {
 		routes = append(
 			routes,
-			gate.Route{Pattern: "GET " + s.path, Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listAssigned(s.of)},
-			gate.Route{Pattern: "PUT " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(a.assign(s.of, s.id))},
-			gate.Route{Pattern: "DELETE " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(a.unassign(s.of, s.id))},
+			gate.Route{Pattern: "GET " + s.path, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withID("id", a.listAssigned(s.of))},
+			gate.Route{Pattern: "PUT " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(withID("id", withID(s.id, a.assign(s.of, s.id))))},
+			gate.Route{Pattern: "DELETE " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(withID("id", withID(s.id, a.unassign(s.of, s.id))))},
 		)
 	}
 	return routes
+}
+
+// withID lets those through whose path has an id in its place; nothing has another.
+func withID(name string, next handler) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if id := c.Path(name); !crm.ValidID(id) {
+			return gate.Reply{}, fault.New(fault.NotFound, "", "there is no %s %.64q: ids are UUIDs in lower case", name, id)
+		}
+		return next(ctx, c)
+	}
 }
 
 // territoryView is a territory as it is shown.
@@ -60,10 +71,30 @@ func showTerritory(t *sharing.Territory) territoryView {
 // territoryBody is what a caller says of a territory. An id, if there is one, is that of
 // the path.
 type territoryBody struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	ParentID string     `json:"parentTerritoryId"`
-	Access   crm.Access `json:"access"`
+	ID       *string     `json:"id"`
+	Name     string      `json:"name"`
+	ParentID *string     `json:"parentTerritoryId"`
+	Access   *crm.Access `json:"access"`
+}
+
+// draft is what it says, without what it says nothing of.
+func (b *territoryBody) draft(id string) (sharing.Draft, error) {
+	d := sharing.Draft{Name: b.Name}
+	switch {
+	case b.ID != nil && *b.ID != id:
+		return d, invalid("id", "id is not the one in the path")
+	case b.ParentID != nil && *b.ParentID == "":
+		return d, invalid("parentTerritoryId", "parentTerritoryId must be the id of a territory; without a parent it is left out")
+	case b.Access != nil && *b.Access == "":
+		return d, invalid("access", "access must be Read or Edit; left out, it is Read")
+	}
+	if b.ParentID != nil {
+		d.ParentID = *b.ParentID
+	}
+	if b.Access != nil {
+		d.Access = *b.Access
+	}
+	return d, nil
 }
 
 func sharingCaller(c *gate.Call) sharing.Caller {
@@ -99,10 +130,11 @@ func (a *API) putTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	if b.ID != "" && b.ID != c.Path("id") {
-		return gate.Reply{}, invalid("id", "id is not the one in the path")
+	d, err := b.draft(c.Path("id"))
+	if err != nil {
+		return gate.Reply{}, err
 	}
-	t, created, err := a.territories.PutTerritory(ctx, sharingCaller(c), c.Path("id"), sharing.Draft{Name: b.Name, ParentID: b.ParentID, Access: b.Access})
+	t, created, err := a.territories.PutTerritory(ctx, sharingCaller(c), c.Path("id"), d)
 	if err != nil {
 		return gate.Reply{}, err
 	}
