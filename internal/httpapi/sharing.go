@@ -34,7 +34,7 @@ const (
 func (a *API) sharingRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /sharing/models", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listSharingModels},
-		{Pattern: "GET /sharing/{object}/{id}", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.explainAccess},
+		{Pattern: "GET /sharing/{object}/{id}", Scope: scopeSharingRead, Rate: rateSharingRead, Do: withID("id", a.explainAccess)},
 		{
 			Pattern: "POST /sharing/{object}/rebuild", Scope: scopeSharingWrite, Rate: rateSharingWrite, Once: gate.Optional,
 			Do: withoutQuery(a.rebuildSharing),
