@@ -25,11 +25,12 @@ const (
 	manyGroups  = 200
 )
 
-// TestSpeed measures lists and checks at full size; it takes minutes, so it runs with
-// RENGA_LONG alone.
+// TestSpeed measures lists and checks at full size, with RENGA_SPEED alone: it takes
+// minutes and a machine to itself. Checks keep their bar. Lists do not yet for users who
+// see more than some thousand records: the total costs that (decision 026).
 func TestSpeed(t *testing.T) {
-	if os.Getenv("RENGA_LONG") == "" {
-		t.Skip("RENGA_LONG is not set")
+	if os.Getenv("RENGA_SPEED") == "" {
+		t.Skip("RENGA_SPEED is not set")
 	}
 	most := limits{chunk: 500, sweep: 2000, few: fewRecords}
 	t.Run("sqlite", func(t *testing.T) {
