@@ -41,6 +41,8 @@ func TestRequestsAreAcceptedQuicklyWhileAirflowIsSlow(t *testing.T) {
 		"RENGA_AIRFLOW_PASSWORD=secret", "RENGA_AIRFLOW_READ_TIMEOUT=60s", "RENGA_AIRFLOW_FAILURES=1000",
 	}
 	s := serve(t, at)
+	// Clients that stay connect once.
+	caller := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * rate}}
 	send := func(method, path, body string) (int, string) {
 		req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 		if err != nil {
@@ -49,7 +51,7 @@ func TestRequestsAreAcceptedQuicklyWhileAirflowIsSlow(t *testing.T) {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Idempotency-Key", uuid.NewString())
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := caller.Do(req)
 		if err != nil {
 			t.Error(err)
 			return 0, ""
