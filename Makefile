@@ -16,7 +16,10 @@ tool     := $(GO) tool -modfile=tools/go.mod
 sources  := $(wildcard *.go api client cmd internal web/*.go)
 
 # The packages in which goroutines meet.
-racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/airflow internal/gate internal/httpapi))
+racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/airflow internal/gate))
+
+# Of the surface, what happens at the same time; the rest of its tests is one request after another.
+meeting := Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins
 
 # The packages whose tests run on SQLite, and once more on PostgreSQL.
 on-postgres := ./cmd/renga ./internal/httpapi
@@ -93,7 +96,8 @@ vuln: ## look for known vulnerabilities
 race: ## run the packages in which goroutines meet under the race detector
 	@$(call need,gcc,gcc libc6-dev,the race detector is not run)
 	@$(need-postgres)
-	@if command -v gcc >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(racing); fi
+	@if command -v gcc >/dev/null; then set -x; export CGO_ENABLED=1; $(GO) test -race -short -timeout 15m $(racing); \
+		$(GO) test -race -short -timeout 15m -run '$(meeting)' ./internal/httpapi; fi
 
 .PHONY: bench
 bench: ## measure throughput and latency against bare commits and an echo server
