@@ -132,8 +132,8 @@ func TestDefinitionsAskForTheirScopes(t *testing.T) {
 		if method == http.MethodGet {
 			want = "metadata:read"
 		}
-		if route.Scope != want || route.Surface != nil && route.Surface != gate.Core {
-			t.Errorf("%s asks for %s, want %s", route.Pattern, route.Scope, want)
+		if route.Scope != want || route.Surface != gate.CRM {
+			t.Errorf("%s asks for %s on the surface %s, want %s on %s", route.Pattern, route.Scope, route.Surface.Name, want, gate.CRM.Name)
 		}
 	}
 	if n != 52 {

@@ -24,6 +24,12 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 		if !ok || path == "/commands" {
 			continue
 		}
+		if route.Surface == gate.CRM { // its keys are optional
+			if route.Once != gate.Optional {
+				t.Errorf("%s takes no key", route.Pattern)
+			}
+			continue
+		}
 		if route.Once != gate.Required {
 			t.Errorf("%s takes no key", route.Pattern)
 		}
