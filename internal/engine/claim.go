@@ -18,6 +18,7 @@ type claim struct {
 	since time.Time // waits in its queues behind those that came before
 	until time.Time // answered empty from then on
 	phase atomic.Int32
+	asked atomic.Bool // its key is not known: until then it may have been answered before
 	out   Claimed
 	err   error // why it gets nothing, once the commit is durable
 	done  func(Claimed, error)
@@ -123,7 +124,7 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 		err error
 	}
 	done := make(chan outcome, 1)
-	withdraw := e.offerClaim(req, func(out Claimed, err error) { done <- outcome{out, err} })
+	c, withdraw := e.offerClaim(req, func(out Claimed, err error) { done <- outcome{out, err} })
 	e.help(ctx)
 	timer := time.NewTimer(req.Wait)
 	defer timer.Stop()
@@ -132,10 +133,10 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 		case o := <-done:
 			return o.out, o.err
 		case <-timer.C:
-			if req.Wait > 0 && withdraw() {
+			if req.Wait > 0 && c.asked.Load() && withdraw() {
 				return Claimed{}, nil
 			}
-			timer.Reset(maxIdle) // it is being served; should that commit fail, it waits again
+			timer.Reset(maxIdle) // the loop answers it, now that it waits no longer; should that commit fail, it waits again
 		case <-ctx.Done():
 			if withdraw() {
 				return Claimed{}, errGone
@@ -157,14 +158,14 @@ const leaveAgain = 5 * time.Millisecond
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it
 // back and reports whether that was in time; then done is never called.
 func (e *Engine) OfferClaim(req ClaimRequest, done func(Claimed, error)) (withdraw func() bool) {
-	withdraw = e.offerClaim(req, done)
+	_, withdraw = e.offerClaim(req, done)
 	e.q.wake()
 	return withdraw
 }
 
-func (e *Engine) offerClaim(req ClaimRequest, done func(Claimed, error)) (withdraw func() bool) {
+func (e *Engine) offerClaim(req ClaimRequest, done func(Claimed, error)) (c *claim, withdraw func() bool) {
 	now := e.clock.Now()
-	c := &claim{req: req, since: now, until: now.Add(req.Wait)}
+	c = &claim{req: req, since: now, until: now.Add(req.Wait)}
 	c.done = func(out Claimed, err error) {
 		e.claimers.Add(-1)
 		done(out, err)
@@ -174,7 +175,7 @@ func (e *Engine) offerClaim(req ClaimRequest, done func(Claimed, error)) (withdr
 	} else if err := e.q.putClaim(c); err != nil {
 		c.finish(err)
 	}
-	return func() bool {
+	return c, func() bool {
 		left := c.phase.CompareAndSwap(claimOpen, claimWithdrawn)
 		if left {
 			e.claimers.Add(-1)

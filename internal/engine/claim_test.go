@@ -3,6 +3,7 @@ package engine_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,6 +123,31 @@ func TestAClaimIsReplayed(t *testing.T) {
 	if differs := f.Details.(map[string]any)["differs"]; !cmp.Equal(differs, []string{"n"}) {
 		t.Errorf("got %v, want n to differ", differs)
 	}
+}
+
+// A server with too much to do comes to a claim later than its caller wanted to wait.
+func TestAClaimIsReplayedHoweverLateItsTurnComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		id := r.started("line")
+		req := r.claiming("w", 5, time.Second)
+		first := r.claim(req)
+		r.settle()
+		r.tasks(first, id)
+		again := make(chan engine.Claimed, 1)
+		go func() {
+			out, err := r.Claim(t.Context(), req)
+			if err != nil {
+				t.Error(err)
+			}
+			again <- out
+		}()
+		time.Sleep(5 * time.Second)
+		r.settle()
+		if out := <-again; !cmp.Equal(out.Tasks, first.Tasks) {
+			t.Errorf("got %v, want %v", out.Tasks, first.Tasks)
+		}
+	})
 }
 
 func TestAClaimThatGotNothingIsNotRemembered(t *testing.T) {

@@ -113,6 +113,7 @@ func (b *batch) claim(c *claim) error {
 	case c.req.Wait > 0 && b.e.clock.Now().Before(c.until) && !b.e.draining.Load():
 		b.served = b.served[:len(b.served)-1]
 		b.waiting = append(b.waiting, c)
+		c.asked.Store(true)
 		c.untake()
 	}
 	return nil
