@@ -16,7 +16,7 @@ tool     := $(GO) tool -modfile=tools/go.mod
 sources  := $(wildcard *.go api client cmd internal web/*.go)
 
 # The packages in which goroutines meet.
-racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/airflow internal/gate))
+racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/gate))
 
 # Of the surface, what happens at the same time; the rest of its tests is one request after another.
 meeting := Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins

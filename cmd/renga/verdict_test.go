@@ -47,7 +47,7 @@ func (l *lane) judgeCancel(v *view, log []event, cancel *request, rivalWon bool)
 		l.t.Errorf("execution %s is %s, its cancel was answered %d %s", v.ExecutionID, v.Status, cancel.status, cancel.answer)
 		return
 	}
-	if v.Cancel == nil || v.Cancel.Seq != a.CancelSeq || log[a.CancelSeq-1].Type != "EXECUTION_CANCEL_REQUESTED" {
+	if v.Cancel == nil || v.Cancel.Seq != a.CancelSeq || uint64(len(log)) < a.CancelSeq || log[a.CancelSeq-1].Type != "EXECUTION_CANCEL_REQUESTED" {
 		l.t.Errorf("execution %s: the cancel was answered %s, its view says %+v", v.ExecutionID, cancel.answer, v.Cancel)
 	}
 }
