@@ -24,7 +24,8 @@ type busBooks struct {
 	dead        map[string]map[string]bus.Status // by consumer and event
 	parked      map[string]map[string]bool       // those that are no dead letters, by consumer and event
 	applied     map[string]map[string]busEffect  // by consumer and key
-	retries     int                              // tries that failed
+	retries     int                              // tries that failed, as far as readers could note them before they were killed
+	tries       int                              // that dead letters had
 }
 
 // busEffect is something that a consumer did.
@@ -151,6 +152,7 @@ func (b *busBooks) letter(r *sqldb.Row) error {
 		b.t.Errorf("%s: event %s is a dead letter twice", c, event)
 	}
 	b.dead[c][event] = bus.Status(status)
+	b.tries += attempts
 	return nil
 }
 

@@ -66,6 +66,7 @@ type child struct {
 	cmd   *exec.Cmd
 	log   *tail
 	ready time.Duration // from the start of the process to the first 200 of /readyz
+	stood time.Duration // how long of that the machine stood still
 	ended chan struct{} // closed when the process is gone
 }
 
@@ -89,6 +90,7 @@ func program(args ...string) *exec.Cmd {
 // killed when the test ends, if it has not ended before.
 func serve(t testing.TB, at site) *child {
 	t.Helper()
+	stalls := watchStalls(t)
 	c, listening := launch(t, at)
 	select {
 	case addr := <-listening:
@@ -96,19 +98,24 @@ func serve(t testing.TB, at site) *child {
 	case <-c.ended:
 		t.Fatalf("the server ended before it listened:\n%s", c.log)
 	}
-	began := time.Now().Add(-c.ready)
-	resp, err := http.Get(c.url + "/readyz")
-	if err != nil {
-		t.Fatalf("readyz: %v\n%s", err, c.log)
+	began, late := time.Now().Add(-c.ready), time.Now().Add(maxWait)
+	for {
+		status, body := ready(t, c)
+		if status == http.StatusOK {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("readyz answered %d %v after the server listened: %s\n%s", status, maxWait, body, c.log)
+		}
+		pause(5 * time.Millisecond)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(resp.Body)
-		t.Fatalf("readyz answered %d once the server listened: %s", resp.StatusCode, body)
-	}
-	c.ready = time.Since(began)
+	c.ready, c.stood = time.Since(began), stalls()
 	return c
 }
+
+// late is what a start took beyond what a server may take, the time apart in which the machine
+// stood still.
+func (c *child) late() bool { return c.ready-c.stood > readyWithin }
 
 // launch starts a server; its address comes when it listens.
 func launch(t testing.TB, at site) (*child, <-chan string) {

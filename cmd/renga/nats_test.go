@@ -132,7 +132,7 @@ func (f *fakeNATS) count() int {
 }
 
 // ready asks a server whether it is ready.
-func ready(t *testing.T, c *child) (status int, body string) {
+func ready(t testing.TB, c *child) (status int, body string) {
 	t.Helper()
 	resp, err := http.Get(c.url + "/readyz")
 	if err != nil {

@@ -81,6 +81,7 @@ func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
 
 func newServerWith(t testing.TB, o options) *server {
 	t.Helper()
+	beside(t)
 	ctx, stop := context.WithCancel(context.Background())
 	s := &server{t: t, clock: &clock{}}
 	db := s.open(ctx)
@@ -151,6 +152,19 @@ func newServerWith(t testing.TB, o options) *server {
 		_ = telemetry.Shutdown(context.Background())
 	})
 	return s
+}
+
+// parted are the tests that run beside others.
+var parted sync.Map
+
+// beside lets a test that has a server run beside others of its kind: most of its time
+// it waits for a disk.
+func beside(t testing.TB) {
+	one, is := t.(*testing.T)
+	if _, again := parted.LoadOrStore(t, true); !is || again || strings.Contains(t.Name(), "/") {
+		return
+	}
+	one.Parallel()
 }
 
 // postgres says that the tests of this run are about PostgreSQL. make test runs both.

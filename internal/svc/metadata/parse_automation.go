@@ -108,7 +108,10 @@ func (p *parser) actions(o *crm.Object, actions []crm.Action, may []string) erro
 			return unfit(at+".key", "%s.key must be 1 to %d letters, digits, dots, dashes or underscores", at, wire.MaxName)
 		}
 		keys = append(keys, a.Key)
-		if err := first(oneOf(at+".type", a.Type, may...), p.action(o, a, at)); err != nil {
+		if err := oneOf(at+".type", a.Type, may...); err != nil {
+			return err
+		}
+		if err := p.action(o, a, at); err != nil {
 			return err
 		}
 	}

@@ -145,6 +145,7 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{job(`"cron":"0 0 31 2 *"`), "cron never comes"},
 		{job(`"cron":"0 3 * * *","timeZone":"Tokyo"`), "timeZone must be a name"},
 		{job(`"cron":"0 3 * * *","condition":"true"`), "condition chooses records of an object"},
+		{`put scheduled-job #58 {"name":"J","cron":"0 3 * * *","actions":[{"key":"a","type":"updateField","field":"City","value":"x"}]}`, "actions[0].type must be startGraph"},
 		{`put approval-process #69 {"name":"P","object":"Quote","steps":[]}`, "steps must have at least 1"},
 		{`put approval-process #69 {"name":"P","object":"Quote","lockedFields":["Nope"],"steps":[]}`, `lockedFields[0]: Quote has no field "Nope"`},
 		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[]}]}`, "steps[0].approvers must have at least 1"},
