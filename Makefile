@@ -24,6 +24,10 @@ meeting := Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins
 # The packages whose tests run on SQLite, and once more on PostgreSQL.
 on-postgres := ./cmd/renga ./internal/httpapi
 
+# Tests with servers of their own wait for disks most of their time, so four of a package
+# run at once. What go vet finds, make check finds.
+beside := -parallel 4 -vet=off
+
 # need COMMAND,PACKAGE,CONSEQUENCE: get a Debian package, or say what is missing without it.
 need = command -v $(1) >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
@@ -50,8 +54,8 @@ run: build ## build and run the whole system on 127.0.0.1:8080 (ARGS="--addr …
 test: ## run all tests, on SQLite and on PostgreSQL
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
-	$(GO) test -timeout 15m ./...
-	RENGA_TEST_DB=postgres $(GO) test -timeout 15m $(on-postgres)
+	$(GO) test $(beside) -timeout 15m ./...
+	RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 15m $(on-postgres)
 
 .PHONY: test-long
 test-long: ## run all tests with their full counts (hours)

@@ -105,6 +105,7 @@ type busProcess struct {
 	out    sync.Mutex
 	passed atomic.Int64
 	quiet  chan struct{} // closed when producers are to stop
+	firsts sync.Map      // when the process has seen an event first that it fails with
 }
 
 // busMain runs the process until it is told to end, or its parent has ended.

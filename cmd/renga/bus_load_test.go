@@ -32,8 +32,8 @@ const busTenant = "7b0f4a10-1111-4222-8333-444455556666"
 const (
 	producers = 8
 	failing   = 100             // one event of so many fails at first
-	failsFor  = time.Second     // after it was announced
-	refused   = 3 * time.Second // so long are poisonous events; then they can be driven again
+	failsFor  = time.Second     // after a process has seen it first
+	refused   = 3 * time.Second // so long a process refuses poisonous events; then they can be driven again
 	poisoned  = 10              // keys out of a hundred have events that nobody can take
 	poisonous = 0.1             // of the changes of such keys
 )
@@ -62,7 +62,6 @@ func (p *busProcess) consumers() []bus.Consumer {
 // handle notes an effect, by which process and under whose lease, and fails now and then.
 func (p *busProcess) handle(consumer string) bus.Handler {
 	return func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-		age := time.Since(time.UnixMilli(int64(e.OccurredAt)))
 		n, err := tx.Exec(ctx, `INSERT INTO test_effect (consumer, key, event_id, version, idx, instance, holder, part, epoch)
 			SELECT $1, $2, $3, $4, $5, $6, holder, part, epoch FROM bus_lease WHERE name = $7 AND part = $8`,
 			consumer, e.Key, e.ID, e.Version, e.Index, p.Instance, "reader:"+consumer, wire.Partition(e.Key))
@@ -71,13 +70,20 @@ func (p *busProcess) handle(consumer string) bus.Handler {
 			return err
 		case n != 1:
 			return errors.New("there is no lease")
-		case e.CorrelationID == poison && consumer != owners && consumer != late && age < refused:
+		case e.CorrelationID == poison && consumer != owners && consumer != late && p.known(consumer+e.ID) < refused:
 			return bus.Permanent(errRefused)
-		case chance(consumer+e.ID) == 0 && age < failsFor:
+		case chance(consumer+e.ID) == 0 && p.known(consumer+e.ID) < failsFor:
 			return errRefused
 		}
 		return nil
 	}
+}
+
+// known is for how long this process knows something: however far it is behind, it fails
+// with what it sees for the first time.
+func (p *busProcess) known(what string) time.Duration {
+	first, _ := p.firsts.LoadOrStore(what, time.Now())
+	return time.Since(first.(time.Time))
 }
 
 // chance is the same number for the same text.

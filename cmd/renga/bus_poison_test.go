@@ -77,7 +77,7 @@ func (h *busHouse) burst(n int) float64 {
 // wrong, while a key is poisoned, and while very many are.
 func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
 	onSQLite(t)
-	events, keys := 1600, 1_000
+	events, keys := 800, 500
 	if long() {
 		events, keys = 8_000, 10_000
 	}

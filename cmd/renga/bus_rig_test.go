@@ -17,7 +17,7 @@ import (
 )
 
 // quietWithin is how long after the last fault everything must be delivered.
-const quietWithin = 30 * time.Second
+const quietWithin = time.Minute
 
 // busRig is the processes of a bus and the ledger of what they acknowledged.
 type busRig struct {
@@ -36,6 +36,7 @@ type busRig struct {
 // newBusRig makes a rig for processes on SQLite, or on PostgreSQL if the run is about that.
 func newBusRig(t *testing.T, n int, setup busSetup) *busRig {
 	t.Helper()
+	together(t)
 	setup.Dir = t.TempDir()
 	if postgres() {
 		setup.Database = pgtest.New(t)

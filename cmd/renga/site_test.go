@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"renga.dev/renga/internal/sqldb/pgtest"
@@ -31,6 +33,19 @@ func onPostgres(t testing.TB) {
 	}
 }
 
+// paired are the tests that run beside others.
+var paired sync.Map
+
+// together lets a test that has servers run beside others of its kind: they wait for disks
+// and for each other most of their time. Full sizes are measured, and run alone.
+func together(t testing.TB) {
+	one, is := t.(*testing.T)
+	if _, again := paired.LoadOrStore(t, true); !is || again || long() || strings.Contains(t.Name(), "/") {
+		return
+	}
+	one.Parallel()
+}
+
 // site is where a server keeps what it knows: a folder of its own, and a database
 // that is in there or that it shares with others.
 type site struct {
@@ -43,6 +58,7 @@ type site struct {
 // newSite is a site with nothing on it yet.
 func newSite(t testing.TB) site {
 	t.Helper()
+	together(t)
 	at := site{dir: filepath.Join(t.TempDir(), "data")}
 	if postgres() {
 		at.database = pgtest.New(t)
