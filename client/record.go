@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -141,11 +142,17 @@ type RecordResult struct {
 // BulkRecords does up to 200 operations on records of one object in one transaction. With
 // allOrNone the first that is refused refuses all, as an *Error.
 func (c *Client) BulkRecords(ctx context.Context, object string, allOrNone bool, ops []RecordOperation) ([]RecordResult, error) {
+	return c.BulkRecordsOnce(ctx, newKey(), object, allOrNone, ops)
+}
+
+// BulkRecordsOnce is BulkRecords under a key of the caller: the same operations under the
+// same key are done once, whoever sends them again, and have the same results.
+func (c *Client) BulkRecordsOnce(ctx context.Context, key, object string, allOrNone bool, ops []RecordOperation) ([]RecordResult, error) {
 	body, err := json.Marshal(map[string]any{"allOrNone": allOrNone, "operations": ops})
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: "/records/" + url.PathEscape(object) + "/bulk", key: newKey(), body: body})
+	r, err := c.do(ctx, call{method: http.MethodPost, path: "/records/" + url.PathEscape(object) + "/bulk", key: key, body: body})
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +170,7 @@ type LeadConversion struct {
 	OpportunityID string         `json:"opportunityId,omitempty"`
 	Match         bool           `json:"match,omitempty"`       // look for an account and a contact that fit before new ones are made
 	Opportunity   map[string]any `json:"opportunity,omitempty"` // the fields of a new one; nil: none is made
+	Key           string         `json:"-"`                     // the same key converts once; "": a new one
 }
 
 // ConvertedLead is what a lead became.
@@ -180,7 +188,7 @@ func (c *Client) ConvertLead(ctx context.Context, id string, v LeadConversion) (
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: recordPath("Lead", id) + "/convert", key: newKey(), body: body})
+	r, err := c.do(ctx, call{method: http.MethodPost, path: recordPath("Lead", id) + "/convert", key: cmp.Or(v.Key, newKey()), body: body})
 	if err != nil {
 		return nil, err
 	}

@@ -52,3 +52,70 @@ func TestRecordsAreMadeReadListedChangedAndDeleted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestABulkUnderAKeyIsDoneOnce(t *testing.T) {
+	c, ctx := sender(t, newServer(t).url), soon(t)
+	ops := []client.RecordOperation{{Op: "create", Fields: map[string]any{"Name": "Acme"}}, {Op: "create", Fields: map[string]any{"Name": "Globex"}}}
+	first, err := c.BulkRecordsOnce(ctx, "k1", "Account", true, ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.BulkRecordsOnce(ctx, "k1", "Account", true, ops)
+	if err != nil || again[0].ID != first[0].ID || again[1].ID != first[1].ID {
+		t.Errorf("got %+v, %v, want %+v", again, err, first)
+	}
+	if page, err := c.ListRecords(ctx, "Account", client.RecordQuery{}); err != nil || page.Total != 2 {
+		t.Errorf("got %+v, %v", page, err)
+	}
+	if _, err := c.BulkRecordsOnce(ctx, "k1", "Account", true, ops[:1]); !errors.Is(err, client.ErrKeyConflict) {
+		t.Errorf("got %v, want that the key was used", err)
+	}
+}
+
+func TestTeamsAndMembersFromGo(t *testing.T) {
+	c, ctx := sender(t, newServer(t).url), soon(t)
+	const anna = "0199c1a4-0000-7000-8000-000000000021"
+	if _, _, err := c.PutDefinition(ctx, client.DefineUser, anna, map[string]any{"name": "Anna"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]string{}
+	for object, fields := range map[string]map[string]any{
+		"Account": {"Name": "Acme"}, "Campaign": {"Name": "Spring"}, "Lead": {"LastName": "Na", "Company": "Acme", "Status": "Working - Contacted"},
+	} {
+		r, err := c.CreateRecord(ctx, object, client.RecordDraft{Fields: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[object] = r.ID
+	}
+	m, err := c.PutTeamMember(ctx, "Account", made["Account"], client.TeamMember{UserID: anna, TeamRole: "Sales Rep"})
+	if err != nil || m.AccessLevel != "Edit" {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	if m, err = c.PutTeamMember(ctx, "Account", made["Account"], client.TeamMember{UserID: anna, TeamRole: "Sales Rep", AccessLevel: "Read"}); err != nil || m.AccessLevel != "Read" {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	if team, err := c.Team(ctx, "Account", made["Account"]); err != nil || len(team) != 1 || team[0].UserID != anna {
+		t.Errorf("got %+v, %v", team, err)
+	}
+	if err := c.RemoveTeamMember(ctx, "Account", made["Account"], anna); err != nil {
+		t.Error(err)
+	}
+	if err := c.RemoveTeamMember(ctx, "Account", made["Account"], anna); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("got %v, want that nobody is there", err)
+	}
+	lead := client.CampaignMember{MemberType: "Lead", MemberID: made["Lead"]}
+	if in, err := c.PutCampaignMember(ctx, made["Campaign"], lead); err != nil || in.Status != "Sent" || in.HasResponded {
+		t.Errorf("got %+v, %v", in, err)
+	}
+	lead.Status, lead.HasResponded = "Attended", true
+	if in, err := c.PutCampaignMember(ctx, made["Campaign"], lead); err != nil || in.Status != "Attended" || !in.HasResponded {
+		t.Errorf("got %+v, %v", in, err)
+	}
+	if page, err := c.CampaignMembers(ctx, made["Campaign"], client.Paging{}); err != nil || page.Total != 1 || page.Items[0].MemberID != made["Lead"] {
+		t.Errorf("got %+v, %v", page, err)
+	}
+	if err := c.RemoveCampaignMember(ctx, made["Campaign"], "Lead", made["Lead"]); err != nil {
+		t.Error(err)
+	}
+}

@@ -36,6 +36,7 @@ type Commands struct {
 	Metadata   metadataCmd   `cmd:"" help:"Define and read users, roles, fields, permissions, rules and processes."`
 	Record     recordCmd     `cmd:"" help:"Create, read, change and delete records."`
 	Sharing    sharingCmd    `cmd:"" help:"See who may see which record and why; territories and rebuilds."`
+	Demo       demoCmd       `cmd:"" help:"Fill a tenant with data to try things on."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

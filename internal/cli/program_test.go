@@ -55,7 +55,7 @@ func TestTheExamplesAreCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := regexp.MustCompile(`renga (?:graph|execution|bulk|events|dlq|audit|tasks|worker|token|completion)\b[^;|&<>)\n]*`)
+	call := regexp.MustCompile(`renga (?:graph|execution|bulk|events|dlq|demo|audit|tasks|worker|token|completion)\b[^;|&<>)\n]*`)
 	found := 0
 	for _, node := range parser.Model.Leaves(true) {
 		_, examples, _ := strings.Cut(node.Detail, "Examples:\n")

@@ -130,11 +130,13 @@ func newRig(t *testing.T, o options) *rig {
 	models := metadata.NewModels()
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(r.bus)
+	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: r.bus, Now: r.clock.Now})
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: r.bus}),
-		Sharing:  shared, Territories: shared,
+		Records:  kept, Parts: kept,
+		Sharing: shared, Territories: shared,
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"renga.dev/renga/client"
+)
+
+const (
+	bulkSize = 200 // records in a request
+	atOnce   = 4   // requests that are under way together, where they come one by one
+)
+
+// demoLoad sends demo data to a server.
+type demoLoad struct {
+	*company
+	*remote
+	bar  *Bar
+	done atomic.Int64
+	ids  map[string][]string // of records, by object and place
+}
+
+// run sends everything, in an order in which each needs only what was before it.
+func (l *demoLoad) run(ctx context.Context) error {
+	for _, def := range append([]demoDefinition{l.marker()}, l.definitions...) {
+		if _, _, err := l.PutDefinition(ctx, def.kind, def.id, def.body, ""); err != nil {
+			return inSource(string(def.kind)+" "+def.id, err)
+		}
+		l.step(1)
+	}
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	for _, o := range demoObjects {
+		if err := l.create(ctx, o.name); err != nil {
+			return err
+		}
+	}
+	if err := l.advance(ctx); err != nil {
+		return err
+	}
+	return l.connectAll(ctx)
+}
+
+// step says that some more is done.
+func (l *demoLoad) step(n int) { l.bar.Set(int(l.done.Add(int64(n)))) }
+
+// settle makes the territories and lets users work in them.
+func (l *demoLoad) settle(ctx context.Context) error {
+	for _, t := range l.territories {
+		if _, err := l.PutTerritory(ctx, t.Territory); err != nil {
+			return inSource("territory "+t.Name, err)
+		}
+		l.step(1)
+		for _, user := range t.users {
+			if err := l.AssignTerritory(ctx, t.ID, client.TerritoryUsers, user, true); err != nil {
+				return inSource("territory "+t.Name, err)
+			}
+			l.step(1)
+		}
+	}
+	return nil
+}
+
+// key is the key of a request: the same for the same data.
+func (l *demoLoad) key(what string, n int) string {
+	return fmt.Sprintf("demo-%d-%d-%s-%s-%d", l.seed, l.size, l.day.Format(dayLayout), what, n)
+}
+
+// create creates the records of an object.
+func (l *demoLoad) create(ctx context.Context, object string) error {
+	all := len(l.records[object])
+	for from := 0; from < all; from += bulkSize {
+		to := min(from+bulkSize, all)
+		results, err := l.BulkRecordsOnce(ctx, l.key(object, from), object, true, l.operations(object, from, to, l.ids))
+		if err != nil {
+			return inSource(fmt.Sprintf("%s %d to %d", object, from+1, to), err)
+		}
+		for _, r := range results {
+			l.ids[object] = append(l.ids[object], r.ID)
+		}
+		l.step(len(results))
+	}
+	return nil
+}
+
+// advance lets opportunities move on.
+func (l *demoLoad) advance(ctx context.Context) error {
+	for from := 0; from < len(l.moves); from += bulkSize {
+		some := l.moves[from:min(from+bulkSize, len(l.moves))]
+		ops := make([]client.RecordOperation, len(some))
+		for i, m := range some {
+			ops[i] = client.RecordOperation{Op: "update", ID: l.ids["Opportunity"][m.at], Fields: m.fields}
+		}
+		if _, err := l.BulkRecordsOnce(ctx, l.key("moves", from), "Opportunity", true, ops); err != nil {
+			return inSource("opportunities", err)
+		}
+		l.step(len(ops))
+	}
+	return nil
+}
+
+// connectAll converts leads, fills teams and campaigns, and puts accounts into territories.
+func (l *demoLoad) connectAll(ctx context.Context) error {
+	id := func(r demoRef) string { return l.ids[r.object][r.at] }
+	for _, part := range []struct {
+		what string
+		n    int
+		send func(ctx context.Context, i int) error
+	}{
+		{"team", len(l.teams), func(ctx context.Context, i int) error {
+			t := l.teams[i]
+			_, err := l.PutTeamMember(ctx, t.of.object, id(t.of), client.TeamMember{UserID: t.user, TeamRole: t.role})
+			return err
+		}},
+		{"campaign member", len(l.members), func(ctx context.Context, i int) error {
+			m := l.members[i]
+			_, err := l.PutCampaignMember(ctx, l.ids["Campaign"][m.campaign], client.CampaignMember{
+				MemberType: m.of.object, MemberID: id(m.of), Status: m.status, HasResponded: m.responded,
+			})
+			return err
+		}},
+		{"territory", len(l.placed), func(ctx context.Context, i int) error {
+			return l.AssignTerritory(ctx, l.placed[i].territory, client.TerritoryAccounts, l.ids["Account"][l.placed[i].account], true)
+		}},
+		{"conversion", len(l.converted), func(ctx context.Context, i int) error {
+			c := l.converted[i]
+			_, err := l.ConvertLead(ctx, l.ids["Lead"][c.lead], client.LeadConversion{
+				AccountID: l.ids["Account"][c.account], ContactID: l.ids["Contact"][c.contact], Key: l.key("conversion", i),
+			})
+			return err
+		}},
+	} {
+		if err := l.several(ctx, part.n, part.send); err != nil {
+			return inSource(part.what, err)
+		}
+	}
+	return nil
+}
+
+// several sends requests that do not need each other, some at a time, up to the first that
+// fails. What was deleted since the data was loaded first is passed over.
+func (l *demoLoad) several(ctx context.Context, n int, send func(ctx context.Context, i int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range atOnce {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := send(ctx, i); err != nil && !errors.Is(err, client.ErrNotFound) {
+					stop(err)
+					return
+				}
+				l.step(1)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// counts is how much there is of what.
+func (l *demoLoad) counts() []loadedKind {
+	var out []loadedKind
+	for _, kind := range client.DefinitionKinds {
+		n := 0
+		for _, def := range l.definitions {
+			if def.kind == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			out = append(out, loadedKind{string(kind), n})
+		}
+	}
+	out = append(out, loadedKind{"territory", len(l.territories)})
+	for _, o := range demoObjects {
+		out = append(out, loadedKind{o.name, len(l.ids[o.name])})
+	}
+	return slices.Concat(out, []loadedKind{
+		{"team member", len(l.teams)}, {"campaign member", len(l.members)}, {"account in a territory", len(l.placed)}, {"converted lead", len(l.converted)},
+	})
+}
