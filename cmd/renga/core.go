@@ -28,6 +28,7 @@ import (
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/sharing"
@@ -76,6 +77,8 @@ type core struct {
 	keep     time.Duration    // of keys
 	log      *slog.Logger
 
+	automation *automation.Automation // with bus
+
 	beside []func(ctx context.Context) // what else runs until it drains; complete before run
 
 	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
@@ -120,7 +123,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(),
 	}
 }
 
@@ -193,9 +196,12 @@ func (c *core) committed(sqldb.Commit) {
 func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
 	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log})
-	c.records = records.New(c.db, records.Config{Models: models, Visible: c.sharing, Publisher: outbox{c}, KeyRetention: c.keep})
+	c.records = records.New(c.db, records.Config{
+		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep,
+	})
+	c.automate(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer()},
+		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer()},
 		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})

@@ -18,29 +18,50 @@ type cronPart struct {
 
 var cronParts = [...]cronPart{{"the minute", 0, 59}, {"the hour", 0, 23}, {"the day of the month", 1, 31}, {"the month", 1, 12}, {"the day of the week", 0, 7}}
 
-// CheckCron refuses a cron line that cannot be read, or never comes. It has five parts,
-// minute, hour, day of the month, month and day of the week (0 and 7 are Sunday), each
-// *, a number, a range 1-5, a step */15 or 1-9/2, or several of them with commas.
+// Cron is when a job comes: the minutes, hours, days of the month, months and days of the
+// week that its line names.
+type Cron struct {
+	minutes, hours, days, months, weekdays uint64
+	// Where the line restricts both the day of the month and the day of the week, one of
+	// them is enough.
+	either bool
+	// hourly says that the line has every hour, or every so many: then it counts hours that
+	// pass, not those that clocks show.
+	hourly bool
+}
+
+// CheckCron refuses a cron line that cannot be read, or never comes.
 func CheckCron(cron string) error {
+	_, err := ParseCron(cron)
+	return err
+}
+
+// ParseCron reads a cron line. It has five parts, minute, hour, day of the month, month and
+// day of the week (0 and 7 are Sunday), each *, a number, a range 1-5, a step */15 or
+// 1-9/2, or several of them with commas. What never comes is refused.
+func ParseCron(cron string) (Cron, error) {
 	parts := strings.Fields(cron)
 	if len(cron) > MaxCron {
-		return fmt.Errorf("must be at most %d characters", MaxCron)
+		return Cron{}, fmt.Errorf("must be at most %d characters", MaxCron)
 	}
 	if len(parts) != len(cronParts) {
-		return errors.New("must have five parts: minute, hour, day of the month, month, day of the week")
+		return Cron{}, errors.New("must have five parts: minute, hour, day of the month, month, day of the week")
 	}
 	var sets [len(cronParts)]uint64
 	for i, p := range cronParts {
 		set, err := p.parse(parts[i])
 		if err != nil {
-			return err
+			return Cron{}, err
 		}
 		sets[i] = set
 	}
 	if parts[4] == "*" && !comes(sets[2], sets[3]) {
-		return errors.New("never comes: none of its months has such a day")
+		return Cron{}, errors.New("never comes: none of its months has such a day")
 	}
-	return nil
+	return Cron{
+		minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4] | sets[4]>>7&1,
+		either: parts[2] != "*" && parts[4] != "*", hourly: strings.HasPrefix(parts[1], "*"),
+	}, nil
 }
 
 // parse reads a part as the set of the numbers that it names.

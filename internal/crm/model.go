@@ -90,6 +90,7 @@ type Model struct {
 	defaults  map[string]*Default
 	teamRoles map[string]*TeamRoles
 	derived   func() *derived
+	rules     func() *rules
 }
 
 // shelf is the definitions of one kind.
@@ -129,7 +130,7 @@ func (m *Model) With(revision int64, changes ...Definition) *Model {
 	if touched[KindTeamRoles] != nil {
 		next.teamRoles = collect[TeamRoles](next, KindTeamRoles)
 	}
-	next.derived = sync.OnceValue(next.derive)
+	next.derived, next.rules = sync.OnceValue(next.derive), sync.OnceValue(next.sortRules)
 	return next
 }
 

@@ -1,6 +1,10 @@
 package crm
 
-import "renga.dev/renga/internal/wire"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/wire"
+)
 
 // Record is a record as the services have it: package records alone stores and changes
 // it.
@@ -29,4 +33,17 @@ type TeamMember struct {
 	UserID   string
 	TeamRole string
 	Access   Access
+}
+
+// Change is fields that the server itself is to write into a record; null empties one.
+type Change struct {
+	ID     string
+	Fields map[string]jsontext.Value
+}
+
+// Changed is what became of a Change.
+type Changed struct {
+	Version wire.Stamp // that the record has
+	Changed bool       // false: it had these values already
+	Err     error      // why it was refused; then nothing was done
 }

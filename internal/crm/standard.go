@@ -170,6 +170,6 @@ func NewModel(tenant string) *Model {
 	m.shelves[KindUser] = newShelf(users)
 	m.defaults, m.teamRoles = collect[Default](m, KindOWD), collect[TeamRoles](m, KindTeamRoles)
 	m.buildObjects()
-	m.derived = sync.OnceValue(m.derive)
+	m.derived, m.rules = sync.OnceValue(m.derive), sync.OnceValue(m.sortRules)
 	return m
 }

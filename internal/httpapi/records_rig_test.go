@@ -1,11 +1,12 @@
 package httpapi_test
 
 import (
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 )
 
 // openRecords puts the records over the bus.
 func (s *server) openRecords(models *metadata.Models) {
-	s.records = records.New(s.db, records.Config{Models: models, Visible: s.sharing, Publisher: s.bus, Now: s.clock.Now})
+	s.records = records.New(s.db, records.Config{Models: models, Visible: s.sharing, Publisher: s.bus, Rules: automation.Rules{}, Now: s.clock.Now})
 }

@@ -22,6 +22,8 @@ type Batch struct {
 	Ops       []Op
 	AllOrNone bool       // one that is refused refuses all
 	Once      *wire.Once // nil: the request may not be repeated
+
+	system bool // the server itself wants it: it may write what is read-only
 }
 
 // Result is what became of one operation.
@@ -31,8 +33,9 @@ type Result struct {
 	Version wire.Stamp // of a deleted record, its last one
 	Err     error      // why it was refused; then nothing was done
 
-	record *crm.Record
-	view   *view
+	record  *crm.Record
+	view    *view
+	changed bool
 }
 
 // View is the record as it is now, as the caller may see it.
@@ -67,6 +70,8 @@ type bench struct {
 	parents  parents
 	children map[string][]child
 	locks    map[string][]lock
+	ruled    parents
+	system   bool
 	done     []decision
 }
 
@@ -74,7 +79,7 @@ func (w *session) apply(ctx context.Context, b *Batch) ([]Result, error) {
 	if w.model.Object(b.Object) == nil {
 		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "there is no object %q", b.Object)
 	}
-	k := &bench{session: w, object: b.Object}
+	k := &bench{session: w, object: b.Object, system: b.system}
 	if err := k.prepare(ctx, b.Ops); err != nil {
 		return nil, err
 	}
@@ -148,6 +153,9 @@ func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
 	if k.children, err = k.loadChildren(ctx, k.object, gone); err != nil {
 		return err
 	}
+	if k.ruled, err = k.loadRuled(ctx, k.object); err != nil {
+		return err
+	}
 	k.locks, err = k.loadLocks(ctx, k.object, ids)
 	return err
 }
@@ -178,11 +186,13 @@ func (k *bench) do(op *Op) Result {
 		k.done = append(k.done, d)
 		k.note(&d)
 	}
-	return Result{Kind: op.Kind, ID: d.after.ID, Version: d.after.Version, record: &d.after, view: k.view}
+	return Result{Kind: op.Kind, ID: d.after.ID, Version: d.after.Version, record: &d.after, view: k.view, changed: d.action != ""}
 }
 
 func (k *bench) decide(op *Op) (decision, error) {
-	f := &facts{model: k.model, view: k.view, user: k.user, now: k.now, parents: k.parents, locks: k.locks[op.ID]}
+	f := &facts{
+		model: k.model, view: k.view, user: k.user, now: k.now, parents: k.parents, locks: k.locks[op.ID], rules: k.cfg.Rules, ruled: k.ruled, system: k.system,
+	}
 	switch op.Kind {
 	case Create:
 		if !k.model.Can(k.user, k.object, crm.CreateOp) {

@@ -293,7 +293,11 @@ func (k *conversion) make(ctx context.Context, object string, fields map[string]
 	for id, p := range known {
 		found[id] = p
 	}
-	d, err := create(&facts{model: k.model, view: view, user: k.user, now: k.now, parents: found}, uuid.Must(uuid.NewV7()).String(), op)
+	ruled, err := k.loadRuled(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	d, err := create(&facts{model: k.model, view: view, user: k.user, now: k.now, parents: found, rules: k.cfg.Rules, ruled: ruled}, uuid.Must(uuid.NewV7()).String(), op)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +323,13 @@ func (k *conversion) close(ctx context.Context, account, contact, opportunity st
 	if err != nil {
 		return nil, err
 	}
-	f := &facts{model: k.model, view: k.view, user: k.user, now: k.now, parents: known, locks: locks[k.lead.ID], system: true}
+	ruled, err := k.loadRuled(ctx, objLead)
+	if err != nil {
+		return nil, err
+	}
+	f := &facts{
+		model: k.model, view: k.view, user: k.user, now: k.now, parents: known, locks: locks[k.lead.ID], rules: k.cfg.Rules, ruled: ruled, system: true,
+	}
 	d, err := update(f, &k.lead.Record, &Op{Kind: Update, ID: k.lead.ID, Fields: fields})
 	if err != nil {
 		return nil, err

@@ -40,6 +40,8 @@ const (
 	CodeReferenced      = "RECORD_REFERENCED"
 	CodeLocked          = "RECORD_LOCKED"
 	CodeConverted       = "LEAD_CONVERTED"
+	CodeRuleBroken      = "VALIDATION_FAILED"
+	CodeRuleFailed      = "RULE_FAILED"
 )
 
 // maxFields is how long the fields of a record may be, in bytes of JSON. The old and the
@@ -66,6 +68,8 @@ type facts struct {
 	now     wire.Stamp
 	parents parents
 	locks   []lock
+	rules   Rules   // nil: none are defined
+	ruled   parents // records that rules name in fields, whoever sees them
 	// system says that the server itself changes the record: it may write what is read-only.
 	system bool
 }
@@ -100,26 +104,22 @@ func create(f *facts, id string, op *Op) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
-	after := values{}
-	for i := range object.Fields {
-		if field := &object.Fields[i]; field.Type == crm.Boolean {
-			after[field.Name] = false
-		}
+	after, err := f.fill(nil, given)
+	if err != nil {
+		return decision{}, err
 	}
-	for name, value := range given {
-		after.put(name, value)
+	owner := op.OwnerID
+	if owner == "" {
+		owner = f.user
 	}
-	if err := derive(f.model, object.Name, nil, after, given); err != nil {
+	draft := &crm.Draft{Object: object, ID: id, OwnerID: owner, Fields: after}
+	if after, err = f.act(draft, given); err != nil {
 		return decision{}, err
 	}
 	for i := range object.Fields {
 		if field := &object.Fields[i]; field.Required && after[field.Name] == nil {
 			return decision{}, f.missing(field)
 		}
-	}
-	owner := op.OwnerID
-	if owner == "" {
-		owner = f.user
 	}
 	if err := f.checkOwner(owner); err != nil {
 		return decision{}, err
@@ -129,10 +129,10 @@ func create(f *facts, id string, op *Op) (decision, error) {
 		Object: object.Name, ID: id, OwnerID: owner, Fields: after, Version: version,
 		CreatedAt: version, CreatedBy: f.user, UpdatedAt: version, UpdatedBy: f.user,
 	}
-	link(&r, f.parents)
+	link(&r, f)
 	d := decision{after: r, action: actionCreated, changes: diff(object, nil, after)}
 	d.events = []wire.Payload{createdEvent(&r, d.changes)}
-	return d, f.checkSize(after)
+	return d, f.check(draft)
 }
 
 // update decides about a record that is there. What changes nothing has no action.
@@ -145,32 +145,29 @@ func update(f *facts, before *crm.Record, op *Op) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
-	after := values(maps.Clone(before.Fields))
-	if after == nil {
-		after = values{}
-	}
-	for name, value := range given {
-		after.put(name, value)
-	}
-	if err := derive(f.model, object.Name, before.Fields, after, given); err != nil {
+	after, err := f.fill(before.Fields, given)
+	if err != nil {
 		return decision{}, err
 	}
-	d := decision{before: before, after: *before, changes: diff(object, before.Fields, after)}
+	d := decision{before: before, after: *before}
+	if d.after.OwnerID, err = f.newOwner(before, op.OwnerID); err != nil {
+		return decision{}, err
+	}
+	if d.after.OwnerID == before.OwnerID && len(diff(object, before.Fields, after)) == 0 {
+		return d, nil
+	}
+	draft := &crm.Draft{Object: object, ID: before.ID, OwnerID: d.after.OwnerID, Fields: after, Old: before}
+	if after, err = f.act(draft, given); err != nil {
+		return decision{}, err
+	}
+	d.changes = diff(object, before.Fields, after)
 	for _, c := range d.changes {
 		if field := object.Field(c.Field); field.Required && c.New == nil {
 			return decision{}, f.missing(field)
 		}
 	}
-	if op.OwnerID != "" && op.OwnerID != before.OwnerID {
-		if !above(f.model, f.user, before.OwnerID) {
-			return decision{}, fault.New(fault.Forbidden, CodeAccessDenied,
-				"only the owner of %s, a role above the owner's or somebody who may modify all records gives it away", before.ID).With(map[string]string{"field": "ownerId"})
-		}
-		if err := f.checkOwner(op.OwnerID); err != nil {
-			return decision{}, err
-		}
-		d.changes = append(d.changes, change{Field: ownerField, Old: before.OwnerID, New: op.OwnerID})
-		d.after.OwnerID = op.OwnerID
+	if d.after.OwnerID != before.OwnerID {
+		d.changes = append(d.changes, change{Field: ownerField, Old: before.OwnerID, New: d.after.OwnerID})
 	}
 	if len(d.changes) == 0 {
 		return d, nil
@@ -181,9 +178,40 @@ func update(f *facts, before *crm.Record, op *Op) (decision, error) {
 	d.action = actionUpdated
 	d.after.Fields, d.after.Version = after, wire.NextStamp(before.Version, f.now)
 	d.after.UpdatedAt, d.after.UpdatedBy = d.after.Version, f.user
-	link(&d.after, f.parents)
+	link(&d.after, f)
 	d.events = updatedEvents(f.model, before, &d.after, d.changes)
-	return d, f.checkSize(after)
+	return d, f.check(draft)
+}
+
+// fill makes the fields of a record out of what they were, nil of a new record, what a
+// change names, and what follows from them.
+func (f *facts) fill(before, given values) (values, error) {
+	object := f.view.object
+	after := values(maps.Clone(before))
+	if before == nil {
+		after = values{}
+		for i := range object.Fields {
+			if field := &object.Fields[i]; field.Type == crm.Boolean {
+				after[field.Name] = false
+			}
+		}
+	}
+	for name, value := range given {
+		after.put(name, value)
+	}
+	return after, derive(f.model, object.Name, before, after, given)
+}
+
+// newOwner is the owner that a record will have.
+func (f *facts) newOwner(before *crm.Record, wanted string) (string, error) {
+	if wanted == "" || wanted == before.OwnerID {
+		return before.OwnerID, nil
+	}
+	if !above(f.model, f.user, before.OwnerID) {
+		return "", fault.New(fault.Forbidden, CodeAccessDenied,
+			"only the owner of %s, a role above the owner's or somebody who may modify all records gives it away", before.ID).With(map[string]string{"field": "ownerId"})
+	}
+	return wanted, f.checkOwner(wanted)
 }
 
 // remove decides about deleting a record. children are the living records that name it.
@@ -285,10 +313,10 @@ func (f *facts) checkLocks(changes []change) error {
 	return nil
 }
 
-// checkSize bounds a record.
-func (f *facts) checkSize(fields values) error {
+// check bounds a record and holds it against the rules.
+func (f *facts) check(draft *crm.Draft) error {
 	size := 0
-	for name, value := range fields {
+	for name, value := range draft.Fields {
 		size += len(name) + 24
 		if s, ok := value.(string); ok {
 			size += len(s)
@@ -297,7 +325,7 @@ func (f *facts) checkSize(fields values) error {
 	if size > maxFields {
 		return fault.New(fault.TooLarge, "", "the fields of a record may have %d bytes", maxFields)
 	}
-	return nil
+	return f.validate(draft)
 }
 
 // diff is the fields that differ, in their order. A boolean that was never set is false.

@@ -29,6 +29,17 @@ type Visible interface {
 	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
 }
 
+// Rules are what somebody defined to be done with records before they are saved. They are
+// a part of the decision: nothing is read, and the same model and draft give the same
+// answer.
+type Rules interface {
+	// Before calls set with every rule that acts before the save and holds for the draft, in
+	// their order; set changes the draft, so a rule sees what those before it did.
+	Before(m *crm.Model, d *crm.Draft, set func(*crm.WorkflowRule) error) error
+	// Broken are the validation rules that refuse the draft, in their order.
+	Broken(m *crm.Model, d *crm.Draft) []*crm.ValidationRule
+}
+
 // Publisher announces events in the transaction of the change that they tell of.
 type Publisher interface {
 	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error

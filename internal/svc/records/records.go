@@ -31,6 +31,7 @@ type Config struct {
 	Models       Models
 	Visible      Visible
 	Publisher    Publisher
+	Rules        Rules            // nil: nothing is done before a save
 	KeyRetention time.Duration    // how long an idempotency key is remembered; 0: 30 days
 	Now          func() time.Time // nil: the machine's clock
 }

@@ -115,7 +115,7 @@ func decimal(n float64) *big.Rat {
 }
 
 // link sets what lookups need of the fields of a record.
-func link(r *crm.Record, parents parents) {
+func link(r *crm.Record, f *facts) {
 	fields := values(r.Fields)
 	r.Name = fields.text("Name")
 	switch r.Object {
@@ -123,7 +123,11 @@ func link(r *crm.Record, parents parents) {
 		r.AccountID = fields.text("AccountId")
 	case objQuote:
 		if id := fields.text("OpportunityId"); id != r.OpportunityID {
-			r.OpportunityID, r.AccountID = id, parents[id].AccountID
+			p, seen := f.parents[id]
+			if !seen {
+				p = f.ruled[id]
+			}
+			r.OpportunityID, r.AccountID = id, p.AccountID
 		}
 	}
 }

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"renga.dev/renga/internal/svc/automation"
+	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
+)
+
+// automate puts automation over the records.
+func (c *core) automate(models *metadata.Models) {
+	c.automation = automation.New(c.db, automation.Config{Models: models, Records: records.Reads{}, Writer: c.records, Engine: c.engine, Log: c.log})
+	c.beside = append(c.beside, c.automation.Run)
+}

@@ -1,0 +1,125 @@
+package automation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// consumerName is under which the bus keeps what automation has taken.
+const consumerName = "automation"
+
+// Types are the events that automation takes, in the order of the document.
+var Types = []string{
+	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted", "ApprovalSubmitted",
+	"ApprovalDecided", "MetadataChanged", "AutomationConfigChanged", "CampaignMemberChanged",
+}
+
+var handlers = map[string]func(*Automation, context.Context, *sqldb.Tx, *wire.Event) error{
+	"RecordCreated":           (*Automation).onRecord,
+	"RecordUpdated":           (*Automation).onRecord,
+	"RecordDeleted":           (*Automation).onRecord,
+	"OwnerChanged":            (*Automation).onOwner,
+	"StageChanged":            (*Automation).onStage,
+	"LeadConverted":           (*Automation).onConverted,
+	"ApprovalSubmitted":       (*Automation).onSubmitted,
+	"ApprovalDecided":         (*Automation).onDecided,
+	"MetadataChanged":         (*Automation).onMetadata,
+	"AutomationConfigChanged": (*Automation).onConfig,
+	"CampaignMemberChanged":   (*Automation).onMember,
+}
+
+// Consumer is automation as the bus knows it. The key of an event that it cannot take waits
+// for a decision, so that no action is left out unseen.
+func (s *Automation) Consumer() bus.Consumer {
+	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle}
+}
+
+func (s *Automation) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	on := handlers[e.Type]
+	if on == nil {
+		return bus.Permanent(fmt.Errorf("automation takes no events of type %s", e.Type))
+	}
+	return fault.Wrap("automation.on", on(s, ctx, tx, e))
+}
+
+// ons is what happened to a record, by the type of the event.
+var ons = map[string]string{"RecordCreated": crm.OnCreate, "RecordUpdated": crm.OnUpdate, "RecordDeleted": crm.OnDelete}
+
+// onRecord lets the rules act that come after a save.
+func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	p, err := wire.DecodePayload[struct {
+		ObjectName string `json:"objectName"`
+		RecordID   string `json:"recordId"`
+	}](e)
+	if err != nil {
+		return bus.Permanent(err)
+	}
+	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
+	if err != nil {
+		return err
+	}
+	o := m.Object(p.ObjectName)
+	rules := slices.Clone(m.WorkflowRules(p.ObjectName, crm.AfterSave))
+	rules = slices.DeleteFunc(rules, func(r *crm.WorkflowRule) bool { return !slices.Contains(r.On, ons[e.Type]) })
+	if o == nil || len(rules) == 0 {
+		return nil
+	}
+	d, _, ok, err := s.cfg.Records.At(ctx, tx, e.Tenant, o, p.RecordID, e.Version)
+	if err != nil || !ok {
+		return err
+	}
+	t := s.turnOf(e, p.ObjectName, p.RecordID)
+	t.owner = d.OwnerID
+	vars := d.Vars()
+	for _, rule := range rules {
+		if !crm.Holds(rule.Condition, vars) {
+			continue
+		}
+		for i := range rule.Actions {
+			t.deeds = append(t.deeds, deed{source: SourceRule, ruleID: rule.ID, rule: rule.Name, action: &rule.Actions[i]})
+		}
+	}
+	if len(t.deeds) == 0 {
+		return nil
+	}
+	if err := t.follow(ctx, tx, e.Version); err != nil {
+		return err
+	}
+	return s.do(ctx, tx, m, &t)
+}
+
+// onConfig brings the times of a job up to date. Rules are read from the model of the
+// transaction that asks, so nothing is to be done about them.
+func (s *Automation) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	p, err := wire.DecodePayload[wire.AutomationConfigChanged](e)
+	if err != nil {
+		return bus.Permanent(err)
+	}
+	if p.AutomationType != "ScheduledJob" {
+		return nil
+	}
+	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
+	if err != nil {
+		return err
+	}
+	tx.OnCommit(s.wake)
+	return s.schedule(ctx, tx, m, p.AutomationID)
+}
+
+// onMetadata has nothing to do: what rules see of objects and fields is read from the model
+// of the transaction that asks.
+func (s *Automation) onMetadata(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
+
+// turnOf is what an event lets be done to a record.
+func (s *Automation) turnOf(e *wire.Event, object, record string) turn {
+	return turn{
+		tenant: e.Tenant, correlation: e.CorrelationID, eventID: e.ID, eventType: e.Type, object: object, record: record, at: s.now(),
+	}
+}

@@ -1,0 +1,79 @@
+package automation
+
+import (
+	"context"
+	"fmt"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// recounts are statements that find what should not be; each gives texts.
+var recounts = []struct{ what, query string }{
+	{"a note was put into an inbox more than once by one action", `SELECT event_id || ' ' || rule_id || '/' || action_key || ' ' || user_id FROM automation_note
+		WHERE tenant_id = $1 GROUP BY event_id, rule_id, action_key, record_id, user_id HAVING count(*) > 1`},
+	{"a task was made more than once by one action", `SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_task
+		WHERE tenant_id = $1 GROUP BY event_id, rule_id, action_key, record_id HAVING count(*) > 1`},
+	{"an action made a task that is not there", `SELECT r.event_id || ' ' || r.rule_id || '/' || r.action_key FROM automation_run r
+		LEFT JOIN automation_task t ON t.tenant_id = r.tenant_id AND t.id = r.result
+		WHERE r.tenant_id = $1 AND r.type = 'createTask' AND r.outcome = 1 AND t.id IS NULL`},
+	{"an action told others than it says", `SELECT r.event_id || ' ' || r.rule_id || '/' || r.action_key FROM automation_run r
+		LEFT JOIN (SELECT event_id, rule_id, action_key, record_id, count(*) AS n FROM automation_note WHERE tenant_id = $1
+			GROUP BY event_id, rule_id, action_key, record_id) AS t
+			ON t.event_id = r.event_id AND t.rule_id = r.rule_id AND t.action_key = r.action_key AND t.record_id = r.record_id
+		WHERE r.tenant_id = $1 AND r.type = 'notify' AND r.outcome IN (1, 4) AND r.result <> CAST(coalesce(t.n, 0) AS TEXT)`},
+	{"a graph was not started yet", `SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_run WHERE tenant_id = $1 AND outcome = 2`},
+}
+
+// Recount holds what was done against what is there, and the times of jobs against their
+// definitions, and gives the differences. At a quiet moment there are none.
+func (s *Automation) Recount(ctx context.Context, tenant string) (differences []string, err error) {
+	err = s.read(ctx, "automation.recount", func(ctx context.Context, tx *sqldb.Tx) error {
+		differences = nil
+		for _, r := range recounts {
+			for row, err := range tx.Query(ctx, r.query, tenant) {
+				var text string
+				if err == nil {
+					err = row.Scan(&text)
+				}
+				if err != nil {
+					return err
+				}
+				differences = append(differences, r.what+": "+text)
+			}
+		}
+		m, err := s.cfg.Models.Model(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		return s.recountJobs(ctx, tx, m, func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) })
+	})
+	return differences, err
+}
+
+// recountJobs holds the rows of jobs against their definitions.
+func (s *Automation) recountJobs(ctx context.Context, tx *sqldb.Tx, m *crm.Model, differs func(format string, args ...any)) error {
+	rows, err := jobs(ctx, tx, "tenant_id = $1 ORDER BY job_id", m.Tenant)
+	if err != nil {
+		return err
+	}
+	next := map[string]wire.Stamp{}
+	for i := range rows {
+		next[rows[i].id] = rows[i].next
+		if _, ok := m.Get(crm.KindScheduledJob, rows[i].id); !ok {
+			differs("the job %s has a next time and is not defined", rows[i].id)
+		}
+	}
+	for _, v := range m.All(crm.KindScheduledJob) {
+		j := v.(*crm.ScheduledJob)
+		want, err := nextOf(j, next[j.ID]-1)
+		if err != nil {
+			return err
+		}
+		if next[j.ID] == 0 && j.IsActive || next[j.ID] != 0 && want != next[j.ID] {
+			differs("the job %s comes next at %s, which is none of its times", j.ID, next[j.ID])
+		}
+	}
+	return nil
+}
