@@ -32,18 +32,21 @@ type benchCmd struct {
 	Waiting     int    `help:"Store so many waiting executions first (the full figure is 100000)." default:"0"`
 	Events      int    `help:"Events in a run of the bus; 0 leaves the bus out." default:"50000"`
 	Published   int    `help:"Store so many published events in the outbox first, and measure again (the full figure is 5000000)." default:"200000"`
+	Records     int    `help:"Opportunities that records and sharing are measured with; 0 leaves them out (the full figure is 200000)." default:"20000"`
 	Min         int    `help:"Fail below so many executions a second." default:"0"`
 }
 
 // Help says what the figures mean.
 func (benchCmd) Help() string {
 	return `Starts a server of its own on a free port and a fresh folder, works 2,000 executions of 10
-sequential no-op tasks over HTTP, then measures one execution alone and cancels, and the events of the
-bus from commit to effect. Every figure is printed beside what the same machine does bare in the same run.
+sequential no-op tasks over HTTP, then measures one execution alone and cancels, the events of the
+bus from commit to effect, and records: lists, access checks, a new owner, updates, and how far sharing
+is behind. Every figure is printed beside what the same machine does bare in the same run.
 
 Examples:
   renga bench
   renga bench --rounds 1 --executions 500
+  renga bench --records 200000 --executions 0 --events 0
   renga bench --finished 1000000 --waiting 100000 --published 5000000
   renga bench --database-url postgres://localhost/empty`
 }
@@ -64,6 +67,12 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	}
 	if c.Events > 0 {
 		if err := c.events(ctx, filepath.Join(dir, "events")); err != nil {
+			return err
+		}
+	}
+	if c.Records > 0 {
+		place := coreConfig{dataDir: filepath.Join(dir, "records")}
+		if err := c.records(ctx, place.dataDir, place); err != nil {
 			return err
 		}
 	}

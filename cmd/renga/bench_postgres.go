@@ -9,6 +9,14 @@ import (
 // postgres runs the workload on PostgreSQL: with one process, with one that publishes
 // nothing and with several, in turn, so that all meet the same noise and the same tables.
 func (c *benchCmd) postgres(ctx context.Context, dir string) error {
+	if c.Records > 0 {
+		if err := c.records(ctx, filepath.Join(dir, "records"), coreConfig{databaseURL: c.DatabaseURL}); err != nil {
+			return err
+		}
+	}
+	if c.Executions == 0 {
+		return nil
+	}
 	fmt.Printf("%d executions of %d tasks on PostgreSQL, %d connections, %d commands a request\n\n", c.Executions, c.Tasks, c.Conns, c.Batch)
 	one, many, err := c.processes(ctx, dir)
 	if err != nil {

@@ -16,7 +16,7 @@ const measure = "RENGA_BENCH"
 func TestBenchOnPostgreSQL(t *testing.T) {
 	args := []string{"bench", "--database-url", pgtest.New(t), "--dir", t.TempDir()}
 	if os.Getenv(measure) == "" {
-		args = append(args, "--executions", "60", "--rounds", "1")
+		args = append(args, "--executions", "60", "--rounds", "1", "--records", "0")
 	} else {
 		args = append(args, strings.Fields(os.Getenv(measure+"_ARGS"))...)
 	}
@@ -44,5 +44,25 @@ func TestTheBenchMeasuresEvents(t *testing.T) {
 	}
 	if err := c.events(t.Context(), t.TempDir()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheBenchMeasuresRecords shows that the part about records works.
+func TestTheBenchMeasuresRecords(t *testing.T) {
+	args := []string{"bench", "--records", "2000", "--events", "0", "--executions", "0", "--dir", t.TempDir()}
+	if postgres() {
+		args = append(args, "--database-url", pgtest.New(t))
+	}
+	cmd := program(args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	t.Logf("\n%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"list", "access check", "owner change", "updates", "sharing"} {
+		if !strings.Contains(string(out), "\n  "+line+" ") {
+			t.Errorf("the figures have no %q", line)
+		}
 	}
 }

@@ -31,7 +31,6 @@ import (
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
@@ -72,7 +71,6 @@ type core struct {
 	rechecks *pdca.Rechecks
 	airflow  *airflow.Adapter // nil: others do the checks
 	records  *records.Records // with bus
-	search   *search.Search   // with bus
 	receipts string           // the file of receipts, with trigger
 	silent   bool             // nothing is published
 	name     string           // tells this process from others
@@ -125,7 +123,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(),
 	}
 }
 
@@ -202,9 +200,8 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep,
 	})
 	c.automate(models)
-	c.openSearch(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer()},
+		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer()},
 		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
@@ -272,7 +269,11 @@ func (c *core) fold(ctx context.Context) {
 		return
 	}
 	often(ctx, foldEvery, func() {
-		if _, err := c.store.Fold(ctx); err != nil && ctx.Err() == nil {
+		_, err := c.store.Fold(ctx)
+		if err == nil && c.records != nil {
+			_, err = c.records.Fold(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			c.log.Warn("counts could not be folded", "error", err)
 		}
 	})

@@ -194,7 +194,7 @@ func (k *conversion) contact(ctx context.Context, account *crm.Record) (*crm.Rec
 			} else {
 				same = "r.name = " + b.Add(k.lead.Name)
 			}
-			return "r.account_id = " + b.Add(account.ID) + " AND " + same
+			return "r.account_id = " + b.Add(account.ID) + " AND r.account_id <> '' AND " + same
 		})
 		if found != nil || err != nil {
 			return found, err
@@ -216,7 +216,7 @@ func (k *conversion) match(ctx context.Context, object string, fits func(*sqldb.
 		return nil, nil
 	}
 	var b sqldb.Binds
-	where, err := k.living(ctx, object, k.cfg.Visible.Where, &b)
+	where, err := k.living(ctx, object, k.cfg.Visible.WhereOne, &b)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"strconv"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
@@ -40,34 +41,46 @@ func (s *Records) List(ctx context.Context, c Caller, object string, q Query) (p
 	return page, total, err
 }
 
+// fewRows is up to how many records that filters find by an index are held against what
+// gives access to each.
+const fewRows = 500
+
+// listing is a list that is being put together.
+type listing struct {
+	*session
+	*builder
+	binds  sqldb.Binds
+	where  string
+	scans  bool // nothing but the condition says which records to look at
+	total  int  // -1: it is to be counted
+	offset int
+}
+
 func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, total int, err error) {
 	if len(q.Filters) > maxFilters {
 		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid, "a list may have at most %d filters", maxFilters)
 	}
-	var binds sqldb.Binds
-	where, err := w.living(ctx, v.object.Name, w.cfg.Visible.Where, &binds)
-	if err != nil {
+	l := &listing{session: w, offset: q.Offset}
+	l.builder = &builder{view: v, dialect: w.tx.Dialect(), binds: &l.binds}
+	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.object.Name) + " AND r.deleted_at = 0"
+	if err := l.narrow(ctx, q); err != nil {
 		return nil, 0, err
 	}
-	b := &builder{view: v, dialect: w.tx.Dialect(), binds: &binds}
-	for _, f := range q.Filters {
-		condition, err := b.filter(f)
+	if l.total < 0 {
+		l.along()
+		err = w.tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE "+l.where, l.binds.Args()...).Scan(&l.total)
 		if err != nil {
 			return nil, 0, err
 		}
-		where += " AND " + condition
 	}
-	err = w.tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE "+where, binds.Args()...).Scan(&total)
-	if err != nil {
-		return nil, 0, err
+	order, err := l.order(q.Sort)
+	if err != nil || q.Offset >= l.total {
+		return []View{}, l.total, err
 	}
-	order, err := b.order(q.Sort)
-	if err != nil || q.Offset >= total {
-		return []View{}, total, err
-	}
-	query := "SELECT " + columns + " FROM records_record r WHERE " + where + " ORDER BY " + order +
-		" LIMIT " + binds.Add(q.Limit) + " OFFSET " + binds.Add(q.Offset)
-	records, err := many(ctx, w.tx, "records.list", query, binds.Args()...)
+	l.along()
+	query := "SELECT " + columns + " FROM records_record r WHERE " + l.where + " ORDER BY " + order +
+		" LIMIT " + l.binds.Add(q.Limit) + " OFFSET " + l.binds.Add(l.offset)
+	records, err := many(ctx, w.tx, "records.list", query, l.binds.Args()...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -75,5 +88,76 @@ func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, tot
 	for i := range records {
 		page[i] = v.show(&records[i])
 	}
-	return page, total, nil
+	return page, l.total, nil
+}
+
+// narrow adds the filters and what the caller sees. Filters that an index serves come
+// first: what they find may be so little that nothing has to be known of the rest.
+func (l *listing) narrow(ctx context.Context, q *Query) error {
+	served, rest := l.split(q.Filters)
+	if err := l.add(served); err != nil {
+		return err
+	}
+	few := false
+	if len(served) > 0 {
+		var n int
+		query := "SELECT count(*) FROM (SELECT 1 FROM records_record r WHERE " + l.where + " LIMIT " + strconv.Itoa(fewRows+1) + ") AS x"
+		if err := l.tx.Row(ctx, query, l.binds.Args()...).Scan(&n); err != nil {
+			return err
+		}
+		few = n <= fewRows
+	}
+	if err := l.add(rest); err != nil {
+		return err
+	}
+	l.total = -1
+	if few {
+		return l.visible(ctx, l.cfg.Visible.WhereOne)
+	}
+	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, crm.Read)
+	if err != nil {
+		return err
+	}
+	if len(q.Filters) == 0 {
+		l.total = total
+	}
+	if ids == nil {
+		l.scans = len(served) == 0
+		return l.visible(ctx, l.cfg.Visible.Where)
+	}
+	if len(q.Filters) == 0 && q.Sort == "" { // they are in order
+		ids, l.offset = ids[min(q.Offset, total):min(q.Offset+q.Limit, total)], 0
+	}
+	list, err := idList(l.tx, "r.id", ids, &l.binds)
+	l.where += " AND " + list
+	return err
+}
+
+// along lets SQLite read records that are to be read one by one in the order of their ids,
+// about that of the file. It would take the index with the most columns, and read their
+// rows in no order, at four times the cost.
+func (l *listing) along() {
+	if l.scans && l.extracts && l.dialect == sqldb.SQLite {
+		l.where += " AND r.id > ''"
+		l.scans = false
+	}
+}
+
+// visible adds the condition of what the caller sees.
+func (l *listing) visible(ctx context.Context, ask where) error {
+	text, err := ask(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, crm.Read, &l.binds)
+	l.where += " AND (" + text + ")"
+	return err
+}
+
+// add adds filters.
+func (l *listing) add(filters []Filter) error {
+	for _, f := range filters {
+		condition, err := l.filter(f)
+		if err != nil {
+			return err
+		}
+		l.where += " AND " + condition
+	}
+	return nil
 }

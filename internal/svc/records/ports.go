@@ -19,13 +19,15 @@ type Models interface {
 
 // Visible says which records somebody has access to.
 type Visible interface {
+	// See is how many living records of an object a user has at least this access to, as the
+	// transaction sees it, and their ids in order when they are few; else ids is nil. Whether
+	// the user may do anything with the object at all was asked before.
+	See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access) (total int, ids []string, err error)
 	// Where is a condition in SQL over the row r of records_record that is true for exactly
-	// the records of an object that a user has at least this access to, as the transaction
-	// sees it. Its arguments are added to binds. r is of the tenant and the object, and not
-	// deleted; whether the user may do anything with the object at all was asked before.
-	// Equal questions should give equal texts.
+	// these records, for statements that look at many. Its arguments are added to binds. r is
+	// of the tenant and the object, and not deleted. Equal questions should give equal texts.
 	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
-	// WhereOne is the same condition for statements that name their records.
+	// WhereOne is the same condition for statements that look at few.
 	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
 }
 

@@ -90,6 +90,16 @@ func (o owned) Where(ctx context.Context, tx *sqldb.Tx, tenant, _, user string, 
 	return "r.owner_id = " + b.Add(user), nil
 }
 
+func (o owned) See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access) (total int, _ []string, err error) {
+	var b sqldb.Binds
+	where, err := o.Where(ctx, tx, tenant, object, user, level, &b)
+	if err != nil {
+		return 0, nil, err
+	}
+	query := "SELECT count(*) FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) + " AND r.deleted_at = 0 AND (" + where + ")"
+	return total, nil, tx.Row(ctx, query, b.Args()...).Scan(&total)
+}
+
 func (o owned) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, b *sqldb.Binds) (string, error) {
 	return o.Where(ctx, tx, tenant, object, user, level, b)
 }

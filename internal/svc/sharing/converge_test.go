@@ -38,12 +38,15 @@ func TestAccessConvergesToARecomputationFromNothing(t *testing.T) {
 			steps = 400
 		}
 		rapid.Check(t, func(rt *rapid.T) {
-			few := rapid.SampledFrom([]int{-1, 5, 1000}).Draw(rt, "few")
-			r.cfg.limits.few = few
+			r.cfg.limits.few = rapid.SampledFrom([]int{-1, 5, 1000}).Draw(rt, "few")
+			r.cfg.limits.unreached = rapid.SampledFrom([]int{0, 2, 1000}).Draw(rt, "unreached")
 			p := &play{tenant: newTenant(r), T: rt, gone: map[string]bool{}}
 			p.begin()
-			for range steps {
+			for n := range steps {
 				p.step()
+				if n%4 == 0 {
+					p.count()
+				}
 			}
 			p.settle()
 			p.compare()
@@ -429,32 +432,69 @@ func (p *play) compareList(user, object string, level crm.Access) {
 		}
 	}
 	slices.Sort(want)
-	for name, where := range map[string]func(context.Context, *sqldb.Tx, string, string, string, crm.Access, *sqldb.Binds) (string, error){
-		"list": p.Where, "one by one": p.WhereOne,
-	} {
-		got := []string{}
-		p.see(func(ctx context.Context, tx *sqldb.Tx) error {
-			var b sqldb.Binds
-			text, err := where(ctx, tx, p.id, object, user, level, &b)
-			if err != nil {
-				return err
-			}
-			query := "SELECT r.id FROM records_record r WHERE r.tenant_id = " + b.Add(p.id) + " AND r.object = " + b.Add(object) +
-				" AND r.deleted_at = 0 AND (" + text + ") ORDER BY r.id"
-			for row, err := range tx.Query(ctx, query, b.Args()...) {
-				if err != nil {
-					return err
-				}
-				var id string
-				if err := row.Scan(&id); err != nil {
-					return err
-				}
-				got = append(got, id)
-			}
-			return nil
-		})
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			p.Fatalf("%s: %s has %s on the %s\n%v, want\n%v", name, user, level, object, got, want)
+	got := map[string][]string{}
+	var total int
+	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		var ids []string
+		if total, ids, err = p.See(ctx, tx, p.id, object, user, level); err != nil {
+			return err
 		}
+		if ids != nil {
+			got["looked up"] = ids
+		}
+		if got["list"], err = p.visible(ctx, tx, object, user, level, p.Where); err != nil {
+			return err
+		}
+		got["one by one"], err = p.visible(ctx, tx, object, user, level, p.WhereOne)
+		return err
+	})
+	for how, ids := range got {
+		if fmt.Sprint(ids) != fmt.Sprint(want) {
+			p.Fatalf("%s: %s has %s on the %s\n%v, want\n%v", how, user, level, object, ids, want)
+		}
+	}
+	if total != len(want) {
+		p.Fatalf("%s has %s on %d of the %s, want %d", user, level, total, object, len(want))
+	}
+}
+
+type where func(context.Context, *sqldb.Tx, string, string, string, crm.Access, *sqldb.Binds) (string, error)
+
+// visible are the records of which a condition is true.
+func (t *tenant) visible(ctx context.Context, tx *sqldb.Tx, object, user string, level crm.Access, where where) ([]string, error) {
+	var b sqldb.Binds
+	text, err := where(ctx, tx, t.id, object, user, level, &b)
+	if err != nil {
+		return nil, err
+	}
+	got := []string{}
+	query := "SELECT r.id FROM records_record r WHERE r.tenant_id = " + b.Add(t.id) + " AND r.object = " + b.Add(object) +
+		" AND r.deleted_at = 0 AND (" + text + ") ORDER BY r.id"
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		var id string
+		if err == nil {
+			err = row.Scan(&id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		got = append(got, id)
+	}
+	return got, nil
+}
+
+// count holds the total of somebody against a plain count, whatever has been handled.
+func (p *play) count() {
+	user, object, level := p.pick("counts", users, 6), p.object(), p.access()
+	var total int
+	var ids, want []string
+	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if total, ids, err = p.See(ctx, tx, p.id, object, user, level); err == nil {
+			want, err = p.visible(ctx, tx, object, user, level, p.WhereOne)
+		}
+		return err
+	})
+	if total != len(want) || ids != nil && fmt.Sprint(ids) != fmt.Sprint(want) {
+		p.Fatalf("%s has %s on %d of the %s, %v, want %v", user, level, total, object, ids, want)
 	}
 }

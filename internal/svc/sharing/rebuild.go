@@ -150,7 +150,7 @@ func (s *Sharing) build(ctx context.Context, tx *sqldb.Tx, m *crm.Model, b *Mode
 // sharesBetween are the rows of a model that records up to one have, by record.
 func sharesBetween(ctx context.Context, tx *sqldb.Tx, b *Model, last string) (map[string][]Share, error) {
 	have := map[string][]Share{}
-	for row, err := range tx.Query(ctx, `SELECT record_id, grantee, cause, cause_id, level FROM sharing_share
+	for row, err := range tx.Query(ctx, `SELECT record_id, grantee, cause, cause_id, level, owner_id FROM sharing_share
 		WHERE tenant_id = $1 AND model = $2 AND record_id > $3 AND record_id <= $4 ORDER BY record_id, grantee, cause, cause_id`, b.tenant, b.num, b.place, last) {
 		if err != nil {
 			return nil, err
@@ -158,7 +158,7 @@ func sharesBetween(ctx context.Context, tx *sqldb.Tx, b *Model, last string) (ma
 		var id string
 		var s Share
 		var level int64
-		if err := row.Scan(&id, &s.Grantee, &s.Cause, &s.CauseID, &level); err != nil {
+		if err := row.Scan(&id, &s.Grantee, &s.Cause, &s.CauseID, &level, &s.Owner); err != nil {
 			return nil, err
 		}
 		s.Level = Level(level)

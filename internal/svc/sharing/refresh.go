@@ -72,7 +72,7 @@ func (s *Sharing) facts(ctx context.Context, tx *sqldb.Tx, tenant, object, id st
 	return f, err
 }
 
-const selectShares = "SELECT grantee, cause, cause_id, level FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND record_id = $3 ORDER BY grantee, cause, cause_id"
+const selectShares = "SELECT grantee, cause, cause_id, level, owner_id FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND record_id = $3 ORDER BY grantee, cause, cause_id"
 
 // sharesIn are the rows that a record has in a model.
 func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, id string) (all []Share, err error) {
@@ -82,7 +82,7 @@ func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, id 
 		}
 		var s Share
 		var level int64
-		if err := row.Scan(&s.Grantee, &s.Cause, &s.CauseID, &level); err != nil {
+		if err := row.Scan(&s.Grantee, &s.Cause, &s.CauseID, &level, &s.Owner); err != nil {
 			return nil, err
 		}
 		s.Level = Level(level)
@@ -108,8 +108,8 @@ func shareStmts(m *Model, id string, have, want []Share) (stmts []sqldb.Stmt) {
 	}
 	for _, a := range added {
 		stmts = append(stmts, sqldb.Stmt{
-			Query: "INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-			Args:  []any{m.tenant, m.num, id, a.Grantee, a.Cause, a.CauseID, int64(a.Level)},
+			Query: "INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+			Args:  []any{m.tenant, m.num, id, a.Grantee, a.Cause, a.CauseID, int64(a.Level), a.Owner},
 		})
 	}
 	return stmts

@@ -39,16 +39,17 @@ func TestMain(m *testing.M) {
 type rig struct {
 	testing.TB
 	*Sharing
-	bus *bus.Bus
+	bus  *bus.Bus
+	kept *records.Records // with this sharing
 }
 
 // onEvery runs a test on every database.
 func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("sqlite", func(t *testing.T) {
-		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}, limits{chunk: 2, sweep: 3, few: 5}))
+		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}, limits{chunk: 2, sweep: 3, few: 5, unreached: 2}))
 	})
 	t.Run("postgres", func(t *testing.T) {
-		test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)}, limits{chunk: 2, sweep: 3, few: 5}))
+		test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)}, limits{chunk: 2, sweep: 3, few: 5, unreached: 2}))
 	})
 }
 
@@ -88,11 +89,13 @@ func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 			t.Error(err)
 		}
 	})
+	models := metadata.NewModels()
 	r := &rig{TB: t, Sharing: New(db, Config{
-		Models: metadata.NewModels(), Records: records.Reads{}, Engine: e, Worker: "test", limits: most,
+		Models: models, Records: records.Reads{}, Engine: e, Worker: "test", limits: most,
 	})}
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test", Consumers: []bus.Consumer{r.Consumer()}})
 	r.Announce(r.bus)
+	r.kept = records.New(db, records.Config{Models: models, Visible: r.Sharing, Publisher: r.bus})
 	return r
 }
 

@@ -12,6 +12,7 @@ type Share struct {
 	Grantee        string // a principal
 	Cause, CauseID string
 	Level          Level
+	Owner          string // of the record
 }
 
 // facts are what decides about the rows of a record.
@@ -32,14 +33,14 @@ func sharesOf(m *crm.Model, s *Setup, f *facts) []Share {
 	for i := range s.Rules {
 		rule := &s.Rules[i]
 		if rule.Kind == crm.CriteriaRule && holds(m.Object(r.Object), rule.Criteria, r) {
-			all = append(all, Share{principalOf(rule.Target), CauseRule, rule.ID, levelOf(rule.Access)})
+			all = append(all, Share{principalOf(rule.Target), CauseRule, rule.ID, levelOf(rule.Access), r.OwnerID})
 		}
 	}
 	for _, mate := range f.team {
-		all = append(all, Share{principal(userKind, mate.UserID), CauseTeam, "", levelOf(mate.Access)})
+		all = append(all, Share{principal(userKind, mate.UserID), CauseTeam, "", levelOf(mate.Access), r.OwnerID})
 	}
 	for _, t := range f.territories {
-		all = append(all, Share{principal(territoryKind, t.ID), CauseTerritory, t.ID, levelOf(t.Access)})
+		all = append(all, Share{principal(territoryKind, t.ID), CauseTerritory, t.ID, levelOf(t.Access), r.OwnerID})
 	}
 	slices.SortFunc(all, Share.compare)
 	return slices.Compact(all)
@@ -59,5 +60,6 @@ func holds(object *crm.Object, criteria string, r *crm.Record) bool {
 }
 
 func (s Share) compare(t Share) int {
-	return cmp.Or(cmp.Compare(s.Grantee, t.Grantee), cmp.Compare(s.Cause, t.Cause), cmp.Compare(s.CauseID, t.CauseID), cmp.Compare(s.Level, t.Level))
+	return cmp.Or(cmp.Compare(s.Grantee, t.Grantee), cmp.Compare(s.Cause, t.Cause), cmp.Compare(s.CauseID, t.CauseID),
+		cmp.Compare(s.Level, t.Level), cmp.Compare(s.Owner, t.Owner))
 }

@@ -78,7 +78,9 @@ type Config struct {
 type limits struct {
 	chunk int // records of a rebuild
 	sweep int // rows of a model that is not used any more
-	few   int // see fewRecords; -1: always look at all records
+	few   int // see fewRecords; -1: never look records up
+
+	unreached int // see fewUnreached
 }
 
 // Sharing decides who may see what.
@@ -100,7 +102,7 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
 	if cfg.limits == (limits{}) {
-		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords}
+		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
 	}
 	return &Sharing{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1)}
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
@@ -23,10 +21,6 @@ const (
 	nothing    = "1 = 0"
 )
 
-// fewRecords is up to how many records somebody who sees few of them sees: they are
-// looked up by what gives the access. Else all records are looked at.
-const fewRecords = 10_000
-
 // question is who asks for access to which records, with what the answer goes by.
 type question struct {
 	tenant, object, user string
@@ -38,51 +32,14 @@ type question struct {
 }
 
 // Where is a condition in SQL over the row r of records_record that is true for exactly
-// the records of an object that a user has at least this access to, for lists and counts.
-// r is of the tenant and the object, and not deleted.
+// the records of an object that a user has at least this access to, for statements that
+// look at many. r is of the tenant and the object, and not deleted.
 func (s *Sharing) Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error) {
 	q, all, err := s.ask(ctx, tx, tenant, object, user, levelOf(level))
 	if err != nil || all != "" {
 		return all, fault.Wrap("sharing.where", err)
 	}
-	ids, few, err := q.few(ctx, tx, s.cfg.limits.few)
-	switch {
-	case err != nil:
-		return "", fault.Wrap("sharing.where", err)
-	case !few:
-		return q.bind(binds).many(), nil
-	case tx.Dialect() == sqldb.Postgres:
-		return "r.id = ANY(" + binds.Add(ids) + ")", nil
-	}
-	list, err := json.Marshal(ids)
-	return "r.id IN (SELECT value FROM json_each(" + binds.Add(string(list)) + "))", fault.Wrap("sharing.where", err)
-}
-
-// few are the records that somebody sees who sees few, in order; ok says that it does.
-func (q *question) few(ctx context.Context, tx *sqldb.Tx, most int) (ids []string, ok bool, err error) {
-	if most < 0 {
-		return nil, false, nil
-	}
-	var b sqldb.Binds
-	a := q.bind(&b)
-	a.object = b.Add(q.object)
-	query := a.ids() + " LIMIT " + b.Add(most+1)
-	ids = []string{}
-	for row, err := range tx.Query(ctx, query, b.Args()...) {
-		if err != nil {
-			return nil, false, err
-		}
-		var id string
-		if err := row.Scan(&id); err != nil {
-			return nil, false, err
-		}
-		ids = append(ids, id)
-	}
-	if len(ids) > most {
-		return nil, false, nil
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), true, nil
+	return q.bind(binds).many(), nil
 }
 
 // WhereOne is the same condition for statements that name their records: it looks for
@@ -140,62 +97,61 @@ func seesAll(m *crm.Model, user string, level Level) bool {
 // SQLite joins in the order of a CROSS JOIN: from the few rows that a user or a record has
 // to those that they lead to. PostgreSQL knows from its statistics.
 
-// asked is a question whose values are the arguments of a statement.
+// asked is a question whose values are the arguments of a statement, each as soon as it is
+// needed: PostgreSQL refuses those that are not.
 type asked struct {
-	q                              *question
-	tenant, user, level, model     string
-	account, accountObject, object string
+	q      *question
+	binds  *sqldb.Binds
+	places map[string]string
 }
 
-func (q *question) bind(b *sqldb.Binds) *asked {
-	a := &asked{q: q, tenant: b.Add(q.tenant), user: b.Add(q.user), level: b.Add(int64(q.level)), model: b.Add(q.model)}
-	if q.cascade {
-		a.account, a.accountObject = b.Add(q.account), b.Add(accountObject)
+func (q *question) bind(b *sqldb.Binds) *asked { return &asked{q, b, map[string]string{}} }
+
+func (a *asked) tenant() string        { return a.arg("tenant", a.q.tenant) }
+func (a *asked) object() string        { return a.arg("object", a.q.object) }
+func (a *asked) user() string          { return a.arg("user", a.q.user) }
+func (a *asked) level() string         { return a.arg("level", int64(a.q.level)) }
+func (a *asked) model() string         { return a.arg("model", a.q.model) }
+func (a *asked) account() string       { return a.arg("account", a.q.account) }
+func (a *asked) accountObject() string { return a.arg("accountObject", accountObject) }
+
+// arg is the place of a value among the arguments.
+func (a *asked) arg(name string, value any) string {
+	if a.places[name] == "" {
+		a.places[name] = a.binds.Add(value)
 	}
-	return a
+	return a.places[name]
 }
 
 // owners are the owners whose records the user reaches, and the user itself, whom nobody
 // has to work out.
 func (a *asked) owners() string {
 	return `SELECT x.owner_id FROM sharing_principal p CROSS JOIN sharing_reach x
-		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND x.model IN (0, ` + a.model + `) AND x.level >= ` + a.level + ` UNION ALL SELECT ` + a.user
+		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND x.model IN (0, ` + a.model() + `) AND x.level >= ` + a.level() + ` UNION ALL SELECT ` + a.user()
 }
 
 // shared are the records that have rows for the user.
 func (a *asked) shared() string {
-	return `SELECT s.record_id FROM sharing_principal p CROSS JOIN sharing_share s
-		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND s.model = ` + a.model + ` AND s.level >= ` + a.level
+	return `SELECT s.record_id AS id FROM sharing_principal p CROSS JOIN sharing_share s
+		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.model() + ` AND s.level >= ` + a.level()
 }
 
 // own are the owners that are the user, or queues that it is in.
 func (a *asked) own() string {
 	return `SELECT x.owner_id FROM sharing_principal p CROSS JOIN sharing_reach x
-		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND x.model = 0 AND x.cause = 'queue' UNION ALL SELECT ` + a.user
+		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND x.model = 0 AND x.cause = 'queue' UNION ALL SELECT ` + a.user()
 }
 
 // accounts are the accounts whose records the user sees: its own, and those of its teams
 // and territories.
 func (a *asked) accounts() string {
-	return `SELECT a.id FROM records_record a WHERE a.tenant_id = ` + a.tenant + ` AND a.object = ` + a.accountObject + ` AND a.deleted_at = 0 AND a.owner_id IN (` + a.own() + `)
+	return `SELECT a.id FROM records_record a WHERE a.tenant_id = ` + a.tenant() + ` AND a.object = ` + a.accountObject() + ` AND a.deleted_at = 0 AND a.owner_id IN (` + a.own() + `)
 		UNION ALL SELECT s.record_id FROM sharing_principal p CROSS JOIN sharing_share s
-		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user + ` AND s.model = ` + a.account + ` AND s.cause <> 'rule'`
+		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.account() + ` AND s.cause <> 'rule'`
 }
 
-// ids are the records that the user sees, some more than once.
-func (a *asked) ids() string {
-	rows := `SELECT o.id FROM records_record o WHERE o.tenant_id = ` + a.tenant + ` AND o.object = ` + a.object + ` AND o.deleted_at = 0`
-	parts := []string{rows + ` AND o.owner_id IN (` + a.owners() + `)`}
-	if a.q.shares {
-		parts = append(parts, a.shared())
-	}
-	if a.q.cascade {
-		parts = append(parts, rows+` AND o.account_id <> '' AND o.account_id IN (`+a.accounts()+`)`)
-	}
-	return strings.Join(parts, " UNION ALL ")
-}
-
-// many is the condition for somebody who sees many records.
+// many is the condition for statements that look at many records: each is held against
+// sets.
 func (a *asked) many() string {
 	parts := []string{"r.owner_id IN (" + a.owners() + ")"}
 	if a.q.shares {
@@ -207,20 +163,27 @@ func (a *asked) many() string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// each is the condition for statements that name their records.
+// each is the condition for statements that look at few records: it looks for what gives
+// access to each.
 func (a *asked) each() string {
-	user := ` AND p.tenant_id = ` + a.tenant + ` AND p.user_id = ` + a.user
-	parts := []string{`r.owner_id = ` + a.user, `EXISTS (SELECT 1 FROM sharing_reach x CROSS JOIN sharing_principal p
-		WHERE p.principal = x.principal` + user + ` AND x.tenant_id = ` + a.tenant + ` AND x.owner_id = r.owner_id AND x.model IN (0, ` + a.model + `) AND x.level >= ` + a.level + `)`}
+	parts := append([]string{`r.owner_id = ` + a.user(), `EXISTS (SELECT 1 FROM sharing_reach x CROSS JOIN sharing_principal p
+		WHERE p.principal = x.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND x.tenant_id = ` + a.tenant() +
+		` AND x.owner_id = r.owner_id AND x.model IN (0, ` + a.model() + `) AND x.level >= ` + a.level() + `)`}, a.eachUnreached()...)
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
+
+// eachUnreached is what gives access to a record beside its owner.
+func (a *asked) eachUnreached() (parts []string) {
+	user := ` AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user()
 	if a.q.shares {
 		parts = append(parts, `EXISTS (SELECT 1 FROM sharing_share s CROSS JOIN sharing_principal p
-			WHERE p.principal = s.grantee`+user+` AND s.tenant_id = `+a.tenant+` AND s.model = `+a.model+` AND s.record_id = r.id AND s.level >= `+a.level+`)`)
+			WHERE p.principal = s.grantee`+user+` AND s.tenant_id = `+a.tenant()+` AND s.model = `+a.model()+` AND s.record_id = r.id AND s.level >= `+a.level()+`)`)
 	}
 	if a.q.cascade {
 		parts = append(parts, `r.account_id <> '' AND (EXISTS (SELECT 1 FROM records_record a
-			WHERE a.tenant_id = `+a.tenant+` AND a.object = `+a.accountObject+` AND a.id = r.account_id AND a.deleted_at = 0 AND a.owner_id IN (`+a.own()+`))
+			WHERE a.tenant_id = `+a.tenant()+` AND a.object = `+a.accountObject()+` AND a.id = r.account_id AND a.deleted_at = 0 AND a.owner_id IN (`+a.own()+`))
 			OR EXISTS (SELECT 1 FROM sharing_share s CROSS JOIN sharing_principal p
-			WHERE p.principal = s.grantee`+user+` AND s.tenant_id = `+a.tenant+` AND s.model = `+a.account+` AND s.record_id = r.account_id AND s.cause <> 'rule'))`)
+			WHERE p.principal = s.grantee`+user+` AND s.tenant_id = `+a.tenant()+` AND s.model = `+a.account()+` AND s.record_id = r.account_id AND s.cause <> 'rule'))`)
 	}
-	return "(" + strings.Join(parts, " OR ") + ")"
+	return parts
 }

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// The bars of records and sharing.
+const (
+	updateFloor = 2000 // record updates a second
+	lagBar      = time.Second
+	checkBar    = 5 * time.Millisecond
+	listBar     = 50 * time.Millisecond
+	moveBar     = 5 * time.Second
+
+	recordBulk    = 50
+	recordClients = 16
+	steadyRate    = 500 // updates a second, behind which sharing is measured
+)
+
+// recordsBench measures records and sharing over HTTP, in an organization that is stored
+// first.
+type recordsBench struct {
+	place  coreConfig
+	dir    string
+	args   []string // of the server
+	size   int      // opportunities
+	family int      // of one account, beside them
+	lasts  time.Duration
+	url    string
+	client *http.Client
+}
+
+// records prints the figures of records and sharing.
+func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) error {
+	b := &recordsBench{
+		place: place, dir: dir, size: c.Records, family: min(officeFamily, c.Records), lasts: 10 * time.Second,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * recordClients, DisableCompression: true}},
+	}
+	defer b.client.CloseIdleConnections()
+	if c.Records < officeFamily {
+		b.lasts = time.Second
+	}
+	if place.databaseURL != "" {
+		b.args = []string{"--database-url", place.databaseURL}
+	}
+	began := time.Now()
+	if err := b.openOffice(ctx); err != nil {
+		return err
+	}
+	if err := b.fillOffice(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%d opportunities with %d shares, %d users, stored in %v:\n", b.size+b.family, b.size*officeShares, officeUsers, time.Since(began).Round(time.Second))
+	return b.serve(ctx, func() error {
+		for _, measure := range []func(context.Context) error{b.lists, b.checks, b.moves, b.updates, b.lags} {
+			if err := measure(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// seers are users who see few, some and all opportunities.
+var seers = []struct {
+	name string
+	user int
+}{{"one's own and shared", 1000}, {"a department's", 6}, {"everybody's", 1}}
+
+// lists measures the first page with its total.
+func (b *recordsBench) lists(ctx context.Context) error {
+	for _, who := range seers {
+		var total int
+		took, err := b.sample(200, func(int) (err error) {
+			total, err = b.total(ctx, who.user, "/records/Opportunity?page_size=50")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  list            %8v p50, %v p99 (limit %v p99): %d visible, %s\n", round(took.at(50)), round(took.at(99)), listBar, total, who.name)
+	}
+	return nil
+}
+
+// total reads a page as a user and gives how many records there are on all.
+func (b *recordsBench) total(ctx context.Context, user int, path string) (int, error) {
+	var page struct {
+		Total int `json:"total"`
+	}
+	return page.Total, b.as(ctx, user, http.MethodGet, path, nil, &page, http.StatusOK)
+}
+
+// checks measures reads of single records, seen or not.
+func (b *recordsBench) checks(ctx context.Context) error {
+	for _, who := range seers {
+		took, err := b.sample(1000, func(i int) error {
+			return b.as(ctx, who.user, http.MethodGet, "/records/Opportunity/"+benchID(dealKind, 1+i*7919%b.size), nil, nil, http.StatusOK, http.StatusNotFound)
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  access check    %8v p50, %v p99 (limit %v p99): a record read, %s\n", round(took.at(50)), round(took.at(99)), checkBar, who.name)
+	}
+	return nil
+}
+
+// sample measures something, after a warm-up.
+func (b *recordsBench) sample(n int, do func(i int) error) (took spans, err error) {
+	for i := range n + n/10 {
+		one, err := timed(func() error { return do(i) })
+		if err != nil {
+			return nil, err
+		}
+		if i >= n/10 {
+			took = append(took, one)
+		}
+	}
+	return took, nil
+}
+
+// moves measures how long it takes, from before the request, until the new owner of an
+// account sees all that is in it.
+func (b *recordsBench) moves(ctx context.Context) error {
+	var took spans
+	for _, user := range []int{500, 501, 502} {
+		path := "/records/Opportunity?page_size=10&AccountId=" + benchID(accountKind, 0)
+		if before, err := b.total(ctx, user, path); err != nil {
+			return err
+		} else if before != 0 {
+			return fmt.Errorf("user %d sees %d records of the account before it owns it", user, before)
+		}
+		one, err := timed(func() error {
+			body := fmt.Sprintf(`{"operations":[{"op":"update","id":%q,"ownerId":%q}]}`, benchID(accountKind, 0), benchID(userKind, user))
+			if err := b.bulk(ctx, "Account", body); err != nil {
+				return err
+			}
+			return b.until(ctx, time.Minute, "the new owner sees everything", func() (bool, error) {
+				n, err := b.total(ctx, user, path)
+				return n == b.family, err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		took = append(took, one)
+	}
+	fmt.Printf("  owner change    %8v until the new owner of an account sees its %d records (limit %v)\n", round(took.at(100)), b.family, moveBar)
+	return nil
+}
+
+// updates measures bulks from many clients.
+func (b *recordsBench) updates(ctx context.Context) error {
+	var done atomic.Int64
+	var failed atomic.Pointer[error]
+	var all sync.WaitGroup
+	began := time.Now()
+	for client := range recordClients {
+		all.Go(func() {
+			for turn := 1; time.Since(began) < b.lasts && failed.Load() == nil; turn++ {
+				if err := b.update(ctx, client, turn); err != nil {
+					failed.Store(&err)
+					return
+				}
+				done.Add(recordBulk)
+			}
+		})
+	}
+	all.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	fmt.Printf("  updates         %8.0f records/s with their events, in bulks of %d from %d clients (floor %d)\n",
+		float64(done.Load())/time.Since(began).Seconds(), recordBulk, recordClients, updateFloor)
+	return nil
+}
+
+// update updates the records of a client.
+func (b *recordsBench) update(ctx context.Context, client, turn int) error {
+	ops := make([]string, recordBulk)
+	for i := range ops {
+		ops[i] = fmt.Sprintf(`{"op":"update","id":%q,"fields":{"Amount":%d}}`, benchID(dealKind, 1+(client*recordBulk+i)%b.size), turn)
+	}
+	return b.bulk(ctx, "Opportunity", `{"operations":[`+strings.Join(ops, ",")+`]}`)
+}
+
+// lags measures, while records are updated steadily, how long it takes until a rule gives
+// somebody a record that has just been changed. Sharing catches up with all that was
+// updated before first.
+func (b *recordsBench) lags(ctx context.Context) error {
+	const member = 91 // of the group that the rule is for
+	n := b.size
+	next := func(limit time.Duration) (time.Duration, error) {
+		for ; n > recordClients*recordBulk; n-- {
+			path := "/records/Opportunity/" + benchID(dealKind, n)
+			if b.as(ctx, member, http.MethodGet, path, nil, nil, http.StatusNotFound) != nil {
+				continue // it is seen anyway
+			}
+			return timed(func() error {
+				if err := b.bulk(ctx, "Opportunity", fmt.Sprintf(`{"operations":[{"op":"update","id":%q,"fields":{"Name":"red"}}]}`, benchID(dealKind, n))); err != nil {
+					return err
+				}
+				return b.until(ctx, limit, "the rule gives the record", func() (bool, error) {
+					return b.as(ctx, member, http.MethodGet, path, nil, nil, http.StatusOK) == nil, nil
+				})
+			})
+		}
+		return 0, errors.New("there are too few records to measure how far sharing is behind")
+	}
+	caught, err := next(10 * time.Minute)
+	if err != nil {
+		return err
+	}
+	steadily, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- b.steady(steadily) }()
+	var took spans
+	for began := time.Now(); time.Since(began) < b.lasts; {
+		one, err := next(time.Minute)
+		if err != nil {
+			return err
+		}
+		took = append(took, one)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		return err
+	}
+	fmt.Printf("  sharing         %8v p50, %v worst of %d behind %d updates/s (limit %v); caught up with all updates before in %v\n",
+		round(took.at(50)), round(took.at(100)), len(took), steadyRate, lagBar, round(caught))
+	return nil
+}
+
+// steady updates records at a steady rate until ctx ends.
+func (b *recordsBench) steady(ctx context.Context) error {
+	tick := time.NewTicker(time.Second * recordBulk / steadyRate)
+	defer tick.Stop()
+	for turn := 1_000_000; ; turn++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := b.update(ctx, turn%recordClients, turn); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// until asks again and again.
+func (b *recordsBench) until(ctx context.Context, limit time.Duration, what string, ask func() (bool, error)) error {
+	for began := time.Now(); ; {
+		if ok, err := ask(); ok || err != nil {
+			return err
+		}
+		if time.Since(began) > limit {
+			return fmt.Errorf("after %v it is not true that %s", limit, what)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// bulk does operations on records, of which none may be refused.
+func (b *recordsBench) bulk(ctx context.Context, object, body string) error {
+	var answer struct {
+		Results []struct {
+			Status int `json:"status"`
+		} `json:"results"`
+	}
+	if err := b.must(ctx, http.MethodPost, "/records/"+object+"/bulk", []byte(body), &answer); err != nil {
+		return err
+	}
+	for i, r := range answer.Results {
+		if r.Status != http.StatusOK {
+			return fmt.Errorf("operation %d was answered %d", i, r.Status)
+		}
+	}
+	return nil
+}
+
+// must sends a request as the system user.
+func (b *recordsBench) must(ctx context.Context, method, path string, body, answer any) error {
+	return b.as(ctx, 0, method, path, body, answer, http.StatusOK, http.StatusCreated)
+}
+
+// as sends a request as a user, 0 being the system user, and wants one of some statuses.
+func (b *recordsBench) as(ctx context.Context, user int, method, path string, body, answer any, want ...int) error {
+	raw, ready := body.([]byte)
+	if body != nil && !ready {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, b.url+path, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("X-Tenant-Id", officeTenant)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if user > 0 {
+		req.Header.Set("X-User-Id", benchID(userKind, user))
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	for _, status := range want {
+		if resp.StatusCode == status {
+			if answer == nil {
+				return nil
+			}
+			return json.Unmarshal(text, answer)
+		}
+	}
+	return fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
+}
