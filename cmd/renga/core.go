@@ -31,6 +31,7 @@ import (
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
 	"renga.dev/renga/internal/wire"
@@ -71,6 +72,7 @@ type core struct {
 	rechecks *pdca.Rechecks
 	airflow  *airflow.Adapter // nil: others do the checks
 	records  *records.Records // with bus
+	search   *search.Search   // with bus
 	receipts string           // the file of receipts, with trigger
 	silent   bool             // nothing is published
 	name     string           // tells this process from others
@@ -123,7 +125,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(),
 	}
 }
 
@@ -200,8 +202,9 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep,
 	})
 	c.automate(models)
+	c.openSearch(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer()},
+		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer()},
 		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})

@@ -260,6 +260,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Metadata: core.metadata,
 		Records:  core.records, Parts: core.records,
 		Sharing: core.sharing, Territories: core.sharing,
+		Search: core.search,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

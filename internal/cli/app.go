@@ -37,6 +37,7 @@ type Commands struct {
 	Record     recordCmd     `cmd:"" help:"Create, read, change and delete records."`
 	Sharing    sharingCmd    `cmd:"" help:"See who may see which record and why; territories and rebuilds."`
 	Demo       demoCmd       `cmd:"" help:"Fill a tenant with data to try things on."`
+	Search     searchCmd     `cmd:"" help:"Find records by their texts; rebuild the index."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

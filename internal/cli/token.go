@@ -34,6 +34,7 @@ var scopes = []string{
 	"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read",
 	"metadata:read", "metadata:write",
 	"sharing:read", "sharing:write",
+	"search:read", "search:write",
 	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",
 }
 

@@ -155,10 +155,11 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /events/replays/{replayId}": "events:read", "POST /events/replays/{replayId}/stop": "events:write", "GET /audit": "audit:read", "GET /audit/export": "audit:read",
 		"POST /events/bulks": "events:write", "POST /events/bulks/{bulkId}/start": "events:write", "POST /events/bulks/{bulkId}/stop": "events:write",
 		"GET /events/bulks": "events:read", "GET /events/bulks/{bulkId}": "events:read", "GET /events/bulks/{bulkId}/items": "events:read",
-		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
+		"GET /search": "search:read",
+		"GET /bulks":  "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range coreRoutes() {
-		for _, surface := range []string{"metadata", "sharing", "records"} { // who may read one of them, or write it, may all of it
+		for _, surface := range []string{"metadata", "sharing", "records", "search"} { // who may read one of them, or write it, may all of it
 			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path, "/"+surface+"/") && method == "GET" {
 				want[route.Pattern] = surface + ":read"
 			} else if strings.HasPrefix(path, "/"+surface+"/") {

@@ -80,6 +80,7 @@ type Config struct {
 
 	Sharing     Sharing
 	Territories Territories
+	Search      Search
 }
 
 // API answers the calls of the executions' surface.
@@ -111,6 +112,7 @@ type API struct {
 	recordParts RecordParts
 	sharing     Sharing
 	territories Territories
+	search      Search
 }
 
 // New makes the surface.
@@ -125,6 +127,7 @@ func New(cfg Config) *API {
 		metadata: cfg.Metadata,
 		records:  cfg.Records, recordParts: cfg.Parts,
 		sharing: cfg.Sharing, territories: cfg.Territories,
+		search: cfg.Search,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -189,7 +192,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes())
+	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

@@ -14,6 +14,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/wire"
 )
@@ -44,6 +45,7 @@ func (s *server) openBus(o options) {
 		return err == nil, err
 	}})
 	s.openRecords(models)
+	s.search = search.New(s.db, search.Config{Models: models, Records: records.Reads{}, Visible: s.sharing, Engine: s.engine, Worker: "p1", Now: s.clock.Now})
 }
 
 // bury publishes events that fail for good and gives their dead letters.

@@ -1,0 +1,111 @@
+package records
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+)
+
+const (
+	countLiving     = "SELECT count(*) FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0"
+	selectCampaigns = "SELECT campaign_id FROM records_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
+	walkCampaigns   = `SELECT member_id, campaign_id FROM records_member
+		WHERE tenant_id = $1 AND member_type = $2 AND member_id > $3 AND member_id <= $4 ORDER BY member_id, campaign_id`
+)
+
+// Pick gives those of some living records of an object that a condition over their row r
+// is true of, in no order. where writes the condition and adds its arguments.
+func (Reads) Pick(
+	ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string, where func(*sqldb.Binds) (string, error),
+) ([]crm.Record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var b sqldb.Binds
+	of := "r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) + " AND r.deleted_at = 0"
+	condition, err := where(&b)
+	if err != nil {
+		return nil, err
+	}
+	list, err := idList(tx, "r.id", ids, &b)
+	if err != nil {
+		return nil, err
+	}
+	return many(ctx, tx, "records.pick", "SELECT "+columns+" FROM records_record r WHERE "+of+" AND "+list+" AND ("+condition+")", b.Args()...)
+}
+
+// Count is how many living records of an object there are.
+func (Reads) Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (n int, err error) {
+	err = tx.Row(ctx, countLiving, tenant, object).Scan(&n)
+	return n, fault.Wrap("records.count", err)
+}
+
+// Campaigns gives the campaigns that a lead or a contact is in, by id.
+func (Reads) Campaigns(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (campaigns []string, err error) {
+	for row, err := range tx.Query(ctx, selectCampaigns, tenant, object, id) {
+		var campaign string
+		if err == nil {
+			err = row.Scan(&campaign)
+		}
+		if err != nil {
+			return nil, fault.Wrap("records.campaigns", err)
+		}
+		campaigns = append(campaigns, campaign)
+	}
+	return campaigns, nil
+}
+
+// CampaignsOf gives the campaigns of all leads or contacts behind one id and up to another.
+func (Reads) CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error) {
+	campaigns := map[string][]string{}
+	for row, err := range tx.Query(ctx, walkCampaigns, tenant, object, afterID, lastID) {
+		var id, campaign string
+		if err == nil {
+			err = row.Scan(&id, &campaign)
+		}
+		if err != nil {
+			return nil, fault.Wrap("records.campaigns", err)
+		}
+		campaigns[id] = append(campaigns[id], campaign)
+	}
+	return campaigns, nil
+}
+
+// MembersAmong says which of some leads or contacts are in a campaign.
+func (Reads) MembersAmong(ctx context.Context, tx *sqldb.Tx, tenant, campaign, object string, ids []string) (map[string]bool, error) {
+	var b sqldb.Binds
+	query := "SELECT member_id FROM records_member WHERE tenant_id = " + b.Add(tenant) + " AND campaign_id = " + b.Add(campaign) + " AND member_type = " + b.Add(object)
+	return among(ctx, tx, query, "member_id", ids, &b)
+}
+
+// LockedAmong says of which of some records an approval is open.
+func (Reads) LockedAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]bool, error) {
+	var b sqldb.Binds
+	query := "SELECT DISTINCT record_id FROM records_lock WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object)
+	return among(ctx, tx, query, "record_id", ids, &b)
+}
+
+// among is the set of those ids that a statement finds.
+func among(ctx context.Context, tx *sqldb.Tx, query, column string, ids []string, b *sqldb.Binds) (map[string]bool, error) {
+	found := map[string]bool{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := idList(tx, column, ids, b)
+	if err != nil {
+		return nil, fault.Wrap("records.among", err)
+	}
+	for row, err := range tx.Query(ctx, query+" AND "+list, b.Args()...) {
+		var id string
+		if err == nil {
+			err = row.Scan(&id)
+		}
+		if err != nil {
+			return nil, fault.Wrap("records.among", err)
+		}
+		found[id] = true
+	}
+	return found, nil
+}

@@ -1,0 +1,184 @@
+package search
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the tables of this package, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "search", FS: sub}
+}
+
+// Models hands out what is defined in a tenant, as a transaction sees it.
+type Models interface {
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*crm.Model, error)
+	// Who is the user that a caller's subject names; nobody is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*crm.User, error)
+}
+
+// Records is where records are read, in the caller's transaction.
+type Records interface {
+	// Get is a record, also one that was deleted; ok says that it exists.
+	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r crm.Record, ok bool, err error)
+	// Walk gives the living records of an object by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
+	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	// Pick gives those of some living records that a condition over their row r is true of.
+	Pick(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string, where func(*sqldb.Binds) (string, error)) ([]crm.Record, error)
+	// Campaigns are those that a lead or a contact is in; CampaignsOf those of all behind
+	// one id and up to another.
+	Campaigns(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) ([]string, error)
+	CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error)
+	// MembersAmong says which of some leads or contacts are in a campaign, LockedAmong of
+	// which records an approval is open.
+	MembersAmong(ctx context.Context, tx *sqldb.Tx, tenant, campaign, object string, ids []string) (map[string]bool, error)
+	LockedAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]bool, error)
+}
+
+// Visible says which records somebody has access to.
+type Visible interface {
+	// WhereOne is a condition in SQL over the row r of a record, for statements that name
+	// their records.
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
+}
+
+// Engine is what rebuilds run on.
+type Engine interface {
+	Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error)
+	Submit(ctx context.Context, requests []engine.Request) []engine.Result
+	Claim(ctx context.Context, request engine.ClaimRequest) (engine.Claimed, error)
+	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
+	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
+}
+
+// Config is what search works with.
+type Config struct {
+	Models  Models
+	Records Records
+	Visible Visible
+	Engine  Engine // nil: nothing is rebuilt here (Run does nothing)
+	Worker  string // tells this process from others that rebuild; it may not be empty with Engine
+	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
+	KeyRetention time.Duration
+	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
+	Log          *slog.Logger     // nil: nowhere
+	limits       limits
+}
+
+// limits are how much is done at a time.
+type limits struct {
+	chunk int // records of a rebuild in one transaction
+	sweep int // places that are taken out of the index in one transaction
+	first int // candidates that are looked at first
+	look  int // candidates that one search looks at, at most
+	few   int // candidates that are sorted; more are read in their order (PostgreSQL)
+}
+
+// Search finds records.
+type Search struct {
+	db   *sqldb.DB
+	cfg  Config
+	log  *slog.Logger
+	kick chan struct{} // holds a token when a rebuild may wait
+
+	mu      sync.Mutex
+	numbers map[string]int64 // of tenants, which never change
+}
+
+// New is search over a database that has the tables of Migration. It does no I/O.
+func New(db *sqldb.DB, cfg Config) *Search {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.KeyRetention == 0 {
+		cfg.KeyRetention = 30 * 24 * time.Hour
+	}
+	if cfg.limits == (limits{}) {
+		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 1000, few: 2000}
+	}
+	return &Search{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1), numbers: map[string]int64{}}
+}
+
+// now is the time by the clock that all processes share.
+func (s *Search) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+	switch {
+	case s.cfg.Now != nil:
+		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
+	case tx.Dialect() == sqldb.SQLite:
+		return wire.Stamp(time.Now().UnixMilli()), nil
+	}
+	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
+	return at, err
+}
+
+func (s *Search) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Read(ctx, fn))
+}
+
+func (s *Search) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
+}
+
+// wake lets Run look for rebuilds at once.
+func (s *Search) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// tokens makes tokens of a tenant, whose number is given out with its first one.
+func (s *Search) tokens(ctx context.Context, tx *sqldb.Tx, tenant string, give bool) (t tokens, ok bool, err error) {
+	s.mu.Lock()
+	n := s.numbers[tenant]
+	s.mu.Unlock()
+	if n != 0 {
+		return tokensOf(n), true, nil
+	}
+	if give {
+		if _, err := tx.Exec(ctx, "INSERT INTO search_tenant (tenant_id) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", tenant); err != nil {
+			return t, false, err
+		}
+	}
+	for row, err := range tx.Query(ctx, "SELECT num FROM search_tenant WHERE tenant_id = $1", tenant) {
+		if err == nil {
+			err = row.Scan(&n)
+		}
+		if err != nil {
+			return t, false, err
+		}
+	}
+	if n == 0 {
+		return t, false, nil
+	}
+	remember := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.numbers[tenant] = n
+	}
+	if give {
+		tx.OnCommit(remember)
+	} else {
+		remember()
+	}
+	return tokensOf(n), true, nil
+}
