@@ -61,12 +61,6 @@ func caller(c *gate.Call) pdca.Caller {
 	return pdca.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
 }
 
-// ownKey is what makes a call safe to repeat. Clients choose their keys without knowing of
-// each other, so who calls is part of where a key counts. No path has a blank.
-func ownKey(c *gate.Call, o wire.Options) (wire.Once, error) {
-	return o.ParseOnce(c.Key, c.Endpoint()+" "+c.Principal.Subject, c.Body)
-}
-
 // recheck answers POST /pdca/recheck and POST /pdca/recheck_all.
 func (a *API) recheck(parse func([]byte) (pdca.Order, error)) handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {

@@ -65,15 +65,6 @@ func callerOf(c *gate.Call) records.Caller {
 	return records.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
 }
 
-// onceOf is the identity of a request that has a key, nil of one that has none.
-func onceOf(c *gate.Call) (*wire.Once, error) {
-	if c.Key == "" {
-		return nil, nil
-	}
-	once, err := c.Once()
-	return &once, err
-}
-
 // createRecord answers POST /records/{object}.
 func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := onceOf(c)

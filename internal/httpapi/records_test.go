@@ -122,7 +122,13 @@ func TestARepeatedCreationHappensOnce(t *testing.T) {
 	if string(one.body) != string(two.body) {
 		t.Errorf("got %s, then %s", one.body, two.body)
 	}
-	if list := s.get("/records/Account").is(200); !strings.Contains(string(list.body), `"total":2`) {
+	const all = "0199c1a4-0000-7000-8000-0000000000ab"
+	s.do("PUT", "/metadata/permission-sets/"+all, `{"name":"All","modifyAll":true}`).is(201)
+	s.do("PUT", "/metadata/users/"+someUser, `{"name":"Ann","permissionSetIds":["`+all+`"]}`).is(201)
+	if r := s.do("POST", "/records/Account", body, "Idempotency-Key", "k", "X-User-Id", someUser).is(201); r.text("id") == first.text("id") {
+		t.Errorf("another client's key is the same: %s", r.body)
+	}
+	if list := s.get("/records/Account").is(200); !strings.Contains(string(list.body), `"total":3`) {
 		t.Errorf("there are %s", list.body)
 	}
 }

@@ -140,13 +140,9 @@ func (a *API) listSharingModels(ctx context.Context, c *gate.Call) (gate.Reply, 
 
 // rebuildSharing answers POST /sharing/{object}/rebuild.
 func (a *API) rebuildSharing(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	var key *wire.Once
-	if c.Key != "" {
-		once, err := ownKey(c, wire.Options{})
-		if err != nil {
-			return gate.Reply{}, err
-		}
-		key = &once
+	key, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
 	}
 	version, _, err := a.sharing.Rebuild(ctx, c.Principal.Tenant, c.Path("object"), key)
 	if err != nil {

@@ -135,13 +135,11 @@ func (s *Records) Retain(ctx context.Context, limit int) (n int64, err error) {
 }
 
 // once does a request the first time that its key is seen and gives its answer again
-// afterwards; nil: it has no key. A key is of one user.
+// afterwards; nil: it has no key.
 func (w *session) once(ctx context.Context, key *wire.Once, do func() ([]byte, error)) (answer []byte, replay bool, err error) {
 	if key == nil {
 		answer, err = do()
 		return answer, false, err
 	}
-	mine := *key
-	mine.Endpoint += " by " + w.user
-	return w.keys.Do(ctx, w.tx, w.caller.Tenant, &mine, int64(w.now), do)
+	return w.keys.Do(ctx, w.tx, w.caller.Tenant, key, int64(w.now), do)
 }
