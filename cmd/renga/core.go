@@ -205,7 +205,7 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	c.openSearch(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
 		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer()},
-		Sensitive: models.Sensitive, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
+		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
 	maps.Copy(c.kinds, dlq.Kinds(c.bus))

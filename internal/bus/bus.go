@@ -64,6 +64,9 @@ type Consumer struct {
 // Clock tells the time.
 type Clock interface{ Now() time.Time }
 
+// Fields says which fields of a tenant's objects are of some sort, as a transaction sees it.
+type Fields func(ctx context.Context, tx *sqldb.Tx, tenant string) (func(object, field string) bool, error)
+
 // Config is how a bus works. Zero values mean what their comments say.
 type Config struct {
 	Consumers []Consumer
@@ -78,7 +81,10 @@ type Config struct {
 	Apart bool
 	// Sensitive says which fields of a tenant's objects may not leave their record, as the
 	// transaction sees it; nil: none are marked.
-	Sensitive func(ctx context.Context, tx *sqldb.Tx, tenant string) (func(object, field string) bool, error)
+	Sensitive Fields
+	// Hidden says which fields are not shown to those who look at events from outside, in a
+	// tail or in a dead letter: it is not known which fields they may read. nil: as Sensitive.
+	Hidden Fields
 	// Passed is told of named points of the work, in order, for tests that end the
 	// process there; nil: nobody is told.
 	Passed func(point string)
@@ -92,6 +98,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Service == "" {
 		c.Service = "renga"
+	}
+	if c.Hidden == nil {
+		c.Hidden = c.Sensitive
 	}
 	if c.Lease == 0 {
 		c.Lease = 10 * time.Second

@@ -48,7 +48,7 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 			return err
 		}
 		out.Foreseen, out.Failures = seen[0], body.failures
-		if out.Event, out.Withheld, err = (&mask{bus: b}).redact(ctx, tx, tenant, body.body); err != nil {
+		if out.Event, out.Withheld, err = (&mask{fields: b.cfg.Hidden}).redact(ctx, tx, tenant, body.body); err != nil {
 			return err
 		}
 		out.Waiting, out.First, err = waitingBehind(ctx, tx, &l)
@@ -64,7 +64,7 @@ func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []b
 	switch {
 	case err != nil || parsed.Tenant != tenant:
 		return nil, true, nil
-	case m.bus.cfg.Sensitive == nil:
+	case m.fields == nil:
 		return &parsed, false, nil
 	case parsed.CheckReceived() != nil:
 		parsed.Payload = nil

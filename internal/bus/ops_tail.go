@@ -29,7 +29,7 @@ const tailWindow = 2000
 type TailEvent struct {
 	ID        int64 // its place in the outbox
 	EventType string
-	Body      []byte // the envelope, without the values of sensitive fields
+	Body      []byte // the envelope, without the values of hidden fields
 }
 
 // TailFrom is where a tail begins: behind a place, or where events are as young as an
@@ -129,10 +129,10 @@ func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error
 
 // show makes envelopes what their tenant may see.
 func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []TailEvent) error {
-	if b.cfg.Sensitive == nil {
+	if b.cfg.Hidden == nil {
 		return nil
 	}
-	masks := mask{bus: b}
+	masks := mask{fields: b.cfg.Hidden}
 	for i := range rows {
 		if rows[i].Body == nil {
 			continue

@@ -249,22 +249,41 @@ func TestATailReadsLargeEventsAFewAtATime(t *testing.T) {
 
 func TestATailHidesSensitiveFields(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		b := r.idle(bus.Config{Sensitive: func(context.Context, *sqldb.Tx, string) (func(object, field string) bool, error) {
-			return func(_, field string) bool { return field == "ssn" }, nil
-		}})
+		only := func(names ...string) bus.Fields {
+			return func(context.Context, *sqldb.Tx, string) (func(object, field string) bool, error) {
+				return func(_, field string) bool { return slices.Contains(names, field) }, nil
+			}
+		}
+		b := r.idle(bus.Config{Sensitive: only("ssn"), Hidden: only("ssn", "pay")})
 		e := r.event("x")
 		e.Type = "RecordCreated"
-		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn"],"fields":{"name":"n","ssn":"secret"},"recordVersion":"%v"}`,
+		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn","pay"],"fields":{"name":"n","ssn":"secret","pay":"secret"},"recordVersion":"%v"}`,
 			strings.Split(e.Key, ":")[2], e.Version)
 		r.must(e.CheckReceived())
 		r.announce(1, nil, e)
+		var told []byte
+		e.ID = ""
+		r.must(r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			if err := b.Publish(ctx, tx, e); err != nil {
+				return err
+			}
+			return tx.Row(ctx, "SELECT body FROM outbox_events ORDER BY id DESC LIMIT 1").Scan(&told)
+		}))
+		if text := string(told); !strings.Contains(text, `"pay":"secret"`) || strings.Contains(text, `"ssn":"secret"`) {
+			t.Errorf("published is %s, want what is hidden and not what is sensitive", text)
+		}
 		begin := int64(0)
 		tail, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
 		r.must(err)
 		events, _, err := tail.Next(t.Context())
 		r.must(err)
-		if len(events) != 1 || strings.Contains(string(events[0].Body), "secret") || !strings.Contains(string(events[0].Body), `"name":"n"`) {
-			t.Errorf("got %s", events[0].Body)
+		if len(events) != 2 {
+			t.Fatalf("got %d events", len(events))
+		}
+		for _, e := range events {
+			if strings.Contains(string(e.Body), "secret") || !strings.Contains(string(e.Body), `"name":"n"`) {
+				t.Errorf("got %s", e.Body)
+			}
 		}
 	})
 }

@@ -38,7 +38,7 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	}
 	stmts, ids, msgs := make([]sqldb.Stmt, len(events)), make([]int64, len(events)), make([]Message, len(events))
 	var parts [wire.Partitions]bool
-	masks := mask{bus: b}
+	masks := mask{fields: b.cfg.Sensitive}
 	for i := range events {
 		e := events[i] // the caller's stays as it is
 		if err := b.complete(ctx, tx, &e, &masks); err != nil {
@@ -99,25 +99,25 @@ func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event, m *mask
 	return e.CheckPublished()
 }
 
-// mask takes values that may not leave their record out of events, in one transaction.
+// mask takes values of some fields out of events, in one transaction.
 type mask struct {
-	bus       *Bus
-	tenant    string // of sensitive
-	sensitive func(object, field string) bool
+	fields Fields // nil: none
+	tenant string // of drop
+	drop   func(object, field string) bool
 }
 
 // strip takes them out of an event.
 func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
-	if m.bus.cfg.Sensitive == nil || !e.HasFields() {
+	if m.fields == nil || !e.HasFields() {
 		return nil
 	}
-	if m.sensitive == nil || m.tenant != e.Tenant {
-		if m.sensitive, err = m.bus.cfg.Sensitive(ctx, tx, e.Tenant); err != nil {
+	if m.drop == nil || m.tenant != e.Tenant {
+		if m.drop, err = m.fields(ctx, tx, e.Tenant); err != nil {
 			return err
 		}
 		m.tenant = e.Tenant
 	}
-	e.Strip(m.sensitive)
+	e.Strip(m.drop)
 	return nil
 }
 

@@ -62,6 +62,11 @@ func (m *Model) Readable(user, object, field string) bool {
 		m.given(user, FieldKey(object, field), func(p FieldPermission) bool { return p.Read || p.Edit })
 }
 
+// Restricted reports whether a permission set names a field, so that only some see it.
+func (m *Model) Restricted(object, field string) bool {
+	return m.derived().restricted[FieldKey(object, field)]
+}
+
 // Editable reports whether a user may write a field of the records that it creates or
 // updates. Nobody writes what is read-only.
 func (m *Model) Editable(user, object, field string) bool {

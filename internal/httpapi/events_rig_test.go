@@ -34,7 +34,7 @@ func (s *server) openBus(o options) {
 	}
 	models := metadata.NewModels()
 	s.sharing = sharing.New(s.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: s.engine, Worker: "p1", Now: s.clock.Now})
-	s.bus = bus.New(s.db, memory.New(), bus.Config{Sensitive: models.Sensitive, Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
+	s.bus = bus.New(s.db, memory.New(), bus.Config{Sensitive: models.Sensitive, Hidden: models.Hidden, Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
 	s.sharing.Announce(s.bus)
 	s.mail.Bus, s.mail.DB = s.bus, s.db
 	s.metadata = metadata.New(s.db, metadata.Config{Models: models, Bus: s.bus, Graph: func(ctx context.Context, tenant, id string) (bool, error) {

@@ -107,6 +107,16 @@ func (s *Models) Sensitive(ctx context.Context, tx *sqldb.Tx, tenant string) (fu
 	return m.Sensitive, nil
 }
 
+// Hidden says, as the transaction sees it, which fields of a tenant are not for everybody
+// who reads their object: the sensitive ones, and those that permission sets give to some.
+func (s *Models) Hidden(ctx context.Context, tx *sqldb.Tx, tenant string) (func(object, field string) bool, error) {
+	m, err := s.Model(ctx, tx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return func(object, field string) bool { return m.Sensitive(object, field) || m.Restricted(object, field) }, nil
+}
+
 // load reads all definitions of a tenant with their stamp in one statement, so that both
 // are of one state on every level of isolation.
 func load(ctx context.Context, tx *sqldb.Tx, tenant string) (m *crm.Model, stamp string, err error) {
