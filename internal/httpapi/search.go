@@ -149,13 +149,9 @@ func showSearchRebuild(b *search.Rebuild) searchRebuildView {
 
 // rebuildSearch answers POST /search/rebuild.
 func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	var key *wire.Once
-	if c.Key != "" {
-		once, err := ownKey(c, wire.Options{})
-		if err != nil {
-			return gate.Reply{}, err
-		}
-		key = &once
+	key, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
 	}
 	var body struct {
 		Object *string `json:"object"`
