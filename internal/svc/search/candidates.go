@@ -35,6 +35,7 @@ type source struct {
 	of    Relevance
 	after place
 	size  int         // of the last batch
+	match string      // what candidates have (SQLite)
 	all   []candidate // what is left, when it was few (PostgreSQL)
 	few   bool
 	many  bool
@@ -78,7 +79,12 @@ func (s *source) batch(ctx context.Context) ([]candidate, error) {
 	}
 	since := placeAt(s.ask.Since)
 	if s.tx.Dialect() == sqldb.SQLite {
-		return candidates(ctx, s.tx, selectText, match(wants, s.any), s.after.num, since, s.caller.Tenant, s.size)
+		if s.match == "" {
+			if some, err := s.spell(ctx, wants); err != nil || !some {
+				return nil, err
+			}
+		}
+		return candidates(ctx, s.tx, selectText, s.match, s.after.num, since, s.caller.Tenant, s.size)
 	}
 	args := []any{s.caller.Tenant, tsquery(wants, s.any), since, s.after.num, s.after.id}
 	if !s.few && !s.many {
@@ -93,6 +99,64 @@ func (s *source) batch(ctx context.Context) ([]candidate, error) {
 		return some, nil
 	}
 	return candidates(ctx, s.tx, selectTokens+inOrder+" LIMIT $6", append(args, s.size)...)
+}
+
+// spell writes down what candidates have on SQLite; some says that there can be any. FTS5
+// would merge the lists of all tokens that begin alike before it gives the first record, so
+// they are looked up and named. When they are too many the start is left out: the record
+// decides, and many tokens have many records.
+func (s *source) spell(ctx context.Context, wants []wanted) (some bool, err error) {
+	var all [][]string
+	for _, w := range wants {
+		if !w.start {
+			all = append(all, []string{w.token})
+			continue
+		}
+		forms, err := s.forms(ctx, w.token)
+		switch {
+		case err != nil || len(forms) == 0:
+			return false, err
+		case len(forms) <= s.cfg.limits.forms:
+			all = append(all, forms)
+		}
+	}
+	switch {
+	case len(s.any) > 0:
+		all = append(all, s.any)
+	case len(all) == 0: // any record of the tenant
+		var objects []string
+		for name := range s.fields {
+			objects = append(objects, s.tokens.object(name))
+		}
+		slices.Sort(objects)
+		all = append(all, objects)
+	}
+	s.match = match(all)
+	return true, nil
+}
+
+// nextToken finds the first token from one on.
+const nextToken = "SELECT term FROM search_vocabulary WHERE term >= $1 LIMIT 1"
+
+// forms are the tokens that begin alike, one more than are named at most.
+func (s *source) forms(ctx context.Context, start string) (forms []string, err error) {
+	for from := start; len(forms) <= s.cfg.limits.forms; {
+		next := ""
+		for row, err := range s.tx.Query(ctx, nextToken, from) {
+			if err == nil {
+				err = row.Scan(&next)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if !strings.HasPrefix(next, start) {
+			return forms, nil
+		}
+		forms = append(forms, next)
+		from = next + "\x01" // the least that is behind it
+	}
+	return forms, nil
 }
 
 // sort reads all candidates and sorts them, if they are few: GIN gives them in no order,

@@ -15,7 +15,7 @@ const (
 )
 
 // minStart is how many letters of a word must be given for it to be found by its start.
-const minStart = 2
+const minStart = 3
 
 // Relevance is how well a record fits a query.
 type Relevance int

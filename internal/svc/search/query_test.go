@@ -23,7 +23,7 @@ func TestRelevance(t *testing.T) {
 		"acme": NameWords, "ACME holding": NameWords, "東京": NameWords, "京商": NameWords, "東": NameWords, "事": NameWords, "東京商事": NameWords,
 		"acm": NameStarts, "acm hold": NameStarts, `"acme 東京商事 holding"`: NameWords, "holding東京": 0,
 		"acme spring": Words, "webinar tanaka": Words, "anna@acme": Words, "anna@acme.example": Words, "大阪 acme": Words,
-		"tan": Starts, "acme spri": Starts, "anna@acm": Starts, `"spring webinar"`: Words, "sub-prime": Words, "spring-webinar": Words,
+		"tan": Starts, "ta": 0, "acme spri": Starts, "anna@acm": Starts, `"spring webinar"`: Words, "sub-prime": Words, "spring-webinar": Words,
 		`"webinar spring"`: 0, `"spring web"`: 0, "a": 0, "ring": 0, "京東": 0, "東商": 0, "東京 nothing": 0, "prime-sub": 0, "acme-tanaka": 0,
 	} {
 		q, err := parseQuery(text)

@@ -35,7 +35,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small limits make tests meet what is many.
-var small = limits{chunk: 2, sweep: 3, first: 2, look: 5, few: 3}
+var small = limits{chunk: 2, sweep: 3, first: 2, look: 5, few: 3, forms: 1}
 
 // rig is search over real services, and a bus that hands nothing out by itself.
 type rig struct {

@@ -91,6 +91,7 @@ type limits struct {
 	first int // candidates that are looked at first
 	look  int // candidates that one search looks at, at most
 	few   int // candidates that are sorted; more are read in their order (PostgreSQL)
+	forms int // tokens that begin alike and are named; more are not looked at (SQLite)
 }
 
 // Search finds records.
@@ -113,7 +114,7 @@ func New(db *sqldb.DB, cfg Config) *Search {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
 	if cfg.limits == (limits{}) {
-		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 1000, few: 2000}
+		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 1000, few: 2000, forms: 40}
 	}
 	return &Search{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1), numbers: map[string]int64{}}
 }

@@ -134,26 +134,20 @@ func (t tokens) wantsOf(kind byte, of *term, starts bool) (all []wanted) {
 	return all
 }
 
-// match writes a condition in the language of SQLite's FTS5: all tokens, and one of some
-// others.
-func match(all []wanted, any []string) string {
+// match writes a condition in the language of SQLite's FTS5: of each list one token.
+func match(all [][]string) string {
 	var b strings.Builder
-	for i, w := range all {
+	for i, any := range all {
 		if i > 0 {
 			b.WriteString(" AND ")
 		}
-		b.WriteString(`"` + w.token + `"`)
-		if w.start {
-			b.WriteString(" *")
-		}
-	}
-	if len(any) > 0 {
-		b.WriteString(` AND ("` + strings.Join(any, `" OR "`) + `")`)
+		b.WriteString(`("` + strings.Join(any, `" OR "`) + `")`)
 	}
 	return b.String()
 }
 
-// tsquery writes the same in the language of PostgreSQL's tsquery.
+// tsquery writes a condition in the language of PostgreSQL's tsquery: all tokens, and one of
+// some others.
 func tsquery(all []wanted, any []string) string {
 	var b strings.Builder
 	for i, w := range all {
