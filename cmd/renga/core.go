@@ -31,6 +31,7 @@ import (
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/reporting"
 	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
@@ -67,6 +68,7 @@ type core struct {
 	bus      *bus.Bus             // nil until announce
 	metadata *metadata.Metadata   // with bus
 	sharing  *sharing.Sharing     // with bus
+	reports  *reporting.Reporting // with bus
 	report   *export.Export       // nil: the audit log is not exported
 	trigger  *trigger.Trigger     // nil until receive
 	rechecks *pdca.Rechecks
@@ -125,7 +127,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(), reporting.Migration(),
 	}
 }
 
@@ -203,8 +205,9 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	})
 	c.automate(models)
 	c.openSearch(models)
+	c.reports = reporting.New(c.db, reporting.Config{Models: models, Visible: c.sharing, Records: records.Reads{}})
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer()},
+		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer()},
 		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})

@@ -260,7 +260,8 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Metadata: core.metadata,
 		Records:  core.records, Parts: core.records,
 		Sharing: core.sharing, Territories: core.sharing,
-		Search: core.search,
+		Search:  core.search,
+		Reports: core.reports,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

@@ -38,6 +38,7 @@ type Commands struct {
 	Sharing    sharingCmd    `cmd:"" help:"See who may see which record and why; territories and rebuilds."`
 	Demo       demoCmd       `cmd:"" help:"Fill a tenant with data to try things on."`
 	Search     searchCmd     `cmd:"" help:"Find records by their texts; rebuild the index."`
+	Report     reportCmd     `cmd:"" help:"Count records: pipeline, forecast, won and lost, leads, campaigns, approvals."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

@@ -29,6 +29,7 @@ import (
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/reporting"
 	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
@@ -97,7 +98,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +140,7 @@ func newRig(t *testing.T, o options) *rig {
 		Records:  kept, Parts: kept,
 		Sharing: shared, Territories: shared,
 		Search:   search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
+		Reports:  reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})

@@ -35,6 +35,7 @@ var scopes = []string{
 	"metadata:read", "metadata:write",
 	"sharing:read", "sharing:write",
 	"search:read", "search:write",
+	"reports:read",
 	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",
 }
 

@@ -47,3 +47,12 @@ type Changed struct {
 	Changed bool       // false: it had these values already
 	Err     error      // why it was refused; then nothing was done
 }
+
+// CampaignMember is a lead or a contact in a campaign.
+type CampaignMember struct {
+	CampaignID   string
+	MemberType   string // Lead, Contact
+	MemberID     string
+	Status       string
+	HasResponded bool
+}

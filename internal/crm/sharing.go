@@ -122,3 +122,12 @@ func (m *Model) SharingRules(object string) []*SharingRule {
 	}
 	return rules
 }
+
+// Seen is which records of an object a user may read, for whoever keeps counts by owner.
+type Seen struct {
+	All    bool   // all of them; there is nothing else to ask
+	Owners string // in SQL, a query of owners: all their records
+	// Records is a query of the ids of more records, of other owners, some perhaps twice; "":
+	// there are none.
+	Records string
+}

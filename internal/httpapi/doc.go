@@ -81,6 +81,7 @@ type Config struct {
 	Sharing     Sharing
 	Territories Territories
 	Search      Search
+	Reports     Reports
 }
 
 // API answers the calls of the executions' surface.
@@ -113,6 +114,7 @@ type API struct {
 	sharing     Sharing
 	territories Territories
 	search      Search
+	reports     Reports
 }
 
 // New makes the surface.
@@ -127,7 +129,8 @@ func New(cfg Config) *API {
 		metadata: cfg.Metadata,
 		records:  cfg.Records, recordParts: cfg.Parts,
 		sharing: cfg.Sharing, territories: cfg.Territories,
-		search: cfg.Search,
+		search:  cfg.Search,
+		reports: cfg.Reports,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -192,7 +195,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes())
+	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

@@ -4,9 +4,11 @@ import (
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/reporting"
 )
 
 // openRecords puts the records over the bus.
 func (s *server) openRecords(models *metadata.Models) {
 	s.records = records.New(s.db, records.Config{Models: models, Visible: s.sharing, Publisher: s.bus, Rules: automation.Rules{}, Now: s.clock.Now})
+	s.reports = reporting.New(s.db, reporting.Config{Models: models, Visible: s.sharing, Records: records.Reads{}})
 }

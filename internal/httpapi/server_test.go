@@ -32,6 +32,7 @@ import (
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/reporting"
 	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
@@ -56,6 +57,7 @@ type server struct {
 	records  *records.Records
 	sharing  *sharing.Sharing
 	search   *search.Search
+	reports  *reporting.Reporting
 	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
 	gate     *gate.Gate
@@ -114,7 +116,8 @@ func newServerWith(t testing.TB, o options) *server {
 		Metadata: s.metadata,
 		Records:  s.records, Parts: s.records,
 		Sharing: s.sharing, Territories: s.sharing,
-		Search: s.search,
+		Search:  s.search,
+		Reports: s.reports,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
 	if err != nil {
@@ -189,7 +192,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

@@ -213,7 +213,10 @@ func (p *play) compare(n int, s step, pointer string, got reply) {
 	p.t.Helper()
 	_, at := p.contract.at(fmt.Sprintf("%s/responses/%d", pointer, s.Status))
 	content, _ := p.contract.at(at + "/content")
-	media := slices.Collect(maps.Keys(content.(map[string]any)))
+	media := slices.Sorted(maps.Keys(content.(map[string]any)))
+	if len(media) > 1 {
+		media = slices.DeleteFunc(media, func(m string) bool { return !strings.HasPrefix(got.header.Get("Content-Type"), m) })
+	}
 	want, ok := p.example(at + "/content/" + escape(media[0]) + "/examples/" + s.Response)
 	if !ok {
 		p.t.Fatalf("step %d: there is no example %s for %s %d", n, s.Response, s.Operation, s.Status)

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/cli"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/svc/reporting"
+	"renga.dev/renga/internal/svc/sharing"
+)
+
+// checkCmd is `renga check`.
+type checkCmd struct {
+	Consistency consistencyCmd `cmd:"" help:"Count again, from the records, what the services keep, and print the differences."`
+}
+
+// consistencyCmd is `renga check consistency`.
+type consistencyCmd struct {
+	DataDir     string `help:"Folder of the database." default:"./data" env:"RENGA_DATA_DIR" type:"path"`
+	DatabaseURL string `name:"database-url" help:"PostgreSQL instead." env:"RENGA_DATABASE_URL" placeholder:"URL"`
+}
+
+// Help says what is compared.
+func (consistencyCmd) Help() string {
+	return `Every service that follows the records keeps something of its own. This works all of it out again from the records and
+compares. Events that wait to be handled show as differences, so it is asked at a quiet moment; how many wait is printed. A server
+on SQLite must be stopped, since it holds the database; on PostgreSQL servers may go on meanwhile. With --tenant only that tenant
+is looked at. Ends with code 1 when anything differs.
+
+Examples:
+  renga check consistency --data-dir ./data
+  renga check consistency --database-url postgres://renga@localhost/renga -o json | jq .differences`
+}
+
+// recounter is a service that can work out again what it keeps: Recount gives what differs
+// in a tenant, one sentence each.
+type recounter interface {
+	Recount(ctx context.Context, tenant string) (differences []string, err error)
+}
+
+// recounted is a recounter and its name.
+type recounted struct {
+	name string
+	recounter
+}
+
+// recounters are all services that follow records.
+func recounters(db *sqldb.DB) []recounted {
+	models := metadata.NewModels()
+	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
+	return []recounted{
+		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}})},
+	}
+}
+
+// consistency is what was found, as scripts see it.
+type consistency struct {
+	Tenants     int          `json:"tenants"`
+	Services    []string     `json:"services"`
+	Waiting     int64        `json:"waiting"` // events that are not handled yet, about
+	Differences []difference `json:"differences"`
+}
+
+type difference struct {
+	TenantID string `json:"tenantId"`
+	Service  string `json:"service"`
+	What     string `json:"what"`
+}
+
+// Run compares and prints what it found.
+func (c *consistencyCmd) Run(ctx context.Context, app *cli.App) error {
+	cfg := coreConfig{dataDir: c.DataDir, databaseURL: c.DatabaseURL, asIs: true}
+	if err := cfg.exists(); err != nil {
+		return err
+	}
+	found := consistency{Services: []string{}, Differences: []difference{}}
+	err := withDB(ctx, cfg, func(db *sqldb.DB) error {
+		if there, err := store.Exists(ctx, db); err != nil || !there {
+			return cmp.Or(err, errors.New("that database has no tables of Renga: check the name"))
+		}
+		return found.look(ctx, db, app.Tenant)
+	})
+	if err != nil {
+		return err
+	}
+	if err := app.Answer(found, func() error { return found.print(app.Out) }); err != nil {
+		return err
+	}
+	if len(found.Differences) > 0 {
+		return fmt.Errorf("what the services keep and the records disagree in %d places", len(found.Differences))
+	}
+	return nil
+}
+
+// look compares everything, of one tenant or ("") of all that have records.
+func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string) (err error) {
+	tenants := []string{of}
+	if of == "" {
+		if tenants, err = records.Tenants(ctx, db); err != nil {
+			return err
+		}
+	}
+	if f.Waiting, err = waiting(ctx, db); err != nil {
+		return err
+	}
+	f.Tenants = len(tenants)
+	for _, s := range recounters(db) {
+		f.Services = append(f.Services, s.name)
+		for _, tenant := range tenants {
+			all, err := s.Recount(ctx, tenant)
+			if err != nil {
+				return err
+			}
+			for _, what := range all {
+				f.Differences = append(f.Differences, difference{tenant, s.name, what})
+			}
+		}
+	}
+	return nil
+}
+
+// waiting is about how many events are not handled yet.
+func waiting(ctx context.Context, db *sqldb.DB) (n int64, err error) {
+	b := bus.New(db, nil, bus.Config{Instance: "check", Exclusive: true}) // it only reads
+	out, err := b.OutboxStatus(ctx)
+	if err != nil {
+		return 0, err
+	}
+	all, err := b.Consumers(ctx, "")
+	n = int64(out.Unpublished)
+	for i := range all {
+		for _, part := range all[i].Parts {
+			n += part.Pending
+		}
+	}
+	return n, err
+}
+
+func (f *consistency) print(out io.Writer) error {
+	for _, d := range f.Differences {
+		if _, err := fmt.Fprintf(out, "%s %s: %s\n", d.TenantID, d.Service, d.What); err != nil {
+			return err
+		}
+	}
+	if f.Waiting > 0 {
+		if _, err := fmt.Fprintf(out, "about %d events wait to be handled\n", f.Waiting); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "%d tenants, %d services: %d differences\n", f.Tenants, len(f.Services), len(f.Differences))
+	return err
+}

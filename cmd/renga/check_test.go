@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"renga.dev/renga/internal/sqldb"
+)
+
+// TestCheckConsistencyPrintsWhatDiffers checks a database for people and for scripts: right,
+// and then with a count that is none.
+func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
+	at := newSite(t)
+	server := serve(t, at)
+	renga := func(args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), append(args, "--server", server.url), &out, &errs); code != 0 {
+			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
+		}
+		return out.String()
+	}
+	renga("record", "create", "Opportunity", "--set", "Name=A", "--set", "StageName=Negotiation", "--set", "CloseDate=2026-02-28", "--set", "Amount:=5")
+	eventually(t, "the deal is counted", signalTimeout, func() bool { return strings.Contains(renga("report", "pipeline"), "Negotiation") })
+	if out := renga("report", "pipeline", "--group-by", "owner,stage", "--csv"); !strings.HasSuffix(out, ",System,Negotiation,1,5,4.5\r\n") {
+		t.Errorf("got %s", out)
+	}
+	server.stop()
+	look := func(args ...string) (string, int) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		cmd := at.program(append([]string{"check", "consistency"}, args...)...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err := cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code > 1 || (err != nil) != (errs.Len() > 0) {
+			t.Fatalf("exit code %d: %v: %s", code, err, &errs)
+		}
+		return out.String(), cmd.ProcessState.ExitCode()
+	}
+	if out, code := look(); code != 0 || !strings.HasSuffix(out, ": 0 differences\n") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	err := withDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database}, func(db *sqldb.DB) error {
+		return db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			_, err := tx.Exec(ctx, "UPDATE reporting_count SET n = 7 WHERE cube = 'stage' AND owner_id = ''")
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found consistency
+	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil || len(found.Differences) != 1 || found.Differences[0].Service != "reporting" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}

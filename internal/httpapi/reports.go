@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/reporting"
+)
+
+// Reports counts records, those that a caller may see.
+type Reports interface {
+	// Report makes a report by its name. What the caller may not read refuses it
+	// (fault.Forbidden), or is left out and said to be.
+	Report(ctx context.Context, c reporting.Caller, name string, q reporting.Query) (reporting.Table, error)
+}
+
+// The scope and the rate class of reports.
+const (
+	scopeReportsRead = "reports:read"
+	rateReportsRead  = "reports.read"
+)
+
+// reportParams are the parameters of each report, beside format and ownerId.
+var reportParams = map[string][]string{
+	"pipeline":        {"groupBy"},
+	"forecast":        {"groupBy", "from", "to"},
+	"won-lost":        {"groupBy", "from", "to"},
+	"lead-conversion": {"groupBy", "from", "to"},
+	"campaigns":       {},
+	"approvals":       {"groupBy", "from", "to"},
+}
+
+// reportRoutes are the routes of reports.
+func (a *API) reportRoutes() (routes []gate.Route) {
+	for _, name := range []string{"pipeline", "forecast", "won-lost", "lead-conversion", "campaigns", "approvals"} {
+		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.report(name)})
+	}
+	return routes
+}
+
+// report answers GET /reports/{name}.
+func (a *API) report(name string) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		q := newQuery(c, append([]string{"format", "ownerId"}, reportParams[name]...)...)
+		want := reporting.Query{From: q.optionalMonth("from"), To: q.optionalMonth("to")}
+		if text, given := q.text("groupBy"); given {
+			want.GroupBy = strings.Split(text, ",")
+		}
+		if owner, given := q.text("ownerId"); given {
+			if want.Owner = owner; !crm.ValidID(owner) {
+				q.fail("ownerId", "ownerId must be a UUID in lower case")
+			}
+		}
+		format, given := q.text("format")
+		if given && format != "json" && format != "csv" {
+			q.fail("format", "format must be json or csv")
+		}
+		if q.err != nil {
+			return gate.Reply{}, q.err
+		}
+		t, err := a.reports.Report(ctx, reporting.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, name, want)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		header := http.Header{"Vary": {"Accept"}}
+		if format != "csv" && (given || !wantsCSV(c.Request.Header)) {
+			raw, err := reportJSON(&t)
+			return gate.Reply{Raw: raw, Header: header}, err
+		}
+		header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + ".csv"}))
+		raw, err := reportCSV(&t)
+		return gate.Reply{Raw: raw, Type: "text/csv; charset=utf-8", Header: header}, err
+	}
+}
+
+// optionalMonth is a month as YYYY-MM, "" when it is not given.
+func (q *query) optionalMonth(name string) string {
+	if _, given := q.text(name); !given {
+		return ""
+	}
+	return q.month(name)
+}
+
+// wantsCSV reports whether a caller names CSV as what it takes, and not JSON.
+func wantsCSV(header http.Header) bool {
+	takes := func(media string) bool {
+		return slices.ContainsFunc(header.Values("Accept"), func(v string) bool { return strings.Contains(strings.ToLower(v), media) })
+	}
+	return takes("text/csv") && !takes("application/json")
+}
+
+// reportJSON is a report as an object: rows and their total with a member for each column.
+func reportJSON(t *reporting.Table) ([]byte, error) {
+	var b bytes.Buffer
+	e := jsontext.NewEncoder(&b)
+	w := &jsonWriter{e: e}
+	w.token(jsontext.BeginObject)
+	w.member("report", t.Report)
+	w.token(jsontext.String("groupBy"))
+	w.strings(t.GroupBy)
+	w.token(jsontext.String("columns"))
+	w.token(jsontext.BeginArray)
+	for _, c := range t.Columns {
+		w.token(jsontext.BeginObject)
+		w.member("name", c.Name)
+		w.member("type", c.Type.String())
+		w.token(jsontext.EndObject)
+	}
+	w.token(jsontext.EndArray)
+	w.token(jsontext.String("rows"))
+	w.token(jsontext.BeginArray)
+	for _, row := range t.Rows {
+		w.row(t.Columns, row)
+	}
+	w.token(jsontext.EndArray)
+	w.token(jsontext.String("total"))
+	w.row(measuresOf(t))
+	w.token(jsontext.String("omitted"))
+	w.token(jsontext.BeginArray)
+	for _, o := range t.Omitted {
+		w.token(jsontext.BeginObject)
+		w.member("field", o.Field)
+		w.token(jsontext.String("columns"))
+		w.strings(o.Columns)
+		w.token(jsontext.EndObject)
+	}
+	w.token(jsontext.EndArray)
+	w.token(jsontext.EndObject)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), w.err
+}
+
+// measuresOf are the columns of a total, which is of nobody and nothing.
+func measuresOf(t *reporting.Table) (columns []reporting.Column, total []reporting.Value) {
+	for i, c := range t.Columns {
+		if c.Type != reporting.Text {
+			columns, total = append(columns, c), append(total, t.Total[i])
+		}
+	}
+	return columns, total
+}
+
+// jsonWriter writes JSON and keeps the first error.
+type jsonWriter struct {
+	e   *jsontext.Encoder
+	err error
+}
+
+func (w *jsonWriter) token(t jsontext.Token) {
+	if w.err == nil {
+		w.err = w.e.WriteToken(t)
+	}
+}
+
+func (w *jsonWriter) member(name, value string) {
+	w.token(jsontext.String(name))
+	w.token(jsontext.String(value))
+}
+
+func (w *jsonWriter) strings(all []string) {
+	w.token(jsontext.BeginArray)
+	for _, s := range all {
+		w.token(jsontext.String(s))
+	}
+	w.token(jsontext.EndArray)
+}
+
+func (w *jsonWriter) row(columns []reporting.Column, values []reporting.Value) {
+	w.token(jsontext.BeginObject)
+	for i, c := range columns {
+		w.token(jsontext.String(c.Name))
+		switch {
+		case c.Type == reporting.Text:
+			w.token(jsontext.String(string(values[i])))
+		case values[i] == "":
+			w.token(jsontext.Null)
+		case w.err == nil:
+			w.err = w.e.WriteValue(jsontext.Value(values[i]))
+		}
+	}
+	w.token(jsontext.EndObject)
+}
+
+// reportCSV is a report as RFC 4180 has it, with a line of names first and without the
+// total.
+func reportCSV(t *reporting.Table) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.UseCRLF = true
+	line := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		line[i] = c.Name
+	}
+	if err := w.Write(line); err != nil {
+		return nil, err
+	}
+	for _, row := range t.Rows {
+		for i, c := range t.Columns {
+			line[i] = string(row[i])
+			if c.Type == reporting.Text {
+				line[i] = plainCell(line[i])
+			}
+		}
+		if err := w.Write(line); err != nil {
+			return nil, err
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// plainCell is a text that no spreadsheet takes for a formula. Numbers are none.
+func plainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,78 @@
+package reporting
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"renga.dev/renga/internal/sqldb"
+)
+
+// everybody as an owner is all of them together.
+const everybody = ""
+
+// key is a row of reporting_count.
+type key struct{ cube, owner, k1, k2, k3 string }
+
+func (k key) compare(o key) int {
+	return cmp.Or(cmp.Compare(k.cube, o.cube), cmp.Compare(k.owner, o.owner), cmp.Compare(k.k1, o.k1), cmp.Compare(k.k2, o.k2), cmp.Compare(k.k3, o.k3))
+}
+
+// tally is how many there are, and their sums.
+type tally struct {
+	n                int64
+	amount, weighted Money
+}
+
+func (t tally) plus(o tally, n int64) tally {
+	return tally{t.n + n*o.n, t.amount.plus(o.amount.times(n)), t.weighted.plus(o.weighted.times(n))}
+}
+
+// deltas are changes of counts.
+type deltas map[key]tally
+
+// add counts something n times, for its owner and for everybody.
+func (d deltas) add(k key, t tally, n int64) {
+	d[k] = d[k].plus(t, n)
+	if k.owner != everybody {
+		k.owner = everybody
+		d[k] = d[k].plus(t, n)
+	}
+}
+
+const (
+	addCount = `INSERT INTO reporting_count AS c (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, cube, owner_id, k1, k2, k3) DO UPDATE SET n = c.n + excluded.n,
+			amount_hi = c.amount_hi + excluded.amount_hi, amount_lo = c.amount_lo + excluded.amount_lo,
+			weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`
+	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4 AND k2 = $5 AND k3 = $6 AND n = 0`
+)
+
+// statements are those that change the counts, in one order for all.
+func (d deltas) statements(tenant string) (stmts []sqldb.Stmt) {
+	for _, k := range slices.SortedFunc(maps.Keys(d), key.compare) {
+		t := d[k]
+		if t == (tally{}) {
+			continue
+		}
+		stmts = append(stmts, sqldb.Stmt{Query: addCount, Args: []any{
+			tenant, k.cube, k.owner, k.k1, k.k2, k.k3, t.n, t.amount.hi, t.amount.lo, t.weighted.hi, t.weighted.lo,
+		}})
+		if t.n < 0 {
+			stmts = append(stmts, sqldb.Stmt{Query: dropCount, Args: []any{tenant, k.cube, k.owner, k.k1, k.k2, k.k3}})
+		}
+	}
+	return stmts
+}
+
+// hold lets nobody else change the counts of a tenant until the end of the transaction, so
+// that what is read afterwards is current, and nobody waits in a circle. SQLite has one
+// writer.
+func hold(ctx context.Context, tx *sqldb.Tx, tenant string) error {
+	if tx.Dialect() == sqldb.SQLite {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 7002))", "reporting:"+tenant)
+	return err
+}

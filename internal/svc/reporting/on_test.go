@@ -1,0 +1,25 @@
+package reporting
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReportingTakesExactlyWhatTheDocumentLists holds the subscriptions against the lists of
+// subscribers in the document, sections 4.1 to 4.20.
+func TestReportingTakesExactlyWhatTheDocumentLists(t *testing.T) {
+	document := []string{
+		"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted", // 4.1 to 4.6
+		"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "SharingUpdated", // 4.7 to 4.9, 4.11
+		"SharingRebuildCompleted", "CampaignMemberChanged", // 4.19, 4.20
+	}
+	if diff := cmp.Diff(document, Types); diff != "" {
+		t.Errorf("subscriptions (-document +code):\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(document)), slices.Sorted(maps.Keys(handlers))); diff != "" {
+		t.Errorf("handlers (-document +code):\n%s", diff)
+	}
+}

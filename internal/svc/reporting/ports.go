@@ -1,0 +1,39 @@
+package reporting
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/sqldb"
+)
+
+// Models hands out the model of a tenant as the transaction sees it.
+type Models interface {
+	// Model is never nil without an error and may not be changed.
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*crm.Model, error)
+	// Who is the active user that a caller's subject names; "" is the system user. Nobody
+	// is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*crm.User, error)
+}
+
+// Visible says which records somebody may read, as the transaction sees it.
+type Visible interface {
+	// Seen says it by owner; the arguments of its parts are added to binds.
+	Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error)
+	// Where is a condition over the row r of records_record, of the tenant and the object and
+	// not deleted. WhereOne is the same for statements that name their records.
+	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
+}
+
+// Records is where records are read, in the caller's transaction.
+type Records interface {
+	// Get is a record, also one that was deleted; ok says that it exists.
+	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r crm.Record, ok bool, err error)
+	// Walk gives the living records of an object by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
+	// Member is a member of a campaign; ok says that it is one.
+	Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m crm.CampaignMember, ok bool, err error)
+	// Members gives the members of all campaigns by campaign, type and id, behind one.
+	Members(ctx context.Context, tx *sqldb.Tx, tenant string, after crm.CampaignMember, limit int) ([]crm.CampaignMember, error)
+}

@@ -1,0 +1,249 @@
+package reporting
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
+)
+
+// Query is what is wanted of a report. What a report does not know of is refused.
+type Query struct {
+	GroupBy  []string // nil: as the report says
+	From, To string   // months, both included: "2026-01"; "": from the first, to the last
+	Owner    string   // only records of this owner; "": of all
+}
+
+// spec is a report over counts by owner.
+type spec struct {
+	name     string
+	object   string   // whose records are counted
+	needs    []string // fields of it without which there is no report
+	cube     string
+	facts    facts
+	only     [3]string // of the keys of the cube, in SQL behind each; "": all
+	months   bool      // k1 of the cube is a month, and From and To are about it
+	dated    []string  // the fields that months come from
+	groups   []group
+	defaults []string // what it is grouped by
+	measures []measure
+	add      func(c *cell, r *row)
+}
+
+// facts is where what a cube counts is one by one.
+type facts struct {
+	table   string
+	id      string    // the column of the record's id
+	keys    [3]string // what are the keys of the cube
+	amounts bool      // there are amounts
+}
+
+// Report makes a report by its name.
+func (s *Reporting) Report(ctx context.Context, c Caller, name string, q Query) (t Table, err error) {
+	err = s.read(ctx, "reporting."+name, &c, func(ctx context.Context, w *session) error {
+		switch name {
+		case campaignsReport:
+			t, err = w.campaigns(ctx, &q)
+		case approvalsReport:
+			t, err = w.approvals(ctx, &q)
+		default:
+			i := slices.IndexFunc(specs, func(s *spec) bool { return s.name == name })
+			if i < 0 {
+				return fault.New(fault.NotFound, "REPORT_UNKNOWN", "there is no report %q", name)
+			}
+			t, err = w.report(ctx, specs[i], &q)
+		}
+		return err
+	})
+	return t, err
+}
+
+// specs are the reports over counts by owner.
+var specs = []*spec{pipeline, forecast, wonLost, leadConversion}
+
+func refuse(field, format string, args ...any) error {
+	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]string{"field": field})
+}
+
+// period checks the months of a query.
+func (q *Query) period(report string, has bool) error {
+	for _, end := range []struct{ name, month string }{{"from", q.From}, {"to", q.To}} {
+		_, err := time.Parse("2006-01", end.month)
+		switch {
+		case end.month == "":
+		case !has:
+			return refuse(end.name, "the report %s has no period; leave out %s", report, end.name)
+		case err != nil:
+			return refuse(end.name, "%s must be a month, such as 2026-01", end.name)
+		}
+	}
+	if q.From != "" && q.To != "" && q.From > q.To {
+		return refuse("to", "to must not be before from")
+	}
+	return nil
+}
+
+// grouping finds what a report is to be grouped by.
+func grouping(q *Query, defaults []string, may []group) ([]group, error) {
+	names := q.GroupBy
+	if names == nil {
+		names = defaults
+	}
+	groups := make([]group, len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(may, func(g group) bool { return g.name == name })
+		if at < 0 || slices.Contains(names[:i], name) {
+			known := make([]string, len(may))
+			for j := range may {
+				known[j] = may[j].name
+			}
+			return nil, refuse("groupBy", "groupBy must be some of %s, each once, separated by commas", strings.Join(known, ", "))
+		}
+		groups[i] = may[at]
+	}
+	return groups, nil
+}
+
+// report makes a report over counts by owner.
+func (w *session) report(ctx context.Context, s *spec, q *Query) (t Table, err error) {
+	groups, err := grouping(q, s.defaults, s.groups)
+	if err != nil {
+		return t, err
+	}
+	if err := q.period(s.name, s.months); err != nil {
+		return t, err
+	}
+	fields := slices.Clone(s.needs)
+	if q.From != "" || q.To != "" {
+		fields = append(fields, s.dated...)
+	}
+	t = Table{Report: s.name, GroupBy: []string{}, Omitted: []Omitted{}}
+	for i := range groups {
+		fields, t.GroupBy = append(fields, groups[i].fields...), append(t.GroupBy, groups[i].name)
+	}
+	if err := w.needs(s.object, fields...); err != nil {
+		return t, err
+	}
+	measures := w.readable(&t, s.object, s.measures)
+	a := newAssembly(w.model, groups)
+	err = w.cells(ctx, s, q, slices.ContainsFunc(groups, func(g group) bool { return g.name == ownerGroup.name }), func(c *cell) {
+		a.add(c, func(r *row) { s.add(c, r) })
+	})
+	if err != nil {
+		return t, err
+	}
+	return t, a.fill(&t, measures)
+}
+
+// readable are the measures that the caller may see; the others are said to be left out.
+func (w *session) readable(t *Table, object string, all []measure) (measures []measure) {
+	for _, m := range all {
+		hidden := slices.IndexFunc(m.fields, func(f string) bool { return !w.sees(object, f) })
+		if hidden < 0 {
+			measures = append(measures, m)
+			continue
+		}
+		t.omit(crm.FieldKey(object, m.fields[hidden]), m.Name)
+	}
+	return measures
+}
+
+func (t *Table) omit(field, column string) {
+	for i := range t.Omitted {
+		if t.Omitted[i].Field == field {
+			t.Omitted[i].Columns = append(t.Omitted[i].Columns, column)
+			return
+		}
+	}
+	t.Omitted = append(t.Omitted, Omitted{field, []string{column}})
+}
+
+// cells gives everything that is counted of the records that the caller sees.
+func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, each func(*cell)) error {
+	query, args, err := w.statement(ctx, s, q, byOwner)
+	if err != nil {
+		return err
+	}
+	for row, err := range w.tx.Query(ctx, query, args...) {
+		var c cell
+		if err == nil {
+			err = row.Scan(&c.owner, &c.k1, &c.k2, &c.k3, &c.n, &c.amount.hi, &c.amount.lo, &c.weighted.hi, &c.weighted.lo)
+		}
+		if err != nil {
+			return err
+		}
+		each(&c)
+	}
+	return nil
+}
+
+// statement adds up the counts of the owners whose records the caller sees anyway, and
+// what it sees beside them.
+func (w *session) statement(ctx context.Context, s *spec, q *Query, byOwner bool) (string, []any, error) {
+	var b sqldb.Binds
+	tenant := b.Add(w.tenant)
+	seen, err := w.cfg.Visible.Seen(ctx, w.tx, w.tenant, s.object, w.user, &b)
+	if err != nil {
+		return "", nil, err
+	}
+	parts := "SELECT c.owner_id, c.k1, c.k2, c.k3, c.n, c.amount_hi, c.amount_lo, c.weighted_hi, c.weighted_lo FROM reporting_count c WHERE c.tenant_id = " + tenant +
+		" AND c.cube = " + b.Add(s.cube) + " AND " + ownersOf(&seen, q, byOwner, &b) + s.conditions(q, "c.owner_id", [3]string{"c.k1", "c.k2", "c.k3"}, &b)
+	if !seen.All && seen.Records != "" {
+		parts += " UNION ALL " + s.facts.query(tenant, &seen) + s.conditions(q, "f.owner_id", s.facts.keys, &b)
+	}
+	owner, by := "''", "x.k1, x.k2, x.k3"
+	if byOwner {
+		owner, by = "x.owner_id", "x.owner_id, "+by
+	}
+	sum := func(column string) string { return ", CAST(sum(x." + column + ") AS BIGINT)" }
+	return "SELECT " + owner + ", x.k1, x.k2, x.k3" + sum("n") + sum("amount_hi") + sum("amount_lo") + sum("weighted_hi") + sum("weighted_lo") +
+		" FROM (" + parts + ") x GROUP BY " + by, b.Args(), nil
+}
+
+// ownersOf is the condition of the counts that the caller sees.
+func ownersOf(seen *crm.Seen, q *Query, byOwner bool, b *sqldb.Binds) string {
+	switch {
+	case !seen.All:
+		return "c.owner_id IN (" + seen.Owners + ")"
+	case q.Owner != "":
+		return "c.owner_id = " + b.Add(q.Owner)
+	case byOwner:
+		return "c.owner_id <> ''"
+	}
+	return "c.owner_id = ''"
+}
+
+// query gives the facts of the records that the caller sees beside those of the owners, as
+// counts.
+func (f *facts) query(tenant string, seen *crm.Seen) string {
+	amounts := "0, 0, 0, 0"
+	if f.amounts {
+		amounts = "f.amount / 1000000000, f.amount % 1000000000, f.weighted / 1000000000, f.weighted % 1000000000"
+	}
+	return "SELECT f.owner_id, " + f.keys[0] + ", " + f.keys[1] + ", " + f.keys[2] + ", 1, " + amounts + " FROM " + f.table + " f WHERE f.tenant_id = " + tenant +
+		" AND " + f.id + " IN (" + seen.Records + ") AND f.owner_id NOT IN (" + seen.Owners + ")"
+}
+
+// conditions are those on the keys and the owner.
+func (s *spec) conditions(q *Query, owner string, keys [3]string, b *sqldb.Binds) (where string) {
+	for i, only := range s.only {
+		if only != "" {
+			where += " AND " + keys[i] + " " + only
+		}
+	}
+	if q.Owner != "" {
+		where += " AND " + owner + " = " + b.Add(q.Owner)
+	}
+	if q.From != "" {
+		where += " AND " + keys[0] + " >= " + b.Add(q.From)
+	}
+	if q.To != "" {
+		where += " AND " + keys[0] + " <> '' AND " + keys[0] + " <= " + b.Add(q.To)
+	}
+	return where
+}

@@ -1,0 +1,92 @@
+package reporting
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the tables of this package, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "reporting", FS: sub}
+}
+
+// Config is what the service stands on; all of it must be there.
+type Config struct {
+	Models  Models
+	Visible Visible
+	Records Records
+}
+
+// Reporting counts the records of all tenants.
+type Reporting struct {
+	db  *sqldb.DB
+	cfg Config
+}
+
+// New is reporting over a database that has the tables of Migration. It does no I/O.
+func New(db *sqldb.DB, cfg Config) *Reporting { return &Reporting{db: db, cfg: cfg} }
+
+// Caller is who wants a report.
+type Caller struct {
+	Tenant  string
+	Subject string // "": the system user
+}
+
+// session is one caller's work in one transaction.
+type session struct {
+	*Reporting
+	tx     *sqldb.Tx
+	tenant string
+	model  *crm.Model
+	user   string
+}
+
+// read runs fn in a transaction that cannot write.
+func (s *Reporting) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context, w *session) error) error {
+	return fault.Wrap(op, s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		m, err := s.cfg.Models.Model(ctx, tx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		user, err := s.cfg.Models.Who(ctx, tx, c.Tenant, c.Subject)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, &session{Reporting: s, tx: tx, tenant: c.Tenant, model: m, user: user.ID})
+	}))
+}
+
+// The codes of refusals.
+const (
+	CodeAccessDenied = "ACCESS_DENIED"
+	CodeTooLarge     = "REPORT_TOO_LARGE"
+)
+
+// needs refuses a caller who may not read an object, or one of its fields.
+func (w *session) needs(object string, fields ...string) error {
+	if !w.model.Can(w.user, object, crm.ReadOp) {
+		return fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", crm.ReadOp, object)
+	}
+	for _, field := range fields {
+		if !w.sees(object, field) {
+			return fault.New(fault.Forbidden, CodeAccessDenied, "this report stands on %s of %s, which you may not read", field, object).
+				With(map[string]string{"field": field})
+		}
+	}
+	return nil
+}
+
+// sees reports whether the caller may read a field.
+func (w *session) sees(object, field string) bool { return w.model.Readable(w.user, object, field) }

@@ -1,0 +1,25 @@
+package sharing
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+)
+
+// Seen says by owner which records of an object a user may read: the records of which
+// owners, and which beside them. The arguments of its queries are added to binds.
+func (s *Sharing) Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error) {
+	q, all, err := s.ask(ctx, tx, tenant, object, user, Read)
+	switch {
+	case err != nil:
+		return crm.Seen{}, fault.Wrap("sharing.seen", err)
+	case all == everything:
+		return crm.Seen{All: true}, nil
+	case all == nothing:
+		return crm.Seen{Owners: "SELECT owner_id FROM sharing_reach WHERE " + nothing}, nil
+	}
+	a := q.bind(binds)
+	return crm.Seen{Owners: a.owners(), Records: a.beside(true)}, nil
+}
