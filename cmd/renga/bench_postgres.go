@@ -6,17 +6,22 @@ import (
 	"path/filepath"
 )
 
-// postgres runs the workload on PostgreSQL: with one process, with one that publishes
-// nothing and with several, in turn, so that all meet the same noise and the same tables.
+// postgres measures on PostgreSQL.
 func (c *benchCmd) postgres(ctx context.Context, dir string) error {
-	if c.Records > 0 {
-		if err := c.records(ctx, filepath.Join(dir, "records"), coreConfig{databaseURL: c.DatabaseURL}); err != nil {
+	if c.Executions > 0 {
+		if err := c.onPostgres(ctx, dir); err != nil {
 			return err
 		}
 	}
-	if c.Executions == 0 {
+	if c.Records == 0 {
 		return nil
 	}
+	return c.records(ctx, filepath.Join(dir, "records"), coreConfig{databaseURL: c.DatabaseURL})
+}
+
+// onPostgres runs the workload with one process, with one that publishes nothing and with
+// several, in turn, so that all meet the same noise and the same tables.
+func (c *benchCmd) onPostgres(ctx context.Context, dir string) error {
 	fmt.Printf("%d executions of %d tasks on PostgreSQL, %d connections, %d commands a request\n\n", c.Executions, c.Tasks, c.Conns, c.Batch)
 	one, many, err := c.processes(ctx, dir)
 	if err != nil {

@@ -48,7 +48,7 @@ func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) er
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * recordClients, DisableCompression: true}},
 	}
 	defer b.client.CloseIdleConnections()
-	if c.Records < officeFamily {
+	if b.short() {
 		b.lasts = time.Second
 	}
 	if place.databaseURL != "" {
@@ -71,6 +71,9 @@ func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) er
 		return nil
 	})
 }
+
+// short says that nobody wants figures.
+func (b *recordsBench) short() bool { return b.size < officeFamily }
 
 // seers are users who see few, some and all opportunities.
 var seers = []struct {
@@ -118,6 +121,9 @@ func (b *recordsBench) checks(ctx context.Context) error {
 
 // sample measures something, after a warm-up.
 func (b *recordsBench) sample(n int, do func(i int) error) (took spans, err error) {
+	if b.short() {
+		n /= 10
+	}
 	for i := range n + n/10 {
 		one, err := timed(func() error { return do(i) })
 		if err != nil {

@@ -47,9 +47,14 @@ func TestTheBenchMeasuresEvents(t *testing.T) {
 	}
 }
 
-// TestTheBenchMeasuresRecords shows that the part about records works.
+// TestTheBenchMeasuresRecords shows that the part about records works. With RENGA_BENCH it
+// is of full size.
 func TestTheBenchMeasuresRecords(t *testing.T) {
-	args := []string{"bench", "--records", "2000", "--events", "0", "--executions", "0", "--dir", t.TempDir()}
+	size := "2000"
+	if os.Getenv(measure) != "" {
+		size = "200000"
+	}
+	args := []string{"bench", "--records", size, "--events", "0", "--executions", "0", "--dir", t.TempDir()}
 	if postgres() {
 		args = append(args, "--database-url", pgtest.New(t))
 	}

@@ -141,7 +141,7 @@ func (w *session) loadNamed(ctx context.Context, wanted map[string][]string) (pa
 			return nil, err
 		}
 		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " + name + " AND " + list +
-			" AND r.deleted_at = 0 ORDER BY r.id"
+			" AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
 		if w.tx.Dialect() == sqldb.Postgres {
 			query += string(named)
 		}

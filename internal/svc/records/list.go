@@ -51,6 +51,7 @@ type listing struct {
 	*builder
 	binds  sqldb.Binds
 	where  string
+	named  bool // the records to look at are few, and found by an index
 	scans  bool // nothing but the condition says which records to look at
 	total  int  // -1: it is to be counted
 	offset int
@@ -78,7 +79,7 @@ func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, tot
 		return []View{}, l.total, err
 	}
 	l.along()
-	query := "SELECT " + columns + " FROM records_record r WHERE " + l.where + " ORDER BY " + order +
+	query := "SELECT " + columns + " FROM " + l.from() + " ORDER BY " + order +
 		" LIMIT " + l.binds.Add(q.Limit) + " OFFSET " + l.binds.Add(l.offset)
 	records, err := many(ctx, w.tx, "records.list", query, l.binds.Args()...)
 	if err != nil {
@@ -89,6 +90,15 @@ func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, tot
 		page[i] = v.show(&records[i])
 	}
 	return page, l.total, nil
+}
+
+// from is what the page is read from. Few records are found first and then sorted, which
+// PostgreSQL is not inclined to (inOrder).
+func (l *listing) from() string {
+	if l.named && l.dialect == sqldb.Postgres {
+		return "(SELECT * FROM records_record r WHERE " + l.where + " OFFSET 0) AS r"
+	}
+	return "records_record r WHERE " + l.where
 }
 
 // narrow adds the filters and what the caller sees. Filters that an index serves come
@@ -112,6 +122,7 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 	}
 	l.total = -1
 	if few {
+		l.named = true
 		return l.visible(ctx, l.cfg.Visible.WhereOne)
 	}
 	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, crm.Read)
@@ -128,6 +139,7 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 	if len(q.Filters) == 0 && q.Sort == "" { // they are in order
 		ids, l.offset = ids[min(q.Offset, total):min(q.Offset+q.Limit, total)], 0
 	}
+	l.named = true
 	list, err := idList(l.tx, "r.id", ids, &l.binds)
 	l.where += " AND " + list
 	return err

@@ -26,6 +26,15 @@ func idList(tx *sqldb.Tx, column string, ids []string, binds *sqldb.Binds) (stri
 	return column + " IN (SELECT value FROM json_each(" + binds.Add(string(list)) + "))", err
 }
 
+// inOrder is an ORDER BY of rows that are named by their ids. PostgreSQL does not sort what
+// an index gives in order (settings of sqldb): it would rather read all rows of the tenant.
+func inOrder(tx *sqldb.Tx, column string) string {
+	if tx.Dialect() == sqldb.Postgres {
+		return " ORDER BY " + column + " || ''"
+	}
+	return " ORDER BY " + column
+}
+
 // hold is how rows are held until the end of the transaction, on PostgreSQL.
 type hold string
 
@@ -49,7 +58,7 @@ func (w *session) load(ctx context.Context, object string, ids []string, how hol
 	if err != nil {
 		return nil, err
 	}
-	query += " ORDER BY r.id"
+	query += inOrder(w.tx, "r.id")
 	if w.tx.Dialect() == sqldb.Postgres {
 		query += string(how)
 	}
@@ -141,7 +150,7 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 		return nil, err
 	}
 	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " + list +
-		" GROUP BY to_id, object, field ORDER BY to_id, object, field"
+		" GROUP BY to_id, object, field" + inOrder(w.tx, "to_id") + ", object, field"
 	if err := w.countChildren(ctx, found, query, b.Args()); err != nil || object != objLead && object != objContact {
 		return found, err
 	}
@@ -151,7 +160,7 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 		return nil, err
 	}
 	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = " + tenant + " AND member_type = " + member +
-		" AND " + list + " GROUP BY member_id ORDER BY member_id"
+		" AND " + list + " GROUP BY member_id" + inOrder(w.tx, "member_id")
 	return found, w.countChildren(ctx, found, query, mb.Args())
 }
 
@@ -183,7 +192,7 @@ func (w *session) loadLocks(ctx context.Context, object string, ids []string) (m
 		return nil, err
 	}
 	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " + name + " AND " + list +
-		" ORDER BY record_id, approval_id"
+		inOrder(w.tx, "record_id") + ", approval_id"
 	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id, fields string
 		var l lock

@@ -3,10 +3,12 @@ package records
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/sqldb/pgtest"
 )
 
 // TestListsAreReadByIndexes asks SQLite how it would count and read pages.
@@ -43,4 +45,44 @@ func TestListsAreReadByIndexes(t *testing.T) {
 			t.Errorf("%s\n%swant %s", query, got, want)
 		}
 	}
+}
+
+// TestNamedRecordsAreFoundByTheirIDs asks PostgreSQL, with the settings of its connections,
+// how it would read records that are named, of which there are many.
+func TestNamedRecordsAreFoundByTheirIDs(t *testing.T) {
+	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
+	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
+			created_at, created_by, updated_at, updated_by, deleted_at)
+			SELECT $1, 'Account', 'r' || i, 'o', 'n', '', '', '{}', 1, 1, '', 1, '', 0 FROM generate_series(1, 5000) AS i`, tenantA)
+		if err == nil {
+			_, err = tx.Exec(ctx, "ANALYZE records_record")
+		}
+		return err
+	})
+	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		const named = "records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0 AND r.id = ANY($3)"
+		listed := listing{named: true, where: strings.TrimPrefix(named, "records_record r WHERE "), builder: &builder{dialect: tx.Dialect()}}
+		for _, query := range []string{
+			"SELECT " + columns + " FROM " + named + inOrder(tx, "r.id"),
+			"SELECT " + columns + " FROM " + listed.from() + " ORDER BY r.id LIMIT 50",
+			"SELECT " + columns + " FROM " + listed.from() + " ORDER BY r.name, r.id LIMIT 50",
+		} {
+			var plan strings.Builder
+			for row, err := range tx.Query(ctx, "EXPLAIN "+query, tenantA, "Account", []string{"r1", "r2"}) {
+				var line string
+				if err == nil {
+					err = row.Scan(&line)
+				}
+				if err != nil {
+					return err
+				}
+				plan.WriteString(line + "\n")
+			}
+			if !regexp.MustCompile(`Index Cond: .*ANY`).MatchString(plan.String()) {
+				t.Errorf("%s\n%s", query, &plan)
+			}
+		}
+		return nil
+	})
 }
