@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/sqldb/sqltest"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -42,20 +42,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t testing.TB, where sqldb.Config) *rig {
 	t.Helper()
-	where.Migrations = []sqldb.Migration{bus.Migration(), audit.Migration(), Migration()}
-	db, err := sqldb.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- db.Run(serve) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-served, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	db := sqltest.Open(t, where, bus.Migration(), audit.Migration(), Migration())
 	r := &rig{TB: t, db: db, models: NewModels()}
 	r.Metadata = New(db, Config{
 		Models: r.models, Bus: bus.New(db, memory.New(), bus.Config{Instance: "test", Sensitive: r.models.Sensitive}),

@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/sqldb/sqltest"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/wire"
 )
@@ -49,20 +49,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	where.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), metadata.Migration(), Migration()}
-	db, err := sqldb.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- db.Run(serve) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-served, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	db := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration())
 	r := &rig{T: t, db: db, models: metadata.NewModels()}
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
 	r.records = New(db, Config{
