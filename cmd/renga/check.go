@@ -11,9 +11,11 @@ import (
 	"renga.dev/renga/internal/cli"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/reporting"
+	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 )
 
@@ -40,24 +42,29 @@ Examples:
   renga check consistency --database-url postgres://renga@localhost/renga -o json | jq .differences`
 }
 
-// recounter is a service that can work out again what it keeps: Recount gives what differs
-// in a tenant, one sentence each.
-type recounter interface {
-	Recount(ctx context.Context, tenant string) (differences []string, err error)
-}
-
-// recounted is a recounter and its name.
-type recounted struct {
-	name string
-	recounter
+// recounter works out again what a service keeps: recount gives what differs in a tenant,
+// one sentence each.
+type recounter struct {
+	name    string
+	recount func(ctx context.Context, tenant string) (differences []string, err error)
 }
 
 // recounters are all services that follow records.
-func recounters(db *sqldb.DB) []recounted {
-	models := metadata.NewModels()
-	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
-	return []recounted{
-		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}})},
+func recounters(db *sqldb.DB) []recounter {
+	models, reads := metadata.NewModels(), records.Reads{}
+	shared := sharing.New(db, sharing.Config{Models: models, Records: reads})
+	index := search.New(db, search.Config{Models: models, Records: reads, Visible: shared})
+	return []recounter{
+		{"sharing", shared.Recount},
+		{"search", func(ctx context.Context, tenant string) ([]string, error) {
+			found, err := index.Recount(ctx, tenant)
+			if found.More > 0 {
+				found.Differences = append(found.Differences, fmt.Sprintf("and %d more", found.More))
+			}
+			return found.Differences, err
+		}},
+		{"automation", automation.New(db, automation.Config{Models: models, Records: reads}).Recount},
+		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: reads}).Recount},
 	}
 }
 
@@ -115,7 +122,7 @@ func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string) (err er
 	for _, s := range recounters(db) {
 		f.Services = append(f.Services, s.name)
 		for _, tenant := range tenants {
-			all, err := s.Recount(ctx, tenant)
+			all, err := s.recount(ctx, tenant)
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func (t *tenant) time(what string, n int, do func()) {
 func (t *tenant) oneEvent() {
 	t.Helper()
 	t.seen++
-	id := num(5, int(t.seen))
+	id := num(5, int(t.seen)+100)
 	t.exec("UPDATE records_record SET fields = $3, version = 2 WHERE tenant_id = $1 AND object = 'Opportunity' AND id = $2", t.id, id,
 		`{"Name":"o","StageName":"Negotiation","CloseDate":"2026-05-05","Amount":5}`)
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
@@ -134,11 +134,13 @@ func (t *tenant) rebuild() {
 		}
 		after = last
 	}
-	first := wire.RecordCreated{ObjectName: "Opportunity", RecordID: num(5, 1), OwnerID: num(users, 1), ChangedFields: []string{}, RecordVersion: 1}
-	t.publish("Opportunity", num(5, 1), first) // it makes the model of the object
-	account := wire.RecordCreated{ObjectName: "Account", RecordID: num(6, 1), OwnerID: num(users, 1), ChangedFields: []string{}, RecordVersion: 1}
-	t.publish("Account", num(6, 1), account)
-	t.settle()
+	for _, object := range []string{"Opportunity", "Account"} { // the first event of an object makes its model
+		body, err := wire.NewPayload(wire.RecordCreated{ObjectName: object, RecordID: num(5, 1), OwnerID: num(users, 1), ChangedFields: []string{}, RecordVersion: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.give(wire.Event{Type: "RecordCreated", Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(object, t.id, num(5, 1)), Version: 1, Payload: body})
+	}
 	t.exec(`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
 		SELECT t.tenant_id, m.num, t.record_id, 'user:' || t.user_id, 'team', '', 1, r.owner_id
 		FROM records_team t JOIN sharing_model m ON m.tenant_id = t.tenant_id AND m.object = t.object

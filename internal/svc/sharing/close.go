@@ -86,16 +86,9 @@ func batch(ctx context.Context, tx *sqldb.Tx, stmts []sqldb.Stmt) error {
 }
 
 func writeMembers(ctx context.Context, tx *sqldb.Tx, tenant string, want []Member) error {
-	var have []Member
-	for row, err := range tx.Query(ctx, "SELECT user_id, principal FROM sharing_principal WHERE tenant_id = $1 ORDER BY user_id, principal", tenant) {
-		if err != nil {
-			return err
-		}
-		var m Member
-		if err := row.Scan(&m.User, &m.Principal); err != nil {
-			return err
-		}
-		have = append(have, m)
+	have, err := readMembers(ctx, tx, tenant)
+	if err != nil {
+		return err
 	}
 	gone, added := difference(have, want, Member.compare)
 	stmts := make([]sqldb.Stmt, 0, len(gone)+len(added))
@@ -110,6 +103,20 @@ func writeMembers(ctx context.Context, tx *sqldb.Tx, tenant string, want []Membe
 		})
 	}
 	return batch(ctx, tx, stmts)
+}
+
+func readMembers(ctx context.Context, tx *sqldb.Tx, tenant string) (have []Member, err error) {
+	for row, err := range tx.Query(ctx, "SELECT user_id, principal FROM sharing_principal WHERE tenant_id = $1 ORDER BY user_id, principal", tenant) {
+		if err != nil {
+			return nil, err
+		}
+		var m Member
+		if err := row.Scan(&m.User, &m.Principal); err != nil {
+			return nil, err
+		}
+		have = append(have, m)
+	}
+	return have, nil
 }
 
 func writeReach(ctx context.Context, tx *sqldb.Tx, tenant string, want []Reach) error {

@@ -49,6 +49,9 @@ func TestAccessConvergesToARecomputationFromNothing(t *testing.T) {
 				}
 			}
 			p.settle()
+			if found, err := p.Recount(p.Context(), p.id); err != nil || len(found) > 0 {
+				rt.Fatalf("a recount finds %q, %v", found, err)
+			}
 			p.compare()
 		})
 	})
