@@ -49,9 +49,12 @@ const (
 		WHERE search_text MATCH $1 AND search_text.rowid < $2 AND search_text.rowid >= $3 AND d.place = search_text.rowid AND d.tenant_id = $4
 		ORDER BY search_text.rowid DESC LIMIT $5`
 
-	selectTokens = `SELECT place, id, object FROM search_doc
-		WHERE tenant_id = $1 AND tokens @@ CAST($2 AS tsquery) AND place >= $3 AND (place, id) < ($4, $5)`
-	inOrder = " ORDER BY place DESC, id DESC"
+	selectTokens = "SELECT place, id, object FROM search_doc WHERE tenant_id = $1 AND tokens @@ CAST($2 AS tsquery) AND "
+
+	// PostgreSQL does not know how many have the tokens, and would take any index but that
+	// of the tokens; the sums keep it from the other.
+	byTokens = selectTokens + "place + 0 >= $3 AND (place + 0, id) < ($4, $5) LIMIT $6"
+	byPlace  = selectTokens + "place >= $3 AND (place, id) < ($4, $5) ORDER BY place DESC, id DESC LIMIT $6"
 )
 
 // next gives some candidates; done says that these were the last.
@@ -98,7 +101,7 @@ func (s *source) batch(ctx context.Context) ([]candidate, error) {
 		s.all = s.all[n:]
 		return some, nil
 	}
-	return candidates(ctx, s.tx, selectTokens+inOrder+" LIMIT $6", append(args, s.size)...)
+	return candidates(ctx, s.tx, byPlace, append(args, s.size)...)
 }
 
 // spell writes down what candidates have on SQLite; some says that there can be any. FTS5
@@ -163,7 +166,7 @@ func (s *source) forms(ctx context.Context, start string) (forms []string, err e
 // and to read many in order another index does.
 func (s *source) sort(ctx context.Context, args []any) error {
 	most := s.cfg.limits.few
-	all, err := candidates(ctx, s.tx, selectTokens+" LIMIT $6", append(args, most+1)...)
+	all, err := candidates(ctx, s.tx, byTokens, append(args, most+1)...)
 	if err != nil {
 		return err
 	}

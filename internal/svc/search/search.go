@@ -114,7 +114,7 @@ func New(db *sqldb.DB, cfg Config) *Search {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
 	if cfg.limits == (limits{}) {
-		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 500, few: 2000, forms: 40}
+		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 500, few: 1000, forms: 40}
 	}
 	return &Search{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1), numbers: map[string]int64{}}
 }
