@@ -42,6 +42,8 @@ var settings = map[string]string{
 	"enable_material":  "off",
 	"enable_sort":      "off",
 	"jit":              "off",
+	// To start workers costs more than the few thousand rows of a list.
+	"max_parallel_workers_per_gather": "0",
 }
 
 // The bounds of a connection.

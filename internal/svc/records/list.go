@@ -121,9 +121,12 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 		return err
 	}
 	l.total = -1
-	if few {
+	switch {
+	case few:
 		l.named = true
 		return l.visible(ctx, l.cfg.Visible.WhereOne)
+	case len(served) > 0:
+		return l.visible(ctx, l.cfg.Visible.Where)
 	}
 	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, crm.Read)
 	if err != nil {
@@ -133,7 +136,7 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 		l.total = total
 	}
 	if ids == nil {
-		l.scans = len(served) == 0
+		l.scans = true
 		return l.visible(ctx, l.cfg.Visible.Where)
 	}
 	if len(q.Filters) == 0 && q.Sort == "" { // they are in order
