@@ -40,7 +40,7 @@ type call struct {
 
 // keyHeader is what the key is called where the call goes.
 func (q *call) keyHeader() string {
-	for _, prefix := range []string{"/pdca/", "/records/", "/metadata/", "/sharing/", "/search/"} {
+	for _, prefix := range []string{"/pdca/", "/records/", "/metadata/", "/sharing/", "/search/", "/approvals"} {
 		if strings.HasPrefix(q.path, prefix) {
 			return "Idempotency-Key"
 		}

@@ -85,6 +85,7 @@ func (e *Error) Error() string {
 // refusals are the codes of what the state refuses.
 var refusals = []string{
 	"COMMAND_REJECTED", "IN_USE", "STANDARD_DEFINITION", "RECORD_REFERENCED", "RECORD_LOCKED", "FIELD_LOCKED", "LEAD_CONVERTED", "TEAM_FULL",
+	"NO_APPROVAL_PROCESS", "APPROVAL_PROCESS_UNCLEAR", "NO_APPROVER", "APPROVAL_PENDING", "APPROVAL_ENDED", "APPROVAL_STAGE_PASSED", "ALREADY_DECIDED",
 }
 
 // Is reports whether the error is of a kind.

@@ -27,6 +27,7 @@ import (
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/reporting"
@@ -91,7 +92,7 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration()}
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -123,14 +124,18 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(news)
 	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: news})
+	approves := approval.New(db, approval.Config{
+		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: news, Engine: decides,
+	})
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news}), Records: kept, Parts: kept,
 		Sharing: shared, Territories: shared,
-		Search:  search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
-		Reports: reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
+		Search:    search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
+		Reports:   reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
+		Approvals: approves,
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"renga.dev/renga/internal/cli"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
@@ -64,6 +65,7 @@ func recounters(db *sqldb.DB) []recounter {
 			return found.Differences, err
 		}},
 		{"automation", automation.New(db, automation.Config{Models: models, Records: reads}).Recount},
+		{"approval", approval.New(db, approval.Config{Models: models, Records: reads, Locks: records.Locks{}}).Recount},
 		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: reads}).Recount},
 	}
 }

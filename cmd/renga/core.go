@@ -28,6 +28,7 @@ import (
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
@@ -72,13 +73,14 @@ type core struct {
 	report   *export.Export       // nil: the audit log is not exported
 	trigger  *trigger.Trigger     // nil until receive
 	rechecks *pdca.Rechecks
-	airflow  *airflow.Adapter // nil: others do the checks
-	records  *records.Records // with bus
-	search   *search.Search   // with bus
-	receipts string           // the file of receipts, with trigger
-	silent   bool             // nothing is published
-	name     string           // tells this process from others
-	keep     time.Duration    // of keys
+	airflow  *airflow.Adapter    // nil: others do the checks
+	records  *records.Records    // with bus
+	search   *search.Search      // with bus
+	approval *approval.Approvals // with bus
+	receipts string              // the file of receipts, with trigger
+	silent   bool                // nothing is published
+	name     string              // tells this process from others
+	keep     time.Duration       // of keys
 	log      *slog.Logger
 
 	automation *automation.Automation // with bus
@@ -127,7 +129,7 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(), reporting.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(), reporting.Migration(), approval.Migration(),
 	}
 }
 
@@ -141,7 +143,7 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 	}
 	stored := store.Config{
 		KeyRetention: cfg.keyRetention, Silent: cfg.silent, Canceled: noteCancels,
-		Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return c.rechecks.Ended(h) },
+		Ended: c.executionEnded,
 	}
 	if cfg.unnoted {
 		stored.Canceled = nil
@@ -193,6 +195,9 @@ func (c *core) committed(sqldb.Commit) {
 	if c.rechecks != nil {
 		c.rechecks.Committed()
 	}
+	if c.approval != nil {
+		c.approval.Committed()
+	}
 }
 
 // announce puts the bus over the database and a carrier. apart says that other
@@ -201,13 +206,14 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
 	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log})
 	c.records = records.New(c.db, records.Config{
-		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep,
+		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep, Open: c.isOpen,
 	})
 	c.automate(models)
 	c.openSearch(models)
 	c.reports = reporting.New(c.db, reporting.Config{Models: models, Visible: c.sharing, Records: records.Reads{}})
+	c.approve(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer()},
+		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer(), c.approval.Consumer()},
 		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})

@@ -260,8 +260,9 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Metadata: core.metadata,
 		Records:  core.records, Parts: core.records,
 		Sharing: core.sharing, Territories: core.sharing,
-		Search:  core.search,
-		Reports: core.reports,
+		Search:    core.search,
+		Reports:   core.reports,
+		Approvals: core.approval,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

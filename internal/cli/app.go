@@ -39,6 +39,7 @@ type Commands struct {
 	Demo       demoCmd       `cmd:"" help:"Fill a tenant with data to try things on."`
 	Search     searchCmd     `cmd:"" help:"Find records by their texts; rebuild the index."`
 	Report     reportCmd     `cmd:"" help:"Count records: pipeline, forecast, won and lost, leads, campaigns, approvals."`
+	Approval   approvalCmd   `cmd:"" help:"Submit records for approval, and decide about them."`
 	Audit      auditCmd      `cmd:"" help:"See who did what."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`

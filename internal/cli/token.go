@@ -33,7 +33,7 @@ type tokenMintCmd struct {
 var scopes = []string{
 	"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read",
 	"metadata:read", "metadata:write",
-	"sharing:read", "sharing:write",
+	"sharing:read", "sharing:write", "records:read", "records:write", "approvals:read", "approvals:write",
 	"search:read", "search:write",
 	"reports:read",
 	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",

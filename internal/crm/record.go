@@ -56,3 +56,18 @@ type CampaignMember struct {
 	Status       string
 	HasResponded bool
 }
+
+// Viewer is a user on whose behalf one service asks another.
+type Viewer struct {
+	Tenant string
+	User   string // an active user of the tenant
+}
+
+// FieldLock is the fields of a record that an approval keeps as they are.
+type FieldLock struct {
+	ApprovalID string
+	Object     string
+	RecordID   string
+	Fields     []string
+	At         wire.Stamp
+}

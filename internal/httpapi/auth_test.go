@@ -159,10 +159,10 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /bulks":  "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range coreRoutes() {
-		for _, surface := range []string{"metadata", "sharing", "records", "search", "reports"} { // who may read one of them, or write it, may all of it
-			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path, "/"+surface+"/") && method == "GET" {
+		for _, surface := range []string{"metadata", "sharing", "records", "search", "reports", "approvals"} { // who may read one of them, or write it, may all of it
+			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path+"/", "/"+surface+"/") && method == "GET" {
 				want[route.Pattern] = surface + ":read"
-			} else if strings.HasPrefix(path, "/"+surface+"/") {
+			} else if strings.HasPrefix(path+"/", "/"+surface+"/") {
 				want[route.Pattern] = surface + ":write"
 			}
 		}

@@ -82,6 +82,7 @@ type Config struct {
 	Territories Territories
 	Search      Search
 	Reports     Reports
+	Approvals   Approvals
 }
 
 // API answers the calls of the executions' surface.
@@ -115,6 +116,7 @@ type API struct {
 	territories Territories
 	search      Search
 	reports     Reports
+	approvals   Approvals
 }
 
 // New makes the surface.
@@ -129,8 +131,9 @@ func New(cfg Config) *API {
 		metadata: cfg.Metadata,
 		records:  cfg.Records, recordParts: cfg.Parts,
 		sharing: cfg.Sharing, territories: cfg.Territories,
-		search:  cfg.Search,
-		reports: cfg.Reports,
+		search:    cfg.Search,
+		reports:   cfg.Reports,
+		approvals: cfg.Approvals,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -195,7 +198,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes())
+	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes(), a.approvalRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

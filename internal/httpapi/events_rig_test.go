@@ -46,6 +46,7 @@ func (s *server) openBus(o options) {
 	}})
 	s.openRecords(models)
 	s.search = search.New(s.db, search.Config{Models: models, Records: records.Reads{}, Visible: s.sharing, Engine: s.engine, Worker: "p1", Now: s.clock.Now})
+	s.openApprovals(models)
 }
 
 // bury publishes events that fail for good and gives their dead letters.

@@ -107,6 +107,7 @@ func newFuzz(t *testing.T) *fuzz {
 	}
 	t.Logf("RENGA_FUZZ_SEED=%d RENGA_FUZZ_REQUESTS=%d", f.seed, f.requests)
 	for i := range fuzzLanes { // letters that nobody could take, for those who decide about them
+		f.furnish(laneTenant(i))
 		for n := range 5 {
 			record := fmt.Sprintf("%d-%d", i, n)
 			f.bury("search", f.mail.Deleted(laneTenant(i), record))

@@ -55,9 +55,21 @@ func (a *API) recordRoutes() []gate.Route {
 
 // recordBody is what a caller says of a record.
 type recordBody struct {
-	OwnerID       string                    `json:"ownerId"`
+	OwnerID       givenID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
+}
+
+// givenID is an id that may be left out, but is not empty; in lower case.
+type givenID string
+
+// UnmarshalText refuses what is empty.
+func (g *givenID) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return fault.New(fault.Invalid, wire.CodeInvalid, "must be an id; leave it out where there is none")
+	}
+	*g = givenID(strings.ToLower(string(text)))
+	return nil
 }
 
 // callerOf is who wants something of records.
@@ -78,7 +90,7 @@ func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if b.RecordVersion != nil {
 		return gate.Reply{}, invalid("recordVersion", "a new record has no recordVersion")
 	}
-	op := records.Op{Kind: records.Create, OwnerID: strings.ToLower(b.OwnerID), Fields: b.Fields}
+	op := records.Op{Kind: records.Create, OwnerID: string(b.OwnerID), Fields: b.Fields}
 	reply, err := a.applyOne(ctx, c, op, once)
 	reply.Status = http.StatusCreated
 	return reply, err
@@ -99,7 +111,7 @@ func (a *API) updateRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 		return gate.Reply{}, err
 	}
 	return a.applyOne(ctx, c, records.Op{
-		Kind: records.Update, ID: c.Path("id"), Version: version, OwnerID: strings.ToLower(b.OwnerID), Fields: b.Fields,
+		Kind: records.Update, ID: c.Path("id"), Version: version, OwnerID: string(b.OwnerID), Fields: b.Fields,
 	}, once)
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -25,7 +24,7 @@ type recordOp struct {
 	Op            records.Kind              `json:"op"`
 	ID            string                    `json:"id"`
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-	OwnerID       string                    `json:"ownerId"`
+	OwnerID       givenID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 }
 
@@ -60,7 +59,7 @@ func (o *recordOp) op(i int) (records.Op, error) {
 		path := fmt.Sprintf("operations[%d].%s", i, member)
 		return invalid(path, "%s %s", path, rule)
 	}
-	op := records.Op{Kind: o.Op, ID: o.ID, OwnerID: strings.ToLower(o.OwnerID), Fields: o.Fields}
+	op := records.Op{Kind: o.Op, ID: o.ID, OwnerID: string(o.OwnerID), Fields: o.Fields}
 	if o.RecordVersion != nil {
 		op.Version = *o.RecordVersion
 	}

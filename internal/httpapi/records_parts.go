@@ -118,10 +118,10 @@ func (a *API) removeMember(ctx context.Context, c *gate.Call) (gate.Reply, error
 // conversionBody is the body of POST /records/{object}/{id}/convert.
 type conversionBody struct {
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-	OwnerID       string                    `json:"ownerId"`
-	AccountID     string                    `json:"accountId"`
-	ContactID     string                    `json:"contactId"`
-	OpportunityID string                    `json:"opportunityId"`
+	OwnerID       givenID                   `json:"ownerId"`
+	AccountID     givenID                   `json:"accountId"`
+	ContactID     givenID                   `json:"contactId"`
+	OpportunityID givenID                   `json:"opportunityId"`
 	Match         bool                      `json:"match"`
 	Opportunity   map[string]jsontext.Value `json:"opportunity"`
 }
@@ -137,7 +137,7 @@ func (a *API) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error)
 		return gate.Reply{}, err
 	}
 	v := records.Conversion{
-		LeadID: c.Path("id"), OwnerID: b.OwnerID, AccountID: b.AccountID, ContactID: b.ContactID, OpportunityID: b.OpportunityID,
+		LeadID: c.Path("id"), OwnerID: string(b.OwnerID), AccountID: string(b.AccountID), ContactID: string(b.ContactID), OpportunityID: string(b.OpportunityID),
 		Match: b.Match, Opportunity: b.Opportunity, Once: once,
 	}
 	if b.RecordVersion != nil {

@@ -30,6 +30,7 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/reporting"
@@ -58,6 +59,7 @@ type server struct {
 	sharing  *sharing.Sharing
 	search   *search.Search
 	reports  *reporting.Reporting
+	approval *approval.Approvals
 	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
 	gate     *gate.Gate
@@ -116,8 +118,9 @@ func newServerWith(t testing.TB, o options) *server {
 		Metadata: s.metadata,
 		Records:  s.records, Parts: s.records,
 		Sharing: s.sharing, Territories: s.sharing,
-		Search:  s.search,
-		Reports: s.reports,
+		Search:    s.search,
+		Reports:   s.reports,
+		Approvals: s.approval,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
 	if err != nil {
@@ -133,6 +136,7 @@ func newServerWith(t testing.TB, o options) *server {
 		s.work()
 	}
 	working.Go(func() { s.rechecks.Run(ctx) })
+	working.Go(func() { s.approval.Run(ctx) })
 	if len(o.consumers) > 0 {
 		working.Go(func() { _ = s.bus.Run(ctx) })
 	}
@@ -192,7 +196,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {
@@ -202,7 +206,7 @@ func (s *server) open(ctx context.Context) *sqldb.DB {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	kept := store.New(db, store.Config{Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return s.rechecks.Ended(h) }})
+	kept := store.New(db, store.Config{Ended: s.ended})
 	s.store = kept
 	if postgres() {
 		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{}, 3)
@@ -308,5 +312,8 @@ func (s *server) request(ctx context.Context, method, path, body string, header 
 func (s *server) committed(sqldb.Commit) {
 	if s.rechecks != nil {
 		s.rechecks.Committed()
+	}
+	if s.approval != nil {
+		s.approval.Committed()
 	}
 }

@@ -3,9 +3,8 @@ package records
 import (
 	"context"
 
-	"github.com/go-json-experiment/json"
-
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -31,7 +30,7 @@ func (s *Records) Consumer() bus.Consumer {
 func (s *Records) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	switch e.Type {
 	case "ApprovalSubmitted":
-		return onSubmitted(ctx, tx, e)
+		return s.onSubmitted(ctx, tx, e)
 	case "ApprovalDecided":
 		return onDecided(ctx, tx, e)
 	}
@@ -40,24 +39,22 @@ func (s *Records) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	return nil
 }
 
-// onSubmitted locks the fields of a record until its approval is decided.
-func onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+// onSubmitted locks the fields of a record until its approval is decided. Approvals that
+// are kept beside the records have locked them in the transaction of their submission, and
+// are asked: an event that comes late locks nothing.
+func (s *Records) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	p, err := wire.DecodePayload[wire.ApprovalSubmitted](e)
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	fields := p.LockedFields
-	if fields == nil {
-		fields = []string{}
+	if s.cfg.Open != nil {
+		if open, err := s.cfg.Open(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || !open {
+			return err
+		}
 	}
-	list, err := json.Marshal(fields)
-	if err != nil {
-		return bus.Permanent(err)
-	}
-	_, err = tx.Exec(ctx, `INSERT INTO records_lock (tenant_id, object, record_id, approval_id, fields, at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant_id, approval_id) DO UPDATE SET object = excluded.object, record_id = excluded.record_id, fields = excluded.fields, at = excluded.at`,
-		e.Tenant, p.Target.ObjectName, p.Target.RecordID, p.ApprovalInstanceID, string(list), p.SubmittedAt)
-	return err
+	return Locks{}.Lock(ctx, tx, e.Tenant, crm.FieldLock{
+		ApprovalID: p.ApprovalInstanceID, Object: p.Target.ObjectName, RecordID: p.Target.RecordID, Fields: p.LockedFields, At: p.SubmittedAt,
+	})
 }
 
 // onDecided unlocks them.
@@ -66,6 +63,5 @@ func onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	_, err = tx.Exec(ctx, "DELETE FROM records_lock WHERE tenant_id = $1 AND approval_id = $2", e.Tenant, p.ApprovalInstanceID)
-	return err
+	return Locks{}.Unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID)
 }

@@ -34,6 +34,9 @@ type Config struct {
 	Rules        Rules            // nil: nothing is done before a save
 	KeyRetention time.Duration    // how long an idempotency key is remembered; 0: 30 days
 	Now          func() time.Time // nil: the machine's clock
+	// Open reports whether an approval is pending, and holds it so until the transaction
+	// ends. nil: what ApprovalSubmitted says is believed.
+	Open func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (bool, error)
 }
 
 // Records keeps the records of all tenants.

@@ -15,7 +15,8 @@ import (
 // A rebuild is an execution of this graph, with one task that a process of the server
 // claims. Callers cannot make a graph of this name.
 const (
-	graphID      = "search:rebuild"
+	GraphPrefix  = "search:" // begins the ids of graphs of search; names that users give have no colon
+	graphID      = GraphPrefix + "rebuild"
 	rebuildNode  = "rebuild"
 	rebuildQueue = "search.rebuild"
 	lease        = 30 // seconds, renewed with every chunk

@@ -14,7 +14,8 @@ import (
 // A rebuild is an execution of this graph, with one task that a process of the server
 // claims. Callers cannot make a graph of this name.
 const (
-	graphID      = "sharing:rebuild"
+	GraphPrefix  = "sharing:" // begins the ids of graphs of sharing; names that users give have no colon
+	graphID      = GraphPrefix + "rebuild"
 	rebuildNode  = "rebuild"
 	rebuildQueue = "sharing.rebuild"
 	lease        = 30 // seconds, renewed with every chunk

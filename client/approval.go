@@ -1,0 +1,165 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// The decisions of approvers.
+const (
+	Approve = "APPROVED"
+	Reject  = "REJECTED"
+)
+
+// ApprovalSummary is an approval in a list.
+type ApprovalSummary struct {
+	ID                string            `json:"id"`
+	Object            string            `json:"object"`
+	RecordID          string            `json:"recordId"`
+	ProcessID         string            `json:"processId"`
+	ProcessName       string            `json:"processName"`
+	Status            string            `json:"status"` // PENDING, APPROVED, REJECTED, RECALLED
+	CurrentStageIndex int               `json:"currentStageIndex"`
+	StageNames        []string          `json:"stageNames"`
+	SubmittedBy       string            `json:"submittedBy"`
+	SubmittedAt       time.Time         `json:"submittedAt"`
+	Comment           string            `json:"comment,omitempty"`
+	Decision          *ApprovalDecision `json:"decision,omitempty"` // once it has ended
+}
+
+// ApprovalDecision is how an approval ended.
+type ApprovalDecision struct {
+	DecidedBy string    `json:"decidedBy"`
+	DecidedAt time.Time `json:"decidedAt"`
+	Comment   string    `json:"comment,omitempty"`
+}
+
+// Approval is a record that was submitted, and what was decided about it.
+type Approval struct {
+	ApprovalSummary
+	LockedFields   []string        `json:"lockedFields"`
+	MeetsCondition bool            `json:"meetsCondition"` // the process would still take the record
+	ExecutionID    string          `json:"executionId"`
+	Stages         []ApprovalStage `json:"stages"`
+	Record         map[string]any  `json:"record,omitempty"` // of a pending one: its name and locked fields
+}
+
+// ApprovalStage is a stage of an approval.
+type ApprovalStage struct {
+	Name      string           `json:"name"`
+	Decide    string           `json:"decide"` // any, all
+	Status    string           `json:"status"` // WAITING, OPEN, APPROVED, REJECTED, RECALLED, SKIPPED
+	Members   []ApprovalMember `json:"members"`
+	Approvers []Approver       `json:"approvers"` // of the open stage
+	Decisions []ApprovalVote   `json:"decisions"`
+}
+
+// ApprovalMember is whom a step names: a user, a role or a group.
+type ApprovalMember struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// Approver is who may decide, and why.
+type Approver struct {
+	UserID     string           `json:"userId"`
+	Via        []ApprovalMember `json:"via"`
+	DelegateID string           `json:"delegateId,omitempty"`
+	Decided    bool             `json:"decided"`
+}
+
+// ApprovalVote is what somebody decided in a stage.
+type ApprovalVote struct {
+	UserID     string    `json:"userId"`
+	ApproverID string    `json:"approverId"` // in whose place
+	Decision   string    `json:"decision"`
+	Comment    string    `json:"comment,omitempty"`
+	DecidedAt  time.Time `json:"decidedAt"`
+}
+
+// Submission is a record that is to be approved.
+type Submission struct {
+	Object    string `json:"object"`
+	RecordID  string `json:"recordId"`
+	ProcessID string `json:"processId,omitempty"` // "": the one that takes the record
+	Comment   string `json:"comment,omitempty"`
+}
+
+// ApprovalQuery is which approvals are wanted; zero values are all.
+type ApprovalQuery struct {
+	Assigned    bool // those that wait for a decision of the caller
+	Object      string
+	RecordID    string
+	SubmittedBy string
+	Status      string
+	Paging
+}
+
+// SubmitApproval submits a record. However often it has to be sent, it is submitted once.
+func (c *Client) SubmitApproval(ctx context.Context, s Submission) (*Approval, error) {
+	return c.approval(ctx, "/approvals", s)
+}
+
+// DecideApproval approves or rejects in the stage that is open. An approval that has ended
+// is ErrRefused.
+func (c *Client) DecideApproval(ctx context.Context, id, decision, comment string) (*Approval, error) {
+	return c.approval(ctx, approvalPath(id)+"/decide", struct {
+		Decision string `json:"decision"`
+		Comment  string `json:"comment,omitempty"`
+	}{decision, comment})
+}
+
+// DelegateApproval lets another user decide instead.
+func (c *Client) DelegateApproval(ctx context.Context, id, user, comment string) (*Approval, error) {
+	return c.approval(ctx, approvalPath(id)+"/delegate", struct {
+		UserID  string `json:"userId"`
+		Comment string `json:"comment,omitempty"`
+	}{user, comment})
+}
+
+// RecallApproval takes a submission back.
+func (c *Client) RecallApproval(ctx context.Context, id, comment string) (*Approval, error) {
+	return c.approval(ctx, approvalPath(id)+"/recall", struct {
+		Comment string `json:"comment,omitempty"`
+	}{comment})
+}
+
+// Approval reads an approval. What the caller may not know of is ErrNotFound.
+func (c *Client) Approval(ctx context.Context, id string) (*Approval, error) {
+	found := new(Approval)
+	return found, c.read(ctx, approvalPath(id), nil, found)
+}
+
+// ListApprovals reads a page of the approvals that the caller may know of.
+func (c *Client) ListApprovals(ctx context.Context, q ApprovalQuery) (*Page[ApprovalSummary], error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"object": q.Object, "recordId": q.RecordID, "submittedBy": q.SubmittedBy, "status": q.Status} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if q.Assigned {
+		query.Set("assigned", strconv.FormatBool(true))
+	}
+	return list[ApprovalSummary](ctx, c, "/approvals", query, q.Paging)
+}
+
+func approvalPath(id string) string { return "/approvals/" + url.PathEscape(id) }
+
+// approval sends something that is done once and reads the approval that it led to.
+func (c *Client) approval(ctx context.Context, path string, said any) (*Approval, error) {
+	body, err := json.Marshal(said)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.do(ctx, call{method: http.MethodPost, path: path, key: newKey(), body: body})
+	if err != nil {
+		return nil, err
+	}
+	got := new(Approval)
+	return got, json.Unmarshal(r.body, got)
+}

@@ -1,0 +1,65 @@
+package client_test
+
+import (
+	"errors"
+	"testing"
+
+	"renga.dev/renga/client"
+)
+
+func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
+	c, ctx := sender(t, newServer(t).url), soon(t)
+	const readers, anna, ben, process = "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000021", "0199c1a4-0000-7000-8000-000000000022",
+		"0199c1a4-0000-7000-8000-000000000061"
+	for _, d := range []struct {
+		kind client.DefinitionKind
+		id   string
+		body map[string]any
+	}{
+		{client.DefinePermissionSet, readers, map[string]any{"name": "Readers", "viewAll": true}},
+		{client.DefineUser, anna, map[string]any{"name": "Anna", "permissionSetIds": []string{readers}}},
+		{client.DefineUser, ben, map[string]any{"name": "Ben", "permissionSetIds": []string{readers}}},
+		{client.DefineApprovalProcess, process, map[string]any{
+			"name": "Accounts", "object": "Account", "lockedFields": []string{"Name"},
+			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{"type": "User", "id": anna}}}},
+		}},
+	} {
+		if _, _, err := c.PutDefinition(ctx, d.kind, d.id, d.body, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	acme, err := c.CreateRecord(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.SubmitApproval(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Comment: "please"})
+	if err != nil || made.Status != "PENDING" || made.Record["Name"] != "Acme" || len(made.Stages) != 1 || made.Stages[0].Approvers[0].UserID != anna {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	if _, err := c.UpdateRecord(ctx, "Account", acme.ID, client.AnyVersion, client.RecordDraft{Fields: map[string]any{"Name": "Other"}}); !errors.Is(err, client.ErrRefused) {
+		t.Errorf("got %v, want the name locked", err)
+	}
+	given, err := c.DelegateApproval(ctx, made.ID, ben, "away")
+	if err != nil || given.Stages[0].Approvers[0].DelegateID != ben {
+		t.Errorf("got %+v, %v", given, err)
+	}
+	done, err := c.DecideApproval(ctx, made.ID, client.Reject, "no")
+	if err != nil || done.Status != "REJECTED" || done.Decision.Comment != "no" {
+		t.Errorf("got %+v, %v", done, err)
+	}
+	if _, err := c.RecallApproval(ctx, made.ID, ""); !errors.Is(err, client.ErrRefused) {
+		t.Errorf("got %v, want that it has ended", err)
+	}
+	if found, err := c.Approval(ctx, made.ID); err != nil || found.Status != "REJECTED" {
+		t.Errorf("got %+v, %v", found, err)
+	}
+	if page, err := c.ListApprovals(ctx, client.ApprovalQuery{Object: "Account", Status: "REJECTED", RecordID: acme.ID}); err != nil || page.Total != 1 || page.Items[0].ID != made.ID {
+		t.Errorf("got %+v, %v", page, err)
+	}
+	if page, err := c.ListApprovals(ctx, client.ApprovalQuery{Assigned: true}); err != nil || page.Total != 0 {
+		t.Errorf("got %+v, %v", page, err)
+	}
+	if _, err := c.Approval(ctx, anna); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}

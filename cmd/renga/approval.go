@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/svc/approval"
+	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/svc/records"
+)
+
+// approve puts approvals over records and the engine.
+func (c *core) approve(models *metadata.Models) {
+	c.approval = approval.New(c.db, approval.Config{
+		Models: models, Core: c.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: outbox{c}, Engine: c.engine, KeyRetention: c.keep, Log: c.log,
+	})
+	c.beside = append(c.beside, c.approval.Run)
+}
+
+// isOpen reports whether an approval is pending, for the locks of core.
+func (c *core) isOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+	return c.approval.Open(ctx, tx, tenant, id)
+}
+
+// executionEnded notes the end of an execution for whoever has started it.
+func (c *core) executionEnded(h *engine.Head) (sqldb.Stmt, bool) {
+	if stmt, ok := c.rechecks.Ended(h); ok || c.approval == nil {
+		return stmt, ok
+	}
+	return c.approval.Ended(h)
+}

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/client"
+)
+
+// approvalCmd is `renga approval`.
+type approvalCmd struct {
+	Submit   approvalSubmitCmd   `cmd:"" help:"Submit a record for approval."`
+	List     approvalListCmd     `cmd:"" help:"List approvals, such as those that wait for you."`
+	Show     approvalShowCmd     `cmd:"" help:"Show the stages of an approval, who may decide and why."`
+	Decide   approvalDecideCmd   `cmd:"" help:"Approve or reject."`
+	Delegate approvalDelegateCmd `cmd:"" help:"Let another user decide instead."`
+	Recall   approvalRecallCmd   `cmd:"" help:"Take a submission back."`
+}
+
+// approvalComment is a comment on the command line.
+type approvalComment struct {
+	Comment string `placeholder:"TEXT" help:"What the others should know."`
+}
+
+// showApproval prints an approval.
+func (r *remote) showApproval(one *client.Approval) error {
+	a := r.app
+	return r.answer(func() error {
+		pairs := [][2]string{
+			{"ID", one.ID},
+			{"Record", one.Object + " " + one.RecordID},
+			{"Process", clean(one.ProcessName)},
+			{"Status", one.Status},
+			{"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + commentText(one.Comment)},
+		}
+		if d := one.Decision; d != nil {
+			pairs = append(pairs, [2]string{"Decided", instant(d.DecidedAt) + " by " + d.DecidedBy + commentText(d.Comment)})
+		}
+		for _, name := range slices.Sorted(maps.Keys(one.Record)) {
+			pairs = append(pairs, [2]string{clean(name), clean(shortly(one.Record[name]))})
+		}
+		pairs = append(pairs, [2]string{"Execution", one.ExecutionID})
+		if err := a.pairs(pairs...); err != nil {
+			return err
+		}
+		var rows [][]string
+		for i := range one.Stages {
+			rows = append(rows, stageRows(i, &one.Stages[i])...)
+		}
+		return a.grid([]string{"STAGE", "NAME", "STATUS", "USER", "WHAT"}, rows)
+	})
+}
+
+// stageRows are the lines of a stage: what was decided, and whom it waits for.
+func stageRows(i int, s *client.ApprovalStage) (rows [][]string) {
+	row := func(user, what string) {
+		rows = append(rows, []string{strconv.Itoa(i), clean(s.Name), s.Status, user, what})
+	}
+	for _, d := range s.Decisions {
+		what := d.Decision + " at " + instant(d.DecidedAt) + commentText(d.Comment)
+		if d.ApproverID != d.UserID {
+			what += ", in the place of " + d.ApproverID
+		}
+		row(d.UserID, what)
+	}
+	for _, who := range s.Approvers {
+		if who.Decided {
+			continue
+		}
+		var via []string
+		for _, m := range who.Via {
+			via = append(via, strings.ToLower(m.Type)+" "+m.ID)
+		}
+		what := "may decide, as " + clean(strings.Join(via, ", "))
+		if who.DelegateID != "" {
+			what += "; delegated to " + who.DelegateID
+		}
+		row(who.UserID, what)
+	}
+	if len(rows) == 0 {
+		row("", "")
+	}
+	return rows
+}
+
+func commentText(comment string) string {
+	if comment == "" {
+		return ""
+	}
+	return ": " + clean(comment)
+}
+
+// approvalSubmitCmd is `renga approval submit`.
+type approvalSubmitCmd struct {
+	recordName
+	Process string `placeholder:"UUID" help:"Approval process; the default is the one that takes the record."`
+	approvalComment
+}
+
+// Help shows examples.
+func (approvalSubmitCmd) Help() string {
+	return `Until it is decided, the locked fields of the process cannot be changed.
+
+Examples:
+  renga approval submit Quote 0199c1a5-0000-7000-8000-0000000000b1 --comment "20 % for a large customer"`
+}
+
+// Run submits the record.
+func (c *approvalSubmitCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	made, err := r.SubmitApproval(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
+	if err != nil {
+		return err
+	}
+	return r.showApproval(made)
+}
+
+// approvalListCmd is `renga approval list`.
+type approvalListCmd struct {
+	Assigned    bool   `help:"Those that wait for your decision."`
+	Status      string `placeholder:"STATUS" help:"PENDING, APPROVED, REJECTED or RECALLED."`
+	Object      string `placeholder:"NAME" help:"Of records of this object."`
+	Record      string `placeholder:"UUID" help:"Of this record."`
+	SubmittedBy string `placeholder:"UUID" help:"That this user has submitted."`
+	paging
+}
+
+// Help shows examples.
+func (approvalListCmd) Help() string {
+	return `Examples:
+  renga approval list --assigned
+  renga approval list --status PENDING --object Quote -o json | jq -r '.items[].id'`
+}
+
+// Run prints a page.
+func (c *approvalListCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ListApprovals(ctx, client.ApprovalQuery{
+		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
+	})
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			one := &page.Items[i]
+			at := ""
+			if one.CurrentStageIndex < len(one.StageNames) {
+				at = clean(one.StageNames[one.CurrentStageIndex])
+			}
+			rows = append(rows, []string{one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy})
+		}
+		err := a.grid([]string{"ID", "STATUS", "STAGE", "RECORD", "SUBMITTED", "BY"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// approvalShowCmd is `renga approval show`.
+type approvalShowCmd struct {
+	ID string `arg:"" help:"Id of the approval."`
+}
+
+// Help shows examples.
+func (approvalShowCmd) Help() string {
+	return `Examples:
+  renga approval show 0199c1a6-0000-7000-8000-000000000001`
+}
+
+// Run prints the approval.
+func (c *approvalShowCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	found, err := r.Approval(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return r.showApproval(found)
+}
+
+// approvalDecideCmd is `renga approval decide`.
+type approvalDecideCmd struct {
+	ID       string `arg:"" help:"Id of the approval."`
+	Decision string `arg:"" enum:"approve,reject" help:"What you think of it: ${enum}."`
+	approvalComment
+}
+
+// Help shows examples.
+func (approvalDecideCmd) Help() string {
+	return `Examples:
+  renga approval decide 0199c1a6-0000-7000-8000-000000000001 approve --comment OK
+  renga approval decide 0199c1a6-0000-7000-8000-000000000001 reject --comment "15 % at most"`
+}
+
+// Run decides.
+func (c *approvalDecideCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	decision := client.Approve
+	if c.Decision == "reject" {
+		decision = client.Reject
+	}
+	now, err := r.DecideApproval(ctx, c.ID, decision, c.Comment)
+	if err != nil {
+		return err
+	}
+	return r.showApproval(now)
+}
+
+// approvalDelegateCmd is `renga approval delegate`.
+type approvalDelegateCmd struct {
+	ID string `arg:"" help:"Id of the approval."`
+	To string `required:"" placeholder:"UUID" help:"User who decides instead."`
+	approvalComment
+}
+
+// Help shows examples.
+func (approvalDelegateCmd) Help() string {
+	return `The other one can give it on, or back.
+
+Examples:
+  renga approval delegate 0199c1a6-0000-7000-8000-000000000001 --to 0199c1a4-0000-7000-8000-000000000022`
+}
+
+// Run delegates.
+func (c *approvalDelegateCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	now, err := r.DelegateApproval(ctx, c.ID, c.To, c.Comment)
+	if err != nil {
+		return err
+	}
+	return r.showApproval(now)
+}
+
+// approvalRecallCmd is `renga approval recall`.
+type approvalRecallCmd struct {
+	ID string `arg:"" help:"Id of the approval."`
+	approvalComment
+}
+
+// Help shows examples.
+func (approvalRecallCmd) Help() string {
+	return `For who has submitted, and for who may modify all records. Decisions that come later are refused.
+
+Examples:
+  renga approval recall 0199c1a6-0000-7000-8000-000000000001 --comment "the customer wants more"`
+}
+
+// Run recalls the approval.
+func (c *approvalRecallCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	now, err := r.RecallApproval(ctx, c.ID, c.Comment)
+	if err != nil {
+		return err
+	}
+	return r.showApproval(now)
+}

@@ -1,0 +1,205 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/approval"
+	"renga.dev/renga/internal/wire"
+)
+
+// Approvals lets records be approved. What a caller may not know of is fault.NotFound.
+// Those that change something give the approval as it is then, as JSON, and whether it
+// was answered before.
+type Approvals interface {
+	Submit(ctx context.Context, c approval.Caller, o approval.Order, key *wire.Once) (answer []byte, replay bool, err error)
+	Decide(ctx context.Context, c approval.Caller, id string, b approval.Ballot, key *wire.Once) (answer []byte, replay bool, err error)
+	Delegate(ctx context.Context, c approval.Caller, id, to, comment string, key *wire.Once) (answer []byte, replay bool, err error)
+	Recall(ctx context.Context, c approval.Caller, id, comment string, key *wire.Once) (answer []byte, replay bool, err error)
+	Get(ctx context.Context, c approval.Caller, id string) ([]byte, error)
+	// List gives a page and how many there are on all pages.
+	List(ctx context.Context, c approval.Caller, f approval.Filter, offset, limit int) (page []approval.Summary, total int, err error)
+}
+
+// The scopes and the rate classes of approvals.
+const (
+	scopeApprovalsRead  = "approvals:read"
+	scopeApprovalsWrite = "approvals:write"
+
+	rateApprovalsRead  = "approvals.read"
+	rateApprovalsWrite = "approvals.write"
+)
+
+// approvalRoutes are the routes of approvals.
+func (a *API) approvalRoutes() []gate.Route {
+	const one = "/approvals/{id}"
+	return []gate.Route{
+		{Pattern: "POST /approvals", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.submitApproval))},
+		{Pattern: "GET /approvals", Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: a.listApprovals},
+		{Pattern: "GET " + one, Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: withoutQuery(a.getApproval)},
+		{Pattern: "POST " + one + "/decide", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.decideApproval))},
+		{Pattern: "POST " + one + "/delegate", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.delegateApproval))},
+		{Pattern: "POST " + one + "/recall", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.recallApproval))},
+	}
+}
+
+// keyed gives a handler the identity of its request, nil of one that has no key.
+func keyed(next func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error)) handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		once, err := onceOf(c)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return next(ctx, c, once)
+	}
+}
+
+// approvalCaller is who wants something of approvals.
+func approvalCaller(c *gate.Call) approval.Caller {
+	return approval.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
+}
+
+// checkComment refuses what is too long, or controls a terminal.
+func checkComment(comment string) error {
+	if utf8.RuneCountInString(comment) > approval.MaxComment ||
+		strings.ContainsFunc(comment, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		return invalid("comment", "comment must have %s, without control characters", count(0, approval.MaxComment, "characters"))
+	}
+	return nil
+}
+
+// submitApproval answers POST /approvals.
+func (a *API) submitApproval(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
+	var b struct {
+		Object    string  `json:"object"`
+		RecordID  givenID `json:"recordId"`
+		ProcessID givenID `json:"processId"`
+		Comment   string  `json:"comment"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	switch {
+	case b.Object == "":
+		return gate.Reply{}, invalid("object", "object is missing: the name of an object, such as Quote")
+	case !crm.ValidID(string(b.RecordID)):
+		return gate.Reply{}, invalid("recordId", "recordId must be the id of a record, a UUID")
+	case b.ProcessID != "" && !crm.ValidID(string(b.ProcessID)):
+		return gate.Reply{}, invalid("processId", "processId must be the id of an approval process, a UUID")
+	}
+	if err := checkComment(b.Comment); err != nil {
+		return gate.Reply{}, err
+	}
+	o := approval.Order{Object: b.Object, RecordID: string(b.RecordID), ProcessID: string(b.ProcessID), Comment: b.Comment}
+	body, _, err := a.approvals.Submit(ctx, approvalCaller(c), o, once)
+	return gate.Reply{Status: http.StatusCreated, Raw: body}, err
+}
+
+// decideApproval answers POST /approvals/{id}/decide.
+func (a *API) decideApproval(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
+	var b struct {
+		Decision   string `json:"decision"`
+		Comment    string `json:"comment"`
+		StageIndex *int   `json:"stageIndex"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	ballot := approval.Ballot{Comment: b.Comment, Stage: b.StageIndex}
+	switch b.Decision {
+	case approval.Approved.String():
+		ballot.Decision = approval.Approved
+	case approval.Rejected.String():
+		ballot.Decision = approval.Rejected
+	default:
+		return gate.Reply{}, invalid("decision", "decision must be APPROVED or REJECTED")
+	}
+	if err := checkComment(b.Comment); err != nil {
+		return gate.Reply{}, err
+	}
+	body, _, err := a.approvals.Decide(ctx, approvalCaller(c), c.Path("id"), ballot, once)
+	return gate.Reply{Raw: body}, err
+}
+
+// delegateApproval answers POST /approvals/{id}/delegate.
+func (a *API) delegateApproval(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
+	var b struct {
+		UserID  givenID `json:"userId"`
+		Comment string  `json:"comment"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	if !crm.ValidID(string(b.UserID)) {
+		return gate.Reply{}, invalid("userId", "userId must be the id of a user, a UUID")
+	}
+	if err := checkComment(b.Comment); err != nil {
+		return gate.Reply{}, err
+	}
+	body, _, err := a.approvals.Delegate(ctx, approvalCaller(c), c.Path("id"), string(b.UserID), b.Comment, once)
+	return gate.Reply{Raw: body}, err
+}
+
+// recallApproval answers POST /approvals/{id}/recall.
+func (a *API) recallApproval(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
+	var b struct {
+		Comment string `json:"comment"`
+	}
+	if len(c.Body) > 0 {
+		if err := c.Decode(&b); err != nil {
+			return gate.Reply{}, err
+		}
+	}
+	if err := checkComment(b.Comment); err != nil {
+		return gate.Reply{}, err
+	}
+	body, _, err := a.approvals.Recall(ctx, approvalCaller(c), c.Path("id"), b.Comment, once)
+	return gate.Reply{Raw: body}, err
+}
+
+// getApproval answers GET /approvals/{id}.
+func (a *API) getApproval(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	body, err := a.approvals.Get(ctx, approvalCaller(c), c.Path("id"))
+	return gate.Reply{Raw: body}, err
+}
+
+// listApprovals answers GET /approvals.
+func (a *API) listApprovals(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, append([]string{"assigned", "object", "recordId", "submittedBy", "status"}, pageParams...)...)
+	p := q.paging()
+	var f approval.Filter
+	if yes := q.boolean("assigned"); yes != nil {
+		f.Assigned = *yes
+	}
+	if text, given := q.text("object"); given {
+		if f.Object = text; text == "" {
+			q.fail("object", "object must be the name of an object")
+		}
+	}
+	for name, into := range map[string]*string{"recordId": &f.RecordID, "submittedBy": &f.SubmittedBy} {
+		if text, given := q.text(name); given {
+			if *into = strings.ToLower(text); !crm.ValidID(*into) {
+				q.fail(name, "%s must be a UUID", name)
+			}
+		}
+	}
+	if text, given := q.text("status"); given {
+		f.Status = new(approval.Status)
+		if f.Status.UnmarshalText([]byte(text)) != nil {
+			q.fail("status", "status must be PENDING, APPROVED, REJECTED or RECALLED")
+		}
+	}
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	rows, total, err := a.approvals.List(ctx, approvalCaller(c), f, p.offset(), p.size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: newPage(p, rows, total, func(s *approval.Summary) *approval.Summary { return s })}, nil
+}

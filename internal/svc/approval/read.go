@@ -1,0 +1,261 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
+)
+
+// MaxAssigned is how many approvals that wait for somebody are looked at, the oldest
+// first, to find those that it has not decided or handed on yet.
+const MaxAssigned = 5000
+
+// Filter says which approvals are wanted; zero values are all.
+type Filter struct {
+	Object      string
+	RecordID    string
+	SubmittedBy string
+	Status      *Status
+	Assigned    bool // that wait for a decision of the caller
+}
+
+// Get is an approval that the caller may know of, as JSON (View).
+func (s *Approvals) Get(ctx context.Context, c Caller, id string) (out []byte, err error) {
+	err = s.read(ctx, "approval.get", &c, func(ctx context.Context, w *session) error {
+		a, err := w.visible(ctx, id)
+		if err == nil {
+			out, err = w.showNow(ctx, a)
+		}
+		return err
+	})
+	return out, err
+}
+
+// List gives a page of the approvals that the caller may know of, the newest first, and
+// how many there are. Those that wait for the caller come the oldest first.
+func (s *Approvals) List(ctx context.Context, c Caller, f Filter, offset, limit int) (page []Summary, total int, err error) {
+	err = s.read(ctx, "approval.list", &c, func(ctx context.Context, w *session) error {
+		if f.Assigned {
+			page, total, err = w.assigned(ctx, &f, offset, limit)
+		} else {
+			page, total, err = w.list(ctx, &f, offset, limit)
+		}
+		return err
+	})
+	return page, total, err
+}
+
+// visible is an approval that the caller may know of.
+func (w *session) visible(ctx context.Context, id string) (*instance, error) {
+	if id = strings.ToLower(id); !crm.ValidID(id) {
+		return nil, noApproval(id)
+	}
+	var b sqldb.Binds
+	where, err := w.known(ctx, &b)
+	if err != nil {
+		return nil, err
+	}
+	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+" AND a.id = "+b.Add(id), b.Args()...)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, noApproval(id)
+	}
+	return &found[0], found[0].load(ctx, w.tx, w.tenant)
+}
+
+// known is the condition of approvals that the caller may know of: it sees their records,
+// or their open stages wait for it.
+func (w *session) known(ctx context.Context, b *sqldb.Binds) (string, error) {
+	tenant := b.Add(w.tenant)
+	seen, err := w.cfg.Core.Seen(ctx, w.tx, w.viewer(), "a.object", "a.record_id", b)
+	if err != nil {
+		return "", err
+	}
+	waits, err := w.waiting(b)
+	return "a.tenant_id = " + tenant + " AND (" + seen + " OR " + waits + ")", err
+}
+
+// waiting is the condition of approvals whose open stages wait for the caller, or have
+// until it decided.
+func (w *session) waiting(b *sqldb.Binds) (string, error) {
+	var readable []string
+	for _, o := range w.model.Objects() {
+		if w.model.Can(w.user, o.Name, crm.ReadOp) {
+			readable = append(readable, o.Name)
+		}
+	}
+	objects, err := oneOf(w.tx, "a.object", readable, b)
+	if err != nil {
+		return "", err
+	}
+	tenant := b.Add(w.tenant)
+	principals, err := oneOf(w.tx, "p.principal", principalsOf(w.model, w.user), b)
+	return "a.status = 0 AND " + objects + " AND a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " + principals + ")", err
+}
+
+// oneOf is a condition that a column is one of some texts.
+func oneOf(tx *sqldb.Tx, column string, texts []string, b *sqldb.Binds) (string, error) {
+	if texts == nil {
+		texts = []string{}
+	}
+	if tx.Dialect() == sqldb.Postgres {
+		return column + " = ANY(" + b.Add(texts) + ")", nil
+	}
+	list, err := json.Marshal(texts)
+	return column + " IN (SELECT value FROM json_each(" + b.Add(string(list)) + "))", err
+}
+
+// narrow adds the conditions of a filter.
+func (f *Filter) narrow(where string, b *sqldb.Binds) string {
+	for _, c := range []struct{ column, value string }{
+		{"a.object", f.Object}, {"a.record_id", f.RecordID}, {"a.submitted_by", f.SubmittedBy},
+	} {
+		if c.value != "" {
+			where += " AND " + c.column + " = " + b.Add(c.value)
+		}
+	}
+	if f.Status != nil {
+		where += " AND a.status = " + b.Add(int64(*f.Status))
+	}
+	return where
+}
+
+func (w *session) list(ctx context.Context, f *Filter, offset, limit int) (page []Summary, total int, err error) {
+	var b sqldb.Binds
+	where, err := w.known(ctx, &b)
+	if err != nil {
+		return nil, 0, err
+	}
+	where = f.narrow(where, &b)
+	if err := w.tx.Row(ctx, "SELECT count(*) FROM approval_instance a WHERE "+where, b.Args()...).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+		" ORDER BY a.submitted_at DESC, a.id DESC LIMIT "+b.Add(limit)+" OFFSET "+b.Add(offset), b.Args()...)
+	for i := range found {
+		page = append(page, found[i].summary())
+	}
+	return page, total, err
+}
+
+// assigned are the approvals in whose open stage the caller holds a place that nobody has
+// decided in.
+func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (page []Summary, total int, err error) {
+	var b sqldb.Binds
+	tenant := b.Add(w.tenant)
+	where, err := w.waiting(&b)
+	if err != nil {
+		return nil, 0, err
+	}
+	where = f.narrow("a.tenant_id = "+tenant+" AND "+where, &b)
+	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+		" ORDER BY a.submitted_at, a.id LIMIT "+b.Add(MaxAssigned), b.Args()...)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range found {
+		a := &found[i]
+		if err := a.load(ctx, w.tx, w.tenant); err != nil {
+			return nil, 0, err
+		}
+		if !slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool { return s.vote == nil && s.holder() == w.user }) {
+			continue
+		}
+		if total++; total > offset && len(page) < limit {
+			page = append(page, a.summary())
+		}
+	}
+	return page, total, nil
+}
+
+// Open reports whether an approval is pending, and holds it so until the transaction
+// ends. It is for core, whose lock it is about.
+func (s *Approvals) Open(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+	query := "SELECT id FROM approval_instance WHERE tenant_id = $1 AND id = $2 AND status = 0"
+	if tx.Dialect() == sqldb.Postgres {
+		query += " FOR SHARE"
+	}
+	found := false
+	for _, err := range tx.Query(ctx, query, tenant, id) {
+		if err != nil {
+			return false, err
+		}
+		found = true
+	}
+	return found, nil
+}
+
+// Recount compares the locks in core with the approvals that are pending and gives what
+// differs, by approval.
+func (s *Approvals) Recount(ctx context.Context, tenant string) (differences []string, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		locks, err := s.allLocks(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		differences, err = s.compareLocks(ctx, tx, tenant, locks)
+		return err
+	})
+	slices.Sort(differences)
+	return differences, fault.Wrap("approval.recount", err)
+}
+
+// differs says what is wrong with the lock of an approval.
+func differs(approval, object, record, what string) string {
+	return fmt.Sprintf("approval %s of %s %s: %s", approval, object, record, what)
+}
+
+// allLocks are the locks of a tenant by approval.
+func (s *Approvals) allLocks(ctx context.Context, tx *sqldb.Tx, tenant string) (map[string]crm.FieldLock, error) {
+	all := map[string]crm.FieldLock{}
+	for after := ""; ; {
+		page, err := s.cfg.Locks.Walk(ctx, tx, tenant, after, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range page {
+			all[l.ApprovalID], after = l, l.ApprovalID
+		}
+		if len(page) < chunk {
+			return all, nil
+		}
+	}
+}
+
+func (s *Approvals) compareLocks(ctx context.Context, tx *sqldb.Tx, tenant string, locks map[string]crm.FieldLock) (found []string, err error) {
+	for after := ""; ; {
+		page, err := instances(ctx, tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0 AND a.id > $2 ORDER BY a.id LIMIT $3",
+			tenant, after, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			a := &page[i]
+			after = a.id
+			l, ok := locks[a.id]
+			delete(locks, a.id)
+			switch {
+			case !ok:
+				found = append(found, differs(a.id, a.object, a.recordID, "the approval is pending, and its fields are not locked"))
+			case l.Object != a.object || l.RecordID != a.recordID || !slices.Equal(l.Fields, a.locked):
+				found = append(found, differs(a.id, a.object, a.recordID, "other fields are locked than the approval says"))
+			}
+		}
+		if len(page) < chunk {
+			break
+		}
+	}
+	for id, l := range locks {
+		found = append(found, differs(id, l.Object, l.RecordID, "fields are locked by an approval that is not pending"))
+	}
+	return found, nil
+}

@@ -1,0 +1,164 @@
+package approval
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/wire"
+)
+
+// Summary is an approval in a list, as a caller may see it.
+type Summary struct {
+	ID                string     `json:"id"`
+	Object            string     `json:"object"`
+	RecordID          string     `json:"recordId"`
+	ProcessID         string     `json:"processId"`
+	ProcessName       string     `json:"processName"`
+	Status            Status     `json:"status"`
+	CurrentStageIndex int        `json:"currentStageIndex"`
+	Stages            []string   `json:"stageNames"`
+	SubmittedBy       string     `json:"submittedBy"`
+	SubmittedAt       wire.Stamp `json:"submittedAt"`
+	Comment           string     `json:"comment,omitzero"`
+	Decision          *Decision  `json:"decision,omitzero"` // once it has ended
+}
+
+// Decision is how an approval ended.
+type Decision struct {
+	DecidedBy string     `json:"decidedBy"`
+	DecidedAt wire.Stamp `json:"decidedAt"`
+	Comment   string     `json:"comment,omitzero"`
+}
+
+// View is an approval as a caller may see it.
+type View struct {
+	Summary
+	LockedFields   []string       `json:"lockedFields"`   // that the caller may read
+	MeetsCondition bool           `json:"meetsCondition"` // of a pending one: the process would still take the record
+	ExecutionID    string         `json:"executionId"`
+	StageDetails   []StageView    `json:"stages"`
+	Record         map[string]any `json:"record,omitzero"` // of a pending one: the name and the locked fields, as far as the caller may read them
+}
+
+// StageView is a stage of an approval. The approvers of the open one are who they are now.
+type StageView struct {
+	Name      string         `json:"name"`
+	Decide    string         `json:"decide"`
+	Status    string         `json:"status"`
+	Members   []crm.Member   `json:"members"`
+	Approvers []ApproverView `json:"approvers"`
+	Votes     []VoteView     `json:"decisions"`
+}
+
+// ApproverView is who may decide in the open stage, and why.
+type ApproverView struct {
+	UserID     string       `json:"userId"`
+	Via        []crm.Member `json:"via"`
+	DelegateID string       `json:"delegateId,omitzero"` // who decides instead
+	Decided    bool         `json:"decided"`
+}
+
+// VoteView is what somebody decided in a stage.
+type VoteView struct {
+	UserID     string     `json:"userId"`
+	ApproverID string     `json:"approverId"` // in whose place
+	Decision   Status     `json:"decision"`
+	Comment    string     `json:"comment,omitzero"`
+	DecidedAt  wire.Stamp `json:"decidedAt"`
+}
+
+// The statuses of stages beside those of approvals.
+const (
+	stageWaiting = "WAITING" // it is not reached yet
+	stageOpen    = "OPEN"
+	stageSkipped = "SKIPPED" // it was not reached
+)
+
+func (a *instance) summary() Summary {
+	s := Summary{
+		ID: a.id, Object: a.object, RecordID: a.recordID, ProcessID: a.processID, ProcessName: a.processName, Status: a.status, CurrentStageIndex: a.at,
+		Stages: make([]string, len(a.stages)), SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt, Comment: a.comment,
+	}
+	for i := range a.stages {
+		s.Stages[i] = a.stages[i].Name
+	}
+	if a.status != Pending {
+		s.Decision = &Decision{a.decidedBy, a.decidedAt, a.decision}
+	}
+	return s
+}
+
+// stageStatus is how far a stage is.
+func (a *instance) stageStatus(i int) string {
+	switch {
+	case i < a.at:
+		return Approved.String()
+	case i > a.at && a.status == Pending:
+		return stageWaiting
+	case i > a.at:
+		return stageSkipped
+	case a.status == Pending:
+		return stageOpen
+	}
+	return a.status.String()
+}
+
+// view is the approval as a user may see it; record is nil when it is gone.
+func (a *instance) view(m *crm.Model, user string, record *crm.Record) View {
+	v := View{Summary: a.summary(), LockedFields: []string{}, MeetsCondition: a.meets, ExecutionID: a.execution, StageDetails: make([]StageView, len(a.stages))}
+	for i := range a.stages {
+		s := &a.stages[i]
+		v.StageDetails[i] = StageView{
+			Name: s.Name, Decide: s.Decide, Status: a.stageStatus(i), Members: s.Approvers, Approvers: []ApproverView{}, Votes: []VoteView{},
+		}
+	}
+	if a.status == Pending {
+		open := &v.StageDetails[a.at]
+		for _, s := range slots(m, a, a.at) {
+			one := ApproverView{UserID: s.approver, Via: s.via, Decided: s.vote != nil}
+			if s.deputy != nil {
+				one.DelegateID = s.deputy.user
+			}
+			open.Approvers = append(open.Approvers, one)
+		}
+	}
+	for _, one := range a.votes {
+		at := &v.StageDetails[one.stage]
+		at.Votes = append(at.Votes, VoteView{one.user, one.approver, one.decision, one.comment, one.at})
+	}
+	for _, field := range a.locked {
+		if m.Readable(user, a.object, field) {
+			v.LockedFields = append(v.LockedFields, field)
+		}
+	}
+	if a.status == Pending && record != nil {
+		v.Record = map[string]any{}
+		for _, field := range append(slices.Clone(v.LockedFields), "Name") {
+			if value := record.Fields[field]; value != nil && m.Readable(user, a.object, field) {
+				v.Record[field] = value
+			}
+		}
+	}
+	return v
+}
+
+// show is the approval as the caller may see it, as JSON.
+func (w *session) show(a *instance, record *crm.Record) ([]byte, error) {
+	v := a.view(w.model, w.user, record)
+	return json.Marshal(&v, json.Deterministic(true))
+}
+
+// showNow is show with the record as it is.
+func (w *session) showNow(ctx context.Context, a *instance) ([]byte, error) {
+	record, ok, err := w.cfg.Records.Get(ctx, w.tx, w.tenant, a.object, a.recordID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || record.Deleted {
+		return w.show(a, nil)
+	}
+	return w.show(a, &record)
+}
