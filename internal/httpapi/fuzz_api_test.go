@@ -192,7 +192,9 @@ func (f *fuzz) tables() map[string]uint64 {
 			if err = errors.Join(err, found.Scan(&name)); err != nil {
 				return err
 			}
-			names = append(names, name)
+			if table, _, _ := strings.Cut(name, `"`); table != "bus_lease" { // it is renewed by time
+				names = append(names, name)
+			}
 		}
 		for _, name := range names {
 			query := fmt.Sprintf(row, name)
