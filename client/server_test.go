@@ -28,6 +28,7 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/approval"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/reporting"
@@ -92,7 +93,7 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(cfg sqldb.Config, address string) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration()}
+	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration(), automation.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -133,9 +134,10 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news}), Records: kept, Parts: kept,
 		Sharing: shared, Territories: shared,
-		Search:    search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
-		Reports:   reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
-		Approvals: approves,
+		Search:     search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
+		Reports:    reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
+		Approvals:  approves,
+		Automation: automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}),
 	})
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
 	if err != nil {

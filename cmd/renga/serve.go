@@ -260,9 +260,10 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Metadata: core.metadata,
 		Records:  core.records, Parts: core.records,
 		Sharing: core.sharing, Territories: core.sharing,
-		Search:    core.search,
-		Reports:   core.reports,
-		Approvals: core.approval,
+		Search:     core.search,
+		Reports:    core.reports,
+		Approvals:  core.approval,
+		Automation: core.automation,
 	})
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {

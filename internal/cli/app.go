@@ -19,6 +19,7 @@ type Flags struct {
 	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"Token for a server with --auth jwt; better in the environment or a file."`
 	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"File that holds the token."`
 	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"Tenant, for a server with --auth none; otherwise the token names it."`
+	As        string `env:"RENGA_USER" placeholder:"USER" group:"server" help:"User, for a server with --auth none; otherwise the token names it."`
 	Output    string `name:"format" short:"o" default:"table" enum:"table,json" group:"output" help:"Form of the answer: table or json (${default})."`
 }
 
@@ -36,6 +37,7 @@ type Commands struct {
 	Metadata   metadataCmd   `cmd:"" help:"Define and read users, roles, fields, permissions, rules and processes."`
 	Record     recordCmd     `cmd:"" help:"Create, read, change and delete records."`
 	Sharing    sharingCmd    `cmd:"" help:"See who may see which record and why; territories and rebuilds."`
+	Automation automationCmd `cmd:"" help:"See what you are told and are to do, and what rules and jobs did."`
 	Demo       demoCmd       `cmd:"" help:"Fill a tenant with data to try things on."`
 	Search     searchCmd     `cmd:"" help:"Find records by their texts; rebuild the index."`
 	Report     reportCmd     `cmd:"" help:"Count records: pipeline, forecast, won and lost, leads, campaigns, approvals."`

@@ -41,7 +41,7 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 	}
 	heard := &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}
 	cfg := client.Config{
-		URL: a.Server, Tenant: a.Tenant, EventToken: a.eventToken, UserAgent: "renga-cli", RetryFor: patience,
+		URL: a.Server, Tenant: a.Tenant, User: a.As, EventToken: a.eventToken, UserAgent: "renga-cli", RetryFor: patience,
 		HTTP: &http.Client{Transport: heard},
 	}
 	token := a.Token
@@ -53,7 +53,7 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 		token = strings.TrimSpace(string(raw))
 	}
 	for _, given := range []struct{ what, value string }{
-		{"the token", token}, {"--tenant (or RENGA_TENANT)", a.Tenant}, {"--event-token (or AX_WORKFLOW_EVENT_TOKEN)", a.eventToken},
+		{"the token", token}, {"--tenant (or RENGA_TENANT)", a.Tenant}, {"--as (or RENGA_USER)", a.As}, {"--event-token (or AX_WORKFLOW_EVENT_TOKEN)", a.eventToken},
 	} {
 		if strings.ContainsFunc(given.value, unicode.IsControl) {
 			return nil, usage("%s holds a character that no header can", given.what)

@@ -27,6 +27,7 @@ import (
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/reporting"
@@ -57,12 +58,13 @@ type root struct {
 // rig is a server in this process. Its clock, and that of the command line, stands
 // still unless a test puts it forward, so what is printed can be compared.
 type rig struct {
-	t     *testing.T
-	url   string
-	clock *clock
-	dir   string   // of files that the commands read and write
-	bus   *bus.Bus // with the consumers search, which blocks keys, and mailer, which goes on
-	mail  *bustest.Mail
+	t          *testing.T
+	url        string
+	clock      *clock
+	dir        string   // of files that the commands read and write
+	bus        *bus.Bus // with the consumers search, which blocks keys, and mailer, which goes on
+	mail       *bustest.Mail
+	automation *automation.Automation
 }
 
 // clock begins at the same instant in every test.
@@ -98,7 +100,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), automation.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +134,8 @@ func newRig(t *testing.T, o options) *rig {
 	models := metadata.NewModels()
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(r.bus)
-	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: r.bus, Now: r.clock.Now})
+	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: r.clock.Now})
+	r.automation = automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept, Now: r.clock.Now})
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
@@ -142,7 +145,8 @@ func newRig(t *testing.T, o options) *rig {
 		Search:   search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
 		Reports:  reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
-		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
+		Automation: r.automation,
+		Events:     r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 	})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
 	if err != nil {

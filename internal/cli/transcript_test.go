@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -29,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //	$ file NAME <<     writes a file, up to a line ">>"
 //	$ clock +5m        puts the clock forward
 //	$ mail VERB x      does something with events of a record (mail)
+//	$ automate         lets automation take the events that were published
 //
 // Ids, keys and tokens differ from run to run: they are masked, as wide as they are.
 func TestTranscripts(t *testing.T) {
@@ -114,6 +118,10 @@ func (s *session) do(line string) {
 	}
 	if verb, ok := strings.CutPrefix(line, "mail "); ok {
 		s.post(strings.Fields(verb))
+		return
+	}
+	if line == "automate" {
+		s.automate()
 		return
 	}
 	name, inner, keeps := strings.Cut(line, "=$(")
@@ -297,4 +305,37 @@ func (s *session) mask(text string) string {
 		text = m.what.ReplaceAllString(text, m.mask)
 	}
 	return text
+}
+
+// automate lets automation take everything that was published, in its order.
+func (s *session) automate() {
+	s.t.Helper()
+	err := s.mail.DB.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		var events []wire.Event
+		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
+			var body []byte
+			if err == nil {
+				err = row.Scan(&body)
+			}
+			if err != nil {
+				return err
+			}
+			e, err := wire.ParseEvent(body)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(automation.Types, e.Type) {
+				events = append(events, e)
+			}
+		}
+		for i := range events {
+			if err := s.automation.Consumer().Handle(ctx, tx, &events[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }

@@ -43,7 +43,7 @@ var Core = &Surface{
 // the header that the re-check API has, too.
 var CRM = &Surface{
 	Name:      "crm",
-	Prefixes:  []string{"/records", "/metadata", "/sharing", "/search", "/reports", "/approvals"},
+	Prefixes:  []string{"/records", "/metadata", "/sharing", "/search", "/reports", "/approvals", "/automation"},
 	KeyHeader: "Idempotency-Key",
 	Invalid:   Core.Invalid,
 	Statuses:  Core.Statuses,

@@ -159,7 +159,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /bulks":  "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range coreRoutes() {
-		for _, surface := range []string{"metadata", "sharing", "records", "search", "reports", "approvals"} { // who may read one of them, or write it, may all of it
+		for _, surface := range []string{"metadata", "sharing", "records", "search", "reports", "approvals", "automation"} { // who may read one of them, or write it, may all of it
 			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path+"/", "/"+surface+"/") && method == "GET" {
 				want[route.Pattern] = surface + ":read"
 			} else if strings.HasPrefix(path+"/", "/"+surface+"/") {

@@ -83,6 +83,7 @@ type Config struct {
 	Search      Search
 	Reports     Reports
 	Approvals   Approvals
+	Automation  Automation
 }
 
 // API answers the calls of the executions' surface.
@@ -117,6 +118,7 @@ type API struct {
 	search      Search
 	reports     Reports
 	approvals   Approvals
+	automation  Automation
 }
 
 // New makes the surface.
@@ -131,9 +133,10 @@ func New(cfg Config) *API {
 		metadata: cfg.Metadata,
 		records:  cfg.Records, recordParts: cfg.Parts,
 		sharing: cfg.Sharing, territories: cfg.Territories,
-		search:    cfg.Search,
-		reports:   cfg.Reports,
-		approvals: cfg.Approvals,
+		search:     cfg.Search,
+		reports:    cfg.Reports,
+		approvals:  cfg.Approvals,
+		automation: cfg.Automation,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -198,7 +201,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes(), a.approvalRoutes())
+	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

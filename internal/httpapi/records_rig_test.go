@@ -11,4 +11,5 @@ import (
 func (s *server) openRecords(models *metadata.Models) {
 	s.records = records.New(s.db, records.Config{Models: models, Visible: s.sharing, Publisher: s.bus, Rules: automation.Rules{}, Now: s.clock.Now})
 	s.reports = reporting.New(s.db, reporting.Config{Models: models, Visible: s.sharing, Records: records.Reads{}})
+	s.automation = automation.New(s.db, automation.Config{Models: models, Records: records.Reads{}, Writer: s.records, Engine: s.engine, Now: s.clock.Now})
 }

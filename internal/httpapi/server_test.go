@@ -31,6 +31,7 @@ import (
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/approval"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/reporting"
@@ -66,6 +67,8 @@ type server struct {
 	clock    *clock
 	tenant   string // that requests act as when they name none; "": the default one
 	keys     atomic.Int64
+
+	automation *automation.Automation
 }
 
 // options change how a server is made.
@@ -118,9 +121,10 @@ func newServerWith(t testing.TB, o options) *server {
 		Metadata: s.metadata,
 		Records:  s.records, Parts: s.records,
 		Sharing: s.sharing, Territories: s.sharing,
-		Search:    s.search,
-		Reports:   s.reports,
-		Approvals: s.approval,
+		Search:     s.search,
+		Reports:    s.reports,
+		Approvals:  s.approval,
+		Automation: s.automation,
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
 	if err != nil {
@@ -196,7 +200,7 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration(), automation.Migration()}, Watch: s.committed}
 	if postgres() {
 		cfg.URL = pgtest.New(s.t)
 	} else {

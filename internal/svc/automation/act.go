@@ -51,10 +51,12 @@ type deed struct {
 
 func (d *deed) by() string { return fmt.Sprintf("%s %q", d.source, d.rule) }
 
+const selectDone = "SELECT rule_id, action_key FROM automation_run WHERE tenant_id = $1 AND event_id = $2"
+
 // do does what is to be done because of an event, but for what was done before.
 func (s *Automation) do(ctx context.Context, tx *sqldb.Tx, m *crm.Model, t *turn) error {
 	known := map[[2]string]bool{}
-	for row, err := range tx.Query(ctx, "SELECT rule_id, action_key FROM automation_run WHERE tenant_id = $1 AND event_id = $2", t.tenant, t.eventID) {
+	for row, err := range tx.Query(ctx, selectDone, t.tenant, t.eventID) {
 		var key [2]string
 		if err == nil {
 			err = row.Scan(&key[0], &key[1])

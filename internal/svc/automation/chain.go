@@ -32,12 +32,13 @@ type cause struct {
 	chain   []string
 }
 
+const selectCause = "SELECT depth, actions, chain FROM automation_cause WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND version = $4"
+
 // follow finds out how the change to a version came about, and refuses to go on with a
 // chain that is too long.
 func (t *turn) follow(ctx context.Context, tx *sqldb.Tx, version wire.Stamp) error {
 	var chain string
-	err := tx.Row(ctx, "SELECT depth, actions, chain FROM automation_cause WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND version = $4",
-		t.tenant, t.object, t.record, version).Scan(&t.cause.depth, &t.cause.actions, &chain)
+	err := tx.Row(ctx, selectCause, t.tenant, t.object, t.record, version).Scan(&t.cause.depth, &t.cause.actions, &chain)
 	switch {
 	case errors.Is(err, sqldb.ErrNoRow):
 	case err != nil:

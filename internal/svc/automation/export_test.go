@@ -1,6 +1,10 @@
 package automation
 
-import "context"
+import (
+	"context"
+
+	"renga.dev/renga/internal/sqldb"
+)
 
 // Step does some of what there is to do, for tests.
 func (s *Automation) Step(ctx context.Context) (worked bool, err error) { return s.step(ctx) }
@@ -10,3 +14,25 @@ func (s *Automation) Retain(ctx context.Context) error { return s.retain(ctx) }
 
 // SetChunk is how many records of a job are done in one transaction, for tests.
 func (s *Automation) SetChunk(n int) { s.cfg.chunk = n }
+
+// Plans are statements that must be fast, with the index that is to find their rows, for
+// tests.
+func Plans() map[string]string {
+	plans := map[string]string{
+		selectDone:   "PRIMARY KEY",
+		selectCause:  "PRIMARY KEY",
+		selectStarts: "INDEX automation_run_pending",
+		"SELECT " + jobColumns + " FROM automation_job WHERE " + dueJobs:     "INDEX automation_job_due",
+		"SELECT " + jobColumns + " FROM automation_job WHERE " + runningJobs: "INDEX automation_job_running",
+		selectNotes(inboxOf(sqldb.SQLite, false)):                            "PRIMARY KEY",
+		selectNotes(inboxOf(sqldb.SQLite, true)):                             "INDEX automation_note_unread",
+	}
+	for index, q := range map[string]RunQuery{
+		"INDEX automation_run_list": {}, "INDEX automation_run_record": {RecordID: "r"}, "INDEX automation_run_rule": {RuleID: "r"},
+		"INDEX automation_run_failed": {Outcome: failed},
+	} {
+		var b sqldb.Binds
+		plans[newestFirst(q.where("t", &b))] = index
+	}
+	return plans
+}

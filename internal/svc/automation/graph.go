@@ -25,7 +25,7 @@ var errGone = errors.New("automation: it was done meanwhile")
 // order is a graph that is to be started.
 type order struct {
 	tenant, event, rule, key, record string
-	graph, input, source             string
+	graph, input                     string
 	tries                            int
 }
 
@@ -36,16 +36,18 @@ func (o *order) args(more ...any) []any {
 // thisOrder is the row of an order that is still pending.
 const thisOrder = " WHERE tenant_id = $1 AND event_id = $2 AND rule_id = $3 AND action_key = $4 AND record_id = $5 AND outcome = 2"
 
+const selectStarts = `SELECT tenant_id, event_id, rule_id, action_key, record_id, graph_id, input, tries FROM automation_run
+	WHERE outcome = 2 AND retry_at <= $1 ORDER BY retry_at LIMIT $2`
+
 // startGraphs starts some graphs that are to be started, and reports whether there were any.
 func (s *Automation) startGraphs(ctx context.Context) (worked bool, err error) {
 	var orders []order
 	err = s.read(ctx, "automation.starts", func(ctx context.Context, tx *sqldb.Tx) error {
 		orders = nil
-		for row, err := range tx.Query(ctx, `SELECT tenant_id, event_id, rule_id, action_key, record_id, graph_id, input, source, tries FROM automation_run
-			WHERE outcome = 2 AND retry_at <= $1 ORDER BY retry_at LIMIT $2`, s.now(), maxStarts) {
+		for row, err := range tx.Query(ctx, selectStarts, s.now(), maxStarts) {
 			var o order
 			if err == nil {
-				err = row.Scan(&o.tenant, &o.event, &o.rule, &o.key, &o.record, &o.graph, &o.input, &o.source, &o.tries)
+				err = row.Scan(&o.tenant, &o.event, &o.rule, &o.key, &o.record, &o.graph, &o.input, &o.tries)
 			}
 			if err != nil {
 				return err
@@ -91,7 +93,8 @@ func (s *Automation) startGraph(ctx context.Context, o *order) error {
 	case fault.KindOf(err) == fault.Unavailable:
 		return fault.Wrap("automation.start", err)
 	}
-	return errors.Join(fault.Wrap("automation.start", err), s.startLater(ctx, o, err))
+	s.log.WarnContext(ctx, "a graph could not be started", "error", err, "tenant", o.tenant, "eventId", o.event)
+	return s.startLater(ctx, o, err)
 }
 
 // startLater notes that a graph could not be started. It is tried again, unless that cannot

@@ -26,6 +26,23 @@ type Note struct {
 
 const noteColumns = "id, at, message, object, record_id, source, rule_id, action_key, event_id, read_at"
 
+// inboxOf is where the notes of a user are: a table and a condition. SQLite is told the
+// index: it knows nothing of how few are unread.
+func inboxOf(d sqldb.Dialect, unread bool) (table, where string) {
+	table, where = "automation_note", "tenant_id = $1 AND user_id = $2"
+	if unread {
+		where += " AND read_at = 0"
+	}
+	if unread && d == sqldb.SQLite {
+		table += " INDEXED BY automation_note_unread"
+	}
+	return table, where
+}
+
+func selectNotes(table, where string) string {
+	return "SELECT " + noteColumns + " FROM " + table + " WHERE " + where + " ORDER BY id DESC"
+}
+
 func scanNote(row *sqldb.Row) (n Note, err error) {
 	err = row.Scan(&n.ID, &n.At, &n.Message, &n.Object, &n.RecordID, &n.Source, &n.RuleID, &n.ActionKey, &n.EventID, &n.ReadAt)
 	if n.Source == SourceEvent {
@@ -46,14 +63,11 @@ func (s *Automation) Inbox(ctx context.Context, c Caller, unread bool, offset, l
 		if err != nil {
 			return err
 		}
-		where := "tenant_id = $1 AND user_id = $2"
-		if unread {
-			where += " AND read_at = 0"
-		}
-		if total, err = count(ctx, tx, "automation_note", where, []any{c.Tenant, user.ID}); err != nil {
+		table, where := inboxOf(tx.Dialect(), unread)
+		if total, err = count(ctx, tx, table, where, []any{c.Tenant, user.ID}); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+noteColumns+" FROM automation_note WHERE "+where+" ORDER BY id DESC LIMIT $3 OFFSET $4", c.Tenant, user.ID, limit, offset) {
+		for row, err := range tx.Query(ctx, selectNotes(table, where)+" LIMIT $3 OFFSET $4", c.Tenant, user.ID, limit, offset) {
 			if err != nil {
 				return err
 			}

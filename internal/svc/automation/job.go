@@ -29,6 +29,12 @@ type job struct {
 
 const jobColumns = "tenant_id, job_id, next_at, fired_at, missed, started_at, ended_at, running, place, seen, matched, failed"
 
+// Which jobs there is something to do for.
+const (
+	dueJobs     = "next_at > 0 AND running = 0 AND next_at <= $1 ORDER BY next_at LIMIT 100"
+	runningJobs = "running = 1 ORDER BY started_at LIMIT 100"
+)
+
 func jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all []job, err error) {
 	for row, err := range tx.Query(ctx, "SELECT "+jobColumns+" FROM automation_job WHERE "+where, args...) {
 		var j job
@@ -94,10 +100,10 @@ func (s *Automation) schedule(ctx context.Context, tx *sqldb.Tx, m *crm.Model, i
 func (s *Automation) runJobs(ctx context.Context) (worked bool, err error) {
 	var due, running []job
 	err = s.read(ctx, "automation.jobs", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if due, err = jobs(ctx, tx, "next_at > 0 AND running = 0 AND next_at <= $1 ORDER BY next_at LIMIT 100", s.now()); err != nil {
+		if due, err = jobs(ctx, tx, dueJobs, s.now()); err != nil {
 			return err
 		}
-		running, err = jobs(ctx, tx, "running = 1 ORDER BY started_at LIMIT 100")
+		running, err = jobs(ctx, tx, runningJobs)
 		return err
 	})
 	var bad error

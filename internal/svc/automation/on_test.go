@@ -77,6 +77,47 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 	})
 }
 
+func TestEffectsOfATransactionThatIsLostAreDoneAgainOnce(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, r *rig) {
+		r.graph("greet")
+		r.rule(100, "Welcome", "Account", `["create"]`, "", fmt.Sprintf(allActions, team))
+		r.quiet()
+		r.lossy.Store(true)
+		acme := r.create("Account", `{"Name":"Acme"}`)
+		r.quiet()
+		r.work()
+		if got := r.runs(automation.RunQuery{RecordID: acme.ID}); len(got) != 6 {
+			t.Errorf("got %q", got)
+		}
+		if got := r.inbox(ann); !slices.Equal(got, []string{"Look.", "All of you."}) || r.executions() != 1 {
+			t.Errorf("ann was told %q, %d executions", got, r.executions())
+		}
+		r.sound()
+	})
+}
+
+func TestAGraphThatCannotBeStartedIsNotedAndTheOthersAreStarted(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, r *rig) {
+		r.graph("greet")
+		r.rule(100, "A", "Account", `["create"]`, "", `[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph","graphId":"greet"}]`)
+		r.create("Account", `{"Name":"Acme"}`)
+		r.quiet()
+		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"A/none startGraph PENDING", "A/some startGraph PENDING"}) {
+			t.Errorf("before they are started: %q", got)
+		}
+		r.work()
+		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"A/none startGraph FAILED", "A/some startGraph DONE"}) || r.executions() != 1 {
+			t.Errorf("%q, %d executions", got, r.executions())
+		}
+		page, _, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{Limit: 10})
+		if err != nil || page[0].ExecutionID == "" || !strings.Contains(page[1].Error, "nothing") {
+			t.Errorf("got %+v %v", page, err)
+		}
+	})
+}
+
 func TestRulesSeeTheRecordAsTheEventLeftIt(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, r *rig) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,6 +56,9 @@ type rig struct {
 	clock    atomic.Int64
 	taken    atomic.Int64 // events
 	twice    atomic.Bool  // every event is handed to the handler again
+	lossy    atomic.Bool  // the first transaction that takes an event is undone
+	tried    sync.Map     // events
+	behind   func(e *wire.Event)
 }
 
 // onEvery runs a test on every database.
@@ -97,11 +101,22 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	handle := consumer.Handle
 	consumer.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 		err := handle(ctx, tx, e)
+		if _, again := r.tried.LoadOrStore(e.ID, true); err == nil && r.lossy.Load() && !again {
+			return errors.New("the process died")
+		}
 		if err == nil && r.twice.Load() {
 			err = handle(ctx, tx, e)
 		}
-		tx.OnCommit(func() { r.taken.Add(1) })
-		return err
+		if err != nil {
+			return err
+		}
+		tx.OnCommit(func() {
+			if r.behind != nil {
+				r.behind(e)
+			}
+			r.taken.Add(1)
+		})
+		return nil
 	}
 	r.bus = bus.New(db, r.carrier, bus.Config{Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite, Consumers: []bus.Consumer{consumer}})
 	shared.Announce(r.bus)
@@ -231,19 +246,22 @@ func (r *rig) quiet() {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		var published, left int64
+		taken := r.taken.Load() // first: to take one may publish another
 		err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 			if err := tx.Row(ctx, "SELECT count(*) FROM outbox_events WHERE event_type IN ('"+strings.Join(automation.Types, "', '")+"')").Scan(&published); err != nil {
 				return err
 			}
 			return tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_dead WHERE consumer = 'automation') +
-				(SELECT count(*) FROM bus_parked WHERE consumer = 'automation' AND dead = 0)`).Scan(&left)
+				(SELECT count(*) FROM bus_parked p JOIN bus_lane l ON l.consumer = p.consumer AND l.partition_key = p.partition_key
+				WHERE p.consumer = 'automation' AND p.dead = 0 AND l.state = 1)`).Scan(&left)
 		})
 		if err != nil {
 			r.Fatal(err)
 		}
-		if taken := r.taken.Load(); published == taken+left {
+		if published == taken+left {
 			return
-		} else if time.Now().After(deadline) {
+		}
+		if time.Now().After(deadline) {
 			r.Fatalf("%d published, %d taken, %d left", published, taken, left)
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -108,10 +108,16 @@ func (q *RunQuery) where(tenant string, b *sqldb.Binds) string {
 			where += " AND " + f.column + " = " + b.Add(f.value)
 		}
 	}
-	if q.Outcome != 0 {
-		where += " AND outcome = " + b.Add(int64(q.Outcome))
+	if q.Outcome != 0 { // in the text, so that the indexes of one outcome are found
+		where += " AND outcome = " + strconv.FormatInt(int64(q.Outcome), 10)
 	}
 	return where
+}
+
+// newestFirst is the statement that reads a page of runs.
+func newestFirst(where string) string {
+	return `SELECT at, event_id, event_type, source, rule_id, rule_name, action_key, type, object, record_id, depth, outcome, result, error
+		FROM automation_run WHERE ` + where + " ORDER BY at DESC, event_id DESC, rule_id DESC, action_key DESC, record_id DESC"
 }
 
 // Runs is a page of what was done, the newest first, and how many there are on all pages,
@@ -127,8 +133,7 @@ func (s *Automation) Runs(ctx context.Context, tenant string, q RunQuery) (page 
 		if total, err = count(ctx, tx, "automation_run", where, b.Args()); err != nil {
 			return err
 		}
-		query := `SELECT at, event_id, event_type, source, rule_id, rule_name, action_key, type, object, record_id, depth, outcome, result, error
-			FROM automation_run WHERE ` + where + " ORDER BY at DESC, event_id DESC, rule_id DESC, action_key DESC, record_id DESC LIMIT " + b.Add(q.Limit) + " OFFSET " + b.Add(q.Offset)
+		query := newestFirst(where) + " LIMIT " + b.Add(q.Limit) + " OFFSET " + b.Add(q.Offset)
 		for row, err := range tx.Query(ctx, query, b.Args()...) {
 			if err != nil {
 				return err

@@ -32,7 +32,7 @@ CREATE TABLE automation_run (
 CREATE INDEX automation_run_list ON automation_run (tenant_id, at);
 CREATE INDEX automation_run_record ON automation_run (tenant_id, record_id, at);
 CREATE INDEX automation_run_rule ON automation_run (tenant_id, rule_id, at);
-CREATE INDEX automation_run_bad ON automation_run (tenant_id, outcome, at) WHERE outcome IN (2, 3);
+CREATE INDEX automation_run_failed ON automation_run (tenant_id, at) WHERE outcome = 3;
 CREATE INDEX automation_run_pending ON automation_run (retry_at) WHERE outcome = 2;
 CREATE INDEX automation_run_old ON automation_run (at) WHERE outcome <> 2;
 

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"renga.dev/renga/client"
+)
+
+// automationCmd is `renga automation`.
+type automationCmd struct {
+	Inbox automationInboxCmd `cmd:"" help:"Show what you were told."`
+	Read  automationReadCmd  `cmd:"" help:"Mark notes as read."`
+	Tasks automationTasksCmd `cmd:"" help:"List what you are to do."`
+	Done  automationDoneCmd  `cmd:"" help:"Mark tasks as done."`
+	Jobs  automationJobsCmd  `cmd:"" help:"List the scheduled jobs, when they come and how they went."`
+	Runs  automationRunsCmd  `cmd:"" help:"List what rules and jobs did."`
+}
+
+// automationInboxCmd is `renga automation inbox`.
+type automationInboxCmd struct {
+	Unread bool `help:"Only what you have not read."`
+	paging
+}
+
+// Help shows examples.
+func (automationInboxCmd) Help() string {
+	return `Examples:
+  renga automation inbox --unread
+  renga automation inbox --page-size 100 -o json`
+}
+
+// Run prints a page.
+func (c *automationInboxCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.Inbox(ctx, c.Unread, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			n := &page.Items[i]
+			rows = append(rows, []string{clean(n.ID), instant(n.At), clean(n.Message), clean(n.Object + " " + n.RecordID), instant(n.ReadAt)})
+		}
+		err := a.grid([]string{"ID", "AT", "MESSAGE", "RECORD", "READ"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// automationReadCmd is `renga automation read`.
+type automationReadCmd struct {
+	IDs []string `arg:"" name:"id" help:"Ids of notes."`
+}
+
+// Help shows examples.
+func (automationReadCmd) Help() string {
+	return `Examples:
+  renga automation read 0199c1a4-0000-7000-8000-0000000000b1`
+}
+
+// Run marks them.
+func (c *automationReadCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.IDs {
+		if _, err := r.ReadNote(ctx, id); err != nil {
+			return err
+		}
+	}
+	return a.Answer(map[string]any{"read": c.IDs}, func() error { return a.line("Marked %d as read.", len(c.IDs)) })
+}
+
+// automationTasksCmd is `renga automation tasks`.
+type automationTasksCmd struct {
+	Done bool `help:"Those that are done, the newest first."`
+	paging
+}
+
+// Help shows examples.
+func (automationTasksCmd) Help() string {
+	return `They are yours, or of your role or one of your groups. Open ones come by when they are due.
+
+Examples:
+  renga automation tasks
+  renga automation tasks --done -o json`
+}
+
+// Run prints a page.
+func (c *automationTasksCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.UserTasks(ctx, c.Done, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			t := &page.Items[i]
+			rows = append(rows, []string{clean(t.ID), clean(t.DueOn), clean(t.Message), clean(t.Object + " " + t.RecordID), clean(t.Assignee.Type + " " + t.Assignee.ID), clean(t.DoneBy)})
+		}
+		err := a.grid([]string{"ID", "DUE", "MESSAGE", "RECORD", "FOR", "DONE BY"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// automationDoneCmd is `renga automation done`.
+type automationDoneCmd struct {
+	IDs []string `arg:"" name:"id" help:"Ids of tasks."`
+}
+
+// Help shows examples.
+func (automationDoneCmd) Help() string {
+	return `Examples:
+  renga automation done 0199c1a4-0000-7000-8000-0000000000b2`
+}
+
+// Run marks them.
+func (c *automationDoneCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.IDs {
+		if _, err := r.CompleteUserTask(ctx, id); err != nil {
+			return err
+		}
+	}
+	return a.Answer(map[string]any{"done": c.IDs}, func() error { return a.line("Marked %d as done.", len(c.IDs)) })
+}
+
+// automationJobsCmd is `renga automation jobs`.
+type automationJobsCmd struct{ paging }
+
+// Help shows examples.
+func (automationJobsCmd) Help() string {
+	return `Examples:
+  renga automation jobs
+  renga automation jobs -o json | jq -r '.items[].nextAt'`
+}
+
+// Run prints a page.
+func (c *automationJobsCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ScheduledJobs(ctx, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			j := &page.Items[i]
+			row := []string{clean(j.ID), clean(j.Name), clean(j.Cron), clean(j.TimeZone), instant(j.NextAt), "", "", "", ""}
+			if !j.IsActive {
+				row[4] = "off"
+			}
+			if last := j.Last; last != nil {
+				row[5], row[6], row[7] = instant(last.FiredFor), strconv.Itoa(last.Matched)+" of "+strconv.Itoa(last.Seen), strconv.Itoa(last.Failed)
+				row[8] = strconv.Itoa(last.Missed)
+			}
+			rows = append(rows, row)
+		}
+		err := a.grid([]string{"ID", "NAME", "CRON", "TIME ZONE", "NEXT", "LAST", "RECORDS", "FAILED", "MISSED"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// automationRunsCmd is `renga automation runs`.
+type automationRunsCmd struct {
+	Event   string `placeholder:"ID" help:"Of this event, or of this firing of a job."`
+	Rule    string `placeholder:"ID" help:"Of this rule or job."`
+	Record  string `placeholder:"ID" help:"On this record."`
+	Outcome string `placeholder:"OUTCOME" help:"With this outcome: DONE, PENDING, FAILED or NOTHING."`
+	paging
+}
+
+// Help shows examples.
+func (automationRunsCmd) Help() string {
+	return `Examples:
+  renga automation runs --record 0199c1a5-0000-7000-8000-0000000000a1
+  renga automation runs --outcome FAILED`
+}
+
+// Run prints a page.
+func (c *automationRunsCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ActionRuns(ctx, client.ActionRunQuery{EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome}, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			run := &page.Items[i]
+			rows = append(rows, []string{
+				instant(run.At), clean(run.Source + " " + run.RuleName), clean(run.ActionKey), clean(run.Type), clean(run.Object + " " + run.RecordID),
+				run.Outcome, clean(resultOf(run)),
+			})
+		}
+		err := a.grid([]string{"AT", "BY", "ACTION", "TYPE", "RECORD", "OUTCOME", "RESULT"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}
+
+// resultOf is what an action came to.
+func resultOf(r *client.ActionRun) string {
+	switch {
+	case r.Error != "":
+		return r.Error
+	case r.TaskID != "":
+		return "task " + r.TaskID
+	case r.ExecutionID != "":
+		return "execution " + r.ExecutionID
+	case r.RecordVersion != "":
+		return "version " + r.RecordVersion
+	case r.Type == "notify":
+		return strconv.Itoa(r.Told) + " told"
+	}
+	return ""
+}
