@@ -81,6 +81,35 @@ func TestAJobThatSawWhatIsUndoneLooksAgain(t *testing.T) {
 	}
 }
 
+// TestAJobIsToldOfTheRunThatCounts has a job fail beside another and succeed when it is run
+// again.
+func TestAJobIsToldOfTheRunThatCounts(t *testing.T) {
+	db := open(t, Config{})
+	var told []string
+	runs := 0
+	results := []<-chan error{
+		enqueue(t.Context(), db, Other, insert(1, 1)),
+		enqueue(t.Context(), db, Other, func(ctx context.Context, tx *Tx) error {
+			runs++
+			run := fmt.Sprint("run ", runs)
+			tx.OnCommit(func() { told = append(told, run) })
+			if runs == 1 {
+				return errors.New("not yet")
+			}
+			return insert(2, 1)(ctx, tx)
+		}),
+	}
+	run(t, db)
+	for n, res := range results {
+		if err := <-res; err != nil {
+			t.Errorf("job %d: %v", n, err)
+		}
+	}
+	if want := []string{"run 2"}; !slices.Equal(told, want) {
+		t.Errorf("%q were told, want %q", told, want)
+	}
+}
+
 // TestAJobOfTheEngineRunsOnce has others fail before and behind it in a transaction.
 func TestAJobOfTheEngineRunsOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}} {

@@ -167,7 +167,6 @@ const waryTurns = 32
 func (l *loop) do(j *job) error {
 	ctx := context.WithValue(j.ctx, inJob{}, true)
 	tx := &Tx{conn: l.conn}
-	defer func() { tx.over, j.after = true, tx.after }()
 	bare := !l.open || !l.fixed && l.wary == 0 && j.lane == Other
 	if !l.open {
 		if _, err := l.conn.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -180,6 +179,7 @@ func (l *loop) do(j *job) error {
 	} else {
 		j.err = tx.Savepoint(ctx, func(ctx context.Context) error { return call(ctx, tx, j.fn) })
 	}
+	tx.over, j.after = true, tx.after // before undo, which may run it again
 	if l.conn.lost != nil {
 		return l.conn.lost
 	}
