@@ -36,7 +36,6 @@ var scopes = []string{
 	"sharing:read", "sharing:write", "records:read", "records:write", "approvals:read", "approvals:write",
 	"search:read", "search:write",
 	"reports:read",
-	"records:read", "records:write",
 	"automation:read", "automation:write",
 	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",
 }
