@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"renga.dev/renga/internal/crm"
@@ -165,8 +166,8 @@ func checkDraft(id string, d *Draft) error {
 	switch {
 	case !crm.ValidID(id):
 		return invalid("id", "the id of a territory must be a UUID in lower case")
-	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > MaxTerritoryName:
-		return invalid("name", "name must have 1 to %d characters", MaxTerritoryName)
+	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > MaxTerritoryName || strings.ContainsFunc(d.Name, unicode.IsControl):
+		return invalid("name", "name must have 1 to %d characters on one line", MaxTerritoryName)
 	case d.ParentID != "" && !crm.ValidID(d.ParentID):
 		return invalid("parentTerritoryId", "parentTerritoryId must be a UUID in lower case")
 	case d.Access != crm.Read && d.Access != crm.Edit:

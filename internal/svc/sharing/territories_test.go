@@ -96,6 +96,7 @@ func TestWhatTerritoriesRefuseNamesTheReason(t *testing.T) {
 			{"no parent", put(a, Draft{Name: "a", ParentID: num(territoryIDs, 9)}), fault.Invalid, "there is no territory " + num(territoryIDs, 9)},
 			{"no name", put(a, Draft{Name: " "}), fault.Invalid, "name must have"},
 			{"a long name", put(a, Draft{Name: strings.Repeat("x", 256)}), fault.Invalid, "name must have"},
+			{"a name that no line has", put(a, Draft{Name: "a\x00"}), fault.Invalid, "name must have"},
 			{"an access", put(a, Draft{Name: "a", Access: "All"}), fault.Invalid, "access must be"},
 			{"an id", put("x", Draft{Name: "a"}), fault.Invalid, "UUID"},
 			{"children", p.DeleteTerritory(p.Context(), p.call(), b), fault.Conflict, "the territory " + c + " is in it"},
