@@ -23,6 +23,11 @@ func (c *core) isOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (boo
 	return c.approval.Open(ctx, tx, tenant, id)
 }
 
+// deciders are those whom an approval waits for.
+func (c *core) deciders(ctx context.Context, tx *sqldb.Tx, tenant, id string) ([]string, error) {
+	return c.approval.Deciders(ctx, tx, tenant, id)
+}
+
 // executionEnded notes the end of an execution for whoever has started it.
 func (c *core) executionEnded(h *engine.Head) (sqldb.Stmt, bool) {
 	if stmt, ok := c.rechecks.Ended(h); ok || c.approval == nil {

@@ -43,6 +43,9 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 	if out := renga(4, "record", "update", "Account", account, "--set", "Name=Other"); !strings.Contains(out, "locked until the approval "+id) {
 		t.Errorf("got %s", out)
 	}
+	eventually(t, "Anna is told", signalTimeout, func() bool {
+		return strings.Contains(renga(0, "automation", "inbox", "--as", "0199c1a4-0000-7000-8000-000000000021"), "An approval waits for your decision.")
+	})
 	renga(4, "approval", "submit", "Account", account)
 	renga(0, "execution", "cancel", execution, "--reason", "the operator")
 	eventually(t, "the approval is recalled", signalTimeout, func() bool { return strings.Contains(renga(0, "approval", "show", id), "RECALLED") })

@@ -194,6 +194,28 @@ func (s *Approvals) Open(ctx context.Context, tx *sqldb.Tx, tenant, id string) (
 	return found, nil
 }
 
+// Deciders are the users whom an approval waits for now; nobody when it has ended or is
+// gone. It is for those who tell them.
+func (s *Approvals) Deciders(ctx context.Context, tx *sqldb.Tx, tenant, id string) (users []string, err error) {
+	a, err := find(ctx, tx, tenant, id, "")
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, nil
+	}
+	if err != nil || a.status != Pending {
+		return nil, err
+	}
+	m, err := s.cfg.Models.Model(ctx, tx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range slots(m, a, a.at) {
+		if place.vote == nil && !slices.Contains(users, place.holder()) {
+			users = append(users, place.holder())
+		}
+	}
+	return users, nil
+}
+
 // Recount compares the locks in core with the approvals that are pending and gives what
 // differs, by approval.
 func (s *Approvals) Recount(ctx context.Context, tenant string) (differences []string, err error) {
