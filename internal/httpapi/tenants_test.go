@@ -31,6 +31,7 @@ func TestNothingOfATenantIsThereForAnother(t *testing.T) {
 	o.before, o.after, o.loose = o.ask, o.learn, func(operation string) bool { return wide[operation] }
 	o.all()
 	o.follow()
+	o.told()
 	o.complete()
 }
 
@@ -201,6 +202,31 @@ func (o *onlooker) follow() {
 		o.t.Errorf("the stream does not begin with the tenant's own event: %s", got.body)
 	}
 	o.silent(got)
+}
+
+// told lets a rule act, which no request of the story does, and asks as another tenant for
+// what it made.
+func (o *onlooker) told() {
+	o.t.Helper()
+	const ann = "0199c1a4-0000-7000-8000-0000000000a1"
+	s := o.server
+	s.do("PUT", "/metadata/users/"+ann, `{"name":"Ann"}`).is(201)
+	s.do("PUT", "/metadata/workflow-rules/0199c1a4-0000-7000-8000-0000000000c2", `{"name":"Welcome","object":"Account","on":["create"],"when":"after","actions":[
+		{"key":"tell","type":"notify","message":"A new account."},{"key":"todo","type":"createTask","message":"Call them."}]}`).is(201)
+	s.do("POST", "/records/Account", `{"ownerId":"`+ann+`","fields":{"Name":"Told"}}`).is(201)
+	s.automate()
+	for _, what := range []struct{ list, do, operation string }{
+		{"/automation/inbox", "/read", "PUT /automation/inbox/{id}/read"},
+		{"/automation/tasks", "/done", "PUT /automation/tasks/{id}/done"},
+	} {
+		thing := what.list + "/" + s.get(what.list, "X-User-Id", ann).is(200).text("items.0.id") + what.do
+		if got := s.get(what.list, "X-Tenant-Id", other).is(200); !strings.Contains(string(got.body), `"total":0`) {
+			o.t.Errorf("%s as another tenant: %s", what.list, got.body)
+		}
+		s.do("PUT", thing, "", "X-Tenant-Id", other).is(404)
+		s.do("PUT", thing, "", "X-User-Id", ann).is(200)
+		o.hidden[what.operation] = true
+	}
 }
 
 // complete demands that every operation was asked, and that those that name a thing of a
