@@ -33,15 +33,15 @@ func New(t testing.TB) string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = launch(bin, "")
+		shared.server, shared.err = launch(bin, inMemory(), "")
 	}
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	return shared.server.Database(t)
+	return createOn(t, shared.server.URL())
 }
 
-// createOn creates a database on a server that is not ours, for as long as the test runs.
+// createOn creates a database on a server that others use too, for as long as the test runs.
 func createOn(t testing.TB, server string) string {
 	t.Helper()
 	psql, err := exec.LookPath("psql")
@@ -50,7 +50,7 @@ func createOn(t testing.TB, server string) string {
 	}
 	at, name, err := create(psql, server)
 	if err != nil {
-		t.Fatalf("%s: %v", databaseURL, err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := query(psql, server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {

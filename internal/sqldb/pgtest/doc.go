@@ -4,7 +4,8 @@
 // PostgreSQL's own programs, so that the driver keeps its one importer.
 //
 // The server of a test binary is started when the first test asks for it, and is
-// gone soon after the binary has ended, however it ended. Its default collation is
+// gone soon after the binary has ended, however it ended. It is in memory where there is
+// room for it; one that a test restarts or kills is on a disk. Its default collation is
 // not that of bytes and its time zone not UTC, as on the servers of users, so that a
 // test can find what relies on either.
 //

@@ -55,7 +55,7 @@ func Launch(t testing.TB) *Server {
 // own, and its log elsewhere.
 func LaunchOn(t testing.TB, disk string) *Server {
 	t.Helper()
-	s, err := launch(programs(t), disk)
+	s, err := launch(programs(t), "", disk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +63,22 @@ func LaunchOn(t testing.TB, disk string) *Server {
 	return s
 }
 
-// launch makes a data folder, somewhere or in a folder, and starts a server on it.
-func launch(bin, disk string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "renga-pg-")
+// inMemory is a folder in memory with room for the databases of some tests; "": there is none,
+// or full sizes are measured, which are about disks. The shared server is never killed, so
+// nothing of it has to outlive anything; its settings are those of all others.
+func inMemory() string {
+	const folder, room = "/dev/shm", 4 << 30
+	var fs syscall.Statfs_t
+	if os.Getenv("RENGA_LONG") != "" || syscall.Statfs(folder, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < room {
+		return ""
+	}
+	return folder
+}
+
+// launch makes a data folder, in a folder or where temporary files are, and starts a server
+// on it. Its tables may be on a disk of their own.
+func launch(bin, in, disk string) (*Server, error) {
+	dir, err := os.MkdirTemp(in, "renga-pg-")
 	if err != nil {
 		return nil, err
 	}
