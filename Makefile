@@ -16,10 +16,11 @@ tool     := $(GO) tool -modfile=tools/go.mod
 sources  := $(wildcard *.go api client cmd internal web/*.go)
 
 # The packages in which goroutines meet.
-racing := $(patsubst %,./%/...,$(wildcard client internal/expr internal/sqldb internal/store internal/engine internal/bulk internal/bus internal/gate))
+racing := $(patsubst %,./%/...,$(wildcard internal/expr internal/sqldb internal/store internal/engine internal/bulk))
 
-# Of the surface, what happens at the same time; the rest of its tests is one request after another.
-meeting := Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins
+# Those of which only some tests let things happen at the same time; RACE=. runs all of them (half an hour).
+partly := ./client ./internal/bus/... ./internal/gate/... ./internal/httpapi
+RACE ?= Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins|Workers|Processes|Another|Share
 
 # The packages whose tests run on SQLite, and once more on PostgreSQL.
 on-postgres := ./cmd/renga ./internal/httpapi
@@ -101,7 +102,7 @@ race: ## run the packages in which goroutines meet under the race detector
 	@$(call need,gcc,gcc libc6-dev,the race detector is not run)
 	@$(need-postgres)
 	@if command -v gcc >/dev/null; then set -x; export CGO_ENABLED=1; $(GO) test -race -short -timeout 15m $(racing); \
-		$(GO) test -race -short -timeout 15m -run '$(meeting)' ./internal/httpapi; fi
+		$(GO) test -race -short -timeout 15m -parallel 4 -run '$(RACE)' $(partly); fi
 
 .PHONY: bench
 bench: ## measure throughput and latency against bare commits and an echo server

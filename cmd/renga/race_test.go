@@ -94,6 +94,9 @@ const (
 // always is the same side the test was too weak.
 func TestACancelThatWasAcceptedWins(t *testing.T) {
 	races := 1_000
+	if postgres() {
+		races = 400
+	}
 	if long() {
 		races = 10_000
 	}

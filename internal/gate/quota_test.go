@@ -148,6 +148,9 @@ func TestABurstOverThreeProcessesIsTheQuota(t *testing.T) {
 }
 
 func TestWhatIsLeftIsToldAcrossProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it goes by the clock, which the race detector slows down")
+	}
 	all := newFellows(t, pgtest.New(t), Rate{Limit: 10, Per: time.Hour})
 	for i := range 10 {
 		w := all[i%3].ask("GET", "/a", "", "X-User-Id: ada")

@@ -25,9 +25,9 @@ func TestSeeds(t *testing.T) {
 		judge(t, &stress, err)
 		return
 	}
-	seeds := uint64(200)
+	seeds := uint64(100)
 	if os.Getenv("RENGA_LONG") != "" {
-		seeds *= 20
+		seeds *= 40
 	}
 	var mu sync.Mutex
 	var total Stress
