@@ -1,48 +1,15 @@
 package httpapi_test
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/wire"
 )
 
 // index lets search take everything that was published, in its order.
 func (s *server) index() {
 	s.t.Helper()
-	err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		var events []wire.Event
-		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
-			var body []byte
-			if err == nil {
-				err = row.Scan(&body)
-			}
-			if err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			if slices.Contains(search.Types, e.Type) {
-				events = append(events, e)
-			}
-		}
-		for i := range events {
-			if err := s.search.Consumer().Handle(ctx, tx, &events[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.deliver(s.search.Consumer())
 }
 
 // TestRecordsAreSearched goes through pages of hits over HTTP, as two callers.

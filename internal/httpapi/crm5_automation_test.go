@@ -1,14 +1,8 @@
 package httpapi_test
 
 import (
-	"context"
-	"slices"
 	"strings"
 	"testing"
-
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/wire"
 )
 
 // CRM-5: rules over HTTP.
@@ -42,34 +36,7 @@ func TestValidationRulesRefuseOverHTTP(t *testing.T) {
 // automate lets automation take everything that was published and not taken, in its order.
 func (s *server) automate() {
 	s.t.Helper()
-	err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		var events []wire.Event
-		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
-			var body []byte
-			if err == nil {
-				err = row.Scan(&body)
-			}
-			if err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			if slices.Contains(automation.Types, e.Type) {
-				events = append(events, e)
-			}
-		}
-		for i := range events {
-			if err := s.automation.Consumer().Handle(ctx, tx, &events[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.deliver(s.automation.Consumer())
 }
 
 // TestNotesTasksJobsAndRunsOverHTTP lets a rule act and looks at everything that it did.

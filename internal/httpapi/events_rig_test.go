@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"renga.dev/renga/internal/bus/bustest"
 	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/search"
@@ -141,4 +143,37 @@ func (s *server) framesOf(n int, path string, begun func(), header ...string) re
 		}
 	}
 	return r
+}
+
+// deliver lets a consumer take everything of its types that was published, in its order.
+func (s *server) deliver(c bus.Consumer) {
+	s.t.Helper()
+	err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		var events []wire.Event
+		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
+			var body []byte
+			if err == nil {
+				err = row.Scan(&body)
+			}
+			if err != nil {
+				return err
+			}
+			e, err := wire.ParseEvent(body)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(c.Types, e.Type) {
+				events = append(events, e)
+			}
+		}
+		for i := range events {
+			if err := c.Handle(ctx, tx, &events[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
