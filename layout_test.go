@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"api":                      {},
 	"web":                      {},
 	"internal/fault":           {},
+	"internal/stalltest":       {},
 	"internal/expr":            {"internal/fault"},
 	"internal/flow":            {"internal/expr", "internal/fault"},
 	"internal/wire":            {"api", "internal/flow", "internal/fault"},
@@ -73,7 +74,7 @@ var imports = map[string][]string{
 }
 
 // unimportable are folders that no shipped code imports; all but the first serve tests.
-var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest", "internal/sqldb/sqltest", "internal/bus/jet/jettest", "internal/bus/memory", "internal/bus/bustest", "internal/airflow/airflowtest"}
+var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest", "internal/sqldb/sqltest", "internal/bus/jet/jettest", "internal/bus/memory", "internal/bus/bustest", "internal/airflow/airflowtest", "internal/stalltest"}
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It
 // binds tests too: a test that needs a driver asks its owner.

@@ -61,7 +61,7 @@ const eventToken = "s3cret"
 var quiet = slog.New(slog.DiscardHandler)
 
 // patience is how long a test waits for what must come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // server is a server inside the test's process.
 type server struct {

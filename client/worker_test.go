@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/stalltest"
 )
 
 // running is a worker at work. stop ends it and gives what Run returned.
@@ -217,6 +218,7 @@ func TestACancelInterruptsTheHandlerWithinASecond(t *testing.T) {
 	c, ctx := dial(t, p.url), soon(t)
 	began, ended := make(chan *client.Task, 100), make(chan interruption, 100)
 	run(t, client.Worker{Client: c, Concurrency: 20, Handle: blocking(began, ended)})
+	stalls := stalltest.New(t)
 	// One after the other, after being held for longer and longer: before and after it is watched.
 	for i := range 10 {
 		id := started(t, c, line("default", "a"), nil)
@@ -227,7 +229,7 @@ func TestACancelInterruptsTheHandlerWithinASecond(t *testing.T) {
 		canceled := time.Now()
 		must[client.Answer](t)(c.Send(ctx, client.CancelExecution{ExecutionID: id}))
 		got := wait(t, ended, "the interruption")
-		if took := got.at.Sub(canceled); took > time.Second || !errors.Is(got.cause, client.ErrInterrupted) {
+		if took := stalls.Between(canceled, got.at); took > time.Second || !errors.Is(got.cause, client.ErrInterrupted) {
 			t.Errorf("held for %d ms: interrupted after %v, because %v", 60*i, took, got.cause)
 		}
 		e := must[*client.Execution](t)(c.Execution(ctx, id))
@@ -330,9 +332,9 @@ func TestALostLeaseInterruptsTheHandler(t *testing.T) {
 	w := run(t, client.Worker{Client: dial(t, p.url), Lease: 2 * time.Second, Concurrency: 1, DrainTimeout: time.Millisecond, Handle: blocking(began, ended)})
 	id := started(t, c, line("default", "a"), nil)
 	wait(t, began, "the task")
-	at := time.Now()
+	stalls, at := stalltest.New(t), time.Now()
 	got := wait(t, ended, "the interruption")
-	if took := got.at.Sub(at); took > 4*time.Second || !strings.Contains(fmt.Sprint(got.cause), "lease") {
+	if took := stalls.Between(at, got.at); took > 4*time.Second || !strings.Contains(fmt.Sprint(got.cause), "lease") {
 		t.Errorf("interrupted after %v, because %v", took, got.cause)
 	}
 	if e := ends(t, c, id); e.Error == nil || e.Error.Code != "ERR_TIMEOUT" {

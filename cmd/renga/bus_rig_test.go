@@ -14,10 +14,14 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/stalltest"
 )
 
 // quietWithin is how long after the last fault everything must be delivered.
-const quietWithin = time.Minute
+const (
+	quietWithin = time.Minute
+	quietAtAll  = 5 * time.Minute // the machine may stand still meanwhile
+)
 
 // busRig is the processes of a bus and the ledger of what they acknowledged.
 type busRig struct {
@@ -177,7 +181,7 @@ func (r *busRig) acks(n int) {
 // await waits for a line that begins with a word and gives it; "": the process ended
 // before, or it did not come in time.
 func (c *busChild) await(word string) string {
-	late := time.After(quietWithin)
+	late := time.After(quietAtAll)
 	for {
 		select {
 		case line, ok := <-c.lines:
@@ -236,7 +240,7 @@ func (r *busRig) gone(i int) {
 // order, and opens the books.
 func (r *busRig) finish() *busBooks {
 	r.t.Helper()
-	began := time.Now()
+	began, stalls := time.Now(), stalltest.New(r.t)
 	for _, c := range r.procs {
 		c.tell("quiet")
 		r.up += time.Since(c.began)
@@ -246,7 +250,11 @@ func (r *busRig) finish() *busBooks {
 			r.t.Errorf("not everything is delivered %v after the last fault:\n%s", time.Since(began).Round(time.Second), r.logs())
 		}
 	}
-	r.t.Logf("everything was delivered %v after the last fault", time.Since(began).Round(time.Millisecond))
+	took := stalls.Since(began)
+	r.t.Logf("everything was delivered %v after the last fault, and %v in which the machine stood still", took.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
+	if took > quietWithin {
+		r.t.Errorf("that is more than %v", quietWithin)
+	}
 	for i, c := range r.procs {
 		_ = c.cmd.Process.Signal(syscall.SIGTERM)
 		select {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/bus/jet/jettest"
+	"renga.dev/renga/internal/stalltest"
 )
 
 // asProgram makes the test binary behave as the program itself, so that tests run
@@ -90,7 +91,7 @@ func program(args ...string) *exec.Cmd {
 // killed when the test ends, if it has not ended before.
 func serve(t testing.TB, at site) *child {
 	t.Helper()
-	stalls := watchStalls(t)
+	stalls := stalltest.New(t)
 	c, listening := launch(t, at)
 	select {
 	case addr := <-listening:
@@ -109,7 +110,8 @@ func serve(t testing.TB, at site) *child {
 		}
 		pause(5 * time.Millisecond)
 	}
-	c.ready, c.stood = time.Since(began), stalls()
+	c.ready = time.Since(began)
+	c.stood = c.ready - stalls.Since(began)
 	return c
 }
 

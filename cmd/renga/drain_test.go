@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/stalltest"
 )
 
 // TestATerminatedServerDrains asks a server to end while requests, long polls and
@@ -23,6 +25,7 @@ func TestATerminatedServerDrains(t *testing.T) {
 	r := newRig(t, 16, newSite(t))
 	enough := r.work()
 	defer enough()
+	stalls := stalltest.New(t)
 	var took spans
 	for range rounds {
 		r.answers(300)
@@ -30,16 +33,16 @@ func TestATerminatedServerDrains(t *testing.T) {
 		asked := time.Now()
 		old := r.servers[0]
 		old.signal(syscall.SIGTERM)
-		if code := old.code(20 * time.Second); code != 0 {
+		if code := old.code(maxWait); code != 0 {
 			t.Fatalf("the server ended with code %d:\n%s", code, old.log)
 		}
-		took = append(took, time.Since(asked))
+		took = append(took, stalls.Since(asked))
 		for _, line := range []string{"msg=draining", "msg=drained"} {
 			if !old.log.has(line) {
 				t.Errorf("the server did not log %s:\n%s", line, old.log)
 			}
 		}
-		w.check(t, asked)
+		w.check(t, stalls, asked)
 		r.lose(0)
 		r.start(0)
 	}
@@ -130,7 +133,7 @@ func (w *waits) note(where *[]ending, e ending) {
 }
 
 // check expects that all have come back, in order, soon after the server was asked to end.
-func (w *waits) check(t *testing.T, asked time.Time) {
+func (w *waits) check(t *testing.T, stalls *stalltest.Watch, asked time.Time) {
 	t.Helper()
 	w.wg.Wait()
 	for _, e := range w.streams {
@@ -145,7 +148,7 @@ func (w *waits) check(t *testing.T, asked time.Time) {
 		}
 	}
 	for _, e := range append(w.streams, w.polls...) {
-		if late := e.at.Sub(asked); late > 2*time.Second {
+		if late := stalls.Between(asked, e.at); late > 2*time.Second {
 			t.Errorf("a stream or long poll ended %v after the server was asked to end", late)
 		}
 	}

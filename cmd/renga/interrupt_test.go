@@ -9,6 +9,7 @@ import (
 	"time"
 
 	public "renga.dev/renga/client" // client is what the other tests use
+	"renga.dev/renga/internal/stalltest"
 )
 
 // interruptWithin is how soon a worker learns that it should stop.
@@ -46,6 +47,7 @@ func TestAWorkerLearnsOfACancelInAnyProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Run(ctx) }()
+	stalls := stalltest.New(t)
 	var took, learned spans
 	for range rounds {
 		made := caller.request("CreateExecution", "", "", `"graphId":"diary","start":true`)
@@ -63,7 +65,7 @@ func TestAWorkerLearnsOfACancelInAnyProcess(t *testing.T) {
 			t.Fatalf("%d %s %v", asked.status, asked.answer, err)
 		}
 		canceled := time.Now()
-		learned = append(learned, max(0, (<-stopped).Sub(canceled)))
+		learned = append(learned, max(0, stalls.Between(canceled, <-stopped)))
 	}
 	t.Logf("%d times: a task reached the worker %v p50, %v max after it was there; a cancel %v p50, %v max after it was accepted",
 		rounds, round(took.at(50)), round(slices.Max(took)), round(learned.at(50)), round(slices.Max(learned)))
@@ -91,6 +93,7 @@ func TestProcessesWakeEachOthersWorkers(t *testing.T) {
 	here, there := serve(t, at), serve(t, at.beside(t))
 	caller, worker := newClient(t, here, "caller"), newClient(t, there, "worker")
 	caller.put("diary", graphs["diary"])
+	stalls := stalltest.New(t)
 	var took spans
 	const rounds = 20
 	for range rounds {
@@ -106,7 +109,7 @@ func TestProcessesWakeEachOthersWorkers(t *testing.T) {
 		if err := <-claimed; err != nil || len(q.reply().Tasks) != 1 {
 			t.Fatalf("%d %s %v", q.status, q.answer, err)
 		}
-		took = append(took, time.Since(began))
+		took = append(took, stalls.Since(began))
 	}
 	t.Logf("%d times a task reached a worker of another process after %v p50, %v max", rounds, round(took.at(50)), round(slices.Max(took)))
 	if median := took.at(50); median > 200*time.Millisecond { // without a message it is 250 ms, half of the time between two looks

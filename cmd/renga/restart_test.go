@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/stalltest"
 )
 
 // backWithin is how soon after PostgreSQL accepts connections again a process must
@@ -76,7 +77,7 @@ func (o *outages) outage(n int, end func()) {
 	}
 	o.unready()
 	o.db.Start(o.t)
-	up := time.Now()
+	stalls, up := stalltest.New(o.t), time.Now()
 	back := make([]time.Duration, len(o.servers))
 	probes := make([]*client, len(o.servers))
 	var wg sync.WaitGroup
@@ -89,7 +90,7 @@ func (o *outages) outage(n int, end func()) {
 			if err := probes[i].do(ctx, made); err != nil {
 				o.t.Errorf("after PostgreSQL came back: %v\n%s", err, server.log)
 			}
-			back[i] = time.Since(up)
+			back[i] = stalls.Since(up)
 		})
 	}
 	wg.Wait()

@@ -87,7 +87,7 @@ func (r *rig) work() (enough func()) {
 	})
 }
 
-const maxWait = 30 * time.Second // for anything that should come soon
+const maxWait = 2 * time.Minute // for anything that should come soon
 
 // answers waits for so many more answers and gives how many there were before.
 func (r *rig) answers(n int64) (before int64) {

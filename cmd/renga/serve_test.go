@@ -20,7 +20,7 @@ import (
 )
 
 // signalTimeout is how long a process may take to act on a signal.
-const signalTimeout = 20 * time.Second
+const signalTimeout = 2 * time.Minute
 
 func TestVersionIsThatOfTheContract(t *testing.T) {
 	var doc struct {

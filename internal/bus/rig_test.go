@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
 
 // maxWait is for anything that should come soon.
-const maxWait = 20 * time.Second
+const maxWait = 2 * time.Minute
 
 // onEvery runs a test on every database.
 func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {

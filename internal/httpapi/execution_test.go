@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // linear is a graph of Tasks in a row, all of one queue, with a Success behind them.
 func linear(queue string, tasks ...string) string {

@@ -25,7 +25,7 @@ import (
 const tenant = "00000000-0000-0000-0000-00000000000a"
 
 // maxWait is for anything that should come soon.
-const maxWait = 20 * time.Second
+const maxWait = 2 * time.Minute
 
 // rig is bulks over a bus with a consumer that blocks keys (stop) and one that goes on
 // (go); both fail for the keys that a test says.

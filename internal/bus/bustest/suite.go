@@ -16,7 +16,7 @@ import (
 )
 
 // maxWait is for anything that should come soon.
-const maxWait = 20 * time.Second
+const maxWait = 2 * time.Minute
 
 // System is a carrier without streams and what can happen to it.
 type System interface {

@@ -14,6 +14,7 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -166,17 +167,17 @@ func TestWhatIsUnderWayFailsWithItsConnection(t *testing.T) {
 	c := s.Carrier()
 	ensure(t, c)
 	n.Freeze() // it takes the message and does not answer
-	acks, began := make(chan bus.Ack, 1), time.Now()
+	acks, stalls, began := make(chan bus.Ack, 1), stalltest.New(t), time.Now()
 	go func() { acks <- c.Publish(t.Context(), []bus.Message{numbered(1, 0)})[0] }()
 	until(t, func() bool { return s.conn.Stats().OutMsgs > 0 && s.acks.underWay() == 1 })
 	n.Kill()
 	ack := <-acks
-	if took := time.Since(began); fault.KindOf(ack.Err) != fault.Unavailable || took > ackTimeout/2 {
+	if took := stalls.Since(began); fault.KindOf(ack.Err) != fault.Unavailable || took > ackTimeout/2 {
 		t.Errorf("got %+v after %v", ack, took)
 	}
 	began = time.Now()
 	ack = c.Publish(t.Context(), []bus.Message{numbered(1, 0)})[0]
-	if took := time.Since(began); fault.KindOf(ack.Err) != fault.Unavailable || took > time.Second {
+	if took := stalls.Since(began); fault.KindOf(ack.Err) != fault.Unavailable || took > time.Second {
 		t.Errorf("without a connection: got %+v after %v", ack, took)
 	}
 	if s.acks.underWay() > 0 {
