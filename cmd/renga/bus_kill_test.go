@@ -1,17 +1,13 @@
 package main
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/jet/jettest"
 )
 
@@ -88,10 +84,7 @@ func (r *busRig) report(b *busBooks, faults int) {
 // that the bus names, the first time that it comes by there and a later time.
 func TestNoEventIsLostWhenTheProcessIsKilledAtANamedPoint(t *testing.T) {
 	onSQLite(t)
-	points := busPoints(t)
-	if len(points) < 20 {
-		t.Errorf("too weak: the bus names %d points, want at least 20", len(points))
-	}
+	points := bus.Points
 	load := busLoad
 	load.Log = true
 	r := newBusRig(t, 1, load)
@@ -138,37 +131,6 @@ var stimulus = map[string]string{
 	"relay.loss-noted":  "forget",
 	"relay.replay-page": "forget",
 	"relay.replayed":    "forget",
-}
-
-// busPoints are the points that the bus names in its source.
-func busPoints(t *testing.T) (points []string) {
-	t.Helper()
-	files, err := filepath.Glob("../../internal/bus/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) != 1 {
-				return true
-			}
-			f, isField := call.Fun.(*ast.SelectorExpr)
-			text, isText := call.Args[0].(*ast.BasicLit)
-			if isField && isText && f.Sel.Name == "Passed" {
-				if point, err := strconv.Unquote(text.Value); err == nil {
-					points = append(points, point)
-				}
-			}
-			return true
-		})
-	}
-	slices.Sort(points)
-	return slices.Compact(points)
 }
 
 // TestAStoppedProcessTakesNoEventUnderALostLease stops a process (SIGSTOP) for longer than

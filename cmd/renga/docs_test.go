@@ -3,10 +3,11 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"renga.dev/renga/docs"
 )
 
 // masked hides what differs from run to run.
@@ -26,7 +27,7 @@ func TestTheExamplesOfThePageAboutWorkflowEventsWork(t *testing.T) {
 			t.Skipf("SKIP: %s is not installed", tool)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "workflow-events.md"))
+	page, err := docs.Pages.ReadFile("workflow-events.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
 			t.Skipf("SKIP: %s is not installed", tool)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recheck.md"))
+	page, err := docs.Pages.ReadFile("recheck.md")
 	if err != nil {
 		t.Fatal(err)
 	}

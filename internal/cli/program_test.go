@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/docs"
 	"renga.dev/renga/internal/gate"
 )
 
@@ -364,7 +365,7 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 
 // TestThePageListsEveryCommandAndExitCode holds docs/cli.md against the commands.
 func TestThePageListsEveryCommandAndExitCode(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	page, err := docs.Pages.ReadFile("cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package flow
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"testing"
 
@@ -69,8 +71,8 @@ func TestPublishedEventsAreReadAndWrittenAsTheyWere(t *testing.T) {
 		}
 		lines = append(append(lines, line...), '\n')
 	}
-	golden, err := os.ReadFile(file)
-	if os.IsNotExist(err) && *update {
+	golden, err := testdata.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) && *update {
 		if err := os.WriteFile(file, lines, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package flow
 
 import (
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -234,13 +234,13 @@ func checkRefused(t *testing.T, err error, message string, details any) {
 // exampleGraphs are the files of testdata/graphs.
 func exampleGraphs(t testing.TB) map[string][]byte {
 	t.Helper()
-	files, err := filepath.Glob("testdata/graphs/*")
+	files, err := fs.Glob(testdata, "testdata/graphs/*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no example graphs (%v)", err)
 	}
 	all := make(map[string][]byte)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		data, err := testdata.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,9 +2,11 @@ package flow
 
 import (
 	"bytes"
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +18,11 @@ import (
 
 	"renga.dev/renga/internal/fault"
 )
+
+// What is in testdata, as it was when the test was compiled.
+//
+//go:embed testdata
+var testdata embed.FS
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
@@ -29,14 +36,14 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 //	expire         every deadline that has come, until none is left
 //	state          the state in short
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	files, err := fs.Glob(testdata, "testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {
-			want, err := os.ReadFile(file)
+			want, err := testdata.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

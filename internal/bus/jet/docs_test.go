@@ -12,12 +12,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"renga.dev/renga/docs"
 )
 
 // page is the document about events.
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "events.md"))
+	text, err := docs.Pages.ReadFile("events.md")
 	if err != nil {
 		t.Fatal(err)
 	}

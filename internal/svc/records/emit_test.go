@@ -1,6 +1,7 @@
 package records
 
 import (
+	"embed"
 	"flag"
 	"os"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 	"renga.dev/renga/internal/crm"
 )
 
+//go:embed testdata
+var testdata embed.FS
+
 var rewrite = flag.Bool("update", false, "write the golden files anew")
 
 // golden holds a text against a file.
@@ -23,8 +27,9 @@ func golden(t *testing.T, name, got string) {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		return
 	}
-	want, err := os.ReadFile(path)
+	want, err := testdata.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

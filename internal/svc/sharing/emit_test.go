@@ -2,6 +2,7 @@ package sharing
 
 import (
 	"context"
+	"embed"
 	"flag"
 	"os"
 	"path/filepath"
@@ -17,6 +18,9 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
+
+//go:embed testdata
+var testdata embed.FS
 
 var rewrite = flag.Bool("update", false, "write the golden files anew")
 
@@ -147,8 +151,9 @@ func TestSharingTellsExactlyWhatItMust(t *testing.T) {
 			if err := os.WriteFile(path, []byte(s.text.String()), 0o644); err != nil {
 				t.Fatal(err)
 			}
+			return
 		}
-		want, err := os.ReadFile(path)
+		want, err := testdata.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
