@@ -299,8 +299,8 @@ func TestHeartbeatsKeepAShortLeaseForLong(t *testing.T) {
 	p := newProxy(t, s, nil)
 	c := dial(t, p.url)
 	var ids []string
-	run(t, client.Worker{Client: c, Lease: 2 * time.Second, Concurrency: 10, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
-		if !wakeAfter(ctx, 5*time.Second) {
+	run(t, client.Worker{Client: c, Lease: 5 * time.Second, Concurrency: 10, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
+		if !wakeAfter(ctx, 12*time.Second) {
 			return nil, context.Cause(ctx)
 		}
 		return nil, nil
@@ -378,12 +378,12 @@ func TestProgressIsReported(t *testing.T) {
 func TestATaskWaitsForSomebody(t *testing.T) {
 	t.Parallel()
 	c, ctx := rig(t), soon(t)
-	run(t, client.Worker{Client: c, Lease: time.Second, Handle: func(ctx context.Context, task *client.Task) (any, error) {
+	run(t, client.Worker{Client: c, Lease: 4 * time.Second, Handle: func(ctx context.Context, task *client.Task) (any, error) {
 		answer, err := task.Wait(ctx, "k-1", map[string]string{"question": "which shelf?"})
 		if err != nil {
 			return nil, err
 		}
-		if !wakeAfter(ctx, 2*time.Second) { // its lease goes on
+		if !wakeAfter(ctx, 6*time.Second) { // its lease goes on
 			return nil, context.Cause(ctx)
 		}
 		return map[string]json.RawMessage{"answer": answer}, nil
@@ -401,7 +401,7 @@ func TestATaskWaitsForSomebody(t *testing.T) {
 	}
 	id := started(t, c, line("default", "a"), nil)
 	waiting(id)
-	if !wakeAfter(ctx, 1500*time.Millisecond) { // longer than the lease, which stands still
+	if !wakeAfter(ctx, 5*time.Second) { // longer than the lease, which stands still
 		t.Fatal("no time left")
 	}
 	if e := must[*client.Execution](t)(c.Execution(ctx, id)); e.Node("a").Status != client.NodeWaiting || string(e.Node("a").Prompt) != `{"question":"which shelf?"}` {

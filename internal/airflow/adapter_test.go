@@ -141,13 +141,13 @@ func TestCancellingTheExecutionCancelsTheRun(t *testing.T) {
 // lease, and starts it again.
 func TestAnOutageFailsNothing(t *testing.T) {
 	onEvery(t, airflowtest.Config{}, func(r *rig) {
-		a, _ := r.adapter(func(c *Config, _ *Ports) { c.Lease = time.Second })
+		a, _ := r.adapter(func(c *Config, _ *Ports) { c.Lease = 4 * time.Second })
 		id := r.batch(tenant, request, 5)
 		r.running(5)
 		r.airflow.Stop()
 		wait(r.T, "the circuit", a.Down)
 		later := r.batch(tenant, "01J8TPZ7YJ1E1X4C5N9ZP3M3QK", 1)
-		until := time.Now().Add(2500 * time.Millisecond)
+		until := time.Now().Add(6 * time.Second)
 		wait(r.T, "the outage to last", func() bool { return time.Now().After(until) })
 		if _, nodes := r.nodes(tenant, later); nodes["s1"].Status != flow.NodeIsReady {
 			r.Errorf("a task was claimed in an outage: %v", nodes["s1"].Status)
