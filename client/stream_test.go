@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -43,6 +44,8 @@ func TestAStreamBringsEveryEventOnceAcrossBrokenConnections(t *testing.T) {
 	id := started(t, c, line("default", "a"), nil)
 	next := uint64(3)
 	var last client.Event
+	var worker sync.WaitGroup
+	defer worker.Wait()
 	for ev, err := range c.Stream(ctx, id, 2) {
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +54,7 @@ func TestAStreamBringsEveryEventOnceAcrossBrokenConnections(t *testing.T) {
 			t.Fatalf("got event %d of %s, want %d", ev.Seq, ev.ExecutionID, next)
 		}
 		if ev.Type == "NODE_READY" && ev.NodeID() == "a" {
-			go work(t, dial(t, s.url), id, 50)
+			worker.Go(func() { work(t, dial(t, s.url), id, 50) })
 		}
 		if ev.Type == "NODE_PROGRESS_REPORTED" {
 			var p struct{ Message string }
