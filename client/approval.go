@@ -41,11 +41,20 @@ type ApprovalDecision struct {
 // Approval is a record that was submitted, and what was decided about it.
 type Approval struct {
 	ApprovalSummary
-	LockedFields   []string        `json:"lockedFields"`
-	MeetsCondition bool            `json:"meetsCondition"` // the process would still take the record
-	ExecutionID    string          `json:"executionId"`
-	Stages         []ApprovalStage `json:"stages"`
-	Record         map[string]any  `json:"record,omitempty"` // of a pending one: its name and locked fields
+	LockedFields   []string         `json:"lockedFields"`
+	MeetsCondition bool             `json:"meetsCondition"` // the process would still take the record
+	ExecutionID    string           `json:"executionId"`
+	Stages         []ApprovalStage  `json:"stages"`
+	Record         map[string]any   `json:"record,omitempty"`  // of a pending one: its name and locked fields
+	Outcome        *ApprovalOutcome `json:"outcome,omitempty"` // of one that has ended and writes something into the record
+}
+
+// ApprovalOutcome is what an approval writes into its record, and whether it has.
+type ApprovalOutcome struct {
+	Status        string         `json:"status"` // WAITING, WRITTEN, REFUSED
+	Fields        map[string]any `json:"fields"`
+	RecordVersion time.Time      `json:"recordVersion,omitzero"` // of the record with it
+	Message       string         `json:"message,omitempty"`      // why it was refused
 }
 
 // ApprovalStage is a stage of an approval.
@@ -58,7 +67,7 @@ type ApprovalStage struct {
 	Decisions []ApprovalVote   `json:"decisions"`
 }
 
-// ApprovalMember is whom a step names: a user, a role or a group.
+// ApprovalMember is whom a step names: a user, a role, a group, or the manager of a user.
 type ApprovalMember struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/svc/approval"
@@ -21,6 +22,11 @@ func (c *core) approve(models *metadata.Models) {
 // isOpen reports whether an approval is pending, for the locks of core.
 func (c *core) isOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 	return c.approval.Open(ctx, tx, tenant, id)
+}
+
+// outcome is what an approval writes into its record.
+func (c *core) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+	return c.approval.Outcome(ctx, tx, tenant, id)
 }
 
 // deciders are those whom an approval waits for.

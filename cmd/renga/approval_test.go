@@ -27,17 +27,19 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 	err := os.WriteFile(file, []byte(`[
 		{"define": "permission-set", "id": "0199c1a4-0000-7000-8000-000000000011", "name": "All", "viewAll": true},
 		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000021", "name": "Anna", "permissionSetIds": ["0199c1a4-0000-7000-8000-000000000011"]},
+		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000022", "name": "Ben", "managerId": "0199c1a4-0000-7000-8000-000000000021",
+			"permissionSetIds": ["0199c1a4-0000-7000-8000-000000000011"]},
 		{"define": "approval-process", "id": "0199c1a4-0000-7000-8000-000000000061", "name": "Accounts", "object": "Account", "lockedFields": ["Name"],
-			"steps": [{"name": "Anna", "approvers": [{"type": "User", "id": "0199c1a4-0000-7000-8000-000000000021"}]}]}]`), 0o600)
+			"steps": [{"name": "Anna", "approvers": [{"type": "Manager", "id": "owner"}]}], "onApproved": {"Rating": "Hot"}}]`), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	renga(0, "metadata", "apply", "-f", file)
 	idIn := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
-	account := idIn.FindString(renga(0, "record", "create", "Account", "--set", "Name=Acme"))
+	account := idIn.FindString(renga(0, "record", "create", "Account", "--set", "Name=Acme", "--owner", "0199c1a4-0000-7000-8000-000000000022"))
 	shown := renga(0, "approval", "submit", "Account", account, "--comment", "please")
 	id, execution := idIn.FindString(shown), idIn.FindString(shown[strings.Index(shown, "Execution"):])
-	if !strings.Contains(shown, "PENDING") || !strings.Contains(shown, "may decide, as user 0199c1a4-0000-7000-8000-000000000021") {
+	if !strings.Contains(shown, "PENDING") || !strings.Contains(shown, "may decide, as manager of 0199c1a4-0000-7000-8000-000000000022") {
 		t.Errorf("got %s", shown)
 	}
 	if out := renga(4, "record", "update", "Account", account, "--set", "Name=Other"); !strings.Contains(out, "locked until the approval "+id) {
@@ -59,6 +61,12 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	if out := renga(0, "approval", "decide", id, "approve", "--comment", "OK"); !strings.Contains(out, "APPROVED") || !strings.Contains(out, "in the place of") {
+		t.Errorf("got %s", out)
+	}
+	eventually(t, "the outcome is written", signalTimeout, func() bool {
+		return strings.Contains(renga(0, "approval", "show", id), "Rating = Hot (written)")
+	})
+	if out := renga(0, "record", "get", "Account", account); !strings.Contains(out, "Hot") {
 		t.Errorf("got %s", out)
 	}
 	renga(0, "record", "update", "Account", account, "--set", "Name=Other")

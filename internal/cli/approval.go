@@ -39,6 +39,9 @@ func (r *remote) showApproval(one *client.Approval) error {
 		if d := one.Decision; d != nil {
 			pairs = append(pairs, [2]string{"Decided", instant(d.DecidedAt) + " by " + d.DecidedBy + commentText(d.Comment)})
 		}
+		if o := one.Outcome; o != nil {
+			pairs = append(pairs, [2]string{"Outcome", outcomeText(o)})
+		}
 		for _, name := range slices.Sorted(maps.Keys(one.Record)) {
 			pairs = append(pairs, [2]string{clean(name), clean(shortly(one.Record[name]))})
 		}
@@ -52,6 +55,15 @@ func (r *remote) showApproval(one *client.Approval) error {
 		}
 		return a.grid([]string{"STAGE", "NAME", "STATUS", "USER", "WHAT"}, rows)
 	})
+}
+
+// outcomeText is what an approval writes into its record, in words.
+func outcomeText(o *client.ApprovalOutcome) string {
+	var fields []string
+	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
+		fields = append(fields, clean(name)+" = "+clean(shortly(o.Fields[name])))
+	}
+	return strings.Join(fields, ", ") + " (" + strings.ToLower(o.Status) + commentText(o.Message) + ")"
 }
 
 // stageRows are the lines of a stage: what was decided, and whom it waits for.
@@ -72,7 +84,11 @@ func stageRows(i int, s *client.ApprovalStage) (rows [][]string) {
 		}
 		var via []string
 		for _, m := range who.Via {
-			via = append(via, strings.ToLower(m.Type)+" "+m.ID)
+			of := " "
+			if m.Type == "Manager" {
+				of = " of "
+			}
+			via = append(via, strings.ToLower(m.Type)+of+m.ID)
 		}
 		what := "may decide, as " + clean(strings.Join(via, ", "))
 		if who.DelegateID != "" {

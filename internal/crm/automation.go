@@ -1,6 +1,10 @@
 package crm
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // ValidationRule refuses a record of which its condition is true.
 type ValidationRule struct {
@@ -80,14 +84,30 @@ type ApprovalProcess struct {
 	Condition    string         `json:"condition,omitzero"` // which records may be submitted
 	LockedFields []string       `json:"lockedFields"`       // while it runs
 	Steps        []ApprovalStep `json:"steps"`
-	IsActive     bool           `json:"isActive"`
+	Outcomes
+	IsActive bool `json:"isActive"`
+}
+
+// Outcomes are the fields that core writes into a record when its approval ends, by how it
+// ends; null empties one.
+type Outcomes struct {
+	OnApproved map[string]jsontext.Value `json:"onApproved,omitzero"`
+	OnRejected map[string]jsontext.Value `json:"onRejected,omitzero"`
+	OnRecalled map[string]jsontext.Value `json:"onRecalled,omitzero"`
+}
+
+// Each gives them with their names. What is given may be changed in place.
+func (o *Outcomes) Each() iter.Seq2[string, *map[string]jsontext.Value] {
+	return func(yield func(string, *map[string]jsontext.Value) bool) {
+		_ = yield("onApproved", &o.OnApproved) && yield("onRejected", &o.OnRejected) && yield("onRecalled", &o.OnRecalled)
+	}
 }
 
 // ApprovalStep is one stage of a process.
 type ApprovalStep struct {
 	Name      string   `json:"name"`
 	Condition string   `json:"condition,omitzero"` // the step is passed over where it is false
-	Approvers []Member `json:"approvers"`          // TypeUser, TypeRole, TypeGroup
+	Approvers []Member `json:"approvers"`          // TypeUser, TypeRole, TypeGroup, TypeManager
 	Decide    string   `json:"decide"`             // ByAny, ByAll
 }
 

@@ -10,13 +10,14 @@ type derived struct {
 	roleUsers  map[string][]string // users of a role
 	groups     map[string][]string // groups of a user, also by role
 	members    map[string][]string // users of a group, also by role
+	reports    map[string][]string // users whose manager a user is
 	restricted map[string]bool     // fields that a permission set names
 }
 
 func (m *Model) derive() *derived {
 	d := &derived{
 		subjects: map[string]string{}, children: map[string][]string{}, roleUsers: map[string][]string{},
-		groups: map[string][]string{}, members: map[string][]string{}, restricted: map[string]bool{},
+		groups: map[string][]string{}, members: map[string][]string{}, reports: map[string][]string{}, restricted: map[string]bool{},
 	}
 	for _, u := range m.Users() {
 		if u.Subject != "" {
@@ -24,6 +25,9 @@ func (m *Model) derive() *derived {
 		}
 		if u.RoleID != "" {
 			d.roleUsers[u.RoleID] = append(d.roleUsers[u.RoleID], u.ID)
+		}
+		if u.ManagerID != "" {
+			d.reports[u.ManagerID] = append(d.reports[u.ManagerID], u.ID)
 		}
 	}
 	for _, r := range m.Roles() {
@@ -83,6 +87,9 @@ func (m *Model) GroupsOf(user string) []string { return m.derived().groups[user]
 // MembersOf are the users of a group or queue, those of its roles among them, by id.
 func (m *Model) MembersOf(group string) []string { return m.derived().members[group] }
 
+// ReportsOf are the users whose manager a user is, active or not, by id.
+func (m *Model) ReportsOf(user string) []string { return m.derived().reports[user] }
+
 // Resolve are the users that a member, or the source or target of a rule, stands for, by
 // id, active or not.
 func (m *Model) Resolve(of Member) []string {
@@ -102,6 +109,10 @@ func (m *Model) Resolve(of Member) []string {
 		return users
 	case TypeGroup:
 		return m.MembersOf(of.ID)
+	case TypeManager:
+		if u := m.User(of.ID); u != nil && m.User(u.ManagerID) != nil {
+			return []string{u.ManagerID}
+		}
 	}
 	return nil
 }

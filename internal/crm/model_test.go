@@ -97,10 +97,12 @@ func TestAModelDoesNotChange(t *testing.T) {
 }
 
 func TestRolesAndGroupsResolveToUsers(t *testing.T) {
+	led := user(13, id(3), true)
+	led.Value.(*User).ManagerID = id(12)
 	m := NewModel(tenant).With(
 		1,
 		role(1, ""), role(2, id(1)), role(3, id(2)), role(4, id(1)),
-		user(11, id(1), true), user(12, id(2), true), user(13, id(3), true), user(14, id(4), false), user(15, "", true),
+		user(11, id(1), true), user(12, id(2), true), led, user(14, id(4), false), user(15, "", true),
 		Definition{KindGroup, id(21), 1, &Group{ID: id(21), Type: Queue, Members: []Member{{TypeRole, id(2)}, {TypeUser, id(12)}, {TypeUser, id(15)}}}},
 		Definition{KindGroup, id(22), 1, &Group{ID: id(22), Type: PublicGroup, Members: []Member{{TypeUser, id(12)}}}},
 	)
@@ -112,6 +114,9 @@ func TestRolesAndGroupsResolveToUsers(t *testing.T) {
 		"groups of 12":          {{id(21), id(22)}, m.GroupsOf(id(12))},
 		"groups of 13":          {nil, m.GroupsOf(id(13))},
 		"members of 21":         {{id(12), id(15)}, m.MembersOf(id(21))},
+		"manager":               {{id(12)}, m.Resolve(Member{TypeManager, id(13)})},
+		"nobody's manager":      {nil, m.Resolve(Member{TypeManager, id(12)})},
+		"reports":               {{id(13)}, m.ReportsOf(id(12))},
 		"role and subordinates": {{id(12), id(13)}, m.Resolve(Member{TypeRoleAndSubordinates, id(2)})},
 		"a role":                {{id(12)}, m.Resolve(Member{TypeRole, id(2)})},
 		"a user":                {{id(12)}, m.Resolve(Member{TypeUser, id(12)})},

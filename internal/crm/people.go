@@ -7,6 +7,7 @@ type User struct {
 	Email            string   `json:"email,omitzero"`
 	Subject          string   `json:"subject,omitzero"` // what tokens call the user, beside the id
 	RoleID           string   `json:"roleId,omitzero"`
+	ManagerID        string   `json:"managerId,omitzero"`        // the user whom this one reports to; "": nobody
 	PermissionSetIDs []string `json:"permissionSetIds,omitzero"` // a set, in order
 	IsActive         bool     `json:"isActive"`
 }
@@ -47,6 +48,13 @@ const (
 	TypeRole                = "Role"
 	TypeRoleAndSubordinates = "RoleAndSubordinates" // the role and all below it
 	TypeGroup               = "Group"
+	TypeManager             = "Manager" // the manager of a user; in a step of a process, of OfSubmitter or OfOwner
+)
+
+// Whose manager decides in a step of an approval process.
+const (
+	OfSubmitter = "submitter" // who submits
+	OfOwner     = "owner"     // who owns the record when it is submitted
 )
 
 // PermissionSet is what those may do whom it is assigned to. What several sets allow

@@ -71,3 +71,17 @@ type FieldLock struct {
 	Fields     []string
 	At         wire.Stamp
 }
+
+// Outcome is what an approval that has ended writes into its record.
+type Outcome struct {
+	Object   string
+	RecordID string
+	Fields   map[string]jsontext.Value // null empties one; none: nothing is written
+}
+
+// Settled is what became of an Outcome.
+type Settled struct {
+	Version wire.Stamp // of the record since; 0: it was refused
+	Changed bool       // false: the record had these values already
+	Refused string     // why
+}

@@ -60,6 +60,10 @@ type Locks interface {
 	Unlock(ctx context.Context, tx *sqldb.Tx, tenant, approval string) error
 	// Walk gives the locks of a tenant by approval, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) ([]crm.FieldLock, error)
+	// Held is an approval that keeps fields of a record as they are; "": none does.
+	Held(ctx context.Context, tx *sqldb.Tx, tenant, object, record string) (approval string, err error)
+	// Settled is what became of the outcome of an approval; ok says that something did.
+	Settled(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (got crm.Settled, ok bool, err error)
 }
 
 // Publisher announces events in the transaction of the change that they tell of.

@@ -20,6 +20,7 @@ const (
 	CodeStage       = "APPROVAL_STAGE_PASSED"
 	CodeNotApprover = "NOT_AN_APPROVER"
 	CodeVoted       = "ALREADY_DECIDED"
+	CodeSettling    = "APPROVAL_SETTLING"
 )
 
 // choose finds the process that takes a record: the one that is named, or the only one
@@ -70,19 +71,35 @@ func meets(m *crm.Model, condition string, r *crm.Record) bool {
 	return err == nil && ok
 }
 
-// stagesOf are the steps of a process that a record goes through.
-func stagesOf(m *crm.Model, p *crm.ApprovalProcess, r *crm.Record) ([]stage, error) {
+// stagesOf are the steps of a process that a record goes through. Whose manager decides is
+// known from here on; who that manager is, is worked out whenever somebody asks.
+func stagesOf(m *crm.Model, p *crm.ApprovalProcess, r *crm.Record, submitter string) ([]stage, error) {
 	var all []stage
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if meets(m, s.Condition, r) {
-			all = append(all, stage{Name: s.Name, Approvers: s.Approvers, Decide: s.Decide})
+			all = append(all, stage{Name: s.Name, Approvers: approversOf(s, r.OwnerID, submitter), Decide: s.Decide})
 		}
 	}
 	if len(all) == 0 {
 		return nil, fault.New(fault.Conflict, CodeNoProcess, "no step of the approval process %s applies to the record: there is nothing to approve", p.Name)
 	}
 	return all, nil
+}
+
+// approversOf are whom a step names, with the users whose managers are meant.
+func approversOf(s *crm.ApprovalStep, owner, submitter string) []crm.Member {
+	all := slices.Clone(s.Approvers)
+	for i := range all {
+		switch {
+		case all[i].Type != crm.TypeManager:
+		case all[i].ID == crm.OfOwner:
+			all[i].ID = owner
+		default:
+			all[i].ID = submitter
+		}
+	}
+	return all
 }
 
 // slot is the place of an approver in a stage.

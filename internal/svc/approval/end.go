@@ -2,7 +2,14 @@ package approval
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -56,7 +63,8 @@ func (w *session) pass(ctx context.Context, a *instance, e ending) error {
 	return w.tx.Batch(ctx, append(a.principals(w.tenant), a.update(w.tenant))...)
 }
 
-// end ends an approval: its fields are free again, and others are told.
+// end ends an approval, and others are told. Its fields are free again, unless core has an
+// outcome to write: then it frees them with that, so that nobody comes in between.
 func (w *session) end(ctx context.Context, a *instance, e ending) error {
 	a.version = wire.NextStamp(a.version, w.now)
 	a.status, a.decidedBy, a.decidedAt, a.decision = e.status, e.by, a.version, e.comment
@@ -64,10 +72,55 @@ func (w *session) end(ctx context.Context, a *instance, e ending) error {
 	if err := w.tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
-	if err := w.cfg.Locks.Unlock(ctx, w.tx, w.tenant, a.id); err != nil {
+	if err := w.release(ctx, a); err != nil {
 		return err
 	}
 	return w.announce(ctx, a, decidedEvent(a))
+}
+
+// release lets go of the fields of an approval that has ended, or keeps them, and those that
+// its outcome is about, until that is written.
+func (w *session) release(ctx context.Context, a *instance) error {
+	writes := a.outcome()
+	if len(writes) == 0 {
+		return w.cfg.Locks.Unlock(ctx, w.tx, w.tenant, a.id)
+	}
+	return w.cfg.Locks.Lock(ctx, w.tx, w.tenant, a.lock())
+}
+
+// outcome is what an approval writes into its record as it stands: nothing while it is
+// pending.
+func (a *instance) outcome() map[string]jsontext.Value {
+	switch a.status {
+	case Approved:
+		return a.outcomes.OnApproved
+	case Rejected:
+		return a.outcomes.OnRejected
+	case Recalled:
+		return a.outcomes.OnRecalled
+	}
+	return nil
+}
+
+// lock is the fields that an approval keeps as they are as it stands.
+func (a *instance) lock() crm.FieldLock {
+	fields := slices.Clone(a.locked)
+	for _, name := range slices.Sorted(maps.Keys(a.outcome())) {
+		if !slices.Contains(fields, name) {
+			fields = append(fields, name)
+		}
+	}
+	return crm.FieldLock{ApprovalID: a.id, Object: a.object, RecordID: a.recordID, Fields: fields, At: a.submittedAt}
+}
+
+// Outcome is what an approval writes into its record: nothing while it is pending, or when
+// there is no such approval. It is for core.
+func (s *Approvals) Outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+	a, err := scanInstance(tx.Row(ctx, selectInstance, tenant, id))
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return crm.Outcome{}, nil
+	}
+	return crm.Outcome{Object: a.object, RecordID: a.recordID, Fields: a.outcome()}, fault.Wrap("approval.outcome", err)
 }
 
 // forgetStmt takes an execution from those whose approvals have to be looked at.

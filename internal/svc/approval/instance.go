@@ -58,6 +58,7 @@ type instance struct {
 	at                     int // the stage that is open, or in which it ended
 	stages                 []stage
 	locked                 []string
+	outcomes               crm.Outcomes
 	submittedBy            string
 	submittedAt            wire.Stamp
 	comment                string
@@ -98,7 +99,7 @@ type deputy struct {
 func (a *instance) open() *stage { return &a.stages[a.at] }
 
 const instanceColumns = `a.id, a.object, a.record_id, a.process_id, a.process_name, a.status, a.stage, a.stages, a.locked, a.submitted_by, a.submitted_at,
-	a.comment, a.record_version, a.meets, a.decided_by, a.decided_at, a.decision_comment, a.execution, a.correlation_id, a.version`
+	a.comment, a.record_version, a.meets, a.decided_by, a.decided_at, a.decision_comment, a.execution, a.correlation_id, a.version, a.outcomes`
 
 const (
 	selectInstance    = "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = $1 AND a.id = $2"
@@ -106,8 +107,8 @@ const (
 	selectPending     = "SELECT id FROM approval_instance WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND status = 0"
 
 	insertInstance = `INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name, status, stage, stages, locked, submitted_by,
-		submitted_at, comment, record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version)
-		VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10, $11, $12, 1, '', 0, '', $13, $14, $15)`
+		submitted_at, comment, record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version, outcomes)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10, $11, $12, 1, '', 0, '', $13, $14, $15, $16)`
 	updateInstance = `UPDATE approval_instance SET status = $3, stage = $4, decided_by = $5, decided_at = $6, decision_comment = $7, version = $8
 		WHERE tenant_id = $1 AND id = $2`
 	insertPrincipal  = "INSERT INTO approval_principal (tenant_id, principal, approval_id) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, principal, approval_id) DO NOTHING"
@@ -125,15 +126,15 @@ const (
 )
 
 func scanInstance(row *sqldb.Row) (a instance, err error) {
-	var stages, locked string
+	var stages, locked, outcomes string
 	var meets int64
 	err = row.Scan(&a.id, &a.object, &a.recordID, &a.processID, &a.processName, &a.status, &a.at, &stages, &locked, &a.submittedBy, &a.submittedAt,
-		&a.comment, &a.recordVersion, &meets, &a.decidedBy, &a.decidedAt, &a.decision, &a.execution, &a.correlationID, &a.version)
+		&a.comment, &a.recordVersion, &meets, &a.decidedBy, &a.decidedAt, &a.decision, &a.execution, &a.correlationID, &a.version, &outcomes)
 	if err != nil {
 		return a, err
 	}
 	a.meets = meets != 0
-	return a, errors.Join(json.Unmarshal([]byte(stages), &a.stages), json.Unmarshal([]byte(locked), &a.locked))
+	return a, errors.Join(json.Unmarshal([]byte(stages), &a.stages), json.Unmarshal([]byte(locked), &a.locked), json.Unmarshal([]byte(outcomes), &a.outcomes))
 }
 
 // instances are those that a statement selects, without their votes.
@@ -191,10 +192,14 @@ func (a *instance) insert(tenant string) ([]sqldb.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
+	outcomes, err := json.Marshal(a.outcomes, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
 	locked, err := json.Marshal(a.locked)
 	return append([]sqldb.Stmt{{Query: insertInstance, Args: []any{
 		tenant, a.id, a.object, a.recordID, a.processID, a.processName, string(stages), string(locked), a.submittedBy, a.submittedAt, a.comment,
-		a.recordVersion, a.execution, a.correlationID, a.version,
+		a.recordVersion, a.execution, a.correlationID, a.version, string(outcomes),
 	}}}, a.principals(tenant)...), err
 }
 
@@ -231,6 +236,9 @@ func principalsOf(m *crm.Model, user string) []string {
 	}
 	for _, group := range m.GroupsOf(user) {
 		all = append(all, crm.TypeGroup+":"+group)
+	}
+	for _, of := range m.ReportsOf(user) {
+		all = append(all, crm.TypeManager+":"+of)
 	}
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/flow"
 )
 
@@ -18,12 +17,12 @@ func races() int {
 }
 
 // TestOfTwoWhoDecideAtOnceOneCounts lets two approvers decide, and a decision meet a
-// recall or a cancel of the execution: one outcome, one event, the lock as the outcome
-// says, and both sides win some.
+// recall or a cancel of the execution: one outcome, one event, and the record as the outcome
+// says, written once however often core takes the event; and both sides win some.
 func TestOfTwoWhoDecideAtOnceOneCounts(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
-		r.define(processOf(step("Manager", crm.ByAny, ofRole(managers))))
+		r.define(settling())
 		decide := func(who string, d Status) func(id string) error {
 			return func(id string) error {
 				_, _, err := r.Decide(t.Context(), as(who), id, Ballot{Decision: d}, nil)
@@ -75,6 +74,7 @@ func TestOfTwoWhoDecideAtOnceOneCounts(t *testing.T) {
 					t.Fatalf("%s: %v", race.name, failed[1-winner])
 				}
 				r.outcomeOf(v, race.ends[winner])
+				r.writtenOnce(v, race.ends[winner])
 			}
 			if won[0] == 0 || won[1] == 0 {
 				t.Errorf("%s: %d and %d were first", race.name, won[0], won[1])
@@ -89,7 +89,7 @@ func TestOfTwoWhoDecideAtOnceOneCounts(t *testing.T) {
 func (r *rig) outcomeOf(v View, want Status) {
 	r.Helper()
 	got := r.parsed(r.Get(r.Context(), as(sal), v.ID))
-	if got.Status != want || r.count("records_lock") != 0 {
+	if got.Status != want || r.count("records_lock") != 1 { // until the outcome is written
 		r.Fatalf("it is %v with %d locks, want %v", got.Status, r.count("records_lock"), want)
 	}
 	ends := flow.Completed
@@ -102,5 +102,33 @@ func (r *rig) outcomeOf(v View, want Status) {
 	events := r.outbox()
 	if n := strings.Count(events, "ApprovalDecided "); n != 1 || strings.Count(events, `"decision":"`+want.String()+`"`) != 1 {
 		r.Fatalf("got %s", events)
+	}
+}
+
+// writtenOnce lets core take the events of an approval, twice, and holds the record against
+// its outcome.
+func (r *rig) writtenOnce(v View, end Status) {
+	r.Helper()
+	if got := r.parsed(r.Get(r.Context(), as(sal), v.ID)); got.Outcome == nil || got.Outcome.Status != OutcomeWaiting {
+		r.Fatalf("before core took the event: %+v", got.Outcome)
+	}
+	_, before := r.status(v.RecordID)
+	r.deliver(1)
+	got, version := r.status(v.RecordID)
+	if want := [...]string{Approved: "Approved", Rejected: "Rejected", Recalled: "Draft"}[end]; got != want || version < before {
+		r.Fatalf("the record of what was %v is %s at %v, before at %v", end, got, version, before)
+	}
+	if n := r.count("records_lock"); n != 0 {
+		r.Fatalf("%d locks are left", n)
+	}
+	last := r.delivered
+	r.delivered = r.passed // the events of this race once more
+	r.deliver(1)
+	r.passed = last
+	if again, at := r.status(v.RecordID); again != got || at != version {
+		r.Fatalf("taken twice, it is %s at %v, before %s at %v", again, at, got, version)
+	}
+	if settled := r.parsed(r.Get(r.Context(), as(sal), v.ID)).Outcome; settled.Status != OutcomeWritten {
+		r.Fatalf("got %+v", settled)
 	}
 }

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -214,70 +213,4 @@ func (s *Approvals) Deciders(ctx context.Context, tx *sqldb.Tx, tenant, id strin
 		}
 	}
 	return users, nil
-}
-
-// Recount compares the locks in core with the approvals that are pending and gives what
-// differs, by approval.
-func (s *Approvals) Recount(ctx context.Context, tenant string) (differences []string, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		locks, err := s.allLocks(ctx, tx, tenant)
-		if err != nil {
-			return err
-		}
-		differences, err = s.compareLocks(ctx, tx, tenant, locks)
-		return err
-	})
-	slices.Sort(differences)
-	return differences, fault.Wrap("approval.recount", err)
-}
-
-// differs says what is wrong with the lock of an approval.
-func differs(approval, object, record, what string) string {
-	return fmt.Sprintf("approval %s of %s %s: %s", approval, object, record, what)
-}
-
-// allLocks are the locks of a tenant by approval.
-func (s *Approvals) allLocks(ctx context.Context, tx *sqldb.Tx, tenant string) (map[string]crm.FieldLock, error) {
-	all := map[string]crm.FieldLock{}
-	for after := ""; ; {
-		page, err := s.cfg.Locks.Walk(ctx, tx, tenant, after, chunk)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range page {
-			all[l.ApprovalID], after = l, l.ApprovalID
-		}
-		if len(page) < chunk {
-			return all, nil
-		}
-	}
-}
-
-func (s *Approvals) compareLocks(ctx context.Context, tx *sqldb.Tx, tenant string, locks map[string]crm.FieldLock) (found []string, err error) {
-	for after := ""; ; {
-		page, err := instances(ctx, tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0 AND a.id > $2 ORDER BY a.id LIMIT $3",
-			tenant, after, chunk)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page {
-			a := &page[i]
-			after = a.id
-			l, ok := locks[a.id]
-			delete(locks, a.id)
-			switch {
-			case !ok:
-				found = append(found, differs(a.id, a.object, a.recordID, "the approval is pending, and its fields are not locked"))
-			case l.Object != a.object || l.RecordID != a.recordID || !slices.Equal(l.Fields, a.locked):
-				found = append(found, differs(a.id, a.object, a.recordID, "other fields are locked than the approval says"))
-			}
-		}
-		if len(page) < chunk {
-			break
-		}
-	}
-	for id, l := range locks {
-		found = append(found, differs(id, l.Object, l.RecordID, "fields are locked by an approval that is not pending"))
-	}
-	return found, nil
 }

@@ -61,6 +61,9 @@ type rig struct {
 	clock   atomic.Int64
 	stamps  atomic.Int64
 	seen    int64 // id of the last event of the outbox that was looked at
+
+	delivered int64 // and of the last that core was given
+	passed    int64 // and of the last of the race before
 }
 
 // onEvery runs a test on every database.
@@ -121,6 +124,9 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		Models: r.models, Visible: shared, Publisher: r.bus, Now: now,
 		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 			return r.Open(ctx, tx, tenant, id)
+		},
+		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+			return r.Outcome(ctx, tx, tenant, id)
 		},
 	})
 	r.Approvals = New(db, Config{

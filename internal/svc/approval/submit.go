@@ -68,16 +68,19 @@ func (r *submitting) draft(ctx context.Context, w *session, hold bool) (*instanc
 	if !errors.Is(err, sqldb.ErrNoRow) {
 		return nil, nil, err
 	}
+	if err := w.settled(ctx, &record); err != nil {
+		return nil, nil, err
+	}
 	p, err := choose(w.model, &record, o.ProcessID)
 	if err != nil {
 		return nil, nil, err
 	}
-	stages, err := stagesOf(w.model, p, &record)
+	stages, err := stagesOf(w.model, p, &record, w.user)
 	if err != nil {
 		return nil, nil, err
 	}
 	a := &instance{
-		id: r.id, object: record.Object, recordID: record.ID, processID: p.ID, processName: p.Name, stages: stages, locked: p.LockedFields,
+		id: r.id, object: record.Object, recordID: record.ID, processID: p.ID, processName: p.Name, stages: stages, locked: p.LockedFields, outcomes: p.Outcomes,
 		submittedBy: w.user, submittedAt: w.now, comment: o.Comment, recordVersion: record.Version, meets: true,
 		correlationID: w.correlationID, version: w.now,
 	}
@@ -85,6 +88,17 @@ func (r *submitting) draft(ctx context.Context, w *session, hold bool) (*instanc
 		return nil, nil, fault.New(fault.Conflict, CodeNoApprover, "nobody can decide the step %s: its approvers must be active, read %s and not submit themselves", stages[0].Name, a.object)
 	}
 	return a, &record, nil
+}
+
+// settled refuses a record into which the outcome of an approval that has ended is still
+// to be written: what is submitted is the record with it. It is a matter of a moment.
+func (w *session) settled(ctx context.Context, r *crm.Record) error {
+	held, err := w.cfg.Locks.Held(ctx, w.tx, w.tenant, r.Object, r.ID)
+	if err != nil || held == "" {
+		return err
+	}
+	return fault.New(fault.Unavailable, CodeSettling, "the approval %s was decided, and its outcome is not in the record yet; nothing was done, send it again", held).
+		With(map[string]string{"approvalInstanceId": held})
 }
 
 // errand is the input of an approval's execution.
@@ -131,12 +145,11 @@ func (r *submitting) save(ctx context.Context, w *session, execution string) ([]
 	if err := w.tx.Batch(ctx, stmts...); err != nil {
 		return nil, err
 	}
-	err = w.cfg.Locks.Lock(ctx, w.tx, w.tenant, crm.FieldLock{ApprovalID: a.id, Object: a.object, RecordID: a.recordID, Fields: a.locked, At: a.submittedAt})
-	if err != nil {
+	if err := w.cfg.Locks.Lock(ctx, w.tx, w.tenant, a.lock()); err != nil {
 		return nil, err
 	}
 	if err := w.announce(ctx, a, submittedEvent(a)); err != nil {
 		return nil, err
 	}
-	return w.show(a, record)
+	return w.show(ctx, a, record)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/wire"
@@ -40,8 +41,24 @@ type View struct {
 	MeetsCondition bool           `json:"meetsCondition"` // of a pending one: the process would still take the record
 	ExecutionID    string         `json:"executionId"`
 	StageDetails   []StageView    `json:"stages"`
-	Record         map[string]any `json:"record,omitzero"` // of a pending one: the name and the locked fields, as far as the caller may read them
+	Record         map[string]any `json:"record,omitzero"`  // of a pending one: the name and the locked fields, as far as the caller may read them
+	Outcome        *OutcomeView   `json:"outcome,omitzero"` // of one that has ended and writes something into the record
 }
+
+// OutcomeView is what an approval writes into its record, and whether it has.
+type OutcomeView struct {
+	Status        string                    `json:"status"`
+	Fields        map[string]jsontext.Value `json:"fields"`                 // that the caller may read
+	RecordVersion wire.Stamp                `json:"recordVersion,omitzero"` // of the record with it
+	Message       string                    `json:"message,omitzero"`       // why it was refused
+}
+
+// The statuses of outcomes.
+const (
+	OutcomeWaiting = "WAITING" // core has not taken the event yet
+	OutcomeWritten = "WRITTEN" // or the record had these values already
+	OutcomeRefused = "REFUSED" // the record stays as it is
+)
 
 // StageView is a stage of an approval. The approvers of the open one are who they are now.
 type StageView struct {
@@ -146,9 +163,38 @@ func (a *instance) view(m *crm.Model, user string, record *crm.Record) View {
 }
 
 // show is the approval as the caller may see it, as JSON.
-func (w *session) show(a *instance, record *crm.Record) ([]byte, error) {
+func (w *session) show(ctx context.Context, a *instance, record *crm.Record) ([]byte, error) {
 	v := a.view(w.model, w.user, record)
+	if len(a.outcome()) > 0 {
+		got, ok, err := w.cfg.Locks.Settled(ctx, w.tx, w.tenant, a.id)
+		if err != nil {
+			return nil, err
+		}
+		v.Outcome = a.settled(w.model, w.user, got, ok)
+	}
 	return json.Marshal(&v, json.Deterministic(true))
+}
+
+// settled is the outcome as a user may see it. Why it was refused is for those who may read
+// all of it.
+func (a *instance) settled(m *crm.Model, user string, got crm.Settled, ok bool) *OutcomeView {
+	v := &OutcomeView{Status: OutcomeWaiting, Fields: map[string]jsontext.Value{}, RecordVersion: got.Version}
+	for name, value := range a.outcome() {
+		if m.Readable(user, a.object, name) {
+			v.Fields[name] = value
+		}
+	}
+	switch {
+	case !ok:
+	case got.Version > 0:
+		v.Status = OutcomeWritten
+	default:
+		v.Status = OutcomeRefused
+		if len(v.Fields) == len(a.outcome()) {
+			v.Message = got.Refused
+		}
+	}
+	return v
 }
 
 // showNow is show with the record as it is.
@@ -158,7 +204,7 @@ func (w *session) showNow(ctx context.Context, a *instance) ([]byte, error) {
 		return nil, err
 	}
 	if !ok || record.Deleted {
-		return w.show(a, nil)
+		return w.show(ctx, a, nil)
 	}
-	return w.show(a, &record)
+	return w.show(ctx, a, &record)
 }

@@ -114,6 +114,9 @@ func userChanges(before, after *crm.User) (all []news) {
 	if before.RoleID != after.RoleID {
 		say("UserRoleChanged")
 	}
+	if before.ManagerID != after.ManagerID {
+		say("UserManagerChanged")
+	}
 	if before.IsActive != after.IsActive {
 		if after.IsActive {
 			say("UserActivated")

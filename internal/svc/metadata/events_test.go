@@ -53,6 +53,8 @@ put user #21 {"name":"Anna C.","roleId":"#1","permissionSetIds":["#11"]}
 	PermissionChanged Permission:#21/1 {"changeType":"PermissionSetAssigned","subject":{"type":"User","id":"#21"}}
 put user #22 {"name":"Ben"}
 	PermissionChanged Permission:#22/0 {"changeType":"UserCreated","subject":{"type":"User","id":"#22"}}
+put user #22 {"name":"Ben","managerId":"#21"}
+	PermissionChanged Permission:#22/0 {"changeType":"UserManagerChanged","subject":{"type":"User","id":"#22"}}
 put user #23 {"name":"Temp"}
 	PermissionChanged Permission:#23/0 {"changeType":"UserCreated","subject":{"type":"User","id":"#23"}}
 delete user #23
@@ -124,6 +126,9 @@ put approval-process #61 {"name":"Discounts","object":"Quote","steps":[{"name":"
 	ApprovalConfigChanged Process:#61/0 {"changeType":"ProcessUpdated","objectName":"Quote","processId":"#61","processName":"Discounts","isActive":true}
 	ApprovalConfigChanged Process:#61/1 {"changeType":"ProcessActivated","objectName":"Quote","processId":"#61","processName":"Discounts","isActive":true}
 put approval-process #61 {"name":"Discounts","object":"Quote","steps":[{"name":"Director","approvers":[{"type":"Role","id":"#1"}]}]}
+	ApprovalConfigChanged Process:#61/0 {"changeType":"ProcessUpdated","objectName":"Quote","processId":"#61","processName":"Discounts","isActive":true}
+put approval-process #61 {"name":"Discounts","object":"Quote","steps":[{"name":"Director","approvers":[{"type":"Role","id":"#1"}]}],"onApproved":{},"onRejected":{}}
+put approval-process #61 {"name":"Discounts","object":"Quote","steps":[{"name":"Director","approvers":[{"type":"Manager","id":"owner"}]}],"onApproved":{"Status":"Approved","Description":null}}
 	ApprovalConfigChanged Process:#61/0 {"changeType":"ProcessUpdated","objectName":"Quote","processId":"#61","processName":"Discounts","isActive":true}
 delete approval-process #61
 	ApprovalConfigChanged Process:#61/0 {"changeType":"ProcessDeleted","objectName":"Quote","processId":"#61","processName":"Discounts","isActive":false}

@@ -35,10 +35,14 @@ const (
 	MaxActions     = 20  // of a rule or a job
 	MaxSteps       = 20  // of an approval process
 	MaxApprovers   = 50  // of a step
+	MaxOutcomes    = 20  // fields that the end of an approval writes
 )
 
-// CodeCycle is the code of a role that would be above itself.
-const CodeCycle = "ROLE_CYCLE"
+// The codes of a role that would be above itself, and of a user who would be its own manager.
+const (
+	CodeCycle        = "ROLE_CYCLE"
+	CodeManagerCycle = "MANAGER_CYCLE"
+)
 
 // parse reads a definition, strictly, and checks it against the others. Texts are taken
 // in Normalization Form C. It is pure but for the id of a new field.

@@ -8,6 +8,7 @@ import (
 	_ "time/tzdata" // machines without time zones take jobs too
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/wire"
@@ -120,11 +121,11 @@ func (p *parser) actions(o *crm.Object, actions []crm.Action, may []string) erro
 
 // action checks that an action has what its type needs, and nothing else.
 func (p *parser) action(o *crm.Object, a *crm.Action, at string) error {
-	writes := a.Type == crm.SetField || a.Type == crm.UpdateField
+	fills := a.Type == crm.SetField || a.Type == crm.UpdateField
 	tells := a.Type == crm.Notify || a.Type == crm.CreateTask
 	starts := a.Type == crm.StartGraph
 	switch {
-	case !writes && (a.Field != "" || a.Value != nil):
+	case !fills && (a.Field != "" || a.Value != nil):
 		return unfit(at+".field", "%s: field and value are only for setField and updateField", at)
 	case !tells && (a.To != nil || a.Message != ""):
 		return unfit(at+".to", "%s: to and message are only for notify and createTask", at)
@@ -139,8 +140,8 @@ func (p *parser) action(o *crm.Object, a *crm.Action, at string) error {
 	case a.DueDays < 0 || a.DueDays > 3650:
 		return unfit(at+".dueDays", "%s.dueDays must be 0 to 3650", at)
 	}
-	if writes {
-		return writable(o, a, at)
+	if fills {
+		return writes(o, a.Field, a.Value, at+".field", at+".value")
 	}
 	if a.To != nil {
 		return first(words(at+".message", a.Message, MaxDescription), p.member(at+".to", *a.To, crm.TypeUser, crm.TypeRole, crm.TypeGroup))
@@ -148,19 +149,20 @@ func (p *parser) action(o *crm.Object, a *crm.Action, at string) error {
 	return words(at+".message", a.Message, MaxDescription)
 }
 
-// writable checks that an action writes a value that its field can have.
-func writable(o *crm.Object, a *crm.Action, at string) error {
-	f := o.Field(a.Field)
+// writes checks that a field can be written, and have a value. Its name and its value are
+// those members of the body that name and is say.
+func writes(o *crm.Object, field string, value jsontext.Value, name, is string) error {
+	f := o.Field(field)
 	switch {
 	case f == nil:
-		return unfit(at+".field", "%s.field: %s has no field %s", at, o.Name, quoted(a.Field))
+		return unfit(name, "%s: %s has no field %s", name, o.Name, quoted(field))
 	case f.ReadOnly && !f.Custom:
-		return unfit(at+".field", "%s.field: %s is set by the server alone", at, crm.FieldKey(o.Name, f.Name))
-	case a.Value == nil:
-		return unfit(at+".value", "%s.value is missing; null empties the field", at)
+		return unfit(name, "%s: %s is set by the server alone", name, crm.FieldKey(o.Name, f.Name))
+	case value == nil:
+		return unfit(is, "%s is missing; null empties the field", is)
 	}
-	if err := f.Fits(a.Value); err != nil {
-		return unfit(at+".value", "%s.value %v", at, err)
+	if err := f.Fits(value); err != nil {
+		return unfit(is, "%s %v", is, err)
 	}
 	return nil
 }
@@ -189,6 +191,9 @@ func (p *parser) approvalProcess() (any, error) {
 	if err := first(condition(o, "condition", a.Condition, false), distinct("lockedFields", a.LockedFields), few("steps", len(a.Steps), 1, MaxSteps)); err != nil {
 		return nil, err
 	}
+	if err := outcomes(o, &a.Outcomes); err != nil {
+		return nil, err
+	}
 	var names []string
 	for i := range a.Steps {
 		s, at := &a.Steps[i], fmt.Sprintf("steps[%d]", i)
@@ -202,13 +207,43 @@ func (p *parser) approvalProcess() (any, error) {
 			return nil, err
 		}
 		for j, who := range s.Approvers {
-			if err := p.member(fmt.Sprintf("%s.approvers[%d]", at, j), who, crm.TypeUser, crm.TypeRole, crm.TypeGroup); err != nil {
+			if err := p.approver(fmt.Sprintf("%s.approvers[%d]", at, j), who); err != nil {
 				return nil, err
 			}
 		}
 		names = append(names, s.Name)
 	}
 	return &a, distinct("steps", names)
+}
+
+// approver checks who decides: somebody who is there, or the manager of somebody who is
+// known when a record is submitted.
+func (p *parser) approver(at string, who crm.Member) error {
+	if who.Type == crm.TypeManager {
+		return oneOf(at+".id", who.ID, crm.OfSubmitter, crm.OfOwner)
+	}
+	if err := oneOf(at+".type", who.Type, crm.TypeUser, crm.TypeRole, crm.TypeGroup, crm.TypeManager); err != nil {
+		return err
+	}
+	return p.member(at, who, crm.TypeUser, crm.TypeRole, crm.TypeGroup)
+}
+
+// outcomes checks what is written into records when approvals end.
+func outcomes(o *crm.Object, all *crm.Outcomes) error {
+	for at, fields := range all.Each() {
+		if err := few(at, len(*fields), 0, MaxOutcomes); err != nil {
+			return err
+		}
+		for _, name := range sorted(*fields) {
+			if err := writes(o, name, (*fields)[name], at+"."+name, at+"."+name); err != nil {
+				return err
+			}
+		}
+		if len(*fields) == 0 {
+			*fields = nil // to say so is the same as to say nothing
+		}
+	}
+	return nil
 }
 
 // findGraphs refuses actions that start a graph which does not exist. Graphs are never

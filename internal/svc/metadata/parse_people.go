@@ -27,6 +27,9 @@ func (p *parser) user() (any, error) {
 	if u.RoleID != "" && p.m.Role(u.RoleID) == nil {
 		return nil, unfit("roleId", "roleId: there is no role %s; create it with PUT /metadata/roles/{id}", quoted(u.RoleID))
 	}
+	if err := p.manager(&u); err != nil {
+		return nil, err
+	}
 	if err := few("permissionSetIds", len(u.PermissionSetIDs), 0, MaxSets); err != nil {
 		return nil, err
 	}
@@ -54,6 +57,34 @@ func (p *parser) subject(u *crm.User) error {
 	}
 	if crm.ValidID(strings.ToLower(u.Subject)) && strings.ToLower(u.Subject) != u.ID {
 		return unfit("subject", "subject must not look like the id of another user")
+	}
+	return nil
+}
+
+// manager checks whom a user reports to: somebody who is there, and does not report to the
+// user, however far up.
+func (p *parser) manager(u *crm.User) error {
+	if u.ManagerID == "" {
+		return nil
+	}
+	if u.ManagerID != u.ID && p.m.User(u.ManagerID) == nil {
+		return unfit("managerId", "managerId: there is no user %s; create it with PUT /metadata/users/{id}", quoted(u.ManagerID))
+	}
+	if p.m.IsSystem(u.ManagerID) {
+		return unfit("managerId", "managerId: the system user is nobody's manager")
+	}
+	path, ids := []string{u.Name}, []string{u.ID}
+	for at := u.ManagerID; at != ""; {
+		ids = append(ids, at)
+		if at == u.ID {
+			return fault.New(fault.Invalid, CodeManagerCycle, "managerId would make the user its own manager: %s", strings.Join(append(path, u.Name), " → ")).
+				With(map[string]any{"field": "managerId", "path": ids})
+		}
+		above := p.m.User(at)
+		if above == nil {
+			return nil
+		}
+		path, at = append(path, above.Name), above.ManagerID
 	}
 	return nil
 }

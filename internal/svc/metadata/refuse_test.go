@@ -15,18 +15,18 @@ import (
 var house = []string{
 	`put role #1 {"name":"CEO"}`, `put role #2 {"name":"Sales","parentRoleId":"#1"}`, `put role #3 {"name":"West","parentRoleId":"#2"}`,
 	`put permission-set #11 {"name":"Sales","fields":{"Opportunity.Amount":{"read":true},"Lead.Score__c":{}}}`,
-	`put user #21 {"name":"Anna","subject":"anna","roleId":"#2","permissionSetIds":["#11"]}`, `put user #22 {"name":"Ben"}`,
+	`put user #21 {"name":"Anna","subject":"anna","roleId":"#2","permissionSetIds":["#11"]}`, `put user #22 {"name":"Ben","managerId":"#21"}`,
 	`put group #31 {"name":"Desk","type":"queue","members":[{"type":"User","id":"#21"},{"type":"Role","id":"#3"}]}`,
 	`put group #32 {"name":"Panel","type":"public"}`,
 	`put sharing-rule #41 {"name":"Big","object":"Lead","kind":"criteria","criteria":"record.Tier__c == \"A\"","target":{"type":"Group","id":"#32"},"access":"Read"}`,
 	`put validation-rule #51 {"name":"V","object":"Lead","condition":"record.Age__c < 0","message":"m","field":"Span__c"}`,
 	`put workflow-rule #52 {"name":"W","object":"Lead","on":["create"],"when":"before","actions":[{"key":"a","type":"setField","field":"Mark__c","value":"x"}]}`,
-	`put approval-process #61 {"name":"P","object":"Lead","lockedFields":["Lock__c"],"steps":[{"name":"s","approvers":[{"type":"User","id":"#22"}]}]}`,
+	`put approval-process #61 {"name":"P","object":"Lead","lockedFields":["Lock__c"],"steps":[{"name":"s","approvers":[{"type":"User","id":"#22"}]}],"onRejected":{"Fate__c":1}}`,
 }
 
 func (r *rig) furnish() {
 	r.Helper()
-	for _, f := range []string{"Score", "Age", "Span", "Lock"} {
+	for _, f := range []string{"Score", "Age", "Span", "Lock", "Fate"} {
 		r.must(`put field Lead.` + f + `__c {"label":"` + f + `","type":"number"}`)
 	}
 	r.must(`put field Lead.Tier__c {"label":"Tier","type":"picklist","values":["A","B"]}`, `put field Lead.Mark__c {"label":"Mark","type":"text","maxLength":5}`)
@@ -42,6 +42,9 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 	}
 	job := func(more string) string {
 		return `put scheduled-job #58 {"name":"J","actions":[{"key":"a","type":"startGraph","graphId":"g"}],` + more + `}`
+	}
+	outcome := func(more string) string {
+		return `put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Role","id":"#1"}]}],` + more + `}`
 	}
 	many := strings.Repeat(`{"type":"User","id":"#21"},`, MaxMembers) + `{"type":"User","id":"#21"}`
 	tests := []struct{ line, want string }{ // what the message begins with
@@ -151,6 +154,18 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[]}]}`, "steps[0].approvers must have at least 1"},
 		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Role","id":"#77"}]}]}`, "steps[0].approvers[0].id: there is no Role"},
 		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Role","id":"#1"}],"decide":"some"}]}`, "steps[0].decide must be any or all"},
+		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Manager","id":"#21"}]}]}`, "steps[0].approvers[0].id must be submitter or owner"},
+		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"RoleAndSubordinates","id":"#1"}]}]}`, "steps[0].approvers[0].type must be User or Role or Group or Manager"},
+		{outcome(`"onApproved":{"Nope":1}`), `onApproved.Nope: Quote has no field "Nope"`},
+		{outcome(`"onRejected":{"GrandTotal":1}`), "onRejected.GrandTotal: Quote.GrandTotal is set by the server alone"},
+		{outcome(`"onApproved":{"Status":"Fine"}`), "onApproved.Status must be one of the values of the picklist"},
+		{outcome(`"onRecalled":{"DiscountPercent":"5"}`), "onRecalled.DiscountPercent must be a number"},
+		{outcome(`"onRecalled":{"Name":null}`), "onRecalled.Name must not be null"},
+		{outcome(`"onApproved":["Status"]`), "onApproved must be an object"},
+		{`put user #29 {"name":"x","managerId":"#77"}`, "managerId: there is no user"},
+		{`put user #29 {"name":"x","managerId":"` + crm.SystemUser(tenantA) + `"}`, "managerId: the system user is nobody's manager"},
+		{`put user #29 {"name":"x","managerId":"#29"}`, "managerId would make the user its own manager: x → x"},
+		{`put user #21 {"name":"Anna","managerId":"#22"}`, "managerId would make the user its own manager: Anna → Ben → Anna"},
 	}
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.furnish()
@@ -193,7 +208,7 @@ func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 			"delete role #2":                                        "the role is used by role West (" + id(3) + "), user Anna (" + id(21) + "); change",
 			"delete role #3":                                        "the role is used by group Desk (" + id(31) + "); change",
 			"delete permission-set #11":                             "the permission set is used by user Anna (" + id(21) + ")",
-			"delete user #21":                                       "the user is used by group Desk (" + id(31) + ")",
+			"delete user #21":                                       "the user is used by user Ben (" + id(22) + "), group Desk (" + id(31) + ")",
 			"delete user #22":                                       "the user is used by approval process P (" + id(61) + ")",
 			"delete group #32":                                      "the group is used by sharing rule Big (" + id(41) + ")",
 			"delete field Lead.Score__c":                            "the field is used by permission set Sales (" + id(11) + ")",
@@ -202,6 +217,7 @@ func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 			"delete field Lead.Span__c":                             "the field is used by validation rule V (" + id(51) + ")",
 			"delete field Lead.Mark__c":                             "the field is used by workflow rule W (" + id(52) + ")",
 			"delete field Lead.Lock__c":                             "the field is used by approval process P (" + id(61) + ")",
+			"delete field Lead.Fate__c":                             "the field is used by approval process P (" + id(61) + ")",
 			"delete field Lead.Company":                             "Lead.Company is a standard field",
 			"delete user " + crm.SystemUser(tenantA):                "the system user belongs to the server",
 			"put user " + crm.SystemUser(tenantA) + ` {"name":"x"}`: "the system user belongs to the server",

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func usesOf(m *crm.Model, kind crm.Kind, id string) (uses []use) {
 		for _, v := range m.All(by) {
 			switch v := v.(type) {
 			case *crm.User:
-				note(by, v.ID, v.Name, kind == crm.KindRole && v.RoleID == id || kind == crm.KindPermissionSet && slices.Contains(v.PermissionSetIDs, id))
+				note(by, v.ID, v.Name, kind == crm.KindRole && v.RoleID == id || kind == crm.KindUser && v.ManagerID == id || kind == crm.KindPermissionSet && slices.Contains(v.PermissionSetIDs, id))
 			case *crm.Role:
 				note(by, v.ID, v.Name, kind == crm.KindRole && v.ParentRoleID == id)
 			case *crm.Group:
@@ -99,7 +100,11 @@ func processNeeds(p *crm.ApprovalProcess, kind crm.Kind, id string, meant func(c
 			return true
 		}
 	}
-	return names(kind, id, p.Object, p.LockedFields, conditions...)
+	fields := slices.Clone(p.LockedFields)
+	for _, written := range p.Each() {
+		fields = slices.AppendSeq(fields, maps.Keys(*written))
+	}
+	return names(kind, id, p.Object, fields, conditions...)
 }
 
 // names reports whether a definition of an object names a field, in a list or in a

@@ -32,7 +32,7 @@ func (s *Records) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	case "ApprovalSubmitted":
 		return s.onSubmitted(ctx, tx, e)
 	case "ApprovalDecided":
-		return onDecided(ctx, tx, e)
+		return s.onDecided(ctx, tx, e)
 	}
 	tenant := e.Tenant
 	tx.OnCommit(func() { s.views.forget(tenant) })
@@ -57,11 +57,19 @@ func (s *Records) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 	})
 }
 
-// onDecided unlocks them.
-func onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+// onDecided unlocks them, and writes the outcome of the approval into the record. What is
+// to be written is asked for: an event does not carry what may be sensitive.
+func (s *Records) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	p, err := wire.DecodePayload[wire.ApprovalDecided](e)
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	return Locks{}.Unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID)
+	if err := (Locks{}).Unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || s.cfg.Outcome == nil {
+		return err
+	}
+	o, err := s.cfg.Outcome(ctx, tx, e.Tenant, p.ApprovalInstanceID)
+	if err != nil || len(o.Fields) == 0 {
+		return err
+	}
+	return s.settle(ctx, tx, e, p.ApprovalInstanceID, o)
 }

@@ -37,6 +37,8 @@ type Config struct {
 	// Open reports whether an approval is pending, and holds it so until the transaction
 	// ends. nil: what ApprovalSubmitted says is believed.
 	Open func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (bool, error)
+	// Outcome is what an approval that has ended writes into its record. nil: nothing is.
+	Outcome func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (crm.Outcome, error)
 }
 
 // Records keeps the records of all tenants.
