@@ -12,7 +12,8 @@
 // submitted keeps the steps of its process as they were.
 //
 // The invariants: a record has at most one pending approval; its fields are locked exactly
-// as long as that is pending; an approval ends once, with one ApprovalDecided.
+// as long as that is pending, and until core has written the outcome, if there is one; an
+// approval ends once, with one ApprovalDecided.
 //
 // The package reads and locks records through a port and never changes them. It knows
 // nothing of HTTP.
