@@ -66,7 +66,7 @@ func recounters(db *sqldb.DB) []recounter {
 		}},
 		{"automation", automation.New(db, automation.Config{Models: models, Records: reads}).Recount},
 		{"approval", approval.New(db, approval.Config{Models: models, Records: reads, Locks: records.Locks{}}).Recount},
-		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: reads}).Recount},
+		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: reads, Approvals: approval.Reads{}}).Recount},
 	}
 }
 

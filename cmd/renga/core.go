@@ -210,7 +210,7 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	})
 	c.automate(models)
 	c.openSearch(models)
-	c.reports = reporting.New(c.db, reporting.Config{Models: models, Visible: c.sharing, Records: records.Reads{}})
+	c.reports = reporting.New(c.db, reporting.Config{Models: models, Visible: c.sharing, Records: records.Reads{}, Approvals: approval.Reads{}})
 	c.approve(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
 		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer(), c.approval.Consumer()},

@@ -164,6 +164,26 @@ func (o *office) put(path string, body any) { o.send(http.MethodPut, path, body,
 // send sends a request that must succeed.
 func (o *office) send(method, path string, body, answer any, header ...string) {
 	o.t.Helper()
+	if status, text := o.ask(method, path, body, answer, header...); status >= 300 {
+		o.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+}
+
+// ask sends a request and reads the answer to one that succeeded. While the database is busy,
+// which says that nothing was done, it is sent again.
+func (o *office) ask(method, path string, body, answer any, header ...string) (status int, text []byte) {
+	o.t.Helper()
+	for late := time.Now().Add(time.Minute); ; pause(50 * time.Millisecond) {
+		status, text = o.once(method, path, body, answer, header...)
+		if status != http.StatusServiceUnavailable || time.Now().After(late) {
+			return status, text
+		}
+	}
+}
+
+// once sends a request.
+func (o *office) once(method, path string, body, answer any, header ...string) (status int, text []byte) {
+	o.t.Helper()
 	raw, err := json.Marshal(body)
 	if err != nil {
 		o.t.Fatal(err)
@@ -185,13 +205,13 @@ func (o *office) send(method, path string, body, answer any, header ...string) {
 		o.t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode >= 300 {
-		o.t.Fatalf("%s %s: %d %s %v", method, path, res.StatusCode, text, err)
+	if text, err = io.ReadAll(res.Body); err != nil {
+		o.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	if answer != nil {
+	if answer != nil && res.StatusCode < 300 {
 		if err := json.Unmarshal(text, answer); err != nil {
 			o.t.Fatal(err)
 		}
 	}
+	return res.StatusCode, text
 }

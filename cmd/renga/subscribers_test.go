@@ -63,9 +63,15 @@ func TestEveryServiceTakesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 		}
 		found = append(found, consumer.Consumer)
 	}
-	for _, must := range []string{"core", "sharing"} {
-		if !slices.Contains(found, must) {
-			t.Errorf("nobody takes events for %s: there are %v", must, found)
+	slices.Sort(found)
+	if want := slices.Sorted(slices.Values(services)); !slices.Equal(found, want) {
+		t.Errorf("events are taken by %v, want %v", found, want)
+	}
+	for event, all := range subscribers {
+		for _, service := range all {
+			if !slices.Contains(services, service) {
+				t.Errorf("%s is for %s, which is no service", event, service)
+			}
 		}
 	}
 	if len(subscribers) != 20 {

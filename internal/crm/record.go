@@ -85,3 +85,14 @@ type Settled struct {
 	Changed bool       // false: the record had these values already
 	Refused string     // why
 }
+
+// Approval is what others are told of an approval.
+type Approval struct {
+	ID          string
+	Object      string
+	RecordID    string
+	SubmittedBy string
+	SubmittedAt wire.Stamp
+	Decision    string     // "": it is pending
+	DecidedAt   wire.Stamp // 0: it is pending
+}

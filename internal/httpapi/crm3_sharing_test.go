@@ -3,13 +3,10 @@ package httpapi_test
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/wire"
 )
 
 // TestAccessIsExplained asks over HTTP why somebody sees a record.
@@ -60,32 +57,5 @@ func (s *server) want(status int, method, path, body string) reply {
 // handOut lets sharing take everything that was published, in its order.
 func (s *server) handOut() {
 	s.t.Helper()
-	err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		var events []wire.Event
-		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
-			if err != nil {
-				return err
-			}
-			var body []byte
-			if err := row.Scan(&body); err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			if slices.Contains(sharing.Types, e.Type) {
-				events = append(events, e)
-			}
-		}
-		for i := range events {
-			if err := s.sharing.Consumer().Handle(ctx, tx, &events[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.deliver(s.sharing.Consumer())
 }

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
@@ -10,6 +11,6 @@ import (
 // openRecords puts the records over the bus.
 func (s *server) openRecords(models *metadata.Models) {
 	s.records = records.New(s.db, records.Config{Models: models, Visible: s.sharing, Publisher: s.bus, Rules: automation.Rules{}, Now: s.clock.Now})
-	s.reports = reporting.New(s.db, reporting.Config{Models: models, Visible: s.sharing, Records: records.Reads{}})
+	s.reports = reporting.New(s.db, reporting.Config{Models: models, Visible: s.sharing, Records: records.Reads{}, Approvals: approval.Reads{}})
 	s.automation = automation.New(s.db, automation.Config{Models: models, Records: records.Reads{}, Writer: s.records, Engine: s.engine, Now: s.clock.Now})
 }

@@ -1,49 +1,17 @@
 package httpapi_test
 
 import (
-	"context"
 	"encoding/csv"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
 )
 
 // count lets reporting take everything that was published, in its order.
 func (s *server) count() {
 	s.t.Helper()
-	consumer := s.reports.Consumer()
-	err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		var events []wire.Event
-		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
-			var body []byte
-			if err == nil {
-				err = row.Scan(&body)
-			}
-			if err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			if slices.Contains(consumer.Types, e.Type) {
-				events = append(events, e)
-			}
-		}
-		for i := range events {
-			if err := consumer.Handle(ctx, tx, &events[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.deliver(s.reports.Consumer())
 }
 
 func TestReportsCountWhatACallerSees(t *testing.T) {

@@ -214,3 +214,26 @@ func (s *Approvals) Deciders(ctx context.Context, tx *sqldb.Tx, tenant, id strin
 	}
 	return users, nil
 }
+
+// Reads is where others read approvals, in their transactions. It has no state.
+type Reads struct{}
+
+// Walk gives the approvals of a tenant by id, behind one; "" is the beginning.
+func (Reads) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (all []crm.Approval, err error) {
+	for row, err := range tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, status, decided_at FROM approval_instance
+		WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tenant, after, limit) {
+		var a crm.Approval
+		var status int64
+		if err == nil {
+			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &status, &a.DecidedAt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if Status(status) != Pending {
+			a.Decision = Status(status).String()
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}

@@ -79,7 +79,7 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 
 func TestEffectsOfATransactionThatIsLostAreDoneAgainOnce(t *testing.T) {
 	t.Parallel()
-	onSQLite(t, func(t *testing.T, r *rig) {
+	onEvery(t, func(t *testing.T, r *rig) {
 		r.graph("greet")
 		r.rule(100, "Welcome", "Account", `["create"]`, "", fmt.Sprintf(allActions, team))
 		r.quiet()

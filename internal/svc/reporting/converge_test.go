@@ -56,11 +56,11 @@ type play struct {
 	*tenant
 	*rapid.T
 	living    map[string][]string // ids by object
-	approvals []*approval
+	approvals []*submission
 }
 
-// approval is one as the test knows it.
-type approval struct {
+// submission is an approval as the test knows it.
+type submission struct {
 	id, object, record, by, decision string
 	at, decided                      wire.Stamp
 }
@@ -281,6 +281,7 @@ func (p *play) approve() {
 	if len(p.approvals) > 0 && rapid.Bool().Draw(p.T, "decide") {
 		if a := rapid.SampledFrom(p.approvals).Draw(p.T, "approval"); a.decision == "" {
 			a.decision, a.decided = rapid.SampledFrom([]string{"APPROVED", "REJECTED", "RECALLED"}).Draw(p.T, "decision"), a.at+90*60*1000
+			p.exec("UPDATE approval_instance SET status = $3, decided_at = $4 WHERE tenant_id = $1 AND id = $2", p.id, a.id, decisions[a.decision], a.decided)
 			p.publish("Decision", a.id, wire.ApprovalDecided{
 				ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record}, Decision: a.decision,
 				DecidedBy: num(users, 1), DecidedAt: a.decided,
@@ -288,14 +289,26 @@ func (p *play) approve() {
 		}
 		return
 	}
-	if id := p.some("Opportunity"); id != "" {
-		a := &approval{id: uuid.NewString(), object: "Opportunity", record: id, by: num(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000}
+	pending := func(id string) bool {
+		return slices.ContainsFunc(p.approvals, func(a *submission) bool { return a.record == id && a.decision == "" })
+	}
+	if id := p.some("Opportunity"); id != "" && !pending(id) {
+		a := &submission{id: uuid.NewString(), object: "Opportunity", record: id, by: num(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000}
 		a.at += wire.Stamp(rapid.IntRange(0, 10).Draw(p.T, "days")) * 24 * 60 * 60 * 1000 // some in December, some in January
 		p.approvals = append(p.approvals, a)
+		p.submit(a)
 		p.publish("Submission", a.id, wire.ApprovalSubmitted{
 			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id}, SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 	}
+}
+
+// submit notes an approval as the service of approvals does.
+func (t *tenant) submit(a *submission) {
+	t.Helper()
+	t.exec(`INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name, status, stage, stages, locked, submitted_by, submitted_at, comment,
+		record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version)
+		VALUES ($1, $2, $3, $4, '', '', 0, 0, '[]', '[]', $5, $6, '', 0, 1, '', 0, '', $2, '', $6)`, t.id, a.id, a.object, a.record, a.by, a.at)
 }
 
 // finish hands out what is left, in any order.

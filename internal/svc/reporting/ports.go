@@ -37,3 +37,9 @@ type Records interface {
 	// Members gives the members of all campaigns by campaign, type and id, behind one.
 	Members(ctx context.Context, tx *sqldb.Tx, tenant string, after crm.CampaignMember, limit int) ([]crm.CampaignMember, error)
 }
+
+// Approvals is where approvals are read, in the caller's transaction.
+type Approvals interface {
+	// Walk gives the approvals of a tenant by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) ([]crm.Approval, error)
+}

@@ -32,7 +32,7 @@ type recount struct {
 func (s *Reporting) Recount(ctx context.Context, tenant string) (differences []string, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		c := &recount{Reporting: s, tx: tx, tenant: tenant, counts: deltas{}}
-		for _, part := range []func(context.Context) error{c.opportunities, c.leads, c.members, c.compare} {
+		for _, part := range []func(context.Context) error{c.opportunities, c.leads, c.members, c.approvals, c.compare} {
 			if err := part(ctx); err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func factsIn[T any](ctx context.Context, c *recount, query string, scan func(*sq
 }
 
 // gone names what is counted and does not exist.
-func gone[T any](c *recount, object string, kept map[string]*T) {
+func gone[T any](c *recount, object string, kept map[string]T) {
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
 		c.say("%s %s is counted, and does not exist", object, id)
 	}
@@ -179,6 +179,46 @@ func (c *recount) member(ctx context.Context, found *crm.CampaignMember, kept ma
 		c.say("%s %s is counted in campaign %s as %+v, and is %+v", want.kind, want.id, want.campaign, got, *want)
 	}
 	delete(kept, at)
+	return nil
+}
+
+// approvals holds what is noted of approvals against them. Records may be gone since: their
+// approvals are kept, and not shown.
+func (c *recount) approvals(ctx context.Context) error {
+	if c.cfg.Approvals == nil {
+		return nil
+	}
+	kept := map[string]crm.Approval{}
+	for row, err := range c.tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
+		WHERE tenant_id = $1`, c.tenant) {
+		var a crm.Approval
+		if err == nil {
+			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &a.Decision, &a.DecidedAt)
+		}
+		if err != nil {
+			return err
+		}
+		kept[a.ID] = a
+	}
+	for after := ""; ; {
+		some, err := c.cfg.Approvals.Walk(ctx, c.tx, c.tenant, after, walkSize)
+		if err != nil {
+			return err
+		}
+		for _, want := range some {
+			got, ok := kept[want.ID]
+			if delete(kept, want.ID); !ok {
+				c.say("approval %s of %s %s is not counted", want.ID, want.Object, want.RecordID)
+			} else if got != want {
+				c.say("approval %s is counted as %+v, and is %+v", want.ID, got, want)
+			}
+			after = want.ID
+		}
+		if len(some) < walkSize {
+			break
+		}
+	}
+	gone(c, "approval", kept)
 	return nil
 }
 

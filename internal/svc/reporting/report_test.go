@@ -7,6 +7,7 @@ import (
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/wire"
 )
 
 // office is a tenant with two users: one may read everything of opportunities, the other
@@ -91,6 +92,11 @@ func TestARecountFindsWhatIsWrong(t *testing.T) {
 		if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) != 2+8 {
 			t.Errorf("before events are handled: %q, %v", found, err)
 		}
+		a := &submission{id: num(rules, 9), object: "Opportunity", record: id, by: boss, at: 5}
+		o.submit(a)
+		o.publish("Submission", a.id, wire.ApprovalSubmitted{
+			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id}, SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
+		})
 		o.settle()
 		if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) > 0 {
 			t.Errorf("then: %q, %v", found, err)
@@ -105,6 +111,9 @@ func TestARecountFindsWhatIsWrong(t *testing.T) {
 			{"UPDATE reporting_count SET amount_lo = amount_lo + 1 WHERE tenant_id = $1 AND cube = 'stage' AND k1 = 'Negotiation'", []any{o.id}, 4},
 			{"INSERT INTO reporting_lead (tenant_id, id, version, owner_id, source, month, converted) VALUES ($1, $2, 1, $2, '', '', 'no')", []any{o.id, id}, 5},
 			{"DELETE FROM reporting_count WHERE tenant_id = $1", []any{o.id}, 3 + 8},
+			{"UPDATE approval_instance SET status = 1, decided_at = 9 WHERE tenant_id = $1", []any{o.id}, 4 + 8},
+			{"UPDATE reporting_approval SET decision = 'APPROVED', decided_at = 9 WHERE tenant_id = $1", []any{o.id}, 3 + 8},
+			{"UPDATE approval_instance SET id = record_id WHERE tenant_id = $1", []any{o.id}, 5 + 8}, // one is missing, another is too many
 		} {
 			o.exec(damage.query, damage.args...)
 			if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) != damage.want {

@@ -22,11 +22,12 @@ func Migration() sqldb.Migration {
 	return sqldb.Migration{Name: "reporting", FS: sub}
 }
 
-// Config is what the service stands on; all of it must be there.
+// Config is what the service stands on; all of it must be there, unless it says otherwise.
 type Config struct {
-	Models  Models
-	Visible Visible
-	Records Records
+	Models    Models
+	Visible   Visible
+	Records   Records
+	Approvals Approvals // nil: they are not counted again
 }
 
 // Reporting counts the records of all tenants.

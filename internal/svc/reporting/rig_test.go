@@ -23,6 +23,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/sharing"
@@ -64,7 +65,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 func newRig(t testing.TB, where sqldb.Config) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{
-		audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), Migration(),
+		audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), approval.Migration(), Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
@@ -84,7 +85,7 @@ func newRig(t testing.TB, where sqldb.Config) *rig {
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
 	r.sharing.Announce(r.bus)
 	r.records = records.New(db, records.Config{Models: r.models, Visible: r.sharing, Publisher: r.bus})
-	r.Reporting = New(db, Config{Models: r.models, Visible: r.sharing, Records: records.Reads{}})
+	r.Reporting = New(db, Config{Models: r.models, Visible: r.sharing, Records: records.Reads{}, Approvals: approval.Reads{}})
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/once"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -74,9 +75,6 @@ func rebuilds(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all
 	}
 	return all, nil
 }
-
-// errGone says that a rebuild is not what it was when somebody looked.
-var errGone = errors.New("search: the rebuild has ended")
 
 // Rebuild starts a rebuild of an object, or ("") of all, and gives its id. One that
 // somebody asked for and that is under way is the answer. A request with a key is done
@@ -202,7 +200,7 @@ func (s *Search) begin(ctx context.Context, tx *sqldb.Tx, m *crm.Model, object, 
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM search_rebuild WHERE tenant_id = $1 AND status > 1 AND num <=
 		(SELECT num FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`, m.Tenant, MaxRebuilds)
-	tx.OnCommit(s.wake)
+	tx.OnCommit(s.runs.Wake)
 	return id, err
 }
 
@@ -258,7 +256,7 @@ func (s *Search) GetRebuild(ctx context.Context, tenant, id string) (b Rebuild, 
 }
 
 // chunk does the next records of a rebuild, with what is true of them now, and notes how
-// far it is. done says that there are no more. It gives errGone when the rebuild has
+// far it is. done says that there are no more. It gives rebuild.ErrGone when the rebuild has
 // ended, or somebody else has done these records.
 func (s *Search) chunk(ctx context.Context, b *Rebuild) (done bool, err error) {
 	next := *b
@@ -292,7 +290,7 @@ func (s *Search) chunk(ctx context.Context, b *Rebuild) (done bool, err error) {
 			WHERE num = $1 AND tenant_id = $2 AND status = 1 AND place_object = $3 AND place_id = $4`,
 			b.num, b.tenant, b.placeObject, b.placeID, next.placeObject, next.placeID, next.Processed)
 		if err == nil && n == 0 {
-			err = errGone
+			err = rebuild.ErrGone
 		}
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/svc/records"
@@ -77,14 +76,14 @@ func rebuildsAreExecutions(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	b, _ = p.GetRebuild(t.Context(), p.id, last)
-	if err := p.start(t.Context(), &b); err != nil {
+	if err := p.runs.Start(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	b, _ = p.GetRebuild(t.Context(), p.id, last)
 	if id, err = flow.ParseID(b.Execution); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.submit(t.Context(), p.id, &engine.Task{Execution: id}, flow.Cancel{Reason: "enough"}); err != nil {
+	if err := p.runs.Submit(t.Context(), p.id, id, flow.Cancel{Reason: "enough"}); err != nil {
 		t.Fatal(err)
 	}
 	p.work()

@@ -23,6 +23,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
@@ -91,7 +92,7 @@ func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 		t.Fatal(err)
 	}
 	var e interface {
-		Engine
+		rebuild.Engine
 		Run(ctx context.Context) error
 	}
 	st := store.New(db, store.Config{Silent: true})
@@ -292,7 +293,7 @@ func (t *tenant) settle() {
 func (t *tenant) work() {
 	t.Helper()
 	for {
-		if _, err := t.step(t.Context()); err != nil {
+		if _, err := t.runs.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		all, err := t.ListRebuilds(t.Context(), t.id)

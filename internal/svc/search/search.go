@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -61,22 +60,13 @@ type Visible interface {
 	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)
 }
 
-// Engine is what rebuilds run on.
-type Engine interface {
-	Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error)
-	Submit(ctx context.Context, requests []engine.Request) []engine.Result
-	Claim(ctx context.Context, request engine.ClaimRequest) (engine.Claimed, error)
-	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
-	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
-}
-
 // Config is what search works with.
 type Config struct {
 	Models  Models
 	Records Records
 	Visible Visible
-	Engine  Engine // nil: nothing is rebuilt here (Run does nothing)
-	Worker  string // tells this process from others that rebuild; it may not be empty with Engine
+	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
+	Worker  string         // tells this process from others that rebuild; it may not be empty with Engine
 	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
 	KeyRetention time.Duration
 	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
@@ -98,8 +88,7 @@ type limits struct {
 type Search struct {
 	db   *sqldb.DB
 	cfg  Config
-	log  *slog.Logger
-	kick chan struct{} // holds a token when a rebuild may wait
+	runs *rebuild.Runner[*Rebuild]
 
 	mu      sync.Mutex
 	numbers map[string]int64 // of tenants, which never change
@@ -116,7 +105,9 @@ func New(db *sqldb.DB, cfg Config) *Search {
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 500, few: 1000, forms: 40}
 	}
-	return &Search{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1), numbers: map[string]int64{}}
+	s := &Search{db: db, cfg: cfg, numbers: map[string]int64{}}
+	s.runs = rebuild.New(db, rebuild.Config{Name: "search", Table: "search_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	return s
 }
 
 // now is the time by the clock that all processes share.
@@ -137,14 +128,6 @@ func (s *Search) read(ctx context.Context, op string, fn func(context.Context, *
 
 func (s *Search) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
-}
-
-// wake lets Run look for rebuilds at once.
-func (s *Search) wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
 }
 
 // tokens makes tokens of a tenant, whose number is given out with its first one.

@@ -14,6 +14,7 @@ import (
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 )
 
@@ -304,16 +305,16 @@ func (p *play) rebuild() {
 	if p.task != nil {
 		done, err := p.chunk(p.Context(), p.building)
 		if err == nil && done {
-			err = p.finish(p.Context(), p.building, p.task)
+			err = p.runs.Finish(p.Context(), p.building, p.task)
 		}
 		if err == nil && !done && rapid.IntRange(0, 5).Draw(p.T, "ends") > 0 {
 			return
 		}
-		if err != nil && !errors.Is(err, errGone) {
+		if err != nil && !errors.Is(err, rebuild.ErrGone) {
 			p.rig.Fatal(err)
 		}
 		if !done {
-			if err := p.submit(p.Context(), p.id, p.task, p.failed(p.task, "ERR_INTERRUPTED", "the process ended")); err != nil {
+			if err := p.runs.Fail(p.Context(), p.id, p.task, "ERR_INTERRUPTED", "the process ended"); err != nil {
 				p.rig.Fatal(err)
 			}
 		}
@@ -322,14 +323,14 @@ func (p *play) rebuild() {
 	}
 	for _, b := range p.models() {
 		if b.Execution == "" {
-			if err := p.start(p.Context(), &b); err != nil {
+			if err := p.runs.Start(p.Context(), &b); err != nil {
 				p.rig.Fatal(err)
 			}
 			return
 		}
 	}
 	claimed, err := p.cfg.Engine.Claim(p.Context(), engine.ClaimRequest{
-		Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{rebuildQueue}, Max: 1, Lease: lease, CorrelationID: "test",
+		Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{p.runs.Queue()}, Max: 1, Lease: rebuild.Lease, CorrelationID: "test",
 	})
 	if err != nil {
 		p.rig.Fatal(err)
@@ -338,11 +339,13 @@ func (p *play) rebuild() {
 		return
 	}
 	p.task = &claimed.Tasks[0]
-	if p.building, err = p.modelOf(p.Context(), p.id, p.task.Execution); err != nil {
-		p.rig.Fatal(err)
-	}
+	p.see(func(ctx context.Context, tx *sqldb.Tx) error {
+		all, err := rebuilder{p.Sharing}.Jobs(ctx, tx, "tenant_id = $1 AND execution = $2", p.id, p.task.Execution.String())
+		p.building = all[0]
+		return err
+	})
 	if p.building.Status != Building {
-		if err := p.work(p.Context(), p.id, p.task); err != nil {
+		if err := p.runs.Work(p.Context(), p.id, p.task); err != nil {
 			p.rig.Fatal(err)
 		}
 		p.building, p.task = nil, nil
@@ -377,7 +380,7 @@ func (p *play) settle() {
 // rebuildOnce goes on with a rebuild without an end of its process.
 func (p *play) rebuildOnce() {
 	if p.task != nil {
-		if err := p.work(p.Context(), p.id, p.task); err != nil {
+		if err := p.runs.Work(p.Context(), p.id, p.task); err != nil {
 			p.rig.Fatal(err)
 		}
 		p.building, p.task = nil, nil
@@ -385,7 +388,7 @@ func (p *play) rebuildOnce() {
 	}
 	worked := false
 	for _, b := range p.models() {
-		did, err := p.advance(p.Context(), &b)
+		did, err := p.runs.Advance(p.Context(), &b)
 		if err != nil {
 			p.rig.Fatal(err)
 		}
@@ -393,7 +396,7 @@ func (p *play) rebuildOnce() {
 	}
 	if !worked { // a task waits for its next attempt
 		claimed, err := p.cfg.Engine.Claim(p.Context(), engine.ClaimRequest{
-			Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{rebuildQueue}, Max: 1, Lease: lease, Wait: 5 * time.Second, CorrelationID: "test",
+			Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{p.runs.Queue()}, Max: 1, Lease: rebuild.Lease, Wait: 5 * time.Second, CorrelationID: "test",
 		})
 		if err != nil {
 			p.rig.Fatal(err)

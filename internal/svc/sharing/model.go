@@ -2,14 +2,12 @@ package sharing
 
 import (
 	"context"
-	"errors"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -192,7 +190,7 @@ func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *crm.Model, o
 	if err != nil {
 		return err
 	}
-	tx.OnCommit(s.wake)
+	tx.OnCommit(s.runs.Wake)
 	if err := bump(ctx, tx, m.Tenant); err != nil || len(setup.Rules) == 0 {
 		return err
 	}
@@ -208,17 +206,14 @@ func (s *Sharing) endModel(ctx context.Context, tx *sqldb.Tx, m *Model, status S
 	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 AND status < 3",
 		m.num, m.tenant, int64(status), at)
 	if err == nil && n == 0 {
-		err = errGone
+		err = rebuild.ErrGone
 	}
 	if err != nil {
 		return err
 	}
-	tx.OnCommit(s.wake)
+	tx.OnCommit(s.runs.Wake)
 	return bump(ctx, tx, m.tenant)
 }
-
-// errGone says that a model is not what it was when somebody looked.
-var errGone = errors.New("sharing: the model has ended")
 
 // MaxModels is how many models of an object that have ended are kept to be looked at.
 const MaxModels = 20
@@ -248,13 +243,4 @@ func (m *Model) input() (flow.Data, error) {
 		Version   int64  `json:"version"`
 		Processed int    `json:"recordsProcessed"`
 	}{m.Object, m.Version, m.Processed})
-}
-
-// progress tells how far a rebuild is.
-func (m *Model) progress(task *engine.Task, worker string) flow.Command {
-	part := 1.0
-	if m.Total > 0 {
-		part = min(float64(m.Processed)/float64(m.Total), 1)
-	}
-	return flow.Progress{Node: task.Node, Attempt: task.Attempt, Worker: worker, Progress: &part, Message: strconv.Itoa(m.Processed) + " records"}
 }

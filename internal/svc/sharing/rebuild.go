@@ -6,10 +6,10 @@ import (
 	"strconv"
 
 	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/flow"
 	"renga.dev/renga/internal/once"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -81,7 +81,7 @@ func noObject(object string) error {
 }
 
 // chunk does the next records of a rebuild, with what is true of them now, and notes how
-// far it is. done says that there are no more. It gives errGone when the model is not
+// far it is. done says that there are no more. It gives rebuild.ErrGone when the model is not
 // being built any more, or somebody else has done these records.
 func (s *Sharing) chunk(ctx context.Context, b *Model) (done bool, err error) {
 	var last string
@@ -105,7 +105,7 @@ func (s *Sharing) chunk(ctx context.Context, b *Model) (done bool, err error) {
 		changed, err := tx.Exec(ctx, "UPDATE sharing_model SET place = $4, processed = processed + $5 WHERE num = $1 AND tenant_id = $2 AND status = 1 AND place = $3",
 			b.num, b.tenant, b.place, last, n)
 		if err == nil && changed == 0 {
-			err = errGone
+			err = rebuild.ErrGone
 		}
 		if err != nil {
 			return err
@@ -240,7 +240,7 @@ func (s *Sharing) switchTo(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 		return err
 	}
 	if old == nil {
-		return errGone
+		return rebuild.ErrGone
 	}
 	at, err := s.now(ctx, tx)
 	if err != nil {
@@ -251,7 +251,7 @@ func (s *Sharing) switchTo(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	}
 	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = 2, active_at = $3 WHERE num = $1 AND tenant_id = $2 AND status = 1", b.num, b.tenant, at)
 	if err == nil && n == 0 {
-		err = errGone
+		err = rebuild.ErrGone
 	}
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func (s *Sharing) sweep(ctx context.Context) (swept bool, err error) {
 			return false, err
 		}
 		reason := flow.Cancel{Reason: "the rebuild was given up: " + m.Object + " is to be shared in another way by now"}
-		if err := s.submit(ctx, m.tenant, &engine.Task{Execution: id}, reason); err != nil {
+		if err := s.runs.Submit(ctx, m.tenant, id, reason); err != nil {
 			return false, err
 		}
 	}

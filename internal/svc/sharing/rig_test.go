@@ -15,6 +15,7 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
@@ -67,7 +68,7 @@ func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 		t.Fatal(err)
 	}
 	var e interface {
-		Engine
+		rebuild.Engine
 		Run(ctx context.Context) error
 	}
 	st := store.New(db, store.Config{Silent: true})

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -52,21 +51,12 @@ type Bus interface {
 	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (wire.Stamp, error)
 }
 
-// Engine is what rebuilds run on.
-type Engine interface {
-	Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error)
-	Submit(ctx context.Context, requests []engine.Request) []engine.Result
-	Claim(ctx context.Context, request engine.ClaimRequest) (engine.Claimed, error)
-	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
-	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
-}
-
 // Config is what sharing works with.
 type Config struct {
 	Models  Models
 	Records Records
-	Engine  Engine // nil: nothing is rebuilt here (Run does nothing)
-	Worker  string // tells this process from others that rebuild; it may not be empty with Engine
+	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
+	Worker  string         // tells this process from others that rebuild; it may not be empty with Engine
 	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
 	KeyRetention time.Duration
 	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
@@ -88,8 +78,7 @@ type Sharing struct {
 	db   *sqldb.DB
 	cfg  Config
 	bus  Bus
-	log  *slog.Logger
-	kick chan struct{} // holds a token when a rebuild may wait
+	runs *rebuild.Runner[*Model]
 }
 
 // New is sharing over a database that has the tables of Migration. It does no I/O. Before
@@ -104,7 +93,9 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
 	}
-	return &Sharing{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1)}
+	s := &Sharing{db: db, cfg: cfg}
+	s.runs = rebuild.New(db, rebuild.Config{Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	return s
 }
 
 // Announce says where changes are announced. The bus has sharing among its consumers, so
@@ -129,12 +120,4 @@ func (s *Sharing) read(ctx context.Context, op string, fn func(context.Context, 
 
 func (s *Sharing) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
-}
-
-// wake lets Run look for rebuilds at once.
-func (s *Sharing) wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
 }

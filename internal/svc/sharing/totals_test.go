@@ -128,7 +128,7 @@ func (t *tenant) settle() {
 	}
 	for worked := true; worked; {
 		var err error
-		if worked, err = t.step(t.Context()); err != nil {
+		if worked, err = t.runs.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
