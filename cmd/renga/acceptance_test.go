@@ -148,6 +148,7 @@ func TestAcceptance4EveryServiceFollowsTheRecords(t *testing.T) {
 	if status, text := o.ask(http.MethodPatch, "/records/Opportunity/"+id, map[string]any{"fields": map[string]any{"Amount": 1}}, nil, "If-Match", "*"); status != 409 {
 		t.Errorf("Approval: the field is not locked: %d %s", status, text)
 	}
+	o.settle() // nobody is told of an approval that waits no more
 	o.send(http.MethodPost, "/approvals/"+a.ID+"/decide", map[string]string{"decision": "APPROVED"}, nil, "X-User-Id", officeID(20+boss))
 	o.amend("Opportunity", id, map[string]any{"fields": map[string]any{"Amount": 250}})
 	o.settle()
