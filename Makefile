@@ -61,7 +61,7 @@ test: ## run all tests, on SQLite and on PostgreSQL
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
 	$(GO) test $(beside) -timeout 15m ./...
-	RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 15m $(on-postgres)
+	RENGA_TEST_DB=postgres $(GO) test -p 1 $(beside) -timeout 20m $(on-postgres)
 
 .PHONY: test-long
 test-long: ## run all tests with their full counts (hours)
