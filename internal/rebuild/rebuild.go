@@ -3,7 +3,7 @@
 // it is and can cancel it, and another process goes on where one has died.
 //
 // A service has a table of its rebuilds with the columns num, tenant_id, status (1: under
-// way) and execution (”: it is yet to start), and does the work itself, some records at a
+// way) and execution (empty: yet to start), and does the work itself, some records at a
 // time (Service). What a rebuild is about and what its end means is for the service to say;
 // here is when, and by whom.
 //
