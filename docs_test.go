@@ -163,3 +163,36 @@ func rows(page string) []string {
 	}
 	return first
 }
+
+// TestTestsThatAreNamedAsAProofExist reads the calls of provedBy, which names the tests in
+// a folder that prove the rest of what a test is about.
+func TestTestsThatAreNamedAsAProofExist(t *testing.T) {
+	const dir = "internal/httpapi"
+	text, err := os.ReadFile(filepath.Join(dir, "pdc14_checklist_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := regexp.MustCompile(`provedBy\("([^"]+)",([^)]+)\)`).FindAllStringSubmatch(string(text), -1)
+	if len(calls) < 10 {
+		t.Fatalf("got %d calls of provedBy: the test reads too little", len(calls))
+	}
+	for _, call := range calls {
+		files, err := filepath.Glob(filepath.Join(dir, call[1], "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no tests: %v", call[1], err)
+		}
+		var all []byte
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, text...)
+		}
+		for _, name := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(call[2], -1) {
+			if !regexp.MustCompile(`(?m)^func ` + name[1] + `\(t \*testing\.T\)`).Match(all) {
+				t.Errorf("%s is named as a proof, and is not in %s any more", name[1], call[1])
+			}
+		}
+	}
+}

@@ -76,7 +76,7 @@ var imports = map[string][]string{
 }
 
 // unimportable are folders that no shipped code imports; all but the first serve tests.
-var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest", "internal/sqldb/sqltest", "internal/bus/jet/jettest", "internal/bus/memory", "internal/bus/bustest", "internal/airflow/airflowtest", "internal/stalltest", "docs"}
+var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest", "internal/sqldb/sqltest", "internal/bus/jet/jettest", "internal/bus/memory", "internal/bus/bustest", "internal/airflow/airflowtest", "internal/stalltest", "docs", "."}
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It
 // binds tests too: a test that needs a driver asks its owner.
@@ -239,6 +239,9 @@ func (c *layout) checkName(dir, pkg string) {
 func (c *layout) checkImport(f *folder, name, imported string, test bool) {
 	dir := path.Dir(name)
 	own, isOwn := strings.CutPrefix(imported, c.module+"/")
+	if imported == c.module {
+		own, isOwn = ".", true
+	}
 	switch {
 	case isOwn && slices.Contains(unimportable, own) && own != dir && !test:
 		c.say("%s imports %s, which nobody may", name, own)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"renga.dev/renga"
 	"renga.dev/renga/client"
 )
 
@@ -27,12 +28,8 @@ func between(t *testing.T, text, from, to string) string {
 // graph of README.md, and compares what it prints with README.md.
 func TestTheWorkerOfTheReadmeWorks(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph := between(t, string(page), "/graphs/order -H 'Content-Type: application/yaml' --data-binary '", "'\n```")
-	section := between(t, string(page), "## A worker\n", "\n## ")
+	graph := between(t, renga.Readme, "/graphs/order -H 'Content-Type: application/yaml' --data-binary '", "'\n```")
+	section := between(t, renga.Readme, "## A worker\n", "\n## ")
 	source := between(t, section, "```go\n", "```")
 	want := between(t, section, "```\n```\n", "```")
 	s := newServer(t)

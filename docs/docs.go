@@ -1,9 +1,9 @@
-// Package docs has the pages of this folder, for tests that try what they say.
+// Package docs has the pages and files of this folder, for tests that try what they say.
 package docs
 
 import "embed"
 
-// Pages are the pages about the product.
+// Pages are the pages about the product, and the files for operators.
 //
-//go:embed *.md
+//go:embed *.md operations
 var Pages embed.FS

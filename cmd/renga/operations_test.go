@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,18 +14,16 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"renga.dev/renga/docs"
 	"renga.dev/renga/internal/airflow/airflowtest"
 	"renga.dev/renga/internal/sqldb"
 )
-
-// operations is the folder of the files for operators.
-var operations = filepath.Join("..", "..", "docs", "operations")
 
 // TestTheFilesForOperatorsUseMetricsThatThereAre holds alert rules and dashboard against the
 // page of a running server that has been used, and that page against docs/words.md.
 func TestTheFilesForOperatorsUseMetricsThatThereAre(t *testing.T) {
 	page := usedServer(t)
-	words, err := os.ReadFile(filepath.Join(operations, "..", "words.md"))
+	words, err := docs.Pages.ReadFile("words.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +154,7 @@ func expressions(t *testing.T) map[string]string {
 // alertExpressions reads the rules strictly: what Prometheus would not take fails.
 func alertExpressions(t *testing.T) map[string]string {
 	t.Helper()
-	file, err := os.Open(filepath.Join(operations, "alerts.yaml"))
+	file, err := docs.Pages.Open("operations/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +197,7 @@ func alertExpressions(t *testing.T) map[string]string {
 
 func panelExpressions(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(operations, "dashboard.json"))
+	text, err := docs.Pages.ReadFile("operations/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"embed"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +25,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
+//go:embed testdata/*.txt
+var transcripts embed.FS
+
 // TestTranscripts runs the commands of each file in testdata against a server of
 // its own and compares what they print, to the letter.
 //
@@ -36,7 +41,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //
 // Ids, keys and tokens differ from run to run: they are masked, as wide as they are.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	files, err := fs.Glob(transcripts, "testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
@@ -46,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
+			want, err := transcripts.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
