@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -96,6 +97,7 @@ type Submission struct {
 	RecordID  string `json:"recordId"`
 	ProcessID string `json:"processId,omitempty"` // "": the one that takes the record
 	Comment   string `json:"comment,omitempty"`
+	Key       string `json:"-"` // the same key submits once; "": a new one
 }
 
 // ApprovalQuery is which approvals are wanted; zero values are all.
@@ -110,13 +112,19 @@ type ApprovalQuery struct {
 
 // SubmitApproval submits a record. However often it has to be sent, it is submitted once.
 func (c *Client) SubmitApproval(ctx context.Context, s Submission) (*Approval, error) {
-	return c.approval(ctx, "/approvals", s)
+	return c.approval(ctx, cmp.Or(s.Key, newKey()), "/approvals", s)
 }
 
 // DecideApproval approves or rejects in the stage that is open. An approval that has ended
 // is ErrRefused.
 func (c *Client) DecideApproval(ctx context.Context, id, decision, comment string) (*Approval, error) {
-	return c.approval(ctx, approvalPath(id)+"/decide", struct {
+	return c.DecideApprovalOnce(ctx, newKey(), id, decision, comment)
+}
+
+// DecideApprovalOnce is DecideApproval under a key of the caller: whoever sends the same
+// decision again under the same key gets the same answer, and nothing is decided twice.
+func (c *Client) DecideApprovalOnce(ctx context.Context, key, id, decision, comment string) (*Approval, error) {
+	return c.approval(ctx, key, approvalPath(id)+"/decide", struct {
 		Decision string `json:"decision"`
 		Comment  string `json:"comment,omitempty"`
 	}{decision, comment})
@@ -124,7 +132,7 @@ func (c *Client) DecideApproval(ctx context.Context, id, decision, comment strin
 
 // DelegateApproval lets another user decide instead.
 func (c *Client) DelegateApproval(ctx context.Context, id, user, comment string) (*Approval, error) {
-	return c.approval(ctx, approvalPath(id)+"/delegate", struct {
+	return c.approval(ctx, newKey(), approvalPath(id)+"/delegate", struct {
 		UserID  string `json:"userId"`
 		Comment string `json:"comment,omitempty"`
 	}{user, comment})
@@ -132,7 +140,12 @@ func (c *Client) DelegateApproval(ctx context.Context, id, user, comment string)
 
 // RecallApproval takes a submission back.
 func (c *Client) RecallApproval(ctx context.Context, id, comment string) (*Approval, error) {
-	return c.approval(ctx, approvalPath(id)+"/recall", struct {
+	return c.RecallApprovalOnce(ctx, newKey(), id, comment)
+}
+
+// RecallApprovalOnce is RecallApproval under a key of the caller.
+func (c *Client) RecallApprovalOnce(ctx context.Context, key, id, comment string) (*Approval, error) {
+	return c.approval(ctx, key, approvalPath(id)+"/recall", struct {
 		Comment string `json:"comment,omitempty"`
 	}{comment})
 }
@@ -160,12 +173,12 @@ func (c *Client) ListApprovals(ctx context.Context, q ApprovalQuery) (*Page[Appr
 func approvalPath(id string) string { return "/approvals/" + url.PathEscape(id) }
 
 // approval sends something that is done once and reads the approval that it led to.
-func (c *Client) approval(ctx context.Context, path string, said any) (*Approval, error) {
+func (c *Client) approval(ctx context.Context, key, path string, said any) (*Approval, error) {
 	body, err := json.Marshal(said)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: path, key: newKey(), body: body})
+	r, err := c.do(ctx, call{method: http.MethodPost, path: path, key: key, body: body})
 	if err != nil {
 		return nil, err
 	}

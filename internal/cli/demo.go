@@ -32,9 +32,11 @@ type demoLoadCmd struct {
 
 // Help shows examples.
 func (demoLoadCmd) Help() string {
-	return `It defines roles, users, groups, queues, permission sets, two custom fields, sharing rules and territories, and creates
-campaigns, accounts, contacts, leads, opportunities and quotes with their owners, teams and members; some names are Japanese. Campaigns
-become readable for everybody.
+	return `It defines roles, users, groups, queues, permission sets, three custom fields, sharing rules and territories, validation and
+workflow rules, a scheduled job, a graph and an approval process, and creates campaigns, accounts, contacts, leads, opportunities and quotes
+with their owners, teams and members; some names are Japanese. Then it lets them have a history: deals move through their stages and are won
+or lost, leads change hands and are converted, discounts are submitted, approved, rejected and recalled. Campaigns become readable for
+everybody. The rules act on all records of the tenant, also on those that are there already.
 
 It can be repeated, also after it was interrupted: what was created is not created again, and what was defined is as it
 was. The dates lie around the day on which it was loaded first. It needs a server that has the keys of the first time still

@@ -23,10 +23,16 @@ type demoLoad struct {
 	bar  *Bar
 	done atomic.Int64
 	ids  map[string][]string // of records, by object and place
+
+	invited map[demoInvitation]bool // who is in a campaign before it is loaded
 }
 
 // run sends everything, in an order in which each needs only what was before it.
 func (l *demoLoad) run(ctx context.Context) error {
+	if _, err := l.PutGraph(ctx, demoGraph, []byte(graphTasks)); err != nil {
+		return inSource("graph "+demoGraph, err)
+	}
+	l.step(1)
 	for _, def := range append([]demoDefinition{l.marker()}, l.definitions...) {
 		if _, _, err := l.PutDefinition(ctx, def.kind, def.id, def.body, ""); err != nil {
 			return inSource(string(def.kind)+" "+def.id, err)
@@ -43,6 +49,9 @@ func (l *demoLoad) run(ctx context.Context) error {
 	}
 	if err := l.advance(ctx); err != nil {
 		return err
+	}
+	if err := l.lookAround(ctx); err != nil {
+		return inSource("campaign members", err)
 	}
 	return l.connectAll(ctx)
 }
@@ -89,23 +98,8 @@ func (l *demoLoad) create(ctx context.Context, object string) error {
 	return nil
 }
 
-// advance lets opportunities move on.
-func (l *demoLoad) advance(ctx context.Context) error {
-	for from := 0; from < len(l.moves); from += bulkSize {
-		some := l.moves[from:min(from+bulkSize, len(l.moves))]
-		ops := make([]client.RecordOperation, len(some))
-		for i, m := range some {
-			ops[i] = client.RecordOperation{Op: "update", ID: l.ids["Opportunity"][m.at], Fields: m.fields}
-		}
-		if _, err := l.BulkRecordsOnce(ctx, l.key("moves", from), "Opportunity", true, ops); err != nil {
-			return inSource("opportunities", err)
-		}
-		l.step(len(ops))
-	}
-	return nil
-}
-
-// connectAll converts leads, fills teams and campaigns, and puts accounts into territories.
+// connectAll converts leads, fills teams and campaigns, puts accounts into territories, and
+// lets quotes be approved.
 func (l *demoLoad) connectAll(ctx context.Context) error {
 	id := func(r demoRef) string { return l.ids[r.object][r.at] }
 	for _, part := range []struct {
@@ -119,22 +113,21 @@ func (l *demoLoad) connectAll(ctx context.Context) error {
 			return err
 		}},
 		{"campaign member", len(l.members), func(ctx context.Context, i int) error {
-			m := l.members[i]
-			_, err := l.PutCampaignMember(ctx, l.ids["Campaign"][m.campaign], client.CampaignMember{
-				MemberType: m.of.object, MemberID: id(m.of), Status: m.status, HasResponded: m.responded,
-			})
-			return err
+			return l.join(ctx, &l.members[i])
 		}},
 		{"territory", len(l.placed), func(ctx context.Context, i int) error {
 			return l.AssignTerritory(ctx, l.placed[i].territory, client.TerritoryAccounts, l.ids["Account"][l.placed[i].account], true)
 		}},
 		{"conversion", len(l.converted), func(ctx context.Context, i int) error {
 			c := l.converted[i]
-			_, err := l.ConvertLead(ctx, l.ids["Lead"][c.lead], client.LeadConversion{
-				AccountID: l.ids["Account"][c.account], ContactID: l.ids["Contact"][c.contact], Key: l.key("conversion", i),
-			})
+			v := client.LeadConversion{AccountID: l.ids["Account"][c.account], ContactID: l.ids["Contact"][c.contact], Key: l.key("conversion", i)}
+			if c.opportunity >= 0 {
+				v.OpportunityID = l.ids["Opportunity"][c.opportunity]
+			}
+			_, err := l.ConvertLead(ctx, l.ids["Lead"][c.lead], v)
 			return err
 		}},
+		{"approval", len(l.approvals), l.approve},
 	} {
 		if err := l.several(ctx, part.n, part.send); err != nil {
 			return inSource(part.what, err)
@@ -183,7 +176,16 @@ func (l *demoLoad) counts() []loadedKind {
 	for _, o := range demoObjects {
 		out = append(out, loadedKind{o.name, len(l.ids[o.name])})
 	}
+	changes := 0
+	for _, moves := range l.moves {
+		changes += len(moves)
+	}
 	return slices.Concat(out, []loadedKind{
-		{"team member", len(l.teams)}, {"campaign member", len(l.members)}, {"account in a territory", len(l.placed)}, {"converted lead", len(l.converted)},
+		{"change of a record", changes},
+		{"team member", len(l.teams)},
+		{"campaign member", len(l.members)},
+		{"account in a territory", len(l.placed)},
+		{"converted lead", len(l.converted)},
+		{"approval", len(l.approvals)},
 	})
 }

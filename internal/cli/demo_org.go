@@ -66,12 +66,14 @@ func (d *company) organize() {
 		"label": "Tier", "type": "picklist", "values": []string{"Bronze", "Silver", "Gold", "Platinum"},
 	})
 	d.define(client.DefineField, "Account.CreditLimit__c", map[string]any{"label": "Credit Limit", "type": "currency", "sensitive": true})
+	d.define(client.DefineField, "Opportunity.Review__c", map[string]any{"label": "Deal Review", "type": "picklist", "values": []string{"Requested", "Done"}})
 	d.permit()
 	d.hire()
 	d.group()
 	d.define(client.DefineOWD, "Campaign", map[string]any{"access": "ReadOnly"})
 	d.share()
 	d.divide()
+	d.automate()
 }
 
 func (d *company) define(kind client.DefinitionKind, id string, body map[string]any) {
@@ -150,6 +152,7 @@ func (d *company) role(name, above string) {
 	body := map[string]any{"name": name}
 	if above != "" {
 		body["parentRoleId"] = d.id("role", above)
+		d.above[name] = above
 	}
 	d.define(client.DefineRole, d.id("role", name), body)
 }
@@ -161,9 +164,13 @@ func (d *company) user(rng *dice, role, set string, japanese bool) string {
 	u := demoUser{d.id("user", strconv.Itoa(n)), p.full(japanese), role}
 	d.users = append(d.users, u)
 	address := fmt.Sprintf("%s.%s.%d-%d@renga.example", p.given.latin, p.family.latin, d.seed, n)
-	d.define(client.DefineUser, u.id, map[string]any{
+	body := map[string]any{
 		"name": u.name, "email": address, "subject": address, "roleId": d.id("role", role), "permissionSetIds": []string{d.id("permission set", set)},
-	})
+	}
+	if bosses := d.ofRole(d.above[role]); len(bosses) > 0 {
+		body["managerId"] = bosses[0] // hired before
+	}
+	d.define(client.DefineUser, u.id, body)
 	return u.id
 }
 

@@ -19,10 +19,12 @@ type company struct {
 	definitions []demoDefinition // in the order in which they can be defined
 	territories []demoTerritory  // parents first
 	users       []demoUser
+	above       map[string]string   // roles, by the role below
 	reps        map[string][]string // users, by region
 
 	records   map[string][]demoRecord // by object
-	moves     []demoMove
+	moves     [][]demoMove            // one after the other
+	approvals []demoApproval
 	teams     []demoTeam
 	members   []demoMember
 	converted []demoConversion
@@ -51,9 +53,10 @@ type demoRef struct {
 	at     int
 }
 
-// demoMove is another stage of an opportunity, in which it is after it was created.
+// demoMove is a change of a record that was created before.
 type demoMove struct {
-	at     int
+	of     demoRef
+	owner  string // "": as it is
 	fields map[string]any
 }
 
@@ -71,8 +74,9 @@ type demoMember struct {
 	responded bool
 }
 
-// demoConversion is a lead that joined an account and a contact.
-type demoConversion struct{ lead, account, contact int }
+// demoConversion is a lead that joined an account and a contact, and an opportunity unless
+// that is negative.
+type demoConversion struct{ lead, account, contact, opportunity int }
 
 // demoPlace is an account in a territory.
 type demoPlace struct {
@@ -82,7 +86,7 @@ type demoPlace struct {
 
 // newDemo plans the data of a seed.
 func newDemo(seed int64, size int, day time.Time) *company {
-	d := &company{seed: seed, size: size, day: day, reps: map[string][]string{}, records: map[string][]demoRecord{}}
+	d := &company{seed: seed, size: size, day: day, above: map[string]string{}, reps: map[string][]string{}, records: map[string][]demoRecord{}}
 	d.organize()
 	left := size
 	counts := map[string]int{}
@@ -97,6 +101,7 @@ func newDemo(seed int64, size int, day time.Time) *company {
 	d.find(counts["Lead"])
 	d.sell(counts["Opportunity"])
 	d.quote(counts["Quote"])
+	d.remember()
 	return d
 }
 
@@ -283,7 +288,7 @@ func (d *company) find(n int) {
 		}
 		if status == "Working - Contacted" && rng.percent(4) {
 			contact := rng.IntN(len(contacts))
-			d.converted = append(d.converted, demoConversion{i, contacts[contact].refs["AccountId"].at, contact})
+			d.converted = append(d.converted, demoConversion{i, contacts[contact].refs["AccountId"].at, contact, -1})
 		}
 	}
 }
@@ -314,21 +319,12 @@ func (d *company) sell(n int) {
 		}
 		d.add("Opportunity", r)
 		if rng.percent(65) {
-			d.move(rng, i)
+			d.advanceTo(rng, i, oneOf(rng, laterStages))
 		}
 		if rng.percent(10) {
 			d.teams = append(d.teams, demoTeam{demoRef{"Opportunity", i}, oneOf(rng, d.users).id, oneOf(rng, []string{"Sales Rep", "Pre-Sales Consultant", "Lead Qualifier"})})
 		}
 	}
-}
-
-func (d *company) move(rng *dice, at int) {
-	stage := oneOf(rng, laterStages)
-	fields := map[string]any{"StageName": stage}
-	if stage == "Closed Won" || stage == "Closed Lost" {
-		fields["CloseDate"], fields["NextStep"] = d.date(-rng.IntN(120)), nil
-	}
-	d.moves = append(d.moves, demoMove{at, fields})
 }
 
 // quote plans the quotes, of any opportunities.
@@ -353,7 +349,10 @@ func (d *company) quote(n int) {
 
 // steps is how many things are sent.
 func (d *company) steps() int {
-	n := 1 + len(d.definitions) + d.size + len(d.moves) + len(d.teams) + len(d.members) + len(d.converted) + len(d.placed)
+	n := 2 + len(d.definitions) + d.size + len(d.teams) + len(d.members) + len(d.converted) + len(d.placed) + len(d.approvals)
+	for _, moves := range d.moves {
+		n += len(moves)
+	}
 	for _, t := range d.territories {
 		n += 1 + len(t.users)
 	}

@@ -69,7 +69,10 @@ func TestDemoDataIsLoadedOnce(t *testing.T) {
 	if records != 250 || first.Date != "2026-01-05" {
 		t.Errorf("got %d records around %s", records, first.Date)
 	}
-	for _, what := range []string{"role", "user", "group", "permission-set", "sharing-rule", "territory", "team member", "campaign member", "account in a territory"} {
+	for _, what := range []string{
+		"role", "user", "group", "permission-set", "sharing-rule", "territory", "team member", "campaign member", "account in a territory", "validation-rule", "workflow-rule",
+		"scheduled-job", "approval-process", "change of a record", "converted lead", "approval",
+	} {
 		if counts[what] == 0 {
 			t.Errorf("there is no %s: %v", what, counts)
 		}
@@ -77,6 +80,9 @@ func TestDemoDataIsLoadedOnce(t *testing.T) {
 	r.clock.advance(48 * time.Hour)
 	if again := r.demo("--records", "250"); !reflect.DeepEqual(again, first) {
 		t.Errorf("the second time: %s", cmp.Diff(first, again))
+	}
+	if got := strings.Count(r.must("", "approval", "list", "-o", "json", "--page-size", "100"), `"processId"`); got != counts["approval"] {
+		t.Errorf("the second time there are %d approvals, told were %d", got, counts["approval"])
 	}
 	for _, o := range demoObjects {
 		if got := r.ids(o.name); !slices.Equal(got, held[o.name]) {
@@ -162,6 +168,27 @@ func TestDemoDataFollowsFromItsSeed(t *testing.T) {
 	}
 	if total != 10_000 || japanese < 600 || japanese > 1000 {
 		t.Errorf("%d records, %d accounts with Japanese names", total, japanese)
+	}
+	stages := map[int]int{} // opportunities, by how often they have moved
+	for _, moves := range one.moves {
+		seen := map[demoRef]bool{}
+		for _, m := range moves {
+			if seen[m.of] {
+				t.Errorf("%s %d changes twice in a round", m.of.object, m.of.at)
+			}
+			if seen[m.of] = true; m.of.object == "Opportunity" {
+				stages[m.of.at]++
+			}
+		}
+	}
+	often := 0
+	for _, n := range stages {
+		if n > 2 {
+			often++
+		}
+	}
+	if often < 300 || len(one.converted) < 100 || len(one.approvals) < 200 {
+		t.Errorf("%d opportunities moved often, %d leads were converted, %d quotes submitted", often, len(one.converted), len(one.approvals))
 	}
 	others := newDemo(2, minDemo, day).definitions
 	for _, u := range one.definitions {

@@ -115,8 +115,10 @@ var (
 	demoEvents     = spell("展示会:Trade Show, ウェビナー:Webinar, メール配信:Email, Partner Day:Partners, Conference:Conference, 広告:Advertisement")
 )
 
-// The stages in which opportunities begin, and where they go from there.
+// The stages in which opportunities begin, those that they go through in their order, and
+// where they are in the end.
 var (
 	firstStages = []string{"Prospecting", "Qualification", "Needs Analysis"}
+	openStages  = []string{"Prospecting", "Qualification", "Needs Analysis", "Value Proposition", "Id. Decision Makers", "Perception Analysis", "Proposal/Price Quote", "Negotiation"}
 	laterStages = []string{"Value Proposition", "Id. Decision Makers", "Proposal/Price Quote", "Negotiation", "Closed Won", "Closed Won", "Closed Lost"}
 )
