@@ -32,7 +32,7 @@ type benchCmd struct {
 	Waiting     int    `help:"Store so many waiting executions first (the full figure is 100000)." default:"0"`
 	Events      int    `help:"Events in a run of the bus; 0 leaves the bus out." default:"50000"`
 	Published   int    `help:"Store so many published events in the outbox first, and measure again (the full figure is 5000000)." default:"200000"`
-	Records     int    `help:"Opportunities that records and sharing are measured with; 0 leaves them out (the full figure is 200000)." default:"20000"`
+	Records     int    `help:"Opportunities that records and the services are measured with; 0 leaves them out (the full figure is 200000)." default:"20000"`
 	Min         int    `help:"Fail below so many executions a second." default:"0"`
 }
 
@@ -40,8 +40,9 @@ type benchCmd struct {
 func (benchCmd) Help() string {
 	return `Starts a server of its own on a free port and a fresh folder, works 2,000 executions of 10
 sequential no-op tasks over HTTP, then measures one execution alone and cancels, the events of the
-bus from commit to effect, and records: lists, access checks, a new owner, updates, and how far sharing
-is behind. Every figure is printed beside what the same machine does bare in the same run.
+bus from commit to effect, and records: lists, access checks, a new owner, a reindex, searches, the
+pipeline report, updates, and how far each service is behind them. What the machine does bare, or the
+limit, is printed beside every figure.
 
 Examples:
   renga bench
@@ -271,6 +272,22 @@ func (s *server) peakMemory() int64 {
 		}
 	}
 	return 0
+}
+
+// cpu is the time of the processor that the server has used so far.
+func (s *server) cpu() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	const tick = time.Second / 100 // Linux counts in hundredths for everybody
+	return time.Duration(user+system) * tick
 }
 
 // spans are measured times, for percentiles.

@@ -133,6 +133,12 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 		}
 		const insert = `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
 			created_at, created_by, updated_at, updated_by, deleted_at) `
+		stage := "CASE i % 3 WHEN 0 THEN 'Prospecting' WHEN 1 THEN 'Qualification' ELSE 'Negotiation' END"
+		deal := func(owner, account string) string {
+			name := "'blue deal ' || CAST(i % 1000 AS text)"
+			return `SELECT $1, 'Opportunity', ` + id(dealKind, "i") + `, ` + owner + `, ` + name + `, ` + account +
+				`, '', '{"Amount":1000,"CloseDate":"2026-02-28","IsClosed":false,"IsWon":false,"Name":"' || ` + name + ` || '","StageName":"' || ` + stage + ` || '"}', 1, 1, '', 1, '', 0`
+		}
 		accounts, owner := max(1, b.size/perAccount), id(userKind, fmt.Sprint("1 + i * 13 % ", officeUsers))
 		steps := []struct {
 			from, to int
@@ -140,10 +146,10 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 		}{
 			{0, accounts, insert + `SELECT $1, 'Account', ` + id(accountKind, "i") + `, ` + id(userKind, fmt.Sprint("1 + i * 7 % ", officeUsers)) +
 				`, 'Account', '', '', '{"Name":"Account"}', 1, 1, '', 1, '', 0`},
-			{1, b.size, insert + `SELECT $1, 'Opportunity', ` + id(dealKind, "i") + `, ` + owner + `, 'blue', ` + id(accountKind, fmt.Sprint("1 + i % ", accounts)) +
-				`, '', '{"Amount":1000,"CloseDate":"2026-02-28","IsClosed":false,"IsWon":false,"Name":"blue","StageName":"Qualification"}', 1, 1, '', 1, '', 0`},
-			{b.size + 1, b.size + b.family, insert + `SELECT $1, 'Opportunity', ` + id(dealKind, "i") + `, ` + id(userKind, "999") + `, 'blue', ` + id(accountKind, "0") +
-				`, '', '{"Amount":1000,"CloseDate":"2026-02-28","IsClosed":false,"IsWon":false,"Name":"blue","StageName":"Qualification"}', 1, 1, '', 1, '', 0`},
+			{1, b.size, insert + deal(owner, id(accountKind, fmt.Sprint("1 + i % ", accounts)))},
+			{b.size + 1, b.size + b.family, insert + deal(id(userKind, "999"), id(accountKind, "0"))},
+			{1, b.size, insertFact + `SELECT $1, ` + id(dealKind, "i") + `, 1, ` + owner + `, ` + stage + `, 'open', '', '2026-02', '', 100000, 0`},
+			{b.size + 1, b.size + b.family, insertFact + `SELECT $1, ` + id(dealKind, "i") + `, 1, ` + id(userKind, "999") + `, ` + stage + `, 'open', '', '2026-02', '', 100000, 0`},
 		}
 		for k := range officeShares {
 			grantee, cause := `'group:' || `+id(groupKind, fmt.Sprintf("2 + (i * %d + %d) %% %d", 2*k+3, 31*k, officeGroups-1)), "rule"
@@ -161,15 +167,31 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 				return err
 			}
 		}
-		if db.Dialect() == sqldb.SQLite {
-			return nil
-		}
 		return db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			for _, count := range countFacts {
+				if _, err := tx.Exec(ctx, count, officeTenant); err != nil {
+					return err
+				}
+			}
+			if db.Dialect() == sqldb.SQLite {
+				return nil
+			}
 			_, err := tx.Exec(ctx, "ANALYZE")
 			return err
 		})
 	})
 }
+
+// What reporting would have counted of the opportunities, had it been told of each.
+const insertFact = "INSERT INTO reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, month, campaign_id, amount, weighted) "
+
+var countFacts = []string{
+	insertCount + "SELECT $1, 'stage', owner_id, stage, status, '', count(*), 0, sum(amount), 0, 0 FROM reporting_opportunity WHERE tenant_id = $1 GROUP BY owner_id, stage, status",
+	insertCount + "SELECT $1, 'month', owner_id, month, category, status, count(*), 0, sum(amount), 0, 0 FROM reporting_opportunity WHERE tenant_id = $1 GROUP BY owner_id, month, category, status",
+	insertCount + "SELECT $1, cube, '', k1, k2, k3, sum(n), 0, sum(amount_lo), 0, 0 FROM reporting_count WHERE tenant_id = $1 GROUP BY cube, k1, k2, k3",
+}
+
+const insertCount = "INSERT INTO reporting_count (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo) "
 
 // series runs an INSERT … SELECT for i from one number to another, some at a time.
 func series(ctx context.Context, db *sqldb.DB, from, to int, insert string) error {
@@ -193,6 +215,6 @@ func (b *recordsBench) serve(ctx context.Context, f func() error) error {
 	if err != nil {
 		return err
 	}
-	b.url = srv.url
+	b.url, b.srv = srv.url, srv
 	return errors.Join(f(), srv.stop())
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The bars of records and sharing.
+// The bars of records and sharing; those of the other services are in bench_services.go.
 const (
 	updateFloor = 2000 // record updates a second
 	lagBar      = time.Second
@@ -25,10 +25,10 @@ const (
 
 	recordBulk    = 50
 	recordClients = 16
-	steadyRate    = 500 // updates a second, behind which sharing is measured
+	steadyRate    = 500 // updates a second, behind which the services are measured
 )
 
-// recordsBench measures records and sharing over HTTP, in an organization that is stored
+// recordsBench measures records and the services that follow them over HTTP, in an organization that is stored
 // first.
 type recordsBench struct {
 	place  coreConfig
@@ -37,19 +37,21 @@ type recordsBench struct {
 	size   int      // opportunities
 	family int      // of one account, beside them
 	lasts  time.Duration
+	turn   int // of the steady updates; each writes another value
 	url    string
+	srv    *server
 	client *http.Client
 }
 
-// records prints the figures of records and sharing.
+// records prints the figures of records and the services.
 func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) error {
 	b := &recordsBench{
-		place: place, dir: dir, size: c.Records, family: min(officeFamily, c.Records), lasts: 10 * time.Second,
+		place: place, dir: dir, size: c.Records, family: min(officeFamily, c.Records), lasts: 10 * time.Second, turn: 1_000_000,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * recordClients, DisableCompression: true}},
 	}
 	defer b.client.CloseIdleConnections()
 	if b.short() {
-		b.lasts = time.Second
+		b.lasts = 300 * time.Millisecond
 	}
 	if place.databaseURL != "" {
 		b.args = []string{"--database-url", place.databaseURL}
@@ -63,7 +65,9 @@ func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) er
 	}
 	fmt.Printf("%d opportunities with %d shares, %d users, stored in %v:\n", b.size+b.family, b.size*officeShares, officeUsers, time.Since(began).Round(time.Second))
 	return b.serve(ctx, func() error {
-		for _, measure := range []func(context.Context) error{b.lists, b.checks, b.moves, b.updates, b.lags} {
+		for _, measure := range []func(context.Context) error{
+			b.lists, b.checks, b.moves, b.reindexes, b.searches, b.pipelines, b.updates, b.lags, b.behind,
+		} {
 			if err := measure(ctx); err != nil {
 				return err
 			}
@@ -75,11 +79,15 @@ func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) er
 // short says that nobody wants figures.
 func (b *recordsBench) short() bool { return b.size < officeFamily }
 
-// seers are users who see few, some and all opportunities.
-var seers = []struct {
+// seer is a user, and whose opportunities it sees.
+type seer struct {
 	name string
 	user int
-}{{"one's own and shared", 1000}, {"a department's", 6}, {"everybody's", 1}}
+	all  bool
+}
+
+// seers are users who see few, some and all opportunities.
+var seers = []seer{{"one's own and shared", 1000, false}, {"a department's", 6, false}, {"everybody's", 1, true}}
 
 // lists measures the first page with its total.
 func (b *recordsBench) lists(ctx context.Context) error {
@@ -168,18 +176,22 @@ func (b *recordsBench) moves(ctx context.Context) error {
 
 // updates measures bulks from many clients.
 func (b *recordsBench) updates(ctx context.Context) error {
-	var done atomic.Int64
+	var done, refused atomic.Int64
 	var failed atomic.Pointer[error]
 	var all sync.WaitGroup
-	began := time.Now()
+	used, began := b.srv.cpu(), time.Now()
 	for client := range recordClients {
 		all.Go(func() {
 			for turn := 1; time.Since(began) < b.lasts && failed.Load() == nil; turn++ {
-				if err := b.update(ctx, client, turn); err != nil {
+				switch err := b.update(ctx, client, turn); {
+				case errors.Is(err, errBusy):
+					refused.Add(1)
+				case err != nil:
 					failed.Store(&err)
 					return
+				default:
+					done.Add(recordBulk)
 				}
-				done.Add(recordBulk)
 			}
 		})
 	}
@@ -187,8 +199,9 @@ func (b *recordsBench) updates(ctx context.Context) error {
 	if err := failed.Load(); err != nil {
 		return *err
 	}
-	fmt.Printf("  updates         %8.0f records/s with their events, in bulks of %d from %d clients (floor %d)\n",
-		float64(done.Load())/time.Since(began).Seconds(), recordBulk, recordClients, updateFloor)
+	fmt.Printf("  updates         %8.0f records/s with their events, in bulks of %d from %d clients (floor %d), %v of the server's CPU each; %d bulks were answered 503\n",
+		float64(done.Load())/time.Since(began).Seconds(), recordBulk, recordClients, updateFloor,
+		((b.srv.cpu() - used) / time.Duration(max(1, done.Load()))).Round(time.Microsecond), refused.Load())
 	return nil
 }
 
@@ -196,9 +209,14 @@ func (b *recordsBench) updates(ctx context.Context) error {
 func (b *recordsBench) update(ctx context.Context, client, turn int) error {
 	ops := make([]string, recordBulk)
 	for i := range ops {
-		ops[i] = fmt.Sprintf(`{"op":"update","id":%q,"fields":{"Amount":%d}}`, benchID(dealKind, 1+(client*recordBulk+i)%b.size), turn)
+		ops[i] = fmt.Sprintf(`{"op":"update","id":%q,"fields":{"Amount":%d}}`, b.updated(client, i), turn)
 	}
 	return b.bulk(ctx, "Opportunity", `{"operations":[`+strings.Join(ops, ",")+`]}`)
+}
+
+// updated is one of the records that a client updates.
+func (b *recordsBench) updated(client, i int) string {
+	return benchID(dealKind, 1+(client*recordBulk+i)%b.size)
 }
 
 // lags measures, while records are updated steadily, how long it takes until a rule gives
@@ -231,7 +249,8 @@ func (b *recordsBench) lags(ctx context.Context) error {
 	steadily, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- b.steady(steadily) }()
+	done, started := 0, time.Now()
+	go func() { ended <- b.steady(steadily, func(int) { done += recordBulk }) }()
 	var took spans
 	for began := time.Now(); time.Since(began) < b.lasts; {
 		one, err := next(time.Minute)
@@ -244,24 +263,46 @@ func (b *recordsBench) lags(ctx context.Context) error {
 	if err := <-ended; err != nil {
 		return err
 	}
-	fmt.Printf("  sharing         %8v p50, %v worst of %d behind %d updates/s (limit %v); caught up with all updates before in %v\n",
-		round(took.at(50)), round(took.at(100)), len(took), steadyRate, lagBar, round(caught))
+	fmt.Printf("  sharing         %8v p50, %v worst of %d behind %.0f updates/s (limit %v at %d); caught up with all updates before in %v\n",
+		round(took.at(50)), round(took.at(100)), len(took), float64(done)/time.Since(started).Seconds(), lagBar, steadyRate, round(caught))
 	return nil
 }
 
-// steady updates records at a steady rate until ctx ends.
-func (b *recordsBench) steady(ctx context.Context) error {
+// steady updates records at a steady rate until ctx ends, and tells of each bulk that is
+// answered. When too many are not, it waits, and the rate is lower.
+func (b *recordsBench) steady(ctx context.Context, answered func(client int)) error {
 	tick := time.NewTicker(time.Second * recordBulk / steadyRate)
 	defer tick.Stop()
-	for turn := 1_000_000; ; turn++ {
+	var all sync.WaitGroup
+	defer all.Wait()
+	var mu sync.Mutex
+	free, failed := make(chan struct{}, recordClients/2), make(chan error, recordClients)
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			all.Wait()
+			close(failed)
+			return <-failed
+		case err := <-failed:
+			return err
 		case <-tick.C:
 		}
-		if err := b.update(ctx, turn%recordClients, turn); err != nil && ctx.Err() == nil {
-			return err
-		}
+		free <- struct{}{}
+		b.turn++
+		turn, client := b.turn, b.turn%recordClients
+		all.Go(func() {
+			defer func() { <-free }()
+			err := b.update(context.WithoutCancel(ctx), client, turn)
+			switch {
+			case errors.Is(err, errBusy):
+			case err != nil:
+				failed <- err
+			default:
+				mu.Lock()
+				defer mu.Unlock()
+				answered(client)
+			}
+		})
 	}
 }
 
@@ -342,5 +383,12 @@ func (b *recordsBench) as(ctx context.Context, user int, method, path string, bo
 			return json.Unmarshal(text, answer)
 		}
 	}
-	return fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	err = fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	if resp.StatusCode == http.StatusServiceUnavailable {
+		err = errors.Join(errBusy, err)
+	}
+	return err
 }
+
+// errBusy says that the server had no time for a request, on a machine that has little.
+var errBusy = errors.New("the server is busy")
