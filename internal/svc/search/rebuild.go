@@ -170,7 +170,8 @@ func (s *Search) redefine(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	if err != nil || n == 0 { // nothing is in the index yet, or it is as it is to be
 		return err
 	}
-	waiting, err := rebuilds(ctx, tx, "tenant_id = $1 AND object = $2 AND status = 1 AND execution = '' ORDER BY num LIMIT 1", tenant, object)
+	// One that has done nothing yet will do everything with these fields.
+	waiting, err := rebuilds(ctx, tx, "tenant_id = $1 AND object = $2 AND status = 1 AND execution = '' AND place_object = '' ORDER BY num LIMIT 1", tenant, object)
 	if err != nil || len(waiting) > 0 {
 		return err
 	}
