@@ -52,6 +52,10 @@ type Consumer struct {
 	Stream wire.Stream
 	Types  []string // of events that it gets; empty: all of the stream
 	Handle Handler
+	// HandleAll does what Handle would do for each of some events, of different keys or in
+	// the order of theirs, with fewer statements. When it fails, or its work cannot be
+	// committed, all of it is undone and they are handled one by one. nil: they always are.
+	HandleAll func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error
 	// Continue lets the events behind a dead letter go on. The default is that its key
 	// waits for a decision about it.
 	Continue bool

@@ -66,6 +66,53 @@ func TestEveryConsumerTakesEveryEventOnceAndInOrderOfItsKey(t *testing.T) {
 	})
 }
 
+// TestAConsumerThatTakesEventsTogetherTakesEachOnce has a handler of batches that fails
+// when an event of one key is among them: all of its work is undone, and the others are
+// taken one by one.
+func TestAConsumerThatTakesEventsTogetherTakesEachOnce(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		consumer := c.consumer("one")
+		var together atomic.Int64
+		consumer.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+			for _, e := range events {
+				if err := consumer.Handle(ctx, tx, e); err != nil {
+					return err
+				}
+			}
+			tx.OnCommit(func() { together.Add(int64(len(events))) })
+			return nil
+		}
+		bad := r.event("bad")
+		c.fail(bad.Key, errors.New("not this one"))
+		all, byKey := []wire.Event{}, map[string][]string{}
+		for i := range 200 {
+			e := r.event(fmt.Sprint("record ", i%17))
+			all = append(all, e)
+			byKey[e.Key] = append(byKey[e.Key], e.ID)
+		}
+		r.send(all[:100]...)
+		r.send(bad)
+		r.send(all[100:]...)
+		r.start(bus.Config{Consumers: []bus.Consumer{consumer}})
+		r.eventually("all events but one", func() bool { return len(r.ids("one", "")) >= len(all) })
+		for key, want := range byKey {
+			if diff := cmp.Diff(want, r.ids("one", key)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", key, diff)
+			}
+		}
+		if n := r.count("SELECT count(*) FROM bus_lane WHERE consumer = 'one'"); n != 1 {
+			t.Errorf("%d keys wait, want 1", n)
+		}
+		r.eventually("those of the other partitions are taken together", func() bool { return together.Load() > 0 })
+		if n := together.Load(); n >= int64(len(all)) {
+			t.Errorf("%d of %d events were taken together, also with the one that fails", n, len(all))
+		}
+		c.fail(bad.Key, nil)
+		r.eventually("the last one", func() bool { return len(r.ids("one", bad.Key)) == 1 })
+	})
+}
+
 func TestAConsumerGetsOnlyTheTypesItAsksFor(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()

@@ -185,10 +185,10 @@ func (r *reader) takeAll(ctx context.Context, tx *sqldb.Tx, t *turn, items []ite
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	touched := make(map[string]bool, len(todo))
+	if err := r.handleAll(ctx, tx, todo); err != nil {
+		return errCareful
+	}
 	for _, it := range todo {
-		if err := r.handle(ctx, tx, &it.event); err != nil {
-			return errCareful
-		}
 		touched[it.event.Key] = true
 	}
 	t.counts.applied += len(todo)
@@ -381,6 +381,38 @@ func (r *reader) try(ctx context.Context, tx *sqldb.Tx, t *turn, it *item) (v ve
 		return v, failed, nil
 	}
 	return v, nil, err
+}
+
+// handleAll calls the consumer's handler for some events: once for all of them, if it has
+// one for that. Then nobody knows which of them took long or panicked; should it matter,
+// they come again one by one.
+func (r *reader) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (err error) {
+	if r.consumer.HandleAll == nil || len(todo) < 2 {
+		for _, it := range todo {
+			if err := r.handle(ctx, tx, &it.event); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	events := make([]*wire.Event, len(todo))
+	for i, it := range todo {
+		events[i] = &it.event
+		if guilty := r.blame.of(it.event.ID); guilty != nil {
+			return guilty
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handler panicked: %v", p) // the event that makes it panic does so again
+		}
+	}()
+	for _, e := range events {
+		r.blame.called(e.ID, 0)
+	}
+	err = r.consumer.HandleAll(ctx, tx, events)
+	r.bus.cfg.Passed("reader.handled")
+	return err
 }
 
 // handle calls the consumer's handler.

@@ -3,6 +3,8 @@ package approval
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/crm"
@@ -20,7 +22,7 @@ var Types = []string{"RecordCreated", "RecordUpdated", "PermissionChanged", "Rol
 
 // Consumer is approvals as the bus knows them.
 func (s *Approvals) Consumer() bus.Consumer {
-	return bus.Consumer{Name: ConsumerName, Stream: wire.Events, Types: Types, Handle: s.on}
+	return bus.Consumer{Name: ConsumerName, Stream: wire.Events, Types: Types, Handle: s.on, HandleAll: s.onAll}
 }
 
 // handlers are what takes them.
@@ -41,21 +43,60 @@ func (s *Approvals) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	return fault.Wrap("approval.on", take(s, ctx, tx, e))
 }
 
-// onRecord notes whether the process of a pending approval would still take the record.
-func (s *Approvals) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+// onAll takes events together: pending approvals of the records that they name are looked
+// for at once. There are few.
+func (s *Approvals) onAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+	named := map[[2]string][]string{} // by tenant and object
+	for _, e := range events {
+		if e.Type != "RecordCreated" && e.Type != "RecordUpdated" {
+			if err := s.on(ctx, tx, e); err != nil {
+				return err
+			}
+			continue
+		}
+		object, id, err := recordIn(e)
+		if err != nil {
+			return err
+		}
+		of := [2]string{e.Tenant, object}
+		named[of] = append(named[of], id)
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if err := s.judgeRecords(ctx, tx, of[0], of[1], named[of]); err != nil {
+			return fault.Wrap("approval.on", err)
+		}
+	}
+	return nil
+}
+
+// recordIn is the record that an event is about.
+func recordIn(e *wire.Event) (object, id string, err error) {
 	p, err := wire.DecodePayload[struct {
 		ObjectName string `json:"objectName"`
 		RecordID   string `json:"recordId"`
 	}](e)
+	return p.ObjectName, p.RecordID, err
+}
+
+// onRecord notes whether the process of a pending approval would still take the record.
+func (s *Approvals) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	object, id, err := recordIn(e)
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	open, err := instances(ctx, tx, "SELECT "+instanceColumns+` FROM approval_instance a
-		WHERE a.tenant_id = $1 AND a.object = $2 AND a.record_id = $3 AND a.status = 0`, e.Tenant, p.ObjectName, p.RecordID)
+	return s.judgeRecords(ctx, tx, e.Tenant, object, []string{id})
+}
+
+// judgeRecords judges the pending approvals of some records.
+func (s *Approvals) judgeRecords(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) error {
+	var b sqldb.Binds
+	query := "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = " + b.Add(tenant) + " AND a.object = " + b.Add(object) +
+		" AND a.status = 0 AND " + b.OneOf(tx.Dialect(), "a.record_id", ids)
+	open, err := instances(ctx, tx, query, b.Args()...)
 	if err != nil {
 		return err
 	}
-	return s.judge(ctx, tx, e.Tenant, open)
+	return s.judge(ctx, tx, tenant, open)
 }
 
 // onConfig does the same for all pending approvals of a process: what is defined is read

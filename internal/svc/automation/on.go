@@ -38,7 +38,7 @@ var handlers = map[string]func(*Automation, context.Context, *sqldb.Tx, *wire.Ev
 // Consumer is automation as the bus knows it. The key of an event that it cannot take waits
 // for a decision, so that no action is left out unseen.
 func (s *Automation) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle}
+	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
 }
 
 func (s *Automation) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
@@ -49,21 +49,52 @@ func (s *Automation) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) er
 	return fault.Wrap("automation.on", on(s, ctx, tx, e))
 }
 
+// handleAll takes events together: what rules there are is asked once for a tenant. What
+// rules do is done one event after the other, since what one writes another may read.
+func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+	models := map[string]*crm.Model{}
+	for _, e := range events {
+		if ons[e.Type] == "" {
+			if err := s.handle(ctx, tx, e); err != nil {
+				return err
+			}
+			continue
+		}
+		m := models[e.Tenant]
+		if m == nil {
+			var err error
+			if m, err = s.cfg.Models.Model(ctx, tx, e.Tenant); err != nil {
+				return fault.Wrap("automation.on", err)
+			}
+			models[e.Tenant] = m
+		}
+		if err := s.saved(ctx, tx, m, e); err != nil {
+			return fault.Wrap("automation.on", err)
+		}
+	}
+	return nil
+}
+
 // ons is what happened to a record, by the type of the event.
 var ons = map[string]string{"RecordCreated": crm.OnCreate, "RecordUpdated": crm.OnUpdate, "RecordDeleted": crm.OnDelete}
 
 // onRecord lets the rules act that come after a save.
 func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
+	if err != nil {
+		return err
+	}
+	return s.saved(ctx, tx, m, e)
+}
+
+// saved lets the rules of a model act on a record that an event tells of.
+func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *crm.Model, e *wire.Event) error {
 	p, err := wire.DecodePayload[struct {
 		ObjectName string `json:"objectName"`
 		RecordID   string `json:"recordId"`
 	}](e)
 	if err != nil {
 		return bus.Permanent(err)
-	}
-	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
-	if err != nil {
-		return err
 	}
 	o := m.Object(p.ObjectName)
 	rules := slices.Clone(m.WorkflowRules(p.ObjectName, crm.AfterSave))

@@ -118,6 +118,24 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		})
 		return nil
 	}
+	together := consumer.HandleAll
+	consumer.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+		if r.lossy.Load() || r.twice.Load() {
+			return errors.New("one by one")
+		}
+		if err := together(ctx, tx, events); err != nil {
+			return err
+		}
+		tx.OnCommit(func() {
+			for _, e := range events {
+				if r.behind != nil {
+					r.behind(e)
+				}
+				r.taken.Add(1)
+			}
+		})
+		return nil
+	}
 	r.bus = bus.New(db, r.carrier, bus.Config{Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite, Consumers: []bus.Consumer{consumer}})
 	shared.Announce(r.bus)
 	r.metadata = metadata.New(db, metadata.Config{Models: r.models, Bus: r.bus, InUse: r.records.InUse})

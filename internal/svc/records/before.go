@@ -136,12 +136,8 @@ func (w *session) loadNamed(ctx context.Context, wanted map[string][]string) (pa
 		}
 		var b sqldb.Binds
 		tenant, name := b.Add(w.caller.Tenant), b.Add(object.Name)
-		list, err := idList(w.tx, "r.id", ids, &b)
-		if err != nil {
-			return nil, err
-		}
-		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " + name + " AND " + list +
-			" AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
+		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " + name +
+			" AND " + b.OneOf(w.tx.Dialect(), "r.id", ids) + " AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
 		if w.tx.Dialect() == sqldb.Postgres {
 			query += string(named)
 		}

@@ -143,9 +143,8 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 		ids, l.offset = ids[min(q.Offset, total):min(q.Offset+q.Limit, total)], 0
 	}
 	l.named = true
-	list, err := idList(l.tx, "r.id", ids, &l.binds)
-	l.where += " AND " + list
-	return err
+	l.where += " AND " + l.binds.OneOf(l.tx.Dialect(), "r.id", ids)
+	return nil
 }
 
 // along lets SQLite read records that are to be read one by one in the order of their ids,

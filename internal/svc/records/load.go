@@ -17,15 +17,6 @@ type row struct {
 	edit bool
 }
 
-// idList is a condition that a column is one of some ids.
-func idList(tx *sqldb.Tx, column string, ids []string, binds *sqldb.Binds) (string, error) {
-	if tx.Dialect() == sqldb.Postgres {
-		return column + " = ANY(" + binds.Add(ids) + ")", nil
-	}
-	list, err := json.Marshal(ids)
-	return column + " IN (SELECT value FROM json_each(" + binds.Add(string(list)) + "))", err
-}
-
 // inOrder is an ORDER BY of rows that are named by their ids. PostgreSQL does not sort what
 // an index gives in order (settings of sqldb): it would rather read all rows of the tenant.
 func inOrder(tx *sqldb.Tx, column string) string {
@@ -87,8 +78,7 @@ func (w *session) selectVisible(ctx context.Context, object string, ids []string
 	if err != nil {
 		return "", err
 	}
-	list, err := idList(w.tx, "r.id", ids, b)
-	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where + " AND " + list, err
+	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where + " AND " + b.OneOf(w.tx.Dialect(), "r.id", ids), nil
 }
 
 // where is one of the methods of Visible.
@@ -145,22 +135,15 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 	}
 	var b sqldb.Binds
 	tenant := b.Add(w.caller.Tenant)
-	list, err := idList(w.tx, "to_id", ids, &b)
-	if err != nil {
-		return nil, err
-	}
-	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " + list +
+	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " + b.OneOf(w.tx.Dialect(), "to_id", ids) +
 		" GROUP BY to_id, object, field" + inOrder(w.tx, "to_id") + ", object, field"
 	if err := w.countChildren(ctx, found, query, b.Args()); err != nil || object != objLead && object != objContact {
 		return found, err
 	}
 	var mb sqldb.Binds
 	tenant, member := mb.Add(w.caller.Tenant), mb.Add(object)
-	if list, err = idList(w.tx, "member_id", ids, &mb); err != nil {
-		return nil, err
-	}
 	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = " + tenant + " AND member_type = " + member +
-		" AND " + list + " GROUP BY member_id" + inOrder(w.tx, "member_id")
+		" AND " + mb.OneOf(w.tx.Dialect(), "member_id", ids) + " GROUP BY member_id" + inOrder(w.tx, "member_id")
 	return found, w.countChildren(ctx, found, query, mb.Args())
 }
 
@@ -187,11 +170,7 @@ func (w *session) loadLocks(ctx context.Context, object string, ids []string) (m
 	}
 	var b sqldb.Binds
 	tenant, name := b.Add(w.caller.Tenant), b.Add(object)
-	list, err := idList(w.tx, "record_id", ids, &b)
-	if err != nil {
-		return nil, err
-	}
-	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " + name + " AND " + list +
+	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " + name + " AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) +
 		inOrder(w.tx, "record_id") + ", approval_id"
 	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id, fields string

@@ -31,8 +31,7 @@ const (
 		ORDER BY r.object, r.id LIMIT $5`
 	selectQuotes = "SELECT " + columns + ` FROM records_record r
 		WHERE r.tenant_id = $1 AND r.opportunity_id = $2 AND r.opportunity_id <> '' AND r.deleted_at = 0 AND r.id > $3 ORDER BY r.id LIMIT $4`
-	selectTeam = "SELECT object, record_id, user_id, team_role, access FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 ORDER BY user_id"
-	walkTeams  = `SELECT object, record_id, user_id, team_role, access FROM records_team
+	walkTeams = `SELECT object, record_id, user_id, team_role, access FROM records_team
 		WHERE tenant_id = $1 AND object = $2 AND (record_id, user_id) > ($3, $4) ORDER BY record_id, user_id LIMIT $5`
 )
 
@@ -59,11 +58,6 @@ func (Reads) Children(ctx context.Context, tx *sqldb.Tx, tenant, accountID strin
 // Quotes gives the living quotes of an opportunity by id, behind afterID.
 func (Reads) Quotes(ctx context.Context, tx *sqldb.Tx, tenant, opportunityID, afterID string, limit int) ([]crm.Record, error) {
 	return many(ctx, tx, "records.quotes", selectQuotes, tenant, opportunityID, afterID, min(limit, MaxWalk))
-}
-
-// Team gives the team of a record, by user.
-func (Reads) Team(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) ([]crm.TeamMember, error) {
-	return team(ctx, tx, "records.team", selectTeam, tenant, object, id)
 }
 
 // Teams gives the teams of all records of an object, by record and user, behind the member

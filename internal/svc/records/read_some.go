@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	countLiving     = "SELECT count(*) FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0"
-	selectCampaigns = "SELECT campaign_id FROM records_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
-	walkCampaigns   = `SELECT member_id, campaign_id FROM records_member
+	countLiving   = "SELECT count(*) FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0"
+	walkCampaigns = `SELECT member_id, campaign_id FROM records_member
 		WHERE tenant_id = $1 AND member_type = $2 AND member_id > $3 AND member_id <= $4 ORDER BY member_id, campaign_id`
 )
 
@@ -29,11 +28,36 @@ func (Reads) Pick(
 	if err != nil {
 		return nil, err
 	}
-	list, err := idList(tx, "r.id", ids, &b)
-	if err != nil {
-		return nil, err
-	}
+	list := b.OneOf(tx.Dialect(), "r.id", ids)
 	return many(ctx, tx, "records.pick", "SELECT "+columns+" FROM records_record r WHERE "+of+" AND "+list+" AND ("+condition+")", b.Args()...)
+}
+
+// Some gives those of some records of an object that exist, deleted ones too, by id.
+func (Reads) Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]crm.Record, error) {
+	some := make(map[string]crm.Record, len(ids))
+	if len(ids) == 0 {
+		return some, nil
+	}
+	var b sqldb.Binds
+	query := "SELECT " + columns + " FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) + " AND " + b.OneOf(tx.Dialect(), "r.id", ids)
+	all, err := many(ctx, tx, "records.some", query, b.Args()...)
+	for i := range all {
+		some[all[i].ID] = all[i]
+	}
+	return some, err
+}
+
+// TeamsAmong gives the teams of some records, each by user.
+func (Reads) TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]crm.TeamMember, error) {
+	var b sqldb.Binds
+	query := "SELECT object, record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object) +
+		" AND " + b.OneOf(tx.Dialect(), "record_id", ids) + inOrder(tx, "record_id") + ", user_id"
+	all, err := team(ctx, tx, "records.teams", query, b.Args()...)
+	teams := map[string][]crm.TeamMember{}
+	for _, m := range all {
+		teams[m.RecordID] = append(teams[m.RecordID], m)
+	}
+	return teams, err
 }
 
 // Count is how many living records of an object there are.
@@ -42,25 +66,15 @@ func (Reads) Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (n 
 	return n, fault.Wrap("records.count", err)
 }
 
-// Campaigns gives the campaigns that a lead or a contact is in, by id.
-func (Reads) Campaigns(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (campaigns []string, err error) {
-	for row, err := range tx.Query(ctx, selectCampaigns, tenant, object, id) {
-		var campaign string
-		if err == nil {
-			err = row.Scan(&campaign)
-		}
-		if err != nil {
-			return nil, fault.Wrap("records.campaigns", err)
-		}
-		campaigns = append(campaigns, campaign)
-	}
-	return campaigns, nil
-}
-
 // CampaignsOf gives the campaigns of all leads or contacts behind one id and up to another.
 func (Reads) CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error) {
-	campaigns := map[string][]string{}
-	for row, err := range tx.Query(ctx, walkCampaigns, tenant, object, afterID, lastID) {
+	return campaigns(ctx, tx, walkCampaigns, tenant, object, afterID, lastID)
+}
+
+// campaigns are those that a statement finds, by who is in them.
+func campaigns(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (map[string][]string, error) {
+	found := map[string][]string{}
+	for row, err := range tx.Query(ctx, query, args...) {
 		var id, campaign string
 		if err == nil {
 			err = row.Scan(&id, &campaign)
@@ -68,9 +82,17 @@ func (Reads) CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afte
 		if err != nil {
 			return nil, fault.Wrap("records.campaigns", err)
 		}
-		campaigns[id] = append(campaigns[id], campaign)
+		found[id] = append(found[id], campaign)
 	}
-	return campaigns, nil
+	return found, nil
+}
+
+// CampaignsAmong gives the campaigns of some leads or contacts, each by id.
+func (Reads) CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]string, error) {
+	var b sqldb.Binds
+	query := "SELECT member_id, campaign_id FROM records_member WHERE tenant_id = " + b.Add(tenant) + " AND member_type = " + b.Add(object) +
+		" AND " + b.OneOf(tx.Dialect(), "member_id", ids) + inOrder(tx, "member_id") + ", campaign_id"
+	return campaigns(ctx, tx, query, b.Args()...)
 }
 
 // MembersAmong says which of some leads or contacts are in a campaign.
@@ -93,11 +115,8 @@ func among(ctx context.Context, tx *sqldb.Tx, query, column string, ids []string
 	if len(ids) == 0 {
 		return found, nil
 	}
-	list, err := idList(tx, column, ids, b)
-	if err != nil {
-		return nil, fault.Wrap("records.among", err)
-	}
-	for row, err := range tx.Query(ctx, query+" AND "+list, b.Args()...) {
+	query += " AND " + b.OneOf(tx.Dialect(), column, ids)
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		var id string
 		if err == nil {
 			err = row.Scan(&id)

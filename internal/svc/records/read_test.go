@@ -85,9 +85,14 @@ func TestOtherServicesReadRecordsByPages(t *testing.T) {
 					t.Errorf("got %q, want %q", p.got, p.want)
 				}
 			}
-			members, err := reads.Team(ctx, tx, tenantA, "Account", "a1")
-			if err != nil || fmt.Sprint(members) != "[{Account a1 u1 Sales Rep Edit} {Account a1 u2 Sales Rep Edit}]" {
-				t.Errorf("team: got %v %v", members, err)
+			some, err := reads.Some(ctx, tx, tenantA, "Account", []string{"a1", "none"})
+			if err != nil || len(some) != 1 || some["a1"].ID != "a1" {
+				t.Errorf("some: got %v %v", some, err)
+			}
+			teams, err := reads.TeamsAmong(ctx, tx, tenantA, "Account", []string{"a1", "none"})
+			members := teams["a1"]
+			if err != nil || len(teams) != 1 || fmt.Sprint(members) != "[{Account a1 u1 Sales Rep Edit} {Account a1 u2 Sales Rep Edit}]" {
+				t.Errorf("teams: got %v %v", teams, err)
 			}
 			behind, err := reads.Teams(ctx, tx, tenantA, "Account", members[0], 5)
 			if err != nil || len(behind) != 1 || behind[0] != members[1] {

@@ -188,7 +188,7 @@ func (p *play) object() string {
 
 // step lets one thing happen.
 func (p *play) step() {
-	switch rapid.IntRange(0, 15).Draw(p.T, "step") {
+	switch rapid.IntRange(0, 16).Draw(p.T, "step") {
 	case 0, 1, 2:
 		if object := p.object(); len(p.living[object]) < 10 {
 			p.make(object)
@@ -213,6 +213,8 @@ func (p *play) step() {
 		}
 	case 11:
 		p.approve()
+	case 16:
+		p.takeAll()
 	case 12:
 		if len(p.taken) > 0 { // it comes a second time
 			p.give(rapid.SampledFrom(p.taken).Draw(p.T, "again"))

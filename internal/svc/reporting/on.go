@@ -3,6 +3,8 @@ package reporting
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/fault"
@@ -37,7 +39,7 @@ var Types = []string{
 
 // Consumer is reporting as the bus knows it.
 func (s *Reporting) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle}
+	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
 }
 
 // handle takes an event. Events say that something is different, not what: that is read.
@@ -47,6 +49,57 @@ func (s *Reporting) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) err
 		return bus.Permanent(fmt.Errorf("reporting takes no events of type %s", e.Type))
 	}
 	return fault.Wrap("reporting.on", on(s, ctx, tx, e))
+}
+
+// handleAll takes events together: the opportunities that they name are counted at once,
+// and each once, however many events name it.
+func (s *Reporting) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+	named := map[string]map[string]wire.Stamp{} // by tenant
+	for _, e := range events {
+		id, version, err := opportunityIn(e)
+		if err != nil {
+			return err
+		}
+		if id == "" {
+			if err := s.handle(ctx, tx, e); err != nil {
+				return err
+			}
+			continue
+		}
+		if named[e.Tenant] == nil {
+			named[e.Tenant] = map[string]wire.Stamp{}
+		}
+		if before, ok := named[e.Tenant][id]; ok && (before == 0 || version != 0 && version < before) {
+			version = before
+		}
+		named[e.Tenant][id] = version
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(named)) {
+		if err := s.refreshOpportunities(ctx, tx, tenant, named[tenant]); err != nil {
+			return fault.Wrap("reporting.on", err)
+		}
+	}
+	return nil
+}
+
+// opportunityIn is the opportunity that an event lets be counted again, "" when it is about
+// something else, and the version that its fact must have seen; 0: look in any case.
+func opportunityIn(e *wire.Event) (id string, version wire.Stamp, err error) {
+	switch e.Type {
+	case "StageChanged":
+		p, err := wire.DecodePayload[wire.StageChanged](e)
+		return p.OpportunityID, e.Version, err
+	case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "SharingUpdated":
+		p, err := wire.DecodePayload[named](e)
+		if err != nil || p.ObjectName != objOpportunity {
+			return "", 0, err
+		}
+		if e.Type == "SharingUpdated" { // its version is not that of the record
+			return p.RecordID, 0, nil
+		}
+		return p.RecordID, e.Version, nil
+	}
+	return "", 0, nil
 }
 
 // named is what the events of a record have in common.

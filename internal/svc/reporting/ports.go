@@ -30,6 +30,8 @@ type Visible interface {
 type Records interface {
 	// Get is a record, also one that was deleted; ok says that it exists.
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r crm.Record, ok bool, err error)
+	// Some gives those of some records that exist, deleted ones too, by id.
+	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]crm.Record, error)
 	// Walk gives the living records of an object by id, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
 	// Member is a member of a campaign; ok says that it is one.

@@ -3,6 +3,8 @@ package reporting
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/sqldb"
@@ -14,7 +16,7 @@ import (
 func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, id string, version wire.Stamp) error {
 	switch object {
 	case objOpportunity:
-		return s.refreshOpportunity(ctx, tx, tenant, id, version)
+		return s.refreshOpportunities(ctx, tx, tenant, map[string]wire.Stamp{id: version})
 	case objLead:
 		return s.refreshLead(ctx, tx, tenant, id, version)
 	case objCampaign:
@@ -34,7 +36,6 @@ func (s *Reporting) living(ctx context.Context, tx *sqldb.Tx, tenant, object, id
 
 const (
 	opportunityColumns = "version, owner_id, stage, status, category, month, campaign_id, amount, weighted"
-	selectOpportunity  = "SELECT " + opportunityColumns + " FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2"
 	putOpportunity     = `INSERT INTO reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, month, campaign_id, amount, weighted)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version,
 			owner_id = excluded.owner_id, stage = excluded.stage, status = excluded.status, category = excluded.category, month = excluded.month,
@@ -47,34 +48,77 @@ func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
 	return o, row.Scan(append([]any{&o.version, &o.owner, &o.stage, &o.status, &o.category, &o.month, &o.campaign, &o.amount, &o.weighted}, more...)...)
 }
 
-func (s *Reporting) refreshOpportunity(ctx context.Context, tx *sqldb.Tx, tenant, id string, version wire.Stamp) error {
+// refreshOpportunities brings what is counted of some opportunities up to date, with the
+// version that each must have seen. They are read together, and their counts are changed
+// by what they come to together.
+func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, named map[string]wire.Stamp) error {
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
 	}
-	was, err := scanOpportunity(tx.Row(ctx, selectOpportunity, tenant, id))
-	switch {
-	case errors.Is(err, sqldb.ErrNoRow):
-		was = nil
-	case err != nil:
-		return err
-	case version != 0 && was.version >= version:
-		return nil
-	}
-	r, err := s.living(ctx, tx, tenant, objOpportunity, id)
-	if err != nil || r == nil && was == nil {
+	ids := slices.Sorted(maps.Keys(named))
+	facts, err := opportunities(ctx, tx, tenant, ids)
+	if err != nil {
 		return err
 	}
-	d := deltas{}
-	if was != nil {
-		was.counted(d, -1)
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		was := facts[id]
+		return was != nil && named[id] != 0 && was.version >= named[id]
+	})
+	records, err := s.cfg.Records.Some(ctx, tx, tenant, objOpportunity, ids)
+	if err != nil {
+		return err
 	}
-	stmt := sqldb.Stmt{Query: dropOpportunity, Args: []any{tenant, id}}
-	if r != nil {
-		o := opportunityOf(r)
-		o.counted(d, 1)
-		stmt = sqldb.Stmt{Query: putOpportunity, Args: []any{tenant, id, o.version, o.owner, o.stage, o.status, o.category, o.month, o.campaign, o.amount, o.weighted}}
+	d, stmts := deltas{}, make([]sqldb.Stmt, 0, len(ids))
+	for _, id := range ids {
+		was := facts[id]
+		r, ok := records[id]
+		var now *opportunity
+		if ok && !r.Deleted {
+			now = opportunityOf(&r)
+		}
+		if was == now || was != nil && now != nil && *was == *now {
+			continue
+		}
+		if was != nil {
+			was.counted(d, -1)
+		}
+		if now == nil {
+			stmts = append(stmts, sqldb.Stmt{Query: dropOpportunity, Args: []any{tenant, id}})
+			continue
+		}
+		now.counted(d, 1)
+		stmts = append(stmts, sqldb.Stmt{Query: putOpportunity, Args: []any{
+			tenant, id, now.version, now.owner, now.stage, now.status, now.category, now.month, now.campaign, now.amount, now.weighted,
+		}})
 	}
-	return tx.Batch(ctx, append(d.statements(tenant), stmt)...)
+	for some := range slices.Chunk(append(d.statements(tenant), stmts...), maxBatch) {
+		if err := tx.Batch(ctx, some...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBatch is how many statements travel at once.
+const maxBatch = 500
+
+// opportunities are the facts of some opportunities.
+func opportunities(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) (map[string]*opportunity, error) {
+	var b sqldb.Binds
+	query := "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = " + b.Add(tenant) + " AND " + b.OneOf(tx.Dialect(), "id", ids)
+	facts := make(map[string]*opportunity, len(ids))
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		if err != nil {
+			return nil, err
+		}
+		var id string
+		o, err := scanOpportunity(row, &id)
+		if err != nil {
+			return nil, err
+		}
+		facts[id] = o
+	}
+	return facts, nil
 }
 
 const (

@@ -235,6 +235,27 @@ func (t *tenant) take(key string) {
 	t.taken = append(t.taken, e)
 }
 
+// takeAll hands out everything that waits, together.
+func (t *tenant) takeAll() {
+	t.Helper()
+	keys := t.keys()
+	for _, c := range []bus.Consumer{t.Consumer(), t.sharing.Consumer()} {
+		var all []*wire.Event
+		for _, key := range keys {
+			for i := range t.waits[key] {
+				if e := &t.waits[key][i]; slices.Contains(c.Types, e.Type) {
+					all = append(all, e)
+				}
+			}
+		}
+		t.change(func(ctx context.Context, tx *sqldb.Tx) error { return c.HandleAll(ctx, tx, all) })
+	}
+	for _, key := range keys {
+		t.taken = append(t.taken, t.waits[key]...)
+		delete(t.waits, key)
+	}
+}
+
 // give lets sharing and reporting take an event, each in a transaction of its own.
 func (t *tenant) give(e wire.Event) {
 	t.Helper()

@@ -118,6 +118,10 @@ func (p *play) step() {
 			p.hand(rapid.SampledFrom(p.taken).Draw(p.T, "again"))
 		}
 	default:
+		if rapid.IntRange(0, 3).Draw(p.T, "together") == 0 {
+			p.settle()
+			return
+		}
 		p.fetch()
 		p.take()
 	}

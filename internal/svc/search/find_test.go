@@ -206,8 +206,8 @@ func leadsCampaignsAndApprovals(t *testing.T, r *rig) {
 func TestStatementsUseIndexes(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: t.TempDir() + "/test.db"}, small)
 	for query, want := range map[string]string{
-		selectText:    "VIRTUAL TABLE INDEX",
-		selectEntry:   "INDEX search_doc_record",
+		selectText: "VIRTUAL TABLE INDEX",
+		selectSome + " WHERE tenant_id = $1 AND object = $2 AND id IN (SELECT value FROM json_each($3))": "INDEX search_doc_record",
 		selectEntries: "INDEX search_doc_record",
 		nextPlace:     "INTEGER PRIMARY KEY",
 		"SELECT " + rebuildColumns + " FROM search_rebuild WHERE status = 1 ORDER BY num LIMIT 100": "INDEX search_rebuild_running",

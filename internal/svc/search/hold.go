@@ -16,14 +16,17 @@ const (
 	holdAlone  = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7002))"
 )
 
-// holdRecord lets nobody else write what the index has of a record.
-func holdRecord(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) error {
+// holdRecords lets nobody else write what the index has of some records, which are in
+// order, so that nobody waits in a circle.
+func holdRecords(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) error {
 	if tx.Dialect() == sqldb.SQLite {
 		return nil
 	}
-	return tx.Batch(ctx,
-		sqldb.Stmt{Query: holdShared, Args: []any{"search:" + tenant + ":" + object}},
-		sqldb.Stmt{Query: holdAlone, Args: []any{"search:" + tenant + ":" + object + ":" + id}})
+	stmts := []sqldb.Stmt{{Query: holdShared, Args: []any{"search:" + tenant + ":" + object}}}
+	for _, id := range ids {
+		stmts = append(stmts, sqldb.Stmt{Query: holdAlone, Args: []any{"search:" + tenant + ":" + object + ":" + id}})
+	}
+	return tx.Batch(ctx, stmts...)
 }
 
 // holdObject lets nobody else write what the index has of an object.

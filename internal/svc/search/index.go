@@ -21,7 +21,7 @@ func placeAt(at wire.Stamp) int64 { return int64(at) << placeBits }
 const (
 	entryColumns = "id, place, version, updated_at, digest, campaigns"
 
-	selectEntry   = "SELECT " + entryColumns + " FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id = $3"
+	selectSome    = "SELECT " + entryColumns + " FROM search_doc"
 	selectEntries = "SELECT " + entryColumns + " FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4 ORDER BY id"
 
 	updateVersion = "UPDATE search_doc SET version = $4 WHERE tenant_id = $1 AND object = $2 AND id = $3"
@@ -63,9 +63,10 @@ func entries(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (map[
 	return all, nil
 }
 
-// refresh writes a record into the index as it is now, or takes it out.
-func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) error {
-	if err := holdRecord(ctx, tx, tenant, object, id); err != nil {
+// refresh writes records of an object into the index as they are now, or takes them out.
+// The ids are in order, each once.
+func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids ...string) error {
+	if err := holdRecords(ctx, tx, tenant, object, ids); err != nil {
 		return err
 	}
 	m, err := s.cfg.Models.Model(ctx, tx, tenant)
@@ -83,88 +84,123 @@ func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, id s
 	if err != nil {
 		return err
 	}
-	want, err := s.want(ctx, tx, t, tenant, o, id)
+	want, err := s.want(ctx, tx, t, tenant, o, ids)
 	if err != nil {
 		return err
 	}
-	have, err := entries(ctx, tx, selectEntry, tenant, object, id)
+	var b sqldb.Binds
+	query := selectSome + " WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object) + " AND " + b.OneOf(tx.Dialect(), "id", ids)
+	have, err := entries(ctx, tx, query, b.Args()...)
 	if err != nil {
 		return err
+	}
+	all := make([]change, len(ids))
+	for i, id := range ids {
+		all[i] = change{have[id], want[id]}
 	}
 	w := &writer{tx: tx, tenant: tenant, object: object}
-	return w.one(ctx, have[id], want)
+	return w.some(ctx, all)
 }
 
-// want is a record as the index is to have it now, nil when it is not to.
-func (s *Search) want(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *crm.Object, id string) (*doc, error) {
-	r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, o.Name, id)
-	if err != nil || !ok || hidden(&r) {
+// want is records as the index is to have them now; those that it is not to have are not
+// among them.
+func (s *Search) want(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *crm.Object, ids []string) (map[string]*doc, error) {
+	records, err := s.cfg.Records.Some(ctx, tx, tenant, o.Name, ids)
+	if err != nil {
 		return nil, err
 	}
-	var campaigns []string
+	var campaigns map[string][]string
 	if slices.Contains(memberObjects, o.Name) {
-		if campaigns, err = s.cfg.Records.Campaigns(ctx, tx, tenant, o.Name, id); err != nil {
+		if campaigns, err = s.cfg.Records.CampaignsAmong(ctx, tx, tenant, o.Name, ids); err != nil {
 			return nil, err
 		}
 	}
-	return docOf(t, o, &r, campaigns)
+	want := make(map[string]*doc, len(records))
+	for id, r := range records {
+		if hidden(&r) {
+			continue
+		}
+		if want[id], err = docOf(t, o, &r, campaigns[id]); err != nil {
+			return nil, err
+		}
+	}
+	return want, nil
 }
 
 // writer writes records of an object into the index.
 type writer struct {
 	tx             *sqldb.Tx
 	tenant, object string
+	instant        wire.Stamp // of the last place that was given out
+	last           int64
 }
 
-// one writes what is different of a record. Its tokens of before are deleted later: in
-// FTS5 that is cheap for many and dear for one.
-func (w *writer) one(ctx context.Context, have *entry, want *doc) error {
-	switch {
-	case want == nil && have == nil:
-		return nil
-	case want == nil:
-		if err := w.gone(ctx, have); err != nil {
+// some writes what is different of some records. Their tokens of before are deleted
+// later: in FTS5 that is cheap for many and dear for one. What is written is written in
+// the order of its place, which FTS5 keeps in memory until it is all there.
+func (w *writer) some(ctx context.Context, all []change) error {
+	var stmts []sqldb.Stmt
+	var put []*doc
+	for _, c := range all {
+		switch {
+		case c.want == nil && c.have == nil:
+		case c.want == nil:
+			stmts = append(w.gone(stmts, c.have), sqldb.Stmt{Query: deleteEntry, Args: []any{w.tenant, w.object, c.have.id}})
+		case c.have != nil && c.have.is(c.want):
+			if c.have.version != c.want.version {
+				stmts = append(stmts, sqldb.Stmt{Query: updateVersion, Args: []any{w.tenant, w.object, c.want.id, c.want.version}})
+			}
+		case w.tx.Dialect() == sqldb.Postgres:
+			stmts = append(stmts, w.putTokens(c.want))
+		default:
+			stmts, put = w.gone(stmts, c.have), append(put, c.want)
+		}
+	}
+	if err := w.tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	slices.SortStableFunc(put, func(a, b *doc) int { return cmp.Compare(a.updatedAt, b.updatedAt) })
+	for _, d := range put {
+		if err := w.put(ctx, d, 0); err != nil {
 			return err
 		}
-		_, err := w.tx.Exec(ctx, deleteEntry, w.tenant, w.object, have.id)
-		return err
-	case have != nil && have.is(want):
-		if have.version == want.version {
-			return nil
-		}
-		_, err := w.tx.Exec(ctx, updateVersion, w.tenant, w.object, want.id, want.version)
-		return err
-	case w.tx.Dialect() == sqldb.Postgres:
-		return w.tx.Batch(ctx, w.putTokens(want))
 	}
-	if err := w.gone(ctx, have); err != nil {
-		return err
-	}
-	return w.put(ctx, want, 0)
+	return nil
 }
 
 // gone notes that the tokens at the place of a record are not used any more.
-func (w *writer) gone(ctx context.Context, have *entry) error {
+func (w *writer) gone(to []sqldb.Stmt, have *entry) []sqldb.Stmt {
 	if have == nil || w.tx.Dialect() == sqldb.Postgres {
-		return nil
+		return to
 	}
-	_, err := w.tx.Exec(ctx, insertGone, have.place)
-	return err
+	return append(to, sqldb.Stmt{Query: insertGone, Args: []any{have.place}})
 }
 
 // put writes a record on SQLite, at a place or (0) at one of its own.
-func (w *writer) put(ctx context.Context, d *doc, place int64) error {
+func (w *writer) put(ctx context.Context, d *doc, place int64) (err error) {
 	if place == 0 {
-		at := placeAt(d.updatedAt)
-		if err := w.tx.Row(ctx, nextPlace, at, at+1<<placeBits).Scan(&place); err != nil {
+		if place, err = w.place(ctx, d.updatedAt); err != nil {
 			return err
 		}
 	}
 	if _, err := w.tx.Exec(ctx, putEntry, place, w.tenant, w.object, d.id, d.version, d.updatedAt, d.digest, d.campaigns); err != nil {
 		return err
 	}
-	_, err := w.tx.Exec(ctx, insertText, place, strings.Join(d.tokens, " "))
+	_, err = w.tx.Exec(ctx, insertText, place, strings.Join(d.tokens, " "))
 	return err
+}
+
+// place is the next place of an instant. Bulks give many records the same one, of which
+// only the first has to be looked for.
+func (w *writer) place(ctx context.Context, instant wire.Stamp) (int64, error) {
+	if w.instant == instant && w.instant != 0 {
+		w.last++
+		return w.last, nil
+	}
+	at := placeAt(instant)
+	err := w.tx.Row(ctx, nextPlace, at, at+1<<placeBits).Scan(&w.last)
+	w.instant = instant
+	return w.last, err
 }
 
 // putTokens writes a record on PostgreSQL.

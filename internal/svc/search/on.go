@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/fault"
@@ -35,7 +37,7 @@ var Types = []string{
 
 // Consumer is search as the bus knows it.
 func (s *Search) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle}
+	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
 }
 
 // handle takes an event. Events say that something is different, not what: that is read.
@@ -45,6 +47,49 @@ func (s *Search) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error 
 		return bus.Permanent(fmt.Errorf("search takes no events of type %s", e.Type))
 	}
 	return fault.Wrap("search.on", on(s, ctx, tx, e))
+}
+
+// handleAll takes events together: the records that they name are brought up to date at
+// once, and each once, however many events name it.
+func (s *Search) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+	named := map[[2]string][]string{} // by tenant and object
+	for _, e := range events {
+		object, id, err := recordIn(e)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			of := [2]string{e.Tenant, object}
+			named[of] = append(named[of], id)
+		} else if err := s.handle(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		ids := named[of]
+		slices.Sort(ids)
+		if err := s.refresh(ctx, tx, of[0], of[1], slices.Compact(ids)...); err != nil {
+			return fault.Wrap("search.on", err)
+		}
+	}
+	return nil
+}
+
+// recordIn is the one record that an event lets be brought up to date, none when there is
+// more to it.
+func recordIn(e *wire.Event) (object, id string, err error) {
+	switch e.Type {
+	case "RecordCreated", "RecordUpdated", "RecordDeleted":
+		p, err := wire.DecodePayload[named](e)
+		return p.ObjectName, p.RecordID, err
+	case "StageChanged":
+		p, err := wire.DecodePayload[wire.StageChanged](e)
+		return "Opportunity", p.OpportunityID, err
+	case "CampaignMemberChanged":
+		p, err := wire.DecodePayload[wire.CampaignMemberChanged](e)
+		return p.MemberType, p.MemberID, err
+	}
+	return "", "", nil
 }
 
 // named is what the events of a record have in common.

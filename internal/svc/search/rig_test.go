@@ -277,15 +277,20 @@ func (t *tenant) hand(e wire.Event) {
 	})
 }
 
-// settle hands out everything.
+// settle hands out everything, in batches as a reader has them.
 func (t *tenant) settle() {
 	t.Helper()
 	for t.fetch(); len(t.waits) > 0; t.fetch() {
-		for _, e := range t.waits {
-			t.hand(e)
-			t.taken = append(t.taken, e)
+		for _, c := range []bus.Consumer{t.sharing.Consumer(), t.Consumer()} {
+			var all []*wire.Event
+			for i := range t.waits {
+				if slices.Contains(c.Types, t.waits[i].Type) {
+					all = append(all, &t.waits[i])
+				}
+			}
+			t.change(func(ctx context.Context, tx *sqldb.Tx) error { return c.HandleAll(ctx, tx, all) })
 		}
-		t.waits = nil
+		t.taken, t.waits = append(t.taken, t.waits...), nil
 	}
 }
 

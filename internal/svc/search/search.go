@@ -38,14 +38,16 @@ type Models interface {
 type Records interface {
 	// Get is a record, also one that was deleted; ok says that it exists.
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r crm.Record, ok bool, err error)
+	// Some gives those of some records that exist, deleted ones too, by id.
+	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]crm.Record, error)
 	// Walk gives the living records of an object by id, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
 	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
 	// Pick gives those of some living records that a condition over their row r is true of.
 	Pick(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string, where func(*sqldb.Binds) (string, error)) ([]crm.Record, error)
-	// Campaigns are those that a lead or a contact is in; CampaignsOf those of all behind
-	// one id and up to another.
-	Campaigns(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) ([]string, error)
+	// CampaignsAmong are those that some leads or contacts are in; CampaignsOf those of all
+	// behind one id and up to another.
+	CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]string, error)
 	CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error)
 	// MembersAmong says which of some leads or contacts are in a campaign, LockedAmong of
 	// which records an approval is open.

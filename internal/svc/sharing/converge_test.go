@@ -290,7 +290,12 @@ func (p *play) step() {
 			p.give(rapid.SampledFrom(p.taken).Draw(p.T, "again"))
 		}
 	default:
-		if keys := p.keys(); len(keys) > 0 {
+		keys := p.keys()
+		switch {
+		case len(keys) == 0:
+		case rapid.IntRange(0, 3).Draw(p.T, "together") == 0:
+			p.takeAll()
+		default:
 			p.take(rapid.SampledFrom(keys).Draw(p.T, "key"))
 		}
 	}

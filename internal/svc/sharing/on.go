@@ -3,6 +3,8 @@ package sharing
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/fault"
@@ -36,7 +38,7 @@ var Types = []string{
 
 // Consumer is sharing as the bus knows it.
 func (s *Sharing) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle}
+	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
 }
 
 // handle takes an event. Events say that something is different, not what: that is read.
@@ -46,6 +48,73 @@ func (s *Sharing) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
 		return bus.Permanent(fmt.Errorf("sharing takes no events of type %s", e.Type))
 	}
 	return fault.Wrap("sharing.on", on(s, ctx, tx, e))
+}
+
+// handleAll takes events together: the rows of the records that they name are brought up to
+// date at once, and those of each once, however many events name it.
+func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+	of := map[[2]string]map[string]*mention{} // by tenant and object, then by id
+	var others []*wire.Event
+	for _, e := range events {
+		switch e.Type {
+		case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "TeamMemberChanged":
+		default:
+			others = append(others, e)
+			continue
+		}
+		p, err := wire.DecodePayload[named](e)
+		if err != nil {
+			return err
+		}
+		place := [2]string{e.Tenant, p.ObjectName}
+		if of[place] == nil {
+			of[place] = map[string]*mention{}
+		}
+		m := of[place][p.RecordID]
+		if m == nil {
+			m = &mention{touched: touched{id: p.RecordID}}
+			of[place][p.RecordID] = m
+		}
+		m.call = callOf(e)
+		m.changed = m.changed || e.Type == "OwnerChanged"
+		m.surely = m.surely || e.Type != "RecordCreated" && e.Type != "RecordUpdated"
+	}
+	for _, place := range slices.SortedFunc(maps.Keys(of), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if err := s.refreshAll(ctx, tx, place[0], place[1], of[place]); err != nil {
+			return fault.Wrap("sharing.on", err)
+		}
+	}
+	for _, e := range others {
+		if err := s.handle(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mention is a record that events name.
+type mention struct {
+	touched
+	surely bool // also without rules on its fields its rows may have to be others
+}
+
+// refreshAll brings the rows of records that events name up to date.
+func (s *Sharing) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object string, all map[string]*mention) error {
+	models, err := s.ensureModels(ctx, tx, tenant, object)
+	if err != nil {
+		return err
+	}
+	criteria := anyCriteria(models)
+	var some []touched
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if criteria || all[id].surely {
+			some = append(some, all[id].touched)
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return s.refresh(ctx, tx, tenant, object, some...)
 }
 
 // named is what the events of a record have in common.
@@ -68,8 +137,7 @@ func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) err
 	if e.Type != "RecordDeleted" && !anyCriteria(models) {
 		return nil
 	}
-	_, err = s.refresh(ctx, tx, callOf(e), p.ObjectName, p.RecordID, false)
-	return err
+	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, touched{id: p.RecordID, call: callOf(e)})
 }
 
 // onOwner announces that others see a record now. The rows were brought up to date with
@@ -79,8 +147,7 @@ func (s *Sharing) onOwner(ctx context.Context, tx *sqldb.Tx, e *wire.Event) erro
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	_, err = s.refresh(ctx, tx, callOf(e), p.ObjectName, p.RecordID, true)
-	return err
+	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, touched{id: p.RecordID, call: callOf(e), changed: true})
 }
 
 // onTeam brings the rows of a record up to date with its team.
@@ -89,8 +156,7 @@ func (s *Sharing) onTeam(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	_, err = s.refresh(ctx, tx, callOf(e), p.ObjectName, p.RecordID, false)
-	return err
+	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, touched{id: p.RecordID, call: callOf(e)})
 }
 
 // onDirectory brings what follows from users, roles and groups up to date.
@@ -127,8 +193,7 @@ func (s *Sharing) onTerritory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 		return bus.Permanent(err)
 	}
 	if p.AssignmentType == "Account" {
-		_, err := s.refresh(ctx, tx, callOf(e), accountObject, string(p.AssignedID), false)
-		return err
+		return s.refresh(ctx, tx, e.Tenant, accountObject, touched{id: string(p.AssignedID), call: callOf(e)})
 	}
 	if err := s.reclose(ctx, tx, e.Tenant); err != nil || p.ChangeType != hierarchyChanged {
 		return err

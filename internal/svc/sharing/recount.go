@@ -141,20 +141,20 @@ func (c *recount) shares(ctx context.Context, m *Model) error {
 
 // record holds the rows of a record against what it should have, and gives how many it has.
 func (c *recount) record(ctx context.Context, m *Model, id string) (int, error) {
-	f, err := c.facts(ctx, c.tx, c.model.Tenant, m.Object, id)
+	known, err := c.facts(ctx, c.tx, c.model.Tenant, m.Object, []string{id})
 	if err != nil {
 		return 0, err
 	}
-	have, err := sharesIn(ctx, c.tx, c.model.Tenant, m.num, id)
+	rows, err := sharesIn(ctx, c.tx, c.model.Tenant, m.num, []string{id})
 	if err != nil {
 		return 0, err
 	}
-	gone, added := difference(have, sharesOf(c.model, &m.Setup, f), Share.compare)
+	gone, added := difference(rows[id], sharesOf(c.model, &m.Setup, known[id]), Share.compare)
 	for _, s := range gone {
 		c.say("%s %s is shared with %s (%s), and should not be", m.Object, id, s.Grantee, s.Cause)
 	}
 	for _, s := range added {
 		c.say("%s %s is not shared with %s (%s), and should be", m.Object, id, s.Grantee, s.Cause)
 	}
-	return len(have), nil
+	return len(rows[id]), nil
 }

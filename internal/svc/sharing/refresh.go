@@ -9,95 +9,131 @@ import (
 	"renga.dev/renga/internal/wire"
 )
 
-// refresh writes the rows of a record as they are to be now, in the model that is active
-// and in the one that is being built. It announces when others see the record now;
-// changed says that they do in any case. The rows of a model are never written twice:
+// touched is a record whose rows may have to be others now.
+type touched struct {
+	id      string
+	call    Caller // on whose behalf
+	changed bool   // others see it now in any case
+}
+
+// refresh writes the rows of some records of an object, in the order of their ids, as they
+// are to be now, in the model that is active and in the one that is being built. It
+// announces of which others see them now. The rows of a model are never written twice:
 // they are keyed by what causes them.
-func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, call Caller, object, id string, changed bool) (bool, error) {
-	// Who makes the first model holds the tenant, so that comes before the record is held.
-	if _, err := s.ensureModels(ctx, tx, call.Tenant, object); err != nil {
-		return false, err
+func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object string, all ...touched) error {
+	// Who makes the first model holds the tenant, so that comes before records are held.
+	if _, err := s.ensureModels(ctx, tx, tenant, object); err != nil {
+		return err
 	}
-	if err := holdRecord(ctx, tx, call.Tenant, object, id); err != nil {
-		return false, err
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].id
 	}
-	now, err := currentModels(ctx, tx, call.Tenant, object)
+	if err := holdRecords(ctx, tx, tenant, object, ids); err != nil {
+		return err
+	}
+	now, err := currentModels(ctx, tx, tenant, object)
 	if err != nil || len(now) == 0 {
-		return false, err
+		return err
 	}
-	m, err := s.cfg.Models.Model(ctx, tx, call.Tenant)
+	m, err := s.cfg.Models.Model(ctx, tx, tenant)
 	if err != nil {
-		return false, err
+		return err
 	}
-	f, err := s.facts(ctx, tx, call.Tenant, object, id)
+	known, err := s.facts(ctx, tx, tenant, object, ids)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for i := range now {
-		have, err := sharesIn(ctx, tx, call.Tenant, now[i].num, id)
+		have, err := sharesIn(ctx, tx, tenant, now[i].num, ids)
 		if err != nil {
-			return false, err
+			return err
 		}
-		n, err := writeShares(ctx, tx, &now[i], id, have, sharesOf(m, &now[i].Setup, f))
+		var stmts []sqldb.Stmt
+		for j := range all {
+			t := &all[j]
+			more := shareStmts(&now[i], t.id, have[t.id], sharesOf(m, &now[i].Setup, known[t.id]))
+			t.changed = t.changed || len(more) > 0 && now[i].Status == Active
+			stmts = append(stmts, more...)
+		}
+		if err := batch(ctx, tx, stmts); err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		t := &all[i]
+		switch {
+		case known[t.id].record == nil: // nobody sees it; that it is gone was announced
+			_, err = tx.Exec(ctx, "DELETE FROM sharing_territory_account WHERE tenant_id = $1 AND account_id = $2", tenant, t.id)
+		case t.changed:
+			err = s.announceShare(ctx, tx, t.call, object, t.id, now[0].Version)
+		}
 		if err != nil {
-			return false, err
+			return err
 		}
-		changed = changed || n > 0 && now[i].Status == Active
 	}
-	if f.record == nil {
-		_, err := tx.Exec(ctx, "DELETE FROM sharing_territory_account WHERE tenant_id = $1 AND account_id = $2", call.Tenant, id)
-		return changed, err // nobody sees it; that it is gone was announced
-	}
-	if !changed {
-		return false, nil
-	}
-	return true, s.announceShare(ctx, tx, call, object, id, now[0].Version)
+	return nil
 }
 
-// facts reads what decides about the rows of a record.
-func (s *Sharing) facts(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (*facts, error) {
-	r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, object, id)
-	if err != nil || !ok || r.Deleted {
-		return &facts{}, err
+// facts reads what decides about the rows of some records.
+func (s *Sharing) facts(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]*facts, error) {
+	records, err := s.cfg.Records.Some(ctx, tx, tenant, object, ids)
+	if err != nil {
+		return nil, err
 	}
-	f := &facts{record: &r}
+	known := make(map[string]*facts, len(ids))
+	for _, id := range ids {
+		known[id] = &facts{}
+		if r, ok := records[id]; ok && !r.Deleted {
+			known[id].record = &r
+		}
+	}
 	if slices.Contains(crm.TeamObjects, object) {
-		if f.team, err = s.cfg.Records.Team(ctx, tx, tenant, object, id); err != nil {
-			return nil, err
-		}
-	}
-	if object == accountObject {
-		f.territories, err = territoriesOf(ctx, tx, tenant, id)
-	}
-	return f, err
-}
-
-const selectShares = "SELECT grantee, cause, cause_id, level, owner_id FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND record_id = $3 ORDER BY grantee, cause, cause_id"
-
-// sharesIn are the rows that a record has in a model.
-func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, id string) (all []Share, err error) {
-	for row, err := range tx.Query(ctx, selectShares, tenant, model, id) {
+		teams, err := s.cfg.Records.TeamsAmong(ctx, tx, tenant, object, ids)
 		if err != nil {
 			return nil, err
 		}
+		for id, team := range teams {
+			known[id].team = team
+		}
+	}
+	if object != accountObject {
+		return known, nil
+	}
+	for _, id := range ids {
+		if known[id].territories, err = territoriesOf(ctx, tx, tenant, id); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// sharesIn are the rows that some records have in a model, each in order.
+func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, ids []string) (map[string][]Share, error) {
+	var b sqldb.Binds
+	query := "SELECT record_id, grantee, cause, cause_id, level, owner_id FROM sharing_share WHERE tenant_id = " + b.Add(tenant) +
+		" AND model = " + b.Add(model) + " AND " + b.OneOf(tx.Dialect(), "record_id", ids)
+	have := map[string][]Share{}
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		if err != nil {
+			return nil, err
+		}
+		var id string
 		var s Share
 		var level int64
-		if err := row.Scan(&s.Grantee, &s.Cause, &s.CauseID, &level, &s.Owner); err != nil {
+		if err := row.Scan(&id, &s.Grantee, &s.Cause, &s.CauseID, &level, &s.Owner); err != nil {
 			return nil, err
 		}
 		s.Level = Level(level)
-		all = append(all, s)
+		have[id] = append(have[id], s)
 	}
-	return all, nil
+	for _, rows := range have {
+		slices.SortFunc(rows, Share.compare)
+	}
+	return have, nil
 }
 
-// writeShares writes the difference between two sets of rows of a record and gives how
-// many there are.
-func writeShares(ctx context.Context, tx *sqldb.Tx, m *Model, id string, have, want []Share) (int, error) {
-	stmts := shareStmts(m, id, have, want)
-	return len(stmts), batch(ctx, tx, stmts)
-}
-
+// shareStmts write the difference between two sets of rows of a record.
 func shareStmts(m *Model, id string, have, want []Share) (stmts []sqldb.Stmt) {
 	gone, added := difference(have, want, Share.compare)
 	for _, g := range gone {

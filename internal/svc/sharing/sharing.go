@@ -37,10 +37,12 @@ type Models interface {
 type Records interface {
 	// Get is a record, also one that was deleted; ok says that it exists.
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r crm.Record, ok bool, err error)
+	// Some gives those of some records that exist, deleted ones too, by id.
+	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]crm.Record, error)
 	// Walk gives the living records of an object by id, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
-	// Team is the team of a record, by user.
-	Team(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) ([]crm.TeamMember, error)
+	// TeamsAmong are the teams of some records, each by user.
+	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]crm.TeamMember, error)
 	// Teams are the teams of all records of an object by record and user, behind a member.
 	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after crm.TeamMember, limit int) ([]crm.TeamMember, error)
 }

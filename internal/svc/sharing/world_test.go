@@ -301,6 +301,19 @@ func (t *tenant) take(key string) {
 	t.taken = append(t.taken, e)
 }
 
+// takeAll hands out everything that waits, together.
+func (t *tenant) takeAll() {
+	t.Helper()
+	var all []*wire.Event
+	for _, key := range t.keys() {
+		for _, e := range t.waits[key] {
+			all, t.taken = append(all, &e), append(t.taken, e)
+		}
+		delete(t.waits, key)
+	}
+	t.change(func(ctx context.Context, tx *sqldb.Tx) error { return t.handleAll(ctx, tx, all) })
+}
+
 func (t *tenant) give(e wire.Event) {
 	t.Helper()
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error { return t.handle(ctx, tx, &e) })
