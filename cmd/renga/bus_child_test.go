@@ -106,6 +106,9 @@ type busProcess struct {
 	passed atomic.Int64
 	quiet  chan struct{} // closed when producers are to stop
 	firsts sync.Map      // when the process has seen an event first that it fails with
+
+	culling sync.RWMutex // held while producers may announce nothing
+	cut     atomic.Bool  // the stream is to lose its end behind the next wave
 }
 
 // busMain runs the process until it is told to end, or its parent has ended.
@@ -176,8 +179,11 @@ func (p *busProcess) leaveOld(ctx context.Context) error {
 	})
 }
 
-// pass kills the process at its point.
+// pass kills the process at its point, and cuts the stream where it is to be.
 func (p *busProcess) pass(point string) {
+	if point == "relay.wave" && p.cut.CompareAndSwap(true, false) {
+		p.loseEnd()
+	}
 	if point == p.Point && p.passed.Add(1) == p.Nth {
 		p.say("at %s", point)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -227,23 +233,53 @@ func (p *busProcess) forget() {
 	}
 }
 
-// cull deletes the newest message of the stream again and again, until a reader looks for
-// one of them.
+// cull lets the stream lose its end, between two waves of a batch, where readers alone find
+// that out, again and again until one has.
 func (p *busProcess) cull(ctx context.Context) {
 	for ctx.Err() == nil {
-		var info struct {
-			State struct {
-				LastSeq uint64 `json:"last_seq"`
-			}
+		p.culling.Lock()
+		p.settle(ctx)
+		p.cut.Store(true)
+		if ids, err := p.change(ctx, 3); err == nil {
+			p.say("ack %s", strings.Join(ids, " "))
 		}
-		answer, err := p.nats.Conn().Request("$JS.API.STREAM.INFO."+wire.Events.String(), nil, time.Second)
-		if err != nil || json.Unmarshal(answer.Data, &info) != nil {
-			continue
-		}
-		ask := fmt.Sprintf(`{"seq":%d}`, info.State.LastSeq)
-		_, _ = p.nats.Conn().Request("$JS.API.STREAM.MSG.DELETE."+wire.Events.String(), []byte(ask), time.Second) // the next one may succeed
-		pause(5 * time.Millisecond)
+		p.settle(ctx)
+		p.cut.Store(false)
+		p.culling.Unlock()
 	}
+}
+
+// settle waits until nothing is on its way to the stream: what is deleted while something
+// is may be a message with one behind it, and not the stream's end.
+func (p *busProcess) settle(ctx context.Context) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		var coming int
+		err := p.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+			return tx.Row(ctx, `SELECT (SELECT count(*) FROM outbox_events WHERE published_at IS NULL)
+				+ (SELECT count(*) FROM bus_relay WHERE source = 'outbox' AND (doubt = 1 OR replay_pos < replay_to))`).Scan(&coming)
+		})
+		if err == nil && coming == 0 {
+			return
+		}
+		<-tick.C
+	}
+}
+
+// loseEnd deletes the newest message of the stream.
+func (p *busProcess) loseEnd() {
+	var info struct {
+		State struct {
+			LastSeq uint64 `json:"last_seq"`
+		}
+	}
+	answer, err := p.nats.Conn().Request("$JS.API.STREAM.INFO."+wire.Events.String(), nil, time.Second)
+	if err != nil || json.Unmarshal(answer.Data, &info) != nil {
+		return
+	}
+	ask := fmt.Sprintf(`{"seq":%d}`, info.State.LastSeq)
+	_, _ = p.nats.Conn().Request("$JS.API.STREAM.MSG.DELETE."+wire.Events.String(), []byte(ask), time.Second) // the next one may succeed
 }
 
 // flow tells the parent when everything is published that was announced so far.

@@ -112,7 +112,10 @@ func (p *busProcess) produce(ctx context.Context) {
 				case <-ctx.Done():
 					return
 				}
-				if ids, err := p.change(ctx); err == nil {
+				p.culling.RLock()
+				ids, err := p.change(ctx, 1+rand.IntN(3))
+				p.culling.RUnlock()
+				if err == nil {
 					p.say("ack %s", strings.Join(ids, " "))
 				}
 			}
@@ -122,11 +125,11 @@ func (p *busProcess) produce(ctx context.Context) {
 }
 
 // change changes one record and announces it with one to three events.
-func (p *busProcess) change(ctx context.Context) (ids []string, err error) {
+func (p *busProcess) change(ctx context.Context, events int) (ids []string, err error) {
 	n := rand.IntN(p.Keys)
 	id := uuid.NewSHA1(uuid.NameSpaceOID, fmt.Append(nil, n)).String()
 	key := wire.RecordKey("Account", busTenant, id)
-	events, cause := 1+rand.IntN(3), "c"
+	cause := "c"
 	if n%100 < poisoned && rand.Float64() < poisonous {
 		cause = poison
 	}
