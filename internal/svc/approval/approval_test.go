@@ -489,6 +489,11 @@ func TestListsAreFiltered(t *testing.T) {
 				t.Errorf("%+v: got %v of %d (%v), want %v of %d", tt.f, got, total, err, tt.want, tt.total)
 			}
 		}
+		for _, object := range []string{"Invoice", "\x00"} {
+			if _, _, err := r.List(t.Context(), as(mia), Filter{Object: object}, 0, 2); fault.KindOf(err) != fault.Invalid {
+				t.Errorf("%q, which is no object: got %v", object, err)
+			}
+		}
 	})
 }
 

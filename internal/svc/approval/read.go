@@ -10,6 +10,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
 )
 
 // MaxAssigned is how many approvals that wait for somebody are looked at, the oldest
@@ -41,6 +42,9 @@ func (s *Approvals) Get(ctx context.Context, c Caller, id string) (out []byte, e
 // how many there are. Those that wait for the caller come the oldest first.
 func (s *Approvals) List(ctx context.Context, c Caller, f Filter, offset, limit int) (page []Summary, total int, err error) {
 	err = s.read(ctx, "approval.list", &c, func(ctx context.Context, w *session) error {
+		if f.Object != "" && w.model.Object(f.Object) == nil {
+			return fault.New(fault.Invalid, wire.CodeInvalid, "object must be the name of an object").With(map[string]string{"field": "object"})
+		}
 		if f.Assigned {
 			page, total, err = w.assigned(ctx, &f, offset, limit)
 		} else {
