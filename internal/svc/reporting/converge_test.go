@@ -36,8 +36,11 @@ func TestReportsConvergeToARecount(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			p := &play{tenant: newTenant(r), T: rt, living: map[string][]string{}}
 			p.begin()
-			for range steps {
+			for n := range steps {
 				p.step()
+				if n%20 == 0 {
+					p.agree(num(users, 1+n/20%5))
+				}
 			}
 			p.finish()
 			if found, err := p.Recount(r.Context(), p.id); err != nil || len(found) > 0 {

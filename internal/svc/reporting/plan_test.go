@@ -15,6 +15,7 @@ import (
 func TestReportsAreReadByIndexes(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	o, boss, _ := office(r)
+	r.cfg.fewUnreached = -1
 	ann := num(users, 3)
 	set := crm.PermissionSet{ID: num(sets, 3), Name: "reads", Objects: map[string]crm.ObjectPermission{"Opportunity": {Read: true}, "Lead": {Read: true}}, Fields: map[string]crm.FieldPermission{}}
 	o.define(

@@ -20,6 +20,8 @@ type Models interface {
 type Visible interface {
 	// Seen says it by owner; the arguments of its parts are added to binds.
 	Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error)
+	// SeenOwners is the same without Records; more says that there are some.
+	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen crm.Seen, more bool, err error)
 	// Where is a condition over the row r of records_record, of the tenant and the object and
 	// not deleted. WhereOne is the same for statements that name their records.
 	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level crm.Access, binds *sqldb.Binds) (string, error)

@@ -185,16 +185,15 @@ func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, ea
 // statement adds up the counts of the owners whose records the caller sees anyway, and
 // what it sees beside them.
 func (w *session) statement(ctx context.Context, s *spec, q *Query, byOwner bool) (string, []any, error) {
+	var parts string
 	var b sqldb.Binds
-	tenant := b.Add(w.tenant)
-	seen, err := w.cfg.Visible.Seen(ctx, w.tx, w.tenant, s.object, w.user, &b)
-	if err != nil {
-		return "", nil, err
-	}
-	parts := "SELECT c.owner_id, c.k1, c.k2, c.k3, c.n, c.amount_hi, c.amount_lo, c.weighted_hi, c.weighted_lo FROM reporting_count c WHERE c.tenant_id = " + tenant +
-		" AND c.cube = " + b.Add(s.cube) + " AND " + ownersOf(&seen, q, byOwner, &b) + s.conditions(q, "c.owner_id", [3]string{"c.k1", "c.k2", "c.k3"}, &b)
-	if !seen.All && seen.Records != "" {
-		parts += " UNION ALL " + s.facts.query(tenant, &seen) + s.conditions(q, "f.owner_id", s.facts.keys, &b)
+	few, err := w.unreached(ctx, s, q, byOwner)
+	switch {
+	case err != nil:
+	case few != nil:
+		parts, err = w.allBut(ctx, s, q, few, &b)
+	default:
+		parts, err = w.reached(ctx, s, q, byOwner, &b)
 	}
 	owner, by := "''", "x.k1, x.k2, x.k3"
 	if byOwner {
@@ -202,7 +201,108 @@ func (w *session) statement(ctx context.Context, s *spec, q *Query, byOwner bool
 	}
 	sum := func(column string) string { return ", CAST(sum(x." + column + ") AS BIGINT)" }
 	return "SELECT " + owner + ", x.k1, x.k2, x.k3" + sum("n") + sum("amount_hi") + sum("amount_lo") + sum("weighted_hi") + sum("weighted_lo") +
-		" FROM (" + parts + ") x GROUP BY " + by, b.Args(), nil
+		" FROM (" + parts + ") x GROUP BY " + by + " HAVING sum(x.n) <> 0", b.Args(), err
+}
+
+// reached adds up owner by owner.
+func (w *session) reached(ctx context.Context, s *spec, q *Query, byOwner bool, b *sqldb.Binds) (string, error) {
+	tenant := b.Add(w.tenant)
+	seen, err := w.cfg.Visible.Seen(ctx, w.tx, w.tenant, s.object, w.user, b)
+	if err != nil {
+		return "", err
+	}
+	parts := s.counts(tenant, "", ownersOf(&seen, q, byOwner, b), q, b)
+	if !seen.All && seen.Records != "" {
+		parts += " UNION ALL " + s.beside(tenant, &seen, "f.owner_id NOT IN ("+seen.Owners+")", q, b)
+	}
+	return parts, nil
+}
+
+// few are some owners.
+type few struct {
+	owners []string
+	beside bool // some of their records may be seen all the same
+}
+
+// allBut takes the counts of everybody, which are few, and leaves out those of some owners.
+func (w *session) allBut(ctx context.Context, s *spec, q *Query, these *few, b *sqldb.Binds) (string, error) {
+	tenant := b.Add(w.tenant)
+	parts := s.counts(tenant, "", "c.owner_id = ''", q, b)
+	if len(these.owners) == 0 {
+		return parts, nil
+	}
+	places := make([]string, len(these.owners))
+	for i, owner := range these.owners {
+		places[i] = b.Add(owner)
+	}
+	in := "owner_id IN (" + strings.Join(places, ", ") + ")"
+	parts += " UNION ALL " + s.counts(tenant, "-", "c."+in, q, b)
+	if !these.beside {
+		return parts, nil
+	}
+	seen, err := w.cfg.Visible.Seen(ctx, w.tx, w.tenant, s.object, w.user, b)
+	if err != nil {
+		return "", err
+	}
+	return parts + " UNION ALL " + s.beside(tenant, &seen, "f."+in, q, b), nil
+}
+
+// fewUnreached is up to how many owners are left out of the counts of everybody, in place
+// of adding up those of all others.
+const fewUnreached = 100
+
+// unreached are the owners with counts whose records the caller does not see anyway, when
+// they are few and a report is not by owner; else it is nil. Every record has an owner, so
+// the others are everybody but these.
+func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool) (*few, error) {
+	if byOwner || q.Owner != "" {
+		return nil, nil
+	}
+	var b sqldb.Binds
+	seen, more, err := w.cfg.Visible.SeenOwners(ctx, w.tx, w.tenant, s.object, w.user, &b)
+	if err != nil || seen.All {
+		return nil, err
+	}
+	query := "SELECT DISTINCT c.owner_id FROM reporting_count c WHERE c.tenant_id = " + b.Add(w.tenant) + " AND c.cube = " + b.Add(s.roster()) +
+		" AND c.owner_id > '' EXCEPT SELECT y.owner_id FROM (" + seen.Owners + ") y LIMIT " + b.Add(w.cfg.fewUnreached+1)
+	all := &few{beside: more}
+	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
+		var owner string
+		if err == nil {
+			err = row.Scan(&owner)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all.owners = append(all.owners, owner)
+	}
+	if len(all.owners) > w.cfg.fewUnreached {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// counts are those of some owners, as they are or ("-") to be taken off.
+func (s *spec) counts(tenant, sign, owners string, q *Query, b *sqldb.Binds) string {
+	columns := "c.owner_id, c.k1, c.k2, c.k3"
+	for _, name := range []string{"n", "amount_hi", "amount_lo", "weighted_hi", "weighted_lo"} {
+		columns += ", " + sign + "c." + name + " AS " + name
+	}
+	return "SELECT " + columns + " FROM reporting_count c WHERE c.tenant_id = " + tenant + " AND c.cube = " + b.Add(s.cube) + " AND " + owners +
+		s.conditions(q, "c.owner_id", [3]string{"c.k1", "c.k2", "c.k3"}, b)
+}
+
+// beside are the facts of the records that the caller sees one by one, of some owners.
+func (s *spec) beside(tenant string, seen *crm.Seen, owners string, q *Query, b *sqldb.Binds) string {
+	return s.facts.query(tenant, seen) + " AND " + owners + s.conditions(q, "f.owner_id", s.facts.keys, b)
+}
+
+// roster is the smallest cube that has all owners of what a report counts.
+func (s *spec) roster() string {
+	if s.cube == monthCube {
+		return stageCube // both count every opportunity
+	}
+	return s.cube
 }
 
 // ownersOf is the condition of the counts that the caller sees.
@@ -226,7 +326,7 @@ func (f *facts) query(tenant string, seen *crm.Seen) string {
 		amounts = "f.amount / 1000000000, f.amount % 1000000000, f.weighted / 1000000000, f.weighted % 1000000000"
 	}
 	return "SELECT f.owner_id, " + f.keys[0] + ", " + f.keys[1] + ", " + f.keys[2] + ", 1, " + amounts + " FROM " + f.table + " f WHERE f.tenant_id = " + tenant +
-		" AND " + f.id + " IN (" + seen.Records + ") AND f.owner_id NOT IN (" + seen.Owners + ")"
+		" AND " + f.id + " IN (" + seen.Records + ")"
 }
 
 // conditions are those on the keys and the owner.

@@ -28,6 +28,8 @@ type Config struct {
 	Visible   Visible
 	Records   Records
 	Approvals Approvals // nil: they are not counted again
+
+	fewUnreached int
 }
 
 // Reporting counts the records of all tenants.
@@ -37,7 +39,12 @@ type Reporting struct {
 }
 
 // New is reporting over a database that has the tables of Migration. It does no I/O.
-func New(db *sqldb.DB, cfg Config) *Reporting { return &Reporting{db: db, cfg: cfg} }
+func New(db *sqldb.DB, cfg Config) *Reporting {
+	if cfg.fewUnreached == 0 {
+		cfg.fewUnreached = fewUnreached
+	}
+	return &Reporting{db: db, cfg: cfg}
+}
 
 // Caller is who wants a report.
 type Caller struct {

@@ -18,8 +18,24 @@ func (s *Sharing) Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user s
 	case all == everything:
 		return crm.Seen{All: true}, nil
 	case all == nothing:
-		return crm.Seen{Owners: "SELECT owner_id FROM sharing_reach WHERE " + nothing}, nil
+		return crm.Seen{Owners: noOwners}, nil
 	}
 	a := q.bind(binds)
 	return crm.Seen{Owners: a.owners(), Records: a.beside(true)}, nil
 }
+
+// SeenOwners is Seen for who asks for owners alone: more says that there are Records, too.
+func (s *Sharing) SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen crm.Seen, more bool, err error) {
+	q, all, err := s.ask(ctx, tx, tenant, object, user, Read)
+	switch {
+	case err != nil:
+		return crm.Seen{}, false, fault.Wrap("sharing.seen", err)
+	case all == everything:
+		return crm.Seen{All: true}, false, nil
+	case all == nothing:
+		return crm.Seen{Owners: noOwners}, false, nil
+	}
+	return crm.Seen{Owners: q.bind(binds).owners()}, q.shares || q.cascade, nil
+}
+
+const noOwners = "SELECT owner_id FROM sharing_reach WHERE " + nothing
