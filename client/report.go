@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // ReportName is a report that there is.
@@ -90,3 +91,41 @@ func (c *Client) ReportCSV(ctx context.Context, name ReportName, q ReportQuery) 
 }
 
 func reportPath(name ReportName) string { return "/reports/" + url.PathEscape(string(name)) }
+
+// ReportRebuild is what is counted, held against the records and put right.
+type ReportRebuild struct {
+	RebuildID        string    `json:"rebuildId"`
+	Status           string    `json:"status"` // RUNNING, DONE, CANCELED
+	ExecutionID      string    `json:"executionId,omitempty"`
+	RecordsProcessed int       `json:"recordsProcessed"`
+	RecordsTotal     int       `json:"recordsTotal"`
+	CreatedAt        time.Time `json:"createdAt"`
+	EndedAt          time.Time `json:"endedAt,omitzero"`
+}
+
+// RebuildReports starts a rebuild of what is counted and gives its id. The same key does it
+// once; with "" the client makes one.
+func (c *Client) RebuildReports(ctx context.Context, key string) (id string, err error) {
+	if key == "" {
+		key = newKey()
+	}
+	var out struct {
+		RebuildID string `json:"rebuildId"`
+	}
+	err = c.exchange(ctx, call{method: http.MethodPost, path: "/reports/rebuild", key: key, body: []byte("{}")}, &out)
+	return out.RebuildID, err
+}
+
+// ReportRebuilds reads a page of the rebuilds of what is counted, from the newest on.
+func (c *Client) ReportRebuilds(ctx context.Context, at Paging) (*Page[ReportRebuild], error) {
+	return list[ReportRebuild](ctx, c, "/reports/rebuilds", url.Values{}, at)
+}
+
+// ReportRebuild reads a rebuild of what is counted.
+func (c *Client) ReportRebuild(ctx context.Context, id string) (*ReportRebuild, error) {
+	b := new(ReportRebuild)
+	if err := c.read(ctx, "/reports/rebuilds/"+url.PathEscape(id), nil, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}

@@ -33,3 +33,18 @@ func TestReportsFromGo(t *testing.T) {
 		t.Errorf("got %v, want that a pipeline has no period", err)
 	}
 }
+
+func TestReportsAreRebuiltFromGo(t *testing.T) {
+	c, ctx := sender(t, newServer(t).url), soon(t)
+	first, err := c.RebuildReports(ctx, "k1")
+	again, problem := c.RebuildReports(ctx, "k1")
+	if err != nil || problem != nil || first == "" || first != again {
+		t.Errorf("rebuilds: %s %v, %s %v", first, err, again, problem)
+	}
+	if b, err := c.ReportRebuild(ctx, first); err != nil || b.Status != "RUNNING" || b.CreatedAt.IsZero() {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	if all, err := c.ReportRebuilds(ctx, client.Paging{}); err != nil || all.Total != 1 || all.Items[0].RebuildID != first {
+		t.Errorf("got %+v, %v", all, err)
+	}
+}

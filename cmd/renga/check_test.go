@@ -11,7 +11,7 @@ import (
 )
 
 // TestCheckConsistencyPrintsWhatDiffers checks a database for people and for scripts: right,
-// and then with a count that is none.
+// then with a count that is none, and right again when that was rebuilt.
 func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	at := newSite(t)
 	server := serve(t, at)
@@ -55,5 +55,17 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	var found consistency
 	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil || len(found.Differences) != 1 || found.Differences[0].Service != "reporting" {
 		t.Errorf("exit code %d: %s", code, out)
+	}
+	server = serve(t, at)
+	if out := renga("report", "rebuild"); !strings.Contains(out, "is under way") {
+		t.Errorf("got %s", out)
+	}
+	eventually(t, "the counts are rebuilt", signalTimeout, func() bool { return strings.Contains(renga("report", "rebuilds"), "DONE") })
+	if out := renga("execution", "list"); !strings.Contains(out, "reporting:rebuild") {
+		t.Errorf("there is no execution of it: %s", out)
+	}
+	server.stop()
+	if out, code := look(); code != 0 || !strings.HasSuffix(out, ": 0 differences\n") {
+		t.Errorf("after a rebuild: exit code %d: %s", code, out)
 	}
 }

@@ -210,7 +210,9 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	})
 	c.automate(models)
 	c.openSearch(models)
-	c.reports = reporting.New(c.db, reporting.Config{Models: models, Visible: c.sharing, Records: records.Reads{}, Approvals: approval.Reads{}})
+	c.reports = reporting.New(c.db, reporting.Config{
+		Models: models, Visible: c.sharing, Records: records.Reads{}, Approvals: approval.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log,
+	})
 	c.approve(models)
 	c.bus = bus.New(c.db, carrier, bus.Config{
 		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer(), c.approval.Consumer()},
@@ -220,7 +222,7 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	maps.Copy(c.kinds, dlq.Kinds(c.bus))
 	c.metadata = metadata.New(c.db, metadata.Config{Models: models, Bus: c.bus, Graph: c.hasGraph, InUse: c.records.InUse})
 	c.sharing.Announce(c.bus)
-	c.beside = append(c.beside, c.sharing.Run)
+	c.beside = append(c.beside, c.sharing.Run, c.reports.Run)
 }
 
 // hasGraph reports whether a tenant has a graph.

@@ -268,7 +268,7 @@ func TestATokenOpensTheDoor(t *testing.T) {
 		t.Errorf("an expired token: %d %s", code, errs)
 	}
 	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(out, `"tenant": "`+tenant+`"`) ||
-		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read metadata:read metadata:write sharing:read sharing:write records:read records:write approvals:read approvals:write search:read search:write reports:read automation:read automation:write pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
+		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read metadata:read metadata:write sharing:read sharing:write records:read records:write approvals:read approvals:write search:read search:write reports:read reports:write automation:read automation:write pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
 		t.Errorf("token as JSON: %s", out)
 	}
 	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage || !strings.Contains(errs, "holds a public key") || strings.Contains(errs, "asn1") {

@@ -16,6 +16,8 @@ type reportCmd struct {
 	LeadConversion reportLeadsCmd     `cmd:"" help:"What became of leads."`
 	Campaigns      reportCampaignsCmd `cmd:"" help:"What came of campaigns."`
 	Approvals      reportApprovalsCmd `cmd:"" help:"What became of approvals."`
+	Rebuild        reportRebuildCmd   `cmd:"" help:"Count again, from the records, and put right what differs."`
+	Rebuilds       reportRebuildsCmd  `cmd:"" help:"List the rebuilds, and how far they are."`
 }
 
 // reportFlags are those of every report.

@@ -35,7 +35,7 @@ var scopes = []string{
 	"metadata:read", "metadata:write",
 	"sharing:read", "sharing:write", "records:read", "records:write", "approvals:read", "approvals:write",
 	"search:read", "search:write",
-	"reports:read",
+	"reports:read", "reports:write",
 	"automation:read", "automation:write",
 	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",
 }

@@ -14,6 +14,7 @@ import (
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/pdca"
 	"renga.dev/renga/internal/svc/approval"
+	"renga.dev/renga/internal/svc/reporting"
 	"renga.dev/renga/internal/svc/search"
 	"renga.dev/renga/internal/svc/sharing"
 	"renga.dev/renga/internal/trigger"
@@ -28,7 +29,7 @@ var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "
 // graphID reports whether a graph can have this id: a name that somebody gave, or that
 // of a graph that the server makes itself, which users read and do not register.
 func graphID(id string) bool {
-	for _, prefix := range []string{trigger.GraphPrefix, pdca.GraphPrefix, sharing.GraphPrefix, search.GraphPrefix, approval.GraphPrefix} {
+	for _, prefix := range []string{trigger.GraphPrefix, pdca.GraphPrefix, sharing.GraphPrefix, search.GraphPrefix, reporting.GraphPrefix, approval.GraphPrefix} {
 		if name, ok := strings.CutPrefix(id, prefix); ok {
 			return wire.Name(name)
 		}
@@ -37,7 +38,7 @@ func graphID(id string) bool {
 }
 
 // graphIDRule says what such an id must be; it has the longest name in it.
-const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template:, pdca:, sharing:, search: or approval: in front where the server has made it"
+const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template:, pdca:, sharing:, search:, reporting: or approval: in front where the server has made it"
 
 // graphView is a version of a graph without its content.
 type graphView struct {

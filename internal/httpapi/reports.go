@@ -14,6 +14,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/svc/reporting"
+	"renga.dev/renga/internal/wire"
 )
 
 // Reports counts records, those that a caller may see.
@@ -21,12 +22,20 @@ type Reports interface {
 	// Report makes a report by its name. What the caller may not read refuses it
 	// (fault.Forbidden), or is left out and said to be.
 	Report(ctx context.Context, c reporting.Caller, name string, q reporting.Query) (reporting.Table, error)
+	// Rebuild starts a rebuild of what is counted, once for a key, and gives its id; replay
+	// says that it was done before.
+	Rebuild(ctx context.Context, tenant string, key *wire.Once) (id string, replay bool, err error)
+	ListRebuilds(ctx context.Context, tenant string) ([]*reporting.Rebuild, error)
+	GetRebuild(ctx context.Context, tenant, id string) (*reporting.Rebuild, error)
 }
 
-// The scope and the rate class of reports.
+// The scopes and the rate classes of reports.
 const (
-	scopeReportsRead = "reports:read"
+	scopeReportsRead  = "reports:read"
+	scopeReportsWrite = "reports:write"
+
 	rateReportsRead  = "reports.read"
+	rateReportsWrite = "reports.write"
 )
 
 // reportParams are the parameters of each report, beside format and ownerId.
@@ -44,7 +53,11 @@ func (a *API) reportRoutes() (routes []gate.Route) {
 	for _, name := range []string{"pipeline", "forecast", "won-lost", "lead-conversion", "campaigns", "approvals"} {
 		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.report(name)})
 	}
-	return routes
+	return append(routes,
+		gate.Route{Pattern: "POST /reports/rebuild", Scope: scopeReportsWrite, Rate: rateReportsWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildReports)},
+		gate.Route{Pattern: "GET /reports/rebuilds", Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.listReportRebuilds},
+		gate.Route{Pattern: "GET /reports/rebuilds/{id}", Scope: scopeReportsRead, Rate: rateReportsRead, Do: withoutQuery(withID("id", a.getReportRebuild))},
+	)
 }
 
 // report answers GET /reports/{name}.

@@ -46,8 +46,16 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, cube, owner_id, k1, k2, k3) DO UPDATE SET n = c.n + excluded.n,
 			amount_hi = c.amount_hi + excluded.amount_hi, amount_lo = c.amount_lo + excluded.amount_lo,
 			weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`
-	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4 AND k2 = $5 AND k3 = $6 AND n = 0`
+	// Only what is nothing at all: a count that is wrong is not to lose the rest of what it has.
+	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4 AND k2 = $5 AND k3 = $6 AND n = 0
+		AND amount_hi = 0 AND amount_lo = 0 AND weighted_hi = 0 AND weighted_lo = 0`
+	countColumns = "cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo"
 )
+
+func scanCount(row *sqldb.Row) (k key, t tally, err error) {
+	err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi, &t.weighted.lo)
+	return k, t, err
+}
 
 // statements are those that change the counts, in one order for all.
 func (d deltas) statements(tenant string) (stmts []sqldb.Stmt) {

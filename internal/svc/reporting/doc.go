@@ -11,6 +11,8 @@
 // all events are handled, facts are what a recount from the records gives, and a report is
 // what the caller would find by counting the records that it may see.
 //
+// A rebuild puts right what is not so, as an execution, while events go on to be handled.
+//
 // What a caller may not read is not shown: a report that stands on such a field is refused,
 // and what merely sums one up is left out, and said to be.
 //

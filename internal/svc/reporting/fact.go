@@ -1,6 +1,7 @@
 package reporting
 
 import (
+	"cmp"
 	"time"
 
 	"renga.dev/renga/internal/crm"
@@ -116,6 +117,13 @@ func (l *lead) counted(to deltas, n int64) {
 type member struct {
 	campaign, kind, id, responded string
 	owner, converted              string
+}
+
+// at is what tells a member from others.
+func (m *member) at() [3]string { return [3]string{m.campaign, m.kind, m.id} }
+
+func (m member) compare(o member) int {
+	return cmp.Or(cmp.Compare(m.campaign, o.campaign), cmp.Compare(m.kind, o.kind), cmp.Compare(m.id, o.id))
 }
 
 // memberOf is what is counted of a member; l is its lead, nil when it is none.

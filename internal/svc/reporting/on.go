@@ -158,11 +158,15 @@ func (s *Reporting) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 // who sees what, in its own transaction, so nothing is kept that could be old.
 func (*Reporting) onNothing(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
 
-// onSubmitted notes an approval. Its decision may have come before.
+// onSubmitted notes an approval. Its decision may have come before. Approvals are held, too,
+// so that a rebuild does not write what was true before.
 func (*Reporting) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	p, err := wire.DecodePayload[wire.ApprovalSubmitted](e)
 	if err != nil {
 		return bus.Permanent(err)
+	}
+	if err := hold(ctx, tx, e.Tenant); err != nil {
+		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO reporting_approval (tenant_id, id, object, record_id, submitted_by, submitted_at, decision, decided_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', 0)
@@ -176,6 +180,9 @@ func (*Reporting) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event) er
 	p, err := wire.DecodePayload[wire.ApprovalDecided](e)
 	if err != nil {
 		return bus.Permanent(err)
+	}
+	if err := hold(ctx, tx, e.Tenant); err != nil {
+		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO reporting_approval (tenant_id, id, object, record_id, submitted_by, submitted_at, decision, decided_at)
 		VALUES ($1, $2, $3, $4, '', 0, $5, $6)

@@ -36,6 +36,8 @@ type Records interface {
 	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]crm.Record, error)
 	// Walk gives the living records of an object by id, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]crm.Record, error)
+	// Count is how many living records an object has.
+	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
 	// Member is a member of a campaign; ok says that it is one.
 	Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m crm.CampaignMember, ok bool, err error)
 	// Members gives the members of all campaigns by campaign, type and id, behind one.

@@ -51,7 +51,7 @@ func (c *recount) say(format string, args ...any) {
 
 // opportunities holds the facts of opportunities against their records.
 func (c *recount) opportunities(ctx context.Context) error {
-	kept, err := factsIn(ctx, c, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1", scanOpportunity)
+	kept, err := factsIn(ctx, c.tx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1", scanOpportunity, c.tenant)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *recount) opportunities(ctx context.Context) error {
 
 // leads holds the facts of leads against their records.
 func (c *recount) leads(ctx context.Context) error {
-	kept, err := factsIn(ctx, c, "SELECT "+leadColumns+", id FROM reporting_lead WHERE tenant_id = $1", scanLead)
+	kept, err := factsIn(ctx, c.tx, "SELECT "+leadColumns+", id FROM reporting_lead WHERE tenant_id = $1", scanLead, c.tenant)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func (c *recount) leads(ctx context.Context) error {
 }
 
 // factsIn are the facts of a table by the id of their record.
-func factsIn[T any](ctx context.Context, c *recount, query string, scan func(*sqldb.Row, ...any) (*T, error)) (map[string]*T, error) {
+func factsIn[T any](ctx context.Context, tx *sqldb.Tx, query string, scan func(*sqldb.Row, ...any) (*T, error), args ...any) (map[string]*T, error) {
 	kept := map[string]*T{}
-	for row, err := range c.tx.Query(ctx, query, c.tenant) {
+	for row, err := range tx.Query(ctx, query, args...) {
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (c *recount) members(ctx context.Context) error {
 	}
 	kept := make(map[[3]string]member, len(all))
 	for _, m := range all {
-		kept[[3]string{m.campaign, m.kind, m.id}] = m
+		kept[m.at()] = m
 	}
 	for after := (crm.CampaignMember{}); ; {
 		some, err := c.cfg.Records.Members(ctx, c.tx, c.tenant, after, walkSize)
@@ -159,7 +159,7 @@ func (c *recount) members(ctx context.Context) error {
 		after = some[len(some)-1]
 	}
 	for _, m := range all {
-		if _, left := kept[[3]string{m.campaign, m.kind, m.id}]; left {
+		if _, left := kept[m.at()]; left {
 			c.say("%s %s is counted in campaign %s, and is not in it", m.kind, m.id, m.campaign)
 		}
 	}
@@ -188,17 +188,9 @@ func (c *recount) approvals(ctx context.Context) error {
 	if c.cfg.Approvals == nil {
 		return nil
 	}
-	kept := map[string]crm.Approval{}
-	for row, err := range c.tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
-		WHERE tenant_id = $1`, c.tenant) {
-		var a crm.Approval
-		if err == nil {
-			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &a.Decision, &a.DecidedAt)
-		}
-		if err != nil {
-			return err
-		}
-		kept[a.ID] = a
+	kept, err := approvalsIn(ctx, c.tx, "", c.tenant)
+	if err != nil {
+		return err
 	}
 	for after := ""; ; {
 		some, err := c.cfg.Approvals.Walk(ctx, c.tx, c.tenant, after, walkSize)
@@ -222,15 +214,30 @@ func (c *recount) approvals(ctx context.Context) error {
 	return nil
 }
 
+// approvalsIn is what is noted of approvals, by their ids; and is more of the condition.
+func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (map[string]crm.Approval, error) {
+	kept := map[string]crm.Approval{}
+	for row, err := range tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
+		WHERE tenant_id = $1`+and, args...) {
+		var a crm.Approval
+		if err == nil {
+			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &a.Decision, &a.DecidedAt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept[a.ID] = a
+	}
+	return kept, nil
+}
+
 // compare holds the counts against those of the recount.
 func (c *recount) compare(ctx context.Context) error {
-	for row, err := range c.tx.Query(ctx, `SELECT cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo
-		FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3`, c.tenant) {
-		var k key
-		var got tally
-		if err == nil {
-			err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &got.n, &got.amount.hi, &got.amount.lo, &got.weighted.hi, &got.weighted.lo)
+	for row, err := range c.tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3", c.tenant) {
+		if err != nil {
+			return err
 		}
+		k, got, err := scanCount(row)
 		if err != nil {
 			return err
 		}

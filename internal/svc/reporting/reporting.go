@@ -4,10 +4,14 @@ import (
 	"context"
 	"embed"
 	"io/fs"
+	"log/slog"
+	"time"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
 )
 
 //go:embed migrations
@@ -29,13 +33,26 @@ type Config struct {
 	Records   Records
 	Approvals Approvals // nil: they are not counted again
 
+	Engine rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
+	Worker string         // tells this process from others that rebuild; it may not be empty with Engine
+	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
+	KeyRetention time.Duration
+	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
+	Log          *slog.Logger     // nil: nowhere
+	limits       limits
 	fewUnreached int
+}
+
+// limits are how much is done at a time.
+type limits struct {
+	chunk int // records, or counts, of a rebuild in one transaction
 }
 
 // Reporting counts the records of all tenants.
 type Reporting struct {
-	db  *sqldb.DB
-	cfg Config
+	db   *sqldb.DB
+	cfg  Config
+	runs *rebuild.Runner[*Rebuild]
 }
 
 // New is reporting over a database that has the tables of Migration. It does no I/O.
@@ -43,7 +60,31 @@ func New(db *sqldb.DB, cfg Config) *Reporting {
 	if cfg.fewUnreached == 0 {
 		cfg.fewUnreached = fewUnreached
 	}
-	return &Reporting{db: db, cfg: cfg}
+	if cfg.KeyRetention == 0 {
+		cfg.KeyRetention = 30 * 24 * time.Hour
+	}
+	if cfg.limits == (limits{}) {
+		cfg.limits = limits{chunk: 500}
+	}
+	s := &Reporting{db: db, cfg: cfg}
+	s.runs = rebuild.New(db, rebuild.Config{Name: "reporting", Table: "reporting_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	return s
+}
+
+// now is the time by the clock that all processes share.
+func (s *Reporting) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+	switch {
+	case s.cfg.Now != nil:
+		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
+	case tx.Dialect() == sqldb.SQLite:
+		return wire.Stamp(time.Now().UnixMilli()), nil
+	}
+	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
+	return at, err
+}
+
+func (s *Reporting) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
 }
 
 // Caller is who wants a report.

@@ -21,8 +21,11 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/memory"
 	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/engine"
+	"renga.dev/renga/internal/rebuild"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/store"
 	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
@@ -62,21 +65,39 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("postgres", func(t *testing.T) { test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)})) })
 }
 
+type wall struct{}
+
+func (wall) Now() time.Time { return time.Now() }
+
 func newRig(t testing.TB, where sqldb.Config) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{
-		audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), approval.Migration(), Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), approval.Migration(), Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var e interface {
+		rebuild.Engine
+		Run(ctx context.Context) error
+	}
+	st := store.New(db, store.Config{Silent: true})
+	if db.Dialect() == sqldb.SQLite {
+		e = engine.New(st, wall{}, engine.Config{Exclusive: true})
+	} else {
+		e = engine.NewShards(st, wall{}, engine.Config{}, 2)
+	}
 	serve, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
+	work, finish := context.WithCancel(context.Background())
+	served, worked := make(chan error, 1), make(chan error, 1)
 	go func() { served <- db.Run(serve) }()
+	go func() { worked <- e.Run(work) }()
 	t.Cleanup(func() {
+		finish()
+		first := <-worked
 		stop()
-		if err := errors.Join(<-served, db.Close()); err != nil {
+		if err := errors.Join(first, <-served, db.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -85,7 +106,7 @@ func newRig(t testing.TB, where sqldb.Config) *rig {
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
 	r.sharing.Announce(r.bus)
 	r.records = records.New(db, records.Config{Models: r.models, Visible: r.sharing, Publisher: r.bus})
-	r.Reporting = New(db, Config{Models: r.models, Visible: r.sharing, Records: records.Reads{}, Approvals: approval.Reads{}})
+	r.Reporting = New(db, Config{Models: r.models, Visible: r.sharing, Records: records.Reads{}, Approvals: approval.Reads{}, Engine: e, Worker: "test"})
 	return r
 }
 

@@ -46,6 +46,15 @@ func gauge(t *testing.T, r *rig) {
 		}
 	}
 	p.time("an event", 300, p.oneEvent)
+	for _, damage := range []string{"DELETE FROM reporting_count WHERE tenant_id = $1", "DELETE FROM reporting_opportunity WHERE tenant_id = $1"} {
+		p.exec(damage, p.id)
+		began := time.Now()
+		if _, _, err := p.Rebuild(t.Context(), p.id, nil); err != nil {
+			t.Fatal(err)
+		}
+		p.work()
+		t.Logf("a rebuild after %q takes %v", damage, time.Since(began).Round(10*time.Millisecond))
+	}
 }
 
 // time measures something and, of the pipeline, holds it against the bar.

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+)
+
+// reportRebuildCmd is `renga report rebuild`.
+type reportRebuildCmd struct{}
+
+// Help shows examples.
+func (reportRebuildCmd) Help() string {
+	return `It is done in the background; reports can be asked for meanwhile, and what changes is counted. It is for counts that are wrong,
+which renga check consistency finds.
+
+Examples:
+  renga report rebuild
+  renga report rebuilds`
+}
+
+// Run starts the rebuild.
+func (c *reportRebuildCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	id, err := r.RebuildReports(ctx, "")
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		return a.line("Rebuild %s is under way; renga report rebuilds says how far it is.", clean(id))
+	})
+}
+
+// reportRebuildsCmd is `renga report rebuilds`.
+type reportRebuildsCmd struct{ paging }
+
+// Help shows examples.
+func (reportRebuildsCmd) Help() string {
+	return `Examples:
+  renga report rebuilds
+  renga report rebuilds -o json`
+}
+
+// Run prints a page.
+func (c *reportRebuildsCmd) Run(ctx context.Context, a *App) error {
+	r, err := a.connect(retryFor)
+	if err != nil {
+		return err
+	}
+	page, err := r.ReportRebuilds(ctx, c.at())
+	if err != nil {
+		return err
+	}
+	return r.answer(func() error {
+		var rows [][]string
+		for i := range page.Items {
+			b := &page.Items[i]
+			rows = append(rows, []string{b.RebuildID, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID})
+		}
+		err := a.grid([]string{"ID", "STATUS", "RECORDS", "EXECUTION"}, rows)
+		a.more(&c.paging, len(page.Items), page.Total)
+		return err
+	})
+}

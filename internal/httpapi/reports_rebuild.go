@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/svc/reporting"
+	"renga.dev/renga/internal/wire"
+)
+
+// reportRebuildView is a rebuild of what is counted as it is shown.
+type reportRebuildView struct {
+	RebuildID        string     `json:"rebuildId"`
+	Status           string     `json:"status"`
+	ExecutionID      string     `json:"executionId,omitzero"`
+	RecordsProcessed int        `json:"recordsProcessed"`
+	RecordsTotal     int        `json:"recordsTotal"`
+	CreatedAt        wire.Stamp `json:"createdAt"`
+	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
+}
+
+func showReportRebuild(b *reporting.Rebuild) reportRebuildView {
+	return reportRebuildView{
+		RebuildID: b.ID, Status: b.Status.String(), ExecutionID: b.Execution, RecordsProcessed: b.Processed, RecordsTotal: b.Total, CreatedAt: b.CreatedAt, EndedAt: b.EndedAt,
+	}
+}
+
+// rebuildReports answers POST /reports/rebuild.
+func (a *API) rebuildReports(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	key, err := onceOf(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if err := c.Decode(&struct{}{}); err != nil {
+		return gate.Reply{}, err
+	}
+	id, _, err := a.reports.Rebuild(ctx, c.Principal.Tenant, key)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Status: http.StatusAccepted, Body: struct {
+		RebuildID string `json:"rebuildId"`
+	}{id}}, nil
+}
+
+// listReportRebuilds answers GET /reports/rebuilds.
+func (a *API) listReportRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := newQuery(c, pageParams...)
+	p := q.paging()
+	if q.err != nil {
+		return gate.Reply{}, q.err
+	}
+	all, err := a.reports.ListRebuilds(ctx, c.Principal.Tenant)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	from := min(p.offset(), len(all))
+	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), func(b **reporting.Rebuild) reportRebuildView { return showReportRebuild(*b) })}, nil
+}
+
+// getReportRebuild answers GET /reports/rebuilds/{id}.
+func (a *API) getReportRebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	b, err := a.reports.GetRebuild(ctx, c.Principal.Tenant, c.Path("id"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showReportRebuild(b)}, nil
+}
