@@ -20,6 +20,10 @@ type place struct {
 	id  string // among records of one place, on PostgreSQL
 }
 
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.num, o.num), cmp.Compare(p.id, o.id))
+}
+
 // first is before the first place; places go down.
 var first = place{math.MaxInt64, behindAll}
 
@@ -36,9 +40,9 @@ type source struct {
 	after place
 	size  int         // of the last batch
 	match string      // what candidates have (SQLite)
-	all   []candidate // what is left, when it was few (PostgreSQL)
+	all   []candidate // what is left, when it is few
 	few   bool
-	many  bool
+	many  bool // there are more than few (PostgreSQL)
 	done  bool // there are no more
 }
 
@@ -62,7 +66,7 @@ func (s *source) next(ctx context.Context) ([]candidate, error) {
 	if s.size == 0 {
 		s.size = max(s.cfg.limits.first, s.ask.Limit+1)
 	} else {
-		s.size = max(s.cfg.limits.look-s.looked, 1)
+		s.size = max(s.cfg.limits.look-len(s.known), 1)
 	}
 	some, err := s.batch(ctx)
 	if err != nil {
@@ -76,22 +80,8 @@ func (s *source) next(ctx context.Context) ([]candidate, error) {
 }
 
 func (s *source) batch(ctx context.Context) ([]candidate, error) {
-	wants := s.tokens.wants(s.query, s.of)
-	if s.ask.Campaign != "" {
-		wants = append(wants, wanted{s.tokens.campaign(s.ask.Campaign), false})
-	}
-	since := placeAt(s.ask.Since)
-	if s.tx.Dialect() == sqldb.SQLite {
-		if s.match == "" {
-			if some, err := s.spell(ctx, wants); err != nil || !some {
-				return nil, err
-			}
-		}
-		return candidates(ctx, s.tx, selectText, s.match, s.after.num, since, s.caller.Tenant, s.size)
-	}
-	args := []any{s.caller.Tenant, tsquery(wants, s.any), since, s.after.num, s.after.id}
-	if !s.few && !s.many {
-		if err := s.sort(ctx, args); err != nil {
+	if !s.few && !s.many && s.tx.Dialect() == sqldb.Postgres {
+		if err := s.sort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -101,16 +91,105 @@ func (s *source) batch(ctx context.Context) ([]candidate, error) {
 		s.all = s.all[n:]
 		return some, nil
 	}
-	return candidates(ctx, s.tx, byPlace, append(args, s.size)...)
+	if s.tx.Dialect() == sqldb.Postgres {
+		return candidates(ctx, s.tx, byPlace, append(s.args(), s.size)...)
+	}
+	if s.match == "" {
+		lists, err := s.spell(ctx)
+		if err != nil || lists == nil {
+			return nil, err
+		}
+		s.match = match(lists)
+	}
+	return s.matching(ctx, s.size)
 }
 
-// spell writes down what candidates have on SQLite; some says that there can be any. FTS5
-// would merge the lists of all tokens that begin alike before it gives the first record, so
-// they are looked up and named. When they are too many the start is left out: the record
-// decides, and many tokens have many records.
-func (s *source) spell(ctx context.Context, wants []wanted) (some bool, err error) {
-	var all [][]string
-	for _, w := range wants {
+// matching reads candidates on SQLite.
+func (s *source) matching(ctx context.Context, most int) ([]candidate, error) {
+	return candidates(ctx, s.tx, selectText, s.match, s.after.num, placeAt(s.ask.Since), s.caller.Tenant, most)
+}
+
+// args are those of statements that read candidates on PostgreSQL, but for how many.
+func (s *source) args() []any {
+	return []any{s.caller.Tenant, tsquery(s.wants(), s.any), placeAt(s.ask.Since), s.after.num, s.after.id}
+}
+
+// wants are the tokens that candidates have.
+func (s *source) wants() []wanted {
+	wants := s.tokens.wants(s.query, s.of)
+	if s.ask.Campaign != "" {
+		wants = append(wants, wanted{s.tokens.campaign(s.ask.Campaign), false})
+	}
+	return wants
+}
+
+// gather reads all candidates of all relevances at once, when they are few: those of the
+// least one, which has all others in it. To look for several words that are seldom together
+// is dear, and would be done for each relevance. One word is not.
+func (f *finder) gather(ctx context.Context) (all []candidate, few bool, err error) {
+	s := &source{finder: f, of: f.least(), after: first}
+	if len(s.wants()) < 2 {
+		return nil, false, nil
+	}
+	if s.tx.Dialect() == sqldb.Postgres {
+		err := s.sort(ctx)
+		return s.all, s.few, err
+	}
+	lists, err := s.spell(ctx)
+	if err != nil || lists == nil {
+		return nil, err == nil, err
+	}
+	if lists, err = s.rarest(ctx, lists); err != nil {
+		return nil, false, err
+	}
+	s.match = match(lists)
+	all, err = s.matching(ctx, s.cfg.limits.look+1)
+	return all, len(all) <= s.cfg.limits.look, err
+}
+
+// countText counts the records that have tokens, up to some.
+const countText = "SELECT count(*) FROM (SELECT 1 FROM search_text WHERE search_text MATCH $1 LIMIT $2)"
+
+// rarest gives the one of some lists of tokens of which few records have any; when there is
+// none, all of them. FTS5 would go through all records that have the common ones. What else
+// a record must have, the record tells.
+func (s *source) rarest(ctx context.Context, lists [][]string) ([][]string, error) {
+	for i := range lists {
+		var n int
+		if err := s.tx.Row(ctx, countText, match(lists[i:i+1]), s.cfg.limits.look+1).Scan(&n); err != nil {
+			return nil, err
+		}
+		if n <= s.cfg.limits.look {
+			return lists[i : i+1], nil
+		}
+	}
+	return lists, nil
+}
+
+// least is the least relevance that there can be.
+func (f *finder) least() Relevance {
+	of := Starts
+	for of < NameWords && !f.possible(of) {
+		of++
+	}
+	return of
+}
+
+// behind are those of some candidates that are behind a place, in order.
+func behind(all []candidate, at place) []candidate {
+	i := slices.IndexFunc(all, func(c candidate) bool { return c.at.compare(at) < 0 })
+	if i < 0 {
+		return nil
+	}
+	return all[i:]
+}
+
+// spell gives the tokens that candidates have on SQLite, one of each list; nil: there are
+// none. FTS5 would merge the lists of all tokens that begin alike before it gives the first
+// record, so they are looked up and named. When they are too many the start is left out: the
+// record decides, and many tokens have many records.
+func (s *source) spell(ctx context.Context) (all [][]string, err error) {
+	for _, w := range s.wants() {
 		if !w.start {
 			all = append(all, []string{w.token})
 			continue
@@ -118,7 +197,7 @@ func (s *source) spell(ctx context.Context, wants []wanted) (some bool, err erro
 		forms, err := s.forms(ctx, w.token)
 		switch {
 		case err != nil || len(forms) == 0:
-			return false, err
+			return nil, err
 		case len(forms) <= s.cfg.limits.forms:
 			all = append(all, forms)
 		}
@@ -134,8 +213,7 @@ func (s *source) spell(ctx context.Context, wants []wanted) (some bool, err erro
 		slices.Sort(objects)
 		all = append(all, objects)
 	}
-	s.match = match(all)
-	return true, nil
+	return all, nil
 }
 
 // nextToken finds the first token from one on.
@@ -164,18 +242,16 @@ func (s *source) forms(ctx context.Context, start string) (forms []string, err e
 
 // sort reads all candidates and sorts them, if they are few: GIN gives them in no order,
 // and to read many in order another index does.
-func (s *source) sort(ctx context.Context, args []any) error {
+func (s *source) sort(ctx context.Context) error {
 	most := s.cfg.limits.few
-	all, err := candidates(ctx, s.tx, byTokens, append(args, most+1)...)
+	all, err := candidates(ctx, s.tx, byTokens, append(s.args(), most+1)...)
 	if err != nil {
 		return err
 	}
 	if s.many = len(all) > most; s.many {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.at.num, a.at.num), cmp.Compare(b.at.id, a.at.id))
-	})
+	slices.SortFunc(all, func(a, b candidate) int { return b.at.compare(a.at) })
 	s.all, s.few = all, true
 	return nil
 }

@@ -78,11 +78,18 @@ type finder struct {
 	query   query
 	tokens  tokens
 	user    string
-	fields  map[string][]string // by object, those that the caller may look into, in their order
-	named   map[string]bool     // objects whose names it may read
-	any     []string            // tokens of which a record must have one
-	looked  int
-	nothing bool // nothing can be found
+	fields  map[string][]string  // by object, those that the caller may look into, in their order
+	named   map[string]bool      // objects whose names it may read
+	any     []string             // tokens of which a record must have one
+	known   map[candidate]*known // what was looked at
+	nothing bool                 // nothing can be found
+}
+
+// known is a record that was looked at, nil when the caller is not to find it.
+type known struct {
+	record *crm.Record
+	texts  []fieldText
+	of     Relevance
 }
 
 // newFinder finds out who is looking, and where it may.
@@ -95,7 +102,7 @@ func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c Caller, ask Ask,
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{Search: s, tx: tx, caller: c, ask: ask, query: q, user: user.ID, fields: map[string][]string{}, named: map[string]bool{}}
+	f := &finder{Search: s, tx: tx, caller: c, ask: ask, query: q, user: user.ID, fields: map[string][]string{}, named: map[string]bool{}, known: map[candidate]*known{}}
 	if err := f.objects(m); err != nil {
 		return nil, err
 	}
@@ -173,12 +180,19 @@ func (f *finder) pick(ctx context.Context, object string, ids []string) ([]crm.R
 // page collects hits from a cursor on.
 func (f *finder) page(ctx context.Context, from cursor) (Page, error) {
 	out := Page{Hits: []Hit{}}
+	all, few, err := f.gather(ctx)
+	if err != nil {
+		return Page{}, err
+	}
 	at := from
 	for ; at.of >= Starts; at = (cursor{of: at.of - 1, at: first}) {
 		if !f.possible(at.of) {
 			continue
 		}
-		src := &source{finder: f, of: at.of, after: at.at}
+		src := &source{finder: f, of: at.of, after: at.at, few: few}
+		if few {
+			src.all = behind(all, at.at)
+		}
 		for {
 			some, err := src.next(ctx)
 			if err != nil {
@@ -189,7 +203,6 @@ func (f *finder) page(ctx context.Context, from cursor) (Page, error) {
 				return Page{}, err
 			}
 			out.Hits = append(out.Hits, hits...)
-			f.looked += len(some)
 			if len(out.Hits) > f.ask.Limit { // there is a next page
 				out.Hits = out.Hits[:f.ask.Limit]
 				last := &out.Hits[f.ask.Limit-1]
@@ -199,7 +212,7 @@ func (f *finder) page(ctx context.Context, from cursor) (Page, error) {
 			if src.done {
 				break
 			}
-			if f.looked >= f.cfg.limits.look {
+			if len(f.known) >= f.cfg.limits.look {
 				out.Next = cursor{at.of, some[len(some)-1].at}.text(f.ask.digest())
 				return out, f.finish(ctx, out.Hits)
 			}
@@ -224,9 +237,25 @@ func (f *finder) possible(of Relevance) bool {
 
 // hits are those of some candidates that are of a relevance, in their order.
 func (f *finder) hits(ctx context.Context, some []candidate, of Relevance) (hits []Hit, err error) {
+	if err := f.look(ctx, some); err != nil {
+		return nil, err
+	}
+	for _, c := range some {
+		if k := f.known[c]; k != nil && k.of == of {
+			hits = append(hits, f.show(k.record, k.texts, of, c.at))
+		}
+	}
+	return hits, nil
+}
+
+// look reads those of some candidates that were not looked at yet.
+func (f *finder) look(ctx context.Context, some []candidate) error {
 	ids := map[string][]string{}
-	for i := range some {
-		ids[some[i].object] = append(ids[some[i].object], some[i].at.id)
+	for _, c := range some {
+		if _, ok := f.known[c]; !ok {
+			f.known[c] = nil
+			ids[c.object] = append(ids[c.object], c.at.id)
+		}
 	}
 	found := map[string]*crm.Record{}
 	for object, list := range ids {
@@ -236,29 +265,27 @@ func (f *finder) hits(ctx context.Context, some []candidate, of Relevance) (hits
 		if f.ask.Campaign != "" {
 			in, err := f.cfg.Records.MembersAmong(ctx, f.tx, f.caller.Tenant, f.ask.Campaign, object, list)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			list = slices.DeleteFunc(list, func(id string) bool { return !in[id] })
 		}
 		records, err := f.pick(ctx, object, list)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range records {
 			found[records[i].ID] = &records[i]
 		}
 	}
-	for i := range some {
-		r := found[some[i].at.id]
-		if r == nil || hidden(r) || r.UpdatedAt < f.ask.Since {
+	for _, c := range some {
+		r := found[c.at.id]
+		if r == nil || r.Object != c.object || hidden(r) || r.UpdatedAt < f.ask.Since {
 			continue
 		}
 		texts := f.texts(r)
-		if f.query.relevance(texts) == of {
-			hits = append(hits, f.show(r, texts, of, some[i].at))
-		}
+		f.known[c] = &known{r, texts, f.query.relevance(texts)}
 	}
-	return hits, nil
+	return nil
 }
 
 // texts are the texts of a record that the caller may look into.

@@ -238,3 +238,49 @@ func TestStatementsUseIndexes(t *testing.T) {
 		}
 	}
 }
+
+// severalWordsAreLookedForOnce has words of which all are common, or one is rare, or which
+// are seldom together, with pages that end in the middle.
+func severalWordsAreLookedForOnce(t *testing.T, r *rig) {
+	p := newTenant(r)
+	for range 7 {
+		p.create("Account", `{"Name":"North Star"}`)
+		p.create("Account", `{"Name":"Pole","Description":"star"}`)
+	}
+	p.create("Account", `{"Name":"North Pole"}`)
+	p.create("Account", `{"Name":"Star Northeast","Description":"rare"}`)
+	p.create("Account", `{"Name":"North","Description":"a rare star"}`)
+	p.settle()
+	for _, tt := range []struct {
+		text, want string
+		few        bool // all candidates are read at once
+	}{
+		{"north star", strings.Repeat("North Star,", 7) + "Star Northeast,North", false},
+		{"pole star", strings.TrimSuffix(strings.Repeat("Pole,", 7), ","), false},
+		{"rare star", "North,Star Northeast", true},
+		{`"north" pole`, "North Pole", true},
+		{"north rare star", "North,Star Northeast", true},
+		{"north nowhere", "", true},
+	} {
+		for limit := 1; limit <= 3; limit++ {
+			if got := p.find("", Ask{Text: tt.text, Limit: limit}); got != tt.want {
+				t.Errorf("%s, %d on a page: got %s, want %s", tt.text, limit, got, tt.want)
+			}
+		}
+		q, err := parseQuery(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.see(func(ctx context.Context, tx *sqldb.Tx) error {
+			f, err := p.newFinder(ctx, tx, Caller{Tenant: p.id}, Ask{Text: tt.text}, q)
+			if err != nil {
+				return err
+			}
+			all, few, err := f.gather(ctx)
+			if few != tt.few {
+				t.Errorf("%s: read at once is %t, want %t (%d candidates)", tt.text, few, tt.few, len(all))
+			}
+			return err
+		})
+	}
+}

@@ -53,6 +53,7 @@ type rig struct {
 func TestOnEveryDatabase(t *testing.T) {
 	tests := map[string]func(t *testing.T, r *rig){
 		"records are found":                              recordsAreFound,
+		"several words are looked for once":              severalWordsAreLookedForOnce,
 		"an ask that is wrong says why":                  wrongAsksSayWhy,
 		"nobody finds what it may not see":               nobodyFindsWhatItMayNotSee,
 		"leads, campaigns and approvals":                 leadsCampaignsAndApprovals,
