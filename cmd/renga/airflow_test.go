@@ -83,6 +83,9 @@ func (k checker) accepted(strategies ...string) string {
 func (k checker) view(id string) (v checkView) {
 	k.t.Helper()
 	status, _, answer := ask(k.t, k.s.url, "GET", "/pdca/recheck/"+id, "")
+	for ; status == http.StatusTooManyRequests; status, _, answer = ask(k.t, k.s.url, "GET", "/pdca/recheck/"+id, "") {
+		time.Sleep(time.Second) // as Retry-After says
+	}
 	if err := json.Unmarshal([]byte(answer), &v); status != http.StatusOK || err != nil {
 		k.t.Fatal(status, answer, err)
 	}
