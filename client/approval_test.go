@@ -2,9 +2,12 @@ package client_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/sqldb"
 )
 
 func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
@@ -61,5 +64,71 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 	}
 	if _, err := c.Approval(ctx, anna); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTheOutcomeOfAnApprovalIsReadFromGo submits a record under a key, twice, approves it
+// under one, and waits until the record has what the process says.
+func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
+	s, err := serveWith(sqldb.Config{Path: filepath.Join(t.TempDir(), "renga.db")}, "127.0.0.1:0", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, ctx := sender(t, s.url), soon(t)
+	const readers, anna, process = "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000021", "0199c1a4-0000-7000-8000-000000000061"
+	for _, d := range []struct {
+		kind client.DefinitionKind
+		id   string
+		body map[string]any
+	}{
+		{client.DefinePermissionSet, readers, map[string]any{"name": "Readers", "viewAll": true}},
+		{client.DefineUser, anna, map[string]any{"name": "Anna", "permissionSetIds": []string{readers}}},
+		{client.DefineApprovalProcess, process, map[string]any{
+			"name": "Accounts", "object": "Account", "onApproved": map[string]any{"Rating": "Hot"},
+			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{"type": "User", "id": anna}}}},
+		}},
+	} {
+		if _, _, err := c.PutDefinition(ctx, d.kind, d.id, d.body, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	acme, err := c.CreateRecord(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.SubmitApproval(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Key: "submit"})
+	again, problem := c.SubmitApproval(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Key: "submit"})
+	if err != nil || problem != nil || made.ID != again.ID {
+		t.Fatalf("got %+v %v, %+v %v", made, err, again, problem)
+	}
+	for range 2 {
+		if done, err := c.DecideApprovalOnce(ctx, "decide", made.ID, client.Approve, ""); err != nil || done.Status != "APPROVED" {
+			t.Fatalf("got %+v, %v", done, err)
+		}
+	}
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		found, err := c.Approval(ctx, made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Outcome != nil && found.Outcome.Status == "WRITTEN" {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("the outcome is not written: %+v", found.Outcome)
+		}
+	}
+	if got, err := c.Record(ctx, "Account", acme.ID); err != nil || got.Fields["Rating"] != "Hot" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := c.RecallApprovalOnce(ctx, "recall", made.ID, ""); !errors.Is(err, client.ErrRefused) {
+		t.Errorf("got %v, want that it has ended", err)
 	}
 }

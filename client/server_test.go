@@ -21,6 +21,7 @@ import (
 	"renga.dev/renga/internal/bulk/cancel"
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -90,8 +91,14 @@ func open(dir, address string) (*server, error) {
 	return serve(sqldb.Config{Path: filepath.Join(dir, "renga.db")}, address)
 }
 
+// later publishes over a bus that has its consumers before it is there.
+type later struct{ *bus.Bus }
+
 // serve starts a server on a database, which on PostgreSQL others may use too.
-func serve(cfg sqldb.Config, address string) (*server, error) {
+func serve(cfg sqldb.Config, address string) (*server, error) { return serveWith(cfg, address, false) }
+
+// serveWith is serve; with told, records are told of approvals, and take their outcomes.
+func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration(), automation.Migration()}
 	db, err := sqldb.Open(ctx, cfg)
@@ -121,18 +128,28 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	}
 	events := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active})
 	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides})
-	models, news := metadata.NewModels(), bus.New(db, memory.New(), bus.Config{Instance: "p1"})
+	models, news := metadata.NewModels(), &later{}
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
-	shared.Announce(news)
-	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: news})
-	approves := approval.New(db, approval.Config{
+	var approves *approval.Approvals
+	kept := records.New(db, records.Config{
+		Models: models, Visible: shared, Publisher: news,
+		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+			return approves.Open(ctx, tx, tenant, id)
+		},
+		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+			return approves.Outcome(ctx, tx, tenant, id)
+		},
+	})
+	approves = approval.New(db, approval.Config{
 		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: news, Engine: decides,
 	})
+	news.Bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: alone, Consumers: []bus.Consumer{kept.Consumer()}})
+	shared.Announce(news)
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news}), Records: kept, Parts: kept,
+		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}), Records: kept, Parts: kept,
 		Sharing: shared, Territories: shared,
 		Search:     search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
 		Reports:    reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
@@ -156,6 +173,9 @@ func serve(cfg sqldb.Config, address string) (*server, error) {
 	var working sync.WaitGroup
 	working.Go(func() { bulks.Run(ctx) })
 	working.Go(func() { checks.Run(ctx) })
+	if told {
+		working.Go(func() { _ = news.Run(ctx) })
+	}
 	answering := &http.Server{Handler: door}
 	go func() { web <- answering.Serve(listener) }()
 	end := func() error {

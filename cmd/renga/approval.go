@@ -9,6 +9,7 @@ import (
 	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/wire"
 )
 
 // approve puts approvals over records and the engine.
@@ -27,6 +28,11 @@ func (c *core) isOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (boo
 // outcome is what an approval writes into its record.
 func (c *core) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
 	return c.approval.Outcome(ctx, tx, tenant, id)
+}
+
+// outcomeRefused lets people know that a record did not take the outcome of an approval.
+func (c *core) outcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o crm.Outcome) error {
+	return c.automation.OutcomeRefused(ctx, tx, e, o)
 }
 
 // deciders are those whom an approval waits for.

@@ -206,7 +206,7 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
 	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log})
 	c.records = records.New(c.db, records.Config{
-		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep, Open: c.isOpen, Outcome: c.outcome,
+		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep, Open: c.isOpen, Outcome: c.outcome, Refused: c.outcomeRefused,
 	})
 	c.automate(models)
 	c.openSearch(models)

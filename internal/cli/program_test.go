@@ -324,7 +324,7 @@ func TestADemoWorkerWorks(t *testing.T) {
 func TestBashCompletes(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("there is no bash")
+		t.Skip("SKIP: there is no bash")
 	}
 	path := wrapper(t) + ":" + os.Getenv("PATH")
 	for line, want := range map[string]string{

@@ -21,6 +21,7 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/bustest"
 	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
@@ -135,8 +136,17 @@ func newRig(t *testing.T, o options) *rig {
 	models := metadata.NewModels()
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(r.bus)
-	kept := records.New(db, records.Config{Models: models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: r.clock.Now})
-	approves := approval.New(db, approval.Config{
+	var approves *approval.Approvals
+	kept := records.New(db, records.Config{
+		Models: models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: r.clock.Now,
+		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+			return approves.Open(ctx, tx, tenant, id)
+		},
+		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+			return approves.Outcome(ctx, tx, tenant, id)
+		},
+	})
+	approves = approval.New(db, approval.Config{
 		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: decides, Now: r.clock.Now,
 	})
 	r.automation = automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept, Now: r.clock.Now})

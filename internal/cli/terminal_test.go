@@ -176,7 +176,7 @@ func TestColoursAreForTerminalsAndRespectNoColor(t *testing.T) {
 	}
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("there is no terminal to look at: %v", err)
+		t.Skipf("SKIP: there is no terminal to look at: %v", err)
 	}
 	defer terminal.Close()
 	for _, c := range []struct {

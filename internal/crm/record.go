@@ -77,6 +77,8 @@ type Outcome struct {
 	Object   string
 	RecordID string
 	Fields   map[string]jsontext.Value // null empties one; none: nothing is written
+
+	SubmittedBy, DecidedBy string // users
 }
 
 // Settled is what became of an Outcome.

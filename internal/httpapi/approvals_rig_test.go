@@ -1,11 +1,15 @@
 package httpapi_test
 
 import (
+	"context"
+
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/engine"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/svc/approval"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/wire"
 )
 
 // openApprovals puts approvals over the records and the engine.
@@ -13,6 +17,21 @@ func (s *server) openApprovals(models *metadata.Models) {
 	s.approval = approval.New(s.db, approval.Config{
 		Models: models, Core: s.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: s.bus, Engine: s.engine, Now: s.clock.Now,
 	})
+}
+
+// isOpen reports whether an approval is pending, for the locks of core.
+func (s *server) isOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+	return s.approval.Open(ctx, tx, tenant, id)
+}
+
+// outcome is what an approval writes into its record.
+func (s *server) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+	return s.approval.Outcome(ctx, tx, tenant, id)
+}
+
+// outcomeRefused lets people know that a record did not take the outcome of an approval.
+func (s *server) outcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o crm.Outcome) error {
+	return s.automation.OutcomeRefused(ctx, tx, e, o)
 }
 
 // ended notes the end of an execution for whoever has started it.

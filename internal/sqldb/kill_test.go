@@ -132,7 +132,7 @@ func watch(t *testing.T, cmd *exec.Cmd, path string, base int, acked map[int]boo
 func TestARealFailedSyncEndsTheProcess(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("strace is not installed: no sync can be made to fail")
+		t.Skip("SKIP: strace is not installed: no sync can be made to fail")
 	}
 	path := filepath.Join(t.TempDir(), "test.db")
 	acked := map[int]bool{}

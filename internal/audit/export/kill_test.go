@@ -153,7 +153,7 @@ func TestTheFileIsCompleteAfterKills(t *testing.T) {
 func TestTheFileIsCompleteWhateverStepWasTheLast(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("strace is not installed: no process can be killed at a call")
+		t.Skip("SKIP: strace is not installed: no process can be killed at a call")
 	}
 	for _, call := range []string{"write", "fsync", "renameat", "openat"} {
 		t.Run(call, func(t *testing.T) {

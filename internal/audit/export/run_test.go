@@ -121,7 +121,7 @@ func TestAFullDiskIsCaughtUpWithLater(t *testing.T) {
 		r.dir = t.TempDir()
 		const size = 256 << 10
 		if err := syscall.Mount("tmpfs", r.dir, "tmpfs", 0, "size="+strconv.Itoa(size)); err != nil {
-			t.Skipf("a small disk cannot be made: %v", err)
+			t.Skipf("SKIP: a small disk cannot be made: %v", err)
 		}
 		t.Cleanup(func() {
 			if err := syscall.Unmount(r.dir, syscall.MNT_DETACH); err != nil {

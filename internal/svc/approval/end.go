@@ -120,7 +120,7 @@ func (s *Approvals) Outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return crm.Outcome{}, nil
 	}
-	return crm.Outcome{Object: a.object, RecordID: a.recordID, Fields: a.outcome()}, fault.Wrap("approval.outcome", err)
+	return crm.Outcome{Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy, DecidedBy: a.decidedBy}, fault.Wrap("approval.outcome", err)
 }
 
 // forgetStmt takes an execution from those whose approvals have to be looked at.

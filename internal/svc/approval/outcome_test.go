@@ -204,3 +204,52 @@ func TestAnOutcomeThatIsRefusedIsTold(t *testing.T) {
 		}
 	})
 }
+
+// TestAValidationRuleRefusesAnOutcome approves a quote that a rule does not let be approved:
+// the decision stands, the record stays as it is and is free, those who think otherwise are
+// told once, and the approval says why. Put right, it is submitted again.
+func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.staff()
+		r.define(settling(), crm.Definition{Kind: crm.KindValidationRule, ID: "v", Value: &crm.ValidationRule{
+			ID: "v", Name: "Expiry", Object: "Quote", Condition: `record.Status == "Approved" && record.ExpirationDate == null`,
+			Message: "An approved quote says until when it holds.", Field: "ExpirationDate", IsActive: true,
+		}})
+		quote := r.quote(`"Status":"Draft","DiscountPercent":10`)
+		v := r.submit(quote)
+		r.decide(mia, v.ID, Approved)
+		before := r.updates(quote)
+		r.deliver(2)
+		got := r.parsed(r.Get(t.Context(), as(sal), v.ID))
+		if out := got.Outcome; got.Status != Approved || out == nil || out.Status != OutcomeRefused || !strings.Contains(out.Message, "An approved quote says until when it holds.") || out.RecordVersion != 0 {
+			t.Errorf("got %s, %+v", got.Status, out)
+		}
+		if len(r.refused) != 1 || r.refused[0].SubmittedBy != sal || r.refused[0].DecidedBy != mia || r.refused[0].RecordID != quote {
+			t.Errorf("told was %+v", r.refused)
+		}
+		if status, _ := r.status(quote); status != "Draft" || r.updates(quote) != before {
+			t.Errorf("it is %s after %d changes", status, r.updates(quote)-before)
+		}
+		r.consistent()
+		if err := r.discount(quote, "12"); err != nil { // what was locked
+			t.Error(err)
+		}
+		if err := r.set(quote, "In Review"); err != nil { // and what the outcome is about
+			t.Error(err)
+		}
+		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"ExpirationDate":"2026-12-31"}`); err != nil {
+			t.Fatal(err)
+		}
+		again := r.submit(quote)
+		r.decide(mia, again.ID, Approved)
+		r.delivered = 0
+		r.deliver(1) // all that ever were: what was refused stays so
+		if status, _ := r.status(quote); status != "Approved" || len(r.refused) != 1 {
+			t.Errorf("submitted again it is %s, and %d outcomes were refused", status, len(r.refused))
+		}
+		if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeRefused {
+			t.Errorf("the first one: %+v", out)
+		}
+		r.consistent()
+	})
+}

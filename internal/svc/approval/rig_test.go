@@ -23,6 +23,7 @@ import (
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/svc/automation"
 	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/svc/records"
 	"renga.dev/renga/internal/svc/sharing"
@@ -62,8 +63,9 @@ type rig struct {
 	stamps  atomic.Int64
 	seen    int64 // id of the last event of the outbox that was looked at
 
-	delivered int64 // and of the last that core was given
-	passed    int64 // and of the last of the race before
+	delivered int64         // and of the last that core was given
+	passed    int64         // and of the last of the race before
+	refused   []crm.Outcome // that records did not take
 }
 
 // onEvery runs a test on every database.
@@ -121,12 +123,16 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}})
 	shared.Announce(r.bus)
 	r.records = records.New(db, records.Config{
-		Models: r.models, Visible: shared, Publisher: r.bus, Now: now,
+		Models: r.models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: now,
 		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 			return r.Open(ctx, tx, tenant, id)
 		},
 		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
 			return r.Outcome(ctx, tx, tenant, id)
+		},
+		Refused: func(_ context.Context, _ *sqldb.Tx, _ *wire.Event, o crm.Outcome) error {
+			r.refused = append(r.refused, o)
+			return nil
 		},
 	})
 	r.Approvals = New(db, Config{

@@ -18,7 +18,7 @@ import (
 // and measures how far automation is behind.
 func TestAutomationKeepsUp(t *testing.T) {
 	if os.Getenv("RENGA_LONG") == "" {
-		t.Skip("it takes a while; RENGA_LONG=1 runs it")
+		t.Skip("SKIP: it takes a while; RENGA_LONG=1 runs it")
 	}
 	const each, seconds = 50, 20
 	onEvery(t, func(t *testing.T, r *rig) {

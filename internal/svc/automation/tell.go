@@ -20,6 +20,7 @@ const (
 	tellResponded = "responded"
 	tellApprovers = "approvers"
 	tellDecided   = "decided"
+	tellRefused   = "refused"
 )
 
 // tell puts a note into inboxes because of an event. Who made the change, except, is not
@@ -142,6 +143,23 @@ func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event)
 	}
 	return s.tell(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), tellDecided, []string{submitter}, p.DecidedBy,
 		"What you submitted for approval was decided: "+strings.ToLower(p.Decision)+".")
+}
+
+// OutcomeRefused tells who asked for an approval, and who decided, that the record did not
+// take what was decided: both think that it has. Why is not told here, but by the approval,
+// to those who may read the fields. It is for core, in the transaction in which it takes the
+// event.
+func (s *Automation) OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o crm.Outcome) error {
+	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
+	if err != nil {
+		return err
+	}
+	users := []string{o.SubmittedBy}
+	if o.DecidedBy != o.SubmittedBy {
+		users = append(users, o.DecidedBy)
+	}
+	return s.tell(ctx, tx, m, s.turnOf(e, o.Object, o.RecordID), tellRefused, users, "",
+		"An approval was decided, and its outcome could not be written into the record: the approval says why.")
 }
 
 // ownersOf are the users who own a record: one, or the members of a queue.

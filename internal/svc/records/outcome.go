@@ -37,7 +37,10 @@ func (s *Records) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, appro
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed, refused, s.cfg.Now().UnixMilli())
-	return err
+	if err != nil || refused == "" || s.cfg.Refused == nil {
+		return err
+	}
+	return s.cfg.Refused(ctx, tx, e, o)
 }
 
 // Settled is what became of the outcome of an approval; ok says that something did.

@@ -39,6 +39,9 @@ type Config struct {
 	Open func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (bool, error)
 	// Outcome is what an approval that has ended writes into its record. nil: nothing is.
 	Outcome func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (crm.Outcome, error)
+	// Refused tells those whom it concerns that a record did not take the outcome of the
+	// approval that an event is about. nil: they have to look.
+	Refused func(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o crm.Outcome) error
 }
 
 // Records keeps the records of all tenants.
