@@ -139,6 +139,7 @@ type Bus struct {
 
 	keeper *keeper
 	wakes  *wakes
+	trunks trunks        // what readers of this process read together
 	fresh  handover      // what was just committed to the outbox
 	doubts atomic.Uint64 // counts gaps that readers found
 }

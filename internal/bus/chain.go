@@ -46,9 +46,9 @@ func gapOf(err error) *gap {
 
 // follow gives how many messages follow on what came before. If not all of them do, the
 // error of the next is a gap, or that it cannot be found out.
-func (c *chain) follow(ctx context.Context, msgs []Message) (n int, err error) {
-	for i := range msgs {
-		m := &msgs[i]
+func (c *chain) follow(ctx context.Context, items []item) (n int, err error) {
+	for i := range items {
+		m := &items[i].Message
 		if m.Relay.Epoch < c.minRelay {
 			continue
 		}
@@ -60,7 +60,7 @@ func (c *chain) follow(ctx context.Context, msgs []Message) (n int, err error) {
 		}
 		c.given = m.Seq
 	}
-	return len(msgs), nil
+	return len(items), nil
 }
 
 // look asks for the message behind another.

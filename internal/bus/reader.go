@@ -30,6 +30,7 @@ type reader struct {
 	lease    lease
 	at       position
 	pending  uint64           // messages behind those that were read
+	waited   bool             // it is noted that there are some
 	applied  map[string]place // newest place by key; what is missing is in the database
 	lanes    map[string]*lane // keys that wait
 	letters  map[string]bool  // keys behind whose dead letters the consumer goes on
@@ -146,7 +147,7 @@ func (r *reader) receive(ctx context.Context, got batch) error {
 	}
 	to := r.at
 	to.seq = got.upto
-	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= noteOften {
+	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= noteOften || r.pending == 0 && r.waited {
 		r.noted = now
 		return r.commit(ctx, &to, func(context.Context, *sqldb.Tx, *turn) error { return nil })
 	}
@@ -195,7 +196,7 @@ func (r *reader) untilDue() <-chan time.Time {
 }
 
 // open opens a feed at the place where the reader is.
-func (r *reader) open(ctx context.Context) (Feed, error) {
+func (r *reader) open(ctx context.Context) (*branch, error) {
 	info, err := r.bus.carrier.Ensure(ctx, r.consumer.Stream)
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (r *reader) open(ctx context.Context) (Feed, error) {
 	if r.at.last+1 >= info.First { // else it is gone for its age
 		from.After, from.AfterID = r.at.last, r.at.lastID
 	}
-	return r.bus.carrier.Read(ctx, from)
+	return r.bus.branch(ctx, from)
 }
 
 // load reads how far the reader is and which keys wait.
@@ -277,29 +278,26 @@ type item struct {
 	bad   error // nobody can handle it; nil: it is well formed
 }
 
-// pump reads, decodes and checks events while the batch before is being taken.
-func (r *reader) pump(ctx context.Context, feed Feed, chain *chain, out chan<- batch) error {
-	upto := feed.Upto()
+// pump reads events while the batch before is being taken.
+func (r *reader) pump(ctx context.Context, feed *branch, chain *chain, out chan<- batch) error {
+	upto, pending := feed.upto, feed.pending
 	for ctx.Err() == nil {
-		msgs, err := feed.Next(ctx, batchMost)
+		items, err := feed.next(ctx, batchMost)
 		if err != nil {
 			return err
 		}
-		n, broken := chain.follow(ctx, msgs)
-		if msgs = msgs[:n]; broken != nil && n == 0 {
+		n, broken := chain.follow(ctx, items)
+		if items = items[:n]; broken != nil && n == 0 {
 			return broken
 		}
-		if len(msgs) == 0 && feed.Upto() <= upto {
+		if len(items) == 0 && feed.upto <= upto && feed.pending == pending {
 			continue
 		}
-		upto = feed.Upto()
+		upto, pending = feed.upto, feed.pending
 		if broken != nil {
-			upto = msgs[n-1].Seq
+			upto = items[n-1].Seq
 		}
-		b := batch{items: make([]item, len(msgs)), upto: upto, pending: feed.Pending()}
-		for i := range msgs {
-			b.items[i] = examine(msgs[i])
-		}
+		b := batch{items: items, upto: upto, pending: pending}
 		select {
 		case out <- b:
 		case <-ctx.Done():

@@ -108,6 +108,7 @@ func (r *reader) commit(ctx context.Context, to *position, fn func(context.Conte
 		return err
 	}
 	r.bus.cfg.Passed("reader.committed")
+	r.waited = r.pending > 0
 	r.remember(t)
 	if to != nil {
 		r.at = *to
