@@ -75,6 +75,8 @@ func newInstalled(t testing.TB, venv string) *installed {
 	set("CORE__PARALLELISM", "4")
 	set("CORE__FERNET_KEY", "")
 	set("DATABASE__SQL_ALCHEMY_CONN", "sqlite:///"+filepath.Join(a.home, "airflow.db"))
+	set("SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL", "5") // what a dead scheduler had in its queue, which is looked for every five minutes
+	set("SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD", "15")
 	version := a.run("version")
 	a.old = strings.HasPrefix(version[strings.LastIndexByte(version, '\n')+1:], "2.")
 	t.Logf("Airflow %s", version[strings.LastIndexByte(version, '\n')+1:])
