@@ -96,6 +96,7 @@ type coreConfig struct {
 	dataDir      string
 	databaseURL  string             // "": SQLite in dataDir
 	asIs         bool               // the tables are there already, and nothing is written
+	reading      time.Duration      // how long a read may last; 0: as long as in a server
 	silent       bool               // nobody will be told of what is written
 	reports      bool               // the audit log is exported to dataDir
 	unnoted      bool               // cancels are not in the audit log, to measure what that costs
@@ -113,7 +114,7 @@ func defaultShards() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // openDB opens the database that a configuration names.
 func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
-	c := sqldb.Config{Log: cfg.log, Watch: cfg.watch, Trace: cfg.trace}
+	c := sqldb.Config{Log: cfg.log, Watch: cfg.watch, Trace: cfg.trace, Reading: cfg.reading}
 	if !cfg.asIs {
 		c.Migrations = migrations()
 	}

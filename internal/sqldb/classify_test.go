@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,6 +130,23 @@ func TestAForeignWriterMakesUsWaitThenRefuse(t *testing.T) {
 	}
 	if err := db.Write(t.Context(), Engine, insert(1, 1)); err != nil {
 		t.Errorf("after it: %v", err)
+	}
+}
+
+func TestHowLongAReadMayLastIsConfigured(t *testing.T) {
+	for _, most := range []time.Duration{0, 20 * time.Minute} {
+		db := open(t, Config{Reading: most})
+		var left time.Duration
+		if err := db.Read(t.Context(), func(ctx context.Context, _ *Tx) error {
+			at, _ := ctx.Deadline()
+			left = time.Until(at)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want := cmp.Or(most, maxRead); left > want || left < want-2*time.Minute {
+			t.Errorf("a read has %v left, want %v", left, want)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"renga.dev/renga/internal/fault"
 )
@@ -11,14 +13,15 @@ import (
 // Config is how a database is opened: SQLite by Path, PostgreSQL by URL. Zero
 // values mean what their comments say.
 type Config struct {
-	Path       string       // of SQLite's file; its folder is made if it is missing
-	URL        string       // of PostgreSQL: postgres://user@host/database
-	Migrations []Migration  // of every package that has tables
-	Readers    int          // connections for reads; 0: 4 on SQLite, half of Conns on PostgreSQL
-	Conns      int          // connections to PostgreSQL in all, at least 4; 0: 16
-	Queue      int          // jobs that may wait in each lane; 0: 4096
-	Watch      func(Commit) // called after each commit, on PostgreSQL by several goroutines at once; nil: nobody
-	Log        *slog.Logger // nil: nowhere
+	Path       string        // of SQLite's file; its folder is made if it is missing
+	URL        string        // of PostgreSQL: postgres://user@host/database
+	Migrations []Migration   // of every package that has tables
+	Readers    int           // connections for reads; 0: 4 on SQLite, half of Conns on PostgreSQL
+	Conns      int           // connections to PostgreSQL in all, at least 4; 0: 16
+	Queue      int           // jobs that may wait in each lane; 0: 4096
+	Reading    time.Duration // how long a read may last; 0: 5 s. See maxRead
+	Watch      func(Commit)  // called after each commit, on PostgreSQL by several goroutines at once; nil: nobody
+	Log        *slog.Logger  // nil: nowhere
 
 	// Trace is asked who wants to know of a transaction, with the context of its caller and
 	// before it waits; what it gives is called at the end, in the same goroutine. It gives nil
@@ -33,6 +36,7 @@ type DB struct {
 	base    backend
 	trace   func(context.Context) func(Transaction)
 	running atomic.Bool
+	reading time.Duration
 }
 
 // backend is one kind of database. The contracts are those of DB's methods.
@@ -62,7 +66,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Watch == nil {
 		cfg.Watch = func(Commit) {}
 	}
-	db := &DB{dialect: &sqliteDialect, stats: &counters{}, trace: cfg.Trace}
+	db := &DB{dialect: &sqliteDialect, stats: &counters{}, trace: cfg.Trace, reading: cmp.Or(cfg.Reading, maxRead)}
 	var err error
 	if cfg.URL == "" {
 		db.base, err = newSQLite(ctx, cfg, db.stats)
@@ -115,7 +119,7 @@ type inJob struct{}
 func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
 
 // Read runs fn in a transaction that sees one committed state of the database and
-// cannot write. It lasts at most 5 seconds. fn runs once, in the caller's goroutine.
+// cannot write. It lasts at most 5 seconds, or as long as Config says. fn runs once, in the caller's goroutine.
 // Also with an fn that does nothing it fails when the database does not answer.
 func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return db.readIn(ctx, Other, fn)
@@ -127,7 +131,7 @@ func (db *DB) ReadFirst(ctx context.Context, fn func(context.Context, *Tx) error
 }
 
 func (db *DB) readIn(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
-	bounded, cancel := context.WithTimeout(ctx, maxRead)
+	bounded, cancel := context.WithTimeout(ctx, db.reading)
 	defer cancel()
 	if told := db.teller(ctx); told != nil {
 		return tell(Transaction{Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error { return db.base.read(bounded, lane, fn) })

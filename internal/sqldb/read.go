@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxRead is how long a read transaction may last: as long as one lasts, the
+// maxRead is how long a read transaction may last in a server: as long as one lasts, the
 // write-ahead log cannot start over.
 const maxRead = 5 * time.Second
 
