@@ -26,5 +26,8 @@ func (br *branch) Shares() bool    { return br.trunk != nil }
 func (br *branch) Upto() uint64    { return br.upto }
 func (br *branch) Pending() uint64 { return br.pending }
 
-// TrunkMost is how many events a trunk keeps.
-const TrunkMost = trunkMost
+// TrunkMost is how many events a trunk keeps, TrunkPatience how long it waits for a reader.
+const (
+	TrunkMost     = trunkMost
+	TrunkPatience = trunkPatience
+)

@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type trunk struct {
 	pending uint64 // messages behind that
 	items   []item
 	bytes   int
-	at      map[*branch]uint64 // how far its branches are
+	at      map[*branch]uint64 // how far its branches are that were not left behind
 	broken  bool
 	grown   chan struct{} // closed when there is more, or it broke
 	moved   chan struct{} // holds a token when a branch came on or left
@@ -149,11 +150,11 @@ func (t *trunk) grow(ctx context.Context, feed Feed) {
 		}
 		t.room(ctx, len(items), bytes)
 		t.mu.Lock()
-		if len(t.at) == 0 { // all have left; it is being stopped
-			items, bytes = nil, 0
-		}
 		t.items, t.bytes = append(t.items, items...), t.bytes+bytes
 		t.upto, t.pending = feed.Upto(), feed.Pending()
+		if t.broken { // all have left; it is being stopped
+			t.items = nil
+		}
 		close(t.grown)
 		t.grown = make(chan struct{})
 		t.mu.Unlock()
@@ -179,6 +180,7 @@ func (t *trunk) room(ctx context.Context, n, bytes int) {
 			if k > 0 {
 				t.first, t.bytes = t.items[k-1].Seq, left
 				t.items = slices.Delete(t.items, 0, k)
+				maps.DeleteFunc(t.at, func(_ *branch, at uint64) bool { return at < t.first }) // nobody waits for these again
 			}
 			t.mu.Unlock()
 			return

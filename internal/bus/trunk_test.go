@@ -192,7 +192,12 @@ func TestAReaderThatDoesNotComeOnIsLeftBehind(t *testing.T) {
 		fast, slow := g.reader(), g.reader()
 		fast.all()
 		slow.all()
-		g.send("a", 3*bus.TrunkMost)
+		g.send("a", 5*bus.TrunkMost)
+		for began := time.Now(); len(fast.got) < len(g.sent); {
+			if fast.next(100); time.Since(began) > bus.TrunkPatience {
+				t.Fatal("a reader waits again and again for one that was left behind")
+			}
+		}
 		fast.all()
 		slow.all()
 		if n := g.open.Load(); n != 1 || !slow.b.Shares() {
@@ -215,7 +220,9 @@ func TestWhatATrunkHasOfALostStreamIsNotGiven(t *testing.T) {
 		ahead.all()
 		behind.all()
 		g.send("a", 20)
-		ahead.next(20)
+		for len(ahead.got) < len(g.sent) {
+			ahead.next(20)
+		}
 		behind.next(5)
 		synctest.Wait()
 		g.Truncate(wire.Events, 10) // of which behind has none, and the trunk has them
