@@ -33,9 +33,12 @@ func (p *parser) object() (any, error) {
 var customName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,60}__c$`)
 
 // said are the fields whose values events carry by themselves, so that they cannot be
-// kept inside their record.
+// kept inside their record. LeadConverted is itself the value of Lead.IsConverted, and its
+// account and contact are those of the contact and the opportunity too.
 var said = []string{
 	"Campaign.Name", "Opportunity.AccountId", "Opportunity.StageName", "Opportunity.CloseDate", "Opportunity.IsClosed", "Opportunity.IsWon",
+	"Lead.IsConverted", "Lead.ConvertedDate", "Lead.ConvertedAccountId", "Lead.ConvertedContactId", "Lead.ConvertedOpportunityId",
+	"Contact.AccountId", "Opportunity.ContactId",
 }
 
 // unsaid is the length of a text whose definition names none.
