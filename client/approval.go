@@ -55,7 +55,8 @@ type ApprovalOutcome struct {
 	Status        string         `json:"status"` // WAITING, WRITTEN, REFUSED
 	Fields        map[string]any `json:"fields"`
 	RecordVersion time.Time      `json:"recordVersion,omitzero"` // of the record with it
-	Message       string         `json:"message,omitempty"`      // why it was refused
+	Message       string         `json:"message,omitempty"`      // why it was refused, or what to do when it does not come
+	DeadLetterID  string         `json:"deadLetterId,omitempty"` // that keeps core from taking the event
 }
 
 // ApprovalStage is a stage of an approval.

@@ -56,6 +56,9 @@ type Consumer struct {
 	// the order of theirs, with fewer statements. When it fails, or its work cannot be
 	// committed, all of it is undone and they are handled one by one. nil: they always are.
 	HandleAll func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error
+	// GivenUp is told of an event that an operator lets be passed over, in the transaction in
+	// which that happens: it never comes again. nil: nothing is to be done about it.
+	GivenUp Handler
 	// Continue lets the events behind a dead letter go on. The default is that its key
 	// waits for a decision about it.
 	Continue bool

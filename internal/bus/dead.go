@@ -289,6 +289,11 @@ func (r *reader) passOver(ctx context.Context, tx *sqldb.Tx, t *turn, l *letter)
 		if _, err := tx.Exec(ctx, r.processed(e).Query, r.processed(e).Args...); err != nil {
 			return err
 		}
+		if r.consumer.GivenUp != nil {
+			if err := r.consumer.GivenUp(ctx, tx, e); err != nil {
+				return err
+			}
+		}
 		p, err := r.placeOfKey(ctx, tx, t, e.Key)
 		if err != nil {
 			return err

@@ -88,6 +88,14 @@ func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after i
 	return page, err
 }
 
+// OpenDead gives the dead letters of a key that a consumer has not taken and nobody has
+// decided about, in the order in which they died. It is for services that wait for an event, in their transaction.
+func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) ([]DeadLetter, error) {
+	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num",
+		consumer, key, tenant)
+	return all, fault.Wrap("bus.dead", err)
+}
+
 // DeadLettersOf gives dead letters of a tenant by their ids, in the order of the ids.
 // One that does not exist has no ID.
 func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (all []DeadLetter, err error) {

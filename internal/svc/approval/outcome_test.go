@@ -224,8 +224,8 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 		if out := got.Outcome; got.Status != Approved || out == nil || out.Status != OutcomeRefused || !strings.Contains(out.Message, "An approved quote says until when it holds.") || out.RecordVersion != 0 {
 			t.Errorf("got %s, %+v", got.Status, out)
 		}
-		if len(r.refused) != 1 || r.refused[0].SubmittedBy != sal || r.refused[0].DecidedBy != mia || r.refused[0].RecordID != quote {
-			t.Errorf("told was %+v", r.refused)
+		if len(r.told()) != 1 || r.told()[0].SubmittedBy != sal || r.told()[0].DecidedBy != mia || r.told()[0].RecordID != quote {
+			t.Errorf("told was %+v", r.told())
 		}
 		if status, _ := r.status(quote); status != "Draft" || r.updates(quote) != before {
 			t.Errorf("it is %s after %d changes", status, r.updates(quote)-before)
@@ -244,8 +244,8 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 		r.decide(mia, again.ID, Approved)
 		r.delivered = 0
 		r.deliver(1) // all that ever were: what was refused stays so
-		if status, _ := r.status(quote); status != "Approved" || len(r.refused) != 1 {
-			t.Errorf("submitted again it is %s, and %d outcomes were refused", status, len(r.refused))
+		if status, _ := r.status(quote); status != "Approved" || len(r.told()) != 1 {
+			t.Errorf("submitted again it is %s, and %d outcomes were refused", status, len(r.told()))
 		}
 		if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeRefused {
 			t.Errorf("the first one: %+v", out)

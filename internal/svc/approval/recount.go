@@ -76,9 +76,15 @@ func (s *Approvals) unwritten(ctx context.Context, tx *sqldb.Tx, tenant string) 
 			return nil
 		}
 		_, ok, err := s.cfg.Locks.Settled(ctx, tx, tenant, a.id)
-		if err == nil && !ok {
-			found = append(found, differs(a.id, a.object, a.recordID, "the approval has ended, and its outcome is not written"))
+		if err != nil || ok {
+			return err
 		}
+		what := "the approval has ended, and its outcome is not written"
+		why, err := stuckAt(ctx, tx, tenant, a.id)
+		if why.letter != "" {
+			what += ": " + why.help
+		}
+		found = append(found, differs(a.id, a.object, a.recordID, what))
 		return err
 	})
 	return found, err

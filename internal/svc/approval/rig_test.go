@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,9 +65,11 @@ type rig struct {
 	stamps  atomic.Int64
 	seen    int64 // id of the last event of the outbox that was looked at
 
-	delivered int64         // and of the last that core was given
-	passed    int64         // and of the last of the race before
-	refused   []crm.Outcome // that records did not take
+	delivered int64 // and of the last that core was given
+	passed    int64 // and of the last of the race before
+
+	telling sync.Mutex
+	refused []crm.Outcome // that records did not take
 }
 
 // onEvery runs a test on every database.
@@ -131,6 +135,8 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 			return r.Outcome(ctx, tx, tenant, id)
 		},
 		Refused: func(_ context.Context, _ *sqldb.Tx, _ *wire.Event, o crm.Outcome) error {
+			r.telling.Lock()
+			defer r.telling.Unlock()
 			r.refused = append(r.refused, o)
 			return nil
 		},
@@ -139,6 +145,13 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		Models: r.models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: e, Now: now,
 	})
 	return r
+}
+
+// told are the outcomes that people were told of, since records did not take them.
+func (r *rig) told() []crm.Outcome {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	return slices.Clone(r.refused)
 }
 
 // at turns the clock.

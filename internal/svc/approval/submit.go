@@ -91,11 +91,20 @@ func (r *submitting) draft(ctx context.Context, w *session, hold bool) (*instanc
 }
 
 // settled refuses a record into which the outcome of an approval that has ended is still
-// to be written: what is submitted is the record with it. It is a matter of a moment.
+// to be written: what is submitted is the record with it. It is a matter of a moment, unless
+// the event is a dead letter, which is named then.
 func (w *session) settled(ctx context.Context, r *crm.Record) error {
 	held, err := w.cfg.Locks.Held(ctx, w.tx, w.tenant, r.Object, r.ID)
 	if err != nil || held == "" {
 		return err
+	}
+	why, err := stuckAt(ctx, w.tx, w.tenant, held)
+	if err != nil {
+		return err
+	}
+	if why.letter != "" {
+		return fault.New(fault.Unavailable, CodeSettling, "the approval %s was decided, and its outcome cannot be written into the record: %s; nothing was done", held, why.help).
+			With(map[string]string{"approvalInstanceId": held, "deadLetterId": why.letter})
 	}
 	return fault.New(fault.Unavailable, CodeSettling, "the approval %s was decided, and its outcome is not in the record yet; nothing was done, send it again", held).
 		With(map[string]string{"approvalInstanceId": held})

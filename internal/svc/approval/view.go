@@ -50,7 +50,8 @@ type OutcomeView struct {
 	Status        string                    `json:"status"`
 	Fields        map[string]jsontext.Value `json:"fields"`                 // that the caller may read
 	RecordVersion wire.Stamp                `json:"recordVersion,omitzero"` // of the record with it
-	Message       string                    `json:"message,omitzero"`       // why it was refused
+	Message       string                    `json:"message,omitzero"`       // why it was refused, or what to do when it does not come
+	DeadLetterID  string                    `json:"deadLetterId,omitzero"`  // that keeps core from taking the event
 }
 
 // The statuses of outcomes.
@@ -171,6 +172,13 @@ func (w *session) show(ctx context.Context, a *instance, record *crm.Record) ([]
 			return nil, err
 		}
 		v.Outcome = a.settled(w.model, w.user, got, ok)
+		if !ok {
+			why, err := stuckAt(ctx, w.tx, w.tenant, a.id)
+			if err != nil {
+				return nil, err
+			}
+			v.Outcome.Message, v.Outcome.DeadLetterID = why.help, why.letter
+		}
 	}
 	return json.Marshal(&v, json.Deterministic(true))
 }

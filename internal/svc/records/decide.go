@@ -307,7 +307,7 @@ func (f *facts) checkLocks(changes []change) error {
 			if at, ok := f.view.places[c.Field]; !ok || f.view.readable[at] {
 				details["field"], what = c.Field, c.Field
 			}
-			return fault.New(fault.Conflict, CodeFieldLocked, "%s is locked until the approval %s is decided", what, l.Approval).With(details)
+			return fault.New(fault.Conflict, CodeFieldLocked, "%s is locked until the approval %s is decided and its outcome is written, which the approval tells", what, l.Approval).With(details)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ func (s *Records) Consumer() bus.Consumer {
 			"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "PermissionChanged", "RoleHierarchyChanged", "GroupMemberChanged",
 			"TerritoryAssignmentChanged", "SharingConfigChanged", "AutomationConfigChanged", "ApprovalConfigChanged", "SharingRebuildCompleted",
 		},
-		Handle: s.on,
+		Handle: s.on, GivenUp: s.onGivenUp,
 	}
 }
 
@@ -72,4 +72,30 @@ func (s *Records) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event) er
 		return err
 	}
 	return s.settle(ctx, tx, e, p.ApprovalInstanceID, o)
+}
+
+// skipped is why an outcome is not written that an operator has given up.
+const skipped = "an operator skipped the event with which it would have been written"
+
+// onGivenUp takes it that the end of an approval never comes, since an operator skipped it:
+// its fields are free, and its outcome counts as refused.
+func (s *Records) onGivenUp(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	if e.Type != "ApprovalDecided" {
+		return nil
+	}
+	p, err := wire.DecodePayload[wire.ApprovalDecided](e)
+	if err != nil {
+		return nil // nobody knows which approval it is about
+	}
+	if err := (Locks{}).Unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || s.cfg.Outcome == nil {
+		return err
+	}
+	o, err := s.cfg.Outcome(ctx, tx, e.Tenant, p.ApprovalInstanceID)
+	if err != nil || len(o.Fields) == 0 {
+		return err
+	}
+	if _, done, err := (Locks{}).Settled(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || done {
+		return err
+	}
+	return s.noteOutcome(ctx, tx, e, p.ApprovalInstanceID, o, crm.Settled{Refused: skipped})
 }

@@ -23,21 +23,29 @@ func (s *Records) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, appro
 		return err
 	}
 	got := results[0]
-	refused, changed := "", 0
+	refused, changed := "", false
 	switch kind := fault.KindOf(got.Err); {
 	case got.Err == nil:
-		if got.Changed {
-			changed = 1
-		}
+		changed = got.Changed
 	case kind == fault.Internal || kind == fault.Unavailable:
 		return got.Err
 	default:
 		told, _ := fault.As(got.Err)
 		refused, got.Version = told.Message, 0
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed, refused, s.cfg.Now().UnixMilli())
-	if err != nil || refused == "" || s.cfg.Refused == nil {
+	return s.noteOutcome(ctx, tx, e, approval, o, crm.Settled{Version: got.Version, Changed: changed, Refused: refused})
+}
+
+// noteOutcome notes what became of the outcome of an approval, and tells of one that was
+// refused.
+func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o crm.Outcome, got crm.Settled) error {
+	changed := 0
+	if got.Changed {
+		changed = 1
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed, got.Refused, s.cfg.Now().UnixMilli())
+	if err != nil || got.Refused == "" || s.cfg.Refused == nil {
 		return err
 	}
 	return s.cfg.Refused(ctx, tx, e, o)
