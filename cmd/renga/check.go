@@ -76,6 +76,7 @@ type consistency struct {
 	Tenants     int          `json:"tenants"`
 	Services    []string     `json:"services"`
 	Waiting     int64        `json:"waiting"` // events that are not handled yet, about
+	Parked      int64        `json:"parked"`  // events that wait for another try, or as or behind a dead letter
 	Differences []difference `json:"differences"`
 }
 
@@ -122,7 +123,11 @@ func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string) (err er
 			return err
 		}
 	}
-	if f.Waiting, err = waiting(ctx, db); err != nil {
+	b := bus.New(db, nil, bus.Config{Instance: "check", Exclusive: true}) // it only reads
+	if f.Waiting, err = waiting(ctx, b); err != nil {
+		return err
+	}
+	if f.Parked, err = b.Parked(ctx); err != nil {
 		return err
 	}
 	f.Tenants = len(tenants)
@@ -142,8 +147,7 @@ func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string) (err er
 }
 
 // waiting is about how many events are not handled yet.
-func waiting(ctx context.Context, db *sqldb.DB) (n int64, err error) {
-	b := bus.New(db, nil, bus.Config{Instance: "check", Exclusive: true}) // it only reads
+func waiting(ctx context.Context, b *bus.Bus) (n int64, err error) {
 	out, err := b.OutboxStatus(ctx)
 	if err != nil {
 		return 0, err
@@ -166,6 +170,11 @@ func (f *consistency) print(out io.Writer) error {
 	}
 	if f.Waiting > 0 {
 		if _, err := fmt.Fprintf(out, "about %d events wait to be handled\n", f.Waiting); err != nil {
+			return err
+		}
+	}
+	if f.Parked > 0 {
+		if _, err := fmt.Fprintf(out, "%d events wait for another try, or with a dead letter for a decision: renga dlq list\n", f.Parked); err != nil {
 			return err
 		}
 	}

@@ -122,6 +122,15 @@ func (s *survey) noteLease(row *sqldb.Row) error {
 	return err
 }
 
+// Parked counts the events of all tenants that wait for another try, or as or behind a dead
+// letter for a decision.
+func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
+	err = b.read(ctx, "bus.parked", func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, "SELECT count(*) FROM bus_parked").Scan(&n)
+	})
+	return n, err
+}
+
 // held is who has a post and until when: nobody when the lease has run out, and without
 // an end where leases do not.
 func held(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
