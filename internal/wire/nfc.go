@@ -12,6 +12,14 @@ import (
 // grapheme joiner: what the stream-safe format puts into long runs of marks.
 var joiner = []byte("\u034f")
 
+// NFC is a text in Normalization Form C, in which texts that look the same are the same.
+func NFC(text string) string {
+	if norm.NFC.IsNormalString(text) {
+		return text
+	}
+	return string(nfc([]byte(text)))
+}
+
 // nfc is text in Normalization Form C. The norm package keeps to the stream-safe
 // format and breaks runs of more than 30 marks with a joiner; such texts, which no
 // language has, take the way of the standard's own words instead.

@@ -157,7 +157,7 @@ func (k *conversion) account(ctx context.Context, id string) (*crm.Record, error
 		return k.join(ctx, objAccount, id, "accountId")
 	}
 	if k.want.Match && k.view.sees("Company") {
-		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string { return "r.name = " + b.Add(lead.text("Company")) })
+		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string { return "r.name" + same(b, lead.text("Company")) })
 		if found != nil || err != nil {
 			return found, err
 		}
@@ -187,14 +187,14 @@ func (k *conversion) contact(ctx context.Context, account *crm.Record) (*crm.Rec
 	lead := values(k.lead.Fields)
 	if k.want.Match && k.view.sees("Name") {
 		found, err := k.match(ctx, objContact, func(b *sqldb.Binds) string {
-			var same string
+			var who string
 			if email := lead.text("Email"); email != "" && k.view.sees("Email") {
 				builder := &builder{dialect: k.tx.Dialect(), binds: b}
-				same = builder.extract(k.model.Field(objContact, "Email")) + " = " + b.Add(email)
+				who = builder.extract(k.model.Field(objContact, "Email")) + same(b, email)
 			} else {
-				same = "r.name = " + b.Add(k.lead.Name)
+				who = "r.name" + same(b, k.lead.Name)
 			}
-			return "r.account_id = " + b.Add(account.ID) + " AND r.account_id <> '' AND " + same
+			return "r.account_id = " + b.Add(account.ID) + " AND r.account_id <> '' AND " + who
 		})
 		if found != nil || err != nil {
 			return found, err
@@ -207,6 +207,12 @@ func (k *conversion) contact(ctx context.Context, account *crm.Record) (*crm.Rec
 	})
 	fields["AccountId"] = jsonOf(account.ID)
 	return k.make(ctx, objContact, fields)
+}
+
+// same compares with a text of the lead. The lead, and what it is compared with, may be
+// older than the rule that texts are kept in NFC.
+func same(b *sqldb.Binds, text string) string {
+	return " IN (" + b.Add(text) + ", " + b.Add(wire.NFC(text)) + ")"
 }
 
 // match is the oldest living record that the caller sees and that fits, nil when there is

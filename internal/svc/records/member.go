@@ -145,13 +145,14 @@ func checkMemberType(memberType string) error {
 func (d *MemberDraft) over(m *Member) error {
 	if d.Status != nil {
 		f := crm.Field{Name: "status", Type: crm.Text, MaxLength: maxStatus}
-		if *d.Status == "" {
+		status := wire.NFC(*d.Status)
+		if status == "" {
 			return unfit(&f, "must have 1 to %d characters", maxStatus)
 		}
-		if err := checkText(&f, *d.Status); err != nil {
+		if err := checkText(&f, status); err != nil {
 			return err
 		}
-		m.Status = *d.Status
+		m.Status = status
 	}
 	if d.HasResponded != nil {
 		m.HasResponded = *d.HasResponded

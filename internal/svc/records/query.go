@@ -158,6 +158,7 @@ func (b *builder) filter(f Filter) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	f.Value = wire.NFC(f.Value) // as texts are kept
 	switch op {
 	case "in":
 		return b.in(&t, f.Value)

@@ -98,11 +98,13 @@ func digits(text string) int {
 	return len(strings.TrimRight(mantissa, "0"))
 }
 
-// parseText reads the value of a field that is a string in JSON; an empty one is nil.
+// parseText reads the value of a field that is a string in JSON; an empty one is nil. Texts
+// are kept in NFC, as definitions are: rules, picklists, filters and matches compare them.
 func parseText(f *crm.Field, text string) (any, error) {
 	if text == "" {
 		return nil, nil
 	}
+	text = wire.NFC(text)
 	switch f.Type {
 	case crm.Date:
 		if _, err := time.Parse(dateLayout, text); err != nil || text < "0001" {
