@@ -78,7 +78,7 @@ func (f *Field) fitsText(s string) error {
 
 func (f *Field) fitsLine(s string) error {
 	switch {
-	case s == "" && f.Required:
+	case f.Required && strings.TrimSpace(s) == "":
 		return errors.New("must not be empty")
 	case utf8.RuneCountInString(s) > f.MaxLength:
 		return fmt.Errorf("must be at most %d characters", f.MaxLength)

@@ -15,7 +15,7 @@ func TestValuesFitTheirField(t *testing.T) {
 		no    []string
 	}{
 		{Field{Type: Text, MaxLength: 5}, []string{`"a"`, `""`, `null`, `"ééééé"`}, []string{`1`, long, `"a\nb"`, `true`, `{}`, `[]`}},
-		{Field{Type: Text, MaxLength: 5, Required: true}, []string{`"a"`}, []string{`null`, `""`}},
+		{Field{Type: Text, MaxLength: 5, Required: true}, []string{`"a"`, `" a"`}, []string{`null`, `""`, `" 　"`}},
 		{Field{Type: LongText, MaxLength: 5}, []string{`"a\nb"`}, []string{long}},
 		{Field{Type: Number}, []string{`1`, `1.5`, `-1e3`, `null`}, []string{`"1"`, `true`}},
 		{Field{Type: Integer}, []string{`1`, `14.0`, `-3`}, []string{`1.5`, `"1"`}},

@@ -117,7 +117,7 @@ func create(f *facts, id string, op *Op) (decision, error) {
 		return decision{}, err
 	}
 	for i := range object.Fields {
-		if field := &object.Fields[i]; field.Required && after[field.Name] == nil {
+		if field := &object.Fields[i]; field.Required && blank(after[field.Name]) {
 			return decision{}, f.missing(field)
 		}
 	}
@@ -162,7 +162,7 @@ func update(f *facts, before *crm.Record, op *Op) (decision, error) {
 	}
 	d.changes = diff(object, before.Fields, after)
 	for _, c := range d.changes {
-		if field := object.Field(c.Field); field.Required && c.New == nil {
+		if field := object.Field(c.Field); field.Required && blank(c.New) {
 			return decision{}, f.missing(field)
 		}
 	}
@@ -277,6 +277,12 @@ func (f *facts) writable(name string) (*crm.Field, error) {
 		return nil, about(CodeFieldReadOnly, name, "%s can be read only", name)
 	}
 	return &f.view.object.Fields[at], nil
+}
+
+// blank reports whether a value is none, or a text that nobody can read.
+func blank(value any) bool {
+	text, ok := value.(string)
+	return value == nil || ok && strings.TrimSpace(text) == ""
 }
 
 // missing says that a required field is empty. It does not name one that the caller may
