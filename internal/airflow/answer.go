@@ -117,7 +117,7 @@ func broken(ctx context.Context, endpoint string, err error) *callError {
 func refusal(endpoint string, status int, body []byte) *callError {
 	e := &callError{endpoint: endpoint, status: status}
 	switch {
-	case status == http.StatusUnauthorized:
+	case status == http.StatusUnauthorized, endpoint == endToken && status >= 400 && status < 500: // there is no way in
 		e.outcome = unauthorized
 	case (status == http.StatusNotFound || status == http.StatusConflict) && jsontext.Value(body).Kind() != jsontext.KindBeginObject:
 		e.outcome, e.detail = badAnswer, "it is not Airflow's" // a proxy says so while Airflow is away

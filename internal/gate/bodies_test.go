@@ -1,10 +1,17 @@
 package gate
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"renga.dev/renga/internal/stalltest"
 )
 
 // TestLargeBodiesShareABudget holds one large body and sends another: it is
@@ -34,5 +41,31 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	}
 	if left := d.bodies.Load(); left != 0 {
 		t.Errorf("%d bytes are still reserved", left)
+	}
+}
+
+// TestABodyMustComeWithinTheTimeOfItsRequest sends the beginning of a body and no more.
+func TestABodyMustComeWithinTheTimeOfItsRequest(t *testing.T) {
+	d := openDoor(t, Config{}, Route{Pattern: "POST /quick", MaxBody: quickBody, Timeout: 100 * time.Millisecond, Do: ok})
+	server := httptest.NewUnstartedServer(d)
+	server.Config.ReadTimeout = readTimeout
+	server.Start()
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stalls, began := stalltest.New(t), time.Now()
+	if _, err := io.WriteString(conn, "POST /quick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != http.StatusUnprocessableEntity {
+		t.Fatalf("got %v (%v)", answer, err)
+	}
+	defer answer.Body.Close()
+	if took := stalls.Since(began); took > readTimeout/2 {
+		t.Errorf("it took %v", took)
 	}
 }

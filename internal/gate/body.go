@@ -19,6 +19,7 @@ const MaxBodies = 64 << 20
 
 const (
 	smallBody   = 16 << 10 // bytes up to which a body does not count
+	quickBody   = 64 << 10 // bytes up to which a body must be there within the time of its request
 	trustLength = 64 << 10 // bytes that are allocated on the word of a Content-Length
 	keepScratch = 1 << 20  // the largest answer buffer that is used again
 )

@@ -22,7 +22,23 @@ type claims struct {
 	NotBefore *instant  `json:"nbf"`
 	IssuedAt  *instant  `json:"iat"`
 	Scope     scopes    `json:"scope"`
-	Tenant    *string   `json:"tenant"`
+	Tenant    belonging `json:"tenant"`
+}
+
+// belonging is a tenant, if the claim is there. One that is null is not left out: whoever
+// wrote it did not know whose the token is.
+type belonging struct {
+	given  bool
+	tenant string
+}
+
+// UnmarshalJSON reads a text and nothing else.
+func (b *belonging) UnmarshalJSON(raw []byte) error {
+	if jsontext.Value(raw).Kind() != '"' {
+		return errTokenTenant
+	}
+	b.given = true
+	return json.Unmarshal(raw, &b.tenant)
 }
 
 // UnmarshalJSON reads the claims.

@@ -102,6 +102,11 @@ func (x *exchange) pattern() string {
 
 // answer lets the request in step by step and has its handler answer it.
 func (x *exchange) answer(ctx context.Context, allow []string) (Reply, error) {
+	within := DefaultTimeout
+	if x.route != nil {
+		within = x.route.timeout
+	}
+	x.hurry(within)
 	err := x.enter(allow)
 	if err != nil && (x.route == nil || x.route.Refused == nil) {
 		return Reply{}, err
@@ -273,8 +278,20 @@ func (x *exchange) body() error {
 		return err
 	}
 	body, err := x.route.read(x.r)
-	x.call.Body = body
+	if x.call.Body = body; err == nil {
+		x.hurry(readTimeout)
+	}
 	return err
+}
+
+// hurry bounds how long a body may take from here on, also one that is not looked at: the
+// answer waits for it. Large bodies have the time that every connection has.
+func (x *exchange) hurry(within time.Duration) {
+	if x.r.ContentLength == 0 || x.route != nil && (x.route.timeout <= 0 || x.route.MaxBody > quickBody) {
+		return
+	}
+	// A writer without deadlines (a test's recorder) has nothing to bound.
+	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(within))
 }
 
 // reserve takes the memory for a large body, as long as there is some. Small ones

@@ -180,6 +180,7 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, noon time.Time, elsewhere 
 		{"an audience that is an object", claim("aud", map[string]string{"renga": "renga"}), 401},
 		{"a tenant that is no UUID", claim("tenant", canary), 401},
 		{"an empty tenant", claim("tenant", ""), 401},
+		{"a tenant that is null", raw("{" + sound + `,"tenant":null}`), 401},
 		{"a tenant in braces", claim("tenant", "{00000000-0000-0000-0000-000000000001}"), 401},
 		{"a list of tenants", claim("tenant", []string{defaultTenant}), 401},
 

@@ -122,8 +122,8 @@ func (v *verifier) parse(raw string, keys *keySet) (*token, error) {
 		principal: Principal{Tenant: defaultTenant, Subject: c.Subject, Scopes: c.Scope},
 		audiences: c.Audience, hasScope: c.Scope != nil, expires: c.ExpiresAt.date().Time, keys: keys,
 	}
-	if c.Tenant != nil {
-		tenant, ok := parseTenant(*c.Tenant)
+	if c.Tenant.given {
+		tenant, ok := parseTenant(c.Tenant.tenant)
 		if !ok {
 			return nil, errTokenTenant
 		}
