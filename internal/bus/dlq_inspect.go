@@ -12,7 +12,7 @@ import (
 type Inspection struct {
 	Foreseen
 	Failures []Failure
-	Event    *wire.Event // without the values of sensitive fields; nil: its body is no event of the tenant
+	Event    *wire.Event // without the values of hidden fields; nil: its body is no event of the tenant
 	// Withheld says that the payload is left out: it is not what its schema says, so that
 	// sensitive fields cannot be found in it, or there is no event.
 	Withheld bool
@@ -70,9 +70,10 @@ func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []b
 		parsed.Payload = nil
 		return &parsed, true, nil
 	}
-	if err := m.strip(ctx, tx, &parsed); err != nil {
+	if err := m.load(ctx, tx, tenant); err != nil {
 		return nil, true, err
 	}
+	parsed.Hide(m.drop)
 	return &parsed, false, nil
 }
 

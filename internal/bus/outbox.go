@@ -106,18 +106,27 @@ type mask struct {
 	drop   func(object, field string) bool
 }
 
-// strip takes them out of an event.
-func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+// strip takes them out of an event that is to be published.
+func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	if m.fields == nil || !e.HasFields() {
 		return nil
 	}
-	if m.drop == nil || m.tenant != e.Tenant {
-		if m.drop, err = m.fields(ctx, tx, e.Tenant); err != nil {
-			return err
-		}
-		m.tenant = e.Tenant
+	if err := m.load(ctx, tx, e.Tenant); err != nil {
+		return err
 	}
 	e.Strip(m.drop)
+	return nil
+}
+
+// load asks for the fields of a tenant, unless they are known.
+func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error) {
+	if m.drop != nil && m.tenant == tenant {
+		return nil
+	}
+	if m.drop, err = m.fields(ctx, tx, tenant); err != nil {
+		return err
+	}
+	m.tenant = tenant
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/wire"
 )
 
 // TestWhatAFieldKeepsFromSomebodyIsNowhereForHer plants a word in a field that somebody may
@@ -89,5 +91,59 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 	}
 	if shown := s.get(path).is(200); strings.Count(string(shown.body), secret+" 3") != 2 {
 		t.Errorf("who may read it sees %s", shown.body)
+	}
+}
+
+// TestEventsDoNotNameWhatIsGivenToSomeOnly looks at events whose payloads have values of
+// fields as members of their own.
+func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
+	const insiders = "0199c1a4-0000-7000-8000-0000000000c2"
+	s := newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}})
+	account := s.do("POST", "/records/Account", `{"fields":{"Name":"Acme"}}`).is(201).text("id")
+	deal := s.do("POST", "/records/Opportunity", `{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","AccountId":"`+account+`"}}`).is(201).text("id")
+	lead := s.do("POST", "/records/Lead", `{"fields":{"LastName":"Li","Company":"Acme","Status":"Open - Not Contacted"}}`).is(201).text("id")
+	s.do("PATCH", "/records/Opportunity/"+deal, `{"fields":{"StageName":"Closed Won"}}`, "If-Match", "*").is(200)
+	s.do("POST", "/records/Lead/"+lead+"/convert", `{"accountId":"`+account+`"}`).is(200)
+	id := uid(0x41)
+	payload, err := wire.NewPayload(wire.StageChanged{
+		OpportunityID: id, AccountID: wire.OrNull(account), OldStageName: "A", NewStageName: "B", NewIsWon: true, CloseDate: "2026-02-28", RecordVersion: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	letter := s.bury("search", wire.Event{
+		ID: uid(0x42), Type: "StageChanged", Tenant: own, CorrelationID: uid(0x43), Key: wire.RecordKey("Opportunity", own, id), Version: 1, Payload: payload,
+	})[0]
+	shown := func(eventType string) string {
+		return string(s.frames(2, "/events/stream?lastEventId=0&eventType="+eventType).is(200).body)
+	}
+	has := func(text string, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if !strings.Contains(text, `"`+name+`":`) {
+				t.Errorf("%s is not in %s", name, text)
+			}
+		}
+	}
+	has(shown("StageChanged"), "accountId", "newIsWon", "newStageName")
+	has(shown("LeadConverted"), "accountId", "contactId", "leadId")
+	has(string(s.get("/events/dlq/"+letter).is(200).body), "accountId", "newIsWon")
+	s.do("PUT", "/metadata/permission-sets/"+insiders, `{"name":"Insiders","fields":{"Opportunity.AccountId":{"read":true},"Opportunity.IsWon":{"read":true},"Lead.ConvertedContactId":{"read":true}}}`).is(201)
+	staged, converted, dead := shown("StageChanged"), shown("LeadConverted"), string(s.get("/events/dlq/"+letter).is(200).body)
+	has(staged, "newStageName", "newIsClosed")
+	has(dead, "newStageName", "newIsClosed")
+	has(converted, "leadId", "opportunityId")
+	for _, text := range []string{staged, converted, dead} {
+		for _, hidden := range []string{account, "accountId", "newIsWon", "oldIsWon", "contactId"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("%s is shown: %s", hidden, text)
+			}
+		}
+	}
+	var told []byte
+	if err := s.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, "SELECT body FROM outbox_events WHERE event_id = $1", uid(0x42)).Scan(&told)
+	}); err != nil || !strings.Contains(string(told), account) {
+		t.Errorf("what consumers get is %s, %v", told, err)
 	}
 }

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"slices"
+	"strings"
+)
+
 // stripped is where the payloads that hold values of fields have them.
 var stripped = map[string]*rule{
 	"RecordCreated": valuesIn("fields"),
@@ -40,6 +45,46 @@ func (e *Event) Strip(sensitive func(object, field string) bool) {
 	payload := make([]byte, 0, len(e.Payload))
 	payload = append(append(payload, e.Payload[:values.from]...), kept...)
 	e.Payload = append(payload, e.Payload[values.to:]...)
+}
+
+// carried are the members of payloads that are values of fields: the fields, by the type
+// of the event and the member. An account that a lead became is also the account of its
+// contact and its opportunity, and the contact that of the opportunity.
+var carried = map[string]map[string][]string{
+	"StageChanged": {
+		"accountId":    {"Opportunity.AccountId"},
+		"oldStageName": {"Opportunity.StageName"}, "newStageName": {"Opportunity.StageName"},
+		"oldIsClosed": {"Opportunity.IsClosed"}, "newIsClosed": {"Opportunity.IsClosed"},
+		"oldIsWon": {"Opportunity.IsWon"}, "newIsWon": {"Opportunity.IsWon"},
+		"closeDate": {"Opportunity.CloseDate"},
+	},
+	"LeadConverted": {
+		"convertedAt":   {"Lead.ConvertedDate"},
+		"accountId":     {"Lead.ConvertedAccountId", "Contact.AccountId", "Opportunity.AccountId"},
+		"contactId":     {"Lead.ConvertedContactId", "Opportunity.ContactId"},
+		"opportunityId": {"Lead.ConvertedOpportunityId"},
+	},
+	"CampaignMemberChanged": {"campaignName": {"Campaign.Name"}},
+}
+
+// Hide takes the values of hidden fields out of an event that is only looked at: what Strip
+// does, and also members that its schema asks for, so that it cannot be published any more.
+// The payload must be one that CheckReceived accepts.
+func (e *Event) Hide(hidden func(object, field string) bool) {
+	e.Strip(hidden)
+	members := carried[e.Type]
+	if members == nil {
+		return
+	}
+	kept, dropped := without(e.Payload, func(name []byte) bool {
+		return slices.ContainsFunc(members[string(name)], func(key string) bool {
+			object, field, _ := strings.Cut(key, ".")
+			return hidden(object, field)
+		})
+	})
+	if dropped {
+		e.Payload = kept
+	}
 }
 
 // without copies an object, which was read before, without some of its members.

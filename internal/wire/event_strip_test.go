@@ -3,6 +3,9 @@ package wire
 import (
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestStripTakesSensitiveValuesAndLeavesTheirNames(t *testing.T) {
@@ -91,4 +94,62 @@ func TestWhatCannotBeStrippedCannotBePublished(t *testing.T) {
 			t.Errorf("%s can be published, as %s", payload, e.Payload)
 		}
 	}
+}
+
+func TestHideTakesMembersThatAreValuesOfHiddenFields(t *testing.T) {
+	for _, tc := range []struct {
+		typ, hidden string
+		gone        []string
+	}{
+		{"StageChanged", "Opportunity.AccountId", []string{"accountId"}},
+		{"StageChanged", "Opportunity.StageName", []string{"oldStageName", "newStageName"}},
+		{"StageChanged", "Opportunity.IsClosed", []string{"oldIsClosed", "newIsClosed"}},
+		{"StageChanged", "Opportunity.IsWon", []string{"oldIsWon", "newIsWon"}},
+		{"StageChanged", "Opportunity.CloseDate", []string{"closeDate"}},
+		{"StageChanged", "Lead.AccountId", nil},
+		{"LeadConverted", "Lead.ConvertedDate", []string{"convertedAt"}},
+		{"LeadConverted", "Lead.ConvertedAccountId", []string{"accountId"}},
+		{"LeadConverted", "Contact.AccountId", []string{"accountId"}},
+		{"LeadConverted", "Opportunity.AccountId", []string{"accountId"}},
+		{"LeadConverted", "Lead.ConvertedContactId", []string{"contactId"}},
+		{"LeadConverted", "Opportunity.ContactId", []string{"contactId"}},
+		{"LeadConverted", "Lead.ConvertedOpportunityId", []string{"opportunityId"}},
+		{"CampaignMemberChanged", "Campaign.Name", []string{"campaignName"}},
+		{"RecordDeleted", "Opportunity.AccountId", nil},
+	} {
+		e := parsed(t, golden(t, tc.typ))
+		before, want := string(e.Payload), members(t, e.Payload)
+		original := e.Payload
+		for _, name := range tc.gone {
+			if _, ok := want[name]; !ok {
+				t.Fatalf("%s has no %s", tc.typ, name)
+			}
+			delete(want, name)
+		}
+		e.Hide(func(object, field string) bool { return object+"."+field == tc.hidden })
+		if diff := cmp.Diff(want, members(t, e.Payload)); diff != "" {
+			t.Errorf("%s without %s (-want +got):\n%s", tc.typ, tc.hidden, diff)
+		}
+		if string(original) != before {
+			t.Errorf("%s without %s: the payload that the caller has was changed", tc.typ, tc.hidden)
+		}
+	}
+	created := parsed(t, golden(t, "RecordCreated"))
+	created.Hide(func(string, string) bool { return true })
+	if got := string(created.Payload); !strings.Contains(got, `"fields":{}`) {
+		t.Errorf("the values of fields are still there: %s", got)
+	}
+	escaped := Event{Type: "StageChanged", Payload: []byte(`{"account\u0049d":"secret","closeDate":null}`)}
+	escaped.Hide(func(_, field string) bool { return field == "AccountId" })
+	if got := string(escaped.Payload); got != `{"closeDate":null}` {
+		t.Errorf("a name that is spelled otherwise: %s", got)
+	}
+}
+
+func members(t *testing.T, object []byte) (all map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(object, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
