@@ -438,6 +438,29 @@ func TestAnApprovalIsShownToWhoSeesTheRecordOrDecides(t *testing.T) {
 	})
 }
 
+func TestAnApprovalShowsNoSensitiveValues(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.staff()
+		r.define(settling())
+		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
+		for _, name := range []string{"DiscountPercent", "Status"} {
+			f := *crm.StandardField("Quote", name)
+			f.Sensitive = true
+			r.define(crm.Definition{Kind: crm.KindField, ID: "Quote." + name, Value: &f})
+		}
+		for _, who := range []string{mia, sal, ""} { // the approver, who sees the record, and the system user
+			got := r.parsed(r.Get(t.Context(), as(who), v.ID))
+			if diff := cmp.Diff(map[string]any{"Name": "Q", "GrandTotal": 90.0}, got.Record); diff != "" || len(got.LockedFields) != 2 {
+				t.Errorf("%q (-want +got):\n%s\nlocked %v", who, diff, got.LockedFields)
+			}
+		}
+		ended := r.decide(mia, v.ID, Approved)
+		if ended.Outcome == nil || len(ended.Outcome.Fields) != 0 {
+			t.Errorf("the outcome is %+v", ended.Outcome)
+		}
+	})
+}
+
 // FieldPermissions are what one set gives of fields.
 type FieldPermissions = map[string]crm.FieldPermission
 

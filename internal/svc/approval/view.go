@@ -41,14 +41,14 @@ type View struct {
 	MeetsCondition bool           `json:"meetsCondition"` // of a pending one: the process would still take the record
 	ExecutionID    string         `json:"executionId"`
 	StageDetails   []StageView    `json:"stages"`
-	Record         map[string]any `json:"record,omitzero"`  // of a pending one: the name and the locked fields, as far as the caller may read them
+	Record         map[string]any `json:"record,omitzero"`  // of a pending one: the name and the locked fields, as far as the caller may read them and they are not sensitive
 	Outcome        *OutcomeView   `json:"outcome,omitzero"` // of one that has ended and writes something into the record
 }
 
 // OutcomeView is what an approval writes into its record, and whether it has.
 type OutcomeView struct {
 	Status        string                    `json:"status"`
-	Fields        map[string]jsontext.Value `json:"fields"`                 // that the caller may read
+	Fields        map[string]jsontext.Value `json:"fields"`                 // that the caller may read and that are not sensitive
 	RecordVersion wire.Stamp                `json:"recordVersion,omitzero"` // of the record with it
 	Message       string                    `json:"message,omitzero"`       // why it was refused, or what to do when it does not come
 	DeadLetterID  string                    `json:"deadLetterId,omitzero"`  // that keeps core from taking the event
@@ -155,7 +155,7 @@ func (a *instance) view(m *crm.Model, user string, record *crm.Record) View {
 	if a.status == Pending && record != nil {
 		v.Record = map[string]any{}
 		for _, field := range append(slices.Clone(v.LockedFields), "Name") {
-			if value := record.Fields[field]; value != nil && m.Readable(user, a.object, field) {
+			if value := record.Fields[field]; value != nil && m.Readable(user, a.object, field) && !m.Sensitive(a.object, field) {
 				v.Record[field] = value
 			}
 		}
@@ -183,12 +183,12 @@ func (w *session) show(ctx context.Context, a *instance, record *crm.Record) ([]
 	return json.Marshal(&v, json.Deterministic(true))
 }
 
-// settled is the outcome as a user may see it. Why it was refused is for those who may read
-// all of it.
+// settled is the outcome as a user may see it, without what is sensitive. Why it was refused
+// is for those who are shown all of it.
 func (a *instance) settled(m *crm.Model, user string, got crm.Settled, ok bool) *OutcomeView {
 	v := &OutcomeView{Status: OutcomeWaiting, Fields: map[string]jsontext.Value{}, RecordVersion: got.Version}
 	for name, value := range a.outcome() {
-		if m.Readable(user, a.object, name) {
+		if m.Readable(user, a.object, name) && !m.Sensitive(a.object, name) {
 			v.Fields[name] = value
 		}
 	}
