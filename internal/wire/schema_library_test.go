@@ -239,7 +239,7 @@ func beyond(tree map[string]any) bool {
 	outside, _ := sequence["recordVersion"].(string)
 	a, _ := ParseStamp(inside)
 	b, err := ParseStamp(outside)
-	return err != nil || ok && a != b
+	return err != nil || b < 0 || ok && a != b
 }
 
 // change does something to a part of a tree that may make it invalid.
