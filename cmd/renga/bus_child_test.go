@@ -340,7 +340,8 @@ func (p *busProcess) awaitIdle(ctx context.Context) {
 }
 
 // undone counts what consumers have still to do: what they have neither taken nor buried
-// nor parked behind a dead letter.
+// nor parked behind a dead letter, and letters that are driven again by themselves unless
+// they wait behind one that is not.
 func (p *busProcess) undone(ctx context.Context) (left int, err error) {
 	err = p.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		left = 0
@@ -359,7 +360,10 @@ func (p *busProcess) undone(ctx context.Context) (left int, err error) {
 				return err
 			}
 			if err := tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_lane WHERE consumer = $1 AND state = 0)
-				+ (SELECT count(*) FROM bus_dead WHERE consumer = $1 AND status IN (1, 2))`, c.Name).Scan(&waiting); err != nil {
+				+ (SELECT count(*) FROM bus_dead WHERE consumer = $1 AND status IN (1, 2))
+				+ (SELECT count(*) FROM bus_dead d WHERE consumer = $1 AND status = 0 AND redrive_at > 0 AND NOT EXISTS (
+					SELECT 1 FROM bus_dead o WHERE o.consumer = $1 AND o.partition_key = d.partition_key AND o.status = 0
+					AND o.redrive_at = 0 AND (o.version, o.idx) < (d.version, d.idx)))`, c.Name).Scan(&waiting); err != nil {
 				return err
 			}
 			left += max(announced-done, 0) + waiting

@@ -53,7 +53,7 @@ func killInTurn(t *testing.T, sites ...site) {
 	if long() {
 		kills = 100
 	}
-	k := &killing{rig: newRig(t, killHands, sites...), rand: rand.New(rand.NewPCG(1, uint64(kills)))}
+	k := &killing{rig: newRig(t, killHands, sites...), kills: kills, rand: rand.New(rand.NewPCG(1, uint64(kills)))}
 	began := time.Now()
 	enough := k.work()
 	for i := 0; (i < kills || k.unlucky() && i < 3*kills) && !t.Failed(); i++ {
@@ -75,6 +75,7 @@ func killInTurn(t *testing.T, sites ...site) {
 // killing is one run of the test.
 type killing struct {
 	*rig
+	kills   int // that are wanted
 	rand    *rand.Rand
 	ready   spans         // of the starts after a kill
 	stood   time.Duration // the longest time of those in which the machine stood still
@@ -85,9 +86,12 @@ type killing struct {
 	lost    int64 // requests that the kills left unanswered
 }
 
-// unlucky reports whether hardly any kill came between a commit and its answer. Where a
-// kill comes is chance, and a few of them say too little: more are needed then.
-func (k *killing) unlucky() bool { return int(k.stress.remembered.Load()) < len(k.perKill)/2 }
+// unlucky reports whether the kills hit too little: hardly any came between a commit and
+// its answer, or while many requests were on their way. Where a kill comes is chance, and a
+// few of them say too little: more are needed then.
+func (k *killing) unlucky() bool {
+	return int(k.stress.remembered.Load()) < k.kills/2 || int(k.stress.unanswered.Load()) < 4*k.kills || k.hit < k.kills*9/10
+}
 
 // kill waits for enough answers, kills a server and starts another one in its place.
 func (k *killing) kill(i int) {
@@ -144,7 +148,7 @@ func (k *killing) minima(b *books) {
 	for _, v := range b.views {
 		ends[v.Status]++
 	}
-	kills := len(k.perKill)
+	kills := k.kills
 	k.t.Logf("accepted: %s; refused %d", counts(accepted), refused)
 	k.t.Logf("%d executions: %s", len(b.views), counts(ends))
 	atLeast := func(what string, got, want int) {

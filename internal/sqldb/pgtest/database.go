@@ -33,7 +33,7 @@ func New(t testing.TB) string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = launch(bin, inMemory(), "")
+		shared.server, shared.err = launch(bin, inMemory(), "", atTheirWord)
 	}
 	if shared.err != nil {
 		t.Fatal(shared.err)

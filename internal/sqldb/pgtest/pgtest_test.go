@@ -64,7 +64,7 @@ func TestDataSurvivesRestartsAndKills(t *testing.T) {
 }
 
 func TestNothingStaysBehind(t *testing.T) {
-	s, err := launch(programs(t), "", "")
+	s, err := launch(programs(t), "", "", withPassword)
 	if err != nil {
 		t.Fatal(err)
 	}

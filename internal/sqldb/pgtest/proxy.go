@@ -185,18 +185,26 @@ func (l *link) requests() error {
 	}
 }
 
+// silence lets nothing that the server says from now on reach the client.
+func (l *link) silence() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mute = true
+}
+
 // cut cuts the connection around a COMMIT.
 func (l *link) cut(at Cut, commit []byte) {
 	switch at {
 	case Before:
 		_ = l.client.Close()
 	case During:
+		l.silence()
 		_, _ = l.server.Write(finish(commit))
 		_ = l.client.Close()
+		_ = l.server.(*net.TCPConn).CloseWrite() // closed as a whole, it could take the COMMIT back
+		return
 	case AfterAnswer:
-		l.mu.Lock()
-		l.mute = true
-		l.mu.Unlock()
+		l.silence()
 		_, _ = l.server.Write(finish(commit))
 		select {
 		case <-l.answered:

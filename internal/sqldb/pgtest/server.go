@@ -55,7 +55,7 @@ func Launch(t testing.TB) *Server {
 // own, and its log elsewhere.
 func LaunchOn(t testing.TB, disk string) *Server {
 	t.Helper()
-	s, err := launch(programs(t), "", disk)
+	s, err := launch(programs(t), "", disk, withPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,16 @@ func inMemory() string {
 	return folder
 }
 
+// How a server lets clients in: with a password, which costs both sides some milliseconds of
+// computing, or at their word.
+const (
+	withPassword = "scram-sha-256"
+	atTheirWord  = "trust"
+)
+
 // launch makes a data folder, in a folder or where temporary files are, and starts a server
 // on it. Its tables may be on a disk of their own.
-func launch(bin, in, disk string) (*Server, error) {
+func launch(bin, in, disk, auth string) (*Server, error) {
 	dir, err := os.MkdirTemp(in, "renga-pg-")
 	if err != nil {
 		return nil, err
@@ -86,7 +93,7 @@ func launch(bin, in, disk string) (*Server, error) {
 	if s.guard, err = watch(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := s.prepare(disk); err != nil {
+	if err := s.prepare(disk, auth); err != nil {
 		s.remove()
 		return nil, err
 	}
@@ -98,7 +105,7 @@ func launch(bin, in, disk string) (*Server, error) {
 }
 
 // prepare makes the data folder. It is the user's who runs the server, who must not be root.
-func (s *Server) prepare(disk string) (err error) {
+func (s *Server) prepare(disk, auth string) (err error) {
 	if os.Getuid() == 0 {
 		owner, err := servant()
 		if err != nil {
@@ -129,7 +136,7 @@ func (s *Server) prepare(disk string) (err error) {
 	if err := os.WriteFile(secret, []byte(s.password), 0o644); err != nil { // the folder is closed to others
 		return err
 	}
-	initdb := s.program("initdb", "--pgdata="+s.data(), "--waldir="+filepath.Join(s.dir, "wal"), "--username="+superuser, "--pwfile="+secret, "--auth=scram-sha-256",
+	initdb := s.program("initdb", "--pgdata="+s.data(), "--waldir="+filepath.Join(s.dir, "wal"), "--username="+superuser, "--pwfile="+secret, "--auth="+auth,
 		"--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions")
 	if err := initdb.Run(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, s.Log())
@@ -299,7 +306,7 @@ func freePort() (int, error) {
 	return 0, err
 }
 
-// ready reports whether a server lets a client begin: it asks for a password then. While it starts,
+// ready reports whether a server lets a client begin: it asks for a password then, or takes its word. While it starts,
 // recovers or stops it says so, or nothing answers.
 func ready(addr string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
