@@ -153,14 +153,14 @@ AIRFLOW ?= 3.3.2 2.10.5
 test-airflow: ## run the whole path with real Airflows from PyPI (AIRFLOW="3.3.2 2.10.5")
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	python=$$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
-	for version in $(AIRFLOW); do \
+	failed=0; for version in $(AIRFLOW); do \
 		venv="$$dir/$$version"; \
 		curl -fsSL --max-time 20 -o "$$dir/rules" "https://raw.githubusercontent.com/apache/airflow/constraints-$$version/constraints-$$python.txt" 2>/dev/null || : >"$$dir/rules"; \
 		if ! { python3 -m venv "$$venv" && "$$venv/bin/pip" install -q "apache-airflow==$$version" -c "$$dir/rules"; } >"$$dir/log" 2>&1; then \
 			tail -n 2 "$$dir/log"; echo "SKIP: Airflow $$version cannot be installed from PyPI; nothing was tried with it"; continue; \
 		fi; \
-		RENGA_TEST_AIRFLOW="$$venv" $(GO) test -count=1 -v -timeout 30m -run '^TestARealAirflow' ./cmd/renga; \
-	done
+		RENGA_TEST_AIRFLOW="$$venv" $(GO) test -count=1 -v -timeout 30m -run '^TestARealAirflow' ./cmd/renga || failed=1; \
+	done; exit $$failed
 
 .PHONY: clean
 clean: ## remove what was built; ./data stays

@@ -198,22 +198,51 @@ func (a *installed) start() {
 	}
 }
 
-// kill ends all parts with their children, as a power switch would. Some of these have
-// left their parents; the folder in their environment tells whose they are.
+// kill ends all parts with all that they started, as a power switch would. A process that has
+// left its parents is told by the folder in its environment, and one that wrote its title
+// over its environment, as a web server does, by its parents.
 func (a *installed) kill() {
+	family := map[int]bool{}
 	for _, cmd := range a.parts {
-		_ = cmd.Process.Kill()
+		family[cmd.Process.Pid] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for pid, parent := range parents() {
+			if !family[pid] && (family[parent] || a.owns(pid)) {
+				family[pid], grown = true, true
+			}
+		}
+	}
+	for pid := range family {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	for _, cmd := range a.parts {
 		_ = cmd.Wait()
 	}
 	a.parts = nil
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+}
+
+// owns reports whether a process has this Airflow's folder in its environment.
+func (a *installed) owns(pid int) bool {
+	env, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return pid != os.Getpid() && strings.Contains("\x00"+string(env), "\x00AIRFLOW_HOME="+a.home+"\x00")
+}
+
+// parents are the parents of all processes.
+func parents() map[int]int {
+	all := map[int]int{}
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range files {
-		env, _ := os.ReadFile(name)
+		text, _ := os.ReadFile(name)
+		_, rest, _ := strings.Cut(string(text), ") ") // its name may have anything in it
+		fields := strings.Fields(rest)
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err == nil && pid != os.Getpid() && strings.Contains("\x00"+string(env), "\x00AIRFLOW_HOME="+a.home+"\x00") {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		if err == nil && len(fields) > 1 {
+			all[pid], _ = strconv.Atoi(fields[1])
 		}
 	}
+	return all
 }
 
 // logs are the ends of what the parts have said.
