@@ -71,6 +71,7 @@ type bench struct {
 	children map[string][]child
 	locks    map[string][]lock
 	ruled    parents
+	above    map[string]string // the parents of records, as far as circles need them; nil: no change has one
 	system   bool
 	done     []decision
 }
@@ -144,6 +145,12 @@ func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
 	if len(gone) > 0 {
 		how = deleting
 	}
+	above := k.newParents(ops)
+	if len(above) > 0 {
+		if err = k.holdAbove(ctx); err != nil {
+			return err
+		}
+	}
 	if k.rows, err = k.load(ctx, k.object, ids, how); err != nil {
 		return err
 	}
@@ -155,6 +162,11 @@ func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
 	}
 	if k.ruled, err = k.loadRuled(ctx, k.object); err != nil {
 		return err
+	}
+	if len(above) > 0 {
+		if err = k.loadAbove(ctx, above); err != nil {
+			return err
+		}
 	}
 	k.locks, err = k.loadLocks(ctx, k.object, ids)
 	return err
@@ -207,7 +219,11 @@ func (k *bench) decide(op *Op) (decision, error) {
 		if !before.edit {
 			return decision{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it", k.object, op.ID)
 		}
-		return update(f, &before.Record, op)
+		d, err := update(f, &before.Record, op)
+		if err == nil && k.above != nil {
+			err = k.checkCircle(&d, op)
+		}
+		return d, err
 	case Delete:
 		before, err := k.target(op, crm.DeleteOp)
 		if err != nil {
@@ -252,6 +268,9 @@ func (k *bench) note(d *decision) {
 		delete(k.parents, id)
 	case d.before != nil:
 		k.rows[id] = &row{d.after, k.rows[id].edit} // the decision keeps the one before
+		if k.above != nil {
+			k.above[id] = values(d.after.Fields).text(parentField)
+		}
 	}
 	for _, r := range references(k.view.object, d) {
 		k.count(r.old, r.field, -1)
