@@ -14,7 +14,7 @@ import (
 // What a trunk keeps for its branches.
 const (
 	trunkMost     = 1024                   // events
-	trunkBytes    = 2 << 20                // and their texts, unless one alone is longer
+	trunkBytes    = 2 << 20                // and their texts, unless those that came together are longer
 	trunkPatience = 250 * time.Millisecond // with a branch that does not come on, before it is left behind
 )
 
@@ -25,7 +25,9 @@ const (
 // It has everything of one stream from its first place on, in order and without a gap,
 // because its feed gives nothing else. When that breaks, for whatever reason, the trunk
 // is of no use any more: each reader opens a feed at its own place and finds out for
-// itself what has become of it.
+// itself what has become of it. So it does when the feed, which was cut off and went on
+// behind its last message, gives one from where there was none before: the stream lost
+// messages of other partitions, and that is in the place of one of them.
 type trunk struct {
 	created time.Time // of the stream
 	stop    func()
@@ -97,12 +99,16 @@ func (t *trunk) useful() bool {
 	return !t.broken
 }
 
-// add lets a branch read on from its place, unless the trunk does not reach back to it.
+// add lets a branch read on from its place, unless the trunk does not reach back to it. It
+// looks again at what it was not given, which may be there since.
 func (t *trunk) add(br *branch) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken || br.upto < t.first {
 		return false
+	}
+	if br.lastID != "" {
+		br.upto = max(br.last, t.first)
 	}
 	t.at[br] = br.upto
 	br.trunk = t
@@ -135,7 +141,7 @@ func (t *trunk) grow(ctx context.Context, feed Feed) {
 	defer feed.Close()
 	for {
 		msgs, err := feed.Next(ctx, batchMost)
-		if err != nil || ctx.Err() != nil {
+		if err != nil || ctx.Err() != nil || len(msgs) > 0 && msgs[0].Seq <= t.upto { // branches are past that
 			t.mu.Lock()
 			t.broken, t.items = true, nil
 			close(t.grown)
@@ -151,7 +157,7 @@ func (t *trunk) grow(ctx context.Context, feed Feed) {
 		t.room(ctx, len(items), bytes)
 		t.mu.Lock()
 		t.items, t.bytes = append(t.items, items...), t.bytes+bytes
-		t.upto, t.pending = feed.Upto(), feed.Pending()
+		t.upto, t.pending = max(t.upto, feed.Upto()), feed.Pending()
 		if t.broken { // all have left; it is being stopped
 			t.items = nil
 		}
@@ -196,9 +202,9 @@ func (t *trunk) room(ctx context.Context, n, bytes int) {
 	}
 }
 
-// after gives events behind the place of a branch that it wants, and how many more of
-// these there are; grown tells when there is more. ok is false when the trunk does not
-// have what follows.
+// after gives events behind the place of a branch that it wants, and notes how far the
+// branch is then and what there is behind that; grown tells when there is more. ok is
+// false when the trunk does not have what follows.
 func (t *trunk) after(br *branch, limit int) (got []item, grown <-chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,27 +21,35 @@ import (
 type grove struct {
 	*testing.T
 	*memory.Carrier
-	bus   *bus.Bus
-	sent  []bus.Message
-	open  atomic.Int64  // feeds
-	deaf  atomic.Bool   // those that are open give nothing, and do not say why
-	heard atomic.Uint64 // where those say that they are
+	bus    *bus.Bus
+	sent   []bus.Message
+	others int           // messages of another partition
+	open   atomic.Int64  // feeds
+	deaf   atomic.Bool   // those that are open give nothing, and do not say why
+	heard  atomic.Uint64 // where those say that they are
+	next   func()        // what happens before the next feed is opened
+	again  chan struct{} // closed when feeds may go on in a stream that was cut; nil: they do not
 }
 
 // Read counts the feeds that are open.
 func (g *grove) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
+	if do := g.next; do != nil {
+		g.next = nil
+		do()
+	}
 	f, err := g.Carrier.Read(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	g.open.Add(1)
-	return &countedFeed{f, g, g.deaf.Load()}, nil
+	return &countedFeed{f, g, g.deaf.Load(), from}, nil
 }
 
 type countedFeed struct {
 	bus.Feed
-	g   *grove
-	was bool // made since they are deaf
+	g    *grove
+	was  bool // made since they are deaf
+	from bus.From
 }
 
 func (f *countedFeed) Next(ctx context.Context, limit int) ([]bus.Message, error) {
@@ -49,7 +57,24 @@ func (f *countedFeed) Next(ctx context.Context, limit int) ([]bus.Message, error
 		<-time.After(time.Second) // as when there is nothing
 		return nil, nil
 	}
-	return f.Feed.Next(ctx, limit)
+	got, err := f.Feed.Next(ctx, limit)
+	if fault.KindOf(err) == fault.Conflict && err != nil && f.g.again != nil {
+		<-f.g.again
+		return nil, f.rewind(ctx)
+	}
+	if n := len(got); n > 0 {
+		f.from.After, f.from.AfterID = got[n-1].Seq, got[n-1].ID
+	}
+	return got, err
+}
+
+// rewind goes on behind the last message, as a feed of JetStream does when it was cut off.
+func (f *countedFeed) rewind(ctx context.Context) error {
+	feed, err := f.g.Carrier.Read(ctx, f.from)
+	if err == nil {
+		f.Feed = feed
+	}
+	return err
 }
 
 func (f *countedFeed) Pending() uint64 {
@@ -82,14 +107,28 @@ func newGrove(t *testing.T) *grove {
 func (g *grove) send(typ string, n int) {
 	g.Helper()
 	for range n {
-		m := bus.Message{Stream: wire.Events, ID: fmt.Sprintf("%s-%d", typ, len(g.sent)), Tenant: "t", Type: typ, Key: fmt.Sprint(len(g.sent)), Relay: bus.Relay{Epoch: 1}}
-		acks := g.Publish(g.Context(), []bus.Message{m})
-		if acks[0].Err != nil {
-			g.Fatal(acks[0].Err)
-		}
-		m.Seq = acks[0].Seq
-		g.sent = append(g.sent, m)
+		g.sent = append(g.sent, g.publish(0, typ, len(g.sent)))
 	}
+}
+
+// elsewhere publishes messages of another partition.
+func (g *grove) elsewhere(n int) {
+	g.Helper()
+	for range n {
+		g.others++
+		g.publish(1, "elsewhere", g.others)
+	}
+}
+
+func (g *grove) publish(part int, typ string, n int) bus.Message {
+	g.Helper()
+	m := bus.Message{Stream: wire.Events, ID: fmt.Sprintf("%s-%d", typ, n), Tenant: "t", Part: part, Type: typ, Key: fmt.Sprint(n), Relay: bus.Relay{Epoch: 1}}
+	acks := g.Publish(g.Context(), []bus.Message{m})
+	if acks[0].Err != nil {
+		g.Fatal(acks[0].Err)
+	}
+	m.Seq = acks[0].Seq
+	return m
 }
 
 // reads is a reader and what it has to get.
@@ -276,6 +315,59 @@ func TestAReaderOfALostStreamHasNoPartInATrunk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatComesWhereOthersWereLostIsNotMissed loses messages of another partition, behind
+// which the readers are already. A feed that was cut off goes on behind its last message,
+// which is still there; what it gives then lies where those were.
+func TestWhatComesWhereOthersWereLostIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrove(t)
+		g.again = make(chan struct{})
+		one, two := g.reader(), g.reader("a")
+		g.send("a", 10)
+		one.all()
+		two.all()
+		g.elsewhere(20)
+		for range 5 { // until they have heard of it
+			one.next(100)
+			two.next(100)
+		}
+		if one.b.Upto() != 30 || two.b.Upto() != 30 || !one.b.Shares() || !two.b.Shares() {
+			t.Errorf("the readers are at %d and %d, want 30, in the trunk", one.b.Upto(), two.b.Upto())
+		}
+		g.lose()
+		close(g.again)
+		one.all()
+		two.all()
+		one.b.Close()
+		two.b.Close()
+	})
+}
+
+// TestWhatComesWhereOthersWereLostBeforeATrunkIsNotMissed loses them when a reader is about
+// to go over to a trunk.
+func TestWhatComesWhereOthersWereLostBeforeATrunkIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrove(t)
+		one := g.reader()
+		g.send("a", 10)
+		g.elsewhere(20)
+		g.next = g.lose
+		one.all()
+		if g.next != nil || !one.b.Shares() {
+			t.Error("the reader has no part in a trunk")
+		}
+		one.b.Close()
+	})
+}
+
+// lose loses twenty messages of the other partition, after which the stream grows again.
+func (g *grove) lose() {
+	g.Truncate(wire.Events, 20)
+	g.elsewhere(5)
+	g.send("a", 1)
+	g.elsewhere(20)
 }
 
 // TestReadersOfATrunkMissNothing does anything in any order.
