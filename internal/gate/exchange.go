@@ -61,7 +61,7 @@ func (x *exchange) headers() {
 	if n != 1 || !wire.Printable(id, maxCorrelation) {
 		if n > 0 {
 			x.headerErr = fault.New(fault.Invalid, "",
-				"the header X-Correlation-Id must be 1..%d printable ASCII characters", maxCorrelation)
+				"the header X-Correlation-Id must be there once, as 1..%d printable ASCII characters", maxCorrelation)
 		}
 		id = uuid.Must(uuid.NewV7()).String()
 	}
@@ -252,7 +252,7 @@ func (x *exchange) key() error {
 			"the header %s is required: repeat a request with the key of its first try", name)
 	case n > 1 || !wire.Key(key):
 		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
-			"the header %s must be 1..%d printable ASCII characters", name, wire.MaxKey)
+			"the header %s must be there once, as 1..%d printable ASCII characters", name, wire.MaxKey)
 	}
 	if form := x.surface.KeyForm; form != nil && !form.Pattern.MatchString(key) {
 		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID", "the header %s must be %s", name, form.Words)

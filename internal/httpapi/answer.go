@@ -169,11 +169,21 @@ func adviceOn(r *flow.Refusal) (fault.ReasonClass, fault.RetryAdvice) {
 	case flow.GuardResumeKey, flow.GuardNodeTask:
 		return fault.ReasonValidation, fault.RetryAfterFix
 	case flow.GuardRetry, flow.GuardNodeReady, flow.GuardNodeRunning, flow.GuardNodeWaiting, flow.GuardStarted, flow.GuardEnded:
-		if !r.Execution.Terminal() && !r.NodeStatus.Terminal() {
+		if !r.Execution.Terminal() && !r.NodeStatus.Terminal() && !attemptOver(r) {
 			return fault.ReasonRunConflict, fault.RetryWithBackoff
 		}
 	}
 	return fault.ReasonRunConflict, fault.DoNotRetry
+}
+
+// attemptOver reports that a worker spoke of an attempt that has ended: the node waits
+// for the next one, of which this result must not decide.
+func attemptOver(r *flow.Refusal) bool {
+	switch r.Command {
+	case flow.Succeed{}.Name(), flow.Fail{}.Name(), flow.Progress{}.Name(), flow.Wait{}.Name():
+		return r.Attempt > 0 && (r.NodeStatus == flow.NodeIsReady || r.Guard == flow.GuardRetry)
+	}
+	return false
 }
 
 // appendFailure writes status and members of a command that has no answer. Faults

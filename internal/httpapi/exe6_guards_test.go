@@ -133,6 +133,8 @@ func TestAnOldAttemptNeverDecidesALaterOne(t *testing.T) {
 	if ready.Payload["attempt"] != 2.0 {
 		t.Errorf("the attempt that is due is %v", ready.Payload["attempt"])
 	}
+	e.send("a/success", `{"attempt":1,"workerId":"slow","output":{"by":"slow"}}`).refusedBy("node_running").
+		has("error.details.lateResultKept", "true").has("error.details.retryAdvice", "do_not_retry")
 	s.post("/tasks/claim", `{"workerId":"quick"}`).is(200).has("tasks.0.attempt", "2")
 	e.send("a/success", `{"attempt":1,"workerId":"slow","output":{"by":"slow"}}`).refusedBy("attempt_due").has("error.details.lateResultKept", "true")
 	e.refused("attempt_due", "a/progress", `{"attempt":1}`)
@@ -142,6 +144,21 @@ func TestAnOldAttemptNeverDecidesALaterOne(t *testing.T) {
 	e.refused("lease_owner", "a/fail", `{"workerId":"slow"}`)
 	e.send("a/success", `{"attempt":2,"workerId":"quick","output":{"by":"quick"}}`).is(202)
 	e.view().has("result", `{"by":"quick"}`).has("lateResults.0.output", `{"by":"slow"}`)
+}
+
+func TestAReportOfAnAttemptThatIsOverIsNotToBeRepeated(t *testing.T) {
+	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,"initialInterval":"1h"}},
+		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
+	for _, action := range []string{"success", "fail", "progress", "wait"} { // nothing is over before the first attempt
+		e.send("a/"+action, "").refusedBy("node_running").has("error.details.retryAdvice", "retry_with_backoff")
+	}
+	e.send("a/start", `{"attempt":1}`).is(202)
+	e.send("a/fail", "").is(202)
+	for _, action := range []string{"success", "fail", "progress", "wait"} {
+		e.send("a/"+action, "").refusedBy("retry_pending").has("error.details.retryAdvice", "do_not_retry")
+	}
+	e.send("a/start", `{"attempt":2}`).refusedBy("retry_pending").has("error.details.retryAdvice", "retry_with_backoff")
+	e.send("a/cancel", "").refusedBy("retry_pending").has("error.details.retryAdvice", "retry_with_backoff")
 }
 
 func TestAnIntegralNumberIsAnInteger(t *testing.T) {
