@@ -193,6 +193,7 @@ func repeated(r *rig) {
 }
 
 func refused(r *rig) {
+	r.ensure(wire.Events)
 	msgs := r.messages(0, 8)
 	msgs[1].Tenant = "a.b"
 	msgs[2].Tenant = "*"

@@ -130,28 +130,37 @@ func (r *rig) persist(m bus.Message) bus.Message {
 	return m
 }
 
-// publish stores messages, in one wave, and sets their places.
+// publish stores messages, in one wave, and sets their places. A cluster that is busy
+// electing somebody is asked again, for those that it has not taken.
 func (r *rig) publish(msgs ...bus.Message) []bus.Message {
 	r.Helper()
-	acks := r.Carrier().Publish(r.Context(), msgs)
-	if len(acks) != len(msgs) {
-		r.Fatalf("got %d acks for %d messages", len(acks), len(msgs))
-	}
-	for i, ack := range acks {
-		if ack.Err != nil || ack.Seq == 0 {
-			r.Fatalf("message %d of %d: %+v", i+1, len(msgs), ack)
+	done := 0
+	r.within(maxWait, "publishing", func(ctx context.Context) error {
+		acks := r.Carrier().Publish(ctx, msgs[done:])
+		if len(acks) != len(msgs)-done {
+			r.Fatalf("got %d acks for %d messages", len(acks), len(msgs)-done)
 		}
-		msgs[i].Seq = ack.Seq
-	}
+		for _, ack := range acks {
+			if ack.Err != nil {
+				return ack.Err
+			}
+			if ack.Seq == 0 {
+				r.Fatalf("message %d of %d: %+v", done+1, len(msgs), ack)
+			}
+			msgs[done].Seq = ack.Seq
+			done++
+		}
+		return nil
+	})
 	return msgs
 }
 
-func (r *rig) read(from bus.From) bus.Feed {
+func (r *rig) read(from bus.From) (f bus.Feed) {
 	r.Helper()
-	f, err := r.Carrier().Read(r.Context(), from)
-	if err != nil {
-		r.Fatalf("Read %+v: %v", from, err)
-	}
+	r.within(maxWait, fmt.Sprintf("Read %+v", from), func(context.Context) (err error) {
+		f, err = r.Carrier().Read(r.Context(), from)
+		return err
+	})
 	r.Cleanup(f.Close)
 	return f
 }
