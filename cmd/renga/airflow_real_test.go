@@ -33,7 +33,7 @@ except ImportError:
 
 @dag(dag_id="recheck", schedule=None, start_date=datetime(2024, 1, 1), catchup=False, is_paused_upon_creation=False, max_active_runs=16)
 def recheck():
-    @task(retries=3, retry_delay=timedelta(seconds=1))
+    @task(retries=20, retry_delay=timedelta(seconds=1))
     def report(dag_run=None):
         conf = dag_run.conf
         if "fail" in conf["strategy"]:
