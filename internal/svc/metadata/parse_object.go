@@ -79,7 +79,10 @@ func (p *parser) field() (any, error) {
 	if err := first(line("label", f.Label, MaxName), words("description", f.Description, MaxDescription)); err != nil {
 		return nil, err
 	}
-	return &f, p.sound(&f)
+	if err := p.sound(&f); err != nil || was == nil {
+		return &f, err
+	}
+	return &f, keepWritten(p.m, object, name, was.Values, f.Values)
 }
 
 // unchanged checks what a body may say but not change.
@@ -229,5 +232,8 @@ func (p *parser) stages() (any, error) {
 	if !open {
 		return nil, unfit("stages", "at least one stage must be open, or no opportunity could be made")
 	}
-	return &s, distinct("stages", names)
+	if err := distinct("stages", names); err != nil {
+		return nil, err
+	}
+	return &s, keepWritten(p.m, "Opportunity", "StageName", p.m.Field("Opportunity", "StageName").Values, names)
 }

@@ -209,6 +209,9 @@ func (r *rig) nothingHappened(before *crm.Model) {
 func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.furnish()
+		r.must(`put workflow-rule #53 {"name":"Tier","object":"Lead","on":["create"],"when":"before","actions":[{"key":"a","type":"setField","field":"Tier__c","value":"B"}]}`,
+			`put scheduled-job #54 {"name":"Stage","object":"Opportunity","cron":"0 3 * * *","actions":[{"key":"a","type":"updateField","field":"StageName","value":"Closed Lost"}]}`,
+			`put approval-process #62 {"name":"Q","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Group","id":"#31"}]}],"onRejected":{"Status":"Denied"}}`)
 		before := r.model(r.models, tenantA)
 		for line, want := range map[string]string{
 			"delete role #1":                                        "the role is used by role Sales (" + id(2) + "); change",
@@ -228,7 +231,10 @@ func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 			"delete field Lead.Company":                             "Lead.Company is a standard field",
 			"delete user " + crm.SystemUser(tenantA):                "the system user belongs to the server",
 			"put user " + crm.SystemUser(tenantA) + ` {"name":"x"}`: "the system user belongs to the server",
-			`put field Lead.Score__c {"label":"s","type":"number","required":true}`: "Lead.Score__c cannot be required: the permission set Sales (" + id(11) + ")",
+			`put field Lead.Tier__c {"label":"Tier","type":"picklist","values":["A","C"]}`:             "what is left out of the values of Lead.Tier__c is used by workflow rule Tier (" + id(53) + ")",
+			`put field Quote.Status {"values":["Draft"]}`:                                              "what is left out of the values of Quote.Status is used by approval process Q (" + id(62) + ")",
+			`put stages Opportunity {"stages":[{"name":"Prospecting","forecastCategory":"Pipeline"}]}`: "what is left out of the values of Opportunity.StageName is used by scheduled job Stage (" + id(54) + ")",
+			`put field Lead.Score__c {"label":"s","type":"number","required":true}`:                    "Lead.Score__c cannot be required: the permission set Sales (" + id(11) + ")",
 		} {
 			_, _, err := r.do(line)
 			told, _ := fault.As(err)
@@ -246,7 +252,7 @@ func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 			}
 		}
 		r.nothingHappened(before)
-		r.must("delete approval-process #61", "delete user #22", "delete sharing-rule #41", "delete group #32", "delete field Lead.Tier__c")
+		r.must("delete approval-process #61", "delete user #22", "delete sharing-rule #41", "delete group #32", "delete workflow-rule #53", "delete field Lead.Tier__c")
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
 )
@@ -33,7 +35,11 @@ func deletable(m *crm.Model, kind crm.Kind, id string) error {
 	case kind == crm.KindField && crm.StandardField(object, name) != nil:
 		return fault.New(fault.Conflict, CodeStandard, "%s is a standard field and cannot be deleted", id)
 	}
-	uses := usesOf(m, kind, id)
+	return refuseUsed(usesOf(m, kind, id), "the "+strings.ReplaceAll(string(kind), "-", " "))
+}
+
+// refuseUsed refuses to take away what some definitions need, if there are any.
+func refuseUsed(uses []use, what string) error {
 	if len(uses) == 0 {
 		return nil
 	}
@@ -42,8 +48,47 @@ func deletable(m *crm.Model, kind crm.Kind, id string) error {
 	for i, u := range shown {
 		texts[i] = fmt.Sprintf("%s %s (%s)", strings.ReplaceAll(u.Kind, "-", " "), u.Name, u.ID)
 	}
-	return fault.New(fault.Conflict, CodeInUse, "the %s is used by %s; change or delete that first", strings.ReplaceAll(string(kind), "-", " "), strings.Join(texts, ", ")).
+	return fault.New(fault.Conflict, CodeInUse, "%s is used by %s; change or delete that first", what, strings.Join(texts, ", ")).
 		With(map[string]any{"usedBy": shown, "total": len(uses)})
+}
+
+// keepWritten refuses to take values away from a picklist that rules, jobs and processes
+// write: they could not be carried out any more. Records keep such values.
+func keepWritten(m *crm.Model, object, field string, was, now []string) error {
+	gone := slices.DeleteFunc(slices.Clone(was), func(value string) bool { return slices.Contains(now, value) })
+	if len(gone) == 0 {
+		return nil
+	}
+	return refuseUsed(writersOf(m, object, field, gone), "what is left out of the values of "+crm.FieldKey(object, field))
+}
+
+// writersOf are the definitions that write one of some texts into a field.
+func writersOf(m *crm.Model, object, field string, texts []string) (uses []use) {
+	is := func(value jsontext.Value) bool {
+		text, err := jsontext.AppendUnquote(nil, value)
+		return err == nil && slices.Contains(texts, string(text))
+	}
+	acts := func(a crm.Action) bool { return a.Field == field && is(a.Value) }
+	for _, by := range []crm.Kind{crm.KindWorkflowRule, crm.KindScheduledJob, crm.KindApprovalProcess} {
+		for _, v := range m.All(by) {
+			switch v := v.(type) {
+			case *crm.WorkflowRule:
+				if v.Object == object && slices.ContainsFunc(v.Actions, acts) {
+					uses = append(uses, use{string(by), v.ID, v.Name})
+				}
+			case *crm.ScheduledJob:
+				if v.Object == object && slices.ContainsFunc(v.Actions, acts) {
+					uses = append(uses, use{string(by), v.ID, v.Name})
+				}
+			case *crm.ApprovalProcess:
+				ends := []jsontext.Value{v.OnApproved[field], v.OnRejected[field], v.OnRecalled[field]}
+				if v.Object == object && slices.ContainsFunc(ends, is) {
+					uses = append(uses, use{string(by), v.ID, v.Name})
+				}
+			}
+		}
+	}
+	return uses
 }
 
 // orInUse is an error, or the refusal of what somebody outside needs.

@@ -170,12 +170,16 @@ func (k *conversion) account(ctx context.Context, id string) (*crm.Record, error
 }
 
 // copy is fields of a new record that are taken over from the lead. What the caller does
-// not see of the lead is not among them, nor what is sensitive there and would not be here.
+// not see of the lead is not among them, nor what is sensitive there and would not be here,
+// nor what the picklist here does not have.
 func (k *conversion) copy(object string, from map[string]string) map[string]jsontext.Value {
 	fields := make(map[string]jsontext.Value, len(from))
 	for to, field := range from {
 		value := k.lead.Fields[field]
 		if value == nil || !k.view.sees(field) || k.model.Sensitive(objLead, field) && !k.model.Sensitive(object, to) {
+			continue
+		}
+		if f := k.model.Field(object, to); f.Type == crm.Picklist && !slices.Contains(f.Values, values(k.lead.Fields).text(field)) {
 			continue
 		}
 		fields[to] = jsonOf(value)

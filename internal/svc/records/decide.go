@@ -253,7 +253,10 @@ func (f *facts) parse(fields map[string]jsontext.Value, before values) (values, 
 		}
 		value, err := parseValue(field, fields[name])
 		if err != nil {
-			return nil, err
+			if !repeats(fields[name], before[name]) {
+				return nil, err
+			}
+			value = before[name] // it fitted when it was stored, such as a value that the picklist had
 		}
 		if id, ok := value.(string); ok && field.Type == crm.Reference && value != before[name] {
 			p, found := f.parents[id]
@@ -264,6 +267,15 @@ func (f *facts) parse(fields map[string]jsontext.Value, before values) (values, 
 		given[name] = value
 	}
 	return given, nil
+}
+
+// repeats reports whether a change names the text that a field has already.
+func repeats(raw jsontext.Value, stored any) bool {
+	if raw.Kind() != '"' || stored == nil {
+		return false
+	}
+	text, err := jsontext.AppendUnquote(nil, raw)
+	return err == nil && (stored == string(text) || stored == wire.NFC(string(text)))
 }
 
 // writable is a field that the caller may write. One that the caller may not even see is
