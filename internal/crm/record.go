@@ -35,6 +35,13 @@ type TeamMember struct {
 	Access   Access
 }
 
+// Use says how many records of an object need a definition.
+type Use struct {
+	Object string `json:"object"`
+	ID     string `json:"id"` // of one of them
+	Count  int64  `json:"count"`
+}
+
 // Change is fields that the server itself is to write into a record; null empties one.
 type Change struct {
 	ID     string

@@ -2,9 +2,10 @@ package metadata
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
@@ -259,12 +260,21 @@ func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 func TestWhatSomebodyOutsideNeedsIsNotDeleted(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.must(`put user #21 {"name":"Anna"}`)
-		r.cfg.InUse = func(_ context.Context, _ *sqldb.Tx, tenant string, kind crm.Kind, id string) (string, error) {
-			return fmt.Sprintf("3 records of %s %s", kind, id), nil
+		r.cfg.InUse = func(_ context.Context, _ *sqldb.Tx, tenant string, kind crm.Kind, of string) ([]crm.Use, error) {
+			if tenant != tenantA || kind != crm.KindUser || of != id(21) {
+				t.Errorf("asked for %s %s of %s", kind, of, tenant)
+			}
+			return []crm.Use{{Object: "Account", ID: id(91), Count: 3}, {Object: "Lead", ID: id(92), Count: 1}}, nil
 		}
 		_, _, err := r.do("delete user #21")
-		if told, _ := fault.As(err); told == nil || told.Code != CodeInUse || !strings.Contains(told.Message, "is used by 3 records of user "+id(21)) {
-			t.Errorf("got %v", err)
+		told, _ := fault.As(err)
+		if told == nil || told.Code != CodeInUse || !strings.HasPrefix(told.Message, "the user is used by 3 records of Account ("+id(91)+"), 1 record of Lead ("+id(92)+"); change") {
+			t.Fatalf("got %v", err)
+		}
+		details, err := json.Marshal(told.Details, json.Deterministic(true))
+		want := long(`{"total":4,"usedBy":[{"kind":"record","object":"Account","id":"#91","count":3},{"kind":"record","object":"Lead","id":"#92","count":1}]}`)
+		if err != nil || string(details) != want {
+			t.Errorf("got %s, %v", details, err)
 		}
 	})
 }

@@ -27,9 +27,8 @@ type Config struct {
 	Bus    Bus
 	// Graph reports whether a tenant has a graph; nil: graphs are not looked for.
 	Graph func(ctx context.Context, tenant, id string) (bool, error)
-	// InUse names what uses a definition outside of the definitions, "" when nothing does;
-	// nil: nobody is asked.
-	InUse func(ctx context.Context, tx *sqldb.Tx, tenant string, kind crm.Kind, id string) (by string, err error)
+	// InUse counts the records that use a definition, by object; nil: nobody is asked.
+	InUse func(ctx context.Context, tx *sqldb.Tx, tenant string, kind crm.Kind, id string) ([]crm.Use, error)
 }
 
 // Metadata keeps the definitions of all tenants.
@@ -98,8 +97,12 @@ func (s *Metadata) change(ctx context.Context, c Change, decide func(*crm.Model)
 			return err
 		}
 		if after == nil && s.cfg.InUse != nil {
-			if by, err := s.cfg.InUse(ctx, tx, c.Tenant, c.Kind, c.ID); err != nil || by != "" {
-				return orInUse(err, c, by)
+			uses, err := s.cfg.InUse(ctx, tx, c.Tenant, c.Kind, c.ID)
+			if err == nil {
+				err = refuseStored(uses, the(c.Kind))
+			}
+			if err != nil {
+				return err
 			}
 		}
 		body, err := json.Marshal(after, json.Deterministic(true))

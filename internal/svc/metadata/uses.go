@@ -35,8 +35,11 @@ func deletable(m *crm.Model, kind crm.Kind, id string) error {
 	case kind == crm.KindField && crm.StandardField(object, name) != nil:
 		return fault.New(fault.Conflict, CodeStandard, "%s is a standard field and cannot be deleted", id)
 	}
-	return refuseUsed(usesOf(m, kind, id), "the "+strings.ReplaceAll(string(kind), "-", " "))
+	return refuseUsed(usesOf(m, kind, id), the(kind))
 }
+
+// the is a kind as messages name it.
+func the(kind crm.Kind) string { return "the " + strings.ReplaceAll(string(kind), "-", " ") }
 
 // refuseUsed refuses to take away what some definitions need, if there are any.
 func refuseUsed(uses []use, what string) error {
@@ -91,12 +94,29 @@ func writersOf(m *crm.Model, object, field string, texts []string) (uses []use) 
 	return uses
 }
 
-// orInUse is an error, or the refusal of what somebody outside needs.
-func orInUse(err error, c Change, by string) error {
-	if err != nil {
-		return err
+// stored is records that need a definition.
+type stored struct {
+	Kind string `json:"kind"` // "record"
+	crm.Use
+}
+
+// refuseStored refuses to take away what records need, if there are any.
+func refuseStored(uses []crm.Use, what string) error {
+	if len(uses) == 0 {
+		return nil
 	}
-	return fault.New(fault.Conflict, CodeInUse, "the %s is used by %s; change or delete that first", strings.ReplaceAll(string(c.Kind), "-", " "), by)
+	texts, by, total := make([]string, len(uses)), make([]stored, len(uses)), int64(0)
+	for i, u := range uses {
+		records := "records"
+		if u.Count == 1 {
+			records = "record"
+		}
+		texts[i] = fmt.Sprintf("%d %s of %s (%s)", u.Count, records, u.Object, u.ID)
+		by[i] = stored{"record", u}
+		total += u.Count
+	}
+	return fault.New(fault.Conflict, CodeInUse, "%s is used by %s; change or delete that first", what, strings.Join(texts, ", ")).
+		With(map[string]any{"usedBy": by, "total": total})
 }
 
 // usesOf are the definitions that need one, by kind and id.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
@@ -204,24 +206,29 @@ func TestDefinitionsThatRecordsNeedAreInUse(t *testing.T) {
 		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"), crm.Definition{Kind: crm.KindField, ID: "Account.Size__c", Value: &crm.Field{
 			ID: ann, Object: "Account", Name: "Size__c", Type: crm.Number, Custom: true,
 		}})
-		uses := func(kind crm.Kind, id string) (by string) {
+		uses := func(kind crm.Kind, id string) (by []crm.Use) {
 			r.read(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 				by, err = r.records.InUse(ctx, tx, tenantA, kind, id)
 				return err
 			})
 			return by
 		}
-		if by := uses(crm.KindField, "Account.Size__c") + uses(crm.KindUser, ann); by != "" {
-			t.Errorf("in use by %s", by)
+		if by := append(uses(crm.KindField, "Account.Size__c"), uses(crm.KindUser, ann)...); by != nil {
+			t.Errorf("in use by %v", by)
 		}
+		gone := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"G","Size__c":3}`)})
+		r.do(system, "Account", Op{Kind: Delete, ID: gone.ID})
+		lead := r.do(system, "Lead", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"LastName":"L","Company":"C","Status":"Open - Not Contacted"}`)})
 		v := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Size__c":3}`)})
-		for kind, id := range map[crm.Kind]string{crm.KindField: "Account.Size__c", crm.KindUser: ann} {
-			if by := uses(kind, id); by != "Account "+v.ID {
-				t.Errorf("%s %s: in use by %q", kind, id, by)
-			}
+		r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"B","Size__c":0}`)})
+		if diff := cmp.Diff([]crm.Use{{Object: "Account", ID: v.ID, Count: 2}}, uses(crm.KindField, "Account.Size__c")); diff != "" {
+			t.Error(diff)
 		}
-		if by := uses(crm.KindUser, ben); by != "" {
-			t.Errorf("ben owns %s", by)
+		if diff := cmp.Diff([]crm.Use{{Object: "Account", ID: v.ID, Count: 2}, {Object: "Lead", ID: lead.ID, Count: 1}}, uses(crm.KindUser, ann)); diff != "" {
+			t.Error(diff)
+		}
+		if by := uses(crm.KindUser, ben); by != nil {
+			t.Errorf("ben owns %v", by)
 		}
 	})
 }

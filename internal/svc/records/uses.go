@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"renga.dev/renga/internal/crm"
@@ -10,18 +9,18 @@ import (
 	"renga.dev/renga/internal/sqldb"
 )
 
-// InUse names a record that needs a definition, "" when none does: what a user or a queue
-// owns, or what has a value in a custom field. It is for whoever deletes definitions.
-func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind crm.Kind, id string) (by string, err error) {
+// InUse counts the living records that need a definition, by object: what a user or a
+// queue owns, or what has a value in a custom field. It is for whoever deletes definitions.
+func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind crm.Kind, id string) (uses []crm.Use, err error) {
 	m, err := s.cfg.Models.Model(ctx, tx, tenant)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	switch kind {
 	case crm.KindUser, crm.KindGroup:
-		for _, object := range m.Objects() {
-			if by, err = oneOf(ctx, tx, object.Name, `SELECT id FROM records_record
-				WHERE tenant_id = $1 AND object = $2 AND owner_id = $3 AND deleted_at = 0 LIMIT 1`, tenant, object.Name, id); by != "" || err != nil {
+		for _, o := range m.Objects() {
+			var b sqldb.Binds
+			if uses, err = countUses(ctx, tx, uses, tenant, o.Name, "r.owner_id = "+b.Add(id), &b); err != nil {
 				break
 			}
 		}
@@ -30,22 +29,19 @@ func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind c
 		if f := m.Field(object, name); f != nil && f.Type != crm.Boolean {
 			var b sqldb.Binds
 			value := (&builder{dialect: tx.Dialect(), binds: &b}).extract(f)
-			query := "SELECT r.id FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) +
-				" AND r.deleted_at = 0 AND " + value + " IS NOT NULL LIMIT 1"
-			by, err = oneOf(ctx, tx, object, query, b.Args()...)
+			uses, err = countUses(ctx, tx, nil, tenant, object, value+" IS NOT NULL", &b)
 		}
 	}
-	return by, fault.Wrap("records.uses", err)
+	return uses, fault.Wrap("records.uses", err)
 }
 
-// oneOf is the record that a statement finds, as messages name it.
-func oneOf(ctx context.Context, tx *sqldb.Tx, object, query string, args ...any) (string, error) {
-	var id string
-	switch err := tx.Row(ctx, query, args...).Scan(&id); {
-	case errors.Is(err, sqldb.ErrNoRow):
-		return "", nil
-	case err != nil:
-		return "", err
+// countUses adds the records of an object that a condition is true of, if there are any.
+func countUses(ctx context.Context, tx *sqldb.Tx, to []crm.Use, tenant, object, where string, b *sqldb.Binds) ([]crm.Use, error) {
+	u := crm.Use{Object: object}
+	query := "SELECT count(*), coalesce(min(r.id), '') FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) +
+		" AND r.deleted_at = 0 AND " + where
+	if err := tx.Row(ctx, query, b.Args()...).Scan(&u.Count, &u.ID); err != nil || u.Count == 0 {
+		return to, err
 	}
-	return object + " " + id, nil
+	return append(to, u), nil
 }
