@@ -83,6 +83,8 @@ func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 			{"a day that is not there", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-30"}`, CodeFieldInvalid, "CloseDate"},
 			{"an impossible probability", "Opportunity", system, Op{Kind: Create}, `{` + opp + `,"Probability":101}`, CodeFieldInvalid, "Probability"},
 			{"an impossible discount", "Quote", system, Op{Kind: Create}, `{"Name":"Q","DiscountPercent":-1}`, CodeFieldInvalid, "DiscountPercent"},
+			{"a total of too many digits", "Quote", system, Op{Kind: Create}, `{"Name":"Q","Subtotal":99999999999999.9,"Tax":0.01}`, CodeFieldInvalid, "Subtotal"},
+			{"a discount that makes too many digits", "Quote", system, Op{Kind: Create}, `{"Name":"Q","Subtotal":123456789012345,"DiscountPercent":1}`, CodeFieldInvalid, "Subtotal"},
 			{"no e-mail address", "Contact", system, Op{Kind: Create}, `{"LastName":"x","Email":"x"}`, CodeFieldInvalid, "Email"},
 			{"no URL", "Account", system, Op{Kind: Create}, `{"Name":"x","Website":"javascript:alert(1)"}`, CodeFieldInvalid, "Website"},
 			{"a text that is too long", "Account", system, Op{Kind: Create}, `{"Name":"` + strings.Repeat("x", 256) + `"}`, CodeFieldInvalid, "Name"},

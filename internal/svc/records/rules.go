@@ -97,8 +97,9 @@ func deriveTotal(m *crm.Model, after values) error {
 	tax, _ := after["Tax"].(float64)
 	left := new(big.Rat).Sub(big.NewRat(100, 1), decimal(discount))
 	total := new(big.Rat).Mul(decimal(subtotal), left.Quo(left, big.NewRat(100, 1)))
-	rounded, err := strconv.ParseFloat(total.Add(total, decimal(tax)).FloatString(2), 64) // half away from zero
-	if err != nil || rounded <= -maxNumber || rounded >= maxNumber {
+	text := total.Add(total, decimal(tax)).FloatString(2) // half away from zero
+	rounded, err := strconv.ParseFloat(text, 64)
+	if err != nil || rounded <= -maxNumber || rounded >= maxNumber || digits(text) > maxDigits {
 		return unfit(m.Field(objQuote, "Subtotal"), "makes a total of more than %d digits", maxDigits)
 	}
 	if rounded == 0 {
