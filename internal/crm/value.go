@@ -63,11 +63,11 @@ func (f *Field) fitsText(s string) error {
 			return errors.New("must be the id of a record, a UUID in lower case")
 		}
 	case Date:
-		if _, err := time.Parse(time.DateOnly, s); err != nil {
+		if _, err := time.Parse(time.DateOnly, s); err != nil || s < "0001" {
 			return errors.New("must be a date, such as 2026-02-28")
 		}
 	case DateTime:
-		if _, err := wire.ParseStamp(s); err != nil {
+		if at, err := wire.ParseStamp(s); err != nil || at.String() < "0001" {
 			return errors.New("must be an RFC 3339 time, such as 2026-01-05T09:00:00Z")
 		}
 	default:

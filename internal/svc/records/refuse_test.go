@@ -48,8 +48,10 @@ func (r *rig) rows() (n string) {
 
 func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil))
-		account := r.create(system, "Account", `{"Name":"Acme"}`)
+		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), crm.Definition{Kind: crm.KindField, ID: "Account.Met__c", Value: &crm.Field{
+			ID: ann, Object: "Account", Name: "Met__c", Type: crm.DateTime, Custom: true,
+		}})
+		account := r.create(system, "Account", `{"Name":"Acme","Met__c":"0001-01-01T00:00:00Z"}`)
 		gone := r.create(system, "Account", `{"Name":"Gone"}`)
 		r.do(system, "Account", Op{Kind: Delete, ID: gone.ID})
 		contact := r.create(system, "Contact", `{"LastName":"Ng","AccountId":"`+account.ID+`"}`)
@@ -81,6 +83,9 @@ func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 			{"a value that is not in the picklist", "Account", system, Op{Kind: Create}, `{"Name":"x","Industry":"Mining"}`, CodeFieldInvalid, "Industry"},
 			{"a stage that is not there", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Won","CloseDate":"2026-02-28"}`, CodeFieldInvalid, "StageName"},
 			{"a day that is not there", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-30"}`, CodeFieldInvalid, "CloseDate"},
+			{"a day of the year 0", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"0000-02-28"}`, CodeFieldInvalid, "CloseDate"},
+			{"an instant of the year 0", "Account", system, Op{Kind: Create}, `{"Name":"x","Met__c":"0000-12-31T23:59:59Z"}`, CodeFieldInvalid, "Met__c"},
+			{"an instant of the year 0 in UTC", "Account", system, Op{Kind: Create}, `{"Name":"x","Met__c":"0001-01-01T00:00:00+09:00"}`, CodeFieldInvalid, "Met__c"},
 			{"an impossible probability", "Opportunity", system, Op{Kind: Create}, `{` + opp + `,"Probability":101}`, CodeFieldInvalid, "Probability"},
 			{"an impossible discount", "Quote", system, Op{Kind: Create}, `{"Name":"Q","DiscountPercent":-1}`, CodeFieldInvalid, "DiscountPercent"},
 			{"a total of too many digits", "Quote", system, Op{Kind: Create}, `{"Name":"Q","Subtotal":99999999999999.9,"Tax":0.01}`, CodeFieldInvalid, "Subtotal"},

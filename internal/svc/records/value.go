@@ -113,7 +113,7 @@ func parseText(f *crm.Field, text string) (any, error) {
 		return text, nil
 	case crm.DateTime:
 		at, err := wire.ParseStamp(text)
-		if err != nil {
+		if err != nil || at.String() < "0001" {
 			return nil, unfit(f, "must be an RFC 3339 time such as 2026-02-28T09:00:00Z")
 		}
 		return at.String(), nil
