@@ -34,6 +34,24 @@ func (o *Object) Condition(src string, withOld bool) (*expr.Program, error) {
 	return p, nil
 }
 
+// CheckCondition says what is wrong with a condition that is to be defined: what Condition
+// does not compile, and what has a part that can never be true or false where it has to be,
+// so that it would never hold.
+func (o *Object) CheckCondition(src string, withOld bool) error {
+	p, err := o.Condition(src, withOld)
+	if err != nil {
+		return err
+	}
+	boolean := func(member string) bool {
+		f := o.Field(member)
+		return f != nil && f.Type == Boolean
+	}
+	if part := p.Untrue(boolean); part != "" {
+		return fault.New(fault.Invalid, wire.CodeInvalid, "%s is never true or false; compare it with something", part)
+	}
+	return nil
+}
+
 // Vars is a record as conditions see it: all fields of the object, null where the record
 // has none, its Id and its OwnerId. A record that is not there (the old one of a new
 // record) is nil and has no members.

@@ -42,3 +42,36 @@ func TestARuleTellsWhichMembersItNames(t *testing.T) {
 		t.Errorf("old (-want +got):\n%s", diff)
 	}
 }
+
+func TestARuleTellsWhatIsNeverTrueOrFalse(t *testing.T) {
+	flags := func(member string) bool { return member == "Flag" }
+	for src, want := range map[string]string{
+		`true`:                               "",
+		`record.Flag`:                        "",
+		`!record["Flag"] && old.Flag`:        "",
+		`has(record.Name)`:                   "",
+		`record.Name == "x" || record.N > 1`: "",
+		`record.Name.startsWith("x")`:        "",
+		`record.Flag ? record.N > 1 : false`: "",
+		`["x"].exists(r, r == record.Name)`:  "",
+		`record.Sub.Flag`:                    "",
+		`record.Name`:                        "record.Name",
+		`old["Name"]`:                        "old.Name",
+		`record.Flag && !record.Name`:        "record.Name",
+		`record.N > 1 || (old.N && true)`:    "old.N",
+		`record.Name ? true : false`:         "record.Name",
+		`record.Flag ? record.N : true`:      "record.N",
+		`record`:                             "record",
+		`record.N * 2 + 1`:                   "a result of arithmetic",
+		`-record.N`:                          "a result of arithmetic",
+	} {
+		p, err := Rule(src)
+		if err != nil {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		if got := p.Untrue(flags); got != want {
+			t.Errorf("%s: got %q, want %q", src, got, want)
+		}
+	}
+}

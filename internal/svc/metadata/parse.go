@@ -180,7 +180,7 @@ func condition(o *crm.Object, field, src string, withOld bool) error {
 	if src == "" {
 		return nil
 	}
-	_, err := o.Condition(src, withOld)
+	err := o.CheckCondition(src, withOld)
 	if told, ok := fault.As(err); ok && told.Kind == fault.Invalid {
 		return unfit(field, "%s: %s", field, told.Message)
 	}
