@@ -66,7 +66,25 @@ func (p *parser) workflowRule() (any, error) {
 	if r.When == crm.AfterSave {
 		may = []string{crm.Notify, crm.CreateTask, crm.UpdateField, crm.StartGraph}
 	}
-	return &r, first(condition(o, "condition", r.Condition, true), p.actions(o, r.Actions, may))
+	if err := first(condition(o, "condition", r.Condition, true), p.actions(o, r.Actions, may)); err != nil {
+		return nil, err
+	}
+	return &r, acts(r.On, r.Actions)
+}
+
+// acts refuses an action that can never do anything: there is no record to update when it
+// was deleted.
+func acts(on []string, actions []crm.Action) error {
+	if !slices.Equal(on, []string{crm.OnDelete}) {
+		return nil
+	}
+	for i := range actions {
+		if actions[i].Type == crm.UpdateField {
+			at := fmt.Sprintf("actions[%d].type", i)
+			return unfit(at, "%s: a rule that acts on delete alone has no record to update", at)
+		}
+	}
+	return nil
 }
 
 func (p *parser) scheduledJob() (any, error) {

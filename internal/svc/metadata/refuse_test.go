@@ -145,6 +145,7 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{rule(`"kind":"criteria","criteria":"record.Name || true"`), "criteria: record.Name is never true or false"},
 		{flow("before", "delete", `{"key":"a","type":"setField","field":"Title","value":"x"}`), "on: nothing is saved"},
 		{flow("before", "create", `{"key":"a","type":"notify","message":"m"}`), "actions[0].type must be setField"},
+		{flow("after", "delete", `{"key":"a","type":"notify","message":"m"},{"key":"b","type":"updateField","field":"Title","value":"x"}`), "actions[1].type: a rule that acts on delete alone"},
 		{flow("after", "create", `{"key":"a b","type":"notify","message":"m"}`), "actions[0].key must be 1 to 128"},
 		{flow("after", "create", `{"key":"a","type":"notify"}`), "actions[0].message is missing"},
 		{flow("after", "create", `{"key":"a","type":"notify","message":"m","graphId":"g"}`), "actions[0].graphId is only for startGraph"},
