@@ -99,33 +99,44 @@ func refuseNull(into any) error {
 	return describe(reflect.TypeOf(into).Elem())
 }
 
-// explain turns an error of the library into a message for the caller.
+// explain turns an error of the library into a refusal for the caller. Its details name
+// the field, when it is about one.
 func explain(err error) error {
+	field := fieldOf(err)
+	refuse := func(what string) error {
+		if field == theBody {
+			return fault.New(fault.Invalid, CodeInvalid, "%s%s", field, what)
+		}
+		return fault.New(fault.Invalid, CodeInvalid, "%s%s", field, what).With(map[string]string{"field": field})
+	}
 	if told, ok := fault.As(err); ok && told.Message != "" {
-		return fault.New(fault.Invalid, CodeInvalid, "%s: %s", fieldOf(err), told.Message)
+		return refuse(": " + told.Message)
 	}
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {
 		return fault.New(fault.Invalid, CodeInvalid, "the body is not valid JSON")
 	}
-	field := fieldOf(err)
 	var want expected
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		return fault.New(fault.Invalid, CodeInvalid, "%s is not a known field", field)
+		return refuse(" is not a known field")
 	case errors.As(err, &want):
 	case semantic.GoType != nil:
 		want = describe(semantic.GoType)
 	default:
-		return fault.New(fault.Invalid, CodeInvalid, "%s is not valid", field)
+		return refuse(" is not valid")
 	}
-	return fault.New(fault.Invalid, CodeInvalid, "%s must be %s", field, string(want))
+	return refuse(" must be " + string(want))
 }
+
+// theBody is what is refused when it is no field of it. No field has a blank in its path
+// outside of quotes.
+const theBody = "the body"
 
 func fieldOf(err error) string {
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) || semantic.JSONPointer == "" {
-		return "the body"
+		return theBody
 	}
 	return FieldPath(semantic.JSONPointer)
 }

@@ -107,6 +107,11 @@ func TestDecodeNamesWhatItRefuses(t *testing.T) {
 		told, ok := fault.As(err)
 		if !ok || told.Kind != fault.Invalid || told.Code != CodeInvalid || told.Message != want {
 			t.Errorf("%s:\n got %v\nwant %s", in, err, want)
+			continue
+		}
+		details, _ := told.Details.(map[string]string)
+		if field := details["field"]; strings.HasPrefix(want, "the body") != (field == "") || !strings.HasPrefix(want, field) {
+			t.Errorf("%s: the details name the field %q", in, field)
 		}
 	}
 }
