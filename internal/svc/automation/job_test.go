@@ -159,6 +159,29 @@ func TestARefusedActionOfAJobIsNotedAndTheOthersAreDone(t *testing.T) {
 	})
 }
 
+// TestALongRefusalIsCutBetweenCharacters: half a character would be no text for PostgreSQL, where
+// the job would never go on, nor for whoever reads the runs.
+func TestALongRefusalIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.create("Account", `{"Name":"A"}`)
+		message := strings.Repeat("連", 1000)
+		r.define(crm.KindValidationRule, id(300), `{"name":"V","object":"Account","condition":"record.Phone == \"9\"","message":"`+message+`","field":"Phone"}`)
+		r.job(50, "J", "0 9 * * *", "UTC", `"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)
+		r.at("2026-01-11T09:00:00Z")
+		r.work()
+		page, total, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{Outcome: automationFailed(t), Limit: 10})
+		if err != nil || total != 1 || page[0].Error != strings.Repeat("連", 1024/3) {
+			t.Errorf("got %+v %d %v", page, total, err)
+		}
+		if got := r.show(50).Last; got.Failed != 1 || got.EndedAt == 0 {
+			t.Errorf("got %+v", got)
+		}
+		r.quiet()
+		r.sound()
+	})
+}
+
 func automationFailed(t *testing.T) automation.Outcome {
 	t.Helper()
 	o, ok := automation.ParseOutcome("FAILED")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
@@ -57,7 +58,7 @@ func messageOf(err error) string {
 	if e, ok := fault.As(err); ok && e.Message != "" {
 		text = e.Message
 	}
-	return text[:min(len(text), maxError)]
+	return strings.ToValidUTF8(text[:min(len(text), maxError)], "") // no character is cut in two
 }
 
 // stmt writes the run down.
