@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/sqldb"
 )
 
@@ -303,7 +304,7 @@ func parseCursor(text string, of uint32) (cursor, error) {
 	}
 	relevance, err := strconv.Atoi(parts[1])
 	num, err2 := strconv.ParseInt(parts[2], 10, 64)
-	if err != nil || err2 != nil || relevance < int(Starts) || relevance > int(NameWords) {
+	if err != nil || err2 != nil || relevance < int(Starts) || relevance > int(NameWords) || !crm.ValidID(parts[3]) {
 		return cursor{}, about("cursor", "cursor must be next of the page before")
 	}
 	return cursor{Relevance(relevance), place{num, parts[3]}}, nil

@@ -81,6 +81,7 @@ func wrongAsksSayWhy(t *testing.T, r *rig) {
 		{"", Ask{Text: "!"}, wire.CodeInvalid},
 		{"", Ask{Text: "acme", Cursor: "x"}, wire.CodeInvalid},
 		{"", Ask{Text: "other", Cursor: first.Next}, wire.CodeInvalid},
+		{"", Ask{Text: "acme", Cursor: cursor{Words, place{1, "\x00"}}.text(page.digest())}, wire.CodeInvalid}, // PostgreSQL has no such text
 		{"", Ask{Text: "acme", Objects: []string{"Nothing"}}, "OBJECT_UNKNOWN"},
 		{"", Ask{Text: "acme", Field: "Nothing"}, "FIELD_UNKNOWN"},
 		{"", Ask{Text: "acme", Field: "AnnualRevenue"}, "FIELD_UNKNOWN"},
