@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -230,9 +231,10 @@ func reportCSV(t *reporting.Table) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// plainCell is a text that no spreadsheet takes for a formula. Numbers are none.
+// plainCell is a text that no spreadsheet takes for a formula, also none that reads
+// characters of full width as their likes. Numbers are none.
 func plainCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return "'" + text
 	}
 	return text

@@ -60,7 +60,7 @@ func TestReportsAsCSVHoldNoFormulas(t *testing.T) {
 	const anna = "00000000-0000-7000-8000-00000000000a"
 	s.define("users/"+anna, `{"name":"=Anna","isActive":true}`)
 	s.want(http.StatusCreated, "POST", "/records/Opportunity", `{"ownerId":"`+anna+`","fields":{"Name":"A","StageName":"Negotiation","CloseDate":"2026-02-28","Amount":-100.25}}`)
-	for _, name := range []string{`@SUM(A1:A9),\"x\"`, "-1+1", "+1", "=1", "plain"} {
+	for _, name := range []string{`@SUM(A1:A9),\"x\"`, "-1+1", "+1", "=1", "plain", "＝1"} {
 		s.want(http.StatusCreated, "POST", "/records/Campaign", `{"fields":{"Name":"`+name+`"}}`)
 	}
 	s.handOut()
@@ -85,7 +85,7 @@ func TestReportsAsCSVHoldNoFormulas(t *testing.T) {
 	for _, row := range table("/reports/campaigns", "Accept", "text/csv")[1:] {
 		names = append(names, row[1])
 	}
-	if want := []string{"'+1", "'-1+1", "'=1", `'@SUM(A1:A9),"x"`, "plain"}; !slices.Equal(names, want) {
+	if want := []string{"'+1", "'-1+1", "'=1", `'@SUM(A1:A9),"x"`, "plain", "'＝1"}; !slices.Equal(names, want) {
 		t.Errorf("campaigns are called %q, want %q", names, want)
 	}
 	if kind := s.get("/reports/pipeline", "Accept", "text/csv, application/json").is(200).header.Get("Content-Type"); kind != "application/json" {
