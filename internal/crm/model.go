@@ -211,6 +211,15 @@ func (m *Model) Count(kind Kind) int {
 // Objects are all objects, in a fixed order.
 func (m *Model) Objects() []*Object { return m.objects }
 
+// ObjectNames are the names of all objects as messages list them.
+func (m *Model) ObjectNames() string {
+	names := make([]string, len(m.objects))
+	for i, o := range m.objects {
+		names[i] = o.Name
+	}
+	return strings.Join(names, ", ")
+}
+
 // Object is an object by its name, nil when there is none.
 func (m *Model) Object(name string) *Object {
 	for _, o := range m.objects {

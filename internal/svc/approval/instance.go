@@ -228,9 +228,10 @@ func (a *instance) update(tenant string) sqldb.Stmt {
 // deputyOf begins the principal of somebody who decides in the place of an approver.
 const deputyOf = "Deputy:"
 
-// principalsOf are all that an open stage can wait for a user by.
+// principalsOf are all that an open stage can wait for a user by, but for the places of
+// others.
 func principalsOf(m *crm.Model, user string) []string {
-	all := []string{crm.TypeUser + ":" + user, deputyOf + user}
+	all := []string{crm.TypeUser + ":" + user}
 	if u := m.User(user); u != nil && u.RoleID != "" {
 		all = append(all, crm.TypeRole+":"+u.RoleID)
 	}

@@ -43,7 +43,8 @@ func (s *Approvals) Get(ctx context.Context, c Caller, id string) (out []byte, e
 func (s *Approvals) List(ctx context.Context, c Caller, f Filter, offset, limit int) (page []Summary, total int, err error) {
 	err = s.read(ctx, "approval.list", &c, func(ctx context.Context, w *session) error {
 		if f.Object != "" && w.model.Object(f.Object) == nil {
-			return fault.New(fault.Invalid, wire.CodeInvalid, "object must be the name of an object").With(map[string]string{"field": "object"})
+			return fault.New(fault.Invalid, wire.CodeInvalid, "%.80q is not an object; the objects are %s", f.Object, w.model.ObjectNames()).
+				With(map[string]string{"field": "object"})
 		}
 		if f.Assigned {
 			page, total, err = w.assigned(ctx, &f, offset, limit)
@@ -83,13 +84,13 @@ func (w *session) known(ctx context.Context, b *sqldb.Binds) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	waits, err := w.waiting(b)
+	waits, err := w.waiting(ctx, b)
 	return "a.tenant_id = " + tenant + " AND (" + seen + " OR " + waits + ")", err
 }
 
 // waiting is the condition of approvals whose open stages wait for the caller, or have
-// until it decided.
-func (w *session) waiting(b *sqldb.Binds) (string, error) {
+// until it decided. Who submitted one is no approver of it, whomever its steps name.
+func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
 	var readable []string
 	for _, o := range w.model.Objects() {
 		if w.model.Can(w.user, o.Name, crm.ReadOp) {
@@ -102,7 +103,44 @@ func (w *session) waiting(b *sqldb.Binds) (string, error) {
 	}
 	tenant := b.Add(w.tenant)
 	principals, err := oneOf(w.tx, "p.principal", principalsOf(w.model, w.user), b)
-	return "a.status = 0 AND " + objects + " AND a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " + principals + ")", err
+	if err != nil {
+		return "", err
+	}
+	places := "a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " + principals + ")"
+	delegated, err := w.delegated(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(delegated) > 0 {
+		given, err := oneOf(w.tx, "a.id", delegated, b)
+		if err != nil {
+			return "", err
+		}
+		places = "(" + places + " OR " + given + ")"
+	}
+	return "a.status = 0 AND " + objects + " AND a.submitted_by <> " + b.Add(w.user) + " AND " + places, nil
+}
+
+// delegated are the pending approvals in whose open stage the caller has the place of an
+// approver. A place goes with its approver: who was given one by somebody who is none any
+// more has nothing.
+func (w *session) delegated(ctx context.Context) (ids []string, err error) {
+	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+` FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0
+		AND a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = $1 AND p.principal = $2)
+		ORDER BY a.submitted_at, a.id LIMIT $3`, w.tenant, deputyOf+w.user, MaxAssigned)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		a := &found[i]
+		if err := a.load(ctx, w.tx, w.tenant); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool { return s.deputy != nil && s.deputy.user == w.user }) {
+			ids = append(ids, a.id)
+		}
+	}
+	return ids, nil
 }
 
 // oneOf is a condition that a column is one of some texts.
@@ -155,7 +193,7 @@ func (w *session) list(ctx context.Context, f *Filter, offset, limit int) (page 
 func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (page []Summary, total int, err error) {
 	var b sqldb.Binds
 	tenant := b.Add(w.tenant)
-	where, err := w.waiting(&b)
+	where, err := w.waiting(ctx, &b)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -162,17 +162,9 @@ func (p *parser) objectOf(name, was string) (*crm.Object, error) {
 	}
 	o := p.m.Object(name)
 	if o == nil {
-		return nil, unfit("object", "%s is not an object; the objects are %s", quoted(name), objectNames(p.m))
+		return nil, unfit("object", "%s is not an object; the objects are %s", quoted(name), p.m.ObjectNames())
 	}
 	return o, nil
-}
-
-func objectNames(m *crm.Model) string {
-	var names []string
-	for _, o := range m.Objects() {
-		names = append(names, o.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // condition checks an expression that may be left out.

@@ -146,7 +146,7 @@ func (p *parser) custom(o *crm.Object, f, was *crm.Field) error {
 	}
 	for _, to := range f.ReferenceTo {
 		if p.m.Object(to) == nil {
-			return unfit("referenceTo", "referenceTo: %s is not an object; the objects are %s", quoted(to), objectNames(p.m))
+			return unfit("referenceTo", "referenceTo: %s is not an object; the objects are %s", quoted(to), p.m.ObjectNames())
 		}
 	}
 	return distinct("referenceTo", f.ReferenceTo)

@@ -151,7 +151,7 @@ func (p *parser) permissionSet() (any, error) {
 	for _, name := range sorted(s.Objects) {
 		at := "objects." + name
 		if p.m.Object(name) == nil {
-			return nil, unfit(at, "objects: %s is not an object; the objects are %s", quoted(name), objectNames(p.m))
+			return nil, unfit(at, "objects: %s is not an object; the objects are %s", quoted(name), p.m.ObjectNames())
 		}
 		if o := s.Objects[name]; !o.Read && (o.Create || o.Update || o.Delete) {
 			return nil, unfit(at, "%s: who may create, update or delete must be allowed to read", at)
@@ -182,5 +182,5 @@ func noSuch(kind crm.Kind, id string) *fault.Error {
 
 // invalidObject says that an object does not exist.
 func invalidObject(m *crm.Model, name string) *fault.Error {
-	return fault.New(fault.NotFound, CodeNotFound, "there is no object %s; the objects are %s", quoted(name), objectNames(m))
+	return fault.New(fault.NotFound, CodeNotFound, "there is no object %s; the objects are %s", quoted(name), m.ObjectNames())
 }

@@ -36,7 +36,7 @@ func (s *Metadata) List(ctx context.Context, tenant string, kind crm.Kind, objec
 		if kind == crm.KindField {
 			return nil, 0, invalidObject(m, object)
 		}
-		return nil, 0, unfit("object", "%s is not an object; the objects are %s", quoted(object), objectNames(m))
+		return nil, 0, unfit("object", "%s is not an object; the objects are %s", quoted(object), m.ObjectNames())
 	}
 	all := inOrder(m, kind, object)
 	return all[min(offset, len(all)):min(offset+limit, len(all))], len(all), nil

@@ -78,7 +78,7 @@ type bench struct {
 
 func (w *session) apply(ctx context.Context, b *Batch) ([]Result, error) {
 	if w.model.Object(b.Object) == nil {
-		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "there is no object %q", b.Object)
+		return nil, w.noObject(b.Object)
 	}
 	k := &bench{session: w, object: b.Object, system: b.system}
 	if err := k.prepare(ctx, b.Ops); err != nil {

@@ -120,12 +120,16 @@ func (s *Records) write(ctx context.Context, op string, c *Caller, fn func(ctx c
 func (w *session) viewOf(object string, op crm.Op) (*view, error) {
 	o := w.model.Object(object)
 	if o == nil {
-		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "there is no object %q", object)
+		return nil, w.noObject(object)
 	}
 	if !w.model.Can(w.user, object, op) {
 		return nil, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op, object)
 	}
 	return w.views.of(w.model, w.user, o), nil
+}
+
+func (w *session) noObject(name string) error {
+	return fault.New(fault.NotFound, CodeObjectUnknown, "there is no object %.80q; the objects are %s", name, w.model.ObjectNames())
 }
 
 // notFound says that there is no such record, or none that the caller may know of.

@@ -129,7 +129,7 @@ func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c Caller, ask Ask,
 func (f *finder) objects(m *crm.Model) error {
 	for _, name := range f.ask.Objects {
 		if m.Object(name) == nil {
-			return noObject(name)
+			return noObject(m, name)
 		}
 		if !m.Can(f.user, name, crm.ReadOp) {
 			return fault.New(fault.Forbidden, "ACCESS_DENIED", "no permission set lets you read records of %s", name)

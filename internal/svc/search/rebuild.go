@@ -106,7 +106,7 @@ func (s *Search) request(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 		return "", err
 	}
 	if object != "" && m.Object(object) == nil {
-		return "", noObject(object)
+		return "", noObject(m, object)
 	}
 	if err := holdRebuilds(ctx, tx, tenant); err != nil {
 		return "", err
@@ -121,8 +121,8 @@ func (s *Search) request(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 	return s.begin(ctx, tx, m, object, CauseRequest)
 }
 
-func noObject(object string) error {
-	return fault.New(fault.NotFound, "OBJECT_UNKNOWN", "there is no object %q", object)
+func noObject(m *crm.Model, object string) error {
+	return fault.New(fault.NotFound, "OBJECT_UNKNOWN", "there is no object %.80q; the objects are %s", object, m.ObjectNames())
 }
 
 // define notes by which fields records of an object are written into the index. When these

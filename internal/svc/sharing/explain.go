@@ -48,7 +48,7 @@ func (s *Sharing) Explain(ctx context.Context, ask Ask) (all []Access, err error
 			return err
 		}
 		if m.Object(ask.Object) == nil {
-			return noObject(ask.Object)
+			return noObject(m, ask.Object)
 		}
 		r, err := s.readable(ctx, tx, m, &ask)
 		if err != nil {

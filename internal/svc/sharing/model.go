@@ -227,7 +227,7 @@ func (s *Sharing) ListModels(ctx context.Context, tenant, object string) (all []
 			return err
 		}
 		if object != "" && m.Object(object) == nil {
-			return noObject(object)
+			return noObject(m, object)
 		}
 		all, err = models(ctx, tx, "SELECT "+modelColumns+` FROM sharing_model WHERE tenant_id = $1 AND ($2 = '' OR object = $2)
 			ORDER BY object, version DESC`, tenant, object)

@@ -48,7 +48,7 @@ func (s *Sharing) rebuild(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 		return 0, err
 	}
 	if of.Object(object) == nil {
-		return 0, noObject(object)
+		return 0, noObject(of, object)
 	}
 	if err := s.resetup(ctx, tx, tenant, object, true); err != nil {
 		return 0, err
@@ -76,8 +76,8 @@ func (s *Sharing) retainKeys(ctx context.Context) error {
 	})
 }
 
-func noObject(object string) error {
-	return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no object %s", object)
+func noObject(m *crm.Model, object string) error {
+	return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no object %.80q; the objects are %s", object, m.ObjectNames())
 }
 
 // chunk does the next records of a rebuild, with what is true of them now, and notes how
