@@ -45,9 +45,11 @@ func ruins(t *testing.T, r *rig, why string, ruin func(ctx context.Context, tx *
 	r.took("c", append(append([]wire.Event{}, events[:3]...), events[4:]...))
 	var said string
 	var attempts int
-	r.must(r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT error, attempts FROM bus_dead WHERE event_id = $1", bad.ID).Scan(&said, &attempts)
-	}))
+	r.patient(func() error {
+		return r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+			return tx.Row(ctx, "SELECT error, attempts FROM bus_dead WHERE event_id = $1", bad.ID).Scan(&said, &attempts)
+		})
+	})
 	if !strings.Contains(said, why) || attempts != 2 {
 		t.Errorf("the letter says %q after %d tries, want %q after 2", said, attempts, why)
 	}

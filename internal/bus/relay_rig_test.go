@@ -55,9 +55,11 @@ func (r *rig) publish(b *bus.Bus, events ...wire.Event) {
 // publishAll publishes events in one transaction.
 func (r *rig) publishAll(b *bus.Bus, events ...wire.Event) {
 	r.Helper()
-	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		return b.Publish(ctx, tx, events...)
-	}))
+	r.patient(func() error {
+		return r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			return b.Publish(ctx, tx, events...)
+		})
+	})
 }
 
 // events makes n events of a few records.

@@ -17,6 +17,7 @@ import (
 	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/bus/jet/jettest"
 	"renga.dev/renga/internal/bus/memory"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/sqldb/pgtest"
 	"renga.dev/renga/internal/wire"
@@ -245,18 +246,40 @@ func (r *rig) ids(consumer, key string) (ids []string) {
 // count runs a query that gives one number.
 func (r *rig) count(query string, args ...any) (n int) {
 	r.Helper()
-	r.must(r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, query, args...).Scan(&n) }))
+	r.patient(func() error {
+		return r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, query, args...).Scan(&n) })
+	})
 	return n
 }
 
 // exec changes the database, as an operator does.
 func (r *rig) exec(query string, args ...any) (n int64) {
 	r.Helper()
-	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		n, err = tx.Exec(ctx, query, args...)
-		return err
-	}))
+	r.patient(func() error {
+		return r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			n, err = tx.Exec(ctx, query, args...)
+			return err
+		})
+	})
 	return n
+}
+
+// patient does something again as long as the database says that it is busy and did nothing.
+func (r *rig) patient(do func() error) {
+	r.Helper()
+	for late := time.Now().Add(maxWait); ; {
+		err := do()
+		if err == nil {
+			return
+		}
+		if fault.KindOf(err) != fault.Unavailable || time.Now().After(late) {
+			r.Fatal(err)
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	}
 }
 
 // eventually waits until something holds.
