@@ -17,11 +17,8 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	server := serve(t, at)
 	renga := func(args ...string) string {
 		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", server.url), &out, &errs); code != 0 {
-			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
-		}
-		return out.String()
+		out, _ := command(t, server.url, 0, args...)
+		return out
 	}
 	renga("record", "create", "Opportunity", "--set", "Name=A", "--set", "StageName=Negotiation", "--set", "CloseDate=2026-02-28", "--set", "Amount:=5")
 	eventually(t, "the deal is counted", signalTimeout, func() bool { return strings.Contains(renga("report", "pipeline"), "Negotiation") })

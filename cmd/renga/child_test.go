@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,6 +61,22 @@ func endWithParent() {
 
 // long says that the full counts are wanted.
 func long() bool { return os.Getenv("RENGA_LONG") != "" }
+
+// command runs a command of the program at a server to the end that is wanted, and gives what
+// it prints. It is run again when the server cannot do it now, which it says it may be.
+func command(t testing.TB, server string, want int, args ...string) (out, errs string) {
+	t.Helper()
+	for late := time.Now().Add(maxWait); ; pause(100 * time.Millisecond) {
+		var o, e bytes.Buffer
+		code := run(t.Context(), slices.Concat(args, []string{"--server", server}), &o, &e)
+		switch {
+		case code == want:
+			return o.String(), e.String()
+		case code != 5 || time.Now().After(late):
+			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &o, &e)
+		}
+	}
+}
 
 // child is a renga process that a test started.
 type child struct {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -23,11 +22,7 @@ func TestTheDemoIsACompanyAtWork(t *testing.T) {
 	o.c = serve(t, o.at)
 	renga := func(args ...string) (string, string) {
 		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", o.c.url), &out, &errs); code != 0 {
-			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
-		}
-		return out.String(), errs.String()
+		return command(t, o.c.url, 0, args...)
 	}
 	began := time.Now()
 	out, errs := renga("demo", "load", "--records", size)

@@ -22,11 +22,8 @@ func TestTheProgramServesDeadLetters(t *testing.T) {
 	c := serve(t, at)
 	renga := func(want int, args ...string) string {
 		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", c.url), &out, &errs); code != want {
-			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
-		}
-		return out.String()
+		out, _ := command(t, c.url, want, args...)
+		return out
 	}
 	for args, want := range map[string]string{
 		"dlq list":                         id,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +15,8 @@ func TestTheProgramKeepsDefinitionsAndTellsOfThem(t *testing.T) {
 	c := serve(t, at)
 	renga := func(want int, args ...string) string {
 		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", c.url), &out, &errs); code != want {
-			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
-		}
-		return out.String() + errs.String()
+		out, errs := command(t, c.url, want, args...)
+		return out + errs
 	}
 	file := filepath.Join(t.TempDir(), "company.json")
 	err := os.WriteFile(file, []byte(`[

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,11 +14,8 @@ func TestTheProgramKeepsRecordsAndTellsOfThem(t *testing.T) {
 	c := serve(t, at)
 	renga := func(want int, args ...string) string {
 		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", c.url), &out, &errs); code != want {
-			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
-		}
-		return out.String() + errs.String()
+		out, errs := command(t, c.url, want, args...)
+		return out + errs
 	}
 	idIn := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 	account := idIn.FindString(renga(0, "record", "create", "Account", "--set", "Name=Acme", "--set", "AnnualRevenue:=1200000"))

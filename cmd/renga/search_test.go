@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 )
@@ -13,11 +12,8 @@ func TestTheProgramFindsRecords(t *testing.T) {
 	c := serve(t, at)
 	renga := func(args ...string) string {
 		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", c.url), &out, &errs); code != 0 {
-			t.Fatalf("renga %s ended with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
-		}
-		return out.String()
+		out, _ := command(t, c.url, 0, args...)
+		return out
 	}
 	finds := func(text, want string) {
 		t.Helper()
