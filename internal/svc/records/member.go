@@ -36,7 +36,7 @@ func scanMember(row *sqldb.Row) (m Member, err error) {
 	return m, row.Scan(&m.MemberType, &m.MemberID, &m.Status, &m.HasResponded, &m.AddedAt, &m.UpdatedAt)
 }
 
-// Members is a page of the members of a campaign that the caller sees, by type and id, and
+// Members is a page of those members of a campaign that the caller sees, by type and id, and
 // how many there are on all pages.
 func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset, limit int) (page []Member, total int, err error) {
 	err = s.read(ctx, "records.members", &c, func(ctx context.Context, w *session) error {
@@ -45,12 +45,16 @@ func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset
 		if err != nil {
 			return err
 		}
-		err = w.tx.Row(ctx, "SELECT count(*) FROM records_member WHERE tenant_id = $1 AND campaign_id = $2", c.Tenant, r.ID).Scan(&total)
-		if err != nil {
+		var b sqldb.Binds
+		from, err := w.seenMembers(ctx, r.ID, &b)
+		if err != nil || from == "" {
 			return err
 		}
-		for row, err := range w.tx.Query(ctx, "SELECT "+memberColumns+` FROM records_member WHERE tenant_id = $1 AND campaign_id = $2
-			ORDER BY member_type, member_id LIMIT $3 OFFSET $4`, c.Tenant, r.ID, limit, offset) {
+		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
+			return err
+		}
+		query := "SELECT " + memberColumns + from + " ORDER BY m.member_type, m.member_id LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
+		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 			var m Member
 			if err == nil {
 				m, err = scanMember(row)
@@ -63,6 +67,27 @@ func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset
 		return nil
 	})
 	return page, total, err
+}
+
+// seenMembers is the end of a statement that selects the members of a campaign that the
+// caller sees; "" when it may read none of their objects.
+func (w *session) seenMembers(ctx context.Context, campaign string, b *sqldb.Binds) (string, error) {
+	var seen []string
+	for _, object := range []string{objContact, objLead} {
+		if !w.model.Can(w.user, object, crm.ReadOp) {
+			continue
+		}
+		living, err := w.living(ctx, object, w.cfg.Visible.WhereOne, b)
+		if err != nil {
+			return "", err
+		}
+		seen = append(seen, "m.member_type = "+b.Add(object)+" AND EXISTS (SELECT 1 FROM records_record r WHERE r.id = m.member_id AND "+living+")")
+	}
+	if len(seen) == 0 {
+		return "", nil
+	}
+	return " FROM records_member m WHERE m.tenant_id = " + b.Add(w.caller.Tenant) + " AND m.campaign_id = " + b.Add(campaign) +
+		" AND (" + strings.Join(seen, " OR ") + ")", nil
 }
 
 // campaign is a campaign that the caller sees; to change its members, it must be able to
@@ -102,17 +127,17 @@ func (w *session) putMember(ctx context.Context, campaign, memberType, member st
 	if err != nil {
 		return m, false, err
 	}
+	if _, err := w.viewOf(memberType, crm.ReadOp); err != nil {
+		return m, false, err
+	}
+	if _, err := w.get(ctx, memberType, member, named); err != nil {
+		return m, false, err
+	}
 	was, err := scanMember(w.tx.Row(ctx, "SELECT "+memberColumns+oneMember, w.caller.Tenant, r.ID, memberType, member))
 	if created = errors.Is(err, sqldb.ErrNoRow); err != nil && !created {
 		return m, false, err
 	}
 	if created {
-		if _, err := w.viewOf(memberType, crm.ReadOp); err != nil {
-			return m, false, err
-		}
-		if _, err := w.get(ctx, memberType, member, named); err != nil {
-			return m, false, err
-		}
 		was = Member{MemberType: memberType, MemberID: member, Status: defaultStatus, AddedAt: w.now, UpdatedAt: w.now}
 	}
 	m = was
@@ -194,7 +219,8 @@ func (w *session) tellMember(ctx context.Context, campaign *crm.Record, m *Membe
 	return w.bump(ctx, campaign, version, payloads...)
 }
 
-// RemoveMember takes a lead or a contact out of a campaign. What is not in it is not found.
+// RemoveMember takes a lead or a contact out of a campaign. What is not in it, or not to be
+// seen by the caller, is not found.
 func (s *Records) RemoveMember(ctx context.Context, c Caller, campaign, memberType, member string) error {
 	return s.write(ctx, "records.members.remove", &c, func(ctx context.Context, w *session) error {
 		if err := checkMemberType(memberType); err != nil {
@@ -204,8 +230,14 @@ func (s *Records) RemoveMember(ctx context.Context, c Caller, campaign, memberTy
 		if err != nil {
 			return err
 		}
-		m, err := scanMember(w.tx.Row(ctx, "DELETE"+oneMember+" RETURNING "+memberColumns, c.Tenant, r.ID, memberType, strings.ToLower(member)))
-		if errors.Is(err, sqldb.ErrNoRow) {
+		if _, err := w.viewOf(memberType, crm.ReadOp); err != nil {
+			return err
+		}
+		var m Member
+		if _, err = w.get(ctx, memberType, member, loose); err == nil {
+			m, err = scanMember(w.tx.Row(ctx, "DELETE"+oneMember+" RETURNING "+memberColumns, c.Tenant, r.ID, memberType, strings.ToLower(member)))
+		}
+		if errors.Is(err, sqldb.ErrNoRow) || fault.KindOf(err) == fault.NotFound {
 			return fault.New(fault.NotFound, "CAMPAIGN_MEMBER_NOT_FOUND", "the %s %q is not a member of the campaign", memberType, member)
 		}
 		if err != nil {
