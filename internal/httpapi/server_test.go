@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -277,8 +278,22 @@ func (s *server) postOnce(key, path, body string, header ...string) reply {
 	return s.do("POST", path, body, append([]string{"X-Idempotency-Key", key}, header...)...)
 }
 
-// do sends a request; header is names and values in turn.
+// do sends a request; header is names and values in turn. It is sent again while the database
+// is busy: every command is safe to repeat, and machines that run tests stand still at times.
 func (s *server) do(method, path, body string, header ...string) reply {
+	s.t.Helper()
+	for tries := 0; ; tries++ {
+		r := s.once(method, path, body, header...)
+		busy := r.status == http.StatusServiceUnavailable &&
+			(bytes.Contains(r.body, []byte("before the database answered")) || bytes.Contains(r.body, []byte("the database is busy")))
+		if !busy || tries == 20 {
+			return r
+		}
+	}
+}
+
+// once sends a request one time.
+func (s *server) once(method, path, body string, header ...string) reply {
 	s.t.Helper()
 	req := s.request(context.Background(), method, path, body, header...)
 	resp, err := s.client.Do(req)
