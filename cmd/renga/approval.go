@@ -47,3 +47,8 @@ func (c *core) executionEnded(h *engine.Head) (sqldb.Stmt, bool) {
 	}
 	return c.approval.Ended(h)
 }
+
+// regrouped lets approvals know that a group has other members.
+func (c *core) regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	return c.approval.Regrouped(ctx, tx, e)
+}

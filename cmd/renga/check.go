@@ -30,6 +30,7 @@ type checkCmd struct {
 type consistencyCmd struct {
 	DataDir     string `help:"Folder of the database." default:"./data" env:"RENGA_DATA_DIR" type:"path"`
 	DatabaseURL string `name:"database-url" help:"PostgreSQL instead." env:"RENGA_DATABASE_URL" placeholder:"URL"`
+	Repair      bool   `help:"Put the counts of records right first, from which the totals of lists come."`
 }
 
 // Help says what is compared.
@@ -39,8 +40,11 @@ compares. Events that wait to be handled show as differences, so it is asked at 
 on SQLite must be stopped, since it holds the database; on PostgreSQL servers may go on meanwhile. With --tenant only that tenant
 is looked at. Ends with code 1 when anything differs.
 
+With --repair the counts of records are put right before; what other services keep is made anew by their rebuilds.
+
 Examples:
   renga check consistency --data-dir ./data
+  renga check consistency --data-dir ./data --repair
   renga check consistency --database-url postgres://renga@localhost/renga -o json | jq .differences`
 }
 
@@ -51,12 +55,13 @@ type recounter struct {
 	recount func(ctx context.Context, tenant string) (differences []string, err error)
 }
 
-// recounters are all services that follow records.
+// recounters are the records, for their counts, and all services that follow them.
 func recounters(db *sqldb.DB) []recounter {
 	models, reads := metadata.NewModels(), records.Reads{}
 	shared := sharing.New(db, sharing.Config{Models: models, Records: reads})
 	index := search.New(db, search.Config{Models: models, Records: reads, Visible: shared})
 	return []recounter{
+		{"records", func(ctx context.Context, tenant string) ([]string, error) { return records.Recount(ctx, db, tenant) }},
 		{"sharing", shared.Recount},
 		{"search", func(ctx context.Context, tenant string) ([]string, error) {
 			found, err := index.Recount(ctx, tenant)
@@ -77,6 +82,7 @@ type consistency struct {
 	Services    []string     `json:"services"`
 	Waiting     int64        `json:"waiting"` // events that are not handled yet, about
 	Parked      int64        `json:"parked"`  // events that wait for another try, or as or behind a dead letter
+	Repaired    int64        `json:"repaired"`
 	Differences []difference `json:"differences"`
 }
 
@@ -101,7 +107,7 @@ func (c *consistencyCmd) Run(ctx context.Context, app *cli.App) error {
 		if there, err := store.Exists(ctx, db); err != nil || !there {
 			return cmp.Or(err, errors.New("that database has no tables of Renga: check the name"))
 		}
-		return found.look(ctx, db, app.Tenant)
+		return found.look(ctx, db, app.Tenant, c.Repair)
 	})
 	if err != nil {
 		return err
@@ -115,8 +121,9 @@ func (c *consistencyCmd) Run(ctx context.Context, app *cli.App) error {
 	return nil
 }
 
-// look compares everything, of one tenant or ("") of all that have records.
-func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string) (err error) {
+// look compares everything, of one tenant or ("") of all that have records, and puts the
+// counts of records right before if that is wanted.
+func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string, repair bool) (err error) {
 	tenants := []string{of}
 	if of == "" {
 		if tenants, err = records.Tenants(ctx, db); err != nil {
@@ -131,6 +138,16 @@ func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string) (err er
 		return err
 	}
 	f.Tenants = len(tenants)
+	for _, tenant := range tenants {
+		if !repair {
+			break
+		}
+		n, err := records.Repair(ctx, db, tenant)
+		if err != nil {
+			return err
+		}
+		f.Repaired += n
+	}
 	for _, s := range recounters(db) {
 		f.Services = append(f.Services, s.name)
 		for _, tenant := range tenants {
@@ -163,6 +180,11 @@ func waiting(ctx context.Context, b *bus.Bus) (n int64, err error) {
 }
 
 func (f *consistency) print(out io.Writer) error {
+	if f.Repaired > 0 {
+		if _, err := fmt.Fprintf(out, "%d counts of records were put right\n", f.Repaired); err != nil {
+			return err
+		}
+	}
 	for _, d := range f.Differences {
 		if _, err := fmt.Fprintf(out, "%s %s: %s\n", d.TenantID, d.Service, d.What); err != nil {
 			return err

@@ -45,6 +45,9 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 			if _, err := tx.Exec(ctx, "UPDATE reporting_count SET n = 7 WHERE cube = 'stage' AND owner_id = ''"); err != nil {
 				return err
 			}
+			if _, err := tx.Exec(ctx, "UPDATE records_count SET n = n + 1"); err != nil {
+				return err
+			}
 			_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx, dead, body)
 				VALUES ('search', 'a key', 1, 'an event', 'RecordUpdated', 1, 1, 0, 0, $1)`, []byte("{}"))
 			return err
@@ -57,7 +60,10 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	if out, _ := look(); !strings.Contains(out, "1 events wait for another try") {
 		t.Errorf("got %s", out)
 	}
-	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil || len(found.Differences) != 1 || found.Differences[0].Service != "reporting" || found.Parked != 1 {
+	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil || len(found.Differences) != 2 || found.Differences[0].Service != "records" || found.Differences[1].Service != "reporting" || found.Parked != 1 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, code := look("--repair"); code != 1 || !strings.HasPrefix(out, "1 counts of records were put right\n") || !strings.HasSuffix(out, ": 1 differences\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	server = serve(t, at)

@@ -135,7 +135,7 @@ func serve(t testing.TB, at site) *child {
 
 // late is what a start took beyond what a server may take, the time apart in which the machine
 // stood still.
-func (c *child) late() bool { return c.ready-c.stood > readyWithin }
+func (c *child) late() bool { return c.ready-c.stood > readyWithin() }
 
 // launch starts a server; its address comes when it listens.
 func launch(t testing.TB, at site) (*child, <-chan string) {

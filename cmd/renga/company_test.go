@@ -169,7 +169,7 @@ func (o *company) consistent() {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	var found consistency
-	if json.Unmarshal(out.Bytes(), &found) != nil || err != nil || len(found.Differences) > 0 || found.Tenants != 1 || len(found.Services) != 5 {
+	if json.Unmarshal(out.Bytes(), &found) != nil || err != nil || len(found.Differences) > 0 || found.Tenants != 1 || len(found.Services) != 6 {
 		o.t.Errorf("renga check consistency: %v: %s%s", err, &out, &errs)
 	}
 	verify(o.t, o.at)

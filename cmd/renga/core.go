@@ -95,7 +95,7 @@ type core struct {
 type coreConfig struct {
 	dataDir      string
 	databaseURL  string             // "": SQLite in dataDir
-	asIs         bool               // the tables are there already, and nothing is written
+	asIs         bool               // the tables are there already, and none is made
 	reading      time.Duration      // how long a read may last; 0: as long as in a server
 	silent       bool               // nobody will be told of what is written
 	reports      bool               // the audit log is exported to dataDir
@@ -207,7 +207,7 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	models := metadata.NewModels()
 	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log})
 	c.records = records.New(c.db, records.Config{
-		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep, Open: c.isOpen, Outcome: c.outcome, Refused: c.outcomeRefused,
+		Models: models, Visible: c.sharing, Publisher: outbox{c}, Rules: automation.Rules{}, KeyRetention: c.keep, Open: c.isOpen, Outcome: c.outcome, Refused: c.outcomeRefused, Regrouped: c.regrouped,
 	})
 	c.automate(models)
 	c.openSearch(models)

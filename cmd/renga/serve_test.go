@@ -74,7 +74,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		{2, []string{"--jwt-keys", "keys.pem"}, "--auth jwt"},
 		{2, []string{"--auth", "basic"}, "must be one of"},
 		{2, []string{"--rate", "executions.read=many"}, "--rate: \"executions.read=many\""},
-		{1, []string{"--rate", "executions.raed=1/s"}, "there is no rate class \"executions.raed\""},
+		{2, []string{"--rate", "executions.raed=1/s"}, "there is no rate class \"executions.raed\""},
 		{2, []string{"--key-retention", "1s"}, "--key-retention"},
 		{2, []string{"--log-level", "loud"}, "must be one of"},
 		{2, []string{"--unknown"}, "unknown flag"},

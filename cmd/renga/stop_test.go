@@ -55,6 +55,9 @@ func TestAStoppedServerDecidesNothingStale(t *testing.T) {
 	}
 	r.answers(300)
 	enough()
+	for _, h := range r.hands {
+		h.http.Timeout = time.Minute // nobody is stopped any more
+	}
 	r.clear()
 	r.audit()
 	if n := r.stress.broken.Load(); n < int64(stops) {

@@ -57,7 +57,8 @@ type Consumer struct {
 	// committed, all of it is undone and they are handled one by one. nil: they always are.
 	HandleAll func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error
 	// GivenUp is told of an event that an operator lets be passed over, in the transaction in
-	// which that happens: it never comes again. nil: nothing is to be done about it.
+	// which that happens: it never comes again. nil: nothing is to be done about it. When it
+	// fails, the event is not passed over, and its dead letter is open again with the error.
 	GivenUp Handler
 	// Continue lets the events behind a dead letter go on. The default is that its key
 	// waits for a decision about it.

@@ -3,6 +3,8 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -282,27 +284,17 @@ func (r *reader) proceed(t *turn, key string) {
 	l.state, l.attempt, l.next, l.forget = laneRetry, 0, t.now, true
 }
 
-// passOver notes an event as taken that nobody applied, and lets its key go on.
+// passOver notes an event as taken that nobody applied, and lets its key go on. When its
+// consumer cannot give it up, the letter is open again with the reason.
 func (r *reader) passOver(ctx context.Context, tx *sqldb.Tx, t *turn, l *letter) error {
 	e := &l.item.event
 	if l.item.bad == nil {
-		if _, err := tx.Exec(ctx, r.processed(e).Query, r.processed(e).Args...); err != nil {
-			return err
-		}
-		if r.consumer.GivenUp != nil {
-			if err := r.consumer.GivenUp(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		p, err := r.placeOfKey(ctx, tx, t, e.Key)
+		failed, err := r.giveUp(ctx, tx, t, e)
 		if err != nil {
 			return err
 		}
-		if placeOf(e).compare(p) > 0 {
-			t.places[e.Key] = placeOf(e)
-			if err := r.savePlaces(ctx, tx, t, []string{e.Key}); err != nil {
-				return err
-			}
+		if failed != nil {
+			return r.buryAgain(ctx, tx, t, l.num, failed, []Failure{failure(t.now, 1, failed)})
 		}
 	}
 	if err := r.endLetter(ctx, tx, t, l.num, Skipped); err != nil {
@@ -321,6 +313,46 @@ func (r *reader) passOver(ctx context.Context, tx *sqldb.Tx, t *turn, l *letter)
 	}
 	r.proceed(t, e.Key)
 	return nil
+}
+
+// giveUp notes an event as taken and tells the consumer that it never comes. failed is why
+// the consumer cannot do without it, and nothing was written then: other letters are not
+// held up by one that fails. err is why the transaction cannot go on.
+func (r *reader) giveUp(ctx context.Context, tx *sqldb.Tx, t *turn, e *wire.Event) (failed, err error) {
+	err = tx.Savepoint(ctx, func(ctx context.Context) error {
+		if _, err := tx.Exec(ctx, r.processed(e).Query, r.processed(e).Args...); err != nil {
+			return err
+		}
+		return r.tellGivenUp(ctx, tx, e)
+	})
+	switch {
+	case fault.KindOf(err) == fault.Unavailable:
+		return nil, err
+	case err != nil:
+		return fmt.Errorf("the event cannot be skipped: %w", err), nil
+	}
+	p, err := r.placeOfKey(ctx, tx, t, e.Key)
+	if err != nil || placeOf(e).compare(p) <= 0 {
+		return nil, err
+	}
+	t.places[e.Key] = placeOf(e)
+	return nil, r.savePlaces(ctx, tx, t, []string{e.Key})
+}
+
+// tellGivenUp calls the consumer's GivenUp. A panic of it is an error like any other.
+func (r *reader) tellGivenUp(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+	if r.consumer.GivenUp == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			r.bus.log.Error("a handler of skipped events panicked", "consumer", r.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	return r.consumer.GivenUp(ctx, tx, e)
 }
 
 // placeOfKey is the newest place of a key, as a turn knows it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,6 +136,62 @@ func TestASkipIsCarriedOutWithItsReason(t *testing.T) {
 		}
 		if got := r.ids("c", ""); len(got) > 0 {
 			t.Errorf("it had an effect: %v", got)
+		}
+	})
+}
+
+// TestALetterWhoseConsumerCannotGiveItUpIsOpenAgain is about a consumer with a mistake: the
+// process goes on, other letters are skipped, and this one can be when it is put right.
+func TestALetterWhoseConsumerCannotGiveItUpIsOpenAgain(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		c := newCrew()
+		var how atomic.Value
+		how.Store("panic")
+		consumer := c.consumer("c")
+		sick := r.event("sick")
+		consumer.GivenUp = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+			if e.Key != sick.Key {
+				return nil
+			}
+			_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ('given up', $1, $2, 0, 0)", e.Key, e.ID)
+			switch how.Load() {
+			case "panic":
+				panic("not so")
+			case "error":
+				return errSick
+			case "statement": // that fails, which nobody looks at
+				_, _ = tx.Exec(ctx, "SELECT 1 FROM no_such_table")
+				if tx.Dialect() == sqldb.SQLite { // which undoes that statement alone
+					return errSick
+				}
+			}
+			return err
+		}
+		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
+		letters := r.bury(b, c, sick, r.event("well"))
+		next := r.event("sick")
+		r.send(next)
+		for i, way := range []string{"panic", "error", "statement"} {
+			how.Store(way)
+			r.decideOn(b, letters[0].ID, true)
+			r.eventually("it is open again after "+way, func() bool { return r.status(b, letters[0].ID) == bus.Open })
+			seen, err := b.InspectDead(t.Context(), tenantA, letters[0].ID)
+			r.must(err)
+			if last := seen.Failures[len(seen.Failures)-1].Error; len(seen.Failures) != i+2 || !strings.HasPrefix(last, "the event cannot be skipped: ") {
+				t.Errorf("%s: got %+v", way, seen.Failures)
+			}
+		}
+		if n := r.count("SELECT count(*) FROM test_effect"); n > 0 {
+			t.Errorf("what failed had %d effects, or what waits behind it had", n)
+		}
+		r.decideOn(b, letters[1].ID, true)
+		r.eventually("the other is skipped", func() bool { return r.status(b, letters[1].ID) == bus.Skipped })
+		how.Store("")
+		r.decideOn(b, letters[0].ID, true)
+		r.eventually("it is skipped", func() bool { return r.status(b, letters[0].ID) == bus.Skipped })
+		r.eventually("its key goes on", func() bool { return slices.Equal(r.ids("c", ""), idsOf(next)) })
+		if got := r.ids("given up", ""); !slices.Equal(got, idsOf(sick)) {
+			t.Errorf("given up: %v", got)
 		}
 	})
 }

@@ -13,13 +13,12 @@ import (
 // pgNow is the time in milliseconds by PostgreSQL's clock.
 const pgNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
 
-const (
-	insertOutbox = `INSERT INTO outbox_events
-		(created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	insertOutboxPG = `INSERT INTO outbox_events
-		(created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-		VALUES (` + pgNow + `, $1, $2, $3, $4, $5, $6, $7, $8)`
+// Rows of the outbox. On SQLite the clock of this process says when they were written.
+var (
+	insertOutbox = sqldb.NewInsert("outbox_events (created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)", "",
+		"bigint", "bigint", "bigint", "text", "text", "text", "text", "text", "bytea")
+	insertOutboxPG = sqldb.NewInsertSelect("outbox_events (created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)",
+		pgNow+", *", "", "bigint", "bigint", "text", "text", "text", "text", "text", "bytea")
 )
 
 // Publish announces events in the transaction of the change that they tell of. They
@@ -36,7 +35,7 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	if len(events) == 0 {
 		return nil
 	}
-	stmts, ids, msgs := make([]sqldb.Stmt, len(events)), make([]int64, len(events)), make([]Message, len(events))
+	msgs := make([]Message, len(events))
 	var parts [wire.Partitions]bool
 	masks := mask{fields: b.cfg.Sensitive}
 	for i := range events {
@@ -53,10 +52,9 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 			return fault.Wrap("bus.publish", err)
 		}
 		parts[m.Part] = true
-		stmts[i] = b.outboxRow(tx, m)
-		stmts[i].Inserted = &ids[i]
 	}
-	if err := tx.Batch(ctx, stmts...); err != nil {
+	ids, err := b.insertOutbox(ctx, tx, msgs)
+	if err != nil {
 		return fault.Wrap("bus.publish", err)
 	}
 	b.cfg.Passed("outbox.written")
@@ -130,13 +128,34 @@ func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error
 	return nil
 }
 
-// outboxRow is the statement that stores an event.
-func (b *Bus) outboxRow(tx *sqldb.Tx, m *Message) sqldb.Stmt {
-	args := []any{m.OccurredAt, m.Part, m.ID, m.Tenant, m.Type, m.Key, m.Service, m.Body}
-	if tx.Dialect() == sqldb.Postgres {
-		return sqldb.Stmt{Query: insertOutboxPG, Args: args}
+// insertOutbox stores events in their order, and on SQLite gives the ids of their rows.
+func (b *Bus) insertOutbox(ctx context.Context, tx *sqldb.Tx, msgs []Message) (ids []int64, err error) {
+	values := make([]any, 0, 9*len(msgs))
+	lite, now := tx.Dialect() == sqldb.SQLite, b.cfg.Clock.Now().UnixMilli()
+	for i := range msgs {
+		m := &msgs[i]
+		if lite {
+			values = append(values, now)
+		}
+		values = append(values, m.OccurredAt, m.Part, m.ID, m.Tenant, m.Type, m.Key, m.Service, m.Body)
 	}
-	return sqldb.Stmt{Query: insertOutbox, Args: append([]any{b.cfg.Clock.Now().UnixMilli()}, args...)}
+	if !lite {
+		return nil, tx.Batch(ctx, insertOutboxPG.Stmts(sqldb.Postgres, values)...)
+	}
+	stmts := insertOutbox.Stmts(sqldb.SQLite, values)
+	last, rows := make([]int64, len(stmts)), make([]int64, len(stmts))
+	for i := range stmts {
+		stmts[i].Inserted, stmts[i].Changed = &last[i], &rows[i]
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	for i := range stmts { // the ids of one statement follow on each other
+		for id := last[i] - rows[i] + 1; id <= last[i]; id++ {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }
 
 // A key's next version is the time, unless that has not passed since its last.

@@ -179,8 +179,7 @@ func (r *reader) takeAll(ctx context.Context, tx *sqldb.Tx, t *turn, items []ite
 			}
 		}
 	}
-	todo, err := r.markAll(ctx, tx, t, todo)
-	if err != nil {
+	if err := r.markAll(ctx, tx, todo); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
@@ -229,28 +228,62 @@ func (r *reader) places(ctx context.Context, tx *sqldb.Tx, t *turn, items []item
 
 // readPlaces reads places that nobody remembers.
 func (r *reader) readPlaces(ctx context.Context, tx *sqldb.Tx, t *turn, keys []string) error {
-	stmts := make([]sqldb.Stmt, len(keys))
-	for i, key := range keys {
-		stmts[i] = sqldb.Stmt{
-			Query: "SELECT version, idx, event_id FROM bus_applied WHERE consumer = $1 AND partition_key = $2",
-			Args:  []any{r.consumer.Name, key},
-			Row: func(row *sqldb.Row) error {
-				var p place
-				err := row.Scan(&p.version, &p.index, &p.event)
-				t.places[key] = p
-				return err
-			},
-		}
+	if len(keys) == 0 {
+		return nil
 	}
-	return tx.Batch(ctx, stmts...)
+	var b sqldb.Binds
+	query := "SELECT partition_key, version, idx, event_id FROM bus_applied WHERE consumer = " + b.Add(r.consumer.Name) + " AND " + b.OneOf(tx.Dialect(), "partition_key", keys)
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		var key string
+		var p place
+		if err == nil {
+			err = row.Scan(&key, &p.version, &p.index, &p.event)
+		}
+		if err != nil {
+			return err
+		}
+		t.places[key] = p
+	}
+	return nil
 }
 
-// markAll is mark for a batch in which nothing fails. On SQLite, where a row of its own
-// statement costs four times as much as one more of the same, the events of a tenant and
-// a day are one; that one of them was noted before, which the guard did not see, is rare.
-func (r *reader) markAll(ctx context.Context, tx *sqldb.Tx, t *turn, todo []*item) ([]*item, error) {
-	if tx.Dialect() != sqldb.SQLite {
-		return r.mark(ctx, tx, t, todo)
+// markAll is mark for a batch in which nothing fails. That one of its events was noted
+// before, which the guard did not see, is rare.
+func (r *reader) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error {
+	stmts, err := r.marks(tx.Dialect(), todo)
+	if err != nil {
+		return err
+	}
+	changed := make([]int64, len(stmts))
+	for i := range stmts {
+		stmts[i].Changed = &changed[i]
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	noted := 0
+	for _, n := range changed {
+		noted += int(n)
+	}
+	if noted != len(todo) {
+		return errCareful
+	}
+	return nil
+}
+
+const noMarkTwice = "ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING"
+
+var insertMarks = sqldb.NewInsert("processed_events (day, consumer, tenant_id, event_id)", noMarkTwice, "bigint", "text", "text", "text")
+
+// marks are the statements that note events as taken. On SQLite, where they are in one
+// order anyway, the ids of a tenant and a day are one argument.
+func (r *reader) marks(d sqldb.Dialect, todo []*item) (stmts []sqldb.Stmt, err error) {
+	if d == sqldb.Postgres {
+		values := make([]any, 0, 4*len(todo))
+		for _, it := range todo {
+			values = append(values, int64(it.event.OccurredAt)/dayLength, r.consumer.Name, it.event.Tenant, it.event.ID)
+		}
+		return insertMarks.Stmts(d, values), nil
 	}
 	type group struct {
 		day    int64
@@ -266,17 +299,13 @@ func (r *reader) markAll(ctx context.Context, tx *sqldb.Tx, t *turn, todo []*ite
 		if err != nil {
 			return nil, err
 		}
-		n, err := tx.Exec(ctx, `INSERT INTO processed_events (day, consumer, tenant_id, event_id)
-			SELECT $1, $2, $3, value FROM json_each($4) WHERE true
-			ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING`, g.day, r.consumer.Name, g.tenant, string(list))
-		if err != nil {
-			return nil, err
-		}
-		if n != int64(len(ids)) {
-			return nil, errCareful
-		}
+		stmts = append(stmts, sqldb.Stmt{
+			Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id)
+				SELECT $1, $2, $3, value FROM json_each($4) WHERE true ` + noMarkTwice,
+			Args: []any{g.day, r.consumer.Name, g.tenant, string(list)},
+		})
 	}
-	return todo, nil
+	return stmts, nil
 }
 
 // mark notes that events are taken and drops those that were noted before.
@@ -307,24 +336,24 @@ const dayLength = 24 * 60 * 60 * 1000
 // event was noted before.
 func (r *reader) processed(e *wire.Event) sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING`,
-		Args: []any{int64(e.OccurredAt) / dayLength, r.consumer.Name, e.Tenant, e.ID},
+		Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, $2, $3, $4) ` + noMarkTwice,
+		Args:  []any{int64(e.OccurredAt) / dayLength, r.consumer.Name, e.Tenant, e.ID},
 	}
 }
 
+// Each key is among the rows of a statement once.
+var insertPlaces = sqldb.NewInsert("bus_applied (consumer, partition_key, version, idx, event_id)",
+	"ON CONFLICT (consumer, partition_key) DO UPDATE SET version = excluded.version, idx = excluded.idx, event_id = excluded.event_id",
+	"text", "text", "bigint", "bigint", "text")
+
 // savePlaces notes the newest place of keys.
 func (r *reader) savePlaces(ctx context.Context, tx *sqldb.Tx, t *turn, keys []string) error {
-	stmts := make([]sqldb.Stmt, len(keys))
-	for i, key := range keys {
+	values := make([]any, 0, 5*len(keys))
+	for _, key := range keys {
 		p := t.places[key]
-		stmts[i] = sqldb.Stmt{
-			Query: `INSERT INTO bus_applied (consumer, partition_key, version, idx, event_id) VALUES ($1, $2, $3, $4, $5)
-				ON CONFLICT (consumer, partition_key) DO UPDATE SET version = excluded.version, idx = excluded.idx, event_id = excluded.event_id`,
-			Args: []any{r.consumer.Name, key, p.version, p.index, p.event},
-		}
+		values = append(values, r.consumer.Name, key, p.version, p.index, p.event)
 	}
-	return tx.Batch(ctx, stmts...)
+	return tx.Batch(ctx, insertPlaces.Stmts(tx.Dialect(), values)...)
 }
 
 // takeOne takes one event of a batch in which something fails.

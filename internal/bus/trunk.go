@@ -185,7 +185,8 @@ func (t *trunk) room(ctx context.Context, n, bytes int) {
 		if !waits || out {
 			if k > 0 {
 				t.first, t.bytes = t.items[k-1].Seq, left
-				t.items = slices.Delete(t.items, 0, k)
+				clear(t.items[:k])
+				t.items = t.items[k:]                                                          // to move the others up each time costs more than what they are appended to
 				maps.DeleteFunc(t.at, func(_ *branch, at uint64) bool { return at < t.first }) // nobody waits for these again
 			}
 			t.mu.Unlock()

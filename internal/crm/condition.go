@@ -64,6 +64,16 @@ func (o *Object) Vars(id, owner string, fields map[string]any) map[string]any {
 	return vars
 }
 
+// Names are the members of a record that a condition names. It is not ok when it may look
+// at others, too.
+func Names(src string) (names []string, ok bool) {
+	p, err := expr.Rule(src)
+	if err != nil || p.Whole("record") {
+		return nil, false
+	}
+	return p.Members("record"), true
+}
+
 // Uses reports whether a condition names a field. One that does not compile names none.
 func Uses(src, field string) bool {
 	if src == "" {

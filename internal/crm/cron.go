@@ -30,10 +30,22 @@ type Cron struct {
 	hourly bool
 }
 
-// CheckCron refuses a cron line that cannot be read, or never comes.
+// CheckCron refuses a cron line that cannot be read, or never comes, or has a step that is
+// longer than its part: */90 minutes would come every hour. It is for lines that are new.
 func CheckCron(cron string) error {
-	_, err := ParseCron(cron)
-	return err
+	if _, err := ParseCron(cron); err != nil {
+		return err
+	}
+	for i, part := range strings.Fields(cron) {
+		p := cronParts[i]
+		for item := range strings.SplitSeq(part, ",") {
+			_, step, stepped := strings.Cut(item, "/")
+			if n, _ := p.number(step); stepped && n > p.high-p.low+1 {
+				return fmt.Errorf("has a step that is too long: %s is %q and begins anew after %d", p.name, item, p.high-p.low+1)
+			}
+		}
+	}
+	return nil
 }
 
 // ParseCron reads a cron line. It has five parts, minute, hour, day of the month, month and

@@ -2,6 +2,7 @@ package crm
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"renga.dev/renga/internal/expr"
@@ -77,13 +78,20 @@ func (d *Draft) Vars() map[string]any {
 // Holds reports whether a condition is true; an empty one is. One that cannot be
 // evaluated, such as an empty field that is compared with a number, is not.
 func Holds(condition string, vars map[string]any) bool {
+	holds, _ := Judge(condition, vars)
+	return holds
+}
+
+// Judge is Holds, and also says whether nobody knows, since the texts that the condition
+// looks at are too long for it.
+func Judge(condition string, vars map[string]any) (holds, tooLong bool) {
 	if condition == "" {
-		return true
+		return true, false
 	}
 	p, err := expr.Rule(condition)
 	if err != nil {
-		return false
+		return false, false
 	}
 	ok, err := p.Eval(vars)
-	return err == nil && ok
+	return err == nil && ok, errors.Is(err, expr.ErrSteps)
 }

@@ -41,6 +41,9 @@ type Program struct {
 	run  cel.Program
 }
 
+// ErrSteps says that an evaluation was ended, since it took too long.
+var ErrSteps = fmt.Errorf("the expression takes more than %d steps", MaxSteps)
+
 // When compiles the condition of an edge: input, outputs (by node), output, error.
 func When(src string) (*Program, error) { return whenCache.get(src, whenEnv) }
 
@@ -71,7 +74,7 @@ func (p *Program) eval(vars map[string]any) (ok bool, steps uint64, err error) {
 	var stopped interpreter.EvalCancelledError
 	switch {
 	case errors.As(err, &stopped):
-		return false, steps, fmt.Errorf("the expression takes more than %d steps", MaxSteps)
+		return false, steps, ErrSteps
 	case err != nil:
 		return false, steps, errors.New(brief(err.Error()))
 	}

@@ -32,6 +32,21 @@ func (p *Program) Members(variable string) []string {
 	return slices.Compact(members)
 }
 
+// Whole reports whether the expression looks at a variable otherwise than by the members
+// that it names: at all of them, or at one whose name it works out.
+func (p *Program) Whole(variable string) bool {
+	named := 0
+	ast.PostOrderVisit(p.root, ast.NewExprVisitor(func(e ast.Expr) {
+		if of, _, ok := memberOf(e); ok && of == variable {
+			named-- // what it is a member of
+		}
+		if e.Kind() == ast.IdentKind && e.AsIdent() == variable {
+			named++
+		}
+	}))
+	return named > 0
+}
+
 // memberOf is what an expression names, if it is a member of a variable.
 func memberOf(e ast.Expr) (variable, name string, ok bool) {
 	var of ast.Expr

@@ -43,6 +43,26 @@ func TestARuleTellsWhichMembersItNames(t *testing.T) {
 	}
 }
 
+func TestARuleTellsWhetherItLooksAtAWholeRecord(t *testing.T) {
+	for src, want := range map[string]bool{
+		`record.A > 1 && has(record.B) && record["C d"] == old.E`: false,
+		`["x"].exists(r, r == record.A)`:                          false,
+		`record.exists(name, record[name] == "x")`:                true,
+		`record[old.A] == 1`:                                      true,
+		`"A" in record`:                                           true,
+		`record == old`:                                           true,
+		`old == null`:                                             false,
+	} {
+		p, err := Rule(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Whole("record"); got != want {
+			t.Errorf("%s: got %v, want %v", src, got, want)
+		}
+	}
+}
+
 func TestARuleTellsWhatIsNeverTrueOrFalse(t *testing.T) {
 	flags := func(member string) bool { return member == "Flag" }
 	for src, want := range map[string]string{

@@ -45,7 +45,7 @@ func (d *draft) node() (int, error) {
 	id := d.command.Target()
 	i, ok := d.plan.Node(id)
 	if !ok {
-		return -1, fault.New(fault.NotFound, "NODE_NOT_FOUND", "Execution %s has no node %q.", d.Execution, shorten(id))
+		return -1, fault.New(fault.NotFound, "NODE_NOT_FOUND", "execution %s has no node %q", d.Execution, shorten(id))
 	}
 	if err := d.forward(); err != nil {
 		return -1, err

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"renga.dev/renga/internal/fault"
 )
 
 // DefaultRates are the limits that hold when an operator says nothing; a class that is
@@ -63,7 +65,7 @@ func checkClasses(rates map[string]Rate, routes []Route) error {
 	known = slices.Compact(known)
 	for class := range rates {
 		if !slices.Contains(known, class) {
-			return fmt.Errorf("gate: there is no rate class %q; there are %s", class, strings.Join(known, ", "))
+			return fault.New(fault.Invalid, "INVALID_INPUT", "there is no rate class %q; there are %s", class, strings.Join(known, ", "))
 		}
 	}
 	return nil

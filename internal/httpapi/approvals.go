@@ -10,6 +10,7 @@ import (
 	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/svc/approval"
+	"renga.dev/renga/internal/svc/metadata"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -118,6 +119,9 @@ func (a *API) decideApproval(ctx context.Context, c *gate.Call, once *wire.Once)
 		ballot.Decision = approval.Rejected
 	default:
 		return gate.Reply{}, invalid("decision", "decision must be APPROVED or REJECTED")
+	}
+	if at := b.StageIndex; at != nil && (*at < 0 || *at >= metadata.MaxSteps) {
+		return gate.Reply{}, invalid("stageIndex", "stageIndex must be within 0 to %d", metadata.MaxSteps-1)
 	}
 	if err := checkComment(b.Comment); err != nil {
 		return gate.Reply{}, err

@@ -84,6 +84,8 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 		answered[r.status]++
 		if text := string(r.body); strings.Contains(text, secret) && !strings.Contains(ask.path, secret) {
 			t.Errorf("%s %s shows it: %s", r.asked, ask.body, text)
+		} else if strings.Contains(text, "Hidden__c") && !strings.Contains(ask.path+ask.body, "Hidden__c") && !strings.HasPrefix(ask.path, "/audit") { // which tells of definitions
+			t.Errorf("%s %s names the field: %s", r.asked, ask.body, text)
 		}
 	}
 	if answered[200] < 14 || answered[422] != 4 || answered[412] != 1 {

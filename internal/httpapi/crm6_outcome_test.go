@@ -22,6 +22,9 @@ func TestAnApprovalWritesItsOutcome(t *testing.T) {
 	approved := func(fields string) (account, approval string) {
 		account = s.want(http.StatusCreated, "POST", "/records/Account", `{"fields":{`+fields+`}}`).text("id")
 		approval = s.do("POST", "/approvals", `{"object":"Account","recordId":"`+account+`"}`, "X-User-Id", anna).is(201).text("id")
+		for _, stage := range []string{"-1", "20"} {
+			s.do("POST", "/approvals/"+approval+"/decide", `{"decision":"APPROVED","stageIndex":`+stage+`}`, "X-User-Id", ben).is(422).has("error.details.field", "stageIndex")
+		}
 		s.do("POST", "/approvals/"+approval+"/decide", `{"decision":"APPROVED"}`, "X-User-Id", ben).is(200).has("outcome.status", "WAITING")
 		return account, approval
 	}

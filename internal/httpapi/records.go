@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/fault"
@@ -19,6 +18,9 @@ type Records interface {
 	// Apply does operations in one transaction; answer writes down what is remembered with
 	// the key of the request. replay says that it was answered before.
 	Apply(ctx context.Context, c records.Caller, b records.Batch, answer records.Answer) (body []byte, replay bool, err error)
+	// One does one operation and gives the record. replay says that it was done before, with
+	// the same key; then the record is as it was, as far as the caller may see it now.
+	One(ctx context.Context, c records.Caller, object string, op records.Op, key *wire.Once) (shown records.View, replay bool, err error)
 	Get(ctx context.Context, c records.Caller, object, id string) (records.View, error)
 	// List and History give a page and how many there are on all pages.
 	List(ctx context.Context, c records.Caller, object string, q records.Query) (page []records.View, total int, err error)
@@ -155,21 +157,11 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 
 // applyOne does one operation and shows the record.
 func (a *API) applyOne(ctx context.Context, c *gate.Call, op records.Op, once *wire.Once) (gate.Reply, error) {
-	batch := records.Batch{Object: c.Path("object"), Ops: []records.Op{op}, AllOrNone: true, Once: once}
-	body, _, err := a.records.Apply(ctx, callerOf(c), batch, func(results []records.Result) ([]byte, error) {
-		shown := results[0].View()
-		return json.Marshal(&shown)
-	})
+	shown, _, err := a.records.One(ctx, callerOf(c), c.Path("object"), op, once)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	var shown struct {
-		RecordVersion string `json:"recordVersion"`
-	}
-	if err := json.Unmarshal(body, &shown); err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Raw: body, Header: versionTag(shown.RecordVersion)}, nil
+	return gate.Reply{Body: &shown, Header: versionTag(shown.RecordVersion.String())}, nil
 }
 
 func versionTag(version string) http.Header { return http.Header{"Etag": {`"` + version + `"`}} }

@@ -101,6 +101,22 @@ func TestARepeatedChangeIsAnsweredAgain(t *testing.T) {
 	}
 	s.do("PATCH", path, `{"fields":{"Phone":"2"}}`, "If-Match", `"`+version+`"`, "Idempotency-Key", "k").is(409)
 	newest := `"` + first.text("recordVersion") + `"`
+	const insiders = "0199c1a4-0000-7000-8000-0000000000c2"
+	s.do("PUT", "/metadata/permission-sets/"+insiders, `{"name":"Insiders","fields":{"Account.Phone":{"read":true}}}`).is(201)
+	s.do("PUT", "/metadata/permission-sets/"+someUser, `{"name":"Sales","objects":{"Account":{"create":true,"read":true,"update":true}}}`).is(201)
+	s.do("PUT", "/metadata/users/"+someUser, `{"name":"Ann","permissionSetIds":["`+someUser+`","`+insiders+`"]}`).is(201)
+	create := func() reply {
+		return s.do("POST", "/records/Account", `{"fields":{"Name":"Hers"}}`, "Idempotency-Key", "k", "X-User-Id", someUser)
+	}
+	hers := create().is(201)
+	s.do("PATCH", "/records/Account/"+hers.text("id"), `{"fields":{"Phone":"3"}}`, "If-Match", "*").is(200)
+	if r := create().is(201); string(r.body) != string(hers.body) {
+		t.Errorf("got %s, want %s", r.body, hers.body)
+	}
+	s.do("PATCH", "/records/Account/"+hers.text("id"), `{"ownerId":"`+s.get(path).text("ownerId")+`"}`, "If-Match", "*").is(200)
+	if r := create().is(201).has("id", hers.text("id")).has("recordVersion", hers.text("recordVersion")); strings.Contains(string(r.body), "Hers") {
+		t.Errorf("a record that she does not see any more: %s", r.body)
+	}
 	for range 2 {
 		s.do("DELETE", path, "", "If-Match", newest, "Idempotency-Key", "k").is(204)
 	}

@@ -32,6 +32,8 @@ func appendArg(buf []byte, oid uint32, arg any) ([]byte, int16, error) {
 		return appendArray(buf, oid, v, func(buf, b []byte) ([]byte, bool) { return append(buf, b...), b != nil })
 	case []bool:
 		return appendArray(buf, oid, v, func(buf []byte, is bool) ([]byte, bool) { return appendBool(buf, is), true })
+	case column:
+		return appendColumn(buf, oid, v)
 	}
 	bound, err := bindValue(arg)
 	if err != nil {
@@ -104,6 +106,50 @@ func appendArray[T any](buf []byte, oid uint32, all []T, add func([]byte, T) ([]
 		}
 	}
 	return buf, binaryFormat, nil
+}
+
+// appendColumn adds a column of rows as an array.
+func appendColumn(buf []byte, oid uint32, c column) ([]byte, int16, error) {
+	element, ok := elements[oid]
+	if !ok {
+		return nil, 0, fmt.Errorf("sqldb: a column for a parameter of type %d, which is no array", oid)
+	}
+	be := binary.BigEndian
+	n := (len(c.values) - c.from + c.step - 1) / c.step
+	buf = be.AppendUint32(buf, 1) // dimensions
+	buf = be.AppendUint32(buf, 0) // none is NULL
+	buf = be.AppendUint32(buf, element)
+	buf = be.AppendUint32(buf, uint32(n))
+	buf = be.AppendUint32(buf, 1) // the first index
+	for i := c.from; i < len(c.values); i += c.step {
+		value, err := bindValue(c.values[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		at := len(buf)
+		buf = be.AppendUint32(buf, 0) // its length
+		if buf, ok = appendElement(buf, element, value); !ok {
+			return nil, 0, fmt.Errorf("sqldb: %T in a column of type %d", c.values[i], element)
+		}
+		be.PutUint32(buf[at:], uint32(len(buf)-at-4))
+	}
+	return buf, binaryFormat, nil
+}
+
+// appendElement adds a value as an element of an array. It reports whether it is one of
+// the type of the elements.
+func appendElement(buf []byte, element uint32, value driver.Value) ([]byte, bool) {
+	switch v := value.(type) {
+	case int64:
+		return binary.BigEndian.AppendUint64(buf, uint64(v)), element == pgtype.Int8OID
+	case string:
+		return append(buf, v...), element == pgtype.TextOID
+	case []byte:
+		return append(buf, v...), element == pgtype.ByteaOID && v != nil
+	case bool:
+		return appendBool(buf, v), element == pgtype.BoolOID
+	}
+	return buf, false
 }
 
 // resultFormat is how a column shall travel: what newRow's values are read from

@@ -3,6 +3,8 @@ package wire
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // stripped is where the payloads that hold values of fields have them.
@@ -67,11 +69,25 @@ var carried = map[string]map[string][]string{
 	"CampaignMemberChanged": {"campaignName": {"Campaign.Name"}},
 }
 
-// Hide takes the values of hidden fields out of an event that is only looked at: what Strip
-// does, and also members that its schema asks for, so that it cannot be published any more.
-// The payload must be one that CheckReceived accepts.
+// listed is where payloads list fields by their names.
+var listed = map[string]*rule{
+	"RecordCreated":     {kinds: kindObject, others: anything, members: []ruled{objectNamed, namesIn("changedFields")}},
+	"RecordUpdated":     {kinds: kindObject, others: anything, members: []ruled{objectNamed, namesIn("changedFields")}},
+	"ApprovalSubmitted": {kinds: kindObject, others: anything, members: []ruled{{"target", &rule{kinds: kindObject, others: anything, members: []ruled{objectNamed}}}, namesIn("lockedFields")}},
+}
+
+var objectNamed = ruled{"objectName", &rule{kinds: kindString, note: noteObject}}
+
+func namesIn(member string) ruled {
+	return ruled{member, &rule{kinds: kindArray, items: anything, note: noteValues}}
+}
+
+// Hide takes hidden fields out of an event that is only looked at: the values that Strip
+// takes, their names, and members that the schema asks for, so that it cannot be published
+// any more. The payload must be one that CheckReceived accepts.
 func (e *Event) Hide(hidden func(object, field string) bool) {
 	e.Strip(hidden)
+	e.hideNames(hidden)
 	members := carried[e.Type]
 	if members == nil {
 		return
@@ -85,6 +101,30 @@ func (e *Event) Hide(hidden func(object, field string) bool) {
 	if dropped {
 		e.Payload = kept
 	}
+}
+
+// hideNames takes hidden fields out of the list that the payload has of them.
+func (e *Event) hideNames(hidden func(object, field string) bool) {
+	r := listed[e.Type]
+	if r == nil {
+		return
+	}
+	var w walker
+	var names []string
+	if w.walk(e.Payload, r, 1) != nil || json.Unmarshal(w.noted(noteValues), &names) != nil {
+		return
+	}
+	at, object, all := w.notes[noteValues], string(w.inside(noteObject)), len(names)
+	names = slices.DeleteFunc(names, func(name string) bool { return hidden(object, name) || hidden(object, NFC(name)) })
+	if len(names) == all {
+		return
+	}
+	kept, err := json.Marshal(names)
+	if err != nil {
+		return
+	}
+	payload := append(slices.Clone(e.Payload[:at.from]), kept...)
+	e.Payload = append(payload, e.Payload[at.to:]...)
 }
 
 // without copies an object, which was read before, without some of its members.

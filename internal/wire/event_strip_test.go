@@ -139,6 +139,30 @@ func TestHideTakesMembersThatAreValuesOfHiddenFields(t *testing.T) {
 	if got := string(created.Payload); !strings.Contains(got, `"fields":{}`) {
 		t.Errorf("the values of fields are still there: %s", got)
 	}
+	if got := string(created.Payload); !strings.Contains(got, `"changedFields":[]`) {
+		t.Errorf("the names of fields are still there: %s", got)
+	}
+	for _, tc := range []struct{ typ, payload, want string }{
+		{
+			"RecordUpdated", `{"objectName":"Lead","changedFields":["Name", "\u0043ard","か` + "\u3099" + `いよう","Age"],"fieldChanges":{"Card":{"old":1,"new":2},"Age":{"old":1,"new":2}}}`,
+			`{"objectName":"Lead","changedFields":["Name","Age"],"fieldChanges":{"Age":{"old":1,"new":2}}}`,
+		},
+		{"RecordCreated", `{"changedFields":["Card"],"objectName":"Contact","fields":{"Card":1}}`, `{"changedFields":["Card"],"objectName":"Contact","fields":{"Card":1}}`},
+		{"ApprovalSubmitted", `{"target":{"objectName":"Lead"},"lockedFields":["Card","Name"]}`, `{"target":{"objectName":"Lead"},"lockedFields":["Name"]}`},
+		{"ApprovalSubmitted", `{"target":{"objectName":"Contact"},"lockedFields":["Card"],"x":1}`, `{"target":{"objectName":"Contact"},"lockedFields":["Card"],"x":1}`},
+	} {
+		e := Event{Type: tc.typ, Payload: []byte(tc.payload)}
+		original := e.Payload
+		e.Hide(func(object, field string) bool {
+			return object == "Lead" && (field == "Card" || field == "がいよう")
+		})
+		if got := string(e.Payload); got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.typ, got, tc.want)
+		}
+		if string(original) != tc.payload {
+			t.Errorf("%s: the payload that the caller has was changed", tc.typ)
+		}
+	}
 	escaped := Event{Type: "StageChanged", Payload: []byte(`{"account\u0049d":"secret","closeDate":null}`)}
 	escaped.Hide(func(_, field string) bool { return field == "AccountId" })
 	if got := string(escaped.Payload); got != `{"closeDate":null}` {

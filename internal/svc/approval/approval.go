@@ -217,7 +217,8 @@ func (r *request) do(
 		case errors.Is(err, errMoved):
 			continue
 		case errors.Is(err, errKnown):
-			return r.answer, true, nil
+			answer, err := r.again(ctx, op)
+			return answer, true, err
 		case err != nil:
 			return nil, false, fault.Wrap(op, err)
 		}

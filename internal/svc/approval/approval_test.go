@@ -217,6 +217,53 @@ func (r *rig) assigned(who string, want ...string) {
 	}
 }
 
+// TestAListAsksAsOftenHoweverManyAreDelegated counts trips to PostgreSQL: one for each
+// approval would make the list of a busy delegate slow. What is listed is the same on both.
+func TestAListAsksAsOftenHoweverManyAreDelegated(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.staff()
+		r.define(processOf(step("Both", crm.ByAll, ofUser(mia), ofUser(vic))))
+		var ids []string
+		delegate := func() {
+			t.Helper()
+			v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
+			if _, _, err := r.Delegate(t.Context(), as(mia), v.ID, nat, "away", nil); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Add(1000)
+			ids = append(ids, v.ID)
+		}
+		trips := func(f Filter) uint64 {
+			t.Helper()
+			before := r.db.Stats().Trips
+			page, total, err := r.List(t.Context(), as(nat), f, 0, 100)
+			if err != nil || total != len(ids) || len(page) != len(ids) {
+				t.Fatalf("listed %d of %d (%v), want %d", len(page), total, err, len(ids))
+			}
+			return r.db.Stats().Trips - before
+		}
+		delegate()
+		trips(Filter{}) // which also makes the model of the tenant
+		one, oneAssigned := trips(Filter{}), trips(Filter{Assigned: true})
+		for range 4 {
+			delegate()
+		}
+		trips(Filter{})
+		if got := trips(Filter{}); got != one {
+			t.Errorf("a list of 5 takes %d trips, of one %d", got, one)
+		}
+		if got := trips(Filter{Assigned: true}); got != oneAssigned {
+			t.Errorf("a list of 5 that wait takes %d trips, of one %d", got, oneAssigned)
+		}
+		r.decide(vic, ids[0], Approved) // a vote of one approval is not that of another
+		r.assigned(nat, ids...)
+		if got := r.decide(nat, ids[0], Approved); got.Status != Approved {
+			t.Errorf("got %+v", got)
+		}
+		r.assigned(nat, ids[1:]...)
+	})
+}
+
 // take lets the consumer take an event.
 func (r *rig) take(p wire.Payload) {
 	r.Helper()
@@ -288,6 +335,40 @@ func TestApproversAreWhoTheyAreNow(t *testing.T) {
 		}
 		if _, _, err := r.Recall(t.Context(), as(""), v.ID, "nobody is left", nil); err != nil { // who may modify all
 			t.Error(err)
+		}
+		r.consistent()
+	})
+}
+
+// TestAStagePassesWhenTheLastOfAGroupLeavesIt is about an event that the document lists for
+// core, which hands it on.
+func TestAStagePassesWhenTheLastOfAGroupLeavesIt(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.staff()
+		group := func(members ...crm.Member) crm.Definition {
+			return crm.Definition{Kind: crm.KindGroup, ID: legal, Value: &crm.Group{ID: legal, Name: "Legal", Type: crm.PublicGroup, Members: members}}
+		}
+		r.define(group(ofUser(leo), ofUser(nat)), processOf(step("All", crm.ByAll, ofGroup(legal))))
+		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
+		r.decide(leo, v.ID, Approved)
+		r.define(group(ofUser(leo)))
+		body, err := wire.NewPayload(wire.GroupMemberChanged{
+			ChangeType: "MemberRemoved", GroupID: legal, GroupName: "Legal", GroupType: "public", MemberType: "User", MemberID: nat, EffectiveAt: 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			return r.records.Consumer().Handle(ctx, tx, &wire.Event{ID: uid(0x77), Type: "GroupMemberChanged", Tenant: tenantA, Payload: body})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.parsed(r.Get(t.Context(), as(sal), v.ID)); got.Status != Approved || got.Decision.DecidedBy != leo {
+			t.Errorf("got %+v", got)
 		}
 		r.consistent()
 	})
@@ -591,6 +672,17 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 		}
 		if n := r.count("approval_instance"); n != 1 || strings.Count(r.outbox(), "Decided") != 1 {
 			t.Errorf("%d approvals", n)
+		}
+		// What who submitted may not read any more is not in what is answered again.
+		if v.Record["DiscountPercent"] != 10.0 || !slices.Contains(v.LockedFields, "DiscountPercent") {
+			t.Fatalf("got %s", first)
+		}
+		r.define(crm.Definition{Kind: crm.KindPermissionSet, ID: uid(0x77), Value: &crm.PermissionSet{
+			ID: uid(0x77), Name: "Insiders", Fields: map[string]crm.FieldPermission{"Quote.DiscountPercent": {Read: true}},
+		}})
+		again, replay, err = r.Submit(t.Context(), as(sal), order, key("k", `{"a":1}`))
+		if now := r.parsed(again, err); !replay || now.ID != v.ID || now.Status != Pending || strings.Contains(string(again), "DiscountPercent") || now.Record["Name"] != v.Record["Name"] {
+			t.Errorf("without the field: got %s", again)
 		}
 		if n, err := r.Retain(t.Context(), 10); n != 0 || err != nil {
 			t.Errorf("%d keys were deleted: %v", n, err)

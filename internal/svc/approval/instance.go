@@ -119,10 +119,10 @@ const (
 		ON CONFLICT (tenant_id, approval_id, stage, approver_id) DO UPDATE SET user_id = excluded.user_id, given_by = excluded.given_by, comment = excluded.comment, at = excluded.at`
 	deleteDeputy = "DELETE FROM approval_deputy WHERE tenant_id = $1 AND approval_id = $2 AND stage = $3 AND approver_id = $4"
 
-	selectVotes = `SELECT stage, approver_id, user_id, decision, comment, at FROM approval_vote
-		WHERE tenant_id = $1 AND approval_id = $2 ORDER BY stage, at, approver_id`
-	selectDeputies = `SELECT stage, approver_id, user_id, given_by, comment, at FROM approval_deputy
-		WHERE tenant_id = $1 AND approval_id = $2 ORDER BY stage, approver_id`
+	selectVotes = `SELECT approval_id, stage, approver_id, user_id, decision, comment, at FROM approval_vote
+		WHERE tenant_id = %s AND %s ORDER BY approval_id, stage, at, approver_id`
+	selectDeputies = `SELECT approval_id, stage, approver_id, user_id, given_by, comment, at FROM approval_deputy
+		WHERE tenant_id = %s AND %s ORDER BY approval_id, stage, approver_id`
 )
 
 func scanInstance(row *sqldb.Row) (a instance, err error) {
@@ -152,6 +152,19 @@ func instances(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (al
 	return all, nil
 }
 
+// loaded are those that a statement selects, with their votes.
+func loaded(ctx context.Context, tx *sqldb.Tx, tenant, query string, args ...any) ([]*instance, error) {
+	found, err := instances(ctx, tx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*instance, len(found))
+	for i := range found {
+		all[i] = &found[i]
+	}
+	return all, load(ctx, tx, tenant, all)
+}
+
 // noApproval says that there is none, or none that the caller may know of.
 func noApproval(id string) error {
 	return fault.New(fault.NotFound, CodeNotFound, "there is no approval %.64q", id)
@@ -171,19 +184,43 @@ func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (*instance
 
 // load reads who has decided, and who decides for whom.
 func (a *instance) load(ctx context.Context, tx *sqldb.Tx, tenant string) error {
+	return load(ctx, tx, tenant, []*instance{a})
+}
+
+// load does so for some approvals, with one statement for all that were decided and one for
+// all who decide for others.
+func load(ctx context.Context, tx *sqldb.Tx, tenant string, all []*instance) error {
+	if len(all) == 0 {
+		return nil
+	}
+	byID, ids := make(map[string]*instance, len(all)), make([]string, len(all))
+	for i, a := range all {
+		byID[a.id], ids[i] = a, a.id
+	}
+	of := func(query string, each func(row *sqldb.Row) error) sqldb.Stmt {
+		var b sqldb.Binds
+		query = fmt.Sprintf(query, b.Add(tenant), b.OneOf(tx.Dialect(), "approval_id", ids))
+		return sqldb.Stmt{Query: query, Args: b.Args(), Row: each}
+	}
 	return tx.Batch(ctx,
-		sqldb.Stmt{Query: selectVotes, Args: []any{tenant, a.id}, Row: func(row *sqldb.Row) error {
+		of(selectVotes, func(row *sqldb.Row) error {
+			var id string
 			var v vote
-			err := row.Scan(&v.stage, &v.approver, &v.user, &v.decision, &v.comment, &v.at)
-			a.votes = append(a.votes, v)
-			return err
-		}},
-		sqldb.Stmt{Query: selectDeputies, Args: []any{tenant, a.id}, Row: func(row *sqldb.Row) error {
+			if err := row.Scan(&id, &v.stage, &v.approver, &v.user, &v.decision, &v.comment, &v.at); err != nil {
+				return err
+			}
+			byID[id].votes = append(byID[id].votes, v)
+			return nil
+		}),
+		of(selectDeputies, func(row *sqldb.Row) error {
+			var id string
 			var d deputy
-			err := row.Scan(&d.stage, &d.approver, &d.user, &d.by, &d.comment, &d.at)
-			a.deputies = append(a.deputies, d)
-			return err
-		}})
+			if err := row.Scan(&id, &d.stage, &d.approver, &d.user, &d.by, &d.comment, &d.at); err != nil {
+				return err
+			}
+			byID[id].deputies = append(byID[id].deputies, d)
+			return nil
+		}))
 }
 
 // insert is the statements that store a new approval.

@@ -146,6 +146,12 @@ func (s *Approvals) judge(ctx context.Context, tx *sqldb.Tx, tenant string, open
 	return nil
 }
 
+// Regrouped lets Run look at the open stages of a tenant in which a group has other members.
+// It is for core, which takes the events that tell of it.
+func (s *Approvals) Regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	return fault.Wrap("approval.regrouped", s.onDirectory(ctx, tx, e))
+}
+
 // onDirectory lets Run look at the open stages of a tenant: with other approvers one may
 // wait for nobody any more.
 func (s *Approvals) onDirectory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {

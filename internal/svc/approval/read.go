@@ -125,17 +125,13 @@ func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
 // approver. A place goes with its approver: who was given one by somebody who is none any
 // more has nothing.
 func (w *session) delegated(ctx context.Context) (ids []string, err error) {
-	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+` FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0
+	found, err := loaded(ctx, w.tx, w.tenant, "SELECT "+instanceColumns+` FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0
 		AND a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = $1 AND p.principal = $2)
 		ORDER BY a.submitted_at, a.id LIMIT $3`, w.tenant, deputyOf+w.user, MaxAssigned)
 	if err != nil {
 		return nil, err
 	}
-	for i := range found {
-		a := &found[i]
-		if err := a.load(ctx, w.tx, w.tenant); err != nil {
-			return nil, err
-		}
+	for _, a := range found {
 		if slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool { return s.deputy != nil && s.deputy.user == w.user }) {
 			ids = append(ids, a.id)
 		}
@@ -198,16 +194,12 @@ func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (p
 		return nil, 0, err
 	}
 	where = f.narrow("a.tenant_id = "+tenant+" AND "+where, &b)
-	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+	found, err := loaded(ctx, w.tx, w.tenant, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
 		" ORDER BY a.submitted_at, a.id LIMIT "+b.Add(MaxAssigned), b.Args()...)
 	if err != nil {
 		return nil, 0, err
 	}
-	for i := range found {
-		a := &found[i]
-		if err := a.load(ctx, w.tx, w.tenant); err != nil {
-			return nil, 0, err
-		}
+	for _, a := range found {
 		if !slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool { return s.vote == nil && s.holder() == w.user }) {
 			continue
 		}

@@ -140,6 +140,7 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 			r.refused = append(r.refused, o)
 			return nil
 		},
+		Regrouped: func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error { return r.Regrouped(ctx, tx, e) },
 	})
 	r.Approvals = New(db, Config{
 		Models: r.models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: e, Now: now,

@@ -2,12 +2,14 @@ package approval
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -181,6 +183,48 @@ func (w *session) show(ctx context.Context, a *instance, record *crm.Record) ([]
 		}
 	}
 	return json.Marshal(&v, json.Deterministic(true))
+}
+
+// again is the answer that is remembered with the key, without what the caller may not read
+// of the record any more. What it did, and what became of the approval by it, stays.
+func (r *request) again(ctx context.Context, op string) (answer []byte, err error) {
+	err = r.read(ctx, op, &r.call, func(ctx context.Context, w *session) error {
+		var v View
+		if err := json.Unmarshal(r.answer, &v); err != nil {
+			return err
+		}
+		_, err := w.visible(ctx, v.ID)
+		gone := fault.KindOf(err) == fault.NotFound
+		if err != nil && !gone {
+			return err
+		}
+		answer = r.answer
+		if v.narrow(w.model, w.user, gone) {
+			answer, err = json.Marshal(&v, json.Deterministic(true))
+			return err
+		}
+		return nil
+	})
+	return answer, err
+}
+
+// narrow takes fields out that the user may not read, and all values when the approval is gone
+// for it, and reports whether there was one.
+func (v *View) narrow(m *crm.Model, user string, gone bool) (narrowed bool) {
+	hidden := func(field string) bool { return !m.Readable(user, v.Object, field) }
+	closed := func(field string) bool { return gone || hidden(field) || m.Sensitive(v.Object, field) }
+	names, values := len(v.LockedFields), len(v.Record)
+	v.LockedFields = slices.DeleteFunc(v.LockedFields, hidden)
+	maps.DeleteFunc(v.Record, func(field string, _ any) bool { return closed(field) })
+	narrowed = len(v.LockedFields) < names || len(v.Record) < values
+	if o := v.Outcome; o != nil {
+		n := len(o.Fields)
+		maps.DeleteFunc(o.Fields, func(field string, _ jsontext.Value) bool { return closed(field) })
+		if len(o.Fields) < n {
+			o.Message, narrowed = "", true // it may speak of them
+		}
+	}
+	return narrowed
 }
 
 // settled is the outcome as a user may see it, without what is sensitive. Why it was refused

@@ -36,3 +36,11 @@ func Plans() map[string]string {
 	}
 	return plans
 }
+
+// Recounts are the statements of Recount, for tests.
+func Recounts() (queries []string) {
+	for _, r := range recounts {
+		queries = append(queries, r.query)
+	}
+	return queries
+}

@@ -77,6 +77,31 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 	})
 }
 
+func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.rule(100, "Tell", "Account", `["create"]`, "", fmt.Sprintf(`[{"key":"all","type":"notify","to":{"type":"Group","id":%q},"message":"All of you."}]`, team))
+		first, second := r.create("Account", `{"Name":"A"}`), r.create("Account", `{"Name":"B"}`)
+		r.create("Account", `{"Name":"C"}`)
+		r.quiet()
+		r.sound()
+		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			_, err := tx.Exec(ctx, "DELETE FROM automation_note WHERE record_id = $1", first.ID)
+			if err == nil {
+				_, err = tx.Exec(ctx, "UPDATE automation_note SET user_id = 'x', record_id = $1 WHERE record_id = $2 AND user_id = $3", first.ID, second.ID, ann)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		differences, err := r.auto.Recount(t.Context(), tenant)
+		if err != nil || len(differences) != 2 || !strings.HasPrefix(differences[0], "an action told others than it says: ") {
+			t.Errorf("got %q %v", differences, err)
+		}
+	})
+}
+
 func TestEffectsOfATransactionThatIsLostAreDoneAgainOnce(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {

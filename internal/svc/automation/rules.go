@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"fmt"
 	"slices"
 
 	"renga.dev/renga/internal/crm"
@@ -36,7 +37,9 @@ func (Rules) Before(m *crm.Model, d *crm.Draft, set func(*crm.WorkflowRule) erro
 	return nil
 }
 
-// Broken are the validation rules that are true of a draft, by name.
+// Broken are the validation rules that are true of a draft, by name, and those of which
+// nobody knows, since its texts are too long for them: else a long text would be a way
+// around a rule.
 func (Rules) Broken(m *crm.Model, d *crm.Draft) (broken []*crm.ValidationRule) {
 	rules := m.ValidationRules(d.Object.Name)
 	if len(rules) == 0 {
@@ -44,9 +47,19 @@ func (Rules) Broken(m *crm.Model, d *crm.Draft) (broken []*crm.ValidationRule) {
 	}
 	vars := d.Vars()
 	for _, rule := range rules {
-		if crm.Holds(rule.Condition, vars) {
+		switch holds, tooLong := crm.Judge(rule.Condition, vars); {
+		case holds:
 			broken = append(broken, rule)
+		case tooLong:
+			broken = append(broken, unchecked(rule))
 		}
 	}
 	return broken
+}
+
+// unchecked is a rule that refuses a draft since it cannot be held against it.
+func unchecked(rule *crm.ValidationRule) *crm.ValidationRule {
+	said := *rule
+	said.Message = fmt.Sprintf("The texts are too long to be held against the rule %q: %s", rule.Name, rule.Message)
+	return &said
 }

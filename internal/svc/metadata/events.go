@@ -7,6 +7,9 @@ import (
 	"renga.dev/renga/internal/wire"
 )
 
+// service names what is published here, as the document of the events does.
+const service = "metadata-service"
+
 // news is one event of a change: what its key is of, and its payload once the version of
 // the change is known.
 type news struct {

@@ -137,8 +137,8 @@ func (r *rig) events(tenant string, after int64) (lines []string, last int64) {
 			if err != nil {
 				return err
 			}
-			if want := fmt.Sprintf(`"effectiveAt":"%s"`, e.Version); !strings.Contains(string(e.Payload), want) || e.CorrelationID != "c-1" {
-				r.Errorf("%s has the version %s and the correlation %s", e.Payload, e.Version, e.CorrelationID)
+			if want := fmt.Sprintf(`"effectiveAt":"%s"`, e.Version); !strings.Contains(string(e.Payload), want) || e.CorrelationID != "c-1" || e.Producer.Service != "metadata-service" {
+				r.Errorf("%s has the version %s, the correlation %s and the producer %+v", e.Payload, e.Version, e.CorrelationID, e.Producer)
 			}
 			key := strings.Replace(e.Key, ":"+tenant+":", ":", 1)
 			text := fmt.Sprintf("%s %s/%d %s", e.Type, key, e.Index, anInstant.ReplaceAllString(string(e.Payload), ""))

@@ -205,7 +205,7 @@ func (s *Metadata) announce(ctx context.Context, tx *sqldb.Tx, c Change, news []
 			return err
 		}
 		events = append(events, wire.Event{
-			Type: payload.EventType(), Tenant: c.Tenant, CorrelationID: c.CorrelationID, Key: key, Version: version, Index: index, Payload: text,
+			Type: payload.EventType(), Tenant: c.Tenant, Producer: wire.Producer{Service: service}, CorrelationID: c.CorrelationID, Key: key, Version: version, Index: index, Payload: text,
 		})
 		index++
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/crm"
@@ -41,8 +42,8 @@ type Result struct {
 // View is the record as it is now, as the caller may see it.
 func (r *Result) View() View { return r.view.show(r.record) }
 
-// Answer writes the answer of a request down, so that it can be given again. It is called
-// in the transaction.
+// Answer writes the answer of a request down, so that it can be given again as it is: it
+// shows no field. It is called in the transaction.
 type Answer func([]Result) ([]byte, error)
 
 // Apply does the operations of a batch one after the other, in one transaction, and gives
@@ -59,6 +60,31 @@ func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (
 		return err
 	})
 	return out, replay, err
+}
+
+// One does one operation, in one transaction, and gives the record as the caller may see it
+// then; replay says that it was done before, with the same key. An error refuses it.
+func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (shown View, replay bool, err error) {
+	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
+		var kept []byte
+		kept, replay, err = w.once(ctx, key, func() ([]byte, error) {
+			results, err := w.apply(ctx, &Batch{Object: object, Ops: []Op{op}, AllOrNone: true})
+			if err != nil {
+				return nil, err
+			}
+			shown = results[0].View()
+			return json.Marshal(results[0].view.keep(results[0].record))
+		})
+		if err != nil || !replay {
+			return err
+		}
+		shown = View{}
+		if err := json.Unmarshal(kept, &shown); err != nil {
+			return err
+		}
+		return w.again(ctx, &shown)
+	})
+	return shown, replay, err
 }
 
 // bench is the operations of a batch and what they are decided on.

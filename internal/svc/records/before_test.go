@@ -102,6 +102,31 @@ func TestValidationRulesRefuseWithTheirMessagesAndLeaveNothingBehind(t *testing.
 	})
 }
 
+// TestALongTextIsNoWayAroundARule is about rules that take more steps with a text than an
+// evaluation has: nobody knows whether they hold.
+func TestALongTextIsNoWayAroundARule(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.records.cfg.Rules = automation.Rules{}
+		r.define(tenantA, validation("101", "Account", "Description", `record.Description.matches("(?i)(first|second|third) word.*forbidden")`, "Some words are not for accounts."),
+			before("201", "Account", `record.Description.matches("(?i)(first|second|third) word.*forbidden")`, both, "Phone", `"1"`))
+		create := func(text string) error {
+			_, err := r.try(system, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"A","Description":"` + text + `"}`)})
+			return err
+		}
+		if err := create(strings.Repeat("a well-behaved text ", 10)); err != nil {
+			t.Error(err)
+		}
+		if err := create("the first word is forbidden"); codeOf(err) != CodeRuleBroken {
+			t.Errorf("got %v", err)
+		}
+		err := create(strings.Repeat("long ", 6000) + "the first word is forbidden")
+		e, _ := fault.As(err)
+		if codeOf(err) != CodeRuleBroken || !strings.HasPrefix(e.Message, `The texts are too long to be held against the rule "VR-101": Some words`) {
+			t.Errorf("with a long text before it: got %v", err)
+		}
+	})
+}
+
 func TestRulesSetFieldsBeforeTheSave(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.records.cfg.Rules = automation.Rules{}

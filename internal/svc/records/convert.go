@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -46,18 +47,29 @@ type Converted struct {
 }
 
 // Convert turns a lead into an account and a contact, and an opportunity if one is wanted:
-// new ones or such that are there, in one transaction. replay says that it was answered
-// before.
+// new ones or such that are there, in one transaction. answer writes it down; replay says
+// that it was done before, with the same key.
 func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer func(Converted) ([]byte, error)) (out []byte, replay bool, err error) {
 	err = s.write(ctx, "records.convert", &c, func(ctx context.Context, w *session) error {
-		out, replay, err = w.once(ctx, v.Once, func() ([]byte, error) {
+		var done Converted
+		var kept []byte
+		kept, replay, err = w.once(ctx, v.Once, func() ([]byte, error) {
 			k := &conversion{session: w, want: &v}
-			done, err := k.run(ctx)
-			if err != nil {
+			if done, err = k.run(ctx); err != nil {
 				return nil, err
 			}
-			return answer(done)
+			least := done
+			least.Lead = k.view.keep(&k.done[len(k.done)-1].after)
+			return json.Marshal(&least)
 		})
+		if err == nil && replay {
+			if err = json.Unmarshal(kept, &done); err == nil {
+				err = w.again(ctx, &done.Lead)
+			}
+		}
+		if err == nil {
+			out, err = answer(done)
+		}
 		return err
 	})
 	return out, replay, err

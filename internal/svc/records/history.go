@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm"
+	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
 
@@ -47,7 +48,7 @@ func appendChanges(dst []byte, changes []change) []byte {
 }
 
 // History is a page of the changes of a record that the caller sees, the newest first, and
-// how many there are on all pages.
+// how many there are on all pages. An update of which it may read no field is not there.
 func (s *Records) History(ctx context.Context, c Caller, object, id string, offset, limit int) (page []Entry, total int, err error) {
 	err = s.read(ctx, "records.history", &c, func(ctx context.Context, w *session) error {
 		v, err := w.viewOf(object, crm.ReadOp)
@@ -59,12 +60,14 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 			return err
 		}
 		page = []Entry{}
-		err = w.tx.Row(ctx, "SELECT count(*) FROM records_history WHERE tenant_id = $1 AND object = $2 AND record_id = $3", c.Tenant, object, r.ID).Scan(&total)
-		if err != nil {
+		var b sqldb.Binds
+		from := " FROM records_history h WHERE h.tenant_id = " + b.Add(c.Tenant) + " AND h.object = " + b.Add(object) + " AND h.record_id = " + b.Add(r.ID) +
+			" AND (h.action <> " + b.Add(actionUpdated) + " OR " + v.told(w.tx.Dialect(), &b) + ")"
+		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
-		for row, err := range w.tx.Query(ctx, `SELECT version, at, user_id, action, changes FROM records_history
-			WHERE tenant_id = $1 AND object = $2 AND record_id = $3 ORDER BY version DESC LIMIT $4 OFFSET $5`, c.Tenant, object, r.ID, limit, offset) {
+		query := "SELECT h.version, h.at, h.user_id, h.action, h.changes" + from + " ORDER BY h.version DESC LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
+		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 			var e Entry
 			var changes string
 			if err == nil {
@@ -82,6 +85,20 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 		return nil
 	})
 	return page, total, err
+}
+
+// told is the condition of entries of which the user may read a field.
+func (v *view) told(d sqldb.Dialect, b *sqldb.Binds) string {
+	seen := []string{ownerField}
+	for i := range v.object.Fields {
+		if v.readable[i] {
+			seen = append(seen, v.object.Fields[i].Name)
+		}
+	}
+	if d == sqldb.Postgres {
+		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " + b.OneOf(d, "(c.change ->> 'field')", seen) + ")"
+	}
+	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(d, "json_extract(c.value, '$.field')", seen) + ")"
 }
 
 // filter leaves what the user may read now, without the values of what is sensitive now.

@@ -120,14 +120,8 @@ func (s *Records) PutMember(ctx context.Context, c Caller, campaign, memberType,
 }
 
 func (w *session) putMember(ctx context.Context, campaign, memberType, member string, d MemberDraft) (m Member, created bool, err error) {
-	if err := checkMemberType(memberType); err != nil {
-		return m, false, err
-	}
-	r, err := w.campaign(ctx, campaign, crm.UpdateOp, changing)
+	r, err := w.withMembers(ctx, campaign, memberType)
 	if err != nil {
-		return m, false, err
-	}
-	if _, err := w.viewOf(memberType, crm.ReadOp); err != nil {
 		return m, false, err
 	}
 	if _, err := w.get(ctx, memberType, member, named); err != nil {
@@ -159,11 +153,18 @@ func (w *session) putMember(ctx context.Context, campaign, memberType, member st
 	return m, created, w.tellMember(ctx, &r.Record, &m, changes...)
 }
 
-func checkMemberType(memberType string) error {
+// withMembers is a campaign whose members of a type the caller may change: it edits the
+// campaign and reads their object.
+func (w *session) withMembers(ctx context.Context, campaign, memberType string) (*row, error) {
 	if memberType != objLead && memberType != objContact {
-		return fault.New(fault.NotFound, CodeObjectUnknown, "members of a campaign are of type Lead or Contact, not %q", memberType)
+		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "members of a campaign are of type Lead or Contact, not %q", memberType)
 	}
-	return nil
+	r, err := w.campaign(ctx, campaign, crm.UpdateOp, changing)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.viewOf(memberType, crm.ReadOp)
+	return r, err
 }
 
 // over puts a draft over a member.
@@ -223,14 +224,8 @@ func (w *session) tellMember(ctx context.Context, campaign *crm.Record, m *Membe
 // seen by the caller, is not found.
 func (s *Records) RemoveMember(ctx context.Context, c Caller, campaign, memberType, member string) error {
 	return s.write(ctx, "records.members.remove", &c, func(ctx context.Context, w *session) error {
-		if err := checkMemberType(memberType); err != nil {
-			return err
-		}
-		r, err := w.campaign(ctx, campaign, crm.UpdateOp, changing)
+		r, err := w.withMembers(ctx, campaign, memberType)
 		if err != nil {
-			return err
-		}
-		if _, err := w.viewOf(memberType, crm.ReadOp); err != nil {
 			return err
 		}
 		var m Member

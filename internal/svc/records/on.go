@@ -36,6 +36,9 @@ func (s *Records) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	}
 	tenant := e.Tenant
 	tx.OnCommit(func() { s.views.forget(tenant) })
+	if e.Type == "GroupMemberChanged" && s.cfg.Regrouped != nil {
+		return s.cfg.Regrouped(ctx, tx, e)
+	}
 	return nil
 }
 

@@ -139,6 +139,9 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 			}
 			r.create(as, "Opportunity", `{`+fields+`,"CloseDate":"2026-0`+string(rune('1'+i))+`-01"}`)
 		}
+		r.define(tenantA, crm.Definition{Kind: crm.KindField, ID: "Opportunity.Young__c", Value: &crm.Field{
+			ID: ben, Object: "Opportunity", Name: "Young__c", Type: crm.Boolean, Custom: true,
+		}})
 		tests := []struct{ filters, sort, want string }{
 			{"", "", "b A c d"},
 			{"", "Name.asc", "A b c d"},
@@ -153,6 +156,15 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 			{"IsClosed=true", "", "A d"},
 			{"StageName.in=Prospecting,Negotiation", "", "b c"},
 			{"StageName.ne=Prospecting&IsWon=false", "", "c d"},
+			{"NextStep.ne=call me", "", "b A d"},
+			{"Amount.ne=10", "", "A c d"},
+			{"AccountId.ne=" + ann, "", "b A c d"},
+			{"Name.ne=b", "", "A c d"},
+			{"IsWon.ne=false", "", "A"},
+			{"Young__c=false", "", "b A c d"},
+			{"Young__c.ne=true", "", "b A c d"},
+			{"Young__c.ne=false", "", ""},
+			{"Young__c.empty=true", "", ""},
 			{"CloseDate.gt=2026-01-01&CloseDate.lte=2026-03-01", "", "A c"},
 			{"NextStep.contains=CALL", "Name.asc", "A c"},
 			{"Name.contains=B", "", "b"},

@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
 )
@@ -105,19 +104,24 @@ func (b *builder) split(filters []Filter) (served, rest []Filter) {
 	return served, rest
 }
 
-// extract is the value of a field in SQL, NULL when it is empty. Names of fields are made
+// extract is the value of a field in SQL, NULL when it is empty; a boolean that a record is
+// too old to have is false. Names of fields are made
 // of letters, digits and underscores; they are arguments all the same.
 func (b *builder) extract(f *crm.Field) string {
 	b.extracts = true
 	if b.dialect == sqldb.SQLite {
-		return "json_extract(r.fields, " + b.binds.Add("$."+f.Name) + ")"
+		value := "json_extract(r.fields, " + b.binds.Add("$."+f.Name) + ")"
+		if f.Type == crm.Boolean {
+			return "coalesce(" + value + ", false)"
+		}
+		return value
 	}
 	text := "(CAST(r.fields AS jsonb) ->> " + b.binds.Add(f.Name) + ")"
 	switch f.Type {
 	case crm.Number, crm.Currency, crm.Percent, crm.Integer:
 		return "CAST(" + text + " AS double precision)"
 	case crm.Boolean:
-		return "CAST(" + text + " AS boolean)"
+		return "coalesce(CAST(" + text + " AS boolean), false)"
 	}
 	return text + ` COLLATE "C"`
 }
@@ -178,8 +182,11 @@ func (b *builder) filter(f Filter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if symbol == "=" {
+	switch {
+	case symbol == "=":
 		return b.equal(&t, value), nil
+	case symbol == "<>" && !t.column:
+		symbol = "IS DISTINCT FROM" // what is empty is not equal either
 	}
 	return t.sql + " " + symbol + " " + b.binds.Add(value), nil
 }
@@ -260,9 +267,6 @@ func (b *builder) order(sort string) (string, error) {
 		seen = append(seen, name)
 		t, err := b.term(name)
 		if err != nil {
-			if e, ok := fault.As(err); ok {
-				e.Details = map[string]string{"field": "sort"}
-			}
 			return "", err
 		}
 		if !t.column {

@@ -42,6 +42,9 @@ type Config struct {
 	// Refused tells those whom it concerns that a record did not take the outcome of the
 	// approval that an event is about. nil: they have to look.
 	Refused func(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o crm.Outcome) error
+	// Regrouped is told of events that say that a group has other members: approvals may wait
+	// for nobody any more, and the document lists these events for core alone. nil: nobody is.
+	Regrouped func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
 }
 
 // Records keeps the records of all tenants.

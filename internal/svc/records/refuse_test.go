@@ -133,6 +133,44 @@ func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+// TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead reads the history of a record in pages
+// of one, as somebody who may read all fields and as somebody who may not.
+func TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales), set(sales, nil), set(restricted, map[string]crm.FieldPermission{"Account.Hidden__c": {Read: true, Edit: true}}),
+			crm.Definition{Kind: crm.KindField, ID: "Account.Hidden__c", Value: &crm.Field{
+				ID: restricted, Object: "Account", Name: "Hidden__c", Type: crm.Text, MaxLength: 40, Custom: true,
+			}})
+		v := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Hidden__c":"1"}`)})
+		for _, fields := range []string{`{"Hidden__c":"2"}`, `{"Hidden__c":"3","Phone":"1"}`, `{"Hidden__c":"4"}`, `{"Hidden__c":null}`, `{"Name":"Hidden__c"}`} {
+			v = r.update(system, v, fields)
+		}
+		r.do(system, "Account", Op{Kind: Update, ID: v.ID, OwnerID: ben})
+		for _, tt := range []struct{ as, want string }{
+			{"", "[OwnerId][Name][Hidden__c][Hidden__c][Phone Hidden__c][Hidden__c][Name Hidden__c]"},
+			{ben, "[OwnerId][Name][Phone][Name]"},
+		} {
+			got, n := "", strings.Count(tt.want, "[")
+			for at := range n + 1 {
+				page, total, err := r.records.History(t.Context(), Caller{Tenant: tenantA, Subject: tt.as}, "Account", v.ID, at, 1)
+				if err != nil || total != n {
+					t.Fatalf("%q is told of %d entries: %v", tt.as, total, err)
+				}
+				for i := range page {
+					var names []string
+					for _, c := range page[i].Changes {
+						names = append(names, c.Field)
+					}
+					got += fmt.Sprint(names)
+				}
+			}
+			if got != tt.want {
+				t.Errorf("%q is told of %s, want %s", tt.as, got, tt.want)
+			}
+		}
+	})
+}
+
 // TestHiddenAndSensitiveFieldsNeverShow plants a word in fields that somebody may not see
 // and looks for it, and for the fields' names, in everything that this user gets.
 func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
@@ -172,6 +210,8 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 		}
 		if _, _, err := r.records.List(t.Context(), anns, "Account", Query{Sort: "Hidden__c.asc", Limit: 10}); codeOf(err) != CodeFieldUnknown {
 			t.Errorf("sort: got %v, want it unknown", err)
+		} else if told, _ := fault.As(err); fmt.Sprint(told.Details) != "map[field:Hidden__c]" {
+			t.Errorf("sort: the details are %v, want the field", told.Details)
 		}
 		page, _, err := r.records.List(t.Context(), anns, "Account", Query{Limit: 10})
 		for i := range page {

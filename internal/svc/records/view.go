@@ -55,11 +55,13 @@ type View struct {
 func (v *view) show(r *crm.Record) View {
 	return View{
 		ID: r.ID, Object: r.Object, OwnerID: r.OwnerID, RecordVersion: r.Version,
-		CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy, Fields: v.fields(r.Fields),
+		CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy, Fields: v.fields(r.Fields, true),
 	}
 }
 
-func (v *view) fields(fields values) jsontext.Value {
+// fields are those that the user may read and that are not empty; without the sensitive ones
+// unless they are wanted.
+func (v *view) fields(fields values, sensitive bool) jsontext.Value {
 	out := append(make([]byte, 0, 256), '{')
 	for i := range v.object.Fields {
 		f := &v.object.Fields[i]
@@ -67,7 +69,7 @@ func (v *view) fields(fields values) jsontext.Value {
 		if value == nil && f.Type == crm.Boolean {
 			value = false // of a field that is younger than the record
 		}
-		if value == nil || !v.readable[i] {
+		if value == nil || !v.readable[i] || f.Sensitive && !sensitive {
 			continue
 		}
 		if len(out) > 1 {

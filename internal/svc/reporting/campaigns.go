@@ -41,7 +41,7 @@ var (
 	}
 	campaignOpportunities = &spec{
 		name: campaignsReport, object: objOpportunity, needs: []string{"CampaignId", fieldClosed, fieldWon},
-		cube: campaignCube, facts: facts{"reporting_opportunity", "f.campaign_id <> '' AND f.id", [3]string{"f.campaign_id", "f.status", "''"}, true},
+		cube: campaignCube, facts: facts{"reporting_opportunity", "f.id", [3]string{"f.campaign_id", "f.status", "''"}, true}, only: [3]only{{"<>", ""}},
 		measures: []measure{
 			{Column: Column{"opportunities", Count}, of: counted(nInfluenced)},
 			{Column: Column{"amount", Sum}, fields: []string{fieldAmount}, of: summed(sumInfluenced)},

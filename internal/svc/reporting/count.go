@@ -42,15 +42,17 @@ func (d deltas) add(k key, t tally, n int64) {
 }
 
 const (
-	addCount = `INSERT INTO reporting_count AS c (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, cube, owner_id, k1, k2, k3) DO UPDATE SET n = c.n + excluded.n,
-			amount_hi = c.amount_hi + excluded.amount_hi, amount_lo = c.amount_lo + excluded.amount_lo,
-			weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`
 	// Only what is nothing at all: a count that is wrong is not to lose the rest of what it has.
 	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4 AND k2 = $5 AND k3 = $6 AND n = 0
 		AND amount_hi = 0 AND amount_lo = 0 AND weighted_hi = 0 AND weighted_lo = 0`
 	countColumns = "cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo"
 )
+
+var addCounts = sqldb.NewInsert("reporting_count AS c (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo)",
+	`ON CONFLICT (tenant_id, cube, owner_id, k1, k2, k3) DO UPDATE SET n = c.n + excluded.n,
+		amount_hi = c.amount_hi + excluded.amount_hi, amount_lo = c.amount_lo + excluded.amount_lo,
+		weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`,
+	"text", "text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint")
 
 func scanCount(row *sqldb.Row) (k key, t tally, err error) {
 	err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi, &t.weighted.lo)
@@ -58,20 +60,20 @@ func scanCount(row *sqldb.Row) (k key, t tally, err error) {
 }
 
 // statements are those that change the counts, in one order for all.
-func (d deltas) statements(tenant string) (stmts []sqldb.Stmt) {
+func (d deltas) statements(in sqldb.Dialect, tenant string) []sqldb.Stmt {
+	var drops []sqldb.Stmt
+	var counts []any
 	for _, k := range slices.SortedFunc(maps.Keys(d), key.compare) {
 		t := d[k]
 		if t == (tally{}) {
 			continue
 		}
-		stmts = append(stmts, sqldb.Stmt{Query: addCount, Args: []any{
-			tenant, k.cube, k.owner, k.k1, k.k2, k.k3, t.n, t.amount.hi, t.amount.lo, t.weighted.hi, t.weighted.lo,
-		}})
+		counts = append(counts, tenant, k.cube, k.owner, k.k1, k.k2, k.k3, t.n, t.amount.hi, t.amount.lo, t.weighted.hi, t.weighted.lo)
 		if t.n < 0 {
-			stmts = append(stmts, sqldb.Stmt{Query: dropCount, Args: []any{tenant, k.cube, k.owner, k.k1, k.k2, k.k3}})
+			drops = append(drops, sqldb.Stmt{Query: dropCount, Args: []any{tenant, k.cube, k.owner, k.k1, k.k2, k.k3}})
 		}
 	}
-	return stmts
+	return append(addCounts.Stmts(in, counts), drops...)
 }
 
 // hold lets nobody else change the counts of a tenant until the end of the transaction, so

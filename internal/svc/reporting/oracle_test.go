@@ -117,18 +117,31 @@ func (p *play) same(user, name string, q Query, want lines, show func(*line) []s
 }
 
 // eitherWay makes reports from the counts of the owners whom a user reaches, and from those
-// of everybody, in turn.
+// of everybody, each with the facts in the tables and with those in memory, in turn.
 func (p *play) eitherWay(do func(way string)) {
+	beside, misses := p.cfg.limits.beside, p.mirrors.misses
+	defer func() { p.cfg.limits.beside = beside }()
 	for _, way := range []struct {
-		name string
-		few  int
-	}{{"owner by owner", -1}, {"all but some", fewUnreached}} {
-		p.cfg.fewUnreached = way.few
+		name        string
+		few, beside int
+	}{
+		{"owner by owner", -1, -1},
+		{"all but some", fewUnreached, -1},
+		{"owner by owner, in memory", -1, 0},
+		{"all but some, in memory", fewUnreached, 0},
+	} {
+		p.cfg.fewUnreached, p.cfg.limits.beside = way.few, way.beside
+		if way.beside == 0 && p.mirrors.find(p.id) == nil {
+			p.remembered()
+		}
 		do(way.name)
+	}
+	if p.mirrors.misses > misses {
+		p.Fatalf("%d reports were not made from memory", p.mirrors.misses-misses)
 	}
 }
 
-// agree holds both ways of making reports against each other, whatever was handled yet.
+// agree holds all ways of making reports against each other, whatever was handled yet.
 func (p *play) agree(user string) {
 	for _, name := range []string{"pipeline", "forecast", "won-lost", "lead-conversion"} {
 		var first string

@@ -47,7 +47,11 @@ func (t *tenant) plan(s *spec, user string) string {
 	t.Helper()
 	var plan strings.Builder
 	err := t.read(t.Context(), "test", &Caller{t.id, user}, func(ctx context.Context, w *session) error {
-		query, args, err := w.statement(ctx, s, &Query{}, false)
+		a, err := w.asking(ctx, s, &Query{}, false)
+		if err != nil {
+			return err
+		}
+		query, args, err := w.statement(ctx, a, true)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,9 @@ type Models interface {
 type Visible interface {
 	// Seen says it by owner; the arguments of its parts are added to binds.
 	Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error)
+	// SeenShared is the same, but that Records may also be of these owners; Owners may be
+	// left out of a statement that has Records.
+	SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error)
 	// SeenOwners is the same without Records; more says that there are some.
 	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen crm.Seen, more bool, err error)
 	// Where is a condition over the row r of records_record, of the tenant and the object and

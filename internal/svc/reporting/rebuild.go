@@ -3,6 +3,7 @@ package reporting
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -173,8 +174,14 @@ func (s *Reporting) GetRebuild(ctx context.Context, tenant, id string) (b *Rebui
 	return b, err
 }
 
-// Run rebuilds until ctx ends; what is under way goes on at the next start.
-func (s *Reporting) Run(ctx context.Context) { s.runs.Run(ctx) }
+// Run rebuilds, and keeps facts in memory, until ctx ends; what is under way goes on at the
+// next start.
+func (s *Reporting) Run(ctx context.Context) {
+	var beside sync.WaitGroup
+	beside.Go(func() { s.mirror(ctx) })
+	s.runs.Run(ctx)
+	beside.Wait()
+}
 
 // State is how far a rebuild is.
 func (b *Rebuild) State() rebuild.State {

@@ -36,12 +36,13 @@ func (s *Reporting) living(ctx context.Context, tx *sqldb.Tx, tenant, object, id
 
 const (
 	opportunityColumns = "version, owner_id, stage, status, category, month, campaign_id, amount, weighted"
-	putOpportunity     = `INSERT INTO reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, month, campaign_id, amount, weighted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version,
-			owner_id = excluded.owner_id, stage = excluded.stage, status = excluded.status, category = excluded.category, month = excluded.month,
-			campaign_id = excluded.campaign_id, amount = excluded.amount, weighted = excluded.weighted`
-	dropOpportunity = "DELETE FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2"
+	dropOpportunity    = "DELETE FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2"
 )
+
+var putOpportunities = sqldb.NewInsert("reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, month, campaign_id, amount, weighted)",
+	`ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id, stage = excluded.stage, status = excluded.status,
+		category = excluded.category, month = excluded.month, campaign_id = excluded.campaign_id, amount = excluded.amount, weighted = excluded.weighted`,
+	"text", "text", "bigint", "text", "text", "text", "text", "text", "text", "bigint", "bigint")
 
 func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
 	o := &opportunity{}
@@ -56,21 +57,24 @@ func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tena
 		return err
 	}
 	ids := slices.Sorted(maps.Keys(named))
-	facts, err := opportunities(ctx, tx, tenant, ids)
+	before, err := opportunities(ctx, tx, tenant, ids)
 	if err != nil {
 		return err
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool {
-		was := facts[id]
+		was := before[id]
 		return was != nil && named[id] != 0 && was.version >= named[id]
 	})
 	records, err := s.cfg.Records.Some(ctx, tx, tenant, objOpportunity, ids)
 	if err != nil {
 		return err
 	}
-	d, stmts := deltas{}, make([]sqldb.Stmt, 0, len(ids))
+	d := deltas{}
+	var drops []sqldb.Stmt
+	var facts []any
+	var others []string
 	for _, id := range ids {
-		was := facts[id]
+		was := before[id]
 		r, ok := records[id]
 		var now *opportunity
 		if ok && !r.Deleted {
@@ -79,19 +83,26 @@ func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tena
 		if was == now || was != nil && now != nil && *was == *now {
 			continue
 		}
+		others = append(others, id)
 		if was != nil {
 			was.counted(d, -1)
 		}
 		if now == nil {
-			stmts = append(stmts, sqldb.Stmt{Query: dropOpportunity, Args: []any{tenant, id}})
+			drops = append(drops, sqldb.Stmt{Query: dropOpportunity, Args: []any{tenant, id}})
 			continue
 		}
 		now.counted(d, 1)
-		stmts = append(stmts, sqldb.Stmt{Query: putOpportunity, Args: []any{
-			tenant, id, now.version, now.owner, now.stage, now.status, now.category, now.month, now.campaign, now.amount, now.weighted,
-		}})
+		facts = append(facts, tenant, id, now.version, now.owner, now.stage, now.status, now.category, now.month, now.campaign, now.amount, now.weighted)
 	}
-	for some := range slices.Chunk(append(d.statements(tenant), stmts...), maxBatch) {
+	if len(others) == 0 {
+		return nil
+	}
+	notes, err := changed(tenant, others)
+	if err != nil {
+		return err
+	}
+	stmts := append(d.statements(tx.Dialect(), tenant), putOpportunities.Stmts(tx.Dialect(), facts)...)
+	for some := range slices.Chunk(slices.Concat(stmts, drops, notes), maxBatch) {
 		if err := tx.Batch(ctx, some...); err != nil {
 			return err
 		}
@@ -177,7 +188,7 @@ func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id st
 		m.counted(d, 1)
 		stmts = append(stmts, m.put(tenant))
 	}
-	return tx.Batch(ctx, append(d.statements(tenant), stmts...)...)
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), stmts...)...)
 }
 
 const (
@@ -229,7 +240,7 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 		was[i].counted(d, -1)
 	}
 	if !ok {
-		return tx.Batch(ctx, append(d.statements(tenant), sqldb.Stmt{Query: dropMember, Args: []any{tenant, campaign, kind, id}})...)
+		return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{Query: dropMember, Args: []any{tenant, campaign, kind, id}})...)
 	}
 	l, err := s.leadOfMember(ctx, tx, tenant, &found)
 	if err != nil {
@@ -237,7 +248,7 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 	}
 	m := memberOf(&found, l)
 	m.counted(d, 1)
-	return tx.Batch(ctx, append(d.statements(tenant), m.put(tenant))...)
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), m.put(tenant))...)
 }
 
 // leadOfMember is the lead that a member is, nil of a contact.
@@ -270,5 +281,5 @@ func (s *Reporting) refreshCampaign(ctx context.Context, tx *sqldb.Tx, tenant, i
 	for i := range gone {
 		gone[i].counted(d, -1)
 	}
-	return tx.Batch(ctx, append(d.statements(tenant), sqldb.Stmt{Query: dropMembers, Args: []any{tenant, id}})...)
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{Query: dropMembers, Args: []any{tenant, id}})...)
 }

@@ -26,14 +26,20 @@ type spec struct {
 	needs    []string // fields of it without which there is no report
 	cube     string
 	facts    facts
-	only     [3]string // of the keys of the cube, in SQL behind each; "": all
-	months   bool      // k1 of the cube is a month, and From and To are about it
-	dated    []string  // the fields that months come from
+	only     [3]only  // of the keys of the cube
+	months   bool     // k1 of the cube is a month, and From and To are about it
+	dated    []string // the fields that months come from
 	groups   []group
 	defaults []string // what it is grouped by
 	measures []measure
 	add      func(c *cell, r *row)
 }
+
+// only is a condition on a key: that it is ("=") a value, or that it is not ("<>"). The zero
+// value is none.
+type only struct{ op, value string }
+
+func (o only) holds(key string) bool { return o.op == "" || (o.op == "=") == (key == o.value) }
 
 // facts is where what a cube counts is one by one.
 type facts struct {
@@ -163,9 +169,37 @@ func (t *Table) omit(field, column string) {
 	t.Omitted = append(t.Omitted, Omitted{field, []string{column}})
 }
 
-// cells gives everything that is counted of the records that the caller sees.
+// asking is a report over counts by owner that is being made.
+type asking struct {
+	*spec
+	q       *Query
+	byOwner bool
+	few     *few // nil: it is added up owner by owner
+}
+
+func (w *session) asking(ctx context.Context, s *spec, q *Query, byOwner bool) (*asking, error) {
+	few, err := w.unreached(ctx, s, q, byOwner)
+	return &asking{s, q, byOwner, few}, err
+}
+
+// cells gives everything that is counted of the records that the caller sees, some of it in
+// parts.
 func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, each func(*cell)) error {
-	query, args, err := w.statement(ctx, s, q, byOwner)
+	a, err := w.asking(ctx, s, q, byOwner)
+	if err != nil {
+		return err
+	}
+	remembered, err := w.fromMirror(ctx, a, each)
+	if err != nil {
+		return err
+	}
+	return w.fromTables(ctx, a, !remembered, each)
+}
+
+// fromTables gives what the owners have whose records the caller sees anyway, and, with
+// facts, what it sees beside them.
+func (w *session) fromTables(ctx context.Context, a *asking, facts bool, each func(*cell)) error {
+	query, args, err := w.statement(ctx, a, facts)
 	if err != nil {
 		return err
 	}
@@ -182,21 +216,19 @@ func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, ea
 	return nil
 }
 
-// statement adds up the counts of the owners whose records the caller sees anyway, and
-// what it sees beside them.
-func (w *session) statement(ctx context.Context, s *spec, q *Query, byOwner bool) (string, []any, error) {
+// statement adds up the counts of the owners whose records the caller sees anyway, and,
+// with facts, what it sees beside them.
+func (w *session) statement(ctx context.Context, a *asking, facts bool) (string, []any, error) {
 	var parts string
 	var b sqldb.Binds
-	few, err := w.unreached(ctx, s, q, byOwner)
-	switch {
-	case err != nil:
-	case few != nil:
-		parts, err = w.allBut(ctx, s, q, few, &b)
-	default:
-		parts, err = w.reached(ctx, s, q, byOwner, &b)
+	var err error
+	if a.few != nil {
+		parts, err = w.allBut(ctx, a, facts, &b)
+	} else {
+		parts, err = w.reached(ctx, a, facts, &b)
 	}
 	owner, by := "''", "x.k1, x.k2, x.k3"
-	if byOwner {
+	if a.byOwner {
 		owner, by = "x.owner_id", "x.owner_id, "+by
 	}
 	sum := func(column string) string { return ", CAST(sum(x." + column + ") AS BIGINT)" }
@@ -204,16 +236,29 @@ func (w *session) statement(ctx context.Context, s *spec, q *Query, byOwner bool
 		" FROM (" + parts + ") x GROUP BY " + by + " HAVING sum(x.n) <> 0", b.Args(), err
 }
 
+// seen is what the caller sees. Of facts that are in mirrors the owners are looked at here,
+// in the tables and in memory alike.
+func (w *session) seen(ctx context.Context, a *asking, b *sqldb.Binds) (crm.Seen, error) {
+	if _, mirrored := cubeNumbers[a.cube]; mirrored {
+		return w.cfg.Visible.SeenShared(ctx, w.tx, w.tenant, a.object, w.user, b)
+	}
+	return w.cfg.Visible.Seen(ctx, w.tx, w.tenant, a.object, w.user, b)
+}
+
 // reached adds up owner by owner.
-func (w *session) reached(ctx context.Context, s *spec, q *Query, byOwner bool, b *sqldb.Binds) (string, error) {
+func (w *session) reached(ctx context.Context, a *asking, facts bool, b *sqldb.Binds) (string, error) {
 	tenant := b.Add(w.tenant)
-	seen, err := w.cfg.Visible.Seen(ctx, w.tx, w.tenant, s.object, w.user, b)
+	if !facts {
+		seen, _, err := w.cfg.Visible.SeenOwners(ctx, w.tx, w.tenant, a.object, w.user, b)
+		return a.sums(tenant, "", ownersOf(&seen, a.q, a.byOwner, b), a.q, b), err
+	}
+	seen, err := w.seen(ctx, a, b)
 	if err != nil {
 		return "", err
 	}
-	parts := s.counts(tenant, "", ownersOf(&seen, q, byOwner, b), q, b)
+	parts := a.sums(tenant, "", ownersOf(&seen, a.q, a.byOwner, b), a.q, b)
 	if !seen.All && seen.Records != "" {
-		parts += " UNION ALL " + s.beside(tenant, &seen, "f.owner_id NOT IN ("+seen.Owners+")", q, b)
+		parts += " UNION ALL " + a.beside(tenant, &seen, "f.owner_id NOT IN ("+seen.Owners+")", a.q, b)
 	}
 	return parts, nil
 }
@@ -225,26 +270,26 @@ type few struct {
 }
 
 // allBut takes the counts of everybody, which are few, and leaves out those of some owners.
-func (w *session) allBut(ctx context.Context, s *spec, q *Query, these *few, b *sqldb.Binds) (string, error) {
+func (w *session) allBut(ctx context.Context, a *asking, facts bool, b *sqldb.Binds) (string, error) {
 	tenant := b.Add(w.tenant)
-	parts := s.counts(tenant, "", "c.owner_id = ''", q, b)
-	if len(these.owners) == 0 {
+	parts := a.sums(tenant, "", "c.owner_id = ''", a.q, b)
+	if len(a.few.owners) == 0 {
 		return parts, nil
 	}
-	places := make([]string, len(these.owners))
-	for i, owner := range these.owners {
+	places := make([]string, len(a.few.owners))
+	for i, owner := range a.few.owners {
 		places[i] = b.Add(owner)
 	}
 	in := "owner_id IN (" + strings.Join(places, ", ") + ")"
-	parts += " UNION ALL " + s.counts(tenant, "-", "c."+in, q, b)
-	if !these.beside {
+	parts += " UNION ALL " + a.sums(tenant, "-", "c."+in, a.q, b)
+	if !facts || !a.few.beside {
 		return parts, nil
 	}
-	seen, err := w.cfg.Visible.Seen(ctx, w.tx, w.tenant, s.object, w.user, b)
+	seen, err := w.seen(ctx, a, b)
 	if err != nil {
 		return "", err
 	}
-	return parts + " UNION ALL " + s.beside(tenant, &seen, "f."+in, q, b), nil
+	return parts + " UNION ALL " + a.beside(tenant, &seen, "f."+in, a.q, b), nil
 }
 
 // fewUnreached is up to how many owners are left out of the counts of everybody, in place
@@ -279,11 +324,12 @@ func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool
 	if len(all.owners) > w.cfg.fewUnreached {
 		return nil, nil
 	}
+	all.beside = all.beside && len(all.owners) > 0
 	return all, nil
 }
 
-// counts are those of some owners, as they are or ("-") to be taken off.
-func (s *spec) counts(tenant, sign, owners string, q *Query, b *sqldb.Binds) string {
+// sums are the counts of some owners, as they are or ("-") to be taken off.
+func (s *spec) sums(tenant, sign, owners string, q *Query, b *sqldb.Binds) string {
 	columns := "c.owner_id, c.k1, c.k2, c.k3"
 	for _, name := range []string{"n", "amount_hi", "amount_lo", "weighted_hi", "weighted_lo"} {
 		columns += ", " + sign + "c." + name + " AS " + name
@@ -332,8 +378,8 @@ func (f *facts) query(tenant string, seen *crm.Seen) string {
 // conditions are those on the keys and the owner.
 func (s *spec) conditions(q *Query, owner string, keys [3]string, b *sqldb.Binds) (where string) {
 	for i, only := range s.only {
-		if only != "" {
-			where += " AND " + keys[i] + " " + only
+		if only.op != "" {
+			where += " AND " + keys[i] + " " + only.op + " '" + only.value + "'"
 		}
 	}
 	if q.Owner != "" {
@@ -346,4 +392,31 @@ func (s *spec) conditions(q *Query, owner string, keys [3]string, b *sqldb.Binds
 		where += " AND " + keys[0] + " <> '' AND " + keys[0] + " <= " + b.Add(q.To)
 	}
 	return where
+}
+
+// counts is the same condition on keys.
+func (a *asking) counts(k [3]string) bool {
+	for i, only := range a.only {
+		if !only.holds(k[i]) {
+			return false
+		}
+	}
+	return (a.q.From == "" || k[0] >= a.q.From) && (a.q.To == "" || k[0] != "" && k[0] <= a.q.To)
+}
+
+// ofOwner is the condition on the owners of facts, given those whom the caller reaches.
+func (a *asking) ofOwner(id string, reached map[string]bool) bool {
+	if a.few != nil {
+		return slices.Contains(a.few.owners, id)
+	}
+	return !reached[id] && (a.q.Owner == "" || a.q.Owner == id)
+}
+
+// setOf are texts that are separated by commas.
+func setOf(texts string) map[string]bool {
+	set := map[string]bool{}
+	for text := range strings.SplitSeq(texts, ",") {
+		set[text] = true
+	}
+	return set
 }

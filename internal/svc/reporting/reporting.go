@@ -33,7 +33,7 @@ type Config struct {
 	Records   Records
 	Approvals Approvals // nil: they are not counted again
 
-	Engine rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
+	Engine rebuild.Engine // nil: nothing is rebuilt here
 	Worker string         // tells this process from others that rebuild; it may not be empty with Engine
 	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
 	KeyRetention time.Duration
@@ -45,14 +45,16 @@ type Config struct {
 
 // limits are how much is done at a time.
 type limits struct {
-	chunk int // records, or counts, of a rebuild in one transaction
+	chunk  int // records, or counts, of a rebuild in one transaction
+	beside int // see manyBeside; -1: nothing is remembered
 }
 
 // Reporting counts the records of all tenants.
 type Reporting struct {
-	db   *sqldb.DB
-	cfg  Config
-	runs *rebuild.Runner[*Rebuild]
+	db      *sqldb.DB
+	cfg     Config
+	runs    *rebuild.Runner[*Rebuild]
+	mirrors *mirrors
 }
 
 // New is reporting over a database that has the tables of Migration. It does no I/O.
@@ -64,9 +66,9 @@ func New(db *sqldb.DB, cfg Config) *Reporting {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
 	if cfg.limits == (limits{}) {
-		cfg.limits = limits{chunk: 500}
+		cfg.limits = limits{chunk: 500, beside: manyBeside}
 	}
-	s := &Reporting{db: db, cfg: cfg}
+	s := &Reporting{db: db, cfg: cfg, mirrors: newMirrors()}
 	s.runs = rebuild.New(db, rebuild.Config{Name: "reporting", Table: "reporting_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
 	return s
 }

@@ -47,25 +47,16 @@ type source struct {
 	done  bool // there are no more
 }
 
-const (
-	// The index is read from its end in the order of the places, and the candidates that are
-	// not in search_doc any more fall away.
-	selectText = `SELECT d.place, d.id, d.object FROM search_text CROSS JOIN search_doc d
+// The index is read from its end in the order of the places, and the candidates that are
+// not in search_doc any more fall away.
+const selectText = `SELECT d.place, d.id, d.object FROM search_text CROSS JOIN search_doc d
 		WHERE search_text MATCH $1 AND search_text.rowid < $2 AND search_text.rowid >= $3 AND d.place = search_text.rowid AND d.tenant_id = $4
 		ORDER BY search_text.rowid DESC LIMIT $5`
-
-	selectTokens = "SELECT place, id, object FROM search_doc WHERE tenant_id = $1 AND tokens @@ CAST($2 AS tsquery) AND "
-
-	// PostgreSQL does not know how many have the tokens, and would take any index but that
-	// of the tokens; the sums keep it from the other.
-	byTokens = selectTokens + "place + 0 >= $3 AND (place + 0, id) < ($4, $5) LIMIT $6"
-	byPlace  = selectTokens + "place >= $3 AND (place, id) < ($4, $5) ORDER BY place DESC, id DESC LIMIT $6"
-)
 
 // next gives some candidates; done says that these were the last.
 func (s *source) next(ctx context.Context) ([]candidate, error) {
 	if s.size == 0 {
-		s.size = max(s.cfg.limits.first, s.ask.Limit+1)
+		s.size = s.firstSize()
 	} else {
 		s.size = max(s.cfg.limits.look-len(s.known), 1)
 	}
@@ -80,20 +71,15 @@ func (s *source) next(ctx context.Context) ([]candidate, error) {
 	return some, nil
 }
 
+// firstSize is how many candidates are looked at first.
+func (f *finder) firstSize() int { return max(f.cfg.limits.first, f.ask.Limit+1) }
+
 func (s *source) batch(ctx context.Context) ([]candidate, error) {
-	if !s.few && !s.many && s.tx.Dialect() == sqldb.Postgres {
-		if err := s.sort(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if s.few {
-		n := min(s.size, len(s.all))
-		some := s.all[:n]
-		s.all = s.all[n:]
-		return some, nil
-	}
-	if s.tx.Dialect() == sqldb.Postgres {
-		return candidates(ctx, s.tx, byPlace, append(s.args(), s.size)...)
+	switch {
+	case s.few:
+		return s.take(), nil
+	case s.tx.Dialect() == sqldb.Postgres:
+		return s.walk(ctx)
 	}
 	if s.match == "" {
 		lists, err := s.spell(ctx)
@@ -110,9 +96,12 @@ func (s *source) matching(ctx context.Context, most int) ([]candidate, error) {
 	return candidates(ctx, s.tx, selectText, s.match, s.after.num, placeAt(s.ask.Since), s.caller.Tenant, most)
 }
 
-// args are those of statements that read candidates on PostgreSQL, but for how many.
-func (s *source) args() []any {
-	return []any{s.caller.Tenant, tsquery(s.wants(), s.any), placeAt(s.ask.Since), s.after.num, s.after.id}
+// take gives the next candidates of few.
+func (s *source) take() []candidate {
+	n := min(s.size, len(s.all))
+	some := s.all[:n]
+	s.all = s.all[n:]
+	return some
 }
 
 // wants are the tokens that candidates have.
@@ -129,12 +118,13 @@ func (s *source) wants() []wanted {
 // is dear, and would be done for each relevance. One word is not.
 func (f *finder) gather(ctx context.Context) (all []candidate, few bool, err error) {
 	s := &source{finder: f, of: f.least(), after: first}
+	if s.tx.Dialect() == sqldb.Postgres {
+		s.size = f.firstSize()
+		_, err := s.fromNewest(ctx)
+		return s.all, s.few, err
+	}
 	if len(s.wants()) < 2 {
 		return nil, false, nil
-	}
-	if s.tx.Dialect() == sqldb.Postgres {
-		err := s.sort(ctx)
-		return s.all, s.few, err
 	}
 	lists, err := s.spell(ctx)
 	if err != nil || lists == nil {
@@ -144,20 +134,32 @@ func (f *finder) gather(ctx context.Context) (all []candidate, few bool, err err
 		return nil, false, err
 	}
 	s.match = match(lists)
+	if len(lists) > 1 {
+		if n, err := s.count(ctx, lists); err != nil || n > s.cfg.limits.look {
+			return nil, false, err
+		}
+	}
 	all, err = s.matching(ctx, s.cfg.limits.look+1)
 	return all, len(all) <= s.cfg.limits.look, err
 }
 
 // countText counts the records that have tokens, up to some.
-const countText = "SELECT count(*) FROM (SELECT 1 FROM search_text WHERE search_text MATCH $1 LIMIT $2)"
+const countText = "SELECT count(*) FROM (SELECT 1 FROM search_text WHERE search_text MATCH $1 AND rowid >= $2 LIMIT $3)"
+
+// count is how many records have a token of each list, one more than are looked at at most.
+// To count them is cheaper than to read them.
+func (s *source) count(ctx context.Context, lists [][]string) (n int, err error) {
+	err = s.tx.Row(ctx, countText, match(lists), placeAt(s.ask.Since), s.cfg.limits.look+1).Scan(&n)
+	return n, err
+}
 
 // rarest gives the one of some lists of tokens of which few records have any; when there is
 // none, all of them. FTS5 would go through all records that have the common ones. What else
 // a record must have, the record tells.
 func (s *source) rarest(ctx context.Context, lists [][]string) ([][]string, error) {
 	for i := range lists {
-		var n int
-		if err := s.tx.Row(ctx, countText, match(lists[i:i+1]), s.cfg.limits.look+1).Scan(&n); err != nil {
+		n, err := s.count(ctx, lists[i:i+1])
+		if err != nil {
 			return nil, err
 		}
 		if n <= s.cfg.limits.look {
@@ -239,22 +241,6 @@ func (s *source) forms(ctx context.Context, start string) (forms []string, err e
 		from = next + "\x01" // the least that is behind it
 	}
 	return forms, nil
-}
-
-// sort reads all candidates and sorts them, if they are few: GIN gives them in no order,
-// and to read many in order another index does.
-func (s *source) sort(ctx context.Context) error {
-	most := s.cfg.limits.few
-	all, err := candidates(ctx, s.tx, byTokens, append(s.args(), most+1)...)
-	if err != nil {
-		return err
-	}
-	if s.many = len(all) > most; s.many {
-		return nil
-	}
-	slices.SortFunc(all, func(a, b candidate) int { return b.at.compare(a.at) })
-	s.all, s.few = all, true
-	return nil
 }
 
 func candidates(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []candidate, err error) {

@@ -244,13 +244,13 @@ func TestStatementsUseIndexes(t *testing.T) {
 // are seldom together, with pages that end in the middle.
 func severalWordsAreLookedForOnce(t *testing.T, r *rig) {
 	p := newTenant(r)
+	p.create("Account", `{"Name":"North Pole"}`)
+	p.create("Account", `{"Name":"Star Northeast","Description":"rare"}`)
+	p.create("Account", `{"Name":"North","Description":"a rare star"}`)
 	for range 7 {
 		p.create("Account", `{"Name":"North Star"}`)
 		p.create("Account", `{"Name":"Pole","Description":"star"}`)
 	}
-	p.create("Account", `{"Name":"North Pole"}`)
-	p.create("Account", `{"Name":"Star Northeast","Description":"rare"}`)
-	p.create("Account", `{"Name":"North","Description":"a rare star"}`)
 	p.settle()
 	for _, tt := range []struct {
 		text, want string
@@ -280,6 +280,39 @@ func severalWordsAreLookedForOnce(t *testing.T, r *rig) {
 			all, few, err := f.gather(ctx)
 			if few != tt.few {
 				t.Errorf("%s: read at once is %t, want %t (%d candidates)", tt.text, few, tt.few, len(all))
+			}
+			return err
+		})
+	}
+}
+
+// commonWordsAreNotLookedUp has a word that all of the newest records have beside one that
+// few have, and asks which of them PostgreSQL looks up.
+func commonWordsAreNotLookedUp(t *testing.T, r *rig) {
+	if r.db.Dialect() != sqldb.Postgres {
+		return
+	}
+	p := newTenant(r)
+	p.create("Account", `{"Name":"Rare Star"}`)
+	for range 4 {
+		p.create("Account", `{"Name":"Star"}`)
+	}
+	p.settle()
+	for text, want := range map[string]string{"rare star": "rare", "star rare none": "none rare", "star": "star", "sta star": "sta star"} {
+		q, err := parseQuery(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.see(func(ctx context.Context, tx *sqldb.Tx) error {
+			f, err := p.newFinder(ctx, tx, Caller{Tenant: p.id}, Ask{Text: text}, q)
+			if err != nil {
+				return err
+			}
+			s := &source{finder: f, of: Starts, after: first}
+			rare, err := s.rare(ctx, s.parts())
+			got := strings.NewReplacer(f.tokens.of(textToken, ""), "", "'", "", ":*", "", " & ", " ").Replace(tsquery(rare))
+			if got != want {
+				t.Errorf("%s: %s is looked up, want %s", text, got, want)
 			}
 			return err
 		})

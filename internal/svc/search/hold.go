@@ -14,6 +14,7 @@ import (
 const (
 	holdShared = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 7002))"
 	holdAlone  = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7002))"
+	holdEach   = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7002)) FROM unnest($1::text[]) AS name" // in their order
 )
 
 // holdRecords lets nobody else write what the index has of some records, which are in
@@ -22,11 +23,12 @@ func holdRecords(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids [
 	if tx.Dialect() == sqldb.SQLite {
 		return nil
 	}
-	stmts := []sqldb.Stmt{{Query: holdShared, Args: []any{"search:" + tenant + ":" + object}}}
-	for _, id := range ids {
-		stmts = append(stmts, sqldb.Stmt{Query: holdAlone, Args: []any{"search:" + tenant + ":" + object + ":" + id}})
+	place := "search:" + tenant + ":" + object
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = place + ":" + id
 	}
-	return tx.Batch(ctx, stmts...)
+	return tx.Batch(ctx, sqldb.Stmt{Query: holdShared, Args: []any{place}}, sqldb.Stmt{Query: holdEach, Args: []any{names}})
 }
 
 // holdObject lets nobody else write what the index has of an object.

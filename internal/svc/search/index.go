@@ -30,18 +30,23 @@ const (
 	// SQLite.
 	nextPlace = `SELECT max(coalesce((SELECT max(place) FROM search_doc WHERE place >= $1 AND place < $2), $1 - 1),
 		coalesce((SELECT max(place) FROM search_gone WHERE place >= $1 AND place < $2), $1 - 1)) + 1`
-	putEntry = `INSERT INTO search_doc (place, tenant_id, object, id, version, updated_at, digest, campaigns) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place, version = excluded.version, updated_at = excluded.updated_at,
-			digest = excluded.digest, campaigns = excluded.campaigns`
 	insertText = "INSERT INTO search_text (rowid, tokens) VALUES ($1, $2)"
 	deleteText = "DELETE FROM search_text WHERE rowid = $1"
-	insertGone = "INSERT INTO search_gone (place) VALUES ($1)"
+)
 
-	// PostgreSQL.
-	putTokens = `INSERT INTO search_doc (tenant_id, object, id, place, version, updated_at, digest, campaigns, tokens)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, array_to_tsvector($9))
-		ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place, version = excluded.version, updated_at = excluded.updated_at,
-			digest = excluded.digest, campaigns = excluded.campaigns, tokens = excluded.tokens`
+var (
+	// SQLite.
+	putEntries = sqldb.NewInsert("search_doc (place, tenant_id, object, id, version, updated_at, digest, campaigns)",
+		`ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place, version = excluded.version, updated_at = excluded.updated_at,
+			digest = excluded.digest, campaigns = excluded.campaigns`, "bigint", "text", "text", "text", "bigint", "bigint", "bigint", "text")
+	insertGone = sqldb.NewInsert("search_gone (place)", "", "bigint")
+
+	// PostgreSQL. The last value of a row is its tokens, none of which has a space.
+	putTokens = sqldb.NewInsertSelect("search_doc (tenant_id, object, id, place, version, updated_at, digest, campaigns, tokens)",
+		"w.a, w.b, w.c, w.d, w.e, w.f, w.g, w.h, array_to_tsvector(string_to_array(w.i, ' '))",
+		`AS w (a, b, c, d, e, f, g, h, i) ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place, version = excluded.version,
+			updated_at = excluded.updated_at, digest = excluded.digest, campaigns = excluded.campaigns, tokens = excluded.tokens`,
+		"text", "text", "text", "bigint", "bigint", "bigint", "bigint", "text", "text")
 )
 
 // behindAll is behind every id.
@@ -140,54 +145,61 @@ type writer struct {
 // the order of its place, which FTS5 keeps in memory until it is all there.
 func (w *writer) some(ctx context.Context, all []change) error {
 	var stmts []sqldb.Stmt
+	var gone, tokens []any
 	var put []*doc
 	for _, c := range all {
 		switch {
 		case c.want == nil && c.have == nil:
 		case c.want == nil:
-			stmts = append(w.gone(stmts, c.have), sqldb.Stmt{Query: deleteEntry, Args: []any{w.tenant, w.object, c.have.id}})
+			gone = append(gone, c.have.place)
+			stmts = append(stmts, sqldb.Stmt{Query: deleteEntry, Args: []any{w.tenant, w.object, c.have.id}})
 		case c.have != nil && c.have.is(c.want):
 			if c.have.version != c.want.version {
 				stmts = append(stmts, sqldb.Stmt{Query: updateVersion, Args: []any{w.tenant, w.object, c.want.id, c.want.version}})
 			}
 		case w.tx.Dialect() == sqldb.Postgres:
-			stmts = append(stmts, w.putTokens(c.want))
+			tokens = w.addTokens(tokens, c.want)
 		default:
-			stmts, put = w.gone(stmts, c.have), append(put, c.want)
+			if c.have != nil {
+				gone = append(gone, c.have.place)
+			}
+			put = append(put, c.want)
 		}
 	}
-	if err := w.tx.Batch(ctx, stmts...); err != nil {
+	if w.tx.Dialect() == sqldb.Postgres {
+		return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(sqldb.Postgres, tokens)...)...)
+	}
+	// What is not used any more keeps its place until it is deleted.
+	if err := w.tx.Batch(ctx, append(stmts, insertGone.Stmts(sqldb.SQLite, gone)...)...); err != nil {
 		return err
 	}
 	slices.SortStableFunc(put, func(a, b *doc) int { return cmp.Compare(a.updatedAt, b.updatedAt) })
-	for _, d := range put {
-		if err := w.put(ctx, d, 0); err != nil {
+	return w.put(ctx, put, func(int) int64 { return 0 })
+}
+
+// put writes records on SQLite, each at a place or (0) at one of its own. They are in the
+// order of their changes.
+func (w *writer) put(ctx context.Context, all []*doc, at func(i int) int64) (err error) {
+	places, entries := make([]int64, len(all)), make([]any, 0, 8*len(all))
+	for i, d := range all {
+		if places[i] = at(i); places[i] == 0 {
+			if places[i], err = w.place(ctx, d.updatedAt); err != nil {
+				return err
+			}
+		}
+		entries = append(entries, places[i], w.tenant, w.object, d.id, d.version, d.updatedAt, d.digest, d.campaigns)
+	}
+	if err := w.tx.Batch(ctx, putEntries.Stmts(sqldb.SQLite, entries)...); err != nil {
+		return err
+	}
+	// Each in a statement of its own: FTS5 writes what it has in memory down before one
+	// that may have to be undone in part.
+	for i, d := range all {
+		if _, err := w.tx.Exec(ctx, insertText, places[i], strings.Join(d.tokens, " ")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// gone notes that the tokens at the place of a record are not used any more.
-func (w *writer) gone(to []sqldb.Stmt, have *entry) []sqldb.Stmt {
-	if have == nil || w.tx.Dialect() == sqldb.Postgres {
-		return to
-	}
-	return append(to, sqldb.Stmt{Query: insertGone, Args: []any{have.place}})
-}
-
-// put writes a record on SQLite, at a place or (0) at one of its own.
-func (w *writer) put(ctx context.Context, d *doc, place int64) (err error) {
-	if place == 0 {
-		if place, err = w.place(ctx, d.updatedAt); err != nil {
-			return err
-		}
-	}
-	if _, err := w.tx.Exec(ctx, putEntry, place, w.tenant, w.object, d.id, d.version, d.updatedAt, d.digest, d.campaigns); err != nil {
-		return err
-	}
-	_, err = w.tx.Exec(ctx, insertText, place, strings.Join(d.tokens, " "))
-	return err
 }
 
 // place is the next place of an instant. Bulks give many records the same one, of which
@@ -203,11 +215,9 @@ func (w *writer) place(ctx context.Context, instant wire.Stamp) (int64, error) {
 	return w.last, err
 }
 
-// putTokens writes a record on PostgreSQL.
-func (w *writer) putTokens(d *doc) sqldb.Stmt {
-	return sqldb.Stmt{Query: putTokens, Args: []any{
-		w.tenant, w.object, d.id, placeAt(d.updatedAt), d.version, d.updatedAt, d.digest, d.campaigns, d.tokens,
-	}}
+// addTokens adds a record to those that putTokens writes.
+func (w *writer) addTokens(to []any, d *doc) []any {
+	return append(to, w.tenant, w.object, d.id, placeAt(d.updatedAt), d.version, d.updatedAt, d.digest, d.campaigns, strings.Join(d.tokens, " "))
 }
 
 // change is what becomes of a record in the index.
@@ -236,31 +246,29 @@ func (w *writer) many(ctx context.Context, all []change) error {
 	}
 	put := slices.DeleteFunc(slices.Clone(all), func(c change) bool { return c.want == nil })
 	slices.SortStableFunc(put, func(a, b change) int { return cmp.Compare(a.want.updatedAt, b.want.updatedAt) })
-	for _, c := range put {
-		place := int64(0)
-		if c.have != nil && c.have.updatedAt == c.want.updatedAt {
-			place = c.have.place
-		}
-		if err := w.put(ctx, c.want, place); err != nil {
-			return err
-		}
+	docs := make([]*doc, len(put))
+	for i := range put {
+		docs[i] = put[i].want
 	}
-	return nil
+	return w.put(ctx, docs, func(i int) int64 {
+		if c := put[i]; c.have != nil && c.have.updatedAt == c.want.updatedAt {
+			return c.have.place
+		}
+		return 0
+	})
 }
 
 func (w *writer) manyTokens(ctx context.Context, all []change) error {
-	stmts := make([]sqldb.Stmt, 0, len(all))
+	var stmts []sqldb.Stmt
+	var tokens []any
 	for _, c := range all {
 		if c.want == nil {
 			stmts = append(stmts, sqldb.Stmt{Query: deleteEntry, Args: []any{w.tenant, w.object, c.have.id}})
 		} else {
-			stmts = append(stmts, w.putTokens(c.want))
+			tokens = w.addTokens(tokens, c.want)
 		}
 	}
-	if len(stmts) == 0 {
-		return nil
-	}
-	return w.tx.Batch(ctx, stmts...)
+	return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(sqldb.Postgres, tokens)...)...)
 }
 
 // sweep deletes tokens that are not used any more and reports whether there may be more.

@@ -36,7 +36,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small limits make tests meet what is many.
-var small = limits{chunk: 2, sweep: 3, first: 2, look: 5, few: 3, forms: 1}
+var small = limits{chunk: 2, sweep: 3, first: 2, look: 5, few: 3, pass: 3, forms: 1}
 
 // rig is search over real services, and a bus that hands nothing out by itself.
 type rig struct {
@@ -54,6 +54,7 @@ func TestOnEveryDatabase(t *testing.T) {
 	tests := map[string]func(t *testing.T, r *rig){
 		"records are found":                              recordsAreFound,
 		"several words are looked for once":              severalWordsAreLookedForOnce,
+		"common words are not looked up":                 commonWordsAreNotLookedUp,
 		"an ask that is wrong says why":                  wrongAsksSayWhy,
 		"nobody finds what it may not see":               nobodyFindsWhatItMayNotSee,
 		"leads, campaigns and approvals":                 leadsCampaignsAndApprovals,

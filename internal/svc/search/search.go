@@ -83,6 +83,7 @@ type limits struct {
 	first int // candidates that are looked at first
 	look  int // candidates that one search looks at, at most
 	few   int // candidates that are sorted; more are read in their order (PostgreSQL)
+	pass  int // records that are looked through before the tokens are looked up (PostgreSQL)
 	forms int // tokens that begin alike and are named; more are not looked at (SQLite)
 }
 
@@ -105,7 +106,7 @@ func New(db *sqldb.DB, cfg Config) *Search {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
 	if cfg.limits == (limits{}) {
-		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 500, few: 1000, forms: 40}
+		cfg.limits = limits{chunk: 500, sweep: 500, first: 64, look: 500, few: 1000, pass: 512, forms: 40}
 	}
 	s := &Search{db: db, cfg: cfg, numbers: map[string]int64{}}
 	s.runs = rebuild.New(db, rebuild.Config{Name: "search", Table: "search_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})

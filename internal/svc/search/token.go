@@ -145,22 +145,3 @@ func match(all [][]string) string {
 	}
 	return b.String()
 }
-
-// tsquery writes a condition in the language of PostgreSQL's tsquery: all tokens, and one of
-// some others.
-func tsquery(all []wanted, any []string) string {
-	var b strings.Builder
-	for i, w := range all {
-		if i > 0 {
-			b.WriteString(" & ")
-		}
-		b.WriteString(`'` + w.token + `'`)
-		if w.start {
-			b.WriteString(":*")
-		}
-	}
-	if len(any) > 0 {
-		b.WriteString(` & ('` + strings.Join(any, `' | '`) + `')`)
-	}
-	return b.String()
-}

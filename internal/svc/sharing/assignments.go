@@ -169,6 +169,9 @@ func (s *Sharing) announceTerritory(ctx context.Context, tx *sqldb.Tx, call Call
 	return version, s.publish(ctx, tx, call, key, version, e)
 }
 
+// service names what is published here, as the document of the events does.
+const service = "sharing-service"
+
 // publish announces an event of a key.
 func (s *Sharing) publish(ctx context.Context, tx *sqldb.Tx, call Caller, key string, version wire.Stamp, p wire.Payload) error {
 	body, err := wire.NewPayload(p)
@@ -176,6 +179,6 @@ func (s *Sharing) publish(ctx context.Context, tx *sqldb.Tx, call Caller, key st
 		return err
 	}
 	return s.bus.Publish(ctx, tx, wire.Event{
-		Type: p.EventType(), Tenant: call.Tenant, CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
+		Type: p.EventType(), Tenant: call.Tenant, Producer: wire.Producer{Service: service}, CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
 	})
 }

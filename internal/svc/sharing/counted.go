@@ -11,7 +11,18 @@ import (
 // Seen says by owner which records of an object a user may read: the records of which
 // owners, and which beside them. The arguments of its queries are added to binds.
 func (s *Sharing) Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error) {
-	q, all, err := s.ask(ctx, tx, tenant, object, user, Read)
+	return s.seen(ctx, tx, &question{tenant: tenant, object: object, user: user}, true, binds)
+}
+
+// SeenShared is Seen with all records that shares and accounts give, also those of these
+// owners: to hold each record against the owners is half of the work, and who looks at the
+// owners of the records anyway need not have it done.
+func (s *Sharing) SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (crm.Seen, error) {
+	return s.seen(ctx, tx, &question{tenant: tenant, object: object, user: user}, false, binds)
+}
+
+func (s *Sharing) seen(ctx context.Context, tx *sqldb.Tx, of *question, unreached bool, binds *sqldb.Binds) (crm.Seen, error) {
+	q, all, err := s.ask(ctx, tx, of.tenant, of.object, of.user, Read)
 	switch {
 	case err != nil:
 		return crm.Seen{}, fault.Wrap("sharing.seen", err)
@@ -21,7 +32,7 @@ func (s *Sharing) Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user s
 		return crm.Seen{Owners: noOwners}, nil
 	}
 	a := q.bind(binds)
-	return crm.Seen{Owners: a.owners(), Records: a.beside(true)}, nil
+	return crm.Seen{Owners: a.owners(), Records: a.beside(unreached)}, nil
 }
 
 // SeenOwners is Seen for who asks for owners alone: more says that there are Records, too.

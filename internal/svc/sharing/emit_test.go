@@ -68,6 +68,9 @@ func (s *script) does(what string) {
 				continue // of others
 			}
 			told = true
+			if e.Producer.Service != "sharing-service" {
+				s.rig.Errorf("the producer of %s is %+v", e.Type, e.Producer)
+			}
 			s.text.WriteString("  " + e.Type + " " + s.named(e.Key) + " " + s.named(string(e.Payload)) + "\n")
 		}
 		return nil

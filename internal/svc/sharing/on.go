@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/crm"
 	"renga.dev/renga/internal/fault"
 	"renga.dev/renga/internal/sqldb"
 	"renga.dev/renga/internal/wire"
@@ -62,22 +63,18 @@ func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Ev
 			others = append(others, e)
 			continue
 		}
-		p, err := wire.DecodePayload[named](e)
+		object, m, err := mentionOf(e)
 		if err != nil {
 			return err
 		}
-		place := [2]string{e.Tenant, p.ObjectName}
+		place := [2]string{e.Tenant, object}
 		if of[place] == nil {
 			of[place] = map[string]*mention{}
 		}
-		m := of[place][p.RecordID]
-		if m == nil {
-			m = &mention{touched: touched{id: p.RecordID}}
-			of[place][p.RecordID] = m
+		if before := of[place][m.id]; before != nil {
+			m.join(before)
 		}
-		m.call = callOf(e)
-		m.changed = m.changed || e.Type == "OwnerChanged"
-		m.surely = m.surely || e.Type != "RecordCreated" && e.Type != "RecordUpdated"
+		of[place][m.id] = m
 	}
 	for _, place := range slices.SortedFunc(maps.Keys(of), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		if err := s.refreshAll(ctx, tx, place[0], place[1], of[place]); err != nil {
@@ -95,19 +92,82 @@ func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Ev
 // mention is a record that events name.
 type mention struct {
 	touched
-	surely bool // also without rules on its fields its rows may have to be others
+	surely bool     // whatever rules there are, its rows may have to be others
+	ruled  bool     // so they may if there are rules on its fields
+	fields []string // so they may if there are rules on one of these
 }
 
-// refreshAll brings the rows of records that events name up to date.
+// mentionOf is the record that an event names, and of which object.
+func mentionOf(e *wire.Event) (object string, m *mention, err error) {
+	p, err := wire.DecodePayload[struct {
+		named
+		ChangedFields []string `json:"changedFields"`
+	}](e)
+	if err != nil {
+		return "", nil, err
+	}
+	m = &mention{touched: touched{id: p.RecordID, call: callOf(e), changed: e.Type == "OwnerChanged"}}
+	switch e.Type {
+	case "RecordUpdated":
+		m.fields = p.ChangedFields
+	case "RecordCreated":
+		m.ruled = true
+	default:
+		m.surely = true
+	}
+	return p.ObjectName, m, nil
+}
+
+// join adds what an event before said of the record.
+func (m *mention) join(before *mention) {
+	m.changed, m.surely, m.ruled = m.changed || before.changed, m.surely || before.surely, m.ruled || before.ruled
+	m.fields = append(before.fields, m.fields...)
+}
+
+// concerns reports whether the rows of the record may have to be others, given what rules
+// look at.
+func (m *mention) concerns(w *watched) bool {
+	return m.surely || w.some && (m.ruled || w.all || slices.ContainsFunc(m.fields, func(name string) bool { return w.names[name] }))
+}
+
+// watched is what rules look at records for.
+type watched struct {
+	some  bool // there are such rules
+	all   bool // one may look at any field
+	names map[string]bool
+}
+
+func watchedBy(models []Model) *watched {
+	w := &watched{names: map[string]bool{ownerField: true}} // rows have the owner
+	for i := range models {
+		for _, r := range models[i].Setup.Rules {
+			if r.Kind != crm.CriteriaRule {
+				continue
+			}
+			names, ok := crm.Names(r.Criteria)
+			w.some, w.all = true, w.all || !ok
+			for _, name := range names {
+				w.names[name] = true
+			}
+		}
+	}
+	return w
+}
+
+// ownerField is what the owner is called among the changed fields of an event.
+const ownerField = "OwnerId"
+
+// refreshAll brings the rows of records that events name up to date, where they may have
+// to be others.
 func (s *Sharing) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object string, all map[string]*mention) error {
 	models, err := s.ensureModels(ctx, tx, tenant, object)
 	if err != nil {
 		return err
 	}
-	criteria := anyCriteria(models)
+	w := watchedBy(models)
 	var some []touched
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if criteria || all[id].surely {
+		if all[id].concerns(w) {
 			some = append(some, all[id].touched)
 		}
 	}
@@ -123,21 +183,15 @@ type named struct {
 	RecordID   string `json:"recordId"`
 }
 
-// onRecord brings the rows of a record up to date. Without rules on its fields, a record
-// that is created or updated gets none: its owner is in its own row.
+// onRecord brings the rows of a record up to date. Without rules on what changed of its
+// fields, a record that is created or updated keeps those that it has: its owner is in its
+// own row.
 func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
+	object, m, err := mentionOf(e)
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	models, err := s.ensureModels(ctx, tx, e.Tenant, p.ObjectName)
-	if err != nil {
-		return err
-	}
-	if e.Type != "RecordDeleted" && !anyCriteria(models) {
-		return nil
-	}
-	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, touched{id: p.RecordID, call: callOf(e)})
+	return s.refreshAll(ctx, tx, e.Tenant, object, map[string]*mention{m.id: m})
 }
 
 // onOwner announces that others see a record now. The rows were brought up to date with

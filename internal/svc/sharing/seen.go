@@ -45,11 +45,11 @@ func (q *question) see(ctx context.Context, tx *sqldb.Tx, most limits) (total in
 	if err := tx.Row(ctx, q.bind(&b).reached(), b.Args()...).Scan(&all, &reached); err != nil {
 		return 0, nil, err
 	}
-	if few, err := q.few(ctx, tx, most.few-reached); err != nil {
-		return 0, nil, err
-	} else if few {
-		ids, err = q.ids(ctx, tx)
-		return len(ids), ids, err
+	if reached <= most.few {
+		ids, few, err := q.ids(ctx, tx, most.few)
+		if few || err != nil {
+			return len(ids), ids, err
+		}
 	}
 	var beside int
 	switch unreached := all - reached; {
@@ -60,36 +60,26 @@ func (q *question) see(ctx context.Context, tx *sqldb.Tx, most limits) (total in
 	default:
 		var b sqldb.Binds
 		ids, err := collect(ctx, tx, q.bind(&b).beside(true), &b)
-		return reached + len(ids), nil, err
+		return reached + len(sorted(ids)), nil, err
 	}
 	return reached + beside, nil, err
 }
 
-// few reports whether shares and accounts give no more than so many records.
-func (q *question) few(ctx context.Context, tx *sqldb.Tx, most int) (bool, error) {
-	if most < 0 || !q.shares && !q.cascade {
-		return most >= 0, nil
-	}
-	var n int
-	var b sqldb.Binds
-	query := "SELECT count(*) FROM (" + q.bind(&b).beside(false) + " LIMIT " + b.Add(most+1) + ") AS x"
-	err := tx.Row(ctx, query, b.Args()...).Scan(&n)
-	return n <= most, err
-}
-
-// ids are all records that the user sees, in order.
-func (q *question) ids(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+// ids are all records that the user sees, in order, when there are no more rows that give
+// access than so many.
+func (q *question) ids(ctx context.Context, tx *sqldb.Tx, most int) (ids []string, few bool, err error) {
 	var b sqldb.Binds
 	a := q.bind(&b)
 	query := a.rows() + " AND o.owner_id IN (" + a.owners() + ")"
 	if q.shares || q.cascade {
 		query += " UNION ALL " + a.beside(false)
 	}
-	return collect(ctx, tx, query, &b)
+	ids, err = collect(ctx, tx, query+" LIMIT "+b.Add(most+1), &b)
+	return sorted(ids), len(ids) <= most, err
 }
 
-// collect are the ids that a statement gives, in order, each once. They travel as one text,
-// and are sorted here: as rows, and in a temporary table, they cost several times as much.
+// collect are the ids that a statement gives. They travel as one text, and are sorted by
+// who wants it: as rows, and in a temporary table, they cost several times as much.
 func collect(ctx context.Context, tx *sqldb.Tx, query string, b *sqldb.Binds) ([]string, error) {
 	together := "string_agg"
 	if tx.Dialect() == sqldb.SQLite {
@@ -100,9 +90,13 @@ func collect(ctx context.Context, tx *sqldb.Tx, query string, b *sqldb.Binds) ([
 	if err != nil || text == "" {
 		return []string{}, err
 	}
-	ids := strings.Split(text, ",")
+	return strings.Split(text, ","), nil
+}
+
+// sorted are ids in order, each once.
+func sorted(ids []string) []string {
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(ids)
 }
 
 // rows are the living records of the object.

@@ -1,0 +1,129 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// PostgreSQL's index of tokens gives records in no order, and reads all that have a token
+// before it gives the first: a common word costs as much as there are records. The index of
+// places gives them in their order, and reads records that do not have the tokens. So the
+// records that were changed last are looked through first. When many of them have the tokens
+// they are enough; else few records have them all, or one of them, and that is looked up.
+
+const (
+	selectPlaces = ` FROM search_doc WHERE tenant_id = $1 AND place >= $2 AND (place, id) < ($3, $4) `
+	inPlaces     = "ORDER BY place DESC, id DESC LIMIT "
+
+	// byPlace goes on until it has so many.
+	byPlace = "SELECT place, id, object" + selectPlaces + "AND tokens @@ CAST($6 AS tsquery) " + inPlaces + "$5"
+	// newest looks at so many records and no more.
+	newest = "SELECT place, id, object FROM (SELECT place, id, object, tokens" + selectPlaces + inPlaces + "$7) AS d WHERE tokens @@ CAST($6 AS tsquery) " + inPlaces + "$5"
+
+	// PostgreSQL does not know how many have the tokens, and would take any index but that
+	// of the tokens; the sums keep it from the other. OFFSET keeps it from looking up what
+	// only the records are asked for.
+	byTokens = `SELECT place, id, object FROM (SELECT place, id, object, tokens FROM search_doc
+		WHERE tenant_id = $1 AND place + 0 >= $2 AND (place + 0, id) < ($3, $4) AND tokens @@ CAST($7 AS tsquery) OFFSET 0) AS d
+		WHERE tokens @@ CAST($6 AS tsquery) LIMIT $5`
+)
+
+// commonPart is which part of the records a token is in, at least, that is not looked up
+// when there is one that is in less.
+const commonPart = 8
+
+// walk gives the next candidates on PostgreSQL.
+func (s *source) walk(ctx context.Context) ([]candidate, error) {
+	if !s.many {
+		some, err := s.fromNewest(ctx)
+		if err != nil || len(some) == s.size {
+			return some, err
+		}
+		if s.few {
+			return s.take(), nil
+		}
+	}
+	return s.read(ctx, byPlace, s.size, tsquery(s.parts()))
+}
+
+// fromNewest gives as many candidates as are wanted, if records that were changed last have
+// the tokens often enough; else it finds out whether few records or many have them.
+func (s *source) fromNewest(ctx context.Context) ([]candidate, error) {
+	parts := s.parts()
+	some, err := s.read(ctx, newest, s.size, tsquery(parts), max(s.cfg.limits.pass, 2*s.size))
+	if err != nil || len(some) == s.size {
+		return some, err
+	}
+	rare, err := s.rare(ctx, parts)
+	if err != nil {
+		return nil, err
+	}
+	most := s.cfg.limits.few
+	all, err := s.read(ctx, byTokens, most+1, tsquery(parts), tsquery(rare))
+	if err != nil {
+		return nil, err
+	}
+	if s.many = len(all) > most; s.many {
+		return nil, nil
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return b.at.compare(a.at) })
+	s.all, s.few = all, true
+	return nil, nil
+}
+
+// read reads candidates behind those that were read.
+func (s *source) read(ctx context.Context, query string, most int, more ...any) ([]candidate, error) {
+	return candidates(ctx, s.tx, query, append(s.behind(most), more...)...)
+}
+
+func (s *source) behind(most int) []any {
+	return []any{s.caller.Tenant, placeAt(s.ask.Since), s.after.num, s.after.id, most}
+}
+
+// rare are those of some parts of a condition that few records have, going by those that
+// were changed last; all of them when there is none.
+func (s *source) rare(ctx context.Context, parts []string) ([]string, error) {
+	if len(parts) == 1 {
+		return parts, nil
+	}
+	args, n := s.behind(s.cfg.limits.pass), make([]int, 1+len(parts))
+	counts, to := "count(*)", []any{&n[0]}
+	for i, part := range parts {
+		args, to = append(args, part), append(to, &n[i+1])
+		counts += ", count(*) FILTER (WHERE tokens @@ CAST($" + strconv.Itoa(len(args)) + " AS tsquery))"
+	}
+	err := s.tx.Row(ctx, "SELECT "+counts+" FROM (SELECT tokens"+selectPlaces+inPlaces+"$5) AS d", args...).Scan(to...)
+	if err != nil {
+		return nil, err
+	}
+	var rare []string
+	for i, part := range parts {
+		if n[i+1]*commonPart < n[0] {
+			rare = append(rare, part)
+		}
+	}
+	if len(rare) == 0 {
+		return parts, nil
+	}
+	return rare, nil
+}
+
+// parts are what candidates have, each in the language of PostgreSQL's tsquery.
+func (s *source) parts() (all []string) {
+	for _, w := range s.wants() {
+		part := `'` + w.token + `'`
+		if w.start {
+			part += ":*"
+		}
+		all = append(all, part)
+	}
+	if len(s.any) > 0 {
+		all = append(all, `('`+strings.Join(s.any, `' | '`)+`')`)
+	}
+	return all
+}
+
+// tsquery is the condition that all parts are true.
+func tsquery(parts []string) string { return strings.Join(parts, " & ") }
