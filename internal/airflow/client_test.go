@@ -252,7 +252,10 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			server := airflowtest.New(t, airflowtest.Config{API: "v1"})
 			cfg := quick(server)
-			cfg.API, cfg.ConnectTimeout, cfg.ReadTimeout = V1, 50*time.Millisecond, 250*time.Millisecond
+			cfg.API = V1
+			if tt.want == timedOut {
+				cfg.ConnectTimeout, cfg.ReadTimeout = 50*time.Millisecond, 250*time.Millisecond
+			}
 			c := dial(t, cfg)
 			server.Ail(tt.trouble)
 			_, err := c.run(t.Context(), "renga__x__y")
