@@ -117,7 +117,7 @@ func defineOffice(ctx context.Context, tx *sqldb.Tx) error {
 
 // fillOffice stores accounts, opportunities and shares.
 func (b *recordsBench) fillOffice(ctx context.Context) error {
-	err := withDB(ctx, b.place, func(db *sqldb.DB) error {
+	return withDB(ctx, b.place, func(db *sqldb.DB) error {
 		var model int64
 		err := db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.Row(ctx, "SELECT num FROM sharing_model WHERE tenant_id = $1 AND object = 'Opportunity' AND status = 2", officeTenant).Scan(&model)
@@ -167,7 +167,7 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 				return err
 			}
 		}
-		return db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		err = db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			for _, count := range countFacts {
 				if _, err := tx.Exec(ctx, count, officeTenant); err != nil {
 					return err
@@ -175,11 +175,11 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 			}
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		return db.Vacuum(ctx) // it is not waited for that the server does
 	})
-	if err != nil || b.place.databaseURL == "" {
-		return err
-	}
-	return sqldb.Vacuum(ctx, b.place.databaseURL) // it is not waited for that the server does
 }
 
 // What reporting would have counted of the opportunities, had it been told of each.

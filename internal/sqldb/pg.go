@@ -117,7 +117,7 @@ func (db *postgres) read(ctx context.Context, lane Lane, fn func(context.Context
 	if err != nil {
 		return postgresDialect.wrap("sqldb.read", err)
 	}
-	tx := &Tx{pg: s}
+	tx := &Tx{pg: s, reads: true}
 	defer func() {
 		tx.over = true
 		s.end()

@@ -2,18 +2,38 @@ package sqldb
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Vacuum does what PostgreSQL does by itself some minutes after many rows were stored: it
-// counts them, and notes which pages everybody sees.
-func Vacuum(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+// maxVacuum is how long PostgreSQL may take; what it did not come to, it does by itself.
+const maxVacuum = 20 * time.Second
+
+// Vacuum does, after a great change, what PostgreSQL does by itself some minutes later: it
+// counts the rows of tables, or of all, and forgets those that are gone, which statements
+// pass over one by one till then. A table that somebody else has in hand is left alone. On
+// SQLite there is nothing to do.
+func (db *DB) Vacuum(ctx context.Context, tables ...string) error {
+	pg, is := db.base.(*postgres)
+	if !is {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxVacuum)
+	defer cancel()
+	return postgresDialect.wrap("sqldb.vacuum", pg.vacuum(ctx, tables))
+}
+
+// vacuum has a connection of its own: it takes longer than other statements may.
+func (db *postgres) vacuum(ctx context.Context, tables []string) error {
+	how := db.pool.Config().ConnConfig
+	how.RuntimeParams["statement_timeout"] = "0"
+	conn, err := pgx.ConnectConfig(ctx, how)
 	if err != nil {
-		return postgresDialect.wrap("sqldb.vacuum", err)
+		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, "VACUUM (ANALYZE)")
-	return postgresDialect.wrap("sqldb.vacuum", err)
+	_, err = conn.Exec(ctx, "VACUUM (ANALYZE, SKIP_LOCKED) "+strings.Join(tables, ", "))
+	return err
 }

@@ -19,7 +19,7 @@ func (db *lite) read(ctx context.Context, lane Lane, fn func(context.Context, *T
 	if err != nil {
 		return sqliteDialect.wrap("sqldb.read", err)
 	}
-	tx := &Tx{conn: c}
+	tx := &Tx{conn: c, reads: true}
 	defer func() {
 		tx.over = true
 		readers.give(c, c.rollback())

@@ -27,6 +27,9 @@ type Tx struct {
 	depth int
 	over  bool
 	after []func() // see OnCommit
+
+	reads bool        // it cannot write
+	known map[any]any // see Remember
 }
 
 // Stmt is a statement of a Batch and what becomes of its result.
@@ -46,6 +49,26 @@ func (tx *Tx) Dialect() Dialect {
 		return Postgres
 	}
 	return SQLite
+}
+
+// Remember gives what fn found, once for a key in a transaction that cannot write: there it
+// finds the same every time. In one that can, fn is asked each time. The key is of a type of
+// the caller's own, which others do not use, and what is found is not to be changed.
+func Remember[K comparable, V any](tx *Tx, key K, fn func() (V, error)) (V, error) {
+	if !tx.reads {
+		return fn()
+	}
+	if found, is := tx.known[key]; is {
+		return found.(V), nil
+	}
+	found, err := fn()
+	if err == nil {
+		if tx.known == nil {
+			tx.known = map[any]any{}
+		}
+		tx.known[key] = found
+	}
+	return found, err
 }
 
 // OnCommit has fn called when what the job wrote is on disk, before Write returns and

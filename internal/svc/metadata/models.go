@@ -58,6 +58,13 @@ func NewModels() *Models { return &Models{held: map[string]*held{}, most: MaxHel
 
 // Model is the model of a tenant as the transaction sees it. Nobody may change it.
 func (s *Models) Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*crm.Model, error) {
+	return sqldb.Remember(tx, modelOf(tenant), func() (*crm.Model, error) { return s.model(ctx, tx, tenant) })
+}
+
+// modelOf is what a transaction remembers the model of a tenant by.
+type modelOf string
+
+func (s *Models) model(ctx context.Context, tx *sqldb.Tx, tenant string) (*crm.Model, error) {
 	var stamp string
 	err := tx.Row(ctx, "SELECT stamp FROM metadata_tenant WHERE tenant_id = $1", tenant).Scan(&stamp)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRow) {

@@ -27,11 +27,24 @@ func (s *Records) Fold(ctx context.Context) (folded int, err error) {
 	for s.db.Dialect() == sqldb.Postgres {
 		n, err := s.foldSome(ctx)
 		folded += n
+		if err == nil && n < foldChunk {
+			err = s.forget(ctx, folded)
+		}
 		if err != nil || n < foldChunk {
 			return folded, fault.Wrap("records.fold", err)
 		}
 	}
 	return 0, nil
+}
+
+// forget has the changes that were folded forgotten once they are many: lists, which add up
+// the counts, pass over each of them till then.
+func (s *Records) forget(ctx context.Context, folded int) error {
+	if s.folded.Add(int64(folded)) < foldChunk {
+		return nil
+	}
+	s.folded.Store(0)
+	return s.db.Vacuum(ctx, "records_count")
 }
 
 func (s *Records) foldSome(ctx context.Context) (n int, err error) {

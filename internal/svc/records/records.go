@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/crm"
@@ -53,6 +54,8 @@ type Records struct {
 	cfg   Config
 	keys  once.Keys
 	views *views
+
+	folded atomic.Int64 // changes of counts that PostgreSQL has not forgotten yet
 }
 
 // New is the records in a database that has the tables of Migration. It does no I/O.

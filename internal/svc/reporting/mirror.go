@@ -14,9 +14,7 @@ import (
 type mirror struct {
 	mu     sync.RWMutex
 	now    edition
-	places map[recordKey]uint32 // where facts are
-	facts  []packed
-	free   []uint32 // places of facts that are gone
+	*shelf
 	owners words[string]
 	keys   [3]words[[3]string] // of the cubes, see cubeNumbers
 	past   []move              // the way to the present edition, the oldest first
@@ -96,7 +94,7 @@ var digits = func() (values [256]byte) {
 }()
 
 func newMirror(now edition, most int) *mirror {
-	return &mirror{now: now, places: map[recordKey]uint32{}, most: most}
+	return &mirror{now: now, shelf: newShelf(), most: most}
 }
 
 // size is how many values it has.
@@ -125,27 +123,14 @@ func (m *mirror) pack(o *opportunity) packed {
 	}
 }
 
-// put puts a fact in the place of what was counted of an opportunity, and gives that; nil
+// set puts a fact in the place of what was counted of an opportunity, and gives that; nil
 // is none.
-func (m *mirror) put(key recordKey, o *opportunity) (was *packed) {
-	at, there := m.places[key]
-	if there {
-		old := m.facts[at]
-		was = &old
+func (m *mirror) set(key recordKey, o *opportunity) (was *packed) {
+	if o == nil {
+		return m.put(key, nil)
 	}
-	switch {
-	case o != nil && there:
-		m.facts[at] = m.pack(o)
-	case o != nil && len(m.free) > 0:
-		at, m.free = m.free[len(m.free)-1], m.free[:len(m.free)-1]
-		m.places[key], m.facts[at] = at, m.pack(o)
-	case o != nil:
-		m.places[key], m.facts = uint32(len(m.facts)), append(m.facts, m.pack(o))
-	case there:
-		delete(m.places, key)
-		m.free = append(m.free, at)
-	}
-	return was
+	p := m.pack(o)
+	return m.put(key, &p)
 }
 
 // base is the latest edition that is remembered and not newer than a number; ok says that
@@ -180,7 +165,7 @@ func (m *mirror) advance(n changes) {
 	s := move{from: m.now, was: make([]former, 0, len(n.facts))}
 	for id, o := range n.facts {
 		key := keyOf(id)
-		s.was = append(s.was, former{key, m.put(key, o)})
+		s.was = append(s.was, former{key, m.set(key, o)})
 	}
 	m.now, m.past, m.olds = n.now, append(m.past, s), m.olds+len(s.was)
 	for m.olds > m.most && len(m.past) > 0 {
@@ -290,6 +275,19 @@ func ask[T any](answers []answer, n uint32, all []T, is func(T) bool) bool {
 // all adds the facts of some records, each once.
 func (a *adding) all(ids string, v view) {
 	seen := make([]uint64, (len(a.facts)+63)/64)
+	var keys [handful]recordKey
+	n := 0
+	some := func() {
+		var places [handful]int
+		a.find(keys[:n], places[:n])
+		for _, at := range places[:n] {
+			if at >= 0 && seen[at/64]>>(at%64)&1 == 0 {
+				seen[at/64] |= 1 << (at % 64)
+				a.add(&a.facts[at].packed)
+			}
+		}
+		n = 0
+	}
 	for id := range strings.SplitSeq(ids, ",") {
 		key := keyOf(id)
 		if v != nil {
@@ -300,13 +298,12 @@ func (a *adding) all(ids string, v view) {
 				continue
 			}
 		}
-		at, there := a.places[key]
-		if !there || seen[at/64]>>(at%64)&1 == 1 {
-			continue
+		keys[n] = key
+		if n++; n == handful {
+			some()
 		}
-		seen[at/64] |= 1 << (at % 64)
-		a.add(&a.facts[at])
 	}
+	some()
 }
 
 func (a *adding) add(f *packed) {

@@ -440,7 +440,7 @@ func TestMirrorsAreBounded(t *testing.T) {
 	with := func(n int) *mirror {
 		m := newMirror(edition{}, 0)
 		for i := range n {
-			m.put(keyOf(num(5, i)), &opportunity{})
+			m.set(keyOf(num(5, i)), &opportunity{})
 		}
 		return m // and one owner, and one key in each of three cubes
 	}

@@ -284,7 +284,7 @@ func (m *mirror) read(ctx context.Context, tx *sqldb.Tx, tenant, after string, l
 		if err != nil {
 			return "", err
 		}
-		m.put(keyOf(last), o)
+		m.set(keyOf(last), o)
 		rows++
 	}
 	if rows < limit {

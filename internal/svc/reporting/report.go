@@ -309,7 +309,7 @@ func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool
 		return nil, err
 	}
 	query := "SELECT DISTINCT c.owner_id FROM reporting_count c WHERE c.tenant_id = " + b.Add(w.tenant) + " AND c.cube = " + b.Add(s.roster()) +
-		" AND c.owner_id > '' EXCEPT SELECT y.owner_id FROM (" + seen.Owners + ") y LIMIT " + b.Add(w.cfg.fewUnreached+1)
+		" AND c.owner_id > '' AND c.owner_id NOT IN (" + seen.Owners + ") ORDER BY c.owner_id LIMIT " + b.Add(w.cfg.fewUnreached+1)
 	all := &few{beside: more}
 	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var owner string

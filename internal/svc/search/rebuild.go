@@ -302,6 +302,11 @@ func (s *Search) chunk(ctx context.Context, b *Rebuild) (done bool, err error) {
 		return false, err
 	}
 	*b = next
+	if done { // searches pass over what was written anew till then
+		if err := s.db.Vacuum(ctx, "search_doc"); err != nil && s.cfg.Log != nil {
+			s.cfg.Log.WarnContext(ctx, "PostgreSQL is left to vacuum the index by itself", "service", consumerName, "error", err)
+		}
+	}
 	return done, nil
 }
 

@@ -94,12 +94,17 @@ func scanModel(row *sqldb.Row) (m Model, err error) {
 // activeModel is the model of an object that is in force, nil as long as nothing was
 // handled of the object.
 func activeModel(ctx context.Context, tx *sqldb.Tx, tenant, object string) (*Model, error) {
-	now, err := currentModels(ctx, tx, tenant, object)
-	if err != nil || len(now) == 0 || now[0].Status != Active {
-		return nil, err
-	}
-	return &now[0], nil
+	return sqldb.Remember(tx, activeOf{tenant, object}, func() (*Model, error) {
+		now, err := currentModels(ctx, tx, tenant, object)
+		if err != nil || len(now) == 0 || now[0].Status != Active {
+			return nil, err
+		}
+		return &now[0], nil
+	})
 }
+
+// activeOf is what a transaction remembers the active model of an object by.
+type activeOf struct{ tenant, object string }
 
 // ensureModels are the current models of an object. The first one of an object is active
 // at once: whatever records there are, their events are handled after it exists.
