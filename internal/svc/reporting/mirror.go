@@ -12,8 +12,8 @@ import (
 // mirror needs no lock against who writes facts, in this process or in others. It is small,
 // 60 to 100 bytes for each fact, and has nothing for the collector of memory to follow.
 type mirror struct {
-	mu     sync.RWMutex
-	now    edition
+	mu  sync.RWMutex
+	now edition
 	*shelf
 	owners words[string]
 	keys   [3]words[[3]string] // of the cubes, see cubeNumbers
