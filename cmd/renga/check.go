@@ -138,15 +138,14 @@ func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string, repair 
 		return err
 	}
 	f.Tenants = len(tenants)
-	for _, tenant := range tenants {
-		if !repair {
-			break
+	if repair {
+		for _, tenant := range tenants {
+			n, err := records.Repair(ctx, db, tenant)
+			if err != nil {
+				return err
+			}
+			f.Repaired += n
 		}
-		n, err := records.Repair(ctx, db, tenant)
-		if err != nil {
-			return err
-		}
-		f.Repaired += n
 	}
 	for _, s := range recounters(db) {
 		f.Services = append(f.Services, s.name)

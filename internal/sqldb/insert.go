@@ -48,6 +48,9 @@ func (in *Insert) Stmts(d Dialect, values []any) (stmts []Stmt) {
 	if len(values) == 0 {
 		return nil
 	}
+	if len(values)%in.columns != 0 {
+		panic("sqldb: values that make no whole rows")
+	}
 	if d == Postgres {
 		args := make([]any, in.columns)
 		for i := range args {

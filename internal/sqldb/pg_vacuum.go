@@ -25,11 +25,10 @@ func (db *DB) Vacuum(ctx context.Context, tables ...string) error {
 	return postgresDialect.wrap("sqldb.vacuum", pg.vacuum(ctx, tables))
 }
 
-// vacuum has a connection of its own: it takes longer than other statements may.
+// vacuum has a connection of its own: it is not done in a transaction, and takes no place
+// from those who read and write.
 func (db *postgres) vacuum(ctx context.Context, tables []string) error {
-	how := db.pool.Config().ConnConfig
-	how.RuntimeParams["statement_timeout"] = "0"
-	conn, err := pgx.ConnectConfig(ctx, how)
+	conn, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)
 	if err != nil {
 		return err
 	}

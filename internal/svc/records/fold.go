@@ -27,11 +27,12 @@ func (s *Records) Fold(ctx context.Context) (folded int, err error) {
 	for s.db.Dialect() == sqldb.Postgres {
 		n, err := s.foldSome(ctx)
 		folded += n
-		if err == nil && n < foldChunk {
-			err = s.forget(ctx, folded)
-		}
-		if err != nil || n < foldChunk {
+		s.folded.Add(int64(n))
+		if err != nil {
 			return folded, fault.Wrap("records.fold", err)
+		}
+		if n < foldChunk {
+			return folded, s.forget(ctx)
 		}
 	}
 	return 0, nil
@@ -39,12 +40,15 @@ func (s *Records) Fold(ctx context.Context) (folded int, err error) {
 
 // forget has the changes that were folded forgotten once they are many: lists, which add up
 // the counts, pass over each of them till then.
-func (s *Records) forget(ctx context.Context, folded int) error {
-	if s.folded.Add(int64(folded)) < foldChunk {
+func (s *Records) forget(ctx context.Context) error {
+	if s.folded.Load() < foldChunk {
 		return nil
 	}
+	if err := s.db.Vacuum(ctx, "records_count"); err != nil {
+		return fault.Wrap("records.forget", err)
+	}
 	s.folded.Store(0)
-	return s.db.Vacuum(ctx, "records_count")
+	return nil
 }
 
 func (s *Records) foldSome(ctx context.Context) (n int, err error) {

@@ -105,8 +105,8 @@ func (b *builder) split(filters []Filter) (served, rest []Filter) {
 }
 
 // extract is the value of a field in SQL, NULL when it is empty; a boolean that a record is
-// too old to have is false. Names of fields are made
-// of letters, digits and underscores; they are arguments all the same.
+// too old to have is false. Names of fields are made of letters, digits and underscores; they
+// are arguments all the same.
 func (b *builder) extract(f *crm.Field) string {
 	b.extracts = true
 	if b.dialect == sqldb.SQLite {

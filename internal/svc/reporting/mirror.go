@@ -4,13 +4,14 @@ import (
 	"crypto/sha256"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // mirror is what is counted of a tenant's opportunities, in memory, in one edition, with what
 // it was in some editions before. A report is of the edition that its transaction sees, so it
 // takes the latest of these that is not newer, and what has changed from there on. So a
 // mirror needs no lock against who writes facts, in this process or in others. It is small,
-// 60 to 100 bytes for each fact, and has nothing for the collector of memory to follow.
+// 60 to 100 bytes for each fact, and its facts have nothing for the collector of memory to follow.
 type mirror struct {
 	mu  sync.RWMutex
 	now edition
@@ -20,6 +21,7 @@ type mirror struct {
 	past   []move              // the way to the present edition, the oldest first
 	olds   int                 // facts in past
 	most   int                 // of olds
+	values atomic.Int64        // how many it has
 }
 
 // packed is an opportunity: its owner and its keys in each cube by their numbers.
@@ -102,13 +104,16 @@ func (m *mirror) size() int {
 	if m == nil {
 		return 0
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	return int(m.values.Load())
+}
+
+// count counts the values anew.
+func (m *mirror) count() {
 	n := len(m.facts) + len(m.owners.all) + m.olds
 	for i := range m.keys {
 		n += len(m.keys[i].all)
 	}
-	return n
+	m.values.Store(int64(n))
 }
 
 func (m *mirror) pack(o *opportunity) packed {
@@ -173,6 +178,7 @@ func (m *mirror) advance(n changes) {
 		m.past[0].was = nil
 		m.past = m.past[1:]
 	}
+	m.count()
 }
 
 // view is what an edition has instead of what is in memory; nil: there is no such fact.
@@ -208,23 +214,21 @@ type wanted struct {
 // edition behind changes since another one. ok says that this other one is remembered still.
 // When that is the present one, the changes are remembered, too.
 func (m *mirror) sum(ids string, since edition, n changes, of *wanted, each func(*cell)) (ok bool) {
-	if len(n.facts) == 0 && n.now == since {
-		m.mu.RLock()
-		defer m.mu.RUnlock()
-	} else {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.now == since {
-			m.advance(n)
-			since, n = n.now, changes{now: n.now}
-		}
+	if n.now != since {
+		m.learn(since, n)
 	}
+	m.mu.RLock()
+	if v, ok := m.back(n.now); ok {
+		defer m.mu.RUnlock()
+		m.add(ids, v, of, each)
+		return true
+	}
+	m.mu.RUnlock()
+	m.mu.Lock() // values that are new get their numbers
+	defer m.mu.Unlock()
 	v, ok := m.back(since)
 	if !ok {
 		return false
-	}
-	if len(n.facts) > 0 && v == nil {
-		v = view{}
 	}
 	for id, o := range n.facts {
 		v[keyOf(id)] = nil
@@ -233,12 +237,17 @@ func (m *mirror) sum(ids string, since edition, n changes, of *wanted, each func
 			v[keyOf(id)] = &p
 		}
 	}
+	m.add(ids, v, of, each)
+	return true
+}
+
+// add adds up the facts of some records, as they are in a view.
+func (m *mirror) add(ids string, v view, of *wanted, each func(*cell)) {
 	a := &adding{
 		mirror: m, of: of, owners: make([]answer, len(m.owners.all)), keys: make([]answer, len(m.keys[of.cube].all)), tallies: map[[2]uint32]*tally{},
 	}
 	a.all(ids, v)
 	a.tell(each)
-	return true
 }
 
 // adding is a sum that is being made.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/fault"
@@ -19,6 +20,7 @@ const MaxMirrored = 1_000_000
 // How mirrors are kept.
 const (
 	manyBeside  = 500     // a report of somebody who sees more records one by one has them remembered
+	maxBeside   = 200_000 // ids that are read for a report; with more it is made from the tables
 	maxFormer   = 10_000  // former facts of a tenant
 	maxCatchUp  = 2000    // changed facts that a report reads; with more it is made from the tables
 	maxKeepUp   = 100_000 // changed facts that are read behind reports; with more all are read anew
@@ -26,6 +28,7 @@ const (
 	keepUpEvery = time.Second      // so that reports find few changes
 	idleMirror  = 10 * time.Minute // after which what nobody asked for is forgotten
 	spareMirror = time.Minute      // before which nobody's is forgotten to make room for others
+	retryMirror = 10 * time.Second // after which it is tried again to read what could not be read
 )
 
 // mirrors are those of the tenants that were asked for lately.
@@ -36,8 +39,8 @@ type mirrors struct {
 	most   int              // facts of all
 	chunk  int              // facts that are read in one transaction
 	now    func() time.Time
-	hits   int // reports that were made from a mirror
-	misses int // reports that could have been, and were made from the tables
+	hits   atomic.Int64 // reports that were made from a mirror
+	misses atomic.Int64 // reports that could have been, and were made from the tables
 }
 
 // kept is a mirror; nil: it is wanted, and yet to be read.
@@ -51,16 +54,17 @@ func newMirrors() *mirrors {
 	return &mirrors{of: map[string]*kept{}, kick: make(chan struct{}, 1), most: MaxMirrored, chunk: mirrorChunk, now: time.Now}
 }
 
-// find is the mirror of a tenant, nil when there is none.
-func (s *mirrors) find(tenant string) *mirror {
+// find is the mirror of a tenant, nil when there is none; known says that there is one, or
+// is to be.
+func (s *mirrors) find(tenant string) (m *mirror, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.of[tenant]
 	if k == nil {
-		return nil
+		return nil, false
 	}
 	k.asked = s.now()
-	return k.mirror
+	return k.mirror, true
 }
 
 // want has the facts of a tenant read, unless they are.
@@ -95,23 +99,21 @@ func (s *mirrors) forget(tenant string, m *mirror) {
 	}
 }
 
-// refuse lets the facts of a tenant, which are too many, not be read for a while.
-func (s *mirrors) refuse(tenant string) {
+// refuse lets the facts of a tenant, which could not be read, be for a while.
+func (s *mirrors) refuse(tenant string, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.of[tenant]; k != nil {
-		k.after = s.now().Add(spareMirror)
+		k.after = s.now().Add(pause)
 	}
 }
 
 // told notes whether a report was made from a mirror.
 func (s *mirrors) told(hit bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if hit {
-		s.hits++
+		s.hits.Add(1)
 	} else {
-		s.misses++
+		s.misses.Add(1)
 	}
 }
 
@@ -131,27 +133,32 @@ func (s *mirrors) all() map[string]*mirror {
 // room makes room for so many more facts and says whether there is. Those that nobody
 // asked for for a while are forgotten in any case, and then, as long as there are too many,
 // those that were not asked for longest; but when it is for more facts, none that somebody
-// has just asked for: two tenants that do not fit in together would be read in turn.
+// has just asked for: two tenants that do not fit in together would be read in turn. When
+// there would be no room all the same, nobody has to go.
 func (s *mirrors) room(facts int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, total := s.now(), facts
+	now, total, spare := s.now(), facts, 0
 	maps.DeleteFunc(s.of, func(_ string, k *kept) bool { return now.Sub(k.asked) > idleMirror })
-	for _, k := range s.of {
+	var may []string
+	for tenant, k := range s.of {
 		total += k.mirror.size()
+		if k.mirror != nil && (facts == 0 || now.Sub(k.asked) > spareMirror) {
+			may, spare = append(may, tenant), spare+k.mirror.size()
+		}
 	}
-	oldest := slices.SortedFunc(maps.Keys(s.of), func(a, b string) int { return s.of[a].asked.Compare(s.of[b].asked) })
-	for _, tenant := range oldest {
-		k := s.of[tenant]
+	if total-spare > s.most {
+		return false
+	}
+	slices.SortFunc(may, func(a, b string) int { return s.of[a].asked.Compare(s.of[b].asked) })
+	for _, tenant := range may {
 		if total <= s.most {
 			break
 		}
-		if k.mirror != nil && (facts == 0 || now.Sub(k.asked) > spareMirror) {
-			total -= k.mirror.size()
-			delete(s.of, tenant)
-		}
+		total -= s.of[tenant].mirror.size()
+		delete(s.of, tenant)
 	}
-	return total <= s.most
+	return true
 }
 
 // mirror keeps mirrors until ctx ends.
@@ -165,25 +172,37 @@ func (s *Reporting) mirror(ctx context.Context) {
 		case <-s.mirrors.kick:
 		case <-tick.C:
 		}
-		if err := s.refreshMirrors(ctx); err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable && s.cfg.Log != nil {
-			s.cfg.Log.ErrorContext(ctx, "facts could not be remembered", "service", consumerName, "error", err)
+		s.refreshMirrors(ctx, func(err error) {
+			if ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable && s.cfg.Log != nil {
+				s.cfg.Log.ErrorContext(ctx, "facts could not be remembered", "service", consumerName, "error", err)
+			}
+		})
+	}
+}
+
+// refreshMirrors brings what there is up to date, reads what is wanted, and tells of each
+// that failed.
+func (s *Reporting) refreshMirrors(ctx context.Context, tell func(error)) {
+	s.mirrors.room(0)
+	s.keepAllUp(ctx, tell)
+	for tenant, m := range s.mirrors.all() {
+		if m == nil {
+			if err := s.fill(ctx, tenant, tell); err != nil {
+				tell(err)
+			}
 		}
 	}
 }
 
-// refreshMirrors reads what is wanted, and brings the rest up to date.
-func (s *Reporting) refreshMirrors(ctx context.Context) (failed error) {
-	s.mirrors.room(0)
+// keepAllUp brings the mirrors that there are up to date.
+func (s *Reporting) keepAllUp(ctx context.Context, tell func(error)) {
 	for tenant, m := range s.mirrors.all() {
-		var err error
-		if m == nil {
-			err = s.fill(ctx, tenant)
-		} else {
-			err = s.keepUp(ctx, tenant, m)
+		if m != nil {
+			if err := s.keepUp(ctx, tenant, m); err != nil {
+				tell(err)
+			}
 		}
-		failed = errors.Join(failed, fault.Wrap("reporting.mirror", err))
 	}
-	return failed
 }
 
 // keepUp lets a mirror hear what is new, so that reports have little to read.
@@ -210,19 +229,26 @@ func (s *Reporting) keepUp(ctx context.Context, tenant string, m *mirror) error 
 	return err
 }
 
-// fill reads the facts of a tenant, some in each transaction.
-func (s *Reporting) fill(ctx context.Context, tenant string) error {
-	f := &filling{tenant: tenant}
+// fill reads the facts of a tenant, some in each transaction. The other mirrors hear what is
+// new meanwhile.
+func (s *Reporting) fill(ctx context.Context, tenant string, tell func(error)) error {
+	f, heard := &filling{tenant: tenant}, time.Now()
 	for !f.over {
 		err := s.fillSome(ctx, f)
 		switch {
 		case errors.Is(err, errMany):
-			s.mirrors.refuse(tenant)
+			s.mirrors.refuse(tenant, spareMirror)
 			return nil
-		case errors.Is(err, errLost):
-			return nil // it is tried again
 		case err != nil:
+			s.mirrors.refuse(tenant, retryMirror)
+			if errors.Is(err, errLost) {
+				return nil
+			}
 			return err
+		}
+		if time.Since(heard) > keepUpEvery {
+			s.keepAllUp(ctx, tell)
+			heard = time.Now()
 		}
 	}
 	s.mirrors.keep(tenant, f.mirror)
@@ -275,6 +301,7 @@ func (s *Reporting) fillSome(ctx context.Context, f *filling) error {
 func (m *mirror) read(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (last string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	defer m.count()
 	rows := 0
 	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3", tenant, after, limit) {
 		if err != nil {
@@ -300,18 +327,24 @@ func (w *session) fromMirror(ctx context.Context, a *asking, each func(*cell)) (
 	if !remembered || w.cfg.limits.beside < 0 || a.few != nil && !a.few.beside {
 		return false, nil
 	}
+	m, known := w.mirrors.find(w.tenant)
+	if m == nil {
+		if known {
+			return false, nil
+		}
+		many, err := w.seesMany(ctx, a)
+		if many {
+			w.mirrors.want(w.tenant)
+		}
+		return false, err
+	}
 	ids, owners, all, err := w.besides(ctx, a)
 	switch {
 	case err != nil || all:
 		return false, err
 	case len(ids) == 0:
 		return true, nil // there is nothing to look up
-	}
-	m := w.mirrors.find(w.tenant)
-	if m == nil {
-		if len(ids)/len(uuidText) >= w.cfg.limits.beside {
-			w.mirrors.want(w.tenant)
-		}
+	case (len(ids)+1)/len(uuidText) >= maxBeside:
 		return false, nil
 	}
 	of := &wanted{cube: cube, byOwner: a.byOwner, key: a.counts, owner: func(id string) bool { return a.ofOwner(id, owners) }}
@@ -346,6 +379,19 @@ func (w *session) sum(ctx context.Context, m *mirror, ids string, of *wanted, ea
 	return m.sum(ids, since, n, of, each), nil
 }
 
+// seesMany says whether the caller sees so many records beside those of owners that they are
+// worth to be remembered.
+func (w *session) seesMany(ctx context.Context, a *asking) (bool, error) {
+	var b sqldb.Binds
+	seen, err := w.seen(ctx, a, &b)
+	if err != nil || seen.All || seen.Records == "" {
+		return false, err
+	}
+	most, n := w.cfg.limits.beside, 0
+	err = w.tx.Row(ctx, "SELECT count(*) FROM (SELECT x.id FROM ("+seen.Records+") AS x LIMIT "+b.Add(max(most, 1))+") AS y", b.Args()...).Scan(&n)
+	return n >= max(most, 1), err
+}
+
 // besides are the ids of the records that the caller sees beside those of owners, and these
 // owners. They travel as two texts: as rows they cost several times as much.
 func (w *session) besides(ctx context.Context, a *asking) (ids string, owners map[string]bool, all bool, err error) {
@@ -364,7 +410,7 @@ func (w *session) besides(ctx context.Context, a *asking) (ids string, owners ma
 	if a.few == nil {
 		reached = together("owner_id", seen.Owners)
 	}
-	if err := w.tx.Row(ctx, "SELECT coalesce("+reached+", ''), coalesce("+together("id", seen.Records)+", '')", b.Args()...).Scan(&text, &ids); err != nil {
+	if err := w.tx.Row(ctx, "SELECT coalesce("+reached+", ''), coalesce("+together("id", "SELECT y.id FROM ("+seen.Records+") AS y LIMIT "+b.Add(maxBeside))+", '')", b.Args()...).Scan(&text, &ids); err != nil {
 		return "", nil, false, err
 	}
 	return ids, setOf(text), false, nil

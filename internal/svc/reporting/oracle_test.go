@@ -119,7 +119,7 @@ func (p *play) same(user, name string, q Query, want lines, show func(*line) []s
 // eitherWay makes reports from the counts of the owners whom a user reaches, and from those
 // of everybody, each with the facts in the tables and with those in memory, in turn.
 func (p *play) eitherWay(do func(way string)) {
-	beside, misses := p.cfg.limits.beside, p.mirrors.misses
+	beside, misses := p.cfg.limits.beside, p.mirrors.misses.Load()
 	defer func() { p.cfg.limits.beside = beside }()
 	for _, way := range []struct {
 		name        string
@@ -131,13 +131,13 @@ func (p *play) eitherWay(do func(way string)) {
 		{"all but some, in memory", fewUnreached, 0},
 	} {
 		p.cfg.fewUnreached, p.cfg.limits.beside = way.few, way.beside
-		if way.beside == 0 && p.mirrors.find(p.id) == nil {
+		if way.beside == 0 && !has(p.mirrors, p.id) {
 			p.remembered()
 		}
 		do(way.name)
 	}
-	if p.mirrors.misses > misses {
-		p.Fatalf("%d reports were not made from memory", p.mirrors.misses-misses)
+	if p.mirrors.misses.Load() > misses {
+		p.Fatalf("%d reports were not made from memory", p.mirrors.misses.Load()-misses)
 	}
 }
 

@@ -115,7 +115,7 @@ func (s *source) wants() []wanted {
 
 // gather reads all candidates of all relevances at once, when they are few: those of the
 // least one, which has all others in it. To look for several words that are seldom together
-// is dear, and would be done for each relevance. One word is not.
+// is dear, and would be done for each relevance. One word is not, on SQLite.
 func (f *finder) gather(ctx context.Context) (all []candidate, few bool, err error) {
 	s := &source{finder: f, of: f.least(), after: first}
 	if s.tx.Dialect() == sqldb.Postgres {
