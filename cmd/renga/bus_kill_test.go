@@ -39,7 +39,7 @@ func TestNoEventIsLostWhenProcessesAreKilledInTurn(t *testing.T) {
 }
 
 func killBus(t *testing.T, r *busRig) {
-	kills := 10
+	kills := 6
 	if long() {
 		kills = 100
 	}

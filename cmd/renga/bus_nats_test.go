@@ -16,7 +16,7 @@ import (
 // find everything in the stream that was made anew, in order.
 func TestNoEventIsLostWhenJetStreamRestarts(t *testing.T) {
 	onSQLite(t)
-	restarts := 10
+	restarts := 5
 	if long() {
 		restarts = 50
 	}

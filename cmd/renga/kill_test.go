@@ -52,9 +52,9 @@ func TestNothingIsLostWhenProcessesAreKilledInTurn(t *testing.T) {
 }
 
 func killInTurn(t *testing.T, sites ...site) {
-	kills := 10
+	kills := 6
 	if postgres() {
-		kills = 6 // the audit takes longer
+		kills = 4 // the audit takes longer
 	}
 	if long() {
 		kills = 100

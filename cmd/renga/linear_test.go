@@ -31,7 +31,7 @@ const (
 // connections to the database are cut. Each execution must look as if everything had
 // happened one after the other, each operation between its call and its answer.
 func TestTheHistoryOfEveryExecutionIsLinearizable(t *testing.T) {
-	operations := int64(3_000)
+	operations := int64(2_000)
 	if long() {
 		operations = 20_000
 	}

@@ -16,7 +16,7 @@ import (
 // the process is killed again and again, in the middle of rebuilds too. When it is quiet,
 // everybody sees what the last changes say, and nothing else.
 func TestSharingSurvivesKills(t *testing.T) {
-	kills, records := 4, 60
+	kills, records := 3, 40
 	if long() {
 		kills, records = 30, 600
 	}

@@ -24,7 +24,7 @@ import (
 
 // Requests of one run; RENGA_LONG=1 sends the full number, from a seed of its own each time.
 const (
-	fuzzRequests     = 9_000
+	fuzzRequests     = 5_000
 	fuzzRequestsLong = 50_000
 	fuzzLanes        = 4 // tenants that are busy at a time
 	fuzzRounds       = 4 // after each of which reading is looked at

@@ -25,9 +25,9 @@ func TestSeeds(t *testing.T) {
 		judge(t, &stress, err)
 		return
 	}
-	seeds := uint64(100)
+	seeds := uint64(40)
 	if os.Getenv("RENGA_LONG") != "" {
-		seeds *= 40
+		seeds = 4000
 	}
 	var mu sync.Mutex
 	var total Stress
