@@ -69,7 +69,7 @@ func TestAPinnedLogIsCapped(t *testing.T) {
 	load(t, db, 101, 20)
 	for began, more := time.Now(), 121; db.Stats().WAL > 2<<20; more++ { // it is shortened beside the writes
 		load(t, db, more, 1)
-		if time.Since(began) > 10*time.Second {
+		if time.Since(began) > time.Minute {
 			t.Fatalf("after the read the log still has %d MiB", db.Stats().WAL>>20)
 		}
 	}

@@ -33,7 +33,7 @@ func TestTheEngineDoesNotWaitForReaders(t *testing.T) {
 			for range places {
 				<-held
 			}
-			short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			short, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			if err := db.ReadFirst(short, func(context.Context, *Tx) error { return nil }); err != nil {
 				t.Error(err)
