@@ -148,7 +148,7 @@ func (t *tenant) putRecord(r crm.Record) {
 		}}
 	default:
 		events = []wire.Payload{wire.RecordUpdated{
-			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, ChangedFields: []string{"Name"}, RecordVersion: t.version + 1,
+			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, ChangedFields: changedFields(before, &r), RecordVersion: t.version + 1,
 		}}
 		if before.OwnerID != r.OwnerID {
 			events = append(events, wire.OwnerChanged{
@@ -162,6 +162,21 @@ func (t *tenant) putRecord(r crm.Record) {
 		}
 		return t.announce(ctx, tx, r.Object, r.ID, events...)
 	})
+}
+
+// changedFields are the names that core gives what is different.
+func changedFields(before, after *crm.Record) []string {
+	changed := []string{}
+	for name, same := range map[string]bool{
+		"Name": before.Name == after.Name, "Description": before.Fields["Description"] == after.Fields["Description"],
+		"AccountId": before.AccountID == after.AccountID, ownerField: before.OwnerID == after.OwnerID,
+	} {
+		if !same {
+			changed = append(changed, name)
+		}
+	}
+	slices.Sort(changed)
+	return changed
 }
 
 func (t *tenant) saveRecord(ctx context.Context, tx *sqldb.Tx, r *crm.Record) error {
