@@ -52,9 +52,9 @@ func TestNothingIsLostWhenProcessesAreKilledInTurn(t *testing.T) {
 }
 
 func killInTurn(t *testing.T, sites ...site) {
-	kills := 6
+	kills := 10
 	if postgres() {
-		kills = 4 // the audit takes longer
+		kills = 6 // the audit takes longer
 	}
 	if long() {
 		kills = 100
