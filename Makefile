@@ -24,8 +24,8 @@ sources  := $(wildcard *.go api client cmd internal web/*.go)
 racing := $(patsubst %,./%/...,$(wildcard internal/expr internal/sqldb internal/store internal/engine internal/bulk))
 
 # Those of which only some tests let things happen at the same time; RACE=. runs all of them (half an hour).
-partly := ./client ./internal/bus/... ./internal/gate/... ./internal/httpapi ./internal/svc/reporting
-RACE ?= Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins|Workers|Processes|Another|Share|Mirror
+partly := ./client ./internal/bus/... ./internal/gate/... ./internal/httpapi
+RACE ?= Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins|Workers|Processes|Another|Share
 
 # The packages whose tests run on SQLite, and once more on PostgreSQL.
 on-postgres := ./cmd/renga ./internal/httpapi
