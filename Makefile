@@ -21,18 +21,20 @@ export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 sources  := $(wildcard *.go api client cmd internal web/*.go)
 
 # The packages in which goroutines meet.
-racing := $(patsubst %,./%/...,$(wildcard internal/expr internal/sqldb internal/store internal/engine internal/bulk))
+racing := $(patsubst %,./%/...,$(wildcard internal/workflow/expr internal/platform/sqldb internal/workflow/store internal/workflow/engine internal/platform/bulk))
 
 # Those of which only some tests let things happen at the same time; RACE=. runs all of them (half an hour).
-partly := ./client ./internal/bus/... ./internal/gate/... ./internal/httpapi
+partly := ./client ./internal/platform/bus/... ./internal/platform/gate/... ./internal/httpapi
 RACE ?= Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins|Workers|Processes|Another|Share
 
-# The packages whose tests run on SQLite, and once more on PostgreSQL.
-on-postgres := ./cmd/renga ./internal/httpapi
+# The packages whose tests run on SQLite, and once more on PostgreSQL with the system's. All others
+# choose for themselves. With the quick ones the story of the contract is played on PostgreSQL.
+twice := ./internal/httpapi ./cmd/renga
+story := -run TestTheExamplesOfTheContractAreWhatTheServerDoes ./internal/httpapi
 
-# Tests with servers of their own wait for disks most of their time, so four of a package
-# run at once. What go vet finds, make check finds.
-beside := -parallel 4 -vet=off
+# Tests with servers of their own wait for disks most of their time, so four of a package run
+# at once, and several packages. What go vet finds, make check finds; no debugger needs the binaries.
+beside := -parallel 4 -vet=off -ldflags=-w
 
 # need COMMAND,PACKAGE,CONSEQUENCE: get a Debian package, or say what is missing without it.
 need = command -v $(1) >/dev/null \
@@ -57,21 +59,46 @@ run: build ## build and run the whole system on 127.0.0.1:8080 (ARGS="--addr …
 	exec ./bin/renga serve $(ARGS)
 
 .PHONY: test
-test: ## run all tests, on SQLite and on PostgreSQL
+test: ## run the quick tests, on SQLite and on PostgreSQL
+	@$(need-postgres)
+	@$(MAKE) --no-print-directory -j 2 -Oline quick quick-postgres
+
+.PHONY: quick quick-postgres
+quick:
+	$(GO) test -p 4 $(beside) -timeout 10m ./...
+quick-postgres:
+	RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 10m $(story) 2>&1 | sed -u 's/^/on PostgreSQL: /'
+
+# System tests begin with tier.System(t): their names and packages are read off the files.
+system-files = $$(grep -rl --include='*_test.go' 'tier\.System(t)' client cmd internal)
+system-tests = ^($$(grep -h -B1 'tier\.System(t)' $(system-files) | sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | sort -u | paste -sd'|'))$$
+
+# The test that measures has the machine to itself; the others wait for disks and for each other.
+measures := TestOneTenantCannotHoldUpAnother
+
+.PHONY: test-system
+test-system: ## kill, cut, fill and race the real program, on SQLite and on PostgreSQL
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
-	$(GO) test $(beside) -timeout 15m ./...
-	RENGA_TEST_DB=postgres $(GO) test -p 1 $(beside) -timeout 20m $(on-postgres)
+	RENGA_SYSTEM=1 $(GO) test $(beside) -timeout 15m -run $(measures) ./cmd/renga
+	RENGA_SYSTEM=1 RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 15m -run $(measures) ./cmd/renga
+	@$(MAKE) --no-print-directory -j 2 -Oline system system-postgres
+
+.PHONY: system system-postgres
+system:
+	RENGA_SYSTEM=1 $(GO) test -p 2 $(beside) -timeout 20m -skip $(measures) -run "$(system-tests)" $$(dirname $(system-files) | sort -u | sed 's|^|./|')
+system-postgres:
+	RENGA_SYSTEM=1 RENGA_TEST_DB=postgres $(GO) test -p 1 $(beside) -timeout 20m -skip $(measures) $(twice) 2>&1 | sed -u 's/^/on PostgreSQL: /'
 
 .PHONY: test-long
 test-long: ## run all tests with their full counts (hours)
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
 	RENGA_LONG=1 $(GO) test -timeout 4h -count=1 ./...
-	RENGA_LONG=1 RENGA_TEST_DB=postgres $(GO) test -timeout 4h -count=1 $(on-postgres)
+	RENGA_LONG=1 RENGA_TEST_DB=postgres $(GO) test -timeout 4h -count=1 $(twice)
 
 .PHONY: check
-check: format vet lint layout vuln race ## format, vet, lint, import table, known vulnerabilities, race detector
+check: format tidy vet lint layout vuln race ## format, modules, vet, lint, import table, known vulnerabilities, race detector
 
 .PHONY: format
 format: ## fail on files that gofumpt would change
@@ -81,6 +108,11 @@ format: ## fail on files that gofumpt would change
 .PHONY: fix
 fix: ## bring all files into gofumpt's format
 	$(tool) gofumpt -l -w $(sources)
+
+.PHONY: tidy
+tidy: ## fail when go.mod or go.sum lack or list too much
+	$(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
 
 .PHONY: vet
 vet: ## run go vet
@@ -106,7 +138,7 @@ vuln: ## look for known vulnerabilities
 race: ## run the packages in which goroutines meet under the race detector
 	@$(call need,gcc,gcc libc6-dev,the race detector is not run)
 	@$(need-postgres)
-	@if command -v gcc >/dev/null; then set -x; export CGO_ENABLED=1; $(GO) test -race -short -timeout 15m $(racing); \
+	@if command -v gcc >/dev/null; then set -x; export CGO_ENABLED=1 RENGA_SYSTEM=1; $(GO) test -race -short -timeout 15m $(racing); \
 		$(GO) test -race -short -timeout 15m -parallel 4 -run '$(RACE)' $(partly); fi
 
 .PHONY: bench
@@ -117,7 +149,7 @@ bench: ## measure throughput and latency against bare commits and an echo server
 
 .PHONY: sim
 sim: ## run the simulation from one seed (SEED=1)
-	RENGA_SIM_SEED=$(SEED) $(GO) test -count=1 -v -timeout 30m -run Seeds ./internal/sim
+	RENGA_SIM_SEED=$(SEED) $(GO) test -count=1 -v -timeout 30m -run Seeds ./internal/workflow/sim
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)

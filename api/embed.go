@@ -5,6 +5,8 @@ package api
 
 import "embed"
 
+//go:generate go test ../client -run ^TestTheOperationsAreThoseOfTheContract$ -update
+
 // OpenAPI is the contract, as it is served at /openapi.yaml.
 //
 //go:embed openapi.yaml

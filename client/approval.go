@@ -116,19 +116,18 @@ func (c *Client) SubmitApproval(ctx context.Context, s Submission) (*Approval, e
 	return c.approval(ctx, cmp.Or(s.Key, newKey()), "/approvals", s)
 }
 
-// DecideApproval approves or rejects in the stage that is open. An approval that has ended
-// is ErrRefused.
-func (c *Client) DecideApproval(ctx context.Context, id, decision, comment string) (*Approval, error) {
-	return c.DecideApprovalOnce(ctx, newKey(), id, decision, comment)
+// Ballot is a decision about an approval.
+type Ballot struct {
+	Decision string `json:"decision"` // Approve or Reject
+	Comment  string `json:"comment,omitempty"`
+	Stage    *int   `json:"stageIndex,omitempty"` // that the caller has seen, from 0; nil: the one that is open
+	Key      string `json:"-"`                    // the same key decides once; "": a new one
 }
 
-// DecideApprovalOnce is DecideApproval under a key of the caller: whoever sends the same
-// decision again under the same key gets the same answer, and nothing is decided twice.
-func (c *Client) DecideApprovalOnce(ctx context.Context, key, id, decision, comment string) (*Approval, error) {
-	return c.approval(ctx, key, approvalPath(id)+"/decide", struct {
-		Decision string `json:"decision"`
-		Comment  string `json:"comment,omitempty"`
-	}{decision, comment})
+// DecideApproval approves or rejects in the stage that is open. An approval that has ended
+// or gone on to another stage is ErrRefused. However often the decision has to be sent, it counts once.
+func (c *Client) DecideApproval(ctx context.Context, id string, b Ballot) (*Approval, error) {
+	return c.approval(ctx, cmp.Or(b.Key, newKey()), approvalPath(id)+"/decide", b)
 }
 
 // DelegateApproval lets another user decide instead.

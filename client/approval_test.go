@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
@@ -46,7 +46,11 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 	if err != nil || given.Stages[0].Approvers[0].DelegateID != ben {
 		t.Errorf("got %+v, %v", given, err)
 	}
-	done, err := c.DecideApproval(ctx, made.ID, client.Reject, "no")
+	other := 1
+	if _, err := c.DecideApproval(ctx, made.ID, client.Ballot{Decision: client.Reject, Stage: &other}); !errors.Is(err, client.ErrRefused) {
+		t.Errorf("a stage that is not open: got %v, want a refusal", err)
+	}
+	done, err := c.DecideApproval(ctx, made.ID, client.Ballot{Decision: client.Reject, Comment: "no"})
 	if err != nil || done.Status != "REJECTED" || done.Decision.Comment != "no" {
 		t.Errorf("got %+v, %v", done, err)
 	}
@@ -107,7 +111,7 @@ func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
 		t.Fatalf("got %+v %v, %+v %v", made, err, again, problem)
 	}
 	for range 2 {
-		if done, err := c.DecideApprovalOnce(ctx, "decide", made.ID, client.Approve, ""); err != nil || done.Status != "APPROVED" {
+		if done, err := c.DecideApproval(ctx, made.ID, client.Ballot{Key: "decide", Decision: client.Approve}); err != nil || done.Status != "APPROVED" {
 			t.Fatalf("got %+v, %v", done, err)
 		}
 	}

@@ -38,11 +38,32 @@ type call struct {
 	event        bool          // it goes by Config.EventToken in place of Token
 }
 
+// keyedOperation is an operation of the contract that takes an idempotency key.
+type keyedOperation struct{ method, path, header string }
+
+// takes reports whether a call is one of this operation.
+func (o *keyedOperation) takes(method, path string) bool {
+	if o.method != method {
+		return false
+	}
+	want, got, more := o.path, path, true
+	for more {
+		var segment, other string
+		var longer bool
+		segment, want, more = strings.Cut(want, "/")
+		other, got, longer = strings.Cut(got, "/")
+		if longer != more || segment != other && !strings.HasPrefix(segment, "{") {
+			return false
+		}
+	}
+	return true
+}
+
 // keyHeader is what the key is called where the call goes.
 func (q *call) keyHeader() string {
-	for _, prefix := range []string{"/pdca/", "/records/", "/metadata/", "/sharing/", "/search/", "/approvals"} {
-		if strings.HasPrefix(q.path, prefix) {
-			return "Idempotency-Key"
+	for i := range keyed {
+		if keyed[i].takes(q.method, q.path) {
+			return keyed[i].header
 		}
 	}
 	return "X-Idempotency-Key"

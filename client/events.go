@@ -112,7 +112,7 @@ type Refill struct {
 
 // OutboxItem is an event in the outbox, without its payload.
 type OutboxItem struct {
-	Position     int64     `json:"position"`
+	Position     int64     `json:"position"` // opaque, for OutboxQuery.After
 	EventID      string    `json:"eventId"`
 	EventType    string    `json:"eventType"`
 	PartitionKey string    `json:"partitionKey"`
@@ -148,7 +148,7 @@ func (c *Client) Outbox(ctx context.Context, q OutboxQuery) (*Outbox, error) {
 
 // BusinessEvent is an event of a record: who announced what, and in which order.
 type BusinessEvent struct {
-	Position      int64           `json:"-"` // in the outbox
+	Position      int64           `json:"-"` // opaque, for FollowQuery.After
 	EventID       string          `json:"eventId"`
 	SchemaVersion int             `json:"schemaVersion"`
 	EventType     string          `json:"eventType"`
@@ -178,10 +178,10 @@ type FollowQuery struct {
 	EventType string
 	Key       string    // partition key
 	From      time.Time // announced at or after; zero: from now on
-	After     *int64    // only what follows this position
+	After     *int64    // only what follows this position; 0: all that there is
 }
 
-// FollowEvents follows the tenant's events, in the order of their positions, until ctx
+// FollowEvents follows the tenant's events, in their order, until ctx
 // ends. A connection that breaks is opened again after the last event that was seen, so
 // each event comes once. An error is the last thing that comes.
 func (c *Client) FollowEvents(ctx context.Context, q FollowQuery) iter.Seq2[BusinessEvent, error] {

@@ -141,7 +141,8 @@ type ObjectField struct {
 	Type        string   `json:"type"`
 	Required    bool     `json:"required"`
 	ReadOnly    bool     `json:"readOnly"`
-	Sensitive   bool     `json:"sensitive"`
+	Sensitive   bool     `json:"sensitive"`  // its values are in no event
+	Searchable  bool     `json:"searchable"` // search finds records by it
 	Custom      bool     `json:"custom"`
 	Editable    bool     `json:"editable"` // by the caller
 	MaxLength   int      `json:"maxLength,omitempty"`

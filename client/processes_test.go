@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // twoServers are two servers on one PostgreSQL database, which tell each other
@@ -44,6 +45,7 @@ func twoServers(t *testing.T) (one, two *server) {
 }
 
 func TestACancelInAnotherProcessInterruptsTheHandlerWithinASecond(t *testing.T) {
+	tier.System(t)
 	t.Parallel()
 	one, two := twoServers(t)
 	here, there, ctx := dial(t, one.url), dial(t, two.url), soon(t)

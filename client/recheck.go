@@ -173,7 +173,7 @@ func (c *Client) RecheckStatus(ctx context.Context, requestID string, at Paging,
 
 // ArtifactURL is a way to a file that a check has left. It needs no token.
 type ArtifactURL struct {
-	URL       string    `json:"url"`
+	URL       string    `json:"url"` // whole: of a server without a public URL, at the one that was asked
 	ExpiresAt time.Time `json:"expires_at"`
 	Name      string    `json:"name"`
 	MediaType string    `json:"media_type"`
@@ -184,7 +184,12 @@ type ArtifactURL struct {
 // pdca:download.
 func (c *Client) ArtifactURL(ctx context.Context, artifactID string) (*ArtifactURL, error) {
 	return answered(new(ArtifactURL), func(got *ArtifactURL) error {
-		return c.read(ctx, "/pdca/artifacts/"+url.PathEscape(artifactID)+"/download_url", url.Values{}, got)
+		err := c.read(ctx, "/pdca/artifacts/"+url.PathEscape(artifactID)+"/download_url", url.Values{}, got)
+		if err == nil && strings.HasPrefix(got.URL, "/") {
+			server, _ := c.server()
+			got.URL = server + got.URL
+		}
+		return err
 	})
 }
 

@@ -16,26 +16,27 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/cancel"
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/memory"
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/sqltest"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // The tests talk to the real thing: a server as the program wires it, over a
@@ -81,8 +82,8 @@ type decider interface {
 	httpapi.Reads
 	httpapi.Graphs
 	cancel.Engine
-	trigger.Starter
-	pdca.Engine
+	inbound.Starter
+	recheck.Engine
 	Run(ctx context.Context) error
 }
 
@@ -100,7 +101,15 @@ func serve(cfg sqldb.Config, address string) (*server, error) { return serveWith
 // serveWith is serve; with told, records are told of approvals, and take their outcomes.
 func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), trigger.Migration(), pdca.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration(), automation.Migration()}
+	cfg.Migrations = []sqldb.Migration{
+		store.Migration(), bulk.Migration(), audit.Migration(), inbound.Migration(), recheck.Migration(), bus.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
+		approval.Migration(), automation.Migration(),
+	}
+	if err := sqltest.Prepare(cfg, cfg.Migrations); err != nil {
+		stop()
+		return nil, err
+	}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
 		stop()
@@ -108,7 +117,7 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	}
 	alone := db.Dialect() == sqldb.SQLite
 	var decides decider
-	var checks *pdca.Rechecks
+	var checks *recheck.Rechecks
 	ended := func(h *engine.Head) (sqldb.Stmt, bool) { return checks.Ended(h) }
 	if kept := store.New(db, store.Config{Ended: ended}); alone {
 		decides = engine.New(kept, systemClock{}, engine.Config{Exclusive: true})
@@ -126,8 +135,8 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		stop()
 		return nil, err
 	}
-	events := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active})
-	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides})
+	events := inbound.New(db, inbound.Config{Engine: decides, Active: store.Active})
+	checks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{Engine: decides})
 	models, news := metadata.NewModels(), &later{}
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	var approves *approval.Approvals
@@ -136,7 +145,7 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 			return approves.Open(ctx, tx, tenant, id)
 		},
-		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
 			return approves.Outcome(ctx, tx, tenant, id)
 		},
 	})

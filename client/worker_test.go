@@ -13,6 +13,7 @@ import (
 
 	"renga.dev/renga/client"
 	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // running is a worker at work. stop ends it and gives what Run returned.
@@ -34,15 +35,16 @@ func run(t testing.TB, w client.Worker) *running {
 	return r
 }
 
-// stop ends the worker and gives what Run returned, and how long that took.
+// stop ends the worker and gives what Run returned, and how long that took without the time in
+// which the machine stood still.
 func (r *running) stop() (time.Duration, error) {
 	r.t.Helper()
-	began := time.Now()
+	stalls, began := stalltest.New(r.t), time.Now()
 	r.end()
 	select {
 	case err := <-r.done:
 		r.done <- err
-		return time.Since(began), err
+		return stalls.Since(began), err
 	case <-time.After(3 * patience):
 		r.t.Fatal("the worker does not stop")
 		return 0, nil
@@ -212,6 +214,7 @@ func blocking(began chan<- *client.Task, ended chan<- interruption) func(context
 }
 
 func TestACancelInterruptsTheHandlerWithinASecond(t *testing.T) {
+	tier.System(t)
 	t.Parallel()
 	s := newServer(t)
 	p := newProxy(t, s, nil)
@@ -295,6 +298,7 @@ func TestAResultAfterACancelIsKeptAsEvidence(t *testing.T) {
 }
 
 func TestHeartbeatsKeepAShortLeaseForLong(t *testing.T) {
+	tier.System(t)
 	t.Parallel()
 	s := newServer(t)
 	p := newProxy(t, s, nil)
@@ -377,6 +381,7 @@ func TestProgressIsReported(t *testing.T) {
 }
 
 func TestATaskWaitsForSomebody(t *testing.T) {
+	tier.System(t)
 	t.Parallel()
 	c, ctx := rig(t), soon(t)
 	run(t, client.Worker{Client: c, Lease: 10 * time.Second, Handle: func(ctx context.Context, task *client.Task) (any, error) {

@@ -7,10 +7,10 @@ import (
 	"os"
 	"time"
 
-	"renga.dev/renga/internal/airflow"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/pdca"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/recheck/airflow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // airflowFlags say how Airflow checks strategies. Credentials have no flags of their own:
@@ -83,7 +83,7 @@ func (c *core) checkByAirflow(cfg *airflow.Config, telemetry *gate.Telemetry) er
 		return nil
 	}
 	a, err := airflow.New(*cfg, airflow.Ports{
-		Engine: c.engine, Queue: pdca.Queue, Worker: "airflow-" + c.name, Tenants: c.rechecks.Tenants, Parse: parseCheck,
+		Engine: c.engine, Queue: recheck.Queue, Worker: "airflow-" + c.name, Tenants: c.rechecks.Tenants, Parse: parseCheck,
 		Meter: telemetry.Bare, Tracer: telemetry.Tracer, Log: c.log,
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *core) checkByAirflow(cfg *airflow.Config, telemetry *gate.Telemetry) er
 
 // parseCheck is what a task of the queue of checks asks for.
 func parseCheck(node string, input flow.Data) (airflow.Check, error) {
-	k, err := pdca.ParseCheck(node, input)
+	k, err := recheck.ParseCheck(node, input)
 	return airflow.Check{RequestID: k.RequestID, Strategy: k.Strategy, Window: k.Window, Reason: k.Reason, Params: k.Params, TraceID: k.TraceID}, err
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"renga.dev/renga/internal/airflow/airflowtest"
+	"renga.dev/renga/internal/recheck/airflow/airflowtest"
 )
 
 // checker asks a server for checks.
@@ -164,6 +164,13 @@ func TestAirflowChecksStrategies(t *testing.T) {
 	}
 	k := checker{t, serve(t, at)}
 	k.register("a.good", "b.fail", "c.slow", "d.good")
+	for _, queue := range []string{"pdca.recheck", "sharing.rebuild"} { // the server's own, now that Airflow does the checks
+		status, _, answer := ask(t, k.s.url, "POST", "/tasks/claim", `{"workerId":"w","queues":["`+queue+`"]}`,
+			"X-Idempotency-Key: "+queue)
+		if status != http.StatusForbidden || !strings.Contains(answer, "QUEUE_RESERVED") {
+			t.Errorf("a claim of %s is answered %d %s", queue, status, answer)
+		}
+	}
 
 	id := k.accepted("a.good", "b.fail")
 	v := k.comes(id, "partial, a.good succeeded, b.fail failed AIRFLOW_RUN_FAILED", time.Minute)

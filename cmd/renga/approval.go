@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
 )
 
 // approve puts approvals over records and the engine.
@@ -26,12 +26,12 @@ func (c *core) isOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (boo
 }
 
 // outcome is what an approval writes into its record.
-func (c *core) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+func (c *core) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
 	return c.approval.Outcome(ctx, tx, tenant, id)
 }
 
 // outcomeRefused lets people know that a record did not take the outcome of an approval.
-func (c *core) outcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o crm.Outcome) error {
+func (c *core) outcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error {
 	return c.automation.OutcomeRefused(ctx, tx, e, o)
 }
 

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/records"
 )
 
 // automate puts automation over the records.

@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // TestAutomationSurvivesKills lets rules act on records while the process is killed again and
 // again in the middle of it. When it is quiet, and all events have come again, every action
 // was done once for every record.
 func TestAutomationSurvivesKills(t *testing.T) {
+	tier.System(t)
 	kills, records := 3, 25
 	if long() {
 		kills, records = 20, 80

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // bareRig is what this machine does without an engine: commits of one row in a

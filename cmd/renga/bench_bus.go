@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/jet"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // What the benchmark of the bus does.

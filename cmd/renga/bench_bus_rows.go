@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // barePerCommit is how many events' rows one bare commit writes.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 const benchTenant = "00000000-0000-0000-0000-000000000000"

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/jet"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // newsFigures are what publishing the engine's events costs, and whether all came.
@@ -86,12 +86,17 @@ const publishTime = 30 * time.Second
 func published(ctx context.Context, srv *server) (time.Duration, error) {
 	began := time.Now()
 	for {
-		waiting, err := srv.metric(ctx, "renga_log_unpublished")
+		elapsed := time.Since(began)
+		age, err := srv.metric(ctx, `renga_metrics_age_seconds{source="log"}`)
 		if err != nil {
 			return 0, err
 		}
-		if waiting == 0 {
-			return time.Since(began), nil
+		waiting, err := srv.metric(ctx, "renga_log_unpublished") // noted then or later
+		if err != nil {
+			return 0, err
+		}
+		if waiting == 0 && age < elapsed.Seconds() { // noted after the end
+			return elapsed, nil
 		}
 		if time.Since(began) > publishTime {
 			return 0, fmt.Errorf("%.0f rows of the log are not published after %v", waiting, publishTime)
@@ -100,7 +105,7 @@ func published(ctx context.Context, srv *server) (time.Duration, error) {
 	}
 }
 
-// metric asks a server for a metric that has no labels of its own.
+// metric asks a server for a metric, by its name or with all its labels.
 func (s *server) metric(ctx context.Context, name string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
@@ -112,7 +117,7 @@ func (s *server) metric(ctx context.Context, name string) (float64, error) {
 	}
 	defer resp.Body.Close()
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ") {
+		if line := lines.Text(); strings.HasPrefix(line, name+" ") {
 			return strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
 		}
 	}
@@ -164,21 +169,22 @@ func streamed(ctx context.Context, dir string, see func(*bus.Message)) error {
 		return err // another process has published
 	}
 	for part := range wire.Partitions {
-		if err := readAll(ctx, nats.Carrier(), part, see); err != nil {
+		if err := readAll(ctx, nats.Carrier(), part, info.Last, see); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readAll reads all messages of one partition.
-func readAll(ctx context.Context, c bus.Carrier, part int, see func(*bus.Message)) error {
+// readAll reads all messages of one partition, up to the last one of the stream. Nothing read
+// for a while means nothing: the machine may be busy.
+func readAll(ctx context.Context, c bus.Carrier, part int, last uint64, see func(*bus.Message)) error {
 	feed, err := c.Read(ctx, bus.From{Stream: wire.Executions, Part: part})
 	if err != nil {
 		return err
 	}
 	defer feed.Close()
-	for {
+	for feed.Upto() < last && ctx.Err() == nil {
 		msgs, err := feed.Next(ctx, 1000)
 		if err != nil {
 			return err
@@ -186,8 +192,9 @@ func readAll(ctx context.Context, c bus.Carrier, part int, see func(*bus.Message
 		for i := range msgs {
 			see(&msgs[i])
 		}
-		if len(msgs) == 0 || feed.Pending() == 0 {
-			return ctx.Err()
+		if len(msgs) > 0 && feed.Pending() == 0 {
+			break
 		}
 	}
+	return ctx.Err()
 }

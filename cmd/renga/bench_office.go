@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/records"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // The organization that records are measured in: users in roles on three levels and in two
@@ -77,27 +77,27 @@ func (b *recordsBench) openOffice(ctx context.Context) error {
 
 // defineOffice writes definitions as if they had been put one by one.
 func defineOffice(ctx context.Context, tx *sqldb.Tx) error {
-	all := []crm.Definition{{Kind: crm.KindPermissionSet, ID: benchID(setKind, 1), Value: &crm.PermissionSet{
-		ID: benchID(setKind, 1), Name: "sales", Objects: map[string]crm.ObjectPermission{"Opportunity": {Read: true, Update: true}, "Account": {Read: true}},
-		Fields: map[string]crm.FieldPermission{},
+	all := []model.Definition{{Kind: model.KindPermissionSet, ID: benchID(setKind, 1), Value: &model.PermissionSet{
+		ID: benchID(setKind, 1), Name: "sales", Objects: map[string]model.ObjectPermission{"Opportunity": {Read: true, Update: true}, "Account": {Read: true}},
+		Fields: map[string]model.FieldPermission{},
 	}}}
 	for n := 1; n <= officeRoles; n++ {
-		r := &crm.Role{ID: benchID(roleKind, n), Name: fmt.Sprint("role ", n)}
+		r := &model.Role{ID: benchID(roleKind, n), Name: fmt.Sprint("role ", n)}
 		if n > 1 {
 			r.ParentRoleID = benchID(roleKind, (n+8)/10)
 		}
-		all = append(all, crm.Definition{Kind: crm.KindRole, ID: r.ID, Value: r})
+		all = append(all, model.Definition{Kind: model.KindRole, ID: r.ID, Value: r})
 	}
 	for n := 1; n <= officeUsers; n++ {
-		u := &crm.User{ID: benchID(userKind, n), Name: fmt.Sprint("user ", n), RoleID: benchID(roleKind, min(n, 12+n%100)), PermissionSetIDs: []string{benchID(setKind, 1)}, IsActive: true}
-		all = append(all, crm.Definition{Kind: crm.KindUser, ID: u.ID, Value: u})
+		u := &model.User{ID: benchID(userKind, n), Name: fmt.Sprint("user ", n), RoleID: benchID(roleKind, min(n, 12+n%100)), PermissionSetIDs: []string{benchID(setKind, 1)}, IsActive: true}
+		all = append(all, model.Definition{Kind: model.KindUser, ID: u.ID, Value: u})
 	}
 	for n := 1; n <= officeGroups; n++ {
-		g := &crm.Group{ID: benchID(groupKind, n), Name: fmt.Sprint("group ", n), Type: crm.PublicGroup}
+		g := &model.Group{ID: benchID(groupKind, n), Name: fmt.Sprint("group ", n), Type: model.PublicGroup}
 		for i := range 2 * officeUsers / officeGroups {
-			g.Members = append(g.Members, crm.Member{Type: crm.TypeUser, ID: benchID(userKind, 1+(n*7+i*83)%officeUsers)})
+			g.Members = append(g.Members, model.Member{Type: model.TypeUser, ID: benchID(userKind, 1+(n*7+i*83)%officeUsers)})
 		}
-		all = append(all, crm.Definition{Kind: crm.KindGroup, ID: g.ID, Value: g})
+		all = append(all, model.Definition{Kind: model.KindGroup, ID: g.ID, Value: g})
 	}
 	if _, err := tx.Exec(ctx, "INSERT INTO metadata_tenant (tenant_id, revision, stamp) VALUES ($1, 1, 'bench')", officeTenant); err != nil {
 		return err

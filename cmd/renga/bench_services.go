@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // The bars of search, reporting and all services that follow records.

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/tier"
 )
 
 // measure asks for figures: a test run is too short and too busy for them.
@@ -37,6 +38,7 @@ func TestBenchOnPostgreSQL(t *testing.T) {
 // TestTheBenchMeasuresEvents shows that the part about the bus works. With RENGA_BENCH it
 // is long enough to be profiled.
 func TestTheBenchMeasuresEvents(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	c := benchCmd{Events: 500, Published: 1000, Rounds: 1}
 	if os.Getenv(measure) != "" {
@@ -50,6 +52,7 @@ func TestTheBenchMeasuresEvents(t *testing.T) {
 // TestTheBenchMeasuresRecords shows that the part about records works. With RENGA_BENCH it
 // is of full size.
 func TestTheBenchMeasuresRecords(t *testing.T) {
+	tier.System(t)
 	size := "2000"
 	if os.Getenv(measure) != "" {
 		size = "200000"

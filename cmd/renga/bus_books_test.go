@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // busBooks is what a database says about events after all processes have ended.

@@ -17,10 +17,10 @@ import (
 	"testing/fstest"
 	"time"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/jet"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // asBus makes the test binary a process of the bus with producers and consumers of its

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/jet"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/sqldb/pgtest"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // busHouse is a bus in this process, over a real database and a NATS server inside.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // The consumers of the processes of the bus.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // busLog is a table in the place of the engine's log: each row is a change of an execution.

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/bus/jet/jettest"
+	"renga.dev/renga/internal/platform/bus/jet/jettest"
+	"renga.dev/renga/internal/tier"
 )
 
 // TestNoEventIsLostWhenJetStreamRestarts restarts the NATS server under load: stopped in
@@ -15,6 +16,7 @@ import (
 // acknowledged since. Then its stream is deleted. A consumer that comes after that must
 // find everything in the stream that was made anew, in order.
 func TestNoEventIsLostWhenJetStreamRestarts(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	restarts := 5
 	if long() {
@@ -71,6 +73,7 @@ func replaceDir(t *testing.T, to, from string) {
 // TestNoEventIsLostWhenServersOfANATSClusterAreKilled kills one server of a cluster after
 // the other under load.
 func TestNoEventIsLostWhenServersOfANATSClusterAreKilled(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	kills := 2
 	if long() {

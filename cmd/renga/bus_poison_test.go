@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/tier"
 )
 
 // load announces events of many records at a steady rate and gives how long each took
@@ -76,6 +77,7 @@ func (h *busHouse) burst(n int) float64 {
 // TestAPoisonousEventHoldsUpItsKeyOnly measures how long events take while nothing is
 // wrong, while a key is poisoned, and while very many are.
 func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	events, keys := 800, 500
 	if long() {

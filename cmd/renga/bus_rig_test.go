@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/stalltest"
 )
 

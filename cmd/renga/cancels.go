@@ -3,12 +3,12 @@ package main
 import (
 	"strconv"
 
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // noteCancels writes the entries of the audit log that tell of cancels, in the

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // cancelRig is an engine over a database, without a door.

@@ -8,17 +8,17 @@ import (
 	"io"
 	"time"
 
-	"renga.dev/renga/internal/bus"
 	"renga.dev/renga/internal/cli"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // checkCmd is `renga check`.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/bus/jet/jettest"
+	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/stalltest"
 )
 

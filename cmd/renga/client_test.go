@@ -467,7 +467,11 @@ func (c *client) repeat(ctx context.Context, rs ...*request) error {
 	for i, r := range rs {
 		parts[i] = r.inBatch()
 	}
-	got, err := c.call(ctx, http.MethodPost, "/commands", "", "again", `{"commands":[`+strings.Join(parts, ",")+`]}`)
+	body := `{"commands":[` + strings.Join(parts, ",") + `]}`
+	got, err := c.call(ctx, http.MethodPost, "/commands", "", "again", body)
+	for began := time.Now(); err == nil && got.later() && time.Since(began) < maxWait; {
+		got, err = c.call(ctx, http.MethodPost, "/commands", "", "again", body)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // services are the consumers of the program.
@@ -92,6 +92,12 @@ func (o *company) replay(consumer string) taken {
 	}
 	o.replays++
 	o.send(http.MethodPost, "/events/replays", map[string]string{"consumer": consumer, "from": "2020-01-01T00:00:00Z"}, &r, "X-Idempotency-Key", fmt.Sprint("replay ", o.replays))
+	defer func() {
+		if o.t.Failed() { // which partition does not come to its end
+			_, text := o.ask(http.MethodGet, "/events/consumers", nil, nil)
+			o.t.Logf("the consumers: %s", text)
+		}
+	}()
 	eventually(o.t, "all events came again to "+consumer, settleWithin, func() bool {
 		o.send(http.MethodGet, "/events/replays/"+r.ReplayID, nil, &r)
 		return r.Status == "DONE"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // TestEverythingConvergesAfterKills does anything to records, owners, roles, groups, teams,
@@ -11,6 +13,7 @@ import (
 // carrier loses all that it has, and the process is killed in the middle of everything that
 // follows. When it is quiet, a recount of every service finds nothing.
 func TestEverythingConvergesAfterKills(t *testing.T) {
+	tier.System(t)
 	kills, operations := 3, 50
 	if long() {
 		kills, operations = 25, 300
@@ -360,10 +363,10 @@ func (o *turmoil) recall() bool {
 	return o.try(http.MethodPost, "/approvals/"+o.approval()+"/recall", map[string]string{}, nil)
 }
 
-// field adds a field by which records are found, or makes one sensitive.
+// field adds a field by which records are found, or keeps one out of the index.
 func (o *turmoil) field() bool {
 	if o.flip() {
-		return o.tryPut("/metadata/objects/Account/fields/Phone", map[string]any{"label": "Phone", "sensitive": o.flip()})
+		return o.tryPut("/metadata/objects/Account/fields/Phone", map[string]any{"label": "Phone", "searchable": o.flip()})
 	}
 	return o.tryPut("/metadata/objects/Lead/fields/Note__c", map[string]any{"label": o.one("Note", "Remark"), "type": "text", "maxLength": 40})
 }

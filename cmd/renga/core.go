@@ -4,39 +4,43 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/airflow"
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/audit/export"
-	"renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/cancel"
-	"renga.dev/renga/internal/bulk/dlq"
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/rebuild"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/trigger"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/audit/export"
+	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/recheck/airflow"
+	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // The database and the folder of reports inside the data folder.
@@ -52,8 +56,8 @@ type decider interface {
 	httpapi.Reads
 	httpapi.Graphs
 	cancel.Engine
-	trigger.Starter
-	pdca.Engine
+	inbound.Starter
+	recheck.Engine
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
 	Metrics() engine.Metrics
 	Run(ctx context.Context) error
@@ -62,6 +66,7 @@ type decider interface {
 // core is the engine over its database, without a door.
 type core struct {
 	db       *sqldb.DB
+	health   *sqldb.Health
 	store    *store.Store
 	engine   decider
 	bulks    *bulk.Bulks
@@ -71,8 +76,8 @@ type core struct {
 	sharing  *sharing.Sharing     // with bus
 	reports  *reporting.Reporting // with bus
 	report   *export.Export       // nil: the audit log is not exported
-	trigger  *trigger.Trigger     // nil until receive
-	rechecks *pdca.Rechecks
+	trigger  *inbound.Trigger     // nil until receive
+	rechecks *recheck.Rechecks
 	airflow  *airflow.Adapter    // nil: others do the checks
 	records  *records.Records    // with bus
 	search   *search.Search      // with bus
@@ -85,6 +90,8 @@ type core struct {
 
 	automation *automation.Automation // with bus
 
+	frames atomic.Int64 // of streams that were held up
+
 	beside []func(ctx context.Context) // what else runs until it drains; complete before run
 
 	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
@@ -94,15 +101,15 @@ type core struct {
 // coreConfig is what an operator chooses of it.
 type coreConfig struct {
 	dataDir      string
-	databaseURL  string             // "": SQLite in dataDir
-	asIs         bool               // the tables are there already, and none is made
-	reading      time.Duration      // how long a read may last; 0: as long as in a server
-	silent       bool               // nobody will be told of what is written
-	reports      bool               // the audit log is exported to dataDir
-	unnoted      bool               // cancels are not in the audit log, to measure what that costs
-	shards       int                // engines over PostgreSQL; 0: the default
-	keyRetention time.Duration      // zero: the default
-	recheck      pdca.RecheckConfig // without what it works on
+	databaseURL  string                // "": SQLite in dataDir
+	asIs         bool                  // the tables are there already, and none is made
+	reading      time.Duration         // how long a read may last; 0: as long as in a server
+	silent       bool                  // nobody will be told of what is written
+	reports      bool                  // the audit log is exported to dataDir
+	unnoted      bool                  // cancels are not in the audit log, to measure what that costs
+	shards       int                   // engines over PostgreSQL; 0: the default
+	keyRetention time.Duration         // zero: the default
+	recheck      recheck.RecheckConfig // without what it works on
 	watch        func(sqldb.Commit)
 	trace        tracer // nil: transactions are not traced
 	log          *slog.Logger
@@ -114,9 +121,9 @@ func defaultShards() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // openDB opens the database that a configuration names.
 func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
-	c := sqldb.Config{Log: cfg.log, Watch: cfg.watch, Trace: cfg.trace, Reading: cfg.reading}
-	if !cfg.asIs {
-		c.Migrations = migrations()
+	c := sqldb.Config{
+		Migrations: migrations(), Program: version, AsIs: cfg.asIs,
+		Log: cfg.log, Watch: cfg.watch, Trace: cfg.trace, Reading: cfg.reading,
 	}
 	if cfg.databaseURL != "" {
 		c.URL = cfg.databaseURL
@@ -129,7 +136,9 @@ func openDB(ctx context.Context, cfg coreConfig) (*sqldb.DB, error) {
 // migrations are the tables of every package that has some.
 func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
-		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), gate.Migration(),
+		sqldb.SchemaTables(),
+		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
+		gate.Migration(), seal.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(), reporting.Migration(), approval.Migration(),
 	}
 }
@@ -150,6 +159,7 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 		stored.Canceled = nil
 	}
 	c.db, c.store = db, store.New(db, stored)
+	c.health = sqldb.NewHealth(db, c.name, cfg.log)
 	if cfg.reports {
 		c.report = export.New(db, export.Config{Dir: filepath.Join(cfg.dataDir, reportsFolder), Log: cfg.log})
 	}
@@ -159,13 +169,14 @@ func openCore(ctx context.Context, cfg coreConfig) (*core, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	c.decide(engine.Config{Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log}, cmp.Or(cfg.shards, defaultShards()))
+	c.decide(engine.Config{Exclusive: alone, Reserved: c.ownQueue, KeyRetention: cfg.keyRetention, Log: cfg.log},
+		cmp.Or(cfg.shards, defaultShards()))
 	if cfg.trace != nil {
 		c.engine = tracedEngine{c.engine, cfg.trace}
 	}
 	cfg.recheck.Engine, cfg.recheck.KeyRetention, cfg.recheck.Log = c.engine, cfg.keyRetention, cfg.log
 	cfg.recheck.Down = c.checksWait
-	c.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), cfg.recheck)
+	c.rechecks = recheck.NewRechecks(recheck.NewStrategies(db), cfg.recheck)
 	c.kinds = map[string]bulk.Kind{cancel.Name: cancel.New(c.engine, cfg.log)}
 	c.bulks = bulk.New(db, bulk.Config{
 		Kinds: c.kinds, Exclusive: alone, KeyRetention: cfg.keyRetention, Log: cfg.log,
@@ -202,8 +213,9 @@ func (c *core) committed(sqldb.Commit) {
 }
 
 // announce puts the bus over the database and a carrier. apart says that other
-// processes have the database too, but not the carrier.
-func (c *core) announce(carrier bus.Carrier, apart bool) {
+// processes have the database too, but not the carrier; choices is what an operator asks of
+// consumers.
+func (c *core) announce(carrier bus.Carrier, apart bool, choices []string) error {
 	models := metadata.NewModels()
 	c.sharing = sharing.New(c.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log})
 	c.records = records.New(c.db, records.Config{
@@ -215,8 +227,14 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 		Models: models, Visible: c.sharing, Records: records.Reads{}, Approvals: approval.Reads{}, Engine: c.engine, Worker: c.name, KeyRetention: c.keep, Log: c.log,
 	})
 	c.approve(models)
+	consumers, err := bus.Configure([]bus.Consumer{
+		c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer(), c.approval.Consumer(),
+	}, choices)
+	if err != nil {
+		return fmt.Errorf("--consumer: %w", err)
+	}
 	c.bus = bus.New(c.db, carrier, bus.Config{
-		Consumers: []bus.Consumer{c.records.Consumer(), c.sharing.Consumer(), c.automation.Consumer(), c.search.Consumer(), c.reports.Consumer(), c.approval.Consumer()},
+		Consumers: consumers,
 		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: c.source(), Service: service, Instance: c.name, Exclusive: c.db.Dialect() == sqldb.SQLite, Apart: apart,
 		KeyRetention: c.keep, Logger: c.log,
 	})
@@ -224,6 +242,13 @@ func (c *core) announce(carrier bus.Carrier, apart bool) {
 	c.metadata = metadata.New(c.db, metadata.Config{Models: models, Bus: c.bus, Graph: c.hasGraph, InUse: c.records.InUse})
 	c.sharing.Announce(c.bus)
 	c.beside = append(c.beside, c.sharing.Run, c.reports.Run)
+	return nil
+}
+
+// ownQueue reports whether a queue is the server's own: that of rebuilds, and that of the
+// checks of strategies when Airflow does them.
+func (c *core) ownQueue(queue string) bool {
+	return rebuild.Reserved(queue) || c.airflow != nil && queue == recheck.Queue
 }
 
 // hasGraph reports whether a tenant has a graph.
@@ -252,11 +277,13 @@ func (c *core) source() bus.Source {
 }
 
 // What is done beside, now and then. Keys that have expired are deleted, some at a
-// time; counts that PostgreSQL keeps as deltas are folded.
+// time; counts that PostgreSQL keeps as deltas are folded; what goes with deleted records
+// and was too much for one transaction is removed.
 const (
 	forgetEvery = 10 * time.Minute
 	forgetMost  = 100_000
 	foldEvery   = 5 * time.Second
+	clearEvery  = 5 * time.Second
 )
 
 // forget deletes expired keys now and then, until ctx ends.
@@ -294,6 +321,18 @@ func (c *core) fold(ctx context.Context) {
 	})
 }
 
+// clear removes the members of deleted records that had many, until ctx ends.
+func (c *core) clear(ctx context.Context) {
+	if c.records == nil {
+		return
+	}
+	often(ctx, clearEvery, func() {
+		if err := c.records.Clear(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("members of deleted records could not be removed", "error", err)
+		}
+	})
+}
+
 // often does something at once and then every so often, until ctx ends.
 func often(ctx context.Context, every time.Duration, do func()) {
 	tick := time.NewTicker(every)
@@ -324,8 +363,10 @@ func (c *core) run(ctx context.Context) error {
 	go func() { database <- c.db.Run(serving) }()
 	go func() { deciding <- c.engine.Run(ctx) }()
 	var beside sync.WaitGroup
+	beside.Go(func() { c.health.Run(ctx) })
 	beside.Go(func() { c.forget(ctx) })
 	beside.Go(func() { c.fold(ctx) })
+	beside.Go(func() { c.clear(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })
 	beside.Go(func() { c.rechecks.Run(ctx) })
 	for _, run := range c.beside {
@@ -341,6 +382,7 @@ func (c *core) run(ctx context.Context) error {
 	}
 	if c.trigger != nil {
 		report.Go(func() { _ = c.trigger.Export(reporting, c.receipts) }) // it says itself what fails
+		report.Go(func() { c.trigger.RunBacklog(reporting) })
 	}
 	defer reported()
 	select {

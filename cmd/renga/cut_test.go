@@ -4,13 +4,15 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/tier"
 )
 
 // TestNothingIsLostWhenConnectionsAreCutAroundACommit cuts the connections of two
 // processes to PostgreSQL just before a COMMIT, just after it was sent, and just before
 // its answer arrives. Whether it took effect must not be guessed.
 func TestNothingIsLostWhenConnectionsAreCutAroundACommit(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	cuts := 90
 	if long() {

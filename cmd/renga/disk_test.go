@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // fileLimit names the largest size of a file, in bytes, for a child that has no
@@ -86,6 +89,7 @@ const writers = 4
 // stored is refused and can be repeated; what is stored can be read; and when there
 // is room again the same process goes on.
 func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	d := smallDisk(t)
 	r := newRig(t, writers, d.site)
@@ -96,8 +100,10 @@ func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
 		t.Fatalf("the log of the server:\n%s", r.servers[0].log)
 	}
 	f.refused()
+	readyWhen(t, r.servers[0], http.StatusServiceUnavailable)
 	f.readable()
 	d.makeRoom(r.servers[0])
+	readyWhen(t, r.servers[0], http.StatusOK)
 	f.eachHand(func(i int, h *hand) {
 		for _, q := range f.pending[i] {
 			if err := h.do(t.Context(), q); err != nil || q.status != http.StatusAccepted {
@@ -118,6 +124,30 @@ func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
 	r.audit()
 	t.Logf("%d answers before the disk was full; %d requests were answered 503 and repeated", f.acks, r.stress.unanswered.Load())
 	r.end()
+}
+
+// verdictWithin is how soon a server must say that nothing can be written.
+const verdictWithin = 10 * time.Second
+
+// readyWhen waits until a server gives an answer to whether it is ready, and fails when that
+// takes longer than it may, the time apart in which the machine stood still.
+func readyWhen(t testing.TB, c *child, want int) {
+	t.Helper()
+	stalls, began := stalltest.New(t), time.Now()
+	for late := began.Add(maxWait); ; pause(50 * time.Millisecond) {
+		status, body := ready(t, c)
+		took := time.Since(began)
+		switch {
+		case status == want && took-stalls.Since(began) > verdictWithin:
+			t.Errorf("readyz answers %d after %v, want it within %v", status, took, verdictWithin)
+			return
+		case status == want:
+			t.Logf("readyz answers %d after %v: %s", status, round(took), body)
+			return
+		case time.Now().After(late):
+			t.Fatalf("readyz answers %d %s after %v, want %d:\n%s", status, body, took, want, c.log)
+		}
+	}
 }
 
 // filling is one run of the test.
@@ -276,7 +306,7 @@ func (f *filling) readable() {
 	if n := len(f.hands[0].list("")); n != writers+len(f.timed) {
 		f.t.Errorf("%d executions are listed, want %d", n, writers+len(f.timed))
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/graphs", "/metrics"} {
+	for _, path := range []string{"/healthz", "/graphs", "/metrics"} {
 		if status := f.hands[0].get(path, nil); status != http.StatusOK {
 			f.t.Errorf("GET %s on a full disk: %d", path, status)
 		}

@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // TestATerminatedServerDrains asks a server to end while requests, long polls and
 // streams are under way. It must end well and soon, and everything that it
 // acknowledged must be there.
 func TestATerminatedServerDrains(t *testing.T) {
+	tier.System(t)
 	rounds := 3
 	if long() {
 		rounds = 30

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // TestTheProgramServesDeadLetters goes through the wiring of the whole program: a dead

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"renga.dev/renga/internal/tier"
 )
 
 const (
@@ -21,6 +23,7 @@ const (
 // through two processes. These get in each other's way all the time, and no client may
 // notice: every command is accepted, once, and hardly any has to be run again.
 func TestManyClientsOnAFewExecutions(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	commands := int64(4_000)
 	if long() {

@@ -10,6 +10,7 @@ import (
 
 	public "renga.dev/renga/client" // client is what the other tests use
 	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // interruptWithin is how soon a worker learns that it should stop.
@@ -18,6 +19,7 @@ const interruptWithin = time.Second
 // TestAWorkerLearnsOfACancelInAnyProcess lets a worker of one process have a task, and
 // cancels its execution through another.
 func TestAWorkerLearnsOfACancelInAnyProcess(t *testing.T) {
+	tier.System(t)
 	rounds := 5
 	if long() {
 		rounds = 50
@@ -86,6 +88,7 @@ func TestAWorkerLearnsOfACancelInAnyProcess(t *testing.T) {
 // TestProcessesWakeEachOthersWorkers gives two processes a NATS server: a claim that waits
 // at one of them gets a task that becomes ready at the other at once.
 func TestProcessesWakeEachOthersWorkers(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	nats := startFakeNATS(t, "127.0.0.1:0")
 	at := newSite(t)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/tier"
 )
 
 const killHands = 16
@@ -37,6 +39,7 @@ func acksPerKill() int64 {
 // its key, and keep a ledger of the answers. At the end the ledger and the log must
 // say the same, event by event.
 func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
+	tier.System(t)
 	if postgres() && !long() {
 		t.Skip("SKIP: two processes are killed instead")
 	}
@@ -46,6 +49,7 @@ func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
 // TestNothingIsLostWhenProcessesAreKilledInTurn does the same to two processes on one
 // database. What the one does not answer is sent to the other.
 func TestNothingIsLostWhenProcessesAreKilledInTurn(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	at := newSite(t)
 	killInTurn(t, at, at.beside(t))
@@ -196,6 +200,7 @@ func numberBefore(line, word string) int {
 // TestAServerIsReadySoonAfterALongLog kills a server when its write-ahead log is
 // long, so that the next one has much to recover.
 func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	at := newSite(t)
 	server := serve(t, at)
@@ -231,6 +236,7 @@ func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
 // TestDeadlinesSurviveAKill kills a server that has set deadlines and asks nothing
 // of the next one: they must come by themselves.
 func TestDeadlinesSurviveAKill(t *testing.T) {
+	tier.System(t)
 	at := newSite(t)
 	server := serve(t, at)
 	c := newClient(t, server, "c")

@@ -36,11 +36,26 @@ type commands struct {
 }
 
 func main() {
-	// The first signal ends ctx and gives the signals back to the system, so a
-	// second one ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// untilSignal ends with the first signal. Before that it gives the signals back to the system, so
+// a second one ends the process at once, however soon it comes.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	came := make(chan os.Signal, 2)
+	signal.Notify(came, syscall.SIGTERM, os.Interrupt)
+	go func() {
+		<-came
+		signal.Stop(came)
+		select {
+		case second := <-came: // it came in between
+			_ = syscall.Kill(os.Getpid(), second.(syscall.Signal))
+		default:
+		}
+		cancel()
+	}()
+	return ctx
 }
 
 // run is the program: its arguments in, its exit code out.

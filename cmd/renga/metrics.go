@@ -6,12 +6,15 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// probe reports whether the database answers; one that others share must also take
-// what is written.
+// probe reports whether the database answers and takes what is written; one that others
+// share is asked for that at once.
 func (c *core) probe(ctx context.Context) error {
+	if err := c.health.Check(); err != nil {
+		return err
+	}
 	if c.db.Dialect() != sqldb.SQLite {
 		return c.store.Check(ctx)
 	}
@@ -32,7 +35,10 @@ func observe(meter metric.Meter, c *core) error {
 		{"db.failed", "Commits of the database that failed.", func(s *sqldb.Stats) int64 { return int64(s.Failed) }},
 		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},
 		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s *sqldb.Stats) int64 { return int64(s.Checkpoints) }},
-		{"db.stalls", "Checkpoints that commits had to wait for.", func(s *sqldb.Stats) int64 { return int64(s.Stalls) }},
+		{
+			"db.checkpoints.blocked", "Checkpoints that a reader kept from shortening a log that is too long.",
+			func(s *sqldb.Stats) int64 { return int64(s.Blocked) },
+		},
 		{"db.trips", "Round trips to PostgreSQL in transactions.", func(s *sqldb.Stats) int64 { return int64(s.Trips) }},
 		{"db.doubts", "Commits whose answer was lost and had to be asked for.", func(s *sqldb.Stats) int64 { return int64(s.Doubts) }},
 	}
@@ -46,6 +52,19 @@ func observe(meter metric.Meter, c *core) error {
 		instruments = append(instruments, instrument)
 		read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(instrument, counter.read(s)) })
 	}
+	writable, err := meter.Int64ObservableGauge("db.writable",
+		metric.WithDescription("Whether anything can be written: 1, or 0."))
+	if err != nil {
+		return err
+	}
+	instruments = append(instruments, writable)
+	read = append(read, func(o metric.Observer, _ *sqldb.Stats) {
+		good := int64(0)
+		if c.health.Check() == nil {
+			good = 1
+		}
+		o.ObserveInt64(writable, good)
+	})
 	wal, err := meter.Int64ObservableGauge("db.wal.size", metric.WithUnit("By"), metric.WithDescription("Size of the write-ahead log."))
 	if err != nil {
 		return err
@@ -62,6 +81,19 @@ func observe(meter metric.Meter, c *core) error {
 			if n > 0 {
 				o.ObserveInt64(redone, int64(n), metric.WithAttributes(attribute.Int("redone", times)))
 			}
+		}
+	})
+	stalls, err := meter.Int64ObservableCounter("db.stalls",
+		metric.WithDescription("Commits, claims and stream frames that were held up for more than a second."))
+	if err != nil {
+		return err
+	}
+	instruments = append(instruments, stalls)
+	read = append(read, func(o metric.Observer, s *sqldb.Stats) {
+		for what, n := range map[string]int64{
+			"commit": int64(s.Stalls), "claim": c.engine.Metrics().Stalls, "frame": c.frames.Load(),
+		} {
+			o.ObserveInt64(stalls, n, metric.WithAttributes(attribute.String("of", what)))
 		}
 	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -83,16 +115,45 @@ func observeLog(meter metric.Meter, c *core) error {
 	if err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		status, err := c.bus.LogStatus(ctx)
-		if err != nil {
-			return err
-		}
-		n, err := c.store.Unpublished(ctx, status.Position)
-		if err == nil {
+	unpublished, err := newSample[int](meter, "log")
+	if err != nil {
+		return err
+	}
+	c.beside = append(c.beside, func(ctx context.Context) {
+		unpublished.run(ctx, func(ctx context.Context) (int, error) {
+			status, err := c.bus.LogStatus(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return c.store.Unpublished(ctx, status.Position)
+		})
+	})
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		if n, known := unpublished.last(); known {
 			o.ObserveInt64(waiting, int64(n))
 		}
-		return err
+		return nil
 	}, waiting)
+	return err
+}
+
+// observeBacklog shows what waits for the database to be put into the audit log.
+func observeBacklog(meter metric.Meter, c *core) error {
+	entries, err := meter.Int64ObservableGauge("workflow.backlog",
+		metric.WithDescription("Audit entries of workflow events that wait for the database."))
+	if err != nil {
+		return err
+	}
+	dropped, err := meter.Int64ObservableCounter("workflow.dropped",
+		metric.WithDescription("Audit entries of workflow events that found no room to wait for the database."))
+	if err != nil {
+		return err
+	}
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		waiting, gone := c.trigger.Backlog()
+		o.ObserveInt64(entries, int64(waiting))
+		o.ObserveInt64(dropped, gone)
+		return nil
+	}, entries, dropped)
 	return err
 }

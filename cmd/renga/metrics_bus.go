@@ -6,12 +6,25 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/platform/bus"
 )
 
-// observeBus shows how consumers and the outbox stand, as the database says when
-// somebody looks. Every process shows the same.
-func observeBus(meter metric.Meter, b *bus.Bus) error {
+// busLevels is how consumers and the outbox stand.
+type busLevels struct {
+	consumers []bus.Level
+	outbox    bus.OutboxState
+}
+
+func readLevels(ctx context.Context, b *bus.Bus) (l busLevels, err error) {
+	if l.consumers, err = b.Levels(ctx); err == nil {
+		l.outbox, err = b.Outbox(ctx)
+	}
+	return l, err
+}
+
+// observeBus shows how consumers and the outbox stand, as the database said a moment ago.
+// Every process shows the same.
+func observeBus(meter metric.Meter, c *core) error {
 	perConsumer := []struct {
 		name, about string
 		read        func(l *bus.Level) int64
@@ -38,22 +51,26 @@ func observeBus(meter metric.Meter, b *bus.Bus) error {
 	if err != nil {
 		return err
 	}
-	_, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		levels, err := b.Levels(ctx)
-		if err != nil {
-			return err
+	levels, err := newSample[busLevels](meter, "bus")
+	if err != nil {
+		return err
+	}
+	c.beside = append(c.beside, func(ctx context.Context) {
+		levels.run(ctx, func(ctx context.Context) (busLevels, error) { return readLevels(ctx, c.bus) })
+	})
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		l, known := levels.last()
+		if !known {
+			return nil
 		}
-		for i := range levels {
-			who := metric.WithAttributes(attribute.String("consumer", levels[i].Consumer))
+		for i := range l.consumers {
+			who := metric.WithAttributes(attribute.String("consumer", l.consumers[i].Consumer))
 			for k, m := range perConsumer {
-				o.ObserveInt64(gauges[k], m.read(&levels[i]), who)
+				o.ObserveInt64(gauges[k], m.read(&l.consumers[i]), who)
 			}
 		}
-		outbox, err := b.Outbox(ctx)
-		if err == nil {
-			o.ObserveInt64(unpublished, int64(outbox.Unpublished))
-		}
-		return err
+		o.ObserveInt64(unpublished, int64(l.outbox.Unpublished))
+		return nil
 	}, append(all, unpublished)...)
 	return err
 }

@@ -165,19 +165,29 @@ func TestServeRunsNATSInside(t *testing.T) {
 }
 
 // TestServeGoesOnWithoutNATS takes the server away that --nats-url names, and brings
-// it back: that shows in /readyz, and commands do not care.
+// it back: that shows in /readyz, and commands do not care. Whether a load balancer is to
+// send requests meanwhile is the operator's to choose.
 func TestServeGoesOnWithoutNATS(t *testing.T) {
+	t.Run("ready", func(t *testing.T) {
+		goOnWithoutNATS(t, http.StatusOK, `{"status":"ready","checks":{"database":"ok","nats":"failed"}}`)
+	})
+	t.Run("not ready", func(t *testing.T) {
+		goOnWithoutNATS(t, http.StatusServiceUnavailable, `{"status":"not ready","checks":{"database":"ok","nats":"failed"}}`, "RENGA_READY_NEEDS_NATS=true")
+	})
+}
+
+func goOnWithoutNATS(t *testing.T, want int, says string, env ...string) {
 	onSQLite(t)
 	nats := startFakeNATS(t, "127.0.0.1:0")
 	dir := filepath.Join(t.TempDir(), "data")
-	c := serve(t, site{dir: dir, env: []string{"RENGA_NATS_URL=nats://renga:s3cret@" + nats.addr}})
+	c := serve(t, site{dir: dir, env: append(env, "RENGA_NATS_URL=nats://renga:s3cret@"+nats.addr)})
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	nats.stop()
 	if !c.log.wait(ctx, "connection to NATS lost") {
 		t.Fatalf("the server does not miss NATS:\n%s", c.log)
 	}
-	if status, body := ready(t, c); status != http.StatusServiceUnavailable || body != `{"status":"not ready","checks":{"database":"ok","nats":"failed"}}` {
+	if status, body := ready(t, c); status != want || body != says {
 		t.Errorf("without NATS readyz answers %d %s", status, body)
 	}
 	caller := newClient(t, c, "caller")

@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // awaitPublished waits until everything that the servers have decided is published.

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/docs"
-	"renga.dev/renga/internal/airflow/airflowtest"
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/recheck/airflow/airflowtest"
 )
 
 // TestTheFilesForOperatorsUseMetricsThatThereAre holds alert rules and dashboard against the
@@ -96,9 +96,10 @@ func usedServer(t *testing.T) map[string][]string {
 		}
 	}
 	var text string
-	eventually(t, "a call to Airflow", maxWait, func() bool {
+	eventually(t, "a call to Airflow, and the levels of bus and log", maxWait, func() bool {
 		_, _, text = ask(t, s.url, "GET", "/metrics", "")
-		return strings.Contains(text, "\nairflow_adapter_requests_total{")
+		return strings.Contains(text, "\nairflow_adapter_requests_total{") &&
+			strings.Contains(text, "\nrenga_bus_outbox_unpublished") && strings.Contains(text, "\nrenga_log_unpublished")
 	})
 	page := map[string][]string{"up": ofTheScrape} // Prometheus' own
 	series := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+$`)

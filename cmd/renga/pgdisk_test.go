@@ -9,13 +9,15 @@ import (
 	"syscall"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/tier"
 )
 
 // TestAFullDiskOfPostgreSQLAnswers503AndGoesOn fills the disk of PostgreSQL's tables. What
 // cannot be stored is refused and can be repeated; what is stored can be read; and when
 // there is room again the same process goes on.
 func TestAFullDiskOfPostgreSQLAnswers503AndGoesOn(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	disk, err := os.MkdirTemp("", "renga-disk-") // where another user may look
 	if err != nil {
@@ -51,12 +53,11 @@ func TestAFullDiskOfPostgreSQLAnswers503AndGoesOn(t *testing.T) {
 			t.Errorf("on a full disk execution %s is %s", h.diary, v.Status)
 		}
 	}
-	if status, body := ready(t, r.servers[0]); status != http.StatusOK {
-		t.Errorf("readyz on a full disk: %d %s", status, body)
-	}
+	readyWhen(t, r.servers[0], http.StatusServiceUnavailable)
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
+	readyWhen(t, r.servers[0], http.StatusOK)
 	f.eachHand(func(i int, h *hand) {
 		for _, q := range f.pending[i] {
 			if err := h.do(t.Context(), q); err != nil || q.status != http.StatusAccepted {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // step is a command without its execution.
@@ -93,6 +95,7 @@ const (
 // between, on connections of their own. Who wins is left to the server; when it
 // always is the same side the test was too weak.
 func TestACancelThatWasAcceptedWins(t *testing.T) {
+	tier.System(t)
 	races := 500
 	if postgres() {
 		races = 250
@@ -159,7 +162,7 @@ func (c *course) run(n int) {
 	for i := range lanes {
 		all = append(all, newLane(c, i))
 	}
-	for round := 0; round == 0 || round < 3 && c.uneven() && !c.t.Failed(); round++ {
+	for round := 0; round == 0 || round < 6 && c.uneven() && !c.t.Failed(); round++ {
 		var wg sync.WaitGroup
 		for i, l := range all {
 			wg.Go(func() {
@@ -208,7 +211,10 @@ func (c *course) steer(cancelWon bool, id string, end outcome) {
 		c.step = max(c.step/2, 20*time.Microsecond)
 	}
 	c.row -= int(way)
-	if c.row > 5 || c.row < -5 {
+	switch far := max(c.row, -c.row); {
+	case far > 10:
+		c.step = min(2*c.step, 10*time.Millisecond)
+	case far > 5:
 		c.step = min(2*c.step, time.Millisecond)
 	}
 	c.lead = min(max(c.lead+way*c.step, -200*time.Millisecond), 200*time.Millisecond)

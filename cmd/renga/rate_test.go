@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // TestServersHoldTheRatesOfTheirOperator asks one server, on PostgreSQL three, more
@@ -13,6 +15,7 @@ import (
 // When PostgreSQL does not answer in time, servers keep to their own parts for a while, and
 // say so; then new ones are asked.
 func TestServersHoldTheRatesOfTheirOperator(t *testing.T) {
+	tier.System(t)
 	const tries = 5
 	for try := 1; try <= tries; try++ {
 		together := false

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	sdk "renga.dev/renga/client"
+	"renga.dev/renga/internal/tier"
 )
 
 // TestNoCheckIsLostOrAppliedTwiceWhenProcessesAreKilled has platforms ask for re-checks,
@@ -24,6 +25,7 @@ import (
 // to its end, no batch of any was run twice, and every strategy has what was found out
 // about it.
 func TestNoCheckIsLostOrAppliedTwiceWhenProcessesAreKilled(t *testing.T) {
+	tier.System(t)
 	kills := 5
 	if long() {
 		kills = 80

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // backWithin is how soon after PostgreSQL accepts connections again a process must
@@ -22,6 +23,7 @@ const backWithin = 5 * time.Second
 // under two processes at work. Meanwhile they say when to come back, and nothing else;
 // soon after they serve again, and everything that was acknowledged is there, once.
 func TestNothingIsLostWhenPostgreSQLEnds(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	restarts, kills := 3, 2
 	if long() {

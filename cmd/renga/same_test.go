@@ -7,17 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/sim"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/sqldb/pgtest"
-	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/sim"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // TestBothDatabasesGiveTheSameEvents plays random logs of commands on SQLite and on
 // PostgreSQL, with the same clock and the same seed. Every answer, every event and
 // everything that can be read must be the same.
 func TestBothDatabasesGiveTheSameEvents(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	logs, commands := uint64(50), 40
 	if long() {

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/search"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/search"
 )
 
 // openSearch puts search over records and sharing.

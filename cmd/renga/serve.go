@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,21 +13,25 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/bus/jet"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // drainTimeout is how long requests may take to finish once the process is asked
@@ -43,6 +48,7 @@ type serveCmd struct {
 	DatabaseURL      string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL" help:"PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in the data folder."`
 	Shards           int           `default:"0" env:"RENGA_SHARDS" placeholder:"N" help:"Engines in this process over PostgreSQL, 1 to 16; 0 is one per core, 2 to 4 (${default})."`
 	NATSURL          string        `name:"nats-url" env:"RENGA_NATS_URL" placeholder:"URL" help:"NATS server with JetStream; the default is one inside this process."`
+	ReadyNeedsNATS   bool          `name:"ready-needs-nats" env:"RENGA_READY_NEEDS_NATS" help:"Answer 503 to /readyz while NATS is lost. Without it that is only shown: commands do not need NATS."`
 	NATSListen       string        `name:"nats-listen" env:"RENGA_NATS_LISTEN" placeholder:"HOST:PORT" help:"Lets outsiders follow their tenant's events on the NATS server inside; needs --nats-users."`
 	NATSUsers        string        `name:"nats-users" env:"RENGA_NATS_USERS" placeholder:"FILE" type:"path" help:"YAML: who may follow which tenant's events, with --nats-listen."`
 	NATSTLSCert      string        `name:"nats-tls-cert" env:"RENGA_NATS_TLS_CERT" placeholder:"FILE" type:"path" help:"PEM certificate for --nats-listen; needed beyond loopback."`
@@ -51,11 +57,14 @@ type serveCmd struct {
 	JWTKeys          string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE|URL" help:"PEM public key or JWKS, a file or an https URL that is asked again when keys change; with --auth jwt."`
 	JWTIssuer        string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME" help:"Issuer of the tokens (${default})."`
 	Rates            []string      `name:"rate" env:"RENGA_RATES" placeholder:"CLASS=N/min" help:"Limit of a rate class per client (/s, /min, /h or unlimited), can be repeated; the default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min and no limit for the others."`
+	Consumers        []string      `name:"consumer" env:"RENGA_CONSUMERS" placeholder:"NAME:OPTION=VALUE" help:"What a consumer of events does about those that fail, can be repeated: tries=N (10), redrive=DURATION after which a dead letter is tried again by itself (never), continue=true to go on behind dead letters of a key (false)."`
+	HeavyRequests    int           `name:"heavy-requests" default:"0" env:"RENGA_HEAVY_REQUESTS" placeholder:"N" help:"Heavy requests that run at a time, half of them of one tenant; of those with large bodies or answers a quarter as many; 0 is four per core, at least 8 (${default})."`
+	Open             []string      `name:"open" env:"RENGA_OPEN" placeholder:"CLASS=N/M" help:"How many streams, claims and watches of one caller, and of all, may be open in this process, can be repeated; one tenant has at most half of all. The default is streams=200/2000, claims=1000/4096, watches=1000/4096."`
 	KeyRetention     time.Duration `default:"720h" env:"RENGA_KEY_RETENTION" placeholder:"DURATION" help:"How long an idempotency key is remembered (${default})."`
 	RecheckTimeout   time.Duration `default:"1h" env:"RENGA_RECHECK_TIMEOUT" placeholder:"DURATION" help:"How long one attempt to check a strategy again may take (${default})."`
 	RecheckRetention time.Duration `default:"2160h" env:"RENGA_RECHECK_RETENTION" placeholder:"DURATION" help:"How long a request to check strategies again is kept after its end, with its results and artifacts (${default})."`
 	ArtifactURLLife  time.Duration `name:"artifact-url-life" default:"5m" env:"RENGA_ARTIFACT_URL_LIFE" placeholder:"DURATION" help:"How long the URL of an artifact of a re-check is good (${default})."`
-	PublicURL        string        `name:"public-url" env:"RENGA_PUBLIC_URL" placeholder:"URL" help:"Where callers reach this process, for URLs that it gives them; the default is the host that they ask."`
+	PublicURL        string        `name:"public-url" env:"RENGA_PUBLIC_URL" placeholder:"URL" help:"Where callers reach this process, for URLs that it gives them, which have no host without it; web pages of this origin are its own."`
 	Actions          []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…" help:"First actions that a workflow event may start; the default are those of the document."`
 	Airflow          airflowFlags  `embed:"" prefix:"airflow-"`
 	NoBus            bool          `name:"no-bus" hidden:"" help:"Publish nothing, to measure what publishing costs."`
@@ -91,11 +100,13 @@ func (c *serveCmd) check() error {
 	case c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://"):
 		return errors.New("--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it out to use SQLite in the data folder")
 	case c.Shards < 0 || c.Shards > engine.MaxShards:
-		return fmt.Errorf("--shards must be 1 to %d, or 0 for one per core", engine.MaxShards)
+		return fmt.Errorf("--shards must be 1 to %d, or 0 for two per core", engine.MaxShards)
 	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
 		return errors.New("--auth jwt needs --jwt-keys: a file or URL with the PEM public key or the JWKS that tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
 		return errors.New("--jwt-keys has no effect with --auth none: add --auth jwt, or leave it out")
+	case c.HeavyRequests < 0 || c.HeavyRequests > 1024:
+		return errors.New("--heavy-requests must be 1 to 1024, or 0 for four per core")
 	case c.KeyRetention < time.Minute:
 		return errors.New("--key-retention must be at least 1m, or repetitions would take effect twice")
 	case c.RecheckTimeout < time.Second || c.RecheckTimeout > flow.MaxSpan:
@@ -124,7 +135,7 @@ func (c *serveCmd) listen() (*jet.Listen, error) {
 	case (c.NATSTLSCert == "") != (c.NATSTLSKey == ""):
 		return nil, errors.New("--nats-tls-cert and --nats-tls-key go together")
 	}
-	text, err := os.ReadFile(c.NATSUsers)
+	text, err := readClosed(c.NATSUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +152,26 @@ func (c *serveCmd) listen() (*jet.Listen, error) {
 		l.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
 	}
 	return l, nil
+}
+
+// readClosed reads a file of passwords, unless everybody on this machine can. Groups are
+// for the operator to choose: in a container the file is often that of one. Windows has no
+// such bits.
+func readClosed(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o007 != 0 {
+		return nil, fmt.Errorf("every user of this machine can read the passwords in %s: chmod o= %s "+
+			"(in Kubernetes: defaultMode: 0440)", path, path)
+	}
+	return io.ReadAll(f)
 }
 
 // misused is an error in what the operator asked for.
@@ -162,6 +193,9 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	}
 	if _, err := gate.ParseRates(c.Rates); err != nil {
 		return misused(fmt.Errorf("--rate: %w", err))
+	}
+	if _, err := gate.ParseOpen(c.Open); err != nil {
+		return misused(fmt.Errorf("--open: %w", err))
 	}
 	tuneMemory(ctx)
 	log := newLogger(out.err, c.LogFormat, c.LogLevel)
@@ -188,7 +222,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	core, err := openCore(ctx, coreConfig{
 		dataDir: c.DataDir, databaseURL: c.DatabaseURL, silent: c.NoBus, reports: true, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
 		trace:   newTracer(telemetry, c.DatabaseURL),
-		recheck: pdca.RecheckConfig{Timeout: c.RecheckTimeout, Retention: c.RecheckRetention, URLLife: c.ArtifactURLLife},
+		recheck: recheck.RecheckConfig{Timeout: c.RecheckTimeout, Retention: c.RecheckRetention, URLLife: c.ArtifactURLLife},
 	})
 	if err != nil {
 		return err
@@ -198,8 +232,13 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 		return errors.Join(err, core.db.Close())
 	}
 	core.receive(events, c.DataDir)
-	core.announce(nats.Carrier(), c.DatabaseURL != "" && c.NATSURL == "")
 	p := process{core: core, nats: nats, log: log}
+	if err := core.announce(nats.Carrier(), c.DatabaseURL != "" && c.NATSURL == "", c.Consumers); err != nil {
+		return errors.Join(err, p.close())
+	}
+	if err := c.compare(ctx, core); err != nil {
+		return errors.Join(err, p.close())
+	}
 	if err := c.connect(core, nats); err != nil {
 		return errors.Join(err, p.close())
 	}
@@ -222,7 +261,38 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 		log.Info("events can be followed over NATS", "address", addr.String())
 	}
 	p.listener, p.http = listener, gate.Server(c.Addr, p.door, log)
+	tuneProcessors()
 	return p.run(ctx)
+}
+
+// compareWithin is how long the comparison of the database with the streams may take.
+const compareWithin = 5 * time.Second
+
+// compare tells that the database is older than the streams: they end with events that it never
+// committed. Where both are in the data folder the newer one may still be put back, so nothing
+// is touched. A database that others share is in use already, or was restored on purpose.
+func (c *serveCmd) compare(ctx context.Context, core *core) error {
+	if core.silent {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, compareWithin)
+	defer cancel()
+	ends, err := core.bus.Uncommitted(ctx)
+	if err != nil {
+		core.log.Warn("database could not be compared with the streams of NATS", "error", err)
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(ends, func(a, b bus.Uncommitted) int { return cmp.Compare(a.OccurredAt, b.OccurredAt) })
+	if c.DatabaseURL != "" || c.NATSURL != "" {
+		core.log.Error("the streams of NATS have events that this database never committed: it was restored from a backup, or has lost commits (docs/runbook.md)",
+			"partitions", len(ends), "eventId", newest.EventID, "since", newest.OccurredAt.String())
+		return nil
+	}
+	return fmt.Errorf("the database in %[1]s is older than the folder %[2]s beside it, which has events up to %[3]s that the database never committed: "+
+		"it was restored from a backup, or lost its write-ahead log. Put the newer database back. To go on with this one, move %[2]s away: "+
+		"the streams are made anew from the database (docs/runbook.md)", c.DataDir, filepath.Join(c.DataDir, natsFolder), newest.OccurredAt)
 }
 
 // connect lets processes that share a database and a NATS server wake each other.
@@ -241,19 +311,22 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 	if keys != "" && !gate.IsURL(keys) {
 		keys = kong.ExpandPath(keys)
 	}
-	auth, err := gate.OpenAuth(gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: keys, Issuer: c.JWTIssuer, Log: log})
+	auth, err := gate.OpenAuth(gate.AuthConfig{
+		Mode: gate.Mode(c.Auth), Keys: keys, Issuer: c.JWTIssuer,
+		PublicURL: c.PublicURL, Log: log,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(observe(telemetry.Meter, core), observeBus(telemetry.Meter, core.bus)); err != nil {
+	if err := errors.Join(observe(telemetry.Meter, core), observeBus(telemetry.Meter, core), observeBacklog(telemetry.Meter, core)); err != nil {
 		return nil, err
 	}
 	pages := gate.Pages{
-		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check}},
+		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check, Optional: !c.ReadyNeedsNATS}},
 		Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
 	}
 	surface := httpapi.New(httpapi.Config{
-		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log,
+		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log, Stalled: func() { core.frames.Add(1) },
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
@@ -264,8 +337,14 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Reports:    core.reports,
 		Approvals:  core.approval,
 		Automation: core.automation,
+		Reserved:   core.ownQueue,
+		Seals:      seal.New(core.db),
 	})
 	rates, err := gate.ParseRates(c.Rates)
+	if err != nil {
+		return nil, err
+	}
+	open, err := gate.ParseOpen(c.Open)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +358,9 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		return nil, err
 	}
 	core.beside = append(core.beside, refusals.Run)
-	return gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: log, Rates: rates, Quota: quota, Refusals: refusals}, append(pages.Routes(), surface.Routes()...))
+	return gate.New(gate.Config{
+		Auth: auth, Telemetry: telemetry, Log: log, Rates: rates, Quota: quota, Refusals: refusals, Heavy: c.HeavyRequests, Open: open,
+	}, append(pages.Routes(), surface.Routes()...))
 }
 
 // process is everything that runs.

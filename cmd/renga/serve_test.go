@@ -49,11 +49,19 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 	if err := os.WriteFile(followers, []byte("users: []"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	open := filepath.Join(t.TempDir(), "open.yaml")
+	if err := os.WriteFile(open, []byte("users: []"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o644); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		code  int
 		args  []string
 		words string
 	}{
+		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", open}, "every user of this machine can read the passwords in " + open + ": chmod o= " + open},
 		{2, []string{"--database-url", "mysql://localhost/renga"}, "--database-url must be postgres://"},
 		{1, []string{"--database-url", "postgres://ann:hush@127.0.0.1:1/renga"}, "the database cannot be reached"},
 		{2, []string{"--shards", "17"}, "--shards must be 1 to 16"},
@@ -167,4 +175,23 @@ func halfRequest(t *testing.T, c *child, path, body string) {
 	if _, err := io.WriteString(conn, body[:len(body)-1]); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestServeRefusesAConsumerThatIsNotThere(t *testing.T) {
+	onSQLite(t)
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"serve", "--data-dir", t.TempDir(), "--consumer", "serach:tries=3"}, &out, &errs)
+	if code != 2 || !strings.Contains(errs.String(), "there are core, sharing, automation, search, reporting, approval") {
+		t.Errorf("got %d: %s", code, &errs)
+	}
+}
+
+func TestConsumersAreAsTheirFlagsSay(t *testing.T) {
+	at := newSite(t)
+	at.env = []string{"RENGA_CONSUMERS=search:continue=true,search:tries=3,core:redrive=10m"}
+	s := serve(t, at)
+	eventually(t, "a consumer that continues", maxWait, func() bool {
+		_, _, answer := ask(t, s.url, "GET", "/events/consumers", "")
+		return strings.Count(answer, `"continue":true`) == 1
+	})
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // settings is what tenants want others to be told, with the audit log beside it.

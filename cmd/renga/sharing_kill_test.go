@@ -10,12 +10,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // TestSharingSurvivesKills changes owners, roles, teams, rules and defaults over HTTP while
 // the process is killed again and again, in the middle of rebuilds too. When it is quiet,
 // everybody sees what the last changes say, and nothing else.
 func TestSharingSurvivesKills(t *testing.T) {
+	tier.System(t)
 	kills, records := 3, 40
 	if long() {
 		kills, records = 30, 600

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,7 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
 )
 
 // testDatabase names the database that the tests of this run are about: SQLite, or
@@ -46,6 +48,9 @@ func together(t testing.TB) {
 	one.Parallel()
 }
 
+// alone lets a test that measures run beside no other.
+func alone(t *testing.T) { paired.Store(t, true) }
+
 // site is where a server keeps what it knows: a folder of its own, and a database
 // that is in there or that it shares with others.
 type site struct {
@@ -61,9 +66,18 @@ func newSite(t testing.TB) site {
 	together(t)
 	at := site{dir: filepath.Join(t.TempDir(), "data")}
 	if postgres() {
-		at.database = pgtest.New(t)
+		at.database = pgtest.CopyOf(t, prepare)
 	}
 	return at
+}
+
+// prepare makes all tables in a database.
+func prepare(url string) error {
+	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: url, Migrations: migrations()})
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 // beside is the site of another process on the same database.

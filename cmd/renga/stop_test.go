@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/tier"
 )
 
 const stoppedFor = 2 * time.Second // twice the lease of 1 s
@@ -23,6 +25,7 @@ const stoppedFor = 2 * time.Second // twice the lease of 1 s
 // and lets it go on (SIGCONT) when leases that it knew have run out and another process has
 // done the work it had begun.
 func TestAStoppedServerDecidesNothingStale(t *testing.T) {
+	tier.System(t)
 	onPostgres(t)
 	stops := 3
 	if long() {
@@ -115,6 +118,7 @@ func post(url, key, body string) (int, string, error) {
 // task goes to another one through another process, and what the first one reports
 // when it goes on is refused, before the other is done and after.
 func TestAStoppedWorkerDoesNotDecide(t *testing.T) {
+	tier.System(t)
 	stops := 8
 	if long() {
 		stops = 50

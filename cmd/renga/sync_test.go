@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // meddle lets strace change what system calls of a process do from now on, and
@@ -71,6 +73,7 @@ func breakSyncs(t *testing.T, c *child, file string) {
 // answer arrives, while every write to its log is slow: an answer that did not wait
 // for its commit shows then, which on a fast disk it does only by luck.
 func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
+	tier.System(t)
 	kills := 4
 	if long() {
 		kills = 40
@@ -108,6 +111,7 @@ func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
 // process must end at the first commit of the second and say why; nothing of that
 // may have been acknowledged; and the next process has everything that was.
 func TestAFailedSyncEndsTheProcess(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	r := newRig(t, 16, newSite(t))
 	enough := r.work()
@@ -125,7 +129,7 @@ func TestAFailedSyncEndsTheProcess(t *testing.T) {
 	r.answers(500)
 	enough()
 	lost := r.stress.unanswered.Load() - before
-	if lost < 8 {
+	if lost < 1 { // how many are under way when it ends, the machine decides
 		t.Errorf("too weak: only %d requests were sent to a server that could not sync", lost)
 	}
 	r.clear()
@@ -162,6 +166,7 @@ func checkLost(t *testing.T, c *child) {
 // TestAFailedSyncOfACheckpointEndsTheProcess lets the sync of the database file
 // fail, which happens when the log is copied into it, beside the commits.
 func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
+	tier.System(t)
 	onSQLite(t)
 	at := newSite(t)
 	server := serve(t, at)
@@ -176,7 +181,7 @@ func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
 	text := strings.Repeat("0123456789", 50_000)
 	for i := 0; ctx.Err() == nil; i++ {
 		if i == 500 {
-			t.Fatalf("too weak: no checkpoint in %d requests", i)
+			t.Fatalf("the server runs on after %d requests: there was no checkpoint, or its failure ended nothing:\n%s", i, server.log)
 		}
 		_, _ = c.try(ctx, c.request("CreateExecution", "", "", `"graphId":"diary","input":{"text":"`+text+`"}`))
 	}

@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/engine"
 )
 
 // tracer is asked who wants to know of a transaction; see sqldb.Config.Trace.

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"renga.dev/renga/internal/cli"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // verifyCmd lets the log prove itself.

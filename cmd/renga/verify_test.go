@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // TestVerifyPrintsWhatItFound verifies a database for people and for scripts: sound,

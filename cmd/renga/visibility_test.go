@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/internal/tier"
 )
 
 // goneWithin is how long somebody who lost access may come across a record once sharing knows.
@@ -249,6 +250,7 @@ func (v *looker) defaults(access string) {
 // one way after another. From when sharing says that she has none it takes less than a second
 // until no search, report, export, list or approval shows anything of them.
 func TestWhoLostAccessFindsNothingWithinASecond(t *testing.T) {
+	tier.System(t)
 	v := newLooker(t)
 	v.stalls = stalltest.New(t)
 	all := officeID(3)

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/trigger"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // The variables of the environment that workflow events are set up by, beside those of
@@ -31,7 +31,7 @@ const workflowHelp = `Workflow events are set up by the environment:
 // workflow is how workflow events are set up.
 type workflow struct {
 	pass     *gate.EventToken
-	config   trigger.Config // without what it works on
+	config   inbound.Config // without what it works on
 	warnings []string
 }
 
@@ -53,7 +53,7 @@ func readWorkflow(getenv func(string) string, actions []string) (workflow, error
 		}
 		w.config.Actions = append(w.config.Actions, action)
 	}
-	w.config.MaxReceipts, w.config.TTL, w.warnings = trigger.ParseRetention(getenv)
+	w.config.MaxReceipts, w.config.TTL, w.warnings = inbound.ParseRetention(getenv)
 	return w, nil
 }
 
@@ -67,10 +67,11 @@ func (w *workflow) warn(log *slog.Logger) {
 	}
 }
 
-// receive lets workflow events start executions, and keeps the file of receipts in the
-// data folder.
+// receive lets workflow events start executions, and keeps the file of receipts, and that of
+// entries which wait for the database, in the data folder.
 func (c *core) receive(w workflow, dataDir string) {
 	w.config.Engine, w.config.Active, w.config.Log = c.engine, store.Active, c.log
-	c.trigger = trigger.New(c.db, w.config)
-	c.receipts = filepath.Join(dataDir, filepath.FromSlash(trigger.ReceiptsFile))
+	w.config.Backlog = filepath.Join(dataDir, inbound.BacklogFile)
+	c.trigger = inbound.New(c.db, w.config)
+	c.receipts = filepath.Join(dataDir, filepath.FromSlash(inbound.ReceiptsFile))
 }

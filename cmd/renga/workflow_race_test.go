@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // deliveries is how many machines send one event at a time.
@@ -27,6 +29,7 @@ const deliveries = 50
 // processes on one database (to one, on SQLite), round after round, while processes are
 // killed. Each sends until it is answered.
 func TestOfManyDeliveriesOfOneKeyOneStartsARun(t *testing.T) {
+	tier.System(t)
 	rounds := 12
 	if long() {
 		rounds = 200

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	sdk "renga.dev/renga/client"
-	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/tier"
 )
 
 func TestServeRefusesASetUpOfWorkflowEventsThatWouldDoHarm(t *testing.T) {
@@ -68,6 +69,7 @@ func TestTheStartUpLogWarnsOfOpenWorkflowEventsAndOfARetentionThatCannotBeUsed(t
 // TestAKeyIsKnownAfterAKill sends an event, kills the server after its answer, and sends
 // it again to the next one.
 func TestAKeyIsKnownAfterAKill(t *testing.T) {
+	tier.System(t)
 	at := newSite(t)
 	at.env = []string{
 		"AX_WORKFLOW_EVENT_TOKEN=s3cret", "AX_WORKFLOW_EVENT_MAX_RECEIPTS=5", "AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS=7",
@@ -100,7 +102,7 @@ func TestAKeyIsKnownAfterAKill(t *testing.T) {
 	if err != nil || sum.Total != 2 || sum.Retention.MaxReceipts != 5 || sum.Retention.TTLDays != 7 {
 		t.Errorf("got %+v (%v)", sum, err)
 	}
-	file := filepath.Join(at.dir, trigger.ReceiptsFile)
+	file := filepath.Join(at.dir, inbound.ReceiptsFile)
 	want := fmt.Sprintf(`"idempotency_key":"bank-1","run_id":%q`, first.RunID)
 	for tick := time.NewTicker(10 * time.Millisecond); ; {
 		text, err := os.ReadFile(file)

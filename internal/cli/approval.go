@@ -210,6 +210,7 @@ func (c *approvalShowCmd) Run(ctx context.Context, a *App) error {
 type approvalDecideCmd struct {
 	ID       string `arg:"" help:"Id of the approval."`
 	Decision string `arg:"" enum:"approve,reject" help:"What you think of it: ${enum}."`
+	Stage    *int   `placeholder:"N" help:"The stage that you have seen, from 0: another one is refused (default: the one that is open)."`
 	approvalComment
 }
 
@@ -230,7 +231,7 @@ func (c *approvalDecideCmd) Run(ctx context.Context, a *App) error {
 	if c.Decision == "reject" {
 		decision = client.Reject
 	}
-	now, err := r.DecideApproval(ctx, c.ID, decision, c.Comment)
+	now, err := r.DecideApproval(ctx, c.ID, client.Ballot{Decision: decision, Comment: c.Comment, Stage: c.Stage})
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,13 @@ package cli
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 )
 
 const oneTask = `nodes: [{nodeId: start, type: Start}, {nodeId: a, type: Task}, {nodeId: done, type: Success}]
@@ -78,7 +82,21 @@ func TestAWaitForABulkCanBeInterrupted(t *testing.T) {
 	var errs syncBuffer
 	errs.wrote = make(chan struct{}, 1)
 	root := &root{}
-	time.AfterFunc(300*time.Millisecond, interrupt)
+	server, err := url.Parse(r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var started atomic.Bool
+	proxy := httputil.NewSingleHostReverseProxy(server)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		proxy.ServeHTTP(w, req)
+		if started.Load() {
+			interrupt() // it knows how far the server is
+		}
+		started.CompareAndSwap(false, strings.HasSuffix(req.URL.Path, "/start"))
+	}))
+	t.Cleanup(front.Close)
+	t.Setenv("RENGA_SERVER", front.URL)
 	code := Run(ctx, Program{Root: root, Flags: &root.Flags, In: strings.NewReader(""), Out: &errs, Err: &errs}, []string{"bulk", "cancel", "--all", "--yes"})
 	if code != exitInterrupted || !strings.Contains(errs.String(), "the server goes on") {
 		t.Errorf("exit code %d: %s", code, errs.String())

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/platform/fault"
 )
 
 // demoCmd is `renga demo`.
@@ -37,6 +37,9 @@ workflow rules, a scheduled job, a graph and an approval process, and creates ca
 with their owners, teams and members; some names are Japanese. Then it lets them have a history: deals move through their stages and are won
 or lost, leads change hands and are converted, discounts are submitted, approved, rejected and recalled. Campaigns become readable for
 everybody. The rules act on all records of the tenant, also on those that are there already.
+
+On a server with --auth jwt the subject of the token must be a user who may modify all records; in a tenant without users it is
+made one. It is also given the permission set Finance of the demo.
 
 It can be repeated, also after it was interrupted: what was created is not created again, and what was defined is as it
 was. The dates lie around the day on which it was loaded first. It needs a server that has the keys of the first time still
@@ -105,6 +108,11 @@ func (c *demoLoadCmd) dated(ctx context.Context, r *remote) (time.Time, error) {
 		return today, err
 	}
 	page, err := r.ListRecords(ctx, "Account", client.RecordQuery{})
+	if err != nil {
+		if err = r.register(ctx, newDemo(c.Seed, minDemo, today), err); err == nil {
+			page, err = r.ListRecords(ctx, "Account", client.RecordQuery{})
+		}
+	}
 	if err == nil && page.Total > 0 && !c.Force {
 		return today, fault.New(fault.Invalid, "TENANT_NOT_EMPTY", "the tenant has %d accounts; choose another with --tenant, or say --force", page.Total)
 	}

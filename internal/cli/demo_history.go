@@ -233,7 +233,9 @@ func (l *demoLoad) approve(ctx context.Context, i int) error {
 		_, err = l.RecallApprovalOnce(ctx, l.key("recall", i), made.ID, a.answer)
 	} else {
 		for stage := 0; err == nil && made.Status == "PENDING"; stage++ {
-			made, err = l.DecideApprovalOnce(ctx, l.key(fmt.Sprintf("decision-%d", stage+1), i), made.ID, a.end, a.answer)
+			made, err = l.DecideApproval(ctx, made.ID, client.Ballot{
+				Key: l.key(fmt.Sprintf("decision-%d", stage+1), i), Decision: a.end, Comment: a.answer,
+			})
 		}
 	}
 	if told := (*client.Error)(nil); errors.As(err, &told) && told.Code == "APPROVAL_ENDED" {

@@ -39,6 +39,9 @@ func (l *demoLoad) run(ctx context.Context) error {
 		}
 		l.step(1)
 	}
+	if err := l.permitCaller(ctx); err != nil {
+		return err
+	}
 	if err := l.settle(ctx); err != nil {
 		return err
 	}

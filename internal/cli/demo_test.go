@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // loaded is what renga demo load -o json prints.
@@ -202,5 +204,43 @@ func TestDemoDataFollowsFromItsSeed(t *testing.T) {
 	}
 	if weights != 100 {
 		t.Errorf("the regions weigh %d of 100", weights)
+	}
+}
+
+// TestDemoDataIsLoadedWithTokens loads it on a server with --auth jwt: as somebody whom an
+// empty tenant does not know yet, and as an administrator who is a user.
+func TestDemoDataIsLoadedWithTokens(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "dev")
+	keys := &rig{t: t, clock: &clock{}}
+	keys.clock.at.Store(time.Now().UnixMilli())
+	keys.must("", "token", "new-key", "--out", prefix)
+	r := newRig(t, options{auth: gate.AuthConfig{Mode: gate.ModeJWT, Keys: prefix + ".public.pem"}})
+	r.clock.at.Store(time.Now().UnixMilli())
+	t.Setenv("RENGA_SERVER", r.url)
+	token := func(tenant, sub string) string {
+		return strings.TrimSpace(r.must("", "token", "--key", prefix+".private.pem", "--sub", sub, "--tenant", tenant))
+	}
+	const empty, staffed = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+	mika := token(empty, "mika")
+	first := r.demo("--records", "100", "--token", mika)
+	if again := r.demo("--records", "100", "--token", mika); !reflect.DeepEqual(again, first) {
+		t.Errorf("the second time: %+v, want %+v", again, first)
+	}
+	if out := r.must("", "metadata", "list", "user", "--token", mika); !strings.Contains(out, "mika") {
+		t.Errorf("who loaded it is no user: %s", out)
+	}
+
+	ada := token(staffed, "ada")
+	r.must(`[{"define":"permission-set","id":"0199c1a4-0000-7000-8000-000000000001","name":"All","modifyAll":true},
+		{"define":"user","id":"0199c1a4-0000-7000-8000-000000000002","name":"Ada","subject":"ada","permissionSetIds":["0199c1a4-0000-7000-8000-000000000001"]}]`,
+		"metadata", "apply", "-f", "-", "--token", ada)
+	if _, errs, code := r.run("demo", "load", "--records", "100", "--token", token(staffed, "eve")); code != exitDenied || !strings.Contains(errs, "eve") {
+		t.Errorf("somebody whom a tenant with users does not know: %d %s", code, errs)
+	}
+	if out := r.must("", "metadata", "list", "user", "--token", ada); strings.Contains(out, "eve") {
+		t.Errorf("who was refused is a user: %s", out)
+	}
+	if l := r.demo("--records", "100", "--token", ada); len(l.Items) != len(first.Items) {
+		t.Errorf("as an administrator: %+v", l)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/bus"
+	"renga.dev/renga/internal/platform/bus"
 )
 
 func TestManyDeadLettersAreAskedAbout(t *testing.T) {

@@ -77,7 +77,7 @@ func (a *App) printBusinessEvent(e *client.BusinessEvent) error {
 		return writeLine(a.Out, e)
 	}
 	row := []string{fmt.Sprint(e.Position), instant(e.OccurredAt), clean(e.EventType), clean(e.Sequence.PartitionKey), members(jsontext.Value(e.Payload), "recordVersion")}
-	for i, width := range []int{8, 24, 26, 82, 0} {
+	for i, width := range []int{16, 24, 26, 82, 0} {
 		row[i] = pad(row[i], width)
 	}
 	return a.line("%s", strings.TrimRight(strings.Join(row, "  "), " "))

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/fault"
+	"renga.dev/renga/internal/platform/fault"
 )
 
 // The exit codes; description tells users of them.

@@ -11,7 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // live draws an execution on a terminal and draws it again, in the same place,

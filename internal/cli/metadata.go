@@ -321,17 +321,31 @@ func (c *metadataDescribeCmd) Run(ctx context.Context, a *App) error {
 		var rows [][]string
 		for i := range d.Fields {
 			f := &d.Fields[i]
-			var is []string
-			for _, word := range []struct {
-				word string
-				is   bool
-			}{{"required", f.Required}, {"read-only", f.ReadOnly}, {"sensitive", f.Sensitive}, {"custom", f.Custom}, {"not yours to edit", !f.Editable && !f.ReadOnly}} {
-				if word.is {
-					is = append(is, word.word)
-				}
-			}
-			rows = append(rows, []string{f.Name, f.Type, clean(f.Label), strings.Join(is, ", "), clean(strings.Join(append(f.Values, f.ReferenceTo...), ", "))})
+			values := clean(strings.Join(append(f.Values, f.ReferenceTo...), ", "))
+			rows = append(rows, []string{f.Name, f.Type, clean(f.Label), fieldIs(f), values})
 		}
 		return a.grid([]string{"FIELD", "TYPE", "LABEL", "IS", "VALUES"}, rows)
 	})
+}
+
+// fieldIs says what a field is beside its type.
+func fieldIs(f *client.ObjectField) string {
+	var is []string
+	kept := !f.Searchable && slices.Contains([]string{"text", "longtext", "email", "phone", "url", "picklist"}, f.Type)
+	for _, word := range []struct {
+		word string
+		is   bool
+	}{
+		{"required", f.Required},
+		{"read-only", f.ReadOnly},
+		{"sensitive", f.Sensitive},
+		{"not searchable", kept},
+		{"custom", f.Custom},
+		{"not yours to edit", !f.Editable && !f.ReadOnly},
+	} {
+		if word.is {
+			is = append(is, word.word)
+		}
+	}
+	return strings.Join(is, ", ")
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // outcome is what happens to a node of a simulation when its turn has come.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // player plays an execution without a server: flow decides, the player is the

@@ -17,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/docs"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // TestEveryCommandHasHelpWithExamples walks all commands.

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // retryFor is how long a request is repeated when the server does not answer:

@@ -14,29 +14,31 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.uber.org/goleak"
 
-	"renga.dev/renga/internal/audit"
-	bulks "renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/cancel"
-	"renga.dev/renga/internal/bulk/dlq"
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/bustest"
-	"renga.dev/renga/internal/bus/memory"
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/trigger"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/audit"
+	bulks "renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/bustest"
+	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/sqltest"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // asProgram makes the test binary behave as the program itself.
@@ -101,13 +103,19 @@ func newRig(t *testing.T, o options) *rig {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
-	db, err := sqldb.Open(ctx, sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration(), automation.Migration()},
-	})
+	at := sqldb.Config{Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{
+		store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
+		approval.Migration(), automation.Migration(),
+	}}
+	if err := sqltest.Prepare(at, at.Migrations); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqldb.Open(ctx, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var checks *pdca.Rechecks
+	var checks *recheck.Rechecks
 	tables := store.New(db, store.Config{Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return checks.Ended(h) }})
 	decides := engine.New(tables, r.clock, engine.Config{Exclusive: true})
 	keys, err := gate.OpenAuth(o.auth)
@@ -131,8 +139,8 @@ func newRig(t *testing.T, o options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside := trigger.New(db, trigger.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
-	checks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: decides, Now: r.clock.Now, Log: quiet})
+	outside := inbound.New(db, inbound.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
+	checks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{Engine: decides, Now: r.clock.Now, Log: quiet})
 	models := metadata.NewModels()
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(r.bus)
@@ -142,7 +150,7 @@ func newRig(t *testing.T, o options) *rig {
 		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 			return approves.Open(ctx, tx, tenant, id)
 		},
-		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (crm.Outcome, error) {
+		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
 			return approves.Outcome(ctx, tx, tenant, id)
 		},
 	})
@@ -161,6 +169,7 @@ func newRig(t *testing.T, o options) *rig {
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Automation: r.automation, Approvals: approves,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
+		Seals: seal.Fixed([]byte("a secret of thirty-two bytes, 32")), // so that transcripts have the same positions
 	})
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // simulateCmd is `renga graph simulate`.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // templateCmd is `renga template`.

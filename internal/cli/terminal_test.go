@@ -12,7 +12,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // syncBuffer is a buffer that several goroutines write to, and that tells when.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")

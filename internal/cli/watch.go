@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // watchPatience is how long a server may be away while somebody watches.

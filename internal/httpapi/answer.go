@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Answers are written by hand: they are the larger part of what the server says

@@ -7,11 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // Approvals lets records be approved. What a caller may not know of is fault.NotFound.
@@ -41,7 +41,7 @@ func (a *API) approvalRoutes() []gate.Route {
 	const one = "/approvals/{id}"
 	return []gate.Route{
 		{Pattern: "POST /approvals", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.submitApproval))},
-		{Pattern: "GET /approvals", Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: a.listApprovals},
+		{Pattern: "GET /approvals", Heavy: true, Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: a.listApprovals},
 		{Pattern: "GET " + one, Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: withoutQuery(a.getApproval)},
 		{Pattern: "POST " + one + "/decide", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.decideApproval))},
 		{Pattern: "POST " + one + "/delegate", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.delegateApproval))},
@@ -88,9 +88,9 @@ func (a *API) submitApproval(ctx context.Context, c *gate.Call, once *wire.Once)
 	switch {
 	case b.Object == "":
 		return gate.Reply{}, invalid("object", "object is missing: the name of an object, such as Quote")
-	case !crm.ValidID(string(b.RecordID)):
+	case !model.ValidID(string(b.RecordID)):
 		return gate.Reply{}, invalid("recordId", "recordId must be the id of a record, a UUID")
-	case b.ProcessID != "" && !crm.ValidID(string(b.ProcessID)):
+	case b.ProcessID != "" && !model.ValidID(string(b.ProcessID)):
 		return gate.Reply{}, invalid("processId", "processId must be the id of an approval process, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
@@ -139,7 +139,7 @@ func (a *API) delegateApproval(ctx context.Context, c *gate.Call, once *wire.Onc
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	if !crm.ValidID(string(b.UserID)) {
+	if !model.ValidID(string(b.UserID)) {
 		return gate.Reply{}, invalid("userId", "userId must be the id of a user, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
@@ -187,7 +187,7 @@ func (a *API) listApprovals(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	}
 	for name, into := range map[string]*string{"recordId": &f.RecordID, "submittedBy": &f.SubmittedBy} {
 		if text, given := q.text(name); given {
-			if *into = strings.ToLower(text); !crm.ValidID(*into) {
+			if *into = strings.ToLower(text); !model.ValidID(*into) {
 				q.fail(name, "%s must be a UUID", name)
 			}
 		}

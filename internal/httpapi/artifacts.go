@@ -2,13 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // linkView is a way to an artifact.
@@ -20,7 +19,9 @@ type linkView struct {
 	Size      int        `json:"size"`
 }
 
-// artifactURL answers GET /pdca/artifacts/{artifact_id}/download_url.
+// artifactURL answers GET /pdca/artifacts/{artifact_id}/download_url. The URL begins with
+// where the operator says that callers reach this process; else it has no host, for what
+// the request names as one is whatever its sender, or a cache before it, likes.
 func (a *API) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("artifact_id")
 	link, err := a.rechecks.Link(ctx, c.Principal.Tenant, id)
@@ -28,20 +29,9 @@ func (a *API) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error)
 		return gate.Reply{}, err
 	}
 	return gate.Reply{Body: &linkView{
-		URL:       a.base(c.Request) + "/pdca/artifacts/" + url.PathEscape(id) + "/content?" + link.Query,
+		URL:       a.publicURL + "/pdca/artifacts/" + url.PathEscape(id) + "/content?" + link.Query,
 		ExpiresAt: link.ExpiresAt, Name: link.Name, MediaType: link.MediaType, Size: link.Size,
 	}}, nil
-}
-
-// base is where the caller reaches this process.
-func (a *API) base(r *http.Request) string {
-	switch {
-	case a.publicURL != "":
-		return a.publicURL
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
 }
 
 // artifact answers GET /pdca/artifacts/{artifact_id}/content. Nobody shows a token here:
@@ -64,7 +54,7 @@ func (a *API) artifact(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	return gate.Reply{Raw: found.Content, Type: "application/octet-stream", Header: http.Header{
-		"Content-Disposition":     {mime.FormatMediaType("attachment", map[string]string{"filename": found.Name})},
+		"Content-Disposition":     {attachment(found.Name)},
 		"Content-Security-Policy": {"sandbox"},
 	}}, nil
 }

@@ -2,25 +2,26 @@ package httpapi
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/trigger"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Audit is the audit log.
 type Audit interface {
 	List(ctx context.Context, q audit.Query) ([]audit.Entry, int, error)
-	Export(ctx context.Context, q audit.Query, take func(page []audit.Entry) error) error
+	Export(ctx context.Context, q audit.Query) iter.Seq2[[]audit.Entry, error]
 }
 
 // The scope and rate class of the audit log.
@@ -48,7 +49,7 @@ type auditView struct {
 func showAudit(e *audit.Entry) auditView {
 	by := flow.Actor{Kind: flow.KindUser, ID: e.Actor}
 	switch {
-	case e.Action == trigger.Action, e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
+	case e.Action == inbound.Action, e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
 		by.Kind = flow.KindExternal
 	case e.Actor == bus.Automatic:
 		by = flow.Actor{Kind: flow.KindSystem}
@@ -96,20 +97,37 @@ func (a *API) exportAudit(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	}
 	c.Stream.Header().Set("Content-Type", "application/x-ndjson")
 	s := follower{out: c.Stream, control: http.NewResponseController(c.Stream)}
-	err := a.audit.Export(ctx, query, func(page []audit.Entry) error {
-		s.frame = s.frame[:0]
-		for i := range page {
-			begin := len(s.frame)
-			line, err := json.Marshal(showAudit(&page[i]))
-			if err != nil {
+	next, stop := iter.Pull2(a.audit.Export(ctx, query))
+	defer stop()
+	var err error
+	for more := true; more && err == nil; {
+		err = c.Turn(ctx, func() error {
+			page, err, some := next()
+			if more = some; !more || err != nil {
 				return err
 			}
-			s.frame = append(audit.OneLine(append(s.frame, line...), begin), '\n')
+			s.frame, err = appendEntries(s.frame[:0], page)
+			return err
+		})
+		if more && err == nil {
+			err = s.write(s.frame)
 		}
-		return s.write(s.frame)
-	})
+	}
 	if err == nil && s.frame == nil {
 		c.Stream.WriteHeader(http.StatusOK) // there is no entry
 	}
 	return gate.Reply{}, err
+}
+
+// appendEntries writes entries, each on a line.
+func appendEntries(dst []byte, page []audit.Entry) ([]byte, error) {
+	for i := range page {
+		begin := len(dst)
+		line, err := json.Marshal(showAudit(&page[i]))
+		if err != nil {
+			return dst, err
+		}
+		dst = append(audit.OneLine(append(dst, line...), begin), '\n')
+	}
+	return dst, nil
 }

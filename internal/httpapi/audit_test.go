@@ -7,17 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // entries writes entries into the audit log of the server's database.
@@ -114,14 +115,13 @@ func TestTheAuditLogIsExportedAsLines(t *testing.T) {
 // broken is an audit log that fails when a page was read.
 type broken struct{ *audit.Log }
 
-func (b broken) Export(ctx context.Context, q audit.Query, take func([]audit.Entry) error) error {
-	if q.Subject == "at once" {
-		return errors.New("the disk is gone")
+func (b broken) Export(_ context.Context, q audit.Query) iter.Seq2[[]audit.Entry, error] {
+	return func(yield func([]audit.Entry, error) bool) {
+		page := []audit.Entry{{ID: "0199c1a3-a0d1-7000-8000-000000000003", At: 1, Outcome: audit.Accepted, Detail: []byte("{}")}}
+		if q.Subject == "at once" || yield(page, nil) {
+			yield(nil, errors.New("the disk is gone"))
+		}
 	}
-	if err := take([]audit.Entry{{ID: "0199c1a3-a0d1-7000-8000-000000000003", At: 1, Outcome: audit.Accepted, Detail: []byte("{}")}}); err != nil {
-		return err
-	}
-	return errors.New("the disk is gone")
 }
 
 func TestAnExportThatFailsIsNoExport(t *testing.T) {

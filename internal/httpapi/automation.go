@@ -3,9 +3,9 @@ package httpapi
 import (
 	"context"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/automation"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // Automation carries out rules and jobs. What is not the caller's is fault.NotFound.
@@ -31,12 +31,12 @@ const (
 // automationRoutes are the routes of inboxes, tasks, jobs and runs.
 func (a *API) automationRoutes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "GET /automation/inbox", Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listInbox},
+		{Pattern: "GET /automation/inbox", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listInbox},
 		{Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeAutomationWrite, Rate: rateAutomationWrite, Do: withoutQuery(withID("id", a.readNote))},
-		{Pattern: "GET /automation/tasks", Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listTasks},
+		{Pattern: "GET /automation/tasks", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listTasks},
 		{Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeAutomationWrite, Rate: rateAutomationWrite, Do: withoutQuery(withID("id", a.completeTask))},
-		{Pattern: "GET /automation/jobs", Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listJobs},
-		{Pattern: "GET /automation/runs", Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listRuns},
+		{Pattern: "GET /automation/jobs", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listJobs},
+		{Pattern: "GET /automation/runs", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listRuns},
 	}
 }
 
@@ -120,7 +120,7 @@ func (a *API) listRuns(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	want := automation.RunQuery{Offset: p.offset(), Limit: p.size}
 	for name, into := range map[string]*string{"eventId": &want.EventID, "ruleId": &want.RuleID, "recordId": &want.RecordID} {
 		id, given := q.text(name)
-		if given && !crm.ValidID(id) {
+		if given && !model.ValidID(id) {
 			q.fail(name, "%s must be a UUID in lower case", name)
 		}
 		*into = id

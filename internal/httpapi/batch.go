@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
 )
 
 // sendCommands answers POST /commands: all commands go to the engine in one call;
@@ -22,6 +22,7 @@ func (a *API) sendCommands(ctx context.Context, c *gate.Call) (gate.Reply, error
 		return gate.Reply{}, err
 	}
 	if len(b.requests) > 0 {
+		c.Yield()
 		answers := a.commands.Submit(ctx, b.requests)
 		for i, place := range b.places {
 			b.results[place] = answers[i]

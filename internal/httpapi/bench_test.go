@@ -8,10 +8,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // echo accepts every command at once and gives a next task with it.

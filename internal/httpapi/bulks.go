@@ -9,12 +9,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/cancel"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Bulks is where bulks are kept. What it answers is durable; unknown ones are
@@ -31,10 +31,10 @@ type Bulks interface {
 // bulkRoutes are the routes of bulks.
 func (a *API) bulkRoutes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "POST /bulks", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
+		{Pattern: "POST /bulks", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
 		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks(&ofExecutions)},
 		{Pattern: "GET /bulks/{bulkId}", Scope: scopeRead, Rate: rateRead, Do: a.bulk(&ofExecutions)},
-		{Pattern: "GET /bulks/{bulkId}/items", Scope: scopeRead, Rate: rateRead, Do: a.bulkItems(&ofExecutions)},
+		{Pattern: "GET /bulks/{bulkId}/items", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.bulkItems(&ofExecutions)},
 		{Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.startBulk(&ofExecutions)},
 		{Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.stopBulk(&ofExecutions)},
 	}

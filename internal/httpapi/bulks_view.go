@@ -3,9 +3,9 @@ package httpapi
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/cancel"
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // bulkView is a bulk as readers see it.

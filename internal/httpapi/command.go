@@ -1,16 +1,19 @@
 package httpapi
 
 import (
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Named maxima of a request. Texts are counted in code points, as the contract does.
 const (
-	MaxBody       = 1 << 20 // bytes of one command's body
-	MaxBatchBody  = 8 << 20 // bytes of a POST /commands
-	MaxGraphBody  = 8 << 20 // bytes of a graph
-	MaxCommands   = 500     // in a POST /commands
-	MaxWatched    = 100_000 // executions that all task watches look at
+	MaxBody      = 1 << 20 // bytes of one command's body
+	MaxBatchBody = 8 << 20 // bytes of a POST /commands
+	MaxGraphBody = 8 << 20 // bytes of a graph
+	MaxCommands  = 500     // in a POST /commands
+	MaxWatched   = 100_000 // executions that all task watches look at
+
+	MaxCallerWatched = 20_000 // of them, those of one caller
+
 	maxWorker     = 128
 	maxReason     = 1024
 	maxMessage    = 4096

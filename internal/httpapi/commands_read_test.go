@@ -40,6 +40,22 @@ func TestTheCommandsOfARaceAreReadInTheirOrder(t *testing.T) {
 	e.get(path+"true").is(200).has("total", "4").has("items.3.command", "CancelExecution")
 }
 
+// TestTheKeyOfACreationIsShown also of one in a batch. It is a key of its own: the same one
+// for another command is not taken for it.
+func TestTheKeyOfACreationIsShown(t *testing.T) {
+	s := newServer(t)
+	s.register("g", linear("default", "a"))
+	alone := s.post("/executions", `{"graphId":"g"}`, "X-Idempotency-Key", "make-1").is(202).text("executionId")
+	inBatch := s.post("/commands", `{"commands":[{"command":"CreateExecution","idempotencyKey":"make-2","graphId":"g"}]}`).
+		is(200).text("results.0.executionId")
+	s.post("/executions/"+alone+"/start", ``, "X-Idempotency-Key", "make-1").is(202)
+	s.get("/executions/"+alone+"/commands").is(200).has("items.0.command", "CreateExecution").has("items.0.idempotencyKey", "make-1").
+		has("items.1.command", "StartExecution").has("items.1.idempotencyKey", "make-1")
+	s.get("/executions/"+inBatch+"/commands").is(200).has("items.0.idempotencyKey", "make-2")
+	s.post("/executions", `{"graphId":"g"}`, "X-Idempotency-Key", "make-1").is(200).has("executionId", alone)
+	s.post("/executions/"+alone+"/start", ``, "X-Idempotency-Key", "make-1").is(200)
+}
+
 func TestADeadlineIsACommandOfTheScheduler(t *testing.T) {
 	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"1m"},{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
@@ -71,6 +87,7 @@ func TestTheCommandsComeInPages(t *testing.T) {
 			}
 		}
 	}
+	got = got[1:] // that of the creation
 	for i := range refused {
 		if got[i] != fmt.Sprint("early-", i) {
 			t.Errorf("command %d has the key %s", i, got[i])

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestWhatAFieldKeepsFromSomebodyIsNowhereForHer plants a word in a field that somebody may

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // CRM-2: definitions over HTTP.
@@ -44,6 +44,45 @@ func TestIfMatchIsHeldAgainstTheVersion(t *testing.T) {
 	}
 	s.do("DELETE", path, "", "If-Match", next).is(204)
 	s.get(path).is(404).has("error.code", "DEFINITION_NOT_FOUND")
+}
+
+// TestAnIDThatCannotBeHasNoVersion asks for a version of what cannot exist: the id is what is
+// wrong, not the version.
+func TestAnIDThatCannotBeHasNoVersion(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{
+		"roles/nope", "users/NOPE", "groups/" + strings.ToUpper(uid(10)) + "A", "permission-sets/1", "sharing-rules/x", "validation-rules/x", "workflow-rules/x",
+		"scheduled-jobs/x", "approval-processes/x", "objects/Lead/fields/nope", "objects/Ship/fields/A__c", "objects/Ship", "owd/Ship", "team-roles/Lead",
+	} {
+		for _, match := range []string{"*", `"1"`} {
+			for _, method := range []string{"PUT", "DELETE"} {
+				body := ""
+				if method == "PUT" {
+					body = `{"name":"x","label":"x","pluralLabel":"x"}`
+				}
+				got := s.do(method, "/metadata/"+path, body, "If-Match", match)
+				if got.status != 404 && got.status != 422 && got.status != 405 {
+					t.Errorf("%s %s if %s: %d %s", method, path, match, got.status, got.body)
+				}
+			}
+		}
+	}
+	for _, id := range []string{"nope", "x", strings.ToUpper(uid(10))} {
+		s.do("PATCH", "/records/Account/"+id, `{"fields":{"Name":"x"}}`, "If-Match", "*").is(404)
+		s.do("DELETE", "/records/Account/"+id, "", "If-Match", `"2026-01-10T12:34:56.789Z"`).is(404)
+	}
+	s.do("DELETE", "/metadata/roles/"+uid(1), "", "If-Match", "*").is(412) // it can be, and is not
+}
+
+// TestWhatUsesADefinitionHasAName deletes what definitions and what records need.
+func TestWhatUsesADefinitionHasAName(t *testing.T) {
+	s := newServer(t)
+	s.define("roles/"+uid(1), `{"name":"CEO"}`)
+	s.define("users/"+uid(11), `{"name":"Anna","roleId":"`+uid(1)+`"}`)
+	s.do("POST", "/records/Account", `{"ownerId":"`+uid(11)+`","fields":{"Name":"Acme"}}`).is(201)
+	s.do("DELETE", "/metadata/roles/"+uid(1), "").is(409).has("error.code", "IN_USE").has("error.details.usedBy.0.name", "Anna")
+	s.do("DELETE", "/metadata/users/"+uid(11), "").is(409).has("error.code", "IN_USE").
+		has("error.details.usedBy.0.kind", "record").has("error.details.usedBy.0.name", "Accounts").has("error.details.usedBy.0.count", "1")
 }
 
 func TestADescriptionIsOfItsCaller(t *testing.T) {

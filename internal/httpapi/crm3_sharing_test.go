@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/sqldb"
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // TestAccessIsExplained asks over HTTP why somebody sees a record.

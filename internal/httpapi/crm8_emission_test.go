@@ -12,9 +12,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/stalltest"
 )
 
 // members are the members of the payloads, as the document has them in sections 4.1 to 4.20.
@@ -167,7 +168,7 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 	var rebuilt []wire.Event
 	s.eventually(func() bool { rebuilt, _ = s.published(place); return len(rebuilt) > 0 })
 	stop()
-	<-ended
+	stalltest.Within(t, "sharing ends", ended)
 	step("SharingRebuildCompleted", http.MethodGet, "/sharing/models", "")
 	if len(seen) != 20 || len(members) != 20 {
 		t.Errorf("%d of %d events were emitted: %v", len(seen), len(members), slices.Sorted(maps.Keys(seen)))

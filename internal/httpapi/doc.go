@@ -13,17 +13,18 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Commands is where commands go. Submit answers every request, in order, after
@@ -38,6 +39,7 @@ type Commands interface {
 // at least once after the last one.
 type Reads interface {
 	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
+	Head(ctx context.Context, tenant string, id flow.ID) (status flow.Status, last uint64, err error)
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
@@ -60,6 +62,8 @@ type Config struct {
 	Bulks     Bulks
 	Log       *slog.Logger
 	Heartbeat time.Duration // of a silent stream; default 15s
+	Watched   [2]int        // executions that task watches of one caller, and of all, look at; default MaxCallerWatched and MaxWatched
+	Stalled   func()        // called for a frame of a stream that was held up; nil: nobody counts
 
 	Events      Events
 	DeadLetters DeadLetters
@@ -75,7 +79,7 @@ type Config struct {
 	Rechecks   Rechecks
 	Records    Records
 	Parts      RecordParts
-	PublicURL  string // where callers reach this process, without a slash at its end; "": as the request says
+	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
 	Metadata   Metadata
 
 	Sharing     Sharing
@@ -84,6 +88,8 @@ type Config struct {
 	Reports     Reports
 	Approvals   Approvals
 	Automation  Automation
+	Reserved    func(queue string) bool // queues of the server itself, which no graph may name; nil: none
+	Seals       *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
 }
 
 // API answers the calls of the executions' surface.
@@ -94,7 +100,8 @@ type API struct {
 	bulks     Bulks
 	log       *slog.Logger
 	heartbeat time.Duration
-	watched   atomic.Int64 // executions that task watches look at
+	stalled   func()
+	watched   *watched // executions that task watches look at
 
 	backbone    Events
 	deadLetters DeadLetters
@@ -119,13 +126,15 @@ type API struct {
 	reports     Reports
 	approvals   Approvals
 	automation  Automation
+	reserved    func(queue string) bool
+	seals       *seal.Seals
 }
 
 // New makes the surface.
 func New(cfg Config) *API {
 	a := &API{
 		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs, bulks: cfg.Bulks,
-		log: cfg.Log, heartbeat: cfg.Heartbeat,
+		log: cfg.Log, heartbeat: cfg.Heartbeat, stalled: cfg.Stalled,
 		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
 		settings: cfg.Settings, audit: cfg.Audit,
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
@@ -137,6 +146,14 @@ func New(cfg Config) *API {
 		reports:    cfg.Reports,
 		approvals:  cfg.Approvals,
 		automation: cfg.Automation,
+		reserved:   cfg.Reserved,
+		seals:      cfg.Seals,
+	}
+	if a.reserved == nil {
+		a.reserved = func(string) bool { return false }
+	}
+	if a.seals == nil {
+		a.seals = seal.Fixed(nil)
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -144,8 +161,15 @@ func New(cfg Config) *API {
 	if a.eventPass == nil {
 		a.eventPass = &gate.EventToken{}
 	}
+	if a.stalled == nil {
+		a.stalled = func() {}
+	}
 	if a.heartbeat == 0 {
 		a.heartbeat = defaultHeartbeat
+	}
+	a.watched = &watched{
+		each: cmp.Or(cfg.Watched[0], MaxCallerWatched), most: cmp.Or(cfg.Watched[1], MaxWatched),
+		of: map[string]int{}, ofTenant: map[string]int{},
 	}
 	return a
 }
@@ -167,16 +191,16 @@ const (
 // Routes is the route table of the surface.
 func (a *API) Routes() []gate.Route {
 	routes := []gate.Route{
-		{Pattern: "GET /executions", Scope: scopeRead, Rate: rateRead, Do: a.list},
+		{Pattern: "GET /executions", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list},
 		{Pattern: "GET /executions/{executionId}", Scope: scopeRead, Rate: rateRead, Do: a.execution},
-		{Pattern: "GET /executions/{executionId}/events", Scope: scopeRead, Rate: rateRead, Do: a.events},
-		{Pattern: "GET /executions/{executionId}/commands", Scope: scopeRead, Rate: rateRead, Do: a.decided},
-		{Pattern: "GET /executions/{executionId}/stream", Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
-		{Pattern: "POST /tasks/claim", Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
-		{Pattern: "POST /tasks/watch", Scope: scopeWork, Rate: rateRead, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.watchTasks},
+		{Pattern: "GET /executions/{executionId}/events", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.events},
+		{Pattern: "GET /executions/{executionId}/commands", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.decided},
+		{Pattern: "GET /executions/{executionId}/stream", Open: gate.OpenStreams, Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
+		{Pattern: "POST /tasks/claim", Open: gate.OpenClaims, Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
+		{Pattern: "POST /tasks/watch", Open: gate.OpenWatches, Scope: scopeWork, Rate: rateRead, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.watchTasks},
 		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
-		{Pattern: "PUT /graphs/{graphId}", Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
-		{Pattern: "GET /graphs", Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
+		{Pattern: "PUT /graphs/{graphId}", Heavy: true, Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
+		{Pattern: "GET /graphs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
 		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
 	}
 	routes = append(routes, a.bulkRoutes()...)

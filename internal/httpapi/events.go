@@ -10,10 +10,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // Events is where the event backbone is looked at.
@@ -39,19 +40,19 @@ func (a *API) eventRoutes() []gate.Route {
 		{Pattern: "GET /events/schemas/{eventType}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.schema},
 		{Pattern: "GET /events/settings", Scope: scopeEvents, Rate: rateEventsRead, Do: a.eventSettings},
 		{Pattern: "PUT /events/settings", Scope: scopeEventsDo, Rate: rateEventsWrite, Do: a.putEventSettings},
-		{Pattern: "GET /events/consumers", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listConsumers},
-		{Pattern: "GET /events/outbox", Scope: scopeEvents, Rate: rateEventsRead, Do: a.outbox},
-		{Pattern: "GET /events/stream", Scope: scopeEvents, Rate: rateEventsRead, Stream: true, Do: a.tail},
-		{Pattern: "GET /events/dlq", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listDead},
+		{Pattern: "GET /events/consumers", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.listConsumers},
+		{Pattern: "GET /events/outbox", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.outbox},
+		{Pattern: "GET /events/stream", Open: gate.OpenStreams, Scope: scopeEvents, Rate: rateEventsRead, Stream: true, Do: a.tail},
+		{Pattern: "GET /events/dlq", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.listDead},
 		{Pattern: "GET /events/dlq/{deadLetterId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.deadLetter},
 		{Pattern: "POST /events/dlq/{deadLetterId}/redrive", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.redrive},
 		{Pattern: "POST /events/dlq/{deadLetterId}/skip", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.skip},
-		{Pattern: "POST /events/replays", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.startReplay},
+		{Pattern: "POST /events/replays", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.startReplay},
 		{Pattern: "GET /events/replays", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listReplays},
 		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
 		{Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopReplay},
-		{Pattern: "GET /audit", Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
-		{Pattern: "GET /audit/export", Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true, Do: a.exportAudit},
+		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
+		{Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true, Do: a.exportAudit},
 	}
 }
 
@@ -125,24 +126,34 @@ func (a *API) listConsumers(ctx context.Context, c *gate.Call) (gate.Reply, erro
 func (a *API) outbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, "eventType", "key", "after", "page_size")
 	f := q.eventFilter(c.Principal.Tenant)
-	after := q.integer("after", 0, maxPlace, 0)
+	after := int64(q.integer("after", 0, seal.MaxPosition, 0))
 	size := q.integer("page_size", minPage, maxPage, defaultPage)
 	if q.err != nil {
 		return gate.Reply{}, q.err
+	}
+	sealed, err := a.positions(ctx, c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if after > 0 {
+		after, _ = sealed.Place(after)
 	}
 	state, err := a.backbone.Outbox(ctx)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	rows, err := a.backbone.Recent(ctx, f, int64(after), size)
+	rows, err := a.backbone.Recent(ctx, f, after, size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: showOutbox(&state, rows)}, nil
+	return gate.Reply{Body: showOutbox(&state, rows, sealed)}, nil
 }
 
-// maxPlace is the last place that an outbox can have.
-const maxPlace = 1<<63 - 2
+// positions seals places of the outbox, which count what all tenants announced: to a
+// tenant each is a number that tells it nothing but where to go on.
+func (a *API) positions(ctx context.Context, c *gate.Call) (*seal.Sealer, error) {
+	return a.seals.For(ctx, "outbox", c.Principal.Tenant)
+}
 
 // maxPartitionKey is how many characters the key of an event may have in a filter.
 const maxPartitionKey = 512

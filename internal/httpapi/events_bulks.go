@@ -8,22 +8,22 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/dlq"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // deadBulkRoutes are the routes of bulks about dead letters.
 func (a *API) deadBulkRoutes() []gate.Route {
 	f := &ofDeadLetters
 	return []gate.Route{
-		{Pattern: "POST /events/bulks", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.createDeadBulk},
+		{Pattern: "POST /events/bulks", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.createDeadBulk},
 		{Pattern: "GET /events/bulks", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listBulks(f)},
 		{Pattern: "GET /events/bulks/{bulkId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.bulk(f)},
-		{Pattern: "GET /events/bulks/{bulkId}/items", Scope: scopeEvents, Rate: rateEventsRead, Do: a.bulkItems(f)},
+		{Pattern: "GET /events/bulks/{bulkId}/items", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.bulkItems(f)},
 		{Pattern: "POST /events/bulks/{bulkId}/start", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.startBulk(f)},
 		{Pattern: "POST /events/bulks/{bulkId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopBulk(f)},
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestDeadLettersAreDecidedAboutInABulk(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // DeadLetters is where dead letters are kept. What it answers is durable; unknown ones

@@ -5,20 +5,23 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/bustest"
-	"renga.dev/renga/internal/bus/memory"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/bustest"
+	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // own is the tenant of requests that name none, other is another.
@@ -39,7 +42,10 @@ func (s *server) openBus(o options) {
 	s.bus = bus.New(s.db, memory.New(), bus.Config{Sensitive: models.Sensitive, Hidden: models.Hidden, Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
 	s.sharing.Announce(s.bus)
 	s.mail.Bus, s.mail.DB = s.bus, s.db
-	s.metadata = metadata.New(s.db, metadata.Config{Models: models, Bus: s.bus, Graph: func(ctx context.Context, tenant, id string) (bool, error) {
+	inUse := func(ctx context.Context, tx *sqldb.Tx, tenant string, kind model.Kind, id string) ([]model.Use, error) {
+		return s.records.InUse(ctx, tx, tenant, kind, id)
+	}
+	s.metadata = metadata.New(s.db, metadata.Config{Models: models, Bus: s.bus, InUse: inUse, Graph: func(ctx context.Context, tenant, id string) (bool, error) {
 		_, err := s.engine.Graph(ctx, tenant, id, 0)
 		if fault.KindOf(err) == fault.NotFound {
 			return false, nil
@@ -83,29 +89,48 @@ func (s *server) dead(id, status string) reply {
 func newStoryServer(t *testing.T) *server {
 	t.Helper()
 	s := newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}})
+	s.furnishStory(own)
+	return s
+}
+
+// furnishStory gives a tenant the dead letters of the story.
+func (s *server) furnishStory(tenant string) {
+	s.t.Helper()
 	const first, second = "0199c1a3-aaaa-7000-8000-000000000001", "0199c1a3-aaaa-7000-8000-000000000002"
-	events := []wire.Event{s.mail.Deleted(own, first), s.mail.Deleted(own, first), s.mail.Deleted(own, second)}
+	events := []wire.Event{s.mail.Deleted(tenant, first), s.mail.Deleted(tenant, first), s.mail.Deleted(tenant, second)}
 	for i := range events {
-		events[i].ID = "0199c1a3-0010-7000-8000-00000000000" + string(rune('1'+i))
+		events[i].ID = "0199c1a3-0010-7000-8000-" + strings.Repeat(tenant[:1], 11) + string(rune('1'+i))
 	}
 	s.mail.Fail(events[0].Key)
 	s.mail.Fail(events[2].Key)
 	for i, dead := range []int{1, 1, 2} {
 		s.mail.Publish(events[i])
 		s.eventually(func() bool {
-			_, total, err := s.bus.DeadLetters(context.Background(), own, bus.DeadFilter{}, 0, 10)
+			_, total, err := s.bus.DeadLetters(context.Background(), tenant, bus.DeadFilter{}, 0, 10)
 			return err == nil && total == dead
 		})
 	}
 	s.eventually(func() bool {
-		page, _, _ := s.bus.DeadLetters(context.Background(), own, bus.DeadFilter{Key: events[0].Key}, 0, 10)
-		seen, err := s.bus.InspectDead(context.Background(), own, page[0].ID)
+		page, _, _ := s.bus.DeadLetters(context.Background(), tenant, bus.DeadFilter{Key: events[0].Key}, 0, 10)
+		seen, err := s.bus.InspectDead(context.Background(), tenant, page[0].ID)
 		return err == nil && seen.Waiting == 1
 	})
 	s.mail.Heal(events[0].Key)
 	s.mail.Heal(events[2].Key)
 	s.mail.Published()
-	return s
+}
+
+// sealSecret seals positions in tests, so that the examples of the contract have some.
+const sealSecret = "a secret of thirty-two bytes, 32"
+
+// position is the place of an event as a tenant is shown it.
+func (s *server) position(tenant string, place int64) string {
+	s.t.Helper()
+	sealed, err := seal.Fixed([]byte(sealSecret)).For(context.Background(), "outbox", tenant)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strconv.FormatInt(sealed.Position(place), 10)
 }
 
 // frames reads so many frames of a stream and leaves it.

@@ -3,10 +3,10 @@ package httpapi
 import (
 	"context"
 
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/engine"
 )
 
 // EventSettings is what tenants want others to be told. SetPublicity writes the entry of

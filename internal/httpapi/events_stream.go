@@ -10,9 +10,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // tailEvery is how often the outbox is looked at for a client that has all of it.
@@ -23,31 +25,45 @@ const tailEvery = 200 * time.Millisecond
 func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, "eventType", "key", "from", "lastEventId")
 	f := q.eventFilter(c.Principal.Tenant)
-	from := bus.TailFrom{At: wire.Stamp(q.instant("from")), Place: q.place(c)}
+	from := bus.TailFrom{At: wire.Stamp(q.instant("from")), Place: q.position(c)}
 	if q.err != nil {
 		return gate.Reply{}, q.err
 	}
-	tail, err := a.backbone.Tail(ctx, f, from)
+	sealed, err := a.positions(ctx, c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if from.Place != nil && *from.Place > 0 {
+		*from.Place, _ = sealed.Place(*from.Place)
+	}
+	var tail *bus.Tail
+	err = c.Turn(ctx, func() (err error) {
+		tail, err = a.backbone.Tail(ctx, f, from)
+		return err
+	})
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	header := c.Stream.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no") // proxies that honour it must not hold frames back
-	s := &tailer{tail: tail, follower: follower{out: c.Stream, control: http.NewResponseController(c.Stream), heartbeat: a.heartbeat}}
+	s := &tailer{tail: tail, sealed: sealed, follower: follower{
+		out: c.Stream, control: http.NewResponseController(c.Stream), heartbeat: a.heartbeat,
+		tenant: c.Principal.Tenant, log: a.log, stalled: a.stalled, turn: c.Turn,
+	}}
 	return gate.Reply{}, s.run(ctx)
 }
 
-// place is where a client left off: its header, or else the query; nil when it says
-// neither. A query that is none is refused, whatever the header says.
-func (q *query) place(c *gate.Call) *int64 {
-	var place *int64
+// position is where a client left off: its header, or else the query; nil when it says
+// neither, 0 before everything. A query that is none is refused, whatever the header says.
+func (q *query) position(c *gate.Call) *int64 {
+	var position *int64
 	read := func(name, text string) {
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 || n > maxPlace || text[0] == '+' {
-			q.fail(name, "%s must be the place of an event", name)
+		if err != nil || n < 0 || n > seal.MaxPosition || text[0] == '+' {
+			q.fail(name, "%s must be the position of an event", name)
 		}
-		place = &n
+		position = &n
 	}
 	if text, given := q.text("lastEventId"); given {
 		read("lastEventId", text)
@@ -55,13 +71,15 @@ func (q *query) place(c *gate.Call) *int64 {
 	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
 		read("Last-Event-ID", header)
 	}
-	return place
+	return position
 }
 
 // tailer sends a tenant's events to one client.
 type tailer struct {
 	follower
-	tail *bus.Tail
+	tail   *bus.Tail
+	sealed *seal.Sealer
+	begun  bool // the first page was read
 }
 
 // run sends until the client has gone or ctx ends. A sign of life tells the place too,
@@ -81,12 +99,14 @@ func (s *tailer) run(ctx context.Context) error {
 			quiet = time.Now()
 		case time.Since(quiet) >= s.heartbeat:
 			quiet = time.Now()
-			if err := s.write(fmt.Appendf(nil, ": still here\nid: %d\n\n", s.tail.Place())); err != nil {
+			if err := s.write(fmt.Appendf(nil, ": still here\nid: %d\n\n", s.sealed.Mark(s.tail.Place()))); err != nil {
 				return nil
 			}
 		}
+		s.explain()
 		select {
 		case <-look.C:
+			s.pace = pace{began: time.Now()}
 		case <-ctx.Done():
 			return nil
 		}
@@ -95,20 +115,25 @@ func (s *tailer) run(ctx context.Context) error {
 
 // catchUp sends everything that the outbox has and was not sent.
 func (s *tailer) catchUp(ctx context.Context) (sent bool, err error) {
-	for {
-		events, more, err := s.tail.Next(ctx)
+	for more := false; ; {
+		began := time.Now()
+		var events []bus.TailEvent
+		events, more, err = s.page(ctx, more)
+		s.pace.read += time.Since(began)
 		if err != nil {
 			return sent, err
 		}
 		s.frame = s.frame[:0]
 		for i := range events {
-			s.frame = appendTailFrame(s.frame, &events[i])
+			s.frame = appendTailFrame(s.frame, &events[i], s.sealed)
 		}
 		if len(events) > 0 {
-			sent = true
+			sent, s.pace.oldest = true, flow.At(began)
+			began = time.Now()
 			if err := s.write(s.frame); err != nil {
 				return sent, err
 			}
+			s.pace.wrote += time.Since(began)
 		}
 		if !more {
 			return sent, nil
@@ -116,9 +141,25 @@ func (s *tailer) catchUp(ctx context.Context) (sent bool, err error) {
 	}
 }
 
+// page reads the next events; while there are many of them, in turn with the heavy requests
+// of the tenant.
+func (s *tailer) page(ctx context.Context, many bool) (events []bus.TailEvent, more bool, err error) {
+	read := func() (err error) {
+		events, more, err = s.tail.Next(ctx)
+		return err
+	}
+	if many || !s.begun {
+		s.begun = true
+		err = s.turn(ctx, read)
+	} else {
+		err = read()
+	}
+	return events, more, err
+}
+
 // appendTailFrame writes an event of the outbox as a server-sent event.
-func appendTailFrame(dst []byte, e *bus.TailEvent) []byte {
-	dst = strconv.AppendInt(append(dst, "id: "...), e.ID, 10)
+func appendTailFrame(dst []byte, e *bus.TailEvent, sealed *seal.Sealer) []byte {
+	dst = strconv.AppendInt(append(dst, "id: "...), sealed.Position(e.ID), 10)
 	dst = append(append(dst, "\nevent: "...), e.EventType...)
 	body := jsontext.Value(e.Body)
 	if bytes.ContainsAny(body, "\r\n") { // a frame has one line

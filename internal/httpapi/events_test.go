@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // BUS-6, BUS-7: what operators see of events and decide about dead letters.
@@ -194,9 +194,9 @@ func TestFiltersOfEventsAreChecked(t *testing.T) {
 		"/events/outbox?page=2":                              "page is not a known",
 		"/events/consumers?consumer=x":                       "consumer is not a known",
 		"/events/stream?from=now":                            "from must be",
-		"/events/stream?lastEventId=x":                       "lastEventId must be the place",
-		"/events/stream?lastEventId=9223372036854775807":     "lastEventId must be the place",
-		"/events/stream?lastEventId=%2B1":                    "lastEventId must be the place",
+		"/events/stream?lastEventId=x":                       "lastEventId must be the position",
+		"/events/stream?lastEventId=9223372036854775807":     "lastEventId must be the position",
+		"/events/stream?lastEventId=%2B1":                    "lastEventId must be the position",
 		"/events/stream?eventType=a%0Db":                     "eventType must be",
 		"/events/replays?status=DONE":                        "status is not a known",
 		"/audit?from=1":                                      "from must be",
@@ -207,7 +207,7 @@ func TestFiltersOfEventsAreChecked(t *testing.T) {
 	} {
 		s.get(path).invalid(word)
 	}
-	s.get("/events/stream", "Last-Event-ID", "-1").invalid("Last-Event-ID must be the place")
+	s.get("/events/stream", "Last-Event-ID", "-1").invalid("Last-Event-ID must be the position")
 	for body, word := range map[string]string{
 		``: "consumer", `{"consumer":"search"}`: "from is required", `{"consumer":"a b","from":"2026-01-01T00:00:00Z"}`: "consumer must be",
 		`{"consumer":"c","from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`: "to must be after from",
@@ -245,12 +245,14 @@ func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 	s.mail.Publish(events...)
 	whole := string(s.frames(4, "/events/stream?lastEventId=0").is(200).body)
 	for i, e := range events {
-		want := fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", i+1, e.Type, e.AppendJSON(nil))
+		want := fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", s.position(own, int64(i+1)), e.Type, e.AppendJSON(nil))
 		if !strings.Contains(whole, want) {
 			t.Errorf("there is no %s in %s", want, whole)
 		}
 	}
-	if rest := string(s.frames(2, "/events/stream", "Last-Event-ID", "2").is(200).body); !strings.HasSuffix(whole, strings.TrimPrefix(rest, ": events\n\n")) || strings.Contains(rest, events[1].ID) {
+	if rest := string(s.frames(2, "/events/stream", "Last-Event-ID", s.position(own,
+		2)).is(200).body); !strings.HasSuffix(whole, strings.TrimPrefix(rest, ": events\n\n")) || strings.Contains(rest,
+		events[1].ID) {
 		t.Errorf("behind 2: %s", rest)
 	}
 	for path, e := range map[string]wire.Event{
@@ -264,8 +266,9 @@ func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 	}
 	// What comes later comes, and a silent stream says where it is.
 	later := s.mail.Deleted(own, "d")
-	if r := s.framesOf(2, "/events/stream?lastEventId=3&eventType=RecordDeleted", func() { s.mail.Publish(later) }).is(200); !strings.Contains(string(r.body), later.ID) &&
-		!strings.Contains(string(r.body), ": still here\nid: 3") {
+	if r := s.framesOf(2, "/events/stream?lastEventId="+s.position(own, 3)+"&eventType=RecordDeleted",
+		func() { s.mail.Publish(later) }).is(200); !strings.Contains(string(r.body), later.ID) &&
+		!strings.Contains(string(r.body), ": still here\nid: ") {
 		t.Errorf("got %s", r.body)
 	}
 	if r := s.frames(3, "/events/stream?lastEventId=0&eventType=LeadConverted").is(200); !strings.Contains(string(r.body), ": still here\nid: ") {

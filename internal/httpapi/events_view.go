@@ -3,10 +3,11 @@ package httpapi
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // consumerView is a consumer as operators see it.
@@ -97,7 +98,7 @@ type outboxRowView struct {
 	PublishedAt wire.Stamp `json:"publishedAt,omitzero"`
 }
 
-func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow) outboxView {
+func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow, sealed *seal.Sealer) outboxView {
 	v := outboxView{Unpublished: s.Unpublished, Partitions: make([]relayView, len(s.Parts)), Items: make([]outboxRowView, len(rows))}
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -113,7 +114,9 @@ func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow) outboxView {
 	}
 	for i := range rows {
 		r := &rows[i]
-		v.Items[i] = outboxRowView{r.ID, r.EventID, r.EventType, r.Key, r.Part, r.OccurredAt, r.CreatedAt, r.PublishedAt}
+		v.Items[i] = outboxRowView{
+			sealed.Position(r.ID), r.EventID, r.EventType, r.Key, r.Part, r.OccurredAt, r.CreatedAt, r.PublishedAt,
+		}
 	}
 	return v
 }

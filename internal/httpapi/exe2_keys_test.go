@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // EXE-2, EXE-3: idempotency keys, correlation ids, actors and causes.

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // EXE-7: the stream of an execution's log.
@@ -165,5 +169,53 @@ func TestAStreamSaysThatItMustNotBeStored(t *testing.T) {
 	}
 	if got := r.header.Get("Cache-Control"); !strings.Contains(got, "no-store") {
 		t.Errorf("Cache-Control is %q", got)
+	}
+}
+
+// slowReads are reads of events that take a second and a half while they are slow.
+type slowReads struct {
+	httpapi.Reads
+	slow *atomic.Bool
+}
+
+func (r slowReads) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
+	if r.slow.Load() {
+		timer := time.NewTimer(1500 * time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+	}
+	return r.Reads.Events(ctx, tenant, id, from, limit)
+}
+
+func TestAFrameThatIsHeldUpIsCounted(t *testing.T) {
+	var slow atomic.Bool
+	var stalled atomic.Int64
+	s := newServerWith(t, options{
+		reads:   func(r httpapi.Reads) httpapi.Reads { return slowReads{r, &slow} },
+		stalled: func() { stalled.Add(1) },
+	})
+	e := s.started(linear("default", "a"))
+	e.send("a/start", `{"attempt":1}`)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	first := true
+	for range e.follow(ctx, 0) {
+		if !first {
+			continue
+		}
+		first = false
+		slow.Store(true)
+		go func() { // what comes while the stream still catches up is history, so more than one event may be needed
+			for try := 0; try < 10 && stalled.Load() == 0; try++ {
+				e.send("a/progress", fmt.Sprintf(`{"progress":%d}`, try))
+				timer := time.NewTimer(2 * time.Second)
+				<-timer.C
+			}
+			slow.Store(false)
+			e.send("cancel", "")
+		}()
+	}
+	if stalled.Load() == 0 {
+		t.Error("a read of a second and a half is not counted")
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // execution answers GET /executions/{executionId}.

@@ -3,8 +3,8 @@ package httpapi
 import (
 	"errors"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/engine"
 )
 
 // ReadSingle makes the request that a command's own endpoint would make.

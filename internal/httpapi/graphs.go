@@ -8,17 +8,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/trigger"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 const mediaJSON = "application/json"
@@ -29,7 +29,7 @@ var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "
 // graphID reports whether a graph can have this id: a name that somebody gave, or that
 // of a graph that the server makes itself, which users read and do not register.
 func graphID(id string) bool {
-	for _, prefix := range []string{trigger.GraphPrefix, pdca.GraphPrefix, sharing.GraphPrefix, search.GraphPrefix, reporting.GraphPrefix, approval.GraphPrefix} {
+	for _, prefix := range []string{inbound.GraphPrefix, recheck.GraphPrefix, sharing.GraphPrefix, search.GraphPrefix, reporting.GraphPrefix, approval.GraphPrefix} {
 		if name, ok := strings.CutPrefix(id, prefix); ok {
 			return wire.Name(name)
 		}
@@ -61,6 +61,12 @@ func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	g, err := flow.ParseGraph(c.Body, c.Media != mediaJSON && c.Media != "")
 	if err != nil {
 		return gate.Reply{}, err
+	}
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; a.reserved(n.Queue) {
+			return gate.Reply{}, invalid("nodes", "node %q: the queue %s is the server's own; choose another name", n.NodeID,
+				n.Queue)
+		}
 	}
 	row, created, err := a.graphs.PutGraph(ctx, c.Principal.Tenant, id, g)
 	if err != nil {

@@ -9,20 +9,20 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/metadata"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // Metadata keeps what tenants define. Unknown things are fault.NotFound; what the
 // definitions refuse is fault.Invalid or fault.Conflict.
 type Metadata interface {
 	// Put defines something anew; created says that there was nothing with its id.
-	Put(ctx context.Context, c metadata.Change, body []byte) (stored crm.Definition, created bool, err error)
+	Put(ctx context.Context, c metadata.Change, body []byte) (stored model.Definition, created bool, err error)
 	Delete(ctx context.Context, c metadata.Change) error
-	Get(ctx context.Context, tenant string, kind crm.Kind, id string) (crm.Definition, error)
+	Get(ctx context.Context, tenant string, kind model.Kind, id string) (model.Definition, error)
 	// List is a page, of one object or ("") of all, and how many there are on all pages.
-	List(ctx context.Context, tenant string, kind crm.Kind, object string, offset, limit int) (page []any, total int, err error)
+	List(ctx context.Context, tenant string, kind model.Kind, object string, offset, limit int) (page []any, total int, err error)
 	// Describe is an object as the caller with this subject may see it.
 	Describe(ctx context.Context, tenant, subject, object string) (metadata.Description, error)
 }
@@ -41,7 +41,7 @@ const MaxMetadataBody = 256 << 10
 
 // shelf is where the definitions of a kind are: in a list under a path, by an id.
 type shelf struct {
-	kind     crm.Kind
+	kind     model.Kind
 	path     string // of the list; "": there is none
 	id       string // what follows the path of the list for one of them
 	object   bool   // the list can be of one object
@@ -50,37 +50,37 @@ type shelf struct {
 
 // shelves are all of them.
 var shelves = []shelf{
-	{kind: crm.KindObject, path: "/metadata/objects", id: "/{object}", standard: true},
-	{kind: crm.KindField, path: "/metadata/objects/{object}/fields", id: "/{name}"},
-	{kind: crm.KindPermissionSet, path: "/metadata/permission-sets", id: "/{id}"},
-	{kind: crm.KindUser, path: "/metadata/users", id: "/{id}"},
-	{kind: crm.KindRole, path: "/metadata/roles", id: "/{id}"},
-	{kind: crm.KindGroup, path: "/metadata/groups", id: "/{id}"},
-	{kind: crm.KindOWD, path: "/metadata/owd", id: "/{object}", standard: true},
-	{kind: crm.KindSharingRule, path: "/metadata/sharing-rules", id: "/{id}", object: true},
-	{kind: crm.KindTeamRoles, path: "/metadata/team-roles", id: "/{object}", standard: true},
-	{kind: crm.KindStages, id: "/metadata/stages", standard: true},
-	{kind: crm.KindValidationRule, path: "/metadata/validation-rules", id: "/{id}", object: true},
-	{kind: crm.KindWorkflowRule, path: "/metadata/workflow-rules", id: "/{id}", object: true},
-	{kind: crm.KindScheduledJob, path: "/metadata/scheduled-jobs", id: "/{id}", object: true},
-	{kind: crm.KindApprovalProcess, path: "/metadata/approval-processes", id: "/{id}", object: true},
+	{kind: model.KindObject, path: "/metadata/objects", id: "/{object}", standard: true},
+	{kind: model.KindField, path: "/metadata/objects/{object}/fields", id: "/{name}"},
+	{kind: model.KindPermissionSet, path: "/metadata/permission-sets", id: "/{id}"},
+	{kind: model.KindUser, path: "/metadata/users", id: "/{id}"},
+	{kind: model.KindRole, path: "/metadata/roles", id: "/{id}"},
+	{kind: model.KindGroup, path: "/metadata/groups", id: "/{id}"},
+	{kind: model.KindOWD, path: "/metadata/owd", id: "/{object}", standard: true},
+	{kind: model.KindSharingRule, path: "/metadata/sharing-rules", id: "/{id}", object: true},
+	{kind: model.KindTeamRoles, path: "/metadata/team-roles", id: "/{object}", standard: true},
+	{kind: model.KindStages, id: "/metadata/stages", standard: true},
+	{kind: model.KindValidationRule, path: "/metadata/validation-rules", id: "/{id}", object: true},
+	{kind: model.KindWorkflowRule, path: "/metadata/workflow-rules", id: "/{id}", object: true},
+	{kind: model.KindScheduledJob, path: "/metadata/scheduled-jobs", id: "/{id}", object: true},
+	{kind: model.KindApprovalProcess, path: "/metadata/approval-processes", id: "/{id}", object: true},
 }
 
 // metadataRoutes are the routes of definitions.
 func (a *API) metadataRoutes() []gate.Route {
-	routes := []gate.Route{{Pattern: "GET /metadata/describe/{object}", Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.describe}}
+	routes := []gate.Route{{Pattern: "GET /metadata/describe/{object}", Heavy: true, Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.describe}}
 	for _, s := range shelves {
 		one := s.path + s.id
 		if s.path != "" {
-			routes = append(routes, gate.Route{Pattern: "GET " + s.path, Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.listDefinitions(s)})
+			routes = append(routes, gate.Route{Pattern: "GET " + s.path, Heavy: true, Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.listDefinitions(s)})
 		}
 		routes = append(
 			routes,
 			gate.Route{Pattern: "GET " + one, Scope: scopeMetadataRead, Rate: rateMetadataRead, Do: a.definition(s)},
-			gate.Route{Pattern: "PUT " + one, Scope: scopeMetadataWrite, Rate: rateMetadataWrite, MaxBody: MaxMetadataBody, Do: a.putDefinition(s)},
+			gate.Route{Pattern: "PUT " + one, Heavy: true, Scope: scopeMetadataWrite, Rate: rateMetadataWrite, MaxBody: MaxMetadataBody, Do: a.putDefinition(s)},
 		)
 		if !s.standard {
-			routes = append(routes, gate.Route{Pattern: "DELETE " + one, Scope: scopeMetadataWrite, Rate: rateMetadataWrite, Do: a.deleteDefinition(s)})
+			routes = append(routes, gate.Route{Pattern: "DELETE " + one, Heavy: true, Scope: scopeMetadataWrite, Rate: rateMetadataWrite, Do: a.deleteDefinition(s)})
 		}
 	}
 	return routes
@@ -89,11 +89,11 @@ func (a *API) metadataRoutes() []gate.Route {
 // place is the id of the definition that a call names.
 func (s *shelf) place(c *gate.Call) string {
 	switch s.kind {
-	case crm.KindField:
-		return crm.FieldKey(c.Path("object"), c.Path("name"))
-	case crm.KindStages:
+	case model.KindField:
+		return model.FieldKey(c.Path("object"), c.Path("name"))
+	case model.KindStages:
 		return "Opportunity"
-	case crm.KindObject, crm.KindOWD, crm.KindTeamRoles:
+	case model.KindObject, model.KindOWD, model.KindTeamRoles:
 		return c.Path("object")
 	}
 	return c.Path("id")
@@ -115,7 +115,7 @@ func (a *API) listDefinitions(s shelf) handler {
 		if q.err != nil {
 			return gate.Reply{}, q.err
 		}
-		if s.kind == crm.KindField {
+		if s.kind == model.KindField {
 			object = c.Path("object")
 		}
 		rows, total, err := a.metadata.List(ctx, c.Principal.Tenant, s.kind, object, p.offset(), p.size)
@@ -199,7 +199,7 @@ func ifMatch(c *gate.Call) (string, error) {
 }
 
 // versioned shows a definition with its version.
-func versioned(d crm.Definition) (gate.Reply, error) {
+func versioned(d model.Definition) (gate.Reply, error) {
 	reply, err := written(d.Value)
 	reply.Header = http.Header{"Etag": {`"` + metadata.Version(d) + `"`}}
 	return reply, err

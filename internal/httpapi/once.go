@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // ownKey is what makes a call safe to repeat. Clients choose their keys without knowing of

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // TestPDC14TheCheckListOfTheDocument is section 14 of the document, item by item. Each runs
@@ -121,7 +121,7 @@ func everyAcceptedHasARequestID(t *testing.T) {
 }
 
 func onlyTheSameDigestIsUsedAgain(t *testing.T) {
-	provedBy("../wire", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber", "TestMembersAreLeftOutAtTheTopOnly")
+	provedBy("../platform/wire", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber", "TestMembersAreLeftOutAtTheTopOnly")
 	s := withStrategies(t, options{}, "strat.one", "strat.two")
 	s.do("POST", "/pdca/recheck", orderOne).is(400).has("error", "BAD_REQUEST")
 	s.askOnce("my-key", "/pdca/recheck", orderOne).flat(400, "BAD_REQUEST", "the header Idempotency-Key must be a ULID or a UUID")
@@ -156,7 +156,7 @@ func (r reply) holds(line string) {
 }
 
 func everyLimitedHasRetryAfter(t *testing.T) {
-	provedBy("../gate", "TestRateClassesLimitEachClient", "TestThreeProcessesHoldOneLimitWithinATenth")
+	provedBy("../platform/gate", "TestRateClassesLimitEachClient", "TestThreeProcessesHoldOneLimitWithinATenth")
 	provedBy(".", "TestPDC8TheRoutesOfTheSurfaceAreLimitedByTheirClasses")
 	one := gate.Rate{Limit: 1, Per: time.Hour}
 	s := newServerWith(t, options{rates: map[string]gate.Rate{"pdca.read": one, "pdca.recheck": one, "pdca.bulk": one}})
@@ -171,7 +171,7 @@ func everyLimitedHasRetryAfter(t *testing.T) {
 }
 
 func refusalsHaveOneForm(t *testing.T) {
-	provedBy("../gate", "TestRefusalsOfTheRecheckSurfaceKeepToItsCatalogue", "TestInternalFailuresAreLoggedWithTheirCause", "TestPanicsAreLoggedAndTheGateGoesOn")
+	provedBy("../platform/gate", "TestRefusalsOfTheRecheckSurfaceKeepToItsCatalogue", "TestInternalFailuresAreLoggedWithTheirCause", "TestPanicsAreLoggedAndTheGateGoesOn")
 	provedBy(".", "TestPDC6EveryRefusalHasACodeOfTheCatalogue")
 	var down atomic.Bool
 	s := withStrategies(t, options{down: down.Load}, "strat.one")
@@ -235,7 +235,7 @@ func (l *logbook) of(t *testing.T, requestID string) map[string]any {
 }
 
 func theLogHasBothIDs(t *testing.T) {
-	provedBy("../gate", "TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument")
+	provedBy("../platform/gate", "TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument")
 	log := &logbook{}
 	s := withStrategies(t, options{log: slog.New(slog.NewJSONHandler(log, nil))}, "strat.one")
 	key := uuid.NewString()
@@ -260,11 +260,11 @@ func theLogHasBothIDs(t *testing.T) {
 
 func nothingSecretIsTold(t *testing.T) {
 	provedBy("../../cmd/renga", "TestNoSecretLeavesItsPlace", "TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret", "TestATraceShowsTheTransactionsOfARequest")
-	provedBy("../gate", "TestHostileTokensAreRefusedAndLeaveNoTrace", "TestARefusedTokenIsInTheAuditLogWithoutTheToken", "TestAnEventTokenReachesNoLogNoSpanAndNoAnswer")
+	provedBy("../platform/gate", "TestHostileTokensAreRefusedAndLeaveNoTrace", "TestARefusedTokenIsInTheAuditLogWithoutTheToken", "TestAnEventTokenReachesNoLogNoSpanAndNoAnswer")
 }
 
 func totalIsRight(t *testing.T) {
-	provedBy("../pdca", "TestListsAreWhatTheOracleSays", "TestAReadSeesWhatAnyProcessAnswered")
+	provedBy("../recheck", "TestListsAreWhatTheOracleSays", "TestAReadSeesWhatAnyProcessAnswered")
 	var ids []string
 	for i := range 23 {
 		ids = append(ids, fmt.Sprintf("strat.%02d", i))

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"renga.dev/renga/internal/tier"
 )
 
 // TestPDC1ACancelThatMeetsTheEndOfABatchWins sends the last result of a batch and a cancel
 // at once, round after round. Whichever comes first, no other batch begins after the
 // cancel, and a strategy has a result exactly if its item does.
 func TestPDC1ACancelThatMeetsTheEndOfABatchWins(t *testing.T) {
+	tier.System(t)
 	rounds := 60
 	if testing.Short() {
 		rounds = 10

@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/pdca"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // counted counts the reads of events.
 type counted struct {
-	pdca.Engine
+	recheck.Engine
 	reads *atomic.Int64
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // recheckRoute is what the document says of a route of the re-check surface.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // query reads the query parameters of a call and keeps the first rule that they

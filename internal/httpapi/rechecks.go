@@ -8,22 +8,22 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/recheck"
 )
 
 // Rechecks takes requests to check strategies again.
 type Rechecks interface {
 	// Accept puts a request down and starts it; a known key gives the answer of its first time.
-	Accept(ctx context.Context, call pdca.Caller, o pdca.Order, key wire.Once) (pdca.Answer, error)
+	Accept(ctx context.Context, call recheck.Caller, o recheck.Order, key wire.Once) (recheck.Answer, error)
 	// Progress is a request with a page of its items. Unknown ones are fault.NotFound.
-	Progress(ctx context.Context, tenant, id string, f pdca.ItemFilter) (pdca.Progress, error)
+	Progress(ctx context.Context, tenant, id string, f recheck.ItemFilter) (recheck.Progress, error)
 	// Cancel ends a request; one that has ended stays as it is.
-	Cancel(ctx context.Context, call pdca.Caller, id, reason string, key wire.Once) (pdca.Ending, error)
+	Cancel(ctx context.Context, call recheck.Caller, id, reason string, key wire.Once) (recheck.Ending, error)
 	// Link is a way to an artifact that needs no token; Artifact is what it leads to.
-	Link(ctx context.Context, tenant, id string) (pdca.Link, error)
-	Artifact(ctx context.Context, tenant, id string, expires int64, signature string) (pdca.Artifact, error)
+	Link(ctx context.Context, tenant, id string) (recheck.Link, error)
+	Artifact(ctx context.Context, tenant, id string, expires int64, signature string) (recheck.Artifact, error)
 }
 
 // recheckRoutes are the routes of requests to check strategies again.
@@ -32,11 +32,11 @@ func (a *API) recheckRoutes() []gate.Route {
 	return []gate.Route{
 		{
 			Pattern: "POST /pdca/recheck", Surface: gate.Recheck, Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
-			MaxBody: MaxRecheckBody, Do: withoutQuery(a.recheck(pdca.ParseOrder)),
+			MaxBody: MaxRecheckBody, Do: withoutQuery(a.recheck(recheck.ParseOrder)),
 		},
 		{
-			Pattern: "POST /pdca/recheck_all", Surface: gate.Recheck, Scope: scopeRecheckAll, Rate: ratePDCABulk, Once: gate.Required,
-			MaxBody: MaxRecheckBody, Do: withoutQuery(a.recheck(pdca.ParseOrderAll)),
+			Pattern: "POST /pdca/recheck_all", Heavy: true, Surface: gate.Recheck, Scope: scopeRecheckAll, Rate: ratePDCABulk, Once: gate.Required,
+			MaxBody: MaxRecheckBody, Do: withoutQuery(a.recheck(recheck.ParseOrderAll)),
 		},
 		{
 			Pattern: "GET /pdca/recheck/{request_id}", Surface: gate.Recheck, Audiences: either, Scope: scopePDCARead,
@@ -57,14 +57,14 @@ func (a *API) recheckRoutes() []gate.Route {
 }
 
 // caller is who asks, for the parts behind this surface.
-func caller(c *gate.Call) pdca.Caller {
-	return pdca.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
+func caller(c *gate.Call) recheck.Caller {
+	return recheck.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
 }
 
 // recheck answers POST /pdca/recheck and POST /pdca/recheck_all.
-func (a *API) recheck(parse func([]byte) (pdca.Order, error)) handler {
+func (a *API) recheck(parse func([]byte) (recheck.Order, error)) handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		key, err := ownKey(c, pdca.Identity)
+		key, err := ownKey(c, recheck.Identity)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -82,7 +82,7 @@ func (a *API) recheck(parse func([]byte) (pdca.Order, error)) handler {
 }
 
 // accepted is the answer that names a request.
-func accepted(status int, answer *pdca.Answer) gate.Reply {
+func accepted(status int, answer *recheck.Answer) gate.Reply {
 	return gate.Reply{Status: status, Body: answer, Header: http.Header{"Location": {"/pdca/recheck/" + answer.RequestID}}}
 }
 
@@ -92,7 +92,7 @@ func (a *API) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	reason, err := pdca.ParseCancel(c.Body)
+	reason, err := recheck.ParseCancel(c.Body)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -110,14 +110,14 @@ func (a *API) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, erro
 // progressView is a request as readers see it.
 type progressView struct {
 	RequestID string         `json:"request_id"`
-	Status    pdca.Status    `json:"status"`
+	Status    recheck.Status `json:"status"`
 	DryRun    bool           `json:"dry_run"`
 	Window    jsontext.Value `json:"window"`
 	Reason    string         `json:"reason"`
 	TraceID   string         `json:"trace_id,omitzero"`
 	Total     int            `json:"total"`
 	Counts    countsView     `json:"counts"`
-	Items     []pdca.Item    `json:"items"`
+	Items     []recheck.Item `json:"items"`
 	Page      int            `json:"page"`
 	PageSize  int            `json:"page_size"`
 	Matching  int            `json:"matching"`
@@ -138,7 +138,7 @@ type countsView struct {
 func (a *API) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, append([]string{"status"}, pageParams...)...)
 	page := q.paging()
-	filter := pdca.ItemFilter{Status: parsed(q, "status", itemStatuses), Offset: page.offset(), Limit: page.size}
+	filter := recheck.ItemFilter{Status: parsed(q, "status", itemStatuses), Offset: page.offset(), Limit: page.size}
 	if q.err != nil {
 		return gate.Reply{}, q.err
 	}
@@ -147,27 +147,27 @@ func (a *API) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, er
 		return gate.Reply{}, err
 	}
 	if p.Items == nil {
-		p.Items = []pdca.Item{}
+		p.Items = []recheck.Item{}
 	}
 	n := &p.Counts
 	return gate.Reply{Body: &progressView{
 		RequestID: p.RequestID, Status: p.Status, DryRun: p.DryRun, Window: p.Window, Reason: p.Reason, TraceID: p.TraceID,
 		Total: p.Total, Items: p.Items, Page: page.number, PageSize: page.size, Matching: p.Matching,
 		Counts: countsView{
-			n[pdca.ItemQueued], n[pdca.ItemRunning], n[pdca.ItemSucceeded], n[pdca.ItemFailed], n[pdca.ItemCanceled], n[pdca.ItemPlanned],
+			n[recheck.ItemQueued], n[recheck.ItemRunning], n[recheck.ItemSucceeded], n[recheck.ItemFailed], n[recheck.ItemCanceled], n[recheck.ItemPlanned],
 		},
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}}, nil
 }
 
 // itemStatuses reads statuses of items that are separated by commas.
-func itemStatuses(list string) (statuses []pdca.ItemStatus, err error) {
+func itemStatuses(list string) (statuses []recheck.ItemStatus, err error) {
 	for word := range strings.SplitSeq(list, ",") {
-		at := slices.Index(pdca.ItemStatusNames[:], word)
+		at := slices.Index(recheck.ItemStatusNames[:], word)
 		if at < 0 {
-			return nil, invalid("status", "status must be a list of %s, separated by commas", strings.Join(pdca.ItemStatusNames[:], ", "))
+			return nil, invalid("status", "status must be a list of %s, separated by commas", strings.Join(recheck.ItemStatusNames[:], ", "))
 		}
-		statuses = append(statuses, pdca.ItemStatus(at))
+		statuses = append(statuses, recheck.ItemStatus(at))
 	}
 	return statuses, nil
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // Records keeps the records of tenants. What a caller may not see is fault.NotFound.
@@ -43,7 +43,7 @@ const MaxRecordsBody = 8 << 20
 func (a *API) recordRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "POST /records/{object}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.createRecord)},
-		{Pattern: "GET /records/{object}", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.listRecords},
+		{Pattern: "GET /records/{object}", Heavy: true, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.listRecords},
 		{
 			Pattern: "POST /records/{object}/bulk", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, MaxBody: MaxRecordsBody,
 			Do: withoutQuery(a.bulkRecords),

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // recordsBody is the body of POST /records/{object}/bulk.

@@ -7,18 +7,18 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // RecordParts keeps what belongs to records: teams and members of campaigns. It also
 // converts leads.
 type RecordParts interface {
 	Team(ctx context.Context, c records.Caller, object, id string) ([]records.TeamMember, error)
-	PutTeamMember(ctx context.Context, c records.Caller, object, id, user, role string, access crm.Access) (m records.TeamMember, created bool, err error)
+	PutTeamMember(ctx context.Context, c records.Caller, object, id, user, role string, access model.Access) (m records.TeamMember, created bool, err error)
 	RemoveTeamMember(ctx context.Context, c records.Caller, object, id, user string) error
 	Members(ctx context.Context, c records.Caller, campaign string, offset, limit int) (page []records.Member, total int, err error)
 	PutMember(ctx context.Context, c records.Caller, campaign, memberType, member string, d records.MemberDraft) (m records.Member, created bool, err error)
@@ -36,7 +36,7 @@ func (a *API) recordPartRoutes() []gate.Route {
 		{Pattern: "GET " + members, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: only("Campaign", a.listMembers)},
 		{Pattern: "PUT " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(only("Campaign", a.putMember))},
 		{Pattern: "DELETE " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(only("Campaign", a.removeMember))},
-		{Pattern: "POST /records/{object}/{id}/convert", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(only("Lead", a.convertLead))},
+		{Pattern: "POST /records/{object}/{id}/convert", Heavy: true, Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(only("Lead", a.convertLead))},
 	}
 }
 
@@ -59,8 +59,8 @@ func (a *API) listTeam(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // putTeamMember answers PUT /records/{object}/{id}/team/{userId}.
 func (a *API) putTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	var b struct {
-		TeamRole    string     `json:"teamRole"`
-		AccessLevel crm.Access `json:"accessLevel"`
+		TeamRole    string       `json:"teamRole"`
+		AccessLevel model.Access `json:"accessLevel"`
 	}
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err

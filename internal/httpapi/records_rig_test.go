@@ -1,11 +1,11 @@
 package httpapi_test
 
 import (
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/reporting"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
 )
 
 // openRecords puts the records over the bus.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // Reports counts records, those that a caller may see.
@@ -52,10 +52,10 @@ var reportParams = map[string][]string{
 // reportRoutes are the routes of reports.
 func (a *API) reportRoutes() (routes []gate.Route) {
 	for _, name := range []string{"pipeline", "forecast", "won-lost", "lead-conversion", "campaigns", "approvals"} {
-		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.report(name)})
+		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Heavy: true, Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.report(name)})
 	}
 	return append(routes,
-		gate.Route{Pattern: "POST /reports/rebuild", Scope: scopeReportsWrite, Rate: rateReportsWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildReports)},
+		gate.Route{Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeReportsWrite, Rate: rateReportsWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildReports)},
 		gate.Route{Pattern: "GET /reports/rebuilds", Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.listReportRebuilds},
 		gate.Route{Pattern: "GET /reports/rebuilds/{id}", Scope: scopeReportsRead, Rate: rateReportsRead, Do: withoutQuery(withID("id", a.getReportRebuild))},
 	)
@@ -70,7 +70,7 @@ func (a *API) report(name string) handler {
 			want.GroupBy = strings.Split(text, ",")
 		}
 		if owner, given := q.text("ownerId"); given {
-			if want.Owner = owner; !crm.ValidID(owner) {
+			if want.Owner = owner; !model.ValidID(owner) {
 				q.fail("ownerId", "ownerId must be a UUID in lower case")
 			}
 		}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // reportRebuildView is a rebuild of what is counted as it is shown.

@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"strings"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // Search finds records by their texts. What a caller may not see is not found.
@@ -39,8 +40,8 @@ const (
 // searchRoutes are the routes of search.
 func (a *API) searchRoutes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "GET /search", Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.find},
-		{Pattern: "POST /search/rebuild", Scope: scopeSearchWrite, Rate: rateSearchWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildSearch)},
+		{Pattern: "GET /search", Heavy: true, Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.find},
+		{Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeSearchWrite, Rate: rateSearchWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildSearch)},
 		{Pattern: "GET /search/rebuilds", Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.listSearchRebuilds},
 		{Pattern: "GET /search/rebuilds/{id}", Scope: scopeSearchRead, Rate: rateSearchRead, Do: withoutQuery(withID("id", a.getSearchRebuild))},
 	}
@@ -96,21 +97,41 @@ func (a *API) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if objects, given := q.text("object"); given {
 		ask.Objects = strings.Split(objects, ",")
 	}
-	if ask.Campaign != "" && !crm.ValidID(ask.Campaign) {
+	if ask.Campaign != "" && !model.ValidID(ask.Campaign) {
 		q.fail("campaignId", "campaignId must be a UUID in lower case")
 	}
 	if q.err != nil {
 		return gate.Reply{}, q.err
 	}
+	sealed, err := a.searchCursors(ctx, c, &ask)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if ask.Cursor != "" {
+		raw, ok := sealed.OpenText(ask.Cursor)
+		if ask.Cursor = string(raw); !ok {
+			return gate.Reply{}, invalid("cursor",
+				"cursor must be next of the page before, of the same search and caller: leave it out to begin anew")
+		}
+	}
 	page, err := a.search.Find(ctx, search.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, ask)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	out := hitPage{Items: make([]hitView, len(page.Hits)), Next: page.Next}
+	out := hitPage{Items: make([]hitView, len(page.Hits))}
+	if page.Next != "" {
+		out.Next = sealed.Text([]byte(page.Next))
+	}
 	for i := range page.Hits {
 		out.Items[i] = showHit(&page.Hits[i])
 	}
 	return gate.Reply{Body: out}, nil
+}
+
+// searchCursors seals the cursors of one search of one caller.
+func (a *API) searchCursors(ctx context.Context, c *gate.Call, ask *search.Ask) (*seal.Sealer, error) {
+	return a.seals.For(ctx, "search", c.Principal.Tenant, c.Principal.Subject, ask.Text,
+		strings.Join(ask.Objects, ","), ask.Field, ask.Campaign, ask.Since.String())
 }
 
 func showHit(h *search.Hit) hitView {

@@ -17,28 +17,31 @@ import (
 	"time"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/internal/audit"
-	"renga.dev/renga/internal/bulk"
-	"renga.dev/renga/internal/bulk/cancel"
-	"renga.dev/renga/internal/bulk/dlq"
-	"renga.dev/renga/internal/bus"
-	"renga.dev/renga/internal/bus/bustest"
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/rebuild"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/pdca"
-	"renga.dev/renga/internal/sim"
-	"renga.dev/renga/internal/sqldb"
-	"renga.dev/renga/internal/sqldb/pgtest"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/svc/approval"
-	"renga.dev/renga/internal/svc/automation"
-	"renga.dev/renga/internal/svc/metadata"
-	"renga.dev/renga/internal/svc/records"
-	"renga.dev/renga/internal/svc/reporting"
-	"renga.dev/renga/internal/svc/search"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/bustest"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/sqldb/sqltest"
+	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/sim"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // server is the whole system over a database of its own, as cmd/renga wires it,
@@ -53,8 +56,8 @@ type server struct {
 	store    *store.Store
 	bus      *bus.Bus
 	mail     *bustest.Mail // what goes over the bus
-	trigger  *trigger.Trigger
-	rechecks *pdca.Rechecks
+	trigger  *inbound.Trigger
+	rechecks *recheck.Rechecks
 	outputs  atomic.Int64 // that re-checks have read from logs
 	metadata *metadata.Metadata
 	records  *records.Records
@@ -80,11 +83,17 @@ type options struct {
 	consumers []bus.Consumer
 	token     string         // of workflow events; "": everybody is let in
 	owner     string         // tenant of workflow events, in mode jwt
-	trigger   trigger.Config // retention and actions
+	trigger   inbound.Config // retention and actions
 	down      func() bool    // whether those who check cannot be reached; nil: never
 	log       *slog.Logger   // of the gate and of workflow events; nil: nowhere
 
 	rates map[string]gate.Rate // by rate class; nil: nothing is limited
+	open  map[string]gate.Open // by open class; nil: the defaults
+	heavy int                  // heavy requests at a time; 0: the default
+
+	reads   func(httpapi.Reads) httpapi.Reads // in place of the engine's; nil: they are as they are
+	stalled func()                            // called for a frame that was held up
+	watched [2]int                            // executions that task watches of one caller, and of all, look at
 }
 
 func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
@@ -102,7 +111,7 @@ func newServerWith(t testing.TB, o options) *server {
 		o.log = quiet
 	}
 	s.openTrigger(o)
-	s.rechecks = pdca.NewRechecks(pdca.NewStrategies(db), pdca.RecheckConfig{Engine: counted{s.engine, &s.outputs}, Down: o.down, Now: s.clock.Now, Log: o.log})
+	s.rechecks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{Engine: counted{s.engine, &s.outputs}, Down: o.down, Now: s.clock.Now, Log: o.log})
 	kinds := dlq.Kinds(s.bus)
 	kinds[cancel.Name] = cancel.New(s.engine, quiet)
 	s.bulks = bulk.New(db, bulk.Config{Kinds: kinds, Exclusive: !postgres(), Clock: s.clock})
@@ -114,8 +123,12 @@ func newServerWith(t testing.TB, o options) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var reads httpapi.Reads = s.engine
+	if o.reads != nil {
+		reads = o.reads(reads)
+	}
 	surface := httpapi.New(httpapi.Config{
-		Commands: s.engine, Reads: s.engine, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat,
+		Commands: s.engine, Reads: reads, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
@@ -126,8 +139,10 @@ func newServerWith(t testing.TB, o options) *server {
 		Reports:    s.reports,
 		Approvals:  s.approval,
 		Automation: s.automation,
+		Reserved:   s.ownQueue,
+		Seals:      seal.Fixed([]byte(sealSecret)),
 	})
-	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates}, table(telemetry, surface))
+	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates, Open: o.open, Heavy: o.heavy}, table(telemetry, surface))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +206,8 @@ type decider interface {
 	httpapi.Reads
 	httpapi.Graphs
 	cancel.Engine
-	trigger.Starter
-	pdca.Engine
+	inbound.Starter
+	recheck.Engine
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
 	Run(ctx context.Context) error
 }
@@ -201,11 +216,14 @@ type decider interface {
 // engines, which go by the test's clock and not by the server's.
 func (s *server) open(ctx context.Context) *sqldb.DB {
 	s.t.Helper()
-	cfg := sqldb.Config{Migrations: []sqldb.Migration{store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), trigger.Migration(), pdca.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(), approval.Migration(), automation.Migration()}, Watch: s.committed}
+	cfg := sqldb.Config{Migrations: migrations(), Watch: s.committed}
 	if postgres() {
-		cfg.URL = pgtest.New(s.t)
+		cfg.URL = pgtest.CopyOf(s.t, func(url string) error { return prepare(sqldb.Config{URL: url}) })
 	} else {
 		cfg.Path = filepath.Join(s.t.TempDir(), "renga.db")
+		if err := sqltest.Prepare(cfg, cfg.Migrations); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	db, err := sqldb.Open(ctx, cfg)
 	if err != nil {
@@ -214,12 +232,33 @@ func (s *server) open(ctx context.Context) *sqldb.DB {
 	kept := store.New(db, store.Config{Ended: s.ended})
 	s.store = kept
 	if postgres() {
-		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{}, 3)
+		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{Reserved: s.ownQueue}, 3)
 	} else {
-		s.engine = engine.New(kept, s.clock, engine.Config{Exclusive: true})
+		s.engine = engine.New(kept, s.clock, engine.Config{Exclusive: true, Reserved: s.ownQueue})
 	}
 	return db
 }
+
+func migrations() []sqldb.Migration {
+	return []sqldb.Migration{
+		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
+		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
+		approval.Migration(), automation.Migration(),
+	}
+}
+
+// prepare makes all tables in a database.
+func prepare(cfg sqldb.Config) error {
+	cfg.Migrations = migrations()
+	db, err := sqldb.Open(context.Background(), cfg)
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// ownQueue says which queues are the server's own, as in a process without Airflow.
+func (s *server) ownQueue(queue string) bool { return rebuild.Reserved(queue) }
 
 // verify lets the log prove itself (EVT-6), after every test.
 func (s *server) verify() {

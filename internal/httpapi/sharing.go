@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/sharing"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
 )
 
 // Sharing says who may see which record. What a caller may not see is fault.NotFound.
@@ -34,9 +34,9 @@ const (
 func (a *API) sharingRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /sharing/models", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listSharingModels},
-		{Pattern: "GET /sharing/{object}/{id}", Scope: scopeSharingRead, Rate: rateSharingRead, Do: withID("id", a.explainAccess)},
+		{Pattern: "GET /sharing/{object}/{id}", Heavy: true, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withID("id", a.explainAccess)},
 		{
-			Pattern: "POST /sharing/{object}/rebuild", Scope: scopeSharingWrite, Rate: rateSharingWrite, Once: gate.Optional,
+			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeSharingWrite, Rate: rateSharingWrite, Once: gate.Optional,
 			Do: withoutQuery(a.rebuildSharing),
 		},
 	}
@@ -74,7 +74,7 @@ type explanation struct {
 func (a *API) explainAccess(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, "userId")
 	user, given := q.text("userId")
-	if given && !crm.ValidID(user) {
+	if given && !model.ValidID(user) {
 		q.fail("userId", "userId must be a UUID in lower case")
 	}
 	if q.err != nil {
@@ -102,7 +102,7 @@ type modelView struct {
 	Object           string         `json:"object"`
 	Version          int64          `json:"version"`
 	Status           string         `json:"status"`
-	OWD              crm.OWD        `json:"owd"`
+	OWD              model.OWD      `json:"owd"`
 	Rules            []sharing.Rule `json:"rules"`
 	ExecutionID      string         `json:"executionId,omitzero"`
 	RecordsProcessed int            `json:"recordsProcessed"`

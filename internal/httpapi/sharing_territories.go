@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/crm"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/svc/sharing"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // Territories keeps the territories of tenants, and who and what is assigned to them.
@@ -49,7 +49,7 @@ func (a *API) territoryRoutes() []gate.Route {
 // withID lets those through whose path has an id in its place; nothing has another.
 func withID(name string, next handler) handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if id := c.Path(name); !crm.ValidID(id) {
+		if id := c.Path(name); !model.ValidID(id) {
 			return gate.Reply{}, fault.New(fault.NotFound, "", "there is no %s %.64q: ids are UUIDs in lower case", name, id)
 		}
 		return next(ctx, c)
@@ -58,10 +58,10 @@ func withID(name string, next handler) handler {
 
 // territoryView is a territory as it is shown.
 type territoryView struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	ParentID string     `json:"parentTerritoryId,omitzero"`
-	Access   crm.Access `json:"access"`
+	ID       string       `json:"id"`
+	Name     string       `json:"name"`
+	ParentID string       `json:"parentTerritoryId,omitzero"`
+	Access   model.Access `json:"access"`
 }
 
 func showTerritory(t *sharing.Territory) territoryView {
@@ -71,10 +71,10 @@ func showTerritory(t *sharing.Territory) territoryView {
 // territoryBody is what a caller says of a territory. An id, if there is one, is that of
 // the path.
 type territoryBody struct {
-	ID       *string     `json:"id"`
-	Name     string      `json:"name"`
-	ParentID *string     `json:"parentTerritoryId"`
-	Access   *crm.Access `json:"access"`
+	ID       *string       `json:"id"`
+	Name     string        `json:"name"`
+	ParentID *string       `json:"parentTerritoryId"`
+	Access   *model.Access `json:"access"`
 }
 
 // draft is what it says, without what it says nothing of.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // single answers the endpoint of one command.
@@ -23,6 +23,7 @@ func (a *API) single(cmd *command) handler {
 		if err != nil {
 			return gate.Reply{}, err
 		}
+		c.Yield()
 		result := a.commands.Submit(ctx, []engine.Request{req})[0]
 		if result.Err != nil {
 			return gate.Reply{}, result.Err

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // step is one request of the contract's story.
@@ -65,6 +65,7 @@ type play struct {
 	before func(s step, r told)        // each request, nil: nobody is told
 	after  func(s step, got reply)     // each answer, nil: nobody is told
 	loose  func(operation string) bool // the answers that are not compared, nil: all are
+	tenant string                      // who plays it, "": own
 }
 
 // told is a request of the story as it is sent.
@@ -115,11 +116,14 @@ func (p *play) do(n int, s step) {
 		p.before(s, r)
 	}
 	got := send()
-	for began := time.Now(); s.Until != "" && got.text("status") != s.Until; {
+	for began := time.Now(); s.Until != "" && got.status == s.Status && got.text("status") != s.Until; {
 		if time.Since(began) > patience {
 			p.t.Fatalf("step %d, %s: the answer is still %s", n, s.Operation, got.body)
 		}
 		got = send()
+	}
+	if got.status != s.Status && p.tenant != "" && wide[s.Operation] {
+		return // the positions of the examples are sealed for another tenant
 	}
 	if got.status != s.Status {
 		p.t.Fatalf("step %d, %s: got %d, want %d: %s", n, s.Operation, got.status, s.Status, got.body)
@@ -157,6 +161,9 @@ func (p *play) header(s step) []string {
 		if value != "" {
 			header = append(header, name, value)
 		}
+	}
+	if p.tenant != "" {
+		header = append(header, "X-Tenant-Id", p.tenant)
 	}
 	return header
 }
@@ -243,7 +250,7 @@ func (p *play) compare(n int, s step, pointer string, got reply) {
 var (
 	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
 	aMonth    = regexp.MustCompile(`^\d{4}-\d\d$`)
-	aURL      = regexp.MustCompile(`^http://127\.0\.0\.1:\d+(/.*\?expires=)\d+(&signature=)[0-9a-f]{64}&`)
+	aURL      = regexp.MustCompile(`^(/.*\?expires=)\d+(&signature=)[0-9a-f]{64}&`)
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 

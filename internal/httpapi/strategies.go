@@ -4,16 +4,16 @@ import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/pdca"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/recheck"
 )
 
 // Strategies keeps the strategies that are checked again.
 type Strategies interface {
 	// Put stores what a draft says; created says that there was none with this id.
-	Put(ctx context.Context, tenant, id string, d pdca.Draft) (stored pdca.Strategy, created bool, err error)
+	Put(ctx context.Context, tenant, id string, d recheck.Draft) (stored recheck.Strategy, created bool, err error)
 	// List is a page and how many there are on all pages.
-	List(ctx context.Context, tenant string, q pdca.Query) (page []pdca.Strategy, total int, err error)
+	List(ctx context.Context, tenant string, q recheck.Query) (page []recheck.Strategy, total int, err error)
 }
 
 // The scopes and rate classes of the re-check surface.
@@ -37,11 +37,11 @@ const MaxRecheckBody = 64 << 10
 func (a *API) strategyRoutes() []gate.Route {
 	return []gate.Route{
 		{
-			Pattern: "PUT /pdca/strategies/{id}", Surface: gate.Recheck, Scope: scopePDCAAdmin, Rate: rateRecheck,
+			Pattern: "PUT /pdca/strategies/{id}", Heavy: true, Surface: gate.Recheck, Scope: scopePDCAAdmin, Rate: rateRecheck,
 			MaxBody: MaxRecheckBody, Do: withoutQuery(a.putStrategy),
 		},
 		{
-			Pattern: "GET /gui/strategies", Surface: gate.Recheck, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
+			Pattern: "GET /gui/strategies", Heavy: true, Surface: gate.Recheck, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
 			Rate: ratePDCARead, Do: a.listStrategies,
 		},
 	}
@@ -49,7 +49,7 @@ func (a *API) strategyRoutes() []gate.Route {
 
 // putStrategy answers PUT /pdca/strategies/{id}.
 func (a *API) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	draft, err := pdca.ParseDraft(c.Body)
+	draft, err := recheck.ParseDraft(c.Body)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -68,9 +68,9 @@ func (a *API) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error)
 func (a *API) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, append([]string{"q", "tags_any", "health", "sort"}, pageParams...)...)
 	p := q.paging()
-	want := pdca.Query{
-		Text: parsed(q, "q", pdca.ParseText), TagsAny: parsed(q, "tags_any", pdca.ParseTags), Health: parsed(q, "health", pdca.ParseHealths),
-		Sort: parsed(q, "sort", pdca.ParseSort), Offset: p.offset(), Limit: p.size,
+	want := recheck.Query{
+		Text: parsed(q, "q", recheck.ParseText), TagsAny: parsed(q, "tags_any", recheck.ParseTags), Health: parsed(q, "health", recheck.ParseHealths),
+		Sort: parsed(q, "sort", recheck.ParseSort), Offset: p.offset(), Limit: p.size,
 	}
 	if q.err != nil {
 		return gate.Reply{}, q.err
@@ -79,7 +79,7 @@ func (a *API) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, err
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(s *pdca.Strategy) pdca.Strategy { return *s })}, nil
+	return gate.Reply{Body: newPage(p, rows, total, func(s *recheck.Strategy) recheck.Strategy { return *s })}, nil
 }
 
 // parsed is a parameter as parse reads it, the zero value when it is not given.

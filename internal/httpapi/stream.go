@@ -2,14 +2,15 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 const (
@@ -34,20 +35,20 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	// Watch before the first read: what is committed in between wakes us.
 	wake, stop := a.reads.Watch(id)
 	defer stop()
-	view, err := a.reads.Execution(ctx, c.Principal.Tenant, id, 0)
+	status, newest, err := a.reads.Head(ctx, c.Principal.Tenant, id)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	switch {
-	case view.State.Status.Terminal() && last >= view.State.Seq:
+	case status.Terminal() && last >= newest:
 		return gate.Reply{Status: http.StatusNoContent}, nil
-	case last > view.State.Seq:
-		return gate.Reply{}, invalid("Last-Event-ID", "Last-Event-ID lies beyond the log, which ends with event %d", view.State.Seq)
+	case last > newest:
+		return gate.Reply{}, invalid("Last-Event-ID", "Last-Event-ID lies beyond the log, which ends with event %d", newest)
 	}
 	s := &follower{
 		reads: a.reads, tenant: c.Principal.Tenant, id: id, last: last,
-		status: view.State.Status, heartbeat: a.heartbeat,
-		out: c.Stream, control: http.NewResponseController(c.Stream),
+		status: status, heartbeat: a.heartbeat, upto: newest, turn: c.Turn,
+		out: c.Stream, control: http.NewResponseController(c.Stream), log: a.log, stalled: a.stalled,
 	}
 	header := c.Stream.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -74,12 +75,17 @@ type follower struct {
 	reads     Reads
 	tenant    string
 	id        flow.ID
-	last      uint64      // seq of the last event that was sent
-	status    flow.Status // as of that event, once it is terminal
+	last      uint64                                             // seq of the last event that was sent
+	upto      uint64                                             // seq of the last event that there was when it began
+	turn      func(ctx context.Context, part func() error) error // see gate.Call.Turn
+	status    flow.Status                                        // as of that event, once it is terminal
 	heartbeat time.Duration
 	out       http.ResponseWriter
 	control   *http.ResponseController
 	frame     []byte
+	pace      pace // of this round
+	log       *slog.Logger
+	stalled   func() // counts a frame that was held up
 }
 
 // run sends until the execution has ended, the client has gone or ctx ends. Once
@@ -95,6 +101,7 @@ func (s *follower) run(ctx context.Context, wake <-chan struct{}) error {
 		if err != nil {
 			return gone(ctx, err)
 		}
+		s.explain()
 		if s.status.Terminal() {
 			_ = s.write([]byte(`event: end` + "\n" + `data: {"status":"` + s.status.String() + `"}` + "\n\n"))
 			return nil
@@ -102,9 +109,12 @@ func (s *follower) run(ctx context.Context, wake <-chan struct{}) error {
 		if sent {
 			beat.Reset(s.heartbeat)
 		}
+		idle := time.Now()
 		select {
 		case <-wake:
+			s.pace = pace{idle: idle, began: time.Now()}
 		case <-beat.C:
+			s.pace = pace{idle: idle, began: time.Now()}
 			if err := s.write(heartbeatFrame); err != nil {
 				return nil
 			}
@@ -125,7 +135,9 @@ func gone(ctx context.Context, err error) error {
 // catchUp sends everything that the log holds and was not sent.
 func (s *follower) catchUp(ctx context.Context) (sent bool, err error) {
 	for {
-		events, _, err := s.reads.Events(ctx, s.tenant, s.id, s.last+1, streamPage)
+		began := time.Now()
+		events, err := s.page(ctx)
+		s.pace.read += time.Since(began)
 		if err != nil || len(events) == 0 {
 			return sent, err
 		}
@@ -136,11 +148,31 @@ func (s *follower) catchUp(ctx context.Context) (sent bool, err error) {
 			}
 			s.note(&events[i])
 		}
+		if s.pace.oldest == 0 {
+			s.pace.oldest = events[0].At
+		}
+		began = time.Now()
 		if err := s.write(s.frame); err != nil {
 			return sent, err
 		}
+		s.pace.wrote += time.Since(began)
 		sent = true
 	}
+}
+
+// page reads the next events; while there are many of them, in turn with the heavy requests
+// of the tenant.
+func (s *follower) page(ctx context.Context) (events []flow.Event, err error) {
+	read := func() (err error) {
+		events, _, err = s.reads.Events(ctx, s.tenant, s.id, s.last+1, streamPage)
+		return err
+	}
+	if s.upto > s.last+streamPage {
+		err = s.turn(ctx, read)
+	} else {
+		err = read()
+	}
+	return events, err
 }
 
 // note remembers that an event was sent, and whether the execution has ended with it.

@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // claimBody is the body of POST /tasks/claim.
@@ -106,9 +106,13 @@ func (a *API) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err := b.check(); err != nil {
 		return gate.Reply{}, err
 	}
+	c.Yield()
+	wait := time.Duration(b.WaitSeconds) * time.Second
+	ctx, stop := c.Wait(ctx, wait)
+	defer stop()
 	claimed, err := a.commands.Claim(ctx, engine.ClaimRequest{
 		Tenant: c.Principal.Tenant, Worker: b.WorkerID, Queues: b.Queues, Max: b.Max,
-		Wait: time.Duration(b.WaitSeconds) * time.Second, Lease: b.LeaseSeconds,
+		Wait: wait, Lease: b.LeaseSeconds,
 		Once: once, CorrelationID: c.CorrelationID,
 	})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/gate"
 	"renga.dev/renga/internal/httpapi"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // TRG-2, RUN-3: the token of workflow events, and whose they are.

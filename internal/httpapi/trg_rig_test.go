@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/store"
-	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/workflow/store"
 )
 
 // openTrigger puts workflow events over the server's engine.
@@ -16,7 +16,7 @@ func (s *server) openTrigger(o options) {
 	s.t.Helper()
 	cfg := o.trigger
 	cfg.Engine, cfg.Active, cfg.Now, cfg.Log = s.engine, store.Active, s.clock.Now, o.log
-	s.trigger = trigger.New(s.db, cfg)
+	s.trigger = inbound.New(s.db, cfg)
 	pass, err := gate.NewEventToken(o.token, o.owner)
 	if err != nil {
 		s.t.Fatal(err)

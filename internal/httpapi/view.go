@@ -1,9 +1,9 @@
 package httpapi
 
 import (
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // executionView is an execution as readers see it: projected from its state,

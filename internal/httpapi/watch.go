@@ -4,13 +4,14 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
-	"renga.dev/renga/internal/engine"
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/flow"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/wire"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // heldTask is a task that a worker believes to hold.
@@ -63,19 +64,67 @@ func (a *API) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err := b.check(); err != nil {
 		return gate.Reply{}, err
 	}
+	c.Yield()
 	w := newTaskWatch(a.reads, c.Principal.Tenant, b.Tasks)
-	if a.watched.Add(int64(len(w.executions))) > MaxWatched {
-		a.watched.Add(-int64(len(w.executions)))
-		busy := fault.New(fault.Unavailable, "OVERLOADED", "too many tasks are watched; try again later")
-		busy.RetryAfter = time.Second
-		return gate.Reply{}, busy
+	if len(b.Tasks) > watchTurn {
+		w.turn = c.Turn
 	}
-	defer a.watched.Add(-int64(len(w.executions)))
-	interrupted, err := w.run(ctx, time.Duration(b.WaitSeconds)*time.Second)
+	if err := a.watched.enter(w.tenant, c.Caller(), len(w.executions)); err != nil {
+		return gate.Reply{}, err
+	}
+	defer a.watched.leave(w.tenant, c.Caller(), len(w.executions))
+	wait := time.Duration(b.WaitSeconds) * time.Second
+	ctx, stop := c.Wait(ctx, wait)
+	defer stop()
+	interrupted, err := w.run(ctx, wait)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	return gate.Reply{Status: http.StatusOK, Body: map[string][]interruptedTask{"interrupted": interrupted}}, nil
+}
+
+// watchTurn is how many tasks of a watch are looked at without waiting for a turn.
+const watchTurn = 100
+
+// watched counts the executions that task watches look at. A tenant has at most half of them, or
+// as many as one caller if that is more.
+type watched struct {
+	most, each   int // of all callers, and of one
+	mu           sync.Mutex
+	all          int
+	of, ofTenant map[string]int // by caller, and by tenant
+}
+
+// enter counts executions, or refuses them.
+func (w *watched) enter(tenant, caller string, n int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const format = "the watches of this %s look at %d executions, and at most %d may be watched; watch fewer at a time"
+	switch half := max(w.each, (w.most+1)/2); {
+	case w.of[caller]+n > w.each:
+		return fault.TooMuch(w.each, format, "caller", w.of[caller], w.each)
+	case w.ofTenant[tenant]+n > half:
+		return fault.TooMuch(half, format, "tenant", w.ofTenant[tenant], half)
+	case w.all+n > w.most:
+		return fault.Overloaded("too many tasks are watched; try again later")
+	}
+	w.all += n
+	w.of[caller] += n
+	w.ofTenant[tenant] += n
+	return nil
+}
+
+// leave counts the end of a watch.
+func (w *watched) leave(tenant, caller string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all -= n
+	if w.of[caller] -= n; w.of[caller] == 0 {
+		delete(w.of, caller)
+	}
+	if w.ofTenant[tenant] -= n; w.ofTenant[tenant] == 0 {
+		delete(w.ofTenant, tenant)
+	}
 }
 
 // taskWatch looks after the tasks of one request, by execution.
@@ -84,10 +133,11 @@ type taskWatch struct {
 	tenant     string
 	executions []flow.ID
 	tasks      [][]engine.TaskRef // of each execution
+	turn       func(ctx context.Context, part func() error) error
 }
 
 func newTaskWatch(reads Reads, tenant string, tasks []heldTask) *taskWatch {
-	w := &taskWatch{reads: reads, tenant: tenant}
+	w := &taskWatch{reads: reads, tenant: tenant, turn: func(_ context.Context, part func() error) error { return part() }}
 	place := make(map[flow.ID]int, len(tasks))
 	for _, t := range tasks {
 		at, known := place[t.ExecutionID]
@@ -166,7 +216,11 @@ func (w *taskWatch) look(ctx context.Context, found []interruptedTask, which []i
 	for _, i := range which {
 		asked = append(asked, w.tasks[i]...)
 	}
-	lost, err := w.reads.Lost(ctx, w.tenant, asked)
+	var lost []engine.LostTask
+	err := w.turn(ctx, func() (err error) {
+		lost, err = w.reads.Lost(ctx, w.tenant, asked)
+		return err
+	})
 	for _, t := range lost {
 		out := interruptedTask{heldTask: heldTask{t.Execution, t.Node, t.Attempt}}
 		if t.Found {

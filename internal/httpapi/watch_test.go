@@ -3,10 +3,12 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/stalltest"
 )
 
@@ -109,7 +111,9 @@ func TestAWatchNamesAllThatWereInterrupted(t *testing.T) {
 		}
 		all = append(all, e)
 	}
-	s.post("/tasks/claim", `{"workerId":"w","max":100}`).is(200).has("tasks.39.attempt", "1")
+	if n := len(s.claims(len(tasks))); n != len(tasks) {
+		t.Fatalf("%d tasks are claimed, want %d", n, len(tasks))
+	}
 	watch := func(wait int) reply {
 		return s.post("/tasks/watch", fmt.Sprintf(`{"tasks":[%s],"waitSeconds":%d}`, strings.Join(tasks, ","), wait)).is(200)
 	}
@@ -205,6 +209,97 @@ func BenchmarkWatch(b *testing.B) {
 				}
 				_ = resp.Body.Close()
 			}
+		})
+	}
+}
+
+// LIM-3: streams, waiting claims and watched tasks have maxima, of a caller, a tenant and the process.
+
+func TestStreamsClaimsAndWatchesHaveMaxima(t *testing.T) {
+	s := newServerWith(t, options{
+		open: map[string]gate.Open{
+			gate.OpenStreams: {Caller: 1, Process: 3}, gate.OpenClaims: {Caller: 1, Process: 2}, gate.OpenWatches: {Caller: 10, Process: 10},
+		},
+		watched: [2]int{1, 2},
+	})
+	e := s.started(linear("default", "a", "b"))
+	s.post("/tasks/claim", `{"workerId":"w"}`).is(200)
+	for i, path := range []string{"/executions/" + e.id + "/stream", "/events/stream"} {
+		user := fmt.Sprint("u", i)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-User-Id", user)
+		resp, err := s.client.Do(req) // it is open once it is answered
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		s.get(path, "X-User-Id", user).is(429).has("error.code", "RATE_LIMITED")
+	}
+	s.get("/audit/export", "X-User-Id", "another").is(429).has("error.code", "RATE_LIMITED").has("error.details.limit", "2")
+	other := []string{"X-Tenant-Id", "11111111-1111-4111-8111-111111111111"}
+	s.get("/audit/export", other...).is(200)
+
+	waits := make(chan reply, 2)
+	until := func(what string, refused func() reply) {
+		t.Helper()
+		for late := time.Now().Add(patience); refused().status != 429; {
+			if time.Now().After(late) {
+				t.Fatal(what)
+			}
+		}
+	}
+	persist := func(path, body string) {
+		r := s.post(path, body)
+		for ; r.status == 429; r = s.post(path, body) { // it met a look whether it is there
+		}
+		waits <- r
+	}
+	go persist("/tasks/claim", `{"workerId":"w","queues":["none"],"waitSeconds":30}`)
+	until("a second claim is let in", func() reply { return s.post("/tasks/claim", `{"workerId":"w","queues":["none"]}`) })
+	go persist("/tasks/watch", e.held(1, 30))
+	until("a second execution is watched", func() reply { return s.post("/tasks/watch", e.held(1, 0)) })
+	s.post("/tasks/watch", e.held(1, 0), "X-User-Id", "another").is(429).has("error.details.limit", "1")
+	s.post("/tasks/watch", e.held(1, 0), other...).is(200)
+	s.gate.Drain()
+	<-waits
+	<-waits
+}
+
+// TestWhoWaitsForTasksKeepsNoPlace lets a claim and a watch with large bodies wait where one
+// request with a large body runs at a time: another one does not wait for them.
+func TestWhoWaitsForTasksKeepsNoPlace(t *testing.T) {
+	one := gate.Open{Caller: 1, Process: 2}
+	for _, path := range []string{"/tasks/claim", "/tasks/watch"} {
+		t.Run(path, func(t *testing.T) {
+			s := newServerWith(t, options{heavy: 1, open: map[string]gate.Open{gate.OpenClaims: one, gate.OpenWatches: one}})
+			e := s.started(linear("default", "a"))
+			s.post("/tasks/claim", `{"workerId":"w"}`).is(200)
+			large := strings.Repeat(" ", 20<<10)
+			body := `{"workerId":"w","queues":["none"],"waitSeconds":30}`
+			if path == "/tasks/watch" {
+				body = e.held(1, 30)
+			}
+			waits := make(chan reply, 1)
+			go func() {
+				r := s.post(path, large+body)
+				for ; r.status == 429; r = s.post(path, large+body) { // it met a look whether it is there
+				}
+				waits <- r
+			}()
+			for late := time.Now().Add(patience); s.post(path, "{}").status != 429; {
+				if time.Now().After(late) {
+					t.Fatal("no request waits")
+				}
+			}
+			s.post("/executions", large+`{"graphId":"g"}`).is(202)
+			if len(waits) > 0 {
+				t.Errorf("it did not wait: %d", (<-waits).status)
+			}
+			s.gate.Drain()
+			<-waits
 		})
 	}
 }

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"renga.dev/renga/internal/fault"
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // WorkflowEvents is where deliveries of events go. What Deliver and Refuse have
 // answered is in the audit log.
 type WorkflowEvents interface {
-	Deliver(ctx context.Context, call trigger.Caller, d trigger.Delivery) (trigger.Outcome, error)
+	Deliver(ctx context.Context, call inbound.Caller, d inbound.Delivery) (inbound.Outcome, error)
 	// Refuse notes a delivery that ended before it could be decided about, with what is
-	// known of it, and gives the error to answer with.
-	Refuse(ctx context.Context, call trigger.Caller, d trigger.Delivery, err error) error
-	Summary(ctx context.Context, tenant string, q trigger.SummaryQuery) (trigger.Summary, error)
+	// known of it, and gives the error to answer with, or the run that its key started before.
+	Refuse(ctx context.Context, call inbound.Caller, d inbound.Delivery, err error) (inbound.Outcome, error)
+	Summary(ctx context.Context, tenant string, q inbound.SummaryQuery) (inbound.Summary, error)
 }
 
 // The rate classes of workflow events and templates.
@@ -33,10 +33,10 @@ const (
 func (a *API) workflowRoutes() []gate.Route {
 	routes := []gate.Route{
 		{Pattern: "POST /api/workflow-events", Rate: rateDeliver, Do: a.deliver, Refused: a.refuseDelivery},
-		{Pattern: "GET /api/workflow-events/summary", Rate: rateWorkflowRead, Do: a.summarize},
+		{Pattern: "GET /api/workflow-events/summary", Heavy: true, Rate: rateWorkflowRead, Do: a.summarize},
 		{Pattern: "GET /api/workflow-templates", Rate: rateWorkflowRead, Do: a.listTemplates},
 		{Pattern: "GET /api/workflow-templates/{id}", Rate: rateWorkflowRead, Do: a.template},
-		{Pattern: "PUT /api/workflow-templates/{id}", Rate: rateWorkflowWrite, Do: withoutQuery(a.putTemplate)},
+		{Pattern: "PUT /api/workflow-templates/{id}", Heavy: true, Rate: rateWorkflowWrite, Do: withoutQuery(a.putTemplate)},
 		{Pattern: "DELETE /api/workflow-templates/{id}", Rate: rateWorkflowWrite, Do: withoutQuery(a.deleteTemplate)},
 	}
 	for i := range routes {
@@ -60,11 +60,13 @@ type delivered struct {
 // deliver answers POST /api/workflow-events. Its senders are foreign: query parameters
 // and members that nobody knows are not looked at.
 func (a *API) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	d, err := trigger.ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
-	if err != nil {
-		return gate.Reply{}, a.workflowEvents.Refuse(ctx, sender(c), d, err)
+	d, err := inbound.ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
+	var out inbound.Outcome
+	if err == nil {
+		out, err = a.workflowEvents.Deliver(ctx, sender(c), d)
+	} else {
+		out, err = a.workflowEvents.Refuse(ctx, sender(c), d, err)
 	}
-	out, err := a.workflowEvents.Deliver(ctx, sender(c), d)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -81,18 +83,19 @@ func (a *API) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // refuseDelivery notes a delivery that was not let in. Nobody has read it.
 func (a *API) refuseDelivery(ctx context.Context, c *gate.Call, err error) error {
-	return a.workflowEvents.Refuse(ctx, sender(c), trigger.Delivery{}, err)
+	_, err = a.workflowEvents.Refuse(ctx, sender(c), inbound.Delivery{}, err)
+	return err
 }
 
-func sender(c *gate.Call) trigger.Caller {
-	return trigger.Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
+func sender(c *gate.Call) inbound.Caller {
+	return inbound.Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
 }
 
 // summarize answers GET /api/workflow-events/summary.
 func (a *API) summarize(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := newQuery(c, "ym", "recent_limit")
-	query := trigger.SummaryQuery{
-		Month: q.month("ym"), Recent: q.integer("recent_limit", 1, trigger.MaxRecent, trigger.DefaultRecent),
+	query := inbound.SummaryQuery{
+		Month: q.month("ym"), Recent: q.integer("recent_limit", 1, inbound.MaxRecent, inbound.DefaultRecent),
 	}
 	if q.err != nil {
 		return gate.Reply{}, q.err

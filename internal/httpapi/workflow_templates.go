@@ -4,23 +4,29 @@ import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/gate"
-	"renga.dev/renga/internal/trigger"
+	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/gate"
 )
 
 // WorkflowTemplates keeps templates. Unknown ones are fault.NotFound.
 type WorkflowTemplates interface {
-	PutTemplate(ctx context.Context, tenant, id string, t trigger.Template) (stored trigger.Stored, created bool, err error)
-	Template(ctx context.Context, tenant, id string) (trigger.Stored, error)
-	Templates(ctx context.Context, tenant string, offset, limit int) ([]trigger.Stored, int, error)
+	PutTemplate(ctx context.Context, tenant, id string, t inbound.Template) (stored inbound.Stored, created bool, err error)
+	Template(ctx context.Context, tenant, id string) (inbound.Stored, error)
+	Templates(ctx context.Context, tenant string, offset, limit int) ([]inbound.Stored, int, error)
 	DeleteTemplate(ctx context.Context, tenant, id string) error
 }
 
 // putTemplate answers PUT /api/workflow-templates/{id}.
 func (a *API) putTemplate(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	t, err := trigger.ParseTemplate(c.Body)
+	t, err := inbound.ParseTemplate(c.Body)
 	if err != nil {
 		return gate.Reply{}, err
+	}
+	for i := range t.Steps {
+		if queue := t.Steps[i].Action; a.reserved(queue) {
+			return gate.Reply{}, invalid("steps", "steps[%d].action: the queue %s is the server's own; choose another name",
+				i, queue)
+		}
 	}
 	stored, created, err := a.workflowTemplates.PutTemplate(ctx, c.Principal.Tenant, c.Path("id"), t)
 	if err != nil {
@@ -56,7 +62,7 @@ func (a *API) listTemplates(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(t *trigger.Stored) trigger.Stored { return *t })}, nil
+	return gate.Reply{Body: newPage(p, rows, total, func(t *inbound.Stored) inbound.Stored { return *t })}, nil
 }
 
 // deleteTemplate answers DELETE /api/workflow-templates/{id}.

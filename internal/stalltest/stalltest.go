@@ -8,6 +8,7 @@ package stalltest
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -92,4 +93,32 @@ func (w *Watch) Between(began, end time.Time) time.Duration {
 		took -= max(0, s.to.Sub(s.from))
 	}
 	return took
+}
+
+// patience is how long a test waits for what it cannot go on without: long enough for a
+// machine that is busy, and short enough that a test which waits in vain says for what.
+const patience = time.Minute
+
+// Within is what comes from a channel, or that it was closed. Nothing within a minute ends
+// the test.
+func Within[T any](t testing.TB, what string, c <-chan T) (v T) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v = <-c:
+	case <-timer.C:
+		t.Fatalf("%s: nothing came within %v", what, patience)
+	}
+	return v
+}
+
+// Until looks until something holds. What does not hold within a minute ends the test.
+func Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// A heap may grow to three times what is live before it is collected, which spares collections
+// under load, and to twice that when it is larger than smallHeap: JetStream keeps what was
+// published in the last ten seconds, and three times that is more than a small machine should give.
+// A limit in bytes (GOMEMLIMIT) is for the operator: close to it the collector never rests.
+const (
+	smallHeap  = 16 << 20
+	memoryLook = time.Second
+)
+
+// gcPercent is by how much the heap may grow before it is collected.
+func gcPercent(live uint64) int {
+	if live > smallHeap {
+		return 100
+	}
+	return 200
+}
+
+// tuneMemory sets how eagerly memory is collected, until ctx ends. What the operator has
+// set by environment variables stays.
+func tuneMemory(ctx context.Context) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	last := gcPercent(0)
+	debug.SetGCPercent(last)
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	go often(ctx, memoryLook, func() {
+		metrics.Read(live)
+		if next := gcPercent(live[0].Value.Uint64()); next != last {
+			last = next
+			debug.SetGCPercent(next)
+		}
+	})
+}
+
+// perCore is how many goroutines may run at a time for each core. With one, two requests that
+// compute hold up all others: nobody looks at the network until one of them has had its 10 ms,
+// and that at every answer of the database. With more the kernel shares out the cores, and wakes
+// who waited for an answer at once.
+const perCore = 4
+
+// tuneProcessors lets more goroutines run than there are cores, once everything that goes by
+// their number was made. What the operator has set stays.
+func tuneProcessors() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(perCore * runtime.GOMAXPROCS(0))
+	}
+}

@@ -1,0 +1,129 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// service names what is published here.
+const service = "approval-service"
+
+// submittedEvent tells that a record was submitted.
+func submittedEvent(a *instance) wire.Payload {
+	return wire.ApprovalSubmitted{
+		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID}, SubmittedBy: a.submittedBy,
+		SubmittedAt: a.submittedAt, LockedFields: a.locked, CurrentStageIndex: wire.Count(a.at),
+	}
+}
+
+// decidedEvent tells how an approval ended.
+func decidedEvent(a *instance) wire.Payload {
+	return wire.ApprovalDecided{
+		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID}, Decision: a.status.String(),
+		DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: wire.OrNull(a.decision), FinalStageIndex: wire.Count(a.at),
+	}
+}
+
+// announce publishes an event of an approval, whose row is held.
+func (w *session) announce(ctx context.Context, a *instance, p wire.Payload) error {
+	body, err := wire.NewPayload(p)
+	if err != nil {
+		return err
+	}
+	return w.cfg.Publisher.Publish(ctx, w.tx, wire.Event{
+		Type: p.EventType(), OccurredAt: a.version, Tenant: w.tenant, Producer: wire.Producer{Service: service}, CorrelationID: w.correlationID,
+		Key: wire.RecordKey("Approval", w.tenant, a.id), Version: a.version, Payload: body,
+	})
+}
+
+// ending is how an approval ends, or how one of its stages does.
+type ending struct {
+	status  Status
+	by      string
+	comment string
+}
+
+// pass closes the open stage of an approval, whose row is held: it goes to the next one,
+// or ends.
+func (w *session) pass(ctx context.Context, a *instance, e ending) error {
+	if e.status != Approved || a.at+1 == len(a.stages) {
+		return w.end(ctx, a, e)
+	}
+	a.at++
+	a.version = wire.NextStamp(a.version, w.now)
+	return w.tx.Batch(ctx, append(a.principals(w.tenant), a.update(w.tenant))...)
+}
+
+// end ends an approval, and others are told. Its fields are free again, unless core has an
+// outcome to write: then it frees them with that, so that nobody comes in between.
+func (w *session) end(ctx context.Context, a *instance, e ending) error {
+	a.version = wire.NextStamp(a.version, w.now)
+	a.status, a.decidedBy, a.decidedAt, a.decision = e.status, e.by, a.version, e.comment
+	stmts := append(a.principals(w.tenant), a.update(w.tenant), forgetStmt(w.tenant, a.execution))
+	if err := w.tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	if err := w.release(ctx, a); err != nil {
+		return err
+	}
+	return w.announce(ctx, a, decidedEvent(a))
+}
+
+// release lets go of the fields of an approval that has ended, or keeps them, and those that
+// its outcome is about, until that is written.
+func (w *session) release(ctx context.Context, a *instance) error {
+	writes := a.outcome()
+	if len(writes) == 0 {
+		return w.cfg.Locks.Unlock(ctx, w.tx, w.tenant, a.id)
+	}
+	return w.cfg.Locks.Lock(ctx, w.tx, w.tenant, a.lock())
+}
+
+// outcome is what an approval writes into its record as it stands: nothing while it is
+// pending.
+func (a *instance) outcome() map[string]jsontext.Value {
+	switch a.status {
+	case Approved:
+		return a.outcomes.OnApproved
+	case Rejected:
+		return a.outcomes.OnRejected
+	case Recalled:
+		return a.outcomes.OnRecalled
+	}
+	return nil
+}
+
+// lock is the fields that an approval keeps as they are as it stands.
+func (a *instance) lock() model.FieldLock {
+	fields := slices.Clone(a.locked)
+	for _, name := range slices.Sorted(maps.Keys(a.outcome())) {
+		if !slices.Contains(fields, name) {
+			fields = append(fields, name)
+		}
+	}
+	return model.FieldLock{ApprovalID: a.id, Object: a.object, RecordID: a.recordID, Fields: fields, At: a.submittedAt}
+}
+
+// Outcome is what an approval writes into its record: nothing while it is pending, or when
+// there is no such approval. It is for core.
+func (s *Approvals) Outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
+	a, err := scanInstance(tx.Row(ctx, selectInstance, tenant, id))
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return model.Outcome{}, nil
+	}
+	return model.Outcome{Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy, DecidedBy: a.decidedBy}, fault.Wrap("approval.outcome", err)
+}
+
+// forgetStmt takes an execution from those whose approvals have to be looked at.
+func forgetStmt(tenant, execution string) sqldb.Stmt {
+	return sqldb.Stmt{Query: "DELETE FROM approval_ended WHERE tenant_id = $1 AND execution = $2", Args: []any{tenant, execution}}
+}

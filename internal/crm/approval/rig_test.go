@@ -1,0 +1,349 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.uber.org/goleak"
+
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const tenantA, tenantB = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
+
+// uid is an id by a number.
+func uid(n int) string {
+	return "00000000-0000-4000-8000-0000000000" + string("0123456789abcdef"[n/16]) + string("0123456789abcdef"[n%16])
+}
+
+// The people: sal sells, and owns the quotes; mia and max manage, vic is vice president,
+// leo is of the legal group, out may not read quotes, nat does not know of anything.
+var sal, mia, max, vic, leo, out, nat = uid(0x21), uid(0x22), uid(0x23), uid(0x24), uid(0x25), uid(0x26), uid(0x27)
+
+const (
+	salesSet  = "00000000-0000-4000-8000-000000000001"
+	readerSet = "00000000-0000-4000-8000-000000000002"
+	managers  = "00000000-0000-4000-8000-000000000011"
+	legal     = "00000000-0000-4000-8000-000000000012"
+	process   = "00000000-0000-4000-8000-000000000031"
+)
+
+// rig is approvals over a database, an engine and a bus that hands nothing out by itself.
+type rig struct {
+	*testing.T
+	*Approvals
+	db      *sqldb.DB
+	bus     *bus.Bus
+	records *records.Records
+	models  *metadata.Models
+	clock   atomic.Int64
+	stamps  atomic.Int64
+	seen    int64 // id of the last event of the outbox that was looked at
+
+	delivered int64 // and of the last that core was given
+	passed    int64 // and of the last of the race before
+
+	telling sync.Mutex
+	refused []model.Outcome // that records did not take
+}
+
+// onEvery runs a test on every database.
+func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}))
+	})
+	t.Run("postgres", func(t *testing.T) { test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)})) })
+}
+
+// long reports whether tests have their full size.
+func long() bool { return os.Getenv("RENGA_LONG") != "" }
+
+type wall struct{}
+
+func (wall) Now() time.Time { return time.Now() }
+
+func newRig(t *testing.T, where sqldb.Config) *rig {
+	t.Helper()
+	r := &rig{T: t, models: metadata.NewModels()}
+	r.clock.Store(time.Date(2026, 1, 10, 14, 0, 0, 0, time.UTC).UnixMilli())
+	where.Migrations = []sqldb.Migration{
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), Migration(),
+	}
+	db, err := sqldb.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.db = db
+	var e interface {
+		Engine
+		Run(ctx context.Context) error
+	}
+	kept := store.New(db, store.Config{Silent: true, Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return r.Ended(h) }})
+	if db.Dialect() == sqldb.SQLite {
+		e = engine.New(kept, wall{}, engine.Config{Exclusive: true})
+	} else {
+		e = engine.NewShards(kept, wall{}, engine.Config{}, 2)
+	}
+	serve, stop := context.WithCancel(context.Background())
+	work, finish := context.WithCancel(context.Background())
+	served, worked := make(chan error, 1), make(chan error, 1)
+	go func() { served <- db.Run(serve) }()
+	go func() { worked <- e.Run(work) }()
+	t.Cleanup(func() {
+		finish()
+		first := <-worked
+		stop()
+		if err := errors.Join(first, <-served, db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	now := func() time.Time { return time.UnixMilli(r.clock.Load()) }
+	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
+	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}})
+	shared.Announce(r.bus)
+	r.records = records.New(db, records.Config{
+		Models: r.models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: now,
+		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+			return r.Open(ctx, tx, tenant, id)
+		},
+		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
+			return r.Outcome(ctx, tx, tenant, id)
+		},
+		Refused: func(_ context.Context, _ *sqldb.Tx, _ *wire.Event, o model.Outcome) error {
+			r.telling.Lock()
+			defer r.telling.Unlock()
+			r.refused = append(r.refused, o)
+			return nil
+		},
+		Regrouped: func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error { return r.Regrouped(ctx, tx, e) },
+	})
+	r.Approvals = New(db, Config{
+		Models: r.models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: e, Now: now,
+	})
+	return r
+}
+
+// told are the outcomes that people were told of, since records did not take them.
+func (r *rig) told() []model.Outcome {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	return slices.Clone(r.refused)
+}
+
+// at turns the clock.
+func (r *rig) at(text string) {
+	r.Helper()
+	s, err := wire.ParseStamp(text)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.clock.Store(int64(s))
+}
+
+// define stores definitions of a tenant, as metadata does.
+func (r *rig) define(all ...model.Definition) {
+	r.Helper()
+	err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		for _, d := range all {
+			body, err := json.Marshal(d.Value)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenantA, string(d.Kind), d.ID, string(body)); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
+			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, tenantA, time.Duration(r.stamps.Add(1)).String())
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func user(id, name, role string, sets ...string) model.Definition {
+	return model.Definition{Kind: model.KindUser, ID: id, Value: &model.User{ID: id, Name: name, RoleID: role, PermissionSetIDs: sets, IsActive: true}}
+}
+
+// processOf is the process of quotes with these steps.
+func processOf(steps ...model.ApprovalStep) model.Definition {
+	return model.Definition{Kind: model.KindApprovalProcess, ID: process, Value: &model.ApprovalProcess{
+		ID: process, Name: "Quote Discount Approval", Object: "Quote", Condition: "record.DiscountPercent != null && record.DiscountPercent > 5.0",
+		LockedFields: []string{"DiscountPercent", "GrandTotal"}, Steps: steps, IsActive: true,
+	}}
+}
+
+func step(name, decide string, approvers ...model.Member) model.ApprovalStep {
+	return model.ApprovalStep{Name: name, Decide: decide, Approvers: approvers}
+}
+
+func ofUser(id string) model.Member  { return model.Member{Type: model.TypeUser, ID: id} }
+func ofRole(id string) model.Member  { return model.Member{Type: model.TypeRole, ID: id} }
+func ofGroup(id string) model.Member { return model.Member{Type: model.TypeGroup, ID: id} }
+
+// staff defines the people.
+func (r *rig) staff() {
+	r.Helper()
+	all := model.ObjectPermission{Create: true, Read: true, Update: true, Delete: true}
+	r.define(
+		model.Definition{Kind: model.KindPermissionSet, ID: salesSet, Value: &model.PermissionSet{
+			ID: salesSet, Name: "Sales", Objects: map[string]model.ObjectPermission{"Quote": all, "Opportunity": all}, Fields: map[string]model.FieldPermission{},
+		}},
+		model.Definition{Kind: model.KindPermissionSet, ID: readerSet, Value: &model.PermissionSet{
+			ID: readerSet, Name: "Reader", Objects: map[string]model.ObjectPermission{"Quote": {Read: true}}, Fields: map[string]model.FieldPermission{},
+		}},
+		model.Definition{Kind: model.KindRole, ID: managers, Value: &model.Role{ID: managers, Name: "Managers"}},
+		user(sal, "Sal", "", salesSet), user(mia, "Mia", managers, readerSet), user(max, "Max", managers, readerSet), user(vic, "Vic", "", readerSet),
+		user(leo, "Leo", "", readerSet), user(out, "Out", managers), user(nat, "Nat", "", readerSet),
+		model.Definition{Kind: model.KindGroup, ID: legal, Value: &model.Group{ID: legal, Name: "Legal", Type: model.PublicGroup, Members: []model.Member{ofUser(leo)}}},
+	)
+}
+
+func as(subject string) Caller {
+	return Caller{Tenant: tenantA, Subject: subject, CorrelationID: "test"}
+}
+
+// apply does one operation on a record.
+func (r *rig) apply(c Caller, object string, op records.Op, fields string) (v records.View, err error) {
+	r.Helper()
+	op.Fields = map[string]jsontext.Value{}
+	if fields != "" {
+		if err := json.Unmarshal([]byte(fields), &op.Fields); err != nil {
+			r.Fatal(err)
+		}
+	}
+	_, _, err = r.records.Apply(r.Context(), records.Caller(c), records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true},
+		func(results []records.Result) ([]byte, error) { v = results[0].View(); return []byte("{}"), nil })
+	return v, err
+}
+
+// quote makes a quote of sal.
+func (r *rig) quote(fields string) string {
+	r.Helper()
+	opp, err := r.apply(as(sal), "Opportunity", records.Op{Kind: records.Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}`)
+	if err != nil {
+		r.Fatal(err)
+	}
+	v, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Create}, `{"Name":"Q","OpportunityId":"`+opp.ID+`",`+fields+`}`)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return v.ID
+}
+
+// discount is what is done to the locked field of a quote.
+func (r *rig) discount(quote, percent string) error {
+	_, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"DiscountPercent":`+percent+`}`)
+	return err
+}
+
+// submit submits a quote of sal.
+func (r *rig) submit(quote string) View {
+	r.Helper()
+	body, _, err := r.Submit(r.Context(), as(sal), Order{Object: "Quote", RecordID: quote, Comment: "please"}, nil)
+	return r.parsed(body, err)
+}
+
+func (r *rig) parsed(body []byte, err error) (v View) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+// decide decides, and must succeed.
+func (r *rig) decide(who, id string, d Status) View {
+	r.Helper()
+	body, _, err := r.Decide(r.Context(), as(who), id, Ballot{Decision: d, Comment: "by " + d.String()}, nil)
+	return r.parsed(body, err)
+}
+
+// refuses reports a decision that is not refused with a code.
+func (r *rig) refuses(who, id string, d Status, code string) {
+	r.Helper()
+	if _, _, err := r.Decide(r.Context(), as(who), id, Ballot{Decision: d}, nil); codeOf(err) != code {
+		r.Errorf("got %v, want %s", err, code)
+	}
+}
+
+// codeOf is the code of a refusal.
+func codeOf(err error) string {
+	if e, ok := fault.As(err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// outbox is the events of approvals that were published since it was asked last, one a
+// line: type, key, version, payload.
+func (r *rig) outbox() string {
+	r.Helper()
+	var b strings.Builder
+	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id", r.seen) {
+			var body []byte
+			if err == nil {
+				err = row.Scan(&r.seen, &body)
+			}
+			if err != nil {
+				return err
+			}
+			e, err := wire.ParseEvent(body)
+			if err != nil {
+				return err
+			}
+			if !strings.HasPrefix(e.Type, "Approval") {
+				continue
+			}
+			if e.Producer.Service != service || e.CorrelationID != "test" || e.OccurredAt != e.Version || e.Tenant != tenantA || e.Index != 0 {
+				r.Errorf("the envelope is %s", body)
+			}
+			b.WriteString(e.Type + " " + e.Key + " " + e.Version.String() + "\n  " + string(e.Payload) + "\n")
+		}
+		return nil
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return b.String()
+}
+
+// consistent reports what a recount finds.
+func (r *rig) consistent() {
+	r.Helper()
+	found, err := r.Recount(r.Context(), tenantA)
+	if err != nil || len(found) > 0 {
+		r.Errorf("a recount finds %q (%v)", found, err)
+	}
+}

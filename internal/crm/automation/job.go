@@ -1,0 +1,359 @@
+package automation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// MaxMissed is how many times that were missed are counted.
+const MaxMissed = 1000
+
+// job is a row of automation_job.
+type job struct {
+	tenant, id                             string
+	next, fired, started, ended            wire.Stamp
+	missed, running, seen, matched, failed int64
+	place                                  string
+}
+
+const jobColumns = "tenant_id, job_id, next_at, fired_at, missed, started_at, ended_at, running, place, seen, matched, failed"
+
+const jobsOf = "SELECT " + jobColumns + " FROM automation_job WHERE tenant_id = $1 ORDER BY job_id"
+
+// Which jobs there is something to do for, those that wait longest first. Tenants take turns,
+// and none has more than ten at a time: all of them are worked on one after the other.
+const (
+	dueJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns + `, row_number() OVER (PARTITION BY tenant_id ORDER BY next_at, job_id) AS turn
+		FROM automation_job WHERE next_at > 0 AND running = 0 AND next_at <= $1) AS due WHERE turn <= 10 ORDER BY turn, next_at LIMIT 100`
+	runningJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns + `, row_number() OVER (PARTITION BY tenant_id ORDER BY started_at, job_id) AS turn
+		FROM automation_job WHERE running = 1 AND started_at > 0) AS going WHERE turn <= 10 ORDER BY turn, started_at LIMIT 100`
+)
+
+func jobs(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []job, err error) {
+	for row, err := range tx.Query(ctx, query, args...) {
+		var j job
+		if err == nil {
+			err = row.Scan(&j.tenant, &j.id, &j.next, &j.fired, &j.missed, &j.started, &j.ended, &j.running, &j.place, &j.seen, &j.matched, &j.failed)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, j)
+	}
+	return all, nil
+}
+
+// times is when a job comes.
+func times(j *model.ScheduledJob) (model.Cron, *time.Location, error) {
+	cron, err := model.ParseCron(j.Cron)
+	if err != nil {
+		return cron, nil, fault.New(fault.Invalid, wire.CodeInvalid, "cron %v", err)
+	}
+	zone, err := time.LoadLocation(j.TimeZone)
+	if err != nil {
+		return cron, nil, fault.New(fault.Invalid, wire.CodeInvalid, "there is no time zone %q", j.TimeZone)
+	}
+	return cron, zone, nil
+}
+
+// nextOf is the next time of a job behind an instant; 0: it never comes.
+func nextOf(j *model.ScheduledJob, after wire.Stamp) (wire.Stamp, error) {
+	cron, zone, err := times(j)
+	if err != nil || !j.IsActive {
+		return 0, err
+	}
+	if next := cron.Next(time.UnixMilli(int64(after)).In(zone)); !next.IsZero() {
+		return wire.Stamp(next.UnixMilli()), nil
+	}
+	return 0, nil
+}
+
+// schedule brings the row of a job up to date with its definition. A job that comes at the
+// same times as before keeps the next one, so that a change of what it does leaves none out.
+func (s *Automation) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model, id string) error {
+	def, ok := m.Get(model.KindScheduledJob, id)
+	if !ok {
+		_, err := tx.Exec(ctx, "DELETE FROM automation_job WHERE tenant_id = $1 AND job_id = $2", m.Tenant, id)
+		return err
+	}
+	j := def.Value.(*model.ScheduledJob)
+	next, err := nextOf(j, s.now())
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed, started_at, ended_at, running, place, seen, matched, failed)
+		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (tenant_id, job_id)
+		DO UPDATE SET cron = excluded.cron, time_zone = excluded.time_zone, next_at = excluded.next_at
+		WHERE j.cron <> excluded.cron OR j.time_zone <> excluded.time_zone OR j.next_at = 0 OR excluded.next_at = 0`,
+		m.Tenant, id, j.Cron, j.TimeZone, next)
+	return err
+}
+
+// runJobs fires jobs that have come and goes on with those under way, and reports whether
+// there were any.
+func (s *Automation) runJobs(ctx context.Context) (worked bool, err error) {
+	var due, running []job
+	err = s.read(ctx, "automation.jobs", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if due, err = jobs(ctx, tx, dueJobs, s.now()); err != nil {
+			return err
+		}
+		running, err = jobs(ctx, tx, runningJobs)
+		return err
+	})
+	var bad error
+	for i := range due {
+		bad = errors.Join(bad, gone(s.fire(sqldb.For(ctx, due[i].tenant), &due[i])))
+	}
+	for i := range running {
+		bad = errors.Join(bad, gone(s.advance(sqldb.For(ctx, running[i].tenant), &running[i])))
+	}
+	return len(due)+len(running) > 0, errors.Join(err, bad)
+}
+
+// gone lets errGone pass.
+func gone(err error) error {
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
+}
+
+// definition is a job as the transaction sees it, nil when it is gone or not active.
+func (s *Automation) definition(ctx context.Context, tx *sqldb.Tx, j *job) (*model.Model, *model.ScheduledJob, error) {
+	m, err := s.cfg.Models.Model(ctx, tx, j.tenant)
+	if err != nil {
+		return nil, nil, err
+	}
+	if def, ok := m.Get(model.KindScheduledJob, j.id); ok && def.Value.(*model.ScheduledJob).IsActive {
+		return m, def.Value.(*model.ScheduledJob), nil
+	}
+	return m, nil, nil
+}
+
+// fire begins a firing of a job that has come: for the newest time that has, once, whatever
+// was missed before it.
+func (s *Automation) fire(ctx context.Context, j *job) error {
+	return s.write(ctx, "automation.fire", func(ctx context.Context, tx *sqldb.Tx) error {
+		_, def, err := s.definition(ctx, tx, j)
+		if err != nil {
+			return err
+		}
+		if def == nil { // its event is on the way
+			_, err := tx.Exec(ctx, "UPDATE automation_job SET next_at = 0 WHERE tenant_id = $1 AND job_id = $2 AND next_at = $3", j.tenant, j.id, j.next)
+			return err
+		}
+		cron, zone, err := times(def)
+		if err != nil {
+			return err
+		}
+		now := s.now()
+		newest, missed := cron.Missed(time.UnixMilli(int64(j.next)).In(zone), time.UnixMilli(int64(now)).In(zone), MaxMissed)
+		next, err := nextOf(def, wire.Stamp(newest.UnixMilli()))
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `UPDATE automation_job SET next_at = $4, fired_at = $5, missed = $6, started_at = $7, ended_at = 0, running = 1, place = '',
+			seen = 0, matched = 0, failed = 0 WHERE tenant_id = $1 AND job_id = $2 AND next_at = $3 AND running = 0`,
+			j.tenant, j.id, j.next, next, newest.UnixMilli(), missed, now)
+		if err == nil && n == 0 {
+			err = errGone
+		}
+		tx.OnCommit(s.wake)
+		return err
+	})
+}
+
+// firing is the id of what a job does for one time, as if it were an event.
+func (j *job) firing() string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "renga:job:%s:%s:%d", j.tenant, j.id, j.fired)).String()
+}
+
+// advance lets a job that is under way act on its next records. When the rules on as many
+// take too many steps for one transaction, it takes fewer.
+func (s *Automation) advance(ctx context.Context, j *job) error {
+	for some := s.cfg.chunk; ; some = max(1, some/4) {
+		if err := s.advanceBy(ctx, j, some); !errors.Is(err, errFewer) {
+			return err
+		}
+	}
+}
+
+// errFewer says that a transaction has no steps for the rules on so many records.
+var errFewer = errors.New("automation: too many records for one transaction")
+
+// advanceBy does the next records of a job, at most so many. The place it got to is written
+// with what it did.
+func (s *Automation) advanceBy(ctx context.Context, j *job, most int) error {
+	return s.write(ctx, "automation.advance", func(ctx context.Context, tx *sqldb.Tx) error {
+		m, def, err := s.definition(ctx, tx, j)
+		if err != nil {
+			return err
+		}
+		var found []model.Record
+		if def != nil && def.Object != "" {
+			if found, err = s.cfg.Records.Walk(ctx, tx, j.tenant, def.Object, j.place, most); err != nil {
+				return err
+			}
+		}
+		last := len(found) < most
+		var turns []turn
+		if def != nil {
+			var fit int
+			if turns, fit, err = s.turnsOf(tx, m, def, j, found); err != nil {
+				return err
+			}
+			last, found = last && fit == len(found), found[:fit]
+		}
+		place, running, ended := j.place, 1, wire.Stamp(0)
+		if len(found) > 0 {
+			place = found[len(found)-1].ID
+		}
+		if last {
+			running, ended = 0, s.now()
+		}
+		n, err := tx.Exec(ctx, `UPDATE automation_job SET place = $5, seen = seen + $6, running = $7, ended_at = $8
+			WHERE tenant_id = $1 AND job_id = $2 AND fired_at = $3 AND place = $4 AND running = 1`, j.tenant, j.id, j.fired, j.place, place, len(found), running, ended)
+		if err == nil && n == 0 {
+			err = errGone
+		}
+		if err != nil || def == nil {
+			return err
+		}
+		tx.OnCommit(s.wake)
+		if len(turns) == 0 {
+			return nil
+		}
+		bad, err := s.doAll(ctx, tx, m, turns)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE automation_job SET matched = matched + $3, failed = failed + $4 WHERE tenant_id = $1 AND job_id = $2", j.tenant, j.id, len(turns), bad)
+		return err
+	})
+}
+
+// turnsOf are the records that a job acts on; of a job without records, one turn. fit is how
+// many of the records the transaction had steps for, and room for the notes about them.
+func (s *Automation) turnsOf(
+	tx *sqldb.Tx, m *model.Model, def *model.ScheduledJob, j *job, found []model.Record,
+) (turns []turn, fit int, err error) {
+	event, at := j.firing(), s.now()
+	var deeds []deed
+	for i := range def.Actions {
+		d := deed{source: SourceJob, ruleID: def.ID, rule: def.Name, action: &def.Actions[i]}
+		if d.action.To != nil {
+			d.users = active(m, m.Resolve(*d.action.To)) // the same for all records
+		}
+		deeds = append(deeds, d)
+	}
+	one := turn{
+		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.fired.String(), object: def.Object, at: at, deeds: deeds, lenient: true,
+		several: len(found) > 1,
+	}
+	if def.Object == "" {
+		return []turn{one}, 0, nil
+	}
+	notes := 0
+	for i := range found {
+		r := &found[i]
+		holds, err := judgeOf(tx).OfRecord(m.Object(def.Object), r).Holds(def.Condition)
+		if err = model.Costly(err, "scheduled job", def.Name, def.ID); model.IsCostly(err) {
+			return turns, i, nil // one condition on one record is within every budget
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if holds {
+			t := one
+			t.record, t.owner, t.deeds = r.ID, r.OwnerID, slices.Clone(deeds)
+			if notes += t.notes(m); notes > MaxNotes {
+				if i > 0 {
+					return turns, i, nil
+				}
+				t.several = false // more room than this it will not have
+				return []turn{t}, 1, nil
+			}
+			turns = append(turns, t)
+		}
+	}
+	return turns, len(found), nil
+}
+
+// notes is how many notes a turn puts into inboxes.
+func (t *turn) notes(m *model.Model) (n int) {
+	for i := range t.deeds {
+		if d := &t.deeds[i]; d.action.Type == model.Notify {
+			n += len(d.audience(m, t.owner))
+		}
+	}
+	return n
+}
+
+// Job is a scheduled job and how it goes.
+type Job struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Object   string     `json:"object,omitzero"`
+	Cron     string     `json:"cron"`
+	TimeZone string     `json:"timeZone"`
+	IsActive bool       `json:"isActive"`
+	NextAt   wire.Stamp `json:"nextAt,omitzero"`
+	Last     *Firing    `json:"last,omitzero"` // nil: it never came
+}
+
+// Firing is what a job did for one time.
+type Firing struct {
+	EventID   string     `json:"eventId"` // of its runs
+	FiredFor  wire.Stamp `json:"firedFor"`
+	Missed    int64      `json:"missed"` // times before it that were left out
+	StartedAt wire.Stamp `json:"startedAt"`
+	EndedAt   wire.Stamp `json:"endedAt,omitzero"` // 0: it is under way
+	Seen      int64      `json:"seen"`             // records that were looked at
+	Matched   int64      `json:"matched"`          // records that it acted on
+	Failed    int64      `json:"failed"`           // actions that failed
+}
+
+// Jobs are all jobs of a tenant, by name, then by id.
+func (s *Automation) Jobs(ctx context.Context, tenant string) (all []Job, err error) {
+	err = s.read(ctx, "automation.jobs", func(ctx context.Context, tx *sqldb.Tx) error {
+		m, err := s.cfg.Models.Model(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		rows, err := jobs(ctx, tx, jobsOf, tenant)
+		if err != nil {
+			return err
+		}
+		all = []Job{}
+		for _, v := range m.All(model.KindScheduledJob) {
+			def := v.(*model.ScheduledJob)
+			shown := Job{ID: def.ID, Name: def.Name, Object: def.Object, Cron: def.Cron, TimeZone: def.TimeZone, IsActive: def.IsActive}
+			if at := slices.IndexFunc(rows, func(j job) bool { return j.id == def.ID }); at >= 0 {
+				j := &rows[at]
+				if def.IsActive {
+					shown.NextAt = j.next
+				}
+				if j.fired > 0 {
+					shown.Last = &Firing{
+						EventID: j.firing(), FiredFor: j.fired, Missed: j.missed, StartedAt: j.started, EndedAt: j.ended, Seen: j.seen, Matched: j.matched, Failed: j.failed,
+					}
+				}
+			}
+			all = append(all, shown)
+		}
+		slices.SortStableFunc(all, func(a, b Job) int { return cmp.Compare(a.Name, b.Name) })
+		return nil
+	})
+	return all, err
+}

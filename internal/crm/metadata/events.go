@@ -1,0 +1,268 @@
+package metadata
+
+import (
+	"slices"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// service names what is published here, as the document of the events does.
+const service = "metadata-service"
+
+// news is one event of a change: what its key is of, and its payload once the version of
+// the change is known.
+type news struct {
+	kind, id string
+	payload  func(at wire.Stamp) wire.Payload
+}
+
+// changes are the events of a change, in their order. before is nil when something was
+// defined first, after when it is gone.
+func changes(kind model.Kind, before, after any) []news {
+	switch kind {
+	case model.KindObject:
+		o := after.(*model.Object)
+		return []news{metadataChanged("Object", o.Name, o.Name, "ObjectUpdated")}
+	case model.KindField:
+		return fieldChanges(of[model.Field](before), of[model.Field](after))
+	case model.KindStages:
+		f := model.StandardField("Opportunity", "StageName")
+		return []news{metadataChanged("Field", f.ID, f.Object, "PicklistChanged")}
+	case model.KindPermissionSet:
+		return setChanges(of[model.PermissionSet](before), of[model.PermissionSet](after))
+	case model.KindUser:
+		return userChanges(of[model.User](before), of[model.User](after))
+	case model.KindRole:
+		return roleChanges(of[model.Role](before), of[model.Role](after))
+	case model.KindGroup:
+		return groupChanges(of[model.Group](before), of[model.Group](after))
+	case model.KindOWD, model.KindSharingRule, model.KindTeamRoles:
+		return sharingChanges(kind, before, after)
+	case model.KindApprovalProcess:
+		return processChanges(of[model.ApprovalProcess](before), of[model.ApprovalProcess](after))
+	}
+	return automationChanges(before, after)
+}
+
+// of is a definition as what it is, nil when there is none.
+func of[T any](v any) *T {
+	t, _ := v.(*T)
+	return t
+}
+
+// either is what a change is about: the definition after it, or before it when it is gone.
+func either[T any](before, after *T) *T {
+	if after != nil {
+		return after
+	}
+	return before
+}
+
+// verb is what happened to a definition, in the words of the events.
+func verb[T any](before, after *T) string {
+	switch {
+	case before == nil:
+		return "Created"
+	case after == nil:
+		return "Deleted"
+	}
+	return "Updated"
+}
+
+func metadataChanged(kind, id, object, changeType string) news {
+	return news{kind, id, func(at wire.Stamp) wire.Payload {
+		return wire.MetadataChanged{ChangeType: changeType, ObjectName: object, ResourceID: id, EffectiveAt: at}
+	}}
+}
+
+func fieldChanges(before, after *model.Field) []news {
+	f := either(before, after)
+	say := func(changeType string) news { return metadataChanged("Field", f.ID, f.Object, changeType) }
+	switch {
+	case before == nil:
+		return []news{say("FieldAdded")}
+	case after == nil:
+		return []news{say("FieldDeleted")}
+	case slices.Equal(before.Values, after.Values):
+		return []news{say("FieldUpdated")}
+	}
+	rest := *after
+	if rest.Values = before.Values; same(before, &rest) {
+		return []news{say("PicklistChanged")}
+	}
+	return []news{say("FieldUpdated"), say("PicklistChanged")}
+}
+
+func permissionChanged(subject, id, changeType string) news {
+	return news{"Permission", id, func(at wire.Stamp) wire.Payload {
+		return wire.PermissionChanged{ChangeType: changeType, Subject: wire.PermissionSubject{Type: subject, ID: id}, EffectiveAt: at}
+	}}
+}
+
+func setChanges(before, after *model.PermissionSet) []news {
+	return []news{permissionChanged("PermissionSet", either(before, after).ID, "PermissionSet"+verb(before, after))}
+}
+
+func userChanges(before, after *model.User) (all []news) {
+	u := either(before, after)
+	say := func(changeType string) { all = append(all, permissionChanged(model.TypeUser, u.ID, changeType)) }
+	if before == nil || after == nil {
+		say("User" + verb(before, after))
+		return all
+	}
+	if before.Name != after.Name || before.Email != after.Email || before.Subject != after.Subject {
+		say("UserUpdated")
+	}
+	if before.RoleID != after.RoleID {
+		say("UserRoleChanged")
+	}
+	if before.ManagerID != after.ManagerID {
+		say("UserManagerChanged")
+	}
+	if before.IsActive != after.IsActive {
+		if after.IsActive {
+			say("UserActivated")
+		} else {
+			say("UserDeactivated")
+		}
+	}
+	if len(without(after.PermissionSetIDs, before.PermissionSetIDs)) > 0 {
+		say("PermissionSetAssigned")
+	}
+	if len(without(before.PermissionSetIDs, after.PermissionSetIDs)) > 0 {
+		say("PermissionSetUnassigned")
+	}
+	return all
+}
+
+func roleChanges(before, after *model.Role) (all []news) {
+	r := either(before, after)
+	say := func(changeType string) {
+		all = append(all, news{"Role", r.ID, func(at wire.Stamp) wire.Payload {
+			return wire.RoleHierarchyChanged{ChangeType: changeType, RoleID: r.ID, RoleName: r.Name, ParentRoleID: wire.OrNull(r.ParentRoleID), EffectiveAt: at}
+		}})
+	}
+	if before == nil || after == nil {
+		say("Role" + verb(before, after))
+		return all
+	}
+	if before.Name != after.Name {
+		say("RoleUpdated")
+	}
+	if before.ParentRoleID != after.ParentRoleID {
+		say("ParentChanged")
+	}
+	return all
+}
+
+// groupChanges tells who came and who went. What nobody is in is of no interest.
+func groupChanges(before, after *model.Group) (all []news) {
+	g := either(before, after)
+	say := func(changeType string, m model.Member) {
+		all = append(all, news{"Group", g.ID, func(at wire.Stamp) wire.Payload {
+			return wire.GroupMemberChanged{
+				ChangeType: changeType, GroupID: g.ID, GroupName: g.Name, GroupType: string(g.Type), MemberType: m.Type, MemberID: m.ID, EffectiveAt: at,
+			}
+		}})
+	}
+	var was, is []model.Member
+	if before != nil {
+		was = before.Members
+	}
+	if after != nil {
+		is = after.Members
+	}
+	for _, m := range without(is, was) {
+		say("MemberAdded", m)
+	}
+	for _, m := range without(was, is) {
+		say("MemberRemoved", m)
+	}
+	return all
+}
+
+func sharingChanges(kind model.Kind, before, after any) []news {
+	var n news
+	p := wire.SharingConfigChanged{}
+	switch kind {
+	case model.KindOWD:
+		was, is := before.(*model.Default), after.(*model.Default)
+		n.kind, n.id = "OWD", is.Object
+		p.ChangeType, p.ObjectName, p.OldOWD, p.NewOWD = "OWDChanged", is.Object, string(was.Access), string(is.Access)
+	case model.KindTeamRoles:
+		n.kind, n.id = "TeamRole", after.(*model.TeamRoles).Object
+		p.ChangeType, p.ObjectName = "TeamRoleSettingChanged", n.id
+	default:
+		was, is := of[model.SharingRule](before), of[model.SharingRule](after)
+		r := either(was, is)
+		n.kind, n.id = "Rule", r.ID
+		p.ChangeType, p.ObjectName, p.ResourceID = "ShareRule"+verb(was, is), r.Object, r.ID
+	}
+	n.payload = func(at wire.Stamp) wire.Payload {
+		p.EffectiveAt = at
+		return p
+	}
+	return []news{n}
+}
+
+func automationChanges(before, after any) []news {
+	p := wire.AutomationConfigChanged{}
+	kind := "Rule"
+	var what string
+	either := after
+	if after == nil {
+		either = before
+	}
+	switch v := either.(type) {
+	case *model.ValidationRule:
+		p.AutomationType, what = "ValidationRule", verb(of[model.ValidationRule](before), of[model.ValidationRule](after))
+		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+	case *model.WorkflowRule:
+		p.AutomationType, what = "WorkflowRule", verb(of[model.WorkflowRule](before), of[model.WorkflowRule](after))
+		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+	case *model.ScheduledJob:
+		kind = "Job"
+		p.AutomationType, what = "ScheduledJob", verb(of[model.ScheduledJob](before), of[model.ScheduledJob](after))
+		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+	}
+	p.ChangeType = p.AutomationType + what
+	if after == nil {
+		p.IsActive = false
+	}
+	return []news{{kind, p.AutomationID, func(at wire.Stamp) wire.Payload {
+		p.EffectiveAt = at
+		return p
+	}}}
+}
+
+func processChanges(before, after *model.ApprovalProcess) (all []news) {
+	p := either(before, after)
+	say := func(changeType string) {
+		all = append(all, news{"Process", p.ID, func(at wire.Stamp) wire.Payload {
+			return wire.ApprovalConfigChanged{
+				ChangeType: changeType, ObjectName: p.Object, ProcessID: p.ID, ProcessName: p.Name, IsActive: after != nil && p.IsActive, EffectiveAt: at,
+			}
+		}})
+	}
+	if before == nil || after == nil {
+		say("Process" + verb(before, after))
+		return all
+	}
+	rest := *after
+	if rest.IsActive = before.IsActive; !same(before, &rest) {
+		say("ProcessUpdated")
+	}
+	switch {
+	case after.IsActive && !before.IsActive:
+		say("ProcessActivated")
+	case !after.IsActive && before.IsActive:
+		say("ProcessDeactivated")
+	}
+	return all
+}
+
+// without is what is in a list and not in another.
+func without[T comparable](list, other []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
+}

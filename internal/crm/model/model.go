@@ -1,0 +1,297 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Kind is a kind of definition.
+type Kind string
+
+// The kinds.
+const (
+	KindObject          Kind = "object"           // *Object, by name
+	KindField           Kind = "field"            // *Field, by FieldKey
+	KindStages          Kind = "stages"           // *Stages, "Opportunity"
+	KindPermissionSet   Kind = "permission-set"   // *PermissionSet
+	KindUser            Kind = "user"             // *User
+	KindRole            Kind = "role"             // *Role
+	KindGroup           Kind = "group"            // *Group
+	KindOWD             Kind = "owd"              // *Default, by object
+	KindSharingRule     Kind = "sharing-rule"     // *SharingRule
+	KindTeamRoles       Kind = "team-roles"       // *TeamRoles, by object
+	KindValidationRule  Kind = "validation-rule"  // *ValidationRule
+	KindWorkflowRule    Kind = "workflow-rule"    // *WorkflowRule
+	KindScheduledJob    Kind = "scheduled-job"    // *ScheduledJob
+	KindApprovalProcess Kind = "approval-process" // *ApprovalProcess
+)
+
+// Kinds are all of them. Each may name only definitions of kinds before it, or its own.
+var Kinds = []Kind{
+	KindObject, KindField, KindStages, KindPermissionSet, KindRole, KindUser, KindGroup, KindOWD, KindSharingRule,
+	KindTeamRoles, KindValidationRule, KindWorkflowRule, KindScheduledJob, KindApprovalProcess,
+}
+
+// New is an empty definition of the kind to decode one into; nil when there is no such
+// kind.
+func (k Kind) New() any {
+	switch k {
+	case KindObject:
+		return &Object{}
+	case KindField:
+		return &Field{}
+	case KindStages:
+		return &Stages{}
+	case KindPermissionSet:
+		return &PermissionSet{}
+	case KindUser:
+		return &User{}
+	case KindRole:
+		return &Role{}
+	case KindGroup:
+		return &Group{}
+	case KindOWD:
+		return &Default{}
+	case KindSharingRule:
+		return &SharingRule{}
+	case KindTeamRoles:
+		return &TeamRoles{}
+	case KindValidationRule:
+		return &ValidationRule{}
+	case KindWorkflowRule:
+		return &WorkflowRule{}
+	case KindScheduledJob:
+		return &ScheduledJob{}
+	case KindApprovalProcess:
+		return &ApprovalProcess{}
+	}
+	return nil
+}
+
+// Definition is one thing that a model is made of.
+type Definition struct {
+	Kind    Kind
+	ID      string
+	Version int64 // the revision of its last change; 0: as every tenant has it
+	Value   any   // what Kind says, not to be changed; nil in With: it is gone
+}
+
+// Model is everything that is defined in a tenant, at one revision. It does not change,
+// nor may what it hands out be changed, and it may be used by many at once.
+type Model struct {
+	Tenant   string
+	Revision int64 // how many changes there were
+
+	standard  Standard
+	shelves   map[Kind]*shelf
+	objects   []*Object
+	stages    *Stages
+	defaults  map[string]*Default
+	teamRoles map[string]*TeamRoles
+	derived   func() *derived
+	rules     func() *rules
+}
+
+// shelf is the definitions of one kind.
+type shelf struct {
+	byID  map[string]Definition
+	order func() []string // ids
+}
+
+func newShelf(byID map[string]Definition) *shelf {
+	return &shelf{byID, sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(byID)) })}
+}
+
+// With is the model after some changes, at a revision.
+func (m *Model) With(revision int64, changes ...Definition) *Model {
+	next := &Model{Tenant: m.Tenant, Revision: revision, standard: m.standard, shelves: maps.Clone(m.shelves)}
+	touched := map[Kind]map[string]Definition{}
+	for _, d := range changes {
+		if touched[d.Kind] == nil {
+			touched[d.Kind] = maps.Clone(m.shelves[d.Kind].byID)
+		}
+		if d.Value == nil {
+			delete(touched[d.Kind], d.ID)
+		} else {
+			touched[d.Kind][d.ID] = d
+		}
+	}
+	for kind, byID := range touched {
+		next.shelves[kind] = newShelf(byID)
+	}
+	next.objects, next.stages, next.defaults, next.teamRoles = m.objects, m.stages, m.defaults, m.teamRoles
+	if touched[KindObject] != nil || touched[KindField] != nil || touched[KindStages] != nil {
+		next.buildObjects()
+	}
+	if touched[KindOWD] != nil {
+		next.defaults = collect[Default](next, KindOWD)
+	}
+	if touched[KindTeamRoles] != nil {
+		next.teamRoles = collect[TeamRoles](next, KindTeamRoles)
+	}
+	next.derived, next.rules = sync.OnceValue(next.derive), sync.OnceValue(next.sortRules)
+	return next
+}
+
+// collect is the values of a kind by id.
+func collect[T any](m *Model, kind Kind) map[string]*T {
+	all := make(map[string]*T, len(m.shelves[kind].byID))
+	for id, d := range m.shelves[kind].byID {
+		all[id] = d.Value.(*T)
+	}
+	return all
+}
+
+// buildObjects puts the objects together: standard fields in their order, custom fields
+// by name, and the stages as the values of their field.
+func (m *Model) buildObjects() {
+	m.stages, m.objects = value[Stages](m, KindStages, stageObject), nil
+	fields := m.shelves[KindField]
+	key := FieldKey(stageObject, stageField)
+	if f := value[Field](m, KindField, key); f != nil && !slices.Equal(f.Values, m.stages.names()) {
+		staged, byID := *f, maps.Clone(fields.byID)
+		staged.Values = m.stages.names()
+		byID[key] = Definition{KindField, key, max(fields.byID[key].Version, m.shelves[KindStages].byID[stageObject].Version), &staged}
+		fields = newShelf(byID)
+		m.shelves[KindField] = fields
+	}
+	custom := map[string][]Field{}
+	for _, id := range fields.order() {
+		if f := fields.byID[id].Value.(*Field); f.Custom {
+			custom[f.Object] = append(custom[f.Object], *f)
+		}
+	}
+	for _, standard := range standardObjects {
+		var all []Field
+		for i := range standard.Fields {
+			all = append(all, *value[Field](m, KindField, FieldKey(standard.Name, standard.Fields[i].Name)))
+		}
+		object := value[Object](m, KindObject, standard.Name)
+		m.objects = append(m.objects, object.withFields(append(all, custom[standard.Name]...)))
+	}
+}
+
+// value is a definition of a kind, nil when there is none.
+func value[T any](m *Model, kind Kind, id string) *T {
+	v, _ := m.shelves[kind].byID[id].Value.(*T)
+	return v
+}
+
+// Get is a definition by kind and id; ok says that it exists.
+func (m *Model) Get(kind Kind, id string) (d Definition, ok bool) {
+	if m.shelves[kind] == nil {
+		return Definition{}, false
+	}
+	d, ok = m.shelves[kind].byID[id]
+	return d, ok
+}
+
+// All are the values of a kind, by id.
+func (m *Model) All(kind Kind) []any {
+	s := m.shelves[kind]
+	if s == nil {
+		return nil
+	}
+	all := make([]any, 0, len(s.byID))
+	for _, id := range s.order() {
+		all = append(all, s.byID[id].Value)
+	}
+	return all
+}
+
+// Count is how many definitions of a kind there are.
+func (m *Model) Count(kind Kind) int {
+	if m.shelves[kind] == nil {
+		return 0
+	}
+	return len(m.shelves[kind].byID)
+}
+
+// Objects are all objects, in a fixed order.
+func (m *Model) Objects() []*Object { return m.objects }
+
+// ObjectNames are the names of all objects as messages list them.
+func (m *Model) ObjectNames() string {
+	names := make([]string, len(m.objects))
+	for i, o := range m.objects {
+		names[i] = o.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Object is an object by its name, nil when there is none.
+func (m *Model) Object(name string) *Object {
+	for _, o := range m.objects {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// Field is a field of an object, nil when there is none.
+func (m *Model) Field(object, name string) *Field { return m.Object(object).Field(name) }
+
+// Sensitive reports whether the values of a field are kept out of events.
+func (m *Model) Sensitive(object, field string) bool {
+	f := m.Field(object, field)
+	return f != nil && f.Sensitive
+}
+
+// User is a user by id, nil when there is none. The system user is one.
+func (m *Model) User(id string) *User { return value[User](m, KindUser, id) }
+
+// Role is a role by id, nil when there is none.
+func (m *Model) Role(id string) *Role { return value[Role](m, KindRole, id) }
+
+// Group is a group or queue by id, nil when there is none.
+func (m *Model) Group(id string) *Group { return value[Group](m, KindGroup, id) }
+
+// PermissionSet is a permission set by id, nil when there is none.
+func (m *Model) PermissionSet(id string) *PermissionSet {
+	return value[PermissionSet](m, KindPermissionSet, id)
+}
+
+// Users are all users by id, the system user among them.
+func (m *Model) Users() []*User { return list[User](m, KindUser) }
+
+// Roles are all roles by id.
+func (m *Model) Roles() []*Role { return list[Role](m, KindRole) }
+
+// Groups are all groups and queues by id.
+func (m *Model) Groups() []*Group { return list[Group](m, KindGroup) }
+
+func list[T any](m *Model, kind Kind) []*T {
+	s := m.shelves[kind]
+	all := make([]*T, 0, len(s.byID))
+	for _, id := range s.order() {
+		all = append(all, s.byID[id].Value.(*T))
+	}
+	return all
+}
+
+// Who is the user that a caller's subject names: its id, or what tokens call it. No
+// subject is the system user. nil: nobody.
+func (m *Model) Who(subject string) *User {
+	if subject == "" {
+		return m.User(SystemUser(m.Tenant))
+	}
+	if u := m.User(strings.ToLower(subject)); u != nil && !m.IsSystem(u.ID) {
+		return u
+	}
+	return m.User(m.derived().subjects[subject])
+}
+
+// IsSystem reports whether a user is the tenant's system user.
+func (m *Model) IsSystem(user string) bool { return user == SystemUser(m.Tenant) }
+
+// Owner reports whether records may be given to somebody: an active user, or a queue.
+func (m *Model) Owner(id string) bool {
+	if u := m.User(id); u != nil {
+		return u.IsActive
+	}
+	g := m.Group(id)
+	return g != nil && g.Type == Queue
+}

@@ -1,0 +1,369 @@
+// Package rebuild lets a service make again what it keeps of records: as an execution for each
+// rebuild, with one task that a process of the server claims, so that an operator sees how far
+// it is and can cancel it, and another process goes on where one has died.
+//
+// A service has a table of its rebuilds with the columns num, tenant_id, status (1: under
+// way) and execution (empty: yet to start), and does the work itself, some records at a
+// time (Service). What a rebuild is about and what its end means is for the service to say;
+// here is when, and by whom.
+//
+// The invariant: a rebuild has at most one execution that is not over, and it and its
+// execution end in one transaction.
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// ErrGone says that a rebuild is not what it was when somebody looked.
+var ErrGone = errors.New("rebuild: it has ended, or somebody else goes on with it")
+
+// Engine is what rebuilds run on.
+type Engine interface {
+	Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error)
+	Submit(ctx context.Context, requests []engine.Request) []engine.Result
+	Claim(ctx context.Context, request engine.ClaimRequest) (engine.Claimed, error)
+	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
+	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
+}
+
+// State is what a rebuild is, for those who run it.
+type State struct {
+	Num       int64
+	Tenant    string
+	Execution string // "": it is yet to start
+	Running   bool
+	Processed int // records
+	Total     int // about how many there are
+}
+
+// Job is a rebuild as its service has it.
+type Job interface {
+	State() State
+	// Summary is what its execution is started with, and what it ends with.
+	Summary() (flow.Data, error)
+}
+
+// Service is who rebuilds.
+type Service[J Job] interface {
+	// Jobs are those rebuilds that a condition over their table selects.
+	Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]J, error)
+	// Chunk does the next records of a rebuild, notes how far it is, and says whether there
+	// are no more. ErrGone: it has ended, or somebody else has done these records.
+	Chunk(ctx context.Context, job J) (done bool, err error)
+	// Finish ends a rebuild that is done, GiveUp one that was canceled. ErrGone: it has ended.
+	Finish(ctx context.Context, tx *sqldb.Tx, job J) error
+	GiveUp(ctx context.Context, tx *sqldb.Tx, job J) error
+	// Sweep does what else there is to do, and says whether there may be more. Retain
+	// deletes what has expired.
+	Sweep(ctx context.Context) (more bool, err error)
+	Retain(ctx context.Context) error
+}
+
+// services are those that rebuild.
+func services() []string { return []string{"sharing", "search", "reporting"} }
+
+// Reserved reports whether a queue is that of the rebuilds of a service. Nobody but the
+// server may claim its tasks, or put others into it: whoever holds the task of a rebuild
+// keeps what the rebuild would bring from taking effect.
+func Reserved(queue string) bool {
+	service, ok := strings.CutSuffix(queue, "."+node)
+	return ok && slices.Contains(services(), service)
+}
+
+// Config is what rebuilds of a service are run with.
+type Config struct {
+	Name   string // of the service, one of services: it begins the names of graph and queue
+	Table  string // of its rebuilds
+	Engine Engine // nil: nothing is rebuilt here
+	Worker string // tells this process from others that rebuild; it may not be empty with Engine
+	Log    *slog.Logger
+}
+
+// Lease is for how many seconds a process has a rebuild, from chunk to chunk.
+const Lease = 30
+
+const (
+	node        = "rebuild"
+	idleFor     = time.Second
+	retainEvery = 10 * time.Minute
+)
+
+// Runner runs the rebuilds of a service.
+type Runner[J Job] struct {
+	db      *sqldb.DB
+	cfg     Config
+	service Service[J]
+	kick    chan struct{} // holds a token when a rebuild may wait
+}
+
+// New is a runner. It does no I/O.
+func New[J Job](db *sqldb.DB, cfg Config, service Service[J]) *Runner[J] {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if !slices.Contains(services(), cfg.Name) {
+		panic("rebuild: the queue of " + cfg.Name + " is not reserved")
+	}
+	return &Runner[J]{db: db, cfg: cfg, service: service, kick: make(chan struct{}, 1)}
+}
+
+// GraphPrefix begins the ids of the graphs of a service; names that users give have no colon.
+func GraphPrefix(service string) string { return service + ":" }
+
+func (r *Runner[J]) graphID() string { return GraphPrefix(r.cfg.Name) + node }
+
+// Queue is that of the tasks.
+func (r *Runner[J]) Queue() string { return r.cfg.Name + "." + node }
+
+func (r *Runner[J]) graph() flow.Graph {
+	return flow.Graph{
+		Nodes: []flow.NodeSpec{
+			{NodeID: "start", Type: flow.StartKind},
+			{NodeID: node, Type: flow.TaskKind, Queue: r.Queue(), Retry: &flow.Retry{
+				MaxAttempts: flow.MaxAttempts, InitialInterval: flow.Duration(50 * time.Millisecond), Backoff: 2, MaxInterval: flow.Duration(10 * time.Second),
+			}},
+			{NodeID: "done", Type: flow.SuccessKind},
+		},
+		Edges: []flow.Edge{{From: "start", To: node}, {From: node, To: "done"}},
+	}
+}
+
+// Wake lets Run look for rebuilds at once.
+func (r *Runner[J]) Wake() {
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run rebuilds until ctx ends; what is under way goes on at the next start.
+func (r *Runner[J]) Run(ctx context.Context) {
+	if r.cfg.Engine == nil {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var retained time.Time
+	for ctx.Err() == nil {
+		worked, err := r.Step(ctx)
+		if now := time.Now(); now.Sub(retained) >= retainEvery {
+			retained = now
+			err = errors.Join(err, r.service.Retain(ctx))
+		}
+		if err != nil && ctx.Err() == nil && !fault.Passes(err) {
+			r.cfg.Log.ErrorContext(ctx, "a rebuild did not go on", "service", r.cfg.Name, "error", err)
+		}
+		if worked && err == nil {
+			continue
+		}
+		timer.Reset(idleFor)
+		select {
+		case <-r.kick:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Step does some of what there is to do and reports whether there may be more.
+func (r *Runner[J]) Step(ctx context.Context) (worked bool, err error) {
+	running, err := r.jobs(ctx, "status = 1 ORDER BY num LIMIT 100")
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	for _, job := range running {
+		did, err := r.Advance(sqldb.For(ctx, job.State().Tenant), job)
+		worked, failed = worked || did, errors.Join(failed, err)
+	}
+	more, err := r.service.Sweep(ctx)
+	return worked || more, errors.Join(failed, err)
+}
+
+func (r *Runner[J]) jobs(ctx context.Context, where string, args ...any) (all []J, err error) {
+	err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		all, err = r.service.Jobs(ctx, tx, where, args...)
+		return err
+	})
+	return all, r.wrap("look", err)
+}
+
+func (r *Runner[J]) wrap(op string, err error) error { return fault.Wrap(r.cfg.Name+"."+op, err) }
+
+// Advance starts the execution of a rebuild, or works on it if nobody does.
+func (r *Runner[J]) Advance(ctx context.Context, job J) (worked bool, err error) {
+	s := job.State()
+	if s.Execution == "" {
+		return true, r.Start(ctx, job)
+	}
+	claimed, err := r.cfg.Engine.Claim(ctx, engine.ClaimRequest{
+		Tenant: s.Tenant, Worker: r.cfg.Worker, Queues: []string{r.Queue()}, Max: 1, Lease: Lease,
+		Own: true, CorrelationID: s.Execution,
+	})
+	if err != nil {
+		return false, r.wrap("claim", err)
+	}
+	for i := range claimed.Tasks {
+		worked = true
+		if err := r.Work(ctx, s.Tenant, &claimed.Tasks[i]); err != nil {
+			return true, err
+		}
+	}
+	if !worked {
+		return false, r.look(ctx, job)
+	}
+	return true, nil
+}
+
+// Start starts the execution of a rebuild, once.
+func (r *Runner[J]) Start(ctx context.Context, job J) error {
+	s := job.State()
+	if _, _, err := r.cfg.Engine.PutGraph(ctx, s.Tenant, r.graphID(), r.graph()); err != nil {
+		return r.wrap("start", err)
+	}
+	input, err := job.Summary()
+	if err != nil {
+		return err
+	}
+	_, err = r.cfg.Engine.Do(ctx, engine.Unit{
+		Before: func(ctx context.Context, tx *sqldb.Tx) error { return r.note(ctx, tx, s, "", "") }, // it holds the row
+		Commands: []engine.Request{{
+			Tenant: s.Tenant, GraphID: r.graphID(), Start: true, Command: flow.Create{Input: input}, Actor: r.actor(), CorrelationID: r.cfg.Worker,
+		}},
+		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
+			if refused := results[0].Answer.Refused; refused != nil {
+				return refused
+			}
+			return r.note(ctx, tx, s, "", results[0].Answer.Execution.String())
+		},
+	})
+	return r.unlessGone("start", err)
+}
+
+// note notes the execution of a rebuild in the place of another one.
+func (r *Runner[J]) note(ctx context.Context, tx *sqldb.Tx, s State, was, is string) error {
+	n, err := tx.Exec(ctx, "UPDATE "+r.cfg.Table+" SET execution = $4 WHERE num = $1 AND tenant_id = $2 AND status = 1 AND execution = $3", s.Num, s.Tenant, was, is)
+	if err == nil && n == 0 {
+		err = ErrGone
+	}
+	return err
+}
+
+// unlessGone is an error, but for that of somebody who comes second.
+func (r *Runner[J]) unlessGone(op string, err error) error {
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return r.wrap(op, err)
+}
+
+func (r *Runner[J]) actor() flow.Actor { return flow.Actor{Kind: flow.KindSystem, ID: r.cfg.Name} }
+
+// Work does a rebuild to its end, unless ctx ends before or the task is lost.
+func (r *Runner[J]) Work(ctx context.Context, tenant string, task *engine.Task) error {
+	found, err := r.jobs(ctx, "tenant_id = $1 AND execution = $2", tenant, task.Execution.String())
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 || !found[0].State().Running {
+		return r.Submit(ctx, tenant, task.Execution, flow.Cancel{Reason: "the rebuild has ended, or was given up for another"})
+	}
+	job := found[0]
+	for done := false; !done; {
+		if ctx.Err() != nil {
+			return r.Fail(ctx, tenant, task, "ERR_INTERRUPTED", "the process ended")
+		}
+		done, err = r.service.Chunk(ctx, job)
+		if errors.Is(err, ErrGone) {
+			return nil // who did these records goes on; the execution of one that was given up is canceled
+		}
+		if err != nil {
+			return errors.Join(err, r.Fail(ctx, tenant, task, "ERR_HANDLER", "some records could not be done"))
+		}
+		if err := r.Submit(ctx, tenant, task.Execution, r.progress(job, task)); err != nil {
+			return err
+		}
+	}
+	return r.Finish(ctx, job, task)
+}
+
+// progress tells how far a rebuild is.
+func (r *Runner[J]) progress(job J, task *engine.Task) flow.Command {
+	s, part := job.State(), 1.0
+	if s.Total > 0 {
+		part = min(float64(s.Processed)/float64(s.Total), 1)
+	}
+	return flow.Progress{Node: task.Node, Attempt: task.Attempt, Worker: r.cfg.Worker, Progress: &part, Message: strconv.Itoa(s.Processed) + " records"}
+}
+
+// Finish ends a rebuild and its execution, in one transaction.
+func (r *Runner[J]) Finish(ctx context.Context, job J, task *engine.Task) error {
+	output, err := job.Summary()
+	if err != nil {
+		return err
+	}
+	s := job.State()
+	_, err = r.cfg.Engine.Do(ctx, engine.Unit{
+		Before: func(ctx context.Context, tx *sqldb.Tx) error { return r.service.Finish(ctx, tx, job) },
+		Commands: []engine.Request{{
+			Tenant: s.Tenant, Execution: task.Execution, Actor: r.actor(), CorrelationID: task.Execution.String(),
+			Command: flow.Succeed{Node: task.Node, Attempt: task.Attempt, Worker: r.cfg.Worker, Output: output},
+		}},
+		After: func(_ context.Context, _ *sqldb.Tx, results []engine.Result) error {
+			if results[0].Answer.Refused != nil {
+				return ErrGone
+			}
+			return nil
+		},
+	})
+	return r.unlessGone("finish", err)
+}
+
+// look finds out why nobody can work on a rebuild. One that was canceled is given up; one
+// whose execution ended otherwise gets another.
+func (r *Runner[J]) look(ctx context.Context, job J) error {
+	s := job.State()
+	id, err := flow.ParseID(s.Execution)
+	if err != nil {
+		return err
+	}
+	v, err := r.cfg.Engine.Execution(ctx, s.Tenant, id, 0)
+	if err != nil || !v.State.Status.Terminal() {
+		return r.wrap("look", err)
+	}
+	return r.unlessGone("look", r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		if v.State.Status == flow.Canceled {
+			return r.service.GiveUp(ctx, tx, job)
+		}
+		tx.OnCommit(r.Wake)
+		return r.note(ctx, tx, s, s.Execution, "")
+	}))
+}
+
+// Submit sends a command to the execution of a rebuild. A refusal is not an error: somebody else
+// has it.
+func (r *Runner[J]) Submit(ctx context.Context, tenant string, execution flow.ID, c flow.Command) error {
+	results := r.cfg.Engine.Submit(ctx, []engine.Request{{
+		Tenant: tenant, Execution: execution, Command: c, Actor: r.actor(), CorrelationID: execution.String(),
+	}})
+	return r.wrap("submit", results[0].Err)
+}
+
+// Fail gives a task back, also when ctx has ended.
+func (r *Runner[J]) Fail(ctx context.Context, tenant string, task *engine.Task, code, message string) error {
+	return r.Submit(context.WithoutCancel(ctx), tenant, task.Execution, flow.Fail{
+		Node: task.Node, Attempt: task.Attempt, Worker: r.cfg.Worker, Error: &flow.Error{Code: code, Message: message},
+	})
+}

@@ -1,0 +1,323 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// MaxBulk is how many operations one request may have.
+const MaxBulk = 200
+
+// Batch is some operations on records of one object.
+type Batch struct {
+	Object    string
+	Ops       []Op
+	AllOrNone bool       // one that is refused refuses all
+	Once      *wire.Once // nil: the request may not be repeated
+
+	system bool // the server itself wants it: it may write what is read-only
+}
+
+// Result is what became of one operation.
+type Result struct {
+	Kind    Kind
+	ID      string
+	Version wire.Stamp // of a deleted record, its last one
+	Err     error      // why it was refused; then nothing was done
+
+	record  *model.Record
+	view    *view
+	changed bool
+}
+
+// View is the record as it is now, as the caller may see it.
+func (r *Result) View() View { return r.view.show(r.record) }
+
+// Answer writes the answer of a request down, so that it can be given again as it is: it
+// shows no field. It is called in the transaction.
+type Answer func([]Result) ([]byte, error)
+
+// Apply does the operations of a batch one after the other, in one transaction, and gives
+// the answer to them; replay says that it was given before. An error refuses the batch.
+func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (out []byte, replay bool, err error) {
+	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
+		out, replay, err = w.once(ctx, b.Once, func() ([]byte, error) {
+			results, err := w.apply(ctx, &b)
+			if err != nil {
+				return nil, err
+			}
+			return answer(results)
+		})
+		return err
+	})
+	return out, replay, err
+}
+
+// One does one operation, in one transaction, and gives the record as the caller may see it
+// then; replay says that it was done before, with the same key. An error refuses it.
+func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (shown View, replay bool, err error) {
+	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
+		var kept []byte
+		kept, replay, err = w.once(ctx, key, func() ([]byte, error) {
+			results, err := w.apply(ctx, &Batch{Object: object, Ops: []Op{op}, AllOrNone: true})
+			if err != nil {
+				return nil, err
+			}
+			shown = results[0].View()
+			return json.Marshal(results[0].view.keep(results[0].record))
+		})
+		if err != nil || !replay {
+			return err
+		}
+		shown = View{}
+		if err := json.Unmarshal(kept, &shown); err != nil {
+			return err
+		}
+		return w.again(ctx, &shown)
+	})
+	return shown, replay, err
+}
+
+// bench is the operations of a batch and what they are decided on.
+type bench struct {
+	*session
+	object   string
+	view     *view
+	rows     map[string]*row
+	parents  parents
+	children map[string][]child
+	locks    map[string][]lock
+	ruled    parents
+	above    map[string]string // the parents of records, as far as circles need them; nil: no change has one
+	system   bool
+	done     []decision
+}
+
+func (w *session) apply(ctx context.Context, b *Batch) ([]Result, error) {
+	if w.model.Object(b.Object) == nil {
+		return nil, w.noObject(b.Object)
+	}
+	k := &bench{session: w, object: b.Object, system: b.system}
+	if err := k.prepare(ctx, b.Ops); err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(b.Ops))
+	for i := range b.Ops {
+		results[i] = k.do(&b.Ops[i])
+		switch err := results[i].Err; {
+		case err == nil:
+		case fault.KindOf(err) == fault.Internal, fault.KindOf(err) == fault.Unavailable:
+			return nil, err
+		case b.AllOrNone && len(b.Ops) == 1:
+			return nil, err
+		case b.AllOrNone:
+			return nil, refusedBy(i, err)
+		}
+	}
+	return results, w.save(ctx, k.done)
+}
+
+// refusedBy is the refusal of a batch because of one of its operations.
+func refusedBy(i int, err error) error {
+	e, ok := fault.As(err)
+	if !ok {
+		return err
+	}
+	all := *e
+	all.Message = fmt.Sprintf("operations[%d]: %s", i, e.Message)
+	details := map[string]any{"operation": i}
+	switch d := e.Details.(type) {
+	case map[string]string:
+		for name, value := range d {
+			details[name] = value
+		}
+	case map[string]any:
+		for name, value := range d {
+			details[name] = value
+		}
+	}
+	return all.With(details)
+}
+
+// prepare reads everything that the operations need, at once.
+func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
+	o := k.model.Object(k.object)
+	k.view = k.views.of(k.model, k.user, o)
+	var ids, gone []string
+	wanted := map[string][]string{}
+	for i := range ops {
+		op := &ops[i]
+		op.ID = strings.ToLower(op.ID)
+		if op.Kind != Create && model.ValidID(op.ID) {
+			ids = append(ids, op.ID)
+		}
+		if op.Kind == Delete && model.ValidID(op.ID) {
+			gone = append(gone, op.ID)
+		}
+		collectReferences(o, op, wanted)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	how := changing
+	if len(gone) > 0 {
+		how = deleting
+	}
+	above := k.newParents(ops)
+	if len(above) > 0 {
+		if err = k.holdAbove(ctx); err != nil {
+			return err
+		}
+	}
+	if k.rows, err = k.load(ctx, k.object, ids, how); err != nil {
+		return err
+	}
+	if k.parents, err = k.loadParents(ctx, wanted); err != nil {
+		return err
+	}
+	if k.children, err = k.loadChildren(ctx, k.object, gone); err != nil {
+		return err
+	}
+	if k.ruled, err = k.loadRuled(ctx, k.object); err != nil {
+		return err
+	}
+	if len(above) > 0 {
+		if err = k.loadAbove(ctx, above); err != nil {
+			return err
+		}
+	}
+	k.locks, err = k.loadLocks(ctx, k.object, ids)
+	return err
+}
+
+// collectReferences adds the ids that an operation names, under each object that they may
+// be of.
+func collectReferences(o *model.Object, op *Op, wanted map[string][]string) {
+	for name, raw := range op.Fields {
+		f := o.Field(name)
+		if f == nil || f.Type != model.Reference {
+			continue
+		}
+		if id, err := parseValue(f, raw); err == nil && id != nil {
+			for _, to := range f.ReferenceTo {
+				wanted[to] = append(wanted[to], id.(string))
+			}
+		}
+	}
+}
+
+// do decides one operation and notes what it changes for those behind it.
+func (k *bench) do(op *Op) Result {
+	d, err := k.decide(op)
+	if err != nil {
+		return Result{Kind: op.Kind, Err: err}
+	}
+	if d.action != "" {
+		k.done = append(k.done, d)
+		k.note(&d)
+	}
+	return Result{Kind: op.Kind, ID: d.after.ID, Version: d.after.Version, record: &d.after, view: k.view, changed: d.action != ""}
+}
+
+func (k *bench) decide(op *Op) (decision, error) {
+	f := &facts{
+		model: k.model, view: k.view, user: k.user, now: k.now, parents: k.parents, locks: k.locks[op.ID],
+		rules: k.cfg.Rules, judge: k.judge, ruled: k.ruled, system: k.system,
+	}
+	switch op.Kind {
+	case Create:
+		if !k.model.Can(k.user, k.object, model.CreateOp) {
+			return decision{}, k.denied(model.CreateOp)
+		}
+		return create(f, uuid.Must(uuid.NewV7()).String(), op)
+	case Update:
+		before, err := k.target(op, model.UpdateOp)
+		if err != nil {
+			return decision{}, err
+		}
+		if !before.edit {
+			return decision{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it", k.object, op.ID)
+		}
+		d, err := update(f, &before.Record, op)
+		if err == nil && k.above != nil {
+			err = k.checkCircle(&d, op)
+		}
+		return d, err
+	case Delete:
+		before, err := k.target(op, model.DeleteOp)
+		if err != nil {
+			return decision{}, err
+		}
+		return remove(f, &before.Record, k.children[op.ID])
+	}
+	return decision{}, fault.New(fault.Invalid, wire.CodeInvalid, "op must be create, update or delete").With(map[string]string{"field": "op"})
+}
+
+func (k *bench) denied(op model.Op) error {
+	return fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op, k.object)
+}
+
+// target is the record that an operation is about, in the version that its caller has seen.
+func (k *bench) target(op *Op, what model.Op) (*row, error) {
+	if !k.model.Can(k.user, k.object, what) {
+		return nil, k.denied(what)
+	}
+	r := k.rows[op.ID]
+	if r == nil {
+		return nil, notFound(k.object, op.ID)
+	}
+	return r, checkVersion(&r.Record, op.Version)
+}
+
+// checkVersion refuses a change of a version that is not the current one; 0 is any.
+func checkVersion(r *model.Record, seen wire.Stamp) error {
+	if seen == 0 || seen == r.Version {
+		return nil
+	}
+	return fault.New(fault.Conflict, CodeVersionMismatch, "the record has the version %s by now; read it again and repeat the change on that", r.Version).
+		With(map[string]string{"version": r.Version.String()})
+}
+
+// note makes a decision known to the operations behind it.
+func (k *bench) note(d *decision) {
+	id := d.after.ID
+	switch {
+	case d.after.Deleted:
+		delete(k.rows, id)
+		delete(k.parents, id)
+	case d.before != nil:
+		k.rows[id] = &row{d.after, k.rows[id].edit} // the decision keeps the one before
+		if k.above != nil {
+			k.above[id] = values(d.after.Fields).text(parentField)
+		}
+	}
+	for _, r := range references(k.view.object, d) {
+		k.count(r.old, r.field, -1)
+		k.count(r.now, r.field, 1)
+	}
+}
+
+// count changes how many records of this object name a record that is to be deleted.
+func (k *bench) count(id, field string, n int64) {
+	if id == "" {
+		return
+	}
+	list := k.children[id]
+	at := slices.IndexFunc(list, func(c child) bool { return c.Object == k.object && c.Field == field })
+	if at < 0 {
+		list = append(list, child{Object: k.object, Field: field})
+		at = len(list) - 1
+	}
+	if list[at].Count += n; list[at].Count <= 0 {
+		list = slices.Delete(list, at, at+1)
+	}
+	k.children[id] = list
+}

@@ -1,0 +1,377 @@
+package records
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// convertedStatus is the status of a lead that was converted, where the tenant's leads
+// have it.
+const convertedStatus = "Closed - Converted"
+
+// Conversion is what a lead is to become.
+type Conversion struct {
+	LeadID  string
+	Version wire.Stamp // of the lead that the caller has seen; 0: whatever there is
+	OwnerID string     // of what is created; "": the lead's owner
+
+	AccountID     string // to join; "": a new one, or one that is found
+	ContactID     string
+	OpportunityID string
+	// Match looks for an account with the name of the lead's company, and in it for a contact
+	// with the lead's e-mail address or, if it has none, its name, before new ones are made.
+	Match bool
+	// Opportunity is the fields of a new opportunity; nil: none is made. Without a name it has
+	// that of the company.
+	Opportunity map[string]jsontext.Value
+	Once        *wire.Once
+}
+
+// Converted is what a lead became.
+type Converted struct {
+	Lead          View        `json:"lead"`
+	AccountID     string      `json:"accountId"`
+	ContactID     string      `json:"contactId"`
+	OpportunityID wire.OrNull `json:"opportunityId"`
+	Created       []string    `json:"created"` // which of Account, Contact and Opportunity are new
+}
+
+// Convert turns a lead into an account and a contact, and an opportunity if one is wanted:
+// new ones or such that are there, in one transaction. answer writes it down; replay says
+// that it was done before, with the same key.
+func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer func(Converted) ([]byte, error)) (out []byte, replay bool, err error) {
+	err = s.write(ctx, "records.convert", &c, func(ctx context.Context, w *session) error {
+		var done Converted
+		var kept []byte
+		kept, replay, err = w.once(ctx, v.Once, func() ([]byte, error) {
+			k := &conversion{session: w, want: &v}
+			if done, err = k.run(ctx); err != nil {
+				return nil, err
+			}
+			least := done
+			least.Lead = k.view.keep(&k.done[len(k.done)-1].after)
+			return json.Marshal(&least)
+		})
+		if err == nil && replay {
+			if err = json.Unmarshal(kept, &done); err == nil {
+				err = w.again(ctx, &done.Lead)
+			}
+		}
+		if err == nil {
+			out, err = answer(done)
+		}
+		return err
+	})
+	return out, replay, err
+}
+
+// conversion is one that is being done.
+type conversion struct {
+	*session
+	want    *Conversion
+	lead    *row
+	view    *view // of leads
+	done    []decision
+	created []string
+}
+
+func (k *conversion) run(ctx context.Context) (Converted, error) {
+	var err error
+	if k.view, err = k.viewOf(objLead, model.UpdateOp); err != nil {
+		return Converted{}, err
+	}
+	if k.lead, err = k.get(ctx, objLead, k.want.LeadID, changing); err != nil {
+		return Converted{}, err
+	}
+	switch {
+	case values(k.lead.Fields).flag("IsConverted"):
+		return Converted{}, fault.New(fault.Conflict, CodeConverted, "the lead %s was converted before", k.lead.ID)
+	case !k.lead.edit:
+		return Converted{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the lead %s, but not edit it", k.lead.ID)
+	}
+	if err := checkVersion(&k.lead.Record, k.want.Version); err != nil {
+		return Converted{}, err
+	}
+	account, contact, err := k.people(ctx)
+	if err != nil {
+		return Converted{}, err
+	}
+	opportunity, err := k.opportunity(ctx, account, contact)
+	if err != nil {
+		return Converted{}, err
+	}
+	after, err := k.close(ctx, account.ID, contact.ID, opportunity)
+	if err != nil {
+		return Converted{}, err
+	}
+	if err := k.save(ctx, k.done); err != nil {
+		return Converted{}, err
+	}
+	if k.created == nil {
+		k.created = []string{}
+	}
+	return Converted{k.view.show(after), account.ID, contact.ID, wire.OrNull(opportunity), k.created}, nil
+}
+
+// people finds or makes the account and the contact.
+func (k *conversion) people(ctx context.Context) (account, contact *model.Record, err error) {
+	if k.want.ContactID != "" {
+		if contact, err = k.join(ctx, objContact, k.want.ContactID, "contactId"); err != nil {
+			return nil, nil, err
+		}
+	}
+	id := k.want.AccountID
+	if id == "" && contact != nil {
+		if id = contact.AccountID; id == "" {
+			return nil, nil, about(CodeFieldInvalid, "contactId", "contactId is a contact without an account; name the account too")
+		}
+	}
+	if account, err = k.account(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case contact == nil:
+		contact, err = k.contact(ctx, account)
+	case contact.AccountID != account.ID:
+		err = about(CodeFieldInvalid, "contactId", "contactId must be a contact of the account")
+	}
+	return account, contact, err
+}
+
+// join is a record that the lead joins.
+func (k *conversion) join(ctx context.Context, object, id, field string) (*model.Record, error) {
+	if _, err := k.viewOf(object, model.ReadOp); err != nil {
+		return nil, err
+	}
+	r, err := k.get(ctx, object, id, named)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, about(CodeFieldInvalid, field, "%s must be the id of a record of %s that is there and that you may see", field, object)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r.Record, nil
+}
+
+func (k *conversion) account(ctx context.Context, id string) (*model.Record, error) {
+	lead := values(k.lead.Fields)
+	if id != "" {
+		return k.join(ctx, objAccount, id, "accountId")
+	}
+	if k.want.Match && k.view.sees("Company") && k.model.Readable(k.user, objAccount, "Name") {
+		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string { return "r.name" + same(b, lead.text("Company")) })
+		if found != nil || err != nil {
+			return found, err
+		}
+	}
+	return k.make(ctx, objAccount, k.copy(objAccount, map[string]string{
+		"Name": "Company", "Industry": "Industry", "Rating": "Rating", "Phone": "Phone", "Website": "Website", "AnnualRevenue": "AnnualRevenue",
+		"NumberOfEmployees": "NumberOfEmployees", "BillingStreet": "Street", "BillingCity": "City", "BillingState": "State",
+		"BillingPostalCode": "PostalCode", "BillingCountry": "Country",
+	}))
+}
+
+// copy is fields of a new record that are taken over from the lead. What the caller does
+// not see of the lead is not among them, nor what is sensitive there and would not be here,
+// nor what the picklist here does not have.
+func (k *conversion) copy(object string, from map[string]string) map[string]jsontext.Value {
+	fields := make(map[string]jsontext.Value, len(from))
+	for to, field := range from {
+		value := k.lead.Fields[field]
+		if value == nil || !k.view.sees(field) || k.model.Sensitive(objLead, field) && !k.model.Sensitive(object, to) {
+			continue
+		}
+		if f := k.model.Field(object, to); f.Type == model.Picklist && !slices.Contains(f.Values, values(k.lead.Fields).text(field)) {
+			continue
+		}
+		fields[to] = jsonOf(value)
+	}
+	return fields
+}
+
+func (k *conversion) contact(ctx context.Context, account *model.Record) (*model.Record, error) {
+	found, err := k.sameContact(ctx, account)
+	if found != nil || err != nil {
+		return found, err
+	}
+	fields := k.copy(objContact, map[string]string{
+		"Salutation": "Salutation", "FirstName": "FirstName", "LastName": "LastName", "Title": "Title", "Email": "Email", "Phone": "Phone",
+		"MobilePhone": "MobilePhone", "LeadSource": "LeadSource", "MailingStreet": "Street", "MailingCity": "City", "MailingState": "State",
+		"MailingPostalCode": "PostalCode", "MailingCountry": "Country",
+	})
+	fields["AccountId"] = jsonOf(account.ID)
+	return k.make(ctx, objContact, fields)
+}
+
+// sameContact is a contact of the account that has the address of the lead, or, of a lead
+// without one, its name; nil when there is none or no match is wanted. It goes by fields
+// that the caller may read, else it could try out what is in the others.
+func (k *conversion) sameContact(ctx context.Context, account *model.Record) (*model.Record, error) {
+	email := values(k.lead.Fields).text("Email")
+	byEmail := email != "" && k.view.sees("Email") && k.model.Readable(k.user, objContact, "Email")
+	if !k.want.Match || !k.view.sees("Name") || !byEmail && !k.model.Readable(k.user, objContact, "Name") {
+		return nil, nil
+	}
+	return k.match(ctx, objContact, func(b *sqldb.Binds) string {
+		within := "r.account_id = " + b.Add(account.ID) + " AND r.account_id <> '' AND "
+		if byEmail {
+			builder := &builder{dialect: k.tx.Dialect(), binds: b}
+			return within + builder.extract(k.model.Field(objContact, "Email")) + same(b, email)
+		}
+		return within + "r.name" + same(b, k.lead.Name)
+	})
+}
+
+// same compares with a text of the lead. The lead, and what it is compared with, may be
+// older than the rule that texts are kept in NFC.
+func same(b *sqldb.Binds, text string) string {
+	return " IN (" + b.Add(text) + ", " + b.Add(wire.NFC(text)) + ")"
+}
+
+// match is the oldest living record that the caller sees and that fits, nil when there is
+// none.
+func (k *conversion) match(ctx context.Context, object string, fits func(*sqldb.Binds) string) (*model.Record, error) {
+	if !k.model.Can(k.user, object, model.ReadOp) {
+		return nil, nil
+	}
+	var b sqldb.Binds
+	where, err := k.living(ctx, object, k.cfg.Visible.WhereOne, &b)
+	if err != nil {
+		return nil, err
+	}
+	query := "SELECT " + columns + " FROM records_record r WHERE " + where + " AND " + fits(&b) + " ORDER BY r.id LIMIT 1"
+	if k.tx.Dialect() == sqldb.Postgres {
+		query += string(named)
+	}
+	found, err := many(ctx, k.tx, "records.match", query, b.Args()...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// opportunity is the id of the opportunity, "" when none is wanted.
+func (k *conversion) opportunity(ctx context.Context, account, contact *model.Record) (string, error) {
+	switch {
+	case k.want.OpportunityID != "" && k.want.Opportunity != nil:
+		return "", about(CodeFieldInvalid, "opportunity", "name either an opportunity that is there (opportunityId) or a new one (opportunity)")
+	case k.want.OpportunityID != "":
+		r, err := k.join(ctx, objOpportunity, k.want.OpportunityID, "opportunityId")
+		if err != nil {
+			return "", err
+		}
+		if r.AccountID != account.ID {
+			return "", about(CodeFieldInvalid, "opportunityId", "opportunityId must be an opportunity of the account")
+		}
+		return r.ID, nil
+	case k.want.Opportunity == nil:
+		return "", nil
+	}
+	fields := k.copy(objOpportunity, map[string]string{"Name": "Company", "LeadSource": "LeadSource"})
+	for name, value := range k.want.Opportunity {
+		fields[name] = value
+	}
+	fields["AccountId"], fields["ContactId"] = jsonOf(account.ID), jsonOf(contact.ID)
+	r, err := k.make(ctx, objOpportunity, fields)
+	if err != nil {
+		return "", err
+	}
+	return r.ID, nil
+}
+
+// make decides about a new record. Fields that the caller may not write are left empty,
+// unless it named them itself; those that are empty too.
+func (k *conversion) make(ctx context.Context, object string, fields map[string]jsontext.Value) (*model.Record, error) {
+	view, err := k.viewOf(object, model.CreateOp)
+	if err != nil {
+		return nil, err
+	}
+	known := parents{}
+	for i := range k.done {
+		r := &k.done[i].after
+		known[r.ID] = parent{r.Object, r.AccountID}
+	}
+	wanted := map[string][]string{}
+	for name, value := range fields {
+		if _, asked := k.want.Opportunity[name]; object == objOpportunity && asked {
+			continue
+		}
+		if at, ok := view.places[name]; !ok || !view.editable[at] || value.Kind() == 'n' {
+			delete(fields, name)
+		}
+	}
+	op := &Op{Kind: Create, OwnerID: strings.ToLower(k.want.OwnerID), Fields: fields}
+	if op.OwnerID == "" {
+		op.OwnerID = k.lead.OwnerID
+	}
+	collectReferences(view.object, op, wanted)
+	found, err := k.loadParents(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for id, p := range known {
+		found[id] = p
+	}
+	ruled, err := k.loadRuled(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	d, err := create(&facts{
+		model: k.model, view: view, user: k.user, now: k.now, parents: found,
+		rules: k.cfg.Rules, judge: k.judge, ruled: ruled,
+	}, uuid.Must(uuid.NewV7()).String(), op)
+	if err != nil {
+		return nil, err
+	}
+	k.done, k.created = append(k.done, d), append(k.created, object)
+	return &d.after, nil
+}
+
+// close marks the lead as converted.
+func (k *conversion) close(ctx context.Context, account, contact, opportunity string) (*model.Record, error) {
+	fields := map[string]jsontext.Value{
+		"IsConverted": jsonOf(true), "ConvertedDate": jsonOf(k.now.String()),
+		"ConvertedAccountId": jsonOf(account), "ConvertedContactId": jsonOf(contact),
+	}
+	known := parents{account: {Object: objAccount}, contact: {Object: objContact}}
+	if opportunity != "" {
+		fields["ConvertedOpportunityId"] = jsonOf(opportunity)
+		known[opportunity] = parent{Object: objOpportunity}
+	}
+	if f := k.model.Field(objLead, "Status"); f != nil && slices.Contains(f.Values, convertedStatus) {
+		fields["Status"] = jsonOf(convertedStatus)
+	}
+	locks, err := k.loadLocks(ctx, objLead, []string{k.lead.ID})
+	if err != nil {
+		return nil, err
+	}
+	ruled, err := k.loadRuled(ctx, objLead)
+	if err != nil {
+		return nil, err
+	}
+	f := &facts{
+		model: k.model, view: k.view, user: k.user, now: k.now, parents: known, locks: locks[k.lead.ID],
+		rules: k.cfg.Rules, judge: k.judge, ruled: ruled, system: true,
+	}
+	d, err := update(f, &k.lead.Record, &Op{Kind: Update, ID: k.lead.ID, Fields: fields})
+	if err != nil {
+		return nil, err
+	}
+	d.action = actionConverted
+	d.events = append(d.events, wire.LeadConverted{
+		LeadID: k.lead.ID, ConvertedAt: k.now, ConvertedBy: k.user, AccountID: account, ContactID: contact,
+		OpportunityID: wire.OrNull(opportunity), RecordVersion: d.after.Version,
+	})
+	k.done = append(k.done, d)
+	return &d.after, nil
+}

@@ -1,0 +1,118 @@
+package records
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Entry is one change in the history of a record.
+type Entry struct {
+	RecordVersion wire.Stamp    `json:"recordVersion"`
+	At            wire.Stamp    `json:"at"`
+	UserID        string        `json:"userId"`
+	Action        string        `json:"action"`
+	Changes       []FieldChange `json:"changes"`
+}
+
+// FieldChange is a field of it. Old and New are null when the field was empty, and not
+// there when the field is sensitive.
+type FieldChange struct {
+	Field string         `json:"field"`
+	Old   jsontext.Value `json:"old,omitzero"`
+	New   jsontext.Value `json:"new,omitzero"`
+}
+
+// appendChanges writes changes as the table keeps them. It keeps sensitive values, too:
+// rules that act after a save are to see what a field was, and no event says so.
+func appendChanges(dst []byte, changes []change) []byte {
+	dst = append(dst, '[')
+	for i := range changes {
+		c := &changes[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendQuote(append(dst, `{"field":`...), c.Field)
+		dst = append(append(dst, `,"old":`...), jsonOf(c.Old)...)
+		dst = append(append(dst, `,"new":`...), jsonOf(c.New)...)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// History is a page of the changes of a record that the caller sees, the newest first, and
+// how many there are on all pages. An update of which it may read no field is not there.
+func (s *Records) History(ctx context.Context, c Caller, object, id string, offset, limit int) (page []Entry, total int, err error) {
+	err = s.read(ctx, "records.history", &c, func(ctx context.Context, w *session) error {
+		v, err := w.viewOf(object, model.ReadOp)
+		if err != nil {
+			return err
+		}
+		r, err := w.get(ctx, object, id, loose)
+		if err != nil {
+			return err
+		}
+		page = []Entry{}
+		var b sqldb.Binds
+		from := " FROM records_history h WHERE h.tenant_id = " + b.Add(c.Tenant) + " AND h.object = " + b.Add(object) + " AND h.record_id = " + b.Add(r.ID) +
+			" AND (h.action <> " + b.Add(actionUpdated) + " OR " + v.told(w.tx.Dialect(), &b) + ")"
+		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
+			return err
+		}
+		query := "SELECT h.version, h.at, h.user_id, h.action, h.changes" + from + " ORDER BY h.version DESC LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
+		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
+			var e Entry
+			var changes string
+			if err == nil {
+				err = row.Scan(&e.RecordVersion, &e.At, &e.UserID, &e.Action, &changes)
+			}
+			if err == nil {
+				err = json.Unmarshal([]byte(changes), &e.Changes)
+			}
+			if err != nil {
+				return err
+			}
+			e.Changes = v.filter(e.Changes)
+			page = append(page, e)
+		}
+		return nil
+	})
+	return page, total, err
+}
+
+// told is the condition of entries of which the user may read a field.
+func (v *view) told(d sqldb.Dialect, b *sqldb.Binds) string {
+	seen := []string{ownerField}
+	for i := range v.object.Fields {
+		if v.readable[i] {
+			seen = append(seen, v.object.Fields[i].Name)
+		}
+	}
+	if d == sqldb.Postgres {
+		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " + b.OneOf(d, "(c.change ->> 'field')", seen) + ")"
+	}
+	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(d, "json_extract(c.value, '$.field')", seen) + ")"
+}
+
+// filter leaves what the user may read now, without the values of what is sensitive now.
+func (v *view) filter(changes []FieldChange) []FieldChange {
+	kept := []FieldChange{}
+	for _, c := range changes {
+		f := v.object.Field(c.Field)
+		switch {
+		case c.Field == ownerField:
+		case f == nil || !v.sees(c.Field):
+			continue
+		case f.Sensitive:
+			c.Old, c.New = nil, nil
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}

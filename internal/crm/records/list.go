@@ -1,0 +1,177 @@
+package records
+
+import (
+	"context"
+	"strconv"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Get is a record that the caller sees.
+func (s *Records) Get(ctx context.Context, c Caller, object, id string) (found View, err error) {
+	err = s.read(ctx, "records.get", &c, func(ctx context.Context, w *session) error {
+		v, err := w.viewOf(object, model.ReadOp)
+		if err != nil {
+			return err
+		}
+		r, err := w.get(ctx, object, id, loose)
+		if err != nil {
+			return err
+		}
+		found = v.show(&r.Record)
+		return nil
+	})
+	return found, err
+}
+
+// List is a page of the records of an object that the caller sees, and how many there are
+// on all pages.
+func (s *Records) List(ctx context.Context, c Caller, object string, q Query) (page []View, total int, err error) {
+	err = s.read(ctx, "records.list", &c, func(ctx context.Context, w *session) error {
+		v, err := w.viewOf(object, model.ReadOp)
+		if err != nil {
+			return err
+		}
+		page, total, err = w.list(ctx, v, &q)
+		return err
+	})
+	return page, total, err
+}
+
+// fewRows is up to how many records that filters find by an index are held against what
+// gives access to each.
+const fewRows = 500
+
+// listing is a list that is being put together.
+type listing struct {
+	*session
+	*builder
+	binds  sqldb.Binds
+	where  string
+	named  bool // the records to look at are few, and found by an index
+	scans  bool // nothing but the condition says which records to look at
+	total  int  // -1: it is to be counted
+	offset int
+}
+
+func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, total int, err error) {
+	if len(q.Filters) > maxFilters {
+		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid, "a list may have at most %d filters", maxFilters)
+	}
+	l := &listing{session: w, offset: q.Offset}
+	l.builder = &builder{view: v, dialect: w.tx.Dialect(), binds: &l.binds}
+	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.object.Name) + " AND r.deleted_at = 0"
+	if err := l.narrow(ctx, q); err != nil {
+		return nil, 0, err
+	}
+	if l.total < 0 {
+		l.along()
+		err = w.tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE "+l.where, l.binds.Args()...).Scan(&l.total)
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	order, err := l.order(q.Sort)
+	if err != nil || q.Offset >= l.total {
+		return []View{}, l.total, err
+	}
+	l.along()
+	query := "SELECT " + columns + " FROM " + l.from() + " ORDER BY " + order +
+		" LIMIT " + l.binds.Add(q.Limit) + " OFFSET " + l.binds.Add(l.offset)
+	records, err := many(ctx, w.tx, "records.list", query, l.binds.Args()...)
+	if err != nil {
+		return nil, 0, err
+	}
+	page = make([]View, len(records))
+	for i := range records {
+		page[i] = v.show(&records[i])
+	}
+	return page, l.total, nil
+}
+
+// from is what the page is read from. Few records are found first and then sorted, which
+// PostgreSQL is not inclined to (inOrder).
+func (l *listing) from() string {
+	if l.named && l.dialect == sqldb.Postgres {
+		return "(SELECT * FROM records_record r WHERE " + l.where + " OFFSET 0) AS r"
+	}
+	return "records_record r WHERE " + l.where
+}
+
+// narrow adds the filters and what the caller sees. Filters that an index serves come
+// first: what they find may be so little that nothing has to be known of the rest.
+func (l *listing) narrow(ctx context.Context, q *Query) error {
+	served, rest := l.split(q.Filters)
+	if err := l.add(served); err != nil {
+		return err
+	}
+	few := false
+	if len(served) > 0 {
+		var n int
+		query := "SELECT count(*) FROM (SELECT 1 FROM records_record r WHERE " + l.where + " LIMIT " + strconv.Itoa(fewRows+1) + ") AS x"
+		if err := l.tx.Row(ctx, query, l.binds.Args()...).Scan(&n); err != nil {
+			return err
+		}
+		few = n <= fewRows
+	}
+	if err := l.add(rest); err != nil {
+		return err
+	}
+	l.total = -1
+	switch {
+	case few:
+		l.named = true
+		return l.visible(ctx, l.cfg.Visible.WhereOne)
+	case len(served) > 0:
+		return l.visible(ctx, l.cfg.Visible.Where)
+	}
+	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, model.Read)
+	if err != nil {
+		return err
+	}
+	if len(q.Filters) == 0 {
+		l.total = total
+	}
+	if ids == nil {
+		l.scans = true
+		return l.visible(ctx, l.cfg.Visible.Where)
+	}
+	if len(q.Filters) == 0 && q.Sort == "" { // they are in order
+		ids, l.offset = ids[min(q.Offset, total):min(q.Offset+q.Limit, total)], 0
+	}
+	l.named = true
+	l.where += " AND " + l.binds.OneOf(l.tx.Dialect(), "r.id", ids)
+	return nil
+}
+
+// along lets SQLite read records that are to be read one by one in the order of their ids,
+// about that of the file. It would take the index with the most columns, and read their
+// rows in no order, at four times the cost.
+func (l *listing) along() {
+	if l.scans && l.extracts && l.dialect == sqldb.SQLite {
+		l.where += " AND r.id > ''"
+		l.scans = false
+	}
+}
+
+// visible adds the condition of what the caller sees.
+func (l *listing) visible(ctx context.Context, ask where) error {
+	text, err := ask(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, model.Read, &l.binds)
+	l.where += " AND (" + text + ")"
+	return err
+}
+
+// add adds filters.
+func (l *listing) add(filters []Filter) error {
+	for _, f := range filters {
+		condition, err := l.filter(f)
+		if err != nil {
+			return err
+		}
+		l.where += " AND " + condition
+	}
+	return nil
+}

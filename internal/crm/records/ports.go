@@ -1,0 +1,49 @@
+package records
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Models hands out the model of a tenant as the transaction sees it.
+type Models interface {
+	// Model is never nil without an error and may not be changed.
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
+	// Who is the active user that a caller's subject names; "" is the system user. Nobody
+	// is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
+}
+
+// Visible says which records somebody has access to.
+type Visible interface {
+	// See is how many living records of an object a user has at least this access to, as the
+	// transaction sees it, and their ids in order when they are few; else ids is nil. Whether
+	// the user may do anything with the object at all was asked before.
+	See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (total int, ids []string, err error)
+	// Where is a condition in SQL over the row r of records_record that is true for exactly
+	// these records, for statements that look at many. Its arguments are added to binds. r is
+	// of the tenant and the object, and not deleted. Equal questions should give equal texts.
+	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+	// WhereOne is the same condition for statements that look at few.
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+}
+
+// Rules are what somebody defined to be done with records before they are saved. They are
+// a part of the decision: nothing is read, and the same model and draft give the same
+// answer. Their conditions are evaluated by the judge of the transaction, whose budget all
+// records of it share; when that is used up, the error names the rule that was next.
+type Rules interface {
+	// Before calls set with every rule that acts before the save and holds for the draft, in
+	// their order; set changes the draft, so a rule sees what those before it did.
+	Before(j *model.Judge, m *model.Model, d *model.Draft, set func(*model.WorkflowRule) error) error
+	// Broken are the validation rules that refuse the draft, in their order.
+	Broken(j *model.Judge, m *model.Model, d *model.Draft) ([]*model.ValidationRule, error)
+}
+
+// Publisher announces events in the transaction of the change that they tell of.
+type Publisher interface {
+	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
+}

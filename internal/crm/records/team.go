@@ -1,0 +1,189 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// maxTeam is how many members the team of a record may have.
+const maxTeam = 200
+
+// TeamMember is a member of the team of a record, as callers see it.
+type TeamMember struct {
+	UserID      string       `json:"userId"`
+	TeamRole    string       `json:"teamRole"`
+	AccessLevel model.Access `json:"accessLevel"`
+	AddedAt     wire.Stamp   `json:"addedAt"`
+}
+
+// What changes about a member.
+const (
+	memberAdded   = "MemberAdded"
+	memberUpdated = "MemberUpdated"
+	memberRemoved = "MemberRemoved"
+	statusChanged = "StatusChanged"
+	responded     = "Responded"
+)
+
+const selectMember = "SELECT user_id, team_role, access, added_at FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3"
+
+func scanTeam(row *sqldb.Row) (m TeamMember, err error) {
+	return m, row.Scan(&m.UserID, &m.TeamRole, &m.AccessLevel, &m.AddedAt)
+}
+
+// Team is the team of a record that the caller sees, by user.
+func (s *Records) Team(ctx context.Context, c Caller, object, id string) (members []TeamMember, err error) {
+	err = s.read(ctx, "records.team", &c, func(ctx context.Context, w *session) error {
+		members = []TeamMember{}
+		r, err := w.withTeam(ctx, object, id, model.ReadOp, loose)
+		if err != nil {
+			return err
+		}
+		for row, err := range w.tx.Query(ctx, selectMember+" ORDER BY user_id", c.Tenant, object, r.ID) {
+			var m TeamMember
+			if err == nil {
+				m, err = scanTeam(row)
+			}
+			if err != nil {
+				return err
+			}
+			members = append(members, m)
+		}
+		return nil
+	})
+	return members, err
+}
+
+// withTeam is a record that has a team; to change that, the caller must be able to edit it.
+func (w *session) withTeam(ctx context.Context, object, id string, op model.Op, how hold) (*row, error) {
+	if _, err := w.viewOf(object, op); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(model.TeamObjects, object) {
+		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "records of %s have no team; those of %s do", object, strings.Join(model.TeamObjects, " and "))
+	}
+	r, err := w.get(ctx, object, id, how)
+	if err == nil && op == model.UpdateOp && !r.edit {
+		err = fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it", object, id)
+	}
+	return r, err
+}
+
+// PutTeamMember puts a user into the team of a record, or changes its part in it; created
+// says that it was not in it. access "" is that of the role.
+func (s *Records) PutTeamMember(ctx context.Context, c Caller, object, id, user, role string, access model.Access) (m TeamMember, created bool, err error) {
+	err = s.write(ctx, "records.team.put", &c, func(ctx context.Context, w *session) error {
+		m, created, err = w.putTeam(ctx, object, id, TeamMember{UserID: strings.ToLower(user), TeamRole: role, AccessLevel: access})
+		return err
+	})
+	return m, created, err
+}
+
+func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) (TeamMember, bool, error) {
+	r, err := w.withTeam(ctx, object, id, model.UpdateOp, changing)
+	if err != nil {
+		return m, false, err
+	}
+	role := w.model.TeamRole(object, m.TeamRole)
+	switch u := w.model.User(m.UserID); {
+	case u == nil || !u.IsActive:
+		return m, false, about(CodeFieldInvalid, "userId", "userId must be the id of an active user")
+	case role == nil:
+		return m, false, about(CodeFieldInvalid, "teamRole", "teamRole must be a role that GET /metadata/team-roles/%s lists", object)
+	case m.AccessLevel == "":
+		m.AccessLevel = role.Access
+	case m.AccessLevel != model.Read && m.AccessLevel != model.Edit:
+		return m, false, about(CodeFieldInvalid, "accessLevel", "accessLevel must be Read or Edit")
+	}
+	was, err := scanTeam(w.tx.Row(ctx, selectMember+" AND user_id = $4", w.caller.Tenant, object, r.ID, m.UserID))
+	created := errors.Is(err, sqldb.ErrNoRow)
+	if err != nil && !created {
+		return m, false, err
+	}
+	if created {
+		if err := w.checkTeam(ctx, object, r.ID); err != nil {
+			return m, false, err
+		}
+		was.AddedAt = w.now
+	}
+	m.AddedAt = was.AddedAt
+	if m == was {
+		return m, false, nil
+	}
+	change := memberUpdated
+	if created {
+		change = memberAdded
+	}
+	_, err = w.tx.Exec(ctx, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant_id, object, record_id, user_id) DO UPDATE SET team_role = excluded.team_role, access = excluded.access`,
+		w.caller.Tenant, object, r.ID, m.UserID, m.TeamRole, string(m.AccessLevel), m.AddedAt)
+	if err != nil {
+		return m, false, err
+	}
+	return m, created, w.tellTeam(ctx, &r.Record, change, &m)
+}
+
+func (w *session) checkTeam(ctx context.Context, object, id string) error {
+	var n int
+	err := w.tx.Row(ctx, "SELECT count(*) FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3", w.caller.Tenant, object, id).Scan(&n)
+	if err == nil && n >= maxTeam {
+		err = fault.New(fault.Conflict, "TEAM_FULL", "a team may have at most %d members", maxTeam)
+	}
+	return err
+}
+
+// tellTeam gives the record a new version and tells of a member with it.
+func (w *session) tellTeam(ctx context.Context, r *model.Record, change string, m *TeamMember) error {
+	next := *r
+	next.Version = wire.NextStamp(r.Version, w.now)
+	return w.bump(ctx, &next, teamEvent(&next, change, m))
+}
+
+// teamEvent tells of a member of the team of a record, in its version.
+func teamEvent(r *model.Record, change string, m *TeamMember) wire.Payload {
+	return wire.TeamMemberChanged{
+		ChangeType: change, ObjectName: r.Object, RecordID: r.ID, UserID: m.UserID,
+		TeamRole: m.TeamRole, AccessLevel: string(m.AccessLevel), EffectiveAt: r.Version,
+	}
+}
+
+const updateVersion = "UPDATE records_record SET version = $4 WHERE tenant_id = $1 AND object = $2 AND id = $3"
+
+// bump stores the new version of a record without another change of its own, and tells why.
+func (w *session) bump(ctx context.Context, next *model.Record, payloads ...wire.Payload) error {
+	_, err := w.tx.Exec(ctx, updateVersion, w.caller.Tenant, next.Object, next.ID, next.Version)
+	if err != nil {
+		return err
+	}
+	events, err := envelopes(nil, w.caller, next, payloads)
+	if err != nil {
+		return err
+	}
+	return w.cfg.Publisher.Publish(ctx, w.tx, events...)
+}
+
+// RemoveTeamMember takes a user out of the team of a record. Who is not in it is not found.
+func (s *Records) RemoveTeamMember(ctx context.Context, c Caller, object, id, user string) error {
+	return s.write(ctx, "records.team.remove", &c, func(ctx context.Context, w *session) error {
+		r, err := w.withTeam(ctx, object, id, model.UpdateOp, changing)
+		if err != nil {
+			return err
+		}
+		m, err := scanTeam(w.tx.Row(ctx, `DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id = $4
+			RETURNING user_id, team_role, access, added_at`, c.Tenant, object, r.ID, strings.ToLower(user)))
+		if errors.Is(err, sqldb.ErrNoRow) {
+			return fault.New(fault.NotFound, "TEAM_MEMBER_NOT_FOUND", "the user %q is not in the team", user)
+		}
+		if err != nil {
+			return err
+		}
+		return w.tellTeam(ctx, &r.Record, memberRemoved, &m)
+	})
+}

@@ -1,0 +1,88 @@
+package reporting
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"renga.dev/renga/internal/platform/sqldb"
+)
+
+// everybody as an owner is all of them together.
+const everybody = ""
+
+// key is a row of reporting_count.
+type key struct{ cube, owner, k1, k2, k3 string }
+
+func (k key) compare(o key) int {
+	return cmp.Or(cmp.Compare(k.cube, o.cube), cmp.Compare(k.owner, o.owner), cmp.Compare(k.k1, o.k1), cmp.Compare(k.k2, o.k2), cmp.Compare(k.k3, o.k3))
+}
+
+// tally is how many there are, and their sums.
+type tally struct {
+	n                int64
+	amount, weighted Money
+}
+
+func (t tally) plus(o tally, n int64) tally {
+	return tally{t.n + n*o.n, t.amount.plus(o.amount.times(n)), t.weighted.plus(o.weighted.times(n))}
+}
+
+// deltas are changes of counts.
+type deltas map[key]tally
+
+// add counts something n times, for its owner and for everybody.
+func (d deltas) add(k key, t tally, n int64) {
+	d[k] = d[k].plus(t, n)
+	if k.owner != everybody {
+		k.owner = everybody
+		d[k] = d[k].plus(t, n)
+	}
+}
+
+const (
+	// Only what is nothing at all: a count that is wrong is not to lose the rest of what it has.
+	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4 AND k2 = $5 AND k3 = $6 AND n = 0
+		AND amount_hi = 0 AND amount_lo = 0 AND weighted_hi = 0 AND weighted_lo = 0`
+	countColumns = "cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo"
+)
+
+var addCounts = sqldb.NewInsert("reporting_count AS c (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo)",
+	`ON CONFLICT (tenant_id, cube, owner_id, k1, k2, k3) DO UPDATE SET n = c.n + excluded.n,
+		amount_hi = c.amount_hi + excluded.amount_hi, amount_lo = c.amount_lo + excluded.amount_lo,
+		weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`,
+	"text", "text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint")
+
+func scanCount(row *sqldb.Row) (k key, t tally, err error) {
+	err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi, &t.weighted.lo)
+	return k, t, err
+}
+
+// statements are those that change the counts, in one order for all.
+func (d deltas) statements(in sqldb.Dialect, tenant string) []sqldb.Stmt {
+	var drops []sqldb.Stmt
+	var counts []any
+	for _, k := range slices.SortedFunc(maps.Keys(d), key.compare) {
+		t := d[k]
+		if t == (tally{}) {
+			continue
+		}
+		counts = append(counts, tenant, k.cube, k.owner, k.k1, k.k2, k.k3, t.n, t.amount.hi, t.amount.lo, t.weighted.hi, t.weighted.lo)
+		if t.n < 0 {
+			drops = append(drops, sqldb.Stmt{Query: dropCount, Args: []any{tenant, k.cube, k.owner, k.k1, k.k2, k.k3}})
+		}
+	}
+	return append(addCounts.Stmts(in, counts), drops...)
+}
+
+// hold lets nobody else change the counts of a tenant until the end of the transaction, so
+// that what is read afterwards is current, and nobody waits in a circle. SQLite has one
+// writer.
+func hold(ctx context.Context, tx *sqldb.Tx, tenant string) error {
+	if tx.Dialect() == sqldb.SQLite {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 7002))", "reporting:"+tenant)
+	return err
+}

@@ -1,0 +1,54 @@
+package reporting
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/sqldb"
+)
+
+// Models hands out the model of a tenant as the transaction sees it.
+type Models interface {
+	// Model is never nil without an error and may not be changed.
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
+	// Who is the active user that a caller's subject names; "" is the system user. Nobody
+	// is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
+}
+
+// Visible says which records somebody may read, as the transaction sees it.
+type Visible interface {
+	// Seen says it by owner; the arguments of its parts are added to binds.
+	Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error)
+	// SeenShared is the same, but that Records may also be of these owners; Owners may be
+	// left out of a statement that has Records.
+	SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error)
+	// SeenOwners is the same without Records; more says that there are some.
+	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen model.Seen, more bool, err error)
+	// Where is a condition over the row r of records_record, of the tenant and the object and
+	// not deleted. WhereOne is the same for statements that name their records.
+	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+}
+
+// Records is where records are read, in the caller's transaction.
+type Records interface {
+	// Get is a record, also one that was deleted; ok says that it exists.
+	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
+	// Some gives those of some records that exist, deleted ones too, by id.
+	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]model.Record, error)
+	// Walk gives the living records of an object by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
+	// Count is how many living records an object has.
+	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	// Member is a member of a campaign; ok says that it is one.
+	Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m model.CampaignMember, ok bool, err error)
+	// Members gives the members of all campaigns by campaign, type and id, behind one.
+	Members(ctx context.Context, tx *sqldb.Tx, tenant string, after model.CampaignMember, limit int) ([]model.CampaignMember, error)
+}
+
+// Approvals is where approvals are read, in the caller's transaction.
+type Approvals interface {
+	// Walk gives the approvals of a tenant by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) ([]model.Approval, error)
+}

@@ -1,0 +1,258 @@
+package reporting
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+)
+
+// maxDifferences is how many differences a recount names; walkSize is how many records it
+// looks at at a time.
+const (
+	maxDifferences = 1000
+	walkSize       = 1000
+)
+
+// recount is a count of everything from the records.
+type recount struct {
+	*Reporting
+	tx     *sqldb.Tx
+	tenant string
+	counts deltas
+	found  []string
+}
+
+// Recount counts a tenant again from its records, in one transaction, and says where what
+// is kept is different. Events that wait to be handled are such differences.
+func (s *Reporting) Recount(ctx context.Context, tenant string) (differences []string, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		c := &recount{Reporting: s, tx: tx, tenant: tenant, counts: deltas{}}
+		for _, part := range []func(context.Context) error{c.opportunities, c.leads, c.members, c.approvals, c.compare} {
+			if err := part(ctx); err != nil {
+				return err
+			}
+		}
+		differences = c.found
+		return nil
+	})
+	return differences, fault.Wrap("reporting.recount", err)
+}
+
+func (c *recount) say(format string, args ...any) {
+	if len(c.found) < maxDifferences {
+		c.found = append(c.found, fmt.Sprintf(format, args...))
+	}
+}
+
+// opportunities holds the facts of opportunities against their records.
+func (c *recount) opportunities(ctx context.Context) error {
+	kept, err := factsIn(ctx, c.tx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1", scanOpportunity, c.tenant)
+	if err != nil {
+		return err
+	}
+	return c.walk(ctx, objOpportunity, func(r *model.Record) {
+		want := opportunityOf(r)
+		want.counted(c.counts, 1)
+		got := kept[r.ID]
+		if delete(kept, r.ID); got == nil {
+			c.say("Opportunity %s is not counted", r.ID)
+			return
+		}
+		got.version = want.version
+		if *got != *want {
+			c.say("Opportunity %s is counted as %+v, and is %+v", r.ID, *got, *want)
+		}
+	}, func() { gone(c, objOpportunity, kept) })
+}
+
+// leads holds the facts of leads against their records.
+func (c *recount) leads(ctx context.Context) error {
+	kept, err := factsIn(ctx, c.tx, "SELECT "+leadColumns+", id FROM reporting_lead WHERE tenant_id = $1", scanLead, c.tenant)
+	if err != nil {
+		return err
+	}
+	return c.walk(ctx, objLead, func(r *model.Record) {
+		want := leadOf(r)
+		want.counted(c.counts, 1)
+		got := kept[r.ID]
+		if delete(kept, r.ID); got == nil {
+			c.say("Lead %s is not counted", r.ID)
+			return
+		}
+		got.version = want.version
+		if *got != *want {
+			c.say("Lead %s is counted as %+v, and is %+v", r.ID, *got, *want)
+		}
+	}, func() { gone(c, objLead, kept) })
+}
+
+// factsIn are the facts of a table by the id of their record.
+func factsIn[T any](ctx context.Context, tx *sqldb.Tx, query string, scan func(*sqldb.Row, ...any) (*T, error), args ...any) (map[string]*T, error) {
+	kept := map[string]*T{}
+	for row, err := range tx.Query(ctx, query, args...) {
+		if err != nil {
+			return nil, err
+		}
+		var id string
+		fact, err := scan(row, &id)
+		if err != nil {
+			return nil, err
+		}
+		kept[id] = fact
+	}
+	return kept, nil
+}
+
+// gone names what is counted and does not exist.
+func gone[T any](c *recount, object string, kept map[string]T) {
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		c.say("%s %s is counted, and does not exist", object, id)
+	}
+}
+
+// walk looks at all living records of an object.
+func (c *recount) walk(ctx context.Context, object string, each func(*model.Record), end func()) error {
+	for after := ""; ; {
+		some, err := c.cfg.Records.Walk(ctx, c.tx, c.tenant, object, after, walkSize)
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			each(&some[i])
+		}
+		if len(some) < walkSize {
+			end()
+			return nil
+		}
+		after = some[len(some)-1].ID
+	}
+}
+
+// members holds the facts of members against the campaigns and leads.
+func (c *recount) members(ctx context.Context) error {
+	all, err := members(ctx, c.tx, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1", c.tenant)
+	if err != nil {
+		return err
+	}
+	kept := make(map[[3]string]member, len(all))
+	for _, m := range all {
+		kept[m.at()] = m
+	}
+	for after := (model.CampaignMember{}); ; {
+		some, err := c.cfg.Records.Members(ctx, c.tx, c.tenant, after, walkSize)
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			if err := c.member(ctx, &some[i], kept); err != nil {
+				return err
+			}
+		}
+		if len(some) < walkSize {
+			break
+		}
+		after = some[len(some)-1]
+	}
+	for _, m := range all {
+		if _, left := kept[m.at()]; left {
+			c.say("%s %s is counted in campaign %s, and is not in it", m.kind, m.id, m.campaign)
+		}
+	}
+	return nil
+}
+
+func (c *recount) member(ctx context.Context, found *model.CampaignMember, kept map[[3]string]member) error {
+	l, err := c.leadOfMember(ctx, c.tx, c.tenant, found)
+	if err != nil {
+		return err
+	}
+	want, at := memberOf(found, l), [3]string{found.CampaignID, found.MemberType, found.MemberID}
+	want.counted(c.counts, 1)
+	if got, ok := kept[at]; !ok {
+		c.say("%s %s is not counted in campaign %s", want.kind, want.id, want.campaign)
+	} else if got != *want {
+		c.say("%s %s is counted in campaign %s as %+v, and is %+v", want.kind, want.id, want.campaign, got, *want)
+	}
+	delete(kept, at)
+	return nil
+}
+
+// approvals holds what is noted of approvals against them. Records may be gone since: their
+// approvals are kept, and not shown.
+func (c *recount) approvals(ctx context.Context) error {
+	if c.cfg.Approvals == nil {
+		return nil
+	}
+	kept, err := approvalsIn(ctx, c.tx, "", c.tenant)
+	if err != nil {
+		return err
+	}
+	for after := ""; ; {
+		some, err := c.cfg.Approvals.Walk(ctx, c.tx, c.tenant, after, walkSize)
+		if err != nil {
+			return err
+		}
+		for _, want := range some {
+			got, ok := kept[want.ID]
+			if delete(kept, want.ID); !ok {
+				c.say("approval %s of %s %s is not counted", want.ID, want.Object, want.RecordID)
+			} else if got != want {
+				c.say("approval %s is counted as %+v, and is %+v", want.ID, got, want)
+			}
+			after = want.ID
+		}
+		if len(some) < walkSize {
+			break
+		}
+	}
+	gone(c, "approval", kept)
+	return nil
+}
+
+// approvalsIn is what is noted of approvals, by their ids; and is more of the condition.
+func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (map[string]model.Approval, error) {
+	kept := map[string]model.Approval{}
+	for row, err := range tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
+		WHERE tenant_id = $1`+and, args...) {
+		var a model.Approval
+		if err == nil {
+			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &a.Decision, &a.DecidedAt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept[a.ID] = a
+	}
+	return kept, nil
+}
+
+// compare holds the counts against those of the recount.
+func (c *recount) compare(ctx context.Context) error {
+	for row, err := range c.tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3", c.tenant) {
+		if err != nil {
+			return err
+		}
+		k, got, err := scanCount(row)
+		if err != nil {
+			return err
+		}
+		if want := c.counts[k]; got != want {
+			c.differ(k, got, want)
+		}
+		delete(c.counts, k)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(c.counts), key.compare) {
+		c.differ(k, tally{}, c.counts[k])
+	}
+	return nil
+}
+
+func (c *recount) differ(k key, got, want tally) {
+	c.say("the count %s of owner %q, %q %q %q, is %d (%s, weighted %s), and should be %d (%s, weighted %s)", k.cube, k.owner, k.k1, k.k2, k.k3,
+		got.n, got.amount, got.weighted, want.n, want.amount, want.weighted)
+}

@@ -1,0 +1,285 @@
+package reporting
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// refresh brings what is counted of a record up to date. version is what an event said; a
+// fact that is not older has seen it. 0: look in any case.
+func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, id string, version wire.Stamp) error {
+	switch object {
+	case objOpportunity:
+		return s.refreshOpportunities(ctx, tx, tenant, map[string]wire.Stamp{id: version})
+	case objLead:
+		return s.refreshLead(ctx, tx, tenant, id, version)
+	case objCampaign:
+		return s.refreshCampaign(ctx, tx, tenant, id)
+	}
+	return nil
+}
+
+// living is a record, nil when there is none any more.
+func (s *Reporting) living(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (*model.Record, error) {
+	r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, object, id)
+	if err != nil || !ok || r.Deleted {
+		return nil, err
+	}
+	return &r, nil
+}
+
+const (
+	opportunityColumns = "version, owner_id, stage, status, category, month, campaign_id, amount, weighted"
+	dropOpportunity    = "DELETE FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2"
+)
+
+var putOpportunities = sqldb.NewInsert("reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, month, campaign_id, amount, weighted)",
+	`ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id, stage = excluded.stage, status = excluded.status,
+		category = excluded.category, month = excluded.month, campaign_id = excluded.campaign_id, amount = excluded.amount, weighted = excluded.weighted`,
+	"text", "text", "bigint", "text", "text", "text", "text", "text", "text", "bigint", "bigint")
+
+func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
+	o := &opportunity{}
+	return o, row.Scan(append([]any{&o.version, &o.owner, &o.stage, &o.status, &o.category, &o.month, &o.campaign, &o.amount, &o.weighted}, more...)...)
+}
+
+// refreshOpportunities brings what is counted of some opportunities up to date, with the
+// version that each must have seen. They are read together, and their counts are changed
+// by what they come to together.
+func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, named map[string]wire.Stamp) error {
+	if err := hold(ctx, tx, tenant); err != nil {
+		return err
+	}
+	ids := slices.Sorted(maps.Keys(named))
+	before, err := opportunities(ctx, tx, tenant, ids)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		was := before[id]
+		return was != nil && named[id] != 0 && was.version >= named[id]
+	})
+	records, err := s.cfg.Records.Some(ctx, tx, tenant, objOpportunity, ids)
+	if err != nil {
+		return err
+	}
+	d := deltas{}
+	var drops []sqldb.Stmt
+	var facts []any
+	var others []string
+	for _, id := range ids {
+		was := before[id]
+		r, ok := records[id]
+		var now *opportunity
+		if ok && !r.Deleted {
+			now = opportunityOf(&r)
+		}
+		if was == now || was != nil && now != nil && *was == *now {
+			continue
+		}
+		others = append(others, id)
+		if was != nil {
+			was.counted(d, -1)
+		}
+		if now == nil {
+			drops = append(drops, sqldb.Stmt{Query: dropOpportunity, Args: []any{tenant, id}})
+			continue
+		}
+		now.counted(d, 1)
+		facts = append(facts, tenant, id, now.version, now.owner, now.stage, now.status, now.category, now.month, now.campaign, now.amount, now.weighted)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	notes, err := changed(tenant, others)
+	if err != nil {
+		return err
+	}
+	stmts := append(d.statements(tx.Dialect(), tenant), putOpportunities.Stmts(tx.Dialect(), facts)...)
+	for some := range slices.Chunk(slices.Concat(stmts, drops, notes), maxBatch) {
+		if err := tx.Batch(ctx, some...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBatch is how many statements travel at once.
+const maxBatch = 500
+
+// opportunities are the facts of some opportunities.
+func opportunities(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) (map[string]*opportunity, error) {
+	var b sqldb.Binds
+	query := "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = " + b.Add(tenant) + " AND " + b.OneOf(tx.Dialect(), "id", ids)
+	facts := make(map[string]*opportunity, len(ids))
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		if err != nil {
+			return nil, err
+		}
+		var id string
+		o, err := scanOpportunity(row, &id)
+		if err != nil {
+			return nil, err
+		}
+		facts[id] = o
+	}
+	return facts, nil
+}
+
+const (
+	leadColumns = "version, owner_id, source, month, converted"
+	selectLead  = "SELECT " + leadColumns + " FROM reporting_lead WHERE tenant_id = $1 AND id = $2"
+	putLead     = `INSERT INTO reporting_lead (tenant_id, id, version, owner_id, source, month, converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id, source = excluded.source, month = excluded.month,
+			converted = excluded.converted`
+	dropLead = "DELETE FROM reporting_lead WHERE tenant_id = $1 AND id = $2"
+)
+
+func scanLead(row *sqldb.Row, more ...any) (*lead, error) {
+	l := &lead{}
+	return l, row.Scan(append([]any{&l.version, &l.owner, &l.source, &l.month, &l.converted}, more...)...)
+}
+
+// refreshLead counts a lead, also in the campaigns that it is in.
+func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id string, version wire.Stamp) error {
+	if err := hold(ctx, tx, tenant); err != nil {
+		return err
+	}
+	was, err := scanLead(tx.Row(ctx, selectLead, tenant, id))
+	switch {
+	case errors.Is(err, sqldb.ErrNoRow):
+		was = nil
+	case err != nil:
+		return err
+	case version != 0 && was.version >= version:
+		return nil
+	}
+	r, err := s.living(ctx, tx, tenant, objLead, id)
+	if err != nil || r == nil && was == nil {
+		return err
+	}
+	d, now := deltas{}, &lead{}
+	if was != nil {
+		was.counted(d, -1)
+	}
+	stmts := []sqldb.Stmt{{Query: dropLead, Args: []any{tenant, id}}}
+	if r != nil {
+		now = leadOf(r)
+		now.counted(d, 1)
+		stmts[0] = sqldb.Stmt{Query: putLead, Args: []any{tenant, id, now.version, now.owner, now.source, now.month, now.converted}}
+	}
+	in, err := members(ctx, tx, selectMembersOf, tenant, objLead, id)
+	if err != nil {
+		return err
+	}
+	for i := range in {
+		m := &in[i]
+		if m.owner == now.owner && m.converted == now.converted {
+			continue
+		}
+		m.counted(d, -1)
+		m.owner, m.converted = now.owner, now.converted
+		m.counted(d, 1)
+		stmts = append(stmts, m.put(tenant))
+	}
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), stmts...)...)
+}
+
+const (
+	memberColumns   = "campaign_id, member_type, member_id, responded, owner_id, converted"
+	selectMember    = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
+	selectMembers   = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
+	selectMembersOf = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
+	putMember       = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id, converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant_id, campaign_id, member_type, member_id) DO UPDATE SET responded = excluded.responded, owner_id = excluded.owner_id,
+			converted = excluded.converted`
+	dropMember  = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
+	dropMembers = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
+)
+
+func (m *member) put(tenant string) sqldb.Stmt {
+	return sqldb.Stmt{Query: putMember, Args: []any{tenant, m.campaign, m.kind, m.id, m.responded, m.owner, m.converted}}
+}
+
+// members are those that a statement selects.
+func members(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []member, err error) {
+	for row, err := range tx.Query(ctx, query, args...) {
+		var m member
+		if err == nil {
+			err = row.Scan(&m.campaign, &m.kind, &m.id, &m.responded, &m.owner, &m.converted)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// refreshMember counts a member of a campaign.
+func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, campaign, kind, id string) error {
+	if err := hold(ctx, tx, tenant); err != nil {
+		return err
+	}
+	was, err := members(ctx, tx, selectMember, tenant, campaign, kind, id)
+	if err != nil {
+		return err
+	}
+	found, ok, err := s.cfg.Records.Member(ctx, tx, tenant, campaign, kind, id)
+	if err != nil {
+		return err
+	}
+	d := deltas{}
+	for i := range was {
+		was[i].counted(d, -1)
+	}
+	if !ok {
+		return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{Query: dropMember, Args: []any{tenant, campaign, kind, id}})...)
+	}
+	l, err := s.leadOfMember(ctx, tx, tenant, &found)
+	if err != nil {
+		return err
+	}
+	m := memberOf(&found, l)
+	m.counted(d, 1)
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), m.put(tenant))...)
+}
+
+// leadOfMember is the lead that a member is, nil of a contact.
+func (s *Reporting) leadOfMember(ctx context.Context, tx *sqldb.Tx, tenant string, m *model.CampaignMember) (*lead, error) {
+	if m.MemberType != objLead {
+		return nil, nil
+	}
+	r, err := s.living(ctx, tx, tenant, objLead, m.MemberID)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	return leadOf(r), nil
+}
+
+// refreshCampaign counts the members of a campaign no more when it is gone. That they are
+// removed is told one by one, too, but of many of them later.
+func (s *Reporting) refreshCampaign(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
+	r, err := s.living(ctx, tx, tenant, objCampaign, id)
+	if err != nil || r != nil {
+		return err
+	}
+	if err := hold(ctx, tx, tenant); err != nil {
+		return err
+	}
+	gone, err := members(ctx, tx, selectMembers, tenant, id)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	d := deltas{}
+	for i := range gone {
+		gone[i].counted(d, -1)
+	}
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{Query: dropMembers, Args: []any{tenant, id}})...)
+}

@@ -1,0 +1,296 @@
+package reporting
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// What is counted is put right in two steps, while events go on to be handled.
+//
+// Facts are held against the records some at a time, by somebody who holds the tenant: what
+// differs is counted anew, as an event would have it counted. A record that changes
+// afterwards is told of by its event.
+//
+// Counts are held against the facts in one view of both. Whoever writes a fact writes the
+// same difference to the counts, in one transaction. So what the counts lack of the sum of
+// the facts stays the same, however many events are handled meanwhile, and can be added
+// afterwards, in a transaction that reads nothing. Nobody may add it twice: a tenant has one
+// rebuild at a time, and the place of a rebuild moves with what is added.
+
+// part is a part of a rebuild. do does some of it in a transaction, of somebody who holds
+// the tenant.
+type part struct {
+	name string
+	do   func(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error)
+	sums *sums // of a part that is about counts
+}
+
+// step is how far a part got.
+type step struct {
+	place  string
+	looked int
+	over   bool // there is no more
+	left   *gap // of counts: what is yet to be added
+}
+
+// parts are the parts of a rebuild, in their order. A lead is put right before the members
+// that it is, which are counted by its owner.
+func (s *Reporting) parts() []part {
+	all := []part{{name: "opportunities", do: s.repairOpportunities}, {name: "leads", do: s.repairLeads}, {name: "members", do: s.repairMembers}}
+	if s.cfg.Approvals != nil {
+		all = append(all, part{name: "approvals", do: s.repairApprovals})
+	}
+	return append(all,
+		part{name: "opportunity counts", do: s.addMissing, sums: &sums{s.sumOpportunities, "cube IN ('" + stageCube + "', '" + monthCube + "', '" + campaignCube + "')"}},
+		part{name: "lead counts", do: s.addMissing, sums: &sums{s.sumLeads, "cube = '" + leadCube + "'"}},
+		part{name: "member counts", do: s.addMissing, sums: &sums{s.sumMembers, "cube NOT IN ('" + stageCube + "', '" + monthCube + "', '" + campaignCube + "', '" + leadCube + "')"}},
+	)
+}
+
+// between is a condition over ids behind the place of a chunk ($2) and up to its last ($3);
+// "" has no end.
+const between = " AND id > $2 AND ($3 = '' OR id <= $3)"
+
+// repairOpportunities counts those anew whose facts are not what their records say.
+func (s *Reporting) repairOpportunities(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
+	return repairFacts(ctx, tx, s, b, limit, sort[opportunity]{
+		object: objOpportunity, query: "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = $1" + between, scan: scanOpportunity, of: opportunityOf,
+		refresh: func(ids []string) error {
+			named := make(map[string]wire.Stamp, len(ids))
+			for _, id := range ids {
+				named[id] = 0
+			}
+			return s.refreshOpportunities(ctx, tx, b.tenant, named)
+		},
+	})
+}
+
+// repairLeads counts those anew whose facts are not what their records say.
+func (s *Reporting) repairLeads(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
+	return repairFacts(ctx, tx, s, b, limit, sort[lead]{
+		object: objLead, query: "SELECT " + leadColumns + ", id FROM reporting_lead WHERE tenant_id = $1" + between, scan: scanLead, of: leadOf,
+		refresh: func(ids []string) error {
+			for _, id := range ids {
+				if err := s.refreshLead(ctx, tx, b.tenant, id, 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+// sort is one sort of facts: those of the records of an object.
+type sort[T any] struct {
+	object, query string
+	scan          func(*sqldb.Row, ...any) (*T, error)
+	of            func(*model.Record) *T
+	refresh       func(ids []string) error
+}
+
+func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, b *Rebuild, limit int, of sort[T]) (step, error) {
+	records, err := s.cfg.Records.Walk(ctx, tx, b.tenant, of.object, b.place, limit)
+	if err != nil {
+		return step{}, err
+	}
+	got := step{looked: len(records), over: len(records) < limit}
+	if !got.over {
+		got.place = records[len(records)-1].ID
+	}
+	kept, err := factsIn(ctx, tx, of.query, of.scan, b.tenant, b.place, got.place)
+	if err != nil {
+		return step{}, err
+	}
+	var wrong []string
+	for i := range records {
+		id := records[i].ID
+		if has := kept[id]; has == nil || *has != *of.of(&records[i]) {
+			wrong = append(wrong, id)
+		}
+		delete(kept, id)
+	}
+	wrong = append(wrong, slices.Sorted(maps.Keys(kept))...) // what is left is of records that are gone
+	for some := range slices.Chunk(wrong, limit) {
+		if err := of.refresh(some); err != nil {
+			return step{}, err
+		}
+	}
+	return got, nil
+}
+
+// repairMembers counts members of campaigns anew that are counted as something else.
+func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
+	from := memberAt(b.place)
+	found, err := s.cfg.Records.Members(ctx, tx, b.tenant, model.CampaignMember{CampaignID: from[0], MemberType: from[1], MemberID: from[2]}, limit)
+	if err != nil {
+		return step{}, err
+	}
+	got, to := step{looked: len(found), over: len(found) < limit}, [3]string{}
+	if !got.over {
+		last := &found[len(found)-1]
+		to = [3]string{last.CampaignID, last.MemberType, last.MemberID}
+		got.place = strings.Join(to[:], "/")
+	}
+	have, err := members(ctx, tx, "SELECT "+memberColumns+` FROM reporting_member WHERE tenant_id = $1 AND (campaign_id, member_type, member_id) > ($2, $3, $4)
+		AND ($5 = '' OR (campaign_id, member_type, member_id) <= ($5, $6, $7))`, b.tenant, from[0], from[1], from[2], to[0], to[1], to[2])
+	if err != nil {
+		return step{}, err
+	}
+	kept := make(map[[3]string]member, len(have))
+	for _, m := range have {
+		kept[m.at()] = m
+	}
+	for i := range found {
+		l, err := s.leadOfMember(ctx, tx, b.tenant, &found[i])
+		if err != nil {
+			return step{}, err
+		}
+		if want := memberOf(&found[i], l); kept[want.at()] == *want {
+			delete(kept, want.at())
+		} else {
+			kept[want.at()] = *want
+		}
+	}
+	for _, m := range slices.SortedFunc(maps.Values(kept), member.compare) {
+		if err := s.refreshMember(ctx, tx, b.tenant, m.campaign, m.kind, m.id); err != nil {
+			return step{}, err
+		}
+	}
+	return got, nil
+}
+
+// memberAt reads a place among members.
+func memberAt(place string) (at [3]string) {
+	copy(at[:], strings.SplitN(place, "/", len(at)))
+	return at
+}
+
+// repairApprovals notes approvals as they are.
+func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
+	found, err := s.cfg.Approvals.Walk(ctx, tx, b.tenant, b.place, limit)
+	if err != nil {
+		return step{}, err
+	}
+	got := step{looked: len(found), over: len(found) < limit}
+	if !got.over {
+		got.place = found[len(found)-1].ID
+	}
+	kept, err := approvalsIn(ctx, tx, between, b.tenant, b.place, got.place)
+	if err != nil {
+		return step{}, err
+	}
+	var stmts []sqldb.Stmt
+	for i := range found {
+		a := &found[i]
+		if has, ok := kept[a.ID]; !ok || has != *a {
+			stmts = append(stmts, sqldb.Stmt{Query: putApproval, Args: []any{b.tenant, a.ID, a.Object, a.RecordID, a.SubmittedBy, a.SubmittedAt, a.Decision, a.DecidedAt}})
+		}
+		delete(kept, a.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2", Args: []any{b.tenant, id}})
+	}
+	if len(stmts) == 0 {
+		return got, nil
+	}
+	return got, tx.Batch(ctx, stmts...)
+}
+
+const putApproval = `INSERT INTO reporting_approval (tenant_id, id, object, record_id, submitted_by, submitted_at, decision, decided_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, id) DO UPDATE SET object = excluded.object, record_id = excluded.record_id,
+		submitted_by = excluded.submitted_by, submitted_at = excluded.submitted_at, decision = excluded.decision, decided_at = excluded.decided_at`
+
+// sums is how some counts are worked out from facts, and which these are.
+type sums struct {
+	add   func(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error
+	cubes string // a condition over reporting_count
+}
+
+// gap is what counts lack of the sums of the facts.
+type gap struct {
+	keys []key // in their order
+	of   deltas
+}
+
+// compare finds what some counts lack, in one view of facts and counts.
+func (s *Reporting) compare(ctx context.Context, tenant string, of *sums) (*gap, error) {
+	var lack deltas
+	err := s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		lack = deltas{}
+		if err := of.add(ctx, tx, tenant, lack); err != nil {
+			return err
+		}
+		for row, err := range tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 AND "+of.cubes, tenant) {
+			if err != nil {
+				return err
+			}
+			k, t, err := scanCount(row)
+			if err != nil {
+				return err
+			}
+			lack[k] = lack[k].plus(t, -1)
+		}
+		return nil
+	})
+	maps.DeleteFunc(lack, func(_ key, t tally) bool { return t == tally{} })
+	return &gap{slices.SortedFunc(maps.Keys(lack), key.compare), lack}, fault.Wrap("reporting.compare", err)
+}
+
+// addMissing adds some of what counts lack.
+func (*Reporting) addMissing(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
+	n := min(limit, len(b.different.keys))
+	some := deltas{}
+	for _, k := range b.different.keys[:n] {
+		some[k] = b.different.of[k]
+	}
+	times, _ := strconv.Atoi(b.place)
+	got := step{place: strconv.Itoa(times + 1), over: n == len(b.different.keys), left: &gap{b.different.keys[n:], b.different.of}}
+	if n == 0 {
+		return got, nil
+	}
+	return got, tx.Batch(ctx, some.statements(tx.Dialect(), b.tenant)...)
+}
+
+func (*Reporting) sumOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
+	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+" FROM reporting_opportunity WHERE tenant_id = $1", tenant) {
+		if err != nil {
+			return err
+		}
+		o, err := scanOpportunity(row)
+		if err != nil {
+			return err
+		}
+		o.counted(to, 1)
+	}
+	return nil
+}
+
+func (*Reporting) sumLeads(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
+	for row, err := range tx.Query(ctx, "SELECT "+leadColumns+" FROM reporting_lead WHERE tenant_id = $1", tenant) {
+		if err != nil {
+			return err
+		}
+		l, err := scanLead(row)
+		if err != nil {
+			return err
+		}
+		l.counted(to, 1)
+	}
+	return nil
+}
+
+func (*Reporting) sumMembers(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
+	all, err := members(ctx, tx, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1", tenant)
+	for i := range all {
+		all[i].counted(to, 1)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package sharing
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/rebuild"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the tables of this package, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "sharing", FS: sub}
+}
+
+// Models hands out what is defined in a tenant, as a transaction sees it.
+type Models interface {
+	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
+	// Who is the user that a caller's subject names; nobody is fault.Forbidden.
+	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
+}
+
+// Records is where records are read, in the caller's transaction.
+type Records interface {
+	// Get is a record, also one that was deleted; ok says that it exists.
+	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
+	// Some gives those of some records that exist, deleted ones too, by id.
+	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]model.Record, error)
+	// Walk gives the living records of an object by id, behind one.
+	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
+	// TeamsAmong are the teams of some records, each by user.
+	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember, error)
+	// Teams are the teams of all records of an object by record and user, behind a member.
+	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) ([]model.TeamMember, error)
+}
+
+// Bus is where changes are announced, in the transaction that makes them.
+type Bus interface {
+	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
+	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (wire.Stamp, error)
+}
+
+// Config is what sharing works with.
+type Config struct {
+	Models  Models
+	Records Records
+	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
+	Worker  string         // tells this process from others that rebuild; it may not be empty with Engine
+	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
+	KeyRetention time.Duration
+	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
+	Log          *slog.Logger     // nil: nowhere
+	limits       limits
+}
+
+// limits are how much is done in one transaction.
+type limits struct {
+	chunk int // records of a rebuild
+	sweep int // rows of a model that is not used any more
+	few   int // see fewRecords; -1: never look records up
+
+	unreached int // see fewUnreached
+}
+
+// Sharing decides who may see what.
+type Sharing struct {
+	db   *sqldb.DB
+	cfg  Config
+	bus  Bus
+	runs *rebuild.Runner[*Model]
+}
+
+// New is sharing over a database that has the tables of Migration. It does no I/O. Before
+// anything is changed or handled it is to be told where to announce that (Announce).
+func New(db *sqldb.DB, cfg Config) *Sharing {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.KeyRetention == 0 {
+		cfg.KeyRetention = 30 * 24 * time.Hour
+	}
+	if cfg.limits == (limits{}) {
+		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
+	}
+	s := &Sharing{db: db, cfg: cfg}
+	s.runs = rebuild.New(db, rebuild.Config{Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	return s
+}
+
+// Announce says where changes are announced. The bus has sharing among its consumers, so
+// it comes later than New.
+func (s *Sharing) Announce(b Bus) { s.bus = b }
+
+// now is the time by the clock that all processes share.
+func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+	switch {
+	case s.cfg.Now != nil:
+		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
+	case tx.Dialect() == sqldb.SQLite:
+		return wire.Stamp(time.Now().UnixMilli()), nil
+	}
+	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
+	return at, err
+}
+
+func (s *Sharing) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Read(ctx, fn))
+}
+
+func (s *Sharing) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
+}

@@ -1,0 +1,218 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Request asks for a bulk.
+type Request struct {
+	Tenant        string
+	Kind          string
+	Spec          []byte // JSON; what it means is up to the kind
+	Actor         string // who asks; "": not known
+	CorrelationID string
+	Once          wire.Once
+}
+
+// Order is a command on a bulk.
+type Order struct {
+	Tenant        string
+	ID            string
+	Actor         string
+	CorrelationID string
+	Once          wire.Once
+}
+
+// Create freezes a set and does nothing to it. A set that is too large is
+// fault.TooLarge; so is one bulk more than a tenant may have.
+func (s *Bulks) Create(ctx context.Context, r Request) (Answer, error) {
+	kind := s.cfg.Kinds[r.Kind]
+	if kind == nil {
+		return Answer{}, fault.New(fault.Invalid, wire.CodeInvalid, "there is no bulk of the kind %.64q", r.Kind)
+	}
+	known, b, err := s.prepare(ctx, &r)
+	if known != nil || err != nil {
+		return deref(known), err
+	}
+	n, err := kind.Count(ctx, b)
+	if err != nil {
+		return Answer{}, fault.Wrap("bulk.count", err)
+	}
+	if n > s.cfg.limits.items {
+		return Answer{}, fault.New(fault.TooLarge, "BULK_TOO_LARGE",
+			"the filter selects %d items and a bulk has at most %d; make it narrower", n, s.cfg.limits.items).
+			With(map[string]int{"items": n, "maxItems": s.cfg.limits.items})
+	}
+	names, last, err := kind.Select(ctx, b, "", s.cfg.limits.freeze)
+	if err != nil {
+		return Answer{}, fault.Wrap("bulk.freeze", err)
+	}
+	ans, err := s.insert(ctx, &r, b, names, last)
+	if err != nil || ans.Status != Freezing {
+		return ans, err
+	}
+	s.wake()
+	return ans, s.passed(ctx, b.CreatedAt)
+}
+
+// prepare looks the key up and makes the bulk that will be stored. Its CreatedAt is
+// the moment that its set is of.
+func (s *Bulks) prepare(ctx context.Context, r *Request) (known *Answer, b *Bulk, err error) {
+	err = s.read(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		b = &Bulk{
+			ID: uuid.Must(uuid.NewV7()).String(), Tenant: r.Tenant, Kind: r.Kind, Spec: r.Spec,
+			CreatedBy: r.Actor, CorrelationID: r.CorrelationID, CreatedAt: instant(now),
+		}
+		known, err = s.recall(ctx, tx, r.Tenant, &r.Once, now)
+		return err
+	})
+	return known, b, err
+}
+
+// insert stores a bulk and the first part of its set.
+func (s *Bulks) insert(ctx context.Context, r *Request, b *Bulk, names []string, last string) (ans Answer, err error) {
+	status := Freezing
+	if len(names) < s.cfg.limits.freeze {
+		status = Preview
+	}
+	err = s.write(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx) error {
+		ans, err = s.once(ctx, tx, r.Tenant, &r.Once, func(now int64) (Answer, error) {
+			if err := s.room(ctx, tx, r.Tenant); err != nil {
+				return Answer{}, err
+			}
+			err := tx.Row(ctx, `INSERT INTO bulk (id, tenant, kind, spec, status, total, applied, already, refused, failed,
+				created_by, started_by, correlation_id, created_at, started_at, ended_at, changed_at, place, epoch, lease_until)
+				VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, $7, '', $8, $9, 0, 0, $10, $11, 0, 0) RETURNING num`,
+				b.ID, b.Tenant, b.Kind, b.Spec, int64(status), len(names), b.CreatedBy, b.CorrelationID,
+				b.CreatedAt.UnixMilli(), now, last).Scan(&b.num)
+			if err != nil {
+				return Answer{}, err
+			}
+			return Answer{BulkID: b.ID, Status: status, Total: len(names), CorrelationID: r.CorrelationID},
+				insertItems(ctx, tx, b.num, 0, names)
+		})
+		return err
+	})
+	return ans, err
+}
+
+// room refuses one bulk more than a tenant may have.
+func (s *Bulks) room(ctx context.Context, tx *sqldb.Tx, tenant string) error {
+	var open int
+	err := tx.Row(ctx, "SELECT count(*) FROM bulk WHERE tenant = $1 AND status < $2", tenant, int64(Done)).Scan(&open)
+	if err == nil && open >= MaxOpen {
+		err = fault.New(fault.TooLarge, "TOO_MANY_BULKS",
+			"there are %d bulks that are not done, the most that there may be; finish some of them", open).
+			With(map[string]int{"maxOpen": MaxOpen})
+	}
+	return err
+}
+
+// insertItems stores items of a bulk after the first n.
+func insertItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, names []string) error {
+	stmts := make([]sqldb.Stmt, len(names))
+	for i, name := range names {
+		stmts[i] = sqldb.Stmt{
+			Query: "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)", Args: []any{bulk, n + i + 1, name},
+		}
+	}
+	return tx.Batch(ctx, stmts...)
+}
+
+// passed returns when the clock is past a moment: what begins to exist from then on
+// is not of that moment's set, even when that is still being put together.
+func (s *Bulks) passed(ctx context.Context, moment time.Time) error {
+	for {
+		var now int64
+		err := s.read(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			now, err = s.now(ctx, tx)
+			return err
+		})
+		if err != nil || now > moment.UnixMilli() {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return fault.Wrap("bulk.create", ctx.Err())
+		}
+	}
+}
+
+// Start lets a bulk work, also one that was stopped.
+func (s *Bulks) Start(ctx context.Context, o Order) (Answer, error) {
+	ans, err := s.order(ctx, &o, Status.start)
+	if err == nil && ans.Refused == "" {
+		s.wake()
+	}
+	return ans, err
+}
+
+// Stop lets a bulk rest. The chunk that is being worked on is finished and counted.
+func (s *Bulks) Stop(ctx context.Context, o Order) (Answer, error) {
+	return s.order(ctx, &o, Status.stop)
+}
+
+// order decides a command on a bulk and stores what it makes of it.
+func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status, Guard)) (ans Answer, err error) {
+	err = s.write(ctx, "bulk.order", func(ctx context.Context, tx *sqldb.Tx) error {
+		ans, err = s.once(ctx, tx, o.Tenant, &o.Once, func(now int64) (Answer, error) {
+			b, err := find(ctx, tx, o.Tenant, o.ID, forUpdate(tx))
+			if err != nil {
+				return Answer{}, err
+			}
+			next, guard := decide(b.Status)
+			ans := Answer{BulkID: b.ID, Status: next, Total: b.Total, CorrelationID: o.CorrelationID, Refused: guard}
+			if guard != "" || next == b.Status {
+				return ans, nil
+			}
+			if next == Running {
+				return ans, begin(ctx, tx, &b, o.Actor, now)
+			}
+			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, changed_at = $3 WHERE num = $1", b.num, int64(next), now)
+			return ans, err
+		})
+		return err
+	})
+	return ans, err
+}
+
+// begin notes who started a bulk. One without items is worked on too: Run ends it.
+func begin(ctx context.Context, tx *sqldb.Tx, b *Bulk, actor string, now int64) error {
+	started := now
+	if !b.StartedAt.IsZero() {
+		started = b.StartedAt.UnixMilli()
+	}
+	_, err := tx.Exec(ctx, "UPDATE bulk SET status = $2, started_by = $3, started_at = $4, changed_at = $5 WHERE num = $1",
+		b.num, int64(Running), actor, started, now)
+	return err
+}
+
+// forUpdate locks the row that a statement selects, where there is more than one writer.
+func forUpdate(tx *sqldb.Tx) string {
+	if tx.Dialect() == sqldb.SQLite {
+		return ""
+	}
+	return " FOR UPDATE"
+}
+
+// find is a bulk of a tenant.
+func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (Bulk, error) {
+	b, err := scan(tx.Row(ctx, "SELECT "+columns+" FROM bulk WHERE id = $1 AND tenant = $2 AND status < $3"+lock, id, tenant, int64(gone)))
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return b, fault.New(fault.NotFound, "BULK_NOT_FOUND", "there is no bulk %.64q", id)
+	}
+	return b, err
+}

@@ -1,0 +1,71 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+
+	"renga.dev/renga/internal/platform/sqldb"
+)
+
+// retain deletes what is past its time, in short jobs.
+func (s *Bulks) retain(ctx context.Context) error {
+	for _, part := range []func(context.Context) (int64, error){s.retainBulks, s.retainKeys} {
+		for {
+			n, err := part(ctx)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// A bulk that nothing happens to any more goes in steps: nobody sees it, its items
+// are deleted, and then itself.
+const (
+	selectOld  = "SELECT num FROM bulk WHERE status >= 2 AND status < $1 AND changed_at < $2 ORDER BY changed_at LIMIT 1"
+	selectGone = "SELECT num FROM bulk WHERE status >= 2 AND status = $1 ORDER BY changed_at LIMIT 1"
+)
+
+// retainBulks does one step and gives how many rows it changed. It holds the bulk
+// meanwhile: a process that finds its items deleted by another does not take it for empty.
+func (s *Bulks) retainBulks(ctx context.Context) (n int64, err error) {
+	err = s.write(ctx, "bulk.retain", func(ctx context.Context, tx *sqldb.Tx) error {
+		var num int64
+		err := tx.Row(ctx, selectGone+forUpdate(tx), int64(gone)).Scan(&num)
+		if errors.Is(err, sqldb.ErrNoRow) {
+			n, err = s.hide(ctx, tx)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		n, err = tx.Exec(ctx, "DELETE FROM bulk_item WHERE bulk = $1 AND n IN (SELECT n FROM bulk_item WHERE bulk = $1 ORDER BY n LIMIT $2)",
+			num, s.cfg.limits.retain)
+		if n == 0 && err == nil {
+			n, err = tx.Exec(ctx, "DELETE FROM bulk WHERE num = $1", num)
+		}
+		return err
+	})
+	return n, err
+}
+
+// hide takes the oldest bulk that is past its time out of sight.
+func (s *Bulks) hide(ctx context.Context, tx *sqldb.Tx) (int64, error) {
+	now, err := s.now(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	var num int64
+	err = tx.Row(ctx, selectOld+forUpdate(tx), int64(gone), now-s.cfg.Retention.Milliseconds()).Scan(&num)
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return tx.Exec(ctx, "UPDATE bulk SET status = $2 WHERE num = $1", num, int64(gone))
+}

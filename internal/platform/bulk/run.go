@@ -1,0 +1,159 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+)
+
+const (
+	idleFor   = time.Second      // between two looks for bulks of other processes
+	failPause = 10 * time.Second // after a chunk that failed for no reason that passes by itself
+	maxRest   = time.Second      // between two chunks
+
+	retainEvery = 10 * time.Minute // between two looks for what is past its time
+)
+
+// Run works on bulks until ctx ends; the chunk under way is finished. After each
+// chunk it rests as long as that took, so that bulk work leaves room for all else.
+func (s *Bulks) Run(ctx context.Context) {
+	if s.cfg.Exclusive {
+		s.attempt(ctx, "leases of a process that ended could not be freed", s.free)
+	}
+	var retained time.Time
+	for ctx.Err() == nil {
+		began := time.Now()
+		if began.Sub(retained) >= retainEvery {
+			retained = began
+			s.attempt(ctx, "bulks that are past their time could not be deleted", s.retain)
+		}
+		worked := false
+		s.attempt(ctx, "bulks could not be worked on", func(ctx context.Context) (err error) {
+			worked, err = s.step(ctx)
+			return err
+		})
+		rest := min(time.Since(began), maxRest)
+		if !worked {
+			rest = idleFor
+		}
+		s.rest(ctx, rest, !worked)
+	}
+}
+
+// attempt does what can be done again later. What cannot be done now is not worth a
+// line each time: the database says so itself.
+func (s *Bulks) attempt(ctx context.Context, failed string, do func(context.Context) error) {
+	err := do(context.WithoutCancel(ctx))
+	if err != nil && !fault.Passes(err) {
+		s.cfg.Log.ErrorContext(ctx, failed, "error", err)
+	}
+}
+
+// rest waits, or until something new comes when that is what it waits for.
+func (s *Bulks) rest(ctx context.Context, d time.Duration, idle bool) {
+	kick := s.kick
+	if !idle {
+		kick = nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-kick:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// free lets bulks be taken whose leases are of a process that has ended.
+func (s *Bulks) free(ctx context.Context) error {
+	return s.write(ctx, "bulk.free", func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE bulk SET epoch = epoch + 1, lease_until = 0 WHERE status < 2 AND lease_until > 0")
+		return err
+	})
+}
+
+// step takes the bulk that has waited longest and does one chunk of it. It reports
+// whether there was one.
+func (s *Bulks) step(ctx context.Context) (bool, error) {
+	b, err := s.take(ctx)
+	if b == nil || err != nil {
+		return false, err
+	}
+	kind := s.cfg.Kinds[b.Kind]
+	if kind == nil {
+		return true, nil // another process may know it; the lease keeps it from being asked for all the time
+	}
+	// A process that slept through its lease does nothing any more.
+	work, cancel := context.WithTimeout(sqldb.For(ctx, b.Tenant), s.cfg.Lease/2)
+	defer cancel()
+	if b.Status == Freezing {
+		err = s.freeze(work, kind, b)
+	} else {
+		err = s.work(work, kind, b)
+	}
+	if err == nil || errors.Is(err, errLost) {
+		return true, nil
+	}
+	pause := failPause
+	if fault.Passes(err) {
+		pause = idleFor
+	}
+	return true, fmt.Errorf("bulk %s: %w", b.ID, errors.Join(err, s.leave(ctx, b, pause)))
+}
+
+// errLost says that a chunk took longer than its lease, and somebody else has the bulk.
+var errLost = errors.New("bulk: the lease is lost")
+
+// Bulks wait in the order of their leases, which end when a chunk does: each gets
+// its turn.
+const selectWaiting = `SELECT num, epoch FROM bulk WHERE status < 2 AND lease_until <= $1
+	ORDER BY lease_until, num LIMIT 1`
+
+// take takes the lease of the bulk that has waited longest, nil when none waits.
+func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
+	var num, epoch int64
+	err := s.read(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return tx.Row(ctx, selectWaiting, now).Scan(&num, &epoch)
+	})
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b Bulk
+	err = s.write(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		b, err = scan(tx.Row(ctx, `UPDATE bulk SET epoch = epoch + 1, lease_until = $3
+			WHERE num = $1 AND epoch = $2 AND status < 2 RETURNING `+columns, num, epoch, now+s.cfg.Lease.Milliseconds()))
+		return err
+	})
+	if errors.Is(err, sqldb.ErrNoRow) {
+		s.wake() // somebody else was faster; there may be another
+		return nil, nil
+	}
+	return &b, err
+}
+
+// leave gives a bulk back that could not be worked on, for a while.
+func (s *Bulks) leave(ctx context.Context, b *Bulk, pause time.Duration) error {
+	return s.write(ctx, "bulk.leave", func(ctx context.Context, tx *sqldb.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE bulk SET lease_until = $3 WHERE num = $1 AND epoch = $2", b.num, b.epoch, now+pause.Milliseconds())
+		return err
+	})
+}

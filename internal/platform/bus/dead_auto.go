@@ -1,0 +1,102 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Automatic is who decides when nobody does.
+const Automatic = "system"
+
+// redriveAt is when a new letter is driven again by itself; 0: never.
+func (r *reader) redriveAt(cause error, now wire.Stamp) wire.Stamp {
+	if IsPermanent(cause) || r.consumer.AutoRedrive == 0 {
+		return 0
+	}
+	return now + max(1, wire.Stamp(r.consumer.AutoRedrive/time.Millisecond))
+}
+
+// autoRedrive decides about letters whose consumer wants them driven again by itself. It
+// says whether there may be more.
+func (r *reader) autoRedrive(ctx context.Context) (more bool, err error) {
+	if r.consumer.AutoRedrive == 0 {
+		return false, nil
+	}
+	var first wire.Stamp
+	err = r.bus.read(ctx, "bus.redrive", func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
+			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, r.consumer.Name, r.lease.part).Scan(&first)
+	})
+	if err != nil || first == 0 || first > r.machineNow() {
+		return false, err
+	}
+	err = r.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *turn) (err error) {
+		more, err = r.redriveDue(ctx, tx, t)
+		return err
+	})
+	return more, err
+}
+
+// redriveDue decides about some letters whose time has come, as somebody would who looks
+// at one after the other: what may not be driven again is not. One that must wait for an
+// older letter of its key comes again later, so those of a key go in turn.
+func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) (more bool, err error) {
+	due, err := r.dueLetters(ctx, tx, t.now)
+	if err != nil {
+		return false, err
+	}
+	for i := range due {
+		seen, err := foresee(ctx, tx, due[i].Tenant, nil, []string{due[i].ID}, true)
+		if err != nil {
+			return false, err
+		}
+		if status, guard := seen[0].Status.decide(false, seen[0].Verdict); status == Redriving && guard == "" {
+			err = redrive(ctx, tx, &seen[0], t.now)
+		} else {
+			err = r.putOff(ctx, tx, t, &seen[0], guard)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(due) == decideChunk, nil
+}
+
+// redrive writes the decision about a letter down that nobody made.
+func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
+	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
+	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0, reason = $5, decided_in = ''
+		WHERE id = $1 AND status = 0`, l.ID, int(Redriving), d.Actor, now, d.Reason)
+	if err != nil {
+		return err
+	}
+	return audit.Write(ctx, tx, d.entry(&l.DeadLetter, &DeadAnswer{Verdict: l.Verdict}, now))
+}
+
+// How long a letter is put off that an older one of its key is in front of, if its
+// consumer's own time is not between the two.
+const (
+	putOffLeast = time.Second
+	putOffMost  = time.Minute
+)
+
+// putOff leaves a letter that may not be driven again: for a while when an older one of
+// its key is in front, else for good.
+func (r *reader) putOff(ctx context.Context, tx *sqldb.Tx, t *turn, l *Foreseen, guard Guard) error {
+	var at wire.Stamp
+	if guard == GuardKeyOrder {
+		at = t.now + wire.Stamp(min(max(r.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
+	}
+	_, err := tx.Exec(ctx, "UPDATE bus_dead SET redrive_at = $2 WHERE id = $1 AND status = 0", l.ID, at)
+	return err
+}
+
+// dueLetters are some letters whose time has come, in the order in which they died.
+func (r *reader) dueLetters(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
+	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
+		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, r.consumer.Name, r.lease.part, now, decideChunk)
+}

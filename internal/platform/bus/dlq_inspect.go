@@ -1,0 +1,103 @@
+package bus
+
+import (
+	"context"
+	"strings"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Inspection is all that is known of a dead letter.
+type Inspection struct {
+	Foreseen
+	Failures []Failure
+	Event    *wire.Event // without the values of hidden fields; nil: its body is no event of the tenant
+	// Withheld says that the payload is left out: it is not what its schema says, so that
+	// sensitive fields cannot be found in it, or there is no event.
+	Withheld bool
+	Waiting  int      // events that wait behind its key, counted up to MaxWaiting
+	First    []Waiter // the first of them
+}
+
+// Waiter is an event that waits behind a key.
+type Waiter struct {
+	EventID   string
+	EventType string
+	Version   wire.Stamp
+	Index     int
+	At        wire.Stamp // since when
+}
+
+// Named maxima of what is shown of a key.
+const (
+	MaxWaiting = 10_000 // waiting events that are counted
+	maxWaiters = 100    // that are shown
+)
+
+// InspectDead is all that is known of a dead letter of a tenant.
+func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspection, err error) {
+	err = b.read(ctx, "bus.inspect", func(ctx context.Context, tx *sqldb.Tx) error {
+		out = Inspection{}
+		l, body, err := findDead(ctx, tx, tenant, id)
+		if err != nil {
+			return err
+		}
+		seen, err := foresee(ctx, tx, tenant, nil, []string{l.ID}, false)
+		if err != nil {
+			return err
+		}
+		out.Foreseen, out.Failures = seen[0], body.failures
+		if out.Event, out.Withheld, err = (&mask{fields: b.cfg.Hidden}).redact(ctx, tx, tenant, body.body); err != nil {
+			return err
+		}
+		out.Waiting, out.First, err = waitingBehind(ctx, tx, &l)
+		return err
+	})
+	return out, err
+}
+
+// redact is an event as operators may see it. Fields can have been marked sensitive
+// after it was published, so what was left out then is looked for again.
+func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []byte) (e *wire.Event, withheld bool, err error) {
+	parsed, err := wire.ParseEvent(body)
+	switch {
+	case err != nil || parsed.Tenant != tenant:
+		return nil, true, nil
+	case m.fields == nil:
+		return &parsed, false, nil
+	case parsed.CheckReceived() != nil:
+		parsed.Payload = nil
+		return &parsed, true, nil
+	}
+	if err := m.load(ctx, tx, tenant); err != nil {
+		return nil, true, err
+	}
+	parsed.Hide(m.drop)
+	return &parsed, false, nil
+}
+
+// waitingBehind is how many events wait behind the key of a dead letter, and the first
+// of them. A letter that is driven again waits too, and is not counted.
+func waitingBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []Waiter, err error) {
+	if owner := strings.Split(l.Key, ":"); len(owner) != 3 || owner[1] != l.Tenant {
+		return 0, nil, nil // what waits is not the tenant's
+	}
+	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND dead = 0
+		LIMIT $3) AS counted`, l.Consumer, l.Key, MaxWaiting).Scan(&n)
+	if err != nil {
+		return 0, nil, err
+	}
+	for row, err := range tx.Query(ctx, `SELECT event_id, event_type, version, idx, at FROM bus_parked
+		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxWaiters) {
+		if err != nil {
+			return 0, nil, err
+		}
+		var w Waiter
+		if err := row.Scan(&w.EventID, &w.EventType, &w.Version, &w.Index, &w.At); err != nil {
+			return 0, nil, err
+		}
+		first = append(first, w)
+	}
+	return n, first, nil
+}

@@ -1,0 +1,158 @@
+package bus
+
+import (
+	"context"
+	"slices"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Verdict is what becomes of a dead letter when it is driven again.
+type Verdict string
+
+// The verdicts.
+const (
+	WillApply   Verdict = "WILL_APPLY"   // it takes effect, unless it fails again
+	WillBeStale Verdict = "STALE"        // a newer version of its key was applied
+	IsDuplicate Verdict = "DUPLICATE"    // it was taken before
+	IsConflict  Verdict = "CONFLICT"     // another event holds its place
+	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is still open or waits
+)
+
+// keyFacts is what is known of a key of a consumer.
+type keyFacts struct {
+	applied place   // the newest event that was taken
+	waiting []place // events that are dead and open, being driven again, or parked
+}
+
+// candidate is a dead letter that may be driven again.
+type candidate struct {
+	place
+	processed bool // its event is among those that were taken
+}
+
+// judge says what becomes of dead letters of one key when they are driven again one
+// after the other. Those that would be refused are not driven, so they still stand
+// before the later ones.
+//
+// What is older than the newest that was applied can never take effect: it does not
+// hold up anything. The consumer's own guard sees the same when the time comes.
+func judge(k keyFacts, letters []candidate) []Verdict {
+	verdicts := make([]Verdict, len(letters))
+	waiting := slices.Clone(k.waiting)
+	for i, l := range letters {
+		verdicts[i] = k.judge(waiting, l)
+		switch verdicts[i] {
+		case WillApply:
+			k.applied = l.place
+		case IsConflict, BreaksOrder:
+			continue
+		}
+		waiting = slices.DeleteFunc(waiting, func(p place) bool { return p.event == l.event })
+	}
+	return verdicts
+}
+
+func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
+	if l.version == 0 {
+		return WillApply // nobody could read where it stands; perhaps it can be read now
+	}
+	switch admit(k.applied, l.place) {
+	case stale:
+		return WillBeStale
+	case duplicate:
+		return IsDuplicate
+	case conflict:
+		return IsConflict
+	}
+	if l.processed {
+		return IsDuplicate
+	}
+	for _, p := range waiting {
+		if k.before(p, l.place) {
+			return BreaksOrder
+		}
+	}
+	return WillApply
+}
+
+// before reports whether an event that waits can still take effect, if not after another.
+func (k *keyFacts) before(p, other place) bool {
+	return p.event != other.event && p.compare(other) < 0 && p.compare(k.applied) > 0
+}
+
+// olderThan is how many of the events that wait could not take effect any more when one
+// of the key is taken.
+func (k *keyFacts) olderThan(other place) (n int) {
+	for _, p := range k.waiting {
+		if k.before(p, other) {
+			n++
+		}
+	}
+	return n
+}
+
+// laneKey names a key of a consumer.
+type laneKey struct{ consumer, key string }
+
+func (l *DeadLetter) lane() laneKey { return laneKey{l.Consumer, l.Key} }
+
+// maxParkedSeen is how many parked events of a key are looked at for one that is older
+// than a dead letter. They wait in their order, so it would be among the first.
+const maxParkedSeen = 1000
+
+// factsOf reads what is known of the keys of some dead letters.
+func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneKey]*keyFacts, error) {
+	facts, newest := map[laneKey]*keyFacts{}, map[laneKey]place{}
+	for i := range letters {
+		k, p := letters[i].lane(), letters[i].at()
+		if facts[k] == nil || p.compare(newest[k]) > 0 {
+			facts[k], newest[k] = &keyFacts{}, p
+		}
+	}
+	var stmts []sqldb.Stmt
+	for k, f := range facts {
+		into := func(row *sqldb.Row) error {
+			var p place
+			err := row.Scan(&p.version, &p.index, &p.event)
+			f.waiting = append(f.waiting, p)
+			return err
+		}
+		stmts = append(stmts, sqldb.Stmt{
+			Query: "SELECT version, idx, event_id FROM bus_applied WHERE consumer = $1 AND partition_key = $2",
+			Args:  []any{k.consumer, k.key},
+			Row:   func(row *sqldb.Row) error { return row.Scan(&f.applied.version, &f.applied.index, &f.applied.event) },
+		}, sqldb.Stmt{
+			Query: "SELECT version, idx, event_id FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status IN (0, 1)",
+			Args:  []any{k.consumer, k.key}, Row: into,
+		}, sqldb.Stmt{
+			Query: `SELECT version, idx, event_id FROM (SELECT version, idx, event_id, dead FROM bus_parked
+				WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $5) AS first
+				WHERE dead = 0 AND (version < $3 OR version = $3 AND idx < $4)`,
+			Args: []any{k.consumer, k.key, newest[k].version, newest[k].index, maxParkedSeen}, Row: into,
+		})
+	}
+	return facts, tx.Batch(ctx, stmts...)
+}
+
+const selectProcessed = "SELECT 1 FROM processed_events WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4"
+
+// processedOf says which of some dead letters have an event that was taken. What has no
+// readable body has no day to look at; it cannot have been taken either.
+func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies [][]byte) (map[string]bool, error) {
+	processed := make(map[string]bool, len(letters))
+	var stmts []sqldb.Stmt
+	for i := range letters {
+		l := &letters[i]
+		e, err := wire.ParseEvent(bodies[i])
+		if err != nil {
+			continue
+		}
+		stmts = append(stmts, sqldb.Stmt{
+			Query: selectProcessed, Args: []any{int64(e.OccurredAt) / dayLength, l.Consumer, l.Tenant, l.EventID},
+			Row: func(*sqldb.Row) error { processed[l.ID] = true; return nil },
+		})
+	}
+	return processed, tx.Batch(ctx, stmts...)
+}

@@ -1,0 +1,153 @@
+package bus
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// DeadFilter selects dead letters of a tenant. What is empty selects everything, but
+// without a status only those that are OPEN.
+type DeadFilter struct {
+	Status           []Status
+	Consumer         string
+	EventType        string
+	Key              string
+	ReasonClass      fault.ReasonClass
+	DeadFrom, DeadTo wire.Stamp // when they died: inclusive, exclusive
+}
+
+// Matches reports whether a dead letter is selected, whatever its status.
+func (f *DeadFilter) Matches(l *DeadLetter) bool {
+	return (f.Consumer == "" || l.Consumer == f.Consumer) && (f.EventType == "" || l.EventType == f.EventType) &&
+		(f.Key == "" || l.Key == f.Key) && (f.ReasonClass == "" || l.ReasonClass == f.ReasonClass) &&
+		l.DeadAt >= f.DeadFrom && (f.DeadTo == 0 || l.DeadAt < f.DeadTo)
+}
+
+// where is the condition and its arguments. Statuses are a part of the text, so that
+// the index serves them in order; there are few combinations in use.
+func (f *DeadFilter) where(tenant string) (string, []any) {
+	statuses := []string{strconv.Itoa(int(Open))}
+	if len(f.Status) > 0 {
+		statuses = statuses[:0]
+		for _, s := range f.Status {
+			statuses = append(statuses, strconv.Itoa(int(s)))
+		}
+	}
+	where, args := "tenant_id = $1 AND status IN ("+strings.Join(statuses, ", ")+")", []any{tenant}
+	add := func(condition string, value any) {
+		args = append(args, value)
+		where += " AND " + condition + strconv.Itoa(len(args))
+	}
+	for _, word := range []struct{ condition, value string }{
+		{"consumer = $", f.Consumer}, {"event_type = $", f.EventType}, {"partition_key = $", f.Key}, {"reason_class = $", string(f.ReasonClass)},
+	} {
+		if word.value != "" {
+			add(word.condition, word.value)
+		}
+	}
+	if f.DeadFrom > 0 {
+		add("dead_at >= $", f.DeadFrom)
+	}
+	if f.DeadTo > 0 {
+		add("dead_at < $", f.DeadTo)
+	}
+	return where, args
+}
+
+// DeadLetters is a page of the dead letters that a filter selects, newest first, and
+// how many there are in all.
+func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offset, limit int) (page []DeadLetter, total int, err error) {
+	where, args := f.where(tenant)
+	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE "+where, args...).Scan(&total); err != nil {
+			return err
+		}
+		n := len(args)
+		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
+			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2), append(args, limit, offset)...)
+		return err
+	})
+	return page, total, err
+}
+
+// WalkDead gives up to limit dead letters that a filter selects, in the order of their
+// numbers, behind a number.
+func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after int64, limit int) (page []DeadLetter, err error) {
+	where, args := f.where(tenant)
+	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
+		n := len(args)
+		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
+			" AND num > $"+strconv.Itoa(n+1)+" ORDER BY num LIMIT $"+strconv.Itoa(n+2), append(args, after, limit)...)
+		return err
+	})
+	return page, err
+}
+
+// OpenDead gives the dead letters of a key that a consumer has not taken and nobody has
+// decided about, in the order in which they died. It is for services that wait for an event, in their transaction.
+func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) ([]DeadLetter, error) {
+	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num",
+		consumer, key, tenant)
+	return all, fault.Wrap("bus.dead", err)
+}
+
+// DeadLettersOf gives dead letters of a tenant by their ids, in the order of the ids.
+// One that does not exist has no ID.
+func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (all []DeadLetter, err error) {
+	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
+		all = make([]DeadLetter, len(ids))
+		return deadByID(ctx, tx, tenant, ids, deadInto{letters: all})
+	})
+	return all, err
+}
+
+// deadInto is where dead letters are read into, in the places of their ids.
+type deadInto struct {
+	letters []DeadLetter
+	bodies  [][]byte // nil: they are not read
+	hold    bool     // until the end of a transaction that writes
+}
+
+// deadByID reads dead letters.
+func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, into deadInto) error {
+	query := "SELECT " + deadColumns
+	if into.bodies != nil {
+		query += ", body"
+	}
+	query += " FROM bus_dead WHERE id = $1 AND tenant_id = $2"
+	if into.hold && tx.Dialect() == sqldb.Postgres {
+		query += " FOR UPDATE"
+	}
+	stmts := make([]sqldb.Stmt, len(ids))
+	for i, id := range ids {
+		stmts[i] = sqldb.Stmt{Query: query, Args: []any{id, tenant}, Row: func(row *sqldb.Row) (err error) {
+			if into.bodies == nil {
+				into.letters[i], err = scanDead(row)
+			} else {
+				into.letters[i], err = scanDead(row, &into.bodies[i])
+			}
+			return err
+		}}
+	}
+	return tx.Batch(ctx, stmts...)
+}
+
+func deadRows(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]DeadLetter, error) {
+	var all []DeadLetter
+	for row, err := range tx.Query(ctx, query, args...) {
+		if err != nil {
+			return nil, err
+		}
+		l, err := scanDead(row)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

@@ -1,0 +1,58 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// post is a piece of work that one process at a time does.
+type post struct {
+	name string
+	part int
+}
+
+// The names of posts.
+const (
+	relayOutbox = "relay:outbox"
+	relayLog    = "relay:log"
+	homePost    = "home"
+)
+
+// readerPost is the post of a consumer's readers.
+func readerPost(consumer string, part int) post { return post{"reader:" + consumer, part} }
+
+func (p post) String() string { return fmt.Sprintf("%s/%d", p.name, p.part) }
+
+// lease is the right to work on a post.
+type lease struct {
+	post
+	epoch int64
+}
+
+// errLost says that another process, or a relay that found a loss, took the post.
+var errLost = errors.New("the post was taken by another")
+
+// fence asks inside a transaction whether a lease still stands, and gives the time. It
+// is the transaction's first statement, and on PostgreSQL holds the row, so that the
+// post cannot change hands before the end of the transaction. It fails with errLost.
+func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp, err error) {
+	if tx.Dialect() == sqldb.SQLite { // one writer: nobody is between this and the commit
+		var epoch int64
+		err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
+		if err == nil && epoch != l.epoch {
+			err = errLost
+		}
+		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), err
+	}
+	err = tx.Row(ctx, `UPDATE bus_lease SET until = CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) + $4
+		WHERE name = $1 AND part = $2 AND epoch = $3 RETURNING until - $4`,
+		l.name, l.part, l.epoch, b.cfg.Lease.Milliseconds()).Scan(&now)
+	if errors.Is(err, sqldb.ErrNoRow) {
+		err = errLost
+	}
+	return now, err
+}

@@ -1,0 +1,194 @@
+// Package memory is a carrier of the bus that keeps its streams in memory and fails on
+// demand. It is for tests of relays and readers: it does what the port promises, and
+// on request everything that a server can do to them.
+//
+// It is not a stand-in for JetStream in a running system, since it forgets with its
+// process. The suite of bustest holds it to the same contract.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Carrier is a bus.Carrier in memory. Its fields are set before it is used; its
+// methods may be called from anywhere.
+type Carrier struct {
+	// Fate decides what becomes of each message that is published; nil: all are Stored.
+	// It is called in the messages' order, outside any lock.
+	Fate func(m *bus.Message) Fate
+	// Acked is called when the messages of a Publish are stored, before it returns. It
+	// may wait, as an ack that is late does; when ctx ends meanwhile the acks are errors.
+	Acked func(ctx context.Context, msgs []bus.Message)
+
+	mu          sync.Mutex
+	streams     map[wire.Stream]*stream
+	away        bool
+	connections uint64
+	created     time.Time     // of the newest stream
+	changed     chan struct{} // closed when anything happens, and made anew
+}
+
+// Fate is what becomes of a message that is published.
+type Fate uint8
+
+// The fates.
+const (
+	Stored  Fate = iota
+	Refused      // it is not stored, and an error says so
+	Doubted      // it is stored, and an error says that this is not known
+)
+
+// stream is one stream from its creation to its loss.
+type stream struct {
+	created time.Time
+	msgs    []bus.Message // their sequences rise
+	first   uint64
+	last    uint64
+	ids     map[id]uint64 // what is not stored again, and its place
+	cuts    []uint64      // the places that truncations went back to
+}
+
+type id struct {
+	event string
+	epoch int64
+}
+
+// New makes a carrier without streams.
+func New() *Carrier {
+	return &Carrier{streams: map[wire.Stream]*stream{}, connections: 1, changed: make(chan struct{})}
+}
+
+// do runs fn under the lock, unless the carrier is away or ctx has ended.
+func (c *Carrier) do(ctx context.Context, fn func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away || ctx.Err() != nil {
+		return &fault.Error{Kind: fault.Unavailable, Op: "memory", Code: "BUS_UNAVAILABLE", Message: "the carrier is away", Err: ctx.Err()}
+	}
+	return fn()
+}
+
+// broadcast wakes who waits in Next. The lock is held.
+func (c *Carrier) broadcast() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Ensure makes sure that a stream exists and describes it.
+func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (info bus.StreamInfo, err error) {
+	err = c.do(ctx, func() error {
+		st := c.streams[s]
+		if st == nil {
+			now := time.Now().UTC().Truncate(time.Millisecond)
+			if !now.After(c.created) {
+				now = c.created.Add(time.Millisecond) // one that was lost is not taken for it
+			}
+			c.created = now
+			st = &stream{created: now, first: 1, ids: map[id]uint64{}}
+			c.streams[s] = st
+		}
+		info = bus.StreamInfo{Created: st.created, First: st.first, Last: st.last}
+		return nil
+	})
+	return info, err
+}
+
+// Publish stores messages.
+func (c *Carrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
+	acks := make([]bus.Ack, len(msgs))
+	for i := range msgs {
+		fate := Stored
+		if c.Fate != nil {
+			fate = c.Fate(&msgs[i])
+		}
+		if acks[i].Err = msgs[i].Check(); acks[i].Err != nil {
+			continue
+		}
+		acks[i].Err = c.do(ctx, func() error {
+			if fate == Refused {
+				return unavailable("the message was refused")
+			}
+			st := c.streams[msgs[i].Stream]
+			if st == nil {
+				return unavailable("there is no stream")
+			}
+			acks[i].Seq = st.add(&msgs[i])
+			c.broadcast()
+			if fate == Doubted {
+				return unavailable("no acknowledgement came")
+			}
+			return nil
+		})
+	}
+	if c.Acked != nil {
+		c.Acked(ctx, msgs)
+	}
+	for i := range acks {
+		if acks[i].Err == nil && ctx.Err() != nil {
+			acks[i].Err = unavailable("no acknowledgement came in time")
+		}
+		if acks[i].Err != nil {
+			acks[i].Seq = 0
+		}
+	}
+	return acks
+}
+
+func unavailable(message string) error {
+	return fault.Wrap("memory.publish", fault.New(fault.Unavailable, "BUS_UNAVAILABLE", "%s", message))
+}
+
+// add appends a message, unless it is there already, and gives its place.
+func (st *stream) add(m *bus.Message) uint64 {
+	key := id{m.ID, m.Relay.Epoch}
+	if seq, ok := st.ids[key]; ok {
+		return seq
+	}
+	st.last++
+	kept := *m
+	kept.Body, kept.Seq = bytes.Clone(m.Body), st.last
+	st.msgs = append(st.msgs, kept)
+	st.ids[key] = st.last
+	return st.last
+}
+
+// At gives the message at a place of a stream.
+func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Message, error) {
+	return c.find(ctx, s, func(m *bus.Message) bool { return m.Seq == seq })
+}
+
+// Last gives the newest message of a partition.
+func (c *Carrier) Last(ctx context.Context, s wire.Stream, part int) (bus.Message, error) {
+	return c.find(ctx, s, func(m *bus.Message) bool { return m.Part == part })
+}
+
+// find gives the newest message that fits.
+func (c *Carrier) find(ctx context.Context, s wire.Stream, fits func(*bus.Message) bool) (m bus.Message, err error) {
+	err = c.do(ctx, func() error {
+		if st := c.streams[s]; st != nil {
+			for i := range slices.Backward(st.msgs) {
+				if fits(&st.msgs[i]) {
+					m = st.msgs[i]
+					return nil
+				}
+			}
+		}
+		return fault.New(fault.NotFound, "BUS_MESSAGE_NOT_FOUND", "the stream has no such message")
+	})
+	return m, err
+}
+
+// Connections counts how often the carrier came back, and the first time.
+func (c *Carrier) Connections() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.connections
+}

@@ -1,0 +1,61 @@
+package memory
+
+import (
+	"slices"
+
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Lose deletes a stream. Feeds of it end; the next Ensure makes an empty one.
+func (c *Carrier) Lose(s wire.Stream) {
+	c.change(func() { delete(c.streams, s) })
+}
+
+// Truncate loses the newest n messages of a stream, as a server does that crashes
+// before it has synced. Their places are given to others. Connections rises.
+func (c *Carrier) Truncate(s wire.Stream, n int) {
+	c.change(func() {
+		c.connections++
+		st := c.streams[s]
+		keep := max(0, len(st.msgs)-n)
+		for _, m := range st.msgs[keep:] {
+			delete(st.ids, id{m.ID, m.Relay.Epoch})
+			st.last = min(st.last, m.Seq-1)
+		}
+		st.msgs = st.msgs[:keep:keep]
+		st.cuts = append(st.cuts, st.last)
+	})
+}
+
+// Expire drops the messages of a stream before a place, as age does.
+func (c *Carrier) Expire(s wire.Stream, before uint64) {
+	c.change(func() {
+		st := c.streams[s]
+		st.first = max(st.first, min(before, st.last+1))
+		st.msgs = slices.DeleteFunc(st.msgs, func(m bus.Message) bool { return m.Seq < st.first })
+	})
+}
+
+// Forget makes a stream store again what it has, as it does when its window for
+// repetitions has passed.
+func (c *Carrier) Forget(s wire.Stream) {
+	c.change(func() { clear(c.streams[s].ids) })
+}
+
+// Leave makes everything fail until Return.
+func (c *Carrier) Leave() {
+	c.change(func() { c.away = true })
+}
+
+// Return ends what Leave began. Connections rises.
+func (c *Carrier) Return() {
+	c.change(func() { c.away = false; c.connections++ })
+}
+
+func (c *Carrier) change(fn func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fn()
+	c.broadcast()
+}

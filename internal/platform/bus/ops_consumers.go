@@ -1,0 +1,169 @@
+package bus
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// ConsumerState is how far a consumer is.
+type ConsumerState struct {
+	Name       string
+	Configured bool // this process knows it; others may know more
+	Stream     wire.Stream
+	Types      []string // empty: all
+	Continue   bool
+	Parts      []ReaderState
+}
+
+// ReaderState is how far a consumer is in one partition. Keys and letters are those of
+// the tenant who asks, all else is of the system.
+type ReaderState struct {
+	Part                              int
+	Holder                            string     // the process that reads; "": none does
+	LeaseUntil                        wire.Stamp // 0: without an end, as long as that process lives
+	Seq                               int64      // place in the stream
+	RelayedAt                         wire.Stamp // when the event at that place was published
+	Pending                           int64      // about how many events of the stream follow
+	SeenAt                            wire.Stamp // when the reader noted that last
+	Applied, Duplicate, Stale, Failed int64      // what became of events so far
+	Retrying, Blocked                 int        // keys that wait: for another try, for a decision
+	WaitingSince                      wire.Stamp // of the key that waits longest
+	Dead                              int        // dead letters that are open
+}
+
+// Consumers tells how far all consumers are that are configured or have ever read.
+func (b *Bus) Consumers(ctx context.Context, tenant string) (all []ConsumerState, err error) {
+	err = b.read(ctx, "bus.consumers", func(ctx context.Context, tx *sqldb.Tx) error {
+		s := &survey{consumers: map[string]*ConsumerState{}, forever: b.cfg.Exclusive}
+		for i := range b.cfg.Consumers {
+			c := &b.cfg.Consumers[i]
+			state := s.consumer(c.Name)
+			state.Configured, state.Stream, state.Types, state.Continue = true, c.Stream, c.Types, c.Continue
+		}
+		now, err := b.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		s.now = now
+		if err := tx.Batch(ctx, s.questions(tenant)...); err != nil {
+			return err
+		}
+		all = nil
+		for _, name := range slices.Sorted(maps.Keys(s.consumers)) {
+			all = append(all, *s.consumers[name])
+		}
+		return nil
+	})
+	return all, err
+}
+
+// survey puts together what the tables say about consumers.
+type survey struct {
+	consumers map[string]*ConsumerState
+	now       wire.Stamp
+	forever   bool // leases do not run out
+}
+
+func (s *survey) consumer(name string) *ConsumerState {
+	c := s.consumers[name]
+	if c == nil {
+		c = &ConsumerState{Name: name, Parts: make([]ReaderState, wire.Partitions)}
+		for i := range c.Parts {
+			c.Parts[i].Part = i
+		}
+		s.consumers[name] = c
+	}
+	return c
+}
+
+// reader is where to note something; what is of no partition is of none that is shown.
+func (s *survey) reader(name string, part int) *ReaderState {
+	if part < 0 || part >= wire.Partitions {
+		return &ReaderState{}
+	}
+	return &s.consumer(name).Parts[part]
+}
+
+func (s *survey) questions(tenant string) []sqldb.Stmt {
+	return []sqldb.Stmt{
+		{Query: `SELECT consumer, part, stream, seq, relayed_at, pending, at, applied, duplicate, stale, failed FROM bus_reader`, Row: s.noteReader},
+		{Query: "SELECT name, part, holder, until FROM bus_lease", Row: s.noteLease},
+		{Query: `SELECT consumer, part, state, count(*), min(since) FROM bus_lane WHERE tenant_id = $1 GROUP BY consumer, part, state`, Args: []any{tenant}, Row: s.noteLane},
+		{Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY consumer, part", Args: []any{tenant}, Row: s.noteDead},
+	}
+}
+
+func (s *survey) noteReader(row *sqldb.Row) error {
+	var name string
+	var r ReaderState
+	var stream wire.Stream
+	err := row.Scan(&name, &r.Part, &stream, &r.Seq, &r.RelayedAt, &r.Pending, &r.SeenAt, &r.Applied, &r.Duplicate, &r.Stale, &r.Failed)
+	if c := s.consumer(name); !c.Configured {
+		c.Stream = stream
+	}
+	*s.reader(name, r.Part) = r
+	return err
+}
+
+func (s *survey) noteLease(row *sqldb.Row) error {
+	var name, holder string
+	var part int
+	var until wire.Stamp
+	err := row.Scan(&name, &part, &holder, &until)
+	if consumer, ok := strings.CutPrefix(name, "reader:"); ok && s.consumers[consumer] != nil {
+		r := s.reader(consumer, part)
+		r.Holder, r.LeaseUntil = held(holder, until, s.now, s.forever)
+	}
+	return err
+}
+
+// Parked counts the events of all tenants that wait for another try, or as or behind a dead
+// letter for a decision.
+func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
+	err = b.read(ctx, "bus.parked", func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, "SELECT count(*) FROM bus_parked").Scan(&n)
+	})
+	return n, err
+}
+
+// held is who has a post and until when: nobody when the lease has run out, and without
+// an end where leases do not.
+func held(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
+	switch {
+	case forever:
+		return holder, 0
+	case until <= now:
+		return "", 0
+	}
+	return holder, until
+}
+
+func (s *survey) noteLane(row *sqldb.Row) error {
+	var name string
+	var part, state, n int
+	var since wire.Stamp
+	err := row.Scan(&name, &part, &state, &n, &since)
+	r := s.reader(name, part)
+	if state == 0 {
+		r.Retrying = n
+	} else {
+		r.Blocked = n
+	}
+	if r.WaitingSince == 0 || since < r.WaitingSince {
+		r.WaitingSince = since
+	}
+	return err
+}
+
+func (s *survey) noteDead(row *sqldb.Row) error {
+	var name string
+	var part, n int
+	err := row.Scan(&name, &part, &n)
+	s.reader(name, part).Dead = n
+	return err
+}

@@ -1,0 +1,155 @@
+package bus
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Tail follows the events of a tenant in the outbox, in the order of their places. It
+// is used by one goroutine.
+//
+// On PostgreSQL a transaction can take a place and commit after one with a later place
+// has. The tail waits at such a hole until nobody can fill it any more, so whoever goes
+// on from a place later has missed nothing.
+type Tail struct {
+	bus    *Bus
+	filter EventFilter
+	from   wire.Stamp // older events are passed over
+	place  int64
+	holes  *sqldb.Holes
+}
+
+// tailWindow is how many events of all tenants one read looks at. Those that are wanted
+// are read up to relayBytes.
+const tailWindow = 2000
+
+// TailEvent is an event that a tail came by.
+type TailEvent struct {
+	ID        int64 // its place in the outbox
+	EventType string
+	Body      []byte // the envelope, without the values of hidden fields
+}
+
+// TailFrom is where a tail begins: behind a place, or where events are as young as an
+// instant; when neither is given, behind all that there is.
+type TailFrom struct {
+	Place *int64
+	At    wire.Stamp
+}
+
+// Tail begins to follow.
+func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, error) {
+	t := &Tail{bus: b, filter: f, from: from.At, holes: sqldb.NewHoles(b.db, "outbox_events")}
+	if from.Place != nil {
+		t.place = *from.Place
+		return t, b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
+			return checkPlace(ctx, tx, t.place)
+		})
+	}
+	err := b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if from.At == 0 && tx.Dialect() == sqldb.SQLite {
+			return tx.Row(ctx, "SELECT COALESCE(max(id), 0) FROM outbox_events").Scan(&t.place)
+		}
+		if from.At == 0 { // what is under way now may take a place before the last one
+			if t.from, err = b.now(ctx, tx); err != nil {
+				return err
+			}
+		}
+		t.place, err = placeAt(ctx, tx, t.from)
+		return err
+	})
+	return t, err
+}
+
+// Place is where to go on: everything up to it was given or is not wanted.
+func (t *Tail) Place() int64 { return t.place }
+
+// tailColumns are the columns of a row: its body, if the event is wanted.
+const tailColumns = `id, event_type,
+	CASE WHEN tenant_id = $2 AND created_at >= $3 AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END AS body`
+
+const (
+	selectTail   = "SELECT " + tailColumns + " FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6"
+	selectTailPG = `SELECT id, event_type, body FROM (SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY id), 0) AS total
+		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7"
+)
+
+// Next gives the next events, and whether there may be more at once.
+func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
+	var rows []TailEvent
+	n, err := t.holes.Pass(ctx, t.place, func(ctx context.Context) (places []int64, err error) {
+		if rows, more, err = t.look(ctx); err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			places = append(places, rows[i].ID)
+		}
+		return places, nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	more = more && n == len(rows)
+	for _, e := range rows[:n] {
+		t.place = e.ID
+		if e.Body != nil {
+			events = append(events, e)
+		}
+	}
+	return events, more, nil
+}
+
+// look reads the rows behind the place, with the bodies of those that are wanted. full
+// says that there may be more.
+func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error) {
+	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
+		query, args := selectTail, []any{t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow}
+		if tx.Dialect() == sqldb.Postgres {
+			query, args = selectTailPG, append(args, relayBytes)
+		}
+		size := 0
+		for row, err := range tx.Query(ctx, query, args...) {
+			var e TailEvent
+			if err == nil {
+				err = row.Scan(&e.ID, &e.EventType, &e.Body)
+			}
+			if err != nil {
+				return err
+			}
+			rows = append(rows, e)
+			if size += len(e.Body); size > relayBytes-wire.MaxEvent {
+				break
+			}
+		}
+		full = len(rows) == tailWindow || size > relayBytes-wire.MaxEvent
+		return t.bus.show(ctx, tx, t.filter.Tenant, rows)
+	})
+	return rows, full, err
+}
+
+// show makes envelopes what their tenant may see.
+func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []TailEvent) error {
+	if b.cfg.Hidden == nil {
+		return nil
+	}
+	masks := mask{fields: b.cfg.Hidden}
+	for i := range rows {
+		if rows[i].Body == nil {
+			continue
+		}
+		e, _, err := masks.redact(ctx, tx, tenant, rows[i].Body)
+		switch {
+		case err != nil:
+			return err
+		case e == nil:
+			rows[i].Body = []byte("{}") // the outbox has none such
+			continue
+		case e.Payload == nil:
+			e.Payload = []byte("{}")
+		}
+		rows[i].Body = e.AppendJSON(nil)
+	}
+	return nil
+}

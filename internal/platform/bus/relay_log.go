@@ -1,0 +1,128 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+const (
+	logRows   = 1000                   // messages that are read together
+	logPause  = 10 * time.Millisecond  // from one turn to the next, so that a busy engine pays for few
+	noteEvery = 100 * time.Millisecond // how far the log is published, or with every
+	noteCount = 1000                   // messages
+)
+
+// WakeLog tells the relay of the log that there is something new in it.
+func (b *Bus) WakeLog() { b.wakes.wake(post{relayLog, 0}) }
+
+// relayLog publishes what the engine's log has. It reads on from where it was, and
+// notes now and then where that is: what was published since is published once more
+// after a crash.
+func (b *Bus) relayLog(ctx context.Context, l lease) error {
+	r := b.newRelay(l, "log", wire.Executions)
+	for part := range wire.Partitions {
+		r.parts = append(r.parts, part)
+	}
+	err := r.run(ctx, r.turnLog)
+	if err == nil && r.unnoted > 0 {
+		err = r.noteLog(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// turnLog publishes what comes next.
+func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
+	if err := r.ready(ctx); err != nil {
+		return 0, err
+	}
+	if len(r.pending) == 0 {
+		if err := r.readLog(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if len(r.pending) > 0 {
+		if ok, err := r.sure(ctx); !ok || err != nil {
+			return 0, err
+		}
+		if err := r.sendLog(ctx); err != nil {
+			return 0, err
+		}
+	}
+	went := r.upto > r.next
+	if len(r.pending) == 0 {
+		r.next = r.upto
+	}
+	if r.unnoted >= noteCount || r.unnoted > 0 && time.Since(r.noted) >= noteEvery {
+		if err := r.noteLog(ctx); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case went:
+		return 0, nil
+	case r.unnoted > 0:
+		return noteEvery, nil
+	}
+	return r.poll(), nil
+}
+
+// readLog reads the next messages. Each tells up to which number everything was sent
+// before it: within a batch they do not travel in the order of their numbers.
+func (r *relay) readLog(ctx context.Context) error {
+	if d := logPause - time.Since(r.began); d > 0 && !r.full {
+		wait(ctx, d, nil)
+	}
+	r.began = time.Now()
+	msgs, upto, err := r.bus.cfg.Log.After(ctx, r.next, logRows)
+	if err != nil {
+		return err
+	}
+	at := r.begin(wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()))
+	for i := range msgs {
+		msgs[i].Relay = Relay{Epoch: r.state.epoch, At: at, Source: r.next}
+	}
+	r.pending, r.upto, r.full = msgs, upto, len(msgs) >= logRows
+	if len(msgs) > 0 {
+		r.bus.cfg.Passed("relay.log-read")
+	}
+	return nil
+}
+
+// sendLog publishes what is pending and keeps what was not acknowledged.
+func (r *relay) sendLog(ctx context.Context) error {
+	s, ok, err := r.deliver(ctx, r.pending)
+	if !ok || err != nil {
+		return err
+	}
+	r.bus.cfg.Passed("relay.log-published")
+	if s.top.Seq > r.top.Seq {
+		r.top.Seq, r.top.Event = s.top.Seq, s.top.Event
+	}
+	r.unnoted += s.count
+	r.pending = unacked(r.pending, s.seqs)
+	return firstOf(s.away, s.why)
+}
+
+// noteLog notes how far the log is published. What is pending is not part of that.
+func (r *relay) noteLog(ctx context.Context) error {
+	if len(r.pending) > 0 {
+		return nil
+	}
+	if ok, err := r.linked(ctx); !ok || err != nil {
+		return err
+	}
+	m := milestone{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
+	next, stmts := r.advance(m, 0)
+	err := r.write(ctx, "bus.relay.note", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		return tx.Batch(ctx, stmts...)
+	})
+	if err != nil {
+		return err
+	}
+	r.state, r.top, r.unnoted, r.noted = next, milestone{}, 0, time.Now()
+	r.bus.cfg.Passed("relay.log-noted")
+	return nil
+}

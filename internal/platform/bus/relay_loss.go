@@ -1,0 +1,288 @@
+package bus
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// A stream that seems to have lost its end is asked again before that is believed: a
+// server that has just become its leader may not know all of it yet.
+const (
+	lossTries = 3
+	lossPause = 250 * time.Millisecond
+)
+
+// compare holds the stream against what it has acknowledged. After a loss it notes
+// what must be published again.
+func (r *relay) compare(ctx context.Context) error {
+	seen, doubts := r.bus.carrier.Connections(), r.bus.doubts.Load()
+	doubted, err := r.doubted(ctx)
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		info, err := r.bus.carrier.Ensure(ctx, r.stream)
+		if err != nil {
+			return err
+		}
+		sound, err := r.sound(ctx, info)
+		if err != nil {
+			return err
+		}
+		if !sound && try < lossTries && created(info) == r.state.streamAt {
+			wait(ctx, lossPause, nil)
+			continue
+		}
+		if !sound || doubted {
+			err = r.lose(ctx, info)
+		}
+		if err == nil {
+			r.seen, r.doubts, r.compared, r.known = seen, doubts, time.Now(), time.Now()
+		}
+		return err
+	}
+}
+
+// doubted reports whether a reader has found a gap in the stream.
+func (r *relay) doubted(ctx context.Context) (is bool, err error) {
+	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
+		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(&is)
+		return unlessNone(err)
+	})
+	return is, err
+}
+
+// sound reports whether the stream has the last message that it acknowledged, or had
+// it for as long as it keeps messages.
+func (r *relay) sound(ctx context.Context, info StreamInfo) (bool, error) {
+	last := r.state.last
+	switch {
+	case created(info) != r.state.streamAt, last.Seq > info.Last:
+		return false, nil
+	case last.Seq < info.First, last.Event == "":
+		return true, nil
+	}
+	return r.has(ctx, last)
+}
+
+// has reports whether a milestone is at its place.
+func (r *relay) has(ctx context.Context, m milestone) (bool, error) {
+	at, err := r.bus.carrier.At(ctx, r.stream, m.Seq)
+	ok, err := found(err)
+	return ok && m.Event != "" && at.ID == m.Event, err
+}
+
+// linked makes sure that what was just acknowledged lies behind what is known: a
+// stream that lost its end between the two would otherwise hide that by growing. If it
+// does not, the loss is noted, and what was acknowledged counts for nothing.
+//
+// What it does not see, a loss between two waves, readers do: see chain.
+func (r *relay) linked(ctx context.Context) (bool, error) {
+	if last := r.state.last; last.Event != "" {
+		ok, err := r.has(ctx, last)
+		if ok {
+			r.known = time.Now()
+		}
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	epoch := r.state.epoch
+	err := r.compare(ctx)
+	return err == nil && r.state.epoch == epoch, err
+}
+
+// lose notes that the stream lost something. All of it is one transaction: the epoch of
+// the relay rises, the readers of the stream end and begin again behind what the stream
+// has now, and what is published from here on begins where the loss, or the slowest
+// reader, was.
+func (r *relay) lose(ctx context.Context, info StreamInfo) error {
+	r.bus.cfg.Passed("relay.loss-found")
+	keep, err := r.survivor(ctx, info)
+	if err != nil {
+		return err
+	}
+	end, err := r.end(ctx, info)
+	if err != nil {
+		return err
+	}
+	oldest, err := r.oldest(ctx)
+	if err != nil {
+		return err
+	}
+	var s relayState
+	err = r.write(ctx, "bus.relay.lose", func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error {
+		s = relayState{epoch: r.state.epoch + 1, streamAt: created(info), last: end}
+		readers, err := r.stopReaders(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if s.streamAt == r.state.streamAt {
+			s.trail = r.state.trail.upto(keep)
+		}
+		if r.stream == wire.Executions {
+			r.resumeLog(&s, keep, readers, oldest)
+		} else if err := r.resumeOutbox(ctx, tx, &s, keep, readers, now); err != nil {
+			return err
+		}
+		s.trail = s.trail.upto(s.last)
+		return tx.Batch(ctx, append(r.moveReaders(s), r.storeState(s), sqldb.Stmt{
+			Query: "DELETE FROM bus_trail WHERE source = $1 AND part = $2 AND seq > $3",
+			Args:  []any{r.source, r.lease.part, s.trail.end().Seq},
+		}, sqldb.Stmt{
+			Query: "UPDATE bus_relay SET doubt = 0 WHERE source = $1 AND part = $2",
+			Args:  []any{r.source, r.lease.part},
+		})...)
+	})
+	if err != nil {
+		return err
+	}
+	r.bus.cfg.Passed("relay.loss-noted")
+	if first := r.stream == wire.Executions && r.state.streamAt == 0; !first {
+		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
+	}
+	r.state, r.behind, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, milestone{}, 0
+	poke(r.bus.keeper.kick) // readers of this process begin again at once
+	return nil
+}
+
+// survivor is the last milestone before the first that the stream does not have any
+// more. The zero milestone says that it has none.
+func (r *relay) survivor(ctx context.Context, info StreamInfo) (last milestone, err error) {
+	if created(info) != r.state.streamAt {
+		return milestone{}, nil
+	}
+	for _, m := range append(slices.Clone(r.state.trail), r.state.last) {
+		if m.Seq >= info.First { // those before are gone for their age
+			if ok, err := r.has(ctx, m); !ok || err != nil {
+				return last, err
+			}
+		}
+		last = m
+	}
+	return last, nil
+}
+
+// end is the newest message that a stream has, to be recognised.
+func (r *relay) end(ctx context.Context, info StreamInfo) (milestone, error) {
+	if info.Last == 0 {
+		return milestone{}, nil
+	}
+	m, err := r.bus.carrier.At(ctx, r.stream, info.Last)
+	_, err = found(err)
+	return milestone{Seq: info.Last, Event: m.ID}, err
+}
+
+// oldest is where the log must be read from when nothing of it is known to be in the stream.
+func (r *relay) oldest(ctx context.Context) (int64, error) {
+	if r.stream != wire.Executions {
+		return 0, nil
+	}
+	var now wire.Stamp
+	err := r.bus.read(ctx, "bus.relay.oldest", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		now, err = r.bus.now(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return r.bus.cfg.Log.Before(ctx, now-wire.Stamp(Horizon.Milliseconds()))
+}
+
+// readerPlace is how far a reader has come.
+type readerPlace struct {
+	streamAt int64
+	seq      uint64
+	relayed  wire.Stamp
+	source   int64
+}
+
+// stopReaders ends the leases of the readers, so that none of them commits anything
+// of the stream as it was, and gives how far they have come.
+func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerPlace, err error) {
+	for _, part := range r.parts {
+		// Also of those that have not noted how far they are; those of another stream go on.
+		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:' AND name < 'reader;'
+			AND name NOT IN (SELECT 'reader:' || consumer FROM bus_reader WHERE part = $1 AND stream <> $2)`, part, int64(r.stream)); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range r.parts {
+		for row, err := range tx.Query(ctx, "SELECT stream_at, seq, relayed_at, source_id FROM bus_reader WHERE stream = $1 AND part = $2",
+			int64(r.stream), part) {
+			var p readerPlace
+			if err == nil {
+				err = row.Scan(&p.streamAt, &p.seq, &p.relayed, &p.source)
+			}
+			if err != nil {
+				return nil, err
+			}
+			places = append(places, p)
+		}
+	}
+	return places, nil
+}
+
+// passed is the newest milestone that the stream has kept and a reader has passed. It
+// may know more than the reader, who is told of few messages.
+func (r *relay) passed(s *relayState, p readerPlace) milestone {
+	if p.streamAt != s.streamAt || s.streamAt != r.state.streamAt {
+		return milestone{}
+	}
+	return s.trail.at(p.seq)
+}
+
+// resumeOutbox notes the window that is published again.
+func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, keep milestone, readers []readerPlace, now wire.Stamp) error {
+	since := keep.At
+	if s.streamAt != r.state.streamAt {
+		since = now - wire.Stamp(Horizon.Milliseconds())
+	}
+	for _, p := range readers {
+		since = min(since, max(p.relayed, r.passed(s, p).At))
+	}
+	s.last.At, s.window.since = since, since
+	var from int64
+	err := tx.Batch(ctx,
+		sqldb.Stmt{
+			Query: "SELECT min(id) FROM outbox_events WHERE part = $1 AND published_at >= $2", Args: []any{r.lease.part, since},
+			Row: func(row *sqldb.Row) error { return row.Scan(&from) },
+		},
+		sqldb.Stmt{
+			Query: "SELECT max(id) FROM outbox_events",
+			Row:   func(row *sqldb.Row) error { return row.Scan(&s.window.to) },
+		})
+	if from == 0 {
+		s.window = window{} // there is nothing
+	} else {
+		s.window.pos = from - 1
+	}
+	return err
+}
+
+// resumeLog notes where the log is read on from.
+func (r *relay) resumeLog(s *relayState, keep milestone, readers []readerPlace, oldest int64) {
+	number := keep.Number
+	for _, p := range readers {
+		number = min(number, max(p.source, r.passed(s, p).Number))
+	}
+	s.last.Number = max(number, oldest)
+	s.last.At = s.trail.until(s.last.Number).At
+}
+
+// moveReaders are the statements that put the readers behind what the stream has now.
+// What relays of before still send there is not for them.
+func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
+	for _, part := range r.parts {
+		stmts = append(stmts, sqldb.Stmt{
+			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6, relayed_at = $7, source_id = $8
+				WHERE stream = $1 AND part = $2`,
+			Args: []any{int64(r.stream), part, s.streamAt, s.last.Seq, s.last.Event, s.epoch, s.last.At, s.last.Number},
+		})
+	}
+	return stmts
+}

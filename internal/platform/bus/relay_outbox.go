@@ -1,0 +1,257 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+const (
+	relayRows  = 1024            // rows of the outbox that are published together
+	markRows   = 512             // of them that are marked in one job
+	relayBytes = 8 << 20         // of their bodies, at most
+	relayPages = 16              // of rows that are looked through for some whose keys are not set aside
+	asideFor   = 2 * time.Second // that a key is left alone
+	asideTries = 3               // before that
+	lookAgain  = time.Second     // at the table, although everything is handed over
+)
+
+// relayOutbox publishes what the outbox has of one partition.
+//
+// It reads by state, what is not published yet, and not on from where it was: on
+// PostgreSQL a transaction that began first may commit last, and its rows come into
+// sight behind higher ids. Those of one key never do, since whoever publishes holds
+// the key.
+func (b *Bus) relayOutbox(ctx context.Context, l lease) error {
+	r := b.newRelay(l, "outbox", wire.Events, l.part)
+	defer func() { b.fresh.end(l.part, r.watch) }()
+	return r.run(ctx, r.turnOutbox)
+}
+
+// turnOutbox publishes one batch and notes that it did. Only behind one of which that is
+// true to the last row does it go on with what is handed over.
+func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
+	follow := r.follow
+	r.follow = false
+	if err := r.ready(ctx); err != nil {
+		return 0, err
+	}
+	if r.state.window.pos < r.state.window.to {
+		return 0, r.replayPage(ctx)
+	}
+	batch, more, err := r.nextOutbox(ctx, follow)
+	if err != nil {
+		return 0, err
+	}
+	if !more {
+		rest = r.poll()
+	}
+	if len(r.aside) > 0 {
+		rest = min(rest, asideFor)
+	}
+	if len(batch.msgs) == 0 {
+		r.follow = batch.last
+		return rest, nil
+	}
+	r.bus.cfg.Passed("relay.read")
+	if ok, err := r.sure(ctx); !ok || err != nil {
+		return 0, err
+	}
+	s, ok, err := r.deliver(ctx, batch.msgs)
+	if !ok || err != nil {
+		return 0, err
+	}
+	r.bus.cfg.Passed("relay.published")
+	r.setAside(batch.msgs, &s)
+	if s.count == 0 {
+		return rest, s.away
+	}
+	if ok, err := r.linked(ctx); !ok || err != nil {
+		return 0, err
+	}
+	if err := r.mark(ctx, batch, s); err != nil {
+		return 0, err
+	}
+	switch {
+	case s.away != nil:
+		return firstPause, nil
+	case s.count+len(s.refused) < len(batch.msgs):
+		return 0, nil // the others come with the next batch
+	}
+	r.follow = batch.last && s.count == len(batch.msgs)
+	return rest, nil
+}
+
+// outboxBatch is rows of the outbox as messages.
+type outboxBatch struct {
+	at    wire.Stamp
+	ids   []int64
+	msgs  []Message
+	holes bool // rows between them were left out
+	last  bool // what comes behind them is handed over
+}
+
+func (b *outboxBatch) add(id int64, m Message) {
+	b.ids, b.msgs = append(b.ids, id), append(b.msgs, m)
+}
+
+// nextOutbox gives the next rows that are not published: those that were handed over, if
+// everything before them is published, else from the table.
+func (r *relay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
+	if follow && len(r.aside) == 0 {
+		out, follow = r.bus.fresh.take(r.lease.part, r.watch, r.reached)
+		if follow && (len(out.ids) > 0 || time.Since(r.looked) < lookAgain) {
+			out.last = true
+			r.stamp(&out, wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()))
+			return out, false, nil
+		}
+	}
+	if r.bus.db.Dialect() == sqldb.SQLite {
+		r.watch, r.looked = r.bus.fresh.begin(r.lease.part), time.Now()
+	}
+	out, more, err = r.readOutbox(ctx)
+	out.last = r.watch > 0 && !more && !out.holes
+	return out, more && len(out.msgs) > 0, err
+}
+
+// stamp says of the messages of a batch who sends them on, and when.
+func (r *relay) stamp(out *outboxBatch, now wire.Stamp) {
+	if len(out.ids) == 0 {
+		return
+	}
+	out.at, r.reached = r.begin(now), out.ids[len(out.ids)-1]
+	for i := range out.msgs {
+		out.msgs[i].Relay = Relay{Epoch: r.state.epoch, At: out.at, Source: out.ids[i]}
+	}
+}
+
+// readOutbox reads the next rows that are not published. more says that there are
+// others, or may be.
+func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
+	var now wire.Stamp
+	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		out = outboxBatch{}
+		if now, err = r.bus.now(ctx, tx); err != nil {
+			return err
+		}
+		page := unpublished{part: r.lease.part}
+		for range relayPages {
+			if err := page.read(ctx, tx, func(id int64, m Message) { r.take(&out, id, m) }); err != nil {
+				return err
+			}
+			if more = page.more; !more || len(r.aside) == 0 || len(out.msgs) >= relayRows/2 {
+				return nil
+			}
+		}
+		return nil
+	})
+	r.stamp(&out, now)
+	return out, more, err
+}
+
+// take adds a row to a batch unless its key is set aside.
+func (r *relay) take(out *outboxBatch, id int64, m Message) {
+	if a, ok := r.aside[m.Key]; ok && time.Now().Before(a.until) {
+		out.holes = true
+		return
+	}
+	out.add(id, m)
+}
+
+// aside is a key that waits because the carrier does not take its next event.
+type aside struct {
+	event string
+	tries int
+	until time.Time
+}
+
+// setAside leaves keys alone for a while whose next event the carrier does not take,
+// such as one that is too large for a server, or takes again and again not while it
+// takes those of other keys. The others go on. The log tells of it once.
+func (r *relay) setAside(msgs []Message, s *sent) {
+	for i := range msgs {
+		if s.seqs[i] > 0 {
+			delete(r.aside, msgs[i].Key)
+		}
+	}
+	for _, m := range s.refused {
+		r.leave(m, asideTries, s.why)
+	}
+	if s.count == 0 {
+		return
+	}
+	for _, m := range s.failed {
+		r.leave(m, 1, s.away)
+	}
+}
+
+// leave counts tries of an event that failed, and sets its key aside when there were
+// too many.
+func (r *relay) leave(m *Message, tries int, why error) {
+	a := r.aside[m.Key]
+	if a.event != m.ID {
+		a = aside{event: m.ID}
+	}
+	before := a.tries
+	if a.tries += tries; a.tries >= asideTries {
+		a.until = time.Now().Add(asideFor)
+		if before < asideTries {
+			r.bus.log.Error("event cannot be published; its key waits", "post", r.lease.String(), "eventId", m.ID, "error", why)
+		}
+	}
+	r.aside[m.Key] = a
+}
+
+// mark notes what was acknowledged, in jobs that do not hold up the engine for long. The
+// first of them notes also where the stream ends: if the process and the end of the
+// stream were lost between two jobs, nothing else would tell that rows that are marked
+// must be published again.
+func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
+	ids := make([]int64, 0, s.count)
+	for i, seq := range s.seqs {
+		if seq > 0 {
+			ids = append(ids, b.ids[i])
+		}
+	}
+	s.top.At = b.at
+	next, stmts := r.advance(s.top, r.state.window.pos)
+	whole := !b.holes && len(ids) == len(b.ids)
+	r.bus.cfg.Passed("relay.before-mark")
+	for some := range slices.Chunk(ids, markRows) {
+		if err := r.markRows(ctx, some, whole, b.at, stmts...); err != nil {
+			return err
+		}
+		r.state, stmts = next, nil
+	}
+	r.bus.cfg.Passed("relay.marked")
+	return nil
+}
+
+// markRows notes when rows were published, and what else there is to note. whole says
+// that they are all of the partition that were not published, up to the last of them.
+func (r *relay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
+	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		if !whole || tx.Dialect() != sqldb.SQLite {
+			return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, at)}, more...)...)
+		}
+		var n int64
+		mark := markUpto(r.lease.part, ids[len(ids)-1], at)
+		mark.Changed = &n
+		err := tx.Batch(ctx, append([]sqldb.Stmt{mark}, more...)...)
+		if err == nil && n != int64(len(ids)) {
+			return errOthers
+		}
+		return err
+	})
+	if errors.Is(err, errOthers) {
+		return r.markRows(ctx, ids, false, at, more...)
+	}
+	return err
+}
+
+// errOthers says that rows would be noted as published that are not among those that were.
+var errOthers = errors.New("there are other rows before the last one")

@@ -1,0 +1,106 @@
+package bus
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// replaySpan is how many ids of the outbox one read looks through for rows of a window.
+const replaySpan = 20_000
+
+// replayPage publishes the next rows of the window again, in the order of their ids,
+// and notes how far it is. Nothing else is published meanwhile.
+//
+// All of it is sent with the stamp at which the window begins: a loss before its end
+// makes it begin anew.
+func (r *relay) replayPage(ctx context.Context) error {
+	page, upto, err := r.readWindow(ctx)
+	if err != nil {
+		return err
+	}
+	top := milestone{At: r.state.window.since}
+	for len(page) > 0 {
+		s, ok, err := r.deliver(ctx, page)
+		if !ok || err != nil {
+			return err
+		}
+		if s.count == 0 {
+			if err := firstOf(s.away, s.why, ctx.Err()); err != nil {
+				return err
+			}
+		}
+		if s.top.Seq > top.Seq {
+			top.Seq, top.Event = s.top.Seq, s.top.Event
+		}
+		page = unacked(page, s.seqs)
+	}
+	r.bus.cfg.Passed("relay.replay-page")
+	if ok, err := r.linked(ctx); !ok || err != nil {
+		return err
+	}
+	next, stmts := r.advance(top, upto)
+	err = r.write(ctx, "bus.relay.replay", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		return tx.Batch(ctx, stmts...)
+	})
+	if err != nil {
+		return err
+	}
+	r.state = next
+	if upto == r.state.window.to {
+		r.bus.cfg.Passed("relay.replayed")
+		r.bus.log.Info("events that were lost are published again", "post", r.lease.String())
+	}
+	return nil
+}
+
+// readWindow reads the next rows of the window, and gives the id up to which it looked.
+func (r *relay) readWindow(ctx context.Context) (msgs []Message, upto int64, err error) {
+	w := r.state.window
+	end := min(w.to, w.pos+replaySpan)
+	err = r.bus.read(ctx, "bus.relay.replay", func(ctx context.Context, tx *sqldb.Tx) error {
+		msgs, upto = nil, end
+		query, args := selectPublished, []any{w.pos, end, r.lease.part, w.since, relayRows}
+		if tx.Dialect() == sqldb.Postgres {
+			query, args = selectPublishedPG, append(args, relayBytes)
+		}
+		size := 0
+		for row, err := range tx.Query(ctx, query, args...) {
+			if err != nil {
+				return err
+			}
+			id, m, err := scanOutbox(row, r.lease.part)
+			if err != nil {
+				return err
+			}
+			m.Relay = Relay{Epoch: r.state.epoch, At: w.since, Source: id}
+			msgs = append(msgs, m)
+			if size += len(m.Body); size > relayBytes-wire.MaxEvent || len(msgs) == relayRows {
+				upto = id
+				break
+			}
+		}
+		return nil
+	})
+	return msgs, upto, err
+}
+
+// unacked is the messages that were not acknowledged, in their order.
+func unacked(msgs []Message, seqs []uint64) (rest []Message) {
+	for i := range msgs {
+		if seqs[i] == 0 {
+			rest = append(rest, msgs[i])
+		}
+	}
+	return rest
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

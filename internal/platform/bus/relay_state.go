@@ -1,0 +1,180 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// load reads what the relay before this one left, or begins.
+func (r *relay) load(ctx context.Context) error {
+	var known bool
+	var now, newest wire.Stamp
+	err := r.bus.read(ctx, "bus.relay.load", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if now, err = r.bus.now(ctx, tx); err != nil {
+			return err
+		}
+		if newest, err = r.newest(ctx, tx); err != nil {
+			return err
+		}
+		known, err = r.readState(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	epoch, sent, err := r.ahead(ctx)
+	if err != nil {
+		return err
+	}
+	if day := wire.Stamp(24 * time.Hour / time.Millisecond); sent > now+day {
+		sent = 0 // no clock of ours was so far ahead
+	}
+	r.at = max(newest, sent)
+	if !known {
+		if err := r.first(ctx, epoch); err != nil {
+			return err
+		}
+	}
+	r.loaded = true
+	return nil
+}
+
+// readState reads the row of the relay and reports whether there is one.
+func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	var s relayState
+	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since
+		FROM bus_relay WHERE source = $1 AND part = $2`, r.source, r.lease.part).Scan(
+		&s.epoch, &s.streamAt, &s.last.Seq, &s.last.Event, &s.last.At, &s.last.Number, &s.window.pos, &s.window.to, &s.window.since)
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.trail, err = readTrail(ctx, tx, r.source, r.lease.part); err != nil {
+		return false, err
+	}
+	r.state, r.behind, r.next = s, s.last, s.last.Number
+	return true, nil
+}
+
+// newest is the latest stamp that a batch is known to have had.
+func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, err error) {
+	note := func(query string, args ...any) {
+		var at wire.Stamp
+		if err == nil {
+			err = tx.Row(ctx, query, args...).Scan(&at)
+		}
+		newest = max(newest, at)
+	}
+	for _, part := range r.parts {
+		note("SELECT max(relayed_at) FROM bus_reader WHERE stream = $1 AND part = $2", int64(r.stream), part)
+		if r.stream == wire.Events {
+			note("SELECT max(published_at) FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL", part)
+		}
+	}
+	return newest, err
+}
+
+// ahead is the highest epoch of a relay and the latest stamp of a batch that the ends
+// of the partitions tell of: a relay may have died before it noted them.
+func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err error) {
+	if _, err := r.bus.carrier.Ensure(ctx, r.stream); err != nil {
+		return 0, 0, err
+	}
+	for _, part := range r.parts {
+		m, err := r.bus.carrier.Last(ctx, r.stream, part)
+		if ok, err := found(err); err != nil {
+			return 0, 0, err
+		} else if ok {
+			epoch, at = max(epoch, m.Relay.Epoch), max(at, m.Relay.At)
+		}
+	}
+	return epoch, at, nil
+}
+
+// first begins with a stream that this database has never published to. What is in it
+// already is not ours. But when the database says that it has published, the stream
+// must be another one.
+func (r *relay) first(ctx context.Context, epoch int64) error {
+	info, err := r.bus.carrier.Ensure(ctx, r.stream)
+	if err != nil {
+		return err
+	}
+	r.state = relayState{epoch: epoch}
+	published, err := r.published(ctx)
+	if err != nil {
+		return err
+	}
+	if published || r.stream == wire.Executions {
+		return r.lose(ctx, info)
+	}
+	end, err := r.end(ctx, info)
+	if err != nil {
+		return err
+	}
+	s := relayState{epoch: epoch + 1, streamAt: created(info), last: end}
+	err = r.write(ctx, "bus.relay.first", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		return tx.Batch(ctx, r.storeState(s))
+	})
+	if err == nil {
+		r.state, r.behind = s, s.last
+	}
+	return err
+}
+
+// published reports whether the outbox says that something of the partition was published.
+func (r *relay) published(ctx context.Context) (is bool, err error) {
+	if r.stream != wire.Events {
+		return false, nil
+	}
+	err = r.bus.read(ctx, "bus.relay.first", func(ctx context.Context, tx *sqldb.Tx) error {
+		err := tx.Row(ctx, "SELECT published_at FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL LIMIT 1",
+			r.lease.part).Scan(new(int64))
+		is = err == nil
+		return unlessNone(err)
+	})
+	return is, err
+}
+
+// storeState is the statement that stores the row of the relay. It leaves alone what a
+// reader wrote there.
+func (r *relay) storeState(s relayState) sqldb.Stmt {
+	return sqldb.Stmt{
+		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since, doubt)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
+			ON CONFLICT (source, part) DO UPDATE SET epoch = excluded.epoch, stream_at = excluded.stream_at,
+				last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at, position = excluded.position,
+				replay_pos = excluded.replay_pos, replay_to = excluded.replay_to, replay_since = excluded.replay_since`,
+		Args: []any{
+			r.source, r.lease.part, s.epoch, s.streamAt, s.last.Seq, s.last.Event, s.last.At, s.last.Number,
+			s.window.pos, s.window.to, s.window.since,
+		},
+	}
+}
+
+// advance is the state after messages up to a milestone were acknowledged, those of a
+// window up to pos, and the statements that store it.
+func (r *relay) advance(m milestone, pos int64) (relayState, []sqldb.Stmt) {
+	s := r.state
+	s.window.pos = pos
+	if m.Seq <= s.last.Seq { // all of it was there before
+		m.Seq, m.Event = s.last.Seq, s.last.Event
+	}
+	s.last = m
+	var added bool
+	var gone []milestone
+	s.trail, added, gone = s.trail.add(m)
+	stmts := []sqldb.Stmt{r.storeState(s)}
+	if added {
+		stmts = append(stmts, r.addTrail(m, gone)...)
+	}
+	return s, stmts
+}
+
+// created is when a stream was created, as it is stored.
+func created(info StreamInfo) int64 { return info.Created.UnixNano() }

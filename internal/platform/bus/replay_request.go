@@ -1,0 +1,245 @@
+package bus
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Replay is a range of time of a tenant's events that one consumer gets again, from
+// the outbox. What it has taken before has no second effect.
+type Replay struct {
+	ID        string
+	Tenant    string
+	Consumer  string
+	From, To  wire.Stamp // when the events were announced: inclusive, exclusive
+	Status    ReplayStatus
+	Counts    ReplayCounts
+	CreatedBy string
+	CreatedAt wire.Stamp
+	EndedAt   wire.Stamp
+}
+
+// ReplayCounts is what became of the events of a replay so far.
+type ReplayCounts struct{ Applied, Duplicate, Stale, Failed int64 }
+
+// ReplayStatus is where a replay stands. The values are stored.
+type ReplayStatus uint8
+
+// The statuses of a replay.
+const (
+	ReplayRunning ReplayStatus = iota
+	ReplayDone
+	ReplayStopped
+)
+
+func (s ReplayStatus) String() string { return [...]string{"RUNNING", "DONE", "STOPPED"}[s] }
+
+// MaxReplays is how many replays of one tenant may run at a time.
+const MaxReplays = 10
+
+// ReplayRequest asks for a replay.
+type ReplayRequest struct {
+	Tenant        string
+	Consumer      string
+	From, To      wire.Stamp // To 0: up to now
+	Actor         string
+	CorrelationID string
+	Once          wire.Once
+}
+
+// ReplayOrder is a command on a replay.
+type ReplayOrder struct {
+	Tenant        string
+	ID            string
+	Actor         string
+	CorrelationID string
+	Once          wire.Once
+}
+
+// ReplayAnswer is what a command about a replay led to. It is what is remembered with
+// the key.
+type ReplayAnswer struct {
+	Replay        bool         `json:"-"` // answered from memory; nothing happened now
+	ID            string       `json:"id"`
+	Status        ReplayStatus `json:"status"`
+	CorrelationID string       `json:"corr"`
+	Key           string       `json:"key"`
+	Refused       Guard        `json:"refused,omitempty"`
+}
+
+// StartReplay writes down that a consumer gets a range of time again; its readers carry
+// it out.
+func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswer, err error) {
+	if err := b.replayable(r.Consumer); err != nil {
+		return ans, err
+	}
+	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
+		var replay bool
+		ans, replay, err = answerOnce(ctx, b, tx, request{r.Tenant, &r.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
+			id := uuid.Must(uuid.NewV7()).String()
+			return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
+		})
+		ans.Replay = replay
+		return err
+	})
+	if err == nil {
+		b.wakeReaders(r.Consumer)
+	}
+	return ans, err
+}
+
+// replayable refuses consumers that nobody knows here, and those of the engine's own
+// events: these are not in the outbox.
+func (b *Bus) replayable(consumer string) error {
+	i := slices.IndexFunc(b.cfg.Consumers, func(c Consumer) bool { return c.Name == consumer })
+	switch {
+	case i < 0:
+		return fault.New(fault.NotFound, "CONSUMER_NOT_FOUND", "there is no consumer %.64q", consumer)
+	case b.cfg.Consumers[i].Stream != wire.Events:
+		return fault.New(fault.Invalid, wire.CodeInvalid, "%s takes the engine's own events, which are not in the outbox", consumer).
+			With(map[string]string{"field": "consumer"})
+	}
+	return nil
+}
+
+func (b *Bus) wakeReaders(consumer string) {
+	for part := range wire.Partitions {
+		b.wakes.wake(readerPost(consumer, part))
+	}
+}
+
+// insertReplay writes one row per partition, each beginning shortly before the range.
+func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string, now wire.Stamp) error {
+	var running int
+	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0", r.Tenant).Scan(&running)
+	if err != nil {
+		return err
+	}
+	if running >= MaxReplays {
+		return fault.New(fault.TooLarge, "TOO_MANY_REPLAYS", "there are %d replays that run, the most that there may be; stop one or wait", running).
+			With(map[string]int{"maxRunning": MaxReplays})
+	}
+	to := r.To
+	if to == 0 {
+		to = now + 1
+	}
+	place, err := placeAt(ctx, tx, r.From)
+	if err != nil {
+		return err
+	}
+	stmts := make([]sqldb.Stmt, wire.Partitions)
+	for part := range stmts {
+		stmts[part] = sqldb.Stmt{
+			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed,
+				created_by, created_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, $8, $9, 0)`,
+			Args: []any{id, part, r.Tenant, r.Consumer, r.From, to, place, r.Actor, now},
+		}
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return err
+	}
+	detail, _ := json.Marshal(map[string]string{"consumer": r.Consumer, "from": r.From.String(), "to": to.String()}, json.Deterministic(true))
+	return audit.Write(ctx, tx, audit.Entry{
+		At: now, Tenant: r.Tenant, Actor: r.Actor, Action: "events.replay", Subject: id, CorrelationID: r.CorrelationID,
+		Outcome: audit.Accepted, Detail: detail,
+	})
+}
+
+// StopReplay lets a replay end where it is. Stopping what is stopped changes nothing.
+func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
+	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
+		var replay bool
+		ans, replay, err = answerOnce(ctx, b, tx, request{o.Tenant, &o.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
+			return stopReplay(ctx, tx, &o, now)
+		})
+		ans.Replay = replay
+		return err
+	})
+	return ans, err
+}
+
+func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stamp) (ReplayAnswer, error) {
+	ans := ReplayAnswer{ID: o.ID, Status: ReplayStopped, CorrelationID: o.CorrelationID, Key: o.Once.Key}
+	n, err := tx.Exec(ctx, "UPDATE bus_replay SET status = 2, ended_at = $3 WHERE id = $1 AND tenant_id = $2 AND status = 0", o.ID, o.Tenant, now)
+	if err != nil {
+		return ans, err
+	}
+	found, err := findReplay(ctx, tx, o.Tenant, o.ID)
+	if err != nil || found.Status == ReplayStopped && n == 0 {
+		return ans, err
+	}
+	e := audit.Entry{
+		At: now, Tenant: o.Tenant, Actor: o.Actor, Action: "events.replay.stop", Subject: o.ID, CorrelationID: o.CorrelationID, Outcome: audit.Accepted,
+	}
+	if found.Status == ReplayDone {
+		ans.Status, ans.Refused = ReplayDone, GuardReplayRun
+		e.Outcome, e.ReasonCode = audit.Refused, fault.ReasonCode(ans.Refused)
+		e.ReasonClass, e.RetryAdvice = ans.Refused.Advice()
+	}
+	return ans, audit.Write(ctx, tx, e)
+}
+
+// A replay runs as long as one of its partitions does, and was stopped when one of
+// them was.
+const replayColumns = `id, tenant_id, consumer, from_at, to_at, created_by, created_at,
+	CASE WHEN min(status) = 0 THEN 0 ELSE max(status) END, CASE WHEN min(status) = 0 THEN 0 ELSE max(ended_at) END,
+	CAST(sum(applied) AS bigint), CAST(sum(duplicate) AS bigint), CAST(sum(stale) AS bigint), CAST(sum(failed) AS bigint)`
+
+const replayGroup = " GROUP BY id, tenant_id, consumer, from_at, to_at, created_by, created_at"
+
+func scanReplay(row *sqldb.Row) (r Replay, err error) {
+	err = row.Scan(&r.ID, &r.Tenant, &r.Consumer, &r.From, &r.To, &r.CreatedBy, &r.CreatedAt, &r.Status, &r.EndedAt,
+		&r.Counts.Applied, &r.Counts.Duplicate, &r.Counts.Stale, &r.Counts.Failed)
+	return r, err
+}
+
+func findReplay(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Replay, error) {
+	for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+replayGroup, id, tenant) {
+		if err != nil {
+			return Replay{}, err
+		}
+		return scanReplay(row)
+	}
+	return Replay{}, fault.New(fault.NotFound, "REPLAY_NOT_FOUND", "there is no replay %.64q", id)
+}
+
+// Replay is one replay of a tenant.
+func (b *Bus) Replay(ctx context.Context, tenant, id string) (r Replay, err error) {
+	err = b.read(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
+		r, err = findReplay(ctx, tx, tenant, id)
+		return err
+	})
+	return r, err
+}
+
+// Replays is a page of a tenant's replays, newest first, and how many there are in all.
+func (b *Bus) Replays(ctx context.Context, tenant string, offset, limit int) (page []Replay, total int, err error) {
+	err = b.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
+		page = nil
+		err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1", tenant).Scan(&total)
+		if err != nil {
+			return err
+		}
+		for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE tenant_id = $1"+replayGroup+
+			" ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3", tenant, limit, offset) {
+			if err != nil {
+				return err
+			}
+			r, err := scanReplay(row)
+			if err != nil {
+				return err
+			}
+			page = append(page, r)
+		}
+		return nil
+	})
+	return page, total, err
+}

@@ -1,0 +1,118 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// On PostgreSQL each day of processed_events is a table of its own, made ahead and
+// dropped as a whole. What has no table goes to processed_events_rest.
+const (
+	dayTable   = "processed_events_"
+	daysAhead  = 3
+	daysBehind = 1
+	daysLock   = 0x72656e676164 // "rengad": whoever makes or drops them
+)
+
+// firstDay is the oldest day of which it is kept what consumers took.
+func firstDay(now wire.Stamp) int64 {
+	return int64((now - wire.Stamp(ProcessedFor.Milliseconds())) / day)
+}
+
+// retainDays deletes what consumers took on days that are past their time.
+func (b *Bus) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
+	if tx.Dialect() == sqldb.Postgres {
+		return tx.Exec(ctx, `DELETE FROM processed_events_rest WHERE (day, consumer, tenant_id, event_id) IN (
+			SELECT day, consumer, tenant_id, event_id FROM processed_events_rest WHERE day < $1
+			ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`, firstDay(now), retainRows)
+	}
+	return tx.Exec(ctx, `DELETE FROM processed_events WHERE (day, consumer, tenant_id, event_id) IN (
+		SELECT day, consumer, tenant_id, event_id FROM processed_events WHERE day < $1
+		ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`, firstDay(now), retainRows)
+}
+
+// prepareDays makes the tables of the days around this one and drops those that are
+// past their time. Other processes do the same.
+func (b *Bus) prepareDays(ctx context.Context) error {
+	if b.db.Dialect() != sqldb.Postgres {
+		return nil
+	}
+	var now wire.Stamp
+	var have []int64
+	err := b.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if now, err = b.now(ctx, tx); err == nil {
+			have, err = dayTables(ctx, tx)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	has := map[int64]bool{}
+	for _, d := range have {
+		has[d] = true
+		if d < firstDay(now) {
+			if err := b.alterDays(ctx, "DROP TABLE IF EXISTS "+dayName(d)); err != nil {
+				return err
+			}
+		}
+	}
+	today := int64(now / day)
+	for d := today - daysBehind; d <= today+daysAhead; d++ {
+		if has[d] {
+			continue
+		}
+		if err := b.makeDay(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDay makes the table of a day, unless rows of that day are in the rest already.
+func (b *Bus) makeDay(ctx context.Context, d int64) error {
+	var late bool
+	err := b.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, "SELECT EXISTS (SELECT 1 FROM processed_events_rest WHERE day = $1)", d).Scan(&late)
+	})
+	if err != nil || late {
+		return err
+	}
+	return b.alterDays(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", dayName(d), d, d+1))
+}
+
+// alterDays makes or drops a table of a day. One process at a time does.
+func (b *Bus) alterDays(ctx context.Context, query string) error {
+	return b.write(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(daysLock))
+		if err == nil {
+			_, err = tx.Exec(ctx, query)
+		}
+		return err
+	})
+}
+
+func dayName(d int64) string { return dayTable + "d" + strconv.FormatInt(d, 10) }
+
+// dayTables are the days that have a table.
+func dayTables(ctx context.Context, tx *sqldb.Tx) (days []int64, err error) {
+	for row, err := range tx.Query(ctx, `SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent = 'processed_events'::regclass`) {
+		var name string
+		if err == nil {
+			err = row.Scan(&name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d, err := strconv.ParseInt(strings.TrimPrefix(name, dayTable+"d"), 10, 64); err == nil {
+			days = append(days, d)
+		}
+	}
+	return days, nil
+}

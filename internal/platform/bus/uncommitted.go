@@ -1,0 +1,82 @@
+package bus
+
+import (
+	"context"
+	"slices"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Uncommitted is the end of a partition that the database has never committed. An event is
+// committed before it is published, so the database was newer once: it was restored from a
+// backup, or lost its write-ahead log.
+type Uncommitted struct {
+	Stream     wire.Stream
+	Part       int
+	EventID    string
+	OccurredAt wire.Stamp
+}
+
+// Uncommitted compares the ends of all partitions with the database, before Run. What a relay
+// has noted as published was committed, and may have been deleted since for its age; what it
+// has not noted must be there.
+func (b *Bus) Uncommitted(ctx context.Context) (ends []Uncommitted, err error) {
+	for _, s := range []wire.Stream{wire.Events, wire.Executions} {
+		if s == wire.Executions && b.cfg.Log == nil {
+			continue
+		}
+		info, err := b.carrier.Ensure(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		for part := range wire.Partitions {
+			m, err := b.carrier.Last(ctx, s, part)
+			if ok, err := found(err); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
+			known, err := b.committed(ctx, info, &m)
+			if err != nil {
+				return nil, err
+			}
+			if !known {
+				ends = append(ends, Uncommitted{s, part, m.ID, m.OccurredAt})
+			}
+		}
+	}
+	return ends, nil
+}
+
+// committed reports whether the database has committed a message, as far as it can know: of
+// another stream than the one that it published to last it knows nothing.
+func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known bool, err error) {
+	source, part := "outbox", m.Part
+	if m.Stream == wire.Executions {
+		source, part = "log", 0
+	}
+	var streamAt int64
+	var noted uint64
+	err = b.read(ctx, "bus.uncommitted", func(ctx context.Context, tx *sqldb.Tx) error {
+		err := tx.Row(ctx, "SELECT stream_at, last_seq FROM bus_relay WHERE source = $1 AND part = $2",
+			source, part).Scan(&streamAt, &noted)
+		if err := unlessNone(err); err != nil {
+			return err
+		}
+		if known = streamAt != 0 && (streamAt != created(info) || m.Seq <= noted); known || m.Stream == wire.Executions {
+			return nil
+		}
+		var id string
+		err = tx.Row(ctx, "SELECT event_id FROM outbox_events WHERE id = $1 AND tenant_id = $2",
+			m.Relay.Source, m.Tenant).Scan(&id)
+		known = err == nil && id == m.ID
+		return unlessNone(err)
+	})
+	if err != nil || known || m.Stream == wire.Events {
+		return known, err
+	}
+	// It was among the rows that were read together behind the number it tells.
+	msgs, _, err := b.cfg.Log.After(ctx, m.Relay.Source, logRows)
+	return slices.ContainsFunc(msgs, func(row Message) bool { return row.ID == m.ID }), err
+}

@@ -1,0 +1,109 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"go.opentelemetry.io/otel/metric"
+
+	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Named limits of what the audit log takes of refused tokens.
+const (
+	maxRefusals   = 256             // that wait to be written
+	refusalWithin = 5 * time.Second // that one may take to be written, and at the end all of them
+)
+
+// allRefusals is how many refused tokens the audit log takes, whoever sent them: those
+// who come from ever new addresses must not be able to fill it.
+var allRefusals = Rate{Limit: 600, Per: time.Minute}
+
+// TokenRefused is the action of a refused token in the audit log.
+const TokenRefused = "token.refused"
+
+// Refusals writes refused tokens into the audit log, beside the requests: none of them
+// waits for it. What finds no room, or no database, is dropped and counted.
+type Refusals struct {
+	db      *sqldb.DB
+	waiting chan audit.Entry
+	dropped metric.Int64Counter
+	limit   *limiter
+	within  time.Duration // refusalWithin; tests are in more of a hurry
+}
+
+// NewRefusals makes one. It does no I/O.
+func NewRefusals(db *sqldb.DB, meter metric.Meter) (*Refusals, error) {
+	dropped, err := meter.Int64Counter("audit.dropped", metric.WithDescription("Refused tokens that are not in the audit log."))
+	if err == nil {
+		dropped.Add(context.Background(), 0) // so that it is shown before there is one
+	}
+	return &Refusals{db: db, waiting: make(chan audit.Entry, maxRefusals), dropped: dropped, limit: newLimiter(allRefusals), within: refusalWithin}, err
+}
+
+// Run writes until ctx ends, and then what waits.
+func (r *Refusals) Run(ctx context.Context) {
+	begun := context.WithoutCancel(ctx)
+	for {
+		select {
+		case e := <-r.waiting:
+			r.write(begun, e)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(begun, r.within) // all of them together
+			defer cancel()
+			for {
+				select {
+				case e := <-r.waiting:
+					r.write(last, e)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *Refusals) write(ctx context.Context, e audit.Entry) {
+	ctx, cancel := context.WithTimeout(ctx, r.within)
+	defer cancel()
+	err := r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, e) })
+	if err != nil {
+		r.drop(ctx)
+	}
+}
+
+// note has a refused token written soon.
+func (r *Refusals) note(ctx context.Context, e audit.Entry, now time.Time) {
+	if r.limit.take("", now).ok {
+		select {
+		case r.waiting <- e:
+			return
+		default:
+		}
+	}
+	r.drop(ctx)
+}
+
+// drop counts a refused token that is not going to be in the audit log.
+func (r *Refusals) drop(ctx context.Context) { r.dropped.Add(ctx, 1) }
+
+// refusal is the entry of a request whose token was refused. Nothing in it is of the
+// token: the reason is the sentence that its bearer gets.
+func (x *exchange) refusal(from string, err error) audit.Entry {
+	detail, _ := json.Marshal(struct { // texts can always be written
+		Address string `json:"address"`
+		Route   string `json:"route"`
+	}{from, x.pattern()})
+	e := audit.Entry{
+		At: wire.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused, CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
+		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code, RetryAdvice: fault.RefusedToken.Advice, Detail: detail,
+	}
+	if told, ok := fault.As(err); ok {
+		e.Reason = told.Message
+	}
+	return e
+}

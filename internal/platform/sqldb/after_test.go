@@ -1,0 +1,140 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+)
+
+func TestWhoWaitsForACommitIsToldAfterItAndBeforeItsCaller(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var told []int
+		in(t, db, func(ctx context.Context, tx *Tx) error {
+			if err := insert(1, 1)(ctx, tx); err != nil {
+				return err
+			}
+			for n := range 3 {
+				tx.OnCommit(func() { told = append(told, n, rows(t, db, 1)) }) // another connection sees the row
+			}
+			if len(told) > 0 {
+				t.Error("it was told before the commit")
+			}
+			return nil
+		})
+		if want := []int{0, 1, 1, 1, 2, 1}; !slices.Equal(told, want) {
+			t.Errorf("told %v, want %v", told, want)
+		}
+	})
+}
+
+func TestWhatIsUndoneTellsNobody(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		no := errors.New("no")
+		var told []string
+		tell := func(tx *Tx, what string) { tx.OnCommit(func() { told = append(told, what) }) }
+		job := func(name string, end error) func(context.Context, *Tx) error {
+			return func(ctx context.Context, tx *Tx) error {
+				tell(tx, name)
+				undone := func(ctx context.Context) error {
+					tell(tx, name+": undone")
+					_ = tx.Savepoint(ctx, func(context.Context) error { tell(tx, name+": inside"); return nil })
+					return no
+				}
+				if err := tx.Savepoint(ctx, undone); err != no {
+					return err
+				}
+				if err := tx.Savepoint(ctx, func(context.Context) error { tell(tx, name+": kept"); return nil }); err != nil {
+					return err
+				}
+				func() {
+					defer func() { _ = recover() }()
+					_ = tx.Savepoint(ctx, func(context.Context) error { tell(tx, name+": panicked"); panic("inside") })
+				}()
+				return end
+			}
+		}
+		if err := db.Write(t.Context(), Other, job("failed", no)); err != no {
+			t.Fatal(err)
+		}
+		in(t, db, job("done", nil))
+		if want := []string{"done", "done: kept"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
+// TestJobsOfOneCommitAreToldForThemselves has jobs wait so that they share a
+// transaction, in which every second one fails.
+func TestJobsOfOneCommitAreToldForThemselves(t *testing.T) {
+	db := open(t, Config{})
+	const jobs = 20
+	told := make([]int, jobs)
+	var results []<-chan error
+	for n := range jobs {
+		results = append(results, enqueue(t.Context(), db, Other, func(ctx context.Context, tx *Tx) error {
+			tx.OnCommit(func() { told[n]++ })
+			if n%2 == 1 {
+				return errors.New("no")
+			}
+			return insert(1, n)(ctx, tx)
+		}))
+	}
+	run(t, db)
+	for n, res := range results {
+		if err := <-res; (err != nil) != (n%2 == 1) {
+			t.Errorf("job %d: %v", n, err)
+		}
+		if told[n] != 1-n%2 {
+			t.Errorf("job %d was told of %d times", n, told[n])
+		}
+	}
+	if s := db.Stats(); s.Commits > 2 {
+		t.Errorf("%d commits: the jobs did not share one", s.Commits)
+	}
+}
+
+func TestACommitThatFailsTellsNobody(t *testing.T) {
+	db := open(t, Config{})
+	db.lite().conn.raw = &faulty{Conn: db.lite().conn.raw, fail: func(query string) error {
+		if query == "COMMIT" {
+			return coded(sqlite3.SQLITE_FULL)
+		}
+		return nil
+	}}
+	run(t, db)
+	err := db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
+		tx.OnCommit(func() { t.Error("it was told") })
+		return insert(1, 1)(ctx, tx)
+	})
+	if err == nil {
+		t.Error("the write succeeded")
+	}
+}
+
+// TestAJobThatIsRunAgainTellsOnce cuts the connection before the COMMIT of its first
+// run arrives.
+func TestAJobThatIsRunAgainTellsOnce(t *testing.T) {
+	proxy := pgtest.NewProxy(t, pgtest.New(t))
+	db := start(t, Config{URL: proxy.URL()})
+	cut := false
+	proxy.Choose(func(int) pgtest.Cut {
+		if cut = !cut; cut {
+			return pgtest.Before
+		}
+		return pgtest.Whole
+	})
+	runs, told := 0, 0
+	in(t, db, func(ctx context.Context, tx *Tx) error {
+		runs++
+		tx.OnCommit(func() { told++ })
+		return insert(1, 1)(ctx, tx)
+	})
+	if runs != 2 || told != 1 {
+		t.Errorf("%d runs, told %d times, want 2 and once", runs, told)
+	}
+}

@@ -1,0 +1,146 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// counted is a job that notes that it ran and that it was committed, and fails if err
+// is not nil.
+func counted(n int, ran, told *[]int, err error) func(context.Context, *Tx) error {
+	return func(ctx context.Context, tx *Tx) error {
+		*ran = append(*ran, n)
+		tx.OnCommit(func() { *told = append(*told, n) })
+		if wrong := insert(n, 1)(ctx, tx); wrong != nil {
+			return wrong
+		}
+		return err
+	}
+}
+
+// TestJobsBesideOneThatFailsAreRunAgain has jobs wait so that they share a transaction.
+// Nobody gets a savepoint until the third fails.
+func TestJobsBesideOneThatFailsAreRunAgain(t *testing.T) {
+	db := open(t, Config{})
+	own := errors.New("my own")
+	var ran, told []int
+	var results []<-chan error
+	for n := range 5 {
+		var err error
+		if n == 2 {
+			err = own
+		}
+		results = append(results, enqueue(t.Context(), db, Other, counted(n, &ran, &told, err)))
+	}
+	run(t, db)
+	for n, res := range results {
+		if err := <-res; (n == 2) != errors.Is(err, own) || n != 2 && err != nil {
+			t.Errorf("job %d: %v", n, err)
+		}
+		if got := rows(t, db, n); (got == 1) != (n != 2) {
+			t.Errorf("job %d left %d rows", n, got)
+		}
+	}
+	if want := []int{0, 1, 2, 0, 1, 2, 3, 4}; !slices.Equal(ran, want) {
+		t.Errorf("jobs ran as %v, want %v", ran, want)
+	}
+	if want := []int{0, 1, 3, 4}; !slices.Equal(told, want) {
+		t.Errorf("%v were told of their commit, want %v", told, want)
+	}
+	if s := db.Stats(); s.Commits == 0 || s.Again != 3 { // a slow machine uses up the time of a transaction
+		t.Errorf("%d commits, %d jobs ran again; want 3 in one or more", s.Commits, s.Again)
+	}
+}
+
+// TestAJobThatSawWhatIsUndoneLooksAgain has a job fail because of a row of the one
+// before, which does not write it when it is run again.
+func TestAJobThatSawWhatIsUndoneLooksAgain(t *testing.T) {
+	db := open(t, Config{})
+	runs := 0
+	results := []<-chan error{
+		enqueue(t.Context(), db, Other, insert(1, 1)),
+		enqueue(t.Context(), db, Other, func(ctx context.Context, tx *Tx) error {
+			if runs++; runs > 1 {
+				return errors.New("not again")
+			}
+			return insert(2, 1)(ctx, tx)
+		}),
+		enqueue(t.Context(), db, Other, insert(2, 1)),
+	}
+	run(t, db)
+	for n, want := range []bool{true, false, true} {
+		if err := <-results[n]; (err == nil) != want {
+			t.Errorf("job %d: %v", n, err)
+		}
+	}
+	if got := rows(t, db, 2); got != 1 {
+		t.Errorf("%d rows, want that of the third job", got)
+	}
+}
+
+// TestAJobIsToldOfTheRunThatCounts has a job fail beside another and succeed when it is run
+// again.
+func TestAJobIsToldOfTheRunThatCounts(t *testing.T) {
+	db := open(t, Config{})
+	var told []string
+	runs := 0
+	results := []<-chan error{
+		enqueue(t.Context(), db, Other, insert(1, 1)),
+		enqueue(t.Context(), db, Other, func(ctx context.Context, tx *Tx) error {
+			runs++
+			run := fmt.Sprint("run ", runs)
+			tx.OnCommit(func() { told = append(told, run) })
+			if runs == 1 {
+				return errors.New("not yet")
+			}
+			return insert(2, 1)(ctx, tx)
+		}),
+	}
+	run(t, db)
+	for n, res := range results {
+		if err := <-res; err != nil {
+			t.Errorf("job %d: %v", n, err)
+		}
+	}
+	if want := []string{"run 2"}; !slices.Equal(told, want) {
+		t.Errorf("%q were told, want %q", told, want)
+	}
+}
+
+// TestAJobOfTheEngineRunsOnce has others fail before and behind it in a transaction.
+func TestAJobOfTheEngineRunsOnce(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			db := open(t, Config{})
+			var ran, told []int
+			jobs := []struct {
+				lane Lane
+				err  error
+			}{{Engine, nil}, {Other, nil}, {Other, errors.New("no")}}
+			db.lite().loop.share.owed = maxOwed // the others may go before the engine
+			results := make([]<-chan error, len(jobs))
+			for _, n := range order {
+				results[n] = enqueue(t.Context(), db, jobs[n].lane, counted(n, &ran, &told, jobs[n].err))
+			}
+			run(t, db)
+			for n, res := range results {
+				if err := <-res; err != jobs[n].err {
+					t.Errorf("job %d: %v", n, err)
+				}
+			}
+			once := 0
+			for _, n := range ran {
+				if n == 0 {
+					once++
+				}
+			}
+			slices.Sort(told)
+			if once != 1 || !slices.Equal(told, []int{0, 1}) {
+				t.Errorf("jobs ran as %v, and %v were told", ran, told)
+			}
+		})
+	}
+}

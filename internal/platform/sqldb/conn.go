@@ -1,0 +1,220 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"io"
+	"iter"
+
+	"renga.dev/renga/internal/platform/fault"
+)
+
+// maxStatements is how many prepared statements a connection keeps.
+const maxStatements = 256
+
+// conn is one connection with its prepared statements. One goroutine uses it at a time.
+type conn struct {
+	raw     driver.Conn
+	cancels bool // statements end with their context; not on the write connection, where that would undo the jobs of others
+	stmts   map[string]*stmt
+	args    []driver.NamedValue // scratch; the driver copies what it binds
+
+	inserted int64 // key of the row that was inserted last
+	lost     error // why the transaction that was open is gone; nothing runs until it is rolled back
+}
+
+type stmt struct {
+	raw  driver.Stmt
+	busy bool
+}
+
+func newConn(raw driver.Conn, cancels bool) *conn {
+	return &conn{raw: raw, cancels: cancels, stmts: make(map[string]*stmt)}
+}
+
+func (c *conn) close() error {
+	c.forget()
+	return c.raw.Close()
+}
+
+// forget closes every statement that is not in use.
+func (c *conn) forget() {
+	for query, st := range c.stmts {
+		if !st.busy {
+			_ = st.raw.Close()
+			delete(c.stmts, query)
+		}
+	}
+}
+
+// take gives the prepared statement of a query and marks it busy. A query that is
+// being read already gets a statement of its own.
+func (c *conn) take(ctx context.Context, query string) (*stmt, error) {
+	st, ok := c.stmts[query]
+	if ok && !st.busy {
+		st.busy = true
+		return st, nil
+	}
+	var raw driver.Stmt
+	var err error
+	if p, can := c.raw.(driver.ConnPrepareContext); can {
+		raw, err = p.PrepareContext(ctx, query)
+	} else {
+		raw, err = c.raw.Prepare(query)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		if len(c.stmts) >= maxStatements {
+			c.forget()
+		}
+		st = &stmt{raw: raw, busy: true}
+		c.stmts[query] = st
+		return st, nil
+	}
+	return &stmt{raw: raw, busy: true}, nil
+}
+
+// give takes a statement back.
+func (c *conn) give(query string, st *stmt) {
+	st.busy = false
+	if c.stmts[query] != st {
+		_ = st.raw.Close()
+	}
+}
+
+// bind converts arguments for the driver.
+func (c *conn) bind(args []any) ([]driver.NamedValue, error) {
+	out := c.args[:0]
+	for i, arg := range args {
+		v, err := bindValue(arg)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	c.args = out
+	return out, nil
+}
+
+// context is what the driver sees of a caller's context.
+func (c *conn) context(ctx context.Context) context.Context {
+	if c.cancels {
+		return ctx
+	}
+	return context.Background()
+}
+
+// note remembers an error that may have ended the transaction. A statement that
+// ran after it would be outside of any transaction and commit by itself.
+func (c *conn) note(err error) {
+	if c.lost == nil && sqliteDialect.reach(err) != statement {
+		c.lost = err
+	}
+}
+
+// exec runs a statement and gives the number of rows that it changed.
+func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if c.lost != nil {
+		return 0, c.lost
+	}
+	ctx = c.context(ctx)
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	st, err := c.take(ctx, query)
+	if err != nil {
+		c.note(err)
+		return 0, err
+	}
+	defer c.give(query, st)
+	bound, err := c.bind(args)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.raw.(driver.StmtExecContext).ExecContext(ctx, bound)
+	if err != nil {
+		c.note(err)
+		return 0, err
+	}
+	if c.inserted, err = res.LastInsertId(); err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// query runs a statement and yields its rows. The row is valid until the next one.
+func (c *conn) query(ctx context.Context, query string, args ...any) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		if c.lost != nil {
+			yield(nil, c.lost)
+			return
+		}
+		ctx := c.context(ctx)
+		if err := ctx.Err(); err != nil {
+			yield(nil, err)
+			return
+		}
+		st, err := c.take(ctx, query)
+		if err != nil {
+			c.note(err)
+			yield(nil, err)
+			return
+		}
+		defer c.give(query, st)
+		bound, err := c.bind(args)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		rows, err := st.raw.(driver.StmtQueryContext).QueryContext(ctx, bound)
+		if err != nil {
+			c.note(err)
+			yield(nil, err)
+			return
+		}
+		defer rows.Close()
+		c.walk(ctx, rows, yield)
+	}
+}
+
+// walk yields the rows of a result. The driver watches the context during its
+// first step alone, so the context is looked at before every other one.
+func (c *conn) walk(ctx context.Context, rows driver.Rows, yield func(*Row, error) bool) {
+	row := &Row{values: make([]driver.Value, len(rows.Columns()))}
+	for {
+		err := ctx.Err()
+		if err == nil {
+			err = rows.Next(row.values)
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			c.note(err)
+			yield(nil, err)
+			return
+		}
+		if !yield(row, nil) {
+			return
+		}
+	}
+}
+
+// rollback ends the transaction, if the database has not done so by itself.
+func (c *conn) rollback() error {
+	c.lost = nil
+	_, err := c.exec(context.Background(), "ROLLBACK")
+	c.lost = nil
+	if err != nil && sqliteDialect.reach(err) == statement {
+		return nil // no transaction is open: the database ended it
+	}
+	return err
+}
+
+var errOver = fault.Wrap("sqldb", errText("a transaction was used after its job had ended"))
+
+type errText string
+
+func (e errText) Error() string { return string(e) }

@@ -1,0 +1,195 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/platform/fault"
+)
+
+// The bounds of trying again.
+const (
+	maxRedo     = 6                      // times that a job is run again
+	maxRedoTime = 10 * time.Second       // from its begin: no further run after it
+	redoPause   = 5 * time.Millisecond   // before the first, at most; twice as long each time
+	maxDoubt    = 15 * time.Second       // to learn what became of a COMMIT: the server ends an idle transaction after 5 s
+	doubtPause  = 100 * time.Millisecond // between two questions
+)
+
+// write runs fn in a transaction of its own, again when that failed for a reason
+// that may pass.
+func (db *postgres) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) (err error) {
+	asked := time.Now()
+	leave, err := db.enter(ctx, lane)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	began := time.Now()
+	w := waits{queue: began.Sub(asked)}
+	defer func() {
+		db.stats.job(lane, err)
+		if err != nil && ctx.Err() == nil && ofDatabase(err) {
+			db.stats.pulse.failed(lane, err)
+		}
+		db.stats.stalled(db.log, w, 1, "")
+	}()
+	for n := 0; ; n++ {
+		again := false
+		w.again = time.Since(began)
+		if again, err = db.attempt(ctx, lane, fn, &w); !again {
+			db.stats.redone[n].Add(1)
+			return err
+		}
+		db.stats.failed.Add(1)
+		if n == maxRedo || time.Since(began) > maxRedoTime || !pause(ctx, rand.N(redoPause<<n)) {
+			db.stats.redone[n].Add(1)
+			return err
+		}
+	}
+}
+
+// ofDatabase reports whether a write failed for a reason of the database, and not for one of
+// the job or of another transaction.
+func ofDatabase(err error) bool {
+	f, ok := fault.As(err)
+	return ok && slices.Contains([]string{codeFull, codeIO, codeDenied, codeDown, codeUnknown, codeDamaged}, f.Code)
+}
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// attempt runs fn once. again says that nothing was stored, and that another
+// attempt may fare better.
+func (db *postgres) attempt(
+	ctx context.Context, lane Lane, fn func(context.Context, *Tx) error, w *waits,
+) (again bool, err error) {
+	asked := time.Now()
+	s, err := db.begin(ctx, beginWrite)
+	began := time.Now()
+	w.link, w.job, w.sync = began.Sub(asked), 0, 0
+	if err != nil {
+		return false, postgresDialect.wrap("sqldb.write", err)
+	}
+	defer s.end()
+	by, bounded := ctx.Deadline()
+	if end := began.Add(maxJob); !bounded || by.After(end) {
+		by = end
+	}
+	if lane != Engine {
+		s.within = min(longTrip, max(shortTrip, by.Sub(began))) // also for COMMIT
+	}
+	job, cancel := context.WithDeadline(context.WithValue(context.WithoutCancel(ctx), inJob{}, true), by)
+	defer cancel()
+	tx := &Tx{pg: s, waits: ctx.Err}
+	err = call(job, tx, fn)
+	tx.over = true
+	sync := time.Now()
+	w.job = sync.Sub(began)
+	switch {
+	case s.redo != nil:
+		return true, postgresDialect.wrap("sqldb.write", s.redo)
+	case err != nil:
+		return false, err
+	case s.begun && s.failed():
+		return false, s.failure()
+	case !s.begun:
+		committed(tx.after)
+		return false, nil
+	}
+	again, err = s.commit()
+	w.sync = time.Since(sync)
+	if err != nil {
+		return again, err
+	}
+	committed(tx.after)
+	if s.xid != "" {
+		db.stats.pulse.wrote(lane == Engine)
+	}
+	c := Commit{Jobs: 1, Took: time.Since(began), Sync: w.sync}
+	db.stats.commit(c)
+	db.watch(c)
+	return false, nil
+}
+
+// failure is why a transaction cannot be committed.
+func (s *session) failure() error {
+	if s.cause == nil {
+		return fault.Wrap("sqldb.commit", errText("the server rolled back instead of committing"))
+	}
+	return postgresDialect.wrap("sqldb.commit", s.cause)
+}
+
+// commit commits. When its answer is lost, another connection is asked.
+func (s *session) commit() (again bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.within)
+	defer cancel()
+	s.pg.stats.trips.Add(1)
+	tag, err := s.link.simple(ctx, "COMMIT")
+	switch {
+	case err == nil && tag == "COMMIT":
+		return false, nil
+	case err == nil:
+		return false, s.failure()
+	}
+	err = s.note(ctx, err)
+	if !s.link.raw.IsClosed() { // the server has refused it
+		return s.redo != nil, postgresDialect.wrap("sqldb.commit", err)
+	}
+	if s.xid == "" {
+		return false, nil // nothing was written
+	}
+	s.conn.Release()
+	return s.pg.settle(s.xid, s.link.life, err)
+}
+
+// settle asks what became of a transaction whose COMMIT had no answer. In another life
+// of the server its id may be that of another transaction, unless it was committed.
+func (db *postgres) settle(xid, life string, cause error) (again bool, err error) {
+	db.stats.doubts.Add(1)
+	db.log.Warn("the answer to a COMMIT was lost; asking for its outcome", "error", cause)
+	db.pool.Reset()
+	ctx, cancel := context.WithTimeout(context.Background(), db.doubt)
+	defer cancel()
+	for {
+		status, now, err := db.status(ctx, xid)
+		switch {
+		case err == nil && status == "committed" && now == life:
+			return false, nil
+		case err == nil && (status == "aborted" || status == "in progress" && now != life):
+			return true, postgresDialect.wrap("sqldb.commit", cause)
+		case err == nil && (status == "" || now != life), fault.KindOf(err) == fault.Internal && err != nil: // it does not know
+			return false, unknown(cause)
+		}
+		if !pause(ctx, doubtPause) { // in progress, or the server is away
+			return false, unknown(errors.Join(cause, err))
+		}
+	}
+}
+
+func unknown(cause error) error {
+	return unavailable("sqldb.commit", codeUnknown, "the outcome is unknown; repeat with the same key", cause)
+}
+
+// status asks the server for the status of a transaction, and in which life it says so.
+func (db *postgres) status(ctx context.Context, xid string) (status, life string, err error) {
+	s, err := db.begin(ctx, beginRead)
+	if err != nil {
+		return "", "", postgresDialect.wrap("sqldb.settle", err)
+	}
+	defer s.end()
+	err = (&Tx{pg: s}).Row(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", xid).Scan(&status)
+	return status, s.link.life, err
+}

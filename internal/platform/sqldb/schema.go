@@ -1,0 +1,78 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// SchemaTables are the tables in which a database says of itself which schema it has, and
+// which Health writes to.
+func SchemaTables() Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return Migration{Name: "sqldb", FS: sub}
+}
+
+// schema is how far the tables of the whole are: how many migrations they have seen, and
+// which version of the program they have seen the last one of.
+type schema struct {
+	number  int64
+	program string
+}
+
+// refuse says why a program may not use tables that are as s says; nil: it may. Migrations
+// are only ever added, so the higher number is the newer schema, whichever package it came with.
+func (s schema) refuse(mine schema) error {
+	if s.number <= mine.number {
+		return nil
+	}
+	return fmt.Errorf("this database has schema %d of version %s, and this program, version %s, knows schema %d: "+
+		"start version %s or newer, or restore the backup from before it",
+		s.number, s.program, mine.program, mine.number, s.program)
+}
+
+// schemaOf is the schema of a program that has these migrations.
+func schemaOf(d *dialect, program string, all []Migration) (schema, error) {
+	s := schema{program: program}
+	for _, m := range all {
+		names, err := fs.Glob(m.FS, string(d.name)+"/*.sql")
+		if err != nil {
+			return s, err
+		}
+		s.number += int64(len(names))
+	}
+	return s, nil
+}
+
+// readSchema reads the schema of a database, the zero schema when it does not say.
+func readSchema(ctx context.Context, d *dialect, db *sql.DB) (s schema, err error) {
+	exists := "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'sqldb_schema'"
+	if d.name == Postgres {
+		exists = "SELECT to_regclass('sqldb_schema') IS NOT NULL"
+	}
+	var there bool
+	if err := db.QueryRowContext(ctx, exists).Scan(&there); err != nil || !there {
+		return s, err
+	}
+	err = db.QueryRowContext(ctx, "SELECT number, program FROM sqldb_schema WHERE id = 1").Scan(&s.number, &s.program)
+	if err == sql.ErrNoRows { // the process that made the table ended before it came to the row
+		err = nil
+	}
+	return s, err
+}
+
+// storeSchema notes the schema that a database has now.
+func storeSchema(ctx context.Context, db *sql.DB, s schema) error {
+	_, err := db.ExecContext(ctx, `INSERT INTO sqldb_schema (id, number, program) VALUES (1, $1, $2)
+		ON CONFLICT (id) DO UPDATE SET number = excluded.number, program = excluded.program
+		WHERE excluded.number > sqldb_schema.number`, s.number, s.program)
+	return err
+}

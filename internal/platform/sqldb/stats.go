@@ -1,0 +1,87 @@
+package sqldb
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Commit is what is reported of one commit.
+type Commit struct {
+	Jobs  int           // that shared it, also those that failed
+	Pages int           // written to SQLite's write-ahead log
+	Took  time.Duration // from the first job's begin to the answer
+	Sync  time.Duration // the part of it that the database took to make it durable
+}
+
+// Stats are counts since the database was opened, and a few levels.
+type Stats struct {
+	Commits     uint64
+	Failed      uint64 // commits, and attempts at one
+	Jobs        [lanes]uint64
+	JobErrors   [lanes]uint64
+	Pages       uint64 // written to the write-ahead log
+	CommitTime  time.Duration
+	SyncTime    time.Duration
+	Reads       uint64
+	Checkpoints uint64
+	Blocked     uint64 // checkpoints that a reader kept from shortening a log that is too long
+	Stalls      uint64 // writes that waited for more than a second
+	Waiting     [lanes]int
+	WAL         int64  // bytes of the write-ahead log
+	Again       uint64 // jobs that SQLite ran twice, since one that shared their transaction failed
+
+	// Of PostgreSQL alone:
+	Trips  uint64              // to the server and back, in transactions
+	Doubts uint64              // commits whose answer was lost and had to be asked for
+	Redone [maxRedo + 1]uint64 // jobs by how often they were run again
+}
+
+// counters are what Stats is taken from.
+type counters struct {
+	commits, failed, pages, reads, again atomic.Uint64
+	stalls                               atomic.Uint64
+	jobs, jobErrors                      [lanes]atomic.Uint64
+	commitTime, syncTime                 atomic.Int64
+	trips, doubts                        atomic.Uint64
+	redone                               [maxRedo + 1]atomic.Uint64
+	pulse                                pulse
+}
+
+func (c *counters) job(lane Lane, err error) {
+	c.jobs[lane].Add(1)
+	if err != nil {
+		c.jobErrors[lane].Add(1)
+	}
+}
+
+func (c *counters) commit(d Commit) {
+	c.commits.Add(1)
+	c.pages.Add(uint64(d.Pages))
+	c.commitTime.Add(int64(d.Took))
+	c.syncTime.Add(int64(d.Sync))
+}
+
+// Stats reads the counters.
+func (db *DB) Stats() Stats {
+	c := db.stats
+	s := Stats{
+		Commits:    c.commits.Load(),
+		Failed:     c.failed.Load(),
+		Pages:      c.pages.Load(),
+		CommitTime: time.Duration(c.commitTime.Load()),
+		SyncTime:   time.Duration(c.syncTime.Load()),
+		Reads:      c.reads.Load(),
+		Again:      c.again.Load(),
+		Stalls:     c.stalls.Load(),
+		Trips:      c.trips.Load(),
+		Doubts:     c.doubts.Load(),
+	}
+	for i := range s.Jobs {
+		s.Jobs[i], s.JobErrors[i] = c.jobs[i].Load(), c.jobErrors[i].Load()
+	}
+	for i := range s.Redone {
+		s.Redone[i] = c.redone[i].Load()
+	}
+	db.base.levels(&s)
+	return s
+}

@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"renga.dev/renga/internal/platform/fault"
+)
+
+// FuzzParseEvent: any body is read or refused with a clean message; what is read is
+// strict JSON, and what passes the check comes back the same after it was written.
+func FuzzParseEvent(f *testing.F) {
+	for _, typ := range allTypes() {
+		f.Add(golden(f, typ))
+	}
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+		f.Add([]byte(`{"payload":{"fields":` + seed + `}}`))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, err := ParseEvent(body)
+		if err == nil && Check(body) != nil {
+			t.Fatalf("read %q, which is not strict: %v", body, Check(body))
+		}
+		if err == nil {
+			err = e.CheckReceived()
+		}
+		if err != nil {
+			told, ok := fault.As(err)
+			if !ok || told.Kind != fault.Invalid && told.Kind != fault.TooLarge || told.Message == "" || !utf8.ValidString(told.Message) {
+				t.Fatalf("%q: %v", body, err)
+			}
+			return
+		}
+		again, err := ParseEvent(e.AppendJSON(nil))
+		if err != nil {
+			t.Fatalf("%q: written and refused: %v", body, err)
+		}
+		if err := again.CheckReceived(); err != nil {
+			t.Fatalf("%q: written and refused: %v", body, err)
+		}
+		again.Payload, e.Payload = nil, nil
+		if !sameEvent(&e, &again) {
+			t.Fatalf("%q: got %+v, then %+v", body, e, again)
+		}
+	})
+}
+
+func sameEvent(a, b *Event) bool { return string(a.AppendJSON(nil)) == string(b.AppendJSON(nil)) }
+
+// FuzzWalk: the walker is exactly as strict as Check.
+func FuzzWalk(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	for _, typ := range allTypes() {
+		f.Add(golden(f, typ))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var w walker
+		got, want := w.walk(text, anything, 0), Check(text)
+		if (got == nil) != (want == nil) {
+			t.Fatalf("%q: the walker says %v, Check %v", text, got, want)
+		}
+	})
+}

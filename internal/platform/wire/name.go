@@ -1,0 +1,29 @@
+package wire
+
+import "renga.dev/renga/internal/workflow/flow"
+
+// The longest names and idempotency keys, in bytes.
+const (
+	MaxName = flow.MaxName
+	MaxKey  = 255
+)
+
+// Name reports whether s is a name (graph, node, queue, template), as flow has it:
+// 1..128 of A-Z a-z 0-9 . _ -
+func Name(s string) bool { return flow.ValidName(s) }
+
+// Key reports whether s is an idempotency key: 1..255 printable ASCII characters.
+func Key(s string) bool { return Printable(s, MaxKey) }
+
+// Printable reports whether s is 1..limit printable ASCII characters.
+func Printable(s string, limit int) bool {
+	if s == "" || len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

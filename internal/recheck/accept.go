@@ -1,0 +1,235 @@
+package recheck
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/oklog/ulid/v2"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// Answer is what a request led to. It is what is remembered with the key, so a
+// repetition gives an equal one.
+type Answer struct {
+	RequestID string `json:"request_id"`
+	Status    Status `json:"status"`
+	DryRun    bool   `json:"dry_run"`
+	Total     int    `json:"total"`
+}
+
+// Accept puts a request down and starts its first batch, in one transaction, or, of a
+// dry run, puts down what it would do. A key that is known gives the answer of its first
+// time. Refusals are fault.Errors; nothing is left of what was refused.
+func (r *Rechecks) Accept(ctx context.Context, call Caller, o Order, key wire.Once) (Answer, error) {
+	a := accepting{r: r, call: call, key: key, order: o}
+	ans, err := a.do(ctx)
+	return ans, fault.Wrap("recheck.accept", err)
+}
+
+// accepting is an order on its way to be a request. Its parts may run more than once.
+type accepting struct {
+	r          *Rechecks
+	call       Caller
+	order      Order
+	key        wire.Once
+	strategies []string // that are to be checked, in their order
+	id         string
+	answer     Answer
+	now        wire.Stamp
+}
+
+func (a *accepting) do(ctx context.Context) (Answer, error) {
+	if known, err := a.recall(ctx); known || err != nil {
+		return a.answer, err
+	}
+	if err := a.resolve(ctx); err != nil {
+		return Answer{}, err
+	}
+	if len(a.strategies) == 0 || a.order.dryRun {
+		err := a.r.write(ctx, "recheck.plan", func(ctx context.Context, tx *sqldb.Tx) error {
+			if err := a.once(ctx, tx); err != nil {
+				return err
+			}
+			return a.save(ctx, tx, "")
+		})
+		return a.settled(err)
+	}
+	if a.r.cfg.Down() {
+		return Answer{}, errDown
+	}
+	first := a.strategies[:min(a.order.batchSize, len(a.strategies))]
+	create, err := a.r.creation(ctx, &a.call, &errand{RequestID: a.newID(), Batch: 1, brief: a.order.brief}, first)
+	if err != nil {
+		return Answer{}, err
+	}
+	// The answer is waited for: what began may have happened.
+	_, err = a.r.cfg.Engine.Do(context.WithoutCancel(ctx), engine.Unit{
+		Before: a.once, Commands: []engine.Request{create},
+		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
+			if ans := &results[0].Answer; ans.Refused != nil {
+				return fault.Wrap("recheck.start", ans.Refused)
+			}
+			return a.save(ctx, tx, results[0].Answer.Execution.String())
+		},
+	})
+	return a.settled(err)
+}
+
+// errDown is the answer while those who check cannot be reached.
+var errDown = &fault.Error{
+	Kind: fault.Unavailable, Code: "AIRFLOW_DOWN", RetryAfter: 10 * time.Second,
+	Message: "Airflow does not answer; nothing was accepted, send it again with the same key",
+}
+
+// errKnown says that the key of a request has an answer.
+var errKnown = errors.New("pdca: the key has an answer")
+
+// settled is the answer of a transaction that ended with err.
+func (a *accepting) settled(err error) (Answer, error) {
+	if errors.Is(err, errKnown) {
+		err = nil
+	}
+	return a.answer, err
+}
+
+// creation is the command that starts the execution of a batch.
+func (r *Rechecks) creation(ctx context.Context, call *Caller, e *errand, strategies []string) (engine.Request, error) {
+	version, err := r.version(ctx, call.Tenant, len(strategies))
+	if err != nil {
+		return engine.Request{}, err
+	}
+	input, err := e.input(strategies)
+	return engine.Request{
+		Tenant: call.Tenant, GraphID: graphID(len(strategies)), GraphVersion: version, Start: true,
+		Command: flow.Create{Input: input}, Actor: call.actor(), CorrelationID: call.CorrelationID,
+	}, err
+}
+
+// newID is the id of the request, the same however often it is asked for.
+func (a *accepting) newID() string {
+	if a.id == "" {
+		at := time.Now()
+		if a.r.cfg.Now != nil {
+			at = a.r.cfg.Now()
+		}
+		a.id = newULID(at)
+	}
+	return a.id
+}
+
+func newULID(at time.Time) string {
+	return ulid.MustNew(ulid.Timestamp(at), rand.Reader).String() // rand.Reader never fails
+}
+
+// recall looks the key up before anything is done for it.
+func (a *accepting) recall(ctx context.Context) (known bool, err error) {
+	err = a.r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		now, err := a.r.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		stored, err := a.r.keys.Recall(ctx, tx, a.call.Tenant, &a.key, int64(now))
+		if known = stored != nil; known && err == nil {
+			err = json.Unmarshal(stored, &a.answer)
+		}
+		return explain(err)
+	})
+	return known, err
+}
+
+// explain puts what a conflict of keys is about into its message: the errors of this
+// surface have no other place for it.
+func explain(err error) error {
+	told, ok := fault.As(err)
+	if !ok || told.Code != "IDEMPOTENCY_CONFLICT" {
+		return err
+	}
+	details, _ := told.Details.(map[string]any)
+	differs, _ := details["differs"].([]string)
+	return fault.New(fault.Conflict, told.Code,
+		"the Idempotency-Key was used before with a body that differs in %s; it was first used at %v and is free again at %v; repeat the first request unchanged or use a new key",
+		strings.Join(differs, ", "), details["firstUsedAt"], details["expiresAt"])
+}
+
+// resolve finds the strategies that the order is about.
+func (a *accepting) resolve(ctx context.Context) error {
+	if a.order.named == nil {
+		ids, total, err := a.r.strategies.match(ctx, a.call.Tenant, a.order.filter, MaxTotal)
+		if err == nil && total > MaxTotal {
+			err = unfit("filter matches %d strategies, and a request has at most %d; make it narrower", total, MaxTotal)
+		}
+		a.strategies = ids
+		return err
+	}
+	a.strategies = a.order.named
+	unknown, err := a.r.strategies.unknown(ctx, a.call.Tenant, a.strategies)
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	const few = 5
+	more := ""
+	if n := len(unknown) - few; n > 0 {
+		unknown, more = unknown[:few], " and "+strconv.Itoa(n)+" more"
+	}
+	return fault.New(fault.NotFound, "", "there is no strategy %s%s; register it with PUT /pdca/strategies/{id}", strings.Join(unknown, ", "), more)
+}
+
+// once makes the answer and remembers it with the key; errKnown when the key has one.
+func (a *accepting) once(ctx context.Context, tx *sqldb.Tx) (err error) {
+	if a.now, err = a.r.now(ctx, tx); err != nil {
+		return err
+	}
+	stored, known, err := a.r.keys.Do(ctx, tx, a.call.Tenant, &a.key, int64(a.now), func() ([]byte, error) {
+		ans := Answer{RequestID: a.newID(), Status: Queued, DryRun: a.order.dryRun, Total: len(a.strategies)}
+		if ans.DryRun || ans.Total == 0 {
+			ans.Status = Succeeded
+		}
+		return json.Marshal(ans)
+	})
+	if err != nil {
+		return explain(err)
+	}
+	if err := json.Unmarshal(stored, &a.answer); err != nil {
+		return err
+	}
+	if known {
+		return errKnown
+	}
+	return nil
+}
+
+// save stores the request and its items.
+func (a *accepting) save(ctx context.Context, tx *sqldb.Tx, execution string) error {
+	q := request{
+		id: a.answer.RequestID, status: a.answer.Status, dryRun: a.order.dryRun, brief: a.order.brief, total: len(a.strategies),
+		batchSize: a.order.batchSize, execution: execution, actor: a.call.Subject, correlationID: a.call.CorrelationID,
+		createdAt: a.now, updatedAt: a.now,
+	}
+	status := ItemPlanned
+	if execution != "" {
+		q.batch, status = 1, ItemQueued
+	}
+	insert, err := q.insert(a.call.Tenant)
+	if err != nil {
+		return err
+	}
+	list, err := texts(tx, a.strategies)
+	if err != nil {
+		return err
+	}
+	stmts := []sqldb.Stmt{insert}
+	if len(a.strategies) > 0 {
+		stmts = append(stmts, sqldb.Stmt{Query: insertItems[tx.Dialect()], Args: []any{a.call.Tenant, q.id, list, int64(status)}})
+	}
+	return tx.Batch(ctx, stmts...)
+}

@@ -1,0 +1,80 @@
+package airflow
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+)
+
+// maxPages is how many pages of runs one sweep looks at.
+const maxPages = 50
+
+// sweep finds runs that go on though nobody waits for them: their executions were
+// cancelled while the process that followed them was gone, or while Airflow was so slow
+// that a trigger took effect after all. What a run is for stands in its conf; a run that
+// this database knows nothing of belongs to somebody else and is left alone.
+func (a *Adapter) sweep(ctx context.Context) {
+	for page := range maxPages {
+		if a.Down() || ctx.Err() != nil {
+			return
+		}
+		runs, total, err := a.client.active(ctx, page*pageSize)
+		if err != nil {
+			if o := outcomeOf(err); o != notFound && o != abandoned {
+				a.gone(ctx, "the runs of Airflow cannot be listed", err)
+			}
+			return
+		}
+		a.reap(ctx, runs)
+		if len(runs) < pageSize || (page+1)*pageSize >= total {
+			return
+		}
+	}
+}
+
+// foreign reads what a run is for, if it was triggered by an adapter and is not
+// followed here.
+func (a *Adapter) foreign(r *run) (conf, bool) {
+	var told conf
+	if !strings.HasPrefix(r.ID, idPrefix) || r.DAG != a.cfg.DAG || a.line.has(r.ID) || json.Unmarshal(r.Conf, &told) != nil {
+		return conf{}, false
+	}
+	return told, wire.Name(told.Node) && told.Tenant != "" && runID(told.RequestID, told.Strategy) == r.ID
+}
+
+// reap ends those of the runs whose tasks have ended without them.
+func (a *Adapter) reap(ctx context.Context, runs []run) {
+	byTenant := map[string]map[engine.TaskRef]*job{}
+	for i := range runs {
+		told, ok := a.foreign(&runs[i])
+		if !ok {
+			continue
+		}
+		if byTenant[told.Tenant] == nil {
+			byTenant[told.Tenant] = map[engine.TaskRef]*job{}
+		}
+		j := &job{
+			tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID, phase: ending, lost: over,
+			check: Check{RequestID: told.RequestID, Strategy: told.Strategy, TraceID: told.TraceID},
+		}
+		byTenant[told.Tenant][j.ref()] = j
+	}
+	for tenant, jobs := range byTenant {
+		lost, err := a.ports.Engine.Lost(ctx, tenant, slices.Collect(maps.Keys(jobs)))
+		if err != nil {
+			a.gone(ctx, "held tasks cannot be looked after", err)
+			return
+		}
+		for _, l := range lost {
+			if l.Found && l.Status.Terminal() {
+				a.line.add(jobs[l.TaskRef])
+			}
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package recheck
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/engine"
+)
+
+const (
+	lookEvery   = time.Second      // between two looks for batches that ended elsewhere
+	endedChunk  = 100              // batches that one look finds
+	retainEvery = 10 * time.Minute // between two looks for what is past its time
+	retainMost  = 100              // requests that one transaction deletes
+	retainItems = MaxTotal         // items of these: others write to the database too
+	retainKeys  = 10_000           // keys
+)
+
+// Ended is the statement that notes the end of an execution, in the transaction that
+// ends it; false when it is not that of a batch. It is for the engine's store.
+func (r *Rechecks) Ended(h *engine.Head) (sqldb.Stmt, bool) {
+	if !strings.HasPrefix(h.GraphID, GraphPrefix) {
+		return sqldb.Stmt{}, false
+	}
+	r.ended.Store(true)
+	return sqldb.Stmt{
+		Query: "INSERT INTO pdca_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) DO NOTHING",
+		Args:  []any{h.Tenant, h.ID.String()},
+	}, true
+}
+
+// Committed says that something is durable: batches that ended are looked for.
+func (r *Rechecks) Committed() {
+	if r.ended.Swap(false) {
+		r.wake()
+	}
+}
+
+func (r *Rechecks) wake() {
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run sees batches to their end and starts those that follow, until ctx ends. Any number
+// of processes may do so.
+func (r *Rechecks) Run(ctx context.Context) {
+	var retained time.Time
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		r.attempt(ctx, "batches of re-checks could not be settled", r.sweep)
+		if now := time.Now(); now.Sub(retained) >= retainEvery {
+			retained = now
+			r.attempt(ctx, "requests for re-checks that are past their time could not be deleted", r.retain)
+		}
+		select {
+		case <-r.kick:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// attempt does what can be done again later. What cannot be done now is not worth a
+// line each time: the database says so itself.
+func (r *Rechecks) attempt(ctx context.Context, failed string, do func(context.Context) error) {
+	err := do(context.WithoutCancel(ctx))
+	if err != nil && !fault.Passes(err) {
+		r.cfg.Log.ErrorContext(ctx, failed, "error", err)
+	}
+}
+
+// place is a batch that has ended.
+type place struct{ tenant, execution string }
+
+const selectEnded = `SELECT tenant_id, execution FROM pdca_ended WHERE (tenant_id, execution) > ($1, $2)
+	ORDER BY tenant_id, execution LIMIT $3`
+
+// sweep settles all batches that have ended. One that cannot be settled does not hold up
+// the others; its error comes at the end.
+func (r *Rechecks) sweep(ctx context.Context) (failed error) {
+	for at := (place{}); ; {
+		var found []place
+		err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+			found = nil
+			return tx.Batch(ctx, sqldb.Stmt{Query: selectEnded, Args: []any{at.tenant, at.execution, endedChunk}, Row: func(row *sqldb.Row) error {
+				var p place
+				err := row.Scan(&p.tenant, &p.execution)
+				found = append(found, p)
+				return err
+			}})
+		})
+		if err != nil {
+			return fault.Wrap("recheck.sweep", err)
+		}
+		for _, p := range found {
+			if err := r.settle(ctx, p.tenant, p.execution); err != nil {
+				failed = err
+			}
+		}
+		if len(found) < endedChunk {
+			return failed
+		}
+		at = found[len(found)-1]
+	}
+}
+
+// Tenants are those who have requests that run, in order.
+func (r *Rechecks) Tenants(ctx context.Context) (tenants []string, err error) {
+	err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		tenants = nil
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: "SELECT DISTINCT tenant_id FROM pdca_request WHERE execution <> '' ORDER BY tenant_id",
+			Row: func(row *sqldb.Row) error {
+				var tenant string
+				err := row.Scan(&tenant)
+				tenants = append(tenants, tenant)
+				return err
+			},
+		})
+	})
+	return tenants, fault.Wrap("recheck.tenants", err)
+}
+
+// retain deletes requests that ended long ago, with all that belongs to them, and keys
+// that have expired.
+func (r *Rechecks) retain(ctx context.Context) error {
+	for more := true; more; {
+		err := r.write(ctx, "recheck.retain", func(ctx context.Context, tx *sqldb.Tx) error {
+			now, err := r.now(ctx, tx)
+			if err != nil {
+				return err
+			}
+			keys, err := r.keys.Retain(ctx, tx, int64(now), retainKeys)
+			if err != nil {
+				return err
+			}
+			left, err := r.deleteOld(ctx, tx, int64(now)-r.cfg.Retention.Milliseconds())
+			more = left || keys == retainKeys
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOld deletes some requests that ended before an instant and says whether there may
+// be more.
+func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (more bool, err error) {
+	var old []place
+	found, items := 0, 0
+	err = tx.Batch(ctx, sqldb.Stmt{
+		Query: "SELECT tenant_id, id, total FROM pdca_request WHERE execution = '' AND updated_at < $1 ORDER BY updated_at LIMIT $2",
+		Args:  []any{before, retainMost},
+		Row: func(row *sqldb.Row) error {
+			var p place
+			var total int
+			err := row.Scan(&p.tenant, &p.execution, &total)
+			found++
+			if items += total; items <= retainItems {
+				old = append(old, p)
+			}
+			return err
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	var stmts []sqldb.Stmt
+	for _, p := range old {
+		for _, table := range []string{"pdca_artifact", "pdca_result", "pdca_item"} {
+			stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM " + table + " WHERE tenant_id = $1 AND request_id = $2", Args: []any{p.tenant, p.execution}})
+		}
+		stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM pdca_request WHERE tenant_id = $1 AND id = $2", Args: []any{p.tenant, p.execution}})
+	}
+	return found == retainMost || len(old) < found, tx.Batch(ctx, stmts...)
+}

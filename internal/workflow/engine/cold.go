@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// What is not compiled in a commit, where everybody who writes waits: graphs of this size, or of
+// that when they have expressions, a thousand of which take longer than a slice.
+const (
+	largeGraph       = 256 << 10
+	largeExpressions = 16 << 10
+)
+
+// isLarge reports whether a graph is not compiled in a commit.
+func isLarge(body []byte) bool {
+	if len(body) <= largeExpressions {
+		return false
+	}
+	return len(body) > largeGraph ||
+		bytes.Contains(body, []byte(`"when":`)) || bytes.Contains(body, []byte(`"expression":`))
+}
+
+// coldGraph says that a large graph must be compiled before something can be decided. Nothing
+// was done.
+type coldGraph struct {
+	key  planKey
+	body []byte
+}
+
+var errCold = &fault.Error{
+	Kind: fault.Unavailable, Code: "OVERLOADED", RetryAfter: time.Second,
+	Message: "the graph is large and still being prepared; nothing was done, repeat with the same key",
+}
+
+func (coldGraph) Error() string { return errCold.Error() }
+func (coldGraph) Unwrap() error { return errCold }
+
+// warm compiles a graph, unless somebody else has. Of a tenant one is compiled at a time. When
+// ctx ends first it fails as g does.
+func (r *Reads) warm(ctx context.Context, g coldGraph) error {
+	if r.compilers.Await(ctx, g.key.tenant) != nil {
+		return g
+	}
+	defer r.compilers.Leave(g.key.tenant)
+	if r.plans.get(g.key) != nil {
+		return nil
+	}
+	p, err := flow.CompileStored(g.key.id, g.key.version, g.body)
+	if err == nil {
+		r.plans.put(g.key, p)
+	}
+	return fault.Wrap("engine.plan", err)
+}
+
+// warmth is what waits for a graph without a caller: the ready tasks of a queue, or deadlines.
+type warmth struct {
+	engine *Engine
+	graph  planKey
+	queue  lineKey
+}
+
+// warmLater compiles a graph that no caller waits for, and calls then.
+func (e *Engine) warmLater(g coldGraph, queue lineKey, then func()) {
+	of := warmth{e, g.key, queue}
+	if _, busy := e.warming.LoadOrStore(of, true); busy {
+		return
+	}
+	go func() {
+		err := e.warm(context.Background(), g)
+		e.warming.Delete(of) // before anybody looks again, who may find it gone
+		if err != nil {
+			e.cfg.Log.Error("a graph could not be compiled", "graph", g.key.id, "version", g.key.version, "error", err)
+			return
+		}
+		then()
+	}()
+}
+
+// submitWarm is submit, and compiles the large graphs that its requests need first. Those that
+// come after one that has to wait, wait too, so they stay in their order.
+func (e *Engine) submitWarm(ctx context.Context, reqs []Request) []Result {
+	results := e.submit(ctx, reqs)
+	for {
+		var places []int
+		var cold coldGraph
+		for i := range results {
+			if g, ok := errors.AsType[coldGraph](results[i].Err); ok {
+				places, cold = append(places, i), g
+			}
+		}
+		if len(places) == 0 {
+			return results
+		}
+		if err := e.warm(ctx, cold); err != nil {
+			for _, i := range places {
+				results[i].Err = err
+			}
+			return results
+		}
+		again := make([]Request, len(places))
+		for k, i := range places {
+			again[k] = reqs[i]
+		}
+		for k, res := range e.submit(ctx, again) {
+			results[places[k]] = res
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+const (
+	costlyFor  = 10 * time.Second // after a commit in which its commands took longer than a slice, a tenant is costly
+	besideFor  = time.Second      // after a commit with something of them, tenants are there
+	muchDearer = 4                // times what another tenant cost lately
+	maxCostly  = 1024             // tenants that are remembered
+)
+
+// costly knows which tenants make others wait: those whose commands took longer than a slice
+// of a commit lately, while others were there who cost far less.
+type costly struct {
+	clock Clock
+
+	mu      sync.Mutex
+	tenants map[string]*recent
+}
+
+// recent is what the commands of a tenant cost lately.
+type recent struct {
+	at    time.Time // when they were last in a commit
+	spent float64   // seconds; half of it is forgotten after each besideFor
+	until time.Time // it may be costly
+}
+
+// spentBy is what is left of spent at an instant.
+func (r *recent) spentBy(now time.Time) float64 {
+	return r.spent * math.Exp2(-now.Sub(r.at).Seconds()/besideFor.Seconds())
+}
+
+// note remembers what a commit has cost its tenants.
+func (c *costly) note(bill map[string]time.Duration) {
+	now := c.clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tenants == nil || len(c.tenants) >= maxCostly {
+		c.tenants = map[string]*recent{}
+	}
+	for tenant, spent := range bill {
+		r := c.tenants[tenant]
+		if r == nil {
+			r = &recent{}
+			c.tenants[tenant] = r
+		}
+		r.spent, r.at = r.spentBy(now)+spent.Seconds(), now
+		if spent > MaxSlice {
+			r.until = now.Add(costlyFor)
+		}
+	}
+}
+
+// is reports whether a tenant is to be kept apart.
+func (c *costly) is(tenant string) bool {
+	now := c.clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := c.tenants[tenant]
+	if own == nil || !now.Before(own.until) {
+		return false
+	}
+	for other, r := range c.tenants {
+		if other != tenant && now.Sub(r.at) < besideFor && muchDearer*r.spentBy(now) < own.spentBy(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// handOver gives what costly tenants ask for to the spare engine. What that has no room for
+// stays.
+func (e *Engine) handOver(w *work) {
+	if e.spare == nil || w.alone {
+		return
+	}
+	to := &e.spare.q
+	moved := false
+	move := func(tenant string, put func() error) bool {
+		gone := tenant != "" && e.costly(tenant) && put() == nil
+		moved = moved || gone
+		return gone
+	}
+	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool {
+		return move(c.tenant(), func() error {
+			if c.cancels {
+				return to.putCancels(c)
+			}
+			return to.put(c)
+		})
+	})
+	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool { return move(u.tenant(), func() error { return to.putUnit(u) }) })
+	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
+		return move(c.req.Tenant, func() error {
+			e.unwait(c) // one engine has it
+			return to.putClaim(c)
+		})
+	})
+	if moved {
+		to.wake()
+	}
+}
+
+// handOverDue gives executions of costly tenants that may have a deadline to the spare engine, as
+// many as it has room for. All are looked at again.
+func (e *Engine) handOverDue(heads []Head) []Head {
+	if e.spare == nil {
+		return heads
+	}
+	all := len(heads)
+	heads = slices.DeleteFunc(heads, func(h Head) bool {
+		if !e.costly(h.Tenant) {
+			return false
+		}
+		e.spare.q.putDue(h)
+		return true
+	})
+	if len(heads) < all {
+		e.lookAt(e.now().Add(maxIdle))
+		e.spare.q.wake()
+	}
+	return heads
+}
+
+// putDue takes an execution that may have a deadline, if there is room.
+func (q *queue) putDue(h Head) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.due) >= sweepLimit {
+		return
+	}
+	if q.due == nil {
+		q.due = map[flow.ID]Head{}
+	}
+	q.due[h.ID] = h
+}
+
+// takeDue gives the executions that others handed over.
+func (q *queue) takeDue() []Head {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	heads := slices.SortedFunc(maps.Values(q.due), func(a, b Head) int { return int(a.Num - b.Num) })
+	q.due = nil
+	return heads
+}

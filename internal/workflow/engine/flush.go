@@ -1,0 +1,95 @@
+package engine
+
+import "renga.dev/renga/internal/platform/fault"
+
+// flush writes what has gathered. A commit may flush more than once.
+func (b *batch) flush() error {
+	out := Batch{Keys: b.keys, Taken: b.taken}
+	out.Log, out.News = make([]LogRow, 0, len(b.open)), make([]News, 0, len(b.open))
+	for _, ent := range b.open {
+		if err := b.close(ent, &out); err != nil {
+			return err
+		}
+	}
+	for i := range b.ready {
+		if t := &b.ready[i]; t.ent != nil && !t.written {
+			out.Ready = append(out.Ready, t.row)
+			t.written = true
+		}
+	}
+	for i := range b.keys {
+		delete(b.seen, b.keys[i].KeyRef)
+	}
+	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
+	return fault.Wrap("engine.write", b.tx.Write(b.ctx, &out))
+}
+
+// close finishes the open row of an entry.
+func (b *batch) close(ent *entry, out *Batch) error {
+	open := ent.open
+	ent.open = nil
+	if len(open.records) == 0 { // only DueAt may have moved
+		ent.commitNo--
+	} else if err := b.closeRow(ent, open, out); err != nil {
+		return err
+	}
+	if head := b.head(ent, open); open.created {
+		out.Create = append(out.Create, head)
+		ent.head = head
+	} else if head != ent.head {
+		out.Update = append(out.Update, Update{head, ent.head.Status})
+		ent.head = head
+	}
+	return nil
+}
+
+func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
+	row := LogRow{
+		Execution: ent.num, CommitNo: ent.commitNo, FirstSeq: open.firstSeq, LastSeq: ent.state.Seq,
+		Body: append(open.body, ']'),
+	}
+	ent.logBytes += len(row.Body)
+	if ent.logBytes > max(snapshotFrom, snapshotFactor*ent.expectedSize()) {
+		snap, err := ent.takeSnapshot(b.now, b.e.retention)
+		if err != nil {
+			return fault.Wrap("engine.snapshot", err)
+		}
+		row.Snapshot, row.Reducer = snap, ReducerVersion
+		ent.logBytes, ent.snapSize = 0, len(snap)
+	}
+	out.Log = append(out.Log, row)
+	for _, r := range open.records {
+		if r.CancelSeq != 0 && len(r.Events) > 0 {
+			out.Canceled = append(out.Canceled, Canceled{
+				Tenant: ent.tenant, Execution: ent.state.Execution, At: r.At, Actor: r.Actor,
+				Reason: ent.state.CancelReason, CorrelationID: r.Corr, Seq: r.CancelSeq,
+			})
+		}
+	}
+	if row.LastSeq >= row.FirstSeq {
+		b.news(ent, open, out)
+		b.changed = append(b.changed, ent.state.Execution)
+	}
+	return nil
+}
+
+// head is the row of an execution after this commit.
+func (b *batch) head(ent *entry, open *openRow) Head {
+	s := &ent.state
+	h := Head{
+		Num: ent.num, ID: s.Execution, Tenant: ent.tenant, GraphID: s.GraphID, GraphVersion: s.GraphVersion,
+		Status: s.Status, CreatedAt: s.CreatedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt, DueAt: ent.head.DueAt,
+	}
+	switch {
+	case s.Status.Terminal():
+		h.DueAt = 0
+	case open.swept:
+		h.DueAt = s.NextDeadline()
+	case open.due > 0 && (h.DueAt == 0 || open.due < h.DueAt):
+		h.DueAt = open.due
+	}
+	if h.DueAt > 0 && (b.due == 0 || h.DueAt < b.due) {
+		b.due = h.DueAt
+	}
+	return h
+}

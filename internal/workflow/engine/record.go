@@ -1,0 +1,359 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// record is one command in a log row: who asked what with which key, the events
+// that it emitted and what was answered. A row's body is a JSON array of records.
+//
+// The events of a decision share their instant, their correlation and an actor,
+// and their IDs and causes count up from the first, so only what differs is stored.
+type record struct {
+	Command string
+	Node    string
+	Once    wire.Once // Endpoint is not stored: command, execution and node make it
+	At      flow.Time
+	Corr    string
+	Actor   flow.Actor
+	Events  []flow.Event
+
+	CancelSeq uint64
+	Task      *taskRef
+	Refused   *flow.Refusal
+	Late      *LateResult
+}
+
+// event is one of its events; nil: it has none with that seq.
+func (r *record) event(seq uint64) *flow.Event {
+	if n := len(r.Events); n == 0 || seq < r.Events[0].Seq || seq > r.Events[n-1].Seq {
+		return nil
+	}
+	return &r.Events[seq-r.Events[0].Seq]
+}
+
+// taskRef names a Task that was started; the rest of a Task is read from the log.
+type taskRef struct {
+	Execution  flow.ID   `json:"e,omitzero"`
+	Node       string    `json:"n"`
+	Attempt    int       `json:"a"`
+	LeaseUntil flow.Time `json:"l,omitzero"`
+}
+
+// append writes a taskRef of the record's own execution, as its tags say: this is
+// written with nearly every task.
+func (t *taskRef) append(dst []byte) ([]byte, error) {
+	dst, err := jsontext.AppendQuote(append(dst, `{"n":`...), t.Node)
+	dst = strconv.AppendInt(append(dst, `,"a":`...), int64(t.Attempt), 10)
+	if t.LeaseUntil != 0 {
+		dst = append(append(append(dst, `,"l":"`...), t.LeaseUntil.String()...), '"')
+	}
+	return append(dst, '}'), err
+}
+
+// storedRecord is the form of a record in the log. Names are short: they are
+// written with every command.
+type storedRecord struct {
+	Command   string            `json:"c"`
+	Node      string            `json:"n,omitempty"`
+	Key       string            `json:"k,omitempty"`
+	Hash      string            `json:"h,omitempty"`
+	Members   map[string]uint32 `json:"m,omitempty"`
+	At        int64             `json:"t"`
+	Corr      string            `json:"r,omitempty"`
+	Actor     []string          `json:"a,omitempty"`
+	FirstID   string            `json:"i,omitempty"`
+	Cause     string            `json:"p,omitempty"`
+	Events    []jsontext.Value  `json:"e,omitempty"`
+	CancelSeq uint64            `json:"s,omitzero"`
+	Task      *taskRef          `json:"x,omitempty"`
+	Refused   *storedRefusal    `json:"f,omitempty"`
+	Late      *LateResult       `json:"l,omitempty"`
+}
+
+type storedRefusal struct {
+	Guard     flow.Guard      `json:"g"`
+	Reason    string          `json:"r"`
+	Execution flow.Status     `json:"e,omitzero"`
+	Status    flow.NodeStatus `json:"n,omitzero"`
+	Attempt   int             `json:"a,omitzero"`
+	Cause     flow.EventRef   `json:"c"`
+	Fence     uint64          `json:"f,omitzero"`
+}
+
+var b64 = base64.RawURLEncoding
+
+// appendRecord writes r as one JSON value.
+func appendRecord(dst []byte, r *record) ([]byte, error) {
+	var err error
+	str := func(name, v string) {
+		if v != "" && err == nil {
+			dst = append(dst, name...)
+			dst, err = jsontext.AppendQuote(dst, v)
+		}
+	}
+	str(`{"c":`, r.Command)
+	str(`,"n":`, r.Node)
+	if r.Once.Key != "" {
+		str(`,"k":`, r.Once.Key)
+		if r.Once.Hash != (wire.Once{}).Hash {
+			dst = append(dst, `,"h":"`...)
+			dst = b64.AppendEncode(dst, r.Once.Hash[:])
+			dst = append(dst, '"')
+		}
+		for i, m := range r.Once.Members {
+			if i == 0 {
+				dst = append(dst, `,"m":{`...)
+			} else {
+				dst = append(dst, ',')
+			}
+			if dst, err = jsontext.AppendQuote(dst, m.Name); err != nil {
+				return nil, err
+			}
+			dst = append(dst, ':')
+			dst = strconv.AppendUint(dst, uint64(m.Digest), 10)
+		}
+		if len(r.Once.Members) > 0 {
+			dst = append(dst, '}')
+		}
+	}
+	dst = append(dst, `,"t":`...)
+	dst = strconv.AppendInt(dst, int64(r.At), 10)
+	str(`,"r":`, r.Corr)
+	dst = append(dst, `,"a":`...)
+	if dst, err = appendActor(dst, r.Actor); err != nil {
+		return nil, err
+	}
+	if dst, err = appendEvents(dst, r.Events); err != nil {
+		return nil, err
+	}
+	if r.CancelSeq > 0 {
+		dst = append(dst, `,"s":`...)
+		dst = strconv.AppendUint(dst, r.CancelSeq, 10)
+	}
+	if r.Task != nil {
+		if dst, err = r.Task.append(append(dst, `,"x":`...)); err != nil {
+			return nil, err
+		}
+	}
+	if f := r.Refused; f != nil {
+		dst, err = appendJSON(append(dst, `,"f":`...), &storedRefusal{f.Guard, f.Reason, f.Execution, f.NodeStatus, f.Attempt, f.Cause, f.Fence})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.Late != nil {
+		if dst, err = appendJSON(append(dst, `,"l":`...), r.Late); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), err
+}
+
+func appendActor(dst []byte, a flow.Actor) ([]byte, error) {
+	dst = append(dst, '[', '"')
+	dst = append(dst, a.Kind...)
+	dst = append(dst, '"')
+	if a.ID != "" {
+		var err error
+		if dst, err = jsontext.AppendQuote(append(dst, ','), a.ID); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// appendEvents writes the events of one decision: each is [type, payload], with
+// the actor behind it where that is not the record's (first) or the system (later).
+func appendEvents(dst []byte, events []flow.Event) ([]byte, error) {
+	if len(events) == 0 {
+		return dst, nil
+	}
+	first := &events[0]
+	dst = append(dst, `,"i":"`...)
+	dst = b64.AppendEncode(dst, first.ID[:])
+	dst = append(dst, '"')
+	if !first.CausationID.IsZero() {
+		dst = append(dst, `,"p":"`...)
+		dst = b64.AppendEncode(dst, first.CausationID[:])
+		dst = append(dst, '"')
+	}
+	dst = append(dst, `,"e":[`...)
+	var err error
+	for i := range events {
+		ev := &events[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '[')
+		dst = strconv.AppendUint(dst, uint64(ev.Type), 10)
+		dst = append(dst, ',')
+		if dst, err = flow.AppendPayload(dst, ev.Payload); err != nil {
+			return nil, fmt.Errorf("payload of %v: %w", ev.Type, err)
+		}
+		if i > 0 && ev.Actor != (flow.Actor{Kind: flow.KindSystem}) {
+			if dst, err = appendActor(append(dst, ','), ev.Actor); err != nil {
+				return nil, err
+			}
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, ']'), nil
+}
+
+func appendJSON(dst []byte, v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	return append(dst, b...), err
+}
+
+// parseRow reads the records of a log row and checks that its events are those
+// that the row says it holds.
+func parseRow(execution flow.ID, row *LogRow) ([]record, error) {
+	var stored []storedRecord
+	if err := json.Unmarshal(row.Body, &stored, flow.Stored); err != nil {
+		return nil, fmt.Errorf("log row %d of %v: %w", row.CommitNo, execution, err)
+	}
+	out := make([]record, len(stored))
+	seq := row.FirstSeq
+	for i := range stored {
+		r, err := stored[i].expand(execution, seq)
+		if err != nil {
+			return nil, fmt.Errorf("log row %d of %v: %w", row.CommitNo, execution, err)
+		}
+		out[i] = r
+		seq += uint64(len(r.Events))
+	}
+	if seq != row.LastSeq+1 {
+		return nil, fmt.Errorf("log row %d of %v: holds events up to %d, says %d", row.CommitNo, execution, seq-1, row.LastSeq)
+	}
+	return out, nil
+}
+
+func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
+	r := record{
+		Command: s.Command, Node: s.Node, At: flow.Time(s.At), Corr: s.Corr, Actor: actorOf(s.Actor),
+		CancelSeq: s.CancelSeq, Task: s.Task, Late: s.Late,
+	}
+	r.Once.Key, r.Once.Members = s.Key, membersOf(s.Members)
+	if s.Hash != "" {
+		b, err := b64.DecodeString(s.Hash)
+		if err != nil || len(b) != len(r.Once.Hash) {
+			return r, fmt.Errorf("hash %q is damaged", s.Hash)
+		}
+		copy(r.Once.Hash[:], b)
+	}
+	if f := s.Refused; f != nil {
+		r.Refused = &flow.Refusal{
+			Command: s.Command, Guard: f.Guard, Reason: f.Reason, Execution: f.Execution,
+			Node: s.Node, NodeStatus: f.Status, Attempt: f.Attempt, Cause: f.Cause, Fence: f.Fence,
+		}
+	}
+	var err error
+	r.Events, err = s.events(&r, execution, seq, nil)
+	return r, err
+}
+
+// events reads the events of a record, the first of which has the place seq. With
+// want, those of other types have no payload.
+func (s *storedRecord) events(r *record, execution flow.ID, seq uint64, want func(flow.Type) bool) ([]flow.Event, error) {
+	if len(s.Events) == 0 {
+		return nil, nil
+	}
+	id, err := idOf(s.FirstID)
+	if err != nil {
+		return nil, err
+	}
+	var cause flow.ID
+	if s.Cause != "" {
+		if cause, err = idOf(s.Cause); err != nil {
+			return nil, err
+		}
+	}
+	events := make([]flow.Event, len(s.Events))
+	actor := r.Actor
+	for i, raw := range s.Events {
+		ev := flow.Event{
+			ID: id.Plus(i), Execution: execution, Seq: seq + uint64(i), At: r.At,
+			Actor: actor, CorrelationID: r.Corr, CausationID: cause,
+		}
+		if err := parseEvent(raw, &ev, want); err != nil {
+			return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
+		}
+		events[i] = ev
+		cause, actor = ev.ID, flow.Actor{Kind: flow.KindSystem}
+	}
+	return events, nil
+}
+
+// membersOf puts stored digests into the order in which wire compares them.
+func membersOf(stored map[string]uint32) []wire.Member {
+	var members []wire.Member
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		members = append(members, wire.Member{Name: name, Digest: stored[name]})
+	}
+	return members
+}
+
+// typeOf is the type of a stored event, which begins with its number.
+func typeOf(raw jsontext.Value) (flow.Type, error) {
+	number, _, ok := bytes.Cut(bytes.TrimPrefix(raw, []byte{'['}), []byte{','})
+	if !ok {
+		return 0, fmt.Errorf("%s is not an event", raw)
+	}
+	n, err := strconv.ParseUint(string(number), 10, 8)
+	return flow.Type(n), err
+}
+
+func parseEvent(raw jsontext.Value, ev *flow.Event, want func(flow.Type) bool) error {
+	var err error
+	if ev.Type, err = typeOf(raw); err != nil || want != nil && !want(ev.Type) {
+		return err
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), flow.Stored)
+	for range 2 { // the bracket and the type
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+	}
+	if ev.Payload, err = flow.ReadPayload(ev.Type, d); err != nil || d.PeekKind() == jsontext.KindEndArray {
+		return err
+	}
+	var actor []string
+	if err := json.UnmarshalDecode(d, &actor); err != nil {
+		return err
+	}
+	ev.Actor = actorOf(actor)
+	return nil
+}
+
+func actorOf(parts []string) flow.Actor {
+	var a flow.Actor
+	if len(parts) > 0 {
+		a.Kind = parts[0]
+	}
+	if len(parts) > 1 {
+		a.ID = parts[1]
+	}
+	return a
+}
+
+func idOf(s string) (flow.ID, error) {
+	var id flow.ID
+	b, err := b64.DecodeString(s)
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("event id %q is damaged", s)
+	}
+	copy(id[:], b)
+	return id, nil
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// Report is what Verify found.
+type Report struct {
+	Executions int
+	Commits    int
+	Events     uint64
+	Snapshots  int
+	Problems   []Problem
+}
+
+// Problem is a place where the log and what is stored beside it disagree.
+type Problem struct {
+	Execution flow.ID
+	What      string
+}
+
+const (
+	verifyPage  = 500
+	maxProblems = 1000 // more are counted by nobody: the store is broken
+)
+
+// Verify reduces every execution again from its first event and compares it with
+// its row, with its snapshots, and its numbering with itself. progress, when not
+// nil, is told how many executions were looked at.
+func (r *Reads) Verify(ctx context.Context, progress func(done int)) (Report, error) {
+	var rep Report
+	after := int64(0)
+	for {
+		heads, err := r.store.Scan(ctx, after, verifyPage)
+		if err != nil {
+			return rep, fault.Wrap("engine.verify", err)
+		}
+		for i := range heads {
+			if err := r.verifyOne(ctx, &heads[i], &rep); err != nil {
+				return rep, fault.Wrap("engine.verify", err)
+			}
+			after = heads[i].Num
+		}
+		if progress != nil {
+			progress(rep.Executions)
+		}
+		if len(heads) < verifyPage || len(rep.Problems) >= maxProblems {
+			return rep, nil
+		}
+	}
+}
+
+func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
+	rows, err := r.store.Rows(ctx, head.Num, 1, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	// The row is compared only when no command has changed it meanwhile.
+	newest, _, err := r.store.Head(ctx, head.Tenant, head.ID)
+	if err != nil {
+		return err
+	}
+	rep.Executions++
+	problem := func(format string, args ...any) {
+		rep.Problems = append(rep.Problems, Problem{head.ID, fmt.Sprintf(format, args...)})
+	}
+	ent := &entry{tenant: head.Tenant, num: head.Num}
+	for i := range rows {
+		row := &rows[i]
+		if err := ent.add(head.ID, row); err != nil {
+			problem("%v", err)
+			return nil
+		}
+		rep.Commits++
+		rep.Events += row.LastSeq + 1 - row.FirstSeq
+		if row.Snapshot == nil || row.Reducer != ReducerVersion {
+			continue
+		}
+		rep.Snapshots++
+		if why := compareSnapshot(ent, row); why != "" {
+			problem("%s", why)
+		}
+	}
+	s := &ent.state
+	if s.Execution != head.ID {
+		problem("the log has no EXECUTION_CREATED of this execution")
+		return nil
+	}
+	if newest == *head {
+		for _, why := range compareHead(head, s) {
+			problem("%s", why)
+		}
+	}
+	return nil
+}
+
+// compareHead says how the row of an execution differs from its log.
+func compareHead(head *Head, s *flow.State) (why []string) {
+	differ := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	if s.Status != head.Status || s.GraphID != head.GraphID || s.GraphVersion != head.GraphVersion {
+		differ("the row says %v of %s version %d, the log %v of %s version %d",
+			head.Status, head.GraphID, head.GraphVersion, s.Status, s.GraphID, s.GraphVersion)
+	}
+	for _, t := range [...]struct {
+		what     string
+		row, log flow.Time
+	}{{"created", head.CreatedAt, s.CreatedAt}, {"ended", head.EndedAt, s.EndedAt}, {"archived", head.ArchivedAt, s.ArchivedAt}} {
+		if t.row != t.log {
+			differ("the row says %s %q, the log %q", t.what, t.row, t.log)
+		}
+	}
+	// DueAt is a lower bound: when it is too late, or missing, a deadline does not come.
+	if next := s.NextDeadline(); next > 0 && (head.DueAt == 0 || head.DueAt > next) {
+		differ("the row says due %q, the log %q", head.DueAt, next)
+	}
+	return why
+}
+
+// compareSnapshot says how a snapshot differs from the log it stands for.
+func compareSnapshot(ent *entry, row *LogRow) string {
+	var stored entry
+	if err := stored.restore(row); err != nil {
+		return err.Error()
+	}
+	want, err := flow.AppendState(nil, &ent.state)
+	if err != nil {
+		return err.Error()
+	}
+	got, err := flow.AppendState(nil, &stored.state)
+	if err != nil {
+		return err.Error()
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Sprintf("the snapshot at commit %d is not what the log gives", row.CommitNo)
+	}
+	return ""
+}

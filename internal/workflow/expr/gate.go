@@ -1,0 +1,25 @@
+package expr
+
+// Branches is what the expression of a CUSTOM join looks at: all branches of its
+// fork, and those of them that have ended, in the same order.
+type Branches struct{ Expected, Completed, Failed, Canceled []string }
+
+// Holds evaluates the expression of a CUSTOM join.
+func (p *Program) Holds(b Branches) (bool, error) {
+	ok, _, err := p.eval(b.vars())
+	return ok, err
+}
+
+func (b Branches) vars() map[string]any {
+	return map[string]any{
+		"expected": some(b.Expected), "completed": some(b.Completed), "failed": some(b.Failed), "canceled": some(b.Canceled),
+	}
+}
+
+// some makes no list an empty one: an expression asks for its size.
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,244 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/workflow/expr"
+)
+
+// Compile checks that the graph can run and makes a Plan of it. The first thing that
+// is wrong comes back as a fault.Invalid whose message names the node, and whose
+// details hold nodeId or field, or both.
+func (g Graph) Compile(id string, version int) (*Plan, error) {
+	p, _, err := g.Prepare(id, version)
+	return p, err
+}
+
+// Prepare is Compile, and gives the canonical JSON of the graph as well.
+func (g Graph) Prepare(id string, version int) (*Plan, []byte, error) {
+	p, err := g.withDefaults().compile(id, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := p.Graph.canonical()
+	p.Digest = digest(body)
+	return p, body, err
+}
+
+// CompileStored compiles a graph from the canonical JSON that Prepare gave.
+func CompileStored(id string, version int, body []byte) (*Plan, error) {
+	g, err := ParseGraph(body, false)
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.withDefaults().compile(id, version)
+	if err != nil {
+		return nil, err
+	}
+	p.Digest = digest(body)
+	return p, nil
+}
+
+// compile compiles a graph that has its defaults; the plan has no digest yet.
+func (g Graph) compile(id string, version int) (*Plan, error) {
+	c := &compiler{graph: g, programs: make(map[string]*expr.Program)}
+	for _, step := range []func() error{
+		c.checkSize, c.addNodes, c.checkStart, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	c.fillForks()
+	return &Plan{ID: id, Version: version, Graph: g, nodes: c.nodes, index: c.index, start: c.start, text: c.text}, nil
+}
+
+// compiler is a Plan in the making.
+type compiler struct {
+	graph Graph
+	nodes []planNode
+	index map[string]int
+	start int
+	order []int // the nodes, each after all of its predecessors
+	// Expressions that were compiled, by their text, so that those of one text are one, and
+	// the bytes of their texts. The text of a gate and that of a condition are not the same.
+	programs map[string]*expr.Program
+	text     int
+}
+
+// refuse is an error about a node.
+func refuse(node, format string, args ...any) *fault.Error {
+	return invalidGraph("", format, args...).With(map[string]any{"nodeId": node})
+}
+
+func (c *compiler) checkSize() error {
+	switch n, e := len(c.graph.Nodes), len(c.graph.Edges); {
+	case n == 0:
+		return invalidGraph("nodes", "the graph has no nodes")
+	case n > MaxNodes:
+		return invalidGraph("nodes", "the graph has %d nodes; at most %d are allowed", n, MaxNodes)
+	case e > MaxEdges:
+		return invalidGraph("edges", "the graph has %d edges; at most %d are allowed", e, MaxEdges)
+	}
+	return nil
+}
+
+func (c *compiler) addNodes() error {
+	c.nodes = make([]planNode, len(c.graph.Nodes))
+	c.index = make(map[string]int, len(c.graph.Nodes))
+	for i := range c.graph.Nodes {
+		spec := &c.graph.Nodes[i]
+		if err := checkNode(i, spec); err != nil {
+			return err
+		}
+		if _, taken := c.index[spec.NodeID]; taken {
+			return refuse(spec.NodeID, "node %q is there twice", spec.NodeID)
+		}
+		c.index[spec.NodeID] = i
+		c.nodes[i] = planNode{spec: *spec, peer: -1}
+		if spec.Policy == Custom {
+			gate, err := c.expression("gate ", expr.Gate, spec.Expression)
+			if err != nil {
+				return explainExpression(err, spec.NodeID, "expression", "node %q: expression: ", spec.NodeID)
+			}
+			c.nodes[i].gate = gate
+		}
+	}
+	return nil
+}
+
+// checkStart looks for the one Start.
+func (c *compiler) checkStart() error {
+	c.start = -1
+	for i := range c.nodes {
+		spec := &c.nodes[i].spec
+		switch {
+		case spec.Type == StartKind && c.start >= 0:
+			return refuse(spec.NodeID, "node %q is a second Start; %q is the first", spec.NodeID, c.name(c.start))
+		case spec.Type == StartKind:
+			c.start = i
+		}
+	}
+	if c.start < 0 {
+		return invalidGraph("nodes", "the graph has no Start node")
+	}
+	return nil
+}
+
+func (c *compiler) addEdges() error {
+	type pair struct{ from, to int }
+	known := make(map[pair]bool, len(c.graph.Edges))
+	open := make(map[Outcome]map[int]int) // outcome, node: where its unconditional edge leads
+	for _, on := range []Outcome{OnSuccess, OnFailure} {
+		open[on] = make(map[int]int)
+	}
+	for k := range c.graph.Edges {
+		e := &c.graph.Edges[k]
+		from, to, err := c.checkEdge(k, e)
+		if err != nil {
+			return err
+		}
+		if e.When == "" && c.nodes[from].spec.Type != ForkKind {
+			if other, taken := open[e.On][from]; taken {
+				return refuse(e.From, "node %q has two unconditional %s edges, to %q and %q; only a Fork may", e.From, e.On, c.name(other), e.To)
+			}
+			open[e.On][from] = to
+		}
+		if c.nodes[from].spec.Type == ForkKind && known[pair{from, to}] {
+			return refuse(e.From, "fork %q has two edges to %q; a branch is named by its first node", e.From, e.To)
+		}
+		edge := planEdge{to: to}
+		if e.When != "" {
+			if edge.when, err = c.expression("when ", expr.When, e.When); err != nil {
+				return explainExpression(err, e.From, fmt.Sprintf("edges[%d].when", k), "edge from %q to %q: when: ", e.From, e.To)
+			}
+			edge.outputs = c.outputs(edge.when)
+		}
+		if e.On == OnFailure {
+			c.nodes[from].failure = append(c.nodes[from].failure, edge)
+		} else {
+			c.nodes[from].success = append(c.nodes[from].success, edge)
+		}
+		if !known[pair{from, to}] {
+			known[pair{from, to}] = true
+			c.nodes[to].preds = append(c.nodes[to].preds, from)
+		}
+	}
+	return nil
+}
+
+// compileFunc compiles expressions of a kind.
+type compileFunc func(src string) (*expr.Program, error)
+
+// expression compiles one expression; those of a graph are bounded together.
+func (c *compiler) expression(kind string, compile compileFunc, src string) (*expr.Program, error) {
+	if p := c.programs[kind+src]; p != nil {
+		return p, nil
+	}
+	if c.text += len(src); c.text > MaxExpressions {
+		return nil, fault.New(fault.Invalid, CodeInvalidGraph, "the expressions of the graph have more than %d bytes together", MaxExpressions)
+	}
+	p, err := compile(src)
+	if err != nil {
+		return nil, err
+	}
+	c.programs[kind+src] = p
+	return p, nil
+}
+
+// outputs are the nodes whose outputs a condition names; nil: it may look at all.
+func (c *compiler) outputs(when *expr.Program) []int {
+	if when.Whole("outputs") {
+		return nil
+	}
+	some := []int{}
+	for _, name := range when.Members("outputs") {
+		if i := c.find(name); i >= 0 {
+			some = append(some, i)
+		}
+	}
+	return some
+}
+
+// explainExpression says which expression does not compile.
+func explainExpression(err error, node, field, format string, args ...any) error {
+	cause, ok := fault.As(err)
+	if !ok || cause.Kind != fault.Invalid {
+		return err
+	}
+	e := refuse(node, format, args...)
+	e.Message += cause.Message
+	details := map[string]any{"nodeId": node, "field": field}
+	if place, ok := cause.Details.(map[string]any); ok { // line and column
+		maps.Copy(details, place)
+	}
+	e.Details = details
+	return e
+}
+
+// name is the id of a node.
+func (c *compiler) name(i int) string { return c.nodes[i].spec.NodeID }
+
+// checkWaysOn refuses dead ends. A graph without a terminal node has one, or a cycle.
+func (c *compiler) checkWaysOn() error {
+	ends := slices.ContainsFunc(c.nodes, func(p planNode) bool { return p.spec.Type.Terminal() })
+	for i := range c.nodes {
+		p := &c.nodes[i]
+		switch {
+		case p.spec.Type.Terminal() || len(p.success) > 0:
+		case !ends:
+			return refuse(p.spec.NodeID, "node %q leads nowhere: the graph has no terminal node (Success, Failed or Canceled)", p.spec.NodeID)
+		default:
+			return refuse(p.spec.NodeID, "node %q leads nowhere: it has no success edge and is no terminal node", p.spec.NodeID)
+		}
+	}
+	return nil
+}
+
+func validWaitKey(s string) bool {
+	return s == "" || utf8.ValidString(s) && utf8.RuneCountInString(s) <= MaxWaitKey
+}

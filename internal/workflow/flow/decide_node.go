@@ -1,0 +1,144 @@
+package flow
+
+// startNode gives an attempt to a worker.
+func (d *draft) startNode(c StartNode) error {
+	i, err := d.task(GuardNodeReady, NodeIsReady)
+	if err != nil {
+		return err
+	}
+	n := d.Nodes[i]
+	if c.Attempt != 0 && c.Attempt != n.Attempt+1 {
+		return d.refuseNode(n, GuardAttempt, "attempt %d of node %s is due, not attempt %d", n.Attempt+1, n.ID, c.Attempt)
+	}
+	if c.Lease > 0 {
+		d.actor = Actor{Kind: KindExternal, ID: c.Worker}
+	}
+	d.open()
+	d.emit(d.started(i, c.Worker, c.Lease))
+	return nil
+}
+
+// startNext gives the first Task that this decision made ready, on the queue of
+// the node that was completed, to the worker that completed it.
+func (d *draft) startNext(id, worker string) {
+	at, _ := d.plan.Node(id)
+	done := d.before[at]
+	if worker == "" {
+		worker = done.Worker
+	}
+	for k := range d.events {
+		ready, ok := d.events[k].Payload.(*NodeReady)
+		if !ok {
+			continue
+		}
+		i, _ := d.plan.Node(ready.NodeID)
+		spec := &d.plan.nodes[i].spec
+		if d.Nodes[i].Status == NodeIsReady && spec.Type == TaskKind && spec.Queue == d.plan.nodes[at].spec.Queue {
+			d.emitAs(d.started(i, worker, done.Lease), Actor{Kind: KindExternal, ID: worker})
+			return
+		}
+	}
+}
+
+// progress notes a report and renews the lease.
+func (d *draft) progress(c Progress) error {
+	i, err := d.running(c.Attempt, c.Worker)
+	if err != nil {
+		return err
+	}
+	metrics, err := d.take(c.Metrics, len(c.Message))
+	if err != nil {
+		return err
+	}
+	d.open()
+	n := d.Nodes[i]
+	d.emit(&NodeProgressReported{
+		NodeID: n.ID, Progress: c.Progress, Message: c.Message, Metrics: metrics,
+		LeaseUntil: d.leaseUntil(n.Lease, n.TimeoutAt),
+	})
+	return nil
+}
+
+// wait parks a Task until somebody resumes it.
+func (d *draft) wait(c Wait) error {
+	i, err := d.running(c.Attempt, c.Worker)
+	if err != nil {
+		return err
+	}
+	prompt, err := d.take(c.Prompt, 0)
+	if err != nil {
+		return err
+	}
+	d.open()
+	d.emit(&NodeWaiting{NodeID: d.Nodes[i].ID, WaitKey: c.WaitKey, Prompt: prompt})
+	return nil
+}
+
+// resume ends a wait: a Task runs again, a Wait is done.
+func (d *draft) resume(c Resume) error {
+	i, err := d.node()
+	if err != nil {
+		return err
+	}
+	n := d.Nodes[i]
+	if n.Status != NodeIsWaiting {
+		return d.refuseNode(n, GuardNodeWaiting, "node %s is %s, not WAITING", n.ID, n.Status)
+	}
+	if n.WaitKey != "" && c.ResumeKey != n.WaitKey {
+		return d.refuseNode(n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
+	}
+	output, err := d.take(c.Output, 0)
+	if err != nil {
+		return err
+	}
+	d.open()
+	d.emit(&NodeResumeRequested{NodeID: n.ID, ResumeKey: c.ResumeKey, RequestedBy: d.by()})
+	resumed := &NodeResumed{NodeID: n.ID}
+	if n.TimeLeft != 0 {
+		resumed.TimeoutAt = d.facts.Now + n.TimeLeft
+	}
+	resumed.LeaseUntil = d.leaseUntil(n.Lease, resumed.TimeoutAt)
+	if d.plan.nodes[i].spec.Type == WaitKind {
+		d.emit(resumed)
+		d.complete(i, output)
+		return nil
+	}
+	resumed.Output = output
+	d.emit(resumed)
+	return nil
+}
+
+// succeed ends an attempt well.
+func (d *draft) succeed(c Succeed) error {
+	i, err := d.running(c.Attempt, c.Worker)
+	if err != nil {
+		return err
+	}
+	output, err := d.take(c.Output, 0)
+	if err != nil {
+		return err
+	}
+	d.open()
+	d.complete(i, output)
+	return nil
+}
+
+// failed ends an attempt badly; the retry policy decides what follows.
+func (d *draft) failed(c Fail) error {
+	i, err := d.running(c.Attempt, c.Worker)
+	if err != nil {
+		return err
+	}
+	e, err := d.acceptError(c.Error)
+	if err != nil {
+		return err
+	}
+	if err := d.room(e.size()); err != nil {
+		return err
+	}
+	d.open()
+	if !d.retry(i, e) {
+		d.fail(i, e)
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// order is a command that a client wants done, and what it was told so far. A
+// client repeats an order with its key until it is answered.
+type order struct {
+	req     engine.Request
+	body    []byte
+	flights []*machine     // where it is under way
+	unknown bool           // it was under way when an engine died: it may have been done
+	poison  bool           // nothing can be done with it as long as the disk is as it is
+	lost    bool           // what it names does not exist for its tenant
+	answer  *engine.Answer // what the client was told
+	at      flow.Time      // when that was decided
+	logged  flow.Time      // when the log says that it was decided last
+}
+
+// place writes a new order.
+func (w *World) place(tenant string, execution flow.ID, cmd flow.Command) *order {
+	w.placed++
+	key := fmt.Sprintf("k%05d", w.placed)
+	o := &order{body: fmt.Appendf(nil, `{"command":%q,"n":%d,"on":%q}`, cmd.Name(), w.placed, cmd.Target())}
+	o.req = engine.Request{
+		Tenant: tenant, Execution: execution, Command: cmd, Once: w.once(key, cmd.Name(), o.body),
+		Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: "c" + key,
+	}
+	w.orders[key] = o
+	w.open = append(w.open, o)
+	return o
+}
+
+func (w *World) once(key, endpoint string, body []byte) wire.Once {
+	once, err := wire.ParseOnce(key, endpoint, body)
+	if err != nil {
+		w.fail("body %s: %v", body, err)
+	}
+	return once
+}
+
+// another is the identity of the same key with another body.
+func (w *World) another(once wire.Once, body []byte) wire.Once {
+	return w.once(once.Key, once.Endpoint, append(body[:len(body)-1:len(body)-1], `,"reason":"x"}`...))
+}
+
+// landed notes that an order is no longer under way at a machine.
+func (o *order) landed(m *machine) {
+	i := slices.Index(o.flights, m)
+	o.flights = slices.Delete(o.flights, i, i+1)
+}
+
+// settled takes an answer to an order and checks it.
+func (w *World) settled(m *machine, o *order, res engine.Result) {
+	defer o.landed(m)
+	w.trace.say("  %s", describe(o, res))
+	if res.Err != nil {
+		w.declined(o, res.Err)
+		return
+	}
+	ans := res.Answer
+	w.stress.Acks++
+	if ans.Replay {
+		w.replayed(o, &ans)
+	} else {
+		w.decided(o, &ans)
+	}
+	o.unknown = false
+	if o.answer == nil {
+		ans.Replay = false
+		o.answer = &ans
+	}
+}
+
+// replayed checks an answer from memory: it is the first one again.
+func (w *World) replayed(o *order, ans *engine.Answer) {
+	w.stress.Replays++
+	first := *ans
+	first.Replay = false
+	switch {
+	case o.answer == nil && !o.unknown:
+		w.fail("%s: answered from memory, but it was never done", o.req.Once.Key)
+	case o.answer != nil && reflect.DeepEqual(*o.answer, first):
+		if !o.unknown && o.at+w.retention <= flow.At(w.clock.Now()) {
+			w.fail("%s: answered from memory, but its key of %v has expired", o.req.Once.Key, o.at)
+		}
+	case o.answer != nil && o.unknown: // it had expired, and was decided anew when the engine died
+		o.answer = nil
+		w.decided(o, &first)
+	case o.answer != nil:
+		w.fail("%s: answered\n%+v, at first\n%+v", o.req.Once.Key, show(&first), show(o.answer))
+	default:
+		w.decided(o, &first)
+	}
+}
+
+// decided checks a first answer: it is durable, and it says what the log says.
+func (w *World) decided(o *order, ans *engine.Answer) {
+	if o.answer != nil && !w.expired(o) {
+		w.fail("%s: decided again, at first: %s", o.req.Once.Key, show(o.answer))
+		return
+	}
+	if o.answer != nil {
+		w.stress.Forgot++
+		o.answer = nil
+	}
+	x := w.audit.one(o.req.Tenant, ans.Execution)
+	if x == nil {
+		w.fail("%s: execution %v is not stored", o.req.Once.Key, ans.Execution)
+		return
+	}
+	if !w.remembered(o, ans.Execution) {
+		w.fail("%s: answered before it was durable", o.req.Once.Key)
+	}
+	w.count(o, ans)
+	o.at = o.logged
+	switch o.req.Command.(type) {
+	case flow.Create:
+		o.at = x.state.CreatedAt
+		w.executions = append(w.executions, ans.Execution)
+	case flow.Cancel:
+		if ans.Refused == nil {
+			x.canceled = true
+			if ans.CancelSeq != x.state.CancelSeq || ans.CancelSeq == 0 {
+				w.fail("%s: cancel won at %d, want %d", o.req.Once.Key, ans.CancelSeq, x.state.CancelSeq)
+			}
+		}
+	}
+	if ans.Task != nil {
+		w.stress.Next++
+		w.got(x, *ans.Task, "")
+	}
+	w.gotEager(o, x, ans.Tasks)
+}
+
+// gotEager checks the tasks that came with a creation: its own, of the queues that
+// were asked for, no more than were.
+func (w *World) gotEager(o *order, x *audited, tasks []engine.Task) {
+	c := o.req.Claim
+	if (c != nil) != (tasks != nil) || c != nil && len(tasks) > c.Max {
+		w.fail("%s: %d tasks for the claim %+v", o.req.Once.Key, len(tasks), c)
+		return
+	}
+	for _, t := range tasks {
+		w.stress.Eager++
+		if !slices.Contains(c.Queues, t.Queue) || t.Execution != x.state.Execution {
+			w.fail("%s: a task of queue %s, execution %s", o.req.Once.Key, t.Queue, short(t.Execution))
+		}
+		w.got(x, t, c.Worker)
+	}
+}
+
+func (w *World) count(o *order, ans *engine.Answer) {
+	if ans.Refused != nil {
+		w.stress.Refusals++
+	}
+	if ans.Late {
+		w.stress.Late++
+	}
+	if _, ok := o.req.Command.(flow.Cancel); ok && ans.Refused == nil {
+		w.stress.Cancels++
+	}
+}
+
+// remembered reports whether the store holds the key of an order.
+func (w *World) remembered(o *order, execution flow.ID) bool {
+	once := &o.req.Once
+	if _, ok := o.req.Command.(flow.Create); ok {
+		_, ok := w.mem.remembered(engine.KeyRef{Tenant: o.req.Tenant, Endpoint: once.Endpoint, Key: once.Key})
+		return ok
+	}
+	_, ok := w.audit.keys[logKey{execution, o.req.Command.Name(), o.req.Command.Target(), once.Key}]
+	return ok
+}
+
+func (m *Memory) remembered(ref engine.KeyRef) (engine.KeyRow, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	row, ok := m.keys[ref]
+	return row, ok
+}
+
+// expired reports whether the engine may have forgotten the key of an order: the
+// clock has shown, at some time, an instant at which it need not be remembered.
+func (w *World) expired(o *order) bool { return w.over(o.at) }
+
+func (w *World) over(at flow.Time) bool {
+	return at+w.retention <= max(w.latest, flow.At(w.clock.Now()))
+}
+
+// declined checks a failure: only what was to fail may, and as it should.
+func (w *World) declined(o *order, err error) {
+	kind := fault.KindOf(err)
+	switch {
+	case kind == fault.Unavailable:
+		if f, ok := fault.As(err); !ok || f.RetryAfter == 0 {
+			w.fail("%s: unavailable without advice: %v", o.req.Once.Key, err)
+		}
+	case kind == fault.Internal && o.poison:
+		o.poison = len(o.flights) > 1 // then the disk is repaired
+	case kind == fault.NotFound && o.lost:
+		w.stress.Strangers++
+		w.drop(o)
+	default:
+		w.fail("%s: %v", o.req.Once.Key, err)
+	}
+}
+
+// contradicted checks the answer to a key that was used with another body.
+func (w *World) contradicted(key string, at flow.Time, err error) {
+	w.trace.say("  %s with another body: %v", key, err)
+	if fault.KindOf(err) == fault.Unavailable || w.over(at) {
+		return
+	}
+	f, ok := fault.As(err)
+	if !ok || f.Kind != fault.Conflict || f.Code != "IDEMPOTENCY_CONFLICT" {
+		w.fail("%s with another body: %v", key, err)
+		return
+	}
+	details, _ := f.Details.(map[string]any)
+	if differs := fmt.Sprint(details["differs"]); differs != "[reason]" || details["firstUsedAt"] != at {
+		w.fail("%s with another body: %s differ, first used at %v, want %v", key, differs, details["firstUsedAt"], at)
+	}
+	w.stress.Conflicts++
+}
+
+// drop forgets an order that will never be answered well.
+func (w *World) drop(o *order) { o.lost, o.answer = true, &engine.Answer{} }
+
+// describe is one line about an answer.
+func describe(o *order, res engine.Result) string {
+	head := fmt.Sprintf("%s %s %s %s: ", o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(), short(o.req.Execution))
+	if res.Err != nil {
+		return head + res.Err.Error()
+	}
+	return head + show(&res.Answer)
+}
+
+// show is an answer in words.
+func show(ans *engine.Answer) string {
+	s := "accepted"
+	if ans.Refused != nil {
+		s = fmt.Sprintf("refused by %s: %+v", ans.Refused.Guard, *ans.Refused)
+	}
+	if ans.Replay {
+		s = "replay, " + s
+	}
+	if ans.CancelSeq > 0 {
+		s += fmt.Sprintf(", cancel won at %d", ans.CancelSeq)
+	}
+	if ans.Task != nil {
+		s += ", next " + showTask(ans.Task)
+	}
+	for i := range ans.Tasks {
+		s += ", got " + showTask(&ans.Tasks[i])
+	}
+	if ans.Late {
+		s += ", kept as late"
+	}
+	return s + " " + short(ans.Execution)
+}
+
+func showTask(t *engine.Task) string {
+	s := fmt.Sprintf("%s/%s#%d until %v input %.60s", short(t.Execution), t.Node, t.Attempt, t.LeaseUntil, t.Input)
+	for _, id := range sortedNames(t.Outputs) {
+		s += fmt.Sprintf(" %s=%.40s(%d)", id, t.Outputs[id], len(t.Outputs[id]))
+	}
+	return s
+}
+
+// short is the end of an ID, which is random; its beginning is the time.
+func short(id flow.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()[28:]
+}

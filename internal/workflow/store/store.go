@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"sync/atomic"
+	"time"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+//go:embed migrations
+var files embed.FS
+
+// Migration is the engine's tables, for sqldb.Config.
+func Migration() sqldb.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return sqldb.Migration{Name: "engine", FS: sub}
+}
+
+// Config is how a store behaves.
+type Config struct {
+	// KeyRetention is the engine's: a key older than this may be used anew. Default 30 days.
+	KeyRetention time.Duration
+	// Silent says that nobody will ever be told of what is written.
+	Silent bool
+	// Canceled gives the statements that note elsewhere what a batch has canceled; they
+	// share its transaction. nil: it is noted nowhere.
+	Canceled func([]engine.Canceled) ([]sqldb.Stmt, error)
+	// Ended gives the statement that notes elsewhere that an execution has ended, in the
+	// transaction that ends it; false: this one is not noted. nil: none is.
+	Ended func(*engine.Head) (sqldb.Stmt, bool)
+}
+
+// Store is the engine's store on a database.
+type Store struct {
+	db        *sqldb.DB
+	pg        bool // it is PostgreSQL
+	retention flow.Time
+	numbers   numbers // of PostgreSQL's sequence
+	patience  time.Duration
+	silent    bool
+	canceled  func([]engine.Canceled) ([]sqldb.Stmt, error)
+	ended     func(*engine.Head) (sqldb.Stmt, bool)
+	news      news
+	tail      tail   // on SQLite
+	recent    recent // on PostgreSQL
+
+	// On SQLite, of the write loop alone: the last execution number given out, and the last
+	// number of news, -1 before the first transaction has looked.
+	last, number int64
+}
+
+// news is what a store knows of those who want to be told.
+type news struct {
+	wake atomic.Pointer[func()] // tells a source that there is something; nil: there is none
+	// known is what tenants want told where that is not the default. On SQLite it is
+	// current, nil: look. On PostgreSQL it is what a source of this process saw last; nil: there is none.
+	known atomic.Pointer[map[string]engine.Publicity]
+}
+
+// tell wakes the source after a commit that had news.
+func (n *news) tell() {
+	if wake := n.wake.Load(); wake != nil {
+		(*wake)()
+	}
+}
+
+var _ engine.Store = (*Store)(nil)
+
+// patience is how long a commit waits for executions that others hold, in several
+// attempts. It is longer than PostgreSQL lets a process hang in a transaction (5 s), and
+// shorter than callers wait.
+const patience = 6 * time.Second
+
+// New makes a store of a database that has its tables (Migration).
+func New(db *sqldb.DB, cfg Config) *Store {
+	if cfg.KeyRetention == 0 {
+		cfg.KeyRetention = 30 * 24 * time.Hour
+	}
+	return &Store{
+		db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
+		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled, ended: cfg.Ended,
+	}
+}
+
+// notes are the statements that note what a batch has canceled, and what has ended in it.
+func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
+	if s.canceled != nil && len(b.Canceled) > 0 {
+		if stmts, err = s.canceled(b.Canceled); err != nil {
+			return nil, fault.Wrap("store.canceled", err)
+		}
+	}
+	if s.ended == nil {
+		return stmts, nil
+	}
+	note := func(h *engine.Head) {
+		if stmt, ok := s.ended(h); ok {
+			stmts = append(stmts, stmt)
+		}
+	}
+	for i := range b.Create {
+		if h := &b.Create[i]; h.Status.Terminal() {
+			note(h)
+		}
+	}
+	for i := range b.Update {
+		if u := &b.Update[i]; u.Status.Terminal() && !u.Was.Terminal() {
+			note(&u.Head)
+		}
+	}
+	return stmts, nil
+}
+
+// Commit runs fn in a transaction that it may share with others, and returns after
+// it is durable.
+//
+// On PostgreSQL it shares with nobody, and fn is run again when the transaction lost
+// against another one. Executions that others do not let go are left out in the end,
+// so that they do not hold up the rest.
+func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
+	if !s.pg {
+		return s.commit(ctx, fn)
+	}
+	var last *pgTx
+	began := time.Now()
+	err := s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+		last = &pgTx{store: s, shared: shared{sql}, hurry: last != nil && time.Since(began) > s.patience}
+		return fn(ctx, last)
+	})
+	if err == nil {
+		s.numbers.give(last.spare)
+		s.recent.add(last.told)
+		if last.news {
+			s.news.tell()
+		}
+	}
+	return err
+}
+
+// commit is Commit on SQLite.
+func (s *Store) commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
+	t := tx{store: s}
+	err := s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+		t.shared = shared{sql}
+		return fn(ctx, &t)
+	})
+	if t.flight == nil {
+		return err
+	}
+	if err != nil {
+		t.flight.notices = nil
+	}
+	told := len(t.flight.notices) > 0
+	s.tail.end(t.flight)
+	if told {
+		s.news.tell()
+	}
+	return err
+}
+
+// Exists reports whether a database has the engine's tables.
+func Exists(ctx context.Context, db *sqldb.DB) (found bool, err error) {
+	query := "SELECT count(*) > 0 FROM sqlite_master WHERE name = 'engine_log'"
+	if db.Dialect() == sqldb.Postgres {
+		query = "SELECT to_regclass('engine_log') IS NOT NULL"
+	}
+	err = db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error { return sql.Row(ctx, query).Scan(&found) })
+	return found, fault.Wrap("store.exists", err)
+}
+
+// Check reports whether this process may write, without writing anything.
+func (s *Store) Check(ctx context.Context) error {
+	return fault.Wrap("store.check", s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
+		_, err := sql.Exec(ctx, "DELETE FROM engine_ready WHERE tenant = $1 AND tenant <> $1", "")
+		return err
+	}))
+}
+
+// read runs fn in a read transaction and names the operation in its errors.
+func (s *Store) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+	return fault.Wrap(op, s.db.Read(ctx, fn))
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// Write writes a batch.
+func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
+	counts := counter{}
+	if err := t.create(ctx, b.Create, counts); err != nil {
+		return fault.Wrap("store.create", err)
+	}
+	if err := t.update(ctx, b.Update, counts); err != nil {
+		return fault.Wrap("store.update", err)
+	}
+	if err := t.append(ctx, b.Log, b.News); err != nil {
+		return fault.Wrap("store.append", err)
+	}
+	if err := t.remember(ctx, b.Keys); err != nil {
+		return fault.Wrap("store.keys", err)
+	}
+	if err := t.ready(ctx, b.Ready, b.Taken); err != nil {
+		return fault.Wrap("store.ready", err)
+	}
+	notes, err := t.store.notes(b)
+	if err != nil {
+		return err
+	}
+	if err := t.sql.Batch(ctx, notes...); err != nil {
+		return fault.Wrap("store.canceled", err)
+	}
+	return fault.Wrap("store.count", t.count(ctx, counts))
+}
+
+func (t *tx) create(ctx context.Context, heads []engine.Head, counts counter) error {
+	for i := range heads {
+		h := &heads[i]
+		_, err := t.sql.Exec(ctx, `INSERT INTO engine_execution
+			(num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			h.Num, h.ID[:], h.Tenant, h.GraphID, h.GraphVersion, int64(h.Status),
+			int64(h.CreatedAt), int64(h.EndedAt), int64(h.ArchivedAt), int64(h.DueAt))
+		if err != nil {
+			return err
+		}
+		counts.created(h)
+	}
+	return nil
+}
+
+func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) error {
+	for i := range heads {
+		h := &heads[i]
+		n, err := t.sql.Exec(ctx, `UPDATE engine_execution SET status = $1, ended_at = $2, archived_at = $3, due_at = $4
+			WHERE num = $5 AND tenant = $6 AND status = $7`,
+			int64(h.Status), int64(h.EndedAt), int64(h.ArchivedAt), int64(h.DueAt), h.Num, h.Tenant, int64(h.Was))
+		if err != nil {
+			return err
+		}
+		if n != 1 {
+			return fault.New(fault.Conflict, "EXECUTION_CHANGED", "execution %v is not as it was read", h.ID)
+		}
+		counts.changed(h)
+	}
+	return nil
+}
+
+func (t *tx) append(ctx context.Context, rows []engine.LogRow, news []engine.News) error {
+	numbers, err := t.numbers(ctx, news)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		var snapshot, reducer any
+		if r.Snapshot != nil {
+			snapshot, reducer = r.Snapshot, r.Reducer
+		}
+		_, err := t.sql.Exec(ctx, `INSERT INTO engine_log
+			(execution, commit_no, first_seq, last_seq, reducer, body, snapshot, news)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			r.Execution, r.CommitNo, r.FirstSeq, r.LastSeq, reducer, r.Body, snapshot, numbers.of(i, r))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counter gathers how the numbers of executions change, so that a batch writes
+// each of them once.
+type counter map[group]int64
+
+// group is what executions are counted by.
+type group struct {
+	tenant, graph string
+	status        flow.Status
+}
+
+func (c counter) created(h *engine.Head) { c[group{h.Tenant, h.GraphID, h.Status}]++ }
+
+func (c counter) changed(h *engine.Update) {
+	if h.Was != h.Status {
+		c[group{h.Tenant, h.GraphID, h.Was}]--
+		c[group{h.Tenant, h.GraphID, h.Status}]++
+	}
+}
+
+// groups are those that change, in order.
+func (c counter) groups() []group {
+	groups := make([]group, 0, len(c))
+	for g, n := range c {
+		if n != 0 {
+			groups = append(groups, g)
+		}
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.graph, b.graph), cmp.Compare(a.status, b.status))
+	})
+	return groups
+}
+
+func (t *tx) count(ctx context.Context, counts counter) error {
+	for _, g := range counts.groups() {
+		_, err := t.sql.Exec(ctx, `INSERT INTO engine_count (tenant, graph_id, status, n) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (tenant, graph_id, status) DO UPDATE SET n = engine_count.n + excluded.n`,
+			g.tenant, g.graph, int64(g.status), counts[g])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
