@@ -56,6 +56,9 @@ func (p *Places) Enter(ctx context.Context, key string) error { return p.take(ct
 func (p *Places) Await(ctx context.Context, key string) error { return p.take(ctx, key, false) }
 
 func (p *Places) take(ctx context.Context, key string, bounded bool) error {
+	if ctx.Err() != nil { // who is gone takes no place, also when one is free
+		return ctx.Err()
+	}
 	w, err := p.enter(key, bounded)
 	if w == nil {
 		return err

@@ -159,3 +159,17 @@ func TestWhoLeavesTheLineGivesBackWhatItGot(t *testing.T) {
 		t.Errorf("the place is lost: %v", err)
 	}
 }
+
+func TestWhoIsGoneTakesNoPlace(t *testing.T) {
+	p := NewPlaces(Config{Places: 1})
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for name, ask := range map[string]func(context.Context, string) error{"Enter": p.Enter, "Await": p.Await} {
+		if err := ask(gone, "a"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want that it is gone", name, err)
+		}
+	}
+	if p.taken != 0 {
+		t.Errorf("%d places are taken", p.taken)
+	}
+}
