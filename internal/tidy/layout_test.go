@@ -1,7 +1,4 @@
-// Package renga_test holds the tests of the repository itself: that the folders
-// import only what the architecture allows, and that the documents name what
-// the code names.
-package renga_test
+package tidy
 
 import (
 	"fmt"
@@ -42,6 +39,7 @@ var imports = map[string][]string{
 	"internal/platform/fair":            {},
 	"internal/stalltest":                {},
 	"internal/tier":                     {},
+	"internal/tidy":                     {},
 	"internal/workflow/expr":            {"internal/platform/fault"},
 	"internal/workflow/flow":            {"internal/workflow/expr", "internal/platform/fault"},
 	"internal/platform/wire":            {"api", "internal/workflow/flow", "internal/platform/fault"},
@@ -80,7 +78,7 @@ var imports = map[string][]string{
 }
 
 // unimportable are folders that no shipped code imports; all but the first serve tests.
-var unimportable = []string{"cmd/renga", "internal/workflow/sim", "internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest", "internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest", "internal/recheck/airflow/airflowtest", "internal/stalltest", "internal/tier", "docs", "."}
+var unimportable = []string{"cmd/renga", "internal/workflow/sim", "internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest", "internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest", "internal/recheck/airflow/airflowtest", "internal/stalltest", "internal/tier", "internal/tidy", "docs", "."}
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It
 // binds tests too: a test that needs a driver asks its owner.

@@ -1,4 +1,4 @@
-package renga_test
+package tidy
 
 import (
 	"fmt"
