@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -132,4 +133,16 @@ func query(psql, server, statement string) error {
 		return fmt.Errorf("%s: %w: %s", statement, err, out)
 	}
 	return nil
+}
+
+// Restore gives the URL of a fresh database with what a dump in SQL holds.
+func Restore(t testing.TB, dump io.Reader) string {
+	t.Helper()
+	at := New(t)
+	cmd := exec.CommandContext(t.Context(), client(t), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output="+os.DevNull, at)
+	cmd.Stdin = dump
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("the dump cannot be restored: %v: %s", err, out)
+	}
+	return at
 }
