@@ -71,7 +71,7 @@ func New(cfg Config, ports Ports) (*Adapter, error) {
 	}
 	a := &Adapter{cfg: cfg, ports: ports, log: ports.Log}
 	a.line.init()
-	a.circuit = &circuit{breaker: breaker{most: cfg.Failures, pause: cfg.Probe}, now: time.Now, changed: a.turned}
+	a.circuit = newCircuit(cfg.Failures, cfg.Probe, a.turned)
 	tell, err := newTeller(ports.Meter, ports.Tracer, a.circuit.state, a.line.count)
 	if err != nil {
 		return nil, fmt.Errorf("airflow: metrics: %w", err)

@@ -4,30 +4,48 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// State is what the circuit breaker does with calls.
+type State = gobreaker.State
+
+// The states.
+const (
+	Closed   = gobreaker.StateClosed   // calls go through
+	HalfOpen = gobreaker.StateHalfOpen // one call, the probe, goes through; the others are refused
+	Open     = gobreaker.StateOpen     // calls are refused
 )
 
 // errOpen is the answer to a call that is not made, since the circuit is open.
 var errOpen = errors.New("airflow: not asked: the circuit is open")
 
-// circuit is a breaker that many may use.
+// circuit is the circuit breaker in front of Airflow. It opens after so many failures in a row
+// and lets one probe through when it has been open for a while. The outcome of a call that began
+// before the last change of state counts for nothing.
 type circuit struct {
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	changed func(State) // called after every change between closed and not
+
 	mu      sync.Mutex
-	breaker breaker
 	last    time.Time // when something was last heard of Airflow, good or bad
-	now     func() time.Time
-	changed func(State) // told of every change between closed and not
+	failing bool      // it was a failure
 }
 
-// ask begins a call; end takes how it went. Without leave the error is errOpen.
-func (c *circuit) ask() (end func(heard), err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	era, ok := c.breaker.allow(c.now())
-	if !ok {
-		return nil, errOpen
-	}
-	return func(h heard) { c.end(era, h) }, nil
+// newCircuit makes a circuit that is closed.
+func newCircuit(failures int, probe time.Duration, changed func(State)) *circuit {
+	return &circuit{changed: changed, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:     probe,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= uint32(failures) },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errAbandoned) },
+	})}
 }
+
+var (
+	errAbandoned = errors.New("airflow: the caller went away")
+	errDead      = errors.New("airflow: no answer")
+)
 
 // heard is what a call says of Airflow's health.
 type heard int
@@ -38,38 +56,44 @@ const (
 	dead                 // it did not answer, or nothing that makes sense
 )
 
-func (c *circuit) end(era int, h heard) {
-	c.mu.Lock()
-	now, before := c.now(), c.breaker.state
-	if h == nothing {
-		c.breaker.abandon(era, now)
-	} else {
-		c.last = now
-		c.breaker.done(era, now, h == alive)
+// ask begins a call; end takes how it went. Without leave the error is errOpen.
+func (c *circuit) ask() (end func(heard), err error) {
+	done, err := c.breaker.Allow()
+	if err != nil {
+		return nil, errOpen
 	}
-	after := c.breaker.state
+	return func(h heard) { c.end(done, h) }, nil
+}
+
+func (c *circuit) end(done func(error), h heard) {
+	c.mu.Lock()
+	before := c.state()
+	switch h {
+	case nothing:
+		done(errAbandoned)
+	case alive:
+		done(nil)
+	case dead:
+		done(errDead)
+	}
+	if h != nothing {
+		c.last, c.failing = time.Now(), h == dead
+	}
+	after := c.state()
 	c.mu.Unlock()
 	if before != after && (before == Closed || after == Closed) {
 		c.changed(after)
 	}
 }
 
-func (c *circuit) state() State {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.breaker.state
-}
+func (c *circuit) state() State { return c.breaker.State() }
 
 // silent is how long nothing has been heard, and whether a failure came last.
 func (c *circuit) silent() (since time.Duration, failing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now().Sub(c.last), c.breaker.failed > 0
+	return time.Since(c.last), c.failing
 }
 
-// due says whether the circuit is open and may be probed now.
-func (c *circuit) due() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.breaker.state == Open && !c.now().Before(c.breaker.until)
-}
+// due says whether the circuit may be probed now.
+func (c *circuit) due() bool { return c.state() == HalfOpen }

@@ -40,11 +40,11 @@ func dial(t *testing.T, cfg Config) *client {
 		t.Fatal(err)
 	}
 	var c *client
-	circuit := &circuit{breaker: breaker{most: cfg.Failures, pause: cfg.Probe}, now: time.Now, changed: func(s State) {
+	circuit := newCircuit(cfg.Failures, cfg.Probe, func(s State) {
 		if s == Open {
 			c.forget()
 		}
-	}}
+	})
 	tell, err := newTeller(nil, nil, circuit.state, func() int { return 0 })
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,9 @@ type teller struct {
 	calls  metric.Int64Counter
 }
 
+// stateValues are the states of the circuit in the metric.
+var stateValues = map[State]int64{Closed: 0, Open: 1, HalfOpen: 2}
+
 // newTeller makes the instruments; without a meter or a tracer it tells nobody.
 func newTeller(meter metric.Meter, tracer trace.Tracer, state func() State, held func() int) (*teller, error) {
 	if meter == nil {
@@ -35,7 +38,7 @@ func newTeller(meter metric.Meter, tracer trace.Tracer, state func() State, held
 	}
 	_, err1 := meter.Int64ObservableGauge("airflow.adapter.circuit_state",
 		metric.WithDescription("0 closed, 1 open, 2 half-open"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(int64(state())); return nil }))
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(stateValues[state()]); return nil }))
 	_, err2 := meter.Int64ObservableGauge("airflow.adapter.runs",
 		metric.WithDescription("DAG runs that this process follows"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(int64(held())); return nil }))

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// TestBreakerFollowsItsScript plays a script: at a second, a call is asked for (ask NAME),
+// TestTheCircuitFollowsItsScript plays a script: at a second, a call is asked for (ask NAME),
 // or one that was let through ends (ok, bad or gone NAME); behind it stands whether it was
 // let through and the state that follows.
-func TestBreakerFollowsItsScript(t *testing.T) {
+func TestTheCircuitFollowsItsScript(t *testing.T) {
 	scripts := map[string]string{
 		"it opens after failures in a row": `
 			0 ask a → yes closed
@@ -39,8 +40,8 @@ func TestBreakerFollowsItsScript(t *testing.T) {
 			0 bad b → closed
 			0 bad c → open
 			9 ask d → no open
-			10 ask e → yes half-open
-			10 ask f → no half-open
+			10.1 ask e → yes half-open
+			10.1 ask f → no half-open
 			11 ok e → closed
 			11 ask g → yes closed`,
 		"a probe that fails opens it for another pause": `
@@ -50,11 +51,11 @@ func TestBreakerFollowsItsScript(t *testing.T) {
 			0 bad b → closed
 			0 ask c → yes closed
 			0 bad c → open
-			10 ask d → yes half-open
+			10.1 ask d → yes half-open
 			20 bad d → open
 			29 ask e → no open
-			30 ask f → yes half-open
-			30 ok f → closed`,
+			30.1 ask f → yes half-open
+			30.1 ok f → closed`,
 		"what was under way when it opened means nothing any more": `
 			0 ask a → yes closed
 			0 ask b → yes closed
@@ -66,7 +67,7 @@ func TestBreakerFollowsItsScript(t *testing.T) {
 			1 bad c → open
 			2 ok d → open
 			9 bad e → open
-			11 ask f → yes half-open`,
+			11.1 ask f → yes half-open`,
 		"a probe whose caller goes away leaves room for another": `
 			0 ask a → yes closed
 			0 bad a → closed
@@ -74,8 +75,8 @@ func TestBreakerFollowsItsScript(t *testing.T) {
 			0 bad b → closed
 			0 ask c → yes closed
 			0 bad c → open
-			10 ask d → yes half-open
-			11 gone d → open
+			10.1 ask d → yes half-open
+			11 gone d → half-open
 			11 ask e → yes half-open`,
 		"a caller that goes away counts for nothing while it is closed": `
 			0 ask a → yes closed
@@ -86,31 +87,32 @@ func TestBreakerFollowsItsScript(t *testing.T) {
 			0 bad c → closed`,
 	}
 	for name, script := range scripts {
-		t.Run(name, func(t *testing.T) {
-			b := breaker{most: 3, pause: 10 * time.Second}
-			eras := map[string]int{}
-			for line := range strings.Lines(strings.TrimSpace(script)) {
-				line = strings.TrimSpace(line)
-				step, want, _ := strings.Cut(line, " → ")
-				var second int
-				var verb, call string
-				if _, err := fmt.Sscan(step, &second, &verb, &call); err != nil {
-					t.Fatal(line, err)
-				}
-				now, got := time.Unix(int64(second), 0), ""
-				switch verb {
-				case "ask":
-					era, ok := b.allow(now)
-					eras[call], got = era, map[bool]string{true: "yes ", false: "no "}[ok]
-				case "gone":
-					b.abandon(eras[call], now)
-				default:
-					b.done(eras[call], now, verb == "ok")
-				}
-				if got += b.state.String(); got != want {
-					t.Fatalf("%s: got %s", line, got)
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { follow(t, script) }) })
+	}
+}
+
+// follow plays a script on a circuit that opens after three failures, for ten seconds.
+func follow(t *testing.T, script string) {
+	c, began := newCircuit(3, 10*time.Second, func(State) {}), time.Now()
+	ends := map[string]func(heard){}
+	outcomes := map[string]heard{"ok": alive, "bad": dead, "gone": nothing}
+	for line := range strings.Lines(strings.TrimSpace(script)) {
+		line = strings.TrimSpace(line)
+		step, want, _ := strings.Cut(line, " → ")
+		var second float64
+		var verb, call, got string
+		if _, err := fmt.Sscan(step, &second, &verb, &call); err != nil {
+			t.Fatal(line, err)
+		}
+		time.Sleep(time.Until(began.Add(time.Duration(second * float64(time.Second)))))
+		if verb == "ask" {
+			end, err := c.ask()
+			ends[call], got = end, map[bool]string{true: "yes ", false: "no "}[err == nil]
+		} else {
+			ends[call](outcomes[verb])
+		}
+		if got += c.state().String(); got != want {
+			t.Fatalf("%s: got %s", line, got)
+		}
 	}
 }
