@@ -188,13 +188,21 @@ func count(short, long int) int {
 }
 
 // logTo is a log of which each line's message goes to say.
-func logTo(say func(line string)) *slog.Logger { return slog.New(sayHandler{say}) }
+func logTo(say func(line string)) *slog.Logger { return logFrom(slog.LevelDebug, say) }
 
-type sayHandler struct{ say func(string) }
+// logFrom is a log of which the message of each line from a level on goes to say.
+func logFrom(least slog.Level, say func(line string)) *slog.Logger {
+	return slog.New(sayHandler{least, say})
+}
 
-func (h sayHandler) Enabled(context.Context, slog.Level) bool { return true }
-func (h sayHandler) WithAttrs([]slog.Attr) slog.Handler       { return h }
-func (h sayHandler) WithGroup(string) slog.Handler            { return h }
+type sayHandler struct {
+	least slog.Level
+	say   func(string)
+}
+
+func (h sayHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.least }
+func (h sayHandler) WithAttrs([]slog.Attr) slog.Handler           { return h }
+func (h sayHandler) WithGroup(string) slog.Handler                { return h }
 func (h sayHandler) Handle(_ context.Context, r slog.Record) error {
 	h.say(r.Message)
 	return nil

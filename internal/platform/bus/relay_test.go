@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -224,7 +225,7 @@ func TestAnOutageIsLoggedOnceAndEnds(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		away := make(chan struct{}, 100)
-		b, stop := r.launch(r.carrier, bus.Config{Logger: logTo(func(line string) {
+		b, stop := r.launch(r.carrier, bus.Config{Logger: logFrom(slog.LevelInfo, func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, line)
