@@ -89,14 +89,14 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.KeyRetention == 0 {
-		cfg.KeyRetention = 30 * 24 * time.Hour
-	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
 	}
 	s := &Sharing{db: db, cfg: cfg}
-	s.runs = rebuild.New(db, rebuild.Config{Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	s.runs = rebuild.New(db, rebuild.Config{
+		Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
+		KeyRetention: cfg.KeyRetention,
+	}, rebuilder{s})
 	return s
 }
 
@@ -105,15 +105,12 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 func (s *Sharing) Announce(b Bus) { s.bus = b }
 
 // now is the time by the clock that all processes share.
-func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	switch {
-	case s.cfg.Now != nil:
+func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	if s.cfg.Now != nil {
 		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	case tx.Dialect() == sqldb.SQLite:
-		return wire.Stamp(time.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+	ms, err := tx.Now(ctx)
+	return wire.Stamp(ms), err
 }
 
 func (s *Sharing) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
