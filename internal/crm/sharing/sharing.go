@@ -45,6 +45,12 @@ type Records interface {
 	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember, error)
 	// Teams are the teams of all records of an object by record and user, behind a member.
 	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) ([]model.TeamMember, error)
+	// Count is how many living records an object has.
+	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	// Living and Counts are what follows FROM where a statement looks at the living records of an object,
+	// or at how many each owner has: a table under an alias, WHERE, and a condition that AND may follow.
+	Living(alias, tenant, object string) string
+	Counts(alias, tenant, object string) string
 }
 
 // Bus is where changes are announced, in the transaction that makes them.
