@@ -23,6 +23,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -74,7 +75,7 @@ func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
 func newOffice(t *testing.T) (*office, *client.Client) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), audit.Migration(), bus.Migration(), bulk.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), audit.Migration(), bus.Migration(), bulk.Migration(), idempotency.Migration()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
 	"renga.dev/renga/internal/recheck"
@@ -104,7 +105,7 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	cfg.Migrations = []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), inbound.Migration(), recheck.Migration(), bus.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
-		approval.Migration(), automation.Migration(),
+		approval.Migration(), automation.Migration(), idempotency.Migration(),
 	}
 	if err := sqltest.Prepare(cfg, cfg.Migrations); err != nil {
 		stop()

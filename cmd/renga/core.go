@@ -32,6 +32,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -140,6 +141,7 @@ func migrations() []sqldb.Migration {
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
 		gate.Migration(), seal.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(), reporting.Migration(), approval.Migration(),
+		idempotency.Migration(), // it takes over tables of those above
 	}
 }
 
@@ -276,7 +278,7 @@ func (c *core) source() bus.Source {
 	return store.NewSource(c.store, store.SourceConfig{Service: service, Instance: c.name, Wake: func() { c.bus.WakeLog() }, Log: c.log})
 }
 
-// What is done beside, now and then. Keys that have expired are deleted, some at a
+// What is done beside, now and then. Keys of the engine that have expired are deleted, some at a
 // time; counts that PostgreSQL keeps as deltas are folded; what goes with deleted records
 // and was too much for one transaction is removed.
 const (
@@ -286,15 +288,10 @@ const (
 	clearEvery  = 5 * time.Second
 )
 
-// forget deletes expired keys now and then, until ctx ends.
+// forget deletes expired keys of the engine now and then, until ctx ends.
 func (c *core) forget(ctx context.Context) {
 	often(ctx, forgetEvery, func() {
 		n, err := c.store.Retain(ctx, flow.At(time.Now().Add(-c.keep)), forgetMost)
-		if err == nil && c.records != nil {
-			var more int64
-			more, err = c.records.Retain(ctx, forgetMost)
-			n += int(more)
-		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
@@ -365,6 +362,7 @@ func (c *core) run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { c.health.Run(ctx) })
 	beside.Go(func() { c.forget(ctx) })
+	beside.Go(func() { (&idempotency.Retention{DB: c.db, For: c.keep, Log: c.log}).Run(ctx) })
 	beside.Go(func() { c.fold(ctx) })
 	beside.Go(func() { c.clear(ctx) })
 	beside.Go(func() { c.bulks.Run(ctx) })

@@ -191,7 +191,7 @@ const (
 
 // anyOrder are tables whose texts are compared for equality alone, so that PostgreSQL may keep
 // them in the order of its language.
-var anyOrder = []string{"bulk", "bulk_item", "bulk_key"}
+var anyOrder = []string{"bulk", "bulk_item"}
 
 // The facts about a database: a text that names a table first.
 var (

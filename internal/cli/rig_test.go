@@ -31,6 +31,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -106,7 +107,7 @@ func newRig(t *testing.T, o options) *rig {
 	at := sqldb.Config{Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{
 		store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
-		approval.Migration(), automation.Migration(),
+		approval.Migration(), automation.Migration(), idempotency.Migration(),
 	}}
 	if err := sqltest.Prepare(at, at.Migrations); err != nil {
 		t.Fatal(err)

@@ -33,6 +33,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
@@ -243,7 +244,7 @@ func migrations() []sqldb.Migration {
 	return []sqldb.Migration{
 		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
-		approval.Migration(), automation.Migration(),
+		approval.Migration(), automation.Migration(), idempotency.Migration(),
 	}
 }
 

@@ -289,10 +289,7 @@ func (t *Trigger) writeWaiting(ctx context.Context, tx *sqldb.Tx, w *waiting) er
 	}
 	there := false
 	find := func(id string, at wire.Stamp) sqldb.Stmt {
-		return sqldb.Stmt{
-			Query: "SELECT 1 FROM audit_log WHERE tenant_id = $1 AND at = $2 AND id = $3", Args: []any{w.Entry.Tenant, at, id},
-			Row: func(*sqldb.Row) error { there = true; return nil },
-		}
+		return audit.Find(w.Entry.Tenant, at, id, &there)
 	}
 	if err := tx.Batch(ctx, find(w.Entry.ID, w.Entry.At), find(w.Unless, w.UnlessAt)); err != nil || there {
 		return err

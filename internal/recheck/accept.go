@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -57,7 +58,7 @@ func (a *accepting) do(ctx context.Context) (Answer, error) {
 	}
 	if len(a.strategies) == 0 || a.order.dryRun {
 		err := a.r.write(ctx, "recheck.plan", func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := a.once(ctx, tx); err != nil {
+			if err := a.idempotent(ctx, tx); err != nil {
 				return err
 			}
 			return a.save(ctx, tx, "")
@@ -74,7 +75,7 @@ func (a *accepting) do(ctx context.Context) (Answer, error) {
 	}
 	// The answer is waited for: what began may have happened.
 	_, err = a.r.cfg.Engine.Do(context.WithoutCancel(ctx), engine.Unit{
-		Before: a.once, Commands: []engine.Request{create},
+		Before: a.idempotent, Commands: []engine.Request{create},
 		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
 			if ans := &results[0].Answer; ans.Refused != nil {
 				return fault.Wrap("recheck.start", ans.Refused)
@@ -138,7 +139,7 @@ func (a *accepting) recall(ctx context.Context) (known bool, err error) {
 		if err != nil {
 			return err
 		}
-		stored, err := a.r.keys.Recall(ctx, tx, a.call.Tenant, &a.key, int64(now))
+		stored, err := a.r.keys.Recall(ctx, tx, idempotency.Request{Tenant: a.call.Tenant, Key: &a.key, At: now})
 		if known = stored != nil; known && err == nil {
 			err = json.Unmarshal(stored, &a.answer)
 		}
@@ -184,25 +185,23 @@ func (a *accepting) resolve(ctx context.Context) error {
 	return fault.New(fault.NotFound, "", "there is no strategy %s%s; register it with PUT /pdca/strategies/{id}", strings.Join(unknown, ", "), more)
 }
 
-// once makes the answer and remembers it with the key; errKnown when the key has one.
-func (a *accepting) once(ctx context.Context, tx *sqldb.Tx) (err error) {
+// idempotent makes the answer and stores it with the key; errKnown when the key has one.
+func (a *accepting) idempotent(ctx context.Context, tx *sqldb.Tx) (err error) {
 	if a.now, err = a.r.now(ctx, tx); err != nil {
 		return err
 	}
-	stored, known, err := a.r.keys.Do(ctx, tx, a.call.Tenant, &a.key, int64(a.now), func() ([]byte, error) {
+	r := idempotency.Request{Tenant: a.call.Tenant, Key: &a.key, At: a.now}
+	answer, known, err := idempotency.DoJSON(ctx, tx, a.r.keys, r, func() (Answer, error) {
 		ans := Answer{RequestID: a.newID(), Status: Queued, DryRun: a.order.dryRun, Total: len(a.strategies)}
 		if ans.DryRun || ans.Total == 0 {
 			ans.Status = Succeeded
 		}
-		return json.Marshal(ans)
+		return ans, nil
 	})
 	if err != nil {
 		return explain(err)
 	}
-	if err := json.Unmarshal(stored, &a.answer); err != nil {
-		return err
-	}
-	if known {
+	if a.answer = answer; known {
 		return errKnown
 	}
 	return nil

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-json-experiment/json"
-
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -103,34 +102,32 @@ func (c *canceling) save(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return err
 	}
-	stored, known, err := c.r.keys.Do(ctx, tx, c.call.Tenant, &c.key, int64(now), func() ([]byte, error) {
+	r := idempotency.Request{Tenant: c.call.Tenant, Key: &c.key, At: now}
+	answer, known, err := idempotency.DoJSON(ctx, tx, c.r.keys, r, func() (ans Ending, err error) {
 		q, err := find(ctx, tx, c.call.Tenant, c.id, forUpdate(tx))
 		if err != nil {
-			return nil, err
+			return ans, err
 		}
 		ended := q.status.Ended()
 		if !ended && q.execution != c.execution || ended && c.execution != "" {
-			return nil, errMoved
+			return ans, errMoved
 		}
 		if !ended {
 			q.status, q.updatedAt = Canceled, now
 			_, high := q.span()
 			if err := cancelRest(ctx, tx, c.call.Tenant, q.id, high); err != nil {
-				return nil, err
+				return ans, err
 			}
 			if err := tx.Batch(ctx, q.update(c.call.Tenant)); err != nil {
-				return nil, err
+				return ans, err
 			}
 		}
-		return json.Marshal(Ending{Answer{q.id, q.status, q.dryRun, q.total}, !ended})
+		return Ending{Answer{q.id, q.status, q.dryRun, q.total}, !ended}, nil
 	})
 	if err != nil {
 		return explain(err)
 	}
-	if err := json.Unmarshal(stored, &c.answer); err != nil {
-		return err
-	}
-	if known {
+	if c.answer = answer; known {
 		return errKnown
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -16,10 +16,9 @@ import (
 
 // The defaults of a RecheckConfig.
 const (
-	DefaultTimeout      = time.Hour
-	DefaultKeyRetention = 30 * 24 * time.Hour
-	DefaultRetention    = 90 * 24 * time.Hour
-	DefaultURLLife      = 5 * time.Minute
+	DefaultTimeout   = time.Hour
+	DefaultRetention = 90 * 24 * time.Hour
+	DefaultURLLife   = 5 * time.Minute
 )
 
 // Engine is the engine, as far as requests need it.
@@ -41,7 +40,7 @@ type RecheckConfig struct {
 	// be accepted. It is asked for every request and must not wait. nil: never.
 	Down         func() bool
 	Timeout      time.Duration    // of one attempt at one strategy; 0: DefaultTimeout
-	KeyRetention time.Duration    // how long a key is remembered; 0: DefaultKeyRetention
+	KeyRetention time.Duration    // how long a key is remembered; 0: idempotency.DefaultRetention
 	Retention    time.Duration    // of requests that have ended; 0: DefaultRetention
 	URLLife      time.Duration    // of the URL of an artifact; 0: DefaultURLLife
 	Now          func() time.Time // nil: the clock of the database, on SQLite that of the machine
@@ -54,7 +53,7 @@ type Rechecks struct {
 	db         *sqldb.DB
 	strategies *Strategies
 	cfg        RecheckConfig
-	keys       once.Keys
+	keys       idempotency.Keys
 	graphs     graphs
 	recent     recent
 	ended      atomic.Bool   // a batch has ended in a commit that is not known to be durable
@@ -69,7 +68,6 @@ func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
 		def   time.Duration
 	}{
 		{&cfg.Timeout, DefaultTimeout},
-		{&cfg.KeyRetention, DefaultKeyRetention},
 		{&cfg.Retention, DefaultRetention},
 		{&cfg.URLLife, DefaultURLLife},
 	} {
@@ -84,7 +82,7 @@ func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Rechecks{
-		db: strategies.db, strategies: strategies, cfg: cfg, keys: once.Keys{Table: "pdca_key", Retention: cfg.KeyRetention},
+		db: strategies.db, strategies: strategies, cfg: cfg, keys: idempotency.Keys{Service: "recheck", Retention: cfg.KeyRetention},
 		graphs: graphs{version: map[graphKey]int{}}, kick: make(chan struct{}, 1),
 	}
 }
@@ -171,15 +169,12 @@ func ending(succeeded, failed, canceled int) Status {
 }
 
 // now is the time that requests go by: one clock for all processes.
-func (r *Rechecks) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	switch {
-	case r.cfg.Now != nil:
+func (r *Rechecks) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	if r.cfg.Now != nil {
 		return wire.Stamp(r.cfg.Now().UnixMilli()), nil
-	case tx.Dialect() == sqldb.SQLite:
-		return wire.Stamp(time.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+	ms, err := tx.Now(ctx)
+	return wire.Stamp(ms), err
 }
 
 func (r *Rechecks) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 )
@@ -35,7 +36,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	where.Migrations = []sqldb.Migration{Migration()}
+	where.Migrations = []sqldb.Migration{Migration(), idempotency.Migration()}
 	r := &rig{T: t, where: where}
 	r.Strategies = r.process()
 	return r

@@ -16,7 +16,6 @@ const (
 	retainEvery = 10 * time.Minute // between two looks for what is past its time
 	retainMost  = 100              // requests that one transaction deletes
 	retainItems = MaxTotal         // items of these: others write to the database too
-	retainKeys  = 10_000           // keys
 )
 
 // Ended is the statement that notes the end of an execution, in the transaction that
@@ -127,8 +126,7 @@ func (r *Rechecks) Tenants(ctx context.Context) (tenants []string, err error) {
 	return tenants, fault.Wrap("recheck.tenants", err)
 }
 
-// retain deletes requests that ended long ago, with all that belongs to them, and keys
-// that have expired.
+// retain deletes requests that ended long ago, with all that belongs to them.
 func (r *Rechecks) retain(ctx context.Context) error {
 	for more := true; more; {
 		err := r.write(ctx, "recheck.retain", func(ctx context.Context, tx *sqldb.Tx) error {
@@ -136,12 +134,7 @@ func (r *Rechecks) retain(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			keys, err := r.keys.Retain(ctx, tx, int64(now), retainKeys)
-			if err != nil {
-				return err
-			}
-			left, err := r.deleteOld(ctx, tx, int64(now)-r.cfg.Retention.Milliseconds())
-			more = left || keys == retainKeys
+			more, err = r.deleteOld(ctx, tx, int64(now)-r.cfg.Retention.Milliseconds())
 			return err
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ const module = "renga.dev/renga"
 const anything = "..."
 
 // business is what the parts that carry business meaning may import.
-var business = []string{"internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/once", "internal/crm/rebuild", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"}
+var business = []string{"internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/idempotency", "internal/crm/rebuild", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"}
 
 // imports is the import table of docs/architecture.md: the folders that hold Go
 // code and, of our own code, what each may import. "*" stands for one folder name.
@@ -48,19 +48,19 @@ var imports = map[string][]string{
 	"internal/platform/sqldb/pgtest":    {},
 	"internal/platform/sqldb/sqltest":   {"internal/platform/sqldb", "internal/platform/fault"},
 	"internal/platform/seal":            {"internal/platform/sqldb", "internal/platform/fault"},
-	"internal/platform/once":            {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/idempotency":     {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/audit":           {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/audit/export":    {"internal/platform/audit", "internal/platform/sqldb", "internal/platform/fault"},
 	"internal/workflow/engine":          {"internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fair", "internal/platform/fault"},
-	"internal/crm/rebuild":              {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/sqldb", "internal/platform/fault"},
+	"internal/crm/rebuild":              {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/workflow/store":           {"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault"},
 	"internal/workflow/store/storetest": {"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault"},
-	"internal/platform/bus":             {"internal/platform/audit", "internal/platform/once", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bus":             {"internal/platform/audit", "internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/bus/jet":         {"internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/bus/jet/jettest": {},
 	"internal/platform/bus/memory":      {"internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/bus/bustest":     {"internal/platform/bus", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/bulk":            {"internal/platform/once", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/bulk":            {"internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/bulk/dlq":        {"internal/platform/bulk", "internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
 	"internal/workflow/cancel":          {"internal/platform/bulk", "internal/workflow/engine", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/gate":            {"api", "internal/platform/audit", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fair", "internal/platform/fault"},

@@ -11,7 +11,7 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -99,7 +99,7 @@ type Config struct {
 type Approvals struct {
 	db     *sqldb.DB
 	cfg    Config
-	keys   once.Keys
+	keys   idempotency.Keys
 	graphs graphs
 	ended  atomic.Bool   // an execution has ended in a commit that is not known to be durable
 	kick   chan struct{} // holds a token when there may be something to look at
@@ -107,14 +107,11 @@ type Approvals struct {
 
 // New is the approvals in a database that has the tables of Migration. It does no I/O.
 func New(db *sqldb.DB, cfg Config) *Approvals {
-	if cfg.KeyRetention == 0 {
-		cfg.KeyRetention = 30 * 24 * time.Hour
-	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Approvals{
-		db: db, cfg: cfg, keys: once.Keys{Table: "approval_once", Retention: cfg.KeyRetention},
+		db: db, cfg: cfg, keys: idempotency.Keys{Service: "approval", Retention: cfg.KeyRetention},
 		graphs: graphs{version: map[graphKey]int{}}, kick: make(chan struct{}, 1),
 	}
 }
@@ -168,15 +165,12 @@ func (s *Approvals) read(ctx context.Context, op string, c *Caller, fn func(ctx 
 }
 
 // now is the time by the clock that all processes share.
-func (s *Approvals) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	switch {
-	case s.cfg.Now != nil:
+func (s *Approvals) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	if s.cfg.Now != nil {
 		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	case tx.Dialect() == sqldb.SQLite:
-		return wire.Stamp(time.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+	ms, err := tx.Now(ctx)
+	return wire.Stamp(ms), err
 }
 
 // maxLooks is how often a request is planned anew because something changed between its
@@ -248,44 +242,30 @@ func (s *Approvals) perform(ctx context.Context, unit engine.Unit) error {
 
 // recall looks the key up before anything is done for it; errKnown when it has an answer.
 func (r *request) recall(ctx context.Context, w *session) (err error) {
-	if r.key == nil {
-		return nil
-	}
-	if r.answer, err = r.keys.Recall(ctx, w.tx, r.call.Tenant, r.key, int64(w.now)); err == nil && r.answer != nil {
+	if r.answer, err = r.keys.Recall(ctx, w.tx, r.repeatable(w)); err == nil && r.answer != nil {
 		err = errKnown
 	}
 	return err
 }
 
-// once does the work of the request in its transaction and remembers its answer; errKnown
+// repeatable is the request as the keys know it.
+func (r *request) repeatable(w *session) idempotency.Request {
+	return idempotency.Request{Tenant: r.call.Tenant, Key: r.key, At: w.now}
+}
+
+// idempotent does the work of the request in its transaction and stores its answer; errKnown
 // when the key has one, so that nothing else of the transaction happens.
-func (r *request) once(ctx context.Context, tx *sqldb.Tx, work func(w *session) ([]byte, error)) error {
+func (r *request) idempotent(ctx context.Context, tx *sqldb.Tx, work func(w *session) ([]byte, error)) error {
 	w, err := r.begin(ctx, tx, &r.call)
 	if err != nil {
 		return err
 	}
-	if r.key == nil {
-		r.answer, err = work(w)
-		return err
-	}
 	var known bool
-	r.answer, known, err = r.keys.Do(ctx, tx, r.call.Tenant, r.key, int64(w.now), func() ([]byte, error) { return work(w) })
+	r.answer, known, err = r.keys.Do(ctx, tx, r.repeatable(w), func() ([]byte, error) { return work(w) })
 	if err == nil && known {
 		err = errKnown
 	}
 	return err
-}
-
-// Retain deletes some expired keys and gives how many.
-func (s *Approvals) Retain(ctx context.Context, limit int) (n int64, err error) {
-	err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		at, err := s.now(ctx, tx)
-		if err == nil {
-			n, err = s.keys.Retain(ctx, tx, int64(at), limit)
-		}
-		return err
-	})
-	return n, fault.Wrap("approval.retain", err)
 }
 
 // forUpdate holds the row that a statement selects, where there is more than one writer.

@@ -39,7 +39,7 @@ func (r *recalling) unit(context.Context) (engine.Unit, error) {
 		// An execution that has ended refuses, and that is fine: what counts is the approval.
 		Commands: []engine.Request{r.command(flow.Cancel{Reason: "the approval was recalled"})},
 		After: func(ctx context.Context, tx *sqldb.Tx, _ []engine.Result) error {
-			return r.once(ctx, tx, func(w *session) ([]byte, error) {
+			return r.idempotent(ctx, tx, func(w *session) ([]byte, error) {
 				a, err := find(ctx, w.tx, w.tenant, r.id, forUpdate(w.tx))
 				if err != nil {
 					return nil, err
@@ -69,7 +69,7 @@ func (s *Approvals) Delegate(ctx context.Context, c Caller, id, to, comment stri
 	}
 	unit := func(context.Context) (engine.Unit, error) {
 		return engine.Unit{After: func(ctx context.Context, tx *sqldb.Tx, _ []engine.Result) error {
-			return r.once(ctx, tx, func(w *session) ([]byte, error) { return w.delegate(ctx, id, to, comment) })
+			return r.idempotent(ctx, tx, func(w *session) ([]byte, error) { return w.delegate(ctx, id, to, comment) })
 		}}, nil
 	}
 	return r.do(ctx, "approval.delegate", look, unit)

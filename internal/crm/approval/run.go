@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	lookEvery   = time.Second // between two looks for what happened elsewhere
-	chunk       = 100         // what one look reads at a time
-	retainEvery = 10 * time.Minute
-	retainMost  = 10_000
+	lookEvery = time.Second // between two looks for what happened elsewhere
+	chunk     = 100         // what one look reads at a time
 )
 
 // Ended is the statement that notes the end of an execution, in the transaction that ends
@@ -50,19 +48,11 @@ func (s *Approvals) wake() {
 // Run recalls approvals whose executions were cancelled, and lets stages pass that wait
 // for nobody any more, until ctx ends. Any number of processes may do so.
 func (s *Approvals) Run(ctx context.Context) {
-	var retained time.Time
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		s.attempt(ctx, "approvals whose executions ended could not be recalled", s.settle)
 		s.attempt(ctx, "the approvers of open stages could not be worked out anew", s.renew)
-		if now := time.Now(); now.Sub(retained) >= retainEvery {
-			retained = now
-			s.attempt(ctx, "expired keys of approvals could not be deleted", func(ctx context.Context) error {
-				_, err := s.Retain(ctx, retainMost)
-				return err
-			})
-		}
 		select {
 		case <-s.kick:
 		case <-tick.C:

@@ -132,7 +132,7 @@ func (r *submitting) unit(ctx context.Context) (engine.Unit, error) {
 			if refused := results[0].Answer.Refused; refused != nil {
 				return refused
 			}
-			return r.once(ctx, tx, func(w *session) ([]byte, error) { return r.save(ctx, w, results[0].Answer.Execution.String()) })
+			return r.idempotent(ctx, tx, func(w *session) ([]byte, error) { return r.save(ctx, w, results[0].Answer.Execution.String()) })
 		},
 	}, err
 }

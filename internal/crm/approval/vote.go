@@ -74,7 +74,7 @@ func (r *voting) unit(context.Context) (unit engine.Unit, err error) {
 		unit.Commands = []engine.Request{r.command(c)}
 	}
 	unit.After = func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
-		return r.once(ctx, tx, func(w *session) ([]byte, error) { return r.save(ctx, w, results) })
+		return r.idempotent(ctx, tx, func(w *session) ([]byte, error) { return r.save(ctx, w, results) })
 	}
 	return unit, nil
 }

@@ -23,6 +23,7 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
@@ -83,7 +84,7 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	r := &rig{T: t, models: metadata.NewModels(), carrier: memory.New()}
 	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {

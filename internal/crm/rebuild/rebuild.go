@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -57,6 +59,8 @@ type Job interface {
 
 // Service is who rebuilds.
 type Service[J Job] interface {
+	// Now is the time by the clock that all processes share.
+	Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error)
 	// Jobs are those rebuilds that a condition over their table selects.
 	Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]J, error)
 	// Chunk does the next records of a rebuild, notes how far it is, and says whether there
@@ -65,10 +69,8 @@ type Service[J Job] interface {
 	// Finish ends a rebuild that is done, GiveUp one that was canceled. ErrGone: it has ended.
 	Finish(ctx context.Context, tx *sqldb.Tx, job J) error
 	GiveUp(ctx context.Context, tx *sqldb.Tx, job J) error
-	// Sweep does what else there is to do, and says whether there may be more. Retain
-	// deletes what has expired.
+	// Sweep does what else there is to do, and says whether there may be more.
 	Sweep(ctx context.Context) (more bool, err error)
-	Retain(ctx context.Context) error
 }
 
 // services are those that rebuild.
@@ -89,15 +91,16 @@ type Config struct {
 	Engine Engine // nil: nothing is rebuilt here
 	Worker string // tells this process from others that rebuild; it may not be empty with Engine
 	Log    *slog.Logger
+
+	KeyRetention time.Duration // how long the idempotency key of a request for a rebuild is remembered; 0: 30 days
 }
 
 // Lease is for how many seconds a process has a rebuild, from chunk to chunk.
 const Lease = 30
 
 const (
-	node        = "rebuild"
-	idleFor     = time.Second
-	retainEvery = 10 * time.Minute
+	node    = "rebuild"
+	idleFor = time.Second
 )
 
 // Runner runs the rebuilds of a service.
@@ -105,6 +108,7 @@ type Runner[J Job] struct {
 	db      *sqldb.DB
 	cfg     Config
 	service Service[J]
+	keys    idempotency.Keys
 	kick    chan struct{} // holds a token when a rebuild may wait
 }
 
@@ -116,7 +120,10 @@ func New[J Job](db *sqldb.DB, cfg Config, service Service[J]) *Runner[J] {
 	if !slices.Contains(services(), cfg.Name) {
 		panic("rebuild: the queue of " + cfg.Name + " is not reserved")
 	}
-	return &Runner[J]{db: db, cfg: cfg, service: service, kick: make(chan struct{}, 1)}
+	return &Runner[J]{
+		db: db, cfg: cfg, service: service, kick: make(chan struct{}, 1),
+		keys: idempotency.Keys{Service: cfg.Name, Retention: cfg.KeyRetention},
+	}
 }
 
 // GraphPrefix begins the ids of the graphs of a service; names that users give have no colon.
@@ -140,6 +147,26 @@ func (r *Runner[J]) graph() flow.Graph {
 	}
 }
 
+// Request begins a rebuild that somebody asked for, and gives what begin calls it. A request with a
+// key is executed once; replay says that the name is that of the first time.
+func (r *Runner[J]) Request(
+	ctx context.Context, tenant string, key *wire.Once, begin func(ctx context.Context, tx *sqldb.Tx) (string, error),
+) (name string, replay bool, err error) {
+	err = r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		at, err := r.service.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		answer, again, err := r.keys.Do(ctx, tx, idempotency.Request{Tenant: tenant, Key: key, At: at}, func() ([]byte, error) {
+			name, err := begin(ctx, tx)
+			return []byte(name), err
+		})
+		name, replay = string(answer), again
+		return err
+	})
+	return name, replay, r.wrap("rebuild", err)
+}
+
 // Wake lets Run look for rebuilds at once.
 func (r *Runner[J]) Wake() {
 	select {
@@ -155,13 +182,8 @@ func (r *Runner[J]) Run(ctx context.Context) {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var retained time.Time
 	for ctx.Err() == nil {
 		worked, err := r.Step(ctx)
-		if now := time.Now(); now.Sub(retained) >= retainEvery {
-			retained = now
-			err = errors.Join(err, r.service.Retain(ctx))
-		}
 		if err != nil && ctx.Err() == nil && !fault.Passes(err) {
 			r.cfg.Log.ErrorContext(ctx, "a rebuild did not go on", "service", r.cfg.Name, "error", err)
 		}

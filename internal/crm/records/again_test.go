@@ -75,7 +75,7 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 		again("at once")
 		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
 			var kept int
-			err := tx.Row(ctx, "SELECT count(*) FROM records_once WHERE answer LIKE '%"+secret+"%'").Scan(&kept)
+			err := tx.Row(ctx, "SELECT count(*) FROM idempotency_request WHERE answer LIKE '%"+secret+"%'").Scan(&kept)
 			if kept > 0 || err != nil {
 				t.Errorf("%d sensitive values are remembered: %v", kept, err)
 			}

@@ -50,7 +50,7 @@ type Answer func([]Result) ([]byte, error)
 // the answer to them; replay says that it was given before. An error refuses the batch.
 func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (out []byte, replay bool, err error) {
 	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
-		out, replay, err = w.once(ctx, b.Once, func() ([]byte, error) {
+		out, replay, err = w.idempotent(ctx, b.Once, func() ([]byte, error) {
 			results, err := w.apply(ctx, &b)
 			if err != nil {
 				return nil, err
@@ -67,7 +67,7 @@ func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (
 func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (shown View, replay bool, err error) {
 	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
 		var kept []byte
-		kept, replay, err = w.once(ctx, key, func() ([]byte, error) {
+		kept, replay, err = w.idempotent(ctx, key, func() ([]byte, error) {
 			results, err := w.apply(ctx, &Batch{Object: object, Ops: []Op{op}, AllOrNone: true})
 			if err != nil {
 				return nil, err

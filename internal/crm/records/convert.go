@@ -53,7 +53,7 @@ func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer fu
 	err = s.write(ctx, "records.convert", &c, func(ctx context.Context, w *session) error {
 		var done Converted
 		var kept []byte
-		kept, replay, err = w.once(ctx, v.Once, func() ([]byte, error) {
+		kept, replay, err = w.idempotent(ctx, v.Once, func() ([]byte, error) {
 			k := &conversion{session: w, want: &v}
 			if done, err = k.run(ctx); err != nil {
 				return nil, err

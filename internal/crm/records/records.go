@@ -9,7 +9,7 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -52,7 +52,7 @@ type Config struct {
 type Records struct {
 	db    *sqldb.DB
 	cfg   Config
-	keys  once.Keys
+	keys  idempotency.Keys
 	views *views
 
 	folded atomic.Int64 // changes of counts that PostgreSQL has not forgotten yet
@@ -60,13 +60,13 @@ type Records struct {
 
 // New is the records in a database that has the tables of Migration. It does no I/O.
 func New(db *sqldb.DB, cfg Config) *Records {
-	if cfg.KeyRetention == 0 {
-		cfg.KeyRetention = 30 * 24 * time.Hour
-	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Records{db: db, cfg: cfg, keys: once.Keys{Table: "records_once", Retention: cfg.KeyRetention}, views: newViews()}
+	return &Records{
+		db: db, cfg: cfg, views: newViews(),
+		keys: idempotency.Keys{Service: "records", Retention: cfg.KeyRetention},
+	}
 }
 
 // Caller is who wants something.
@@ -147,21 +147,9 @@ func notFound(object, id string) error {
 	return fault.New(fault.NotFound, CodeRecordNotFound, "there is no %s %q", object, id)
 }
 
-// Retain deletes some expired keys and gives how many.
-func (s *Records) Retain(ctx context.Context, limit int) (n int64, err error) {
-	err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		n, err = s.keys.Retain(ctx, tx, s.cfg.Now().UnixMilli(), limit)
-		return err
-	})
-	return n, fault.Wrap("records.retain", err)
-}
-
-// once does a request the first time that its key is seen and gives its answer again
-// afterwards; nil: it has no key.
-func (w *session) once(ctx context.Context, key *wire.Once, do func() ([]byte, error)) (answer []byte, replay bool, err error) {
-	if key == nil {
-		answer, err = do()
-		return answer, false, err
-	}
-	return w.keys.Do(ctx, w.tx, w.caller.Tenant, key, int64(w.now), do)
+// idempotent executes a request, or gives the stored answer of its key.
+func (w *session) idempotent(
+	ctx context.Context, key *wire.Once, do func() ([]byte, error),
+) (answer []byte, replay bool, err error) {
+	return w.keys.Do(ctx, w.tx, idempotency.Request{Tenant: w.caller.Tenant, Key: key, At: w.now}, do)
 }

@@ -18,6 +18,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -49,7 +50,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	db := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration())
+	db := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(), idempotency.Migration())
 	r := &rig{T: t, db: db, models: metadata.NewModels()}
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
 	r.records = New(db, Config{

@@ -12,6 +12,7 @@ import (
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -63,7 +64,7 @@ func TestTenantsFromBeforeKeepTheirStandard(t *testing.T) {
 		if e := db.Close(); err != nil || e != nil {
 			t.Fatal(err, e)
 		}
-		now := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration())
+		now := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(), idempotency.Migration())
 		models := metadata.NewModels()
 		for tenant, want := range map[string]bool{tenantA: false, tenantB: false, strings.ReplaceAll(tenantA, "a", "c"): true} {
 			err := now.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {

@@ -74,17 +74,18 @@ func (w *session) approvals(ctx context.Context, q *Query) (t Table, err error) 
 // approvalsOf adds the approvals of records of an object.
 func (w *session) approvalsOf(ctx context.Context, object string, q *Query, a *assembly) error {
 	var b sqldb.Binds
-	where := "a.tenant_id = " + b.Add(w.tenant) + " AND a.object = " + b.Add(object) + " AND a.submitted_at > 0 AND r.deleted_at = 0"
+	tenant, of := b.Add(w.tenant), b.Add(object)
+	from := "reporting_approval a CROSS JOIN " + w.cfg.Records.Living("r", tenant, of) +
+		" AND r.id = a.record_id AND a.tenant_id = " + tenant + " AND a.object = " + of + " AND a.submitted_at > 0"
 	visible, err := w.cfg.Visible.WhereOne(ctx, w.tx, w.tenant, object, w.user, model.Read, &b)
 	if err != nil {
 		return err
 	}
-	if where += " AND (" + visible + ")"; q.Owner != "" {
-		where += " AND r.owner_id = " + b.Add(q.Owner)
+	if from += " AND (" + visible + ")"; q.Owner != "" {
+		from += " AND r.owner_id = " + b.Add(q.Owner)
 	}
 	query := `SELECT a.submitted_by, a.decision, a.submitted_at / 86400000, count(*), CAST(sum(CASE WHEN a.decided_at > 0 THEN a.decided_at - a.submitted_at ELSE 0 END) AS BIGINT)
-		FROM reporting_approval a JOIN records_record r ON r.tenant_id = a.tenant_id AND r.object = a.object AND r.id = a.record_id
-		WHERE ` + where + ` GROUP BY a.submitted_by, a.decision, a.submitted_at / 86400000`
+		FROM ` + from + ` GROUP BY a.submitted_by, a.decision, a.submitted_at / 86400000`
 	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
 		c := cell{k1: object}
 		var day, millis int64

@@ -137,16 +137,16 @@ func (t *Table) name(names map[string]string) {
 // and gives their names by id.
 func (w *session) visibleCampaigns(ctx context.Context, q *Query, a *assembly) (map[string]string, error) {
 	var b sqldb.Binds
-	where := "r.tenant_id = " + b.Add(w.tenant) + " AND r.object = " + b.Add(objCampaign) + " AND r.deleted_at = 0"
+	from := w.cfg.Records.Living("r", b.Add(w.tenant), b.Add(objCampaign))
 	visible, err := w.cfg.Visible.Where(ctx, w.tx, w.tenant, objCampaign, w.user, model.Read, &b)
 	if err != nil {
 		return nil, err
 	}
-	if where += " AND (" + visible + ")"; q.Owner != "" {
-		where += " AND r.owner_id = " + b.Add(q.Owner)
+	if from += " AND (" + visible + ")"; q.Owner != "" {
+		from += " AND r.owner_id = " + b.Add(q.Owner)
 	}
 	names := map[string]string{}
-	for found, err := range w.tx.Query(ctx, "SELECT r.id, r.name, r.fields FROM records_record r WHERE "+where+" LIMIT "+b.Add(MaxRows+1), b.Args()...) {
+	for found, err := range w.tx.Query(ctx, "SELECT r.id, r.name, r.fields FROM "+from+" LIMIT "+b.Add(MaxRows+1), b.Args()...) {
 		var id, name, text string
 		var fields map[string]any
 		if err == nil {
@@ -220,9 +220,8 @@ func (w *session) seenMembers(ctx context.Context, object string, b *sqldb.Binds
 		return "", err
 	}
 	tenant, of := b.Add(w.tenant), b.Add(object)
-	return "SELECT f.campaign_id, f.responded, count(*) FROM reporting_member f CROSS JOIN records_record r" +
-		" WHERE f.tenant_id = " + tenant + " AND f.member_type = " + of +
-		" AND r.tenant_id = " + tenant + " AND r.object = " + of + " AND r.id = f.member_id AND r.deleted_at = 0" +
+	return "SELECT f.campaign_id, f.responded, count(*) FROM reporting_member f CROSS JOIN " +
+		w.cfg.Records.Living("r", tenant, of) + " AND r.id = f.member_id AND f.tenant_id = " + tenant + " AND f.member_type = " + of +
 		" AND (" + visible + ") GROUP BY f.campaign_id, f.responded", nil
 }
 

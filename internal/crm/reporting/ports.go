@@ -25,7 +25,7 @@ type Visible interface {
 	SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error)
 	// SeenOwners is the same without Records; more says that there are some.
 	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen model.Seen, more bool, err error)
-	// Where is a condition over the row r of records_record, of the tenant and the object and
+	// Where is a condition over the row r of a record, of the tenant and the object and
 	// not deleted. WhereOne is the same for statements that name their records.
 	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
 	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
@@ -41,6 +41,9 @@ type Records interface {
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
 	// Count is how many living records an object has.
 	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	// Living is what follows FROM where a statement looks at the living records of an object: a table under
+	// an alias, WHERE, and a condition that AND may follow.
+	Living(alias, tenant, object string) string
 	// Member is a member of a campaign; ok says that it is one.
 	Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m model.CampaignMember, ok bool, err error)
 	// Members gives the members of all campaigns by campaign, type and id, behind one.

@@ -10,7 +10,6 @@ import (
 
 	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
@@ -75,23 +74,9 @@ func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all
 // answer: there is never a second. A request with a key is done once; replay says that it
 // was before.
 func (s *Reporting) Rebuild(ctx context.Context, tenant string, key *wire.Once) (id string, replay bool, err error) {
-	err = s.write(ctx, "reporting.rebuild", func(ctx context.Context, tx *sqldb.Tx) error {
-		if key == nil {
-			id, err = s.request(ctx, tx, tenant)
-			return err
-		}
-		at, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		answer, again, err := s.keys().Do(ctx, tx, tenant, key, int64(at), func() ([]byte, error) {
-			id, err := s.request(ctx, tx, tenant)
-			return []byte(id), err
-		})
-		id, replay = string(answer), again
-		return err
+	return s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
+		return s.request(ctx, tx, tenant)
 	})
-	return id, replay, err
 }
 
 // request makes a rebuild, which Run starts.
@@ -145,11 +130,6 @@ func (s *Reporting) size(ctx context.Context, tx *sqldb.Tx, tenant string) (tota
 	return total, nil
 }
 
-// keys are the keys of requests for rebuilds.
-func (s *Reporting) keys() once.Keys {
-	return once.Keys{Table: "reporting_once", Retention: s.cfg.KeyRetention}
-}
-
 // ListRebuilds are the rebuilds of a tenant, from the newest on.
 func (s *Reporting) ListRebuilds(ctx context.Context, tenant string) (all []*Rebuild, err error) {
 	err = fault.Wrap("reporting.rebuilds", s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -199,6 +179,8 @@ func (b *Rebuild) Summary() (flow.Data, error) {
 // rebuilder is reporting as those know it who run its rebuilds.
 type rebuilder struct{ *Reporting }
 
+func (s rebuilder) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) { return s.now(ctx, tx) }
+
 func (rebuilder) Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]*Rebuild, error) {
 	return rebuilds(ctx, tx, where, args...)
 }
@@ -213,17 +195,6 @@ func (s rebuilder) GiveUp(ctx context.Context, tx *sqldb.Tx, b *Rebuild) error {
 
 // Sweep has nothing to do beside the rebuilds.
 func (rebuilder) Sweep(context.Context) (bool, error) { return false, nil }
-
-// Retain deletes some keys that have expired.
-func (s rebuilder) Retain(ctx context.Context) error {
-	return s.write(ctx, "reporting.retain", func(ctx context.Context, tx *sqldb.Tx) error {
-		at, err := s.now(ctx, tx)
-		if err == nil {
-			_, err = s.keys().Retain(ctx, tx, int64(at), 10_000)
-		}
-		return err
-	})
-}
 
 // end notes that a rebuild has ended.
 func (s *Reporting) end(ctx context.Context, tx *sqldb.Tx, b *Rebuild, status Status) error {

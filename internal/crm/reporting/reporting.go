@@ -62,27 +62,24 @@ func New(db *sqldb.DB, cfg Config) *Reporting {
 	if cfg.fewUnreached == 0 {
 		cfg.fewUnreached = fewUnreached
 	}
-	if cfg.KeyRetention == 0 {
-		cfg.KeyRetention = 30 * 24 * time.Hour
-	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, beside: manyBeside}
 	}
 	s := &Reporting{db: db, cfg: cfg, mirrors: newMirrors()}
-	s.runs = rebuild.New(db, rebuild.Config{Name: "reporting", Table: "reporting_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	s.runs = rebuild.New(db, rebuild.Config{
+		Name: "reporting", Table: "reporting_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
+		KeyRetention: cfg.KeyRetention,
+	}, rebuilder{s})
 	return s
 }
 
 // now is the time by the clock that all processes share.
-func (s *Reporting) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	switch {
-	case s.cfg.Now != nil:
+func (s *Reporting) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	if s.cfg.Now != nil {
 		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	case tx.Dialect() == sqldb.SQLite:
-		return wire.Stamp(time.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+	ms, err := tx.Now(ctx)
+	return wire.Stamp(ms), err
 }
 
 func (s *Reporting) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {

@@ -11,7 +11,6 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -80,23 +79,9 @@ func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all
 // somebody asked for and that is under way is the answer. A request with a key is done
 // once; replay says that it was before.
 func (s *Search) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (id string, replay bool, err error) {
-	err = s.write(ctx, "search.rebuild", func(ctx context.Context, tx *sqldb.Tx) error {
-		if key == nil {
-			id, err = s.request(ctx, tx, tenant, object)
-			return err
-		}
-		at, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		answer, again, err := s.keys().Do(ctx, tx, tenant, key, int64(at), func() ([]byte, error) {
-			id, err := s.request(ctx, tx, tenant, object)
-			return []byte(id), err
-		})
-		id, replay = string(answer), again
-		return err
+	return s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
+		return s.request(ctx, tx, tenant, object)
 	})
-	return id, replay, err
 }
 
 // request starts a rebuild that somebody asked for.
@@ -214,22 +199,6 @@ func objectsOf(m *model.Model, object string) (names []string) {
 		names = append(names, o.Name)
 	}
 	return names
-}
-
-// keys are the keys of requests for rebuilds.
-func (s *Search) keys() once.Keys {
-	return once.Keys{Table: "search_once", Retention: s.cfg.KeyRetention}
-}
-
-// retainKeys deletes some keys that have expired.
-func (s *Search) retainKeys(ctx context.Context) error {
-	return s.write(ctx, "search.retain", func(ctx context.Context, tx *sqldb.Tx) error {
-		at, err := s.now(ctx, tx)
-		if err == nil {
-			_, err = s.keys().Retain(ctx, tx, int64(at), 10_000)
-		}
-		return err
-	})
 }
 
 // ListRebuilds are the rebuilds of a tenant, from the newest on.

@@ -5,6 +5,7 @@ import (
 
 	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -25,6 +26,8 @@ func (b *Rebuild) State() rebuild.State {
 
 // Summary is what its execution is started with, and what it ends with.
 func (b *Rebuild) Summary() (flow.Data, error) { return b.outcome() }
+
+func (s rebuilder) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) { return s.now(ctx, tx) }
 
 func (rebuilder) Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]*Rebuild, error) {
 	all, err := rebuilds(ctx, tx, where, args...)
@@ -48,8 +51,6 @@ func (s rebuilder) GiveUp(ctx context.Context, tx *sqldb.Tx, b *Rebuild) error {
 }
 
 func (s rebuilder) Sweep(ctx context.Context) (bool, error) { return s.sweep(ctx) }
-
-func (s rebuilder) Retain(ctx context.Context) error { return s.retainKeys(ctx) }
 
 // end notes that a rebuild has ended.
 func (s *Search) end(ctx context.Context, tx *sqldb.Tx, b *Rebuild, status Status) error {

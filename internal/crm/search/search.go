@@ -115,29 +115,26 @@ func New(db *sqldb.DB, cfg Config) *Search {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.KeyRetention == 0 {
-		cfg.KeyRetention = 30 * 24 * time.Hour
-	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{
 			chunk: 500, sweep: 500, first: 64, look: 500, deep: 5000, own: 2000, few: 1000, pass: 512, forms: 40, named: 1000,
 		}
 	}
 	s := &Search{db: db, cfg: cfg, turns: newTurns(max(runtime.GOMAXPROCS(0)/2, 1)), numbers: map[string]int64{}}
-	s.runs = rebuild.New(db, rebuild.Config{Name: "search", Table: "search_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	s.runs = rebuild.New(db, rebuild.Config{
+		Name: "search", Table: "search_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
+		KeyRetention: cfg.KeyRetention,
+	}, rebuilder{s})
 	return s
 }
 
 // now is the time by the clock that all processes share.
-func (s *Search) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	switch {
-	case s.cfg.Now != nil:
+func (s *Search) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	if s.cfg.Now != nil {
 		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	case tx.Dialect() == sqldb.SQLite:
-		return wire.Stamp(time.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+	ms, err := tx.Now(ctx)
+	return wire.Stamp(ms), err
 }
 
 func (s *Search) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {

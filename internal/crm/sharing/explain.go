@@ -85,14 +85,13 @@ func (s *Sharing) readable(ctx context.Context, tx *sqldb.Tx, m *model.Model, as
 		return nil, fault.New(fault.Forbidden, "ACCESS_DENIED", "no permission set of the user %s lets it read records of %s", who.ID, ask.Object)
 	}
 	var b sqldb.Binds
+	of := s.cfg.Records.Living("r", b.Add(ask.Tenant), b.Add(ask.Object)) + " AND r.id = " + b.Add(ask.ID)
 	where, err := s.WhereOne(ctx, tx, ask.Tenant, ask.Object, who.ID, model.Read, &b)
 	if err != nil {
 		return nil, err
 	}
 	var n int
-	query := "SELECT count(*) FROM records_record r WHERE (" + where + ") AND r.tenant_id = " + b.Add(ask.Tenant) +
-		" AND r.object = " + b.Add(ask.Object) + " AND r.id = " + b.Add(ask.ID) + " AND r.deleted_at = 0"
-	if err := tx.Row(ctx, query, b.Args()...).Scan(&n); err != nil {
+	if err := tx.Row(ctx, "SELECT count(*) FROM "+of+" AND ("+where+")", b.Args()...).Scan(&n); err != nil {
 		return nil, err
 	}
 	r, ok, err := s.cfg.Records.Get(ctx, tx, ask.Tenant, ask.Object, ask.ID)

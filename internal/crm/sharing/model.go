@@ -52,7 +52,6 @@ const (
 
 	selectCurrent = "SELECT " + modelColumns + " FROM sharing_model WHERE tenant_id = $1 AND object = $2 AND status < 3 ORDER BY status DESC, num"
 	selectTenants = "SELECT " + modelColumns + " FROM sharing_model WHERE tenant_id = $1 AND status < 3 ORDER BY object, status DESC, num"
-	countRecords  = "SELECT count(*) FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0"
 )
 
 // currentModels are the active model of an object, then the one that is being built; of
@@ -186,7 +185,7 @@ func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *model.Model,
 	total, active := 0, wire.Stamp(0)
 	if status == Active {
 		active = at
-	} else if err = tx.Row(ctx, countRecords, m.Tenant, object).Scan(&total); err != nil {
+	} else if total, err = s.cfg.Records.Count(ctx, tx, m.Tenant, object); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO sharing_model (tenant_id, object, version, status, setup, execution, place, processed, total, created_at, active_at, ended_at, swept)

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // TestTotalsLookAtNoRecords asks SQLite how it would add totals up.
 func TestTotalsLookAtNoRecords(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}, limits{})
-	q := question{tenant: "t", object: "Opportunity", user: "u", level: Read, model: 2, account: 1, shares: true, cascade: true}
+	q := question{records: records.Reads{}, tenant: "t", object: "Opportunity", user: "u", level: Read, model: 2, account: 1, shares: true, cascade: true}
 	for name, text := range map[string]func(*asked) string{
 		"reached": (*asked).reached,
 		"beside":  func(a *asked) string { return a.beside(true) },

@@ -8,7 +8,6 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
@@ -18,26 +17,14 @@ import (
 // version of its model. One that is under way is the answer when it has the setup of now.
 // A request with a key is done once; replay says that it was before.
 func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (version int64, replay bool, err error) {
-	err = s.write(ctx, "sharing.rebuild", func(ctx context.Context, tx *sqldb.Tx) error {
-		if key == nil {
-			version, err = s.rebuild(ctx, tx, tenant, object)
-			return err
-		}
-		at, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		answer, again, err := s.keys().Do(ctx, tx, tenant, key, int64(at), func() ([]byte, error) {
-			version, err := s.rebuild(ctx, tx, tenant, object)
-			return strconv.AppendInt(nil, version, 10), err
-		})
-		if err != nil {
-			return err
-		}
-		replay = again
-		version, err = strconv.ParseInt(string(answer), 10, 64)
-		return err
+	number, replay, err := s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
+		version, err := s.rebuild(ctx, tx, tenant, object)
+		return strconv.FormatInt(version, 10), err
 	})
+	if err != nil {
+		return 0, false, err
+	}
+	version, err = strconv.ParseInt(number, 10, 64)
 	return version, replay, err
 }
 
@@ -58,22 +45,6 @@ func (s *Sharing) rebuild(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 		return 0, err
 	}
 	return now[len(now)-1].Version, nil
-}
-
-// keys are the keys of requests for rebuilds.
-func (s *Sharing) keys() once.Keys {
-	return once.Keys{Table: "sharing_once", Retention: s.cfg.KeyRetention}
-}
-
-// retainKeys deletes some keys that have expired.
-func (s *Sharing) retainKeys(ctx context.Context) error {
-	return s.write(ctx, "sharing.retain", func(ctx context.Context, tx *sqldb.Tx) error {
-		at, err := s.now(ctx, tx)
-		if err == nil {
-			_, err = s.keys().Retain(ctx, tx, int64(at), s.cfg.limits.sweep)
-		}
-		return err
-	})
 }
 
 func noObject(m *model.Model, object string) error {

@@ -17,6 +17,7 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/workflow/engine"
@@ -61,7 +62,7 @@ func (wall) Now() time.Time { return time.Now() }
 func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), Migration(), idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -25,6 +26,8 @@ func (m *Model) State() rebuild.State {
 
 // Summary is what the execution of a rebuild is started with, and what it ends with.
 func (m *Model) Summary() (flow.Data, error) { return m.input() }
+
+func (s rebuilder) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) { return s.now(ctx, tx) }
 
 func (rebuilder) Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]*Model, error) {
 	all, err := models(ctx, tx, "SELECT "+modelColumns+" FROM sharing_model WHERE "+where, args...)
@@ -53,5 +56,3 @@ func (s rebuilder) GiveUp(ctx context.Context, tx *sqldb.Tx, m *Model) error {
 }
 
 func (s rebuilder) Sweep(ctx context.Context) (bool, error) { return s.sweep(ctx) }
-
-func (s rebuilder) Retain(ctx context.Context) error { return s.retainKeys(ctx) }

@@ -30,14 +30,13 @@ func (s *Sharing) See(ctx context.Context, tx *sqldb.Tx, tenant, object, user st
 	case all == nothing:
 		return 0, []string{}, nil
 	case all == everything:
-		err = tx.Row(ctx, countAll, tenant, object).Scan(&total)
+		query := "SELECT CAST(coalesce(sum(c.n), 0) AS bigint) FROM " + s.cfg.Records.Counts("c", "$1", "$2")
+		err = tx.Row(ctx, query, tenant, object).Scan(&total)
 	default:
 		total, ids, err = q.see(ctx, tx, s.cfg.limits)
 	}
 	return total, ids, fault.Wrap("sharing.see", err)
 }
-
-const countAll = "SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM records_count WHERE tenant_id = $1 AND object = $2"
 
 func (q *question) see(ctx context.Context, tx *sqldb.Tx, most limits) (total int, ids []string, err error) {
 	var all, reached int
@@ -101,13 +100,13 @@ func sorted(ids []string) []string {
 
 // rows are the living records of the object.
 func (a *asked) rows() string {
-	return `SELECT o.id AS id FROM records_record o WHERE o.tenant_id = ` + a.tenant() + ` AND o.object = ` + a.object() + ` AND o.deleted_at = 0`
+	return "SELECT o.id AS id FROM " + a.q.records.Living("o", a.tenant(), a.object())
 }
 
 // reached counts the records, and those of owners whom the user reaches.
 func (a *asked) reached() string {
 	return `SELECT CAST(coalesce(sum(c.n), 0) AS bigint), CAST(coalesce(sum(CASE WHEN c.owner_id IN (` + a.owners() + `) THEN c.n ELSE 0 END), 0) AS bigint)
-		FROM records_count c WHERE c.tenant_id = ` + a.tenant() + ` AND c.object = ` + a.object()
+		FROM ` + a.q.records.Counts("c", a.tenant(), a.object())
 }
 
 // beside are the records that shares and accounts give the user, some more than once: all
@@ -131,7 +130,7 @@ func (a *asked) beside(unreached bool) string {
 
 // amongUnreached counts them by looking at each record of these owners, who have few.
 func (a *asked) amongUnreached() string {
-	return `SELECT count(*) FROM records_record r WHERE r.tenant_id = ` + a.tenant() + ` AND r.object = ` + a.object() + ` AND r.deleted_at = 0
-		AND r.owner_id IN (SELECT c.owner_id FROM records_count c WHERE c.tenant_id = ` + a.tenant() + ` AND c.object = ` + a.object() + ` AND c.owner_id NOT IN (` + a.owners() + `))
+	return "SELECT count(*) FROM " + a.q.records.Living("r", a.tenant(), a.object()) + `
+		AND r.owner_id IN (SELECT c.owner_id FROM ` + a.q.records.Counts("c", a.tenant(), a.object()) + ` AND c.owner_id NOT IN (` + a.owners() + `))
 		AND (` + strings.Join(a.eachUnreached(), " OR ") + `)`
 }

@@ -45,6 +45,12 @@ type Records interface {
 	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember, error)
 	// Teams are the teams of all records of an object by record and user, behind a member.
 	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) ([]model.TeamMember, error)
+	// Count is how many living records an object has.
+	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	// Living and Counts are what follows FROM where a statement looks at the living records of an object,
+	// or at how many each owner has: a table under an alias, WHERE, and a condition that AND may follow.
+	Living(alias, tenant, object string) string
+	Counts(alias, tenant, object string) string
 }
 
 // Bus is where changes are announced, in the transaction that makes them.
@@ -89,14 +95,14 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.KeyRetention == 0 {
-		cfg.KeyRetention = 30 * 24 * time.Hour
-	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
 	}
 	s := &Sharing{db: db, cfg: cfg}
-	s.runs = rebuild.New(db, rebuild.Config{Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log}, rebuilder{s})
+	s.runs = rebuild.New(db, rebuild.Config{
+		Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
+		KeyRetention: cfg.KeyRetention,
+	}, rebuilder{s})
 	return s
 }
 
@@ -105,15 +111,12 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 func (s *Sharing) Announce(b Bus) { s.bus = b }
 
 // now is the time by the clock that all processes share.
-func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	switch {
-	case s.cfg.Now != nil:
+func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	if s.cfg.Now != nil {
 		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	case tx.Dialect() == sqldb.SQLite:
-		return wire.Stamp(time.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+	ms, err := tx.Now(ctx)
+	return wire.Stamp(ms), err
 }
 
 func (s *Sharing) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {

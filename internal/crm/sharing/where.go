@@ -23,6 +23,7 @@ const (
 
 // question is who asks for access to which records, with what the answer goes by.
 type question struct {
+	records              Records
 	tenant, object, user string
 	level                Level
 	model                int64 // the active one
@@ -31,7 +32,7 @@ type question struct {
 	cascade              bool  // access may come from the account
 }
 
-// Where is a condition in SQL over the row r of records_record that is true for exactly
+// Where is a condition in SQL over the row r of a record that is true for exactly
 // the records of an object that a user has at least this access to, for statements that
 // look at many. r is of the tenant and the object, and not deleted.
 func (s *Sharing) Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error) {
@@ -75,7 +76,7 @@ func (s *Sharing) ask(ctx context.Context, tx *sqldb.Tx, tenant, object, user st
 		return q, everything, nil
 	}
 	q = question{
-		tenant: tenant, object: object, user: user, level: level, model: active.num,
+		records: s.cfg.Records, tenant: tenant, object: object, user: user, level: level, model: active.num,
 		shares: active.Setup.hasCriteria() || slices.Contains(model.TeamObjects, object) || object == accountObject,
 	}
 	if q.cascade = level == Read && slices.Contains(accountChildren, object); !q.cascade {
@@ -145,7 +146,7 @@ func (a *asked) own() string {
 // accounts are the accounts whose records the user sees: its own, and those of its teams
 // and territories.
 func (a *asked) accounts() string {
-	return `SELECT a.id FROM records_record a WHERE a.tenant_id = ` + a.tenant() + ` AND a.object = ` + a.accountObject() + ` AND a.deleted_at = 0 AND a.owner_id IN (` + a.own() + `)
+	return "SELECT a.id FROM " + a.q.records.Living("a", a.tenant(), a.accountObject()) + ` AND a.owner_id IN (` + a.own() + `)
 		UNION ALL SELECT s.record_id FROM sharing_principal p CROSS JOIN sharing_share s
 		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.account() + ` AND s.cause <> 'rule'`
 }
@@ -186,8 +187,8 @@ func (a *asked) eachUnreached() (parts []string) {
 			WHERE s.tenant_id = `+a.tenant()+` AND s.model = `+a.model()+` AND s.record_id = r.id AND s.level >= `+a.level()+` AND `+a.has("s.grantee")+`)`)
 	}
 	if a.q.cascade {
-		parts = append(parts, `r.account_id <> '' AND (EXISTS (SELECT 1 FROM records_record a
-			WHERE a.tenant_id = `+a.tenant()+` AND a.object = `+a.accountObject()+` AND a.id = r.account_id AND a.deleted_at = 0 AND a.owner_id IN (`+a.own()+`))
+		parts = append(parts, `r.account_id <> '' AND (EXISTS (SELECT 1 FROM `+
+			a.q.records.Living("a", a.tenant(), a.accountObject())+` AND a.id = r.account_id AND a.owner_id IN (`+a.own()+`))
 			OR EXISTS (SELECT 1 FROM sharing_share s
 			WHERE s.tenant_id = `+a.tenant()+` AND s.model = `+a.account()+` AND s.record_id = r.account_id AND s.cause <> 'rule' AND `+a.has("s.grantee")+`))`)
 	}

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -159,10 +158,7 @@ func check(e *Entry) (string, error) {
 	return string(detail), nil
 }
 
-func now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
-	if tx.Dialect() == sqldb.SQLite {
-		return wire.Stamp(time.Now().UnixMilli()), nil
-	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&at)
-	return at, err
+func now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+	at, err := tx.Now(ctx)
+	return wire.Stamp(at), err
 }

@@ -51,6 +51,14 @@ func Page(ctx context.Context, tx *sqldb.Tx, q Query) (page []Entry, err error) 
 	return collect(ctx, tx, query, append(args, q.Limit, q.Offset)...)
 }
 
+// Find is the statement that sets there when a tenant has an entry of this instant and id.
+func Find(tenant string, at wire.Stamp, id string, there *bool) sqldb.Stmt {
+	return sqldb.Stmt{
+		Query: "SELECT 1 FROM audit_log WHERE tenant_id = $1 AND at = $2 AND id = $3", Args: []any{tenant, at, id},
+		Row: func(*sqldb.Row) error { *there = true; return nil },
+	}
+}
+
 // table is what a query reads. On SQLite it names the index: that database knows
 // nothing of sizes, and would walk all entries of a range of time, whoever's and about
 // whatever they are.

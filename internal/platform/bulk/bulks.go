@@ -55,12 +55,8 @@ type limits struct {
 var realLimits = limits{items: MaxItems, freeze: 500, work: 200, retain: 500}
 
 func (c Config) withDefaults() Config {
-	const month = 30 * 24 * time.Hour
-	if c.KeyRetention == 0 {
-		c.KeyRetention = month
-	}
 	if c.Retention == 0 {
-		c.Retention = month
+		c.Retention = 30 * 24 * time.Hour
 	}
 	if c.Lease == 0 {
 		c.Lease = 10 * time.Second
@@ -102,12 +98,11 @@ func (s *Bulks) wake() {
 }
 
 // now is the time in milliseconds by the clock that all processes share.
-func (s *Bulks) now(ctx context.Context, tx *sqldb.Tx) (now int64, err error) {
+func (s *Bulks) now(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	if tx.Dialect() == sqldb.SQLite {
 		return s.cfg.Clock.Now().UnixMilli(), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&now)
-	return now, err
+	return tx.Now(ctx)
 }
 
 // read runs fn in a read transaction and names the operation in its errors.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -75,7 +76,7 @@ func (s *Bulks) prepare(ctx context.Context, r *Request) (known *Answer, b *Bulk
 			ID: uuid.Must(uuid.NewV7()).String(), Tenant: r.Tenant, Kind: r.Kind, Spec: r.Spec,
 			CreatedBy: r.Actor, CorrelationID: r.CorrelationID, CreatedAt: instant(now),
 		}
-		known, err = s.recall(ctx, tx, r.Tenant, &r.Once, now)
+		known, err = s.recall(ctx, tx, idempotency.Request{Tenant: r.Tenant, Key: &r.Once, At: wire.Stamp(now)})
 		return err
 	})
 	return known, b, err
@@ -88,7 +89,7 @@ func (s *Bulks) insert(ctx context.Context, r *Request, b *Bulk, names []string,
 		status = Preview
 	}
 	err = s.write(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx) error {
-		ans, err = s.once(ctx, tx, r.Tenant, &r.Once, func(now int64) (Answer, error) {
+		ans, err = s.idempotent(ctx, tx, r.Tenant, &r.Once, func(now int64) (Answer, error) {
 			if err := s.room(ctx, tx, r.Tenant); err != nil {
 				return Answer{}, err
 			}
@@ -168,7 +169,7 @@ func (s *Bulks) Stop(ctx context.Context, o Order) (Answer, error) {
 // order decides a command on a bulk and stores what it makes of it.
 func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status, Guard)) (ans Answer, err error) {
 	err = s.write(ctx, "bulk.order", func(ctx context.Context, tx *sqldb.Tx) error {
-		ans, err = s.once(ctx, tx, o.Tenant, &o.Once, func(now int64) (Answer, error) {
+		ans, err = s.idempotent(ctx, tx, o.Tenant, &o.Once, func(now int64) (Answer, error) {
 			b, err := find(ctx, tx, o.Tenant, o.ID, forUpdate(tx))
 			if err != nil {
 				return Answer{}, err

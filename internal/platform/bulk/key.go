@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/platform/once"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -22,12 +22,14 @@ type Answer struct {
 	Refused       Guard  `json:"refused,omitempty"` // "" when accepted
 }
 
-// keys are the keys of commands on bulks.
-func (s *Bulks) keys() once.Keys { return once.Keys{Table: "bulk_key", Retention: s.cfg.KeyRetention} }
+// keys are the idempotency keys of commands on bulks.
+func (s *Bulks) keys() idempotency.Keys {
+	return idempotency.Keys{Service: "bulk", Retention: s.cfg.KeyRetention}
+}
 
-// recall finds the answer that is remembered with a key, nil when there is none.
-func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, tenant string, key *wire.Once, now int64) (*Answer, error) {
-	stored, err := s.keys().Recall(ctx, tx, tenant, key, now)
+// recall finds the answer that is stored with a key, nil when there is none.
+func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, r idempotency.Request) (*Answer, error) {
+	stored, err := s.keys().Recall(ctx, tx, r)
 	if stored == nil || err != nil {
 		return nil, err
 	}
@@ -35,27 +37,21 @@ func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, tenant string, key *wi
 	return ans, json.Unmarshal(stored, ans)
 }
 
-// once does a command the first time that its key is seen, and remembers the answer
-// in the same transaction. An error is not remembered.
-func (s *Bulks) once(
+// idempotent executes a command the first time that its key is used, and stores the answer in
+// the same transaction. An error is not stored.
+func (s *Bulks) idempotent(
 	ctx context.Context, tx *sqldb.Tx, tenant string, key *wire.Once, do func(now int64) (Answer, error),
 ) (ans Answer, err error) {
 	now, err := s.now(ctx, tx)
 	if err != nil {
 		return Answer{}, err
 	}
-	stored, replay, err := s.keys().Do(ctx, tx, tenant, key, now, func() ([]byte, error) {
+	r := idempotency.Request{Tenant: tenant, Key: key, At: wire.Stamp(now)}
+	ans, replay, err := idempotency.DoJSON(ctx, tx, s.keys(), r, func() (Answer, error) {
 		ans, err := do(now)
-		if err != nil {
-			return nil, err
-		}
 		ans.Key = key.Key
-		return json.Marshal(&ans)
+		return ans, err
 	})
-	if err != nil {
-		return Answer{}, err
-	}
-	err = json.Unmarshal(stored, &ans)
 	ans.Replay = replay
 	return ans, err
 }
@@ -65,17 +61,4 @@ func deref(ans *Answer) Answer {
 		return Answer{}
 	}
 	return *ans
-}
-
-// retainKeys deletes some keys that have expired and gives how many.
-func (s *Bulks) retainKeys(ctx context.Context) (deleted int64, err error) {
-	err = s.write(ctx, "bulk.retain", func(ctx context.Context, tx *sqldb.Tx) error {
-		now, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		deleted, err = s.keys().Retain(ctx, tx, now, s.cfg.limits.retain)
-		return err
-	})
-	return deleted, err
 }

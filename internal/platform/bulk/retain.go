@@ -9,18 +9,11 @@ import (
 
 // retain deletes what is past its time, in short jobs.
 func (s *Bulks) retain(ctx context.Context) error {
-	for _, part := range []func(context.Context) (int64, error){s.retainBulks, s.retainKeys} {
-		for {
-			n, err := part(ctx)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				break
-			}
+	for {
+		if n, err := s.retainBulks(ctx); err != nil || n == 0 {
+			return err
 		}
 	}
-	return nil
 }
 
 // A bulk that nothing happens to any more goes in steps: nobody sees it, its items

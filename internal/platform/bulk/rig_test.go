@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
@@ -44,7 +45,7 @@ type rig struct {
 
 func newRig(t *testing.T, cfg sqldb.Config) *rig {
 	t.Helper()
-	cfg.Migrations = []sqldb.Migration{Migration()}
+	cfg.Migrations = []sqldb.Migration{Migration(), idempotency.Migration()}
 	db, err := sqldb.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func (r *rig) move(d time.Duration) {
 	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE bulk SET changed_at = changed_at - $1, lease_until = lease_until - $1", d.Milliseconds())
 		if err == nil {
-			_, err = tx.Exec(ctx, "UPDATE bulk_key SET at = at - $1", d.Milliseconds())
+			_, err = tx.Exec(ctx, "UPDATE idempotency_request SET at = at - $1", d.Milliseconds())
 		}
 		return err
 	}))

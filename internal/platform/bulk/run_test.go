@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 )
 
@@ -175,7 +178,14 @@ func TestWhatIsPastItsTimeIsDeleted(t *testing.T) {
 		if got, want := r.rows("bulk_item"), 2; got != want {
 			t.Errorf("%d items remain, want %d", got, want)
 		}
-		if got, want := r.rows("bulk_key"), 1; got != want {
+		r.must(r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			now, err := r.now(ctx, tx)
+			if err == nil {
+				_, err = idempotency.Retain(ctx, tx, wire.Stamp(now), 0, 100)
+			}
+			return err
+		}))
+		if got, want := r.rows("idempotency_request"), 1; got != want {
 			t.Errorf("%d keys remain, want %d", got, want)
 		}
 		r.settled(Running)

@@ -114,9 +114,6 @@ func (c Config) withDefaults() Config {
 	if c.Lease == 0 {
 		c.Lease = 10 * time.Second
 	}
-	if c.KeyRetention == 0 {
-		c.KeyRetention = 30 * 24 * time.Hour
-	}
 	if c.Clock == nil {
 		c.Clock = wall{}
 	}
@@ -152,12 +149,12 @@ type Bus struct {
 }
 
 // now is the time in milliseconds by the clock that all processes share.
-func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (now wire.Stamp, err error) {
+func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
 	if tx.Dialect() == sqldb.SQLite {
 		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), nil
 	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&now)
-	return now, err
+	now, err := tx.Now(ctx)
+	return wire.Stamp(now), err
 }
 
 // read runs fn in a read transaction and names the operation in its errors.

@@ -81,7 +81,7 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 	var l DeadLetter
 	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerOnce(ctx, b, tx, request{d.Tenant, &once}, func(now wire.Stamp) (ans DeadAnswer, err error) {
+		ans, replay, err = idempotent(ctx, b, tx, d.Tenant, &once, func(now wire.Stamp) (ans DeadAnswer, err error) {
 			one, err := d.decide(ctx, tx, []string{id}, now)
 			if err == nil && one[0].ID == "" {
 				err = deadNotFound(id)

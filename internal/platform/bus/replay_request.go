@@ -83,7 +83,7 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	}
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerOnce(ctx, b, tx, request{r.Tenant, &r.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
+		ans, replay, err = idempotent(ctx, b, tx, r.Tenant, &r.Once, func(now wire.Stamp) (ReplayAnswer, error) {
 			id := uuid.Must(uuid.NewV7()).String()
 			return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
 		})
@@ -157,7 +157,7 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerOnce(ctx, b, tx, request{o.Tenant, &o.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
+		ans, replay, err = idempotent(ctx, b, tx, o.Tenant, &o.Once, func(now wire.Stamp) (ReplayAnswer, error) {
 			return stopReplay(ctx, tx, &o, now)
 		})
 		ans.Replay = replay

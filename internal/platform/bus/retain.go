@@ -68,7 +68,6 @@ func (b *Bus) retainAll(ctx context.Context) error {
 			WHERE status <> 0 AND ended_at < $1 LIMIT $2)`),
 		before(processFor, `DELETE FROM bus_lease WHERE (name, part) IN (SELECT name, part FROM bus_lease
 			WHERE name >= 'process:' AND name < 'process;' AND until < $1 LIMIT $2)`),
-		b.retainKeys,
 		b.retainDays,
 	}
 	for part := range wire.Partitions {

@@ -18,6 +18,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
@@ -75,7 +76,7 @@ func testTables() sqldb.Migration {
 
 func newRig(t testing.TB, cfg sqldb.Config) *rig {
 	t.Helper()
-	cfg.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), testTables()}
+	cfg.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), testTables(), idempotency.Migration()}
 	commits := make(chan struct{}, 1)
 	cfg.Watch = func(sqldb.Commit) {
 		select {

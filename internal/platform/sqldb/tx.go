@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"time"
 
 	"renga.dev/renga/internal/platform/fault"
 )
@@ -52,6 +53,16 @@ func (tx *Tx) Dialect() Dialect {
 		return Postgres
 	}
 	return SQLite
+}
+
+// Now is the time in milliseconds by the clock that all processes share: that of PostgreSQL, or with
+// SQLite, which has one process, that of the machine.
+func (tx *Tx) Now(ctx context.Context) (ms int64, err error) {
+	if tx.Dialect() == SQLite {
+		return time.Now().UnixMilli(), nil
+	}
+	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&ms)
+	return ms, err
 }
 
 // Remember gives what fn found, once for a key in a transaction that cannot write: there it

@@ -17,6 +17,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
@@ -48,7 +49,7 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, cfg sqldb.Config) *rig {
 	t.Helper()
-	cfg.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), bulk.Migration()}
+	cfg.Migrations = []sqldb.Migration{audit.Migration(), bus.Migration(), bulk.Migration(), idempotency.Migration()}
 	db, err := sqldb.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

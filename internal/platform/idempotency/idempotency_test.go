@@ -1,4 +1,4 @@
-package once_test
+package idempotency_test
 
 import (
 	"context"
@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/once"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -20,20 +19,15 @@ import (
 // rig is keys over a database of their own.
 type rig struct {
 	*testing.T
-	once.Keys
+	idempotency.Keys
 	db *sqldb.DB
 }
 
 func onEvery(t *testing.T, test func(r *rig)) {
-	const table = `-- +goose Up
-		CREATE TABLE test_once (tenant TEXT NOT NULL, endpoint TEXT NOT NULL, key TEXT NOT NULL, hash %s NOT NULL,
-			members TEXT NOT NULL, at BIGINT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (tenant, endpoint, key));`
-	tables := sqldb.Migration{Name: "test", FS: fstest.MapFS{
-		"sqlite/00001_once.sql":   {Data: fmt.Appendf(nil, table, "BLOB")},
-		"postgres/00001_once.sql": {Data: fmt.Appendf(nil, table, "BYTEA")},
-	}}
 	open := func(t *testing.T, where sqldb.Config) *rig {
-		return &rig{T: t, Keys: once.Keys{Table: "test_once", Retention: time.Hour}, db: sqltest.Open(t, where, tables)}
+		return &rig{
+			T: t, Keys: idempotency.Keys{Service: "test", Retention: time.Hour}, db: sqltest.Open(t, where, idempotency.Migration()),
+		}
 	}
 	t.Run("sqlite", func(t *testing.T) { test(open(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})) })
 	t.Run("postgres", func(t *testing.T) { test(open(t, sqldb.Config{URL: pgtest.New(t)})) })
@@ -42,24 +36,24 @@ func onEvery(t *testing.T, test func(r *rig)) {
 // call is a request with a key and a body, sent at an instant.
 type call struct {
 	tenant, endpoint, key, body string
-	at                          int64
+	at                          wire.Stamp
 }
 
-func (r *rig) once(c call) *wire.Once {
+func (r *rig) request(c call) idempotency.Request {
 	r.Helper()
-	o, err := wire.ParseOnce(c.key, c.endpoint, []byte(c.body))
+	key, err := wire.ParseOnce(c.key, c.endpoint, []byte(c.body))
 	if err != nil {
 		r.Fatal(err)
 	}
-	return &o
+	return idempotency.Request{Tenant: c.tenant, Key: &key, At: c.at}
 }
 
 // do sends a request whose answer is said.
 func (r *rig) do(c call, answer string) (got string, replay bool, err error) {
 	r.Helper()
-	o := r.once(c)
+	request := r.request(c)
 	err = r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		raw, again, err := r.Do(ctx, tx, c.tenant, o, c.at, func() ([]byte, error) { return []byte(answer), nil })
+		raw, again, err := r.Do(ctx, tx, request, func() ([]byte, error) { return []byte(answer), nil })
 		got, replay = string(raw), again
 		return err
 	})
@@ -70,7 +64,7 @@ func (r *rig) do(c call, answer string) (got string, replay bool, err error) {
 func (r *rig) recall(c call) (known string) {
 	r.Helper()
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		raw, err := r.Recall(ctx, tx, c.tenant, r.once(c), c.at)
+		raw, err := r.Recall(ctx, tx, r.request(c))
 		known = string(raw)
 		return err
 	})
@@ -87,7 +81,7 @@ func (r *rig) wants(c call, answer, want string) {
 	}
 }
 
-func TestAKeyIsThatOfATenantAndAnEndpoint(t *testing.T) {
+func TestAKeyIsThatOfATenantAServiceAndAnEndpoint(t *testing.T) {
 	onEvery(t, func(r *rig) {
 		first := call{"acme", "POST /a", "k", `{"n":1}`, 1000}
 		r.wants(first, "one", "one")
@@ -102,6 +96,9 @@ func TestAKeyIsThatOfATenantAndAnEndpoint(t *testing.T) {
 			}
 			r.wants(other, "another", "another")
 		}
+		other := *r
+		other.Service = "other"
+		other.wants(first, "of another service", "of another service")
 		r.wants(first, "three", "one")
 		first.body = `{"n":2}`
 		_, _, err := r.do(first, "four")
@@ -117,11 +114,11 @@ func TestAKeyIsRememberedForExactlyItsTime(t *testing.T) {
 	onEvery(t, func(r *rig) {
 		const began, end = 1000, 1000 + 3_600_000
 		c := call{"acme", "POST /a", "k", `{"n":1}`, began}
-		retain := func(now, want int64) {
+		retain := func(now wire.Stamp, want int64) {
 			r.Helper()
 			var n int64
 			err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) (err error) {
-				n, err = r.Retain(ctx, tx, now, 10)
+				n, err = idempotency.Retain(ctx, tx, now, r.Retention, 10)
 				return err
 			})
 			if err != nil || n != want {
@@ -147,7 +144,7 @@ func TestAnErrorIsNotRemembered(t *testing.T) {
 		c := call{"acme", "POST /a", "k", `{"n":1}`, 1000}
 		refused := errors.New("refused")
 		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			_, _, err := r.Do(ctx, tx, c.tenant, r.once(c), c.at, func() ([]byte, error) { return nil, refused })
+			_, _, err := r.Do(ctx, tx, r.request(c), func() ([]byte, error) { return nil, refused })
 			return err
 		})
 		if !errors.Is(err, refused) {
@@ -164,10 +161,10 @@ func TestASecondRequestWithAKeyWaitsForTheFirst(t *testing.T) {
 		if r.db.Dialect() == sqldb.SQLite {
 			r.Skip("SQLite has one writer")
 		}
-		for _, at := range []int64{1000, 1000 + 3_600_000} {
+		for _, at := range []wire.Stamp{1000, 1000 + 3_600_000} {
 			c, done := call{"acme", "POST /a", "k", `{"n":1}`, at}, 0
 			one := func(ctx context.Context, tx *sqldb.Tx) error {
-				_, _, err := r.Do(ctx, tx, c.tenant, r.once(c), c.at, func() ([]byte, error) {
+				_, _, err := r.Do(ctx, tx, r.request(c), func() ([]byte, error) {
 					done++
 					return []byte("x"), nil
 				})
@@ -191,16 +188,64 @@ func TestAKeyThatIsUsedAnewIsNotDeletedMeanwhile(t *testing.T) {
 		r.wants(c, "old", "old")
 		c.at += 2 * 3_600_000
 		anew := func(ctx context.Context, tx *sqldb.Tx) error {
-			_, _, err := r.Do(ctx, tx, c.tenant, r.once(c), c.at, func() ([]byte, error) { return []byte("new"), nil })
+			_, _, err := r.Do(ctx, tx, r.request(c), func() ([]byte, error) { return []byte("new"), nil })
 			return err
 		}
 		deleted := int64(-1)
 		retain := func(ctx context.Context, tx *sqldb.Tx) (err error) {
-			deleted, err = r.Retain(ctx, tx, c.at, 10)
+			deleted, err = idempotency.Retain(ctx, tx, c.at, r.Retention, 10)
 			return err
 		}
 		if waits := sqltest.Waits(r, r.db, anew, retain); !waits || deleted != 0 || r.recall(c) != "new" {
 			r.Errorf("waits %t, %d keys were deleted, %q is remembered; want a key that stays", waits, deleted, r.recall(c))
+		}
+	})
+}
+
+// TestARequestWithoutAKeyIsExecutedEveryTime does one twice, and looks for a row.
+func TestARequestWithoutAKeyIsExecutedEveryTime(t *testing.T) {
+	onEvery(t, func(r *rig) {
+		n, rows := 0, 0
+		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			for range 2 {
+				if known, err := r.Recall(ctx, tx, idempotency.Request{Tenant: "acme"}); known != nil || err != nil {
+					t.Errorf("recalled %q %v", known, err)
+				}
+				_, replay, err := r.Do(ctx, tx, idempotency.Request{Tenant: "acme"}, func() ([]byte, error) { n++; return nil, nil })
+				if replay || err != nil {
+					t.Errorf("replay %t %v", replay, err)
+				}
+			}
+			return tx.Row(ctx, "SELECT count(*) FROM idempotency_request").Scan(&rows)
+		})
+		if err != nil || n != 2 || rows != 0 {
+			t.Errorf("%d times, %d rows, %v", n, rows, err)
+		}
+	})
+}
+
+// TestASweepDeletesAllThatHasExpired has more keys than one transaction deletes, of several services.
+func TestASweepDeletesAllThatHasExpired(t *testing.T) {
+	onEvery(t, func(r *rig) {
+		const minutes, each = 120, 10
+		left, now := 0, time.Now().Add(30*time.Second)
+		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			for i := range minutes * each {
+				keys, at := idempotency.Keys{Service: fmt.Sprint(i % each)}, now.Add(-time.Duration(i/each)*time.Minute)
+				c := call{"acme", "POST /a", fmt.Sprint(i), `{}`, wire.Stamp(at.UnixMilli())}
+				if _, _, err := keys.Do(ctx, tx, r.request(c), func() ([]byte, error) { return []byte("x"), nil }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		retention := idempotency.Retention{DB: r.db, For: time.Hour}
+		deleted, swept := retention.Sweep(t.Context())
+		err = errors.Join(err, swept, r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+			return tx.Row(ctx, "SELECT count(*) FROM idempotency_request").Scan(&left)
+		}))
+		if err != nil || left != 61*each || deleted != 59*each {
+			t.Errorf("%d keys were deleted and %d are left, want %d and %d: %v", deleted, left, 59*each, 61*each, err)
 		}
 	})
 }
