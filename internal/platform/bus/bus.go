@@ -142,11 +142,11 @@ type Bus struct {
 	cfg     Config
 	log     *slog.Logger
 
-	keeper *keeper
-	wakes  *wakes
-	trunks trunks        // what readers of this process read together
-	fresh  handover      // what was just committed to the outbox
-	doubts atomic.Uint64 // counts gaps that readers found
+	coordinator *coordinator
+	wakes       *wakes
+	sharedFeeds sharedFeeds   // what readers of this process read together
+	recent      recentRows    // what was just committed to the outbox
+	gapReports  atomic.Uint64 // counts gaps that readers found
 
 	replaying sync.Mutex // whoever does a page of a replay
 }

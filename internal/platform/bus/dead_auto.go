@@ -34,7 +34,7 @@ func (r *reader) autoRedrive(ctx context.Context) (more bool, err error) {
 	if err != nil || first == 0 || first > r.machineNow() {
 		return false, err
 	}
-	err = r.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *turn) (err error) {
+	err = r.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) (err error) {
 		more, err = r.redriveDue(ctx, tx, t)
 		return err
 	})
@@ -44,8 +44,8 @@ func (r *reader) autoRedrive(ctx context.Context) (more bool, err error) {
 // redriveDue decides about some letters whose time has come, as somebody would who looks
 // at one after the other: what may not be driven again is not. One that must wait for an
 // older letter of its key comes again later, so those of a key go in turn.
-func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) (more bool, err error) {
-	due, err := r.dueLetters(ctx, tx, t.now)
+func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *changes) (more bool, err error) {
+	due, err := r.dueForRedrive(ctx, tx, t.now)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +57,7 @@ func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) (more bo
 		if status, guard := seen[0].Status.decide(false, seen[0].Verdict); status == Redriving && guard == "" {
 			err = redrive(ctx, tx, &seen[0], t.now)
 		} else {
-			err = r.putOff(ctx, tx, t, &seen[0], guard)
+			err = r.postponeRedrive(ctx, tx, t, &seen[0], guard)
 		}
 		if err != nil {
 			return false, err
@@ -86,7 +86,7 @@ const (
 
 // putOff leaves a letter that may not be driven again: for a while when an older one of
 // its key is in front, else for good.
-func (r *reader) putOff(ctx context.Context, tx *sqldb.Tx, t *turn, l *Foreseen, guard Guard) error {
+func (r *reader) postponeRedrive(ctx context.Context, tx *sqldb.Tx, t *changes, l *Foreseen, guard Guard) error {
 	var at wire.Stamp
 	if guard == GuardKeyOrder {
 		at = t.now + wire.Stamp(min(max(r.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
@@ -96,7 +96,7 @@ func (r *reader) putOff(ctx context.Context, tx *sqldb.Tx, t *turn, l *Foreseen,
 }
 
 // dueLetters are some letters whose time has come, in the order in which they died.
-func (r *reader) dueLetters(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
+func (r *reader) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
 	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
 		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, r.consumer.Name, r.lease.part, now, decideChunk)
 }

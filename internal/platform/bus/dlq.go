@@ -41,7 +41,7 @@ type DeadLetter struct {
 }
 
 // at is where the event stands in the order of its key.
-func (l *DeadLetter) at() place { return place{l.Version, l.Index, l.EventID} }
+func (l *DeadLetter) version() keyVersion { return keyVersion{l.Version, l.Index, l.EventID} }
 
 // Ended reports whether nothing happens to the letter any more.
 func (s Status) Ended() bool { return s >= Applied }

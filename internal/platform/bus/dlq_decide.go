@@ -81,7 +81,7 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 	var l DeadLetter
 	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerOnce(ctx, b, tx, request{d.Tenant, &once}, func(now wire.Stamp) (ans DeadAnswer, err error) {
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{d.Tenant, &once}, func(now wire.Stamp) (ans DeadAnswer, err error) {
 			one, err := d.decide(ctx, tx, []string{id}, now)
 			if err == nil && one[0].ID == "" {
 				err = deadNotFound(id)
@@ -97,7 +97,7 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 		return err
 	})
 	if err == nil && l.ID != "" {
-		b.wakes.wake(readerPost(l.Consumer, l.Part))
+		b.wakes.wake(readerAssignment(l.Consumer, l.Part))
 	}
 	return ans, err
 }
@@ -206,7 +206,7 @@ func (b *Bus) DecideMany(ctx context.Context, d Decision, ids []string) ([]Decid
 	}
 	for i := range all {
 		if all[i].ID != "" {
-			b.wakes.wake(readerPost(all[i].Consumer, all[i].Part))
+			b.wakes.wake(readerAssignment(all[i].Consumer, all[i].Part))
 		}
 	}
 	return all, nil

@@ -72,8 +72,8 @@ func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, id
 	}
 	for i := range out {
 		if l := &out[i].DeadLetter; l.ID != "" && l.Status == Open {
-			out[i].Verdict = judgeLast(*facts[l.lane()], inFront(selected[l.lane()], l), processed)
-			out[i].SkipMakesStale = facts[l.lane()].olderThan(l.at())
+			out[i].Verdict = judgeLast(*facts[l.consumerKey()], inFront(selected[l.consumerKey()], l), processed)
+			out[i].SkipMakesStale = facts[l.consumerKey()].olderThan(l.version())
 		}
 	}
 	return out, nil
@@ -85,9 +85,9 @@ const selectSame = "SELECT " + deadColumns + " FROM bus_dead WHERE consumer = $1
 
 // selectedOf gives the open dead letters of each key that a filter selects, in order.
 func selectedOf(
-	ctx context.Context, tx *sqldb.Tx, f *DeadFilter, keys map[laneKey]*keyFacts, tenant string,
-) (map[laneKey][]DeadLetter, error) {
-	selected := map[laneKey][]DeadLetter{}
+	ctx context.Context, tx *sqldb.Tx, f *DeadFilter, keys map[consumerKey]*keyFacts, tenant string,
+) (map[consumerKey][]DeadLetter, error) {
+	selected := map[consumerKey][]DeadLetter{}
 	if f == nil {
 		return selected, nil
 	}
@@ -118,7 +118,7 @@ func inFront(selected []DeadLetter, last *DeadLetter) (order []DeadLetter) {
 func judgeLast(k keyFacts, order []DeadLetter, processed map[string]bool) Verdict {
 	candidates := make([]candidate, len(order))
 	for i := range order {
-		candidates[i] = candidate{order[i].at(), processed[order[i].ID]}
+		candidates[i] = candidate{order[i].version(), processed[order[i].ID]}
 	}
 	return judge(k, candidates)[len(order)-1]
 }

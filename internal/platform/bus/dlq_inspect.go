@@ -16,12 +16,12 @@ type Inspection struct {
 	// Withheld says that the payload is left out: it is not what its schema says, so that
 	// sensitive fields cannot be found in it, or there is no event.
 	Withheld bool
-	Waiting  int      // events that wait behind its key, counted up to MaxWaiting
-	First    []Waiter // the first of them
+	Waiting  int            // events that wait behind its key, counted up to MaxWaiting
+	First    []WaitingEvent // the first of them
 }
 
 // Waiter is an event that waits behind a key.
-type Waiter struct {
+type WaitingEvent struct {
 	EventID   string
 	EventType string
 	Version   wire.Stamp
@@ -31,8 +31,8 @@ type Waiter struct {
 
 // Named maxima of what is shown of a key.
 const (
-	MaxWaiting = 10_000 // waiting events that are counted
-	maxWaiters = 100    // that are shown
+	MaxWaiting     = 10_000 // waiting events that are counted
+	maxParkedShown = 100    // that are shown
 )
 
 // InspectDead is all that is known of a dead letter of a tenant.
@@ -51,7 +51,7 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 		if out.Event, out.Withheld, err = (&mask{fields: b.cfg.Hidden}).redact(ctx, tx, tenant, body.body); err != nil {
 			return err
 		}
-		out.Waiting, out.First, err = waitingBehind(ctx, tx, &l)
+		out.Waiting, out.First, err = parkedBehind(ctx, tx, &l)
 		return err
 	})
 	return out, err
@@ -79,7 +79,7 @@ func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []b
 
 // waitingBehind is how many events wait behind the key of a dead letter, and the first
 // of them. A letter that is driven again waits too, and is not counted.
-func waitingBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []Waiter, err error) {
+func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []WaitingEvent, err error) {
 	if owner := strings.Split(l.Key, ":"); len(owner) != 3 || owner[1] != l.Tenant {
 		return 0, nil, nil // what waits is not the tenant's
 	}
@@ -89,11 +89,11 @@ func waitingBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, fir
 		return 0, nil, err
 	}
 	for row, err := range tx.Query(ctx, `SELECT event_id, event_type, version, idx, at FROM bus_parked
-		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxWaiters) {
+		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxParkedShown) {
 		if err != nil {
 			return 0, nil, err
 		}
-		var w Waiter
+		var w WaitingEvent
 		if err := row.Scan(&w.EventID, &w.EventType, &w.Version, &w.Index, &w.At); err != nil {
 			return 0, nil, err
 		}

@@ -22,13 +22,13 @@ const (
 
 // keyFacts is what is known of a key of a consumer.
 type keyFacts struct {
-	applied place   // the newest event that was taken
-	waiting []place // events that are dead and open, being driven again, or parked
+	applied keyVersion   // the newest event that was taken
+	waiting []keyVersion // events that are dead and open, being driven again, or parked
 }
 
 // candidate is a dead letter that may be driven again.
 type candidate struct {
-	place
+	keyVersion
 	processed bool // its event is among those that were taken
 }
 
@@ -45,20 +45,20 @@ func judge(k keyFacts, letters []candidate) []Verdict {
 		verdicts[i] = k.judge(waiting, l)
 		switch verdicts[i] {
 		case WillApply:
-			k.applied = l.place
+			k.applied = l.keyVersion
 		case IsConflict, BreaksOrder:
 			continue
 		}
-		waiting = slices.DeleteFunc(waiting, func(p place) bool { return p.event == l.event })
+		waiting = slices.DeleteFunc(waiting, func(p keyVersion) bool { return p.eventID == l.eventID })
 	}
 	return verdicts
 }
 
-func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
+func (k *keyFacts) judge(waiting []keyVersion, l candidate) Verdict {
 	if l.version == 0 {
 		return WillApply // nobody could read where it stands; perhaps it can be read now
 	}
-	switch admit(k.applied, l.place) {
+	switch admit(k.applied, l.keyVersion) {
 	case stale:
 		return WillBeStale
 	case duplicate:
@@ -70,7 +70,7 @@ func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
 		return IsDuplicate
 	}
 	for _, p := range waiting {
-		if k.before(p, l.place) {
+		if k.before(p, l.keyVersion) {
 			return BreaksOrder
 		}
 	}
@@ -78,13 +78,13 @@ func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
 }
 
 // before reports whether an event that waits can still take effect, if not after another.
-func (k *keyFacts) before(p, other place) bool {
-	return p.event != other.event && p.compare(other) < 0 && p.compare(k.applied) > 0
+func (k *keyFacts) before(p, other keyVersion) bool {
+	return p.eventID != other.eventID && p.compare(other) < 0 && p.compare(k.applied) > 0
 }
 
 // olderThan is how many of the events that wait could not take effect any more when one
 // of the key is taken.
-func (k *keyFacts) olderThan(other place) (n int) {
+func (k *keyFacts) olderThan(other keyVersion) (n int) {
 	for _, p := range k.waiting {
 		if k.before(p, other) {
 			n++
@@ -94,19 +94,19 @@ func (k *keyFacts) olderThan(other place) (n int) {
 }
 
 // laneKey names a key of a consumer.
-type laneKey struct{ consumer, key string }
+type consumerKey struct{ consumer, key string }
 
-func (l *DeadLetter) lane() laneKey { return laneKey{l.Consumer, l.Key} }
+func (l *DeadLetter) consumerKey() consumerKey { return consumerKey{l.Consumer, l.Key} }
 
 // maxParkedSeen is how many parked events of a key are looked at for one that is older
 // than a dead letter. They wait in their order, so it would be among the first.
 const maxParkedSeen = 1000
 
 // factsOf reads what is known of the keys of some dead letters.
-func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneKey]*keyFacts, error) {
-	facts, newest := map[laneKey]*keyFacts{}, map[laneKey]place{}
+func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consumerKey]*keyFacts, error) {
+	facts, newest := map[consumerKey]*keyFacts{}, map[consumerKey]keyVersion{}
 	for i := range letters {
-		k, p := letters[i].lane(), letters[i].at()
+		k, p := letters[i].consumerKey(), letters[i].version()
 		if facts[k] == nil || p.compare(newest[k]) > 0 {
 			facts[k], newest[k] = &keyFacts{}, p
 		}
@@ -114,15 +114,15 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneK
 	var stmts []sqldb.Stmt
 	for k, f := range facts {
 		into := func(row *sqldb.Row) error {
-			var p place
-			err := row.Scan(&p.version, &p.index, &p.event)
+			var p keyVersion
+			err := row.Scan(&p.version, &p.index, &p.eventID)
 			f.waiting = append(f.waiting, p)
 			return err
 		}
 		stmts = append(stmts, sqldb.Stmt{
 			Query: "SELECT version, idx, event_id FROM bus_applied WHERE consumer = $1 AND partition_key = $2",
 			Args:  []any{k.consumer, k.key},
-			Row:   func(row *sqldb.Row) error { return row.Scan(&f.applied.version, &f.applied.index, &f.applied.event) },
+			Row:   func(row *sqldb.Row) error { return row.Scan(&f.applied.version, &f.applied.index, &f.applied.eventID) },
 		}, sqldb.Stmt{
 			Query: "SELECT version, idx, event_id FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status IN (0, 1)",
 			Args:  []any{k.consumer, k.key}, Row: into,

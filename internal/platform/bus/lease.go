@@ -10,31 +10,33 @@ import (
 )
 
 // post is a piece of work that one process at a time does.
-type post struct {
+type assignment struct {
 	name string
 	part int
 }
 
 // The names of posts.
 const (
-	relayOutbox = "relay:outbox"
-	relayLog    = "relay:log"
-	homePost    = "home"
+	relayOutbox    = "relay:outbox"
+	relayLog       = "relay:log"
+	homeAssignment = "home"
 )
 
 // readerPost is the post of a consumer's readers.
-func readerPost(consumer string, part int) post { return post{"reader:" + consumer, part} }
+func readerAssignment(consumer string, part int) assignment {
+	return assignment{"reader:" + consumer, part}
+}
 
-func (p post) String() string { return fmt.Sprintf("%s/%d", p.name, p.part) }
+func (p assignment) String() string { return fmt.Sprintf("%s/%d", p.name, p.part) }
 
 // lease is the right to work on a post.
 type lease struct {
-	post
+	assignment
 	epoch int64
 }
 
 // errLost says that another process, or a relay that found a loss, took the post.
-var errLost = errors.New("the post was taken by another")
+var errLeaseLost = errors.New("the post was taken by another")
 
 // fence asks inside a transaction whether a lease still stands, and gives the time. It
 // is the transaction's first statement, and on PostgreSQL holds the row, so that the
@@ -44,7 +46,7 @@ func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp,
 		var epoch int64
 		err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
 		if err == nil && epoch != l.epoch {
-			err = errLost
+			err = errLeaseLost
 		}
 		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), err
 	}
@@ -52,7 +54,7 @@ func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp,
 		WHERE name = $1 AND part = $2 AND epoch = $3 RETURNING until - $4`,
 		l.name, l.part, l.epoch, b.cfg.Lease.Milliseconds()).Scan(&now)
 	if errors.Is(err, sqldb.ErrNoRow) {
-		err = errLost
+		err = errLeaseLost
 	}
 	return now, err
 }

@@ -117,7 +117,7 @@ func (s *survey) noteLease(row *sqldb.Row) error {
 	err := row.Scan(&name, &part, &holder, &until)
 	if consumer, ok := strings.CutPrefix(name, "reader:"); ok && s.consumers[consumer] != nil {
 		r := s.reader(consumer, part)
-		r.Holder, r.LeaseUntil = held(holder, until, s.now, s.forever)
+		r.Holder, r.LeaseUntil = holderOf(holder, until, s.now, s.forever)
 	}
 	return err
 }
@@ -133,7 +133,7 @@ func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
 
 // held is who has a post and until when: nobody when the lease has run out, and without
 // an end where leases do not.
-func held(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
+func holderOf(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
 	switch {
 	case forever:
 		return holder, 0

@@ -13,11 +13,11 @@ import (
 // OutboxState is how far publishing is, and who publishes.
 type OutboxState struct {
 	OutboxStatus
-	Holders []PostHolder // by partition
+	Holders []LeaseHolder // by partition
 }
 
 // PostHolder is the process that has a post.
-type PostHolder struct {
+type LeaseHolder struct {
 	Name  string     // "": none has it
 	Until wire.Stamp // 0: without an end, as long as that process lives
 }
@@ -28,21 +28,21 @@ func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
 		return out, err
 	}
 	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
-		out.Holders = make([]PostHolder, wire.Partitions)
+		out.Holders = make([]LeaseHolder, wire.Partitions)
 		now, err := b.now(ctx, tx)
 		if err != nil {
 			return err
 		}
 		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2", relayOutbox, wire.Partitions) {
 			var part int
-			var h PostHolder
+			var h LeaseHolder
 			if err == nil {
 				err = row.Scan(&part, &h.Name, &h.Until)
 			}
 			if err != nil {
 				return err
 			}
-			h.Name, h.Until = held(h.Name, h.Until, now, b.cfg.Exclusive)
+			h.Name, h.Until = holderOf(h.Name, h.Until, now, b.cfg.Exclusive)
 			out.Holders[part] = h
 		}
 		return nil
@@ -90,7 +90,7 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 			return err
 		}
 		if after > 0 {
-			if err := checkPlace(ctx, tx, after); err != nil {
+			if err := checkPosition(ctx, tx, after); err != nil {
 				return err
 			}
 			first = max(first, after+1)
@@ -120,7 +120,7 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 }
 
 // checkPlace refuses a place that the outbox never had. Its last one may be deleted.
-func checkPlace(ctx context.Context, tx *sqldb.Tx, place int64) error {
+func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 	query := "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox_events'), 0)"
 	if tx.Dialect() == sqldb.Postgres {
 		query = "SELECT coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)"
@@ -164,7 +164,7 @@ func (f *EventFilter) between(
 const skew wire.Stamp = 60_000
 
 // placeAt is a place in the outbox before which nothing is as young as an instant.
-func placeAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
+func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
 	var low, high int64 // nothing up to low is as young; what is behind high may be
 	err := tx.Row(ctx, selectEnds).Scan(&low, &high)
 	low--

@@ -45,7 +45,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 	if from.Place != nil {
 		t.place = *from.Place
 		return t, b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
-			return checkPlace(ctx, tx, t.place)
+			return checkPosition(ctx, tx, t.place)
 		})
 	}
 	err := b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -57,7 +57,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 				return err
 			}
 		}
-		t.place, err = placeAt(ctx, tx, t.from)
+		t.place, err = positionAt(ctx, tx, t.from)
 		return err
 	})
 	return t, err
@@ -80,7 +80,7 @@ const (
 func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
 	var rows []TailEvent
 	n, err := t.holes.Pass(ctx, t.place, func(ctx context.Context) (places []int64, err error) {
-		if rows, more, err = t.look(ctx); err != nil {
+		if rows, more, err = t.readRows(ctx); err != nil {
 			return nil, err
 		}
 		for i := range rows {
@@ -103,7 +103,7 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 
 // look reads the rows behind the place, with the bodies of those that are wanted. full
 // says that there may be more.
-func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error) {
+func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err error) {
 	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
 		query, args := selectTail, []any{t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow}
 		if tx.Dialect() == sqldb.Postgres {

@@ -61,11 +61,11 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	tx.OnCommit(func() {
 		b.cfg.Passed("outbox.committed")
 		if tx.Dialect() == sqldb.SQLite {
-			b.fresh.give(ids, msgs)
+			b.recent.append(ids, msgs)
 		}
 		for part, has := range parts {
 			if has {
-				b.wakes.wake(post{relayOutbox, part})
+				b.wakes.wake(assignment{relayOutbox, part})
 			}
 		}
 	})

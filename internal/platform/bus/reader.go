@@ -12,38 +12,38 @@ import (
 
 // What a reader does at once.
 const (
-	batchMost   = 256                    // events of one transaction
-	batchLeast  = 16                     // of one that takes long
-	lookOften   = time.Second            // for decisions and replays that other processes wrote
-	reopenAfter = 200 * time.Millisecond // a feed that broke
-	noteOften   = 30 * time.Second       // where it is, while there is nothing for it
+	batchMost       = 256                    // events of one transaction
+	batchLeast      = 16                     // of one that takes long
+	pollEvery       = time.Second            // for decisions and replays that other processes wrote
+	reopenAfter     = 200 * time.Millisecond // a feed that broke
+	commitIdleEvery = 30 * time.Second       // where it is, while there is nothing for it
 	// restAfterTries is how much longer than a turn of other tries took none is made, so
 	// that thousands of keys that fail leave most of the time to those that do not.
-	restAfterTries = 3
-	maxVersions    = 50_000 // places that a reader remembers
+	retryRest   = 3
+	maxVersions = 50_000 // places that a reader remembers
 )
 
 // reader takes the events of one partition for a consumer. What it remembers is true
 // for as long as it holds its post, since nobody else writes it.
 type reader struct {
-	bus      *Bus
-	consumer *Consumer
-	lease    lease
-	at       position
-	most     int              // events of its next transaction
-	pending  uint64           // messages behind those that were read
-	waited   bool             // it is noted that there are some
-	applied  map[string]place // newest place by key; what is missing is in the database
-	lanes    map[string]*lane // keys that wait
-	letters  map[string]bool  // keys behind whose dead letters the consumer goes on
-	due      wire.Stamp       // when a lane wants another try; 0: none does
-	rest     time.Time        // until when no lane gets one
-	asked    bool             // there may be decisions or replays
-	replayAt time.Time        // until when no replay gets a page; a timer wakes the reader then
-	noted    time.Time        // when its place was noted without an event
-	told     int64            // minRelay when the relay was told of a gap, and one more
-	stall    stall
-	blame    blame
+	bus         *Bus
+	consumer    *Consumer
+	lease       lease
+	pos         position
+	most        int                    // events of its next transaction
+	pending     uint64                 // messages behind those that were read
+	waited      bool                   // it is noted that there are some
+	newest      map[string]keyVersion  // newest place by key; what is missing is in the database
+	keys        map[string]*blockedKey // keys that wait
+	deadKeys    map[string]bool        // keys behind whose dead letters the consumer goes on
+	due         wire.Stamp             // when a lane wants another try; 0: none does
+	rest        time.Time              // until when no lane gets one
+	lookForWork bool                   // there may be decisions or replays
+	replayAt    time.Time              // until when no replay gets a page; a timer wakes the reader then
+	noted       time.Time              // when its place was noted without an event
+	reported    int64                  // minRelay when the relay was told of a gap, and one more
+	stall       stall
+	poison      poisonDetector
 }
 
 // position is how far a reader is in its stream.
@@ -60,16 +60,16 @@ type position struct {
 // readFor takes the events of one partition for a consumer, until ctx ends or the post
 // is lost.
 func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
-	r := &reader{bus: b, consumer: c, lease: l, most: batchMost, applied: map[string]place{}, asked: true}
+	r := &reader{bus: b, consumer: c, lease: l, most: batchMost, newest: map[string]keyVersion{}, lookForWork: true}
 	if err := r.load(ctx); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		err := r.follow(ctx)
-		if g := gapOf(err); g != nil && r.told != r.at.minRelay+1 {
-			err = r.doubt(ctx, g)
+		if g := gapOf(err); g != nil && r.reported != r.pos.minRelay+1 {
+			err = r.reportGap(ctx, g)
 		}
-		if err == nil || errors.Is(err, errLost) {
+		if err == nil || errors.Is(err, errLeaseLost) {
 			return err
 		}
 		r.stalled(ctx, err)
@@ -87,8 +87,8 @@ func (r *reader) pause(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-time.After(d):
 	}
-	err := r.beside(ctx)
-	if errors.Is(err, errLost) {
+	err := r.background(ctx)
+	if errors.Is(err, errLeaseLost) {
 		return err
 	}
 	return nil // whatever it is, it is tried again
@@ -105,15 +105,15 @@ func (r *reader) follow(ctx context.Context) error {
 	stopped, stop := context.WithCancel(ctx)
 	batches, broken := make(chan batch), make(chan error, 1)
 	done := make(chan struct{})
-	chain := &chain{carrier: r.bus.carrier, minRelay: r.at.minRelay}
+	chain := &continuityCheck{carrier: r.bus.carrier, minRelay: r.pos.minRelay}
 	go func() {
 		defer close(done)
-		if err := r.pump(stopped, feed, chain, batches); err != nil {
+		if err := r.fetch(stopped, feed, chain, batches); err != nil {
 			broken <- err
 		}
 	}()
 	defer func() { stop(); <-done }()
-	wake, look := r.bus.wakes.of(r.lease.post), time.NewTicker(lookOften)
+	wake, look := r.bus.wakes.of(r.lease.assignment), time.NewTicker(pollEvery)
 	defer look.Stop()
 	for {
 		timer := r.untilDue()
@@ -123,18 +123,18 @@ func (r *reader) follow(ctx context.Context) error {
 		case err := <-broken:
 			return err
 		case got := <-batches:
-			if err := r.receive(ctx, got); err != nil {
+			if err := r.process(ctx, got); err != nil {
 				return err
 			}
-			r.flows()
+			r.resumed()
 		case <-wake:
-			r.asked = true
+			r.lookForWork = true
 		case <-look.C:
-			r.flows() // there is nothing for it
-			r.asked = r.asked || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
+			r.resumed() // there is nothing for it
+			r.lookForWork = r.lookForWork || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
 		case <-timer:
 		}
-		if err := r.beside(ctx); err != nil {
+		if err := r.background(ctx); err != nil {
 			return err
 		}
 	}
@@ -142,41 +142,41 @@ func (r *reader) follow(ctx context.Context) error {
 
 // receive takes a batch. One without events says that the stream went on without any
 // for this reader; that is noted now and then.
-func (r *reader) receive(ctx context.Context, got batch) error {
+func (r *reader) process(ctx context.Context, got batch) error {
 	r.bus.cfg.Passed("reader.received")
 	r.pending = got.pending
 	if len(got.items) > 0 {
-		err := r.take(ctx, got.items, func(items []item) position { return r.at.after(items) })
+		err := r.consume(ctx, got.items, func(items []item) position { return r.pos.after(items) })
 		if err == nil {
-			r.at.seq = max(r.at.seq, got.upto) // what came behind them is not for this reader
+			r.pos.seq = max(r.pos.seq, got.upto) // what came behind them is not for this reader
 		}
 		return err
 	}
-	to := r.at
+	to := r.pos
 	to.seq = got.upto
-	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= noteOften || r.pending == 0 && r.waited {
+	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= commitIdleEvery || r.pending == 0 && r.waited {
 		r.noted = now
-		return r.commit(ctx, &to, func(context.Context, *sqldb.Tx, *turn) error { return nil })
+		return r.commit(ctx, &to, func(context.Context, *sqldb.Tx, *changes) error { return nil })
 	}
-	r.at = to
+	r.pos = to
 	return nil
 }
 
 // beside does what waits beside the stream: decisions, other tries, replays.
-func (r *reader) beside(ctx context.Context) error {
-	if r.asked {
-		r.asked = false
-		more, err := r.decisions(ctx)
+func (r *reader) background(ctx context.Context) error {
+	if r.lookForWork {
+		r.lookForWork = false
+		more, err := r.runDecisions(ctx)
 		if err != nil {
-			r.asked = true
+			r.lookForWork = true
 			return err
 		}
-		if err := r.replays(ctx); err != nil {
-			r.asked = true
+		if err := r.runReplay(ctx); err != nil {
+			r.lookForWork = true
 			return err
 		}
-		if r.asked = more; more {
-			r.bus.wakes.wake(r.lease.post)
+		if r.lookForWork = more; more {
+			r.bus.wakes.wake(r.lease.assignment)
 		}
 	}
 	if r.due == 0 || r.due > r.machineNow() || time.Now().Before(r.rest) {
@@ -184,7 +184,7 @@ func (r *reader) beside(ctx context.Context) error {
 	}
 	began := time.Now()
 	err := r.retry(ctx)
-	r.rest = time.Now().Add(restAfterTries * time.Since(began))
+	r.rest = time.Now().Add(retryRest * time.Since(began))
 	return err
 }
 
@@ -201,28 +201,28 @@ func (r *reader) untilDue() <-chan time.Time {
 }
 
 // open opens a feed at the place where the reader is.
-func (r *reader) open(ctx context.Context) (*branch, error) {
+func (r *reader) open(ctx context.Context) (*subscription, error) {
 	info, err := r.bus.carrier.Ensure(ctx, r.consumer.Stream)
 	if err != nil {
 		return nil, err
 	}
 	created := info.Created.UnixNano()
 	switch {
-	case r.at.streamAt == 0:
-		r.at.streamAt = created
-		r.at.seq = max(info.First, 1) - 1
-	case r.at.streamAt != created: // its relay says where to go on, and starts this reader anew
+	case r.pos.streamAt == 0:
+		r.pos.streamAt = created
+		r.pos.seq = max(info.First, 1) - 1
+	case r.pos.streamAt != created: // its relay says where to go on, and starts this reader anew
 		return nil, Lost("the stream is another one than before")
-	case r.at.seq+1 < info.First: // it was away for longer than the stream remembers
+	case r.pos.seq+1 < info.First: // it was away for longer than the stream remembers
 		if err := r.catchUp(ctx, info.First); err != nil {
 			return nil, err
 		}
 	}
-	from := From{Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types, After: r.at.seq}
-	if r.at.last+1 >= info.First { // else it is gone for its age
-		from.After, from.AfterID = r.at.last, r.at.lastID
+	from := From{Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types, After: r.pos.seq}
+	if r.pos.last+1 >= info.First { // else it is gone for its age
+		from.After, from.AfterID = r.pos.last, r.pos.lastID
 	}
-	return r.bus.branch(ctx, from)
+	return r.bus.openSubscription(ctx, from)
 }
 
 // load reads how far the reader is and which keys wait.
@@ -231,7 +231,7 @@ func (r *reader) load(ctx context.Context) error {
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
 		}
-		r.at, r.lanes, r.letters, r.due = position{}, map[string]*lane{}, map[string]bool{}, 0
+		r.pos, r.keys, r.deadKeys, r.due = position{}, map[string]*blockedKey{}, map[string]bool{}, 0
 		name, part := r.consumer.Name, r.lease.part
 		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
 			last_seq, last_event, pending, at, applied, duplicate, stale, failed)
@@ -241,7 +241,7 @@ func (r *reader) load(ctx context.Context) error {
 		}
 		err := tx.Row(ctx, `SELECT stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event
 			FROM bus_reader WHERE consumer = $1 AND part = $2`, name, part).Scan(
-			&r.at.streamAt, &r.at.seq, &r.at.relayed, &r.at.source, &r.at.minRelay, &r.at.last, &r.at.lastID)
+			&r.pos.streamAt, &r.pos.seq, &r.pos.relayed, &r.pos.source, &r.pos.minRelay, &r.pos.last, &r.pos.lastID)
 		if err != nil {
 			return err
 		}
@@ -251,21 +251,21 @@ func (r *reader) load(ctx context.Context) error {
 				return err
 			}
 			var key string
-			l := &lane{}
-			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.next, &l.since, &l.n, &l.last.version, &l.last.index); err != nil {
+			l := &blockedKey{}
+			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.nextTry, &l.since, &l.nextNum, &l.last.version, &l.last.index); err != nil {
 				return err
 			}
-			r.lanes[key] = l
-			r.note(l)
+			r.keys[key] = l
+			r.schedule(l)
 		}
-		return r.loadLetters(ctx, tx)
+		return r.loadDeadKeys(ctx, tx)
 	})
 }
 
 // note remembers when a lane wants another try.
-func (r *reader) note(l *lane) {
-	if l.state == laneRetry && (r.due == 0 || l.next < r.due) {
-		r.due = l.next
+func (r *reader) schedule(l *blockedKey) {
+	if l.state == keyRetrying && (r.due == 0 || l.nextTry < r.due) {
+		r.due = l.nextTry
 	}
 }
 
@@ -284,14 +284,14 @@ type item struct {
 }
 
 // pump reads events while the batch before is being taken.
-func (r *reader) pump(ctx context.Context, feed *branch, chain *chain, out chan<- batch) error {
+func (r *reader) fetch(ctx context.Context, feed *subscription, chain *continuityCheck, out chan<- batch) error {
 	upto, pending := feed.upto, feed.pending
 	for ctx.Err() == nil {
 		items, err := feed.next(ctx, batchMost)
 		if err != nil {
 			return err
 		}
-		n, broken := chain.follow(ctx, items)
+		n, broken := chain.verify(ctx, items)
 		if items = items[:n]; broken != nil && n == 0 {
 			return broken
 		}

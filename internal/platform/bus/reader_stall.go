@@ -23,7 +23,7 @@ func (r *reader) stalled(ctx context.Context, err error) {
 }
 
 // flows notes that a reader gets on.
-func (r *reader) flows() {
+func (r *reader) resumed() {
 	if r.stall.began.IsZero() {
 		return
 	}

@@ -16,7 +16,7 @@ const (
 	pollShared   = 500 * time.Millisecond // for what other processes have committed
 	pollAlone    = 5 * time.Second        // when there is no other process
 	compareEvery = 5 * time.Second        // at a stream that nothing is sent to
-	knownFor     = 20 * time.Millisecond  // that a stream is sound, before something is sent to it
+	verifiedFor  = 20 * time.Millisecond  // that a stream is sound, before something is sent to it
 )
 
 // relay publishes what a source has to a stream, for as long as its lease stands. One
@@ -28,29 +28,29 @@ type relay struct {
 	stream wire.Stream
 	parts  []int // of the stream that it serves
 
-	state    relayState // what its row says
-	behind   milestone  // the newest message that was acknowledged, noted or not; only its place and event
-	at       wire.Stamp // of the newest batch, as published_at says it
-	loaded   bool
-	seen     uint64    // connections of the carrier when the stream was last compared
-	doubts   uint64    // gaps that readers of this process had found then
-	compared time.Time // when that was
-	known    time.Time // when the stream was last known to have what it acknowledged
-	outage   outage
+	state      relayState // what its row says
+	tail       checkpoint // the newest message that was acknowledged, noted or not; only its place and event
+	at         wire.Stamp // of the newest batch, as published_at says it
+	loaded     bool
+	seen       uint64    // connections of the carrier when the stream was last compared
+	gapReports uint64    // gaps that readers of this process had found then
+	compared   time.Time // when that was
+	verifiedAt time.Time // when the stream was last known to have what it acknowledged
+	outage     outage
 
 	// Of the outbox:
-	aside   map[string]aside // by key
-	follow  bool             // what is not published yet is handed over
-	watch   uint64           // names it there
-	looked  time.Time        // when it last read the table
-	reached int64            // id of the newest row that it has read
+	backoffs     map[string]keyBackoff // by key
+	useRecent    bool                  // what is not published yet is handed over
+	recentReader uint64                // names it there
+	looked       time.Time             // when it last read the table
+	reached      int64                 // id of the newest row that it has read
 
 	// Of the log:
-	next    int64     // the number behind which it is read next
-	pending []Message // what was read and is not acknowledged
-	upto    int64     // the number that next becomes when nothing is pending
-	top     milestone // the newest that was acknowledged and is not noted yet
-	unnoted int       // how many were
+	next    int64      // the number behind which it is read next
+	pending []Message  // what was read and is not acknowledged
+	upto    int64      // the number that next becomes when nothing is pending
+	top     checkpoint // the newest that was acknowledged and is not noted yet
+	unnoted int        // how many were
 	noted   time.Time
 	began   time.Time // the last time that it was read
 	full    bool      // there was more of it then
@@ -59,11 +59,11 @@ type relay struct {
 // relayState is a row of bus_relay: what a relay must know of its stream after a
 // restart, here or elsewhere.
 type relayState struct {
-	epoch    int64 // rises with every loss
-	streamAt int64 // when the stream was created, in nanoseconds
-	last     milestone
-	trail    trail // milestones before last, oldest first
-	window   window
+	epoch       int64 // rises with every loss
+	streamAt    int64 // when the stream was created, in nanoseconds
+	last        checkpoint
+	checkpoints checkpoints // milestones before last, oldest first
+	window      window
 }
 
 // window is a part of the outbox that is published again. It is done when pos is to.
@@ -73,16 +73,16 @@ type window struct {
 }
 
 func (b *Bus) newRelay(l lease, source string, s wire.Stream, parts ...int) *relay {
-	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, aside: map[string]aside{}, outage: outage{bus: b, lease: l}}
+	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, backoffs: map[string]keyBackoff{}, outage: outage{bus: b, lease: l}}
 }
 
 // run takes turns until ctx ends or the lease is lost. turn says how long there is
 // nothing to do unless somebody wakes the relay.
 func (r *relay) run(ctx context.Context, turn func(context.Context) (time.Duration, error)) error {
-	wake := r.bus.wakes.of(r.lease.post)
+	wake := r.bus.wakes.of(r.lease.assignment)
 	for ctx.Err() == nil {
 		rest, err := turn(ctx)
-		if errors.Is(err, errLost) {
+		if errors.Is(err, errLeaseLost) {
 			return err
 		}
 		woken := wake
@@ -123,7 +123,7 @@ func (r *relay) ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.seen != r.bus.carrier.Connections() || r.doubts != r.bus.doubts.Load() || time.Since(r.compared) > compareEvery {
+	if r.seen != r.bus.carrier.Connections() || r.gapReports != r.bus.gapReports.Load() || time.Since(r.compared) > compareEvery {
 		return r.compare(ctx)
 	}
 	return nil
@@ -131,11 +131,11 @@ func (r *relay) ready(ctx context.Context) error {
 
 // sure makes sure that the stream is what it was, if that is not just known: what is
 // sent to one that lost something is in nobody's order.
-func (r *relay) sure(ctx context.Context) (bool, error) {
-	if time.Since(r.known) < knownFor {
+func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
+	if time.Since(r.verifiedAt) < verifiedFor {
 		return true, nil
 	}
-	return r.linked(ctx)
+	return r.verifyAfterSend(ctx)
 }
 
 // begin is the stamp of a new batch. It rises from batch to batch, whatever the clock

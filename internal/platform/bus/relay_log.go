@@ -16,7 +16,7 @@ const (
 )
 
 // WakeLog tells the relay of the log that there is something new in it.
-func (b *Bus) WakeLog() { b.wakes.wake(post{relayLog, 0}) }
+func (b *Bus) WakeLog() { b.wakes.wake(assignment{relayLog, 0}) }
 
 // relayLog publishes what the engine's log has. It reads on from where it was, and
 // notes now and then where that is: what was published since is published once more
@@ -44,7 +44,7 @@ func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 		}
 	}
 	if len(r.pending) > 0 {
-		if ok, err := r.sure(ctx); !ok || err != nil {
+		if ok, err := r.verifyBeforeSend(ctx); !ok || err != nil {
 			return 0, err
 		}
 		if err := r.sendLog(ctx); err != nil {
@@ -103,7 +103,7 @@ func (r *relay) sendLog(ctx context.Context) error {
 	}
 	r.unnoted += s.count
 	r.pending = unacked(r.pending, s.seqs)
-	return firstOf(s.away, s.why)
+	return firstOf(s.unavailable, s.why)
 }
 
 // noteLog notes how far the log is published. What is pending is not part of that.
@@ -111,10 +111,10 @@ func (r *relay) noteLog(ctx context.Context) error {
 	if len(r.pending) > 0 {
 		return nil
 	}
-	if ok, err := r.linked(ctx); !ok || err != nil {
+	if ok, err := r.verifyAfterSend(ctx); !ok || err != nil {
 		return err
 	}
-	m := milestone{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
+	m := checkpoint{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
 	next, stmts := r.advance(m, 0)
 	err := r.write(ctx, "bus.relay.note", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
 		return tx.Batch(ctx, stmts...)
@@ -122,7 +122,7 @@ func (r *relay) noteLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.top, r.unnoted, r.noted = next, milestone{}, 0, time.Now()
+	r.state, r.top, r.unnoted, r.noted = next, checkpoint{}, 0, time.Now()
 	r.bus.cfg.Passed("relay.log-noted")
 	return nil
 }

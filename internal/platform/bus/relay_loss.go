@@ -19,8 +19,8 @@ const (
 // compare holds the stream against what it has acknowledged. After a loss it notes
 // what must be published again.
 func (r *relay) compare(ctx context.Context) error {
-	seen, doubts := r.bus.carrier.Connections(), r.bus.doubts.Load()
-	doubted, err := r.doubted(ctx)
+	seen, doubts := r.bus.carrier.Connections(), r.bus.gapReports.Load()
+	doubted, err := r.gapReported(ctx)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (r *relay) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sound, err := r.sound(ctx, info)
+		sound, err := r.intact(ctx, info)
 		if err != nil {
 			return err
 		}
@@ -38,27 +38,27 @@ func (r *relay) compare(ctx context.Context) error {
 			continue
 		}
 		if !sound || doubted {
-			err = r.lose(ctx, info)
+			err = r.handleLoss(ctx, info)
 		}
 		if err == nil {
-			r.seen, r.doubts, r.compared, r.known = seen, doubts, time.Now(), time.Now()
+			r.seen, r.gapReports, r.compared, r.verifiedAt = seen, doubts, time.Now(), time.Now()
 		}
 		return err
 	}
 }
 
 // doubted reports whether a reader has found a gap in the stream.
-func (r *relay) doubted(ctx context.Context) (is bool, err error) {
+func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(&is)
-		return unlessNone(err)
+		return ignoreNoRow(err)
 	})
 	return is, err
 }
 
 // sound reports whether the stream has the last message that it acknowledged, or had
 // it for as long as it keeps messages.
-func (r *relay) sound(ctx context.Context, info StreamInfo) (bool, error) {
+func (r *relay) intact(ctx context.Context, info StreamInfo) (bool, error) {
 	last := r.state.last
 	switch {
 	case created(info) != r.state.streamAt, last.Seq > info.Last:
@@ -70,7 +70,7 @@ func (r *relay) sound(ctx context.Context, info StreamInfo) (bool, error) {
 }
 
 // has reports whether a milestone is at its place.
-func (r *relay) has(ctx context.Context, m milestone) (bool, error) {
+func (r *relay) has(ctx context.Context, m checkpoint) (bool, error) {
 	at, err := r.bus.carrier.At(ctx, r.stream, m.Seq)
 	ok, err := found(err)
 	return ok && m.Event != "" && at.ID == m.Event, err
@@ -81,11 +81,11 @@ func (r *relay) has(ctx context.Context, m milestone) (bool, error) {
 // does not, the loss is noted, and what was acknowledged counts for nothing.
 //
 // What it does not see, a loss between two waves, readers do: see chain.
-func (r *relay) linked(ctx context.Context) (bool, error) {
+func (r *relay) verifyAfterSend(ctx context.Context) (bool, error) {
 	if last := r.state.last; last.Event != "" {
 		ok, err := r.has(ctx, last)
 		if ok {
-			r.known = time.Now()
+			r.verifiedAt = time.Now()
 		}
 		if ok || err != nil {
 			return ok, err
@@ -100,7 +100,7 @@ func (r *relay) linked(ctx context.Context) (bool, error) {
 // the relay rises, the readers of the stream end and begin again behind what the stream
 // has now, and what is published from here on begins where the loss, or the slowest
 // reader, was.
-func (r *relay) lose(ctx context.Context, info StreamInfo) error {
+func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 	r.bus.cfg.Passed("relay.loss-found")
 	keep, err := r.survivor(ctx, info)
 	if err != nil {
@@ -122,17 +122,17 @@ func (r *relay) lose(ctx context.Context, info StreamInfo) error {
 			return err
 		}
 		if s.streamAt == r.state.streamAt {
-			s.trail = r.state.trail.upto(keep)
+			s.checkpoints = r.state.checkpoints.upto(keep)
 		}
 		if r.stream == wire.Executions {
 			r.resumeLog(&s, keep, readers, oldest)
 		} else if err := r.resumeOutbox(ctx, tx, &s, keep, readers, now); err != nil {
 			return err
 		}
-		s.trail = s.trail.upto(s.last)
+		s.checkpoints = s.checkpoints.upto(s.last)
 		return tx.Batch(ctx, append(r.moveReaders(s), r.storeState(s), sqldb.Stmt{
 			Query: "DELETE FROM bus_trail WHERE source = $1 AND part = $2 AND seq > $3",
-			Args:  []any{r.source, r.lease.part, s.trail.end().Seq},
+			Args:  []any{r.source, r.lease.part, s.checkpoints.end().Seq},
 		}, sqldb.Stmt{
 			Query: "UPDATE bus_relay SET doubt = 0 WHERE source = $1 AND part = $2",
 			Args:  []any{r.source, r.lease.part},
@@ -145,18 +145,18 @@ func (r *relay) lose(ctx context.Context, info StreamInfo) error {
 	if first := r.stream == wire.Executions && r.state.streamAt == 0; !first {
 		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
 	}
-	r.state, r.behind, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, milestone{}, 0
-	poke(r.bus.keeper.kick) // readers of this process begin again at once
+	r.state, r.tail, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, checkpoint{}, 0
+	wake(r.bus.coordinator.wake) // readers of this process begin again at once
 	return nil
 }
 
 // survivor is the last milestone before the first that the stream does not have any
 // more. The zero milestone says that it has none.
-func (r *relay) survivor(ctx context.Context, info StreamInfo) (last milestone, err error) {
+func (r *relay) survivor(ctx context.Context, info StreamInfo) (last checkpoint, err error) {
 	if created(info) != r.state.streamAt {
-		return milestone{}, nil
+		return checkpoint{}, nil
 	}
-	for _, m := range append(slices.Clone(r.state.trail), r.state.last) {
+	for _, m := range append(slices.Clone(r.state.checkpoints), r.state.last) {
 		if m.Seq >= info.First { // those before are gone for their age
 			if ok, err := r.has(ctx, m); !ok || err != nil {
 				return last, err
@@ -168,13 +168,13 @@ func (r *relay) survivor(ctx context.Context, info StreamInfo) (last milestone, 
 }
 
 // end is the newest message that a stream has, to be recognised.
-func (r *relay) end(ctx context.Context, info StreamInfo) (milestone, error) {
+func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 	if info.Last == 0 {
-		return milestone{}, nil
+		return checkpoint{}, nil
 	}
 	m, err := r.bus.carrier.At(ctx, r.stream, info.Last)
 	_, err = found(err)
-	return milestone{Seq: info.Last, Event: m.ID}, err
+	return checkpoint{Seq: info.Last, Event: m.ID}, err
 }
 
 // oldest is where the log must be read from when nothing of it is known to be in the stream.
@@ -229,15 +229,15 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 
 // passed is the newest milestone that the stream has kept and a reader has passed. It
 // may know more than the reader, who is told of few messages.
-func (r *relay) passed(s *relayState, p readerPlace) milestone {
+func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 	if p.streamAt != s.streamAt || s.streamAt != r.state.streamAt {
-		return milestone{}
+		return checkpoint{}
 	}
-	return s.trail.at(p.seq)
+	return s.checkpoints.at(p.seq)
 }
 
 // resumeOutbox notes the window that is published again.
-func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, keep milestone, readers []readerPlace, now wire.Stamp) error {
+func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp) error {
 	since := keep.At
 	if s.streamAt != r.state.streamAt {
 		since = now - wire.Stamp(Horizon.Milliseconds())
@@ -265,13 +265,13 @@ func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, k
 }
 
 // resumeLog notes where the log is read on from.
-func (r *relay) resumeLog(s *relayState, keep milestone, readers []readerPlace, oldest int64) {
+func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace, oldest int64) {
 	number := keep.Number
 	for _, p := range readers {
 		number = min(number, max(p.source, r.passed(s, p).Number))
 	}
 	s.last.Number = max(number, oldest)
-	s.last.At = s.trail.until(s.last.Number).At
+	s.last.At = s.checkpoints.until(s.last.Number).At
 }
 
 // moveReaders are the statements that put the readers behind what the stream has now.

@@ -20,14 +20,14 @@ func (r *relay) replayPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	top := milestone{At: r.state.window.since}
+	top := checkpoint{At: r.state.window.since}
 	for len(page) > 0 {
 		s, ok, err := r.deliver(ctx, page)
 		if !ok || err != nil {
 			return err
 		}
 		if s.count == 0 {
-			if err := firstOf(s.away, s.why, ctx.Err()); err != nil {
+			if err := firstOf(s.unavailable, s.why, ctx.Err()); err != nil {
 				return err
 			}
 		}
@@ -37,7 +37,7 @@ func (r *relay) replayPage(ctx context.Context) error {
 		page = unacked(page, s.seqs)
 	}
 	r.bus.cfg.Passed("relay.replay-page")
-	if ok, err := r.linked(ctx); !ok || err != nil {
+	if ok, err := r.verifyAfterSend(ctx); !ok || err != nil {
 		return err
 	}
 	next, stmts := r.advance(top, upto)

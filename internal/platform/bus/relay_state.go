@@ -55,10 +55,10 @@ func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.trail, err = readTrail(ctx, tx, r.source, r.lease.part); err != nil {
+	if s.checkpoints, err = readCheckpoints(ctx, tx, r.source, r.lease.part); err != nil {
 		return false, err
 	}
-	r.state, r.behind, r.next = s, s.last, s.last.Number
+	r.state, r.tail, r.next = s, s.last, s.last.Number
 	return true, nil
 }
 
@@ -111,7 +111,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 		return err
 	}
 	if published || r.stream == wire.Executions {
-		return r.lose(ctx, info)
+		return r.handleLoss(ctx, info)
 	}
 	end, err := r.end(ctx, info)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 		return tx.Batch(ctx, r.storeState(s))
 	})
 	if err == nil {
-		r.state, r.behind = s, s.last
+		r.state, r.tail = s, s.last
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 		err := tx.Row(ctx, "SELECT published_at FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL LIMIT 1",
 			r.lease.part).Scan(new(int64))
 		is = err == nil
-		return unlessNone(err)
+		return ignoreNoRow(err)
 	})
 	return is, err
 }
@@ -159,7 +159,7 @@ func (r *relay) storeState(s relayState) sqldb.Stmt {
 
 // advance is the state after messages up to a milestone were acknowledged, those of a
 // window up to pos, and the statements that store it.
-func (r *relay) advance(m milestone, pos int64) (relayState, []sqldb.Stmt) {
+func (r *relay) advance(m checkpoint, pos int64) (relayState, []sqldb.Stmt) {
 	s := r.state
 	s.window.pos = pos
 	if m.Seq <= s.last.Seq { // all of it was there before
@@ -167,11 +167,11 @@ func (r *relay) advance(m milestone, pos int64) (relayState, []sqldb.Stmt) {
 	}
 	s.last = m
 	var added bool
-	var gone []milestone
-	s.trail, added, gone = s.trail.add(m)
+	var gone []checkpoint
+	s.checkpoints, added, gone = s.checkpoints.add(m)
 	stmts := []sqldb.Stmt{r.storeState(s)}
 	if added {
-		stmts = append(stmts, r.addTrail(m, gone)...)
+		stmts = append(stmts, r.insertCheckpoint(m, gone)...)
 	}
 	return s, stmts
 }

@@ -30,14 +30,14 @@ func waves(msgs []Message) (all [][]int) {
 
 // sent is what became of messages.
 type sent struct {
-	seqs    []uint64   // their places; 0: not acknowledged
-	count   int        // of those acknowledged
-	top     milestone  // the newest acknowledged; only its place and event
-	odd     bool       // some of a wave failed, or its places do not rise
-	away    error      // the first failure that may pass by itself
-	failed  []*Message // those that had such a failure
-	refused []*Message // those that the carrier does not take
-	why     error      // what it says of the first
+	seqs        []uint64   // their places; 0: not acknowledged
+	count       int        // of those acknowledged
+	top         checkpoint // the newest acknowledged; only its place and event
+	suspect     bool       // some of a wave failed, or its places do not rise
+	unavailable error      // the first failure that may pass by itself
+	failed      []*Message // those that had such a failure
+	refused     []*Message // those that the carrier does not take
+	why         error      // what it says of the first
 }
 
 // send publishes messages in waves. A message whose predecessor of the same key was
@@ -49,31 +49,31 @@ func (r *relay) send(ctx context.Context, msgs []Message) sent {
 	s := sent{seqs: make([]uint64, len(msgs))}
 	failed := map[string]bool{}
 	for n, wave := range waves(msgs) {
-		if n == maxWaves || s.odd || ctx.Err() != nil {
+		if n == maxWaves || s.suspect || ctx.Err() != nil {
 			break
 		}
 		var at []int
 		var batch []Message
 		for _, i := range wave {
 			if !failed[msgs[i].Key] {
-				msgs[i].Relay.Behind, msgs[i].Relay.BehindID = r.behind.Seq, r.behind.Event
+				msgs[i].Relay.Behind, msgs[i].Relay.BehindID = r.tail.Seq, r.tail.Event
 				at, batch = append(at, i), append(batch, msgs[i])
 			}
 		}
-		last := r.behind.Seq
+		last := r.tail.Seq
 		for k, ack := range r.publish(ctx, batch) {
 			s.note(at[k], &batch[k], ack)
 			switch {
 			case ack.Err != nil:
 				failed[batch[k].Key] = true
 			case ack.Seq <= last:
-				s.odd = true
+				s.suspect = true
 			default:
 				last = ack.Seq
 			}
 		}
-		if s.odd = s.odd || s.away != nil; s.top.Seq > r.behind.Seq {
-			r.behind = s.top
+		if s.suspect = s.suspect || s.unavailable != nil; s.top.Seq > r.tail.Seq {
+			r.tail = s.top
 		}
 		r.bus.cfg.Passed("relay.wave")
 	}
@@ -86,19 +86,19 @@ func (r *relay) send(ctx context.Context, msgs []Message) sent {
 // nothing counts that was acknowledged.
 func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, err error) {
 	s = r.send(ctx, msgs)
-	if !s.odd {
+	if !s.suspect {
 		return s, true, nil
 	}
 	for i, seq := range s.seqs {
 		if seq == 0 {
 			continue
 		}
-		if ok, err := r.has(ctx, milestone{Seq: seq, Event: msgs[i].ID}); err != nil {
+		if ok, err := r.has(ctx, checkpoint{Seq: seq, Event: msgs[i].ID}); err != nil {
 			return s, false, err
 		} else if !ok {
 			info, err := r.bus.carrier.Ensure(ctx, r.stream)
 			if err == nil {
-				err = r.lose(ctx, info)
+				err = r.handleLoss(ctx, info)
 			}
 			return s, false, err
 		}
@@ -125,7 +125,7 @@ func (s *sent) note(i int, m *Message, ack Ack) {
 			s.top.Seq, s.top.Event = ack.Seq, m.ID
 		}
 	case fault.KindOf(ack.Err) == fault.Unavailable:
-		s.failed, s.away = append(s.failed, m), cmp.Or(s.away, ack.Err)
+		s.failed, s.unavailable = append(s.failed, m), cmp.Or(s.unavailable, ack.Err)
 	default:
 		s.refused, s.why = append(s.refused, m), cmp.Or(s.why, ack.Err)
 	}

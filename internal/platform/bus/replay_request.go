@@ -83,7 +83,7 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	}
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerOnce(ctx, b, tx, request{r.Tenant, &r.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{r.Tenant, &r.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
 			id := uuid.Must(uuid.NewV7()).String()
 			return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
 		})
@@ -112,7 +112,7 @@ func (b *Bus) replayable(consumer string) error {
 
 func (b *Bus) wakeReaders(consumer string) {
 	for part := range wire.Partitions {
-		b.wakes.wake(readerPost(consumer, part))
+		b.wakes.wake(readerAssignment(consumer, part))
 	}
 }
 
@@ -131,7 +131,7 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	if to == 0 {
 		to = now + 1
 	}
-	place, err := placeAt(ctx, tx, r.From)
+	place, err := positionAt(ctx, tx, r.From)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerOnce(ctx, b, tx, request{o.Tenant, &o.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{o.Tenant, &o.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
 			return stopReplay(ctx, tx, &o, now)
 		})
 		ans.Replay = replay

@@ -6,15 +6,15 @@ import "sync"
 // one, in another process say, finds out by looking.
 type wakes struct {
 	mu  sync.Mutex
-	all map[post]chan struct{}
+	all map[assignment]chan struct{}
 }
 
 // of is the channel of a post. It holds one token at most.
-func (w *wakes) of(p post) chan struct{} {
+func (w *wakes) of(p assignment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
-		w.all = map[post]chan struct{}{}
+		w.all = map[assignment]chan struct{}{}
 	}
 	c := w.all[p]
 	if c == nil {
@@ -25,9 +25,9 @@ func (w *wakes) of(p post) chan struct{} {
 }
 
 // wake puts a token into the channel of a post.
-func (w *wakes) wake(p post) { poke(w.of(p)) }
+func (w *wakes) wake(p assignment) { wake(w.of(p)) }
 
-func poke(c chan struct{}) {
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -32,7 +32,7 @@ type batch struct {
 	keyAt   map[KeyRef]int         // their places
 	seen    map[KeyRef]*KeyRow     // keys that were looked up; nil: not remembered
 	newest  map[planKey]*flow.Plan // newest versions that this commit has read
-	taken   []ReadyRow             // to delete
+	deleted []ReadyRow             // to delete
 	ended   []ReadyRow             // of tasks that nobody will start
 	served  []*claim               // answered when the commit is durable
 	waiting []*claim               // to wait for tasks when the commit is durable
@@ -47,7 +47,7 @@ type batch struct {
 	events    int                      // that were decided
 	rows      int                      // of ready tasks that they add or take away
 	postponed bool                     // its claims wait for the next commit, since it took long before them
-	slice     slice
+	slice     timeSlice
 	leftUnits []*unitCall // for the next commit, since this one had no time for them
 }
 
@@ -299,7 +299,7 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 	} else if err != nil {
 		return Answer{}, err
 	}
-	return b.take(ent, rec, events)
+	return b.addRecord(ent, rec, events)
 }
 
 // ask calls flow.Decide, fetching data that the state holds by reference.
@@ -331,7 +331,7 @@ func (b *batch) ask(ent *entry, req *Request) ([]flow.Event, error) {
 }
 
 // take adds a record with its events to the commit and gives the answer.
-func (b *batch) take(ent *entry, rec *record, events []flow.Event) (Answer, error) {
+func (b *batch) addRecord(ent *entry, rec *record, events []flow.Event) (Answer, error) {
 	if len(events) == 0 && rec.Once.Key == "" && rec.Late == nil {
 		return b.answer(ent, rec)
 	}
@@ -428,7 +428,7 @@ func (b *batch) unready(row ReadyRow) {
 		return
 	}
 	b.rows++
-	b.taken = append(b.taken, row)
+	b.deleted = append(b.deleted, row)
 }
 
 func isCancel(req *Request) bool {

@@ -60,7 +60,7 @@ func (c *costly) note(bill map[string]time.Duration) {
 }
 
 // is reports whether a tenant is to be kept apart.
-func (c *costly) is(tenant string) bool {
+func (c *costly) isCostly(tenant string) bool {
 	now := c.clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (q *queue) putDue(h Head) {
 }
 
 // takeDue gives the executions that others handed over.
-func (q *queue) takeDue() []Head {
+func (q *queue) handedOver() []Head {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	heads := slices.SortedFunc(maps.Values(q.due), func(a, b Head) int { return int(a.Num - b.Num) })

@@ -16,8 +16,8 @@ func TestWhoMakesOthersWaitIsKeptApart(t *testing.T) {
 		c := &costly{clock: realTime{}}
 		check := func(when string, a, b bool) {
 			t.Helper()
-			if c.is("a") != a || c.is("b") != b {
-				t.Errorf("%s: a %v, b %v; want %v and %v", when, c.is("a"), c.is("b"), a, b)
+			if c.isCostly("a") != a || c.isCostly("b") != b {
+				t.Errorf("%s: a %v, b %v; want %v and %v", when, c.isCostly("a"), c.isCostly("b"), a, b)
 			}
 		}
 		check("nobody was there", false, false)

@@ -42,7 +42,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 	b.openRow(ent).created = true
 	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
 	rec.Once.Key = req.Once.Key // for readers; it is looked up where there is no execution yet
-	ans, err := b.take(ent, rec, events)
+	ans, err := b.addRecord(ent, rec, events)
 	if err != nil {
 		return ans, err
 	}

@@ -18,7 +18,7 @@ const complainEvery = 30 * time.Second
 func (e *Engine) dueHeads(ctx context.Context) []Head {
 	if e.shard.none() {
 		e.nextDue = 0 // others look
-		return e.q.takeDue()
+		return e.q.handedOver()
 	}
 	now := e.now()
 	back := !e.cfg.Exclusive && e.nextDue > now.Add(maxIdle) // the clock went back since the last look
@@ -134,7 +134,7 @@ func (b *batch) expire(h Head) error {
 	}
 	if err := b.planOf(ent); err != nil {
 		if g, ok := errors.AsType[coldGraph](err); ok {
-			b.e.warmLater(g, lineKey{}, b.e.q.wake)
+			b.e.warmLater(g, queueKey{}, b.e.q.wake)
 			b.ill = append(b.ill, h.ID)
 			return nil
 		}
@@ -171,7 +171,7 @@ const (
 )
 
 // shun leaves an execution alone for a while, longer each time.
-func (e *Engine) shun(id flow.ID) {
+func (e *Engine) backOff(id flow.ID) {
 	took := min(max(2*e.ill[id].took, maxIdle), maxPause)
 	if len(e.ill) >= maxIll {
 		clear(e.ill)
@@ -199,7 +199,7 @@ func (e *Engine) recovered(due []Head, ill []flow.ID) {
 		}
 	}
 	for _, id := range ill {
-		e.shun(id)
+		e.backOff(id)
 	}
 }
 

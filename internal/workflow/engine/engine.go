@@ -27,9 +27,9 @@ type Engine struct {
 	spare     *Engine                        // does what costly tenants ask for; nil: there is none
 	costly    func(tenant string) bool
 
-	q        queue
-	flight   flight
-	counters counters
+	q             queue
+	pendingClaims pendingClaims
+	counters      counters
 
 	draining atomic.Bool  // claims do not wait any more
 	claimers atomic.Int64 // claims that are not answered yet
@@ -38,7 +38,7 @@ type Engine struct {
 
 	baton      sync.Mutex // who has it may call Step; it guards what follows
 	cache      *cache
-	lines      map[lineKey]*line
+	taskQueues map[queueKey]*taskQueue
 	rand       *rand.ChaCha8
 	skew       time.Duration     // what the store's clock is ahead of this process's, by the last commit
 	complained time.Time         // when it was last logged that deadlines cannot be read
@@ -61,16 +61,16 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
 		Reads: reads, cfg: cfg, shard: shard,
-		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
-		cache:     newCache(cfg.CacheBytes),
-		lines:     map[lineKey]*line{},
-		ill:       map[flow.ID]pause{},
-		nextDue:   1, // look once at the start
+		retention:  flow.Time(cfg.KeyRetention / time.Millisecond),
+		cache:      newCache(cfg.CacheBytes),
+		taskQueues: map[queueKey]*taskQueue{},
+		ill:        map[flow.ID]pause{},
+		nextDue:    1, // look once at the start
 	}
 	if shard.none() {
 		e.nextDue = 0
 	}
-	e.q.kick, e.q.clock = make(chan struct{}, 1), reads.clock
+	e.q.wakeup, e.q.clock = make(chan struct{}, 1), reads.clock
 	seed := cfg.Seed
 	if seed == nil {
 		seed = new([32]byte)
@@ -289,7 +289,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		timer.Reset(idle)
 		select {
-		case <-e.q.kick:
+		case <-e.q.wakeup:
 		case <-timer.C:
 		case <-ctx.Done():
 		}

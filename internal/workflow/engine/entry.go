@@ -20,7 +20,7 @@ type entry struct {
 	commitNo int64 // of the newest row
 	state    flow.State
 	plan     *flow.Plan // nil until a decision needs it
-	keys     keyring
+	keys     keyIndex
 	late     []int64 // commit numbers of the rows that hold late results
 	head     Head    // as stored, to write it only when it changes
 	logBytes int     // of rows since the newest snapshot

@@ -50,7 +50,7 @@ type work struct {
 	calls  []*call // those of cancels first
 	units  []*unitCall
 	claims []*claim
-	nudged map[lineKey]int
+	woken  map[queueKey]int
 	due    []Head // executions with a deadline that may have come
 	alone  bool   // a part of a commit that failed
 	late   struct {
@@ -101,10 +101,10 @@ type queue struct {
 	canceling map[string]int   // requests of cancels of each tenant
 	waiting   int              // other requests
 	of        map[string]int   // of them of each tenant
-	nudged    map[lineKey]int  // tasks that others made ready, or may have
+	woken     map[queueKey]int // tasks that others made ready, or may have
 	due       map[flow.ID]Head // executions that others handed over
 	closed    bool
-	kick      chan struct{} // holds one token when there is something to take
+	wakeup    chan struct{} // holds one token when there is something to take
 }
 
 var (
@@ -242,21 +242,21 @@ func (q *queue) putBack(claims []*claim) {
 }
 
 // nudge says that others may have made n tasks of a queue ready.
-func (q *queue) nudge(key lineKey, n int) {
+func (q *queue) wakeClaims(key queueKey, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.nudged == nil {
-		q.nudged = map[lineKey]int{}
+	if q.woken == nil {
+		q.woken = map[queueKey]int{}
 	}
-	if len(q.nudged) < maxLines {
-		q.nudged[key] = min(q.nudged[key]+n, MaxClaimers)
+	if len(q.woken) < maxTaskQueues {
+		q.woken[key] = min(q.woken[key]+n, MaxClaimers)
 	}
 	q.wake()
 }
 
 func (q *queue) wake() {
 	select {
-	case q.kick <- struct{}{}:
+	case q.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -264,7 +264,7 @@ func (q *queue) wake() {
 // take gives the next batch: what fits of the cancels into its first half, what fits of the
 // other commands, and the claims, of those who have cost least. A tenant that cost much lately is
 // in no batch that others wait for, until they have cost as much.
-func (q *queue) take() work {
+func (q *queue) next() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	limit := q.line.Head()
@@ -287,13 +287,13 @@ func (q *queue) take() work {
 		if !ok {
 			break
 		}
-		n += q.takeOne(&w, it, now)
+		n += q.nextOne(&w, it, now)
 	}
 	for it, ok := q.line.Next(ofClaims, limit); ok; it, ok = q.line.Next(ofClaims, limit) {
 		w.claims = append(w.claims, it.claim)
 	}
 	w.limit = limit
-	w.nudged, q.nudged = q.nudged, nil
+	w.woken, q.woken = q.woken, nil
 	if q.some() {
 		q.wake()
 	}
@@ -302,7 +302,7 @@ func (q *queue) take() work {
 
 // takeOne adds a call or a unit to a batch and gives how many requests that are. One that has
 // waited for longer than its caller did is not decided.
-func (q *queue) takeOne(w *work, it item, now time.Time) int {
+func (q *queue) nextOne(w *work, it item, now time.Time) int {
 	if u := it.unit; u != nil {
 		q.note(u.tenant(), -u.count())
 		if now.Sub(u.since) > maxQueued {
@@ -345,7 +345,7 @@ func (q *queue) close() {
 func (q *queue) any() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.nudged) > 0 || q.some()
+	return len(q.woken) > 0 || q.some()
 }
 
 func (q *queue) some() bool { return q.line.Head() < fair.Anybody }

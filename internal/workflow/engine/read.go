@@ -17,7 +17,7 @@ type Reads struct {
 	clock Clock
 	plans plans
 	watch watchers
-	held  held
+	held  heldTasks
 
 	compilers *fair.Places // at work on large graphs
 	warming   sync.Map     // large graphs that somebody is at for no caller, by warmth

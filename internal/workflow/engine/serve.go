@@ -27,12 +27,12 @@ func (b *batch) serve(w *work) error {
 			b.left = w.claims[i:]
 			break
 		}
-		if !c.take() {
+		if !c.reserve() {
 			continue // withdrawn
 		}
 		b.served = append(b.served, c)
 		_ = b.pay(c.req.Tenant, func() error { c.err = b.claim(c); return nil })
-		if undoes(c.err) {
+		if abortsCommit(c.err) {
 			return c.err
 		}
 	}
@@ -53,7 +53,7 @@ func (b *batch) offer() error {
 		if t.ent == nil {
 			continue
 		}
-		c, first := b.waiter(lineKey{t.row.Tenant, t.row.Queue}, got)
+		c, first := b.waiter(queueKey{t.row.Tenant, t.row.Queue}, got)
 		if c == nil {
 			continue
 		}
@@ -76,13 +76,13 @@ func (b *batch) offer() error {
 // waiter finds the first claim that waits in a queue and has room; first says
 // that this commit has not given it anything yet. A claim stays in line until it
 // is answered, in case the commit fails.
-func (b *batch) waiter(key lineKey, got []*claim) (c *claim, first bool) {
+func (b *batch) waiter(key queueKey, got []*claim) (c *claim, first bool) {
 	for _, c := range got {
 		if c.req.Tenant == key.tenant && len(c.out.Tasks) < c.req.Max && c.wants(key.queue) {
 			return c, false
 		}
 	}
-	l := b.e.lines[key]
+	l := b.e.taskQueues[key]
 	if l == nil {
 		return nil, false
 	}
@@ -90,7 +90,7 @@ func (b *batch) waiter(key lineKey, got []*claim) (c *claim, first bool) {
 		l.waiters = l.waiters[1:]
 	}
 	for _, c := range l.waiters {
-		if c.take() {
+		if c.reserve() {
 			return c, true
 		}
 	}
@@ -111,7 +111,7 @@ func (b *batch) claim(c *claim) error {
 	}
 	c.began, c.cold = b.spent(), false
 	for _, q := range c.req.Queues {
-		if err := b.takeReady(c, q); err != nil {
+		if err := b.claimReady(c, q); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (b *batch) claim(c *claim) error {
 		b.served = b.served[:len(b.served)-1]
 		b.waiting = append(b.waiting, c)
 		c.asked.Store(true)
-		c.untake()
+		c.release()
 	}
 	return nil
 }
@@ -160,9 +160,9 @@ func taskRefs(tasks []Task) (refs []taskRef) {
 }
 
 // takeReady starts tasks of a queue for a claim, oldest first.
-func (b *batch) takeReady(c *claim, queue string) error {
-	key := lineKey{c.req.Tenant, queue}
-	l := b.e.line(key)
+func (b *batch) claimReady(c *claim, queue string) error {
+	key := queueKey{c.req.Tenant, queue}
+	l := b.e.taskQueue(key)
 	limit := MaxWindow
 	if !b.e.cfg.Exclusive {
 		// Others make tasks ready too, and what is read is locked until the commit.
@@ -239,11 +239,11 @@ func (b *batch) startReady(c *claim, t readyTask) error {
 
 // notTaken leaves out rows that this commit has taken already.
 func (b *batch) notTaken(rows []ReadyRow) []ReadyRow {
-	if len(b.taken) == 0 {
+	if len(b.deleted) == 0 {
 		return rows
 	}
-	gone := make(map[ReadyRow]bool, len(b.taken))
-	for _, r := range b.taken {
+	gone := make(map[ReadyRow]bool, len(b.deleted))
+	for _, r := range b.deleted {
 		gone[r] = true
 	}
 	kept := rows[:0]
@@ -282,7 +282,7 @@ func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
 				return 0, err
 			}
 		case !slices.Contains(left, r.Execution):
-			b.taken = append(b.taken, r)
+			b.deleted = append(b.deleted, r)
 		}
 	}
 	return len(rows), nil
@@ -348,7 +348,7 @@ func (b *batch) fetchNums(wants []Want) (left []int64, err error) {
 func (b *batch) start(c *claim, ent *entry, row ReadyRow) error {
 	n, _ := ent.state.Find(row.Node)
 	if n == nil || n.Status != flow.NodeIsReady || n.Cause.At != row.At {
-		b.taken = append(b.taken, row)
+		b.deleted = append(b.deleted, row)
 		return nil
 	}
 	ans, err := b.decide(ent, &Request{
@@ -357,8 +357,8 @@ func (b *batch) start(c *claim, ent *entry, row ReadyRow) error {
 		Actor:   flow.Actor{Kind: flow.KindExternal, ID: c.req.Worker},
 	})
 	if g, ok := errors.AsType[coldGraph](err); ok { // it stays ready
-		key := lineKey{row.Tenant, row.Queue}
-		b.e.warmLater(g, key, func() { b.e.q.nudge(key, MaxClaimers) })
+		key := queueKey{row.Tenant, row.Queue}
+		b.e.warmLater(g, key, func() { b.e.q.wakeClaims(key, MaxClaimers) })
 		c.cold = true
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 // Step takes what waits, decides it, commits it and answers. It reports whether
 // there was anything to do.
 func (e *Engine) Step(ctx context.Context) bool {
-	w := e.q.take()
-	e.callWaiters(&w)
+	w := e.q.next()
+	e.pollWaiters(&w)
 	e.handOver(&w)
 	w.due = e.dueHeads(ctx)
 	e.postpone(&w)
@@ -104,7 +104,7 @@ func (b *batch) do(w *work) error {
 
 // undoes reports whether an error of one command undoes the whole commit: it is
 // not an answer to the command, so nothing of it may stay.
-func undoes(err error) bool {
+func abortsCommit(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -133,10 +133,10 @@ func (e *Engine) finish(b *batch, w *work) {
 			e.cache.keep(ent)
 		}
 	}
-	e.leave(b, w)
+	e.requeueLeft(b, w)
 	e.postponed = b.postponed
 	e.recovered(w.due, b.ill)
-	e.forgetRows(b.ended)
+	e.dropTasks(b.ended)
 	e.noteReady(b.ready)
 	e.announce(b.ready)
 	if b.due > 0 && e.lookAt(b.due) {
@@ -151,7 +151,7 @@ func (e *Engine) finish(b *batch, w *work) {
 		e.q.putBack(b.left)
 	}
 	if w.alone || b.full() {
-		e.rouse(b.ready)
+		e.requeueWaiters(b.ready)
 	}
 	for _, c := range b.waiting {
 		e.wait(c)
@@ -171,9 +171,9 @@ func (e *Engine) undo(b *batch) {
 		ent.void = true
 	}
 	for _, c := range b.served {
-		c.untake()
+		c.release()
 	}
-	e.forgetLines()
+	e.resetTaskQueues()
 	e.plans.clear() // one may be of a graph that the same commit was to store
 }
 
@@ -216,7 +216,7 @@ func (e *Engine) fail(ctx context.Context, w *work, err error, down bool) {
 		return
 	}
 	for _, h := range w.due {
-		e.shun(h.ID)
+		e.backOff(h.ID)
 	}
 }
 
@@ -322,7 +322,7 @@ func (b *batch) rollback(mark *batch) {
 	clear(b.used)
 	clear(b.nums)
 	clear(b.gone)
-	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
+	b.open, b.keys, b.keyAt, b.deleted = nil, nil, nil, nil
 	b.ready, b.ended, b.changed, b.due = mark.ready, mark.ended, mark.changed, mark.due
 	b.started, b.weight = mark.started, mark.weight
 }

@@ -45,7 +45,7 @@ func NewSource(s *Store, cfg SourceConfig) *Source {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Wake != nil {
-		s.news.wake.Store(&cfg.Wake)
+		s.publishing.wake.Store(&cfg.Wake)
 	}
 	return &Source{store: s, cfg: cfg, holes: sqldb.NewHoles(s.db, "engine_log")}
 }
@@ -61,17 +61,17 @@ func (s *Source) After(ctx context.Context, number int64, limit int) ([]bus.Mess
 	if s.store.pg {
 		read = s.pgPage
 	} else if notices, ok := s.store.tail.after(number, limit); ok {
-		return s.tell(number, notices)
+		return s.messagesOf(number, notices)
 	}
 	notices, err := read(ctx, number, limit)
 	if err != nil {
 		return nil, number, fault.Wrap("store.news", err)
 	}
-	return s.tell(number, notices)
+	return s.messagesOf(number, notices)
 }
 
 // tell makes the messages of notices that follow a number.
-func (s *Source) tell(number int64, notices []*notice) (msgs []bus.Message, upto int64, err error) {
+func (s *Source) messagesOf(number int64, notices []*publication) (msgs []bus.Message, upto int64, err error) {
 	msgs = make([]bus.Message, 0, len(notices))
 	for _, n := range notices {
 		if msgs, err = s.messages(msgs, n); err != nil {
@@ -83,14 +83,14 @@ func (s *Source) tell(number int64, notices []*notice) (msgs []bus.Message, upto
 }
 
 // skip logs a row that gives no message: it must not hold up all others.
-func (s *Source) skip(n *notice, err error) {
+func (s *Source) skip(n *publication, err error) {
 	s.cfg.Log.Error("row of the log cannot be published", "executionId", n.execution.String(), "error", err)
 }
 
 // selectNews reads rows behind a number, as many as fit into $3 bytes and one more. The
 // sum is over sizes alone; bodies that do not fit are not read. The order is the reader's
 // business: the database would sort bodies.
-const selectNews = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.first_seq, l.last_seq, l.body
+const selectPublications = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.first_seq, l.last_seq, l.body
 	FROM (SELECT news, execution, commit_no, sum(size) OVER (ORDER BY news ROWS UNBOUNDED PRECEDING) - size AS before
 		FROM (SELECT news, execution, commit_no, length(body) AS size FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2) AS p) AS w
 	LEFT JOIN engine_log AS l ON l.execution = w.execution AND l.commit_no = w.commit_no
@@ -98,7 +98,7 @@ const selectNews = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.
 	WHERE w.before < $3`
 
 // storedNews is a row as it is stored.
-type storedNews struct {
+type storedPublication struct {
 	number int64
 	tenant string // "": the execution does not exist
 	id     flow.ID
@@ -106,23 +106,23 @@ type storedNews struct {
 }
 
 // page reads notices from the table, and what tenants want as of the same instant.
-func (s *Source) page(ctx context.Context, number int64, limit int) ([]*notice, error) {
-	wanted := map[string]engine.Publicity{}
-	var out []*notice
+func (s *Source) page(ctx context.Context, number int64, limit int) ([]*publication, error) {
+	wanted := map[string]engine.PublishPolicy{}
+	var out []*publication
 	err := s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
-		return sql.Batch(ctx, publicity(wanted),
-			sqldb.Stmt{Query: selectNews, Args: []any{number, limit, maxPage}, Row: func(r *sqldb.Row) error {
-				n, err := scanNews(r)
-				out = append(out, s.notice(&n, wanted))
+		return sql.Batch(ctx, publishPolicies(wanted),
+			sqldb.Stmt{Query: selectPublications, Args: []any{number, limit, maxPage}, Row: func(r *sqldb.Row) error {
+				n, err := scanPublication(r)
+				out = append(out, s.publication(&n, wanted))
 				return err
 			}})
 	})
-	slices.SortFunc(out, func(a, b *notice) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(out, func(a, b *publication) int { return cmp.Compare(a.number, b.number) })
 	return out, err
 }
 
 // scanNews reads a row of the log that others are told of.
-func scanNews(r *sqldb.Row) (n storedNews, err error) {
+func scanPublication(r *sqldb.Row) (n storedPublication, err error) {
 	var id []byte
 	err = r.Scan(&n.number, &n.tenant, &id, &n.row.CommitNo, &n.row.FirstSeq, &n.row.LastSeq, &n.row.Body)
 	copy(n.id[:], id)
@@ -130,12 +130,12 @@ func scanNews(r *sqldb.Row) (n storedNews, err error) {
 }
 
 // notice is what a stored row tells. Every row has one, be it empty.
-func (s *Source) notice(n *storedNews, wanted map[string]engine.Publicity) *notice {
-	empty := &notice{number: n.number, execution: n.id}
+func (s *Source) publication(n *storedPublication, wanted map[string]engine.PublishPolicy) *publication {
+	empty := &publication{number: n.number, execution: n.id}
 	if n.tenant == "" {
 		return empty
 	}
-	out, err := readNotice(n.number, n.tenant, n.id, &n.row, wanted[n.tenant])
+	out, err := readPublication(n.number, n.tenant, n.id, &n.row, wanted[n.tenant])
 	if err != nil {
 		s.skip(empty, err)
 		return empty
@@ -157,7 +157,7 @@ func (s *Source) Before(ctx context.Context, at wire.Stamp) (number int64, err e
 	before := at - max(leastRoom, (wire.Stamp(time.Now().UnixMilli())-at)/roomPart)
 	err = s.store.read(ctx, "store.before", func(ctx context.Context, sql *sqldb.Tx) error {
 		var last int64
-		if err := sql.Row(ctx, selectLastNews).Scan(&last); err != nil {
+		if err := sql.Row(ctx, selectLastNumber).Scan(&last); err != nil {
 			return err
 		}
 		old, young := int64(0), last+1 // up to old they are older, from young on they are not
@@ -181,7 +181,7 @@ func (s *Source) Before(ctx context.Context, at wire.Stamp) (number int64, err e
 
 // selectLastNews says what every row with news satisfies: only then is their index looked at
 // and not the whole log.
-const selectLastNews = "SELECT coalesce(max(news), 0) FROM engine_log WHERE news > 0"
+const selectLastNumber = "SELECT coalesce(max(news), 0) FROM engine_log WHERE news > 0"
 
 const selectInstant = "SELECT news, first_seq, body FROM engine_log WHERE news >= $1 ORDER BY news LIMIT 1"
 
@@ -199,7 +199,7 @@ func instant(ctx context.Context, sql *sqldb.Tx, number int64) (found int64, at 
 		if err != nil {
 			return 0, 0, err
 		}
-		if first, _, err := engine.EventsOf(flow.ID{}, &row, engine.TellNothing.Wants); err == nil && first.At > 0 {
+		if first, _, err := engine.EventsOf(flow.ID{}, &row, engine.PublishNone.Wants); err == nil && first.At > 0 {
 			return found, wire.Stamp(first.At), nil
 		}
 		number = found + 1

@@ -41,17 +41,17 @@ type Config struct {
 
 // Store is the engine's store on a database.
 type Store struct {
-	db        *sqldb.DB
-	pg        bool // it is PostgreSQL
-	retention flow.Time
-	numbers   numbers // of PostgreSQL's sequence
-	patience  time.Duration
-	silent    bool
-	canceled  func([]engine.Canceled) ([]sqldb.Stmt, error)
-	ended     func(*engine.Head) (sqldb.Stmt, bool)
-	news      news
-	tail      tail   // on SQLite
-	recent    recent // on PostgreSQL
+	db         *sqldb.DB
+	pg         bool // it is PostgreSQL
+	retention  flow.Time
+	numbers    numbers // of PostgreSQL's sequence
+	patience   time.Duration
+	silent     bool
+	canceled   func([]engine.Canceled) ([]sqldb.Stmt, error)
+	ended      func(*engine.Head) (sqldb.Stmt, bool)
+	publishing publishing
+	tail       tail       // on SQLite
+	recent     recentRows // on PostgreSQL
 
 	// On SQLite, of the write loop alone: the last execution number given out, and the last
 	// number of news, -1 before the first transaction has looked.
@@ -59,15 +59,15 @@ type Store struct {
 }
 
 // news is what a store knows of those who want to be told.
-type news struct {
+type publishing struct {
 	wake atomic.Pointer[func()] // tells a source that there is something; nil: there is none
 	// known is what tenants want told where that is not the default. On SQLite it is
 	// current, nil: look. On PostgreSQL it is what a source of this process saw last; nil: there is none.
-	known atomic.Pointer[map[string]engine.Publicity]
+	policies atomic.Pointer[map[string]engine.PublishPolicy]
 }
 
 // tell wakes the source after a commit that had news.
-func (n *news) tell() {
+func (n *publishing) wakeSource() {
 	if wake := n.wake.Load(); wake != nil {
 		(*wake)()
 	}
@@ -136,10 +136,10 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 		return fn(ctx, last)
 	})
 	if err == nil {
-		s.numbers.give(last.spare)
-		s.recent.add(last.told)
+		s.numbers.release(last.spare)
+		s.recent.add(last.publications)
 		if last.news {
-			s.news.tell()
+			s.publishing.wakeSource()
 		}
 	}
 	return err
@@ -152,16 +152,16 @@ func (s *Store) commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 		t.shared = shared{sql}
 		return fn(ctx, &t)
 	})
-	if t.flight == nil {
+	if t.inFlight == nil {
 		return err
 	}
 	if err != nil {
-		t.flight.notices = nil
+		t.inFlight.publications = nil
 	}
-	told := len(t.flight.notices) > 0
-	s.tail.end(t.flight)
+	told := len(t.inFlight.publications) > 0
+	s.tail.end(t.inFlight)
 	if told {
-		s.news.tell()
+		s.publishing.wakeSource()
 	}
 	return err
 }

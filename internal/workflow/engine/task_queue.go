@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// lineKey names a queue of a tenant.
+type queueKey struct{ tenant, queue string }
+
+// line is what the loop knows of a queue: the oldest ready tasks, and who waits.
+// With more set there may be tasks in the store that are not in rows.
+type taskQueue struct {
+	rows    []ReadyRow
+	more    bool
+	waiters []*claim
+}
+
+// maxLines is how many idle queues are remembered.
+const maxTaskQueues = 10_000
+
+func (e *Engine) taskQueue(key queueKey) *taskQueue {
+	l := e.taskQueues[key]
+	if l == nil {
+		if len(e.taskQueues) >= maxTaskQueues {
+			e.resetTaskQueues()
+		}
+		l = &taskQueue{more: true}
+		e.taskQueues[key] = l
+	}
+	return l
+}
+
+// forgetLines drops what is known of ready tasks; waiters stay.
+func (e *Engine) resetTaskQueues() {
+	for key, l := range e.taskQueues {
+		l.rows, l.more = nil, true
+		l.prune()
+		if len(l.waiters) == 0 {
+			delete(e.taskQueues, key)
+		}
+	}
+}
+
+func (l *taskQueue) prune() {
+	kept := l.waiters[:0]
+	for _, c := range l.waiters {
+		if c.isOpen() {
+			kept = append(kept, c)
+		}
+	}
+	clear(l.waiters[len(kept):])
+	l.waiters = kept
+}
+
+// forgetRows forgets tasks that nobody will start: to find that out, a claim would have to
+// read their executions.
+func (e *Engine) dropTasks(rows []ReadyRow) {
+	gone := map[queueKey]map[ReadyRow]bool{}
+	for _, r := range rows {
+		key := queueKey{r.Tenant, r.Queue}
+		if l := e.taskQueues[key]; l == nil || len(l.rows) == 0 {
+			continue
+		}
+		if gone[key] == nil {
+			gone[key] = map[ReadyRow]bool{}
+		}
+		gone[key][r] = true
+	}
+	for key, rows := range gone {
+		l := e.taskQueues[key]
+		l.rows = slices.DeleteFunc(l.rows, func(r ReadyRow) bool { return rows[r] })
+	}
+}
+
+// noteReady remembers ready tasks that were written.
+func (e *Engine) noteReady(tasks []readyTask) {
+	for _, t := range tasks {
+		if t.ent == nil {
+			continue
+		}
+		l := e.taskQueues[queueKey{t.row.Tenant, t.row.Queue}]
+		switch {
+		case l == nil || l.more || !e.cfg.Exclusive:
+		case len(l.rows) < MaxWindow:
+			l.add(t.row)
+		default:
+			l.more = true
+		}
+	}
+}
+
+// add puts a row in its place in the order of the queue, which mostly is the end.
+func (l *taskQueue) add(row ReadyRow) {
+	i := len(l.rows)
+	for i > 0 && CompareReady(row, l.rows[i-1]) < 0 {
+		i--
+	}
+	l.rows = slices.Insert(l.rows, i, row)
+}
+
+// CompareReady orders the tasks of a tenant by their queues, and those of a queue by age.
+func CompareReady(a, b ReadyRow) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.At, b.At),
+		cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.Node, b.Node))
+}
+
+// wait makes a claim that found nothing wait in its queues.
+func (e *Engine) wait(c *claim) {
+	for _, q := range c.req.Queues {
+		l := e.taskQueue(queueKey{c.req.Tenant, q})
+		if len(l.waiters) >= 64 {
+			l.prune()
+		}
+		if !slices.Contains(l.waiters, c) { // it may have been roused in another queue
+			l.enqueue(c)
+		}
+	}
+}
+
+// unwait takes a claim out of its queues.
+func (e *Engine) unwait(c *claim) {
+	for _, q := range c.req.Queues {
+		if l := e.taskQueues[queueKey{c.req.Tenant, q}]; l != nil {
+			l.waiters = slices.DeleteFunc(l.waiters, func(other *claim) bool { return other == c })
+		}
+	}
+}
+
+// join puts a claim in its place among those who wait, which is the end unless it
+// waited before.
+func (l *taskQueue) enqueue(c *claim) {
+	i := len(l.waiters)
+	for i > 0 && c.since.Before(l.waiters[i-1].since) {
+		i--
+	}
+	l.waiters = slices.Insert(l.waiters, i, c)
+}
+
+// rouse lets those who wait claim anew what was written, where a commit did not
+// serve them: it was full, or it came after one that failed. Then nobody knows
+// whether one of them is to blame, so they are not served in the commits of others
+// until they have been tried themselves.
+func (e *Engine) requeueWaiters(tasks []readyTask) {
+	for _, t := range tasks {
+		l := e.taskQueues[queueKey{t.row.Tenant, t.row.Queue}]
+		if t.ent == nil || l == nil || len(l.waiters) == 0 {
+			continue
+		}
+		l.prune()
+		e.q.putBack(l.waiters)
+		l.waiters = nil
+	}
+}
+
+// releaseClaims answers everyone who still waits, with nothing.
+func (e *Engine) releaseClaims() {
+	for _, l := range e.taskQueues {
+		for _, c := range l.waiters {
+			if c.reserve() {
+				c.finish(nil)
+			}
+		}
+		l.waiters = nil
+	}
+}
+
+// Nudge says that n tasks of a queue became ready elsewhere: as many of those who wait
+// for it here claim anew.
+func (e *Engine) WakeClaims(tenant, queue string, n int) {
+	e.q.wakeClaims(queueKey{tenant, queue}, n)
+}
+
+// callWaiters adds the claims that wait in nudged queues to what the next commit
+// does. Now and then one of each queue looks by itself: nudges can be lost.
+func (e *Engine) pollWaiters(w *work) {
+	now := e.clock.Now()
+	if asks := e.nextAsk.Sub(now); !e.cfg.Exclusive && (asks <= 0 || asks > maxIdle) {
+		e.nextAsk = now.Add(maxIdle)
+		for key, l := range e.taskQueues {
+			if len(l.waiters) > 0 {
+				if w.woken == nil {
+					w.woken = map[queueKey]int{}
+				}
+				w.woken[key] = max(w.woken[key], 1)
+			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(w.woken), compareQueues) {
+		l := e.taskQueues[key]
+		if l == nil {
+			continue
+		}
+		l.prune()
+		n := min(len(l.waiters), w.woken[key])
+		w.claims = append(w.claims, l.waiters[:n]...)
+		l.waiters = rest(l.waiters, n)
+	}
+}
+
+func compareQueues(a, b queueKey) int {
+	return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.queue, b.queue))
+}
+
+// announce tells others of tasks that nobody took here.
+func (e *Engine) announce(tasks []readyTask) {
+	if e.cfg.Announce == nil {
+		return
+	}
+	counts := map[queueKey]int{}
+	for _, t := range tasks {
+		if t.ent != nil {
+			counts[queueKey{t.row.Tenant, t.row.Queue}]++
+		}
+	}
+	for key, n := range counts {
+		e.cfg.Announce(key.tenant, key.queue, n)
+	}
+}
