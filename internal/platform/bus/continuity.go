@@ -77,9 +77,16 @@ func (c *continuityCheck) lookup(ctx context.Context, m *Message) error {
 	return &gap{m.Relay.Epoch, Lost("message %d was sent when stream %s had another message %d than it has now", m.Seq, m.Stream, m.Relay.Behind)}
 }
 
-// doubt passes over everything that was sent behind a gap by the relay of its epoch,
-// and tells that relay, which then publishes it again in a new one. It gives the gap
-// back when that is done.
+// unlessNone drops the error of a row that is not there.
+func ignoreNoRow(err error) error {
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return nil
+	}
+	return err
+}
+
+// reportGap discards everything that the relay of that epoch sent after a gap and asks the relay to publish it again,
+// which it does in a new epoch. It returns the gap when the report is committed.
 func (r *reader) reportGap(ctx context.Context, g *gap) error {
 	source, of := "outbox", assignment{relayOutbox, r.lease.part}
 	if r.consumer.Stream == wire.Executions {
@@ -115,18 +122,10 @@ func (r *reader) reportGap(ctx context.Context, g *gap) error {
 	if passed == 0 {
 		return g // there is no relay yet that could be told
 	}
-	r.pos.minRelay = max(r.pos.minRelay, passed+1)
-	r.reported = r.pos.minRelay + 1
+	r.progress.pos.minRelay = max(r.progress.pos.minRelay, passed+1)
+	r.reported = r.progress.pos.minRelay + 1
 	r.bus.cfg.Passed("reader.doubt")
 	r.bus.gapReports.Add(1)
 	r.bus.wakes.wake(of)
 	return g
-}
-
-// unlessNone drops the error of a row that is not there.
-func ignoreNoRow(err error) error {
-	if errors.Is(err, sqldb.ErrNoRow) {
-		return nil
-	}
-	return err
 }

@@ -43,11 +43,10 @@ func (b *poisonDetector) failureOf(id string) error {
 	return nil
 }
 
-// suspects reports whether a transaction came to nothing because of a handler: its events
-// are to be taken again then, and this time it will be found. A database that is away is
-// nobody's fault.
-func (r *reader) suspectsPoison(ctx context.Context, err error) bool {
-	b := &r.poison
+// suspectsPoison reports whether a transaction failed because of a handler. Its events are then applied again, in isolation,
+// and the poison event is found. An unavailable database is no handler's fault.
+func (iv *invoker) suspectsPoison(ctx context.Context, err error) bool {
+	b := &iv.poison
 	if err == nil {
 		b.poison, b.cause = "", nil
 		return false
@@ -61,4 +60,12 @@ func (r *reader) suspectsPoison(ctx context.Context, err error) bool {
 	}
 	b.isolate = true
 	return true
+}
+
+// atMost limits how many of something one transaction takes: one during isolation.
+func (iv *invoker) atMost(n int) int {
+	if iv.poison.isolate {
+		return 1
+	}
+	return n
 }

@@ -9,7 +9,7 @@ import (
 // database is. The log tells of its beginning and of its end, not of every try.
 type stall struct{ began time.Time }
 
-// stalled notes why a reader cannot go on.
+// stalled logs why a reader is blocked: as a warning the first time, then at debug level.
 func (r *reader) stalled(ctx context.Context, err error) {
 	who := []any{"consumer", r.consumer.Name, "partition", r.lease.part}
 	switch {
@@ -22,7 +22,7 @@ func (r *reader) stalled(ctx context.Context, err error) {
 	}
 }
 
-// flows notes that a reader gets on.
+// resumed logs the end of a stall.
 func (r *reader) resumed() {
 	if r.stall.began.IsZero() {
 		return

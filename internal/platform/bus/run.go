@@ -54,7 +54,7 @@ func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 		all[assignment{relayOutbox, part}] = b.relayOutbox
 		for i := range b.cfg.Consumers {
 			c := &b.cfg.Consumers[i]
-			all[readerAssignment(c.Name, part)] = func(ctx context.Context, l lease) error { return b.readFor(ctx, c, l) }
+			all[readerAssignment(c.Name, part)] = func(ctx context.Context, l lease) error { return newReader(b, c, l).run(ctx) }
 		}
 	}
 	if b.cfg.Log != nil {
