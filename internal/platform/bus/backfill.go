@@ -27,16 +27,6 @@ type backfillPage struct {
 	more  bool  // there may be more
 }
 
-// A page is a range of ids: through the index of published rows every page would sort all of them.
-const (
-	selectBackfill = "SELECT " + outboxColumns + `, published_at FROM outbox_events
-		WHERE id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
-		AND created_at >= $6 AND created_at < $7 AND ($8 = '' OR tenant_id = $8) ORDER BY id LIMIT $9`
-	selectBackfillPG = "SELECT " + outboxColumns + ", published_at FROM (SELECT " + outboxColumns + `, published_at, sum(octet_length(body)) OVER (ORDER BY id) AS total
-		FROM outbox_events WHERE id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
-		AND created_at >= $6 AND created_at < $7 AND ($8 = '' OR tenant_id = $8) ORDER BY id LIMIT $9) AS page WHERE total <= $10`
-)
-
 // wants reports whether a consumer takes events of a type.
 func (c *Consumer) wants(typ string) bool { return len(c.Types) == 0 || slices.Contains(c.Types, typ) }
 
@@ -61,14 +51,10 @@ func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found bac
 
 // readRows reads the rows of a page. The page is full when it reaches the limit of rows or bytes.
 func (rp *replayer) readRows(ctx context.Context, tx *sqldb.Tx, of backfillRange, found *backfillPage) (full bool, err error) {
-	query, args := selectBackfill, []any{
-		of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant, batchMost,
-	}
-	if tx.Dialect() == sqldb.Postgres {
-		query, args = selectBackfillPG, append(args, relayBytes)
-	}
+	q := queriesIn(tx)
+	args := q.page(of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant, batchMost)
 	n, size := 0, 0
-	for row, err := range tx.Query(ctx, query, args...) {
+	for row, err := range tx.Query(ctx, q.backfill, args...) {
 		if err != nil {
 			return false, err
 		}

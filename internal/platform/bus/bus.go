@@ -153,11 +153,7 @@ type Bus struct {
 
 // now is the time in milliseconds by the clock that all processes share.
 func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (now wire.Stamp, err error) {
-	if tx.Dialect() == sqldb.SQLite {
-		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), nil
-	}
-	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&now)
-	return now, err
+	return queriesIn(tx).now(ctx, tx, b.cfg.Clock)
 }
 
 // read runs fn in a read transaction and names the operation in its errors.

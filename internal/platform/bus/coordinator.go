@@ -130,23 +130,12 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	return out, k.renew(ctx, tx, until, out.lost)
 }
 
-// A lease is renewed by every transaction under it (see fence). While one runs, its row is
-// held, and waiting for that would let the leases of all other posts run out.
-const (
-	renewLease   = "UPDATE bus_lease SET until = $4 WHERE name = $1 AND part = $2 AND epoch = $3"
-	renewLeasePG = `UPDATE bus_lease SET until = $4 WHERE (name, part) IN (
-		SELECT name, part FROM bus_lease WHERE name = $1 AND part = $2 AND epoch = $3 FOR UPDATE SKIP LOCKED)`
-)
-
 // renew extends the leases that are held and not lost.
 func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp, lost []assignment) error {
 	if k.bus.cfg.Exclusive {
 		return nil // nobody takes them
 	}
-	query := renewLease
-	if tx.Dialect() == sqldb.Postgres {
-		query = renewLeasePG
-	}
+	query := queriesIn(tx).renewLease
 	var stmts []sqldb.Stmt
 	for _, p := range slices.SortedFunc(maps.Keys(k.assigned), compareAssignments) {
 		if !slices.Contains(lost, p) {

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
 
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -12,16 +11,13 @@ const dayLength = 24 * 60 * 60 * 1000 // milliseconds
 
 const onceOnly = "ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING"
 
-var insertMarks = sqldb.NewInsert("processed_events (day, consumer, tenant_id, event_id)", onceOnly,
-	"bigint", "text", "text", "text")
-
 // dedupe marks events as processed, in the transaction of their effects, so that a redelivery has none.
 type dedupe struct{ partition }
 
 // markAll marks the events of a batch as processed. A duplicate that the version guard did not see is rare: then it
 // returns errOneByOne.
 func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error {
-	stmts, err := dd.inserts(tx.Dialect(), todo)
+	stmts, err := queriesIn(tx).markEvents(dd.consumer.Name, todo)
 	if err != nil {
 		return err
 	}
@@ -40,39 +36,6 @@ func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error
 		return errOneByOne
 	}
 	return nil
-}
-
-// inserts are the statements that mark events as processed. On SQLite, which has one writer and so needs no order, the
-// ids of a tenant and a day are one argument.
-func (dd *dedupe) inserts(d sqldb.Dialect, todo []*item) (stmts []sqldb.Stmt, err error) {
-	if d == sqldb.Postgres {
-		values := make([]any, 0, 4*len(todo))
-		for _, it := range todo {
-			values = append(values, int64(it.event.OccurredAt)/dayLength, dd.consumer.Name, it.event.Tenant, it.event.ID)
-		}
-		return insertMarks.Stmts(d, values), nil
-	}
-	type group struct {
-		day    int64
-		tenant string
-	}
-	groups := map[group][]string{}
-	for _, it := range todo {
-		g := group{int64(it.event.OccurredAt) / dayLength, it.event.Tenant}
-		groups[g] = append(groups[g], it.event.ID)
-	}
-	for g, ids := range groups {
-		list, err := json.Marshal(ids)
-		if err != nil {
-			return nil, err
-		}
-		stmts = append(stmts, sqldb.Stmt{
-			Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id)
-				SELECT $1, $2, $3, value FROM json_each($4) WHERE true ` + onceOnly,
-			Args: []any{g.day, dd.consumer.Name, g.tenant, string(list)},
-		})
-	}
-	return stmts, nil
 }
 
 // mark marks events as processed and drops the duplicates.

@@ -120,8 +120,8 @@ func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, in
 		query += ", body"
 	}
 	query += " FROM bus_dead WHERE id = $1 AND tenant_id = $2"
-	if into.hold && tx.Dialect() == sqldb.Postgres {
-		query += " FOR UPDATE"
+	if into.hold {
+		query += queriesIn(tx).holdDead
 	}
 	stmts := make([]sqldb.Stmt, len(ids))
 	for i, id := range ids {

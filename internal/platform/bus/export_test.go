@@ -3,10 +3,10 @@ package bus
 import "context"
 
 // Retain deletes everything that is past its time now, as Run does now and then.
-func (b *Bus) Retain(ctx context.Context) error { return b.retainAll(ctx) }
+func (b *Bus) Retain(ctx context.Context) error { return (&retention{b}).retainAll(ctx) }
 
 // PrepareDays makes and drops the tables of days, as Run does now and then.
-func (b *Bus) PrepareDays(ctx context.Context) error { return b.prepareDays(ctx) }
+func (b *Bus) PrepareDays(ctx context.Context) error { return (&retention{b}).prepareDays(ctx) }
 
 // WakeReaders has the readers of a consumer look whether there is something to do.
 func (b *Bus) WakeReaders(consumer string) { b.wakeReaders(consumer) }

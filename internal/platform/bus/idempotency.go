@@ -42,6 +42,6 @@ func answerIdempotent[T any](
 }
 
 // retainKeys deletes keys that have expired.
-func (b *Bus) retainKeys(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
-	return b.keys().Retain(ctx, tx, int64(now), retainRows)
+func (r *retention) retainKeys(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
+	return r.bus.keys().Retain(ctx, tx, int64(now), retainRows)
 }

@@ -41,7 +41,7 @@ func TestKeysOfRequestsAreForgotten(t *testing.T) {
 					}
 				}
 				return nil
-			}), b.retainAll(t.Context()), db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+			}), (&retention{b}).retainAll(t.Context()), db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 				return tx.Row(ctx, "SELECT count(*) FROM bus_once").Scan(&left)
 			}))
 			if err != nil || left != 61 {

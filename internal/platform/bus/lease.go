@@ -42,19 +42,5 @@ var errLeaseLost = errors.New("the post was taken by another")
 // is the transaction's first statement, and on PostgreSQL holds the row, so that the
 // post cannot change hands before the end of the transaction. It fails with errLost.
 func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp, err error) {
-	if tx.Dialect() == sqldb.SQLite { // one writer: nobody is between this and the commit
-		var epoch int64
-		err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
-		if err == nil && epoch != l.epoch {
-			err = errLeaseLost
-		}
-		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), err
-	}
-	err = tx.Row(ctx, `UPDATE bus_lease SET until = CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) + $4
-		WHERE name = $1 AND part = $2 AND epoch = $3 RETURNING until - $4`,
-		l.name, l.part, l.epoch, b.cfg.Lease.Milliseconds()).Scan(&now)
-	if errors.Is(err, sqldb.ErrNoRow) {
-		err = errLeaseLost
-	}
-	return now, err
+	return queriesIn(tx).fence(ctx, tx, &b.cfg, l)
 }

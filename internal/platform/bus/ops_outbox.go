@@ -121,12 +121,8 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 
 // checkPlace refuses a place that the outbox never had. Its last one may be deleted.
 func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
-	query := "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox_events'), 0)"
-	if tx.Dialect() == sqldb.Postgres {
-		query = "SELECT coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)"
-	}
 	var last int64
-	if err := tx.Row(ctx, query).Scan(&last); err != nil || place <= last {
+	if err := tx.Row(ctx, queriesIn(tx).lastPosition).Scan(&last); err != nil || place <= last {
 		return err
 	}
 	return fault.New(fault.Invalid, wire.CodeInvalid,

@@ -49,7 +49,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 		})
 	}
 	err := b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if from.At == 0 && tx.Dialect() == sqldb.SQLite {
+		if from.At == 0 && !queriesIn(tx).shared {
 			return tx.Row(ctx, "SELECT COALESCE(max(id), 0) FROM outbox_events").Scan(&t.place)
 		}
 		if from.At == 0 { // what is under way now may take a place before the last one
@@ -65,16 +65,6 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 
 // Place is where to go on: everything up to it was given or is not wanted.
 func (t *Tail) Place() int64 { return t.place }
-
-// tailColumns are the columns of a row: its body, if the event is wanted.
-const tailColumns = `id, event_type,
-	CASE WHEN tenant_id = $2 AND created_at >= $3 AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END AS body`
-
-const (
-	selectTail   = "SELECT " + tailColumns + " FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6"
-	selectTailPG = `SELECT id, event_type, body FROM (SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY id), 0) AS total
-		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7"
-)
 
 // Next gives the next events, and whether there may be more at once.
 func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
@@ -105,12 +95,10 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 // says that there may be more.
 func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err error) {
 	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
-		query, args := selectTail, []any{t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow}
-		if tx.Dialect() == sqldb.Postgres {
-			query, args = selectTailPG, append(args, relayBytes)
-		}
+		q := queriesIn(tx)
+		args := q.page(t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow)
 		size := 0
-		for row, err := range tx.Query(ctx, query, args...) {
+		for row, err := range tx.Query(ctx, q.tail, args...) {
 			var e TailEvent
 			if err == nil {
 				err = row.Scan(&e.ID, &e.EventType, &e.Body)

@@ -38,13 +38,6 @@ type relay struct {
 	verifiedAt time.Time // when the stream was last known to have what it acknowledged
 	outage     outage
 
-	// Of the outbox:
-	backoffs     map[string]keyBackoff // by key
-	useRecent    bool                  // what is not published yet is handed over
-	recentReader uint64                // names it there
-	looked       time.Time             // when it last read the table
-	reached      int64                 // id of the newest row that it has read
-
 	// Of the log:
 	next    int64      // the number behind which it is read next
 	pending []Message  // what was read and is not acknowledged
@@ -72,8 +65,8 @@ type window struct {
 	since   wire.Stamp // rows that were published before are not in it
 }
 
-func (b *Bus) newRelay(l lease, source string, s wire.Stream, parts ...int) *relay {
-	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, backoffs: map[string]keyBackoff{}, outage: outage{bus: b, lease: l}}
+func newRelay(b *Bus, l lease, source string, s wire.Stream, parts ...int) *relay {
+	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, outage: outage{bus: b, lease: l}}
 }
 
 // run takes turns until ctx ends or the lease is lost. turn says how long there is
@@ -109,7 +102,7 @@ func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 
 // poll is how long a relay that nobody wakes may rest.
 func (r *relay) poll() time.Duration {
-	if r.bus.db.Dialect() == sqldb.Postgres {
+	if r.bus.queries().shared {
 		return pollShared
 	}
 	return pollAlone

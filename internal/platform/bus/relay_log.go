@@ -21,8 +21,8 @@ func (b *Bus) WakeLog() { b.wakes.wake(assignment{relayLog, 0}) }
 // relayLog publishes what the engine's log has. It reads on from where it was, and
 // notes now and then where that is: what was published since is published once more
 // after a crash.
-func (b *Bus) relayLog(ctx context.Context, l lease) error {
-	r := b.newRelay(l, "log", wire.Executions)
+func runLogRelay(ctx context.Context, b *Bus, l lease) error {
+	r := newRelay(b, l, "log", wire.Executions)
 	for part := range wire.Partitions {
 		r.parts = append(r.parts, part)
 	}

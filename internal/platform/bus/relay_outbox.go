@@ -20,21 +20,30 @@ const (
 	rereadEvery     = time.Second     // at the table, although everything is handed over
 )
 
-// relayOutbox publishes what the outbox has of one partition.
+// outboxRelay publishes the outbox of one partition.
 //
-// It reads by state, what is not published yet, and not on from where it was: on
-// PostgreSQL a transaction that began first may commit last, and its rows come into
-// sight behind higher ids. Those of one key never do, since whoever publishes holds
-// the key.
-func (b *Bus) relayOutbox(ctx context.Context, l lease) error {
-	r := b.newRelay(l, "outbox", wire.Events, l.part)
+// It reads by state, what is not published yet, and not from a position: on PostgreSQL a transaction that began first
+// may commit last, and its rows become visible after higher ids. Rows of one key never do, since the publisher holds the
+// key.
+type outboxRelay struct {
+	*relay
+	backoffs     map[string]keyBackoff // by key
+	useRecent    bool                  // the unpublished rows are all in the bus's recent rows
+	recentReader uint64                // names this relay there
+	looked       time.Time             // when it last read the table
+	reached      int64                 // id of the newest row that it has read
+}
+
+// runOutboxRelay publishes the outbox of a partition until ctx ends or the lease is lost.
+func runOutboxRelay(ctx context.Context, b *Bus, l lease) error {
+	r := &outboxRelay{relay: newRelay(b, l, "outbox", wire.Events, l.part), backoffs: map[string]keyBackoff{}}
 	defer func() { b.recent.detach(l.part, r.recentReader) }()
 	return r.run(ctx, r.turnOutbox)
 }
 
 // turnOutbox publishes one batch and notes that it did. Only behind one of which that is
 // true to the last row does it go on with what is handed over.
-func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
+func (r *outboxRelay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
 	follow := r.useRecent
 	r.useRecent = false
 	if err := r.ready(ctx); err != nil {
@@ -101,7 +110,7 @@ func (b *outboxBatch) add(id int64, m Message) {
 
 // nextOutbox gives the next rows that are not published: those that were handed over, if
 // everything before them is published, else from the table.
-func (r *relay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
+func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
 	if follow && len(r.backoffs) == 0 {
 		out, follow = r.bus.recent.read(r.lease.part, r.recentReader, r.reached)
 		if follow && (len(out.ids) > 0 || time.Since(r.looked) < rereadEvery) {
@@ -110,7 +119,7 @@ func (r *relay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, m
 			return out, false, nil
 		}
 	}
-	if r.bus.db.Dialect() == sqldb.SQLite {
+	if !r.bus.queries().shared {
 		r.recentReader, r.looked = r.bus.recent.attach(r.lease.part), time.Now()
 	}
 	out, more, err = r.readOutbox(ctx)
@@ -119,7 +128,7 @@ func (r *relay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, m
 }
 
 // stamp says of the messages of a batch who sends them on, and when.
-func (r *relay) stamp(out *outboxBatch, now wire.Stamp) {
+func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 	if len(out.ids) == 0 {
 		return
 	}
@@ -131,7 +140,7 @@ func (r *relay) stamp(out *outboxBatch, now wire.Stamp) {
 
 // readOutbox reads the next rows that are not published. more says that there are
 // others, or may be.
-func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
+func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
 	var now wire.Stamp
 	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		out = outboxBatch{}
@@ -154,7 +163,7 @@ func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err
 }
 
 // take adds a row to a batch unless its key is set aside.
-func (r *relay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) {
+func (r *outboxRelay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) {
 	if a, ok := r.backoffs[m.Key]; ok && time.Now().Before(a.until) {
 		out.gaps = true
 		return
@@ -172,7 +181,7 @@ type keyBackoff struct {
 // setAside leaves keys alone for a while whose next event the carrier does not take,
 // such as one that is too large for a server, or takes again and again not while it
 // takes those of other keys. The others go on. The log tells of it once.
-func (r *relay) backOff(msgs []Message, s *sent) {
+func (r *outboxRelay) backOff(msgs []Message, s *sent) {
 	for i := range msgs {
 		if s.seqs[i] > 0 {
 			delete(r.backoffs, msgs[i].Key)
@@ -191,7 +200,7 @@ func (r *relay) backOff(msgs []Message, s *sent) {
 
 // leave counts tries of an event that failed, and sets its key aside when there were
 // too many.
-func (r *relay) countFailure(m *Message, tries int, why error) {
+func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
 	a := r.backoffs[m.Key]
 	if a.event != m.ID {
 		a = keyBackoff{event: m.ID}
@@ -210,7 +219,7 @@ func (r *relay) countFailure(m *Message, tries int, why error) {
 // first of them notes also where the stream ends: if the process and the end of the
 // stream were lost between two jobs, nothing else would tell that rows that are marked
 // must be published again.
-func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
+func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	ids := make([]int64, 0, s.count)
 	for i, seq := range s.seqs {
 		if seq > 0 {
@@ -233,10 +242,11 @@ func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 
 // markRows notes when rows were published, and what else there is to note. whole says
 // that they are all of the partition that were not published, up to the last of them.
-func (r *relay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
+func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
 	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		if !whole || tx.Dialect() != sqldb.SQLite {
-			return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, at)}, more...)...)
+		q := queriesIn(tx)
+		if !whole || q.shared {
+			return tx.Batch(ctx, append([]sqldb.Stmt{q.markOutbox(ids, at)}, more...)...)
 		}
 		var n int64
 		mark := markUpto(r.lease.part, ids[len(ids)-1], at)

@@ -15,7 +15,7 @@ const replaySpan = 20_000
 //
 // All of it is sent with the stamp at which the window begins: a loss before its end
 // makes it begin anew.
-func (r *relay) replayPage(ctx context.Context) error {
+func (r *outboxRelay) replayPage(ctx context.Context) error {
 	page, upto, err := r.readWindow(ctx)
 	if err != nil {
 		return err
@@ -56,17 +56,14 @@ func (r *relay) replayPage(ctx context.Context) error {
 }
 
 // readWindow reads the next rows of the window, and gives the id up to which it looked.
-func (r *relay) readWindow(ctx context.Context) (msgs []Message, upto int64, err error) {
+func (r *outboxRelay) readWindow(ctx context.Context) (msgs []Message, upto int64, err error) {
 	w := r.state.window
 	end := min(w.to, w.pos+replaySpan)
 	err = r.bus.read(ctx, "bus.relay.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		msgs, upto = nil, end
-		query, args := selectPublished, []any{w.pos, end, r.lease.part, w.since, relayRows}
-		if tx.Dialect() == sqldb.Postgres {
-			query, args = selectPublishedPG, append(args, relayBytes)
-		}
+		q := queriesIn(tx)
 		size := 0
-		for row, err := range tx.Query(ctx, query, args...) {
+		for row, err := range tx.Query(ctx, q.published, q.page(w.pos, end, r.lease.part, w.since, relayRows)...) {
 			if err != nil {
 				return err
 			}

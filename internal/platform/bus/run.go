@@ -51,23 +51,24 @@ func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 		all[assignment{homeAssignment, 0}] = func(ctx context.Context, _ lease) error { <-ctx.Done(); return nil }
 	}
 	for part := range wire.Partitions {
-		all[assignment{relayOutbox, part}] = b.relayOutbox
+		all[assignment{relayOutbox, part}] = func(ctx context.Context, l lease) error { return runOutboxRelay(ctx, b, l) }
 		for i := range b.cfg.Consumers {
 			c := &b.cfg.Consumers[i]
 			all[readerAssignment(c.Name, part)] = func(ctx context.Context, l lease) error { return newReader(b, c, l).run(ctx) }
 		}
 	}
 	if b.cfg.Log != nil {
-		all[assignment{relayLog, 0}] = b.relayLog
+		all[assignment{relayLog, 0}] = func(ctx context.Context, l lease) error { return runLogRelay(ctx, b, l) }
 	}
 	return all
 }
 
 // Run works until ctx ends, then finishes what is under way and gives up its posts.
 func (b *Bus) Run(ctx context.Context) error {
-	b.prepare(ctx)
+	r := &retention{b}
+	r.prepare(ctx)
 	var retain sync.WaitGroup
-	retain.Go(func() { b.retain(ctx) })
+	retain.Go(func() { r.retain(ctx) })
 	b.coordinator.run(ctx)
 	retain.Wait()
 	return nil
