@@ -208,7 +208,7 @@ func notFound(id flow.ID) error {
 // others are.
 func (b *batch) run(req *Request) (Answer, error) {
 	if _, ok := req.Command.(flow.Create); ok {
-		return b.create(req)
+		return creator{b}.create(req)
 	}
 	ent, err := b.entry(req.Tenant, req.Execution)
 	if err != nil {

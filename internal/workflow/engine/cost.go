@@ -75,6 +75,6 @@ func (e *Engine) postpone(w *work) {
 	all := len(w.due)
 	w.due = slices.DeleteFunc(w.due, func(h Head) bool { return e.q.line.Cost(h.Tenant) > w.limit })
 	if len(w.due) < all {
-		e.nextDue = e.now()
+		e.deadlines.next = e.now()
 	}
 }

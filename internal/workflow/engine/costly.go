@@ -100,7 +100,7 @@ func (e *Engine) handOver(w *work) {
 	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool { return move(u.tenant(), func() error { return to.putUnit(u) }) })
 	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
 		return move(c.req.Tenant, func() error {
-			e.unwait(c) // one engine has it
+			e.tasks.unwait(c) // one engine has it
 			return to.putClaim(c)
 		})
 	})
@@ -124,7 +124,7 @@ func (e *Engine) handOverDue(heads []Head) []Head {
 		return true
 	})
 	if len(heads) < all {
-		e.lookAt(e.now().Add(maxIdle))
+		e.deadlines.lookAt(e.now().Add(maxIdle))
 		e.spare.q.wake()
 	}
 	return heads

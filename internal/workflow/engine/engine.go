@@ -36,20 +36,13 @@ type Engine struct {
 
 	running atomic.Bool // somebody is in Run
 
-	baton      sync.Mutex // who has it may call Step; it guards what follows
-	cache      *cache
-	taskQueues map[queueKey]*taskQueue
-	rand       *rand.ChaCha8
-	skew       time.Duration     // what the store's clock is ahead of this process's, by the last commit
-	complained time.Time         // when it was last logged that deadlines cannot be read
-	postponed  bool              // the last commit left its claims to the next
-	nextAsk    time.Time         // when to look for tasks that others made ready
-	nextDue    flow.Time         // when to look for deadlines; 0: none is known to be set
-	ill        map[flow.ID]pause // executions whose deadlines are left alone
-	served     map[string]int    // the last turn of tenants whose deadlines were looked at
-	turns      int               // counts them
-	deep       time.Time         // when more than the earliest deadlines were read
-	deepAt     Head              // up to here
+	baton     sync.Mutex // who has it may call Step; it guards what follows
+	cache     *cache
+	tasks     taskQueues
+	deadlines deadlines
+	rand      *rand.ChaCha8
+	skew      time.Duration // what the store's clock is ahead of this process's, by the last commit
+	postponed bool          // the last commit left its claims to the next
 }
 
 // New makes an engine. It does no I/O.
@@ -61,14 +54,15 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
 		Reads: reads, cfg: cfg, shard: shard,
-		retention:  flow.Time(cfg.KeyRetention / time.Millisecond),
-		cache:      newCache(cfg.CacheBytes),
-		taskQueues: map[queueKey]*taskQueue{},
-		ill:        map[flow.ID]pause{},
-		nextDue:    1, // look once at the start
+		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
+		cache:     newCache(cfg.CacheBytes),
 	}
+	e.tasks = taskQueues{
+		all: map[queueKey]*taskQueue{}, commands: &e.q, clock: reads.clock, exclusive: cfg.Exclusive, announce: cfg.Announce,
+	}
+	e.deadlines = deadlines{e: e, next: 1, ill: map[flow.ID]pause{}} // look once at the start
 	if shard.none() {
-		e.nextDue = 0
+		e.deadlines.next = 0
 	}
 	e.q.wakeup, e.q.clock = make(chan struct{}, 1), reads.clock
 	seed := cfg.Seed
@@ -307,9 +301,9 @@ func (e *Engine) steps(ctx context.Context) time.Duration {
 	for e.Step(ctx) {
 	}
 	if e.draining.Load() {
-		e.releaseClaims()
+		e.tasks.releaseClaims()
 	}
-	return e.untilDue()
+	return e.deadlines.untilNext()
 }
 
 // Drain answers the claims that wait, and lets none wait from now on. Commands
@@ -322,13 +316,6 @@ func (e *Engine) Drain() {
 // maxIdle is how long the loop sleeps at most, so that a clock that jumps does
 // not keep deadlines waiting.
 const maxIdle = 500 * time.Millisecond
-
-func (e *Engine) untilDue() time.Duration {
-	if e.nextDue == 0 {
-		return maxIdle
-	}
-	return min(maxIdle, max(0, e.nextDue.Sub(e.now())))
-}
 
 // Metrics is what was done so far.
 type Metrics struct {

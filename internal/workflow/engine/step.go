@@ -14,9 +14,9 @@ import (
 // there was anything to do.
 func (e *Engine) Step(ctx context.Context) bool {
 	w := e.q.next()
-	e.pollWaiters(&w)
+	e.tasks.pollWaiters(&w)
 	e.handOver(&w)
-	w.due = e.dueHeads(ctx)
+	w.due = e.deadlines.heads(ctx)
 	e.postpone(&w)
 	if w.empty() {
 		return false
@@ -88,7 +88,7 @@ func (b *batch) do(w *work) error {
 		return fault.Wrap("engine.now", err)
 	}
 	b.e.skew = b.now.Sub(here)
-	if err := b.lookAll(w); err != nil {
+	if err := (keyTable{b}).lookAll(w); err != nil {
 		return err
 	}
 	for _, part := range []func(*work) error{b.calls, b.units, b.deadlines} {
@@ -96,7 +96,7 @@ func (b *batch) do(w *work) error {
 			return err
 		}
 	}
-	if err := b.serve(w); err != nil {
+	if err := (claimServer{b}).serve(w); err != nil {
 		return err
 	}
 	return b.flush()
@@ -135,11 +135,11 @@ func (e *Engine) finish(b *batch, w *work) {
 	}
 	e.requeueLeft(b, w)
 	e.postponed = b.postponed
-	e.recovered(w.due, b.ill)
-	e.dropTasks(b.ended)
-	e.noteReady(b.ready)
-	e.announce(b.ready)
-	if b.due > 0 && e.lookAt(b.due) {
+	e.deadlines.note(w.due, b.ill)
+	e.tasks.drop(b.ended)
+	e.tasks.noteReady(b.ready)
+	e.tasks.publish(b.ready)
+	if b.due > 0 && e.deadlines.lookAt(b.due) {
 		e.q.wake() // Run may be sleeping for longer
 	}
 	e.watch.wake(b.changed)
@@ -151,10 +151,10 @@ func (e *Engine) finish(b *batch, w *work) {
 		e.q.putBack(b.left)
 	}
 	if w.alone || b.full() {
-		e.requeueWaiters(b.ready)
+		e.tasks.requeueWaiters(b.ready)
 	}
 	for _, c := range b.waiting {
-		e.wait(c)
+		e.tasks.wait(c)
 	}
 	for _, c := range b.served {
 		e.noteLate(b.ctx, b, c)
@@ -173,7 +173,7 @@ func (e *Engine) undo(b *batch) {
 	for _, c := range b.served {
 		c.release()
 	}
-	e.resetTaskQueues()
+	e.tasks.reset()
 	e.plans.clear() // one may be of a graph that the same commit was to store
 }
 
@@ -212,11 +212,11 @@ func (e *Engine) fail(ctx context.Context, w *work, err error, down bool) {
 	}
 	e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
 	if down {
-		e.nextDue = e.now().Add(maxIdle)
+		e.deadlines.next = e.now().Add(maxIdle)
 		return
 	}
 	for _, h := range w.due {
-		e.backOff(h.ID)
+		e.deadlines.backOff(h.ID)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
 // lineKey names a queue of a tenant.
@@ -17,28 +18,38 @@ type taskQueue struct {
 	waiters []*claim
 }
 
-// maxLines is how many idle queues are remembered.
+// taskQueues are the task queues of an engine, with what the loop knows of each. Whoever has the baton uses them.
+type taskQueues struct {
+	all       map[queueKey]*taskQueue
+	commands  *queue
+	clock     Clock
+	exclusive bool
+	announce  func(tenant, queue string, n int) // nil: nobody is told
+	nextPoll  time.Time                         // when to look for tasks that other processes made ready
+}
+
+// maxTaskQueues is how many idle queues are remembered.
 const maxTaskQueues = 10_000
 
-func (e *Engine) taskQueue(key queueKey) *taskQueue {
-	l := e.taskQueues[key]
+func (ts *taskQueues) of(key queueKey) *taskQueue {
+	l := ts.all[key]
 	if l == nil {
-		if len(e.taskQueues) >= maxTaskQueues {
-			e.resetTaskQueues()
+		if len(ts.all) >= maxTaskQueues {
+			ts.reset()
 		}
 		l = &taskQueue{more: true}
-		e.taskQueues[key] = l
+		ts.all[key] = l
 	}
 	return l
 }
 
 // forgetLines drops what is known of ready tasks; waiters stay.
-func (e *Engine) resetTaskQueues() {
-	for key, l := range e.taskQueues {
+func (ts *taskQueues) reset() {
+	for key, l := range ts.all {
 		l.rows, l.more = nil, true
 		l.prune()
 		if len(l.waiters) == 0 {
-			delete(e.taskQueues, key)
+			delete(ts.all, key)
 		}
 	}
 }
@@ -56,11 +67,11 @@ func (l *taskQueue) prune() {
 
 // forgetRows forgets tasks that nobody will start: to find that out, a claim would have to
 // read their executions.
-func (e *Engine) dropTasks(rows []ReadyRow) {
+func (ts *taskQueues) drop(rows []ReadyRow) {
 	gone := map[queueKey]map[ReadyRow]bool{}
 	for _, r := range rows {
 		key := queueKey{r.Tenant, r.Queue}
-		if l := e.taskQueues[key]; l == nil || len(l.rows) == 0 {
+		if l := ts.all[key]; l == nil || len(l.rows) == 0 {
 			continue
 		}
 		if gone[key] == nil {
@@ -69,20 +80,20 @@ func (e *Engine) dropTasks(rows []ReadyRow) {
 		gone[key][r] = true
 	}
 	for key, rows := range gone {
-		l := e.taskQueues[key]
+		l := ts.all[key]
 		l.rows = slices.DeleteFunc(l.rows, func(r ReadyRow) bool { return rows[r] })
 	}
 }
 
 // noteReady remembers ready tasks that were written.
-func (e *Engine) noteReady(tasks []readyTask) {
+func (ts *taskQueues) noteReady(tasks []readyTask) {
 	for _, t := range tasks {
 		if t.ent == nil {
 			continue
 		}
-		l := e.taskQueues[queueKey{t.row.Tenant, t.row.Queue}]
+		l := ts.all[queueKey{t.row.Tenant, t.row.Queue}]
 		switch {
-		case l == nil || l.more || !e.cfg.Exclusive:
+		case l == nil || l.more || !ts.exclusive:
 		case len(l.rows) < MaxWindow:
 			l.add(t.row)
 		default:
@@ -107,9 +118,9 @@ func CompareReady(a, b ReadyRow) int {
 }
 
 // wait makes a claim that found nothing wait in its queues.
-func (e *Engine) wait(c *claim) {
+func (ts *taskQueues) wait(c *claim) {
 	for _, q := range c.req.Queues {
-		l := e.taskQueue(queueKey{c.req.Tenant, q})
+		l := ts.of(queueKey{c.req.Tenant, q})
 		if len(l.waiters) >= 64 {
 			l.prune()
 		}
@@ -120,9 +131,9 @@ func (e *Engine) wait(c *claim) {
 }
 
 // unwait takes a claim out of its queues.
-func (e *Engine) unwait(c *claim) {
+func (ts *taskQueues) unwait(c *claim) {
 	for _, q := range c.req.Queues {
-		if l := e.taskQueues[queueKey{c.req.Tenant, q}]; l != nil {
+		if l := ts.all[queueKey{c.req.Tenant, q}]; l != nil {
 			l.waiters = slices.DeleteFunc(l.waiters, func(other *claim) bool { return other == c })
 		}
 	}
@@ -142,21 +153,21 @@ func (l *taskQueue) enqueue(c *claim) {
 // serve them: it was full, or it came after one that failed. Then nobody knows
 // whether one of them is to blame, so they are not served in the commits of others
 // until they have been tried themselves.
-func (e *Engine) requeueWaiters(tasks []readyTask) {
+func (ts *taskQueues) requeueWaiters(tasks []readyTask) {
 	for _, t := range tasks {
-		l := e.taskQueues[queueKey{t.row.Tenant, t.row.Queue}]
+		l := ts.all[queueKey{t.row.Tenant, t.row.Queue}]
 		if t.ent == nil || l == nil || len(l.waiters) == 0 {
 			continue
 		}
 		l.prune()
-		e.q.putBack(l.waiters)
+		ts.commands.putBack(l.waiters)
 		l.waiters = nil
 	}
 }
 
 // releaseClaims answers everyone who still waits, with nothing.
-func (e *Engine) releaseClaims() {
-	for _, l := range e.taskQueues {
+func (ts *taskQueues) releaseClaims() {
+	for _, l := range ts.all {
 		for _, c := range l.waiters {
 			if c.reserve() {
 				c.finish(nil)
@@ -174,11 +185,11 @@ func (e *Engine) WakeClaims(tenant, queue string, n int) {
 
 // callWaiters adds the claims that wait in nudged queues to what the next commit
 // does. Now and then one of each queue looks by itself: nudges can be lost.
-func (e *Engine) pollWaiters(w *work) {
-	now := e.clock.Now()
-	if asks := e.nextAsk.Sub(now); !e.cfg.Exclusive && (asks <= 0 || asks > maxIdle) {
-		e.nextAsk = now.Add(maxIdle)
-		for key, l := range e.taskQueues {
+func (ts *taskQueues) pollWaiters(w *work) {
+	now := ts.clock.Now()
+	if asks := ts.nextPoll.Sub(now); !ts.exclusive && (asks <= 0 || asks > maxIdle) {
+		ts.nextPoll = now.Add(maxIdle)
+		for key, l := range ts.all {
 			if len(l.waiters) > 0 {
 				if w.woken == nil {
 					w.woken = map[queueKey]int{}
@@ -188,7 +199,7 @@ func (e *Engine) pollWaiters(w *work) {
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.woken), compareQueues) {
-		l := e.taskQueues[key]
+		l := ts.all[key]
 		if l == nil {
 			continue
 		}
@@ -204,8 +215,8 @@ func compareQueues(a, b queueKey) int {
 }
 
 // announce tells others of tasks that nobody took here.
-func (e *Engine) announce(tasks []readyTask) {
-	if e.cfg.Announce == nil {
+func (ts *taskQueues) publish(tasks []readyTask) {
+	if ts.announce == nil {
 		return
 	}
 	counts := map[queueKey]int{}
@@ -215,6 +226,6 @@ func (e *Engine) announce(tasks []readyTask) {
 		}
 	}
 	for key, n := range counts {
-		e.cfg.Announce(key.tenant, key.queue, n)
+		ts.announce(key.tenant, key.queue, n)
 	}
 }

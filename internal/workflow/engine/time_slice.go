@@ -144,7 +144,7 @@ func (b *batch) deadlines(w *work) error {
 		if err := b.pay(h.Tenant, func() error { return b.expire(h) }); err != nil {
 			return err
 		}
-		b.e.serve(h.Tenant)
+		b.e.deadlines.noteTurn(h.Tenant)
 		b.slice.due = i + 1
 	}
 	return nil
@@ -169,7 +169,7 @@ func (e *Engine) requeueLeft(b *batch, w *work) {
 		e.q.putBackCalls(left, b.leftUnits)
 	}
 	if b.slice.due < len(w.due) {
-		w.due, e.nextDue = w.due[:b.slice.due], e.now() // the others are still due
+		w.due, e.deadlines.next = w.due[:b.slice.due], e.now() // the others are still due
 	}
 }
 
