@@ -9,21 +9,20 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// chain makes sure that what a feed gives follows on what it gave before. A stream that
-// lost its end and grew again looks whole from the outside. But every message names one
-// that its relay knew to be there; a reader that was not given that one, because it
-// came before, is of a type that it does not want, or was lost, looks for it.
+// continuityCheck verifies that each message follows the one before. A stream that lost its tail and grew again looks
+// whole. But every message names one that its relay knew to be there; when the reader was not given that one, because
+// it is older, of another type, or lost, the check looks it up.
 //
-// So a reader takes nothing that was sent over a gap: an event that overtook a lost one
-// of its key would make that one stale when it is published again.
+// So a reader applies nothing that was sent over a gap: an event that overtook a lost one of its key would make that
+// one stale when it is published again.
 type continuityCheck struct {
 	carrier   Carrier
-	minRelay  int64  // messages of earlier relays are not looked at
-	delivered uint64 // place of the last message
-	verified  uint64 // place up to which the stream is known to be whole
+	minRelay  int64  // messages of earlier relay epochs are not checked
+	delivered uint64 // sequence of the last message
+	verified  uint64 // sequence up to which the stream is known to be complete
 }
 
-// gap is why a reader cannot go on where it is: something before was lost.
+// gap is why a reader cannot continue: something before its position was lost.
 type gap struct {
 	epoch int64 // of the message that was sent over it; 0: whatever the relay's is now
 	cause error
@@ -32,7 +31,7 @@ type gap struct {
 func (g *gap) Error() string { return g.cause.Error() }
 func (g *gap) Unwrap() error { return g.cause }
 
-// gapOf is what an error says about a gap; nil: nothing.
+// gapOf is the gap in an error; nil: there is none.
 func gapOf(err error) *gap {
 	var g *gap
 	if errors.As(err, &g) {
@@ -44,8 +43,8 @@ func gapOf(err error) *gap {
 	return nil
 }
 
-// follow gives how many messages follow on what came before. If not all of them do, the
-// error of the next is a gap, or that it cannot be found out.
+// verify gives how many messages follow on the ones before. If not all of them do, the error of the next is a gap, or
+// why that could not be found out.
 func (c *continuityCheck) verify(ctx context.Context, items []item) (n int, err error) {
 	for i := range items {
 		m := &items[i].Message
@@ -63,7 +62,7 @@ func (c *continuityCheck) verify(ctx context.Context, items []item) (n int, err 
 	return len(items), nil
 }
 
-// look asks for the message behind another.
+// lookup looks up the message that another one names as its predecessor.
 func (c *continuityCheck) lookup(ctx context.Context, m *Message) error {
 	behind, err := c.carrier.At(ctx, m.Stream, m.Relay.Behind)
 	ok, err := found(err)
@@ -77,7 +76,7 @@ func (c *continuityCheck) lookup(ctx context.Context, m *Message) error {
 	return &gap{m.Relay.Epoch, Lost("message %d was sent when stream %s had another message %d than it has now", m.Seq, m.Stream, m.Relay.Behind)}
 }
 
-// unlessNone drops the error of a row that is not there.
+// ignoreNoRow drops the error of a row that does not exist.
 func ignoreNoRow(err error) error {
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return nil
@@ -120,7 +119,7 @@ func (r *reader) reportGap(ctx context.Context, g *gap) error {
 		return err
 	}
 	if passed == 0 {
-		return g // there is no relay yet that could be told
+		return g // there is no relay yet to report it to
 	}
 	r.progress.pos.minRelay = max(r.progress.pos.minRelay, passed+1)
 	r.reported = r.progress.pos.minRelay + 1

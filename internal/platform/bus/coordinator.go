@@ -13,29 +13,29 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// processPost is the row by which a process shows that it is alive. It is no work.
+// processLease names the row by which a process shows that it is alive. It is not an assignment.
 const processLease = "process:"
 
-// beginAgain is how long after it failed the work on a post is begun again.
+// restartAfter is how long a failed worker waits before it starts again.
 const restartAfter = 500 * time.Millisecond
 
-// keeper takes posts for this process, keeps them, and gives up those that are more
-// than its share.
+// coordinator acquires this process's share of the assignments, renews their leases, and releases what is more than its
+// share.
 type coordinator struct {
 	bus      *Bus
-	work     map[assignment]func(context.Context, lease) error // what is done at each post
-	wake     chan struct{}                                     // holds one token when it should look at once
+	work     map[assignment]func(context.Context, lease) error // what is done for each assignment
+	wake     chan struct{}                                     // holds one token when it should rebalance at once
 	assigned map[assignment]*assigned                          // of the goroutine of run
 }
 
-// holding is a post that this process works on.
+// assigned is an assignment that this process holds and its worker.
 type assigned struct {
 	lease lease
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the worker has returned
 }
 
-// run keeps posts until ctx ends, then waits for the workers and gives all of them up.
+// run holds assignments until ctx ends, then waits for the workers and releases everything.
 func (k *coordinator) run(ctx context.Context) {
 	tick := time.NewTicker(k.bus.cfg.Lease / 4)
 	defer tick.Stop()
@@ -53,7 +53,7 @@ func (k *coordinator) run(ctx context.Context) {
 	k.deregister(context.WithoutCancel(ctx))
 }
 
-// depart takes back the sign of life, so that others take over this process's share.
+// deregister deletes the sign of life, so that others take over this process's share.
 func (k *coordinator) deregister(ctx context.Context) {
 	err := k.bus.write(ctx, "bus.depart", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM bus_lease WHERE name = $1 AND part = 0", processLease+k.bus.cfg.Instance)
@@ -64,11 +64,11 @@ func (k *coordinator) deregister(ctx context.Context) {
 	}
 }
 
-// look takes, keeps and gives up posts once.
+// rebalance acquires, renews and releases once.
 func (k *coordinator) rebalance(ctx context.Context) error {
 	for p, h := range k.assigned {
 		select {
-		case <-h.done: // it lost the post, or failed and will be started again
+		case <-h.done: // it lost the lease, or failed and will be started again
 			delete(k.assigned, p)
 		default:
 		}
@@ -91,15 +91,14 @@ func (k *coordinator) rebalance(ctx context.Context) error {
 	return nil
 }
 
-// plan is what a look makes of the posts.
+// plan is what one rebalance does.
 type plan struct {
 	acquired []lease
 	lost     []assignment
 	surplus  []assignment
 }
 
-// claim renews what is held, finds out what was lost, and takes what is free and
-// within this process's share.
+// claim renews what is held, finds out what was lost, and acquires what is free and within this process's share.
 func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	now, err := k.bus.now(ctx, tx)
 	if err != nil {
@@ -170,7 +169,7 @@ func leases(ctx context.Context, tx *sqldb.Tx) (all []leaseRow, err error) {
 	return all, nil
 }
 
-// decide says what a look makes of the rows that it found.
+// decide is the rebalance, given the rows of bus_lease.
 func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
 	me := k.bus.cfg.Instance
 	known := map[assignment]leaseRow{}
@@ -207,8 +206,8 @@ func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
 	return out
 }
 
-// shareApart is the share of a process whose carrier is its own: all posts for who
-// holds the home, none for the others.
+// shareApart is the share of a process whose carrier is its own: everything for the process that holds the home
+// assignment, nothing for the others.
 func (k *coordinator) shareApart(home leaseRow, now wire.Stamp) int {
 	if k.assigned[assignment{homeAssignment, 0}] != nil || home.holder == "" || home.until <= now || home.holder == k.bus.cfg.Instance {
 		return len(k.work)
@@ -216,7 +215,7 @@ func (k *coordinator) shareApart(home leaseRow, now wire.Stamp) int {
 	return 0
 }
 
-// begin starts the worker of a post.
+// start starts the worker of an assignment.
 func (k *coordinator) start(ctx context.Context, l lease) {
 	ctx, stop := context.WithCancel(ctx)
 	h := &assigned{lease: l, stop: stop, done: make(chan struct{})}
@@ -239,7 +238,7 @@ func (k *coordinator) start(ctx context.Context, l lease) {
 	}()
 }
 
-// end stops the worker of a post that was lost and waits for it.
+// stop stops the worker of an assignment that was lost, and waits for it.
 func (k *coordinator) stop(p assignment) {
 	h := k.assigned[p]
 	h.stop()
@@ -248,7 +247,7 @@ func (k *coordinator) stop(p assignment) {
 	wake(k.wake)
 }
 
-// leave ends the work on posts and lets other processes have them at once.
+// release stops workers and lets other processes acquire their assignments at once.
 func (k *coordinator) release(ctx context.Context, posts []assignment) {
 	if len(posts) == 0 {
 		return

@@ -9,10 +9,10 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Automatic is who decides when nobody does.
+// Automatic is the actor of automatic redrives.
 const Automatic = "system"
 
-// redrive writes the decision about a letter down that nobody made.
+// redrive stores the decision of an automatic redrive.
 func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
 	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
 	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0, reason = $5, decided_in = ''
@@ -23,7 +23,7 @@ func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) err
 	return audit.Write(ctx, tx, d.entry(&l.DeadLetter, &DeadAnswer{Verdict: l.Verdict}, now))
 }
 
-// How long a letter is put off that an older one of its key is in front of, if its
+// How long a redrive is postponed while an older dead letter of its key is in front, if its
 // consumer's own time is not between the two.
 const (
 	putOffLeast = time.Second

@@ -13,8 +13,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// MaxTries is how often an event is tried before it becomes a dead letter, unless its
-// consumer says otherwise.
+// MaxTries is how often an event is tried before it becomes a dead letter, unless its consumer says otherwise.
 const MaxTries = 10
 
 // Status is where a dead letter stands. The values are stored.
@@ -22,20 +21,20 @@ type Status uint8
 
 // The statuses of dead letters.
 const (
-	Open      Status = iota // somebody must decide
-	Redriving               // it is tried again
-	Skipping                // it is about to be passed over
-	Applied                 // a redrive took it
-	Skipped                 // it was passed over
-	Stale                   // driven again, and a newer event of its key had been taken
-	Duplicate               // driven again, and it had been taken before
+	Open      Status = iota // it waits for a decision
+	Redriving               // it is retried
+	Skipping                // it is about to be skipped
+	Applied                 // a redrive applied it
+	Skipped                 // it was skipped
+	Stale                   // redriven after a newer event of its key was applied
+	Duplicate               // redriven after it was applied before
 )
 
 var statusNames = [...]string{"OPEN", "REDRIVING", "SKIPPING", "APPLIED", "SKIPPED", "STALE", "DUPLICATE"}
 
 func (s Status) String() string { return statusNames[s] }
 
-// ended is the status of a letter that was driven again, by what the guard said of it.
+// ended is the status of a redriven dead letter, by the verdict of the version guard.
 func (v verdict) ended() Status {
 	switch v {
 	case duplicate:
@@ -46,7 +45,7 @@ func (v verdict) ended() Status {
 	return Applied
 }
 
-// conflictOf says that two events claim one place.
+// conflictOf says that two events have the same version.
 func conflictOf(e *wire.Event, last keyVersion) error {
 	return fault.New(fault.Conflict, "EVENT_CONFLICT", "event %s has version %v, index %d of its key, and so has event %s, which was taken before",
 		e.ID, e.Version, e.Index, last.eventID)
@@ -77,9 +76,8 @@ func codeOf(cause error) string {
 	return "HANDLER_FAILED"
 }
 
-// adviceOf is the class of a failure, and what to do about it. What a handler calls
-// permanent without saying what it is, is no outage that passes: the event or the
-// handler is wrong.
+// adviceOf is the class of a failure, and what to do about it. A permanent error without a kind of its own is not an
+// outage: the event or the handler is wrong.
 func adviceOf(cause error) (fault.ReasonClass, fault.RetryAdvice) {
 	kind := fault.KindOf(cause)
 	if f, ok := fault.As(cause); ok && f.Reason == fault.Damaged {

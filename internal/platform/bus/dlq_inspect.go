@@ -8,7 +8,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Inspection is all that is known of a dead letter.
+// Inspection is a dead letter with its failures, its event and the events parked after it.
 type Inspection struct {
 	Foreseen
 	Failures []Failure
@@ -16,11 +16,11 @@ type Inspection struct {
 	// Withheld says that the payload is left out: it is not what its schema says, so that
 	// sensitive fields cannot be found in it, or there is no event.
 	Withheld bool
-	Waiting  int            // events that wait behind its key, counted up to MaxWaiting
+	Waiting  int            // parked events of its key, counted up to MaxWaiting
 	First    []WaitingEvent // the first of them
 }
 
-// Waiter is an event that waits behind a key.
+// WaitingEvent is a parked event.
 type WaitingEvent struct {
 	EventID   string
 	EventType string
@@ -35,7 +35,7 @@ const (
 	maxParkedShown = 100    // that are shown
 )
 
-// InspectDead is all that is known of a dead letter of a tenant.
+// InspectDead gives a dead letter of a tenant with everything known about it.
 func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspection, err error) {
 	err = b.read(ctx, "bus.inspect", func(ctx context.Context, tx *sqldb.Tx) error {
 		out = Inspection{}
@@ -57,8 +57,8 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 	return out, err
 }
 
-// redact is an event as operators may see it. Fields can have been marked sensitive
-// after it was published, so what was left out then is looked for again.
+// redact is an event as operators may see it. Fields can have been marked sensitive after it was published, so they are
+// looked for again.
 func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []byte) (e *wire.Event, withheld bool, err error) {
 	parsed, err := wire.ParseEvent(body)
 	switch {
@@ -77,8 +77,8 @@ func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []b
 	return &parsed, false, nil
 }
 
-// waitingBehind is how many events wait behind the key of a dead letter, and the first
-// of them. A letter that is driven again waits too, and is not counted.
+// parkedBehind counts the events parked at the key of a dead letter, and gives the first of them. A dead letter that is
+// being redriven is parked too, and is not counted.
 func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []WaitingEvent, err error) {
 	if owner := strings.Split(l.Key, ":"); len(owner) != 3 || owner[1] != l.Tenant {
 		return 0, nil, nil // what waits is not the tenant's

@@ -8,36 +8,35 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Verdict is what becomes of a dead letter when it is driven again.
+// Verdict is the outcome of a redrive of a dead letter.
 type Verdict string
 
 // The verdicts.
 const (
 	WillApply   Verdict = "WILL_APPLY"   // it takes effect, unless it fails again
 	WillBeStale Verdict = "STALE"        // a newer version of its key was applied
-	IsDuplicate Verdict = "DUPLICATE"    // it was taken before
-	IsConflict  Verdict = "CONFLICT"     // another event holds its place
-	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is still open or waits
+	IsDuplicate Verdict = "DUPLICATE"    // it was applied before
+	IsConflict  Verdict = "CONFLICT"     // another event has its version
+	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is still open or parked
 )
 
 // keyFacts is what is known of a key of a consumer.
 type keyFacts struct {
-	applied keyVersion   // the newest event that was taken
-	waiting []keyVersion // events that are dead and open, being driven again, or parked
+	applied keyVersion   // the newest event that was applied
+	waiting []keyVersion // events that are open dead letters, being redriven, or parked
 }
 
-// candidate is a dead letter that may be driven again.
+// candidate is a dead letter that may be redriven.
 type candidate struct {
 	keyVersion
-	processed bool // its event is among those that were taken
+	processed bool // its event is marked as processed
 }
 
-// judge says what becomes of dead letters of one key when they are driven again one
-// after the other. Those that would be refused are not driven, so they still stand
-// before the later ones.
+// judge gives the verdicts about dead letters of one key that are redriven one after the other. Those that would be
+// refused are not redriven, so they still stand before the later ones.
 //
-// What is older than the newest that was applied can never take effect: it does not
-// hold up anything. The consumer's own guard sees the same when the time comes.
+// What is older than the newest applied version can never take effect, so it holds up nothing. The consumer's version
+// guard comes to the same verdict when the time comes.
 func judge(k keyFacts, letters []candidate) []Verdict {
 	verdicts := make([]Verdict, len(letters))
 	waiting := slices.Clone(k.waiting)
@@ -77,13 +76,12 @@ func (k *keyFacts) judge(waiting []keyVersion, l candidate) Verdict {
 	return WillApply
 }
 
-// before reports whether an event that waits can still take effect, if not after another.
+// before reports whether a waiting event can still take effect, unless it comes after another one.
 func (k *keyFacts) before(p, other keyVersion) bool {
 	return p.eventID != other.eventID && p.compare(other) < 0 && p.compare(k.applied) > 0
 }
 
-// olderThan is how many of the events that wait could not take effect any more when one
-// of the key is taken.
+// olderThan is how many waiting events become stale when an event of the key is applied.
 func (k *keyFacts) olderThan(other keyVersion) (n int) {
 	for _, p := range k.waiting {
 		if k.before(p, other) {
@@ -93,7 +91,7 @@ func (k *keyFacts) olderThan(other keyVersion) (n int) {
 	return n
 }
 
-// laneKey names a key of a consumer.
+// consumerKey is a key of a consumer.
 type consumerKey struct{ consumer, key string }
 
 func (l *DeadLetter) consumerKey() consumerKey { return consumerKey{l.Consumer, l.Key} }
@@ -138,8 +136,8 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consu
 
 const selectProcessed = "SELECT 1 FROM processed_events WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4"
 
-// processedOf says which of some dead letters have an event that was taken. What has no
-// readable body has no day to look at; it cannot have been taken either.
+// processedOf says which of some dead letters have an event that is marked as processed. One without a readable body
+// has no day to look up; it cannot have been applied either.
 func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies [][]byte) (map[string]bool, error) {
 	processed := make(map[string]bool, len(letters))
 	var stmts []sqldb.Stmt

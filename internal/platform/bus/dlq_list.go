@@ -75,8 +75,7 @@ func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offs
 	return page, total, err
 }
 
-// WalkDead gives up to limit dead letters that a filter selects, in the order of their
-// numbers, behind a number.
+// WalkDead gives up to limit dead letters that a filter selects, in the order of their numbers, after a number.
 func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after int64, limit int) (page []DeadLetter, err error) {
 	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
@@ -88,8 +87,8 @@ func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after i
 	return page, err
 }
 
-// OpenDead gives the dead letters of a key that a consumer has not taken and nobody has
-// decided about, in the order in which they died. It is for services that wait for an event, in their transaction.
+// OpenDead gives the open dead letters of a key of a consumer, in the order in which they died. It is for services that
+// wait for an event, in their transaction.
 func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) ([]DeadLetter, error) {
 	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num",
 		consumer, key, tenant)
@@ -106,7 +105,7 @@ func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (a
 	return all, err
 }
 
-// deadInto is where dead letters are read into, in the places of their ids.
+// deadInto is where dead letters are read into, at the indexes of their ids.
 type deadInto struct {
 	letters []DeadLetter
 	bodies  [][]byte // nil: they are not read

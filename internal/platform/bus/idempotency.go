@@ -10,17 +10,17 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// request is what makes a request to the bus safe to repeat.
+// idempotentRequest identifies a request to the bus that is safe to repeat.
 type idempotentRequest struct {
 	tenant string
 	key    *wire.Once
 }
 
-// keys are the keys of decisions and replays.
+// keys are the idempotency keys of decisions and replays.
 func (b *Bus) keys() once.Keys { return once.Keys{Table: "bus_once", Retention: b.cfg.KeyRetention} }
 
-// answerOnce does a request the first time that its key is seen, and remembers the
-// answer in the same transaction. An error is not remembered.
+// answerIdempotent carries out a request once per key and stores the answer in the same transaction. A repetition gets
+// the stored answer. An error is not stored.
 func answerIdempotent[T any](
 	ctx context.Context, b *Bus, tx *sqldb.Tx, r idempotentRequest, do func(now wire.Stamp) (T, error),
 ) (answer T, replay bool, err error) {

@@ -10,19 +10,19 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// OutboxState is how far publishing is, and who publishes.
+// OutboxState is the progress of publishing, and who publishes.
 type OutboxState struct {
 	OutboxStatus
 	Holders []LeaseHolder // by partition
 }
 
-// PostHolder is the process that has a post.
+// LeaseHolder is the process that holds the lease of a relay.
 type LeaseHolder struct {
-	Name  string     // "": none has it
+	Name  string     // "": none does
 	Until wire.Stamp // 0: without an end, as long as that process lives
 }
 
-// Outbox tells how far publishing is, for all tenants.
+// Outbox gives the progress of publishing, for all tenants.
 func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
 	if out.OutboxStatus, err = b.OutboxStatus(ctx); err != nil {
 		return out, err
@@ -59,7 +59,7 @@ type EventFilter struct {
 
 // OutboxRow is an event in the outbox, without its payload.
 type OutboxRow struct {
-	ID          int64 // its place
+	ID          int64 // its position
 	EventID     string
 	EventType   string
 	Key         string
@@ -79,8 +79,8 @@ const lookBack = 10_000
 // end up in the index, but for both in one it walks all that is between.
 const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1), COALESCE((SELECT max(id) FROM outbox_events), 0)`
 
-// Recent gives the newest events that a filter selects, oldest first, of the newest
-// MaxLookBack events of the outbox. With a place it gives the first ones behind that.
+// Recent gives the newest events that a filter selects, oldest first, of the newest MaxLookBack events of the outbox.
+// With a position it gives the first ones after that.
 func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int) (rows []OutboxRow, err error) {
 	err = b.read(ctx, "bus.recent", func(ctx context.Context, tx *sqldb.Tx) error {
 		rows = nil
@@ -119,7 +119,7 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 	return rows, err
 }
 
-// checkPlace refuses a place that the outbox never had. Its last one may be deleted.
+// checkPosition refuses a position that the outbox never had. Its last one may be deleted.
 func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 	var last int64
 	if err := tx.Row(ctx, queriesIn(tx).lastPosition).Scan(&last); err != nil || place <= last {
@@ -155,11 +155,11 @@ func (f *EventFilter) between(
 	return rows, nil
 }
 
-// skew is how much later than its place tells an event of the outbox can have been
-// written: numbers are taken while a transaction runs.
+// skew is how much later than its id suggests a row of the outbox can have been written: ids are taken while a
+// transaction runs.
 const skew wire.Stamp = 60_000
 
-// placeAt is a place in the outbox before which nothing is as young as an instant.
+// positionAt is a position in the outbox before which nothing is as young as an instant.
 func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
 	var low, high int64 // nothing up to low is as young; what is behind high may be
 	err := tx.Row(ctx, selectEnds).Scan(&low, &high)

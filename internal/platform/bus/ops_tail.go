@@ -7,12 +7,10 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Tail follows the events of a tenant in the outbox, in the order of their places. It
-// is used by one goroutine.
+// Tail follows the events of a tenant in the outbox, in the order of their positions. It is used by one goroutine.
 //
-// On PostgreSQL a transaction can take a place and commit after one with a later place
-// has. The tail waits at such a hole until nobody can fill it any more, so whoever goes
-// on from a place later has missed nothing.
+// On PostgreSQL a transaction can take a position and commit after one with a later position. The tail waits at such a
+// hole until nobody can fill it any more, so whoever resumes from a position has missed nothing.
 type Tail struct {
 	bus    *Bus
 	filter EventFilter
@@ -25,15 +23,15 @@ type Tail struct {
 // are read up to relayBytes.
 const tailWindow = 2000
 
-// TailEvent is an event that a tail came by.
+// TailEvent is an event of a tail.
 type TailEvent struct {
 	ID        int64 // its place in the outbox
 	EventType string
 	Body      []byte // the envelope, without the values of hidden fields
 }
 
-// TailFrom is where a tail begins: behind a place, or where events are as young as an
-// instant; when neither is given, behind all that there is.
+// TailFrom is where a tail begins: after a position, or where events are as young as an instant; with neither, after
+// all that there is.
 type TailFrom struct {
 	Place *int64
 	At    wire.Stamp
@@ -63,7 +61,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 	return t, err
 }
 
-// Place is where to go on: everything up to it was given or is not wanted.
+// Place is where to resume: everything up to it was delivered or is not wanted.
 func (t *Tail) Place() int64 { return t.place }
 
 // Next gives the next events, and whether there may be more at once.
@@ -91,8 +89,8 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 	return events, more, nil
 }
 
-// look reads the rows behind the place, with the bodies of those that are wanted. full
-// says that there may be more.
+// readRows reads the rows after the position, with the bodies of those that are wanted. full says that there may be
+// more.
 func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err error) {
 	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
 		q := queriesIn(tx)
@@ -117,7 +115,7 @@ func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err e
 	return rows, full, err
 }
 
-// show makes envelopes what their tenant may see.
+// show removes from envelopes what their tenant may not see.
 func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []TailEvent) error {
 	if b.cfg.Hidden == nil {
 		return nil

@@ -10,16 +10,14 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Publish announces events in the transaction of the change that they tell of. They
-// go out when it is committed, and never when it is not.
+// Publish writes events to the outbox in the transaction of the change that they announce. They are published when it
+// is committed, and never when it is not.
 //
-// An event without an id, a time or a producer gets them here. Fields that may not
-// leave their record are taken out. Then it is held against its schema, strictly: an
-// error says what is wrong and where, and the transaction must fail with it.
+// An event without an id, a time or a producer gets them here. Sensitive fields are removed. Then it is validated
+// against its schema, strictly: the error says what is wrong and where, and the transaction must fail with it.
 //
-// The events of one key go out in the order in which they are published here. So
-// whoever publishes holds what it changes from before its version is taken until the
-// end of the transaction: the record's row, or that of NextVersion.
+// The events of one key are published in the order of these calls. So the publisher holds what it changes from before
+// its version is taken until the end of the transaction: the record's row, or that of NextVersion.
 func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -61,7 +59,7 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	return nil
 }
 
-// complete gives an event what its publisher left to the bus, and checks it.
+// complete fills in what the publisher left out of an event, and validates it.
 func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event, m *mask) (err error) {
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
@@ -117,10 +115,9 @@ func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error
 	return nil
 }
 
-// NextVersion is the record version of the next change of a key that has no record
-// with a row of its own. It is later than the one before, whatever the clock says. On
-// PostgreSQL the key is held until the end of the transaction: who changes it at the
-// same time waits, and gets a later version.
+// NextVersion is the record version of the next change of a key that has no record with a row of its own. It is later
+// than the one before, whatever the clock says. On PostgreSQL the key is locked until the end of the transaction: a
+// concurrent change waits, and gets a later version.
 func (b *Bus) NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (version wire.Stamp, err error) {
 	version, err = queriesIn(tx).nextVersion(ctx, tx, b.cfg.Clock, key)
 	return version, fault.Wrap("bus.version", err)

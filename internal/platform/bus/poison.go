@@ -9,16 +9,15 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// blame finds the event whose handler ruins transactions without failing itself: it
-// breaks a rule that is checked when they are committed, goes on after a statement
-// failed, or takes so long that the database ends them. Were that the fault of nobody,
-// the reader would try the same again for ever.
+// poisonDetector finds poison events: their handler does not fail, but ruins the transaction. It violates a constraint
+// that is checked at the commit, goes on after a statement failed, or takes so long that the database ends the
+// transaction. Without detection the reader would retry the same batch for ever.
 //
-// A transaction that came to nothing after handlers were called is suspect. Then events
-// are taken alone, and one that ruins its own transaction is guilty, as is one whose
-// handler took too long: in the next transaction it fails, and its handler is not called.
+// When a transaction fails after handlers were called, its events are isolated: one to a transaction. An event that
+// ruins its own transaction is poison, as is one whose handler took too long: in the next transaction it fails without
+// a call of its handler.
 type poisonDetector struct {
-	isolate bool     // events are taken one to a transaction
+	isolate bool     // events are applied one to a transaction
 	called  []string // events whose handlers this transaction has called
 	poison  string   // event that fails unless the transaction is committed
 	cause   error
@@ -27,7 +26,7 @@ type poisonDetector struct {
 // begin begins another transaction.
 func (b *poisonDetector) begin() { b.called = b.called[:0] }
 
-// called notes that a handler was called for an event.
+// noteCall records that a handler was called for an event.
 func (b *poisonDetector) noteCall(id string, took time.Duration) {
 	b.called = append(b.called, id)
 	if took >= handleTimeout {
@@ -35,7 +34,7 @@ func (b *poisonDetector) noteCall(id string, took time.Duration) {
 	}
 }
 
-// of is why an event has failed before it is tried; nil: it has not.
+// failureOf is why an event fails before it is tried; nil: it does not.
 func (b *poisonDetector) failureOf(id string) error {
 	if b.poison == id {
 		return b.cause

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stall is a time in which a reader gets nowhere: its stream is away or was lost, or the
-// database is. The log tells of its beginning and of its end, not of every try.
+// stall is a time in which a reader makes no progress: its stream or the database is unavailable. Its beginning and its
+// end are logged, not every try.
 type stall struct{ began time.Time }
 
 // stalled logs why a reader is blocked: as a warning the first time, then at debug level.

@@ -6,34 +6,32 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What is handed over of one partition at most. A relay that falls behind by more reads
+// What is kept of one partition at most. A relay that lags by more reads
 // the table.
 const (
 	recentMaxRows  = relayRows
 	recentMaxBytes = 2 << 20
 )
 
-// handover gives relays what this process has just committed to the outbox, so that they
-// need not read it. The table stays the truth. It is for SQLite, where rows are committed
-// in the order of their ids and an id follows on the one before: whenever one is missing,
-// which somebody else inserted, or there was no room, the relays read the table again.
+// recentRows are the outbox rows that this process has just committed, so that relays need not read them back. The
+// table stays the truth. It is for SQLite, where rows are committed in the order of their ids and without a gap: when
+// an id is missing, because somebody else inserted it or there was no room, the relays read the table.
 type recentRows struct {
 	mu    sync.Mutex
 	last  int64 // id of the newest row; 0: none was given yet
 	parts [wire.Partitions]recentPartition
 }
 
-// handed is what is there for the relay of a partition.
+// recentPartition is the recent rows of a partition.
 type recentPartition struct {
-	reader   uint64 // of the relay that takes it; others get nothing
-	complete bool   // all rows since that began to watch are here, or were taken
+	reader   uint64 // the relay that reads them; others get nothing
+	complete bool   // no row since that relay attached is missing
 	ids      []int64
 	msgs     []Message
 	size     int
 }
 
-// give hands over rows that were committed, in the order of their ids. It is called in
-// the order of commits.
+// append adds committed rows, in the order of their ids. It is called in the order of commits.
 func (h *recentRows) append(ids []int64, msgs []Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +44,7 @@ func (h *recentRows) append(ids []int64, msgs []Message) {
 	}
 }
 
-// lose makes every relay read the table.
+// invalidate makes every relay read the table.
 func (h *recentRows) invalidate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +57,7 @@ func (h *recentRows) drop() {
 	}
 }
 
-// add keeps a row for the relay, if it has all that came before.
+// add keeps a row, if none before it is missing.
 func (p *recentPartition) add(id int64, m Message) {
 	if !p.complete {
 		return
@@ -70,9 +68,8 @@ func (p *recentPartition) add(id int64, m Message) {
 	}
 }
 
-// begin keeps what is committed to a partition from now on. A relay begins before it
-// reads the table: what that does not have is handed over. Who began before gets nothing
-// any more.
+// attach keeps what is committed to a partition from now on. A relay attaches before it reads the table, so nothing
+// falls between the two. An earlier relay gets nothing any more.
 func (h *recentRows) attach(part int) (watch uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +78,7 @@ func (h *recentRows) attach(part int) (watch uint64) {
 	return p.reader
 }
 
-// end keeps nothing for a relay that has ended.
+// detach drops the rows of a relay that has ended.
 func (h *recentRows) detach(part int, watch uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +87,7 @@ func (h *recentRows) detach(part int, watch uint64) {
 	}
 }
 
-// take gives the rows of a partition behind an id. It is not ok when some are missing.
+// read gives the rows of a partition after an id and drops them. It is not ok when some are missing.
 func (h *recentRows) read(part int, watch uint64, after int64) (out outboxBatch, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

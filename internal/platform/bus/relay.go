@@ -11,16 +11,15 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// How often relays look without being told to.
+// How often relays poll without a wakeup.
 const (
 	pollShared   = 500 * time.Millisecond // for what other processes have committed
 	pollAlone    = 5 * time.Second        // when there is no other process
 	compareEvery = 5 * time.Second        // at a stream that nothing is sent to
-	verifiedFor  = 20 * time.Millisecond  // that a stream is sound, before something is sent to it
+	verifiedFor  = 20 * time.Millisecond  // after which a stream is verified again before something is sent
 )
 
-// relay publishes what a source has to a stream, for as long as its lease stands. One
-// goroutine uses it.
+// relay publishes what a source has to a stream, for as long as its lease stands. One goroutine uses it.
 type relay struct {
 	bus    *Bus
 	lease  lease
@@ -29,7 +28,7 @@ type relay struct {
 	parts  []int // of the stream that it serves
 
 	state      relayState // what its row says
-	tail       checkpoint // the newest message that was acknowledged, noted or not; only its place and event
+	tail       checkpoint // the newest message acknowledged, committed or not; only Seq and Event
 	at         wire.Stamp // of the newest batch, as published_at says it
 	loaded     bool
 	seen       uint64    // connections of the carrier when the stream was last compared
@@ -55,7 +54,7 @@ type relayState struct {
 	epoch       int64 // rises with every loss
 	streamAt    int64 // when the stream was created, in nanoseconds
 	last        checkpoint
-	checkpoints checkpoints // milestones before last, oldest first
+	checkpoints checkpoints // before last, oldest first
 	window      window
 }
 
@@ -69,8 +68,7 @@ func newRelay(b *Bus, l lease, source string, s wire.Stream, parts ...int) *rela
 	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, outage: outage{bus: b, lease: l}}
 }
 
-// run takes turns until ctx ends or the lease is lost. turn says how long there is
-// nothing to do unless somebody wakes the relay.
+// run takes turns until ctx ends or the lease is lost. turn says how long there is nothing to do without a wakeup.
 func (r *relay) run(ctx context.Context, turn func(context.Context) (time.Duration, error)) error {
 	wake := r.bus.wakes.of(r.lease.assignment)
 	for ctx.Err() == nil {
@@ -100,7 +98,7 @@ func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	}
 }
 
-// poll is how long a relay that nobody wakes may rest.
+// poll is how long a relay rests without a wakeup.
 func (r *relay) poll() time.Duration {
 	if r.bus.queries().shared {
 		return pollShared
@@ -108,8 +106,7 @@ func (r *relay) poll() time.Duration {
 	return pollAlone
 }
 
-// ready makes sure that the relay knows where it is and that its stream is sound,
-// before anything is published to it.
+// ready makes sure that the relay knows its state and that the stream is intact, before anything is published.
 func (r *relay) ready(ctx context.Context) error {
 	if !r.loaded {
 		if err := r.load(ctx); err != nil {
@@ -122,8 +119,8 @@ func (r *relay) ready(ctx context.Context) error {
 	return nil
 }
 
-// sure makes sure that the stream is what it was, if that is not just known: what is
-// sent to one that lost something is in nobody's order.
+// verifyBeforeSend verifies the stream unless that was just done: messages sent to one that lost something are out of
+// order.
 func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
 	if time.Since(r.verifiedAt) < verifiedFor {
 		return true, nil
@@ -131,15 +128,14 @@ func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
 	return r.verifyAfterSend(ctx)
 }
 
-// begin is the stamp of a new batch. It rises from batch to batch, whatever the clock
-// says: by it one can tell what was sent before what.
+// begin is the time of a new batch. It rises from batch to batch, whatever the clock says, so that batches can be
+// ordered by it.
 func (r *relay) begin(now wire.Stamp) wire.Stamp {
 	r.at = wire.NextStamp(r.at, now)
 	return r.at
 }
 
-// outage is a time in which a relay gets nowhere. The log tells of its beginning and
-// of its end, not of every try.
+// outage is a time in which a relay makes no progress. Its beginning and its end are logged, not every try.
 type outage struct {
 	bus   *Bus
 	lease lease
@@ -152,7 +148,7 @@ const (
 	maxPause   = 2 * time.Second
 )
 
-// note takes how a turn ended and says how long to wait before the next one; 0: not at all.
+// note takes the outcome of a turn and says how long to wait before the next one; 0: not at all.
 func (o *outage) note(ctx context.Context, err error) time.Duration {
 	if err == nil || ctx.Err() != nil {
 		if o.pause > 0 && err == nil {
@@ -184,7 +180,7 @@ func (r *relay) write(ctx context.Context, op string, fn func(ctx context.Contex
 	return err
 }
 
-// found tells what is not there apart from what cannot be asked for.
+// found distinguishes what does not exist from what cannot be asked for.
 func found(err error) (bool, error) {
 	if fault.KindOf(err) == fault.NotFound {
 		return false, nil

@@ -8,27 +8,25 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// milestone is a message that a stream has acknowledged, to be looked for later: when
-// it is still at its place, so is everything that was sent until then.
+// checkpoint is a message that a stream acknowledged. When it is still at its sequence, so is everything that was sent
+// before it.
 type checkpoint struct {
 	Seq    uint64
 	Event  string     // its id; "": nothing is known of the message
-	At     wire.Stamp // what was sent at or before is at or before Seq
+	At     wire.Stamp // everything sent until then is at or before Seq
 	Number int64      // of the log: likewise
 }
 
-// trail is some milestones of a relay, oldest first. They lie the farther apart the
-// older they are, so a few of them reach back as far as the outbox does, and what is
-// published again after a loss is about twice what was lost.
+// checkpoints are those of a relay, oldest first. The older, the farther apart, so a few of them reach back as far as
+// the outbox does, and what is published again after a loss is about twice what was lost.
 type checkpoints []checkpoint
 
 const (
 	checkpointStep = wire.Stamp(1000) // between the two newest, in milliseconds
-	maxCheckpoints = 64               // milestones
+	maxCheckpoints = 64               // checkpoints
 )
 
-// add appends a milestone if it is far enough from the one before, and gives those
-// that are not needed any more.
+// add appends a checkpoint if it is far enough from the last one, and gives those that are not needed any more.
 func (t checkpoints) add(m checkpoint) (next checkpoints, added bool, gone []checkpoint) {
 	if n := len(t); n > 0 && (m.Seq <= t[n-1].Seq || m.At < t[n-1].At+checkpointStep) {
 		return t, false, nil
@@ -48,8 +46,7 @@ func (t checkpoints) add(m checkpoint) (next checkpoints, added bool, gone []che
 	return next, true, gone
 }
 
-// last gives the newest milestone for which something holds, the zero milestone when
-// it holds for none.
+// last gives the newest checkpoint for which something holds, the zero checkpoint when it holds for none.
 func (t checkpoints) last(holds func(checkpoint) bool) checkpoint {
 	for _, m := range slices.Backward(t) {
 		if holds(m) {
@@ -59,7 +56,7 @@ func (t checkpoints) last(holds func(checkpoint) bool) checkpoint {
 	return checkpoint{}
 }
 
-// at is the newest milestone at or before a place, until that before a number.
+// at is the newest checkpoint at or before a sequence, until the newest at or before a number of the log.
 func (t checkpoints) at(seq uint64) checkpoint {
 	return t.last(func(m checkpoint) bool { return m.Seq <= seq })
 }
@@ -68,7 +65,7 @@ func (t checkpoints) until(number int64) checkpoint {
 	return t.last(func(m checkpoint) bool { return m.Number <= number })
 }
 
-// upto is the part of a trail that does not lead beyond a milestone.
+// upto are the checkpoints that are not beyond another one.
 func (t checkpoints) upto(end checkpoint) checkpoints {
 	n := 0
 	for n < len(t) && t[n].Seq <= end.Seq && t[n].At <= end.At {
@@ -77,7 +74,7 @@ func (t checkpoints) upto(end checkpoint) checkpoints {
 	return slices.Clone(t[:n])
 }
 
-// end is the newest milestone.
+// end is the newest checkpoint.
 func (t checkpoints) end() checkpoint {
 	if len(t) == 0 {
 		return checkpoint{}
@@ -85,7 +82,7 @@ func (t checkpoints) end() checkpoint {
 	return t[len(t)-1]
 }
 
-// readTrail reads the milestones of a relay.
+// readCheckpoints reads the checkpoints of a relay.
 func readCheckpoints(ctx context.Context, tx *sqldb.Tx, source string, part int) (t checkpoints, err error) {
 	for row, err := range tx.Query(ctx, `SELECT seq, event, at, number FROM bus_trail
 		WHERE source = $1 AND part = $2 ORDER BY seq`, source, part) {
@@ -101,7 +98,7 @@ func readCheckpoints(ctx context.Context, tx *sqldb.Tx, source string, part int)
 	return t, nil
 }
 
-// addTrail is the statements that store a new milestone and drop others.
+// insertCheckpoint are the statements that store a new checkpoint and delete others.
 func (r *relay) insertCheckpoint(m checkpoint, gone []checkpoint) []sqldb.Stmt {
 	stmts := []sqldb.Stmt{{
 		Query: "INSERT INTO bus_trail (source, part, seq, event, at, number) VALUES ($1, $2, $3, $4, $5, $6)",

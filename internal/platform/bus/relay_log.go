@@ -15,12 +15,11 @@ const (
 	noteCount = 1000                   // messages
 )
 
-// WakeLog tells the relay of the log that there is something new in it.
+// WakeLog wakes the relay of the log: there is something new in it.
 func (b *Bus) WakeLog() { b.wakes.wake(assignment{relayLog, 0}) }
 
-// relayLog publishes what the engine's log has. It reads on from where it was, and
-// notes now and then where that is: what was published since is published once more
-// after a crash.
+// runLogRelay publishes the engine's log. It reads from its position and commits that now and then: what was published
+// since is published again after a crash.
 func runLogRelay(ctx context.Context, b *Bus, l lease) error {
 	r := newRelay(b, l, "log", wire.Executions)
 	for part := range wire.Partitions {
@@ -33,7 +32,7 @@ func runLogRelay(ctx context.Context, b *Bus, l lease) error {
 	return err
 }
 
-// turnLog publishes what comes next.
+// turnLog publishes the next rows.
 func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 	if err := r.ready(ctx); err != nil {
 		return 0, err
@@ -69,8 +68,8 @@ func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 	return r.poll(), nil
 }
 
-// readLog reads the next messages. Each tells up to which number everything was sent
-// before it: within a batch they do not travel in the order of their numbers.
+// readLog reads the next messages. Each carries the number up to which everything was sent before it: within a batch
+// they do not travel in the order of their numbers.
 func (r *relay) readLog(ctx context.Context) error {
 	if d := logPause - time.Since(r.began); d > 0 && !r.full {
 		wait(ctx, d, nil)
@@ -106,7 +105,7 @@ func (r *relay) sendLog(ctx context.Context) error {
 	return firstOf(s.unavailable, s.why)
 }
 
-// noteLog notes how far the log is published. What is pending is not part of that.
+// noteLog commits how far the log is published. What is pending is not included.
 func (r *relay) noteLog(ctx context.Context) error {
 	if len(r.pending) > 0 {
 		return nil

@@ -16,8 +16,7 @@ const (
 	lossPause = 250 * time.Millisecond
 )
 
-// compare holds the stream against what it has acknowledged. After a loss it notes
-// what must be published again.
+// compare compares the stream with what it acknowledged. After a loss it stores what must be published again.
 func (r *relay) compare(ctx context.Context) error {
 	seen, doubts := r.bus.carrier.Connections(), r.bus.gapReports.Load()
 	doubted, err := r.gapReported(ctx)
@@ -47,7 +46,7 @@ func (r *relay) compare(ctx context.Context) error {
 	}
 }
 
-// doubted reports whether a reader has found a gap in the stream.
+// gapReported reports whether a reader has found a gap in the stream.
 func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(&is)
@@ -56,8 +55,7 @@ func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	return is, err
 }
 
-// sound reports whether the stream has the last message that it acknowledged, or had
-// it for as long as it keeps messages.
+// intact reports whether the stream has the last message that it acknowledged, or kept it as long as it keeps messages.
 func (r *relay) intact(ctx context.Context, info StreamInfo) (bool, error) {
 	last := r.state.last
 	switch {
@@ -69,18 +67,18 @@ func (r *relay) intact(ctx context.Context, info StreamInfo) (bool, error) {
 	return r.has(ctx, last)
 }
 
-// has reports whether a milestone is at its place.
+// has reports whether the message of a checkpoint is at its sequence.
 func (r *relay) has(ctx context.Context, m checkpoint) (bool, error) {
 	at, err := r.bus.carrier.At(ctx, r.stream, m.Seq)
 	ok, err := found(err)
 	return ok && m.Event != "" && at.ID == m.Event, err
 }
 
-// linked makes sure that what was just acknowledged lies behind what is known: a
-// stream that lost its end between the two would otherwise hide that by growing. If it
-// does not, the loss is noted, and what was acknowledged counts for nothing.
+// verifyAfterSend verifies that the last committed checkpoint is still in the stream: a stream that lost its tail in
+// between would otherwise hide that by growing. If it is not, the loss is handled and what was just acknowledged does
+// not count.
 //
-// What it does not see, a loss between two waves, readers do: see chain.
+// A loss between two waves is found by readers: see continuityCheck.
 func (r *relay) verifyAfterSend(ctx context.Context) (bool, error) {
 	if last := r.state.last; last.Event != "" {
 		ok, err := r.has(ctx, last)
@@ -96,9 +94,8 @@ func (r *relay) verifyAfterSend(ctx context.Context) (bool, error) {
 	return err == nil && r.state.epoch == epoch, err
 }
 
-// lose notes that the stream lost something. All of it is one transaction: the epoch of
-// the relay rises, the readers of the stream end and begin again behind what the stream
-// has now, and what is published from here on begins where the loss, or the slowest
+// handleLoss stores that the stream lost messages, in one transaction: the epoch of the relay rises, the leases of its
+// readers end and they resume after what the stream has now, and publishing resumes where the loss, or the slowest
 // reader, was.
 func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 	r.bus.cfg.Passed("relay.loss-found")
@@ -146,12 +143,11 @@ func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
 	}
 	r.state, r.tail, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, checkpoint{}, 0
-	wake(r.bus.coordinator.wake) // readers of this process begin again at once
+	wake(r.bus.coordinator.wake) // readers of this process restart at once
 	return nil
 }
 
-// survivor is the last milestone before the first that the stream does not have any
-// more. The zero milestone says that it has none.
+// survivor is the newest checkpoint before the first one that the stream has lost; zero: there is none.
 func (r *relay) survivor(ctx context.Context, info StreamInfo) (last checkpoint, err error) {
 	if created(info) != r.state.streamAt {
 		return checkpoint{}, nil
@@ -167,7 +163,7 @@ func (r *relay) survivor(ctx context.Context, info StreamInfo) (last checkpoint,
 	return last, nil
 }
 
-// end is the newest message that a stream has, to be recognised.
+// end is the newest message of a stream as a checkpoint.
 func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 	if info.Last == 0 {
 		return checkpoint{}, nil
@@ -177,7 +173,7 @@ func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 	return checkpoint{Seq: info.Last, Event: m.ID}, err
 }
 
-// oldest is where the log must be read from when nothing of it is known to be in the stream.
+// oldest is where the log is read from when none of it is known to be in the stream.
 func (r *relay) oldest(ctx context.Context) (int64, error) {
 	if r.stream != wire.Executions {
 		return 0, nil
@@ -201,8 +197,8 @@ type readerPlace struct {
 	source   int64
 }
 
-// stopReaders ends the leases of the readers, so that none of them commits anything
-// of the stream as it was, and gives how far they have come.
+// stopReaders ends the leases of the readers, so that none of them commits anything of the old stream, and gives their
+// positions.
 func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerPlace, err error) {
 	for _, part := range r.parts {
 		// Also of those that have not noted how far they are; those of another stream go on.
@@ -227,8 +223,8 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 	return places, nil
 }
 
-// passed is the newest milestone that the stream has kept and a reader has passed. It
-// may know more than the reader, who is told of few messages.
+// passed is the newest checkpoint in the stream that a reader has passed. It may be later than the reader's own record,
+// which advances only with the events that it wants.
 func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 	if p.streamAt != s.streamAt || s.streamAt != r.state.streamAt {
 		return checkpoint{}
@@ -236,7 +232,7 @@ func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 	return s.checkpoints.at(p.seq)
 }
 
-// resumeOutbox notes the window that is published again.
+// resumeOutbox sets the window of the outbox that is published again.
 func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp) error {
 	since := keep.At
 	if s.streamAt != r.state.streamAt {
@@ -264,7 +260,7 @@ func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, k
 	return err
 }
 
-// resumeLog notes where the log is read on from.
+// resumeLog sets the number from which the log is published again.
 func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace, oldest int64) {
 	number := keep.Number
 	for _, p := range readers {
@@ -274,8 +270,8 @@ func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace,
 	s.last.At = s.checkpoints.until(s.last.Number).At
 }
 
-// moveReaders are the statements that put the readers behind what the stream has now.
-// What relays of before still send there is not for them.
+// moveReaders are the statements that move the readers after what the stream has now. Messages that earlier relay
+// epochs still send there are not for them.
 func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
 	for _, part := range r.parts {
 		stmts = append(stmts, sqldb.Stmt{

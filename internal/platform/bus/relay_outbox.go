@@ -15,9 +15,9 @@ const (
 	markRows        = 512             // of them that are marked in one job
 	relayBytes      = 8 << 20         // of their bodies, at most
 	relayPages      = 16              // of rows that are looked through for some whose keys are not set aside
-	keyBackoffFor   = 2 * time.Second // that a key is left alone
+	keyBackoffFor   = 2 * time.Second // that a key is backed off
 	keyBackoffTries = 3               // before that
-	rereadEvery     = time.Second     // at the table, although everything is handed over
+	rereadEvery     = time.Second     // rereads the table, although the recent rows are complete
 )
 
 // outboxRelay publishes the outbox of one partition.
@@ -41,8 +41,8 @@ func runOutboxRelay(ctx context.Context, b *Bus, l lease) error {
 	return r.run(ctx, r.turnOutbox)
 }
 
-// turnOutbox publishes one batch and notes that it did. Only behind one of which that is
-// true to the last row does it go on with what is handed over.
+// turnOutbox publishes one batch and marks it. It uses the recent rows after a batch that was read and marked to its
+// last row.
 func (r *outboxRelay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
 	follow := r.useRecent
 	r.useRecent = false
@@ -101,15 +101,15 @@ type outboxBatch struct {
 	ids    []int64
 	msgs   []Message
 	gaps   bool // rows between them were left out
-	recent bool // what comes behind them is handed over
+	recent bool // what follows is in the recent rows
 }
 
 func (b *outboxBatch) add(id int64, m Message) {
 	b.ids, b.msgs = append(b.ids, id), append(b.msgs, m)
 }
 
-// nextOutbox gives the next rows that are not published: those that were handed over, if
-// everything before them is published, else from the table.
+// nextOutbox gives the next rows that are not published: from the recent rows if everything before them is published,
+// else from the table.
 func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
 	if follow && len(r.backoffs) == 0 {
 		out, follow = r.bus.recent.read(r.lease.part, r.recentReader, r.reached)
@@ -127,7 +127,7 @@ func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBa
 	return out, more && len(out.msgs) > 0, err
 }
 
-// stamp says of the messages of a batch who sends them on, and when.
+// stamp sets the relay headers of a batch.
 func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 	if len(out.ids) == 0 {
 		return
@@ -138,8 +138,7 @@ func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 	}
 }
 
-// readOutbox reads the next rows that are not published. more says that there are
-// others, or may be.
+// readOutbox reads the next unpublished rows from the table. more says that there are, or may be, others.
 func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
 	var now wire.Stamp
 	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -162,7 +161,7 @@ func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more boo
 	return out, more, err
 }
 
-// take adds a row to a batch unless its key is set aside.
+// addUnlessBackedOff adds a row to a batch unless its key is backed off.
 func (r *outboxRelay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) {
 	if a, ok := r.backoffs[m.Key]; ok && time.Now().Before(a.until) {
 		out.gaps = true
@@ -171,16 +170,15 @@ func (r *outboxRelay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) 
 	out.add(id, m)
 }
 
-// aside is a key that waits because the carrier does not take its next event.
+// keyBackoff is a key that waits because the carrier refuses its next event.
 type keyBackoff struct {
 	event string
 	tries int
 	until time.Time
 }
 
-// setAside leaves keys alone for a while whose next event the carrier does not take,
-// such as one that is too large for a server, or takes again and again not while it
-// takes those of other keys. The others go on. The log tells of it once.
+// backOff backs off keys whose next event the carrier refuses, such as one that is too large for a server, or fails
+// again and again while it accepts those of other keys. The others go on. It is logged once.
 func (r *outboxRelay) backOff(msgs []Message, s *sent) {
 	for i := range msgs {
 		if s.seqs[i] > 0 {
@@ -198,8 +196,7 @@ func (r *outboxRelay) backOff(msgs []Message, s *sent) {
 	}
 }
 
-// leave counts tries of an event that failed, and sets its key aside when there were
-// too many.
+// countFailure counts the failed tries of an event, and backs its key off when there were too many.
 func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
 	a := r.backoffs[m.Key]
 	if a.event != m.ID {
@@ -215,10 +212,9 @@ func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
 	r.backoffs[m.Key] = a
 }
 
-// mark notes what was acknowledged, in jobs that do not hold up the engine for long. The
-// first of them notes also where the stream ends: if the process and the end of the
-// stream were lost between two jobs, nothing else would tell that rows that are marked
-// must be published again.
+// mark marks what was acknowledged as published, in jobs that do not hold up the engine for long. The first one also
+// stores the checkpoint: if the process and the tail of the stream were lost between two jobs, nothing else would show
+// that marked rows must be published again.
 func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	ids := make([]int64, 0, s.count)
 	for i, seq := range s.seqs {
@@ -240,8 +236,8 @@ func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	return nil
 }
 
-// markRows notes when rows were published, and what else there is to note. whole says
-// that they are all of the partition that were not published, up to the last of them.
+// markRows marks rows as published and runs further statements. whole says that they are all unpublished rows of the
+// partition, up to the last of them.
 func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
 	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
 		q := queriesIn(tx)
@@ -263,5 +259,5 @@ func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at 
 	return err
 }
 
-// errOthers says that rows would be noted as published that are not among those that were.
+// errOthers says that rows would be marked that were not published.
 var errOthers = errors.New("there are other rows before the last one")

@@ -10,11 +10,10 @@ import (
 // replaySpan is how many ids of the outbox one read looks through for rows of a window.
 const replaySpan = 20_000
 
-// replayPage publishes the next rows of the window again, in the order of their ids,
-// and notes how far it is. Nothing else is published meanwhile.
+// replayPage publishes the next rows of the window again, in the order of their ids, and commits how far it is. Nothing
+// else is published meanwhile.
 //
-// All of it is sent with the stamp at which the window begins: a loss before its end
-// makes it begin anew.
+// All of it carries the time at which the window begins: a loss before its end makes it begin anew.
 func (r *outboxRelay) replayPage(ctx context.Context) error {
 	page, upto, err := r.readWindow(ctx)
 	if err != nil {

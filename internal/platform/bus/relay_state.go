@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// load reads what the relay before this one left, or begins.
+// load reads the state that the previous relay left, or begins.
 func (r *relay) load(ctx context.Context) error {
 	var known bool
 	var now, newest wire.Stamp
@@ -62,7 +62,7 @@ func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return true, nil
 }
 
-// newest is the latest stamp that a batch is known to have had.
+// newest is the latest time that a batch is known to have had.
 func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, err error) {
 	note := func(query string, args ...any) {
 		var at wire.Stamp
@@ -80,8 +80,8 @@ func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, er
 	return newest, err
 }
 
-// ahead is the highest epoch of a relay and the latest stamp of a batch that the ends
-// of the partitions tell of: a relay may have died before it noted them.
+// ahead is the highest relay epoch and the latest batch time in the last messages of the partitions: a relay may have
+// died before it committed them.
 func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err error) {
 	if _, err := r.bus.carrier.Ensure(ctx, r.stream); err != nil {
 		return 0, 0, err
@@ -97,9 +97,8 @@ func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err erro
 	return epoch, at, nil
 }
 
-// first begins with a stream that this database has never published to. What is in it
-// already is not ours. But when the database says that it has published, the stream
-// must be another one.
+// first begins with a stream that this database has never published to. What is in it is not ours. But when the
+// database says that it has published, this must be another stream.
 func (r *relay) first(ctx context.Context, epoch int64) error {
 	info, err := r.bus.carrier.Ensure(ctx, r.stream)
 	if err != nil {
@@ -141,8 +140,7 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 	return is, err
 }
 
-// storeState is the statement that stores the row of the relay. It leaves alone what a
-// reader wrote there.
+// storeState is the statement that stores the state. It leaves alone the report of a reader.
 func (r *relay) storeState(s relayState) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since, doubt)
@@ -157,8 +155,8 @@ func (r *relay) storeState(s relayState) sqldb.Stmt {
 	}
 }
 
-// advance is the state after messages up to a milestone were acknowledged, those of a
-// window up to pos, and the statements that store it.
+// advance is the state after messages up to a checkpoint were acknowledged, those of a window up to pos, and the
+// statements that store it.
 func (r *relay) advance(m checkpoint, pos int64) (relayState, []sqldb.Stmt) {
 	s := r.state
 	s.window.pos = pos

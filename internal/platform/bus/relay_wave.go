@@ -13,8 +13,8 @@ const (
 	publishTime = 5 * time.Second // that a wave may take
 )
 
-// waves divides messages into those that may travel at once: each has the next
-// message of every key that has one. The numbers are places in msgs.
+// waves divides messages into waves that may travel at once: each has the next message of every key that has one. The
+// numbers are indexes of msgs.
 func waves(msgs []Message) (all [][]int) {
 	turn := make(map[string]int, len(msgs))
 	for i := range msgs {
@@ -28,21 +28,20 @@ func waves(msgs []Message) (all [][]int) {
 	return all
 }
 
-// sent is what became of messages.
+// sent is the outcome of publishing messages.
 type sent struct {
-	seqs        []uint64   // their places; 0: not acknowledged
+	seqs        []uint64   // their sequences; 0: not acknowledged
 	count       int        // of those acknowledged
-	top         checkpoint // the newest acknowledged; only its place and event
-	suspect     bool       // some of a wave failed, or its places do not rise
+	top         checkpoint // the newest acknowledged; only Seq and Event
+	suspect     bool       // some of a wave failed, or its sequences do not rise
 	unavailable error      // the first failure that may pass by itself
 	failed      []*Message // those that had such a failure
 	refused     []*Message // those that the carrier does not take
 	why         error      // what it says of the first
 }
 
-// send publishes messages in waves. A message whose predecessor of the same key was
-// not acknowledged is not sent. It ends before its time when ctx does, and behind a wave
-// that is odd.
+// send publishes messages in waves. A message whose predecessor of the same key was not acknowledged is not sent. It
+// ends early when ctx does, and after a suspect wave.
 //
 // A message that was not acknowledged may be stored all the same, or arrive still.
 func (r *relay) send(ctx context.Context, msgs []Message) sent {
@@ -80,10 +79,9 @@ func (r *relay) send(ctx context.Context, msgs []Message) sent {
 	return s
 }
 
-// deliver sends messages and makes sure of them. When something odd happens on the way
-// the stream may have lost what it had just acknowledged, or it had some messages
-// before: then each of them is looked for. If one is not there the loss is noted, and
-// nothing counts that was acknowledged.
+// deliver sends messages and verifies them. When the acknowledgements are suspect, the stream may have lost what it
+// acknowledged, or had some messages before: then each one is looked up. If one is missing the loss is handled, and no
+// acknowledgement counts.
 func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, err error) {
 	s = r.send(ctx, msgs)
 	if !s.suspect {
@@ -106,7 +104,7 @@ func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, e
 	return s, true, nil
 }
 
-// publish sends one wave. What has begun is finished, so that it can be noted.
+// publish sends one wave. What has begun is finished, so that it can be marked.
 func (r *relay) publish(ctx context.Context, batch []Message) []Ack {
 	if len(batch) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Replay is a range of time of a tenant's events that one consumer gets again, from
-// the outbox. What it has taken before has no second effect.
+// Replay is a range of time of a tenant's events that one consumer gets again, from the outbox. What it applied before
+// has no second effect.
 type Replay struct {
 	ID        string
 	Tenant    string
@@ -27,10 +27,10 @@ type Replay struct {
 	EndedAt   wire.Stamp
 }
 
-// ReplayCounts is what became of the events of a replay so far.
+// ReplayCounts is what was done with the events of a replay so far.
 type ReplayCounts struct{ Applied, Duplicate, Stale, Failed int64 }
 
-// ReplayStatus is where a replay stands. The values are stored.
+// ReplayStatus is the state of a replay. The values are stored.
 type ReplayStatus uint8
 
 // The statuses of a replay.
@@ -64,10 +64,9 @@ type ReplayOrder struct {
 	Once          wire.Once
 }
 
-// ReplayAnswer is what a command about a replay led to. It is what is remembered with
-// the key.
+// ReplayAnswer is the answer to a command about a replay. It is stored under the idempotency key.
 type ReplayAnswer struct {
-	Replay        bool         `json:"-"` // answered from memory; nothing happened now
+	Replay        bool         `json:"-"` // a stored answer; nothing happened now
 	ID            string       `json:"id"`
 	Status        ReplayStatus `json:"status"`
 	CorrelationID string       `json:"corr"`
@@ -75,8 +74,7 @@ type ReplayAnswer struct {
 	Refused       Guard        `json:"refused,omitempty"`
 }
 
-// StartReplay writes down that a consumer gets a range of time again; its readers carry
-// it out.
+// StartReplay stores a replay; the readers of its consumer carry it out.
 func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswer, err error) {
 	if err := b.replayable(r.Consumer); err != nil {
 		return ans, err
@@ -96,8 +94,7 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	return ans, err
 }
 
-// replayable refuses consumers that nobody knows here, and those of the engine's own
-// events: these are not in the outbox.
+// replayable refuses unknown consumers, and those of the engine's own events: these are not in the outbox.
 func (b *Bus) replayable(consumer string) error {
 	i := slices.IndexFunc(b.cfg.Consumers, func(c Consumer) bool { return c.Name == consumer })
 	switch {
@@ -153,7 +150,7 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	})
 }
 
-// StopReplay lets a replay end where it is. Stopping what is stopped changes nothing.
+// StopReplay ends a replay where it is. Stopping one that is stopped changes nothing.
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool

@@ -9,11 +9,11 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// How long things are kept. What is not published, not decided or still at work is kept
+// How long rows are kept. What is not published, not decided or in progress is kept
 // for as long as that takes.
 const (
 	Horizon       = 7 * 24 * time.Hour     // an event after it was published; a stream keeps it as long
-	ProcessedFor  = Horizon + 24*time.Hour // after its day, that a consumer took an event; older ones are judged by their version
+	ProcessedFor  = Horizon + 24*time.Hour // the mark that an event was processed, after its day; older ones are judged by their version
 	DeadFor       = 30 * 24 * time.Hour    // a dead letter after it was applied or skipped
 	ReplayFor     = 30 * 24 * time.Hour    // a replay after its end
 	processFor    = 24 * time.Hour         // the sign of life of a process
@@ -30,8 +30,7 @@ const day = wire.Stamp(24 * time.Hour / time.Millisecond)
 // retention deletes what is past its time, and makes and drops the day tables of processed_events.
 type retention struct{ bus *Bus }
 
-// retain deletes what is past its time until ctx ends, in short jobs, and prepares for
-// the days to come.
+// retain deletes what has expired until ctx ends, in short jobs, and prepares the tables of the next days.
 func (r *retention) retain(ctx context.Context) {
 	prepared := time.Now() // Run did
 	wait(ctx, retainFirst, nil)
@@ -45,24 +44,22 @@ func (r *retention) retain(ctx context.Context) {
 	}
 }
 
-// prepare makes the tables of the days to come. Without them it goes on too.
+// prepare makes the tables of the next days. Without them it works too.
 func (r *retention) prepare(ctx context.Context) {
 	r.attempt(ctx, "tables for the days to come could not be made", r.prepareDays)
 }
 
-// attempt does what is done again later anyway. That the database is away is not worth
-// a line: it says so itself.
+// attempt runs a task that is repeated anyway. An unavailable database is not logged: it is reported elsewhere.
 func (r *retention) attempt(ctx context.Context, failed string, do func(context.Context) error) {
 	if err := do(ctx); err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable {
 		r.bus.log.Error(failed, "error", err)
 	}
 }
 
-// rule deletes up to retainRows rows that are past their time, and gives how many
-// those were.
+// rule deletes up to retainRows expired rows, and gives how many those were.
 type rule func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error)
 
-// retainAll deletes everything that is past its time now.
+// retainAll deletes everything that has expired now.
 func (r *retention) retainAll(ctx context.Context) error {
 	rules := []rule{
 		before(DeadFor, `DELETE FROM bus_dead WHERE num IN (SELECT num FROM bus_dead
@@ -94,7 +91,7 @@ func before(kept time.Duration, query string, args ...any) rule {
 	}
 }
 
-// apply works by a rule for as long as it finds something.
+// apply applies a rule for as long as it deletes something.
 func (r *retention) apply(ctx context.Context, do rule) error {
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -19,12 +19,12 @@ const (
 	daysLock   = 0x72656e676164 // "rengad": whoever makes or drops them
 )
 
-// firstDay is the oldest day of which it is kept what consumers took.
+// firstDay is the oldest day whose marks of processed events are kept.
 func firstDay(now wire.Stamp) int64 {
 	return int64((now - wire.Stamp(ProcessedFor.Milliseconds())) / day)
 }
 
-// retainDays deletes what consumers took on days that are past their time.
+// retainDays deletes the marks of days that have expired.
 func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
 	return tx.Exec(ctx, queriesIn(tx).trimProcessed, firstDay(now), retainRows)
 }

@@ -19,8 +19,7 @@ func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 	return b
 }
 
-// mustBeSound panics at a mistake in the program: it would make consumers wait for events
-// that never come.
+// mustBeSound panics at a mistake in the program, which would make consumers wait for events that never come.
 func (c *Config) mustBeSound() {
 	names := map[string]bool{}
 	for i := range c.Consumers {
@@ -44,7 +43,8 @@ func (c *Config) mustBeSound() {
 
 var consumerName = regexp.MustCompile(`^[a-z0-9.-]{1,64}$`)
 
-// posts is all the work that there is.
+// assignments are all that can be assigned: the relay of each partition, the readers of each consumer, the relay of the
+// log.
 func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 	all := map[assignment]func(context.Context, lease) error{}
 	if b.cfg.Apart {
@@ -63,7 +63,7 @@ func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 	return all
 }
 
-// Run works until ctx ends, then finishes what is under way and gives up its posts.
+// Run works until ctx ends, then finishes what is in progress and releases its assignments.
 func (b *Bus) Run(ctx context.Context) error {
 	r := &retention{b}
 	r.prepare(ctx)
@@ -74,7 +74,7 @@ func (b *Bus) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wake tells the relays of this process that something was published here.
+// Wake wakes the relays of this process: something was published here.
 func (b *Bus) Wake() {
 	b.recent.invalidate()
 	for part := range wire.Partitions {

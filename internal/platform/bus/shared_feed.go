@@ -11,41 +11,39 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What a trunk keeps for its branches.
+// What a shared feed keeps in memory for its subscriptions.
 const (
 	sharedMaxEvents = 1024                   // events
 	sharedMaxBytes  = 2 << 20                // and their texts, unless those that came together are longer
-	sharedPatience  = 250 * time.Millisecond // with a branch that does not come on, before it is left behind
+	sharedPatience  = 250 * time.Millisecond // with a slow subscription, before it is detached
 )
 
-// trunk reads a partition once for all readers of this process that have come to its end,
-// and decodes and checks each event once. It keeps the newest. A reader that is further
-// behind has a feed of its own until it has caught up.
+// sharedFeed reads a partition once for all readers of this process that have caught up, and decodes and checks each
+// event once. It keeps the newest events in memory. A reader that lags further behind has a feed of its own until it
+// has caught up.
 //
-// It has everything of one stream from its first place on, in order and without a gap,
-// because its feed gives nothing else. When that breaks, for whatever reason, the trunk
-// is of no use any more: each reader opens a feed at its own place and finds out for
-// itself what has become of it. So it does when the feed, which was cut off and went on
-// behind its last message, gives one from where there was none before: the stream lost
-// messages of other partitions, and that is in the place of one of them.
+// It has every message of one stream from its first position on, in order and without a gap, because its feed gives
+// nothing else. When the feed fails, the shared feed ends: each subscription opens a feed at its own position and
+// learns the reason there. After a reconnect, a message at or below upto means that the stream lost its tail and reused
+// sequence numbers; the shared feed ends then too.
 type sharedFeed struct {
 	created time.Time // of the stream
 	stop    func()
 	ended   chan struct{}
 
 	mu        sync.Mutex
-	first     uint64 // all that came behind this is in items
+	first     uint64 // every later message is in items
 	upto      uint64 // and nothing is missing up to here
-	pending   uint64 // messages behind that
+	pending   uint64 // messages in the stream after that
 	items     []item
 	bytes     int
-	positions map[*subscription]uint64 // how far its branches are that were not left behind
+	positions map[*subscription]uint64 // of the subscriptions that were not detached
 	broken    bool
-	more      chan struct{} // closed when there is more, or it broke
-	advanced  chan struct{} // holds a token when a branch came on or left
+	more      chan struct{} // closed when there is more, or it ended
+	advanced  chan struct{} // holds a token when a subscription advanced or left
 }
 
-// trunks are those of a bus.
+// sharedFeeds are those of a bus.
 type sharedFeeds struct {
 	mu  sync.Mutex
 	all map[feedKey]*sharedFeed
@@ -56,9 +54,8 @@ type feedKey struct {
 	part   int
 }
 
-// join lets a branch, which has come to the end of its stream, go on with the trunk of its
-// partition; it makes one at the place of the branch when there is none. It reports
-// whether it could.
+// join lets a subscription that has caught up use the shared feed of its partition, and makes one at its position when
+// there is none. It reports whether it could.
 func (ts *sharedFeeds) join(ctx context.Context, br *subscription) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -72,7 +69,7 @@ func (ts *sharedFeeds) join(ctx context.Context, br *subscription) bool {
 	}
 	from := br.resumeFrom()
 	from.Types = nil
-	feed, err := br.carrier.Read(ctx, from) // at the last message of the branch, which it recognises
+	feed, err := br.carrier.Read(ctx, from) // at the subscription's last message, which it verifies
 	if err != nil {
 		return false // its own feed says why
 	}
@@ -99,8 +96,8 @@ func (t *sharedFeed) alive() bool {
 	return !t.broken
 }
 
-// add lets a branch read on from its place, unless the trunk does not reach back to it. It
-// looks again at what it was not given, which may be there since.
+// add adds a subscription at its position, unless the shared feed does not reach back to it. Messages after its last
+// event are delivered again if they were not wanted: there may be others there now.
 func (t *sharedFeed) add(br *subscription) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +112,7 @@ func (t *sharedFeed) add(br *subscription) bool {
 	return true
 }
 
-// leave takes a branch off. With the last one the trunk ends.
+// leave removes a subscription. With the last one the shared feed ends.
 func (t *sharedFeed) leave(br *subscription) {
 	t.mu.Lock()
 	delete(t.positions, br)
@@ -135,13 +132,13 @@ func (t *sharedFeed) shutdown() {
 	<-t.ended
 }
 
-// grow reads until it is stopped or the feed fails.
+// fill reads until it is stopped or the feed fails.
 func (t *sharedFeed) fill(ctx context.Context, feed Feed) {
 	defer close(t.ended)
 	defer feed.Close()
 	for {
 		msgs, err := feed.Next(ctx, batchMost)
-		if err != nil || ctx.Err() != nil || len(msgs) > 0 && msgs[0].Seq <= t.upto { // branches are past that
+		if err != nil || ctx.Err() != nil || len(msgs) > 0 && msgs[0].Seq <= t.upto { // the stream lost its tail
 			t.mu.Lock()
 			t.broken, t.items = true, nil
 			close(t.more)
@@ -167,8 +164,8 @@ func (t *sharedFeed) fill(ctx context.Context, feed Feed) {
 	}
 }
 
-// room forgets what must go for some more. It waits a little for branches that have not
-// read it.
+// evict makes room for more events. It waits up to sharedPatience for subscriptions that have not read the evicted
+// ones.
 func (t *sharedFeed) evict(ctx context.Context, n, bytes int) {
 	patience := time.NewTimer(sharedPatience)
 	defer patience.Stop()
@@ -203,9 +200,8 @@ func (t *sharedFeed) evict(ctx context.Context, n, bytes int) {
 	}
 }
 
-// after gives events behind the place of a branch that it wants, and notes how far the
-// branch is then and what there is behind that; grown tells when there is more. ok is
-// false when the trunk does not have what follows.
+// read gives the events after a subscription's position that it wants, advances it, and counts what is left in the
+// stream; more is closed when there is more. ok is false when the shared feed does not have what follows.
 func (t *sharedFeed) read(br *subscription, limit int) (got []item, grown <-chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +222,7 @@ func (t *sharedFeed) read(br *subscription, limit int) (got []item, grown <-chan
 			}
 		}
 	}
-	br.upto = max(br.upto, upto) // it may be ahead of the trunk still
+	br.upto = max(br.upto, upto) // it may be ahead of the shared feed still
 	t.positions[br] = br.upto
 	wake(t.advanced)
 	return got, t.more, true

@@ -11,26 +11,26 @@ import (
 
 const (
 	subscriptionIdle = time.Second // how long next waits for an event
-	joinEvery        = time.Second // how often a branch tries to go on with a trunk
+	joinEvery        = time.Second // how often a subscription tries to join a shared feed
 )
 
-// branch is what a reader has of its stream: a feed of its own, or, where that is at the
-// end, a part in the trunk. It promises what a Feed does.
+// subscription is a reader's view of its stream: a feed of its own while it lags, a part of the shared feed once it has
+// caught up. It promises what a Feed does.
 type subscription struct {
 	carrier     Carrier
 	sharedFeeds *sharedFeeds // nil: it is the only reader of its stream
 	from        From
-	feed        Feed        // nil while it has a part in
+	feed        Feed        // nil while it uses
 	shared      *sharedFeed // this
 	joinTried   time.Time
 
 	upto    uint64
 	pending uint64
-	last    uint64 // place of the last event that it gave
+	last    uint64 // sequence of the last event that it delivered
 	lastID  string // and its id
 }
 
-// branch opens a feed for a reader.
+// openSubscription opens a subscription at a reader's position.
 func (b *Bus) openSubscription(ctx context.Context, from From) (*subscription, error) {
 	own, err := b.carrier.Read(ctx, from)
 	if err != nil {
@@ -87,7 +87,7 @@ func (br *subscription) delivered(items []item) []item {
 	return items
 }
 
-// share waits for events in the trunk. ok is false when it does not have what follows.
+// nextShared waits for events in the shared feed. ok is false when it does not have what follows.
 func (br *subscription) nextShared(ctx context.Context, limit int) (got []item, ok bool) {
 	idle := time.NewTimer(subscriptionIdle)
 	defer idle.Stop()
@@ -106,7 +106,7 @@ func (br *subscription) nextShared(ctx context.Context, limit int) (got []item, 
 	}
 }
 
-// part leaves the trunk for a feed of its own.
+// detach leaves the shared feed for a feed of its own.
 func (br *subscription) detach(ctx context.Context) error {
 	br.shared.leave(br)
 	br.shared = nil
@@ -126,8 +126,7 @@ func (br *subscription) detach(ctx context.Context) error {
 	return nil
 }
 
-// place is from where a feed goes on for it: behind its last event, by which it is
-// recognised that the stream is as it was.
+// resumeFrom is where a feed resumes: after the last event, by which it verifies that the stream is unchanged.
 func (br *subscription) resumeFrom() From {
 	from := br.from
 	from.After, from.AfterID = br.upto, ""
@@ -137,9 +136,8 @@ func (br *subscription) resumeFrom() From {
 	return from
 }
 
-// recognises reports whether the trunk has the last event of the branch where that was. One
-// from before the trunk is looked for in the stream: what the stream loses from now on the
-// trunk notices.
+// continues reports whether the shared feed has the subscription's last event at its sequence. One from before the
+// shared feed is looked up in the stream; later losses are noticed by the shared feed.
 func (br *subscription) continues(ctx context.Context, t *sharedFeed) bool {
 	if br.lastID == "" {
 		return true
@@ -155,7 +153,7 @@ func (br *subscription) continues(ctx context.Context, t *sharedFeed) bool {
 	return err == nil && m.ID == br.lastID || err != nil && fault.KindOf(err) == fault.NotFound && br.expired(ctx)
 }
 
-// goneForAge reports whether the stream begins behind the last event of the branch.
+// expired reports whether the stream has dropped the subscription's last event for its age.
 func (br *subscription) expired(ctx context.Context) bool {
 	info, err := br.carrier.Ensure(ctx, br.from.Stream)
 	return err == nil && br.last < info.First
@@ -165,7 +163,7 @@ func (br *subscription) wants(typ string) bool {
 	return len(br.from.Types) == 0 || slices.Contains(br.from.Types, typ)
 }
 
-// Close gives up what it holds.
+// Close releases the feed.
 func (br *subscription) Close() {
 	if br.shared != nil {
 		br.shared.leave(br)

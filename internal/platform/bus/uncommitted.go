@@ -76,7 +76,7 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 	if err != nil || known || m.Stream == wire.Events {
 		return known, err
 	}
-	// It was among the rows that were read together behind the number it tells.
+	// It was among the rows that were read together after the number that it carries.
 	msgs, _, err := b.cfg.Log.After(ctx, m.Relay.Source, logRows)
 	return slices.ContainsFunc(msgs, func(row Message) bool { return row.ID == m.ID }), err
 }

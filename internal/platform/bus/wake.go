@@ -2,14 +2,14 @@ package bus
 
 import "sync"
 
-// wakes tells workers of this process that there may be something to do. Who misses
-// one, in another process say, finds out by looking.
+// wakes are the wakeup channels of the workers of this process. A wakeup can be missed, in another process for example;
+// workers poll as well.
 type wakes struct {
 	mu  sync.Mutex
 	all map[assignment]chan struct{}
 }
 
-// of is the channel of a post. It holds one token at most.
+// of is the channel of an assignment. It holds one token at most.
 func (w *wakes) of(p assignment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,7 +24,7 @@ func (w *wakes) of(p assignment) chan struct{} {
 	return c
 }
 
-// wake puts a token into the channel of a post.
+// wake puts a token into the channel of an assignment.
 func (w *wakes) wake(p assignment) { wake(w.of(p)) }
 
 func wake(c chan struct{}) {
