@@ -11,8 +11,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// claim is a worker that asks for tasks. The loop takes it, the caller may
-// withdraw it; whoever changes its phase first decides.
+// claim is a worker that asks for tasks. The loop reserves it, the caller may withdraw it; whoever changes its phase
+// first decides.
 type claim struct {
 	req   ClaimRequest
 	since time.Time // waits in its queues behind those that came before
@@ -37,7 +37,7 @@ const (
 func (c *claim) reserve() bool { return c.phase.CompareAndSwap(claimOpen, claimReserved) }
 func (c *claim) isOpen() bool  { return c.phase.Load() == claimOpen }
 
-// untake lets a claim wait again that a commit could not serve.
+// release lets a claim wait again that a commit could not serve.
 func (c *claim) release() {
 	c.out, c.err, c.ready = Claimed{}, nil, 0
 	c.phase.CompareAndSwap(claimReserved, claimOpen)
@@ -54,8 +54,8 @@ func (c *claim) finish(err error) {
 	c.done(c.out, err)
 }
 
-// flight holds the claims that are under way, by their keys: a second request
-// with the same key gets the outcome of the first.
+// pendingClaims are the claims in progress, by their idempotency keys: a second request with the same key gets the
+// outcome of the first.
 type pendingClaims struct {
 	mu  sync.Mutex
 	all map[KeyRef]*pendingClaim
@@ -159,8 +159,7 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 	}
 }
 
-// leaveAgain is how soon a caller that cannot leave, since its claim is being
-// served, tries again.
+// withdrawEvery is how soon a caller that cannot withdraw, since its claim is being served, tries again.
 const withdrawEvery = 5 * time.Millisecond
 
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it

@@ -32,11 +32,11 @@ func TestWhoMakesOthersWaitIsKeptApart(t *testing.T) {
 		time.Sleep(costlyFor)
 		c.note(map[string]time.Duration{"a": 5 * MaxSlice, "b": time.Millisecond})
 		check("somebody is beside it again", true, false)
-		time.Sleep(besideFor)
+		time.Sleep(activeFor)
 		check("alone again", false, false)
 		c.note(map[string]time.Duration{"b": time.Millisecond})
 		check("and not any more", true, false)
-		time.Sleep(costlyFor - besideFor)
+		time.Sleep(costlyFor - activeFor)
 		c.note(map[string]time.Duration{"b": time.Millisecond, "a": time.Millisecond})
 		check("it took no slice for long", false, false)
 		for i := range 2 * maxCostly {

@@ -25,8 +25,8 @@ type deadlines struct {
 // complainEvery is how often a store that is away is logged.
 const complainEvery = 30 * time.Second
 
-// dueHeads lists executions that may have a deadline by now. DueAt is a lower
-// bound: whether anything is due is for their states to say.
+// heads lists executions that may have a deadline by now. DueAt is a lower bound: whether anything is due is for their
+// states to say.
 func (d *deadlines) heads(ctx context.Context) []Head {
 	if d.e.shard.none() {
 		d.next = 0 // others look
@@ -37,7 +37,7 @@ func (d *deadlines) heads(ctx context.Context) []Head {
 	if d.next == 0 || now < d.next && !back {
 		return nil
 	}
-	limit := sweepLimit + len(d.ill) // those that are ill do not hide others
+	limit := sweepLimit + len(d.ill) // those that are backed off do not hide others
 	here := flow.At(d.e.clock.Now())
 	heads, next, shared, err := d.e.store.Due(ctx, here, d.e.shard, Head{}, limit)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *deadlines) heads(ctx context.Context) []Head {
 	heads = d.e.handOverDue(d.inTurn(heads))
 	switch {
 	case more && len(heads) == 0: // another engine is at them
-		d.next = now.Add(deepOften)
+		d.next = now.Add(deepEvery)
 	case more || len(heads) > sweepLimit:
 		heads, d.next = heads[:min(len(heads), sweepLimit)], now
 	}
@@ -73,14 +73,14 @@ func (d *deadlines) heads(ctx context.Context) []Head {
 // What is read of the deadlines after the first sweepLimit ones.
 const (
 	deepLimit = 4 * sweepLimit
-	deepOften = 100 * time.Millisecond
+	deepEvery = 100 * time.Millisecond
 )
 
-// behind lists more executions that may have a deadline, now and then, when there are many: the
-// earliest may all be of one tenant, which does not come to their end. Each time it goes on
-// where it was, or after one of them, and begins anew at the end.
+// later lists more executions that may have a deadline, at most every deepEvery, when there are many: the earliest may
+// all be of one tenant, which does not come to their end. Each time it goes on where it was, or after one of them, and
+// begins anew at the end.
 func (d *deadlines) later(ctx context.Context, here flow.Time, last Head) []Head {
-	if since := d.e.clock.Now().Sub(d.deep); since >= 0 && since < deepOften {
+	if since := d.e.clock.Now().Sub(d.deep); since >= 0 && since < deepEvery {
 		return nil
 	}
 	d.deep = d.e.clock.Now()
@@ -94,8 +94,7 @@ func (d *deadlines) later(ctx context.Context, here flow.Time, last Head) []Head
 	return heads
 }
 
-// inTurn brings executions into an order in which tenants take turns, those first whose last turn
-// is longest ago.
+// inTurn orders executions so that tenants take turns, those first whose last turn is longest ago.
 func (d *deadlines) inTurn(heads []Head) []Head {
 	of, tenants := map[string][]Head{}, []string(nil)
 	for _, h := range heads {
@@ -120,7 +119,7 @@ func (d *deadlines) inTurn(heads []Head) []Head {
 	return heads
 }
 
-// serve notes that it was a tenant's turn.
+// noteTurn notes that it was a tenant's turn.
 func (d *deadlines) noteTurn(tenant string) {
 	if len(d.served) >= maxCostly {
 		d.served = nil
@@ -169,9 +168,9 @@ func (b *batch) expire(h Head) error {
 	return nil
 }
 
-// pause is how long an execution is left alone whose deadlines could not be handled,
-// since its log is damaged, somebody holds it, or what they lead to cannot be written. Otherwise it
-// would fail the commits of others twice a second for ever.
+// pause is the backoff of an execution whose deadlines could not be handled, since its log is damaged, its row is
+// locked, or what they lead to cannot be written. Otherwise it would fail the commits of others twice a second for
+// ever.
 type pause struct {
 	until flow.Time
 	took  time.Duration
@@ -179,10 +178,10 @@ type pause struct {
 
 const (
 	maxPause = time.Minute
-	maxIll   = 10_000 // executions that are left alone; with more, all are tried again
+	maxIll   = 10_000 // executions that are backed off; with more, all are tried again
 )
 
-// shun leaves an execution alone for a while, longer each time.
+// backOff backs an execution off, longer each time.
 func (d *deadlines) backOff(id flow.ID) {
 	took := min(max(2*d.ill[id].took, maxIdle), maxPause)
 	if len(d.ill) >= maxIll {
@@ -192,7 +191,7 @@ func (d *deadlines) backOff(id flow.ID) {
 	d.lookAt(d.ill[id].until)
 }
 
-// healthy leaves out the executions that are to be left alone.
+// ready leaves out the executions that are backed off.
 func (d *deadlines) ready(heads []Head, now flow.Time) []Head {
 	return slices.DeleteFunc(heads, func(h Head) bool {
 		p := d.ill[h.ID]
@@ -203,7 +202,7 @@ func (d *deadlines) ready(heads []Head, now flow.Time) []Head {
 	})
 }
 
-// recovered forgets that executions were ill whose deadlines were handled.
+// note ends the backoff of executions whose deadlines were handled, and backs off those that could not be.
 func (d *deadlines) note(due []Head, ill []flow.ID) {
 	for _, h := range due {
 		if !slices.Contains(ill, h.ID) {
@@ -215,8 +214,7 @@ func (d *deadlines) note(due []Head, ill []flow.ID) {
 	}
 }
 
-// lookAt has the loop look for deadlines at an instant and reports whether it would
-// have looked later.
+// lookAt has the loop look for deadlines at an instant and reports whether it would have looked later.
 func (d *deadlines) lookAt(at flow.Time) bool {
 	if d.e.shard.none() || d.next != 0 && d.next <= at {
 		return false

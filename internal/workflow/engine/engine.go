@@ -23,7 +23,7 @@ type Engine struct {
 	cfg       Config
 	retention flow.Time
 	shard     Shard                          // whose executions it makes, and looks after their deadlines
-	billed    func(map[string]time.Duration) // is told what a commit has cost; nil: nobody is
+	billed    func(map[string]time.Duration) // is called with what a commit has cost; nil: nobody counts
 	spare     *Engine                        // does what costly tenants ask for; nil: there is none
 	costly    func(tenant string) bool
 
@@ -176,7 +176,7 @@ func (e *Engine) offer(reqs []Request, done func([]Result)) {
 	e.offerCancels(reqs, results, done)
 }
 
-// offerCancels takes the cancels out of requests that were refused for lack of room.
+// offerCancels offers the cancels among requests that were refused for lack of room.
 func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Result)) {
 	var places []int
 	c := &call{}
@@ -248,9 +248,8 @@ func (e *Engine) offerUnit(unit Unit, done func([]Result, error)) {
 	}
 }
 
-// help does one step if nobody is at it, so that at light load a command is
-// decided and made durable without waking anybody. Whoever is at it looks again
-// after letting the baton go, so what is in the queue is always seen.
+// help does one step if the baton is free, so that at light load a command is decided and made durable without a
+// context switch. Whoever has the baton looks again after letting it go, so what is in the queue is always seen.
 func (e *Engine) help(ctx context.Context) {
 	if !e.cfg.Exclusive { // a database elsewhere may take longer than the caller has
 		e.q.wake()
@@ -267,8 +266,7 @@ func (e *Engine) help(ctx context.Context) {
 	}
 }
 
-// Run is the loop. It returns when ctx has ended and everything that was taken
-// is answered.
+// Run is the loop. It returns when ctx has ended and everything that was accepted is answered.
 func (e *Engine) Run(ctx context.Context) error {
 	// What was accepted is finished even while the process is shutting down.
 	work := context.WithoutCancel(ctx)
@@ -306,8 +304,8 @@ func (e *Engine) steps(ctx context.Context) time.Duration {
 	return e.deadlines.untilNext()
 }
 
-// Drain answers the claims that wait, and lets none wait from now on. Commands
-// are still taken: those who got work can finish it.
+// Drain answers the claims that wait, and lets none wait from now on. Commands are still accepted: workers that got
+// tasks can finish them.
 func (e *Engine) Drain() {
 	e.draining.Store(true)
 	e.q.wake()

@@ -57,7 +57,7 @@ func rebuild(h *History) (*entry, error) {
 	return e, nil
 }
 
-// add takes one more row of the log into the entry.
+// add applies one more row of the log to the entry.
 func (e *entry) add(execution flow.ID, row *LogRow) error {
 	if row.CommitNo != e.commitNo+1 {
 		return fmt.Errorf("log of %v: commit %d follows %d", execution, row.CommitNo, e.commitNo)
@@ -81,7 +81,7 @@ func (e *entry) add(execution flow.ID, row *LogRow) error {
 	return nil
 }
 
-// remember takes what a record holds beside its events.
+// remember keeps what a record holds besides its events.
 func (e *entry) remember(r *record) {
 	if r.Once.Key != "" && r.Once.Hash != (wire.Once{}).Hash { // that of a creation has no hash
 		e.keys.add(keyHash(r.Command, r.Node, r.Once.Key), e.commitNo, r.At)

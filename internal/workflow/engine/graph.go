@@ -99,7 +99,7 @@ func (p *plans) now() int {
 	return p.age
 }
 
-// clear forgets all.
+// clear drops all.
 func (p *plans) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

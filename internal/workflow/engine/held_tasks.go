@@ -112,7 +112,7 @@ func lostIn(s *flow.State, t TaskRef) *LostTask {
 	return &LostTask{TaskRef: t, Found: true, Status: n.Status}
 }
 
-// held remembers which tasks of an execution were held as of a commit.
+// heldTasks remembers which tasks of an execution were held as of a commit.
 type heldTasks struct {
 	mu    sync.Mutex
 	all   map[heldKey]heldAt

@@ -7,8 +7,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// keyring says in which row of its log an execution remembers a key. It holds 16
-// bytes a key: a hash, which finds, and the row, which proves.
+// keyIndex says in which row of its log an execution remembers an idempotency key. It holds 16 bytes a key: a hash,
+// which finds, and the row, which proves.
 type keyIndex struct {
 	all   []keyAt
 	index map[uint64]int // the newest place of a hash in all; made when there are many
@@ -73,8 +73,8 @@ func (k *keyIndex) rows(hash uint64) []int64 {
 	return rows
 }
 
-// dropBefore forgets keys that were used before an instant. A key's second is
-// known, not its millisecond: one of the same second stays.
+// dropBefore drops keys that were used before an instant. A key's second is known, not its millisecond: one of the same
+// second stays.
 func (k *keyIndex) dropBefore(at flow.Time) {
 	kept := k.all[:0]
 	for _, key := range k.all {

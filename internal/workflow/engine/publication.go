@@ -8,13 +8,12 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// News is what the events of a log row are to those outside. It is not stored: the
-// row's body holds the events.
+// Publication is the events of a log row that may be published. It is not stored: the row's body holds the events.
 type Publication struct {
 	Row       int // place of the row in Batch.Log
 	Tenant    string
 	Execution flow.ID
-	Main      bool // the row holds an event that IsMain
+	Main      bool // the row holds an event that is PublishedByDefault
 	records   []*record
 }
 
@@ -29,28 +28,28 @@ func (n *Publication) Events(yield func(*flow.Event) bool) {
 	}
 }
 
-// IsMain reports whether those outside are told of events of a type unless they ask
-// for less: how an execution as a whole fares, and that it waits for somebody.
+// PublishedByDefault reports whether events of a type are published unless the tenant asks for less: the lifecycle of
+// an execution as a whole, and that it waits for somebody.
 func PublishedByDefault(t flow.Type) bool {
 	return t <= flow.ExecutionFailedType || t == flow.NodeWaitingType
 }
 
-// Publicity is what a tenant wants others to be told of its executions.
+// PublishPolicy is which events of a tenant's executions are published.
 type PublishPolicy uint8
 
-// What is told.
+// The publish policies.
 const (
-	PublishMain PublishPolicy = iota // what IsMain
+	PublishMain PublishPolicy = iota // what is PublishedByDefault
 	PublishAll                       // every event
 	PublishNone                      // no event
 )
 
-// Wants reports whether events of a type are told.
+// Wants reports whether events of a type are published.
 func (p PublishPolicy) Wants(t flow.Type) bool {
 	return p == PublishAll || p == PublishMain && PublishedByDefault(t)
 }
 
-// news notes what a row that is about to be written tells.
+// notePublication notes the events of a row that is about to be written.
 func (b *batch) notePublication(ent *entry, open *openRow, out *Batch) {
 	n := Publication{Row: len(out.Log) - 1, Tenant: ent.tenant, Execution: ent.state.Execution, records: open.records}
 	for ev := range n.Events {

@@ -45,7 +45,7 @@ func (u *unitCall) tenant() string {
 
 func (u *unitCall) count() int { return 1 + len(u.unit.Commands) }
 
-// work is what one commit takes from the queue.
+// work is what one commit gets from the queue.
 type work struct {
 	calls  []*call // those of cancels first
 	units  []*unitCall
@@ -79,7 +79,7 @@ type item struct {
 	claim *claim
 }
 
-// place is where an item waits: in the line of its tenant, by kind.
+// place is where an item waits: in the queue of its tenant, by kind.
 func (i item) place() (tenant string, kind int) {
 	switch {
 	case i.claim != nil:
@@ -92,8 +92,8 @@ func (i item) place() (tenant string, kind int) {
 	return i.call.tenant(), ofCalls
 }
 
-// queue is where callers hand over to the loop. Tenants come in turn, by what they cost. Of
-// those whose turn it is cancels come first; they have room of their own.
+// queue is where callers hand requests to the loop. Tenants take turns, by what they cost. Of those whose turn it is
+// cancels come first; they have room of their own.
 type queue struct {
 	clock     Clock
 	mu        sync.Mutex
@@ -101,10 +101,10 @@ type queue struct {
 	canceling map[string]int   // requests of cancels of each tenant
 	waiting   int              // other requests
 	of        map[string]int   // of them of each tenant
-	woken     map[queueKey]int // tasks that others made ready, or may have
-	due       map[flow.ID]Head // executions that others handed over
+	woken     map[queueKey]int // tasks that other processes made ready, or may have
+	due       map[flow.ID]Head // executions that other engines handed over
 	closed    bool
-	wakeup    chan struct{} // holds one token when there is something to take
+	wakeup    chan struct{} // holds one token when there is something in the queue
 }
 
 var (
@@ -134,7 +134,7 @@ var (
 	}
 )
 
-// full says why n more cannot be taken, nil when they can.
+// full says why n more cannot be accepted, nil when they can.
 func (q *queue) full(n, waiting, limit int) error {
 	switch {
 	case q.closed:
@@ -229,7 +229,7 @@ func (q *queue) putClaim(c *claim) error {
 	return nil
 }
 
-// putBack takes claims that were not served; they go before those that came since.
+// putBack returns claims that were not served; they go before those that came since.
 func (q *queue) putBack(claims []*claim) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -241,7 +241,7 @@ func (q *queue) putBack(claims []*claim) {
 	q.wake()
 }
 
-// nudge says that others may have made n tasks of a queue ready.
+// wakeClaims says that other processes may have made n tasks of a queue ready.
 func (q *queue) wakeClaims(key queueKey, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -261,9 +261,9 @@ func (q *queue) wake() {
 	}
 }
 
-// take gives the next batch: what fits of the cancels into its first half, what fits of the
-// other commands, and the claims, of those who have cost least. A tenant that cost much lately is
-// in no batch that others wait for, until they have cost as much.
+// next gives the next batch: what fits of the cancels into its first half, what fits of the other commands, and the
+// claims, of the tenants who have cost least. A tenant that cost much lately is in no batch that others wait for, until
+// they have cost as much.
 func (q *queue) next() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -325,7 +325,7 @@ func (q *queue) nextOne(w *work, it item, now time.Time) int {
 }
 
 // rest is what remains of s after its first n, nil when that is nothing, so that
-// the memory of what was taken can go.
+// the memory of what was dequeued can go.
 func rest[T any](s []T, n int) []T {
 	if n == len(s) {
 		return nil
@@ -341,7 +341,7 @@ func (q *queue) close() {
 	q.wake()
 }
 
-// any reports whether something waits to be taken.
+// any reports whether something waits.
 func (q *queue) any() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

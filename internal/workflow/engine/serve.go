@@ -76,9 +76,8 @@ func (s claimServer) offer() error {
 	return nil
 }
 
-// waiter finds the first claim that waits in a queue and has room; first says
-// that this commit has not given it anything yet. A claim stays in line until it
-// is answered, in case the commit fails.
+// waiter finds the first claim that waits in a queue and has room; first says that this commit has not given it
+// anything yet. A claim stays in the queue until it is answered, in case the commit fails.
 func (s claimServer) waiter(key queueKey, got []*claim) (c *claim, first bool) {
 	for _, c := range got {
 		if c.req.Tenant == key.tenant && len(c.out.Tasks) < c.req.Max && c.wants(key.queue) {
@@ -240,7 +239,7 @@ func (s claimServer) startReady(c *claim, t readyTask) error {
 	return s.start(c, t.ent, t.row)
 }
 
-// notTaken leaves out rows that this commit has taken already.
+// notTaken leaves out rows that this commit has deleted already.
 func (s claimServer) notTaken(rows []ReadyRow) []ReadyRow {
 	if len(s.deleted) == 0 {
 		return rows
@@ -346,8 +345,7 @@ func (s claimServer) fetchNums(wants []Want) (left []int64, err error) {
 	return left, nil
 }
 
-// start starts one ready task for a claim. A row that no longer tells the truth
-// is deleted.
+// start starts one ready task for a claim. A stale row is deleted.
 func (s claimServer) start(c *claim, ent *entry, row ReadyRow) error {
 	n, _ := ent.state.Find(row.Node)
 	if n == nil || n.Status != flow.NodeIsReady || n.Cause.At != row.At {

@@ -67,7 +67,7 @@ func (e *Engine) newExecutionID(now flow.Time) flow.ID {
 	return id
 }
 
-// nudge tells all but one of tasks that became ready.
+// wakeOthers wakes all engines but one for tasks that became ready.
 func (s *Shards) wakeOthers(but int, tenant, queue string, n int) {
 	for i, e := range s.all {
 		if i != but {
@@ -76,7 +76,7 @@ func (s *Shards) wakeOthers(but int, tenant, queue string, n int) {
 	}
 }
 
-// Nudge says that n tasks of a queue became ready in another process.
+// WakeClaims says that n tasks of a queue became ready in another process.
 func (s *Shards) WakeClaims(tenant, queue string, n int) { s.wakeOthers(-1, tenant, queue, n) }
 
 // of is the shard that a request goes to. Requests with one key meet in one.

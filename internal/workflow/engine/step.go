@@ -10,8 +10,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Step takes what waits, decides it, commits it and answers. It reports whether
-// there was anything to do.
+// Step dequeues what waits, decides it, commits it and answers. It reports whether there was anything to do.
 func (e *Engine) Step(ctx context.Context) bool {
 	w := e.q.next()
 	e.tasks.pollWaiters(&w)
@@ -78,8 +77,9 @@ func (b *batch) do(w *work) error {
 	if err := b.fetch(wants); err != nil {
 		return err
 	}
-	b.newSlice(w)
-	if err := b.fetchFrom(w, 0, 0); err != nil {
+	sl := sliced{b}
+	sl.newSlice(w)
+	if err := sl.fetchFrom(w, 0, 0); err != nil {
 		return err
 	}
 	here := flow.At(b.e.clock.Now())
@@ -91,7 +91,7 @@ func (b *batch) do(w *work) error {
 	if err := (keyTable{b}).lookAll(w); err != nil {
 		return err
 	}
-	for _, part := range []func(*work) error{b.calls, b.units, b.deadlines} {
+	for _, part := range []func(*work) error{sl.calls, sl.units, sl.deadlines} {
 		if err := part(w); err != nil {
 			return err
 		}
@@ -265,44 +265,44 @@ func (w *work) fail(err error) {
 }
 
 // unit runs a caller's SQL and commands. Its failure is its own.
-func (b *batch) unit(u *unitCall) error {
-	if err := b.flush(); err != nil {
+func (sl sliced) unit(u *unitCall) error {
+	if err := sl.flush(); err != nil {
 		return err
 	}
-	mark := *b
-	mark.ready = slices.Clone(b.ready)
+	mark := *sl.batch
+	mark.ready = slices.Clone(sl.ready)
 	u.results, u.err = nil, nil
-	clear(b.newest) // the unit may register a graph
-	defer clear(b.newest)
+	clear(sl.newest) // the unit may register a graph
+	defer clear(sl.newest)
 	var outside error
-	if sql := b.tx.SQL(); sql != nil { // a store in memory has none
+	if sql := sl.tx.SQL(); sql != nil { // a store in memory has none
 		sql.Disown()
 	}
-	err := b.tx.Savepoint(b.ctx, func(ctx context.Context) error {
+	err := sl.tx.Savepoint(sl.ctx, func(ctx context.Context) error {
 		if u.unit.Before != nil {
-			if err := u.unit.Before(ctx, b.tx.SQL()); err != nil {
+			if err := u.unit.Before(ctx, sl.tx.SQL()); err != nil {
 				return err
 			}
 		}
 		for i := range u.unit.Commands {
-			ans, err := b.run(&u.unit.Commands[i])
+			ans, err := sl.run(&u.unit.Commands[i])
 			if err != nil {
 				return err
 			}
 			u.results = append(u.results, Result{Answer: ans})
 		}
-		if outside = b.flush(); outside != nil {
+		if outside = sl.flush(); outside != nil {
 			return outside
 		}
 		if u.unit.After != nil {
-			return u.unit.After(ctx, b.tx.SQL(), u.results)
+			return u.unit.After(ctx, sl.tx.SQL(), u.results)
 		}
 		return nil
 	})
 	if err == nil {
 		return nil
 	}
-	b.rollback(&mark)
+	sl.rollback(&mark)
 	u.results, u.err = nil, err
 	if outside != nil && errors.Is(err, outside) && fault.KindOf(err) != fault.Internal {
 		return err // the store's, not the unit's
@@ -312,17 +312,17 @@ func (b *batch) unit(u *unitCall) error {
 
 // rollback takes the batch back to a mark: entries that the unit may have changed
 // are read again when they are next needed.
-func (b *batch) rollback(mark *batch) {
-	for _, ent := range b.all {
+func (sl sliced) rollback(mark *batch) {
+	for _, ent := range sl.all {
 		ent.void = true
 	}
-	for id := range b.used {
-		b.e.cache.drop(id)
+	for id := range sl.used {
+		sl.e.cache.drop(id)
 	}
-	clear(b.used)
-	clear(b.nums)
-	clear(b.gone)
-	b.open, b.keys, b.keyAt, b.deleted = nil, nil, nil, nil
-	b.ready, b.ended, b.changed, b.due = mark.ready, mark.ended, mark.changed, mark.due
-	b.started, b.weight = mark.started, mark.weight
+	clear(sl.used)
+	clear(sl.nums)
+	clear(sl.gone)
+	sl.open, sl.keys, sl.keyAt, sl.deleted = nil, nil, nil, nil
+	sl.ready, sl.ended, sl.changed, sl.due = mark.ready, mark.ended, mark.changed, mark.due
+	sl.started, sl.weight = mark.started, mark.weight
 }

@@ -10,8 +10,8 @@ import (
 // lineKey names a queue of a tenant.
 type queueKey struct{ tenant, queue string }
 
-// line is what the loop knows of a queue: the oldest ready tasks, and who waits.
-// With more set there may be tasks in the store that are not in rows.
+// taskQueue is what the loop knows of a task queue: the oldest ready tasks, and the claims that wait. With more set
+// there may be tasks in the store that are not in rows.
 type taskQueue struct {
 	rows    []ReadyRow
 	more    bool
@@ -24,7 +24,7 @@ type taskQueues struct {
 	commands  *queue
 	clock     Clock
 	exclusive bool
-	announce  func(tenant, queue string, n int) // nil: nobody is told
+	announce  func(tenant, queue string, n int) // nil: nobody listens
 	nextPoll  time.Time                         // when to look for tasks that other processes made ready
 }
 
@@ -43,7 +43,7 @@ func (ts *taskQueues) of(key queueKey) *taskQueue {
 	return l
 }
 
-// forgetLines drops what is known of ready tasks; waiters stay.
+// reset drops what is known of ready tasks; waiting claims stay.
 func (ts *taskQueues) reset() {
 	for key, l := range ts.all {
 		l.rows, l.more = nil, true
@@ -65,8 +65,7 @@ func (l *taskQueue) prune() {
 	l.waiters = kept
 }
 
-// forgetRows forgets tasks that nobody will start: to find that out, a claim would have to
-// read their executions.
+// drop drops tasks that nobody will start: to find that out, a claim would have to read their executions.
 func (ts *taskQueues) drop(rows []ReadyRow) {
 	gone := map[queueKey]map[ReadyRow]bool{}
 	for _, r := range rows {
@@ -124,13 +123,13 @@ func (ts *taskQueues) wait(c *claim) {
 		if len(l.waiters) >= 64 {
 			l.prune()
 		}
-		if !slices.Contains(l.waiters, c) { // it may have been roused in another queue
+		if !slices.Contains(l.waiters, c) { // it may have been requeued from another queue
 			l.enqueue(c)
 		}
 	}
 }
 
-// unwait takes a claim out of its queues.
+// unwait removes a claim from its queues.
 func (ts *taskQueues) unwait(c *claim) {
 	for _, q := range c.req.Queues {
 		if l := ts.all[queueKey{c.req.Tenant, q}]; l != nil {
@@ -139,8 +138,7 @@ func (ts *taskQueues) unwait(c *claim) {
 	}
 }
 
-// join puts a claim in its place among those who wait, which is the end unless it
-// waited before.
+// enqueue puts a claim in its place among those that wait, which is the end unless it waited before.
 func (l *taskQueue) enqueue(c *claim) {
 	i := len(l.waiters)
 	for i > 0 && c.since.Before(l.waiters[i-1].since) {
@@ -149,10 +147,9 @@ func (l *taskQueue) enqueue(c *claim) {
 	l.waiters = slices.Insert(l.waiters, i, c)
 }
 
-// rouse lets those who wait claim anew what was written, where a commit did not
-// serve them: it was full, or it came after one that failed. Then nobody knows
-// whether one of them is to blame, so they are not served in the commits of others
-// until they have been tried themselves.
+// requeueWaiters lets waiting claims claim anew what was written, where a commit did not serve them: it was full, or it
+// came after one that failed. Then it is unknown whether one of them caused that, so they are not served in the commits
+// of others until they have been tried alone.
 func (ts *taskQueues) requeueWaiters(tasks []readyTask) {
 	for _, t := range tasks {
 		l := ts.all[queueKey{t.row.Tenant, t.row.Queue}]
@@ -165,7 +162,7 @@ func (ts *taskQueues) requeueWaiters(tasks []readyTask) {
 	}
 }
 
-// releaseClaims answers everyone who still waits, with nothing.
+// releaseClaims answers every claim that still waits, with nothing.
 func (ts *taskQueues) releaseClaims() {
 	for _, l := range ts.all {
 		for _, c := range l.waiters {
@@ -177,14 +174,14 @@ func (ts *taskQueues) releaseClaims() {
 	}
 }
 
-// Nudge says that n tasks of a queue became ready elsewhere: as many of those who wait
-// for it here claim anew.
+// WakeClaims says that n tasks of a queue became ready elsewhere: as many of the claims that wait for it here claim
+// anew.
 func (e *Engine) WakeClaims(tenant, queue string, n int) {
 	e.q.wakeClaims(queueKey{tenant, queue}, n)
 }
 
-// callWaiters adds the claims that wait in nudged queues to what the next commit
-// does. Now and then one of each queue looks by itself: nudges can be lost.
+// pollWaiters adds the claims that wait in woken queues to what the next commit does. Every maxIdle one of each queue
+// polls by itself: wakeups can be lost.
 func (ts *taskQueues) pollWaiters(w *work) {
 	now := ts.clock.Now()
 	if asks := ts.nextPoll.Sub(now); !ts.exclusive && (asks <= 0 || asks > maxIdle) {
@@ -214,7 +211,7 @@ func compareQueues(a, b queueKey) int {
 	return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.queue, b.queue))
 }
 
-// announce tells others of tasks that nobody took here.
+// publish calls Announce for tasks that no claim of this engine got.
 func (ts *taskQueues) publish(tasks []readyTask) {
 	if ts.announce == nil {
 		return

@@ -24,7 +24,7 @@ func (b *batch) ahead() int {
 	return fetchAhead
 }
 
-// slice is how the time of a commit is divided between tenants.
+// timeSlice is how the time of a commit is divided between tenants.
 type timeSlice struct {
 	part time.Duration            // of each of them
 	ran  map[string]time.Duration // that their commands have taken
@@ -33,45 +33,48 @@ type timeSlice struct {
 	due  int                      // how many executions were looked at for deadlines
 }
 
-func (b *batch) newSlice(w *work) {
+// sliced runs the parts of a batch that are divided between tenants: their commands, units and deadlines.
+type sliced struct{ *batch }
+
+func (sl sliced) newSlice(w *work) {
 	tenants := map[string]bool{}
 	for _, c := range w.calls {
 		tenants[c.tenant()] = true
 	}
-	b.slice = timeSlice{
+	sl.slice = timeSlice{
 		part: MaxSlice / time.Duration(max(len(tenants), 1)),
 		ran:  make(map[string]time.Duration, len(tenants)), upto: make([]int, len(w.calls)),
 	}
 	for k, c := range w.calls {
-		b.slice.upto[k] = c.decided
+		sl.slice.upto[k] = c.decided
 	}
 }
 
 // calls decides the requests of all calls, as far as the parts of their tenants go.
-func (b *batch) calls(w *work) error {
+func (sl sliced) calls(w *work) error {
 	for k, c := range w.calls {
 		tenant := c.tenant()
-		for i := c.decided; i < len(c.reqs) && b.slice.ran[tenant] < b.slice.part; i++ {
-			if !b.slice.read.after(k, i) {
-				if err := b.fetchFrom(w, k, i); err != nil {
+		for i := c.decided; i < len(c.reqs) && sl.slice.ran[tenant] < sl.slice.part; i++ {
+			if !sl.slice.read.after(k, i) {
+				if err := sl.fetchFrom(w, k, i); err != nil {
 					return err
 				}
 			}
-			before := b.bill[tenant]
-			err := b.pay(tenant, func() error {
-				ans, err := b.run(&c.reqs[i])
+			before := sl.bill[tenant]
+			err := sl.pay(tenant, func() error {
+				ans, err := sl.run(&c.reqs[i])
 				if abortsCommit(err) {
 					return err
 				}
-				c.results[i], b.slice.upto[k] = Result{Answer: ans, Err: err}, i+1
+				c.results[i], sl.slice.upto[k] = Result{Answer: ans, Err: err}, i+1
 				return nil
 			})
 			if err != nil {
 				return err
 			}
-			b.slice.ran[tenant] += b.bill[tenant] - before
+			sl.slice.ran[tenant] += sl.bill[tenant] - before
 			if errors.Is(c.results[i].Err, errCold) {
-				c.leaveFrom(i, &b.slice.upto[k])
+				c.leaveFrom(i, &sl.slice.upto[k])
 				break
 			}
 		}
@@ -79,8 +82,8 @@ func (b *batch) calls(w *work) error {
 	return nil
 }
 
-// coolFrom leaves all requests of a call from one on to its caller, which compiles a graph and
-// sends them again: none may overtake that one.
+// leaveFrom leaves all requests of a call from one on to its caller, which compiles a graph and sends them again: none
+// may overtake that one.
 func (c *call) leaveFrom(i int, upto *int) {
 	for k := i + 1; k < len(c.reqs); k++ {
 		c.results[k] = c.results[i]
@@ -94,31 +97,31 @@ type place struct{ call, req int }
 func (p place) after(call, req int) bool { return p.call > call || p.call == call && p.req > req }
 
 // fetchFrom reads the executions of some requests, from one on.
-func (b *batch) fetchFrom(w *work, call, req int) error {
+func (sl sliced) fetchFrom(w *work, call, req int) error {
 	var wants []Want
 	at := place{call, req}
 	for ; at.call < len(w.calls); at = (place{at.call + 1, 0}) {
 		c := w.calls[at.call]
-		for at.req = max(at.req, c.decided); at.req < len(c.reqs) && len(wants) < b.ahead(); at.req++ {
-			wants = b.want(wants, c.reqs[at.req].Tenant, c.reqs[at.req].Execution)
+		for at.req = max(at.req, c.decided); at.req < len(c.reqs) && len(wants) < sl.ahead(); at.req++ {
+			wants = sl.want(wants, c.reqs[at.req].Tenant, c.reqs[at.req].Execution)
 		}
-		if len(wants) == b.ahead() {
+		if len(wants) == sl.ahead() {
 			break
 		}
 	}
-	b.slice.read = at
-	return b.fetch(wants)
+	sl.slice.read = at
+	return sl.fetch(wants)
 }
 
 // units runs callers' units, at least one.
-func (b *batch) units(w *work) error {
-	began := b.e.clock.Now()
+func (sl sliced) units(w *work) error {
+	began := sl.e.clock.Now()
 	for i, u := range w.units {
-		if i > 0 && b.e.clock.Now().Sub(began) >= MaxSlice {
-			b.leftUnits = w.units[i:]
+		if i > 0 && sl.e.clock.Now().Sub(began) >= MaxSlice {
+			sl.leftUnits = w.units[i:]
 			break
 		}
-		if err := b.pay(u.tenant(), func() error { return b.unit(u) }); err != nil {
+		if err := sl.pay(u.tenant(), func() error { return sl.unit(u) }); err != nil {
 			return err
 		}
 	}
@@ -126,31 +129,31 @@ func (b *batch) units(w *work) error {
 }
 
 // deadlines fires what is due, of at least one execution.
-func (b *batch) deadlines(w *work) error {
-	began := b.e.clock.Now()
+func (sl sliced) deadlines(w *work) error {
+	began := sl.e.clock.Now()
 	for i, h := range w.due {
-		if i > 0 && b.e.clock.Now().Sub(began) >= MaxSlice {
+		if i > 0 && sl.e.clock.Now().Sub(began) >= MaxSlice {
 			break
 		}
-		if i%b.ahead() == 0 {
+		if i%sl.ahead() == 0 {
 			var wants []Want
-			for _, next := range w.due[i:min(i+b.ahead(), len(w.due))] {
-				wants = b.want(wants, next.Tenant, next.ID)
+			for _, next := range w.due[i:min(i+sl.ahead(), len(w.due))] {
+				wants = sl.want(wants, next.Tenant, next.ID)
 			}
-			if err := b.fetch(wants); err != nil {
+			if err := sl.fetch(wants); err != nil {
 				return err
 			}
 		}
-		if err := b.pay(h.Tenant, func() error { return b.expire(h) }); err != nil {
+		if err := sl.pay(h.Tenant, func() error { return sl.expire(h) }); err != nil {
 			return err
 		}
-		b.e.deadlines.noteTurn(h.Tenant)
-		b.slice.due = i + 1
+		sl.e.deadlines.noteTurn(h.Tenant)
+		sl.slice.due = i + 1
 	}
 	return nil
 }
 
-// leave puts back what a commit that is durable had no time for. What stays in w is done.
+// requeueLeft puts back what a durable commit had no time for. What stays in w is done.
 func (e *Engine) requeueLeft(b *batch, w *work) {
 	var left []*call
 	done := 0
@@ -173,8 +176,7 @@ func (e *Engine) requeueLeft(b *batch, w *work) {
 	}
 }
 
-// putBackCalls takes calls and units that a commit had no time for; they go before those
-// that came since.
+// putBackCalls returns calls and units that a commit had no time for; they go before those that came since.
 func (q *queue) putBackCalls(calls []*call, units []*unitCall) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -32,7 +32,7 @@ const (
 
 // Verify reduces every execution again from its first event and compares it with
 // its row, with its snapshots, and its numbering with itself. progress, when not
-// nil, is told how many executions were looked at.
+// nil, is called with how many executions were checked.
 func (r *Reads) Verify(ctx context.Context, progress func(done int)) (Report, error) {
 	var rep Report
 	after := int64(0)

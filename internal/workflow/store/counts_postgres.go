@@ -7,10 +7,10 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// foldChunk is how many deltas one job folds: jobs are short.
+// compactChunk is how many deltas one job compacts: jobs are short.
 const compactChunk = 5000
 
-// foldLock is the advisory lock of whoever folds: "fold" in ASCII.
+// compactLock is the advisory lock of the process that compacts: "fold" in ASCII.
 const compactLock int64 = 0x666f6c64
 
 const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
@@ -20,9 +20,8 @@ const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
 			ON CONFLICT (tenant, graph_id, status) DO UPDATE SET n = c.n + excluded.n)
 		SELECT count(*) FROM gone`
 
-// Fold adds the deltas of counts to the counts, and gives how many there were. It
-// is called every few seconds, by any number of processes: one does the work. On
-// SQLite, where counts are kept directly, it does nothing.
+// CompactCounts adds the deltas of counts to the counts, and gives how many there were. It is called every few seconds,
+// by any number of processes: one does the work. On SQLite, where counts are kept directly, it does nothing.
 func (s *Store) CompactCounts(ctx context.Context) (int, error) {
 	folded := 0
 	for s.pg {

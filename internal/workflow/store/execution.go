@@ -132,7 +132,7 @@ func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.
 
 // List is a page of executions, newest first, and how many there are in all.
 func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
-	l := newList(s.db.Dialect(), q)
+	l := newList(s.dialect, q)
 	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
 		if total, err = l.total(ctx, sql); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Hea
 // Walk gives executions, oldest first, after the place of one.
 func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
 	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
-	l := newList(s.db.Dialect(), q)
+	l := newList(s.dialect, q)
 	err = s.read(ctx, "store.walk", func(ctx context.Context, sql *sqldb.Tx) error {
 		part, err = heads(ctx, sql, l.walk(), append(l.args(), q.Limit, int64(after.CreatedAt), after.Num)...)
 		return err

@@ -12,10 +12,10 @@ import (
 // blockSize is how many numbers the sequence engine_execution_num gives at a time.
 const blockSize = 1000
 
-// maxBlocks is how often blocks are taken that turn out not to follow one another.
+// maxBlocks is how many times blocks are reserved that turn out not to be adjacent.
 const maxBlocks = 100
 
-// block is a run of numbers that are nobody's.
+// block is a run of unused numbers.
 type block struct{ next, end int64 }
 
 func (b *block) reserve(n int) (first int64, ok bool) {
@@ -27,7 +27,7 @@ func (b *block) reserve(n int) (first int64, ok bool) {
 	return first, true
 }
 
-// numbers are those that a process has left.
+// numbers are those that a process has reserved and not used.
 type numbers struct {
 	mu   sync.Mutex
 	left block
@@ -39,7 +39,7 @@ func (n *numbers) reserve(count int) (first int64, ok bool) {
 	return n.left.reserve(count)
 }
 
-// give puts numbers back. The larger rest is kept.
+// release gives numbers back. The larger rest is kept.
 func (n *numbers) release(b block) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -48,9 +48,8 @@ func (n *numbers) release(b block) {
 	}
 }
 
-// Number gives numbers that no execution has. Those of a block that this commit
-// takes are for others only when it is durable: should the server lose the commit, it
-// would give them out again.
+// Number gives numbers that no execution has. What is left of a block that this commit reserves is for others only when
+// it is durable: should the server lose the commit, it would give them out again.
 func (t *pgTx) Number(ctx context.Context, n int) (int64, error) {
 	if first, ok := t.spare.reserve(n); ok {
 		return first, nil
@@ -71,7 +70,7 @@ func (t *pgTx) Number(ctx context.Context, n int) (int64, error) {
 	return 0, fault.Wrap("store.number", errors.New("no numbers that follow one another"))
 }
 
-// blocks takes blocks from the sequence and gives the longest run at their end.
+// blocks reserves blocks of the sequence and gives the longest run at their end.
 func (t *pgTx) blocks(ctx context.Context, n int) (got block, err error) {
 	err = t.sql.Batch(ctx, sqldb.Stmt{
 		Query: "SELECT nextval('engine_execution_num') FROM generate_series(1, $1::bigint)", Args: []any{n},

@@ -14,9 +14,9 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// notice is a row of the log as others are told of it.
+// publication is a row of the log as it is published.
 type publication struct {
-	number    int64 // news
+	number    int64 // the publication number (column news)
 	tenant    string
 	execution flow.ID
 	commitNo  int64
@@ -25,11 +25,11 @@ type publication struct {
 	first     flow.ID   // id of the first event of the row, published or not
 	at        flow.Time // of that event
 	corr      string
-	wanted    engine.PublishPolicy // what its tenant wants told
+	wanted    engine.PublishPolicy // the policy of its tenant
 	events    []flow.Event         // those that are published
 }
 
-// weight is about the memory that a notice holds.
+// weight is about the memory that a publication holds.
 func (n *publication) weight() int {
 	w := 256
 	for i := range n.events {
@@ -38,7 +38,7 @@ func (n *publication) weight() int {
 	return w
 }
 
-// noticeOf is what a row that is being written tells.
+// newPublication is the publication of a row that is being written.
 func newPublication(number int64, row *engine.LogRow, news *engine.Publication, p engine.PublishPolicy) *publication {
 	n := &publication{
 		number: number, tenant: news.Tenant, execution: news.Execution,
@@ -55,7 +55,7 @@ func newPublication(number int64, row *engine.LogRow, news *engine.Publication, 
 	return n
 }
 
-// readNotice is what a stored row tells.
+// readPublication is the publication of a stored row.
 func readPublication(number int64, tenant string, execution flow.ID, row *engine.LogRow, p engine.PublishPolicy) (*publication, error) {
 	first, events, err := engine.EventsOf(execution, row, p.Wants)
 	if err != nil {
@@ -84,9 +84,8 @@ func (n *publication) version() wire.Stamp {
 // wire.MaxEvent, and what is around the events is short.
 const maxEvents = wire.MaxEvent - 16<<10
 
-// messages are those of a notice: mostly one, none when it has no events, and several
-// when they would be too large together. The ids count up from that of the row's
-// first event, so that a repetition has the same.
+// messages are those of a publication: mostly one, none when it has no events, and several when they would be too large
+// together. The ids count up from that of the row's first event, so that a repetition has the same.
 func (s *Source) messages(dst []bus.Message, n *publication) ([]bus.Message, error) {
 	if len(n.events) == 0 {
 		return dst, nil

@@ -10,7 +10,7 @@ import (
 
 const selectPolicies = "SELECT tenant, publicity FROM engine_news"
 
-// publicity reads what tenants want others to be told, where that is not the default.
+// publishPolicies reads the publish policies of tenants, where they are not the default.
 func publishPolicies(all map[string]engine.PublishPolicy) sqldb.Stmt {
 	return sqldb.Stmt{Query: selectPolicies, Row: func(r *sqldb.Row) error {
 		var tenant string
@@ -21,16 +21,15 @@ func publishPolicies(all map[string]engine.PublishPolicy) sqldb.Stmt {
 	}}
 }
 
-// Publicity is what a tenant wants others to be told of its executions.
+// PublishPolicy says which events of a tenant's executions are published.
 func (s *Store) PublishPolicy(ctx context.Context, tenant string) (engine.PublishPolicy, error) {
 	all := map[string]engine.PublishPolicy{}
 	err := s.read(ctx, "store.publicity", func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, publishPolicies(all)) })
 	return all[tenant], err
 }
 
-// SetPublicity decides what others are told of a tenant's executions from now on. What
-// was written while less was told is not told later. within, when not nil, runs in the
-// same transaction.
+// SetPublishPolicy sets which events of a tenant's executions are published from now on. What was not published then is
+// not published later. within, when not nil, runs in the same transaction.
 func (s *Store) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, within func(context.Context, *sqldb.Tx) error) error {
 	err := s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
 		query, args := "DELETE FROM engine_news WHERE tenant = $1", []any{tenant}
@@ -52,8 +51,7 @@ const MaxUnpublished = 10_000
 
 const selectUnpublished = "SELECT count(*) FROM (SELECT news FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2) AS waiting"
 
-// Unpublished is how many rows behind a number others are to be told of, up to
-// MaxUnpublished.
+// Unpublished is how many rows after a number are to be published, up to MaxUnpublished.
 func (s *Store) Unpublished(ctx context.Context, number int64) (n int, err error) {
 	err = s.read(ctx, "store.unpublished", func(ctx context.Context, sql *sqldb.Tx) error {
 		return sql.Row(ctx, selectUnpublished, number, MaxUnpublished).Scan(&n)
@@ -61,14 +59,14 @@ func (s *Store) Unpublished(ctx context.Context, number int64) (n int, err error
 	return n, err
 }
 
-// numberer gives the rows of a commit on SQLite their numbers.
+// publicationNumbers numbers the rows of a commit that are published, on SQLite.
 type publicationNumbers struct {
 	tx   *tx
 	rest []engine.Publication // of rows that have not come yet
 	all  map[string]engine.PublishPolicy
 }
 
-// numbers prepares for the rows of a batch.
+// numberPublications prepares for the rows of a batch.
 func (t *tx) numberPublications(ctx context.Context, news []engine.Publication) (*publicationNumbers, error) {
 	s := t.store
 	if len(news) == 0 || s.silent {
@@ -94,7 +92,7 @@ func (t *tx) numberPublications(ctx context.Context, news []engine.Publication) 
 	return n, nil
 }
 
-// of is the number of a row, nil when nobody is told of it.
+// of is the number of a row, nil when it is not published.
 func (n *publicationNumbers) of(i int, row *engine.LogRow) any {
 	if len(n.rest) == 0 || n.rest[0].Row != i {
 		return nil

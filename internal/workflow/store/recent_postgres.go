@@ -6,10 +6,9 @@ import (
 	"renga.dev/renga/internal/workflow/engine"
 )
 
-// recent is what this process has just committed on PostgreSQL, as others are told of
-// it: a source that runs here need not read it back. It is found by its place in the log,
-// since numbers are the database's. Like tail it collects only while somebody reads, and
-// forgets everything when that is too much.
+// recentRows are the publications that this process has just committed on PostgreSQL: a source that runs here need not
+// read them back. They are found by their position in the log, since numbers are the database's. Like the tail it
+// collects only while a source reads, and drops everything when that is too much.
 type recentRows struct {
 	mu           sync.Mutex
 	read         bool
@@ -17,24 +16,24 @@ type recentRows struct {
 	weight       int
 }
 
-// rowPlace is where a row stands.
+// rowPlace is the position of a row in the log.
 type rowPlace struct{ execution, commitNo int64 }
 
-// told is what a commit has to say of its rows.
+// placedPublication is a publication and the position of its row.
 type placedPublication struct {
 	rowPlace
 	*publication
 }
 
-// reading reports whether somebody reads.
+// reading reports whether a source reads.
 func (r *recentRows) reading() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.read
 }
 
-// add takes the notices of a commit that is durable. One of a commit that is not must
-// never come here: another may get its place.
+// add adds the publications of a durable commit. One of a commit that is not durable must never get here: another may
+// get its position.
 func (r *recentRows) add(all []placedPublication) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,8 +52,7 @@ func (r *recentRows) add(all []placedPublication) {
 	}
 }
 
-// take gives the notices of rows, as far as it has them as they are wanted now. It has
-// no other use for them.
+// remove gives the publications of rows, as far as they are here under the current policies, and drops them.
 func (r *recentRows) remove(rows []numbered, wanted map[string]engine.PublishPolicy) []*publication {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,13 +21,13 @@ import (
 // SourceConfig is how a source names its messages, and whom it wakes.
 type SourceConfig struct {
 	Service  string // the producer of its messages
-	Instance string // tells this process from others
-	Wake     func() // called after a commit that has news; it must not block
+	Instance string // distinguishes this process from others
+	Wake     func() // called after a commit that is to be published; it must not block
 	Log      *slog.Logger
 }
 
-// Source is the engine's log as the bus reads it: a message for each row that tells
-// something, in the order of the numbers (news).
+// Source is the engine's log as the bus reads it: a message for each row that is published, in the order of the
+// publication numbers (column news).
 type Source struct {
 	store *Store
 	cfg   SourceConfig
@@ -53,7 +53,7 @@ func NewSource(s *Store, cfg SourceConfig) *Source {
 // maxPage is how many bytes of bodies are read at a time, before the last one.
 const maxPage = 8 << 20
 
-// After gives the messages of up to limit rows behind a number.
+// After gives the messages of up to limit rows after a number.
 func (s *Source) After(ctx context.Context, number int64, limit int) ([]bus.Message, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Source) After(ctx context.Context, number int64, limit int) ([]bus.Mess
 	return s.messagesOf(number, notices)
 }
 
-// tell makes the messages of notices that follow a number.
+// messagesOf makes the messages of publications that follow a number.
 func (s *Source) messagesOf(number int64, notices []*publication) (msgs []bus.Message, upto int64, err error) {
 	msgs = make([]bus.Message, 0, len(notices))
 	for _, n := range notices {
@@ -82,7 +82,7 @@ func (s *Source) messagesOf(number int64, notices []*publication) (msgs []bus.Me
 	return msgs, number, nil
 }
 
-// skip logs a row that gives no message: it must not hold up all others.
+// skip logs a row that gives no message: it must not block all others.
 func (s *Source) skip(n *publication, err error) {
 	s.cfg.Log.Error("row of the log cannot be published", "executionId", n.execution.String(), "error", err)
 }
@@ -97,7 +97,7 @@ const selectPublications = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commi
 	LEFT JOIN engine_execution AS e ON e.num = w.execution
 	WHERE w.before < $3`
 
-// storedNews is a row as it is stored.
+// storedPublication is a row as it is stored.
 type storedPublication struct {
 	number int64
 	tenant string // "": the execution does not exist
@@ -105,7 +105,7 @@ type storedPublication struct {
 	row    engine.LogRow
 }
 
-// page reads notices from the table, and what tenants want as of the same instant.
+// page reads publications from the table, and the publish policies as of the same instant.
 func (s *Source) page(ctx context.Context, number int64, limit int) ([]*publication, error) {
 	wanted := map[string]engine.PublishPolicy{}
 	var out []*publication
@@ -121,7 +121,7 @@ func (s *Source) page(ctx context.Context, number int64, limit int) ([]*publicat
 	return out, err
 }
 
-// scanNews reads a row of the log that others are told of.
+// scanPublication reads a row of the log that is published.
 func scanPublication(r *sqldb.Row) (n storedPublication, err error) {
 	var id []byte
 	err = r.Scan(&n.number, &n.tenant, &id, &n.row.CommitNo, &n.row.FirstSeq, &n.row.LastSeq, &n.row.Body)
@@ -129,7 +129,7 @@ func scanPublication(r *sqldb.Row) (n storedPublication, err error) {
 	return n, err
 }
 
-// notice is what a stored row tells. Every row has one, be it empty.
+// publication is the publication of a stored row. Every row has one, be it empty.
 func (s *Source) publication(n *storedPublication, wanted map[string]engine.PublishPolicy) *publication {
 	empty := &publication{number: n.number, execution: n.id}
 	if n.tenant == "" {
@@ -144,7 +144,7 @@ func (s *Source) publication(n *storedPublication, wanted map[string]engine.Publ
 }
 
 // Rows are about in the order of their instants: transactions that ran side by side may
-// have taken their numbers the other way round, and a clock may have been set back. So
+// have numbers in the other order, and a clock may have been set back. So
 // Before leaves room, more when it looks far back.
 const (
 	leastRoom = wire.Stamp(60_000)
@@ -179,8 +179,8 @@ func (s *Source) Before(ctx context.Context, at wire.Stamp) (number int64, err e
 	return number, err
 }
 
-// selectLastNews says what every row with news satisfies: only then is their index looked at
-// and not the whole log.
+// selectLastNumber states what every numbered row satisfies: only then is the index of numbers used and not the whole
+// log.
 const selectLastNumber = "SELECT coalesce(max(news), 0) FROM engine_log WHERE news > 0"
 
 const selectInstant = "SELECT news, first_seq, body FROM engine_log WHERE news >= $1 ORDER BY news LIMIT 1"

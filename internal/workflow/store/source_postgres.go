@@ -23,7 +23,7 @@ type numbered struct {
 	size   int64 // of its body
 }
 
-// pgPage reads the notices behind a number up to one that may still appear.
+// pgPage reads the publications after a number, up to one that may still appear.
 func (s *Source) pgPage(ctx context.Context, number int64, limit int) ([]*publication, error) {
 	var rows []numbered
 	var wanted map[string]engine.PublishPolicy
@@ -37,7 +37,7 @@ func (s *Source) pgPage(ctx context.Context, number int64, limit int) ([]*public
 	return s.pgPublications(ctx, rows[:n], wanted)
 }
 
-// look reads which rows there are behind a number, in order, and what tenants want.
+// readNumbers reads which rows there are after a number, in order, and the publish policies.
 func (s *Source) readNumbers(ctx context.Context, number int64, limit int) (rows []numbered, wanted map[string]engine.PublishPolicy, err error) {
 	wanted = map[string]engine.PublishPolicy{}
 	err = s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
@@ -55,8 +55,8 @@ func (s *Source) readNumbers(ctx context.Context, number int64, limit int) (rows
 	return rows, wanted, err
 }
 
-// pgNotices is what rows tell. Those that this process has not just written are read, as
-// many as fit into maxPage and one more.
+// pgPublications are the publications of rows. Those that this process has not just written are read, as many as fit
+// into maxPage and one more.
 func (s *Source) pgPublications(ctx context.Context, rows []numbered, wanted map[string]engine.PublishPolicy) ([]*publication, error) {
 	out := s.store.recent.remove(rows, wanted)
 	var missing []int

@@ -2,31 +2,30 @@ package store
 
 import "sync"
 
-// MaxTail is how much memory the tail takes.
+// MaxTail is how much memory the tail holds.
 const MaxTail = 8 << 20
 
-// tail is the end of the log as a source reads it, in memory: on SQLite, where all
-// rows are written by this process, a source that keeps up need not read what was just
-// written. It collects only while somebody reads, and gives up when the reader falls
-// behind; then the table is read.
+// tail is the end of the log in memory: on SQLite, where this process writes all rows, a source that keeps up need not
+// read back what was just written. It collects only while a source reads, and gives up when the source lags; then the
+// table is read.
 type tail struct {
 	mu           sync.Mutex
 	inFlight     []*inFlight    // commits that have numbers, in the order of their numbers
 	known        bool           // from is known
-	read         bool           // somebody reads: collect
-	from         int64          // every notice with a higher number that is durable is in notices
+	read         bool           // a source reads: collect
+	from         int64          // every durable publication with a higher number is in publications
 	publications []*publication // in order
 	weight       int
 }
 
-// flight is the news of a commit that may still fail.
+// inFlight is the publications of a commit that may still fail.
 type inFlight struct {
 	publications []*publication
 	ended        bool
 }
 
-// begin notes that a commit will have numbers, all of which are higher than last. It
-// reports whether somebody reads: else notices need no events.
+// begin notes that a commit will have numbers, all of which are higher than last. It reports whether a source reads:
+// else publications need no events.
 func (t *tail) begin(last int64) (f *inFlight, read bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,8 +37,8 @@ func (t *tail) begin(last int64) (f *inFlight, read bool) {
 	return f, t.read
 }
 
-// end notes that a commit is durable, or has failed and has no notices any more. It
-// takes over the notices of all commits before which none is under way.
+// end notes that a commit is durable, or has failed and has no publications any more. It adds the publications of all
+// commits before which none is in flight.
 func (t *tail) end(f *inFlight) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +53,7 @@ func (t *tail) end(f *inFlight) {
 }
 
 func (t *tail) add(n *publication) {
-	if n.events == nil { // it was made while nobody read
+	if n.events == nil { // it was made while no source read
 		t.drop(n.number)
 		return
 	}
@@ -66,11 +65,11 @@ func (t *tail) add(n *publication) {
 	}
 }
 
-// forget leaves everything up to a number to the table.
+// drop leaves everything up to a number to the table.
 func (t *tail) drop(number int64) { t.from, t.publications, t.weight = number, nil, 0 }
 
-// after gives up to limit notices behind a number, and drops those before. It reports
-// whether it can: else the table must be read.
+// after gives up to limit publications after a number, and drops those before. It reports whether it can: else the
+// table must be read.
 func (t *tail) after(number int64, limit int) ([]*publication, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

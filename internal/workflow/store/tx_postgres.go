@@ -19,8 +19,8 @@ type pgTx struct {
 	store        *Store
 	now          flow.Time           // 0: not asked for yet
 	hurry        bool                // executions that others hold are left out, not waited for
-	spare        block               // numbers that this commit took beyond what it needed
-	news         bool                // it has news
+	spare        block               // numbers that this commit reserved beyond what it needed
+	news         bool                // it has rows that are published
 	publications []placedPublication // which, when somebody reads
 }
 

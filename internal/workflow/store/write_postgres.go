@@ -28,7 +28,7 @@ const (
 	// such an update touches no index.
 	pgBump = `UPDATE engine_execution SET commit_no = ($2::bigint[])` + place + ` WHERE num = ANY($1::bigint[])`
 
-	// A row that tells something gets a number, while its execution is locked. level: 1 if
+	// A row that is published gets a number, while its execution is locked. level: 1 if
 	// the row has events, 2 if one of them IsMain.
 	pgAppend = `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, reducer, body, snapshot, news)
 		SELECT execution, commit_no, first_seq, last_seq, nullif(reducer, 0), body, snapshot,
@@ -183,7 +183,7 @@ func appends(rows []engine.LogRow) []any {
 	}
 }
 
-// numbering are the arguments of pgAppend that say which rows tell something, and whose
+// numbering are the arguments of pgAppend that say which rows may be published, and whose
 // they are.
 func (t *pgTx) numbering(b *engine.Batch) []any {
 	levels, tenants := make([]int64, len(b.Log)), make([]string, len(b.Log))
@@ -201,8 +201,8 @@ func (t *pgTx) numbering(b *engine.Batch) []any {
 	return []any{levels, tenants}
 }
 
-// note keeps what a batch tells, for a source of this process. Should tenants want
-// something else by now, the source finds out.
+// note keeps the publications of a batch for a source of this process. Should the publish policy have changed by then,
+// the source finds out.
 func (t *pgTx) note(b *engine.Batch) {
 	wanted := t.store.publishing.policies.Load()
 	if wanted == nil {
