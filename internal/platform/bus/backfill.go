@@ -40,7 +40,8 @@ func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found bac
 		}
 		var next int64
 		var made wire.Stamp
-		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id > $1 ORDER BY id LIMIT 1", found.upto).Scan(&next, &made)
+		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id > $1 ORDER BY id LIMIT 1",
+			found.upto).Scan(&next, &made)
 		if found.more = err == nil && made-skew < of.made[1]; found.more {
 			found.upto = next - 1
 		}
@@ -50,9 +51,12 @@ func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found bac
 }
 
 // readRows reads the rows of a page. The page is full when it reaches the limit of rows or bytes.
-func (rp *replayer) readRows(ctx context.Context, tx *sqldb.Tx, of backfillRange, found *backfillPage) (full bool, err error) {
+func (rp *replayer) readRows(
+	ctx context.Context, tx *sqldb.Tx, of backfillRange, found *backfillPage,
+) (full bool, err error) {
 	q := queriesIn(tx)
-	args := q.page(of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant, batchMost)
+	args := q.page(of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant,
+		batchMost)
 	n, size := 0, 0
 	for row, err := range tx.Query(ctx, q.backfill, args...) {
 		if err != nil {
@@ -60,7 +64,8 @@ func (rp *replayer) readRows(ctx context.Context, tx *sqldb.Tx, of backfillRange
 		}
 		var id int64
 		m := Message{Part: rp.lease.part, Stream: wire.Events, Relay: Relay{Epoch: math.MaxInt64}}
-		if err := row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body, &m.Relay.At); err != nil {
+		if err := row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body,
+			&m.Relay.At); err != nil {
 			return false, err
 		}
 		m.Relay.Source = id
@@ -76,10 +81,11 @@ func (rp *replayer) readRows(ctx context.Context, tx *sqldb.Tx, of backfillRange
 	return false, nil
 }
 
-// catchUp consumes from the source what the stream dropped before this reader saw it, and moves the position to the oldest
-// message that the stream still has.
+// catchUp consumes from the source what the stream dropped before this reader saw it, and moves the position to the
+// oldest message that the stream still has.
 func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
-	rp.bus.log.Warn("a reader was away for longer than its stream keeps messages; it reads the source", "consumer", rp.consumer.Name, "partition", rp.lease.part)
+	rp.bus.log.Warn("a reader was away for longer than its stream keeps messages; it reads the source",
+		"consumer", rp.consumer.Name, "partition", rp.lease.part)
 	page := rp.outboxPage
 	of := backfillRange{made: always, sent: [2]wire.Stamp{rp.progress.pos.relayed, math.MaxInt64}}
 	if rp.consumer.Stream == wire.Executions {

@@ -73,7 +73,8 @@ func (c *continuityCheck) lookup(ctx context.Context, m *Message) error {
 	if err != nil || m.Relay.Behind < info.First {
 		return err // it is gone for its age
 	}
-	return &gap{m.Relay.Epoch, Lost("message %d was sent when stream %s had another message %d than it has now", m.Seq, m.Stream, m.Relay.Behind)}
+	return &gap{m.Relay.Epoch, Lost("message %d was sent when stream %s had another message %d than it has now", m.Seq,
+		m.Stream, m.Relay.Behind)}
 }
 
 // ignoreNoRow drops the error of a row that does not exist.

@@ -209,7 +209,8 @@ func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
 // shareApart is the share of a process whose carrier is its own: everything for the process that holds the home
 // assignment, nothing for the others.
 func (k *coordinator) shareApart(home leaseRow, now wire.Stamp) int {
-	if k.assigned[assignment{homeAssignment, 0}] != nil || home.holder == "" || home.until <= now || home.holder == k.bus.cfg.Instance {
+	if k.assigned[assignment{homeAssignment, 0}] != nil || home.holder == "" || home.until <= now ||
+		home.holder == k.bus.cfg.Instance {
 		return len(k.work)
 	}
 	return 0

@@ -15,7 +15,8 @@ const Automatic = "system"
 // redrive stores the decision of an automatic redrive.
 func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
 	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
-	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0, reason = $5, decided_in = ''
+	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0,
+		reason = $5, decided_in = ''
 		WHERE id = $1 AND status = 0`, l.ID, int(Redriving), d.Actor, now, d.Reason)
 	if err != nil {
 		return err
@@ -46,7 +47,9 @@ func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now 
 
 // postponeRedrive postpones the automatic redrive of a dead letter while an older one of its key is in front; otherwise
 // it cancels it.
-func (dq *deadLetterQueue) postponeRedrive(ctx context.Context, tx *sqldb.Tx, t *changes, l *Foreseen, guard Guard) error {
+func (dq *deadLetterQueue) postponeRedrive(
+	ctx context.Context, tx *sqldb.Tx, t *changes, l *Foreseen, guard Guard,
+) error {
 	var at wire.Stamp
 	if guard == GuardKeyOrder {
 		at = t.now + wire.Stamp(min(max(dq.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
@@ -75,8 +78,8 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// redriveDue decides about some of them as an operator would who takes them one by one: what may not be redriven is not.
-// One that must wait for an older dead letter of its key is postponed, so those of a key go in order.
+// redriveDue decides about some of them as an operator would who takes them one by one: what may not be redriven is
+// not. One that must wait for an older dead letter of its key is postponed, so those of a key go in order.
 func (dc *decider) redriveDue(ctx context.Context, tx *sqldb.Tx, t *changes) (more bool, err error) {
 	due, err := dc.dlq.dueForRedrive(ctx, tx, t.now)
 	if err != nil {

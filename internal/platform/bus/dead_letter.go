@@ -47,7 +47,8 @@ func (v verdict) ended() Status {
 
 // conflictOf says that two events have the same version.
 func conflictOf(e *wire.Event, last keyVersion) error {
-	return fault.New(fault.Conflict, "EVENT_CONFLICT", "event %s has version %v, index %d of its key, and so has event %s, which was taken before",
+	return fault.New(fault.Conflict, "EVENT_CONFLICT",
+		"event %s has version %v, index %d of its key, and so has event %s, which was taken before",
 		e.ID, e.Version, e.Index, last.eventID)
 }
 
@@ -121,7 +122,8 @@ func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 	if !dq.consumer.Continue {
 		return nil
 	}
-	for row, err := range tx.Query(ctx, "SELECT DISTINCT partition_key FROM bus_dead WHERE consumer = $1 AND part = $2 AND status IN (0, 1, 2)",
+	for row, err := range tx.Query(ctx, `SELECT DISTINCT partition_key FROM bus_dead
+		WHERE consumer = $1 AND part = $2 AND status IN (0, 1, 2)`,
 		dq.consumer.Name, dq.lease.part) {
 		var key string
 		if err == nil {
@@ -136,7 +138,9 @@ func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // moveToDLQ makes an event a dead letter.
-func (dq *deadLetterQueue) add(ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error, history []Failure) (int64, error) {
+func (dq *deadLetterQueue) add(
+	ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error, history []Failure,
+) (int64, error) {
 	e, code := &it.event, codeOf(cause)
 	class, advice := adviceOf(cause)
 	text, err := encodeFailures(history)
@@ -149,19 +153,24 @@ func (dq *deadLetterQueue) add(ctx context.Context, tx *sqldb.Tx, t *changes, it
 	}
 	last := history[len(history)-1]
 	var num int64
-	err = tx.Row(ctx, `INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type, version, idx,
+	err = tx.Row(ctx, `INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
+		version, idx,
 		reason_class, reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at,
 		decided_by, decided_at, reason, ended_at, body)
-		VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', 0, '', 0, $19) RETURNING num`,
+		VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', 0, '', 0,
+			$19) RETURNING num`,
 		id.String(), e.Tenant, dq.consumer.Name, dq.lease.part, e.Key, e.ID, e.Type, e.Version, e.Index,
-		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now, dq.redriveAt(cause, t.now), it.Body).Scan(&num)
+		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now, dq.redriveAt(cause, t.now),
+		it.Body).Scan(&num)
 	t.deadKeys = append(t.deadKeys, e.Key)
 	dq.bus.cfg.Passed("reader.buried")
 	return num, err
 }
 
 // reopen opens a dead letter again whose redrive or skip failed.
-func (dq *deadLetterQueue) reopen(ctx context.Context, tx *sqldb.Tx, t *changes, num int64, cause error, history []Failure) error {
+func (dq *deadLetterQueue) reopen(
+	ctx context.Context, tx *sqldb.Tx, t *changes, num int64, cause error, history []Failure,
+) error {
 	var text string
 	if err := tx.Row(ctx, "SELECT errors FROM bus_dead WHERE num = $1", num).Scan(&text); err != nil {
 		return err
@@ -176,7 +185,8 @@ func (dq *deadLetterQueue) reopen(ctx context.Context, tx *sqldb.Tx, t *changes,
 	}
 	class, advice := adviceOf(cause)
 	last := history[len(history)-1]
-	_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4, attempts = attempts + $5,
+	_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4,
+		attempts = attempts + $5,
 		errors = $6, dead_at = $7, reason_code = $8, redrive_at = 0 WHERE num = $1`,
 		num, string(class), string(advice), last.Error, last.Attempt, text, t.now, codeOf(cause))
 	return err
@@ -191,7 +201,8 @@ func (dq *deadLetterQueue) end(ctx context.Context, tx *sqldb.Tx, t *changes, nu
 
 // decided finds dead letters with a decision that is not carried out yet.
 func (dq *deadLetterQueue) decided(ctx context.Context, tx *sqldb.Tx) (all []decidedLetter, err error) {
-	for row, err := range tx.Query(ctx, `SELECT num, status, body, event_id, tenant_id, event_type, partition_key FROM bus_dead d
+	for row, err := range tx.Query(ctx, `SELECT num, status, body, event_id, tenant_id, event_type, partition_key
+		FROM bus_dead d
 		WHERE consumer = $1 AND part = $2 AND status IN (1, 2) AND NOT EXISTS (SELECT 1 FROM bus_parked p
 			WHERE p.consumer = d.consumer AND p.partition_key = d.partition_key AND p.dead = d.num)
 		ORDER BY num LIMIT $3`, dq.consumer.Name, dq.lease.part, decisionsAtOnce) {

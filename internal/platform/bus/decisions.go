@@ -74,8 +74,8 @@ func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *de
 	return nil
 }
 
-// skip ends a dead letter without applying its event and lets its key go on. When the consumer refuses, the dead letter is
-// open again with the reason.
+// skip ends a dead letter without applying its event and lets its key go on. When the consumer refuses, the dead
+// letter is open again with the reason.
 func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
 	e := &l.item.event
 	if l.item.bad == nil {
@@ -94,7 +94,8 @@ func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decide
 		return nil
 	}
 	var waiting int
-	if err := tx.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2", dc.consumer.Name, e.Key).Scan(&waiting); err != nil {
+	if err := tx.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2", dc.consumer.Name,
+		e.Key).Scan(&waiting); err != nil {
 		return err
 	}
 	if waiting == 0 {

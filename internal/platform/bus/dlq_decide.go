@@ -79,18 +79,19 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 	var l DeadLetter
 	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{d.Tenant, &once}, func(now wire.Stamp) (ans DeadAnswer, err error) {
-			one, err := d.decide(ctx, tx, []string{id}, now)
-			if err == nil && one[0].ID == "" {
-				err = deadNotFound(id)
-			}
-			if err != nil {
-				return ans, err
-			}
-			l, ans = one[0].DeadLetter, one[0].Answer
-			ans.CorrelationID, ans.Key = d.CorrelationID, once.Key
-			return ans, nil
-		})
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{d.Tenant, &once},
+			func(now wire.Stamp) (ans DeadAnswer, err error) {
+				one, err := d.decide(ctx, tx, []string{id}, now)
+				if err == nil && one[0].ID == "" {
+					err = deadNotFound(id)
+				}
+				if err != nil {
+					return ans, err
+				}
+				l, ans = one[0].DeadLetter, one[0].Answer
+				ans.CorrelationID, ans.Key = d.CorrelationID, once.Key
+				return ans, nil
+			})
 		ans.Replay = replay
 		return err
 	})

@@ -43,7 +43,9 @@ func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids
 
 // foresee is ForeseeDead in a transaction, which holds the dead letters until its end
 // when it is to write.
-func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string, hold bool) ([]Foreseen, error) {
+func foresee(
+	ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string, hold bool,
+) ([]Foreseen, error) {
 	letters, bodies := make([]DeadLetter, len(ids)), make([][]byte, len(ids))
 	if err := deadByID(ctx, tx, tenant, ids, deadInto{letters, bodies, hold}); err != nil {
 		return nil, err
@@ -80,7 +82,8 @@ func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, id
 
 // selectSame gives the open dead letters of a key. It names neither the tenant nor an
 // order, so that no index but that of keys serves it.
-const selectSame = "SELECT " + deadColumns + " FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status = 0 LIMIT $3"
+const selectSame = "SELECT " + deadColumns + ` FROM bus_dead
+	WHERE consumer = $1 AND partition_key = $2 AND status = 0 LIMIT $3`
 
 // selectedOf gives the open dead letters of each key that a filter selects, in order.
 func selectedOf(

@@ -59,7 +59,9 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 
 // redact is an event as operators may see it. Fields can have been marked sensitive after it was published, so they are
 // looked for again.
-func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []byte) (e *wire.Event, withheld bool, err error) {
+func (m *mask) redact(
+	ctx context.Context, tx *sqldb.Tx, tenant string, body []byte,
+) (e *wire.Event, withheld bool, err error) {
 	parsed, err := wire.ParseEvent(body)
 	switch {
 	case err != nil || parsed.Tenant != tenant:
@@ -83,7 +85,8 @@ func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, firs
 	if owner := strings.Split(l.Key, ":"); len(owner) != 3 || owner[1] != l.Tenant {
 		return 0, nil, nil // what waits is not the tenant's
 	}
-	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND dead = 0
+	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2
+		AND dead = 0
 		LIMIT $3) AS counted`, l.Consumer, l.Key, MaxWaiting).Scan(&n)
 	if err != nil {
 		return 0, nil, err

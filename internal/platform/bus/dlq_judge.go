@@ -134,7 +134,8 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consu
 	return facts, tx.Batch(ctx, stmts...)
 }
 
-const selectProcessed = "SELECT 1 FROM processed_events WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4"
+const selectProcessed = `SELECT 1 FROM processed_events
+	WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4`
 
 // processedOf says which of some dead letters have an event that is marked as processed. One without a readable body
 // has no day to look up; it cannot have been applied either.

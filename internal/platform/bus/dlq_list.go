@@ -44,7 +44,10 @@ func (f *DeadFilter) where(tenant string) (string, []any) {
 		where += " AND " + condition + strconv.Itoa(len(args))
 	}
 	for _, word := range []struct{ condition, value string }{
-		{"consumer = $", f.Consumer}, {"event_type = $", f.EventType}, {"partition_key = $", f.Key}, {"reason_class = $", string(f.ReasonClass)},
+		{"consumer = $", f.Consumer},
+		{"event_type = $", f.EventType},
+		{"partition_key = $", f.Key},
+		{"reason_class = $", string(f.ReasonClass)},
 	} {
 		if word.value != "" {
 			add(word.condition, word.value)
@@ -61,7 +64,9 @@ func (f *DeadFilter) where(tenant string) (string, []any) {
 
 // DeadLetters is a page of the dead letters that a filter selects, newest first, and
 // how many there are in all.
-func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offset, limit int) (page []DeadLetter, total int, err error) {
+func (b *Bus) DeadLetters(
+	ctx context.Context, tenant string, f DeadFilter, offset, limit int,
+) (page []DeadLetter, total int, err error) {
 	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
 		if err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE "+where, args...).Scan(&total); err != nil {
@@ -76,7 +81,9 @@ func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offs
 }
 
 // WalkDead gives up to limit dead letters that a filter selects, in the order of their numbers, after a number.
-func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after int64, limit int) (page []DeadLetter, err error) {
+func (b *Bus) WalkDead(
+	ctx context.Context, tenant string, f DeadFilter, after int64, limit int,
+) (page []DeadLetter, err error) {
 	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
 		n := len(args)
@@ -90,7 +97,8 @@ func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after i
 // OpenDead gives the open dead letters of a key of a consumer, in the order in which they died. It is for services that
 // wait for an event, in their transaction.
 func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) ([]DeadLetter, error) {
-	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num",
+	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead
+		WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num`,
 		consumer, key, tenant)
 	return all, fault.Wrap("bus.dead", err)
 }

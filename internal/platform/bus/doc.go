@@ -6,12 +6,12 @@
 // commits the consumer's effects together with what makes a redelivery harmless: the ids of processed events, the
 // newest version of each key, and the position in the stream.
 //
-// Partitions of relays and readers are assignments. One process at a time holds each, under a lease with an epoch, and a
-// coordinator per process balances them. A transaction under a lease begins by verifying the epoch (the fence), so a
+// Partitions of relays and readers are assignments. One process at a time holds each, under a lease with an epoch, and
+// a coordinator per process balances them. A transaction under a lease begins by verifying the epoch (the fence), so a
 // process that was taken for dead cannot commit anything.
 //
-// The outbox is the record; the carrier may lose what it acknowledged. When a relay finds that its stream lost messages,
-// it publishes again what readers may have missed, in order and before anything new. Every message names its
+// The outbox is the record; the carrier may lose what it acknowledged. When a relay finds that its stream lost
+// messages, it publishes again what readers may have missed, in order and before anything new. Every message names its
 // predecessor, so readers verify continuity themselves.
 //
 // A key whose event fails is blocked: its later events are parked in order while all other keys go on. The event is

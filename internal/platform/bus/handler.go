@@ -10,7 +10,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-const handleTimeout = 4 * time.Second // for a handler that is called alone; less than PostgreSQL lets a transaction idle
+// handleTimeout is for a handler that is called alone. PostgreSQL lets a transaction idle for longer.
+const handleTimeout = 4 * time.Second
 
 // invoker calls the consumer's handlers, with a time limit and recovering panics, and finds poison events.
 type invoker struct {
@@ -18,8 +19,8 @@ type invoker struct {
 	poison poisonDetector
 }
 
-// handleAll calls the consumer's batch handler if it has one, else its handler for each event. Which event of a batch was
-// slow or panicked is unknown; when it matters they are applied again one by one.
+// handleAll calls the consumer's batch handler if it has one, else its handler for each event. Which event of a batch
+// was slow or panicked is unknown; when it matters they are applied again one by one.
 func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (err error) {
 	if iv.consumer.HandleAll == nil || len(todo) < 2 {
 		for _, it := range todo {
@@ -53,7 +54,8 @@ func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (e
 func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			iv.bus.log.Error("a handler of events panicked", "consumer", iv.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
+			iv.bus.log.Error("a handler of events panicked", "consumer", iv.consumer.Name, "eventType", e.Type,
+				"stack", string(debug.Stack()))
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 	}()
@@ -76,7 +78,8 @@ func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			iv.bus.log.Error("a handler of skipped events panicked", "consumer", iv.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
+			iv.bus.log.Error("a handler of skipped events panicked", "consumer", iv.consumer.Name, "eventType", e.Type,
+				"stack", string(debug.Stack()))
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 	}()

@@ -29,7 +29,8 @@ func (b *Bus) Levels(ctx context.Context) (all []Level, err error) {
 				return err
 			}
 			var l Level
-			if err := row.Scan(&l.Consumer, &l.Pending, &l.Applied, &l.Duplicate, &l.Stale, &l.Failed, &l.Retrying, &l.Blocked, &l.Dead); err != nil {
+			if err := row.Scan(&l.Consumer, &l.Pending, &l.Applied, &l.Duplicate, &l.Stale, &l.Failed, &l.Retrying, &l.Blocked,
+				&l.Dead); err != nil {
 				return err
 			}
 			all = append(all, l)

@@ -91,10 +91,21 @@ func (s *survey) reader(name string, part int) *ReaderState {
 
 func (s *survey) questions(tenant string) []sqldb.Stmt {
 	return []sqldb.Stmt{
-		{Query: `SELECT consumer, part, stream, seq, relayed_at, pending, at, applied, duplicate, stale, failed FROM bus_reader`, Row: s.noteReader},
+		{
+			Query: `SELECT consumer, part, stream, seq, relayed_at, pending, at, applied, duplicate, stale, failed
+				FROM bus_reader`,
+			Row: s.noteReader,
+		},
 		{Query: "SELECT name, part, holder, until FROM bus_lease", Row: s.noteLease},
-		{Query: `SELECT consumer, part, state, count(*), min(since) FROM bus_lane WHERE tenant_id = $1 GROUP BY consumer, part, state`, Args: []any{tenant}, Row: s.noteLane},
-		{Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY consumer, part", Args: []any{tenant}, Row: s.noteDead},
+		{
+			Query: `SELECT consumer, part, state, count(*), min(since) FROM bus_lane
+				WHERE tenant_id = $1 GROUP BY consumer, part, state`,
+			Args: []any{tenant}, Row: s.noteLane,
+		},
+		{
+			Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY consumer, part",
+			Args:  []any{tenant}, Row: s.noteDead,
+		},
 	}
 }
 
@@ -102,7 +113,8 @@ func (s *survey) noteReader(row *sqldb.Row) error {
 	var name string
 	var r ReaderState
 	var stream wire.Stream
-	err := row.Scan(&name, &r.Part, &stream, &r.Seq, &r.RelayedAt, &r.Pending, &r.SeenAt, &r.Applied, &r.Duplicate, &r.Stale, &r.Failed)
+	err := row.Scan(&name, &r.Part, &stream, &r.Seq, &r.RelayedAt, &r.Pending, &r.SeenAt, &r.Applied, &r.Duplicate,
+		&r.Stale, &r.Failed)
 	if c := s.consumer(name); !c.Configured {
 		c.Stream = stream
 	}

@@ -33,7 +33,8 @@ func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
 		if err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2", relayOutbox, wire.Partitions) {
+		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2",
+			relayOutbox, wire.Partitions) {
 			var part int
 			var h LeaseHolder
 			if err == nil {
@@ -77,7 +78,8 @@ const lookBack = 10_000
 
 // selectEnds is the first and the last place of the outbox. Two queries: SQLite looks one
 // end up in the index, but for both in one it walks all that is between.
-const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1), COALESCE((SELECT max(id) FROM outbox_events), 0)`
+const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1),
+	COALESCE((SELECT max(id) FROM outbox_events), 0)`
 
 // Recent gives the newest events that a filter selects, oldest first, of the newest MaxLookBack events of the outbox.
 // With a position it gives the first ones after that.
@@ -133,7 +135,8 @@ func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 func (f *EventFilter) between(
 	ctx context.Context, tx *sqldb.Tx, rows []OutboxRow, ids [2]int64, order string, limit int,
 ) ([]OutboxRow, error) {
-	query := "SELECT id, event_id, event_type, partition_key, part, occurred_at, created_at, published_at FROM outbox_events WHERE id BETWEEN $1 AND $2 AND tenant_id = $3"
+	query := `SELECT id, event_id, event_type, partition_key, part, occurred_at, created_at, published_at
+		FROM outbox_events WHERE id BETWEEN $1 AND $2 AND tenant_id = $3`
 	args := []any{ids[0], ids[1], f.Tenant}
 	for _, word := range []struct{ column, value string }{{"event_type", f.EventType}, {"partition_key", f.Key}} {
 		if word.value != "" {
@@ -147,7 +150,8 @@ func (f *EventFilter) between(
 			return nil, err
 		}
 		var r OutboxRow
-		if err := row.Scan(&r.ID, &r.EventID, &r.EventType, &r.Key, &r.Part, &r.OccurredAt, &r.CreatedAt, &r.PublishedAt); err != nil {
+		if err := row.Scan(&r.ID, &r.EventID, &r.EventType, &r.Key, &r.Part, &r.OccurredAt, &r.CreatedAt,
+			&r.PublishedAt); err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
@@ -168,7 +172,8 @@ func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error)
 		mid := low + (high-low)/2 + 1
 		var id int64
 		var created wire.Stamp
-		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id <= $1 ORDER BY id DESC LIMIT 1", mid).Scan(&id, &created)
+		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id <= $1 ORDER BY id DESC LIMIT 1", mid).
+			Scan(&id, &created)
 		if created < at-skew {
 			low = mid
 		} else {

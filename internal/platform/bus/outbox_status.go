@@ -66,9 +66,10 @@ func outboxPart(ctx context.Context, tx *sqldb.Tx, part int) (p OutboxPart, more
 	var w window
 	err = tx.Batch(ctx,
 		sqldb.Stmt{
-			Query: "SELECT count(*) FROM (SELECT id FROM outbox_events WHERE part = $1 AND published_at IS NULL LIMIT $2) AS waiting",
-			Args:  []any{part, MaxCounted + 1},
-			Row:   func(row *sqldb.Row) error { return row.Scan(&p.Unpublished) },
+			Query: `SELECT count(*) FROM (SELECT id FROM outbox_events
+				WHERE part = $1 AND published_at IS NULL LIMIT $2) AS waiting`,
+			Args: []any{part, MaxCounted + 1},
+			Row:  func(row *sqldb.Row) error { return row.Scan(&p.Unpublished) },
 		},
 		sqldb.Stmt{
 			Query: "SELECT created_at FROM outbox_events WHERE part = $1 AND published_at IS NULL ORDER BY id LIMIT 1",
@@ -76,8 +77,9 @@ func outboxPart(ctx context.Context, tx *sqldb.Tx, part int) (p OutboxPart, more
 			Row:   func(row *sqldb.Row) error { return row.Scan(&p.Oldest) },
 		},
 		sqldb.Stmt{
-			Query: "SELECT epoch, last_seq, replay_pos, replay_to, replay_since FROM bus_relay WHERE source = 'outbox' AND part = $1",
-			Args:  []any{part},
+			Query: `SELECT epoch, last_seq, replay_pos, replay_to, replay_since FROM bus_relay
+				WHERE source = 'outbox' AND part = $1`,
+			Args: []any{part},
 			Row: func(row *sqldb.Row) error {
 				return row.Scan(&p.Epoch, &p.LastSeq, &w.pos, &w.to, &w.since)
 			},

@@ -124,7 +124,8 @@ func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx, dead, body)
+	_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx,
+		dead, body)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		pk.consumer.Name, e.Key, n, e.ID, e.Type, t.now, e.Version, e.Index, dead, it.Body)
 	return err
@@ -142,7 +143,8 @@ func (pk *parkedEvents) isParked(ctx context.Context, tx *sqldb.Tx, t *changes, 
 		}
 	}
 	var n int
-	err := tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND event_id = $3)
+	err := tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2
+		AND event_id = $3)
 		+ (SELECT count(*) FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND event_id = $3)`,
 		pk.consumer.Name, it.event.Key, it.event.ID).Scan(&n)
 	return n > 0, err
@@ -150,7 +152,8 @@ func (pk *parkedEvents) isParked(ctx context.Context, tx *sqldb.Tx, t *changes, 
 
 // front is a number before all parked events of a key.
 func (pk *parkedEvents) front(ctx context.Context, tx *sqldb.Tx, key string) (n int64, err error) {
-	err = tx.Row(ctx, "SELECT coalesce(min(n), 1) - 1 FROM bus_parked WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name, key).Scan(&n)
+	err = tx.Row(ctx, "SELECT coalesce(min(n), 1) - 1 FROM bus_parked WHERE consumer = $1 AND partition_key = $2",
+		pk.consumer.Name, key).Scan(&n)
 	return n, err
 }
 
@@ -159,7 +162,8 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
 		l := t.keys[key]
 		if l == nil {
-			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name, key); err != nil {
+			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+				key); err != nil {
 				return err
 			}
 			continue
@@ -171,10 +175,13 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt, next_at, since, next_n,
+		if _, err := tx.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt, next_at,
+			since, next_n,
 			last_version, last_idx, errors) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-			ON CONFLICT (consumer, partition_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt, next_at = excluded.next_at,
-				next_n = excluded.next_n, last_version = excluded.last_version, last_idx = excluded.last_idx, errors = excluded.errors`,
+			ON CONFLICT (consumer, partition_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
+			next_at = excluded.next_at,
+				next_n = excluded.next_n, last_version = excluded.last_version, last_idx = excluded.last_idx,
+				errors = excluded.errors`,
 			pk.consumer.Name, key, pk.lease.part, l.tenant, int(l.state), l.attempt, l.nextTry, l.since, l.nextNum,
 			l.last.version, l.last.index, history); err != nil {
 			return err
@@ -189,7 +196,8 @@ func (pk *parkedEvents) history(ctx context.Context, tx *sqldb.Tx, key string, l
 	var all []Failure
 	if !l.isNew && !l.dropErrors {
 		var text string
-		err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name, key).Scan(&text)
+		err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+			key).Scan(&text)
 		if err != nil {
 			return "", err
 		}
@@ -204,12 +212,15 @@ func (pk *parkedEvents) history(ctx context.Context, tx *sqldb.Tx, key string, l
 }
 
 // failures are those of a key's head before this transaction.
-func (pk *parkedEvents) failures(ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey) (all []Failure, err error) {
+func (pk *parkedEvents) failures(
+	ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey,
+) (all []Failure, err error) {
 	if l.isNew || l.dropErrors {
 		return nil, nil
 	}
 	var text string
-	if err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name, key).Scan(&text); err != nil {
+	if err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+		key).Scan(&text); err != nil {
 		return nil, err
 	}
 	return all, json.Unmarshal([]byte(text), &all)
@@ -237,13 +248,17 @@ func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, lim
 func (pk *parkedEvents) unpark(ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked) error {
 	l := pk.change(t, key)
 	l.attempt, l.nextTry, l.dropErrors, l.errors = 0, t.now, true, nil
-	_, err := tx.Exec(ctx, "DELETE FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND n = $3", pk.consumer.Name, key, p.n)
+	_, err := tx.Exec(ctx, "DELETE FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND n = $3",
+		pk.consumer.Name, key, p.n)
 	return err
 }
 
 // dueKeys are the keys whose heads are due for a retry, the longest overdue first.
-func (pk *parkedEvents) dueKeys(ctx context.Context, tx *sqldb.Tx, now wire.Stamp, limit int) (keys []string, err error) {
-	for row, err := range tx.Query(ctx, `SELECT partition_key FROM bus_lane WHERE consumer = $1 AND part = $2 AND state = 0 AND next_at <= $3
+func (pk *parkedEvents) dueKeys(
+	ctx context.Context, tx *sqldb.Tx, now wire.Stamp, limit int,
+) (keys []string, err error) {
+	for row, err := range tx.Query(ctx, `SELECT partition_key FROM bus_lane WHERE consumer = $1 AND part = $2
+		AND state = 0 AND next_at <= $3
 		ORDER BY next_at LIMIT $4`, pk.consumer.Name, pk.lease.part, now, limit) {
 		if err != nil {
 			return nil, err

@@ -42,8 +42,8 @@ func (b *poisonDetector) failureOf(id string) error {
 	return nil
 }
 
-// suspectsPoison reports whether a transaction failed because of a handler. Its events are then applied again, in isolation,
-// and the poison event is found. An unavailable database is no handler's fault.
+// suspectsPoison reports whether a transaction failed because of a handler. Its events are then applied again, in
+// isolation, and the poison event is found. An unavailable database is no handler's fault.
 func (iv *invoker) suspectsPoison(ctx context.Context, err error) bool {
 	b := &iv.poison
 	if err == nil {

@@ -58,7 +58,9 @@ type progress struct {
 
 // commit runs fn in a transaction under the lease and takes its changes into memory after the commit. to is the
 // position to commit; nil: it stays.
-func (pr *progress) commit(ctx context.Context, to *position, fn func(context.Context, *sqldb.Tx, *changes) error) error {
+func (pr *progress) commit(
+	ctx context.Context, to *position, fn func(context.Context, *sqldb.Tx, *changes) error,
+) error {
 	var t *changes
 	err := pr.bus.write(ctx, "bus.take", func(ctx context.Context, tx *sqldb.Tx) error {
 		t = &changes{versions: map[string]keyVersion{}, keys: map[string]*blockedKey{}}
@@ -116,8 +118,10 @@ func (pr *progress) save(ctx context.Context, tx *sqldb.Tx, t *changes, to *posi
 	if to != nil {
 		at = *to
 	}
-	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6, pending = $7, at = $8,
-		applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11, failed = failed + $12, last_seq = $13, last_event = $14 WHERE consumer = $1 AND part = $2`,
+	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6, pending = $7,
+		at = $8,
+		applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11, failed = failed + $12, last_seq = $13,
+			last_event = $14 WHERE consumer = $1 AND part = $2`,
 		pr.consumer.Name, pr.lease.part, at.streamAt, at.seq, at.relayed, at.source, pr.pending, t.now,
 		t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed, at.last, at.lastID)
 	return err

@@ -10,15 +10,21 @@ import (
 
 var queriesPostgres = queries{
 	dialect: sqldb.Postgres, shared: true, limit: true, dayTables: true,
-	unpublished: "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `, sum(octet_length(body)) OVER (ORDER BY id) AS total
-		FROM outbox_events WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3) AS page WHERE total <= $4`,
-	published: "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `, sum(octet_length(body)) OVER (ORDER BY id) AS total
-		FROM outbox_events WHERE id > $1 AND id <= $2 AND part = $3 AND published_at >= $4 ORDER BY id LIMIT $5) AS page WHERE total <= $6`,
+	unpublished: "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `,
+		sum(octet_length(body)) OVER (ORDER BY id) AS total
+		FROM outbox_events WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3) AS page
+			WHERE total <= $4`,
+	published: "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `,
+		sum(octet_length(body)) OVER (ORDER BY id) AS total
+		FROM outbox_events WHERE id > $1 AND id <= $2 AND part = $3 AND published_at >= $4 ORDER BY id
+			LIMIT $5) AS page WHERE total <= $6`,
 	backfill: "SELECT " + outboxColumns + ", published_at FROM (SELECT " + outboxColumns + `, published_at,
-		sum(octet_length(body)) OVER (ORDER BY id) AS total FROM outbox_events WHERE ` + backfillWhere + ") AS page WHERE total <= $10",
+		sum(octet_length(body)) OVER (ORDER BY id) AS total FROM outbox_events
+			WHERE ` + backfillWhere + ") AS page WHERE total <= $10",
 	tail: `SELECT id, event_type, body FROM (SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY id), 0) AS total
 		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7",
-	lastPosition: "SELECT coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)",
+	lastPosition: `SELECT coalesce(pg_sequence_last_value(
+		CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)`,
 	// Every transaction under a lease renews it (see fence). While one runs it holds the row, and waiting for that would
 	// let all other leases of this process run out.
 	renewLease: `UPDATE bus_lease SET until = $4 WHERE (name, part) IN (

@@ -53,7 +53,8 @@ func fenceSQLite(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (wire.
 	return stampOf(cfg.Clock), err
 }
 
-const outboxInto = "outbox_events (created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)"
+const outboxInto = `outbox_events (created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key,
+	service, body)`
 
 var insertOutbox = sqldb.NewInsert(outboxInto, "",
 	"bigint", "bigint", "bigint", "text", "text", "text", "text", "text", "bytea")
@@ -106,8 +107,8 @@ func markOutboxSQLite(ids []int64, at wire.Stamp) sqldb.Stmt {
 	}
 }
 
-// markEventsSQLite are the statements that mark events as processed. There is one writer, so their order does not matter:
-// the ids of a tenant and a day are one argument.
+// markEventsSQLite are the statements that mark events as processed. There is one writer, so their order does not
+// matter: the ids of a tenant and a day are one argument.
 func markEventsSQLite(consumer string, todo []*item) (stmts []sqldb.Stmt, err error) {
 	type group struct {
 		day    int64

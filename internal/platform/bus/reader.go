@@ -258,7 +258,10 @@ func (r *reader) open(ctx context.Context) (*subscription, error) {
 			return nil, err
 		}
 	}
-	from := From{Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types, After: r.progress.pos.seq}
+	from := From{
+		Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types,
+		After: r.progress.pos.seq,
+	}
 	if r.progress.pos.last+1 >= info.First { // else it is gone for its age
 		from.After, from.AfterID = r.progress.pos.last, r.progress.pos.lastID
 	}
@@ -271,9 +274,11 @@ func (r *reader) load(ctx context.Context) error {
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
 		}
-		r.progress.pos, r.parked.keys, r.dlq.deadKeys, r.parked.due = position{}, map[string]*blockedKey{}, map[string]bool{}, 0
+		r.progress.pos, r.dlq.deadKeys = position{}, map[string]bool{}
+		r.parked.keys, r.parked.due = map[string]*blockedKey{}, 0
 		name, part := r.consumer.Name, r.lease.part
-		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
+		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id,
+			min_relay,
 			last_seq, last_event, pending, at, applied, duplicate, stale, failed)
 			VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0)
 			ON CONFLICT (consumer, part) DO NOTHING`, name, part, int(r.consumer.Stream)); err != nil {
@@ -281,18 +286,21 @@ func (r *reader) load(ctx context.Context) error {
 		}
 		err := tx.Row(ctx, `SELECT stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event
 			FROM bus_reader WHERE consumer = $1 AND part = $2`, name, part).Scan(
-			&r.progress.pos.streamAt, &r.progress.pos.seq, &r.progress.pos.relayed, &r.progress.pos.source, &r.progress.pos.minRelay, &r.progress.pos.last, &r.progress.pos.lastID)
+			&r.progress.pos.streamAt, &r.progress.pos.seq, &r.progress.pos.relayed, &r.progress.pos.source,
+			&r.progress.pos.minRelay, &r.progress.pos.last, &r.progress.pos.lastID)
 		if err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, `SELECT partition_key, tenant_id, state, attempt, next_at, since, next_n, last_version, last_idx
+		for row, err := range tx.Query(ctx, `SELECT partition_key, tenant_id, state, attempt, next_at, since, next_n,
+			last_version, last_idx
 			FROM bus_lane WHERE consumer = $1 AND part = $2`, name, part) {
 			if err != nil {
 				return err
 			}
 			var key string
 			l := &blockedKey{}
-			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.nextTry, &l.since, &l.nextNum, &l.last.version, &l.last.index); err != nil {
+			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.nextTry, &l.since, &l.nextNum, &l.last.version,
+				&l.last.index); err != nil {
 				return err
 			}
 			r.parked.keys[key] = l

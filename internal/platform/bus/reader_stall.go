@@ -27,6 +27,7 @@ func (r *reader) resumed() {
 	if r.stall.began.IsZero() {
 		return
 	}
-	r.bus.log.Info("reader of events goes on", "consumer", r.consumer.Name, "partition", r.lease.part, "ms", time.Since(r.stall.began).Milliseconds())
+	r.bus.log.Info("reader of events goes on", "consumer", r.consumer.Name, "partition", r.lease.part,
+		"ms", time.Since(r.stall.began).Milliseconds())
 	r.stall = stall{}
 }

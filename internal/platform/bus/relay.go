@@ -113,7 +113,8 @@ func (r *relay) ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.seen != r.bus.carrier.Connections() || r.gapReports != r.bus.gapReports.Load() || time.Since(r.compared) > compareEvery {
+	if r.seen != r.bus.carrier.Connections() || r.gapReports != r.bus.gapReports.Load() ||
+		time.Since(r.compared) > compareEvery {
 		return r.compare(ctx)
 	}
 	return nil
@@ -169,7 +170,9 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 
 // write runs fn in a transaction of the relay: its lease stands, or it fails with
 // errLost. What has begun is finished also when ctx ends.
-func (r *relay) write(ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error) error {
+func (r *relay) write(
+	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
+) error {
 	err := r.bus.write(context.WithoutCancel(ctx), op, func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := r.bus.fence(ctx, tx, r.lease)
 		if err != nil {

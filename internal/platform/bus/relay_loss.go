@@ -202,13 +202,16 @@ type readerPlace struct {
 func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerPlace, err error) {
 	for _, part := range r.parts {
 		// Also of those that have not noted how far they are; those of another stream go on.
-		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:' AND name < 'reader;'
-			AND name NOT IN (SELECT 'reader:' || consumer FROM bus_reader WHERE part = $1 AND stream <> $2)`, part, int64(r.stream)); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:'
+			AND name < 'reader;'
+			AND name NOT IN (SELECT 'reader:' || consumer FROM bus_reader 
+				WHERE part = $1 AND stream <> $2)`, part, int64(r.stream)); err != nil {
 			return nil, err
 		}
 	}
 	for _, part := range r.parts {
-		for row, err := range tx.Query(ctx, "SELECT stream_at, seq, relayed_at, source_id FROM bus_reader WHERE stream = $1 AND part = $2",
+		for row, err := range tx.Query(ctx, `SELECT stream_at, seq, relayed_at, source_id FROM bus_reader
+			WHERE stream = $1 AND part = $2`,
 			int64(r.stream), part) {
 			var p readerPlace
 			if err == nil {
@@ -233,7 +236,9 @@ func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 }
 
 // resumeOutbox sets the window of the outbox that is published again.
-func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp) error {
+func (r *relay) resumeOutbox(
+	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp,
+) error {
 	since := keep.At
 	if s.streamAt != r.state.streamAt {
 		since = now - wire.Stamp(Horizon.Milliseconds())
@@ -275,7 +280,8 @@ func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace,
 func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
 	for _, part := range r.parts {
 		stmts = append(stmts, sqldb.Stmt{
-			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6, relayed_at = $7, source_id = $8
+			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6,
+				relayed_at = $7, source_id = $8
 				WHERE stream = $1 AND part = $2`,
 			Args: []any{int64(r.stream), part, s.streamAt, s.last.Seq, s.last.Event, s.epoch, s.last.At, s.last.Number},
 		})

@@ -23,8 +23,8 @@ const (
 // outboxRelay publishes the outbox of one partition.
 //
 // It reads by state, what is not published yet, and not from a position: on PostgreSQL a transaction that began first
-// may commit last, and its rows become visible after higher ids. Rows of one key never do, since the publisher holds the
-// key.
+// may commit last, and its rows become visible after higher ids. Rows of one key never do, since the publisher holds
+// the key.
 type outboxRelay struct {
 	*relay
 	backoffs     map[string]keyBackoff // by key

@@ -46,9 +46,11 @@ func (r *relay) load(ctx context.Context) error {
 // readState reads the row of the relay and reports whether there is one.
 func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	var s relayState
-	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since
+	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to,
+		replay_since
 		FROM bus_relay WHERE source = $1 AND part = $2`, r.source, r.lease.part).Scan(
-		&s.epoch, &s.streamAt, &s.last.Seq, &s.last.Event, &s.last.At, &s.last.Number, &s.window.pos, &s.window.to, &s.window.since)
+		&s.epoch, &s.streamAt, &s.last.Seq, &s.last.Event, &s.last.At, &s.last.Number, &s.window.pos, &s.window.to,
+		&s.window.since)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return false, nil
 	}
@@ -143,10 +145,12 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 // storeState is the statement that stores the state. It leaves alone the report of a reader.
 func (r *relay) storeState(s relayState) sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since, doubt)
+		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos,
+			replay_to, replay_since, doubt)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
 			ON CONFLICT (source, part) DO UPDATE SET epoch = excluded.epoch, stream_at = excluded.stream_at,
-				last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at, position = excluded.position,
+				last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at,
+				position = excluded.position,
 				replay_pos = excluded.replay_pos, replay_to = excluded.replay_to, replay_since = excluded.replay_since`,
 		Args: []any{
 			r.source, r.lease.part, s.epoch, s.streamAt, s.last.Seq, s.last.Event, s.last.At, s.last.Number,

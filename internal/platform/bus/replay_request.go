@@ -81,10 +81,11 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	}
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{r.Tenant, &r.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
-			id := uuid.Must(uuid.NewV7()).String()
-			return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
-		})
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{r.Tenant, &r.Once},
+			func(now wire.Stamp) (ReplayAnswer, error) {
+				id := uuid.Must(uuid.NewV7()).String()
+				return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
+			})
 		ans.Replay = replay
 		return err
 	})
@@ -101,7 +102,8 @@ func (b *Bus) replayable(consumer string) error {
 	case i < 0:
 		return fault.New(fault.NotFound, "CONSUMER_NOT_FOUND", "there is no consumer %.64q", consumer)
 	case b.cfg.Consumers[i].Stream != wire.Events:
-		return fault.New(fault.Invalid, wire.CodeInvalid, "%s takes the engine's own events, which are not in the outbox", consumer).
+		return fault.New(fault.Invalid, wire.CodeInvalid, "%s takes the engine's own events, which are not in the outbox",
+			consumer).
 			With(map[string]string{"field": "consumer"})
 	}
 	return nil
@@ -116,12 +118,14 @@ func (b *Bus) wakeReaders(consumer string) {
 // insertReplay writes one row per partition, each beginning shortly before the range.
 func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string, now wire.Stamp) error {
 	var running int
-	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0", r.Tenant).Scan(&running)
+	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0",
+		r.Tenant).Scan(&running)
 	if err != nil {
 		return err
 	}
 	if running >= MaxReplays {
-		return fault.New(fault.TooLarge, "TOO_MANY_REPLAYS", "there are %d replays that run, the most that there may be; stop one or wait", running).
+		return fault.New(fault.TooLarge, "TOO_MANY_REPLAYS",
+			"there are %d replays that run, the most that there may be; stop one or wait", running).
 			With(map[string]int{"maxRunning": MaxReplays})
 	}
 	to := r.To
@@ -135,7 +139,8 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	stmts := make([]sqldb.Stmt, wire.Partitions)
 	for part := range stmts {
 		stmts[part] = sqldb.Stmt{
-			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed,
+			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate,
+				stale, failed,
 				created_by, created_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, $8, $9, 0)`,
 			Args: []any{id, part, r.Tenant, r.Consumer, r.From, to, place, r.Actor, now},
 		}
@@ -143,7 +148,8 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	if err := tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
-	detail, _ := json.Marshal(map[string]string{"consumer": r.Consumer, "from": r.From.String(), "to": to.String()}, json.Deterministic(true))
+	detail, _ := json.Marshal(map[string]string{"consumer": r.Consumer, "from": r.From.String(), "to": to.String()},
+		json.Deterministic(true))
 	return audit.Write(ctx, tx, audit.Entry{
 		At: now, Tenant: r.Tenant, Actor: r.Actor, Action: "events.replay", Subject: id, CorrelationID: r.CorrelationID,
 		Outcome: audit.Accepted, Detail: detail,
@@ -154,9 +160,10 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{o.Tenant, &o.Once}, func(now wire.Stamp) (ReplayAnswer, error) {
-			return stopReplay(ctx, tx, &o, now)
-		})
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{o.Tenant, &o.Once},
+			func(now wire.Stamp) (ReplayAnswer, error) {
+				return stopReplay(ctx, tx, &o, now)
+			})
 		ans.Replay = replay
 		return err
 	})
@@ -165,7 +172,8 @@ func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, 
 
 func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stamp) (ReplayAnswer, error) {
 	ans := ReplayAnswer{ID: o.ID, Status: ReplayStopped, CorrelationID: o.CorrelationID, Key: o.Once.Key}
-	n, err := tx.Exec(ctx, "UPDATE bus_replay SET status = 2, ended_at = $3 WHERE id = $1 AND tenant_id = $2 AND status = 0", o.ID, o.Tenant, now)
+	n, err := tx.Exec(ctx, `UPDATE bus_replay SET status = 2, ended_at = $3
+		WHERE id = $1 AND tenant_id = $2 AND status = 0`, o.ID, o.Tenant, now)
 	if err != nil {
 		return ans, err
 	}
@@ -174,7 +182,8 @@ func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stam
 		return ans, err
 	}
 	e := audit.Entry{
-		At: now, Tenant: o.Tenant, Actor: o.Actor, Action: "events.replay.stop", Subject: o.ID, CorrelationID: o.CorrelationID, Outcome: audit.Accepted,
+		At: now, Tenant: o.Tenant, Actor: o.Actor, Action: "events.replay.stop", Subject: o.ID,
+		CorrelationID: o.CorrelationID, Outcome: audit.Accepted,
 	}
 	if found.Status == ReplayDone {
 		ans.Status, ans.Refused = ReplayDone, GuardReplayRun
@@ -199,7 +208,8 @@ func scanReplay(row *sqldb.Row) (r Replay, err error) {
 }
 
 func findReplay(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Replay, error) {
-	for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+replayGroup, id, tenant) {
+	for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+
+		replayGroup, id, tenant) {
 		if err != nil {
 			return Replay{}, err
 		}

@@ -30,8 +30,9 @@ type replayer struct {
 	replayAt time.Time // until when there is no page; a timer wakes the reader then
 }
 
-// run does one page of the oldest replay. A process does one page at a time and rests as long as it took: replays have no
-// limit, and requests go on meanwhile. A wakeup before the rest is over neither does a page nor starts another timer.
+// run does one page of the oldest replay. A process does one page at a time and rests as long as it took: replays have
+// no limit, and requests go on meanwhile. A wakeup before the rest is over neither does a page nor starts another
+// timer.
 func (rp *replayer) run(ctx context.Context) error {
 	if time.Now().Before(rp.replayAt) {
 		return nil
@@ -77,7 +78,10 @@ func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
 
 // page replays one page. It reports whether there may be another one.
 func (rp *replayer) page(ctx context.Context, p *replay) (again bool, err error) {
-	found, err := rp.outboxPage(ctx, backfillRange{after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to}, sent: always})
+	found, err := rp.outboxPage(ctx, backfillRange{
+		after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to},
+		sent: always,
+	})
 	if err != nil {
 		return false, err
 	}
@@ -91,8 +95,8 @@ func (rp *replayer) page(ctx context.Context, p *replay) (again bool, err error)
 	return true, rp.apply(ctx, p, found)
 }
 
-// holdBack cuts a page before the first event that the stream may not have delivered yet: an event that overtook an older
-// one of its key would make that one stale. It reports whether it did.
+// holdBack cuts a page before the first event that the stream may not have delivered yet: an event that overtook an
+// older one of its key would make that one stale. It reports whether it did.
 func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held bool, err error) {
 	i := slices.IndexFunc(found.items, func(it item) bool { return it.Relay.At >= rp.progress.pos.relayed })
 	if i < 0 {
@@ -111,13 +115,14 @@ func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held boo
 // question. The time of the last event does not tell: others of its batch may be in flight, of other types there may
 // be later ones, and what was published again after a loss carries the time at which that began.
 //
-// A relay marks the rows of a batch in several transactions and commits its position and the time of the batch in the last
-// of them; until then some rows are not marked.
+// A relay marks the rows of a batch in several transactions and commits its position and the time of the batch in the
+// last of them; until then some rows are not marked.
 func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err error) {
 	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = false
 		return tx.Batch(ctx, sqldb.Stmt{
-			Query: `SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3 AND replay_pos >= replay_to
+			Query: `SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3
+				AND replay_pos >= replay_to
 				AND (last_at >= $4 OR NOT EXISTS (SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
 			Args: []any{rp.lease.part, rp.progress.pos.streamAt, rp.progress.pos.seq, upto},
 			Row:  func(*sqldb.Row) error { all = true; return nil },
@@ -139,9 +144,11 @@ func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) er
 		if !found.more {
 			status, ended = ReplayDone, t.now
 		}
-		_, err := tx.Exec(ctx, `UPDATE bus_replay SET pos = $3, status = $4, ended_at = $5, applied = applied + $6, duplicate = duplicate + $7,
+		_, err := tx.Exec(ctx, `UPDATE bus_replay SET pos = $3, status = $4, ended_at = $5, applied = applied + $6,
+			duplicate = duplicate + $7,
 			stale = stale + $8, failed = failed + $9 WHERE id = $1 AND part = $2 AND status = 0`,
-			p.id, rp.lease.part, found.upto, int(status), ended, t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed)
+			p.id, rp.lease.part, found.upto, int(status), ended, t.counts.applied, t.counts.duplicate, t.counts.stale,
+			t.counts.failed)
 		return err
 	})
 }

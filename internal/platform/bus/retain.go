@@ -13,7 +13,7 @@ import (
 // for as long as that takes.
 const (
 	Horizon       = 7 * 24 * time.Hour     // an event after it was published; a stream keeps it as long
-	ProcessedFor  = Horizon + 24*time.Hour // the mark that an event was processed, after its day; older ones are judged by their version
+	ProcessedFor  = Horizon + 24*time.Hour // the mark of a processed event, after its day
 	DeadFor       = 30 * 24 * time.Hour    // a dead letter after it was applied or skipped
 	ReplayFor     = 30 * 24 * time.Hour    // a replay after its end
 	processFor    = 24 * time.Hour         // the sign of life of a process

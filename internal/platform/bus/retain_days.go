@@ -76,7 +76,8 @@ func (r *retention) makeDay(ctx context.Context, d int64) error {
 	if err != nil || late {
 		return err
 	}
-	return r.alterDays(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", dayName(d), d, d+1))
+	return r.alterDays(ctx, fmt.Sprintf(
+		"CREATE TABLE IF NOT EXISTS %s PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", dayName(d), d, d+1))
 }
 
 // alterDays makes or drops a table of a day. One process at a time does.

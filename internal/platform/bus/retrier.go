@@ -124,9 +124,11 @@ func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key stri
 	return nil
 }
 
-// failedAgain schedules the next retry of a key's head, or makes it a dead letter. It reports whether the events after it
-// may go on.
-func (rt *retrier) failedAgain(ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked, cause error) (on bool, err error) {
+// failedAgain schedules the next retry of a key's head, or makes it a dead letter. It reports whether the events after
+// it may go on.
+func (rt *retrier) failedAgain(
+	ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked, cause error,
+) (on bool, err error) {
 	t.counts.failed++
 	l := rt.parked.change(t, key)
 	l.attempt++
@@ -163,5 +165,6 @@ func (rt *retrier) untilDue() <-chan time.Time {
 	if rt.parked.due == 0 {
 		return nil
 	}
-	return time.After(max(time.Duration(rt.parked.due-rt.machineNow())*time.Millisecond, time.Until(rt.rest), time.Millisecond))
+	return time.After(max(time.Duration(rt.parked.due-rt.machineNow())*time.Millisecond, time.Until(rt.rest),
+		time.Millisecond))
 }

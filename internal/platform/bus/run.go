@@ -15,7 +15,10 @@ func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 	cfg.mustBeSound()
 	b := &Bus{db: db, carrier: carrier, cfg: cfg.withDefaults(), wakes: &wakes{}}
 	b.log = b.cfg.Logger
-	b.coordinator = &coordinator{bus: b, wake: make(chan struct{}, 1), assigned: map[assignment]*assigned{}, work: b.assignments()}
+	b.coordinator = &coordinator{
+		bus: b, wake: make(chan struct{}, 1), assigned: map[assignment]*assigned{},
+		work: b.assignments(),
+	}
 	return b
 }
 

@@ -183,8 +183,9 @@ func (t *sharedFeed) evict(ctx context.Context, n, bytes int) {
 			if k > 0 {
 				t.first, t.bytes = t.items[k-1].Seq, left
 				clear(t.items[:k])
-				t.items = t.items[k:]                                                                       // to move the others up each time costs more than what they are appended to
-				maps.DeleteFunc(t.positions, func(_ *subscription, at uint64) bool { return at < t.first }) // nobody waits for these again
+				t.items = t.items[k:] // moving the others up each time costs more than what append copies
+				// Nobody waits for these again.
+				maps.DeleteFunc(t.positions, func(_ *subscription, at uint64) bool { return at < t.first })
 			}
 			t.mu.Unlock()
 			return

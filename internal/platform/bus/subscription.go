@@ -36,7 +36,10 @@ func (b *Bus) openSubscription(ctx context.Context, from From) (*subscription, e
 	if err != nil {
 		return nil, err
 	}
-	br := &subscription{carrier: b.carrier, from: from, feed: own, upto: own.Upto(), last: from.After, lastID: from.AfterID}
+	br := &subscription{
+		carrier: b.carrier, from: from, feed: own, upto: own.Upto(), last: from.After,
+		lastID: from.AfterID,
+	}
 	readers := 0
 	for i := range b.cfg.Consumers {
 		if b.cfg.Consumers[i].Stream == from.Stream {
@@ -143,7 +146,8 @@ func (br *subscription) continues(ctx context.Context, t *sharedFeed) bool {
 		return true
 	}
 	t.mu.Lock()
-	i, there := slices.BinarySearchFunc(t.items, br.last, func(it item, seq uint64) int { return cmp.Compare(it.Seq, seq) })
+	i, there := slices.BinarySearchFunc(t.items, br.last,
+		func(it item, seq uint64) int { return cmp.Compare(it.Seq, seq) })
 	if there || br.last > t.first {
 		defer t.mu.Unlock()
 		return there && t.items[i].ID == br.lastID

@@ -96,7 +96,9 @@ func (e *Engine) handOver(w *work) {
 			return to.put(c)
 		})
 	})
-	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool { return move(u.tenant(), func() error { return to.putUnit(u) }) })
+	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool {
+		return move(u.tenant(), func() error { return to.putUnit(u) })
+	})
 	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
 		return move(c.req.Tenant, func() error {
 			e.tasks.unwait(c) // one engine has it

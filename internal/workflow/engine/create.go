@@ -64,7 +64,8 @@ func (cr creator) create(req *Request) (Answer, error) {
 func (cr creator) startNew(ent *entry, req *Request) ([]Task, error) {
 	first := len(cr.ready)
 	start := Request{
-		Tenant: req.Tenant, Execution: ent.state.Execution, Command: flow.Start{}, Actor: req.Actor, CorrelationID: req.CorrelationID,
+		Tenant: req.Tenant, Execution: ent.state.Execution, Command: flow.Start{}, Actor: req.Actor,
+		CorrelationID: req.CorrelationID,
 	}
 	if _, err := cr.decide(ent, &start); err != nil || req.Claim == nil {
 		return nil, err
@@ -92,7 +93,8 @@ func (cr creator) rememberCreation(req *Request, id flow.ID, tasks []Task) error
 	if req.Once.Key == "" {
 		return nil
 	}
-	return keyTable{cr.batch}.rememberKey(req.Tenant, &req.Once, &storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
+	return keyTable{cr.batch}.rememberKey(req.Tenant, &req.Once,
+		&storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
 }
 
 // replayCreation is the first answer to a creation.

@@ -326,5 +326,8 @@ type counters struct{ commits, commands, stalls atomic.Int64 }
 
 // Metrics gives what this engine did.
 func (e *Engine) Metrics() Metrics {
-	return Metrics{Commits: e.counters.commits.Load(), Commands: e.counters.commands.Load(), Stalls: e.counters.stalls.Load()}
+	return Metrics{
+		Commits: e.counters.commits.Load(), Commands: e.counters.commands.Load(),
+		Stalls: e.counters.stalls.Load(),
+	}
 }

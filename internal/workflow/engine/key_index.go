@@ -107,7 +107,10 @@ func (k *keyIndex) parse(b []byte) error {
 	}
 	*k = keyIndex{all: make([]keyAt, 0, len(b)/16)}
 	for ; len(b) > 0; b = b[16:] {
-		k.all = append(k.all, keyAt{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])})
+		k.all = append(k.all, keyAt{
+			binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]),
+			binary.BigEndian.Uint32(b[12:]),
+		})
 	}
 	if len(k.all) > keyringIndexFrom {
 		k.reindex()

@@ -64,7 +64,9 @@ func (b *batch) notePublication(ent *entry, open *openRow, out *Batch) {
 // EventsOf reads the events of a log row that somebody wants, in order. The payloads of
 // the others are not looked at. first is the event that the row begins with, without
 // its payload unless that is wanted.
-func EventsOf(execution flow.ID, row *LogRow, want func(flow.Type) bool) (first flow.Event, events []flow.Event, err error) {
+func EventsOf(
+	execution flow.ID, row *LogRow, want func(flow.Type) bool,
+) (first flow.Event, events []flow.Event, err error) {
 	var stored []storedRecord
 	if err := json.Unmarshal(row.Body, &stored, flow.Stored); err != nil {
 		return first, nil, fmt.Errorf("log row %d of %v: %w", row.CommitNo, execution, err)

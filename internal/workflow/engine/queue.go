@@ -62,7 +62,8 @@ type work struct {
 }
 
 func (w *work) empty() bool {
-	return len(w.calls) == 0 && len(w.units) == 0 && len(w.claims) == 0 && len(w.due) == 0 && len(w.late.calls) == 0 && len(w.late.units) == 0
+	return len(w.calls) == 0 && len(w.units) == 0 && len(w.claims) == 0 && len(w.due) == 0 && len(w.late.calls) == 0 &&
+		len(w.late.units) == 0
 }
 
 // The kinds of what waits in the queue.

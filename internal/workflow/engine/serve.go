@@ -387,5 +387,6 @@ func (s claimServer) rememberClaim(c *claim) error {
 	if c.req.Once.Key == "" {
 		return nil
 	}
-	return keyTable{s.batch}.rememberKey(c.req.Tenant, &c.req.Once, &storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
+	return keyTable{s.batch}.rememberKey(c.req.Tenant, &c.req.Once,
+		&storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
 }

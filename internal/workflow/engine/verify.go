@@ -110,7 +110,11 @@ func compareHead(head *Head, s *flow.State) (why []string) {
 	for _, t := range [...]struct {
 		what     string
 		row, log flow.Time
-	}{{"created", head.CreatedAt, s.CreatedAt}, {"ended", head.EndedAt, s.EndedAt}, {"archived", head.ArchivedAt, s.ArchivedAt}} {
+	}{
+		{"created", head.CreatedAt, s.CreatedAt},
+		{"ended", head.EndedAt, s.EndedAt},
+		{"archived", head.ArchivedAt, s.ArchivedAt},
+	} {
 		if t.row != t.log {
 			differ("the row says %s %q, the log %q", t.what, t.row, t.log)
 		}

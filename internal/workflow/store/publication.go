@@ -56,14 +56,17 @@ func newPublication(number int64, row *engine.LogRow, news *engine.Publication, 
 }
 
 // readPublication is the publication of a stored row.
-func readPublication(number int64, tenant string, execution flow.ID, row *engine.LogRow, p engine.PublishPolicy) (*publication, error) {
+func readPublication(
+	number int64, tenant string, execution flow.ID, row *engine.LogRow, p engine.PublishPolicy,
+) (*publication, error) {
 	first, events, err := engine.EventsOf(execution, row, p.Wants)
 	if err != nil {
 		return nil, err
 	}
 	return &publication{
-		number: number, tenant: tenant, execution: execution, commitNo: row.CommitNo, firstSeq: row.FirstSeq, lastSeq: row.LastSeq,
-		first: first.ID, at: first.At, corr: first.CorrelationID, events: events,
+		number: number, tenant: tenant, execution: execution, commitNo: row.CommitNo, firstSeq: row.FirstSeq,
+		lastSeq: row.LastSeq,
+		first:   first.ID, at: first.At, corr: first.CorrelationID, events: events,
 	}, nil
 }
 
@@ -128,9 +131,11 @@ func (s *Source) message(n *publication, index int, payload []byte) bus.Message 
 	id := n.execution.String()
 	key := wire.RecordKey(executionObject, n.tenant, id)
 	e := wire.Event{
-		ID: n.first.Plus(index).String(), SchemaVersion: wire.SchemaVersion, Type: wire.ExecutionChanged, OccurredAt: wire.Stamp(n.at),
-		Tenant: n.tenant, Producer: wire.Producer{Service: s.cfg.Service, Instance: s.cfg.Instance}, CorrelationID: n.corr,
-		Key: key, Version: n.version(), Index: index, Payload: append(payload, ']', '}'),
+		ID: n.first.Plus(index).String(), SchemaVersion: wire.SchemaVersion, Type: wire.ExecutionChanged,
+		OccurredAt: wire.Stamp(n.at),
+		Tenant:     n.tenant, Producer: wire.Producer{Service: s.cfg.Service, Instance: s.cfg.Instance},
+		CorrelationID: n.corr,
+		Key:           key, Version: n.version(), Index: index, Payload: append(payload, ']', '}'),
 	}
 	if e.CorrelationID == "" {
 		e.CorrelationID = id

@@ -24,13 +24,19 @@ func publishPolicies(all map[string]engine.PublishPolicy) sqldb.Stmt {
 // PublishPolicy says which events of a tenant's executions are published.
 func (s *Store) PublishPolicy(ctx context.Context, tenant string) (engine.PublishPolicy, error) {
 	all := map[string]engine.PublishPolicy{}
-	err := s.read(ctx, "store.publicity", func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, publishPolicies(all)) })
+	err := s.read(ctx, "store.publicity", func(ctx context.Context,
+		sql *sqldb.Tx,
+	) error {
+		return sql.Batch(ctx, publishPolicies(all))
+	})
 	return all[tenant], err
 }
 
 // SetPublishPolicy sets which events of a tenant's executions are published from now on. What was not published then is
 // not published later. within, when not nil, runs in the same transaction.
-func (s *Store) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, within func(context.Context, *sqldb.Tx) error) error {
+func (s *Store) SetPublishPolicy(
+	ctx context.Context, tenant string, p engine.PublishPolicy, within func(context.Context, *sqldb.Tx) error,
+) error {
 	err := s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
 		query, args := "DELETE FROM engine_news WHERE tenant = $1", []any{tenant}
 		if p != engine.PublishMain {
@@ -49,7 +55,8 @@ func (s *Store) SetPublishPolicy(ctx context.Context, tenant string, p engine.Pu
 // MaxUnpublished is how many rows that wait to be published are counted.
 const MaxUnpublished = 10_000
 
-const selectUnpublished = "SELECT count(*) FROM (SELECT news FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2) AS waiting"
+const selectUnpublished = `SELECT count(*) FROM (SELECT news FROM engine_log
+	WHERE news > $1 ORDER BY news LIMIT $2) AS waiting`
 
 // Unpublished is how many rows after a number are to be published, up to MaxUnpublished.
 func (s *Store) Unpublished(ctx context.Context, number int64) (n int, err error) {

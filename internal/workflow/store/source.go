@@ -92,7 +92,8 @@ func (s *Source) skip(n *publication, err error) {
 // business: the database would sort bodies.
 const selectPublications = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.first_seq, l.last_seq, l.body
 	FROM (SELECT news, execution, commit_no, sum(size) OVER (ORDER BY news ROWS UNBOUNDED PRECEDING) - size AS before
-		FROM (SELECT news, execution, commit_no, length(body) AS size FROM engine_log WHERE news > $1 ORDER BY news LIMIT $2) AS p) AS w
+		FROM (SELECT news, execution, commit_no, length(body) AS size FROM engine_log WHERE news > $1 ORDER BY news
+			LIMIT $2) AS p) AS w
 	LEFT JOIN engine_log AS l ON l.execution = w.execution AND l.commit_no = w.commit_no
 	LEFT JOIN engine_execution AS e ON e.num = w.execution
 	WHERE w.before < $3`

@@ -38,7 +38,9 @@ func (s *Source) pgPage(ctx context.Context, number int64, limit int) ([]*public
 }
 
 // readNumbers reads which rows there are after a number, in order, and the publish policies.
-func (s *Source) readNumbers(ctx context.Context, number int64, limit int) (rows []numbered, wanted map[string]engine.PublishPolicy, err error) {
+func (s *Source) readNumbers(
+	ctx context.Context, number int64, limit int,
+) (rows []numbered, wanted map[string]engine.PublishPolicy, err error) {
 	wanted = map[string]engine.PublishPolicy{}
 	err = s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
 		return sql.Batch(ctx, publishPolicies(wanted),
@@ -57,7 +59,9 @@ func (s *Source) readNumbers(ctx context.Context, number int64, limit int) (rows
 
 // pgPublications are the publications of rows. Those that this process has not just written are read, as many as fit
 // into maxPage and one more.
-func (s *Source) pgPublications(ctx context.Context, rows []numbered, wanted map[string]engine.PublishPolicy) ([]*publication, error) {
+func (s *Source) pgPublications(
+	ctx context.Context, rows []numbered, wanted map[string]engine.PublishPolicy,
+) ([]*publication, error) {
 	out := s.store.recent.remove(rows, wanted)
 	var missing []int
 	var size int64

@@ -33,7 +33,8 @@ var _ engine.Tx = (*pgTx)(nil)
 const (
 	// theWanted are executions by their numbers and by their ids, of some tenants. No
 	// index serves the sum of a tenant and nothing.
-	theWanted = `num = ANY($1::bigint[] || ARRAY(SELECT num FROM engine_execution WHERE id = ANY($2::uuid[]))) AND tenant || '' = ANY($3::text[])`
+	theWanted = `num = ANY($1::bigint[] || ARRAY(SELECT num FROM engine_execution WHERE id = ANY($2::uuid[])))
+		AND tenant || '' = ANY($3::text[])`
 
 	pgLock  = "SELECT num FROM engine_execution WHERE " + theWanted + " ORDER BY num FOR UPDATE"
 	pgSeize = pgLock + " SKIP LOCKED"
@@ -42,7 +43,8 @@ const (
 	// pgRows are the rows of several executions, each from its newest snapshot on that
 	// holds no event after $5, up to the row that holds event $5. Their order is the
 	// reader's business: the database would sort all bodies.
-	pgRows = `SELECT l.execution, l.commit_no, l.first_seq, l.last_seq, l.body, CASE WHEN l.commit_no = s.no THEN l.snapshot END
+	pgRows = `SELECT l.execution, l.commit_no, l.first_seq, l.last_seq, l.body,
+		CASE WHEN l.commit_no = s.no THEN l.snapshot END
 		FROM (SELECT num FROM engine_execution WHERE ` + theWanted + `) AS w
 		LEFT JOIN LATERAL (SELECT commit_no AS no FROM engine_log
 			WHERE execution = w.num AND reducer = $4 AND last_seq <= $5 ORDER BY commit_no DESC LIMIT 1) AS s ON true
@@ -247,7 +249,8 @@ func pgHistory(ctx context.Context, sql *sqldb.Tx, want engine.Want, upTo int64)
 	return h, nil
 }
 
-const pgReady = `SELECT r.ready_at, r.execution, r.node FROM engine_ready AS r JOIN engine_execution AS e ON e.num = r.execution
+const pgReady = `SELECT r.ready_at, r.execution, r.node
+	FROM engine_ready AS r JOIN engine_execution AS e ON e.num = r.execution
 	WHERE r.tenant = $1 AND r.queue = $2 AND (r.ready_at, r.execution, r.node) > ($3, $4, $5)
 	ORDER BY r.ready_at, r.execution, r.node LIMIT $6 FOR UPDATE OF e SKIP LOCKED`
 
@@ -255,7 +258,9 @@ const pgReady = `SELECT r.ready_at, r.execution, r.node FROM engine_ready AS r J
 // executions. One that another commit has locked is left out: its tasks may be on
 // their way to somebody. A row may be gone by the time that its execution is locked;
 // the execution, read after that, says so.
-func (t *pgTx) Ready(ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int) ([]engine.ReadyRow, error) {
+func (t *pgTx) Ready(
+	ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int,
+) ([]engine.ReadyRow, error) {
 	return t.waiting(ctx, pgReady, tenant, queue, after, limit)
 }
 
@@ -272,20 +277,23 @@ func (t *pgTx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow
 		digests[i], tenants[i], endpoints[i], keys[i] = digestOf(ref), ref.Tenant, ref.Endpoint, ref.Key
 	}
 	out := make([]*engine.KeyRow, len(refs))
-	err := t.sql.Batch(ctx, sqldb.Stmt{Query: pgKeys, Args: []any{digests, tenants, endpoints, keys}, Row: func(r *sqldb.Row) error {
-		var i, at int64
-		var hash []byte
-		k := &engine.KeyRow{}
-		if err := r.Scan(&i, &hash, &at, &k.Body); err != nil {
-			return err
-		}
-		if hash == nil {
-			return nil // not remembered
-		}
-		copy(k.Hash[:], hash)
-		k.KeyRef, k.At = refs[i-1], flow.Time(at)
-		out[i-1] = k
-		return nil
-	}})
+	err := t.sql.Batch(ctx, sqldb.Stmt{
+		Query: pgKeys, Args: []any{digests, tenants, endpoints, keys},
+		Row: func(r *sqldb.Row) error {
+			var i, at int64
+			var hash []byte
+			k := &engine.KeyRow{}
+			if err := r.Scan(&i, &hash, &at, &k.Body); err != nil {
+				return err
+			}
+			if hash == nil {
+				return nil // not remembered
+			}
+			copy(k.Hash[:], hash)
+			k.KeyRef, k.At = refs[i-1], flow.Time(at)
+			out[i-1] = k
+			return nil
+		},
+	})
 	return out, fault.Wrap("store.keys", err)
 }

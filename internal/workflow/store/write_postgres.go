@@ -13,7 +13,8 @@ import (
 
 const (
 	pgCreate = `INSERT INTO engine_execution (` + headColumns + `, commit_no)
-		SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+		SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+			$8::bigint[],
 			$9::bigint[], $10::bigint[], $11::bigint[])`
 
 	// What changes is an array for each column, in the order of the numbers; place is
@@ -35,7 +36,8 @@ const (
 			CASE WHEN level = 2 AND tenant <> ALL(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 2))
 				OR level = 1 AND tenant = ANY(ARRAY(SELECT tenant FROM engine_news WHERE publicity = 1))
 				THEN nextval('engine_log_number') END
-		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bigint[], $9::text[])
+		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[],
+			$8::bigint[], $9::text[])
 			AS w (execution, commit_no, first_seq, last_seq, reducer, body, snapshot, level, tenant)`
 
 	// A key that has expired makes room, and is the newest from then on.
@@ -45,7 +47,8 @@ const (
 		WHERE k.tenant = excluded.tenant AND k.at <= excluded.at - $8`
 
 	pgTake = `DELETE FROM engine_ready WHERE ctid = ANY(ARRAY(SELECT r.ctid
-		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[]) AS w (tenant, queue, ready_at, execution, node)
+		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[]) AS w (tenant, queue, ready_at,
+			execution, node)
 		LEFT JOIN engine_ready AS r ON r.tenant = w.tenant AND r.queue = w.queue AND r.ready_at = w.ready_at
 			AND r.execution = w.execution AND r.node = w.node))`
 
@@ -83,7 +86,8 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 		return fault.Wrap("store.write", err)
 	}
 	if updated != int64(len(b.Update)) {
-		return fault.Wrap("store.update", fault.New(fault.Conflict, "EXECUTION_CHANGED", "an execution is not as it was read"))
+		return fault.Wrap("store.update", fault.New(fault.Conflict, "EXECUTION_CHANGED",
+			"an execution is not as it was read"))
 	}
 	if remembered != int64(len(b.Keys)) {
 		return fault.Wrap("store.keys", errKeyInUse)

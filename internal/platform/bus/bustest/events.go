@@ -70,14 +70,20 @@ func (m *Events) set(key string, fails bool) {
 func (m *Events) Deleted(tenant, record string) wire.Event {
 	m.t.Helper()
 	id, version := m.next(record)
-	return m.event(tenant, id, version, wire.RecordDeleted{ObjectName: "Account", RecordID: id, Deleted: true, RecordVersion: version})
+	return m.event(tenant, id, version, wire.RecordDeleted{
+		ObjectName: "Account", RecordID: id, Deleted: true,
+		RecordVersion: version,
+	})
 }
 
 // OwnerChanged is another event of a record of a tenant.
 func (m *Events) OwnerChanged(tenant, record string) wire.Event {
 	m.t.Helper()
 	id, version := m.next(record)
-	return m.event(tenant, id, version, wire.OwnerChanged{ObjectName: "Account", RecordID: id, OldOwnerID: id, NewOwnerID: id, RecordVersion: version})
+	return m.event(tenant, id, version, wire.OwnerChanged{
+		ObjectName: "Account", RecordID: id, OldOwnerID: id,
+		NewOwnerID: id, RecordVersion: version,
+	})
 }
 
 func (m *Events) next(record string) (id string, version wire.Stamp) {
@@ -92,7 +98,8 @@ func (m *Events) event(tenant, record string, version wire.Stamp, p wire.Payload
 	m.t.Helper()
 	payload, err := wire.NewPayload(p)
 	e := wire.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: wire.SchemaVersion, Type: p.EventType(), OccurredAt: version, Tenant: tenant,
+		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: wire.SchemaVersion, Type: p.EventType(), OccurredAt: version,
+		Tenant:   tenant,
 		Producer: wire.Producer{Service: "core-platform", Instance: "p1"}, CorrelationID: "merge-7",
 		Key: wire.RecordKey("Account", tenant, record), Version: version, Payload: payload,
 	}
@@ -109,7 +116,8 @@ func (m *Events) event(tenant, record string, version wire.Stamp, p wire.Payload
 func (m *Events) Publish(events ...wire.Event) {
 	m.t.Helper()
 	for _, e := range events {
-		err := m.DB.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return m.Bus.Publish(ctx, tx, e) })
+		err := m.DB.Write(context.Background(), sqldb.Other,
+			func(ctx context.Context, tx *sqldb.Tx) error { return m.Bus.Publish(ctx, tx, e) })
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -159,7 +167,8 @@ const deadWithin = 20 * time.Second
 
 func (m *Events) find(consumer string, e *wire.Event) bus.DeadLetter {
 	m.t.Helper()
-	page, _, err := m.Bus.DeadLetters(context.Background(), e.Tenant, bus.DeadFilter{Consumer: consumer, Key: e.Key}, 0, 1000)
+	page, _, err := m.Bus.DeadLetters(context.Background(), e.Tenant, bus.DeadFilter{Consumer: consumer, Key: e.Key}, 0,
+		1000)
 	if err != nil {
 		m.t.Fatal(err)
 	}
