@@ -36,7 +36,7 @@ const own = "00000000-0000-0000-0000-000000000000"
 // office is a server for events alone, with the consumers search, which blocks keys, and
 // mailer, which goes on.
 type office struct {
-	*bustest.Mail
+	*bustest.Events
 	db  *sqldb.DB
 	bus *bus.Bus
 	web *httptest.Server
@@ -46,8 +46,8 @@ type office struct {
 type publicity struct{ *store.Store }
 
 // SetPublicity changes what is told and notes who did.
-func (p publicity) SetPublicity(ctx context.Context, tenant string, to engine.Publicity, entry audit.Entry) error {
-	return p.Store.SetPublicity(ctx, tenant, to, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+func (p publicity) SetPublishPolicy(ctx context.Context, tenant string, to engine.PublishPolicy, entry audit.Entry) error {
+	return p.Store.SetPublishPolicy(ctx, tenant, to, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
 }
 
 func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
@@ -80,7 +80,7 @@ func newOffice(t *testing.T) (*office, *client.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &office{Mail: bustest.NewMail(t, time.Now), db: db}
+	o := &office{Events: bustest.NewEvents(t, time.Now), db: db}
 	o.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Consumers: []bus.Consumer{
 		{Name: "search", Types: []string{"RecordDeleted"}, Handle: o.Handle}, {Name: "mailer", Types: []string{"OwnerChanged"}, Handle: o.Handle, Continue: true},
 	}})
@@ -134,7 +134,7 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 	o, c := newOffice(t)
 	ctx := client.WithCorrelationID(soon(t), "repair")
 	e := o.Deleted(own, "x")
-	id := o.Bury("search", e)[0].ID
+	id := o.Kill("search", e)[0].ID
 	page := must[*client.Page[client.DeadLetter]](t)(c.ListDeadLetters(ctx, client.DeadLetterFilter{
 		Consumer: "search", EventType: "RecordDeleted", Key: e.Key, ReasonClass: "infra", DeadFrom: time.Now().Add(-time.Minute), DeadTo: time.Now().Add(time.Minute),
 		Status: []client.DeadLetterStatus{client.DeadLetterOpen, client.DeadLetterSkipped},
@@ -212,7 +212,7 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 	for i := range 120 {
 		events = append(events, o.Deleted(own, fmt.Sprint("x", i)))
 	}
-	letters := o.Bury("search", events...)
+	letters := o.Kill("search", events...)
 	seen := map[string]bool{}
 	for l, err := range c.DeadLetters(ctx, client.DeadLetterFilter{}) {
 		if err != nil || seen[l.DeadLetterID] {
@@ -274,7 +274,7 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 	o, c := newOffice(t)
 	ctx := soon(t)
 	e := o.Deleted(own, "x")
-	o.Bury("search", e)
+	o.Kill("search", e)
 	all := must[[]client.Consumer](t)(c.Consumers(ctx))
 	if len(all) != 2 || all[1].Consumer != "search" || !all[0].Continue || all[1].Stream != "RENGA_EVENTS" {
 		t.Fatalf("got %+v", all)

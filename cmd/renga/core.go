@@ -198,7 +198,7 @@ func (c *core) decide(cfg engine.Config, n int) {
 		}
 	}
 	shards := engine.NewShards(c.store, systemClock{}, cfg, n)
-	c.engine, c.nudge = shards, shards.Nudge
+	c.engine, c.nudge = shards, shards.WakeClaims
 }
 
 // committed tells those who follow what is committed.
@@ -308,7 +308,7 @@ func (c *core) fold(ctx context.Context) {
 		return
 	}
 	often(ctx, foldEvery, func() {
-		_, err := c.store.Fold(ctx)
+		_, err := c.store.CompactCounts(ctx)
 		if err == nil && c.records != nil {
 			_, err = c.records.Fold(ctx)
 		}

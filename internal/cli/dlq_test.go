@@ -12,7 +12,7 @@ func TestManyDeadLettersAreAskedAbout(t *testing.T) {
 	t.Setenv("RENGA_SERVER", r.url)
 	var letters []bus.DeadLetter
 	for _, record := range []string{"x", "y", "z"} {
-		letters = append(letters, r.mail.Bury("search", r.mail.Deleted(tenant, record))...)
+		letters = append(letters, r.mail.Kill("search", r.mail.Deleted(tenant, record))...)
 	}
 	for _, c := range []struct{ answer, status string }{{"\n", "OPEN"}, {"no\n", "OPEN"}, {"", "OPEN"}, {"y\n", "APPLIED"}} {
 		out, errs, code := r.runWith(Program{asks: true}, c.answer, "dlq", "redrive", "--consumer", "search")
@@ -26,7 +26,7 @@ func TestManyDeadLettersAreAskedAbout(t *testing.T) {
 			t.Errorf("answered %q: it is not %s:\n%s", c.answer, c.status, shown)
 		}
 	}
-	letters = r.mail.Bury("search", r.mail.Deleted(tenant, "x"))
+	letters = r.mail.Kill("search", r.mail.Deleted(tenant, "x"))
 	if _, errs, _ := r.runWith(Program{asks: true}, "yes\n", "dlq", "skip", "--all", "--reason", "enough"); !strings.Contains(errs, "Skip 1 dead letter? [y/N]") {
 		t.Errorf("asked: %s", errs)
 	}
@@ -38,7 +38,7 @@ func TestManyDeadLettersAreAskedAbout(t *testing.T) {
 func TestABulkAboutDeadLettersIsStartedAndStoppedByItsID(t *testing.T) {
 	r := newRig(t, options{idle: true, events: true})
 	t.Setenv("RENGA_SERVER", r.url)
-	l := r.mail.Bury("search", r.mail.Deleted(tenant, "x"))[0]
+	l := r.mail.Kill("search", r.mail.Deleted(tenant, "x"))[0]
 	_, errs, _ := r.run("dlq", "redrive", "--all")
 	id := errs[strings.LastIndexByte(strings.TrimSpace(errs), ' ')+1:]
 	id = strings.TrimSpace(id)

@@ -68,7 +68,7 @@ type rig struct {
 	clock      *clock
 	dir        string   // of files that the commands read and write
 	bus        *bus.Bus // with the consumers search, which blocks keys, and mailer, which goes on
-	mail       *bustest.Mail
+	mail       *bustest.Events
 	automation *automation.Automation
 }
 
@@ -86,9 +86,9 @@ type eventSettings struct {
 }
 
 // SetPublicity changes what is told and notes who did.
-func (s eventSettings) SetPublicity(ctx context.Context, tenant string, p engine.Publicity, entry audit.Entry) error {
+func (s eventSettings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error {
 	entry.At = wire.Stamp(s.clock.Now().UnixMilli())
-	return s.Store.SetPublicity(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
 }
 
 // options change how a rig is made.
@@ -128,7 +128,7 @@ func newRig(t *testing.T, o options) *rig {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	r.mail = bustest.NewMail(t, r.clock.Now)
+	r.mail = bustest.NewEvents(t, r.clock.Now)
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Clock: r.clock, Consumers: []bus.Consumer{
 		{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: r.mail.Handle, Continue: true}, {Name: "search", Types: []string{"RecordDeleted"}, Handle: r.mail.Handle},
 	}})

@@ -170,13 +170,13 @@ func (s *session) post(words []string) {
 	e := event(tenant, record)
 	switch verb {
 	case "bury":
-		s.mail.Bury(consumer, e)
+		s.mail.Kill(consumer, e)
 	case "park":
 		s.park(e)
 	case "fail":
 		s.mail.Fail(e.Key)
 	case "heal":
-		s.mail.Heal(e.Key)
+		s.mail.Recover(e.Key)
 	case "publish":
 		before := s.taken(consumer)
 		s.mail.Publish(e)

@@ -33,7 +33,7 @@ const (
 // openBus puts a bus over the server's database and a carrier in memory.
 func (s *server) openBus(o options) {
 	s.t.Helper()
-	s.mail = bustest.NewMail(s.t, s.clock.Now)
+	s.mail = bustest.NewEvents(s.t, s.clock.Now)
 	for i := range o.consumers {
 		o.consumers[i].Handle = s.mail.Handle
 	}
@@ -60,7 +60,7 @@ func (s *server) openBus(o options) {
 // bury publishes events that fail for good and gives their dead letters.
 func (s *server) bury(consumer string, events ...wire.Event) (ids []string) {
 	s.t.Helper()
-	for _, l := range s.mail.Bury(consumer, events...) {
+	for _, l := range s.mail.Kill(consumer, events...) {
 		ids = append(ids, l.ID)
 	}
 	return ids
@@ -115,8 +115,8 @@ func (s *server) furnishStory(tenant string) {
 		seen, err := s.bus.InspectDead(context.Background(), tenant, page[0].ID)
 		return err == nil && seen.Waiting == 1
 	})
-	s.mail.Heal(events[0].Key)
-	s.mail.Heal(events[2].Key)
+	s.mail.Recover(events[0].Key)
+	s.mail.Recover(events[2].Key)
 	s.mail.Published()
 }
 

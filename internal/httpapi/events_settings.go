@@ -12,20 +12,20 @@ import (
 // EventSettings is what tenants want others to be told. SetPublicity writes the entry of
 // the audit log in the transaction of the change.
 type EventSettings interface {
-	Publicity(ctx context.Context, tenant string) (engine.Publicity, error)
-	SetPublicity(ctx context.Context, tenant string, p engine.Publicity, entry audit.Entry) error
+	PublishPolicy(ctx context.Context, tenant string) (engine.PublishPolicy, error)
+	SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error
 }
 
 // publicities are the names of what is told.
-var publicities = map[string]engine.Publicity{"default": engine.TellMain, "all": engine.TellAll, "none": engine.TellNothing}
+var publishPolicies = map[string]engine.PublishPolicy{"default": engine.PublishMain, "all": engine.PublishAll, "none": engine.PublishNone}
 
 // eventSettingsView is what a tenant wants others to be told.
 type eventSettingsView struct {
 	Executions string `json:"executions"`
 }
 
-func showEventSettings(p engine.Publicity) (v eventSettingsView) {
-	for name, of := range publicities {
+func showEventSettings(p engine.PublishPolicy) (v eventSettingsView) {
+	for name, of := range publishPolicies {
 		if of == p {
 			v.Executions = name
 		}
@@ -38,7 +38,7 @@ func (a *API) eventSettings(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	if q := newQuery(c); q.err != nil {
 		return gate.Reply{}, q.err
 	}
-	p, err := a.settings.Publicity(ctx, c.Principal.Tenant)
+	p, err := a.settings.PublishPolicy(ctx, c.Principal.Tenant)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -51,11 +51,11 @@ func (a *API) putEventSettings(ctx context.Context, c *gate.Call) (gate.Reply, e
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	p, ok := publicities[b.Executions]
+	p, ok := publishPolicies[b.Executions]
 	if !ok {
 		return gate.Reply{}, invalid("executions", "executions must be default, all or none")
 	}
-	err := a.settings.SetPublicity(ctx, c.Principal.Tenant, p, audit.Entry{
+	err := a.settings.SetPublishPolicy(ctx, c.Principal.Tenant, p, audit.Entry{
 		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, Action: "events.settings", Subject: "executions",
 		CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Detail: []byte(`{"executions":"` + b.Executions + `"}`),
 	})

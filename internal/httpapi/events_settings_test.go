@@ -14,8 +14,8 @@ import (
 type settings struct{ *store.Store }
 
 // SetPublicity changes what is told and notes who did.
-func (s settings) SetPublicity(ctx context.Context, tenant string, p engine.Publicity, entry audit.Entry) error {
-	return s.Store.SetPublicity(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+func (s settings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error {
+	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
 }
 
 func TestATenantDecidesWhatOthersAreToldOfItsExecutions(t *testing.T) {

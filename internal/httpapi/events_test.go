@@ -70,7 +70,7 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 		t.Errorf("answered %s, and then %s", first.body, again.body)
 	}
 	s.get(path).is(200).has("status", "OPEN").has("attempts", "2")
-	s.mail.Heal(e.Key)
+	s.mail.Recover(e.Key)
 	s.post(path+"/redrive", `{"reason":"直った"}`, "X-User-Id", "bob").is(202)
 	s.dead(id, "APPLIED").has("decision.by.id", "bob").has("decision.reason", "直った").has("verdict", "<none>").has("waiting.count", "0")
 	s.post(path+"/redrive", "").is(202).has("status", "APPLIED").has("verdict", "<none>")

@@ -56,7 +56,7 @@ type server struct {
 	db       *sqldb.DB
 	store    *store.Store
 	bus      *bus.Bus
-	mail     *bustest.Mail // what goes over the bus
+	mail     *bustest.Events // what goes over the bus
 	trigger  *inbound.Trigger
 	rechecks *recheck.Rechecks
 	outputs  atomic.Int64 // that re-checks have read from logs

@@ -38,49 +38,49 @@ func TestEveryMapThatRequestsShareIsKeyedByTenant(t *testing.T) {
 // keyedOtherwise are the maps whose keys have no field tenant, and why nothing of one tenant is
 // found for another there.
 var keyedOtherwise = map[string]string{
-	"cmd/renga.benchBus.taken":                 "by the id of an event, which the benchmark draws",
-	"internal/recheck/airflow.line.all":        "by the job",
-	"internal/platform/bulk/dlq.Kind.waiting":  "by the id of a dead letter, which the server draws",
-	"internal/platform/bus.trunk.at":           "by partition: a feed carries the events of all tenants",
-	"internal/platform/bus.trunks.all":         "by stream and partition: a feed carries the events of all tenants",
-	"internal/platform/bus.wakes.all":          "by partition assignment",
-	"internal/platform/bus/jet.acks.waves":     "by the wave of messages that is published",
-	"internal/platform/bus/jet.door.guests":    "by the user names that the operator wrote down",
-	"internal/cli.demo.did":                    "of one call of the command line",
-	"internal/workflow/engine.Reads.warming":   "by graph and queue, each with its tenant",
-	"internal/workflow/engine.Engine.ill":      "by the id of an execution, which the server draws",
-	"internal/workflow/engine.watchers.byID":   "by the id of an execution, which the server draws",
-	"internal/workflow/expr.cache.old":         "by the text of an expression, which means the same for all",
-	"internal/workflow/expr.cache.young":       "by the text of an expression, which means the same for all",
-	"internal/workflow/engine.queue.of":        "by tenant",
-	"internal/workflow/engine.queue.canceling": "by tenant",
-	"internal/workflow/engine.Engine.served":   "by tenant",
-	"internal/workflow/engine.queue.due":       "by the id of an execution, which the server draws",
-	"internal/workflow/engine.costly.tenants":  "by tenant",
-	"internal/platform/fair.Places.held":       "by tenant",
-	"internal/platform/fair.Places.lines":      "by tenant",
-	"internal/platform/fair.Places.of":         "by tenant",
-	"internal/platform/gate.bodies.of":         "by tenant",
-	"internal/platform/gate.large.until":       "by tenant",
-	"internal/platform/gate.opened.of":         "by a text of tenant and client",
-	"internal/platform/gate.opened.ofTenant":   "by tenant",
-	"internal/httpapi.watched.of":              "by a text of tenant and client",
-	"internal/httpapi.watched.ofTenant":        "by tenant",
-	"internal/platform/gate.limiter.arrivals":  "by a text of tenant and client",
-	"internal/platform/gate.pool.accounts":     "by a text of tenant and client",
-	"internal/platform/gate.verifier.known":    "by the digest of a token",
-	"internal/recheck.Strategies.indexes":      "by tenant",
-	"internal/recheck.index.slots":             "of one tenant",
-	"internal/recheck.index.tags":              "of one tenant",
-	"internal/recheck.recent.all":              "by the id of an execution, which the server draws",
-	"internal/workflow/store.news.known":       "by tenant",
-	"internal/workflow/store.recent.notices":   "by the number of an execution, which the server gives",
-	"internal/crm/metadata.Models.held":        "by tenant",
-	"internal/crm/records.views.byTenant":      "by tenant",
-	"internal/crm/reporting.mirrors.of":        "by tenant",
-	"internal/crm/search.Search.numbers":       "by tenant",
-	"internal/crm/search.turns.tenants":        "by tenant",
-	"internal/inbound.turns.of":                "by tenant",
+	"cmd/renga.benchBus.taken":                        "by the id of an event, which the benchmark draws",
+	"internal/recheck/airflow.line.all":               "by the job",
+	"internal/platform/bulk/dlq.Kind.waiting":         "by the id of a dead letter, which the server draws",
+	"internal/platform/bus.sharedFeed.positions":      "by partition: a feed carries the events of all tenants",
+	"internal/platform/bus.sharedFeeds.all":           "by stream and partition: a feed carries the events of all tenants",
+	"internal/platform/bus.wakes.all":                 "by partition assignment",
+	"internal/platform/bus/jet.acks.waves":            "by the wave of messages that is published",
+	"internal/platform/bus/jet.door.guests":           "by the user names that the operator wrote down",
+	"internal/cli.demo.did":                           "of one call of the command line",
+	"internal/workflow/engine.Reads.warming":          "by graph and queue, each with its tenant",
+	"internal/workflow/engine.deadlines.ill":          "by the id of an execution, which the server draws",
+	"internal/workflow/engine.watchers.byID":          "by the id of an execution, which the server draws",
+	"internal/workflow/expr.cache.old":                "by the text of an expression, which means the same for all",
+	"internal/workflow/expr.cache.young":              "by the text of an expression, which means the same for all",
+	"internal/workflow/engine.queue.of":               "by tenant",
+	"internal/workflow/engine.queue.canceling":        "by tenant",
+	"internal/workflow/engine.deadlines.served":       "by tenant",
+	"internal/workflow/engine.queue.due":              "by the id of an execution, which the server draws",
+	"internal/workflow/engine.costly.tenants":         "by tenant",
+	"internal/platform/fair.Places.held":              "by tenant",
+	"internal/platform/fair.Places.lines":             "by tenant",
+	"internal/platform/fair.Places.of":                "by tenant",
+	"internal/platform/gate.bodies.of":                "by tenant",
+	"internal/platform/gate.large.until":              "by tenant",
+	"internal/platform/gate.opened.of":                "by a text of tenant and client",
+	"internal/platform/gate.opened.ofTenant":          "by tenant",
+	"internal/httpapi.watched.of":                     "by a text of tenant and client",
+	"internal/httpapi.watched.ofTenant":               "by tenant",
+	"internal/platform/gate.limiter.arrivals":         "by a text of tenant and client",
+	"internal/platform/gate.pool.accounts":            "by a text of tenant and client",
+	"internal/platform/gate.verifier.known":           "by the digest of a token",
+	"internal/recheck.Strategies.indexes":             "by tenant",
+	"internal/recheck.index.slots":                    "of one tenant",
+	"internal/recheck.index.tags":                     "of one tenant",
+	"internal/recheck.recent.all":                     "by the id of an execution, which the server draws",
+	"internal/workflow/store.publishing.policies":     "by tenant",
+	"internal/workflow/store.recentRows.publications": "by the number of an execution, which the server gives",
+	"internal/crm/metadata.Models.held":               "by tenant",
+	"internal/crm/records.views.byTenant":             "by tenant",
+	"internal/crm/reporting.mirrors.of":               "by tenant",
+	"internal/crm/search.Search.numbers":              "by tenant",
+	"internal/crm/search.turns.tenants":               "by tenant",
+	"internal/inbound.turns.of":                       "by tenant",
 }
 
 // sharedMaps are the maps in structs that have a mutex, by package, type and field, and whether
@@ -119,8 +119,9 @@ func sharedMaps(t testing.TB, tree fs.FS) map[string]bool {
 	}
 	found := map[string]bool{}
 	for dir, all := range types {
+		parts := partsOfLocked(all)
 		for name, s := range all {
-			for field, key := range mapsOf(s) {
+			for field, key := range mapsOf(s, parts[name]) {
 				keyStruct := all[fmt.Sprint(key)]
 				found[fmt.Sprintf("%s.%s.%s", dir, name, field)] = keyStruct != nil && hasTenant(keyStruct)
 			}
@@ -129,10 +130,29 @@ func sharedMaps(t testing.TB, tree fs.FS) map[string]bool {
 	return found
 }
 
-// mapsOf are the maps of a struct that has a mutex, by field, and their keys. A sync.Map is one
-// in any struct, of which nobody knows the keys.
-func mapsOf(s *ast.StructType) map[string]ast.Expr {
-	locks, maps, shared := false, map[string]ast.Expr{}, map[string]ast.Expr{}
+// partsOfLocked are the structs of a package that are fields of one with a mutex: it guards them.
+func partsOfLocked(all map[string]*ast.StructType) map[string]bool {
+	parts := map[string]bool{}
+	for _, s := range all {
+		if !slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+			name := nameOf(f.Type)
+			return name == "sync.Mutex" || name == "sync.RWMutex"
+		}) {
+			continue
+		}
+		for _, f := range s.Fields.List {
+			if part, ok := f.Type.(*ast.Ident); ok && all[part.Name] != nil {
+				parts[part.Name] = true
+			}
+		}
+	}
+	return parts
+}
+
+// mapsOf are the maps of a struct that has a mutex, or is a part of one that has, by field, and
+// their keys. A sync.Map is one in any struct, of which nobody knows the keys.
+func mapsOf(s *ast.StructType, locks bool) map[string]ast.Expr {
+	maps, shared := map[string]ast.Expr{}, map[string]ast.Expr{}
 	for _, f := range s.Fields.List {
 		kind := f.Type
 		if held, ok := kind.(*ast.IndexExpr); ok && nameOf(held.X) == "atomic.Pointer" {

@@ -27,13 +27,12 @@ func Migration() sqldb.Migration {
 	return sqldb.Migration{Name: "bus", FS: sub}
 }
 
-// Handler is what a consumer does with an event: SQL in the transaction that also
-// notes that the event was taken, and nothing else. It may be called again for an
-// event whose transaction failed. An error makes it be called again later, up to
-// Consumer.MaxTries times, unless it is Permanent.
+// Handler is what a consumer does with an event: SQL in the transaction that also marks the event as processed, and
+// nothing else. It may be called again for an event whose transaction failed. An error makes it be called again later,
+// up to Consumer.MaxTries times, unless it is Permanent.
 type Handler func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
 
-// Permanent says that no further try can help: the event becomes a dead letter at once.
+// Permanent says that a retry cannot help: the event becomes a dead letter at once.
 func Permanent(err error) error { return &permanent{err} }
 
 type permanent struct{ err error }
@@ -47,9 +46,9 @@ func IsPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// Consumer is somebody who is told of events.
+// Consumer is a subscriber to events.
 type Consumer struct {
-	Name   string // 1..64 of a-z, 0-9, - and .; its marks are kept under it
+	Name   string // 1..64 of a-z, 0-9, - and .; its position and marks are stored under it
 	Stream wire.Stream
 	Types  []string // of events that it gets; empty: all of the stream
 	Handle Handler
@@ -57,16 +56,16 @@ type Consumer struct {
 	// the order of theirs, with fewer statements. When it fails, or its work cannot be
 	// committed, all of it is undone and they are handled one by one. nil: they always are.
 	HandleAll func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error
-	// GivenUp is told of an event that an operator lets be passed over, in the transaction in
+	// GivenUp is called for an event that an operator skips, in the transaction in
 	// which that happens: it never comes again. nil: nothing is to be done about it. When it
-	// fails, the event is not passed over, and its dead letter is open again with the error.
+	// fails, the event is not skipped, and its dead letter is open again with the error.
 	GivenUp Handler
-	// Continue lets the events behind a dead letter go on. The default is that its key
-	// waits for a decision about it.
+	// Continue lets the events after a dead letter go on. The default is that its key
+	// stays blocked until a decision about it.
 	Continue bool
 	MaxTries int // of one event; 0: 10
-	// AutoRedrive is how long after its death a letter that ran out of tries is driven
-	// again, once, without anybody's decision; 0: never.
+	// AutoRedrive is how long after its death a dead letter that ran out of tries is redriven
+	// once, without an operator's decision; 0: never.
 	AutoRedrive time.Duration
 }
 
@@ -81,12 +80,12 @@ type Config struct {
 	Consumers []Consumer
 	Log       Source // the engine's log; nil: its events are not published
 	Service   string // names this process's events; "": renga
-	Instance  string // tells this process from others; it may not be empty
+	Instance  string // distinguishes this process from others; it may not be empty
 	// Exclusive says that no other process works on this database, so a lease that is
 	// found at the start is of a process that has ended.
 	Exclusive bool
-	// Apart says that the carrier is this process's own while the database is not: one
-	// process at a time then holds all posts.
+	// Apart says that the carrier is this process's own while the database is shared: one
+	// process at a time then holds all assignments.
 	Apart bool
 	// Sensitive says which fields of a tenant's objects may not leave their record, as the
 	// transaction sees it; nil: none are marked.
@@ -94,12 +93,12 @@ type Config struct {
 	// Hidden says which fields are not shown to those who look at events from outside, in a
 	// tail or in a dead letter: it is not known which fields they may read. nil: as Sensitive.
 	Hidden Fields
-	// Passed is told of named points of the work, in order, for tests that end the
-	// process there; nil: nobody is told.
+	// Passed is called at failpoints, in order (Points), for tests that end the
+	// process there; nil: it is not.
 	Passed func(point string)
 	// KeyRetention is how long the key of a decision or a replay is remembered; 0: 30 days.
 	KeyRetention time.Duration
-	Lease        time.Duration // how long a post stays with a process that gives no sign of life; 0: 10s
+	Lease        time.Duration // how long a process holds its assignments without a sign of life; 0: 10s
 	Clock        Clock         // nil: the machine's. With PostgreSQL its clock counts, not this one.
 	Logger       *slog.Logger  // nil: nowhere
 }
@@ -139,22 +138,18 @@ type Bus struct {
 	cfg     Config
 	log     *slog.Logger
 
-	keeper *keeper
-	wakes  *wakes
-	trunks trunks        // what readers of this process read together
-	fresh  handover      // what was just committed to the outbox
-	doubts atomic.Uint64 // counts gaps that readers found
+	coordinator *coordinator
+	wakes       *wakes
+	sharedFeeds sharedFeeds   // what readers of this process read together
+	recent      recentRows    // what was just committed to the outbox
+	gapReports  atomic.Uint64 // counts gaps that readers found
 
 	replaying sync.Mutex // whoever does a page of a replay
 }
 
 // now is the time in milliseconds by the clock that all processes share.
-func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
-	if tx.Dialect() == sqldb.SQLite {
-		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), nil
-	}
-	now, err := tx.Now(ctx)
-	return wire.Stamp(now), err
+func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (now wire.Stamp, err error) {
+	return queriesIn(tx).now(ctx, tx, b.cfg.Clock)
 }
 
 // read runs fn in a read transaction and names the operation in its errors.
@@ -162,8 +157,8 @@ func (b *Bus) read(ctx context.Context, op string, fn func(context.Context, *sql
 	return fault.Wrap(op, b.db.Read(ctx, fn))
 }
 
-// write runs fn in a transaction, behind what executions wait for. It may run more
-// than once, so fn sets everything that it gives back anew.
+// write runs fn in a transaction, at a lower priority than executions. It may run more than once, so fn sets everything
+// that it returns anew.
 func (b *Bus) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, b.db.Write(ctx, sqldb.Other, fn))
 }

@@ -30,7 +30,8 @@ func Configure(consumers []Consumer, choices []string) ([]Consumer, error) {
 		name, option, _ := strings.Cut(strings.TrimSpace(choice), ":")
 		i := slices.Index(names, name)
 		if i < 0 {
-			return nil, fault.New(fault.Invalid, codeConsumer, "%q: there is no consumer %q; there are %s", choice, name, strings.Join(names, ", "))
+			return nil, fault.New(fault.Invalid, codeConsumer, "%q: there is no consumer %q; there are %s", choice, name,
+				strings.Join(names, ", "))
 		}
 		if want := all[i].choose(option); want != "" {
 			return nil, fault.New(fault.Invalid, codeConsumer, "%q: %s", choice, want)
@@ -53,7 +54,8 @@ func (c *Consumer) choose(option string) (want string) {
 			c.AutoRedrive = 0
 			return ""
 		}
-		if c.AutoRedrive, err = time.ParseDuration(value); err != nil || c.AutoRedrive < minRedrive || c.AutoRedrive > maxRedrive {
+		if c.AutoRedrive, err = time.ParseDuration(value); err != nil || c.AutoRedrive < minRedrive ||
+			c.AutoRedrive > maxRedrive {
 			return "redrive is never, or a duration of 1s to 720h such as 10m"
 		}
 	case "continue":

@@ -9,43 +9,79 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Automatic is who decides when nobody does.
+// Automatic is the actor of automatic redrives.
 const Automatic = "system"
 
-// redriveAt is when a new letter is driven again by itself; 0: never.
-func (r *reader) redriveAt(cause error, now wire.Stamp) wire.Stamp {
-	if IsPermanent(cause) || r.consumer.AutoRedrive == 0 {
-		return 0
+// redrive stores the decision of an automatic redrive.
+func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
+	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
+	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0,
+		reason = $5, decided_in = ''
+		WHERE id = $1 AND status = 0`, l.ID, int(Redriving), d.Actor, now, d.Reason)
+	if err != nil {
+		return err
 	}
-	return now + max(1, wire.Stamp(r.consumer.AutoRedrive/time.Millisecond))
+	return audit.Write(ctx, tx, d.entry(&l.DeadLetter, &DeadAnswer{Verdict: l.Verdict}, now))
 }
 
-// autoRedrive decides about letters whose consumer wants them driven again by itself. It
-// says whether there may be more.
-func (r *reader) autoRedrive(ctx context.Context) (more bool, err error) {
-	if r.consumer.AutoRedrive == 0 {
+// How long a redrive is postponed while an older dead letter of its key is in front, if its
+// consumer's own time is not between the two.
+const (
+	putOffLeast = time.Second
+	putOffMost  = time.Minute
+)
+
+// redriveAt is when a new dead letter is redriven automatically; 0: never.
+func (dq *deadLetterQueue) redriveAt(cause error, now wire.Stamp) wire.Stamp {
+	if IsPermanent(cause) || dq.consumer.AutoRedrive == 0 {
+		return 0
+	}
+	return now + max(1, wire.Stamp(dq.consumer.AutoRedrive/time.Millisecond))
+}
+
+// dueForRedrive are dead letters whose automatic redrive is due, in the order in which they died.
+func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
+	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
+		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, dq.consumer.Name, dq.lease.part, now, decideChunk)
+}
+
+// postponeRedrive postpones the automatic redrive of a dead letter while an older one of its key is in front; otherwise
+// it cancels it.
+func (dq *deadLetterQueue) postponeRedrive(
+	ctx context.Context, tx *sqldb.Tx, t *changes, l *Foreseen, guard Guard,
+) error {
+	var at wire.Stamp
+	if guard == GuardKeyOrder {
+		at = t.now + wire.Stamp(min(max(dq.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
+	}
+	_, err := tx.Exec(ctx, "UPDATE bus_dead SET redrive_at = $2 WHERE id = $1 AND status = 0", l.ID, at)
+	return err
+}
+
+// autoRedrive decides about the dead letters whose automatic redrive is due. It reports whether there may be more.
+func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
+	if dc.consumer.AutoRedrive == 0 {
 		return false, nil
 	}
 	var first wire.Stamp
-	err = r.bus.read(ctx, "bus.redrive", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = dc.bus.read(ctx, "bus.redrive", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
-			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, r.consumer.Name, r.lease.part).Scan(&first)
+			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, dc.consumer.Name, dc.lease.part).Scan(&first)
 	})
-	if err != nil || first == 0 || first > r.machineNow() {
+	if err != nil || first == 0 || first > dc.machineNow() {
 		return false, err
 	}
-	err = r.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *turn) (err error) {
-		more, err = r.redriveDue(ctx, tx, t)
+	err = dc.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) (err error) {
+		more, err = dc.redriveDue(ctx, tx, t)
 		return err
 	})
 	return more, err
 }
 
-// redriveDue decides about some letters whose time has come, as somebody would who looks
-// at one after the other: what may not be driven again is not. One that must wait for an
-// older letter of its key comes again later, so those of a key go in turn.
-func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) (more bool, err error) {
-	due, err := r.dueLetters(ctx, tx, t.now)
+// redriveDue decides about some of them as an operator would who takes them one by one: what may not be redriven is
+// not. One that must wait for an older dead letter of its key is postponed, so those of a key go in order.
+func (dc *decider) redriveDue(ctx context.Context, tx *sqldb.Tx, t *changes) (more bool, err error) {
+	due, err := dc.dlq.dueForRedrive(ctx, tx, t.now)
 	if err != nil {
 		return false, err
 	}
@@ -57,46 +93,11 @@ func (r *reader) redriveDue(ctx context.Context, tx *sqldb.Tx, t *turn) (more bo
 		if status, guard := seen[0].Status.decide(false, seen[0].Verdict); status == Redriving && guard == "" {
 			err = redrive(ctx, tx, &seen[0], t.now)
 		} else {
-			err = r.putOff(ctx, tx, t, &seen[0], guard)
+			err = dc.dlq.postponeRedrive(ctx, tx, t, &seen[0], guard)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 	return len(due) == decideChunk, nil
-}
-
-// redrive writes the decision about a letter down that nobody made.
-func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
-	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
-	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0, reason = $5, decided_in = ''
-		WHERE id = $1 AND status = 0`, l.ID, int(Redriving), d.Actor, now, d.Reason)
-	if err != nil {
-		return err
-	}
-	return audit.Write(ctx, tx, d.entry(&l.DeadLetter, &DeadAnswer{Verdict: l.Verdict}, now))
-}
-
-// How long a letter is put off that an older one of its key is in front of, if its
-// consumer's own time is not between the two.
-const (
-	putOffLeast = time.Second
-	putOffMost  = time.Minute
-)
-
-// putOff leaves a letter that may not be driven again: for a while when an older one of
-// its key is in front, else for good.
-func (r *reader) putOff(ctx context.Context, tx *sqldb.Tx, t *turn, l *Foreseen, guard Guard) error {
-	var at wire.Stamp
-	if guard == GuardKeyOrder {
-		at = t.now + wire.Stamp(min(max(r.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
-	}
-	_, err := tx.Exec(ctx, "UPDATE bus_dead SET redrive_at = $2 WHERE id = $1 AND status = 0", l.ID, at)
-	return err
-}
-
-// dueLetters are some letters whose time has come, in the order in which they died.
-func (r *reader) dueLetters(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
-	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
-		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, r.consumer.Name, r.lease.part, now, decideChunk)
 }

@@ -12,7 +12,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// DeadLetter is an event that a consumer could not take, and what became of it.
+// DeadLetter is an event that a consumer could not apply, and its state.
 type DeadLetter struct {
 	ID            string
 	Tenant        string
@@ -31,19 +31,19 @@ type DeadLetter struct {
 	Attempts      int
 	FirstFailedAt wire.Stamp
 	DeadAt        wire.Stamp
-	RedriveAt     wire.Stamp // when it is driven again by itself; 0: never
+	RedriveAt     wire.Stamp // when it is redriven automatically; 0: never
 	DecidedBy     string     // who decided last; "": nobody, or not known
 	DecidedAt     wire.Stamp
 	DecidedIn     string // the bulk that decided last
 	Reason        string // of the decision
 	EndedAt       wire.Stamp
-	Num           int64 // in the order in which letters died first
+	Num           int64 // in the order in which dead letters first died
 }
 
-// at is where the event stands in the order of its key.
-func (l *DeadLetter) at() place { return place{l.Version, l.Index, l.EventID} }
+// version is the version of the event within its key.
+func (l *DeadLetter) version() keyVersion { return keyVersion{l.Version, l.Index, l.EventID} }
 
-// Ended reports whether nothing happens to the letter any more.
+// Ended reports whether the dead letter is final.
 func (s Status) Ended() bool { return s >= Applied }
 
 // Statuses are the names of all statuses of dead letters.
@@ -59,7 +59,7 @@ const deadColumns = `num, id, tenant_id, consumer, part, status, partition_key, 
 	reason_class, reason_code, retry_advice, error, attempts, first_failed_at, dead_at, redrive_at,
 	decided_by, decided_at, decided_in, reason, ended_at`
 
-// scanDead reads deadColumns, and what is selected behind them.
+// scanDead reads deadColumns and the columns selected after them.
 func scanDead(row *sqldb.Row, more ...any) (l DeadLetter, err error) {
 	err = row.Scan(append([]any{
 		&l.Num, &l.ID, &l.Tenant, &l.Consumer, &l.Part, &l.Status, &l.Key, &l.EventID, &l.EventType, &l.Version, &l.Index,
@@ -71,7 +71,7 @@ func scanDead(row *sqldb.Row, more ...any) (l DeadLetter, err error) {
 
 const selectDead = "SELECT " + deadColumns + ", errors, body FROM bus_dead WHERE id = $1 AND tenant_id = $2"
 
-// deadBody is what a dead letter holds beside its columns.
+// deadBody is what a dead letter has besides its columns.
 type deadBody struct {
 	failures []Failure
 	body     []byte

@@ -17,16 +17,16 @@ type Guard string
 
 // The guards of dead letters and replays.
 const (
-	GuardDeadOpen  Guard = "dead_letter_open" // nobody has decided about the dead letter
-	GuardPlaceFree Guard = "place_free"       // no other event holds its place
-	GuardKeyOrder  Guard = "key_order"        // no older event of its key is open or waits
+	GuardDeadOpen  Guard = "dead_letter_open" // there is no decision about the dead letter
+	GuardPlaceFree Guard = "place_free"       // no other event has its version
+	GuardKeyOrder  Guard = "key_order"        // no older event of its key is open or parked
 	GuardReplayRun Guard = "replay_running"   // the replay has not ended
 )
 
-// Decision is what somebody decided about dead letters.
+// Decision is a decision about dead letters.
 type Decision struct {
 	Tenant        string
-	Skip          bool   // give it up; else drive it again
+	Skip          bool   // skip it; else redrive it
 	Reason        string // a skip has one
 	Actor         string // "": not known
 	CorrelationID string
@@ -41,10 +41,10 @@ func (d *Decision) Action() string {
 	return "dlq.redrive"
 }
 
-// DeadAnswer is what a decision led to: accepted, or refused by a guard. It is what is
-// remembered with the key, so a replay gives an equal one.
+// DeadAnswer is the answer to a decision: accepted, or refused by a guard. It is stored under the idempotency key, so a
+// repetition gets an equal one.
 type DeadAnswer struct {
-	Replay        bool    `json:"-"` // answered from memory; nothing happened now
+	Replay        bool    `json:"-"` // a stored answer; nothing happened now
 	ID            string  `json:"id"`
 	Status        Status  `json:"status"`
 	Verdict       Verdict `json:"verdict,omitempty"` // of a redrive that was decided now
@@ -56,8 +56,7 @@ type DeadAnswer struct {
 	MakesStale int `json:"makesStale,omitzero"`
 }
 
-// decide is what a decision makes of a dead letter. To decide the same again changes
-// nothing, whatever came of it meanwhile.
+// decide is the effect of a decision on a dead letter. Repeating a decision changes nothing.
 func (s Status) decide(skip bool, v Verdict) (Status, Guard) {
 	skipped := s == Skipping || s == Skipped
 	switch {
@@ -75,35 +74,35 @@ func (s Status) decide(skip bool, v Verdict) (Status, Guard) {
 	return Redriving, ""
 }
 
-// DecideDead writes a decision about a dead letter down, with its entry in the audit
-// log; the reader of its partition carries it out.
+// DecideDead stores a decision about a dead letter with its audit entry; the reader of its partition carries it out.
 func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.Once) (ans DeadAnswer, err error) {
 	var l DeadLetter
 	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = idempotent(ctx, b, tx, d.Tenant, &once, func(now wire.Stamp) (ans DeadAnswer, err error) {
-			one, err := d.decide(ctx, tx, []string{id}, now)
-			if err == nil && one[0].ID == "" {
-				err = deadNotFound(id)
-			}
-			if err != nil {
-				return ans, err
-			}
-			l, ans = one[0].DeadLetter, one[0].Answer
-			ans.CorrelationID, ans.Key = d.CorrelationID, once.Key
-			return ans, nil
-		})
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{d.Tenant, &once},
+			func(now wire.Stamp) (ans DeadAnswer, err error) {
+				one, err := d.decide(ctx, tx, []string{id}, now)
+				if err == nil && one[0].ID == "" {
+					err = deadNotFound(id)
+				}
+				if err != nil {
+					return ans, err
+				}
+				l, ans = one[0].DeadLetter, one[0].Answer
+				ans.CorrelationID, ans.Key = d.CorrelationID, once.Key
+				return ans, nil
+			})
 		ans.Replay = replay
 		return err
 	})
 	if err == nil && l.ID != "" {
-		b.wakes.wake(readerPost(l.Consumer, l.Part))
+		b.wakes.wake(readerAssignment(l.Consumer, l.Part))
 	}
 	return ans, err
 }
 
-// decide decides about dead letters in a transaction, each as if it were alone, and
-// gives them as they were before.
+// decide decides about dead letters in a transaction, each independently of the others, and gives them as they were
+// before.
 func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now wire.Stamp) ([]Decided, error) {
 	seen, err := foresee(ctx, tx, d.Tenant, nil, ids, true)
 	if err != nil {
@@ -145,7 +144,7 @@ func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now w
 	return out, tx.Batch(ctx, stmts...)
 }
 
-// entry is what the audit log has of a decision.
+// entry is the audit entry of a decision.
 func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.Entry {
 	detail, _ := json.Marshal(struct { // strings and numbers can always be written
 		Consumer  string  `json:"consumer"`
@@ -167,8 +166,8 @@ func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.E
 	return e
 }
 
-// Advice says whether the same decision can be accepted later: what breaks the order
-// of a key can be decided about when the older event is out of the way.
+// Advice says whether the same decision can be accepted later: one that breaks the order of a key can, when the older
+// event is out of the way.
 func (g Guard) Advice() (fault.ReasonClass, fault.RetryAdvice) {
 	if g == GuardKeyOrder {
 		return fault.ReasonRunConflict, fault.RetryAfterFix
@@ -176,8 +175,7 @@ func (g Guard) Advice() (fault.ReasonClass, fault.RetryAdvice) {
 	return fault.ReasonRunConflict, fault.DoNotRetry
 }
 
-// Decided is what a decision on one of many dead letters led to. One that does not
-// exist has no ID.
+// Decided is the outcome of a decision about one of many dead letters. One that does not exist has no ID.
 type Decided struct {
 	DeadLetter // as it was before
 	Answer     DeadAnswer
@@ -186,8 +184,8 @@ type Decided struct {
 // decideChunk is how many dead letters one transaction decides about.
 const decideChunk = 20
 
-// DecideMany writes a decision about several dead letters down, without a key. A bulk
-// decides about a letter once: one that died again after that stays as it is.
+// DecideMany stores a decision about several dead letters, without an idempotency key. A bulk decides about a dead
+// letter once: one that died again after that stays as it is.
 func (b *Bus) DecideMany(ctx context.Context, d Decision, ids []string) ([]Decided, error) {
 	all := make([]Decided, 0, len(ids))
 	for part := range slices.Chunk(ids, decideChunk) {
@@ -206,7 +204,7 @@ func (b *Bus) DecideMany(ctx context.Context, d Decision, ids []string) ([]Decid
 	}
 	for i := range all {
 		if all[i].ID != "" {
-			b.wakes.wake(readerPost(all[i].Consumer, all[i].Part))
+			b.wakes.wake(readerAssignment(all[i].Consumer, all[i].Part))
 		}
 	}
 	return all, nil

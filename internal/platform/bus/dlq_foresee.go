@@ -8,13 +8,13 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// Foreseen is what would become of a dead letter.
+// Foreseen is a dead letter and what a redrive or a skip of it would do.
 type Foreseen struct {
 	DeadLetter
 	Verdict Verdict // "" unless it is OPEN
-	// SkipMakesStale is how many older events of its key, open or being driven again, a
+	// SkipMakesStale is how many older events of its key, open or being redriven, a
 	// skip would make stale: what is skipped counts as taken. Only a consumer that
-	// goes on behind dead letters has such.
+	// continues after dead letters has such.
 	SkipMakesStale int
 }
 
@@ -23,9 +23,8 @@ const (
 	maxInFront   = 1000 // dead letters of one key that are looked at
 )
 
-// ForeseeDead says what would become of dead letters if all that a filter selects were
-// driven again in the order of their numbers; without a filter, each of them alone.
-// What it says is of now. One that does not exist has no ID.
+// ForeseeDead previews a redrive of all dead letters that a filter selects, in the order of their numbers; without a
+// filter, of each alone. The preview is of now. One that does not exist has no ID.
 func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids []string) ([]Foreseen, error) {
 	all := make([]Foreseen, 0, len(ids))
 	for part := range slices.Chunk(ids, foreseeChunk) {
@@ -44,7 +43,9 @@ func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids
 
 // foresee is ForeseeDead in a transaction, which holds the dead letters until its end
 // when it is to write.
-func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string, hold bool) ([]Foreseen, error) {
+func foresee(
+	ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string, hold bool,
+) ([]Foreseen, error) {
 	letters, bodies := make([]DeadLetter, len(ids)), make([][]byte, len(ids))
 	if err := deadByID(ctx, tx, tenant, ids, deadInto{letters, bodies, hold}); err != nil {
 		return nil, err
@@ -72,8 +73,8 @@ func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, id
 	}
 	for i := range out {
 		if l := &out[i].DeadLetter; l.ID != "" && l.Status == Open {
-			out[i].Verdict = judgeLast(*facts[l.lane()], inFront(selected[l.lane()], l), processed)
-			out[i].SkipMakesStale = facts[l.lane()].olderThan(l.at())
+			out[i].Verdict = judgeLast(*facts[l.consumerKey()], inFront(selected[l.consumerKey()], l), processed)
+			out[i].SkipMakesStale = facts[l.consumerKey()].olderThan(l.version())
 		}
 	}
 	return out, nil
@@ -81,13 +82,14 @@ func foresee(ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, id
 
 // selectSame gives the open dead letters of a key. It names neither the tenant nor an
 // order, so that no index but that of keys serves it.
-const selectSame = "SELECT " + deadColumns + " FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status = 0 LIMIT $3"
+const selectSame = "SELECT " + deadColumns + ` FROM bus_dead
+	WHERE consumer = $1 AND partition_key = $2 AND status = 0 LIMIT $3`
 
 // selectedOf gives the open dead letters of each key that a filter selects, in order.
 func selectedOf(
-	ctx context.Context, tx *sqldb.Tx, f *DeadFilter, keys map[laneKey]*keyFacts, tenant string,
-) (map[laneKey][]DeadLetter, error) {
-	selected := map[laneKey][]DeadLetter{}
+	ctx context.Context, tx *sqldb.Tx, f *DeadFilter, keys map[consumerKey]*keyFacts, tenant string,
+) (map[consumerKey][]DeadLetter, error) {
+	selected := map[consumerKey][]DeadLetter{}
 	if f == nil {
 		return selected, nil
 	}
@@ -102,8 +104,7 @@ func selectedOf(
 	return selected, nil
 }
 
-// inFront gives the dead letters of a key that are driven before one of them, and this
-// one at the end.
+// inFront gives the dead letters of a key that are redriven before one of them, and this one at the end.
 func inFront(selected []DeadLetter, last *DeadLetter) (order []DeadLetter) {
 	for i := range selected {
 		if selected[i].Num < last.Num {
@@ -113,12 +114,12 @@ func inFront(selected []DeadLetter, last *DeadLetter) (order []DeadLetter) {
 	return append(order, *last)
 }
 
-// judgeLast says what becomes of the last of some dead letters of a key. Of those before
-// it, one that was processed and is not known to be would be found out by its version.
+// judgeLast is the verdict about the last of some dead letters of a key. A duplicate among those before it would be
+// found by its version.
 func judgeLast(k keyFacts, order []DeadLetter, processed map[string]bool) Verdict {
 	candidates := make([]candidate, len(order))
 	for i := range order {
-		candidates[i] = candidate{order[i].at(), processed[order[i].ID]}
+		candidates[i] = candidate{order[i].version(), processed[order[i].ID]}
 	}
 	return judge(k, candidates)[len(order)-1]
 }

@@ -8,7 +8,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Inspection is all that is known of a dead letter.
+// Inspection is a dead letter with its failures, its event and the events parked after it.
 type Inspection struct {
 	Foreseen
 	Failures []Failure
@@ -16,12 +16,12 @@ type Inspection struct {
 	// Withheld says that the payload is left out: it is not what its schema says, so that
 	// sensitive fields cannot be found in it, or there is no event.
 	Withheld bool
-	Waiting  int      // events that wait behind its key, counted up to MaxWaiting
-	First    []Waiter // the first of them
+	Waiting  int            // parked events of its key, counted up to MaxWaiting
+	First    []WaitingEvent // the first of them
 }
 
-// Waiter is an event that waits behind a key.
-type Waiter struct {
+// WaitingEvent is a parked event.
+type WaitingEvent struct {
 	EventID   string
 	EventType string
 	Version   wire.Stamp
@@ -31,11 +31,11 @@ type Waiter struct {
 
 // Named maxima of what is shown of a key.
 const (
-	MaxWaiting = 10_000 // waiting events that are counted
-	maxWaiters = 100    // that are shown
+	MaxWaiting     = 10_000 // waiting events that are counted
+	maxParkedShown = 100    // that are shown
 )
 
-// InspectDead is all that is known of a dead letter of a tenant.
+// InspectDead gives a dead letter of a tenant with everything known about it.
 func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspection, err error) {
 	err = b.read(ctx, "bus.inspect", func(ctx context.Context, tx *sqldb.Tx) error {
 		out = Inspection{}
@@ -51,15 +51,17 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 		if out.Event, out.Withheld, err = (&mask{fields: b.cfg.Hidden}).redact(ctx, tx, tenant, body.body); err != nil {
 			return err
 		}
-		out.Waiting, out.First, err = waitingBehind(ctx, tx, &l)
+		out.Waiting, out.First, err = parkedBehind(ctx, tx, &l)
 		return err
 	})
 	return out, err
 }
 
-// redact is an event as operators may see it. Fields can have been marked sensitive
-// after it was published, so what was left out then is looked for again.
-func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []byte) (e *wire.Event, withheld bool, err error) {
+// redact is an event as operators may see it. Fields can have been marked sensitive after it was published, so they are
+// looked for again.
+func (m *mask) redact(
+	ctx context.Context, tx *sqldb.Tx, tenant string, body []byte,
+) (e *wire.Event, withheld bool, err error) {
 	parsed, err := wire.ParseEvent(body)
 	switch {
 	case err != nil || parsed.Tenant != tenant:
@@ -77,23 +79,24 @@ func (m *mask) redact(ctx context.Context, tx *sqldb.Tx, tenant string, body []b
 	return &parsed, false, nil
 }
 
-// waitingBehind is how many events wait behind the key of a dead letter, and the first
-// of them. A letter that is driven again waits too, and is not counted.
-func waitingBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []Waiter, err error) {
+// parkedBehind counts the events parked at the key of a dead letter, and gives the first of them. A dead letter that is
+// being redriven is parked too, and is not counted.
+func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []WaitingEvent, err error) {
 	if owner := strings.Split(l.Key, ":"); len(owner) != 3 || owner[1] != l.Tenant {
 		return 0, nil, nil // what waits is not the tenant's
 	}
-	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND dead = 0
+	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2
+		AND dead = 0
 		LIMIT $3) AS counted`, l.Consumer, l.Key, MaxWaiting).Scan(&n)
 	if err != nil {
 		return 0, nil, err
 	}
 	for row, err := range tx.Query(ctx, `SELECT event_id, event_type, version, idx, at FROM bus_parked
-		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxWaiters) {
+		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxParkedShown) {
 		if err != nil {
 			return 0, nil, err
 		}
-		var w Waiter
+		var w WaitingEvent
 		if err := row.Scan(&w.EventID, &w.EventType, &w.Version, &w.Index, &w.At); err != nil {
 			return 0, nil, err
 		}

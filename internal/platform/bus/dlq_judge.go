@@ -8,36 +8,35 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Verdict is what becomes of a dead letter when it is driven again.
+// Verdict is the outcome of a redrive of a dead letter.
 type Verdict string
 
 // The verdicts.
 const (
 	WillApply   Verdict = "WILL_APPLY"   // it takes effect, unless it fails again
 	WillBeStale Verdict = "STALE"        // a newer version of its key was applied
-	IsDuplicate Verdict = "DUPLICATE"    // it was taken before
-	IsConflict  Verdict = "CONFLICT"     // another event holds its place
-	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is still open or waits
+	IsDuplicate Verdict = "DUPLICATE"    // it was applied before
+	IsConflict  Verdict = "CONFLICT"     // another event has its version
+	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is still open or parked
 )
 
 // keyFacts is what is known of a key of a consumer.
 type keyFacts struct {
-	applied place   // the newest event that was taken
-	waiting []place // events that are dead and open, being driven again, or parked
+	applied keyVersion   // the newest event that was applied
+	waiting []keyVersion // events that are open dead letters, being redriven, or parked
 }
 
-// candidate is a dead letter that may be driven again.
+// candidate is a dead letter that may be redriven.
 type candidate struct {
-	place
-	processed bool // its event is among those that were taken
+	keyVersion
+	processed bool // its event is marked as processed
 }
 
-// judge says what becomes of dead letters of one key when they are driven again one
-// after the other. Those that would be refused are not driven, so they still stand
-// before the later ones.
+// judge gives the verdicts about dead letters of one key that are redriven one after the other. Those that would be
+// refused are not redriven, so they still stand before the later ones.
 //
-// What is older than the newest that was applied can never take effect: it does not
-// hold up anything. The consumer's own guard sees the same when the time comes.
+// What is older than the newest applied version can never take effect, so it holds up nothing. The consumer's version
+// guard comes to the same verdict when the time comes.
 func judge(k keyFacts, letters []candidate) []Verdict {
 	verdicts := make([]Verdict, len(letters))
 	waiting := slices.Clone(k.waiting)
@@ -45,20 +44,20 @@ func judge(k keyFacts, letters []candidate) []Verdict {
 		verdicts[i] = k.judge(waiting, l)
 		switch verdicts[i] {
 		case WillApply:
-			k.applied = l.place
+			k.applied = l.keyVersion
 		case IsConflict, BreaksOrder:
 			continue
 		}
-		waiting = slices.DeleteFunc(waiting, func(p place) bool { return p.event == l.event })
+		waiting = slices.DeleteFunc(waiting, func(p keyVersion) bool { return p.eventID == l.eventID })
 	}
 	return verdicts
 }
 
-func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
+func (k *keyFacts) judge(waiting []keyVersion, l candidate) Verdict {
 	if l.version == 0 {
 		return WillApply // nobody could read where it stands; perhaps it can be read now
 	}
-	switch admit(k.applied, l.place) {
+	switch admit(k.applied, l.keyVersion) {
 	case stale:
 		return WillBeStale
 	case duplicate:
@@ -70,21 +69,20 @@ func (k *keyFacts) judge(waiting []place, l candidate) Verdict {
 		return IsDuplicate
 	}
 	for _, p := range waiting {
-		if k.before(p, l.place) {
+		if k.before(p, l.keyVersion) {
 			return BreaksOrder
 		}
 	}
 	return WillApply
 }
 
-// before reports whether an event that waits can still take effect, if not after another.
-func (k *keyFacts) before(p, other place) bool {
-	return p.event != other.event && p.compare(other) < 0 && p.compare(k.applied) > 0
+// before reports whether a waiting event can still take effect, unless it comes after another one.
+func (k *keyFacts) before(p, other keyVersion) bool {
+	return p.eventID != other.eventID && p.compare(other) < 0 && p.compare(k.applied) > 0
 }
 
-// olderThan is how many of the events that wait could not take effect any more when one
-// of the key is taken.
-func (k *keyFacts) olderThan(other place) (n int) {
+// olderThan is how many waiting events become stale when an event of the key is applied.
+func (k *keyFacts) olderThan(other keyVersion) (n int) {
 	for _, p := range k.waiting {
 		if k.before(p, other) {
 			n++
@@ -93,20 +91,20 @@ func (k *keyFacts) olderThan(other place) (n int) {
 	return n
 }
 
-// laneKey names a key of a consumer.
-type laneKey struct{ consumer, key string }
+// consumerKey is a key of a consumer.
+type consumerKey struct{ consumer, key string }
 
-func (l *DeadLetter) lane() laneKey { return laneKey{l.Consumer, l.Key} }
+func (l *DeadLetter) consumerKey() consumerKey { return consumerKey{l.Consumer, l.Key} }
 
 // maxParkedSeen is how many parked events of a key are looked at for one that is older
 // than a dead letter. They wait in their order, so it would be among the first.
 const maxParkedSeen = 1000
 
 // factsOf reads what is known of the keys of some dead letters.
-func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneKey]*keyFacts, error) {
-	facts, newest := map[laneKey]*keyFacts{}, map[laneKey]place{}
+func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consumerKey]*keyFacts, error) {
+	facts, newest := map[consumerKey]*keyFacts{}, map[consumerKey]keyVersion{}
 	for i := range letters {
-		k, p := letters[i].lane(), letters[i].at()
+		k, p := letters[i].consumerKey(), letters[i].version()
 		if facts[k] == nil || p.compare(newest[k]) > 0 {
 			facts[k], newest[k] = &keyFacts{}, p
 		}
@@ -114,15 +112,15 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneK
 	var stmts []sqldb.Stmt
 	for k, f := range facts {
 		into := func(row *sqldb.Row) error {
-			var p place
-			err := row.Scan(&p.version, &p.index, &p.event)
+			var p keyVersion
+			err := row.Scan(&p.version, &p.index, &p.eventID)
 			f.waiting = append(f.waiting, p)
 			return err
 		}
 		stmts = append(stmts, sqldb.Stmt{
 			Query: "SELECT version, idx, event_id FROM bus_applied WHERE consumer = $1 AND partition_key = $2",
 			Args:  []any{k.consumer, k.key},
-			Row:   func(row *sqldb.Row) error { return row.Scan(&f.applied.version, &f.applied.index, &f.applied.event) },
+			Row:   func(row *sqldb.Row) error { return row.Scan(&f.applied.version, &f.applied.index, &f.applied.eventID) },
 		}, sqldb.Stmt{
 			Query: "SELECT version, idx, event_id FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status IN (0, 1)",
 			Args:  []any{k.consumer, k.key}, Row: into,
@@ -136,10 +134,11 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[laneK
 	return facts, tx.Batch(ctx, stmts...)
 }
 
-const selectProcessed = "SELECT 1 FROM processed_events WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4"
+const selectProcessed = `SELECT 1 FROM processed_events
+	WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4`
 
-// processedOf says which of some dead letters have an event that was taken. What has no
-// readable body has no day to look at; it cannot have been taken either.
+// processedOf says which of some dead letters have an event that is marked as processed. One without a readable body
+// has no day to look up; it cannot have been applied either.
 func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies [][]byte) (map[string]bool, error) {
 	processed := make(map[string]bool, len(letters))
 	var stmts []sqldb.Stmt

@@ -11,8 +11,10 @@ import (
 // TestWhatBecomesOfADeadLetterIsForeseen goes through what can be known of a key.
 // Places are written as version, index and event.
 func TestWhatBecomesOfADeadLetterIsForeseen(t *testing.T) {
-	at := func(version, index int, event string) place { return place{wire.Stamp(1000 + version), index, event} }
-	alone := func(p place) []candidate { return []candidate{{p, false}} }
+	at := func(version, index int, event string) keyVersion {
+		return keyVersion{wire.Stamp(1000 + version), index, event}
+	}
+	alone := func(p keyVersion) []candidate { return []candidate{{p, false}} }
 	for _, tt := range []struct {
 		name    string
 		facts   keyFacts
@@ -27,49 +29,49 @@ func TestWhatBecomesOfADeadLetterIsForeseen(t *testing.T) {
 		{"it was applied itself", keyFacts{applied: at(1, 0, "a")}, alone(at(1, 0, "a")), []Verdict{IsDuplicate}},
 		{"another one has its place", keyFacts{applied: at(1, 0, "b")}, alone(at(1, 0, "a")), []Verdict{IsConflict}},
 		{"it was processed", keyFacts{}, []candidate{{at(1, 0, "a"), true}}, []Verdict{IsDuplicate}},
-		{"nobody can read it", keyFacts{applied: at(1, 0, "b")}, alone(place{event: "a"}), []Verdict{WillApply}},
-		{"an older one is open", keyFacts{waiting: []place{at(1, 0, "a"), at(2, 0, "b")}}, alone(at(2, 0, "b")), []Verdict{BreaksOrder}},
-		{"a newer one is open", keyFacts{waiting: []place{at(1, 0, "a"), at(2, 0, "b")}}, alone(at(1, 0, "a")), []Verdict{WillApply}},
-		{"it waits itself", keyFacts{waiting: []place{at(1, 0, "a"), at(1, 0, "a")}}, alone(at(1, 0, "a")), []Verdict{WillApply}},
+		{"nobody can read it", keyFacts{applied: at(1, 0, "b")}, alone(keyVersion{eventID: "a"}), []Verdict{WillApply}},
+		{"an older one is open", keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}}, alone(at(2, 0, "b")), []Verdict{BreaksOrder}},
+		{"a newer one is open", keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}}, alone(at(1, 0, "a")), []Verdict{WillApply}},
+		{"it waits itself", keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(1, 0, "a")}}, alone(at(1, 0, "a")), []Verdict{WillApply}},
 		{
 			"an older one is open and stale already",
-			keyFacts{applied: at(2, 0, "b"), waiting: []place{at(1, 0, "a"), at(3, 0, "c")}},
+			keyFacts{applied: at(2, 0, "b"), waiting: []keyVersion{at(1, 0, "a"), at(3, 0, "c")}},
 			alone(at(3, 0, "c")),
 			[]Verdict{WillApply},
 		},
 		{
 			"all of a key, in order",
-			keyFacts{waiting: []place{at(1, 0, "a"), at(2, 0, "b"), at(2, 1, "c")}},
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b"), at(2, 1, "c")}},
 			[]candidate{{at(1, 0, "a"), false}, {at(2, 0, "b"), false}, {at(2, 1, "c"), false}},
 			[]Verdict{WillApply, WillApply, WillApply},
 		},
 		{
 			"two of a key, the wrong way round",
-			keyFacts{waiting: []place{at(1, 0, "a"), at(2, 0, "b")}},
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}},
 			[]candidate{{at(2, 0, "b"), false}, {at(1, 0, "a"), false}},
 			[]Verdict{BreaksOrder, WillApply},
 		},
 		{
 			"an older one is parked and is not among them",
-			keyFacts{waiting: []place{at(1, 0, "parked"), at(2, 0, "b"), at(3, 0, "c")}},
+			keyFacts{waiting: []keyVersion{at(1, 0, "parked"), at(2, 0, "b"), at(3, 0, "c")}},
 			[]candidate{{at(2, 0, "b"), false}, {at(3, 0, "c"), false}},
 			[]Verdict{BreaksOrder, BreaksOrder},
 		},
 		{
 			"two in one place",
-			keyFacts{waiting: []place{at(1, 0, "a"), at(1, 0, "b")}},
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(1, 0, "b")}},
 			[]candidate{{at(1, 0, "a"), false}, {at(1, 0, "b"), false}},
 			[]Verdict{WillApply, IsConflict},
 		},
 		{
 			"one that was processed does not hold up the next",
-			keyFacts{waiting: []place{at(1, 0, "a"), at(2, 0, "b")}},
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}},
 			[]candidate{{at(1, 0, "a"), true}, {at(2, 0, "b"), false}},
 			[]Verdict{IsDuplicate, WillApply},
 		},
 		{
 			"what is refused still holds up the next",
-			keyFacts{applied: at(1, 0, "x"), waiting: []place{at(2, 0, "older"), at(3, 0, "a"), at(4, 0, "b")}},
+			keyFacts{applied: at(1, 0, "x"), waiting: []keyVersion{at(2, 0, "older"), at(3, 0, "a"), at(4, 0, "b")}},
 			[]candidate{{at(1, 0, "c"), false}, {at(3, 0, "a"), false}, {at(4, 0, "b"), false}},
 			[]Verdict{IsConflict, BreaksOrder, BreaksOrder},
 		},

@@ -44,7 +44,10 @@ func (f *DeadFilter) where(tenant string) (string, []any) {
 		where += " AND " + condition + strconv.Itoa(len(args))
 	}
 	for _, word := range []struct{ condition, value string }{
-		{"consumer = $", f.Consumer}, {"event_type = $", f.EventType}, {"partition_key = $", f.Key}, {"reason_class = $", string(f.ReasonClass)},
+		{"consumer = $", f.Consumer},
+		{"event_type = $", f.EventType},
+		{"partition_key = $", f.Key},
+		{"reason_class = $", string(f.ReasonClass)},
 	} {
 		if word.value != "" {
 			add(word.condition, word.value)
@@ -61,7 +64,9 @@ func (f *DeadFilter) where(tenant string) (string, []any) {
 
 // DeadLetters is a page of the dead letters that a filter selects, newest first, and
 // how many there are in all.
-func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offset, limit int) (page []DeadLetter, total int, err error) {
+func (b *Bus) DeadLetters(
+	ctx context.Context, tenant string, f DeadFilter, offset, limit int,
+) (page []DeadLetter, total int, err error) {
 	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
 		if err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE "+where, args...).Scan(&total); err != nil {
@@ -75,9 +80,10 @@ func (b *Bus) DeadLetters(ctx context.Context, tenant string, f DeadFilter, offs
 	return page, total, err
 }
 
-// WalkDead gives up to limit dead letters that a filter selects, in the order of their
-// numbers, behind a number.
-func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after int64, limit int) (page []DeadLetter, err error) {
+// WalkDead gives up to limit dead letters that a filter selects, in the order of their numbers, after a number.
+func (b *Bus) WalkDead(
+	ctx context.Context, tenant string, f DeadFilter, after int64, limit int,
+) (page []DeadLetter, err error) {
 	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
 		n := len(args)
@@ -88,10 +94,11 @@ func (b *Bus) WalkDead(ctx context.Context, tenant string, f DeadFilter, after i
 	return page, err
 }
 
-// OpenDead gives the dead letters of a key that a consumer has not taken and nobody has
-// decided about, in the order in which they died. It is for services that wait for an event, in their transaction.
+// OpenDead gives the open dead letters of a key of a consumer, in the order in which they died. It is for services that
+// wait for an event, in their transaction.
 func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) ([]DeadLetter, error) {
-	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num",
+	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead
+		WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num`,
 		consumer, key, tenant)
 	return all, fault.Wrap("bus.dead", err)
 }
@@ -106,7 +113,7 @@ func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (a
 	return all, err
 }
 
-// deadInto is where dead letters are read into, in the places of their ids.
+// deadInto is where dead letters are read into, at the indexes of their ids.
 type deadInto struct {
 	letters []DeadLetter
 	bodies  [][]byte // nil: they are not read
@@ -120,8 +127,8 @@ func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, in
 		query += ", body"
 	}
 	query += " FROM bus_dead WHERE id = $1 AND tenant_id = $2"
-	if into.hold && tx.Dialect() == sqldb.Postgres {
-		query += " FOR UPDATE"
+	if into.hold {
+		query += queriesIn(tx).holdDead
 	}
 	stmts := make([]sqldb.Stmt, len(ids))
 	for i, id := range ids {

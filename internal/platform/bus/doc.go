@@ -1,22 +1,20 @@
-// Package bus is the event backbone: what a transaction announces reaches every
-// consumer, at least once on the way and once in effect, in order per key.
+// Package bus is the event backbone: an event that a transaction publishes reaches every consumer, delivered at least
+// once and applied exactly once, in order per partition key.
 //
-// Publish writes events into the outbox, in the transaction of the change. A relay
-// per partition publishes them to a carrier (JetStream) and notes that it did. A
-// reader per consumer and partition takes them from there, in batches, and commits
-// the consumer's effects together with the marks that make a repetition harmless: the
-// ids that were processed, the newest version of each key, and its place in the stream.
+// Publish writes events into the outbox, in the transaction of the change. A relay per partition publishes them to a
+// carrier (JetStream) and marks them. A reader per consumer and partition fetches them from there, in batches, and
+// commits the consumer's effects together with what makes a redelivery harmless: the ids of processed events, the
+// newest version of each key, and the position in the stream.
 //
-// Relays and readers are posts; one process at a time holds each, under a lease with an
-// epoch. A transaction of a post begins by asking whether its epoch still stands, so
-// a process that was taken for dead cannot commit anything.
+// Partitions of relays and readers are assignments. One process at a time holds each, under a lease with an epoch, and
+// a coordinator per process balances them. A transaction under a lease begins by verifying the epoch (the fence), so a
+// process that was taken for dead cannot commit anything.
 //
-// The outbox is the record, the carrier may forget. When a relay finds that its
-// stream lost something it publishes again what readers may have missed, in order
-// and before anything new.
+// The outbox is the record; the carrier may lose what it acknowledged. When a relay finds that its stream lost
+// messages, it publishes again what readers may have missed, in order and before anything new. Every message names its
+// predecessor, so readers verify continuity themselves.
 //
-// A key whose event fails waits in its lane, with what comes behind it, while all
-// other keys go on: for another try, or, as a dead letter, for somebody's decision.
-// Only the reader that holds the post works on lanes, so decisions of operators are
-// rows that it carries out.
+// A key whose event fails is blocked: its later events are parked in order while all other keys go on. The event is
+// retried with backoff, then becomes a dead letter, which an operator redrives or skips. Only the reader that holds the
+// lease works on blocked keys, so an operator's decision is a row that the reader carries out.
 package bus

@@ -3,19 +3,21 @@ package bus
 import "context"
 
 // Retain deletes everything that is past its time now, as Run does now and then.
-func (b *Bus) Retain(ctx context.Context) error { return b.retainAll(ctx) }
+func (b *Bus) Retain(ctx context.Context) error { return (&retention{b}).retainAll(ctx) }
 
 // PrepareDays makes and drops the tables of days, as Run does now and then.
-func (b *Bus) PrepareDays(ctx context.Context) error { return b.prepareDays(ctx) }
+func (b *Bus) PrepareDays(ctx context.Context) error { return (&retention{b}).prepareDays(ctx) }
 
 // WakeReaders has the readers of a consumer look whether there is something to do.
 func (b *Bus) WakeReaders(consumer string) { b.wakeReaders(consumer) }
 
 // Branch opens what a reader has of its stream.
-func (b *Bus) Branch(ctx context.Context, from From) (*branch, error) { return b.branch(ctx, from) }
+func (b *Bus) OpenSubscription(ctx context.Context, from From) (*subscription, error) {
+	return b.openSubscription(ctx, from)
+}
 
 // Next gives the ids of events as a reader gets them.
-func (br *branch) Next(ctx context.Context, limit int) (ids []string, err error) {
+func (br *subscription) Next(ctx context.Context, limit int) (ids []string, err error) {
 	items, err := br.next(ctx, limit)
 	for i := range items {
 		ids = append(ids, items[i].ID)
@@ -25,12 +27,12 @@ func (br *branch) Next(ctx context.Context, limit int) (ids []string, err error)
 
 // Shares reports whether it has a part in the trunk, Upto how far it is, and Pending what
 // is behind that.
-func (br *branch) Shares() bool    { return br.trunk != nil }
-func (br *branch) Upto() uint64    { return br.upto }
-func (br *branch) Pending() uint64 { return br.pending }
+func (br *subscription) Shares() bool    { return br.shared != nil }
+func (br *subscription) Upto() uint64    { return br.upto }
+func (br *subscription) Pending() uint64 { return br.pending }
 
 // TrunkMost is how many events a trunk keeps, TrunkPatience how long it waits for a reader.
 const (
-	TrunkMost     = trunkMost
-	TrunkPatience = trunkPatience
+	SharedMaxEvents = sharedMaxEvents
+	SharedPatience  = sharedPatience
 )

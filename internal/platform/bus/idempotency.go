@@ -8,16 +8,22 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// idempotent executes a request the first time that its key is used, and stores the answer in the
-// same transaction. An error is not stored.
-func idempotent[T any](
-	ctx context.Context, b *Bus, tx *sqldb.Tx, tenant string, key *wire.Once, do func(now wire.Stamp) (T, error),
+// idempotentRequest identifies a request to the bus that is safe to repeat.
+type idempotentRequest struct {
+	tenant string
+	key    *wire.Once
+}
+
+// answerIdempotent carries out a request once per key and stores the answer in the same transaction. A repetition gets
+// the stored answer. An error is not stored.
+func answerIdempotent[T any](
+	ctx context.Context, b *Bus, tx *sqldb.Tx, r idempotentRequest, do func(now wire.Stamp) (T, error),
 ) (answer T, replay bool, err error) {
 	now, err := b.now(ctx, tx)
 	if err != nil {
 		return answer, false, err
 	}
 	keys := idempotency.Keys{Service: "bus", Retention: b.cfg.KeyRetention}
-	r := idempotency.Request{Tenant: tenant, Key: key, At: now}
-	return idempotency.DoJSON(ctx, tx, keys, r, func() (T, error) { return do(now) })
+	request := idempotency.Request{Tenant: r.tenant, Key: r.key, At: now}
+	return idempotency.DoJSON(ctx, tx, keys, request, func() (T, error) { return do(now) })
 }

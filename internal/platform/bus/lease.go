@@ -9,50 +9,38 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// post is a piece of work that one process at a time does.
-type post struct {
+// assignment is a unit of work that one process at a time does: a partition of a relay or of a consumer.
+type assignment struct {
 	name string
 	part int
 }
 
-// The names of posts.
+// The names of assignments.
 const (
-	relayOutbox = "relay:outbox"
-	relayLog    = "relay:log"
-	homePost    = "home"
+	relayOutbox    = "relay:outbox"
+	relayLog       = "relay:log"
+	homeAssignment = "home"
 )
 
-// readerPost is the post of a consumer's readers.
-func readerPost(consumer string, part int) post { return post{"reader:" + consumer, part} }
+// readerAssignment is a partition of a consumer.
+func readerAssignment(consumer string, part int) assignment {
+	return assignment{"reader:" + consumer, part}
+}
 
-func (p post) String() string { return fmt.Sprintf("%s/%d", p.name, p.part) }
+func (p assignment) String() string { return fmt.Sprintf("%s/%d", p.name, p.part) }
 
-// lease is the right to work on a post.
+// lease is the right to work on an assignment. Its epoch rises with every change of hands.
 type lease struct {
-	post
+	assignment
 	epoch int64
 }
 
-// errLost says that another process, or a relay that found a loss, took the post.
-var errLost = errors.New("the post was taken by another")
+// errLeaseLost says that another process has the lease, or that a relay ended it after a loss.
+var errLeaseLost = errors.New("the lease was taken by another")
 
-// fence asks inside a transaction whether a lease still stands, and gives the time. It
-// is the transaction's first statement, and on PostgreSQL holds the row, so that the
-// post cannot change hands before the end of the transaction. It fails with errLost.
+// fence verifies inside a transaction that a lease still stands, and gives the time. It is the transaction's first
+// statement; on PostgreSQL it holds the row, so that the lease cannot change hands before the end of the transaction.
+// It fails with errLeaseLost.
 func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp, err error) {
-	if tx.Dialect() == sqldb.SQLite { // one writer: nobody is between this and the commit
-		var epoch int64
-		err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
-		if err == nil && epoch != l.epoch {
-			err = errLost
-		}
-		return wire.Stamp(b.cfg.Clock.Now().UnixMilli()), err
-	}
-	err = tx.Row(ctx, `UPDATE bus_lease SET until = CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) + $4
-		WHERE name = $1 AND part = $2 AND epoch = $3 RETURNING until - $4`,
-		l.name, l.part, l.epoch, b.cfg.Lease.Milliseconds()).Scan(&now)
-	if errors.Is(err, sqldb.ErrNoRow) {
-		err = errLost
-	}
-	return now, err
+	return queriesIn(tx).fence(ctx, tx, &b.cfg, l)
 }

@@ -6,16 +6,16 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// Level is how a consumer stands, over all partitions and tenants, for metrics.
+// Level is the state of a consumer over all partitions and tenants, for metrics.
 type Level struct {
 	Consumer                          string
-	Pending                           int64 // events of the stream that it has not taken, as last noted
-	Retrying, Blocked                 int64 // keys that wait: for another try, for a decision
+	Pending                           int64 // events of the stream that it has not consumed, as last committed
+	Retrying, Blocked                 int64 // blocked keys: for a retry, for a decision
 	Dead                              int64 // dead letters that are open
-	Applied, Duplicate, Stale, Failed int64 // what became of events so far
+	Applied, Duplicate, Stale, Failed int64 // what was done with events so far
 }
 
-// Levels tells how all consumers stand that have ever read.
+// Levels gives the state of all consumers that have ever read.
 func (b *Bus) Levels(ctx context.Context) (all []Level, err error) {
 	err = b.read(ctx, "bus.levels", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = nil
@@ -29,7 +29,8 @@ func (b *Bus) Levels(ctx context.Context) (all []Level, err error) {
 				return err
 			}
 			var l Level
-			if err := row.Scan(&l.Consumer, &l.Pending, &l.Applied, &l.Duplicate, &l.Stale, &l.Failed, &l.Retrying, &l.Blocked, &l.Dead); err != nil {
+			if err := row.Scan(&l.Consumer, &l.Pending, &l.Applied, &l.Duplicate, &l.Stale, &l.Failed, &l.Retrying, &l.Blocked,
+				&l.Dead); err != nil {
 				return err
 			}
 			all = append(all, l)

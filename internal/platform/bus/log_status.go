@@ -10,13 +10,13 @@ import (
 // LogStatus is how far the engine's log is published.
 type LogStatus struct {
 	Position int64      // number up to which all of it was acknowledged
-	LastSeq  uint64     // the last place in the stream that was acknowledged
+	LastSeq  uint64     // the last sequence that was acknowledged
 	At       wire.Stamp // when that was sent
 	Epoch    int64      // rises when the stream has lost something
 }
 
-// LogStatus tells how far the engine's log is published, as was noted last. It reads what
-// is stored, so any process can be asked.
+// LogStatus gives how far the engine's log is published, as last committed. It reads what is stored, so any process can
+// be asked.
 func (b *Bus) LogStatus(ctx context.Context) (s LogStatus, err error) {
 	err = b.read(ctx, "bus.log", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Batch(ctx, sqldb.Stmt{

@@ -25,7 +25,12 @@ func (m *Message) Check() error {
 	bad := func(what, why string) error {
 		return fault.New(fault.Invalid, CodeMessage, "the %s of message %q %s", what, m.ID, why)
 	}
-	for _, t := range [...]struct{ what, text string }{{"id", m.ID}, {"tenant", m.Tenant}, {"type", m.Type}, {"service", m.Service}} {
+	for _, t := range [...]struct{ what, text string }{
+		{"id", m.ID},
+		{"tenant", m.Tenant},
+		{"type", m.Type},
+		{"service", m.Service},
+	} {
 		if t.text == "" && t.what != "service" || len(t.text) > MaxMessageName || !plain(t.text) {
 			return bad(t.what, "must be text without control characters, up to 128 bytes")
 		}

@@ -10,7 +10,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// ConsumerState is how far a consumer is.
+// ConsumerState is the progress of a consumer.
 type ConsumerState struct {
 	Name       string
 	Configured bool // this process knows it; others may know more
@@ -20,23 +20,23 @@ type ConsumerState struct {
 	Parts      []ReaderState
 }
 
-// ReaderState is how far a consumer is in one partition. Keys and letters are those of
-// the tenant who asks, all else is of the system.
+// ReaderState is the progress of a consumer in one partition. Keys and dead letters are those of the tenant who asks,
+// the rest is of the system.
 type ReaderState struct {
 	Part                              int
 	Holder                            string     // the process that reads; "": none does
 	LeaseUntil                        wire.Stamp // 0: without an end, as long as that process lives
-	Seq                               int64      // place in the stream
+	Seq                               int64      // sequence in the stream
 	RelayedAt                         wire.Stamp // when the event at that place was published
 	Pending                           int64      // about how many events of the stream follow
-	SeenAt                            wire.Stamp // when the reader noted that last
-	Applied, Duplicate, Stale, Failed int64      // what became of events so far
-	Retrying, Blocked                 int        // keys that wait: for another try, for a decision
-	WaitingSince                      wire.Stamp // of the key that waits longest
+	SeenAt                            wire.Stamp // when the reader committed that last
+	Applied, Duplicate, Stale, Failed int64      // what was done with events so far
+	Retrying, Blocked                 int        // blocked keys: for a retry, for a decision
+	WaitingSince                      wire.Stamp // of the key that is blocked longest
 	Dead                              int        // dead letters that are open
 }
 
-// Consumers tells how far all consumers are that are configured or have ever read.
+// Consumers gives the progress of all consumers that are configured or have ever read.
 func (b *Bus) Consumers(ctx context.Context, tenant string) (all []ConsumerState, err error) {
 	err = b.read(ctx, "bus.consumers", func(ctx context.Context, tx *sqldb.Tx) error {
 		s := &survey{consumers: map[string]*ConsumerState{}, forever: b.cfg.Exclusive}
@@ -62,7 +62,7 @@ func (b *Bus) Consumers(ctx context.Context, tenant string) (all []ConsumerState
 	return all, err
 }
 
-// survey puts together what the tables say about consumers.
+// survey collects what the tables say about consumers.
 type survey struct {
 	consumers map[string]*ConsumerState
 	now       wire.Stamp
@@ -91,10 +91,21 @@ func (s *survey) reader(name string, part int) *ReaderState {
 
 func (s *survey) questions(tenant string) []sqldb.Stmt {
 	return []sqldb.Stmt{
-		{Query: `SELECT consumer, part, stream, seq, relayed_at, pending, at, applied, duplicate, stale, failed FROM bus_reader`, Row: s.noteReader},
+		{
+			Query: `SELECT consumer, part, stream, seq, relayed_at, pending, at, applied, duplicate, stale, failed
+				FROM bus_reader`,
+			Row: s.noteReader,
+		},
 		{Query: "SELECT name, part, holder, until FROM bus_lease", Row: s.noteLease},
-		{Query: `SELECT consumer, part, state, count(*), min(since) FROM bus_lane WHERE tenant_id = $1 GROUP BY consumer, part, state`, Args: []any{tenant}, Row: s.noteLane},
-		{Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY consumer, part", Args: []any{tenant}, Row: s.noteDead},
+		{
+			Query: `SELECT consumer, part, state, count(*), min(since) FROM bus_lane
+				WHERE tenant_id = $1 GROUP BY consumer, part, state`,
+			Args: []any{tenant}, Row: s.noteLane,
+		},
+		{
+			Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY consumer, part",
+			Args:  []any{tenant}, Row: s.noteDead,
+		},
 	}
 }
 
@@ -102,7 +113,8 @@ func (s *survey) noteReader(row *sqldb.Row) error {
 	var name string
 	var r ReaderState
 	var stream wire.Stream
-	err := row.Scan(&name, &r.Part, &stream, &r.Seq, &r.RelayedAt, &r.Pending, &r.SeenAt, &r.Applied, &r.Duplicate, &r.Stale, &r.Failed)
+	err := row.Scan(&name, &r.Part, &stream, &r.Seq, &r.RelayedAt, &r.Pending, &r.SeenAt, &r.Applied, &r.Duplicate,
+		&r.Stale, &r.Failed)
 	if c := s.consumer(name); !c.Configured {
 		c.Stream = stream
 	}
@@ -117,13 +129,12 @@ func (s *survey) noteLease(row *sqldb.Row) error {
 	err := row.Scan(&name, &part, &holder, &until)
 	if consumer, ok := strings.CutPrefix(name, "reader:"); ok && s.consumers[consumer] != nil {
 		r := s.reader(consumer, part)
-		r.Holder, r.LeaseUntil = held(holder, until, s.now, s.forever)
+		r.Holder, r.LeaseUntil = holderOf(holder, until, s.now, s.forever)
 	}
 	return err
 }
 
-// Parked counts the events of all tenants that wait for another try, or as or behind a dead
-// letter for a decision.
+// Parked counts the parked events of all tenants, those of dead letters that are being redriven included.
 func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
 	err = b.read(ctx, "bus.parked", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT count(*) FROM bus_parked").Scan(&n)
@@ -131,9 +142,9 @@ func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// held is who has a post and until when: nobody when the lease has run out, and without
-// an end where leases do not.
-func held(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
+// holderOf is who holds a lease and until when: nobody when it has expired, and without an end where leases do not
+// expire.
+func holderOf(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
 	switch {
 	case forever:
 		return holder, 0

@@ -10,39 +10,40 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// OutboxState is how far publishing is, and who publishes.
+// OutboxState is the progress of publishing, and who publishes.
 type OutboxState struct {
 	OutboxStatus
-	Holders []PostHolder // by partition
+	Holders []LeaseHolder // by partition
 }
 
-// PostHolder is the process that has a post.
-type PostHolder struct {
-	Name  string     // "": none has it
+// LeaseHolder is the process that holds the lease of a relay.
+type LeaseHolder struct {
+	Name  string     // "": none does
 	Until wire.Stamp // 0: without an end, as long as that process lives
 }
 
-// Outbox tells how far publishing is, for all tenants.
+// Outbox gives the progress of publishing, for all tenants.
 func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
 	if out.OutboxStatus, err = b.OutboxStatus(ctx); err != nil {
 		return out, err
 	}
 	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
-		out.Holders = make([]PostHolder, wire.Partitions)
+		out.Holders = make([]LeaseHolder, wire.Partitions)
 		now, err := b.now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2", relayOutbox, wire.Partitions) {
+		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2",
+			relayOutbox, wire.Partitions) {
 			var part int
-			var h PostHolder
+			var h LeaseHolder
 			if err == nil {
 				err = row.Scan(&part, &h.Name, &h.Until)
 			}
 			if err != nil {
 				return err
 			}
-			h.Name, h.Until = held(h.Name, h.Until, now, b.cfg.Exclusive)
+			h.Name, h.Until = holderOf(h.Name, h.Until, now, b.cfg.Exclusive)
 			out.Holders[part] = h
 		}
 		return nil
@@ -59,7 +60,7 @@ type EventFilter struct {
 
 // OutboxRow is an event in the outbox, without its payload.
 type OutboxRow struct {
-	ID          int64 // its place
+	ID          int64 // its position
 	EventID     string
 	EventType   string
 	Key         string
@@ -77,10 +78,11 @@ const lookBack = 10_000
 
 // selectEnds is the first and the last place of the outbox. Two queries: SQLite looks one
 // end up in the index, but for both in one it walks all that is between.
-const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1), COALESCE((SELECT max(id) FROM outbox_events), 0)`
+const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1),
+	COALESCE((SELECT max(id) FROM outbox_events), 0)`
 
-// Recent gives the newest events that a filter selects, oldest first, of the newest
-// MaxLookBack events of the outbox. With a place it gives the first ones behind that.
+// Recent gives the newest events that a filter selects, oldest first, of the newest MaxLookBack events of the outbox.
+// With a position it gives the first ones after that.
 func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int) (rows []OutboxRow, err error) {
 	err = b.read(ctx, "bus.recent", func(ctx context.Context, tx *sqldb.Tx) error {
 		rows = nil
@@ -90,7 +92,7 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 			return err
 		}
 		if after > 0 {
-			if err := checkPlace(ctx, tx, after); err != nil {
+			if err := checkPosition(ctx, tx, after); err != nil {
 				return err
 			}
 			first = max(first, after+1)
@@ -119,14 +121,10 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 	return rows, err
 }
 
-// checkPlace refuses a place that the outbox never had. Its last one may be deleted.
-func checkPlace(ctx context.Context, tx *sqldb.Tx, place int64) error {
-	query := "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox_events'), 0)"
-	if tx.Dialect() == sqldb.Postgres {
-		query = "SELECT coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)"
-	}
+// checkPosition refuses a position that the outbox never had. Its last one may be deleted.
+func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 	var last int64
-	if err := tx.Row(ctx, query).Scan(&last); err != nil || place <= last {
+	if err := tx.Row(ctx, queriesIn(tx).lastPosition).Scan(&last); err != nil || place <= last {
 		return err
 	}
 	return fault.New(fault.Invalid, wire.CodeInvalid,
@@ -137,7 +135,8 @@ func checkPlace(ctx context.Context, tx *sqldb.Tx, place int64) error {
 func (f *EventFilter) between(
 	ctx context.Context, tx *sqldb.Tx, rows []OutboxRow, ids [2]int64, order string, limit int,
 ) ([]OutboxRow, error) {
-	query := "SELECT id, event_id, event_type, partition_key, part, occurred_at, created_at, published_at FROM outbox_events WHERE id BETWEEN $1 AND $2 AND tenant_id = $3"
+	query := `SELECT id, event_id, event_type, partition_key, part, occurred_at, created_at, published_at
+		FROM outbox_events WHERE id BETWEEN $1 AND $2 AND tenant_id = $3`
 	args := []any{ids[0], ids[1], f.Tenant}
 	for _, word := range []struct{ column, value string }{{"event_type", f.EventType}, {"partition_key", f.Key}} {
 		if word.value != "" {
@@ -151,7 +150,8 @@ func (f *EventFilter) between(
 			return nil, err
 		}
 		var r OutboxRow
-		if err := row.Scan(&r.ID, &r.EventID, &r.EventType, &r.Key, &r.Part, &r.OccurredAt, &r.CreatedAt, &r.PublishedAt); err != nil {
+		if err := row.Scan(&r.ID, &r.EventID, &r.EventType, &r.Key, &r.Part, &r.OccurredAt, &r.CreatedAt,
+			&r.PublishedAt); err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
@@ -159,12 +159,12 @@ func (f *EventFilter) between(
 	return rows, nil
 }
 
-// skew is how much later than its place tells an event of the outbox can have been
-// written: numbers are taken while a transaction runs.
+// skew is how much later than its id suggests a row of the outbox can have been written: ids are taken while a
+// transaction runs.
 const skew wire.Stamp = 60_000
 
-// placeAt is a place in the outbox before which nothing is as young as an instant.
-func placeAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
+// positionAt is a position in the outbox before which nothing is as young as an instant.
+func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
 	var low, high int64 // nothing up to low is as young; what is behind high may be
 	err := tx.Row(ctx, selectEnds).Scan(&low, &high)
 	low--
@@ -172,7 +172,8 @@ func placeAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
 		mid := low + (high-low)/2 + 1
 		var id int64
 		var created wire.Stamp
-		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id <= $1 ORDER BY id DESC LIMIT 1", mid).Scan(&id, &created)
+		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id <= $1 ORDER BY id DESC LIMIT 1", mid).
+			Scan(&id, &created)
 		if created < at-skew {
 			low = mid
 		} else {

@@ -7,12 +7,10 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Tail follows the events of a tenant in the outbox, in the order of their places. It
-// is used by one goroutine.
+// Tail follows the events of a tenant in the outbox, in the order of their positions. It is used by one goroutine.
 //
-// On PostgreSQL a transaction can take a place and commit after one with a later place
-// has. The tail waits at such a hole until nobody can fill it any more, so whoever goes
-// on from a place later has missed nothing.
+// On PostgreSQL a transaction can take a position and commit after one with a later position. The tail waits at such a
+// hole until nobody can fill it any more, so whoever resumes from a position has missed nothing.
 type Tail struct {
 	bus    *Bus
 	filter EventFilter
@@ -25,15 +23,15 @@ type Tail struct {
 // are read up to relayBytes.
 const tailWindow = 2000
 
-// TailEvent is an event that a tail came by.
+// TailEvent is an event of a tail.
 type TailEvent struct {
 	ID        int64 // its place in the outbox
 	EventType string
 	Body      []byte // the envelope, without the values of hidden fields
 }
 
-// TailFrom is where a tail begins: behind a place, or where events are as young as an
-// instant; when neither is given, behind all that there is.
+// TailFrom is where a tail begins: after a position, or where events are as young as an instant; with neither, after
+// all that there is.
 type TailFrom struct {
 	Place *int64
 	At    wire.Stamp
@@ -45,11 +43,11 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 	if from.Place != nil {
 		t.place = *from.Place
 		return t, b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
-			return checkPlace(ctx, tx, t.place)
+			return checkPosition(ctx, tx, t.place)
 		})
 	}
 	err := b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if from.At == 0 && tx.Dialect() == sqldb.SQLite {
+		if from.At == 0 && !queriesIn(tx).shared {
 			return tx.Row(ctx, "SELECT COALESCE(max(id), 0) FROM outbox_events").Scan(&t.place)
 		}
 		if from.At == 0 { // what is under way now may take a place before the last one
@@ -57,30 +55,20 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 				return err
 			}
 		}
-		t.place, err = placeAt(ctx, tx, t.from)
+		t.place, err = positionAt(ctx, tx, t.from)
 		return err
 	})
 	return t, err
 }
 
-// Place is where to go on: everything up to it was given or is not wanted.
+// Place is where to resume: everything up to it was delivered or is not wanted.
 func (t *Tail) Place() int64 { return t.place }
-
-// tailColumns are the columns of a row: its body, if the event is wanted.
-const tailColumns = `id, event_type,
-	CASE WHEN tenant_id = $2 AND created_at >= $3 AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END AS body`
-
-const (
-	selectTail   = "SELECT " + tailColumns + " FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6"
-	selectTailPG = `SELECT id, event_type, body FROM (SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY id), 0) AS total
-		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7"
-)
 
 // Next gives the next events, and whether there may be more at once.
 func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
 	var rows []TailEvent
 	n, err := t.holes.Pass(ctx, t.place, func(ctx context.Context) (places []int64, err error) {
-		if rows, more, err = t.look(ctx); err != nil {
+		if rows, more, err = t.readRows(ctx); err != nil {
 			return nil, err
 		}
 		for i := range rows {
@@ -101,16 +89,14 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 	return events, more, nil
 }
 
-// look reads the rows behind the place, with the bodies of those that are wanted. full
-// says that there may be more.
-func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error) {
+// readRows reads the rows after the position, with the bodies of those that are wanted. full says that there may be
+// more.
+func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err error) {
 	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
-		query, args := selectTail, []any{t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow}
-		if tx.Dialect() == sqldb.Postgres {
-			query, args = selectTailPG, append(args, relayBytes)
-		}
+		q := queriesIn(tx)
+		args := q.page(t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow)
 		size := 0
-		for row, err := range tx.Query(ctx, query, args...) {
+		for row, err := range tx.Query(ctx, q.tail, args...) {
 			var e TailEvent
 			if err == nil {
 				err = row.Scan(&e.ID, &e.EventType, &e.Body)
@@ -129,7 +115,7 @@ func (t *Tail) look(ctx context.Context) (rows []TailEvent, full bool, err error
 	return rows, full, err
 }
 
-// show makes envelopes what their tenant may see.
+// show removes from envelopes what their tenant may not see.
 func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []TailEvent) error {
 	if b.cfg.Hidden == nil {
 		return nil

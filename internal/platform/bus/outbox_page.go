@@ -2,27 +2,13 @@ package bus
 
 import (
 	"context"
-	"strconv"
 
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The columns of a message. PostgreSQL gives all rows of a result at once, so it is
-// told how much of them is wanted; SQLite gives one after the other.
-const (
-	outboxColumns = "id, event_id, tenant_id, event_type, partition_key, occurred_at, service, body"
-
-	selectUnpublished = "SELECT " + outboxColumns + ` FROM outbox_events
-		WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3`
-	selectUnpublishedPG = "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `, sum(octet_length(body)) OVER (ORDER BY id) AS total
-		FROM outbox_events WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3) AS page WHERE total <= $4`
-
-	selectPublished = "SELECT " + outboxColumns + ` FROM outbox_events
-		WHERE id > $1 AND id <= $2 AND part = $3 AND published_at >= $4 ORDER BY id LIMIT $5`
-	selectPublishedPG = "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `, sum(octet_length(body)) OVER (ORDER BY id) AS total
-		FROM outbox_events WHERE id > $1 AND id <= $2 AND part = $3 AND published_at >= $4 ORDER BY id LIMIT $5) AS page WHERE total <= $6`
-)
+// outboxColumns are the columns of a message.
+const outboxColumns = "id, event_id, tenant_id, event_type, partition_key, occurred_at, service, body"
 
 // unpublished reads rows of the outbox that are not published, page after page.
 type unpublished struct {
@@ -33,12 +19,9 @@ type unpublished struct {
 
 // read gives the rows of the next page to each.
 func (p *unpublished) read(ctx context.Context, tx *sqldb.Tx, each func(id int64, m Message)) error {
-	query, args := selectUnpublished, []any{p.part, p.after, relayRows}
-	if tx.Dialect() == sqldb.Postgres {
-		query, args = selectUnpublishedPG, append(args, relayBytes)
-	}
+	q := queriesIn(tx)
 	n, size := 0, 0
-	for row, err := range tx.Query(ctx, query, args...) {
+	for row, err := range tx.Query(ctx, q.unpublished, q.page(p.part, p.after, relayRows)...) {
 		if err != nil {
 			return err
 		}
@@ -62,27 +45,6 @@ func scanOutbox(row *sqldb.Row, part int) (id int64, m Message, err error) {
 	m = Message{Stream: wire.Events, Part: part}
 	err = row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body)
 	return id, m, err
-}
-
-// markOutbox is the statement that notes when rows were published.
-func markOutbox(tx *sqldb.Tx, ids []int64, at wire.Stamp) sqldb.Stmt {
-	if tx.Dialect() == sqldb.Postgres {
-		return sqldb.Stmt{
-			Query: "UPDATE outbox_events SET published_at = $2 WHERE id = ANY($1) AND published_at IS NULL",
-			Args:  []any{ids, at},
-		}
-	}
-	list := []byte{'['}
-	for i, id := range ids {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = strconv.AppendInt(list, id, 10)
-	}
-	return sqldb.Stmt{
-		Query: "UPDATE outbox_events SET published_at = $2 WHERE id IN (SELECT value FROM json_each($1)) AND published_at IS NULL",
-		Args:  []any{string(append(list, ']')), at},
-	}
 }
 
 // markUpto is the statement that notes when all unpublished rows of a partition up to one

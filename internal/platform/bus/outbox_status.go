@@ -11,7 +11,7 @@ import (
 // MaxCounted is how many unpublished events of a partition are counted.
 const MaxCounted = 10_000
 
-// OutboxStatus is how far publishing is.
+// OutboxStatus is the progress of publishing.
 type OutboxStatus struct {
 	Unpublished int           // events that wait; of each partition at most MaxCounted are counted
 	More        bool          // there are more than were counted
@@ -19,25 +19,24 @@ type OutboxStatus struct {
 	Parts       []OutboxPart
 }
 
-// OutboxPart is how far publishing is in one partition.
+// OutboxPart is the progress of publishing in one partition.
 type OutboxPart struct {
 	Part        int
 	Unpublished int
 	Oldest      wire.Stamp // when the one that waits longest was written; 0: none waits
-	LastSeq     uint64     // the last place in the stream that was acknowledged
+	LastSeq     uint64     // the last sequence that was acknowledged
 	Epoch       int64      // rises when the stream has lost something
 	Replay      *Replaying // nil: nothing is published again
 }
 
-// Replaying is how far a relay is with publishing again what its stream may have lost.
+// Replaying is the progress of a relay that publishes again what its stream may have lost.
 type Replaying struct {
 	Since wire.Stamp // what was published before is not published again
 	Done  int64      // ids of the outbox that were looked through
 	Total int64      // of so many
 }
 
-// OutboxStatus tells how far publishing is. It reads what is stored, so any process can
-// be asked.
+// OutboxStatus gives the progress of publishing. It reads what is stored, so any process can be asked.
 func (b *Bus) OutboxStatus(ctx context.Context) (s OutboxStatus, err error) {
 	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
 		s = OutboxStatus{}
@@ -67,9 +66,10 @@ func outboxPart(ctx context.Context, tx *sqldb.Tx, part int) (p OutboxPart, more
 	var w window
 	err = tx.Batch(ctx,
 		sqldb.Stmt{
-			Query: "SELECT count(*) FROM (SELECT id FROM outbox_events WHERE part = $1 AND published_at IS NULL LIMIT $2) AS waiting",
-			Args:  []any{part, MaxCounted + 1},
-			Row:   func(row *sqldb.Row) error { return row.Scan(&p.Unpublished) },
+			Query: `SELECT count(*) FROM (SELECT id FROM outbox_events
+				WHERE part = $1 AND published_at IS NULL LIMIT $2) AS waiting`,
+			Args: []any{part, MaxCounted + 1},
+			Row:  func(row *sqldb.Row) error { return row.Scan(&p.Unpublished) },
 		},
 		sqldb.Stmt{
 			Query: "SELECT created_at FROM outbox_events WHERE part = $1 AND published_at IS NULL ORDER BY id LIMIT 1",
@@ -77,8 +77,9 @@ func outboxPart(ctx context.Context, tx *sqldb.Tx, part int) (p OutboxPart, more
 			Row:   func(row *sqldb.Row) error { return row.Scan(&p.Oldest) },
 		},
 		sqldb.Stmt{
-			Query: "SELECT epoch, last_seq, replay_pos, replay_to, replay_since FROM bus_relay WHERE source = 'outbox' AND part = $1",
-			Args:  []any{part},
+			Query: `SELECT epoch, last_seq, replay_pos, replay_to, replay_since FROM bus_relay
+				WHERE source = 'outbox' AND part = $1`,
+			Args: []any{part},
 			Row: func(row *sqldb.Row) error {
 				return row.Scan(&p.Epoch, &p.LastSeq, &w.pos, &w.to, &w.since)
 			},

@@ -41,7 +41,7 @@ func TestAPageOfARefillIsReadByID(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if got := planOf(t, db, selectRefill); got != "SEARCH outbox_events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" {
+	if got := planOf(t, db, queriesSQLite.backfill); got != "SEARCH outbox_events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" {
 		t.Errorf("got %s", got)
 	}
 }

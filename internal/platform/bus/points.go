@@ -1,6 +1,6 @@
 package bus
 
-// Points are the names that Config.Passed is told.
+// Points are the names of the failpoints that Config.Passed is called with.
 var Points = []string{
 	"outbox.committed",
 	"outbox.written",

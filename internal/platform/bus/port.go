@@ -24,23 +24,23 @@ type Message struct {
 	Seq uint64 // place in the stream; set by the carrier of a message that arrives
 }
 
-// Relay says who sent a message on, when, and where it was found. It travels with
-// the message, for readers to tell what was sent before and after a loss.
+// Relay says which relay published a message, when, and where it was found. It travels with
+// the message, so that readers can distinguish what was sent before and after a loss.
 type Relay struct {
 	Epoch  int64      // of the relay of its partition
 	At     wire.Stamp // by the database's clock; what published_at says
 	Source int64      // id of its row; of the log, the number up to which all was sent before
 
-	// Behind is the place of the newest message that the stream was known to have when
-	// this one was sent, and BehindID its id. A stream that lost its end and grew again
-	// shows by it: 0 and "": none was known.
+	// Behind is the sequence of the newest message that the stream was known to have when
+	// this one was sent, and BehindID its id. A stream that lost its tail and grew again
+	// is recognised by it: 0 and "": none was known.
 	Behind   uint64
 	BehindID string
 }
 
-// Ack is what became of a message that was published.
+// Ack is the acknowledgement of a published message.
 type Ack struct {
-	Seq uint64 // its place in the stream, also when it was there already
+	Seq uint64 // its sequence in the stream, also when it was there already
 	Err error  // nil: the stream has it. Else it may have it or get it still
 }
 
@@ -51,7 +51,7 @@ type StreamInfo struct {
 	Last    uint64    // sequence of the newest that it ever had
 }
 
-// From says what a reader wants of a stream.
+// From is a position in a stream and what a reader wants from there.
 type From struct {
 	Stream  wire.Stream
 	Created time.Time // of the stream that After is a place of; zero: of whatever stream there is
@@ -61,30 +61,28 @@ type From struct {
 	AfterID string   // the id of that message; "": it is not known, or another message may be there
 }
 
-// The codes of what can be wrong with a place in a stream.
+// The codes of what can be wrong with a position in a stream.
 const (
 	CodeLost = "BUS_LOST"
 	CodeGap  = "BUS_GAP"
 )
 
-// Lost is the error of a place that the stream does not have any more, or not yet
-// again: the stream is gone, is another one, or ends before it. It is of kind Conflict.
-// Reading on from there would jump over messages; what to do is the relay's to decide.
+// Lost is the error of a position that the stream does not have any more, or not yet again: the stream is gone, is
+// another one, or ends before it. It is of kind Conflict. Reading on from there would miss messages; what to do is the
+// relay's decision.
 func Lost(format string, args ...any) error {
 	return fault.New(fault.Conflict, CodeLost, format, args...)
 }
 
-// Gap is the error of a place behind which the stream has dropped messages, for their
-// age or for room. It is of kind NotFound. Some of them may have been the reader's; the
-// outbox still has them.
+// Gap is the error of a position after which the stream has dropped messages, for their age or for room. It is of kind
+// NotFound. Some of them may have been the reader's; the outbox still has them.
 func Gap(after, first uint64) error {
 	return fault.New(fault.NotFound, CodeGap,
 		"the stream begins at %d, so what came between %d and that must be taken from the outbox", first, after)
 }
 
-// Carrier carries messages from relays to readers. It keeps them for a while and may
-// lose what it has acknowledged, with all its memory of it: the record is the
-// database. Errors are of kind Unavailable when the same may work later.
+// Carrier carries messages from relays to readers. It keeps them for a while and may lose what it has acknowledged: the
+// record is the database. Errors are of kind Unavailable when the same may work later.
 type Carrier interface {
 	// Ensure makes sure that a stream exists and describes it. A stream that was there is
 	// left as it is; one that cannot serve is an error of kind Conflict.
@@ -126,8 +124,8 @@ type Feed interface {
 	Close()
 }
 
-// Source is a table of events that are published in the order of their numbers, such
-// as the engine's log. One relay reads it.
+// Source is a table of events that are published in the order of their numbers, such as the engine's log. One relay
+// reads it.
 type Source interface {
 	// After gives messages behind a number, in order, and the number up to which it
 	// looked: rows without a message count too. It stops before a number that may still

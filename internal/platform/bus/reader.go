@@ -10,66 +10,80 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What a reader does at once.
 const (
-	batchMost   = 256                    // events of one transaction
-	batchLeast  = 16                     // of one that takes long
-	lookOften   = time.Second            // for decisions and replays that other processes wrote
-	reopenAfter = 200 * time.Millisecond // a feed that broke
-	noteOften   = 30 * time.Second       // where it is, while there is nothing for it
-	// restAfterTries is how much longer than a turn of other tries took none is made, so
-	// that thousands of keys that fail leave most of the time to those that do not.
-	restAfterTries = 3
-	maxVersions    = 50_000 // places that a reader remembers
+	pollEvery       = time.Second            // for decisions and replays that other processes wrote
+	reopenAfter     = 200 * time.Millisecond // a feed that broke
+	commitIdleEvery = 30 * time.Second       // the position, while no event is for this reader
 )
 
-// reader takes the events of one partition for a consumer. What it remembers is true
-// for as long as it holds its post, since nobody else writes it.
-type reader struct {
+// partition is one partition of a consumer's stream, assigned to this process under a lease.
+type partition struct {
 	bus      *Bus
 	consumer *Consumer
 	lease    lease
-	at       position
-	most     int              // events of its next transaction
-	pending  uint64           // messages behind those that were read
-	waited   bool             // it is noted that there are some
-	applied  map[string]place // newest place by key; what is missing is in the database
-	lanes    map[string]*lane // keys that wait
-	letters  map[string]bool  // keys behind whose dead letters the consumer goes on
-	due      wire.Stamp       // when a lane wants another try; 0: none does
-	rest     time.Time        // until when no lane gets one
-	asked    bool             // there may be decisions or replays
-	replayAt time.Time        // until when no replay gets a page; a timer wakes the reader then
-	noted    time.Time        // when its place was noted without an event
-	told     int64            // minRelay when the relay was told of a gap, and one more
-	stall    stall
-	blame    blame
 }
 
-// position is how far a reader is in its stream.
-type position struct {
-	streamAt int64      // when the stream was created, in nanoseconds; 0: it has seen none
-	seq      uint64     // of the last message
-	relayed  wire.Stamp // when that was sent on
-	source   int64      // its number in the source
-	minRelay int64      // messages of earlier relays are ignored
-	last     uint64     // place of the last message, which seq may be behind
-	lastID   string     // and its id, by which the place is recognised
+// machineNow is the time of this machine. It only says when to look; what is due is decided by the database's clock.
+func (p *partition) machineNow() wire.Stamp { return wire.Stamp(p.bus.cfg.Clock.Now().UnixMilli()) }
+
+// reader consumes one partition. It runs the loop; the types that it is made of do the work: progress commits,
+// applier applies events, retrier tries parked events again, decider carries out decisions about dead letters,
+// replayer reads the outbox again.
+//
+// What they keep in memory stays true for as long as the lease stands, since nobody else writes it.
+type reader struct {
+	partition
+	progress  *progress
+	parked    *parkedEvents
+	dlq       *deadLetterQueue
+	applier   *applier
+	retrier   *retrier
+	decisions *decider
+	replays   *replayer
+
+	lookForWork bool      // there may be decisions or replays
+	noted       time.Time // when the position was committed without an event
+	reported    int64     // minRelay when a gap was reported to the relay, and one more
+	stall       stall
 }
 
-// readFor takes the events of one partition for a consumer, until ctx ends or the post
-// is lost.
-func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
-	r := &reader{bus: b, consumer: c, lease: l, most: batchMost, applied: map[string]place{}, asked: true}
+// newReader puts a reader together. All its parts share the partition and what is in memory.
+func newReader(b *Bus, c *Consumer, l lease) *reader {
+	p := partition{bus: b, consumer: c, lease: l}
+	parked := &parkedEvents{partition: p}
+	versions := &versionStore{partition: p, parked: parked, newest: map[string]keyVersion{}}
+	dlq := &deadLetterQueue{partition: p}
+	dedupe := &dedupe{partition: p}
+	handler := &invoker{partition: p}
+	progress := &progress{partition: p, versions: versions, parked: parked, dlq: dlq, handler: handler}
+	applier := &applier{
+		partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq, handler: handler,
+		most: batchMost,
+	}
+	return &reader{
+		partition: p, progress: progress, parked: parked, dlq: dlq, applier: applier,
+		retrier: &retrier{
+			partition: p, progress: progress, versions: versions, parked: parked, dlq: dlq, handler: handler, applier: applier,
+		},
+		decisions: &decider{
+			partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq, handler: handler,
+		},
+		replays:     &replayer{partition: p, progress: progress, applier: applier},
+		lookForWork: true,
+	}
+}
+
+// run consumes the partition until ctx ends or the lease is lost.
+func (r *reader) run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		err := r.follow(ctx)
-		if g := gapOf(err); g != nil && r.told != r.at.minRelay+1 {
-			err = r.doubt(ctx, g)
+		if g := gapOf(err); g != nil && r.reported != r.progress.pos.minRelay+1 {
+			err = r.reportGap(ctx, g)
 		}
-		if err == nil || errors.Is(err, errLost) {
+		if err == nil || errors.Is(err, errLeaseLost) {
 			return err
 		}
 		r.stalled(ctx, err)
@@ -80,22 +94,66 @@ func (b *Bus) readFor(ctx context.Context, c *Consumer, l lease) error {
 	return nil
 }
 
-// pause waits a little, and goes on working at what needs no feed.
+// batch is what one fetch returned, each event decoded and checked.
+type batch struct {
+	items   []item
+	upto    uint64 // sequence up to which the feed has delivered
+	pending uint64
+}
+
+// item is an event to be applied.
+type item struct {
+	Message
+	event wire.Event
+	bad   error // why no handler can take it; nil: it is well formed
+}
+
+// examine decodes and checks a message. For one that cannot be decoded, the carrier's headers stand in for the event,
+// but not a key of another partition: another reader blocks that one.
+func examine(m Message) item {
+	it := item{Message: m}
+	it.event, it.bad = wire.ParseEvent(m.Body)
+	if it.bad == nil {
+		it.bad = it.event.CheckReceived()
+	}
+	e := &it.event
+	if it.bad == nil && (e.Tenant != m.Tenant || e.Type != m.Type || wire.Partition(e.Key) != m.Part) {
+		it.bad = fault.New(fault.Invalid, wire.CodeEventInvalid,
+			"the event is of tenant %s, type %s and key %s, and its subject says otherwise",
+			e.Tenant, e.Type, e.Key)
+	}
+	if it.bad != nil {
+		e.ID, e.Tenant, e.Type, e.Key = m.ID, m.Tenant, m.Type, keyIn(m.Part, m.Key, e.Key)
+		it.bad = Permanent(it.bad)
+	}
+	return it
+}
+
+// keyIn is the first key that belongs to a partition; "": none does.
+func keyIn(part int, keys ...string) string {
+	for _, key := range keys {
+		if key != "" && wire.Partition(key) == part {
+			return key
+		}
+	}
+	return ""
+}
+
+// pause waits before the feed is opened again. Background work goes on meanwhile: it needs no feed.
 func (r *reader) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-time.After(d):
 	}
-	err := r.beside(ctx)
-	if errors.Is(err, errLost) {
+	err := r.background(ctx)
+	if errors.Is(err, errLeaseLost) {
 		return err
 	}
 	return nil // whatever it is, it is tried again
 }
 
-// follow takes what the stream has, until ctx ends. An error means that the feed must
-// be opened again.
+// follow consumes the stream until ctx ends. An error means that the feed must be opened again.
 func (r *reader) follow(ctx context.Context) error {
 	feed, err := r.open(ctx)
 	if err != nil {
@@ -105,135 +163,122 @@ func (r *reader) follow(ctx context.Context) error {
 	stopped, stop := context.WithCancel(ctx)
 	batches, broken := make(chan batch), make(chan error, 1)
 	done := make(chan struct{})
-	chain := &chain{carrier: r.bus.carrier, minRelay: r.at.minRelay}
+	chain := &continuityCheck{carrier: r.bus.carrier, minRelay: r.progress.pos.minRelay}
 	go func() {
 		defer close(done)
-		if err := r.pump(stopped, feed, chain, batches); err != nil {
+		if err := r.fetch(stopped, feed, chain, batches); err != nil {
 			broken <- err
 		}
 	}()
 	defer func() { stop(); <-done }()
-	wake, look := r.bus.wakes.of(r.lease.post), time.NewTicker(lookOften)
+	wake, look := r.bus.wakes.of(r.lease.assignment), time.NewTicker(pollEvery)
 	defer look.Stop()
 	for {
-		timer := r.untilDue()
+		timer := r.retrier.untilDue()
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-broken:
 			return err
 		case got := <-batches:
-			if err := r.receive(ctx, got); err != nil {
+			if err := r.process(ctx, got); err != nil {
 				return err
 			}
-			r.flows()
+			r.resumed()
 		case <-wake:
-			r.asked = true
+			r.lookForWork = true
 		case <-look.C:
-			r.flows() // there is nothing for it
-			r.asked = r.asked || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
+			r.resumed() // there is nothing for it
+			r.lookForWork = r.lookForWork || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
 		case <-timer:
 		}
-		if err := r.beside(ctx); err != nil {
+		if err := r.background(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// receive takes a batch. One without events says that the stream went on without any
-// for this reader; that is noted now and then.
-func (r *reader) receive(ctx context.Context, got batch) error {
+// process consumes a fetched batch. A batch without events only says that the stream moved on; that position is
+// committed every commitIdleEvery.
+func (r *reader) process(ctx context.Context, got batch) error {
 	r.bus.cfg.Passed("reader.received")
-	r.pending = got.pending
+	r.progress.pending = got.pending
 	if len(got.items) > 0 {
-		err := r.take(ctx, got.items, func(items []item) position { return r.at.after(items) })
+		err := r.applier.consume(ctx, got.items, func(items []item) position { return r.progress.pos.after(items) })
 		if err == nil {
-			r.at.seq = max(r.at.seq, got.upto) // what came behind them is not for this reader
+			r.progress.pos.seq = max(r.progress.pos.seq, got.upto) // what came behind them is not for this reader
 		}
 		return err
 	}
-	to := r.at
+	to := r.progress.pos
 	to.seq = got.upto
-	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= noteOften || r.pending == 0 && r.waited {
+	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= commitIdleEvery || r.progress.pending == 0 && r.progress.waited {
 		r.noted = now
-		return r.commit(ctx, &to, func(context.Context, *sqldb.Tx, *turn) error { return nil })
+		return r.progress.commit(ctx, &to, func(context.Context, *sqldb.Tx, *changes) error { return nil })
 	}
-	r.at = to
+	r.progress.pos = to
 	return nil
 }
 
-// beside does what waits beside the stream: decisions, other tries, replays.
-func (r *reader) beside(ctx context.Context) error {
-	if r.asked {
-		r.asked = false
-		more, err := r.decisions(ctx)
+// background does the work that does not come from the stream: operators' decisions, retries, replays.
+func (r *reader) background(ctx context.Context) error {
+	if r.lookForWork {
+		r.lookForWork = false
+		more, err := r.decisions.run(ctx)
 		if err != nil {
-			r.asked = true
+			r.lookForWork = true
 			return err
 		}
-		if err := r.replays(ctx); err != nil {
-			r.asked = true
+		if err := r.replays.run(ctx); err != nil {
+			r.lookForWork = true
 			return err
 		}
-		if r.asked = more; more {
-			r.bus.wakes.wake(r.lease.post)
+		if r.lookForWork = more; more {
+			r.bus.wakes.wake(r.lease.assignment)
 		}
 	}
-	if r.due == 0 || r.due > r.machineNow() || time.Now().Before(r.rest) {
-		return nil
-	}
-	began := time.Now()
-	err := r.retry(ctx)
-	r.rest = time.Now().Add(restAfterTries * time.Since(began))
-	return err
+	return r.retrier.runDue(ctx)
 }
 
-// machineNow is the time of this machine. It only says when to look; what is due is
-// decided by the clock of the database.
-func (r *reader) machineNow() wire.Stamp { return wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()) }
-
-// untilDue fires when the next lane is due.
-func (r *reader) untilDue() <-chan time.Time {
-	if r.due == 0 {
-		return nil
-	}
-	return time.After(max(time.Duration(r.due-r.machineNow())*time.Millisecond, time.Until(r.rest), time.Millisecond))
-}
-
-// open opens a feed at the place where the reader is.
-func (r *reader) open(ctx context.Context) (*branch, error) {
+// open opens a subscription at the committed position.
+func (r *reader) open(ctx context.Context) (*subscription, error) {
 	info, err := r.bus.carrier.Ensure(ctx, r.consumer.Stream)
 	if err != nil {
 		return nil, err
 	}
 	created := info.Created.UnixNano()
 	switch {
-	case r.at.streamAt == 0:
-		r.at.streamAt = created
-		r.at.seq = max(info.First, 1) - 1
-	case r.at.streamAt != created: // its relay says where to go on, and starts this reader anew
+	case r.progress.pos.streamAt == 0:
+		r.progress.pos.streamAt = created
+		r.progress.pos.seq = max(info.First, 1) - 1
+	case r.progress.pos.streamAt != created: // its relay says where to go on, and starts this reader anew
 		return nil, Lost("the stream is another one than before")
-	case r.at.seq+1 < info.First: // it was away for longer than the stream remembers
-		if err := r.catchUp(ctx, info.First); err != nil {
+	case r.progress.pos.seq+1 < info.First: // it was away for longer than the stream remembers
+		if err := r.replays.catchUp(ctx, info.First); err != nil {
 			return nil, err
 		}
 	}
-	from := From{Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types, After: r.at.seq}
-	if r.at.last+1 >= info.First { // else it is gone for its age
-		from.After, from.AfterID = r.at.last, r.at.lastID
+	from := From{
+		Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types,
+		After: r.progress.pos.seq,
 	}
-	return r.bus.branch(ctx, from)
+	if r.progress.pos.last+1 >= info.First { // else it is gone for its age
+		from.After, from.AfterID = r.progress.pos.last, r.progress.pos.lastID
+	}
+	return r.bus.openSubscription(ctx, from)
 }
 
-// load reads how far the reader is and which keys wait.
+// load reads the committed position, the blocked keys and the keys with dead letters.
 func (r *reader) load(ctx context.Context) error {
 	return r.bus.write(ctx, "bus.load", func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
 		}
-		r.at, r.lanes, r.letters, r.due = position{}, map[string]*lane{}, map[string]bool{}, 0
+		r.progress.pos, r.dlq.deadKeys = position{}, map[string]bool{}
+		r.parked.keys, r.parked.due = map[string]*blockedKey{}, 0
 		name, part := r.consumer.Name, r.lease.part
-		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
+		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id,
+			min_relay,
 			last_seq, last_event, pending, at, applied, duplicate, stale, failed)
 			VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0)
 			ON CONFLICT (consumer, part) DO NOTHING`, name, part, int(r.consumer.Stream)); err != nil {
@@ -241,57 +286,39 @@ func (r *reader) load(ctx context.Context) error {
 		}
 		err := tx.Row(ctx, `SELECT stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event
 			FROM bus_reader WHERE consumer = $1 AND part = $2`, name, part).Scan(
-			&r.at.streamAt, &r.at.seq, &r.at.relayed, &r.at.source, &r.at.minRelay, &r.at.last, &r.at.lastID)
+			&r.progress.pos.streamAt, &r.progress.pos.seq, &r.progress.pos.relayed, &r.progress.pos.source,
+			&r.progress.pos.minRelay, &r.progress.pos.last, &r.progress.pos.lastID)
 		if err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, `SELECT partition_key, tenant_id, state, attempt, next_at, since, next_n, last_version, last_idx
+		for row, err := range tx.Query(ctx, `SELECT partition_key, tenant_id, state, attempt, next_at, since, next_n,
+			last_version, last_idx
 			FROM bus_lane WHERE consumer = $1 AND part = $2`, name, part) {
 			if err != nil {
 				return err
 			}
 			var key string
-			l := &lane{}
-			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.next, &l.since, &l.n, &l.last.version, &l.last.index); err != nil {
+			l := &blockedKey{}
+			if err := row.Scan(&key, &l.tenant, &l.state, &l.attempt, &l.nextTry, &l.since, &l.nextNum, &l.last.version,
+				&l.last.index); err != nil {
 				return err
 			}
-			r.lanes[key] = l
-			r.note(l)
+			r.parked.keys[key] = l
+			r.parked.schedule(l)
 		}
-		return r.loadLetters(ctx, tx)
+		return r.dlq.load(ctx, tx)
 	})
 }
 
-// note remembers when a lane wants another try.
-func (r *reader) note(l *lane) {
-	if l.state == laneRetry && (r.due == 0 || l.next < r.due) {
-		r.due = l.next
-	}
-}
-
-// batch is what a feed gave, with each event decoded and checked.
-type batch struct {
-	items   []item
-	upto    uint64 // place of the feed
-	pending uint64
-}
-
-// item is an event to be taken.
-type item struct {
-	Message
-	event wire.Event
-	bad   error // nobody can handle it; nil: it is well formed
-}
-
-// pump reads events while the batch before is being taken.
-func (r *reader) pump(ctx context.Context, feed *branch, chain *chain, out chan<- batch) error {
+// fetch reads the next events while the previous batch is being applied.
+func (r *reader) fetch(ctx context.Context, feed *subscription, chain *continuityCheck, out chan<- batch) error {
 	upto, pending := feed.upto, feed.pending
 	for ctx.Err() == nil {
 		items, err := feed.next(ctx, batchMost)
 		if err != nil {
 			return err
 		}
-		n, broken := chain.follow(ctx, items)
+		n, broken := chain.verify(ctx, items)
 		if items = items[:n]; broken != nil && n == 0 {
 			return broken
 		}
@@ -312,45 +339,4 @@ func (r *reader) pump(ctx context.Context, feed *branch, chain *chain, out chan<
 		}
 	}
 	return nil
-}
-
-// examine decodes and checks a message. Of one that cannot be read, what the carrier
-// knows of it stands in for the event, but not a key of another partition: the lane of
-// that is another reader's.
-func examine(m Message) item {
-	it := item{Message: m}
-	it.event, it.bad = wire.ParseEvent(m.Body)
-	if it.bad == nil {
-		it.bad = it.event.CheckReceived()
-	}
-	e := &it.event
-	if it.bad == nil && (e.Tenant != m.Tenant || e.Type != m.Type || wire.Partition(e.Key) != m.Part) {
-		it.bad = fault.New(fault.Invalid, wire.CodeEventInvalid, "the event is of tenant %s, type %s and key %s, and its subject says otherwise",
-			e.Tenant, e.Type, e.Key)
-	}
-	if it.bad != nil {
-		e.ID, e.Tenant, e.Type, e.Key = m.ID, m.Tenant, m.Type, keyIn(m.Part, m.Key, e.Key)
-		it.bad = Permanent(it.bad)
-	}
-	return it
-}
-
-// keyIn is the first key that belongs to a partition; "": none does.
-func keyIn(part int, keys ...string) string {
-	for _, key := range keys {
-		if key != "" && wire.Partition(key) == part {
-			return key
-		}
-	}
-	return ""
-}
-
-// after is the position behind items that came from the stream.
-func (p position) after(items []item) position {
-	last := items[len(items)-1]
-	p.seq, p.last, p.lastID = last.Seq, last.Seq, last.ID
-	if last.Relay.Epoch >= p.minRelay {
-		p.relayed, p.source = last.Relay.At, last.Relay.Source
-	}
-	return p
 }

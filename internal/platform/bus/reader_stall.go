@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// stall is a time in which a reader gets nowhere: its stream is away or was lost, or the
-// database is. The log tells of its beginning and of its end, not of every try.
+// stall is a time in which a reader makes no progress: its stream or the database is unavailable. Its beginning and its
+// end are logged, not every try.
 type stall struct{ began time.Time }
 
-// stalled notes why a reader cannot go on.
+// stalled logs why a reader is blocked: as a warning the first time, then at debug level.
 func (r *reader) stalled(ctx context.Context, err error) {
 	who := []any{"consumer", r.consumer.Name, "partition", r.lease.part}
 	switch {
@@ -22,11 +22,12 @@ func (r *reader) stalled(ctx context.Context, err error) {
 	}
 }
 
-// flows notes that a reader gets on.
-func (r *reader) flows() {
+// resumed logs the end of a stall.
+func (r *reader) resumed() {
 	if r.stall.began.IsZero() {
 		return
 	}
-	r.bus.log.Info("reader of events goes on", "consumer", r.consumer.Name, "partition", r.lease.part, "ms", time.Since(r.stall.began).Milliseconds())
+	r.bus.log.Info("reader of events goes on", "consumer", r.consumer.Name, "partition", r.lease.part,
+		"ms", time.Since(r.stall.began).Milliseconds())
 	r.stall = stall{}
 }

@@ -11,16 +11,15 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// How often relays look without being told to.
+// How often relays poll without a wakeup.
 const (
 	pollShared   = 500 * time.Millisecond // for what other processes have committed
 	pollAlone    = 5 * time.Second        // when there is no other process
 	compareEvery = 5 * time.Second        // at a stream that nothing is sent to
-	knownFor     = 20 * time.Millisecond  // that a stream is sound, before something is sent to it
+	verifiedFor  = 20 * time.Millisecond  // after which a stream is verified again before something is sent
 )
 
-// relay publishes what a source has to a stream, for as long as its lease stands. One
-// goroutine uses it.
+// relay publishes what a source has to a stream, for as long as its lease stands. One goroutine uses it.
 type relay struct {
 	bus    *Bus
 	lease  lease
@@ -28,29 +27,22 @@ type relay struct {
 	stream wire.Stream
 	parts  []int // of the stream that it serves
 
-	state    relayState // what its row says
-	behind   milestone  // the newest message that was acknowledged, noted or not; only its place and event
-	at       wire.Stamp // of the newest batch, as published_at says it
-	loaded   bool
-	seen     uint64    // connections of the carrier when the stream was last compared
-	doubts   uint64    // gaps that readers of this process had found then
-	compared time.Time // when that was
-	known    time.Time // when the stream was last known to have what it acknowledged
-	outage   outage
-
-	// Of the outbox:
-	aside   map[string]aside // by key
-	follow  bool             // what is not published yet is handed over
-	watch   uint64           // names it there
-	looked  time.Time        // when it last read the table
-	reached int64            // id of the newest row that it has read
+	state      relayState // what its row says
+	tail       checkpoint // the newest message acknowledged, committed or not; only Seq and Event
+	at         wire.Stamp // of the newest batch, as published_at says it
+	loaded     bool
+	seen       uint64    // connections of the carrier when the stream was last compared
+	gapReports uint64    // gaps that readers of this process had found then
+	compared   time.Time // when that was
+	verifiedAt time.Time // when the stream was last known to have what it acknowledged
+	outage     outage
 
 	// Of the log:
-	next    int64     // the number behind which it is read next
-	pending []Message // what was read and is not acknowledged
-	upto    int64     // the number that next becomes when nothing is pending
-	top     milestone // the newest that was acknowledged and is not noted yet
-	unnoted int       // how many were
+	next    int64      // the number behind which it is read next
+	pending []Message  // what was read and is not acknowledged
+	upto    int64      // the number that next becomes when nothing is pending
+	top     checkpoint // the newest that was acknowledged and is not noted yet
+	unnoted int        // how many were
 	noted   time.Time
 	began   time.Time // the last time that it was read
 	full    bool      // there was more of it then
@@ -59,11 +51,11 @@ type relay struct {
 // relayState is a row of bus_relay: what a relay must know of its stream after a
 // restart, here or elsewhere.
 type relayState struct {
-	epoch    int64 // rises with every loss
-	streamAt int64 // when the stream was created, in nanoseconds
-	last     milestone
-	trail    trail // milestones before last, oldest first
-	window   window
+	epoch       int64 // rises with every loss
+	streamAt    int64 // when the stream was created, in nanoseconds
+	last        checkpoint
+	checkpoints checkpoints // before last, oldest first
+	window      window
 }
 
 // window is a part of the outbox that is published again. It is done when pos is to.
@@ -72,17 +64,16 @@ type window struct {
 	since   wire.Stamp // rows that were published before are not in it
 }
 
-func (b *Bus) newRelay(l lease, source string, s wire.Stream, parts ...int) *relay {
-	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, aside: map[string]aside{}, outage: outage{bus: b, lease: l}}
+func newRelay(b *Bus, l lease, source string, s wire.Stream, parts ...int) *relay {
+	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, outage: outage{bus: b, lease: l}}
 }
 
-// run takes turns until ctx ends or the lease is lost. turn says how long there is
-// nothing to do unless somebody wakes the relay.
+// run takes turns until ctx ends or the lease is lost. turn says how long there is nothing to do without a wakeup.
 func (r *relay) run(ctx context.Context, turn func(context.Context) (time.Duration, error)) error {
-	wake := r.bus.wakes.of(r.lease.post)
+	wake := r.bus.wakes.of(r.lease.assignment)
 	for ctx.Err() == nil {
 		rest, err := turn(ctx)
-		if errors.Is(err, errLost) {
+		if errors.Is(err, errLeaseLost) {
 			return err
 		}
 		woken := wake
@@ -107,46 +98,45 @@ func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	}
 }
 
-// poll is how long a relay that nobody wakes may rest.
+// poll is how long a relay rests without a wakeup.
 func (r *relay) poll() time.Duration {
-	if r.bus.db.Dialect() == sqldb.Postgres {
+	if r.bus.queries().shared {
 		return pollShared
 	}
 	return pollAlone
 }
 
-// ready makes sure that the relay knows where it is and that its stream is sound,
-// before anything is published to it.
+// ready makes sure that the relay knows its state and that the stream is intact, before anything is published.
 func (r *relay) ready(ctx context.Context) error {
 	if !r.loaded {
 		if err := r.load(ctx); err != nil {
 			return err
 		}
 	}
-	if r.seen != r.bus.carrier.Connections() || r.doubts != r.bus.doubts.Load() || time.Since(r.compared) > compareEvery {
+	if r.seen != r.bus.carrier.Connections() || r.gapReports != r.bus.gapReports.Load() ||
+		time.Since(r.compared) > compareEvery {
 		return r.compare(ctx)
 	}
 	return nil
 }
 
-// sure makes sure that the stream is what it was, if that is not just known: what is
-// sent to one that lost something is in nobody's order.
-func (r *relay) sure(ctx context.Context) (bool, error) {
-	if time.Since(r.known) < knownFor {
+// verifyBeforeSend verifies the stream unless that was just done: messages sent to one that lost something are out of
+// order.
+func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
+	if time.Since(r.verifiedAt) < verifiedFor {
 		return true, nil
 	}
-	return r.linked(ctx)
+	return r.verifyAfterSend(ctx)
 }
 
-// begin is the stamp of a new batch. It rises from batch to batch, whatever the clock
-// says: by it one can tell what was sent before what.
+// begin is the time of a new batch. It rises from batch to batch, whatever the clock says, so that batches can be
+// ordered by it.
 func (r *relay) begin(now wire.Stamp) wire.Stamp {
 	r.at = wire.NextStamp(r.at, now)
 	return r.at
 }
 
-// outage is a time in which a relay gets nowhere. The log tells of its beginning and
-// of its end, not of every try.
+// outage is a time in which a relay makes no progress. Its beginning and its end are logged, not every try.
 type outage struct {
 	bus   *Bus
 	lease lease
@@ -159,7 +149,7 @@ const (
 	maxPause   = 2 * time.Second
 )
 
-// note takes how a turn ended and says how long to wait before the next one; 0: not at all.
+// note takes the outcome of a turn and says how long to wait before the next one; 0: not at all.
 func (o *outage) note(ctx context.Context, err error) time.Duration {
 	if err == nil || ctx.Err() != nil {
 		if o.pause > 0 && err == nil {
@@ -180,7 +170,9 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 
 // write runs fn in a transaction of the relay: its lease stands, or it fails with
 // errLost. What has begun is finished also when ctx ends.
-func (r *relay) write(ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error) error {
+func (r *relay) write(
+	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
+) error {
 	err := r.bus.write(context.WithoutCancel(ctx), op, func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := r.bus.fence(ctx, tx, r.lease)
 		if err != nil {
@@ -191,7 +183,7 @@ func (r *relay) write(ctx context.Context, op string, fn func(ctx context.Contex
 	return err
 }
 
-// found tells what is not there apart from what cannot be asked for.
+// found distinguishes what does not exist from what cannot be asked for.
 func found(err error) (bool, error) {
 	if fault.KindOf(err) == fault.NotFound {
 		return false, nil

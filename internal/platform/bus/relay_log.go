@@ -15,14 +15,13 @@ const (
 	noteCount = 1000                   // messages
 )
 
-// WakeLog tells the relay of the log that there is something new in it.
-func (b *Bus) WakeLog() { b.wakes.wake(post{relayLog, 0}) }
+// WakeLog wakes the relay of the log: there is something new in it.
+func (b *Bus) WakeLog() { b.wakes.wake(assignment{relayLog, 0}) }
 
-// relayLog publishes what the engine's log has. It reads on from where it was, and
-// notes now and then where that is: what was published since is published once more
-// after a crash.
-func (b *Bus) relayLog(ctx context.Context, l lease) error {
-	r := b.newRelay(l, "log", wire.Executions)
+// runLogRelay publishes the engine's log. It reads from its position and commits that now and then: what was published
+// since is published again after a crash.
+func runLogRelay(ctx context.Context, b *Bus, l lease) error {
+	r := newRelay(b, l, "log", wire.Executions)
 	for part := range wire.Partitions {
 		r.parts = append(r.parts, part)
 	}
@@ -33,7 +32,7 @@ func (b *Bus) relayLog(ctx context.Context, l lease) error {
 	return err
 }
 
-// turnLog publishes what comes next.
+// turnLog publishes the next rows.
 func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 	if err := r.ready(ctx); err != nil {
 		return 0, err
@@ -44,7 +43,7 @@ func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 		}
 	}
 	if len(r.pending) > 0 {
-		if ok, err := r.sure(ctx); !ok || err != nil {
+		if ok, err := r.verifyBeforeSend(ctx); !ok || err != nil {
 			return 0, err
 		}
 		if err := r.sendLog(ctx); err != nil {
@@ -69,8 +68,8 @@ func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 	return r.poll(), nil
 }
 
-// readLog reads the next messages. Each tells up to which number everything was sent
-// before it: within a batch they do not travel in the order of their numbers.
+// readLog reads the next messages. Each carries the number up to which everything was sent before it: within a batch
+// they do not travel in the order of their numbers.
 func (r *relay) readLog(ctx context.Context) error {
 	if d := logPause - time.Since(r.began); d > 0 && !r.full {
 		wait(ctx, d, nil)
@@ -103,18 +102,18 @@ func (r *relay) sendLog(ctx context.Context) error {
 	}
 	r.unnoted += s.count
 	r.pending = unacked(r.pending, s.seqs)
-	return firstOf(s.away, s.why)
+	return firstOf(s.unavailable, s.why)
 }
 
-// noteLog notes how far the log is published. What is pending is not part of that.
+// noteLog commits how far the log is published. What is pending is not included.
 func (r *relay) noteLog(ctx context.Context) error {
 	if len(r.pending) > 0 {
 		return nil
 	}
-	if ok, err := r.linked(ctx); !ok || err != nil {
+	if ok, err := r.verifyAfterSend(ctx); !ok || err != nil {
 		return err
 	}
-	m := milestone{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
+	m := checkpoint{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
 	next, stmts := r.advance(m, 0)
 	err := r.write(ctx, "bus.relay.note", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
 		return tx.Batch(ctx, stmts...)
@@ -122,7 +121,7 @@ func (r *relay) noteLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.top, r.unnoted, r.noted = next, milestone{}, 0, time.Now()
+	r.state, r.top, r.unnoted, r.noted = next, checkpoint{}, 0, time.Now()
 	r.bus.cfg.Passed("relay.log-noted")
 	return nil
 }

@@ -154,7 +154,7 @@ func TestWhatTheStreamLosesOfTheLogIsPublishedAgain(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				r, l := base.again(t), &ledger{}
-				carrier, c := &held{Carrier: r.carrier}, newCrew()
+				carrier, c := &holderOf{Carrier: r.carrier}, newCrew()
 				quick, slow := c.consumer("quick"), c.consumer("slow")
 				quick.Stream, slow.Stream, slow.Types = wire.Executions, wire.Executions, someTypes
 				b, _ := r.launch(carrier, bus.Config{Log: l, Consumers: []bus.Consumer{quick, slow}})

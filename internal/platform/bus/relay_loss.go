@@ -16,11 +16,10 @@ const (
 	lossPause = 250 * time.Millisecond
 )
 
-// compare holds the stream against what it has acknowledged. After a loss it notes
-// what must be published again.
+// compare compares the stream with what it acknowledged. After a loss it stores what must be published again.
 func (r *relay) compare(ctx context.Context) error {
-	seen, doubts := r.bus.carrier.Connections(), r.bus.doubts.Load()
-	doubted, err := r.doubted(ctx)
+	seen, doubts := r.bus.carrier.Connections(), r.bus.gapReports.Load()
+	doubted, err := r.gapReported(ctx)
 	if err != nil {
 		return err
 	}
@@ -29,7 +28,7 @@ func (r *relay) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sound, err := r.sound(ctx, info)
+		sound, err := r.intact(ctx, info)
 		if err != nil {
 			return err
 		}
@@ -38,27 +37,26 @@ func (r *relay) compare(ctx context.Context) error {
 			continue
 		}
 		if !sound || doubted {
-			err = r.lose(ctx, info)
+			err = r.handleLoss(ctx, info)
 		}
 		if err == nil {
-			r.seen, r.doubts, r.compared, r.known = seen, doubts, time.Now(), time.Now()
+			r.seen, r.gapReports, r.compared, r.verifiedAt = seen, doubts, time.Now(), time.Now()
 		}
 		return err
 	}
 }
 
-// doubted reports whether a reader has found a gap in the stream.
-func (r *relay) doubted(ctx context.Context) (is bool, err error) {
+// gapReported reports whether a reader has found a gap in the stream.
+func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(&is)
-		return unlessNone(err)
+		return ignoreNoRow(err)
 	})
 	return is, err
 }
 
-// sound reports whether the stream has the last message that it acknowledged, or had
-// it for as long as it keeps messages.
-func (r *relay) sound(ctx context.Context, info StreamInfo) (bool, error) {
+// intact reports whether the stream has the last message that it acknowledged, or kept it as long as it keeps messages.
+func (r *relay) intact(ctx context.Context, info StreamInfo) (bool, error) {
 	last := r.state.last
 	switch {
 	case created(info) != r.state.streamAt, last.Seq > info.Last:
@@ -69,23 +67,23 @@ func (r *relay) sound(ctx context.Context, info StreamInfo) (bool, error) {
 	return r.has(ctx, last)
 }
 
-// has reports whether a milestone is at its place.
-func (r *relay) has(ctx context.Context, m milestone) (bool, error) {
+// has reports whether the message of a checkpoint is at its sequence.
+func (r *relay) has(ctx context.Context, m checkpoint) (bool, error) {
 	at, err := r.bus.carrier.At(ctx, r.stream, m.Seq)
 	ok, err := found(err)
 	return ok && m.Event != "" && at.ID == m.Event, err
 }
 
-// linked makes sure that what was just acknowledged lies behind what is known: a
-// stream that lost its end between the two would otherwise hide that by growing. If it
-// does not, the loss is noted, and what was acknowledged counts for nothing.
+// verifyAfterSend verifies that the last committed checkpoint is still in the stream: a stream that lost its tail in
+// between would otherwise hide that by growing. If it is not, the loss is handled and what was just acknowledged does
+// not count.
 //
-// What it does not see, a loss between two waves, readers do: see chain.
-func (r *relay) linked(ctx context.Context) (bool, error) {
+// A loss between two waves is found by readers: see continuityCheck.
+func (r *relay) verifyAfterSend(ctx context.Context) (bool, error) {
 	if last := r.state.last; last.Event != "" {
 		ok, err := r.has(ctx, last)
 		if ok {
-			r.known = time.Now()
+			r.verifiedAt = time.Now()
 		}
 		if ok || err != nil {
 			return ok, err
@@ -96,11 +94,10 @@ func (r *relay) linked(ctx context.Context) (bool, error) {
 	return err == nil && r.state.epoch == epoch, err
 }
 
-// lose notes that the stream lost something. All of it is one transaction: the epoch of
-// the relay rises, the readers of the stream end and begin again behind what the stream
-// has now, and what is published from here on begins where the loss, or the slowest
+// handleLoss stores that the stream lost messages, in one transaction: the epoch of the relay rises, the leases of its
+// readers end and they resume after what the stream has now, and publishing resumes where the loss, or the slowest
 // reader, was.
-func (r *relay) lose(ctx context.Context, info StreamInfo) error {
+func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 	r.bus.cfg.Passed("relay.loss-found")
 	keep, err := r.survivor(ctx, info)
 	if err != nil {
@@ -122,17 +119,17 @@ func (r *relay) lose(ctx context.Context, info StreamInfo) error {
 			return err
 		}
 		if s.streamAt == r.state.streamAt {
-			s.trail = r.state.trail.upto(keep)
+			s.checkpoints = r.state.checkpoints.upto(keep)
 		}
 		if r.stream == wire.Executions {
 			r.resumeLog(&s, keep, readers, oldest)
 		} else if err := r.resumeOutbox(ctx, tx, &s, keep, readers, now); err != nil {
 			return err
 		}
-		s.trail = s.trail.upto(s.last)
+		s.checkpoints = s.checkpoints.upto(s.last)
 		return tx.Batch(ctx, append(r.moveReaders(s), r.storeState(s), sqldb.Stmt{
 			Query: "DELETE FROM bus_trail WHERE source = $1 AND part = $2 AND seq > $3",
-			Args:  []any{r.source, r.lease.part, s.trail.end().Seq},
+			Args:  []any{r.source, r.lease.part, s.checkpoints.end().Seq},
 		}, sqldb.Stmt{
 			Query: "UPDATE bus_relay SET doubt = 0 WHERE source = $1 AND part = $2",
 			Args:  []any{r.source, r.lease.part},
@@ -145,18 +142,17 @@ func (r *relay) lose(ctx context.Context, info StreamInfo) error {
 	if first := r.stream == wire.Executions && r.state.streamAt == 0; !first {
 		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
 	}
-	r.state, r.behind, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, milestone{}, 0
-	poke(r.bus.keeper.kick) // readers of this process begin again at once
+	r.state, r.tail, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, checkpoint{}, 0
+	wake(r.bus.coordinator.wake) // readers of this process restart at once
 	return nil
 }
 
-// survivor is the last milestone before the first that the stream does not have any
-// more. The zero milestone says that it has none.
-func (r *relay) survivor(ctx context.Context, info StreamInfo) (last milestone, err error) {
+// survivor is the newest checkpoint before the first one that the stream has lost; zero: there is none.
+func (r *relay) survivor(ctx context.Context, info StreamInfo) (last checkpoint, err error) {
 	if created(info) != r.state.streamAt {
-		return milestone{}, nil
+		return checkpoint{}, nil
 	}
-	for _, m := range append(slices.Clone(r.state.trail), r.state.last) {
+	for _, m := range append(slices.Clone(r.state.checkpoints), r.state.last) {
 		if m.Seq >= info.First { // those before are gone for their age
 			if ok, err := r.has(ctx, m); !ok || err != nil {
 				return last, err
@@ -167,17 +163,17 @@ func (r *relay) survivor(ctx context.Context, info StreamInfo) (last milestone, 
 	return last, nil
 }
 
-// end is the newest message that a stream has, to be recognised.
-func (r *relay) end(ctx context.Context, info StreamInfo) (milestone, error) {
+// end is the newest message of a stream as a checkpoint.
+func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 	if info.Last == 0 {
-		return milestone{}, nil
+		return checkpoint{}, nil
 	}
 	m, err := r.bus.carrier.At(ctx, r.stream, info.Last)
 	_, err = found(err)
-	return milestone{Seq: info.Last, Event: m.ID}, err
+	return checkpoint{Seq: info.Last, Event: m.ID}, err
 }
 
-// oldest is where the log must be read from when nothing of it is known to be in the stream.
+// oldest is where the log is read from when none of it is known to be in the stream.
 func (r *relay) oldest(ctx context.Context) (int64, error) {
 	if r.stream != wire.Executions {
 		return 0, nil
@@ -201,18 +197,21 @@ type readerPlace struct {
 	source   int64
 }
 
-// stopReaders ends the leases of the readers, so that none of them commits anything
-// of the stream as it was, and gives how far they have come.
+// stopReaders ends the leases of the readers, so that none of them commits anything of the old stream, and gives their
+// positions.
 func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerPlace, err error) {
 	for _, part := range r.parts {
 		// Also of those that have not noted how far they are; those of another stream go on.
-		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:' AND name < 'reader;'
-			AND name NOT IN (SELECT 'reader:' || consumer FROM bus_reader WHERE part = $1 AND stream <> $2)`, part, int64(r.stream)); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:'
+			AND name < 'reader;'
+			AND name NOT IN (SELECT 'reader:' || consumer FROM bus_reader 
+				WHERE part = $1 AND stream <> $2)`, part, int64(r.stream)); err != nil {
 			return nil, err
 		}
 	}
 	for _, part := range r.parts {
-		for row, err := range tx.Query(ctx, "SELECT stream_at, seq, relayed_at, source_id FROM bus_reader WHERE stream = $1 AND part = $2",
+		for row, err := range tx.Query(ctx, `SELECT stream_at, seq, relayed_at, source_id FROM bus_reader
+			WHERE stream = $1 AND part = $2`,
 			int64(r.stream), part) {
 			var p readerPlace
 			if err == nil {
@@ -227,17 +226,19 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 	return places, nil
 }
 
-// passed is the newest milestone that the stream has kept and a reader has passed. It
-// may know more than the reader, who is told of few messages.
-func (r *relay) passed(s *relayState, p readerPlace) milestone {
+// passed is the newest checkpoint in the stream that a reader has passed. It may be later than the reader's own record,
+// which advances only with the events that it wants.
+func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 	if p.streamAt != s.streamAt || s.streamAt != r.state.streamAt {
-		return milestone{}
+		return checkpoint{}
 	}
-	return s.trail.at(p.seq)
+	return s.checkpoints.at(p.seq)
 }
 
-// resumeOutbox notes the window that is published again.
-func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, keep milestone, readers []readerPlace, now wire.Stamp) error {
+// resumeOutbox sets the window of the outbox that is published again.
+func (r *relay) resumeOutbox(
+	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp,
+) error {
 	since := keep.At
 	if s.streamAt != r.state.streamAt {
 		since = now - wire.Stamp(Horizon.Milliseconds())
@@ -264,22 +265,23 @@ func (r *relay) resumeOutbox(ctx context.Context, tx *sqldb.Tx, s *relayState, k
 	return err
 }
 
-// resumeLog notes where the log is read on from.
-func (r *relay) resumeLog(s *relayState, keep milestone, readers []readerPlace, oldest int64) {
+// resumeLog sets the number from which the log is published again.
+func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace, oldest int64) {
 	number := keep.Number
 	for _, p := range readers {
 		number = min(number, max(p.source, r.passed(s, p).Number))
 	}
 	s.last.Number = max(number, oldest)
-	s.last.At = s.trail.until(s.last.Number).At
+	s.last.At = s.checkpoints.until(s.last.Number).At
 }
 
-// moveReaders are the statements that put the readers behind what the stream has now.
-// What relays of before still send there is not for them.
+// moveReaders are the statements that move the readers after what the stream has now. Messages that earlier relay
+// epochs still send there are not for them.
 func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
 	for _, part := range r.parts {
 		stmts = append(stmts, sqldb.Stmt{
-			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6, relayed_at = $7, source_id = $8
+			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6,
+				relayed_at = $7, source_id = $8
 				WHERE stream = $1 AND part = $2`,
 			Args: []any{int64(r.stream), part, s.streamAt, s.last.Seq, s.last.Event, s.epoch, s.last.At, s.last.Number},
 		})

@@ -11,32 +11,41 @@ import (
 )
 
 const (
-	relayRows  = 1024            // rows of the outbox that are published together
-	markRows   = 512             // of them that are marked in one job
-	relayBytes = 8 << 20         // of their bodies, at most
-	relayPages = 16              // of rows that are looked through for some whose keys are not set aside
-	asideFor   = 2 * time.Second // that a key is left alone
-	asideTries = 3               // before that
-	lookAgain  = time.Second     // at the table, although everything is handed over
+	relayRows       = 1024            // rows of the outbox that are published together
+	markRows        = 512             // of them that are marked in one job
+	relayBytes      = 8 << 20         // of their bodies, at most
+	relayPages      = 16              // of rows that are looked through for some whose keys are not set aside
+	keyBackoffFor   = 2 * time.Second // that a key is backed off
+	keyBackoffTries = 3               // before that
+	rereadEvery     = time.Second     // rereads the table, although the recent rows are complete
 )
 
-// relayOutbox publishes what the outbox has of one partition.
+// outboxRelay publishes the outbox of one partition.
 //
-// It reads by state, what is not published yet, and not on from where it was: on
-// PostgreSQL a transaction that began first may commit last, and its rows come into
-// sight behind higher ids. Those of one key never do, since whoever publishes holds
+// It reads by state, what is not published yet, and not from a position: on PostgreSQL a transaction that began first
+// may commit last, and its rows become visible after higher ids. Rows of one key never do, since the publisher holds
 // the key.
-func (b *Bus) relayOutbox(ctx context.Context, l lease) error {
-	r := b.newRelay(l, "outbox", wire.Events, l.part)
-	defer func() { b.fresh.end(l.part, r.watch) }()
+type outboxRelay struct {
+	*relay
+	backoffs     map[string]keyBackoff // by key
+	useRecent    bool                  // the unpublished rows are all in the bus's recent rows
+	recentReader uint64                // names this relay there
+	looked       time.Time             // when it last read the table
+	reached      int64                 // id of the newest row that it has read
+}
+
+// runOutboxRelay publishes the outbox of a partition until ctx ends or the lease is lost.
+func runOutboxRelay(ctx context.Context, b *Bus, l lease) error {
+	r := &outboxRelay{relay: newRelay(b, l, "outbox", wire.Events, l.part), backoffs: map[string]keyBackoff{}}
+	defer func() { b.recent.detach(l.part, r.recentReader) }()
 	return r.run(ctx, r.turnOutbox)
 }
 
-// turnOutbox publishes one batch and notes that it did. Only behind one of which that is
-// true to the last row does it go on with what is handed over.
-func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
-	follow := r.follow
-	r.follow = false
+// turnOutbox publishes one batch and marks it. It uses the recent rows after a batch that was read and marked to its
+// last row.
+func (r *outboxRelay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
+	follow := r.useRecent
+	r.useRecent = false
 	if err := r.ready(ctx); err != nil {
 		return 0, err
 	}
@@ -50,15 +59,15 @@ func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) 
 	if !more {
 		rest = r.poll()
 	}
-	if len(r.aside) > 0 {
-		rest = min(rest, asideFor)
+	if len(r.backoffs) > 0 {
+		rest = min(rest, keyBackoffFor)
 	}
 	if len(batch.msgs) == 0 {
-		r.follow = batch.last
+		r.useRecent = batch.recent
 		return rest, nil
 	}
 	r.bus.cfg.Passed("relay.read")
-	if ok, err := r.sure(ctx); !ok || err != nil {
+	if ok, err := r.verifyBeforeSend(ctx); !ok || err != nil {
 		return 0, err
 	}
 	s, ok, err := r.deliver(ctx, batch.msgs)
@@ -66,60 +75,60 @@ func (r *relay) turnOutbox(ctx context.Context) (rest time.Duration, err error) 
 		return 0, err
 	}
 	r.bus.cfg.Passed("relay.published")
-	r.setAside(batch.msgs, &s)
+	r.backOff(batch.msgs, &s)
 	if s.count == 0 {
-		return rest, s.away
+		return rest, s.unavailable
 	}
-	if ok, err := r.linked(ctx); !ok || err != nil {
+	if ok, err := r.verifyAfterSend(ctx); !ok || err != nil {
 		return 0, err
 	}
 	if err := r.mark(ctx, batch, s); err != nil {
 		return 0, err
 	}
 	switch {
-	case s.away != nil:
+	case s.unavailable != nil:
 		return firstPause, nil
 	case s.count+len(s.refused) < len(batch.msgs):
 		return 0, nil // the others come with the next batch
 	}
-	r.follow = batch.last && s.count == len(batch.msgs)
+	r.useRecent = batch.recent && s.count == len(batch.msgs)
 	return rest, nil
 }
 
 // outboxBatch is rows of the outbox as messages.
 type outboxBatch struct {
-	at    wire.Stamp
-	ids   []int64
-	msgs  []Message
-	holes bool // rows between them were left out
-	last  bool // what comes behind them is handed over
+	at     wire.Stamp
+	ids    []int64
+	msgs   []Message
+	gaps   bool // rows between them were left out
+	recent bool // what follows is in the recent rows
 }
 
 func (b *outboxBatch) add(id int64, m Message) {
 	b.ids, b.msgs = append(b.ids, id), append(b.msgs, m)
 }
 
-// nextOutbox gives the next rows that are not published: those that were handed over, if
-// everything before them is published, else from the table.
-func (r *relay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
-	if follow && len(r.aside) == 0 {
-		out, follow = r.bus.fresh.take(r.lease.part, r.watch, r.reached)
-		if follow && (len(out.ids) > 0 || time.Since(r.looked) < lookAgain) {
-			out.last = true
+// nextOutbox gives the next rows that are not published: from the recent rows if everything before them is published,
+// else from the table.
+func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
+	if follow && len(r.backoffs) == 0 {
+		out, follow = r.bus.recent.read(r.lease.part, r.recentReader, r.reached)
+		if follow && (len(out.ids) > 0 || time.Since(r.looked) < rereadEvery) {
+			out.recent = true
 			r.stamp(&out, wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()))
 			return out, false, nil
 		}
 	}
-	if r.bus.db.Dialect() == sqldb.SQLite {
-		r.watch, r.looked = r.bus.fresh.begin(r.lease.part), time.Now()
+	if !r.bus.queries().shared {
+		r.recentReader, r.looked = r.bus.recent.attach(r.lease.part), time.Now()
 	}
 	out, more, err = r.readOutbox(ctx)
-	out.last = r.watch > 0 && !more && !out.holes
+	out.recent = r.recentReader > 0 && !more && !out.gaps
 	return out, more && len(out.msgs) > 0, err
 }
 
-// stamp says of the messages of a batch who sends them on, and when.
-func (r *relay) stamp(out *outboxBatch, now wire.Stamp) {
+// stamp sets the relay headers of a batch.
+func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 	if len(out.ids) == 0 {
 		return
 	}
@@ -129,9 +138,8 @@ func (r *relay) stamp(out *outboxBatch, now wire.Stamp) {
 	}
 }
 
-// readOutbox reads the next rows that are not published. more says that there are
-// others, or may be.
-func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
+// readOutbox reads the next unpublished rows from the table. more says that there are, or may be, others.
+func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
 	var now wire.Stamp
 	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		out = outboxBatch{}
@@ -140,10 +148,10 @@ func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err
 		}
 		page := unpublished{part: r.lease.part}
 		for range relayPages {
-			if err := page.read(ctx, tx, func(id int64, m Message) { r.take(&out, id, m) }); err != nil {
+			if err := page.read(ctx, tx, func(id int64, m Message) { r.addUnlessBackedOff(&out, id, m) }); err != nil {
 				return err
 			}
-			if more = page.more; !more || len(r.aside) == 0 || len(out.msgs) >= relayRows/2 {
+			if more = page.more; !more || len(r.backoffs) == 0 || len(out.msgs) >= relayRows/2 {
 				return nil
 			}
 		}
@@ -153,64 +161,61 @@ func (r *relay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err
 	return out, more, err
 }
 
-// take adds a row to a batch unless its key is set aside.
-func (r *relay) take(out *outboxBatch, id int64, m Message) {
-	if a, ok := r.aside[m.Key]; ok && time.Now().Before(a.until) {
-		out.holes = true
+// addUnlessBackedOff adds a row to a batch unless its key is backed off.
+func (r *outboxRelay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) {
+	if a, ok := r.backoffs[m.Key]; ok && time.Now().Before(a.until) {
+		out.gaps = true
 		return
 	}
 	out.add(id, m)
 }
 
-// aside is a key that waits because the carrier does not take its next event.
-type aside struct {
+// keyBackoff is a key that waits because the carrier refuses its next event.
+type keyBackoff struct {
 	event string
 	tries int
 	until time.Time
 }
 
-// setAside leaves keys alone for a while whose next event the carrier does not take,
-// such as one that is too large for a server, or takes again and again not while it
-// takes those of other keys. The others go on. The log tells of it once.
-func (r *relay) setAside(msgs []Message, s *sent) {
+// backOff backs off keys whose next event the carrier refuses, such as one that is too large for a server, or fails
+// again and again while it accepts those of other keys. The others go on. It is logged once.
+func (r *outboxRelay) backOff(msgs []Message, s *sent) {
 	for i := range msgs {
 		if s.seqs[i] > 0 {
-			delete(r.aside, msgs[i].Key)
+			delete(r.backoffs, msgs[i].Key)
 		}
 	}
 	for _, m := range s.refused {
-		r.leave(m, asideTries, s.why)
+		r.countFailure(m, keyBackoffTries, s.why)
 	}
 	if s.count == 0 {
 		return
 	}
 	for _, m := range s.failed {
-		r.leave(m, 1, s.away)
+		r.countFailure(m, 1, s.unavailable)
 	}
 }
 
-// leave counts tries of an event that failed, and sets its key aside when there were
-// too many.
-func (r *relay) leave(m *Message, tries int, why error) {
-	a := r.aside[m.Key]
+// countFailure counts the failed tries of an event, and backs its key off when there were too many.
+func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
+	a := r.backoffs[m.Key]
 	if a.event != m.ID {
-		a = aside{event: m.ID}
+		a = keyBackoff{event: m.ID}
 	}
 	before := a.tries
-	if a.tries += tries; a.tries >= asideTries {
-		a.until = time.Now().Add(asideFor)
-		if before < asideTries {
+	if a.tries += tries; a.tries >= keyBackoffTries {
+		a.until = time.Now().Add(keyBackoffFor)
+		if before < keyBackoffTries {
 			r.bus.log.Error("event cannot be published; its key waits", "post", r.lease.String(), "eventId", m.ID, "error", why)
 		}
 	}
-	r.aside[m.Key] = a
+	r.backoffs[m.Key] = a
 }
 
-// mark notes what was acknowledged, in jobs that do not hold up the engine for long. The
-// first of them notes also where the stream ends: if the process and the end of the
-// stream were lost between two jobs, nothing else would tell that rows that are marked
-// must be published again.
-func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
+// mark marks what was acknowledged as published, in jobs that do not hold up the engine for long. The first one also
+// stores the checkpoint: if the process and the tail of the stream were lost between two jobs, nothing else would show
+// that marked rows must be published again.
+func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	ids := make([]int64, 0, s.count)
 	for i, seq := range s.seqs {
 		if seq > 0 {
@@ -219,7 +224,7 @@ func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	}
 	s.top.At = b.at
 	next, stmts := r.advance(s.top, r.state.window.pos)
-	whole := !b.holes && len(ids) == len(b.ids)
+	whole := !b.gaps && len(ids) == len(b.ids)
 	r.bus.cfg.Passed("relay.before-mark")
 	for some := range slices.Chunk(ids, markRows) {
 		if err := r.markRows(ctx, some, whole, b.at, stmts...); err != nil {
@@ -231,12 +236,13 @@ func (r *relay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	return nil
 }
 
-// markRows notes when rows were published, and what else there is to note. whole says
-// that they are all of the partition that were not published, up to the last of them.
-func (r *relay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
+// markRows marks rows as published and runs further statements. whole says that they are all unpublished rows of the
+// partition, up to the last of them.
+func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
 	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		if !whole || tx.Dialect() != sqldb.SQLite {
-			return tx.Batch(ctx, append([]sqldb.Stmt{markOutbox(tx, ids, at)}, more...)...)
+		q := queriesIn(tx)
+		if !whole || q.shared {
+			return tx.Batch(ctx, append([]sqldb.Stmt{q.markOutbox(ids, at)}, more...)...)
 		}
 		var n int64
 		mark := markUpto(r.lease.part, ids[len(ids)-1], at)
@@ -253,5 +259,5 @@ func (r *relay) markRows(ctx context.Context, ids []int64, whole bool, at wire.S
 	return err
 }
 
-// errOthers says that rows would be noted as published that are not among those that were.
+// errOthers says that rows would be marked that were not published.
 var errOthers = errors.New("there are other rows before the last one")

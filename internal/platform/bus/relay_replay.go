@@ -10,24 +10,23 @@ import (
 // replaySpan is how many ids of the outbox one read looks through for rows of a window.
 const replaySpan = 20_000
 
-// replayPage publishes the next rows of the window again, in the order of their ids,
-// and notes how far it is. Nothing else is published meanwhile.
+// replayPage publishes the next rows of the window again, in the order of their ids, and commits how far it is. Nothing
+// else is published meanwhile.
 //
-// All of it is sent with the stamp at which the window begins: a loss before its end
-// makes it begin anew.
-func (r *relay) replayPage(ctx context.Context) error {
+// All of it carries the time at which the window begins: a loss before its end makes it begin anew.
+func (r *outboxRelay) replayPage(ctx context.Context) error {
 	page, upto, err := r.readWindow(ctx)
 	if err != nil {
 		return err
 	}
-	top := milestone{At: r.state.window.since}
+	top := checkpoint{At: r.state.window.since}
 	for len(page) > 0 {
 		s, ok, err := r.deliver(ctx, page)
 		if !ok || err != nil {
 			return err
 		}
 		if s.count == 0 {
-			if err := firstOf(s.away, s.why, ctx.Err()); err != nil {
+			if err := firstOf(s.unavailable, s.why, ctx.Err()); err != nil {
 				return err
 			}
 		}
@@ -37,7 +36,7 @@ func (r *relay) replayPage(ctx context.Context) error {
 		page = unacked(page, s.seqs)
 	}
 	r.bus.cfg.Passed("relay.replay-page")
-	if ok, err := r.linked(ctx); !ok || err != nil {
+	if ok, err := r.verifyAfterSend(ctx); !ok || err != nil {
 		return err
 	}
 	next, stmts := r.advance(top, upto)
@@ -56,17 +55,14 @@ func (r *relay) replayPage(ctx context.Context) error {
 }
 
 // readWindow reads the next rows of the window, and gives the id up to which it looked.
-func (r *relay) readWindow(ctx context.Context) (msgs []Message, upto int64, err error) {
+func (r *outboxRelay) readWindow(ctx context.Context) (msgs []Message, upto int64, err error) {
 	w := r.state.window
 	end := min(w.to, w.pos+replaySpan)
 	err = r.bus.read(ctx, "bus.relay.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		msgs, upto = nil, end
-		query, args := selectPublished, []any{w.pos, end, r.lease.part, w.since, relayRows}
-		if tx.Dialect() == sqldb.Postgres {
-			query, args = selectPublishedPG, append(args, relayBytes)
-		}
+		q := queriesIn(tx)
 		size := 0
-		for row, err := range tx.Query(ctx, query, args...) {
+		for row, err := range tx.Query(ctx, q.published, q.page(w.pos, end, r.lease.part, w.since, relayRows)...) {
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// load reads what the relay before this one left, or begins.
+// load reads the state that the previous relay left, or begins.
 func (r *relay) load(ctx context.Context) error {
 	var known bool
 	var now, newest wire.Stamp
@@ -46,23 +46,25 @@ func (r *relay) load(ctx context.Context) error {
 // readState reads the row of the relay and reports whether there is one.
 func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	var s relayState
-	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since
+	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to,
+		replay_since
 		FROM bus_relay WHERE source = $1 AND part = $2`, r.source, r.lease.part).Scan(
-		&s.epoch, &s.streamAt, &s.last.Seq, &s.last.Event, &s.last.At, &s.last.Number, &s.window.pos, &s.window.to, &s.window.since)
+		&s.epoch, &s.streamAt, &s.last.Seq, &s.last.Event, &s.last.At, &s.last.Number, &s.window.pos, &s.window.to,
+		&s.window.since)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if s.trail, err = readTrail(ctx, tx, r.source, r.lease.part); err != nil {
+	if s.checkpoints, err = readCheckpoints(ctx, tx, r.source, r.lease.part); err != nil {
 		return false, err
 	}
-	r.state, r.behind, r.next = s, s.last, s.last.Number
+	r.state, r.tail, r.next = s, s.last, s.last.Number
 	return true, nil
 }
 
-// newest is the latest stamp that a batch is known to have had.
+// newest is the latest time that a batch is known to have had.
 func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, err error) {
 	note := func(query string, args ...any) {
 		var at wire.Stamp
@@ -80,8 +82,8 @@ func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, er
 	return newest, err
 }
 
-// ahead is the highest epoch of a relay and the latest stamp of a batch that the ends
-// of the partitions tell of: a relay may have died before it noted them.
+// ahead is the highest relay epoch and the latest batch time in the last messages of the partitions: a relay may have
+// died before it committed them.
 func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err error) {
 	if _, err := r.bus.carrier.Ensure(ctx, r.stream); err != nil {
 		return 0, 0, err
@@ -97,9 +99,8 @@ func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err erro
 	return epoch, at, nil
 }
 
-// first begins with a stream that this database has never published to. What is in it
-// already is not ours. But when the database says that it has published, the stream
-// must be another one.
+// first begins with a stream that this database has never published to. What is in it is not ours. But when the
+// database says that it has published, this must be another stream.
 func (r *relay) first(ctx context.Context, epoch int64) error {
 	info, err := r.bus.carrier.Ensure(ctx, r.stream)
 	if err != nil {
@@ -111,7 +112,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 		return err
 	}
 	if published || r.stream == wire.Executions {
-		return r.lose(ctx, info)
+		return r.handleLoss(ctx, info)
 	}
 	end, err := r.end(ctx, info)
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 		return tx.Batch(ctx, r.storeState(s))
 	})
 	if err == nil {
-		r.state, r.behind = s, s.last
+		r.state, r.tail = s, s.last
 	}
 	return err
 }
@@ -136,19 +137,20 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 		err := tx.Row(ctx, "SELECT published_at FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL LIMIT 1",
 			r.lease.part).Scan(new(int64))
 		is = err == nil
-		return unlessNone(err)
+		return ignoreNoRow(err)
 	})
 	return is, err
 }
 
-// storeState is the statement that stores the row of the relay. It leaves alone what a
-// reader wrote there.
+// storeState is the statement that stores the state. It leaves alone the report of a reader.
 func (r *relay) storeState(s relayState) sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to, replay_since, doubt)
+		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos,
+			replay_to, replay_since, doubt)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
 			ON CONFLICT (source, part) DO UPDATE SET epoch = excluded.epoch, stream_at = excluded.stream_at,
-				last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at, position = excluded.position,
+				last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at,
+				position = excluded.position,
 				replay_pos = excluded.replay_pos, replay_to = excluded.replay_to, replay_since = excluded.replay_since`,
 		Args: []any{
 			r.source, r.lease.part, s.epoch, s.streamAt, s.last.Seq, s.last.Event, s.last.At, s.last.Number,
@@ -157,9 +159,9 @@ func (r *relay) storeState(s relayState) sqldb.Stmt {
 	}
 }
 
-// advance is the state after messages up to a milestone were acknowledged, those of a
-// window up to pos, and the statements that store it.
-func (r *relay) advance(m milestone, pos int64) (relayState, []sqldb.Stmt) {
+// advance is the state after messages up to a checkpoint were acknowledged, those of a window up to pos, and the
+// statements that store it.
+func (r *relay) advance(m checkpoint, pos int64) (relayState, []sqldb.Stmt) {
 	s := r.state
 	s.window.pos = pos
 	if m.Seq <= s.last.Seq { // all of it was there before
@@ -167,11 +169,11 @@ func (r *relay) advance(m milestone, pos int64) (relayState, []sqldb.Stmt) {
 	}
 	s.last = m
 	var added bool
-	var gone []milestone
-	s.trail, added, gone = s.trail.add(m)
+	var gone []checkpoint
+	s.checkpoints, added, gone = s.checkpoints.add(m)
 	stmts := []sqldb.Stmt{r.storeState(s)}
 	if added {
-		stmts = append(stmts, r.addTrail(m, gone)...)
+		stmts = append(stmts, r.insertCheckpoint(m, gone)...)
 	}
 	return s, stmts
 }

@@ -13,8 +13,8 @@ const (
 	publishTime = 5 * time.Second // that a wave may take
 )
 
-// waves divides messages into those that may travel at once: each has the next
-// message of every key that has one. The numbers are places in msgs.
+// waves divides messages into waves that may travel at once: each has the next message of every key that has one. The
+// numbers are indexes of msgs.
 func waves(msgs []Message) (all [][]int) {
 	turn := make(map[string]int, len(msgs))
 	for i := range msgs {
@@ -28,77 +28,75 @@ func waves(msgs []Message) (all [][]int) {
 	return all
 }
 
-// sent is what became of messages.
+// sent is the outcome of publishing messages.
 type sent struct {
-	seqs    []uint64   // their places; 0: not acknowledged
-	count   int        // of those acknowledged
-	top     milestone  // the newest acknowledged; only its place and event
-	odd     bool       // some of a wave failed, or its places do not rise
-	away    error      // the first failure that may pass by itself
-	failed  []*Message // those that had such a failure
-	refused []*Message // those that the carrier does not take
-	why     error      // what it says of the first
+	seqs        []uint64   // their sequences; 0: not acknowledged
+	count       int        // of those acknowledged
+	top         checkpoint // the newest acknowledged; only Seq and Event
+	suspect     bool       // some of a wave failed, or its sequences do not rise
+	unavailable error      // the first failure that may pass by itself
+	failed      []*Message // those that had such a failure
+	refused     []*Message // those that the carrier does not take
+	why         error      // what it says of the first
 }
 
-// send publishes messages in waves. A message whose predecessor of the same key was
-// not acknowledged is not sent. It ends before its time when ctx does, and behind a wave
-// that is odd.
+// send publishes messages in waves. A message whose predecessor of the same key was not acknowledged is not sent. It
+// ends early when ctx does, and after a suspect wave.
 //
 // A message that was not acknowledged may be stored all the same, or arrive still.
 func (r *relay) send(ctx context.Context, msgs []Message) sent {
 	s := sent{seqs: make([]uint64, len(msgs))}
 	failed := map[string]bool{}
 	for n, wave := range waves(msgs) {
-		if n == maxWaves || s.odd || ctx.Err() != nil {
+		if n == maxWaves || s.suspect || ctx.Err() != nil {
 			break
 		}
 		var at []int
 		var batch []Message
 		for _, i := range wave {
 			if !failed[msgs[i].Key] {
-				msgs[i].Relay.Behind, msgs[i].Relay.BehindID = r.behind.Seq, r.behind.Event
+				msgs[i].Relay.Behind, msgs[i].Relay.BehindID = r.tail.Seq, r.tail.Event
 				at, batch = append(at, i), append(batch, msgs[i])
 			}
 		}
-		last := r.behind.Seq
+		last := r.tail.Seq
 		for k, ack := range r.publish(ctx, batch) {
 			s.note(at[k], &batch[k], ack)
 			switch {
 			case ack.Err != nil:
 				failed[batch[k].Key] = true
 			case ack.Seq <= last:
-				s.odd = true
+				s.suspect = true
 			default:
 				last = ack.Seq
 			}
 		}
-		if s.odd = s.odd || s.away != nil; s.top.Seq > r.behind.Seq {
-			r.behind = s.top
+		if s.suspect = s.suspect || s.unavailable != nil; s.top.Seq > r.tail.Seq {
+			r.tail = s.top
 		}
 		r.bus.cfg.Passed("relay.wave")
 	}
 	return s
 }
 
-// deliver sends messages and makes sure of them. When something odd happens on the way
-// the stream may have lost what it had just acknowledged, or it had some messages
-// before: then each of them is looked for. If one is not there the loss is noted, and
-// nothing counts that was acknowledged.
+// deliver sends messages and verifies them. When the acknowledgements are suspect, the stream may have lost what it
+// acknowledged, or had some messages before: then each one is looked up. If one is missing the loss is handled, and no
+// acknowledgement counts.
 func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, err error) {
 	s = r.send(ctx, msgs)
-	if !s.odd {
+	if !s.suspect {
 		return s, true, nil
 	}
 	for i, seq := range s.seqs {
 		if seq == 0 {
 			continue
 		}
-		if ok, err := r.has(ctx, milestone{Seq: seq, Event: msgs[i].ID}); err != nil {
+		if ok, err := r.has(ctx, checkpoint{Seq: seq, Event: msgs[i].ID}); err != nil {
 			return s, false, err
 		} else if !ok {
 			info, err := r.bus.carrier.Ensure(ctx, r.stream)
 			if err == nil {
-				err = r.lose(ctx, info)
+				err = r.handleLoss(ctx, info)
 			}
 			return s, false, err
 		}
@@ -106,7 +104,7 @@ func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, e
 	return s, true, nil
 }
 
-// publish sends one wave. What has begun is finished, so that it can be noted.
+// publish sends one wave. What has begun is finished, so that it can be marked.
 func (r *relay) publish(ctx context.Context, batch []Message) []Ack {
 	if len(batch) == 0 {
 		return nil
@@ -125,7 +123,7 @@ func (s *sent) note(i int, m *Message, ack Ack) {
 			s.top.Seq, s.top.Event = ack.Seq, m.ID
 		}
 	case fault.KindOf(ack.Err) == fault.Unavailable:
-		s.failed, s.away = append(s.failed, m), cmp.Or(s.away, ack.Err)
+		s.failed, s.unavailable = append(s.failed, m), cmp.Or(s.unavailable, ack.Err)
 	default:
 		s.refused, s.why = append(s.refused, m), cmp.Or(s.why, ack.Err)
 	}

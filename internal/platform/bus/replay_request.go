@@ -13,8 +13,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Replay is a range of time of a tenant's events that one consumer gets again, from
-// the outbox. What it has taken before has no second effect.
+// Replay is a range of time of a tenant's events that one consumer gets again, from the outbox. What it applied before
+// has no second effect.
 type Replay struct {
 	ID        string
 	Tenant    string
@@ -27,10 +27,10 @@ type Replay struct {
 	EndedAt   wire.Stamp
 }
 
-// ReplayCounts is what became of the events of a replay so far.
+// ReplayCounts is what was done with the events of a replay so far.
 type ReplayCounts struct{ Applied, Duplicate, Stale, Failed int64 }
 
-// ReplayStatus is where a replay stands. The values are stored.
+// ReplayStatus is the state of a replay. The values are stored.
 type ReplayStatus uint8
 
 // The statuses of a replay.
@@ -64,10 +64,9 @@ type ReplayOrder struct {
 	Once          wire.Once
 }
 
-// ReplayAnswer is what a command about a replay led to. It is what is remembered with
-// the key.
+// ReplayAnswer is the answer to a command about a replay. It is stored under the idempotency key.
 type ReplayAnswer struct {
-	Replay        bool         `json:"-"` // answered from memory; nothing happened now
+	Replay        bool         `json:"-"` // a stored answer; nothing happened now
 	ID            string       `json:"id"`
 	Status        ReplayStatus `json:"status"`
 	CorrelationID string       `json:"corr"`
@@ -75,18 +74,18 @@ type ReplayAnswer struct {
 	Refused       Guard        `json:"refused,omitempty"`
 }
 
-// StartReplay writes down that a consumer gets a range of time again; its readers carry
-// it out.
+// StartReplay stores a replay; the readers of its consumer carry it out.
 func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswer, err error) {
 	if err := b.replayable(r.Consumer); err != nil {
 		return ans, err
 	}
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = idempotent(ctx, b, tx, r.Tenant, &r.Once, func(now wire.Stamp) (ReplayAnswer, error) {
-			id := uuid.Must(uuid.NewV7()).String()
-			return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
-		})
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{r.Tenant, &r.Once},
+			func(now wire.Stamp) (ReplayAnswer, error) {
+				id := uuid.Must(uuid.NewV7()).String()
+				return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
+			})
 		ans.Replay = replay
 		return err
 	})
@@ -96,15 +95,15 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	return ans, err
 }
 
-// replayable refuses consumers that nobody knows here, and those of the engine's own
-// events: these are not in the outbox.
+// replayable refuses unknown consumers, and those of the engine's own events: these are not in the outbox.
 func (b *Bus) replayable(consumer string) error {
 	i := slices.IndexFunc(b.cfg.Consumers, func(c Consumer) bool { return c.Name == consumer })
 	switch {
 	case i < 0:
 		return fault.New(fault.NotFound, "CONSUMER_NOT_FOUND", "there is no consumer %.64q", consumer)
 	case b.cfg.Consumers[i].Stream != wire.Events:
-		return fault.New(fault.Invalid, wire.CodeInvalid, "%s takes the engine's own events, which are not in the outbox", consumer).
+		return fault.New(fault.Invalid, wire.CodeInvalid, "%s takes the engine's own events, which are not in the outbox",
+			consumer).
 			With(map[string]string{"field": "consumer"})
 	}
 	return nil
@@ -112,33 +111,36 @@ func (b *Bus) replayable(consumer string) error {
 
 func (b *Bus) wakeReaders(consumer string) {
 	for part := range wire.Partitions {
-		b.wakes.wake(readerPost(consumer, part))
+		b.wakes.wake(readerAssignment(consumer, part))
 	}
 }
 
 // insertReplay writes one row per partition, each beginning shortly before the range.
 func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string, now wire.Stamp) error {
 	var running int
-	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0", r.Tenant).Scan(&running)
+	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0",
+		r.Tenant).Scan(&running)
 	if err != nil {
 		return err
 	}
 	if running >= MaxReplays {
-		return fault.New(fault.TooLarge, "TOO_MANY_REPLAYS", "there are %d replays that run, the most that there may be; stop one or wait", running).
+		return fault.New(fault.TooLarge, "TOO_MANY_REPLAYS",
+			"there are %d replays that run, the most that there may be; stop one or wait", running).
 			With(map[string]int{"maxRunning": MaxReplays})
 	}
 	to := r.To
 	if to == 0 {
 		to = now + 1
 	}
-	place, err := placeAt(ctx, tx, r.From)
+	place, err := positionAt(ctx, tx, r.From)
 	if err != nil {
 		return err
 	}
 	stmts := make([]sqldb.Stmt, wire.Partitions)
 	for part := range stmts {
 		stmts[part] = sqldb.Stmt{
-			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed,
+			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate,
+				stale, failed,
 				created_by, created_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, $8, $9, 0)`,
 			Args: []any{id, part, r.Tenant, r.Consumer, r.From, to, place, r.Actor, now},
 		}
@@ -146,20 +148,22 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	if err := tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
-	detail, _ := json.Marshal(map[string]string{"consumer": r.Consumer, "from": r.From.String(), "to": to.String()}, json.Deterministic(true))
+	detail, _ := json.Marshal(map[string]string{"consumer": r.Consumer, "from": r.From.String(), "to": to.String()},
+		json.Deterministic(true))
 	return audit.Write(ctx, tx, audit.Entry{
 		At: now, Tenant: r.Tenant, Actor: r.Actor, Action: "events.replay", Subject: id, CorrelationID: r.CorrelationID,
 		Outcome: audit.Accepted, Detail: detail,
 	})
 }
 
-// StopReplay lets a replay end where it is. Stopping what is stopped changes nothing.
+// StopReplay ends a replay where it is. Stopping one that is stopped changes nothing.
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
-		ans, replay, err = idempotent(ctx, b, tx, o.Tenant, &o.Once, func(now wire.Stamp) (ReplayAnswer, error) {
-			return stopReplay(ctx, tx, &o, now)
-		})
+		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{o.Tenant, &o.Once},
+			func(now wire.Stamp) (ReplayAnswer, error) {
+				return stopReplay(ctx, tx, &o, now)
+			})
 		ans.Replay = replay
 		return err
 	})
@@ -168,7 +172,8 @@ func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, 
 
 func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stamp) (ReplayAnswer, error) {
 	ans := ReplayAnswer{ID: o.ID, Status: ReplayStopped, CorrelationID: o.CorrelationID, Key: o.Once.Key}
-	n, err := tx.Exec(ctx, "UPDATE bus_replay SET status = 2, ended_at = $3 WHERE id = $1 AND tenant_id = $2 AND status = 0", o.ID, o.Tenant, now)
+	n, err := tx.Exec(ctx, `UPDATE bus_replay SET status = 2, ended_at = $3
+		WHERE id = $1 AND tenant_id = $2 AND status = 0`, o.ID, o.Tenant, now)
 	if err != nil {
 		return ans, err
 	}
@@ -177,7 +182,8 @@ func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stam
 		return ans, err
 	}
 	e := audit.Entry{
-		At: now, Tenant: o.Tenant, Actor: o.Actor, Action: "events.replay.stop", Subject: o.ID, CorrelationID: o.CorrelationID, Outcome: audit.Accepted,
+		At: now, Tenant: o.Tenant, Actor: o.Actor, Action: "events.replay.stop", Subject: o.ID,
+		CorrelationID: o.CorrelationID, Outcome: audit.Accepted,
 	}
 	if found.Status == ReplayDone {
 		ans.Status, ans.Refused = ReplayDone, GuardReplayRun
@@ -202,7 +208,8 @@ func scanReplay(row *sqldb.Row) (r Replay, err error) {
 }
 
 func findReplay(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Replay, error) {
-	for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+replayGroup, id, tenant) {
+	for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+
+		replayGroup, id, tenant) {
 		if err != nil {
 			return Replay{}, err
 		}

@@ -19,33 +19,26 @@ const (
 	daysLock   = 0x72656e676164 // "rengad": whoever makes or drops them
 )
 
-// firstDay is the oldest day of which it is kept what consumers took.
+// firstDay is the oldest day whose marks of processed events are kept.
 func firstDay(now wire.Stamp) int64 {
 	return int64((now - wire.Stamp(ProcessedFor.Milliseconds())) / day)
 }
 
-// retainDays deletes what consumers took on days that are past their time.
-func (b *Bus) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
-	if tx.Dialect() == sqldb.Postgres {
-		return tx.Exec(ctx, `DELETE FROM processed_events_rest WHERE (day, consumer, tenant_id, event_id) IN (
-			SELECT day, consumer, tenant_id, event_id FROM processed_events_rest WHERE day < $1
-			ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`, firstDay(now), retainRows)
-	}
-	return tx.Exec(ctx, `DELETE FROM processed_events WHERE (day, consumer, tenant_id, event_id) IN (
-		SELECT day, consumer, tenant_id, event_id FROM processed_events WHERE day < $1
-		ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`, firstDay(now), retainRows)
+// retainDays deletes the marks of days that have expired.
+func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
+	return tx.Exec(ctx, queriesIn(tx).trimProcessed, firstDay(now), retainRows)
 }
 
 // prepareDays makes the tables of the days around this one and drops those that are
 // past their time. Other processes do the same.
-func (b *Bus) prepareDays(ctx context.Context) error {
-	if b.db.Dialect() != sqldb.Postgres {
+func (r *retention) prepareDays(ctx context.Context) error {
+	if !r.bus.queries().dayTables {
 		return nil
 	}
 	var now wire.Stamp
 	var have []int64
-	err := b.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if now, err = b.now(ctx, tx); err == nil {
+	err := r.bus.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if now, err = r.bus.now(ctx, tx); err == nil {
 			have, err = dayTables(ctx, tx)
 		}
 		return err
@@ -57,7 +50,7 @@ func (b *Bus) prepareDays(ctx context.Context) error {
 	for _, d := range have {
 		has[d] = true
 		if d < firstDay(now) {
-			if err := b.alterDays(ctx, "DROP TABLE IF EXISTS "+dayName(d)); err != nil {
+			if err := r.alterDays(ctx, "DROP TABLE IF EXISTS "+dayName(d)); err != nil {
 				return err
 			}
 		}
@@ -67,7 +60,7 @@ func (b *Bus) prepareDays(ctx context.Context) error {
 		if has[d] {
 			continue
 		}
-		if err := b.makeDay(ctx, d); err != nil {
+		if err := r.makeDay(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -75,20 +68,21 @@ func (b *Bus) prepareDays(ctx context.Context) error {
 }
 
 // makeDay makes the table of a day, unless rows of that day are in the rest already.
-func (b *Bus) makeDay(ctx context.Context, d int64) error {
+func (r *retention) makeDay(ctx context.Context, d int64) error {
 	var late bool
-	err := b.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
+	err := r.bus.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT EXISTS (SELECT 1 FROM processed_events_rest WHERE day = $1)", d).Scan(&late)
 	})
 	if err != nil || late {
 		return err
 	}
-	return b.alterDays(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", dayName(d), d, d+1))
+	return r.alterDays(ctx, fmt.Sprintf(
+		"CREATE TABLE IF NOT EXISTS %s PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", dayName(d), d, d+1))
 }
 
 // alterDays makes or drops a table of a day. One process at a time does.
-func (b *Bus) alterDays(ctx context.Context, query string) error {
-	return b.write(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
+func (r *retention) alterDays(ctx context.Context, query string) error {
+	return r.bus.write(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(daysLock))
 		if err == nil {
 			_, err = tx.Exec(ctx, query)

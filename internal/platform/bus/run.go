@@ -15,12 +15,14 @@ func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 	cfg.mustBeSound()
 	b := &Bus{db: db, carrier: carrier, cfg: cfg.withDefaults(), wakes: &wakes{}}
 	b.log = b.cfg.Logger
-	b.keeper = &keeper{bus: b, kick: make(chan struct{}, 1), held: map[post]*holding{}, all: b.posts()}
+	b.coordinator = &coordinator{
+		bus: b, wake: make(chan struct{}, 1), assigned: map[assignment]*assigned{},
+		work: b.assignments(),
+	}
 	return b
 }
 
-// mustBeSound panics at a mistake in the program: it would make consumers wait for events
-// that never come.
+// mustBeSound panics at a mistake in the program, which would make consumers wait for events that never come.
 func (c *Config) mustBeSound() {
 	names := map[string]bool{}
 	for i := range c.Consumers {
@@ -44,39 +46,41 @@ func (c *Config) mustBeSound() {
 
 var consumerName = regexp.MustCompile(`^[a-z0-9.-]{1,64}$`)
 
-// posts is all the work that there is.
-func (b *Bus) posts() map[post]func(context.Context, lease) error {
-	all := map[post]func(context.Context, lease) error{}
+// assignments are all that can be assigned: the relay of each partition, the readers of each consumer, the relay of the
+// log.
+func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
+	all := map[assignment]func(context.Context, lease) error{}
 	if b.cfg.Apart {
-		all[post{homePost, 0}] = func(ctx context.Context, _ lease) error { <-ctx.Done(); return nil }
+		all[assignment{homeAssignment, 0}] = func(ctx context.Context, _ lease) error { <-ctx.Done(); return nil }
 	}
 	for part := range wire.Partitions {
-		all[post{relayOutbox, part}] = b.relayOutbox
+		all[assignment{relayOutbox, part}] = func(ctx context.Context, l lease) error { return runOutboxRelay(ctx, b, l) }
 		for i := range b.cfg.Consumers {
 			c := &b.cfg.Consumers[i]
-			all[readerPost(c.Name, part)] = func(ctx context.Context, l lease) error { return b.readFor(ctx, c, l) }
+			all[readerAssignment(c.Name, part)] = func(ctx context.Context, l lease) error { return newReader(b, c, l).run(ctx) }
 		}
 	}
 	if b.cfg.Log != nil {
-		all[post{relayLog, 0}] = b.relayLog
+		all[assignment{relayLog, 0}] = func(ctx context.Context, l lease) error { return runLogRelay(ctx, b, l) }
 	}
 	return all
 }
 
-// Run works until ctx ends, then finishes what is under way and gives up its posts.
+// Run works until ctx ends, then finishes what is in progress and releases its assignments.
 func (b *Bus) Run(ctx context.Context) error {
-	b.prepare(ctx)
+	r := &retention{b}
+	r.prepare(ctx)
 	var retain sync.WaitGroup
-	retain.Go(func() { b.retain(ctx) })
-	b.keeper.run(ctx)
+	retain.Go(func() { r.retain(ctx) })
+	b.coordinator.run(ctx)
 	retain.Wait()
 	return nil
 }
 
-// Wake tells the relays of this process that something was published here.
+// Wake wakes the relays of this process: something was published here.
 func (b *Bus) Wake() {
-	b.fresh.lose()
+	b.recent.invalidate()
 	for part := range wire.Partitions {
-		b.wakes.wake(post{relayOutbox, part})
+		b.wakes.wake(assignment{relayOutbox, part})
 	}
 }

@@ -61,7 +61,7 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 	err = b.read(ctx, "bus.uncommitted", func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Row(ctx, "SELECT stream_at, last_seq FROM bus_relay WHERE source = $1 AND part = $2",
 			source, part).Scan(&streamAt, &noted)
-		if err := unlessNone(err); err != nil {
+		if err := ignoreNoRow(err); err != nil {
 			return err
 		}
 		if known = streamAt != 0 && (streamAt != created(info) || m.Seq <= noted); known || m.Stream == wire.Executions {
@@ -71,12 +71,12 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 		err = tx.Row(ctx, "SELECT event_id FROM outbox_events WHERE id = $1 AND tenant_id = $2",
 			m.Relay.Source, m.Tenant).Scan(&id)
 		known = err == nil && id == m.ID
-		return unlessNone(err)
+		return ignoreNoRow(err)
 	})
 	if err != nil || known || m.Stream == wire.Events {
 		return known, err
 	}
-	// It was among the rows that were read together behind the number it tells.
+	// It was among the rows that were read together after the number that it carries.
 	msgs, _, err := b.cfg.Log.After(ctx, m.Relay.Source, logRows)
 	return slices.ContainsFunc(msgs, func(row Message) bool { return row.ID == m.ID }), err
 }

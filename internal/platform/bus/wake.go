@@ -2,19 +2,19 @@ package bus
 
 import "sync"
 
-// wakes tells workers of this process that there may be something to do. Who misses
-// one, in another process say, finds out by looking.
+// wakes are the wakeup channels of the workers of this process. A wakeup can be missed, in another process for example;
+// workers poll as well.
 type wakes struct {
 	mu  sync.Mutex
-	all map[post]chan struct{}
+	all map[assignment]chan struct{}
 }
 
-// of is the channel of a post. It holds one token at most.
-func (w *wakes) of(p post) chan struct{} {
+// of is the channel of an assignment. It holds one token at most.
+func (w *wakes) of(p assignment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
-		w.all = map[post]chan struct{}{}
+		w.all = map[assignment]chan struct{}{}
 	}
 	c := w.all[p]
 	if c == nil {
@@ -24,10 +24,10 @@ func (w *wakes) of(p post) chan struct{} {
 	return c
 }
 
-// wake puts a token into the channel of a post.
-func (w *wakes) wake(p post) { poke(w.of(p)) }
+// wake puts a token into the channel of an assignment.
+func (w *wakes) wake(p assignment) { wake(w.of(p)) }
 
-func poke(c chan struct{}) {
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

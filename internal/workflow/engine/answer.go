@@ -128,7 +128,10 @@ type storedKey struct {
 	Tasks     []taskRef         `json:"x,omitempty"`
 }
 
-func (b *batch) rememberKey(tenant string, once *wire.Once, body *storedKey) error {
+// keyTable is the idempotency keys of a batch that belong to no execution: those of creations and claims.
+type keyTable struct{ *batch }
+
+func (k keyTable) rememberKey(tenant string, once *wire.Once, body *storedKey) error {
 	body.Members = make(map[string]uint32, len(once.Members))
 	for _, m := range once.Members {
 		body.Members[m.Name] = m.Digest
@@ -138,30 +141,30 @@ func (b *batch) rememberKey(tenant string, once *wire.Once, body *storedKey) err
 		return fault.Wrap("engine.key", err)
 	}
 	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
-	if b.keyAt == nil {
-		b.keyAt = map[KeyRef]int{}
+	if k.keyAt == nil {
+		k.keyAt = map[KeyRef]int{}
 	}
-	b.keyAt[ref] = len(b.keys)
-	b.keys = append(b.keys, KeyRow{KeyRef: ref, Hash: once.Hash, At: b.now, Body: raw})
+	k.keyAt[ref] = len(k.keys)
+	k.keys = append(k.keys, KeyRow{KeyRef: ref, Hash: once.Hash, At: k.now, Body: raw})
 	return nil
 }
 
 // recallKey finds what is remembered under a key that belongs to no execution.
-func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
+func (k keyTable) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
 	if once.Key == "" {
 		return nil, nil
 	}
 	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
-	found, seen := b.seen[ref]
-	if i, ok := b.keyAt[ref]; ok {
-		found = &b.keys[i]
+	found, seen := k.seen[ref]
+	if i, ok := k.keyAt[ref]; ok {
+		found = &k.keys[i]
 	} else if !seen {
-		if err := b.look([]KeyRef{ref}); err != nil {
+		if err := k.look([]KeyRef{ref}); err != nil {
 			return nil, err
 		}
-		found = b.seen[ref]
+		found = k.seen[ref]
 	}
-	if found == nil || found.At+b.e.retention <= b.now {
+	if found == nil || found.At+k.e.retention <= k.now {
 		return nil, nil
 	}
 	var body storedKey
@@ -169,27 +172,27 @@ func (b *batch) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
 		return nil, fault.Wrap("engine.recall", err)
 	}
 	if found.Hash != once.Hash {
-		return nil, b.e.conflict(once, membersOf(body.Members), found.At)
+		return nil, k.e.conflict(once, membersOf(body.Members), found.At)
 	}
 	return &body, nil
 }
 
 // look reads keys in one go.
-func (b *batch) look(refs []KeyRef) error {
-	rows, err := b.tx.Keys(b.ctx, refs)
+func (k keyTable) look(refs []KeyRef) error {
+	rows, err := k.tx.Keys(k.ctx, refs)
 	if err != nil {
 		return fault.Wrap("engine.recall", err)
 	}
 	for i, ref := range refs {
-		b.seen[ref] = rows[i]
+		k.seen[ref] = rows[i]
 	}
 	return nil
 }
 
 // lookAll reads the keys of all creations and claims in w, where that saves trips to the
 // database.
-func (b *batch) lookAll(w *work) error {
-	if b.ahead() == 1 {
+func (k keyTable) lookAll(w *work) error {
+	if k.ahead() == 1 {
 		return nil
 	}
 	var refs []KeyRef
@@ -217,7 +220,7 @@ func (b *batch) lookAll(w *work) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	return b.look(refs)
+	return k.look(refs)
 }
 
 // conflict says that a key was used before with another body, and how they differ.

@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Clock tells the time.
+// Clock gives the time.
 type Clock interface{ Now() time.Time }
 
 // Request is a command on its way in.

@@ -32,7 +32,7 @@ type batch struct {
 	keyAt   map[KeyRef]int         // their places
 	seen    map[KeyRef]*KeyRow     // keys that were looked up; nil: not remembered
 	newest  map[planKey]*flow.Plan // newest versions that this commit has read
-	taken   []ReadyRow             // to delete
+	deleted []ReadyRow             // to delete
 	ended   []ReadyRow             // of tasks that nobody will start
 	served  []*claim               // answered when the commit is durable
 	waiting []*claim               // to wait for tasks when the commit is durable
@@ -47,7 +47,7 @@ type batch struct {
 	events    int                      // that were decided
 	rows      int                      // of ready tasks that they add or take away
 	postponed bool                     // its claims wait for the next commit, since it took long before them
-	slice     slice
+	slice     timeSlice
 	leftUnits []*unitCall // for the next commit, since this one had no time for them
 }
 
@@ -208,7 +208,7 @@ func notFound(id flow.ID) error {
 // others are.
 func (b *batch) run(req *Request) (Answer, error) {
 	if _, ok := req.Command.(flow.Create); ok {
-		return b.create(req)
+		return creator{b}.create(req)
 	}
 	ent, err := b.entry(req.Tenant, req.Execution)
 	if err != nil {
@@ -228,8 +228,7 @@ func (b *batch) run(req *Request) (Answer, error) {
 	return b.decide(ent, req)
 }
 
-// recall finds what an execution remembers under a key: the record, nothing, or
-// a conflict.
+// recall finds what an execution remembers under an idempotency key: the record, nothing, or a conflict.
 func (b *batch) recall(ent *entry, req *Request) (*record, error) {
 	name, node := req.Command.Name(), req.Command.Target()
 	for _, commit := range ent.keys.rows(keyHash(name, node, req.Once.Key)) {
@@ -273,7 +272,7 @@ func (b *batch) records(ent *entry, commit int64) ([]*record, error) {
 	return out, nil
 }
 
-// decide asks flow and takes what it says into the commit.
+// decide asks flow and adds its events to the commit.
 func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 	if err := b.planOf(ent); err != nil {
 		return Answer{}, err
@@ -299,7 +298,7 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 	} else if err != nil {
 		return Answer{}, err
 	}
-	return b.take(ent, rec, events)
+	return b.addRecord(ent, rec, events)
 }
 
 // ask calls flow.Decide, fetching data that the state holds by reference.
@@ -330,8 +329,8 @@ func (b *batch) ask(ent *entry, req *Request) ([]flow.Event, error) {
 	}
 }
 
-// take adds a record with its events to the commit and gives the answer.
-func (b *batch) take(ent *entry, rec *record, events []flow.Event) (Answer, error) {
+// addRecord adds a record with its events to the commit and gives the answer.
+func (b *batch) addRecord(ent *entry, rec *record, events []flow.Event) (Answer, error) {
 	if len(events) == 0 && rec.Once.Key == "" && rec.Late == nil {
 		return b.answer(ent, rec)
 	}
@@ -374,8 +373,7 @@ func (b *batch) openRow(ent *entry) *openRow {
 	return ent.open
 }
 
-// apply takes one event into the state and notes what it means for ready tasks
-// and deadlines.
+// apply applies one event to the state and notes what it means for ready tasks and deadlines.
 func (b *batch) apply(ent *entry, ev *flow.Event) {
 	name := ev.Payload.Node()
 	if name == "" {
@@ -412,7 +410,7 @@ func (b *batch) readyRow(ent *entry, node int, at flow.Time) ReadyRow {
 	return ReadyRow{Tenant: ent.tenant, Queue: spec.Queue, At: at, Execution: ent.num, Node: spec.NodeID}
 }
 
-// unready forgets a task that this commit made ready, and deletes its row if it has one.
+// unready drops a task that this commit made ready, and deletes its row if it has one.
 func (b *batch) unready(row ReadyRow) {
 	i, here := b.readyAt[readyKey{row.Execution, row.Node}]
 	here = here && i < len(b.ready) && b.ready[i].ent != nil && b.ready[i].row == row
@@ -428,7 +426,7 @@ func (b *batch) unready(row ReadyRow) {
 		return
 	}
 	b.rows++
-	b.taken = append(b.taken, row)
+	b.deleted = append(b.deleted, row)
 }
 
 func isCancel(req *Request) bool {

@@ -37,7 +37,7 @@ func (c *cache) keep(e *entry) {
 	}
 }
 
-// drop forgets an entry; the next use reads it from the log.
+// drop drops an entry; the next use reads it from the log.
 func (c *cache) drop(id flow.ID) {
 	e := c.byID[id]
 	if e == nil {

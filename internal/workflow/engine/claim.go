@@ -11,8 +11,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// claim is a worker that asks for tasks. The loop takes it, the caller may
-// withdraw it; whoever changes its phase first decides.
+// claim is a worker that asks for tasks. The loop reserves it, the caller may withdraw it; whoever changes its phase
+// first decides.
 type claim struct {
 	req   ClaimRequest
 	since time.Time // waits in its queues behind those that came before
@@ -29,18 +29,18 @@ type claim struct {
 
 const (
 	claimOpen      = iota // queued or waiting
-	claimTaken            // a commit gives it tasks
+	claimReserved         // a commit gives it tasks
 	claimWithdrawn        // the caller left
 	claimDone
 )
 
-func (c *claim) take() bool   { return c.phase.CompareAndSwap(claimOpen, claimTaken) }
-func (c *claim) isOpen() bool { return c.phase.Load() == claimOpen }
+func (c *claim) reserve() bool { return c.phase.CompareAndSwap(claimOpen, claimReserved) }
+func (c *claim) isOpen() bool  { return c.phase.Load() == claimOpen }
 
-// untake lets a claim wait again that a commit could not serve.
-func (c *claim) untake() {
+// release lets a claim wait again that a commit could not serve.
+func (c *claim) release() {
 	c.out, c.err, c.ready = Claimed{}, nil, 0
-	c.phase.CompareAndSwap(claimTaken, claimOpen)
+	c.phase.CompareAndSwap(claimReserved, claimOpen)
 }
 
 // finish answers a claim once; one that was withdrawn has its answer.
@@ -54,14 +54,14 @@ func (c *claim) finish(err error) {
 	c.done(c.out, err)
 }
 
-// flight holds the claims that are under way, by their keys: a second request
-// with the same key gets the outcome of the first.
-type flight struct {
+// pendingClaims are the claims in progress, by their idempotency keys: a second request with the same key gets the
+// outcome of the first.
+type pendingClaims struct {
 	mu  sync.Mutex
-	all map[KeyRef]*inFlight
+	all map[KeyRef]*pendingClaim
 }
 
-type inFlight struct {
+type pendingClaim struct {
 	once wire.Once
 	at   flow.Time
 	done chan struct{}
@@ -81,26 +81,26 @@ func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 		return e.claim(ctx, req)
 	}
 	ref := KeyRef{Tenant: req.Tenant, Endpoint: req.Once.Endpoint, Key: req.Once.Key}
-	e.flight.mu.Lock()
-	if first := e.flight.all[ref]; first != nil {
-		e.flight.mu.Unlock()
+	e.pendingClaims.mu.Lock()
+	if first := e.pendingClaims.all[ref]; first != nil {
+		e.pendingClaims.mu.Unlock()
 		return e.joinClaim(ctx, &req, first)
 	}
-	mine := &inFlight{once: req.Once, at: flow.At(e.clock.Now()), done: make(chan struct{})}
-	if e.flight.all == nil {
-		e.flight.all = map[KeyRef]*inFlight{}
+	mine := &pendingClaim{once: req.Once, at: flow.At(e.clock.Now()), done: make(chan struct{})}
+	if e.pendingClaims.all == nil {
+		e.pendingClaims.all = map[KeyRef]*pendingClaim{}
 	}
-	e.flight.all[ref] = mine
-	e.flight.mu.Unlock()
+	e.pendingClaims.all[ref] = mine
+	e.pendingClaims.mu.Unlock()
 	mine.out, mine.err = e.claim(ctx, req)
-	e.flight.mu.Lock()
-	delete(e.flight.all, ref)
-	e.flight.mu.Unlock()
+	e.pendingClaims.mu.Lock()
+	delete(e.pendingClaims.all, ref)
+	e.pendingClaims.mu.Unlock()
 	close(mine.done)
 	return mine.out, mine.err
 }
 
-func (e *Engine) joinClaim(ctx context.Context, req *ClaimRequest, first *inFlight) (Claimed, error) {
+func (e *Engine) joinClaim(ctx context.Context, req *ClaimRequest, first *pendingClaim) (Claimed, error) {
 	if first.once.Hash != req.Once.Hash {
 		return Claimed{}, e.conflict(&req.Once, first.once.Members, first.at)
 	}
@@ -153,15 +153,14 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 			select {
 			case o := <-done:
 				return o.out, o.err
-			case <-time.After(leaveAgain):
+			case <-time.After(withdrawEvery):
 			}
 		}
 	}
 }
 
-// leaveAgain is how soon a caller that cannot leave, since its claim is being
-// served, tries again.
-const leaveAgain = 5 * time.Millisecond
+// withdrawEvery is how soon a caller that cannot withdraw, since its claim is being served, tries again.
+const withdrawEvery = 5 * time.Millisecond
 
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it
 // back and reports whether that was in time; then done is never called.

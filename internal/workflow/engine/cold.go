@@ -62,11 +62,11 @@ func (r *Reads) warm(ctx context.Context, g coldGraph) error {
 type warmth struct {
 	engine *Engine
 	graph  planKey
-	queue  lineKey
+	queue  queueKey
 }
 
 // warmLater compiles a graph that no caller waits for, and calls then.
-func (e *Engine) warmLater(g coldGraph, queue lineKey, then func()) {
+func (e *Engine) warmLater(g coldGraph, queue queueKey, then func()) {
 	of := warmth{e, g.key, queue}
 	if _, busy := e.warming.LoadOrStore(of, true); busy {
 		return

@@ -30,8 +30,8 @@ type Config struct {
 	KeyRetention time.Duration
 	// CacheBytes is how much memory cached executions may take; default 32 MiB.
 	CacheBytes int
-	// Announce is told of ready tasks that no claim of this engine took, once they are
-	// durable, so that those who wait elsewhere can be nudged. It must not block.
+	// Announce is called for ready tasks that no claim of this engine got, once they are
+	// durable, so that claims that wait elsewhere can be woken. It must not block.
 	Announce func(tenant, queue string, n int)
 	// Reserved reports whether a queue is the server's own: its tasks are not started or
 	// reported on by users. nil: none is.

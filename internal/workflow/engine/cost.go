@@ -10,7 +10,7 @@ const (
 	usualCost = 20                                 // of a command, until it is known what it cost
 	eventCost = 2                                  // to write an event, later than it is decided
 	readyCost = 8                                  // to write or delete the row of a ready task, likewise
-	maxAhead  = int64(MaxSlice / time.Microsecond) // that a tenant may have cost more than another that is in the same commit
+	maxAhead  = int64(MaxSlice / time.Microsecond) // by which tenants of one commit may differ in cost
 )
 
 // maxQueued is how long a command may wait for its turn: after that nobody waits for its
@@ -75,6 +75,6 @@ func (e *Engine) postpone(w *work) {
 	all := len(w.due)
 	w.due = slices.DeleteFunc(w.due, func(h Head) bool { return e.q.line.Cost(h.Tenant) > w.limit })
 	if len(w.due) < all {
-		e.nextDue = e.now()
+		e.deadlines.next = e.now()
 	}
 }

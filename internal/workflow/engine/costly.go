@@ -12,13 +12,13 @@ import (
 
 const (
 	costlyFor  = 10 * time.Second // after a commit in which its commands took longer than a slice, a tenant is costly
-	besideFor  = time.Second      // after a commit with something of them, tenants are there
+	activeFor  = time.Second      // after a commit with something of them, tenants are there
 	muchDearer = 4                // times what another tenant cost lately
 	maxCostly  = 1024             // tenants that are remembered
 )
 
-// costly knows which tenants make others wait: those whose commands took longer than a slice
-// of a commit lately, while others were there who cost far less.
+// costly knows which tenants make others wait: those whose commands took longer than a time slice of a commit lately,
+// while there were others who cost far less.
 type costly struct {
 	clock Clock
 
@@ -29,13 +29,13 @@ type costly struct {
 // recent is what the commands of a tenant cost lately.
 type recent struct {
 	at    time.Time // when they were last in a commit
-	spent float64   // seconds; half of it is forgotten after each besideFor
+	spent float64   // seconds; it halves with every activeFor
 	until time.Time // it may be costly
 }
 
 // spentBy is what is left of spent at an instant.
 func (r *recent) spentBy(now time.Time) float64 {
-	return r.spent * math.Exp2(-now.Sub(r.at).Seconds()/besideFor.Seconds())
+	return r.spent * math.Exp2(-now.Sub(r.at).Seconds()/activeFor.Seconds())
 }
 
 // note remembers what a commit has cost its tenants.
@@ -59,8 +59,8 @@ func (c *costly) note(bill map[string]time.Duration) {
 	}
 }
 
-// is reports whether a tenant is to be kept apart.
-func (c *costly) is(tenant string) bool {
+// isCostly reports whether a tenant is to be isolated.
+func (c *costly) isCostly(tenant string) bool {
 	now := c.clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,15 +69,14 @@ func (c *costly) is(tenant string) bool {
 		return false
 	}
 	for other, r := range c.tenants {
-		if other != tenant && now.Sub(r.at) < besideFor && muchDearer*r.spentBy(now) < own.spentBy(now) {
+		if other != tenant && now.Sub(r.at) < activeFor && muchDearer*r.spentBy(now) < own.spentBy(now) {
 			return true
 		}
 	}
 	return false
 }
 
-// handOver gives what costly tenants ask for to the spare engine. What that has no room for
-// stays.
+// handOver moves the work of costly tenants to the spare engine. What that has no room for stays.
 func (e *Engine) handOver(w *work) {
 	if e.spare == nil || w.alone {
 		return
@@ -97,10 +96,12 @@ func (e *Engine) handOver(w *work) {
 			return to.put(c)
 		})
 	})
-	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool { return move(u.tenant(), func() error { return to.putUnit(u) }) })
+	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool {
+		return move(u.tenant(), func() error { return to.putUnit(u) })
+	})
 	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
 		return move(c.req.Tenant, func() error {
-			e.unwait(c) // one engine has it
+			e.tasks.unwait(c) // one engine has it
 			return to.putClaim(c)
 		})
 	})
@@ -109,8 +110,8 @@ func (e *Engine) handOver(w *work) {
 	}
 }
 
-// handOverDue gives executions of costly tenants that may have a deadline to the spare engine, as
-// many as it has room for. All are looked at again.
+// handOverDue moves executions of costly tenants that may have a deadline to the spare engine, as many as it has room
+// for. All are looked at again.
 func (e *Engine) handOverDue(heads []Head) []Head {
 	if e.spare == nil {
 		return heads
@@ -124,13 +125,13 @@ func (e *Engine) handOverDue(heads []Head) []Head {
 		return true
 	})
 	if len(heads) < all {
-		e.lookAt(e.now().Add(maxIdle))
+		e.deadlines.lookAt(e.now().Add(maxIdle))
 		e.spare.q.wake()
 	}
 	return heads
 }
 
-// putDue takes an execution that may have a deadline, if there is room.
+// putDue adds an execution that may have a deadline, if there is room.
 func (q *queue) putDue(h Head) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,8 +144,8 @@ func (q *queue) putDue(h Head) {
 	q.due[h.ID] = h
 }
 
-// takeDue gives the executions that others handed over.
-func (q *queue) takeDue() []Head {
+// handedOver gives the executions that other engines handed over.
+func (q *queue) handedOver() []Head {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	heads := slices.SortedFunc(maps.Values(q.due), func(a, b Head) int { return int(a.Num - b.Num) })

@@ -16,8 +16,8 @@ func TestWhoMakesOthersWaitIsKeptApart(t *testing.T) {
 		c := &costly{clock: realTime{}}
 		check := func(when string, a, b bool) {
 			t.Helper()
-			if c.is("a") != a || c.is("b") != b {
-				t.Errorf("%s: a %v, b %v; want %v and %v", when, c.is("a"), c.is("b"), a, b)
+			if c.isCostly("a") != a || c.isCostly("b") != b {
+				t.Errorf("%s: a %v, b %v; want %v and %v", when, c.isCostly("a"), c.isCostly("b"), a, b)
 			}
 		}
 		check("nobody was there", false, false)
@@ -32,11 +32,11 @@ func TestWhoMakesOthersWaitIsKeptApart(t *testing.T) {
 		time.Sleep(costlyFor)
 		c.note(map[string]time.Duration{"a": 5 * MaxSlice, "b": time.Millisecond})
 		check("somebody is beside it again", true, false)
-		time.Sleep(besideFor)
+		time.Sleep(activeFor)
 		check("alone again", false, false)
 		c.note(map[string]time.Duration{"b": time.Millisecond})
 		check("and not any more", true, false)
-		time.Sleep(costlyFor - besideFor)
+		time.Sleep(costlyFor - activeFor)
 		c.note(map[string]time.Duration{"b": time.Millisecond, "a": time.Millisecond})
 		check("it took no slice for long", false, false)
 		for i := range 2 * maxCostly {

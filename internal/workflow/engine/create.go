@@ -7,49 +7,52 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
+// creator makes the executions of a batch.
+type creator struct{ *batch }
+
 // create makes a new execution.
-func (b *batch) create(req *Request) (Answer, error) {
-	known, err := b.recallKey(req.Tenant, &req.Once)
+func (cr creator) create(req *Request) (Answer, error) {
+	known, err := keyTable{cr.batch}.recallKey(req.Tenant, &req.Once)
 	if err != nil {
 		return Answer{}, err
 	}
 	if known != nil {
-		return b.replayCreation(req, known)
+		return cr.replayCreation(req, known)
 	}
 	if req.Claim != nil {
-		if err := b.e.checkQueues(req.Claim.Queues); err != nil {
+		if err := cr.e.checkQueues(req.Claim.Queues); err != nil {
 			return Answer{}, err
 		}
 	}
-	plan, err := b.plan(req.Tenant, req.GraphID, req.GraphVersion)
+	plan, err := cr.plan(req.Tenant, req.GraphID, req.GraphVersion)
 	if err != nil {
 		return Answer{}, err
 	}
-	num, err := b.tx.Number(b.ctx, 1)
+	num, err := cr.tx.Number(cr.ctx, 1)
 	if err != nil {
 		return Answer{}, fault.Wrap("engine.number", err)
 	}
-	id := b.e.newExecutionID(b.now)
+	id := cr.e.newExecutionID(cr.now)
 	events, err := flow.Decide(flow.State{}, req.Command, flow.Facts{
-		Now: b.now, ID: b.e.newID(b.now), Execution: id, Plan: plan, Actor: req.Actor, CorrelationID: req.CorrelationID,
+		Now: cr.now, ID: cr.e.newID(cr.now), Execution: id, Plan: plan, Actor: req.Actor, CorrelationID: req.CorrelationID,
 		Accepted: req.accepted,
 	})
 	if err != nil {
 		return Answer{}, err
 	}
 	ent := newEntry(req.Tenant, num, plan)
-	b.use(id, ent)
-	b.openRow(ent).created = true
-	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
+	cr.use(id, ent)
+	cr.openRow(ent).created = true
+	rec := &record{Command: req.Command.Name(), At: cr.now, Corr: req.CorrelationID, Actor: req.Actor}
 	rec.Once.Key = req.Once.Key // for readers; it is looked up where there is no execution yet
-	ans, err := b.take(ent, rec, events)
+	ans, err := cr.addRecord(ent, rec, events)
 	if err != nil {
 		return ans, err
 	}
 	if req.Start {
-		ans.Tasks, err = b.startNew(ent, req)
+		ans.Tasks, err = cr.startNew(ent, req)
 	}
-	if err := b.rememberCreation(req, id, ans.Tasks); err != nil {
+	if err := cr.rememberCreation(req, id, ans.Tasks); err != nil {
 		return Answer{}, err
 	}
 	return ans, err
@@ -58,26 +61,27 @@ func (b *batch) create(req *Request) (Answer, error) {
 // startNew starts an execution that this commit has created and gives its creator the
 // tasks that it asks for, ahead of those who wait for any. What does not fit into
 // the commit stays ready.
-func (b *batch) startNew(ent *entry, req *Request) ([]Task, error) {
-	first := len(b.ready)
+func (cr creator) startNew(ent *entry, req *Request) ([]Task, error) {
+	first := len(cr.ready)
 	start := Request{
-		Tenant: req.Tenant, Execution: ent.state.Execution, Command: flow.Start{}, Actor: req.Actor, CorrelationID: req.CorrelationID,
+		Tenant: req.Tenant, Execution: ent.state.Execution, Command: flow.Start{}, Actor: req.Actor,
+		CorrelationID: req.CorrelationID,
 	}
-	if _, err := b.decide(ent, &start); err != nil || req.Claim == nil {
+	if _, err := cr.decide(ent, &start); err != nil || req.Claim == nil {
 		return nil, err
 	}
 	c := &claim{req: ClaimRequest{
 		Tenant: req.Tenant, Worker: req.Claim.Worker, Queues: req.Claim.Queues, Max: req.Claim.Max, Lease: req.Claim.Lease,
 		CorrelationID: req.CorrelationID,
 	}}
-	for _, t := range slices.Clone(b.ready[first:]) { // starting one takes it away
-		if len(c.out.Tasks) == c.req.Max || b.full() {
+	for _, t := range slices.Clone(cr.ready[first:]) { // starting one takes it away
+		if len(c.out.Tasks) == c.req.Max || cr.full() {
 			break
 		}
 		if t.ent == nil || !c.wants(t.row.Queue) {
 			continue
 		}
-		if err := b.start(c, ent, t.row); err != nil {
+		if err := (claimServer{cr.batch}).start(c, ent, t.row); err != nil {
 			return nil, err
 		}
 	}
@@ -85,15 +89,16 @@ func (b *batch) startNew(ent *entry, req *Request) ([]Task, error) {
 }
 
 // rememberCreation puts down the key of a creation, with the tasks that it got.
-func (b *batch) rememberCreation(req *Request, id flow.ID, tasks []Task) error {
+func (cr creator) rememberCreation(req *Request, id flow.ID, tasks []Task) error {
 	if req.Once.Key == "" {
 		return nil
 	}
-	return b.rememberKey(req.Tenant, &req.Once, &storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
+	return keyTable{cr.batch}.rememberKey(req.Tenant, &req.Once,
+		&storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
 }
 
 // replayCreation is the first answer to a creation.
-func (b *batch) replayCreation(req *Request, known *storedKey) (Answer, error) {
+func (cr creator) replayCreation(req *Request, known *storedKey) (Answer, error) {
 	ans := Answer{
 		Replay: true, Execution: known.Execution, Command: req.Command.Name(),
 		CorrelationID: known.Corr, Key: req.Once.Key, Changed: true,
@@ -101,7 +106,7 @@ func (b *batch) replayCreation(req *Request, known *storedKey) (Answer, error) {
 	if req.Claim == nil {
 		return ans, nil
 	}
-	tasks, err := b.tasks(req.Tenant, known.Tasks)
+	tasks, err := (claimServer{cr.batch}).tasks(req.Tenant, known.Tasks)
 	ans.Tasks = some(tasks)
 	return ans, err
 }

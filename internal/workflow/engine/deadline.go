@@ -10,50 +10,62 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
+// deadlines looks for executions with a deadline that has come. Whoever has the baton uses it.
+type deadlines struct {
+	e          *Engine
+	next       flow.Time         // when to look; 0: no deadline is known to be set
+	ill        map[flow.ID]pause // executions whose deadlines are backed off
+	served     map[string]int    // the last turn of tenants whose deadlines were handled
+	turns      int               // counts them
+	deep       time.Time         // when more than the earliest deadlines were read
+	deepAt     Head              // up to here
+	complained time.Time         // when it was last logged that deadlines cannot be read
+}
+
 // complainEvery is how often a store that is away is logged.
 const complainEvery = 30 * time.Second
 
-// dueHeads lists executions that may have a deadline by now. DueAt is a lower
-// bound: whether anything is due is for their states to say.
-func (e *Engine) dueHeads(ctx context.Context) []Head {
-	if e.shard.none() {
-		e.nextDue = 0 // others look
-		return e.q.takeDue()
+// heads lists executions that may have a deadline by now. DueAt is a lower bound: whether anything is due is for their
+// states to say.
+func (d *deadlines) heads(ctx context.Context) []Head {
+	if d.e.shard.none() {
+		d.next = 0 // others look
+		return d.e.q.handedOver()
 	}
-	now := e.now()
-	back := !e.cfg.Exclusive && e.nextDue > now.Add(maxIdle) // the clock went back since the last look
-	if e.nextDue == 0 || now < e.nextDue && !back {
+	now := d.e.now()
+	back := !d.e.cfg.Exclusive && d.next > now.Add(maxIdle) // the clock went back since the last look
+	if d.next == 0 || now < d.next && !back {
 		return nil
 	}
-	limit := sweepLimit + len(e.ill) // those that are ill do not hide others
-	here := flow.At(e.clock.Now())
-	heads, next, shared, err := e.store.Due(ctx, here, e.shard, Head{}, limit)
+	limit := sweepLimit + len(d.ill) // those that are backed off do not hide others
+	here := flow.At(d.e.clock.Now())
+	heads, next, shared, err := d.e.store.Due(ctx, here, d.e.shard, Head{}, limit)
 	if err != nil {
-		if since := e.clock.Now().Sub(e.complained); since < 0 || since > complainEvery {
-			e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
-			e.complained = e.clock.Now()
+		if since := d.e.clock.Now().Sub(d.complained); since < 0 || since > complainEvery {
+			d.e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
+			d.complained = d.e.clock.Now()
 		}
-		e.nextDue = now.Add(maxIdle)
+		d.next = now.Add(maxIdle)
 		return nil
 	}
-	e.complained = time.Time{}
-	now, e.skew, e.nextDue = shared, shared.Sub(here), next
-	if !e.cfg.Exclusive {
-		e.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
+	d.complained = time.Time{}
+	now, d.e.skew, d.next = shared, shared.Sub(here), next
+	if !d.e.cfg.Exclusive {
+		d.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
 	}
 	more := len(heads) == limit
 	if more {
-		heads = append(heads, e.behind(ctx, here, heads[limit-1])...)
+		heads = append(heads, d.later(ctx, here, heads[limit-1])...)
 	}
-	if len(e.ill) > 0 {
-		heads = e.healthy(heads, now)
+	if len(d.ill) > 0 {
+		heads = d.ready(heads, now)
 	}
-	heads = e.handOverDue(e.inTurn(heads))
+	heads = d.e.handOverDue(d.inTurn(heads))
 	switch {
 	case more && len(heads) == 0: // another engine is at them
-		e.nextDue = now.Add(deepOften)
+		d.next = now.Add(deepEvery)
 	case more || len(heads) > sweepLimit:
-		heads, e.nextDue = heads[:min(len(heads), sweepLimit)], now
+		heads, d.next = heads[:min(len(heads), sweepLimit)], now
 	}
 	return heads
 }
@@ -61,30 +73,29 @@ func (e *Engine) dueHeads(ctx context.Context) []Head {
 // What is read of the deadlines after the first sweepLimit ones.
 const (
 	deepLimit = 4 * sweepLimit
-	deepOften = 100 * time.Millisecond
+	deepEvery = 100 * time.Millisecond
 )
 
-// behind lists more executions that may have a deadline, now and then, when there are many: the
-// earliest may all be of one tenant, which does not come to their end. Each time it goes on
-// where it was, or after one of them, and begins anew at the end.
-func (e *Engine) behind(ctx context.Context, here flow.Time, last Head) []Head {
-	if since := e.clock.Now().Sub(e.deep); since >= 0 && since < deepOften {
+// later lists more executions that may have a deadline, at most every deepEvery, when there are many: the earliest may
+// all be of one tenant, which does not come to their end. Each time it goes on where it was, or after one of them, and
+// begins anew at the end.
+func (d *deadlines) later(ctx context.Context, here flow.Time, last Head) []Head {
+	if since := d.e.clock.Now().Sub(d.deep); since >= 0 && since < deepEvery {
 		return nil
 	}
-	e.deep = e.clock.Now()
-	if cmp.Or(cmp.Compare(e.deepAt.DueAt, last.DueAt), cmp.Compare(e.deepAt.Num, last.Num)) < 0 {
-		e.deepAt = last
+	d.deep = d.e.clock.Now()
+	if cmp.Or(cmp.Compare(d.deepAt.DueAt, last.DueAt), cmp.Compare(d.deepAt.Num, last.Num)) < 0 {
+		d.deepAt = last
 	}
-	heads, _, _, err := e.store.Due(ctx, here, e.shard, e.deepAt, deepLimit)
-	if e.deepAt = (Head{}); err == nil && len(heads) == deepLimit {
-		e.deepAt = heads[deepLimit-1]
+	heads, _, _, err := d.e.store.Due(ctx, here, d.e.shard, d.deepAt, deepLimit)
+	if d.deepAt = (Head{}); err == nil && len(heads) == deepLimit {
+		d.deepAt = heads[deepLimit-1]
 	}
 	return heads
 }
 
-// inTurn brings executions into an order in which tenants take turns, those first whose last turn
-// is longest ago.
-func (e *Engine) inTurn(heads []Head) []Head {
+// inTurn orders executions so that tenants take turns, those first whose last turn is longest ago.
+func (d *deadlines) inTurn(heads []Head) []Head {
 	of, tenants := map[string][]Head{}, []string(nil)
 	for _, h := range heads {
 		if of[h.Tenant] == nil {
@@ -95,7 +106,7 @@ func (e *Engine) inTurn(heads []Head) []Head {
 	if len(tenants) < 2 {
 		return heads
 	}
-	slices.SortStableFunc(tenants, func(a, b string) int { return cmp.Compare(e.served[a], e.served[b]) })
+	slices.SortStableFunc(tenants, func(a, b string) int { return cmp.Compare(d.served[a], d.served[b]) })
 	for i := 0; i < len(heads); {
 		for _, tenant := range tenants {
 			if left := of[tenant]; len(left) > 0 {
@@ -108,16 +119,16 @@ func (e *Engine) inTurn(heads []Head) []Head {
 	return heads
 }
 
-// serve notes that it was a tenant's turn.
-func (e *Engine) serve(tenant string) {
-	if len(e.served) >= maxCostly {
-		e.served = nil
+// noteTurn notes that it was a tenant's turn.
+func (d *deadlines) noteTurn(tenant string) {
+	if len(d.served) >= maxCostly {
+		d.served = nil
 	}
-	if e.served == nil {
-		e.served = map[string]int{}
+	if d.served == nil {
+		d.served = map[string]int{}
 	}
-	e.turns++
-	e.served[tenant] = e.turns
+	d.turns++
+	d.served[tenant] = d.turns
 }
 
 // expire fires the deadlines of one execution that have come, and notes when to
@@ -134,7 +145,7 @@ func (b *batch) expire(h Head) error {
 	}
 	if err := b.planOf(ent); err != nil {
 		if g, ok := errors.AsType[coldGraph](err); ok {
-			b.e.warmLater(g, lineKey{}, b.e.q.wake)
+			b.e.warmLater(g, queueKey{}, b.e.q.wake)
 			b.ill = append(b.ill, h.ID)
 			return nil
 		}
@@ -157,9 +168,9 @@ func (b *batch) expire(h Head) error {
 	return nil
 }
 
-// pause is how long an execution is left alone whose deadlines could not be handled,
-// since its log is damaged, somebody holds it, or what they lead to cannot be written. Otherwise it
-// would fail the commits of others twice a second for ever.
+// pause is the backoff of an execution whose deadlines could not be handled, since its log is damaged, its row is
+// locked, or what they lead to cannot be written. Otherwise it would fail the commits of others twice a second for
+// ever.
 type pause struct {
 	until flow.Time
 	took  time.Duration
@@ -167,48 +178,55 @@ type pause struct {
 
 const (
 	maxPause = time.Minute
-	maxIll   = 10_000 // executions that are left alone; with more, all are tried again
+	maxIll   = 10_000 // executions that are backed off; with more, all are tried again
 )
 
-// shun leaves an execution alone for a while, longer each time.
-func (e *Engine) shun(id flow.ID) {
-	took := min(max(2*e.ill[id].took, maxIdle), maxPause)
-	if len(e.ill) >= maxIll {
-		clear(e.ill)
+// backOff backs an execution off, longer each time.
+func (d *deadlines) backOff(id flow.ID) {
+	took := min(max(2*d.ill[id].took, maxIdle), maxPause)
+	if len(d.ill) >= maxIll {
+		clear(d.ill)
 	}
-	e.ill[id] = pause{e.now().Add(took), took}
-	e.lookAt(e.ill[id].until)
+	d.ill[id] = pause{d.e.now().Add(took), took}
+	d.lookAt(d.ill[id].until)
 }
 
-// healthy leaves out the executions that are to be left alone.
-func (e *Engine) healthy(heads []Head, now flow.Time) []Head {
+// ready leaves out the executions that are backed off.
+func (d *deadlines) ready(heads []Head, now flow.Time) []Head {
 	return slices.DeleteFunc(heads, func(h Head) bool {
-		p := e.ill[h.ID]
+		p := d.ill[h.ID]
 		if p.until > now {
-			e.lookAt(p.until)
+			d.lookAt(p.until)
 		}
 		return p.until > now
 	})
 }
 
-// recovered forgets that executions were ill whose deadlines were handled.
-func (e *Engine) recovered(due []Head, ill []flow.ID) {
+// note ends the backoff of executions whose deadlines were handled, and backs off those that could not be.
+func (d *deadlines) note(due []Head, ill []flow.ID) {
 	for _, h := range due {
 		if !slices.Contains(ill, h.ID) {
-			delete(e.ill, h.ID)
+			delete(d.ill, h.ID)
 		}
 	}
 	for _, id := range ill {
-		e.shun(id)
+		d.backOff(id)
 	}
 }
 
-// lookAt has the loop look for deadlines at an instant and reports whether it would
-// have looked later.
-func (e *Engine) lookAt(at flow.Time) bool {
-	if e.shard.none() || e.nextDue != 0 && e.nextDue <= at {
+// lookAt has the loop look for deadlines at an instant and reports whether it would have looked later.
+func (d *deadlines) lookAt(at flow.Time) bool {
+	if d.e.shard.none() || d.next != 0 && d.next <= at {
 		return false
 	}
-	e.nextDue = at
+	d.next = at
 	return true
+}
+
+// untilNext is how long the loop may sleep.
+func (d *deadlines) untilNext() time.Duration {
+	if d.next == 0 {
+		return maxIdle
+	}
+	return min(maxIdle, max(0, d.next.Sub(d.e.now())))
 }

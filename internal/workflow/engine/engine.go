@@ -23,33 +23,26 @@ type Engine struct {
 	cfg       Config
 	retention flow.Time
 	shard     Shard                          // whose executions it makes, and looks after their deadlines
-	billed    func(map[string]time.Duration) // is told what a commit has cost; nil: nobody is
+	billed    func(map[string]time.Duration) // is called with what a commit has cost; nil: nobody counts
 	spare     *Engine                        // does what costly tenants ask for; nil: there is none
 	costly    func(tenant string) bool
 
-	q        queue
-	flight   flight
-	counters counters
+	q             queue
+	pendingClaims pendingClaims
+	counters      counters
 
 	draining atomic.Bool  // claims do not wait any more
 	claimers atomic.Int64 // claims that are not answered yet
 
 	running atomic.Bool // somebody is in Run
 
-	baton      sync.Mutex // who has it may call Step; it guards what follows
-	cache      *cache
-	lines      map[lineKey]*line
-	rand       *rand.ChaCha8
-	skew       time.Duration     // what the store's clock is ahead of this process's, by the last commit
-	complained time.Time         // when it was last logged that deadlines cannot be read
-	postponed  bool              // the last commit left its claims to the next
-	nextAsk    time.Time         // when to look for tasks that others made ready
-	nextDue    flow.Time         // when to look for deadlines; 0: none is known to be set
-	ill        map[flow.ID]pause // executions whose deadlines are left alone
-	served     map[string]int    // the last turn of tenants whose deadlines were looked at
-	turns      int               // counts them
-	deep       time.Time         // when more than the earliest deadlines were read
-	deepAt     Head              // up to here
+	baton     sync.Mutex // who has it may call Step; it guards what follows
+	cache     *cache
+	tasks     taskQueues
+	deadlines deadlines
+	rand      *rand.ChaCha8
+	skew      time.Duration // what the store's clock is ahead of this process's, by the last commit
+	postponed bool          // the last commit left its claims to the next
 }
 
 // New makes an engine. It does no I/O.
@@ -63,14 +56,15 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 		Reads: reads, cfg: cfg, shard: shard,
 		retention: flow.Time(cfg.KeyRetention / time.Millisecond),
 		cache:     newCache(cfg.CacheBytes),
-		lines:     map[lineKey]*line{},
-		ill:       map[flow.ID]pause{},
-		nextDue:   1, // look once at the start
 	}
+	e.tasks = taskQueues{
+		all: map[queueKey]*taskQueue{}, commands: &e.q, clock: reads.clock, exclusive: cfg.Exclusive, announce: cfg.Announce,
+	}
+	e.deadlines = deadlines{e: e, next: 1, ill: map[flow.ID]pause{}} // look once at the start
 	if shard.none() {
-		e.nextDue = 0
+		e.deadlines.next = 0
 	}
-	e.q.kick, e.q.clock = make(chan struct{}, 1), reads.clock
+	e.q.wakeup, e.q.clock = make(chan struct{}, 1), reads.clock
 	seed := cfg.Seed
 	if seed == nil {
 		seed = new([32]byte)
@@ -182,7 +176,7 @@ func (e *Engine) offer(reqs []Request, done func([]Result)) {
 	e.offerCancels(reqs, results, done)
 }
 
-// offerCancels takes the cancels out of requests that were refused for lack of room.
+// offerCancels offers the cancels among requests that were refused for lack of room.
 func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Result)) {
 	var places []int
 	c := &call{}
@@ -254,9 +248,8 @@ func (e *Engine) offerUnit(unit Unit, done func([]Result, error)) {
 	}
 }
 
-// help does one step if nobody is at it, so that at light load a command is
-// decided and made durable without waking anybody. Whoever is at it looks again
-// after letting the baton go, so what is in the queue is always seen.
+// help does one step if the baton is free, so that at light load a command is decided and made durable without a
+// context switch. Whoever has the baton looks again after letting it go, so what is in the queue is always seen.
 func (e *Engine) help(ctx context.Context) {
 	if !e.cfg.Exclusive { // a database elsewhere may take longer than the caller has
 		e.q.wake()
@@ -273,8 +266,7 @@ func (e *Engine) help(ctx context.Context) {
 	}
 }
 
-// Run is the loop. It returns when ctx has ended and everything that was taken
-// is answered.
+// Run is the loop. It returns when ctx has ended and everything that was accepted is answered.
 func (e *Engine) Run(ctx context.Context) error {
 	// What was accepted is finished even while the process is shutting down.
 	work := context.WithoutCancel(ctx)
@@ -289,7 +281,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		timer.Reset(idle)
 		select {
-		case <-e.q.kick:
+		case <-e.q.wakeup:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -307,13 +299,13 @@ func (e *Engine) steps(ctx context.Context) time.Duration {
 	for e.Step(ctx) {
 	}
 	if e.draining.Load() {
-		e.releaseClaims()
+		e.tasks.releaseClaims()
 	}
-	return e.untilDue()
+	return e.deadlines.untilNext()
 }
 
-// Drain answers the claims that wait, and lets none wait from now on. Commands
-// are still taken: those who got work can finish it.
+// Drain answers the claims that wait, and lets none wait from now on. Commands are still accepted: workers that got
+// tasks can finish them.
 func (e *Engine) Drain() {
 	e.draining.Store(true)
 	e.q.wake()
@@ -322,13 +314,6 @@ func (e *Engine) Drain() {
 // maxIdle is how long the loop sleeps at most, so that a clock that jumps does
 // not keep deadlines waiting.
 const maxIdle = 500 * time.Millisecond
-
-func (e *Engine) untilDue() time.Duration {
-	if e.nextDue == 0 {
-		return maxIdle
-	}
-	return min(maxIdle, max(0, e.nextDue.Sub(e.now())))
-}
 
 // Metrics is what was done so far.
 type Metrics struct {
@@ -341,5 +326,8 @@ type counters struct{ commits, commands, stalls atomic.Int64 }
 
 // Metrics gives what this engine did.
 func (e *Engine) Metrics() Metrics {
-	return Metrics{Commits: e.counters.commits.Load(), Commands: e.counters.commands.Load(), Stalls: e.counters.stalls.Load()}
+	return Metrics{
+		Commits: e.counters.commits.Load(), Commands: e.counters.commands.Load(),
+		Stalls: e.counters.stalls.Load(),
+	}
 }

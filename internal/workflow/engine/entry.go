@@ -20,7 +20,7 @@ type entry struct {
 	commitNo int64 // of the newest row
 	state    flow.State
 	plan     *flow.Plan // nil until a decision needs it
-	keys     keyring
+	keys     keyIndex
 	late     []int64 // commit numbers of the rows that hold late results
 	head     Head    // as stored, to write it only when it changes
 	logBytes int     // of rows since the newest snapshot
@@ -57,7 +57,7 @@ func rebuild(h *History) (*entry, error) {
 	return e, nil
 }
 
-// add takes one more row of the log into the entry.
+// add applies one more row of the log to the entry.
 func (e *entry) add(execution flow.ID, row *LogRow) error {
 	if row.CommitNo != e.commitNo+1 {
 		return fmt.Errorf("log of %v: commit %d follows %d", execution, row.CommitNo, e.commitNo)
@@ -81,7 +81,7 @@ func (e *entry) add(execution flow.ID, row *LogRow) error {
 	return nil
 }
 
-// remember takes what a record holds beside its events.
+// remember keeps what a record holds besides its events.
 func (e *entry) remember(r *record) {
 	if r.Once.Key != "" && r.Once.Hash != (wire.Once{}).Hash { // that of a creation has no hash
 		e.keys.add(keyHash(r.Command, r.Node, r.Once.Key), e.commitNo, r.At)

@@ -4,8 +4,8 @@ import "renga.dev/renga/internal/platform/fault"
 
 // flush writes what has gathered. A commit may flush more than once.
 func (b *batch) flush() error {
-	out := Batch{Keys: b.keys, Taken: b.taken}
-	out.Log, out.News = make([]LogRow, 0, len(b.open)), make([]News, 0, len(b.open))
+	out := Batch{Keys: b.keys, Taken: b.deleted}
+	out.Log, out.Publications = make([]LogRow, 0, len(b.open)), make([]Publication, 0, len(b.open))
 	for _, ent := range b.open {
 		if err := b.close(ent, &out); err != nil {
 			return err
@@ -20,7 +20,7 @@ func (b *batch) flush() error {
 	for i := range b.keys {
 		delete(b.seen, b.keys[i].KeyRef)
 	}
-	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
+	b.open, b.keys, b.keyAt, b.deleted = nil, nil, nil, nil
 	return fault.Wrap("engine.write", b.tx.Write(b.ctx, &out))
 }
 
@@ -67,7 +67,7 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 		}
 	}
 	if row.LastSeq >= row.FirstSeq {
-		b.news(ent, open, out)
+		b.notePublication(ent, open, out)
 		b.changed = append(b.changed, ent.state.Execution)
 	}
 	return nil

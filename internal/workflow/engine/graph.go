@@ -78,7 +78,7 @@ func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (
 	if err != nil {
 		return GraphRow{}, false, fault.Wrap("engine.graph", err)
 	}
-	r.plans.forget(planKey{tenant, id, 0})
+	r.plans.drop(planKey{tenant, id, 0})
 	plan.Version = row.Version
 	r.plans.put(planKey{tenant, id, row.Version}, plan) // who creates executions of it next need not compile it
 	return row, created, nil
@@ -99,7 +99,7 @@ func (p *plans) now() int {
 	return p.age
 }
 
-// clear forgets all.
+// clear drops all.
 func (p *plans) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *plans) clear() {
 	p.age++
 }
 
-func (p *plans) forget(key planKey) {
+func (p *plans) drop(key planKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.age++

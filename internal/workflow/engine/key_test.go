@@ -142,7 +142,7 @@ func TestWhatDoesNotExistIsNotRemembered(t *testing.T) {
 	r := newRig(t)
 	create := r.creation("later")
 	r.kind(r.send(create)[0].Err, fault.NotFound, "GRAPH_NOT_FOUND")
-	r.graph("later", line("a"))
+	r.graph("later", taskQueue("a"))
 	if r.must(create).Replay {
 		t.Error("got a replay of what was not done")
 	}

@@ -183,13 +183,13 @@ type GraphRow struct {
 
 // Batch is everything that one commit writes.
 type Batch struct {
-	Create []Head     // new executions
-	Update []Update   // of existing ones, by Num
-	Log    []LogRow   // appended
-	News   []News     // of those that hold events, in their order
-	Keys   []KeyRow   // inserted, or replaced when the stored one has expired
-	Taken  []ReadyRow // deleted
-	Ready  []ReadyRow // inserted, after Taken is deleted: a task may be ready again at the same instant
+	Create       []Head        // new executions
+	Update       []Update      // of existing ones, by Num
+	Log          []LogRow      // appended
+	Publications []Publication // of those that hold events, in their order
+	Keys         []KeyRow      // inserted, or replaced when the stored one has expired
+	Taken        []ReadyRow    // deleted
+	Ready        []ReadyRow    // inserted, after Taken is deleted: a task may be ready again at the same instant
 
 	Canceled []Canceled // what to note elsewhere of the rows in Log
 }

@@ -45,12 +45,12 @@ func (u *unitCall) tenant() string {
 
 func (u *unitCall) count() int { return 1 + len(u.unit.Commands) }
 
-// work is what one commit takes from the queue.
+// work is what one commit gets from the queue.
 type work struct {
 	calls  []*call // those of cancels first
 	units  []*unitCall
 	claims []*claim
-	nudged map[lineKey]int
+	woken  map[queueKey]int
 	due    []Head // executions with a deadline that may have come
 	alone  bool   // a part of a commit that failed
 	late   struct {
@@ -62,7 +62,8 @@ type work struct {
 }
 
 func (w *work) empty() bool {
-	return len(w.calls) == 0 && len(w.units) == 0 && len(w.claims) == 0 && len(w.due) == 0 && len(w.late.calls) == 0 && len(w.late.units) == 0
+	return len(w.calls) == 0 && len(w.units) == 0 && len(w.claims) == 0 && len(w.due) == 0 && len(w.late.calls) == 0 &&
+		len(w.late.units) == 0
 }
 
 // The kinds of what waits in the queue.
@@ -79,7 +80,7 @@ type item struct {
 	claim *claim
 }
 
-// place is where an item waits: in the line of its tenant, by kind.
+// place is where an item waits: in the queue of its tenant, by kind.
 func (i item) place() (tenant string, kind int) {
 	switch {
 	case i.claim != nil:
@@ -92,8 +93,8 @@ func (i item) place() (tenant string, kind int) {
 	return i.call.tenant(), ofCalls
 }
 
-// queue is where callers hand over to the loop. Tenants come in turn, by what they cost. Of
-// those whose turn it is cancels come first; they have room of their own.
+// queue is where callers hand requests to the loop. Tenants take turns, by what they cost. Of those whose turn it is
+// cancels come first; they have room of their own.
 type queue struct {
 	clock     Clock
 	mu        sync.Mutex
@@ -101,10 +102,10 @@ type queue struct {
 	canceling map[string]int   // requests of cancels of each tenant
 	waiting   int              // other requests
 	of        map[string]int   // of them of each tenant
-	nudged    map[lineKey]int  // tasks that others made ready, or may have
-	due       map[flow.ID]Head // executions that others handed over
+	woken     map[queueKey]int // tasks that other processes made ready, or may have
+	due       map[flow.ID]Head // executions that other engines handed over
 	closed    bool
-	kick      chan struct{} // holds one token when there is something to take
+	wakeup    chan struct{} // holds one token when there is something in the queue
 }
 
 var (
@@ -134,7 +135,7 @@ var (
 	}
 )
 
-// full says why n more cannot be taken, nil when they can.
+// full says why n more cannot be accepted, nil when they can.
 func (q *queue) full(n, waiting, limit int) error {
 	switch {
 	case q.closed:
@@ -229,7 +230,7 @@ func (q *queue) putClaim(c *claim) error {
 	return nil
 }
 
-// putBack takes claims that were not served; they go before those that came since.
+// putBack returns claims that were not served; they go before those that came since.
 func (q *queue) putBack(claims []*claim) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -241,30 +242,30 @@ func (q *queue) putBack(claims []*claim) {
 	q.wake()
 }
 
-// nudge says that others may have made n tasks of a queue ready.
-func (q *queue) nudge(key lineKey, n int) {
+// wakeClaims says that other processes may have made n tasks of a queue ready.
+func (q *queue) wakeClaims(key queueKey, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.nudged == nil {
-		q.nudged = map[lineKey]int{}
+	if q.woken == nil {
+		q.woken = map[queueKey]int{}
 	}
-	if len(q.nudged) < maxLines {
-		q.nudged[key] = min(q.nudged[key]+n, MaxClaimers)
+	if len(q.woken) < maxTaskQueues {
+		q.woken[key] = min(q.woken[key]+n, MaxClaimers)
 	}
 	q.wake()
 }
 
 func (q *queue) wake() {
 	select {
-	case q.kick <- struct{}{}:
+	case q.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-// take gives the next batch: what fits of the cancels into its first half, what fits of the
-// other commands, and the claims, of those who have cost least. A tenant that cost much lately is
-// in no batch that others wait for, until they have cost as much.
-func (q *queue) take() work {
+// next gives the next batch: what fits of the cancels into its first half, what fits of the other commands, and the
+// claims, of the tenants who have cost least. A tenant that cost much lately is in no batch that others wait for, until
+// they have cost as much.
+func (q *queue) next() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	limit := q.line.Head()
@@ -287,13 +288,13 @@ func (q *queue) take() work {
 		if !ok {
 			break
 		}
-		n += q.takeOne(&w, it, now)
+		n += q.nextOne(&w, it, now)
 	}
 	for it, ok := q.line.Next(ofClaims, limit); ok; it, ok = q.line.Next(ofClaims, limit) {
 		w.claims = append(w.claims, it.claim)
 	}
 	w.limit = limit
-	w.nudged, q.nudged = q.nudged, nil
+	w.woken, q.woken = q.woken, nil
 	if q.some() {
 		q.wake()
 	}
@@ -302,7 +303,7 @@ func (q *queue) take() work {
 
 // takeOne adds a call or a unit to a batch and gives how many requests that are. One that has
 // waited for longer than its caller did is not decided.
-func (q *queue) takeOne(w *work, it item, now time.Time) int {
+func (q *queue) nextOne(w *work, it item, now time.Time) int {
 	if u := it.unit; u != nil {
 		q.note(u.tenant(), -u.count())
 		if now.Sub(u.since) > maxQueued {
@@ -325,7 +326,7 @@ func (q *queue) takeOne(w *work, it item, now time.Time) int {
 }
 
 // rest is what remains of s after its first n, nil when that is nothing, so that
-// the memory of what was taken can go.
+// the memory of what was dequeued can go.
 func rest[T any](s []T, n int) []T {
 	if n == len(s) {
 		return nil
@@ -341,11 +342,11 @@ func (q *queue) close() {
 	q.wake()
 }
 
-// any reports whether something waits to be taken.
+// any reports whether something waits.
 func (q *queue) any() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.nudged) > 0 || q.some()
+	return len(q.woken) > 0 || q.some()
 }
 
 func (q *queue) some() bool { return q.line.Head() < fair.Anybody }

@@ -17,7 +17,7 @@ type Reads struct {
 	clock Clock
 	plans plans
 	watch watchers
-	held  held
+	held  heldTasks
 
 	compilers *fair.Places // at work on large graphs
 	warming   sync.Map     // large graphs that somebody is at for no caller, by warmth
@@ -117,7 +117,9 @@ func readFault(id flow.ID, err error) error {
 }
 
 // Events are up to limit events of an execution from one on, and the seq of its last.
-func (r *Reads) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
+func (r *Reads) Events(
+	ctx context.Context, tenant string, id flow.ID, from uint64, limit int,
+) ([]flow.Event, uint64, error) {
 	head, newest, err := r.store.Head(ctx, tenant, id)
 	if err != nil {
 		return nil, 0, readFault(id, err)

@@ -80,7 +80,7 @@ type commandPage struct {
 	total int // those that match
 }
 
-// add takes one more row. Only rows that the page needs are read in full.
+// add adds one more row. Only rows that the page needs are read in full.
 func (p *commandPage) add(row *LogRow) error {
 	var brief []struct {
 		Refused jsontext.Value `json:"f"`

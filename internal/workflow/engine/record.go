@@ -148,7 +148,8 @@ func appendRecord(dst []byte, r *record) ([]byte, error) {
 		}
 	}
 	if f := r.Refused; f != nil {
-		dst, err = appendJSON(append(dst, `,"f":`...), &storedRefusal{f.Guard, f.Reason, f.Execution, f.NodeStatus, f.Attempt, f.Cause, f.Fence})
+		refusal := storedRefusal{f.Guard, f.Reason, f.Execution, f.NodeStatus, f.Attempt, f.Cause, f.Fence}
+		dst, err = appendJSON(append(dst, `,"f":`...), &refusal)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +236,8 @@ func parseRow(execution flow.ID, row *LogRow) ([]record, error) {
 		seq += uint64(len(r.Events))
 	}
 	if seq != row.LastSeq+1 {
-		return nil, fmt.Errorf("log row %d of %v: holds events up to %d, says %d", row.CommitNo, execution, seq-1, row.LastSeq)
+		return nil, fmt.Errorf("log row %d of %v: holds events up to %d, says %d", row.CommitNo, execution, seq-1,
+			row.LastSeq)
 	}
 	return out, nil
 }
@@ -266,7 +268,9 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
 
 // events reads the events of a record, the first of which has the place seq. With
 // want, those of other types have no payload.
-func (s *storedRecord) events(r *record, execution flow.ID, seq uint64, want func(flow.Type) bool) ([]flow.Event, error) {
+func (s *storedRecord) events(
+	r *record, execution flow.ID, seq uint64, want func(flow.Type) bool,
+) ([]flow.Event, error) {
 	if len(s.Events) == 0 {
 		return nil, nil
 	}

@@ -30,7 +30,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{T: t, mem: sim.NewMemory(), clock: sim.NewClock(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))}
 	r.restart()
-	r.graph("line", line("a", "b", "c"))
+	r.graph("line", taskQueue("a", "b", "c"))
 	r.graph("pair", pair())
 	return r
 }
@@ -43,7 +43,7 @@ func (r *rig) restart() {
 }
 
 // line is a graph of Tasks after each other, all of one queue.
-func line(tasks ...string) string {
+func taskQueue(tasks ...string) string {
 	var s strings.Builder
 	s.WriteString(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"end","type":"Success"}`)
 	for _, id := range tasks {

@@ -38,7 +38,7 @@ func running(t *testing.T, fn func(r *rig, stop func())) {
 			<-ended
 		}
 		defer stop()
-		r.graph("line", line("a", "b"))
+		r.graph("line", taskQueue("a", "b"))
 		r.graph("pair", pair())
 		fn(r, stop)
 	})

@@ -8,31 +8,34 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
+// claimServer serves the claims of a batch: it starts ready tasks for them.
+type claimServer struct{ *batch }
+
 // serve gives ready tasks to those who want them, until the commit is full: what
 // became ready just now to those who wait, in their order, then what is left to the
 // new claims.
-func (b *batch) serve(w *work) error {
+func (s claimServer) serve(w *work) error {
 	if !w.alone {
-		if err := b.offer(); err != nil {
+		if err := s.offer(); err != nil {
 			return err
 		}
 	}
-	if b.postponed = b.spent() > 2*MaxSlice && !b.e.postponed && !w.alone; b.postponed {
-		b.left = w.claims
+	if s.postponed = s.spent() > 2*MaxSlice && !s.e.postponed && !w.alone; s.postponed {
+		s.left = w.claims
 		return nil
 	}
-	began := b.spent()
+	began := s.spent()
 	for i, c := range w.claims {
-		if b.full() || i > 0 && b.spent()-began >= MaxSlice && !w.alone {
-			b.left = w.claims[i:]
+		if s.full() || i > 0 && s.spent()-began >= MaxSlice && !w.alone {
+			s.left = w.claims[i:]
 			break
 		}
-		if !c.take() {
+		if !c.reserve() {
 			continue // withdrawn
 		}
-		b.served = append(b.served, c)
-		_ = b.pay(c.req.Tenant, func() error { c.err = b.claim(c); return nil })
-		if undoes(c.err) {
+		s.served = append(s.served, c)
+		_ = s.pay(c.req.Tenant, func() error { c.err = s.claim(c); return nil })
+		if abortsCommit(c.err) {
 			return c.err
 		}
 	}
@@ -46,43 +49,42 @@ func (b *batch) full() bool { return b.started >= MaxBatch || b.heavy() }
 func (b *batch) heavy() bool { return b.weight >= MaxClaimData }
 
 // offer starts tasks that became ready in this commit for claims that wait.
-func (b *batch) offer() error {
+func (s claimServer) offer() error {
 	var got []*claim
-	for i := 0; i < len(b.ready) && !b.full(); i++ {
-		t := b.ready[i]
+	for i := 0; i < len(s.ready) && !s.full(); i++ {
+		t := s.ready[i]
 		if t.ent == nil {
 			continue
 		}
-		c, first := b.waiter(lineKey{t.row.Tenant, t.row.Queue}, got)
+		c, first := s.waiter(queueKey{t.row.Tenant, t.row.Queue}, got)
 		if c == nil {
 			continue
 		}
 		if first {
 			got = append(got, c)
-			b.served = append(b.served, c)
+			s.served = append(s.served, c)
 		}
-		if err := b.startReady(c, t); err != nil {
+		if err := s.startReady(c, t); err != nil {
 			return err
 		}
 	}
 	for _, c := range got {
-		if err := b.rememberClaim(c); err != nil {
+		if err := s.rememberClaim(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// waiter finds the first claim that waits in a queue and has room; first says
-// that this commit has not given it anything yet. A claim stays in line until it
-// is answered, in case the commit fails.
-func (b *batch) waiter(key lineKey, got []*claim) (c *claim, first bool) {
+// waiter finds the first claim that waits in a queue and has room; first says that this commit has not given it
+// anything yet. A claim stays in the queue until it is answered, in case the commit fails.
+func (s claimServer) waiter(key queueKey, got []*claim) (c *claim, first bool) {
 	for _, c := range got {
 		if c.req.Tenant == key.tenant && len(c.out.Tasks) < c.req.Max && c.wants(key.queue) {
 			return c, false
 		}
 	}
-	l := b.e.lines[key]
+	l := s.e.tasks.all[key]
 	if l == nil {
 		return nil, false
 	}
@@ -90,7 +92,7 @@ func (b *batch) waiter(key lineKey, got []*claim) (c *claim, first bool) {
 		l.waiters = l.waiters[1:]
 	}
 	for _, c := range l.waiters {
-		if c.take() {
+		if c.reserve() {
 			return c, true
 		}
 	}
@@ -101,47 +103,47 @@ func (c *claim) wants(queue string) bool { return slices.Contains(c.req.Queues, 
 
 // claim answers a new claim from what is remembered, from ready tasks, or lets
 // it wait.
-func (b *batch) claim(c *claim) error {
-	known, err := b.recallKey(c.req.Tenant, &c.req.Once)
+func (s claimServer) claim(c *claim) error {
+	known, err := keyTable{s.batch}.recallKey(c.req.Tenant, &c.req.Once)
 	if err != nil {
 		return err
 	}
 	if known != nil {
-		return b.replayClaim(c, known)
+		return s.replayClaim(c, known)
 	}
-	c.began, c.cold = b.spent(), false
+	c.began, c.cold = s.spent(), false
 	for _, q := range c.req.Queues {
-		if err := b.takeReady(c, q); err != nil {
+		if err := s.claimReady(c, q); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(c.out.Tasks) > 0:
-		return b.rememberClaim(c)
-	case c.req.Wait > 0 && b.e.clock.Now().Before(c.until) && !b.e.draining.Load():
-		b.served = b.served[:len(b.served)-1]
-		b.waiting = append(b.waiting, c)
+		return s.rememberClaim(c)
+	case c.req.Wait > 0 && s.e.clock.Now().Before(c.until) && !s.e.draining.Load():
+		s.served = s.served[:len(s.served)-1]
+		s.waiting = append(s.waiting, c)
 		c.asked.Store(true)
-		c.untake()
+		c.release()
 	}
 	return nil
 }
 
-func (b *batch) replayClaim(c *claim, known *storedKey) error {
+func (s claimServer) replayClaim(c *claim, known *storedKey) error {
 	c.out.Replay = true
 	var err error
-	c.out.Tasks, err = b.tasks(c.req.Tenant, known.Tasks)
+	c.out.Tasks, err = s.tasks(c.req.Tenant, known.Tasks)
 	return err
 }
 
 // tasks are those that a key remembers.
-func (b *batch) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
+func (s claimServer) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
 	for _, ref := range refs {
-		ent, err := b.entry(tenant, ref.Execution)
+		ent, err := s.entry(tenant, ref.Execution)
 		if err != nil {
 			return nil, err
 		}
-		task, err := b.task(ent, ref)
+		task, err := s.task(ent, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -160,11 +162,11 @@ func taskRefs(tasks []Task) (refs []taskRef) {
 }
 
 // takeReady starts tasks of a queue for a claim, oldest first.
-func (b *batch) takeReady(c *claim, queue string) error {
-	key := lineKey{c.req.Tenant, queue}
-	l := b.e.line(key)
+func (s claimServer) claimReady(c *claim, queue string) error {
+	key := queueKey{c.req.Tenant, queue}
+	l := s.e.tasks.of(key)
 	limit := MaxWindow
-	if !b.e.cfg.Exclusive {
+	if !s.e.cfg.Exclusive {
 		// Others make tasks ready too, and what is read is locked until the commit.
 		limit = c.req.Max - len(c.out.Tasks)
 		l.rows, l.more = nil, limit > 0
@@ -176,34 +178,34 @@ func (b *batch) takeReady(c *claim, queue string) error {
 		}
 	}()
 	var last ReadyRow
-	for b.hasRoom(c) {
+	for s.hasRoom(c) {
 		for len(l.rows) == 0 && l.more {
-			rows, err := b.tx.Ready(b.ctx, key.tenant, key.queue, last, limit)
+			rows, err := s.tx.Ready(s.ctx, key.tenant, key.queue, last, limit)
 			if err != nil {
 				return fault.Wrap("engine.ready", err)
 			}
 			if l.more = len(rows) == limit; l.more {
 				last = rows[len(rows)-1]
 			}
-			l.rows = b.notTaken(rows)
+			l.rows = s.notTaken(rows)
 		}
 		n := min(len(l.rows), c.req.Max-len(c.out.Tasks))
 		if n == 0 {
 			break
 		}
-		if b.ahead() == 1 {
+		if s.ahead() == 1 {
 			n = ofOneExecution(l.rows[:n])
 		}
-		n, err := b.startRows(c, l.rows[:n])
+		n, err := s.startRows(c, l.rows[:n])
 		if err != nil {
 			return err
 		}
 		l.rows = rest(l.rows, n)
 	}
-	for i := 0; i < len(b.ready) && b.hasRoom(c); i++ {
-		t := b.ready[i]
+	for i := 0; i < len(s.ready) && s.hasRoom(c); i++ {
+		t := s.ready[i]
 		if t.ent != nil && t.row.Tenant == key.tenant && t.row.Queue == queue {
-			if err := b.startReady(c, t); err != nil {
+			if err := s.startReady(c, t); err != nil {
 				return err
 			}
 		}
@@ -213,9 +215,9 @@ func (b *batch) takeReady(c *claim, queue string) error {
 
 // hasRoom reports whether a claim gets more tasks. What it has is enough once the commit has
 // no more time.
-func (b *batch) hasRoom(c *claim) bool {
-	late := len(c.out.Tasks) > 0 && b.spent()-c.began >= MaxSlice
-	return len(c.out.Tasks) < c.req.Max && !b.heavy() && !late
+func (s claimServer) hasRoom(c *claim) bool {
+	late := len(c.out.Tasks) > 0 && s.spent()-c.began >= MaxSlice
+	return len(c.out.Tasks) < c.req.Max && !s.heavy() && !late
 }
 
 // ofOneExecution counts the tasks at the front that are of the same execution.
@@ -229,21 +231,21 @@ func ofOneExecution(rows []ReadyRow) int {
 
 // startReady starts a task that this commit made ready. Its entry is read again
 // when a unit was undone since.
-func (b *batch) startReady(c *claim, t readyTask) error {
+func (s claimServer) startReady(c *claim, t readyTask) error {
 	if t.ent.void {
-		_, err := b.startRows(c, []ReadyRow{t.row})
+		_, err := s.startRows(c, []ReadyRow{t.row})
 		return err
 	}
-	return b.start(c, t.ent, t.row)
+	return s.start(c, t.ent, t.row)
 }
 
-// notTaken leaves out rows that this commit has taken already.
-func (b *batch) notTaken(rows []ReadyRow) []ReadyRow {
-	if len(b.taken) == 0 {
+// notTaken leaves out rows that this commit has deleted already.
+func (s claimServer) notTaken(rows []ReadyRow) []ReadyRow {
+	if len(s.deleted) == 0 {
 		return rows
 	}
-	gone := make(map[ReadyRow]bool, len(b.taken))
-	for _, r := range b.taken {
+	gone := make(map[ReadyRow]bool, len(s.deleted))
+	for _, r := range s.deleted {
 		gone[r] = true
 	}
 	kept := rows[:0]
@@ -258,52 +260,52 @@ func (b *batch) notTaken(rows []ReadyRow) []ReadyRow {
 // startRows starts tasks that were ready before this commit, until it is heavy, and
 // gives how many it looked at. A row without an execution is deleted; one whose
 // execution cannot be used stays, for the day that it can.
-func (b *batch) startRows(c *claim, rows []ReadyRow) (int, error) {
+func (s claimServer) startRows(c *claim, rows []ReadyRow) (int, error) {
 	var wants []Want
 	asked := map[int64]bool{} // tasks of one execution mostly follow each other
 	for _, r := range rows {
-		if !asked[r.Execution] && b.byNum(r.Execution) == nil {
+		if !asked[r.Execution] && s.byNum(r.Execution) == nil {
 			asked[r.Execution] = true
-			wants = append(wants, b.wantNum(r))
+			wants = append(wants, s.wantNum(r))
 		}
 	}
-	left, err := b.fetchNums(wants)
+	left, err := s.fetchNums(wants)
 	if err != nil {
 		return 0, err
 	}
 	for i, r := range rows {
-		if b.heavy() {
+		if s.heavy() {
 			return i, nil
 		}
-		ent := b.nums[r.Execution]
+		ent := s.nums[r.Execution]
 		switch {
 		case ent != nil:
-			if err := b.start(c, ent, r); err != nil {
+			if err := s.start(c, ent, r); err != nil {
 				return 0, err
 			}
 		case !slices.Contains(left, r.Execution):
-			b.taken = append(b.taken, r)
+			s.deleted = append(s.deleted, r)
 		}
 	}
 	return len(rows), nil
 }
 
 // byNum finds an entry that this commit may use by its number.
-func (b *batch) byNum(num int64) *entry {
-	if ent := b.nums[num]; ent != nil {
+func (s claimServer) byNum(num int64) *entry {
+	if ent := s.nums[num]; ent != nil {
 		return ent
 	}
-	if ent := b.e.cache.byNum[num]; ent != nil && b.e.cfg.Exclusive {
-		b.use(ent.state.Execution, ent)
+	if ent := s.e.cache.byNum[num]; ent != nil && s.e.cfg.Exclusive {
+		s.use(ent.state.Execution, ent)
 		return ent
 	}
 	return nil
 }
 
 // wantNum asks for the execution of a ready task.
-func (b *batch) wantNum(r ReadyRow) Want {
+func (s claimServer) wantNum(r ReadyRow) Want {
 	w := Want{Tenant: r.Tenant, Num: r.Execution}
-	if ent := b.e.cache.byNum[r.Execution]; ent != nil {
+	if ent := s.e.cache.byNum[r.Execution]; ent != nil {
 		w.ID, w.Known = ent.state.Execution, ent.commitNo
 	}
 	return w
@@ -311,17 +313,17 @@ func (b *batch) wantNum(r ReadyRow) Want {
 
 // fetchNums makes entries available, in one read, and gives the numbers of those
 // that cannot be used.
-func (b *batch) fetchNums(wants []Want) (left []int64, err error) {
+func (s claimServer) fetchNums(wants []Want) (left []int64, err error) {
 	if len(wants) == 0 {
 		return nil, nil
 	}
-	histories, err := b.lock(wants)
+	histories, err := s.lock(wants)
 	if err != nil {
 		return nil, err
 	}
 	for i := range histories {
 		h := &histories[i]
-		if !h.Found || b.nums[h.Head.Num] != nil { // two tasks of one execution
+		if !h.Found || s.nums[h.Head.Num] != nil { // two tasks of one execution
 			continue
 		}
 		if h.Locked {
@@ -329,36 +331,35 @@ func (b *batch) fetchNums(wants []Want) (left []int64, err error) {
 			continue
 		}
 		if h.Fresh {
-			b.fresh(h.Head.ID, h)
+			s.fresh(h.Head.ID, h)
 			continue
 		}
 		ent, err := rebuild(h)
 		if err != nil {
-			b.e.cfg.Log.ErrorContext(b.ctx, "a ready task is left out, its log is damaged", "error", err)
+			s.e.cfg.Log.ErrorContext(s.ctx, "a ready task is left out, its log is damaged", "error", err)
 			left = append(left, h.Head.Num)
 			continue
 		}
-		b.use(h.Head.ID, ent)
+		s.use(h.Head.ID, ent)
 	}
 	return left, nil
 }
 
-// start starts one ready task for a claim. A row that no longer tells the truth
-// is deleted.
-func (b *batch) start(c *claim, ent *entry, row ReadyRow) error {
+// start starts one ready task for a claim. A stale row is deleted.
+func (s claimServer) start(c *claim, ent *entry, row ReadyRow) error {
 	n, _ := ent.state.Find(row.Node)
 	if n == nil || n.Status != flow.NodeIsReady || n.Cause.At != row.At {
-		b.taken = append(b.taken, row)
+		s.deleted = append(s.deleted, row)
 		return nil
 	}
-	ans, err := b.decide(ent, &Request{
+	ans, err := s.decide(ent, &Request{
 		Tenant: ent.tenant, Execution: ent.state.Execution, CorrelationID: c.req.CorrelationID,
 		Command: flow.StartNode{Node: row.Node, Attempt: n.Attempt + 1, Worker: c.req.Worker, Lease: c.req.Lease},
 		Actor:   flow.Actor{Kind: flow.KindExternal, ID: c.req.Worker},
 	})
 	if g, ok := errors.AsType[coldGraph](err); ok { // it stays ready
-		key := lineKey{row.Tenant, row.Queue}
-		b.e.warmLater(g, key, func() { b.e.q.nudge(key, MaxClaimers) })
+		key := queueKey{row.Tenant, row.Queue}
+		s.e.warmLater(g, key, func() { s.e.q.wakeClaims(key, MaxClaimers) })
 		c.cold = true
 		return nil
 	}
@@ -369,7 +370,7 @@ func (b *batch) start(c *claim, ent *entry, row ReadyRow) error {
 		return fault.Wrap("engine.claim", ans.Refused) // a READY task of an active execution can always start
 	}
 	n, _ = ent.state.Find(row.Node)
-	task, err := b.task(ent, taskRef{Node: row.Node, Attempt: n.Attempt, LeaseUntil: n.LeaseUntil})
+	task, err := s.task(ent, taskRef{Node: row.Node, Attempt: n.Attempt, LeaseUntil: n.LeaseUntil})
 	if err != nil {
 		return err
 	}
@@ -377,14 +378,15 @@ func (b *batch) start(c *claim, ent *entry, row ReadyRow) error {
 	if c.ready == 0 || row.At < c.ready {
 		c.ready = row.At
 	}
-	b.started++
-	b.weight += task.size()
+	s.started++
+	s.weight += task.size()
 	return nil
 }
 
-func (b *batch) rememberClaim(c *claim) error {
+func (s claimServer) rememberClaim(c *claim) error {
 	if c.req.Once.Key == "" {
 		return nil
 	}
-	return b.rememberKey(c.req.Tenant, &c.req.Once, &storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
+	return keyTable{s.batch}.rememberKey(c.req.Tenant, &c.req.Once,
+		&storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
 }

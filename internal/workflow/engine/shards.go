@@ -37,7 +37,7 @@ func NewShards(store Store, clock Clock, cfg Config, n int) *Shards {
 	elsewhere := cfg.Announce
 	for i := range n + 1 {
 		cfg.Announce = func(tenant, queue string, count int) {
-			s.nudge(i, tenant, queue, count)
+			s.wakeOthers(i, tenant, queue, count)
 			if elsewhere != nil {
 				elsewhere(tenant, queue, count)
 			}
@@ -47,7 +47,7 @@ func NewShards(store Store, clock Clock, cfg Config, n int) *Shards {
 		s.all = append(s.all, e)
 	}
 	for _, e := range s.all[:n] {
-		e.spare, e.costly = s.all[n], s.costly.is
+		e.spare, e.costly = s.all[n], s.costly.isCostly
 	}
 	return s
 }
@@ -67,17 +67,17 @@ func (e *Engine) newExecutionID(now flow.Time) flow.ID {
 	return id
 }
 
-// nudge tells all but one of tasks that became ready.
-func (s *Shards) nudge(but int, tenant, queue string, n int) {
+// wakeOthers wakes all engines but one for tasks that became ready.
+func (s *Shards) wakeOthers(but int, tenant, queue string, n int) {
 	for i, e := range s.all {
 		if i != but {
-			e.Nudge(tenant, queue, n)
+			e.WakeClaims(tenant, queue, n)
 		}
 	}
 }
 
-// Nudge says that n tasks of a queue became ready in another process.
-func (s *Shards) Nudge(tenant, queue string, n int) { s.nudge(-1, tenant, queue, n) }
+// WakeClaims says that n tasks of a queue became ready in another process.
+func (s *Shards) WakeClaims(tenant, queue string, n int) { s.wakeOthers(-1, tenant, queue, n) }
 
 // of is the shard that a request goes to. Requests with one key meet in one.
 func (s *Shards) of(req *Request) int {

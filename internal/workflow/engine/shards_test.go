@@ -47,7 +47,7 @@ func processes(t *testing.T, tell func(b *engine.Shards) func(tenant, queue stri
 			<-ended
 			<-ended
 		}()
-		g, err := flow.ParseGraph([]byte(line("a", "b")), false)
+		g, err := flow.ParseGraph([]byte(taskQueue("a", "b")), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func processes(t *testing.T, tell func(b *engine.Shards) func(tenant, queue stri
 }
 
 func silent(*engine.Shards) func(string, string, int) { return nil }
-func loud(b *engine.Shards) func(string, string, int) { return b.Nudge }
+func loud(b *engine.Shards) func(string, string, int) { return b.WakeClaims }
 func (p process) Submit(reqs ...engine.Request) []engine.Result {
 	return p.Shards.Submit(p.T.Context(), reqs)
 }

@@ -32,6 +32,7 @@ func (e *Engine) noteLate(ctx context.Context, b *batch, c *claim) {
 		reason = "wake"
 	}
 	e.counters.stalls.Add(1)
-	e.cfg.Log.WarnContext(ctx, "a claim was held up", "reason", reason, "ms", waited.Milliseconds(), "tenant", c.req.Tenant,
+	e.cfg.Log.WarnContext(ctx, "a claim was held up", "reason", reason, "ms", waited.Milliseconds(),
+		"tenant", c.req.Tenant,
 		"queue", c.out.Tasks[0].Queue)
 }

@@ -10,13 +10,12 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Step takes what waits, decides it, commits it and answers. It reports whether
-// there was anything to do.
+// Step dequeues what waits, decides it, commits it and answers. It reports whether there was anything to do.
 func (e *Engine) Step(ctx context.Context) bool {
-	w := e.q.take()
-	e.callWaiters(&w)
+	w := e.q.next()
+	e.tasks.pollWaiters(&w)
 	e.handOver(&w)
-	w.due = e.dueHeads(ctx)
+	w.due = e.deadlines.heads(ctx)
 	e.postpone(&w)
 	if w.empty() {
 		return false
@@ -78,8 +77,9 @@ func (b *batch) do(w *work) error {
 	if err := b.fetch(wants); err != nil {
 		return err
 	}
-	b.newSlice(w)
-	if err := b.fetchFrom(w, 0, 0); err != nil {
+	sl := sliced{b}
+	sl.newSlice(w)
+	if err := sl.fetchFrom(w, 0, 0); err != nil {
 		return err
 	}
 	here := flow.At(b.e.clock.Now())
@@ -88,15 +88,15 @@ func (b *batch) do(w *work) error {
 		return fault.Wrap("engine.now", err)
 	}
 	b.e.skew = b.now.Sub(here)
-	if err := b.lookAll(w); err != nil {
+	if err := (keyTable{b}).lookAll(w); err != nil {
 		return err
 	}
-	for _, part := range []func(*work) error{b.calls, b.units, b.deadlines} {
+	for _, part := range []func(*work) error{sl.calls, sl.units, sl.deadlines} {
 		if err := part(w); err != nil {
 			return err
 		}
 	}
-	if err := b.serve(w); err != nil {
+	if err := (claimServer{b}).serve(w); err != nil {
 		return err
 	}
 	return b.flush()
@@ -104,7 +104,7 @@ func (b *batch) do(w *work) error {
 
 // undoes reports whether an error of one command undoes the whole commit: it is
 // not an answer to the command, so nothing of it may stay.
-func undoes(err error) bool {
+func abortsCommit(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -133,13 +133,13 @@ func (e *Engine) finish(b *batch, w *work) {
 			e.cache.keep(ent)
 		}
 	}
-	e.leave(b, w)
+	e.requeueLeft(b, w)
 	e.postponed = b.postponed
-	e.recovered(w.due, b.ill)
-	e.forgetRows(b.ended)
-	e.noteReady(b.ready)
-	e.announce(b.ready)
-	if b.due > 0 && e.lookAt(b.due) {
+	e.deadlines.note(w.due, b.ill)
+	e.tasks.drop(b.ended)
+	e.tasks.noteReady(b.ready)
+	e.tasks.publish(b.ready)
+	if b.due > 0 && e.deadlines.lookAt(b.due) {
 		e.q.wake() // Run may be sleeping for longer
 	}
 	e.watch.wake(b.changed)
@@ -151,10 +151,10 @@ func (e *Engine) finish(b *batch, w *work) {
 		e.q.putBack(b.left)
 	}
 	if w.alone || b.full() {
-		e.rouse(b.ready)
+		e.tasks.requeueWaiters(b.ready)
 	}
 	for _, c := range b.waiting {
-		e.wait(c)
+		e.tasks.wait(c)
 	}
 	for _, c := range b.served {
 		e.noteLate(b.ctx, b, c)
@@ -171,9 +171,9 @@ func (e *Engine) undo(b *batch) {
 		ent.void = true
 	}
 	for _, c := range b.served {
-		c.untake()
+		c.release()
 	}
-	e.forgetLines()
+	e.tasks.reset()
 	e.plans.clear() // one may be of a graph that the same commit was to store
 }
 
@@ -212,11 +212,11 @@ func (e *Engine) fail(ctx context.Context, w *work, err error, down bool) {
 	}
 	e.cfg.Log.ErrorContext(ctx, "deadlines could not be handled", "error", err)
 	if down {
-		e.nextDue = e.now().Add(maxIdle)
+		e.deadlines.next = e.now().Add(maxIdle)
 		return
 	}
 	for _, h := range w.due {
-		e.shun(h.ID)
+		e.deadlines.backOff(h.ID)
 	}
 }
 
@@ -265,44 +265,44 @@ func (w *work) fail(err error) {
 }
 
 // unit runs a caller's SQL and commands. Its failure is its own.
-func (b *batch) unit(u *unitCall) error {
-	if err := b.flush(); err != nil {
+func (sl sliced) unit(u *unitCall) error {
+	if err := sl.flush(); err != nil {
 		return err
 	}
-	mark := *b
-	mark.ready = slices.Clone(b.ready)
+	mark := *sl.batch
+	mark.ready = slices.Clone(sl.ready)
 	u.results, u.err = nil, nil
-	clear(b.newest) // the unit may register a graph
-	defer clear(b.newest)
+	clear(sl.newest) // the unit may register a graph
+	defer clear(sl.newest)
 	var outside error
-	if sql := b.tx.SQL(); sql != nil { // a store in memory has none
+	if sql := sl.tx.SQL(); sql != nil { // a store in memory has none
 		sql.Disown()
 	}
-	err := b.tx.Savepoint(b.ctx, func(ctx context.Context) error {
+	err := sl.tx.Savepoint(sl.ctx, func(ctx context.Context) error {
 		if u.unit.Before != nil {
-			if err := u.unit.Before(ctx, b.tx.SQL()); err != nil {
+			if err := u.unit.Before(ctx, sl.tx.SQL()); err != nil {
 				return err
 			}
 		}
 		for i := range u.unit.Commands {
-			ans, err := b.run(&u.unit.Commands[i])
+			ans, err := sl.run(&u.unit.Commands[i])
 			if err != nil {
 				return err
 			}
 			u.results = append(u.results, Result{Answer: ans})
 		}
-		if outside = b.flush(); outside != nil {
+		if outside = sl.flush(); outside != nil {
 			return outside
 		}
 		if u.unit.After != nil {
-			return u.unit.After(ctx, b.tx.SQL(), u.results)
+			return u.unit.After(ctx, sl.tx.SQL(), u.results)
 		}
 		return nil
 	})
 	if err == nil {
 		return nil
 	}
-	b.rollback(&mark)
+	sl.rollback(&mark)
 	u.results, u.err = nil, err
 	if outside != nil && errors.Is(err, outside) && fault.KindOf(err) != fault.Internal {
 		return err // the store's, not the unit's
@@ -312,17 +312,17 @@ func (b *batch) unit(u *unitCall) error {
 
 // rollback takes the batch back to a mark: entries that the unit may have changed
 // are read again when they are next needed.
-func (b *batch) rollback(mark *batch) {
-	for _, ent := range b.all {
+func (sl sliced) rollback(mark *batch) {
+	for _, ent := range sl.all {
 		ent.void = true
 	}
-	for id := range b.used {
-		b.e.cache.drop(id)
+	for id := range sl.used {
+		sl.e.cache.drop(id)
 	}
-	clear(b.used)
-	clear(b.nums)
-	clear(b.gone)
-	b.open, b.keys, b.keyAt, b.taken = nil, nil, nil, nil
-	b.ready, b.ended, b.changed, b.due = mark.ready, mark.ended, mark.changed, mark.due
-	b.started, b.weight = mark.started, mark.weight
+	clear(sl.used)
+	clear(sl.nums)
+	clear(sl.gone)
+	sl.open, sl.keys, sl.keyAt, sl.deleted = nil, nil, nil, nil
+	sl.ready, sl.ended, sl.changed, sl.due = mark.ready, mark.ended, mark.changed, mark.due
+	sl.started, sl.weight = mark.started, mark.weight
 }

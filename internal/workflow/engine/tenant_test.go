@@ -20,7 +20,7 @@ func twoTenants(t *testing.T, shared bool) *rig {
 	if shared {
 		r.Engine = engine.New(r.mem, r.clock, engine.Config{})
 	}
-	g, err := flow.ParseGraph([]byte(line("z")), false)
+	g, err := flow.ParseGraph([]byte(taskQueue("z")), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestAnExecutionIsNotFoundByAnotherTenant(t *testing.T) {
 func TestTheNewestGraphIsTheOneThatWasPutLast(t *testing.T) {
 	bothWays(t, func(t *testing.T, r *rig) {
 		for version, tasks := range [][]string{{"a", "b", "c"}, {"x"}, {"y"}} {
-			r.graph("line", line(tasks...))
+			r.graph("line", taskQueue(tasks...))
 			for range 2 { // the second time from memory
 				if s := r.state(r.must(r.creation("line")).Execution); s.GraphVersion != version+1 {
 					t.Errorf("got version %d of the graph, want %d", s.GraphVersion, version+1)

@@ -182,7 +182,7 @@ func TestAClaimThatWaitsGetsNothingOfAUnitThatFails(t *testing.T) {
 
 func TestACreationMayNameTheVersionOfItsGraph(t *testing.T) {
 	r := newRig(t)
-	r.graph("mine", line())
+	r.graph("mine", taskQueue())
 	r.graph("mine", pair())
 	for version, want := range map[int]int{0: 2, 1: 1, 2: 2} {
 		req := r.creation("mine")

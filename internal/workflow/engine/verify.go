@@ -32,7 +32,7 @@ const (
 
 // Verify reduces every execution again from its first event and compares it with
 // its row, with its snapshots, and its numbering with itself. progress, when not
-// nil, is told how many executions were looked at.
+// nil, is called with how many executions were checked.
 func (r *Reads) Verify(ctx context.Context, progress func(done int)) (Report, error) {
 	var rep Report
 	after := int64(0)
@@ -110,7 +110,11 @@ func compareHead(head *Head, s *flow.State) (why []string) {
 	for _, t := range [...]struct {
 		what     string
 		row, log flow.Time
-	}{{"created", head.CreatedAt, s.CreatedAt}, {"ended", head.EndedAt, s.EndedAt}, {"archived", head.ArchivedAt, s.ArchivedAt}} {
+	}{
+		{"created", head.CreatedAt, s.CreatedAt},
+		{"ended", head.EndedAt, s.EndedAt},
+		{"archived", head.ArchivedAt, s.ArchivedAt},
+	} {
 		if t.row != t.log {
 			differ("the row says %s %q, the log %q", t.what, t.row, t.log)
 		}

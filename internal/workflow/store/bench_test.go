@@ -42,7 +42,7 @@ func BenchmarkList(b *testing.B) { each(b, benchmarkList) }
 func benchmarkList(b *testing.B, s *store.Store, _ *sqldb.DB) {
 	const executions = 1_000_000
 	fill(b, s, executions)
-	if _, err := s.Fold(b.Context()); err != nil {
+	if _, err := s.CompactCounts(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for _, bm := range []struct {

@@ -16,7 +16,7 @@
 // does the newest commit number; and what looks after all tenants alike: Due, Scan,
 // Commits, Retain, Fold, Source and the numbers given out.
 //
-// Source is the log as the bus reads it: rows that others are told of have a number,
+// Source is the log as the bus reads it: rows that are published have a number,
 // and are published in the order of their numbers.
 //
 // storetest holds the suite that every implementation of the port passes.

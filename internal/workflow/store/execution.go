@@ -28,8 +28,9 @@ const (
 	dueBegin = "SELECT " + headColumns + " FROM engine_execution WHERE due_at > 0"
 	dueAfter = " AND due_at >= $4 AND (due_at, num) > ($4, $5)"
 	dueEnd   = " ORDER BY due_at, num LIMIT $1"
-	inShard  = ` AND (instr('123456789ABCDEF', substr(hex(id), 31, 1)) * 16 + instr('123456789ABCDEF', substr(hex(id), 32, 1))) % $2 = $3`
-	pgShard  = " AND get_byte(uuid_send(id), 15) % $2 = $3"
+	inShard  = ` AND (instr('123456789ABCDEF', substr(hex(id), 31, 1)) * 16
+		+ instr('123456789ABCDEF', substr(hex(id), 32, 1))) % $2 = $3`
+	pgShard = " AND get_byte(uuid_send(id), 15) % $2 = $3"
 )
 
 // dueOf selects the deadlines of a shard after a place.
@@ -53,10 +54,12 @@ func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 	var h engine.Head
 	var id []byte
 	var version, status, created, ended, archived, due int64
-	err := row.Scan(append([]any{&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived, &due}, more...)...)
+	err := row.Scan(append([]any{&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived, &due},
+		more...)...)
 	copy(h.ID[:], id)
 	h.GraphVersion, h.Status = int(version), flow.Status(status)
-	h.CreatedAt, h.EndedAt, h.ArchivedAt, h.DueAt = flow.Time(created), flow.Time(ended), flow.Time(archived), flow.Time(due)
+	h.CreatedAt, h.EndedAt, h.ArchivedAt, h.DueAt = flow.Time(created), flow.Time(ended), flow.Time(archived),
+		flow.Time(due)
 	return h, err
 }
 
@@ -112,7 +115,11 @@ func (s *Store) Due(
 		stmts = append(stmts, clock(&now))
 	}
 	// The engine's loop waits for this: slow readers must not hold it up.
-	err = fault.Wrap("store.due", s.db.ReadFirst(ctx, func(ctx context.Context, sql *sqldb.Tx) error { return sql.Batch(ctx, stmts...) }))
+	err = fault.Wrap("store.due", s.db.ReadFirst(ctx, func(ctx context.Context,
+		sql *sqldb.Tx,
+	) error {
+		return sql.Batch(ctx, stmts...)
+	}))
 	for i := range due {
 		if i == limit || due[i].DueAt > now {
 			return due[:i], due[i].DueAt, now, err
@@ -132,7 +139,7 @@ func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.
 
 // List is a page of executions, newest first, and how many there are in all.
 func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
-	l := newList(s.db.Dialect(), q)
+	l := newList(s.dialect, q)
 	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
 		if total, err = l.total(ctx, sql); err != nil {
 			return err
@@ -155,7 +162,7 @@ func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Hea
 // Walk gives executions, oldest first, after the place of one.
 func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
 	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
-	l := newList(s.db.Dialect(), q)
+	l := newList(s.dialect, q)
 	err = s.read(ctx, "store.walk", func(ctx context.Context, sql *sqldb.Tx) error {
 		part, err = heads(ctx, sql, l.walk(), append(l.args(), q.Limit, int64(after.CreatedAt), after.Num)...)
 		return err

@@ -11,7 +11,8 @@ import (
 
 const (
 	graphColumns      = "id, version, digest, body, created_at"
-	selectNewestGraph = "SELECT " + graphColumns + " FROM engine_graph WHERE tenant = $1 AND id = $2 ORDER BY version DESC LIMIT 1"
+	selectNewestGraph = "SELECT " + graphColumns + ` FROM engine_graph
+		WHERE tenant = $1 AND id = $2 ORDER BY version DESC LIMIT 1`
 )
 
 func scanGraph(tenant string, row *sqldb.Row) (engine.GraphRow, error) {
@@ -59,7 +60,9 @@ const selectGraphs = `SELECT g.id, g.version, g.digest, g.created_at
 
 // Graphs is a page of the newest versions of the graphs that users named, without their bodies. Versions begin
 // with 1 and none goes away, so the first versions tell which graphs there are.
-func (s *Store) Graphs(ctx context.Context, tenant string, offset, limit int) (page []engine.GraphRow, total int, err error) {
+func (s *Store) Graphs(
+	ctx context.Context, tenant string, offset, limit int,
+) (page []engine.GraphRow, total int, err error) {
 	err = s.read(ctx, "store.graphs", func(ctx context.Context, sql *sqldb.Tx) error {
 		return sql.Batch(ctx,
 			sqldb.Stmt{

@@ -26,8 +26,10 @@ const (
 	selectCommitOf = `WITH RECURSIVE half (low, high) AS (
 			SELECT CAST(1 AS BIGINT), (SELECT coalesce(max(commit_no), 0) + 1 FROM engine_log WHERE execution = $1)
 			UNION ALL
-			SELECT CASE WHEN l.last_seq >= $2 THEN half.low ELSE l.commit_no + 1 END, CASE WHEN l.last_seq >= $2 THEN l.commit_no ELSE half.high END
-			FROM half JOIN engine_log AS l ON l.execution = $1 AND l.commit_no = (half.low + half.high) / 2 WHERE half.low < half.high)
+			SELECT CASE WHEN l.last_seq >= $2 THEN half.low ELSE l.commit_no + 1 END,
+			CASE WHEN l.last_seq >= $2 THEN l.commit_no ELSE half.high END
+			FROM half JOIN engine_log AS l ON l.execution = $1 AND l.commit_no = (half.low + half.high) / 2
+			WHERE half.low < half.high)
 		SELECT low FROM half WHERE low = high`
 )
 
@@ -44,8 +46,10 @@ func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engin
 }
 
 const (
-	selectCommits = `SELECT coalesce(max(l.commit_no), 0) FROM engine_execution e JOIN engine_log l ON l.execution = e.num WHERE e.id = $1`
-	pgCommits     = `SELECT w.i, e.commit_no FROM unnest($1::uuid[]) WITH ORDINALITY AS w (id, i) LEFT JOIN engine_execution AS e ON e.id = w.id`
+	selectCommits = `SELECT coalesce(max(l.commit_no), 0)
+		FROM engine_execution e JOIN engine_log l ON l.execution = e.num WHERE e.id = $1`
+	pgCommits = `SELECT w.i, e.commit_no FROM unnest($1::uuid[]) WITH ORDINALITY AS w (id, i)
+		LEFT JOIN engine_execution AS e ON e.id = w.id`
 )
 
 // Commits are the newest commit numbers of executions.
@@ -150,7 +154,9 @@ func logRow(ctx context.Context, sql *sqldb.Tx, execution, commitNo int64) (engi
 const rowsPage = 200
 
 // logRows are the rows with LastSeq >= from until limit events are covered.
-func logRows(ctx context.Context, sql *sqldb.Tx, execution int64, from uint64, limit int) (rows []engine.LogRow, err error) {
+func logRows(
+	ctx context.Context, sql *sqldb.Tx, execution int64, from uint64, limit int,
+) (rows []engine.LogRow, err error) {
 	next := int64(1)
 	if from > 1 {
 		if err := sql.Row(ctx, selectCommitOf, execution, from).Scan(&next); err != nil {

@@ -134,7 +134,7 @@ func TestNoNumberIsPassedThatMayStillAppear(t *testing.T) {
 	f := &follower{t, store.NewSource(b, store.SourceConfig{}), 0}
 	f.tells()
 	for i := range inversions() {
-		row := func(h engine.Head) engine.LogRow { return told(h.Num, int64(i+2), base) }
+		row := func(h engine.Head) engine.LogRow { return placedPublication(h.Num, int64(i+2), base) }
 		quick := begin(t, b, second)
 		slow := begin(t, a, first).takes(t, row(first)) // it is the younger, and has the lower number
 		quick.takes(t, row(second)).ends(t, nil)
@@ -168,7 +168,9 @@ func TestAHoleIsLeftWhenAllWhoCouldFillItAreGone(t *testing.T) {
 	for range 5 {
 		heads = append(heads, execution(t, a))
 	}
-	take := func(s *store.Store, i int) *held { return begin(t, s, heads[i]).takes(t, told(heads[i].Num, 2, base)) }
+	take := func(s *store.Store, i int) *held {
+		return begin(t, s, heads[i]).takes(t, placedPublication(heads[i].Num, 2, base))
+	}
 	f := &follower{t, store.NewSource(b, store.SourceConfig{}), 0}
 	undone, seen := take(a, 0), take(a, 1)
 	take(b, 2).ends(t, nil)
@@ -204,8 +206,8 @@ func TestAForeignTransactionHoldsNobodyUp(t *testing.T) {
 	}()
 	stalltest.Within(t, "a transaction that writes", began)
 	f := &follower{t, store.NewSource(s, store.SourceConfig{}), 0}
-	undone := begin(t, s, first).takes(t, told(first.Num, 2, base))
-	begin(t, s, second).takes(t, told(second.Num, 2, base)).ends(t, nil)
+	undone := begin(t, s, first).takes(t, placedPublication(first.Num, 2, base))
+	begin(t, s, second).takes(t, placedPublication(second.Num, 2, base)).ends(t, nil)
 	f.tells()
 	undone.ends(t, errUndone)
 	f.tells(2)
@@ -266,7 +268,7 @@ func scribble(t *testing.T, s *store.Store, heads []engine.Head, seed uint64, ti
 			}
 			for i, h := range mine {
 				rows := histories[i].Rows
-				if err := tell(ctx, tx, h, told(h.Num, rows[len(rows)-1].CommitNo+1, base)); err != nil {
+				if err := tell(ctx, tx, h, placedPublication(h.Num, rows[len(rows)-1].CommitNo+1, base)); err != nil {
 					return err
 				}
 			}

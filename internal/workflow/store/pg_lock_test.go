@@ -79,16 +79,16 @@ func TestOneFoldsAtATime(t *testing.T) {
 	}
 	folded := -1
 	waits, err := sqltest.During(t, db, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", foldLock)
+		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", compactLock)
 		return err
 	}, func() (err error) {
-		folded, err = s.Fold(t.Context())
+		folded, err = s.CompactCounts(t.Context())
 		return err
 	})
 	if err != nil || waits || folded != 0 {
 		t.Errorf("it waits: %t, %d changes were folded, %v; want none", waits, folded, err)
 	}
-	if folded, err = s.Fold(t.Context()); folded != 1 || err != nil {
+	if folded, err = s.CompactCounts(t.Context()); folded != 1 || err != nil {
 		t.Errorf("afterwards: %d changes, %v; want 1", folded, err)
 	}
 }

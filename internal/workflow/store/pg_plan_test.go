@@ -61,14 +61,14 @@ func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 func checkPlans(t *testing.T, db *sqldb.DB) {
 	statements := map[string]string{
 		"lock": pgLock, "seize": pgSeize, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate, "bump": pgBump, "append": pgAppend,
-		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount, "fold": pgFold, "commits": pgCommits,
+		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount, "fold": compactCountDeltas, "commits": pgCommits,
 		"retain": pgOldest, "bodies": pgBodies,
 	}
 	ordered := map[string]string{ // and nothing is sorted
 		"ready": pgReady, "by id": selectByID, "by number": selectByNum, "due": dueBegin + dueEnd, "due in a shard": dueBegin + pgShard + dueEnd,
 		"due after one": dueBegin + pgShard + dueAfter + dueEnd, "newest row": selectNewest,
 		"rows": selectRows, "row": selectRow, "commit of": selectCommitOf, "newest graph": selectNewestGraph, "scan": selectAll,
-		"graphs": selectGraphs, "numbers": pgNumbers, "instant of news": selectInstant, "last news": selectLastNews, "unpublished": selectUnpublished,
+		"graphs": selectGraphs, "numbers": pgNumbers, "instant of news": selectInstant, "last news": selectLastNumber, "unpublished": selectUnpublished,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},

@@ -305,7 +305,7 @@ func TestTotalsAreExactWhileTheyAreFolded(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := s.Fold(t.Context()); err != nil {
+				if _, err := s.CompactCounts(t.Context()); err != nil {
 					t.Error(err)
 				}
 				_, total, err := s.List(t.Context(), engine.ListQuery{Tenant: "t", Limit: 1})
@@ -326,11 +326,11 @@ func TestTotalsAreExactWhileTheyAreFolded(t *testing.T) {
 				t.Errorf("%v: %d, %v; want %d", status, total, err, want)
 			}
 		}
-		if _, err := a.Fold(t.Context()); err != nil {
+		if _, err := a.CompactCounts(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
-	if n, err := b.Fold(t.Context()); n != 0 || err != nil {
+	if n, err := b.CompactCounts(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d deltas are left, %v", n, err)
 	}
 }

@@ -24,7 +24,7 @@ func TestStatementsUseAnIndex(t *testing.T) {
 		"due after one": dueBegin + inShard + dueAfter + dueEnd, "newest row": selectNewest, "snapshot": selectSnapshot,
 		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
-		"news": selectNews, "instant of news": selectInstant, "last news": selectLastNews, "unpublished": selectUnpublished,
+		"news": selectPublications, "instant of news": selectInstant, "last news": selectLastNumber, "unpublished": selectUnpublished,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},

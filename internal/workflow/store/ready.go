@@ -16,12 +16,16 @@ const selectReady = `SELECT ready_at, execution, node FROM engine_ready
 	ORDER BY ready_at, execution, node LIMIT $6`
 
 // Ready lists ready tasks of a queue after a place in its order.
-func (t *tx) Ready(ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int) ([]engine.ReadyRow, error) {
+func (t *tx) Ready(
+	ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int,
+) ([]engine.ReadyRow, error) {
 	return t.waiting(ctx, selectReady, tenant, queue, after, limit)
 }
 
 // waiting runs a statement that selects ready tasks.
-func (t *shared) waiting(ctx context.Context, query, tenant, queue string, after engine.ReadyRow, limit int) ([]engine.ReadyRow, error) {
+func (t *shared) waiting(
+	ctx context.Context, query, tenant, queue string, after engine.ReadyRow, limit int,
+) ([]engine.ReadyRow, error) {
 	var out []engine.ReadyRow
 	for row, err := range t.sql.Query(ctx, query, tenant, queue, int64(after.At), after.Execution, after.Node, limit) {
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // told is a row of the log that tells something.
-func told(num, commit int64, at flow.Time) engine.LogRow {
+func placedPublication(num, commit int64, at flow.Time) engine.LogRow {
 	id := idOf(num<<20 + commit)
 	row := logRow(num, commit)
 	row.Body = fmt.Appendf(nil, `[{"c":"StartExecution","t":%d,"a":["system"],"i":%q,"e":[[2,{}]]}]`, at, base64.RawURLEncoding.EncodeToString(id[:]))
@@ -26,7 +26,7 @@ func told(num, commit int64, at flow.Time) engine.LogRow {
 
 // tell appends a row to an execution in a commit.
 func tell(ctx context.Context, tx engine.Tx, h engine.Head, row engine.LogRow) error {
-	return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row}, News: []engine.News{{Tenant: h.Tenant, Execution: h.ID, Main: true}}})
+	return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row}, Publications: []engine.Publication{{Tenant: h.Tenant, Execution: h.ID, Main: true}}})
 }
 
 // TestRowsAreFoundByTheirInstant looks for instants in a log whose rows are about in
@@ -49,7 +49,7 @@ func TestRowsAreFoundByTheirInstant(t *testing.T) {
 			var at [rows + 2]flow.Time
 			for no := int64(2); no <= rows; no++ {
 				at[no] = base + flow.Time(no*apart+draw.Int64N(disorder))
-				row := told(h.Num, no, at[no])
+				row := placedPublication(h.Num, no, at[no])
 				if no%50 == 0 {
 					row.Body = []byte("damaged")
 				}

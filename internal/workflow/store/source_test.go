@@ -26,7 +26,7 @@ import (
 const acme, other = "00000000-0000-0000-0000-0000000000aa", "00000000-0000-0000-0000-0000000000bb"
 
 // newsRig is an engine over a store whose news are read.
-type newsRig struct {
+type publishRig struct {
 	*testing.T
 	where  string
 	db     *sqldb.DB
@@ -44,14 +44,14 @@ type newsRig struct {
 }
 
 // onBoth runs a test on an engine over each database.
-func onBoth(t *testing.T, test func(r *newsRig)) {
+func onBoth(t *testing.T, test func(r *publishRig)) {
 	t.Run("sqlite", func(t *testing.T) { test(newNewsRig(t, filepath.Join(t.TempDir(), "test.db"))) })
 	t.Run("postgres", func(t *testing.T) { test(newNewsRig(t, pgtest.New(t))) })
 }
 
-func newNewsRig(t *testing.T, where string) *newsRig {
+func newNewsRig(t *testing.T, where string) *publishRig {
 	t.Helper()
-	r := &newsRig{T: t, where: where}
+	r := &publishRig{T: t, where: where}
 	r.begin()
 	for _, tenant := range []string{acme, other} {
 		r.graph(tenant, "steps", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"w","type":"Wait"},{"nodeId":"end","type":"Success"}],
@@ -61,7 +61,7 @@ func newNewsRig(t *testing.T, where string) *newsRig {
 }
 
 // begin starts an engine over what is stored.
-func (r *newsRig) begin() {
+func (r *publishRig) begin() {
 	r.Helper()
 	s, db, stop := serve(r.T, r.where)
 	r.store, r.db = s, db
@@ -100,7 +100,7 @@ type machine struct{}
 
 func (machine) Now() time.Time { return time.Now() }
 
-func (r *newsRig) graph(tenant, id, text string) {
+func (r *publishRig) graph(tenant, id, text string) {
 	r.Helper()
 	g, err := flow.ParseGraph([]byte(text), false)
 	r.must(err)
@@ -108,7 +108,7 @@ func (r *newsRig) graph(tenant, id, text string) {
 	r.must(err)
 }
 
-func (r *newsRig) must(err error) {
+func (r *publishRig) must(err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)
@@ -116,7 +116,7 @@ func (r *newsRig) must(err error) {
 }
 
 // do decides a command that must be accepted.
-func (r *newsRig) do(tenant string, id flow.ID, cmd flow.Command) flow.ID {
+func (r *publishRig) do(tenant string, id flow.ID, cmd flow.Command) flow.ID {
 	r.Helper()
 	res := r.engine.Submit(r.Context(), []engine.Request{request(tenant, id, cmd)})[0]
 	if res.Err != nil || res.Answer.Refused != nil {
@@ -133,7 +133,7 @@ func request(tenant string, id flow.ID, cmd flow.Command) engine.Request {
 }
 
 // run works an execution of steps to its end.
-func (r *newsRig) run(tenant string) flow.ID {
+func (r *publishRig) run(tenant string) flow.ID {
 	r.Helper()
 	id := r.do(tenant, flow.ID{}, flow.Create{Input: flow.Data(`{"n":1}`)})
 	r.do(tenant, id, flow.Start{})
@@ -144,7 +144,7 @@ func (r *newsRig) run(tenant string) flow.ID {
 }
 
 // read reads everything behind a number, some rows at a time.
-func (r *newsRig) read(s bus.Source, number int64) (msgs []bus.Message, upto int64) {
+func (r *publishRig) read(s bus.Source, number int64) (msgs []bus.Message, upto int64) {
 	r.Helper()
 	for {
 		some, next, err := s.After(r.Context(), number, 3)
@@ -160,7 +160,7 @@ func (r *newsRig) read(s bus.Source, number int64) (msgs []bus.Message, upto int
 }
 
 // fromTable reads everything as a process does that has just begun.
-func (r *newsRig) fromTable(number int64) []bus.Message {
+func (r *publishRig) fromTable(number int64) []bus.Message {
 	r.Helper()
 	fresh := store.NewSource(store.New(r.db, store.Config{}), store.SourceConfig{Service: "renga", Instance: "test"})
 	msgs, _ := r.read(fresh, number)
@@ -180,7 +180,7 @@ type changed struct {
 }
 
 // open reads a message and holds it against its schema.
-func (r *newsRig) open(m bus.Message) (wire.Event, changed) {
+func (r *publishRig) open(m bus.Message) (wire.Event, changed) {
 	r.Helper()
 	e, err := wire.ParseEvent(m.Body)
 	r.must(err)
@@ -203,7 +203,7 @@ func (r *newsRig) open(m bus.Message) (wire.Event, changed) {
 }
 
 // types are the types of all events in messages, with the execution's number of the row.
-func (r *newsRig) types(msgs []bus.Message) (types []string) {
+func (r *publishRig) types(msgs []bus.Message) (types []string) {
 	r.Helper()
 	for _, m := range msgs {
 		_, p := r.open(m)
@@ -219,7 +219,7 @@ func (r *newsRig) types(msgs []bus.Message) (types []string) {
 var mainOfSteps = []string{"1 EXECUTION_CREATED", "2 EXECUTION_STARTED", "4 NODE_WAITING", "5 EXECUTION_COMPLETED"}
 
 func TestOthersAreToldHowExecutionsFare(t *testing.T) {
-	onBoth(t, func(r *newsRig) {
+	onBoth(t, func(r *publishRig) {
 		r.read(r.source, 0) // it collects from here on
 		ids := []flow.ID{r.run(acme), r.run(other), r.run(acme)}
 		msgs, _ := r.read(r.source, 0)
@@ -242,7 +242,7 @@ func TestOthersAreToldHowExecutionsFare(t *testing.T) {
 }
 
 // asLogged compares a message with the log as readers see it.
-func (r *newsRig) asLogged(m bus.Message, id flow.ID) {
+func (r *publishRig) asLogged(m bus.Message, id flow.ID) {
 	r.Helper()
 	e, p := r.open(m)
 	log, _, err := r.engine.Events(r.Context(), e.Tenant, id, 1, 1000)
@@ -267,9 +267,9 @@ func (r *newsRig) asLogged(m bus.Message, id flow.ID) {
 }
 
 func TestATenantIsToldWhatItAsksFor(t *testing.T) {
-	onBoth(t, func(r *newsRig) {
+	onBoth(t, func(r *publishRig) {
 		_, from := r.read(r.source, 0)
-		r.must(r.store.SetPublicity(t.Context(), acme, engine.TellAll, nil))
+		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishAll, nil))
 		r.run(acme)
 		r.run(other)
 		all, upto := r.read(r.source, from)
@@ -281,18 +281,18 @@ func TestATenantIsToldWhatItAsksFor(t *testing.T) {
 			t.Errorf("(-memory +table):\n%s", diff)
 		}
 		undone := errors.New("undone")
-		if err := r.store.SetPublicity(t.Context(), acme, engine.TellNothing, func(context.Context, *sqldb.Tx) error { return undone }); !errors.Is(err, undone) {
+		if err := r.store.SetPublishPolicy(t.Context(), acme, engine.PublishNone, func(context.Context, *sqldb.Tx) error { return undone }); !errors.Is(err, undone) {
 			t.Errorf("got %v, want %v", err, undone)
 		}
-		if p, err := r.store.Publicity(t.Context(), acme); p != engine.TellAll || err != nil {
+		if p, err := r.store.PublishPolicy(t.Context(), acme); p != engine.PublishAll || err != nil {
 			t.Errorf("publicity: got %v, %v, want that from before", p, err)
 		}
-		r.must(r.store.SetPublicity(t.Context(), acme, engine.TellNothing, nil))
+		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishNone, nil))
 		r.run(acme)
 		if msgs, _ := r.read(r.source, upto); len(msgs) > 0 {
 			t.Errorf("told %q, want nothing", r.types(msgs))
 		}
-		r.must(r.store.SetPublicity(t.Context(), acme, engine.TellMain, nil))
+		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishMain, nil))
 		r.run(acme)
 		msgs, _ := r.read(r.source, upto)
 		if diff := cmp.Diff(mainOfSteps, r.types(msgs)); diff != "" {
@@ -302,7 +302,7 @@ func TestATenantIsToldWhatItAsksFor(t *testing.T) {
 }
 
 func TestASourceGoesOnAfterARestart(t *testing.T) {
-	onBoth(t, func(r *newsRig) {
+	onBoth(t, func(r *publishRig) {
 		r.run(acme)
 		before, upto := r.read(r.source, 0)
 		r.run(other)
@@ -323,7 +323,7 @@ func TestASourceGoesOnAfterARestart(t *testing.T) {
 
 // TestWhatIsUndoneIsNotTold has a unit fail after it has decided, in a commit of others.
 func TestWhatIsUndoneIsNotTold(t *testing.T) {
-	onBoth(t, func(r *newsRig) {
+	onBoth(t, func(r *publishRig) {
 		r.read(r.source, 0)
 		failed := errors.New("failed")
 		for range 3 {
@@ -350,7 +350,7 @@ func TestWhatIsUndoneIsNotTold(t *testing.T) {
 
 // TestWhatIsLargeIsNamedByItsPlace has data beyond what a state holds.
 func TestWhatIsLargeIsNamedByItsPlace(t *testing.T) {
-	onBoth(t, func(r *newsRig) {
+	onBoth(t, func(r *publishRig) {
 		large := flow.Data(`{"x":"` + strings.Repeat("x", 900<<10) + `"}`)
 		r.read(r.source, 0)
 		id := r.do(acme, flow.ID{}, flow.Create{Input: large})
@@ -381,7 +381,7 @@ func TestWhatIsLargeIsNamedByItsPlace(t *testing.T) {
 }
 
 // lastFailed is the seq of EXECUTION_FAILED.
-func lastFailed(r *newsRig, id flow.ID) uint64 {
+func lastFailed(r *publishRig, id flow.ID) uint64 {
 	r.Helper()
 	_, last, err := r.engine.Events(r.Context(), acme, id, 1, 1)
 	r.must(err)
@@ -390,7 +390,7 @@ func lastFailed(r *newsRig, id flow.ID) uint64 {
 
 // TestARowThatIsTooLargeIsSeveralMessages has thousands of Waits open in one commit.
 func TestARowThatIsTooLargeIsSeveralMessages(t *testing.T) {
-	onBoth(t, func(r *newsRig) {
+	onBoth(t, func(r *publishRig) {
 		const waits = 4000
 		var nodes, edges strings.Builder
 		for i := range waits {

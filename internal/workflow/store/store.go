@@ -29,7 +29,7 @@ func Migration() sqldb.Migration {
 type Config struct {
 	// KeyRetention is the engine's: a key older than this may be used anew. Default 30 days.
 	KeyRetention time.Duration
-	// Silent says that nobody will ever be told of what is written.
+	// Silent says that nothing that is written will ever be published.
 	Silent bool
 	// Canceled gives the statements that note elsewhere what a batch has canceled; they
 	// share its transaction. nil: it is noted nowhere.
@@ -41,33 +41,34 @@ type Config struct {
 
 // Store is the engine's store on a database.
 type Store struct {
-	db        *sqldb.DB
-	pg        bool // it is PostgreSQL
-	retention flow.Time
-	numbers   numbers // of PostgreSQL's sequence
-	patience  time.Duration
-	silent    bool
-	canceled  func([]engine.Canceled) ([]sqldb.Stmt, error)
-	ended     func(*engine.Head) (sqldb.Stmt, bool)
-	news      news
-	tail      tail   // on SQLite
-	recent    recent // on PostgreSQL
+	db         *sqldb.DB
+	dialect    sqldb.Dialect
+	pg         bool // it is PostgreSQL
+	retention  flow.Time
+	numbers    numbers // of PostgreSQL's sequence
+	patience   time.Duration
+	silent     bool
+	canceled   func([]engine.Canceled) ([]sqldb.Stmt, error)
+	ended      func(*engine.Head) (sqldb.Stmt, bool)
+	publishing publishing
+	tail       tail       // on SQLite
+	recent     recentRows // on PostgreSQL
 
 	// On SQLite, of the write loop alone: the last execution number given out, and the last
-	// number of news, -1 before the first transaction has looked.
+	// publication number, -1 before the first transaction has looked.
 	last, number int64
 }
 
-// news is what a store knows of those who want to be told.
-type news struct {
-	wake atomic.Pointer[func()] // tells a source that there is something; nil: there is none
-	// known is what tenants want told where that is not the default. On SQLite it is
+// publishing is what a store knows of its source and of publish policies.
+type publishing struct {
+	wake atomic.Pointer[func()] // wakes the source; nil: there is none
+	// policies are those of tenants that are not the default. On SQLite it is
 	// current, nil: look. On PostgreSQL it is what a source of this process saw last; nil: there is none.
-	known atomic.Pointer[map[string]engine.Publicity]
+	policies atomic.Pointer[map[string]engine.PublishPolicy]
 }
 
-// tell wakes the source after a commit that had news.
-func (n *news) tell() {
+// wakeSource wakes the source after a commit that is to be published.
+func (n *publishing) wakeSource() {
 	if wake := n.wake.Load(); wake != nil {
 		(*wake)()
 	}
@@ -85,13 +86,14 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	if cfg.KeyRetention == 0 {
 		cfg.KeyRetention = 30 * 24 * time.Hour
 	}
+	dialect := db.Dialect()
 	return &Store{
-		db: db, pg: db.Dialect() == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
+		db: db, dialect: dialect, pg: dialect == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
 		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled, ended: cfg.Ended,
 	}
 }
 
-// notes are the statements that note what a batch has canceled, and what has ended in it.
+// notes are the statements of the hooks: what a batch has canceled, and what has ended in it.
 func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
 	if s.canceled != nil && len(b.Canceled) > 0 {
 		if stmts, err = s.canceled(b.Canceled); err != nil {
@@ -136,10 +138,10 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 		return fn(ctx, last)
 	})
 	if err == nil {
-		s.numbers.give(last.spare)
-		s.recent.add(last.told)
+		s.numbers.release(last.spare)
+		s.recent.add(last.publications)
 		if last.news {
-			s.news.tell()
+			s.publishing.wakeSource()
 		}
 	}
 	return err
@@ -152,16 +154,16 @@ func (s *Store) commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 		t.shared = shared{sql}
 		return fn(ctx, &t)
 	})
-	if t.flight == nil {
+	if t.inFlight == nil {
 		return err
 	}
 	if err != nil {
-		t.flight.notices = nil
+		t.inFlight.publications = nil
 	}
-	told := len(t.flight.notices) > 0
-	s.tail.end(t.flight)
+	told := len(t.inFlight.publications) > 0
+	s.tail.end(t.inFlight)
 	if told {
-		s.news.tell()
+		s.publishing.wakeSource()
 	}
 	return err
 }

@@ -2,76 +2,75 @@ package store
 
 import "sync"
 
-// MaxTail is how much memory the tail takes.
+// MaxTail is how much memory the tail holds.
 const MaxTail = 8 << 20
 
-// tail is the end of the log as a source reads it, in memory: on SQLite, where all
-// rows are written by this process, a source that keeps up need not read what was just
-// written. It collects only while somebody reads, and gives up when the reader falls
-// behind; then the table is read.
+// tail is the end of the log in memory: on SQLite, where this process writes all rows, a source that keeps up need not
+// read back what was just written. It collects only while a source reads, and gives up when the source lags; then the
+// table is read.
 type tail struct {
-	mu      sync.Mutex
-	flights []*flight // commits that have numbers, in the order of their numbers
-	known   bool      // from is known
-	read    bool      // somebody reads: collect
-	from    int64     // every notice with a higher number that is durable is in notices
-	notices []*notice // in order
-	weight  int
+	mu           sync.Mutex
+	inFlight     []*inFlight    // commits that have numbers, in the order of their numbers
+	known        bool           // from is known
+	read         bool           // a source reads: collect
+	from         int64          // every durable publication with a higher number is in publications
+	publications []*publication // in order
+	weight       int
 }
 
-// flight is the news of a commit that may still fail.
-type flight struct {
-	notices []*notice
-	over    bool
+// inFlight is the publications of a commit that may still fail.
+type inFlight struct {
+	publications []*publication
+	ended        bool
 }
 
-// begin notes that a commit will have numbers, all of which are higher than last. It
-// reports whether somebody reads: else notices need no events.
-func (t *tail) begin(last int64) (f *flight, read bool) {
+// begin notes that a commit will have numbers, all of which are higher than last. It reports whether a source reads:
+// else publications need no events.
+func (t *tail) begin(last int64) (f *inFlight, read bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.known {
 		t.known, t.from = true, last
 	}
-	f = &flight{}
-	t.flights = append(t.flights, f)
+	f = &inFlight{}
+	t.inFlight = append(t.inFlight, f)
 	return f, t.read
 }
 
-// end notes that a commit is durable, or has failed and has no notices any more. It
-// takes over the notices of all commits before which none is under way.
-func (t *tail) end(f *flight) {
+// end notes that a commit is durable, or has failed and has no publications any more. It adds the publications of all
+// commits before which none is in flight.
+func (t *tail) end(f *inFlight) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f.over = true
-	for len(t.flights) > 0 && t.flights[0].over {
-		for _, n := range t.flights[0].notices {
+	f.ended = true
+	for len(t.inFlight) > 0 && t.inFlight[0].ended {
+		for _, n := range t.inFlight[0].publications {
 			t.add(n)
 		}
-		t.flights[0] = nil
-		t.flights = t.flights[1:]
+		t.inFlight[0] = nil
+		t.inFlight = t.inFlight[1:]
 	}
 }
 
-func (t *tail) add(n *notice) {
-	if n.events == nil { // it was made while nobody read
-		t.forget(n.number)
+func (t *tail) add(n *publication) {
+	if n.events == nil { // it was made while no source read
+		t.drop(n.number)
 		return
 	}
-	t.notices = append(t.notices, n)
+	t.publications = append(t.publications, n)
 	t.weight += n.weight()
 	if t.weight > MaxTail {
-		t.forget(n.number)
+		t.drop(n.number)
 		t.read = false
 	}
 }
 
-// forget leaves everything up to a number to the table.
-func (t *tail) forget(number int64) { t.from, t.notices, t.weight = number, nil, 0 }
+// drop leaves everything up to a number to the table.
+func (t *tail) drop(number int64) { t.from, t.publications, t.weight = number, nil, 0 }
 
-// after gives up to limit notices behind a number, and drops those before. It reports
-// whether it can: else the table must be read.
-func (t *tail) after(number int64, limit int) ([]*notice, bool) {
+// after gives up to limit publications after a number, and drops those before. It reports whether it can: else the
+// table must be read.
+func (t *tail) after(number int64, limit int) ([]*publication, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.read = true
@@ -79,11 +78,11 @@ func (t *tail) after(number int64, limit int) ([]*notice, bool) {
 		return nil, false
 	}
 	done := 0
-	for done < len(t.notices) && t.notices[done].number <= number {
-		t.weight -= t.notices[done].weight()
-		t.notices[done] = nil
+	for done < len(t.publications) && t.publications[done].number <= number {
+		t.weight -= t.publications[done].weight()
+		t.publications[done] = nil
 		done++
 	}
-	t.from, t.notices = number, t.notices[done:]
-	return append([]*notice(nil), t.notices[:min(limit, len(t.notices))]...), true
+	t.from, t.publications = number, t.publications[done:]
+	return append([]*publication(nil), t.publications[:min(limit, len(t.publications))]...), true
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // tailed is a notice as a tail holds it.
-func tailed(number int64, size int) *notice {
+func tailed(number int64, size int) *publication {
 	data := flow.Data(make([]byte, size))
-	return &notice{number: number, events: []flow.Event{{Payload: &flow.ExecutionCompleted{Result: data}}}}
+	return &publication{number: number, events: []flow.Event{{Payload: &flow.ExecutionCompleted{Result: data}}}}
 }
 
 // tells compares what a tail has behind a number, or that it has to be read in the table.
@@ -31,11 +31,11 @@ func TestATailFollowsTheOrderOfCommits(t *testing.T) {
 	tail := &tail{}
 	tells(t, tail, 0, false) // nothing is known
 	one, _ := tail.begin(7)
-	one.notices = []*notice{tailed(8, 1), tailed(9, 1)}
+	one.publications = []*publication{tailed(8, 1), tailed(9, 1)}
 	two, _ := tail.begin(9)
-	two.notices = []*notice{tailed(10, 1)}
+	two.publications = []*publication{tailed(10, 1)}
 	three, read := tail.begin(10)
-	three.notices = nil // it fails
+	three.publications = nil // it fails
 	if !read {
 		t.Error("somebody reads")
 	}
@@ -57,9 +57,9 @@ func TestATailGivesUpWhenItsReaderFallsBehind(t *testing.T) {
 	add := func(size int) (read bool) {
 		f, read := tail.begin(number)
 		number++
-		f.notices = []*notice{{number: number}}
+		f.publications = []*publication{{number: number}}
 		if read {
-			f.notices[0] = tailed(number, size)
+			f.publications[0] = tailed(number, size)
 		}
 		tail.end(f)
 		return read
@@ -86,7 +86,7 @@ func TestATailGivesUpWhenItsReaderFallsBehind(t *testing.T) {
 	add(1)
 	tells(t, tail, number-1, true, number)
 	f, _ := tail.begin(number)
-	f.notices = []*notice{{number: number + 1}} // made when nobody read
+	f.publications = []*publication{{number: number + 1}} // made when nobody read
 	tail.end(f)
 	tells(t, tail, number-1, false)
 	tells(t, tail, number+1, true)

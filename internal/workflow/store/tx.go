@@ -15,9 +15,9 @@ type shared struct{ sql *sqldb.Tx }
 // tx is one commit in the making on SQLite.
 type tx struct {
 	shared
-	store  *Store
-	flight *flight // of its news; nil: it has none
-	read   bool    // somebody reads them from memory
+	store    *Store
+	inFlight *inFlight // its publications; nil: it has none
+	read     bool      // a source reads them from memory
 }
 
 var _ engine.Tx = (*tx)(nil)
@@ -55,7 +55,7 @@ func wanted(ctx context.Context, sql *sqldb.Tx, w *engine.Want) (engine.Head, er
 	return headByID(ctx, sql, w.Tenant, w.ID)
 }
 
-// Number gives numbers that no execution has. What an undone commit took stays unused.
+// Number gives numbers that no execution has. The numbers of a commit that is undone stay unused.
 func (t *tx) Number(ctx context.Context, n int) (int64, error) {
 	s := t.store
 	if s.last < 0 {
@@ -70,25 +70,25 @@ func (t *tx) Number(ctx context.Context, n int) (int64, error) {
 	return first, nil
 }
 
-// Savepoint runs fn and undoes what it wrote when it fails, its news too.
+// Savepoint runs fn and undoes what it wrote when it fails, its publications too.
 func (t *tx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
 	told := 0
-	if t.flight != nil {
-		told = len(t.flight.notices)
+	if t.inFlight != nil {
+		told = len(t.inFlight.publications)
 	}
 	err := t.sql.Savepoint(ctx, fn)
-	if err != nil && t.flight != nil {
-		t.flight.notices = t.flight.notices[:told]
+	if err != nil && t.inFlight != nil {
+		t.inFlight.publications = t.inFlight.publications[:told]
 	}
 	return err
 }
 
-// Savepoint runs fn and undoes what it wrote when it fails, its news too.
+// Savepoint runs fn and undoes what it wrote when it fails, its publications too.
 func (t *pgTx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
-	told := len(t.told)
+	told := len(t.publications)
 	err := t.sql.Savepoint(ctx, fn)
 	if err != nil {
-		t.told = t.told[:told]
+		t.publications = t.publications[:told]
 	}
 	return err
 }

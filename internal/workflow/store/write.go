@@ -19,7 +19,7 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.update(ctx, b.Update, counts); err != nil {
 		return fault.Wrap("store.update", err)
 	}
-	if err := t.append(ctx, b.Log, b.News); err != nil {
+	if err := t.append(ctx, b.Log, b.Publications); err != nil {
 		return fault.Wrap("store.append", err)
 	}
 	if err := t.remember(ctx, b.Keys); err != nil {
@@ -71,8 +71,8 @@ func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) 
 	return nil
 }
 
-func (t *tx) append(ctx context.Context, rows []engine.LogRow, news []engine.News) error {
-	numbers, err := t.numbers(ctx, news)
+func (t *tx) append(ctx context.Context, rows []engine.LogRow, news []engine.Publication) error {
+	numbers, err := t.numberPublications(ctx, news)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,9 @@ func (k *Kind) Count(ctx context.Context, b *bulk.Bulk) (int, error) {
 }
 
 // Select walks through the dead letters in the order in which they died first.
-func (k *Kind) Select(ctx context.Context, b *bulk.Bulk, after string, limit int) (names []string, last string, err error) {
+func (k *Kind) Select(
+	ctx context.Context, b *bulk.Bulk, after string, limit int,
+) (names []string, last string, err error) {
 	f, err := filter(b)
 	if err != nil {
 		return nil, "", err

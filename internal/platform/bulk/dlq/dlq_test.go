@@ -83,7 +83,7 @@ func TestLettersOfOneKeyAreDrivenInTurn(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		r.mail.Heal(x)
+		r.mail.Recover(x)
 		if b := r.work(r.create(Redrive, Spec{})); b.Counts != (bulk.Counts{Applied: 3}) {
 			t.Errorf("another bulk: %+v", b.Counts)
 		}
@@ -158,7 +158,7 @@ func TestTheSameItemsGiveTheSameResults(t *testing.T) {
 		b := &bulk.Bulk{ID: "00000000-0000-7000-8000-0000000000bb", Tenant: tenant, Spec: []byte(`{"filter":{}}`), StartedBy: "bob", CreatedAt: time.Now()}
 		first, err := r.kinds[Redrive].Do(t.Context(), b, names)
 		r.must(err)
-		r.mail.Heal(letters[1].Key)
+		r.mail.Recover(letters[1].Key)
 		for range 2 {
 			again, err := r.kinds[Redrive].Do(t.Context(), b, names)
 			r.must(err)

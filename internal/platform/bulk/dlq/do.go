@@ -32,7 +32,10 @@ func (k *Kind) Do(ctx context.Context, b *bulk.Bulk, names []string) ([]bulk.Res
 	if err != nil {
 		return nil, err
 	}
-	d := bus.Decision{Tenant: b.Tenant, Skip: k.skip, Reason: s.Reason, Actor: b.StartedBy, CorrelationID: b.CorrelationID, Bulk: b.ID}
+	d := bus.Decision{
+		Tenant: b.Tenant, Skip: k.skip, Reason: s.Reason, Actor: b.StartedBy, CorrelationID: b.CorrelationID,
+		Bulk: b.ID,
+	}
 	answers := map[string]bus.DeadAnswer{}
 	until := time.Now().Add(k.patience)
 	for _, wave := range k.waves(letters) {

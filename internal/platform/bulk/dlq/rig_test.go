@@ -36,7 +36,7 @@ type rig struct {
 	bus   *bus.Bus
 	bulks *bulk.Bulks
 	kinds map[string]bulk.Kind
-	mail  *bustest.Mail
+	mail  *bustest.Events
 }
 
 // onEvery runs a test on every database.
@@ -57,7 +57,7 @@ func newRig(t *testing.T, cfg sqldb.Config) *rig {
 	serving, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(serving) }()
-	r := &rig{T: t, db: db, mail: bustest.NewMail(t, time.Now)}
+	r := &rig{T: t, db: db, mail: bustest.NewEvents(t, time.Now)}
 	r.bus = bus.New(db, memory.New(), bus.Config{
 		Instance: "p1", Exclusive: true,
 		Consumers: []bus.Consumer{{Name: "stop", Handle: r.mail.Handle, Types: []string{"RecordDeleted"}}, {Name: "go", Handle: r.mail.Handle, Types: []string{"OwnerChanged"}, Continue: true}},
@@ -93,7 +93,7 @@ func (r *rig) event(consumer, record string) wire.Event {
 func (r *rig) bury(events ...wire.Event) []bus.DeadLetter {
 	r.Helper()
 	for _, e := range events {
-		r.mail.Bury(map[string]string{"OwnerChanged": "go", "RecordDeleted": "stop"}[e.Type], e)
+		r.mail.Kill(map[string]string{"OwnerChanged": "go", "RecordDeleted": "stop"}[e.Type], e)
 	}
 	letters, err := r.bus.WalkDead(r.Context(), tenant, bus.DeadFilter{}, 0, 1000)
 	r.must(err)

@@ -14,7 +14,8 @@ import (
 
 func newStream(r *rig) {
 	first := r.ensure(wire.Events)
-	if first.First != 1 || first.Last != 0 || first.Created.IsZero() || first.Created != first.Created.Truncate(time.Millisecond) {
+	if first.First != 1 || first.Last != 0 || first.Created.IsZero() ||
+		first.Created != first.Created.Truncate(time.Millisecond) {
 		r.Errorf("it is %+v", first)
 	}
 	r.publish(r.message(0), r.message(1))
@@ -89,7 +90,8 @@ func inOrder(r *rig) {
 	}
 	readers.Wait()
 	for part := range want {
-		slices.SortFunc(want[part], func(a, b bus.Message) int { return int(a.Seq) - int(b.Seq) }) // of one wave any order will do
+		// Of one wave any order will do.
+		slices.SortFunc(want[part], func(a, b bus.Message) int { return int(a.Seq) - int(b.Seq) })
 		r.same(got[part], want[part])
 	}
 	if info := r.ensure(wire.Events); info.Last != waves*size {

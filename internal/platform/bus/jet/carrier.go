@@ -25,7 +25,7 @@ const (
 	MaxEventsBytes     = 4 << 30            // the business events in the stream; the oldest go first
 	MaxExecutionsBytes = 3 << 30            // the engine's events in the stream
 	maxAge             = 7 * 24 * time.Hour // of a message; the outbox keeps as long
-	repeats            = 20 * time.Second   // how long a repetition is told by its id; each id costs 150 bytes for that long
+	repeats            = 20 * time.Second   // how long a repetition is recognised by its id; each costs 150 bytes
 	replicas           = 3                  // in a cluster that has as many servers
 )
 
@@ -56,7 +56,8 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 	defer cancel()
 	if room := c.s.conn.MaxPayload(); room < wire.MaxEvent+MaxHeader {
 		return bus.StreamInfo{}, fault.New(fault.Conflict, "NATS_PAYLOAD_TOO_SMALL",
-			"NATS at %s takes messages of %d bytes and must take %d: raise its max_payload", c.s.place, room, wire.MaxEvent+MaxHeader)
+			"NATS at %s takes messages of %d bytes and must take %d: raise its max_payload", c.s.place, room,
+			wire.MaxEvent+MaxHeader)
 	}
 	stream, err := c.s.stream.Stream(ctx, s.String())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -203,14 +204,16 @@ func serves(s wire.Stream, cfg jetstream.StreamConfig) error {
 	require(cfg.Retention == jetstream.LimitsPolicy, "its retention must be by limits")
 	require(cfg.Discard == jetstream.DiscardOld, "it must discard the oldest when it is full")
 	require(cfg.MaxMsgsPerSubject <= 0, "it may not limit the messages of a subject")
-	require(cfg.MaxMsgSize <= 0 || cfg.MaxMsgSize >= wire.MaxEvent+MaxHeader, "it must take messages of %d bytes", wire.MaxEvent+MaxHeader)
+	require(cfg.MaxMsgSize <= 0 || cfg.MaxMsgSize >= wire.MaxEvent+MaxHeader, "it must take messages of %d bytes",
+		wire.MaxEvent+MaxHeader)
 	require(!cfg.NoAck && !cfg.Sealed && cfg.Mirror == nil && cfg.SubjectTransform == nil,
 		"it may not be sealed, a mirror, without acknowledgements, or transform subjects")
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fault.New(fault.Conflict, "NATS_STREAM_UNFIT", "stream %s cannot be used: %s; change it with `nats stream edit`, or delete it "+
-		"and it is made anew and filled from the outbox", s, strings.Join(wrong, ", "))
+	return fault.New(fault.Conflict, "NATS_STREAM_UNFIT",
+		"stream %s cannot be used: %s; change it with `nats stream edit`, or delete it "+
+			"and it is made anew and filled from the outbox", s, strings.Join(wrong, ", "))
 }
 
 // At gives the message at a place of a stream.

@@ -58,7 +58,10 @@ type feed struct {
 
 // Read opens a feed.
 func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
-	f := &feed{c: c, from: from, upto: from.After, last: from.After, lastID: from.AfterID, created: from.Created, inbox: c.s.conn.NewInbox(), in: make(chan *nats.Msg, window+64)}
+	f := &feed{
+		c: c, from: from, upto: from.After, last: from.After, lastID: from.AfterID, created: from.Created,
+		inbox: c.s.conn.NewInbox(), in: make(chan *nats.Msg, window+64),
+	}
 	var err error
 	if f.sub, err = c.s.conn.ChanSubscribe(f.inbox+".*", f.in); err != nil {
 		return nil, fault.Wrap("jet.read", c.classify("a feed cannot be opened", err))

@@ -19,7 +19,8 @@ var followed = []wire.Stream{wire.Events, wire.Executions}
 
 // prefix is what the subjects of a tenant's messages begin with.
 func prefix(s wire.Stream, tenant string) string {
-	return strings.TrimSuffix(wire.Subject(s, tenant, 0, "x"), map[wire.Stream]string{wire.Events: "0.x", wire.Executions: "0"}[s])
+	return strings.TrimSuffix(wire.Subject(s, tenant, 0, "x"),
+		map[wire.Stream]string{wire.Events: "0.x", wire.Executions: "0"}[s])
 }
 
 // createSubject is where requests of followers for a consumer arrive: user, stream and
@@ -145,7 +146,8 @@ func (g *guest) consumer(stream, filter string, asked []byte) ([]byte, error) {
 	case len(c.FilterSubjects) > 0 || c.FilterSubject != filter:
 		return nil, fmt.Errorf("filter_subject must be the one subject that the request is sent to")
 	case !g.mayFilter(stream, filter):
-		return nil, fmt.Errorf("filter_subject must begin with %s or %s", prefix(wire.Events, g.Tenant), prefix(wire.Executions, g.Tenant))
+		return nil, fmt.Errorf("filter_subject must begin with %s or %s", prefix(wire.Events, g.Tenant),
+			prefix(wire.Executions, g.Tenant))
 	case c.Name != "" && c.Name != g.User || c.Durable != "" && c.Durable != g.User || c.Name == "" && c.Durable == "":
 		return nil, fmt.Errorf("the consumer must be named %s", g.User)
 	case c.MaxWaiting > maxFollowerWaiting || c.MaxAckPending > maxFollowerPending:

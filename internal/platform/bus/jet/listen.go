@@ -33,16 +33,19 @@ type Listen struct {
 func (l *Listen) check(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(l.Addr)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && port != "0" {
-		return fault.New(fault.Invalid, "NATS_LISTEN_INVALID", "the address to listen on for NATS must be HOST:PORT, not %q", l.Addr)
+		return fault.New(fault.Invalid, "NATS_LISTEN_INVALID", "the address to listen on for NATS must be HOST:PORT, not %q",
+			l.Addr)
 	}
 	if len(l.Followers) == 0 {
-		return fault.New(fault.Invalid, "NATS_LISTEN_INVALID", "a NATS server that listens needs users: whoever may follow which tenant")
+		return fault.New(fault.Invalid, "NATS_LISTEN_INVALID",
+			"a NATS server that listens needs users: whoever may follow which tenant")
 	}
 	if l.TLS != nil || loopback(ctx, host) {
 		return nil
 	}
 	return fault.New(fault.Invalid, "NATS_LISTEN_INVALID",
-		"on %s passwords and events would cross the network in the clear: give a certificate and its key, or listen on 127.0.0.1", l.Addr)
+		"on %s passwords and events would cross the network in the clear: "+
+			"give a certificate and its key, or listen on 127.0.0.1", l.Addr)
 }
 
 // loopback reports whether a host can be reached from this machine alone.

@@ -32,9 +32,11 @@ func address(list string) (string, error) {
 				"the address of NATS is not a URL; special characters in its credentials must be percent-encoded")
 		}
 		plain := url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}
-		if !slices.Contains([]string{"nats", "tls"}, u.Scheme) || u.Hostname() == "" || plain.String() != strings.TrimSuffix(u.String(), "/") {
+		if !slices.Contains([]string{"nats", "tls"}, u.Scheme) || u.Hostname() == "" ||
+			plain.String() != strings.TrimSuffix(u.String(), "/") {
 			return "", fault.New(fault.Invalid, "NATS_URL_INVALID",
-				"the address of NATS must be nats://HOST:PORT or tls://HOST:PORT, with credentials as USER:PASSWORD@ or TOKEN@ before the host and nothing after the port")
+				"the address of NATS must be nats://HOST:PORT or tls://HOST:PORT, "+
+					"with credentials as USER:PASSWORD@ or TOKEN@ before the host and nothing after the port")
 		}
 		shown = append(shown, u.Scheme+"://"+u.Host)
 	}

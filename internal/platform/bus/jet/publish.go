@@ -93,7 +93,10 @@ func (c *Carrier) send(msgs []bus.Message, w *wave, reply string) {
 			})
 			switch {
 			case errors.Is(err, nats.ErrMaxPayload):
-				err = &fault.Error{Kind: fault.TooLarge, Code: wire.CodeEventTooLarge, Message: "a message is larger than NATS takes", Err: err}
+				err = &fault.Error{
+					Kind: fault.TooLarge, Code: wire.CodeEventTooLarge,
+					Message: "a message is larger than NATS takes", Err: err,
+				}
 			case err != nil:
 				err = c.lost(err)
 			}
@@ -184,7 +187,10 @@ func (w *wave) read(m *nats.Msg) bus.Ack {
 	case err != nil:
 		err = unavailable("NATS gave an answer that cannot be read", err)
 	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
-		err = &fault.Error{Kind: fault.TooLarge, Code: wire.CodeEventTooLarge, Message: "a message is larger than its stream takes", Err: answer.Error}
+		err = &fault.Error{
+			Kind: fault.TooLarge, Code: wire.CodeEventTooLarge,
+			Message: "a message is larger than its stream takes", Err: answer.Error,
+		}
 	case answer.Error != nil:
 		err = unavailable("a message was not stored", answer.Error)
 	case answer.Stream != w.stream:

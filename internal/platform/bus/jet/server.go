@@ -69,7 +69,8 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	var err error
 	switch {
 	case cfg.URL != "" && cfg.Listen != nil:
-		err = fault.New(fault.Invalid, "NATS_LISTEN_INVALID", "only the NATS server inside can be made to listen; one outside has users of its own")
+		err = fault.New(fault.Invalid, "NATS_LISTEN_INVALID",
+			"only the NATS server inside can be made to listen; one outside has users of its own")
 	case cfg.URL != "":
 		err = s.openOutside(cfg.URL)
 	default:

@@ -71,7 +71,10 @@ func (c *Carrier) do(ctx context.Context, fn func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away || ctx.Err() != nil {
-		return &fault.Error{Kind: fault.Unavailable, Op: "memory", Code: "BUS_UNAVAILABLE", Message: "the carrier is away", Err: ctx.Err()}
+		return &fault.Error{
+			Kind: fault.Unavailable, Op: "memory", Code: "BUS_UNAVAILABLE", Message: "the carrier is away",
+			Err: ctx.Err(),
+		}
 	}
 	return fn()
 }

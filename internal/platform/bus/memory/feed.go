@@ -37,7 +37,8 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 		if err := f.check(); err != nil || from.AfterID == "" || from.After < f.st.first {
 			return err
 		}
-		if i := sort.Search(len(f.st.msgs), func(i int) bool { return f.st.msgs[i].Seq >= from.After }); f.st.msgs[i].ID != from.AfterID {
+		i := sort.Search(len(f.st.msgs), func(i int) bool { return f.st.msgs[i].Seq >= from.After })
+		if f.st.msgs[i].ID != from.AfterID {
 			return bus.Lost("message %d is another one than before", from.After)
 		}
 		return nil

@@ -1,0 +1,127 @@
+package bus
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// backfillRange is a range of the outbox that a consumer reads.
+type backfillRange struct {
+	after  int64         // id up to which it is read
+	tenant string        // "": all
+	made   [2]wire.Stamp // created from the first to before the second
+	sent   [2]wire.Stamp // published from the first to before the second
+}
+
+// always is a range of time without limits.
+var always = [2]wire.Stamp{0, math.MaxInt64}
+
+// backfillPage is a page of a source.
+type backfillPage struct {
+	items []item
+	upto  int64 // id up to which the source was read
+	more  bool  // there may be more
+}
+
+// wants reports whether a consumer takes events of a type.
+func (c *Consumer) wants(typ string) bool { return len(c.Types) == 0 || slices.Contains(c.Types, typ) }
+
+// outboxPage reads published events of the outbox in order.
+func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found backfillPage, err error) {
+	err = rp.bus.read(ctx, "bus.refill", func(ctx context.Context, tx *sqldb.Tx) error {
+		found = backfillPage{upto: of.after + replaySpan}
+		full, err := rp.readRows(ctx, tx, of, &found)
+		if found.more = full; full || err != nil {
+			return err
+		}
+		var next int64
+		var made wire.Stamp
+		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id > $1 ORDER BY id LIMIT 1",
+			found.upto).Scan(&next, &made)
+		if found.more = err == nil && made-skew < of.made[1]; found.more {
+			found.upto = next - 1
+		}
+		return ignoreNoRow(err)
+	})
+	return found, err
+}
+
+// readRows reads the rows of a page. The page is full when it reaches the limit of rows or bytes.
+func (rp *replayer) readRows(
+	ctx context.Context, tx *sqldb.Tx, of backfillRange, found *backfillPage,
+) (full bool, err error) {
+	q := queriesIn(tx)
+	args := q.page(of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant,
+		batchMost)
+	n, size := 0, 0
+	for row, err := range tx.Query(ctx, q.backfill, args...) {
+		if err != nil {
+			return false, err
+		}
+		var id int64
+		m := Message{Part: rp.lease.part, Stream: wire.Events, Relay: Relay{Epoch: math.MaxInt64}}
+		if err := row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body,
+			&m.Relay.At); err != nil {
+			return false, err
+		}
+		m.Relay.Source = id
+		if rp.consumer.wants(m.Type) {
+			found.items = append(found.items, examine(m))
+		}
+		n++
+		if size += len(m.Body); n == batchMost || size > relayBytes-wire.MaxEvent {
+			found.upto = id
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// catchUp consumes from the source what the stream dropped before this reader saw it, and moves the position to the
+// oldest message that the stream still has.
+func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
+	rp.bus.log.Warn("a reader was away for longer than its stream keeps messages; it reads the source",
+		"consumer", rp.consumer.Name, "partition", rp.lease.part)
+	page := rp.outboxPage
+	of := backfillRange{made: always, sent: [2]wire.Stamp{rp.progress.pos.relayed, math.MaxInt64}}
+	if rp.consumer.Stream == wire.Executions {
+		page, of.after = rp.logPage, rp.progress.pos.source
+	}
+	for more := true; more; {
+		found, err := page(ctx, of)
+		if err != nil {
+			return err
+		}
+		if len(found.items) > 0 {
+			if err := rp.applier.consume(ctx, found.items, func([]item) position { return rp.progress.pos }); err != nil {
+				return err
+			}
+		}
+		of.after, more = found.upto, found.more
+	}
+	rp.progress.pos.seq = first - 1 // noted with the next events
+	return nil
+}
+
+// logPage reads the engine's log as outboxPage reads the outbox.
+func (rp *replayer) logPage(ctx context.Context, of backfillRange) (found backfillPage, err error) {
+	if rp.bus.cfg.Log == nil {
+		return found, nil
+	}
+	msgs, upto, err := rp.bus.cfg.Log.After(ctx, of.after, batchMost)
+	if err != nil {
+		return found, err
+	}
+	for _, m := range msgs {
+		if m.Part == rp.lease.part && rp.consumer.wants(m.Type) {
+			m.Relay.Epoch = math.MaxInt64
+			found.items = append(found.items, examine(m))
+		}
+	}
+	found.upto, found.more = upto, upto != of.after
+	return found, nil
+}

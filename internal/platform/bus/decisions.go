@@ -1,0 +1,130 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// decisionsAtOnce is how many decisions one transaction carries out.
+const decisionsAtOnce = 64
+
+// decidedLetter is a dead letter with a decision.
+type decidedLetter struct {
+	num    int64
+	status Status
+	item   item
+}
+
+// decider carries out decisions about dead letters: those of operators and automatic redrives.
+type decider struct {
+	partition
+	progress *progress
+	versions *versionStore
+	dedupe   *dedupe
+	parked   *parkedEvents
+	dlq      *deadLetterQueue
+	handler  *invoker
+}
+
+// run carries out decisions about dead letters. It reports whether there may be more.
+func (dc *decider) run(ctx context.Context) (more bool, err error) {
+	more, err = dc.autoRedrive(ctx)
+	if err != nil {
+		return false, err
+	}
+	var found []decidedLetter
+	err = dc.bus.read(ctx, "bus.decisions", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		found, err = dc.dlq.decided(ctx, tx)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return more, err
+	}
+	err = dc.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+		for i := range found {
+			if err := dc.carryOut(ctx, tx, t, &found[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return more || len(found) == decisionsAtOnce, err
+}
+
+// carryOut carries out one decision.
+func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
+	if l.status == Skipping {
+		return dc.skip(ctx, tx, t, l)
+	}
+	e := &l.item.event
+	if e.Key == "" { // nobody can read it, so it has no lane
+		return dc.dlq.reopen(ctx, tx, t, l.num, l.item.bad, []Failure{failure(t.now, 1, l.item.bad)})
+	}
+	if dc.parked.of(t, e.Key) == nil {
+		t.block(e)
+	}
+	if err := dc.parked.park(ctx, tx, t, &l.item, l.num); err != nil {
+		return err
+	}
+	dc.parked.retryNow(t, e.Key)
+	return nil
+}
+
+// skip ends a dead letter without applying its event and lets its key go on. When the consumer refuses, the dead
+// letter is open again with the reason.
+func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
+	e := &l.item.event
+	if l.item.bad == nil {
+		failed, err := dc.markSkipped(ctx, tx, t, e)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return dc.dlq.reopen(ctx, tx, t, l.num, failed, []Failure{failure(t.now, 1, failed)})
+		}
+	}
+	if err := dc.dlq.end(ctx, tx, t, l.num, Skipped); err != nil {
+		return err
+	}
+	if dc.parked.of(t, e.Key) == nil || dc.parked.of(t, e.Key).state != keyBlocked {
+		return nil
+	}
+	var waiting int
+	if err := tx.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2", dc.consumer.Name,
+		e.Key).Scan(&waiting); err != nil {
+		return err
+	}
+	if waiting == 0 {
+		t.keys[e.Key] = nil
+		return nil
+	}
+	dc.parked.retryNow(t, e.Key)
+	return nil
+}
+
+// markSkipped marks an event as processed and tells the consumer. failed is why the consumer refuses: then nothing was
+// written, and other dead letters go on. err is why the transaction cannot continue.
+func (dc *decider) markSkipped(ctx context.Context, tx *sqldb.Tx, t *changes, e *wire.Event) (failed, err error) {
+	err = tx.Savepoint(ctx, func(ctx context.Context) error {
+		if _, err := tx.Exec(ctx, dc.dedupe.insert(e).Query, dc.dedupe.insert(e).Args...); err != nil {
+			return err
+		}
+		return dc.handler.handleSkipped(ctx, tx, e)
+	})
+	switch {
+	case fault.KindOf(err) == fault.Unavailable:
+		return nil, err
+	case err != nil:
+		return fmt.Errorf("the event cannot be skipped: %w", err), nil
+	}
+	p, err := dc.versions.of(ctx, tx, t, e.Key)
+	if err != nil || versionOf(e).compare(p) <= 0 {
+		return nil, err
+	}
+	t.versions[e.Key] = versionOf(e)
+	return nil, dc.versions.save(ctx, tx, t, []string{e.Key})
+}

@@ -1,0 +1,87 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// handleTimeout is for a handler that is called alone. PostgreSQL lets a transaction idle for longer.
+const handleTimeout = 4 * time.Second
+
+// invoker calls the consumer's handlers, with a time limit and recovering panics, and finds poison events.
+type invoker struct {
+	partition
+	poison poisonDetector
+}
+
+// handleAll calls the consumer's batch handler if it has one, else its handler for each event. Which event of a batch
+// was slow or panicked is unknown; when it matters they are applied again one by one.
+func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (err error) {
+	if iv.consumer.HandleAll == nil || len(todo) < 2 {
+		for _, it := range todo {
+			if err := iv.handle(ctx, tx, &it.event); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	events := make([]*wire.Event, len(todo))
+	for i, it := range todo {
+		events[i] = &it.event
+		if guilty := iv.poison.failureOf(it.event.ID); guilty != nil {
+			return guilty
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handler panicked: %v", p) // the event that makes it panic does so again
+		}
+	}()
+	for _, e := range events {
+		iv.poison.noteCall(e.ID, 0)
+	}
+	err = iv.consumer.HandleAll(ctx, tx, events)
+	iv.bus.cfg.Passed("reader.handled")
+	return err
+}
+
+// handle calls the consumer's handler. A panic is an error like any other.
+func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			iv.bus.log.Error("a handler of events panicked", "consumer", iv.consumer.Name, "eventType", e.Type,
+				"stack", string(debug.Stack()))
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	if guilty := iv.poison.failureOf(e.ID); guilty != nil {
+		return guilty
+	}
+	began := time.Now()
+	err = iv.consumer.Handle(ctx, tx, e)
+	iv.poison.noteCall(e.ID, time.Since(began))
+	iv.bus.cfg.Passed("reader.handled")
+	return err
+}
+
+// handleSkipped calls the consumer's GivenUp. A panic is an error like any other.
+func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+	if iv.consumer.GivenUp == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			iv.bus.log.Error("a handler of skipped events panicked", "consumer", iv.consumer.Name, "eventType", e.Type,
+				"stack", string(debug.Stack()))
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	return iv.consumer.GivenUp(ctx, tx, e)
+}

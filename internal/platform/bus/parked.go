@@ -1,0 +1,294 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// blockedKey is a key whose event failed, as a reader keeps it in memory (its row is in bus_lane). Its later events are
+// parked after that one (bus_parked), in order, while all other keys go on.
+type blockedKey struct {
+	tenant  string
+	state   keyState
+	attempt int        // tries of its head so far
+	nextTry wire.Stamp // when its head is tried again
+	since   wire.Stamp // when it was blocked
+	nextNum int64      // number of the next event that is parked
+	last    keyVersion // newest event of the key that is parked or dead, without its id
+
+	isNew      bool      // it has no row yet
+	dirty      bool      // its row must be written
+	errors     []Failure // added in this transaction
+	dropErrors bool      // the errors of the previous head are dropped
+}
+
+type keyState int
+
+const (
+	keyRetrying keyState = 0 // its head is retried
+	keyBlocked  keyState = 1 // its head is a dead letter that waits for a decision
+)
+
+// Failure is a try that failed.
+type Failure struct {
+	At      wire.Stamp `json:"at"`
+	Attempt int        `json:"attempt"`
+	Error   string     `json:"error"`
+}
+
+// What is kept of failures.
+const (
+	maxFailures  = 20   // of one event
+	maxErrorText = 2000 // bytes
+)
+
+// parkedEvents are the blocked keys of a partition and the events that are parked at them.
+type parkedEvents struct {
+	partition
+	keys map[string]*blockedKey
+	due  wire.Stamp // when a key is due for a retry; 0: none is
+}
+
+// parked is an event that waits at a blocked key.
+type parked struct {
+	n, dead int64 // its number; the dead letter that it comes from, 0 for none
+	item    item
+}
+
+// block blocks the key of an event.
+func (t *changes) block(e *wire.Event) *blockedKey {
+	l := &blockedKey{tenant: e.Tenant, since: t.now, nextNum: 1, isNew: true, dirty: true}
+	t.keys[e.Key] = l
+	return l
+}
+
+// encodeFailures is the stored form of the newest failures.
+func encodeFailures(all []Failure) (string, error) {
+	if over := len(all) - maxFailures; over > 0 {
+		all = all[over:]
+	}
+	if all == nil {
+		all = []Failure{}
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
+}
+
+// of is the blocked key as the transaction sees it; nil: the key is not blocked.
+func (pk *parkedEvents) of(t *changes, key string) *blockedKey {
+	if l, ok := t.keys[key]; ok {
+		return l
+	}
+	return pk.keys[key]
+}
+
+// change returns a blocked key for writing: a copy, so that memory stays as it is until the commit.
+func (pk *parkedEvents) change(t *changes, key string) *blockedKey {
+	l, ok := t.keys[key]
+	if !ok {
+		was := *pk.keys[key]
+		l = &was
+		t.keys[key] = l
+	}
+	l.dirty = true
+	return l
+}
+
+// park appends an event to the queue of its blocked key, unless it is there. dead is the dead letter that it comes from
+// (then it goes to the front); 0 for none.
+func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *item, dead int64) error {
+	e := &it.event
+	if dead == 0 {
+		again, err := pk.isParked(ctx, tx, t, it)
+		if again {
+			t.counts.duplicate++
+		}
+		if err != nil || again {
+			return err
+		}
+	}
+	l := pk.change(t, e.Key)
+	if p := versionOf(e); it.bad == nil && p.compare(l.last) > 0 {
+		l.last = keyVersion{version: p.version, index: p.index}
+	}
+	n := l.nextNum
+	l.nextNum++
+	if dead != 0 {
+		var err error
+		if n, err = pk.front(ctx, tx, e.Key); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx,
+		dead, body)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		pk.consumer.Name, e.Key, n, e.ID, e.Type, t.now, e.Version, e.Index, dead, it.Body)
+	return err
+}
+
+// isParked reports whether an event was parked or died before. Events of a key come in order, so one that is older than
+// the newest parked one was.
+func (pk *parkedEvents) isParked(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) (bool, error) {
+	if it.bad == nil {
+		switch c := versionOf(&it.event).compare(pk.of(t, it.event.Key).last); {
+		case c < 0:
+			return true, nil
+		case c > 0:
+			return false, nil
+		}
+	}
+	var n int
+	err := tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2
+		AND event_id = $3)
+		+ (SELECT count(*) FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND event_id = $3)`,
+		pk.consumer.Name, it.event.Key, it.event.ID).Scan(&n)
+	return n > 0, err
+}
+
+// front is a number before all parked events of a key.
+func (pk *parkedEvents) front(ctx context.Context, tx *sqldb.Tx, key string) (n int64, err error) {
+	err = tx.Row(ctx, "SELECT coalesce(min(n), 1) - 1 FROM bus_parked WHERE consumer = $1 AND partition_key = $2",
+		pk.consumer.Name, key).Scan(&n)
+	return n, err
+}
+
+// save writes the blocked keys that a transaction changed.
+func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
+		l := t.keys[key]
+		if l == nil {
+			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+				key); err != nil {
+				return err
+			}
+			continue
+		}
+		if !l.dirty {
+			continue
+		}
+		history, err := pk.history(ctx, tx, key, l)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt, next_at,
+			since, next_n,
+			last_version, last_idx, errors) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+			ON CONFLICT (consumer, partition_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
+			next_at = excluded.next_at,
+				next_n = excluded.next_n, last_version = excluded.last_version, last_idx = excluded.last_idx,
+				errors = excluded.errors`,
+			pk.consumer.Name, key, pk.lease.part, l.tenant, int(l.state), l.attempt, l.nextTry, l.since, l.nextNum,
+			l.last.version, l.last.index, history); err != nil {
+			return err
+		}
+		l.isNew, l.dirty, l.dropErrors, l.errors = false, false, false, nil
+	}
+	return nil
+}
+
+// history is the stored form of the failures of a key's head: earlier ones and those of this transaction.
+func (pk *parkedEvents) history(ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey) (string, error) {
+	var all []Failure
+	if !l.isNew && !l.dropErrors {
+		var text string
+		err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+			key).Scan(&text)
+		if err != nil {
+			return "", err
+		}
+		if len(l.errors) == 0 {
+			return text, nil
+		}
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			return "", err
+		}
+	}
+	return encodeFailures(append(all, l.errors...))
+}
+
+// failures are those of a key's head before this transaction.
+func (pk *parkedEvents) failures(
+	ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey,
+) (all []Failure, err error) {
+	if l.isNew || l.dropErrors {
+		return nil, nil
+	}
+	var text string
+	if err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+		key).Scan(&text); err != nil {
+		return nil, err
+	}
+	return all, json.Unmarshal([]byte(text), &all)
+}
+
+// first are the first parked events of a key.
+func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, limit int) (all []parked, err error) {
+	for row, err := range tx.Query(ctx, `SELECT n, dead, event_id, event_type, body FROM bus_parked
+		WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $3`, pk.consumer.Name, key, limit) {
+		if err != nil {
+			return nil, err
+		}
+		var p parked
+		m := Message{Key: key, Tenant: pk.keys[key].tenant, Part: pk.lease.part}
+		if err := row.Scan(&p.n, &p.dead, &m.ID, &m.Type, &m.Body); err != nil {
+			return nil, err
+		}
+		p.item = examine(m)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// unpark removes an event from its queue and makes the next one the head.
+func (pk *parkedEvents) unpark(ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked) error {
+	l := pk.change(t, key)
+	l.attempt, l.nextTry, l.dropErrors, l.errors = 0, t.now, true, nil
+	_, err := tx.Exec(ctx, "DELETE FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND n = $3",
+		pk.consumer.Name, key, p.n)
+	return err
+}
+
+// dueKeys are the keys whose heads are due for a retry, the longest overdue first.
+func (pk *parkedEvents) dueKeys(
+	ctx context.Context, tx *sqldb.Tx, now wire.Stamp, limit int,
+) (keys []string, err error) {
+	for row, err := range tx.Query(ctx, `SELECT partition_key FROM bus_lane WHERE consumer = $1 AND part = $2
+		AND state = 0 AND next_at <= $3
+		ORDER BY next_at LIMIT $4`, pk.consumer.Name, pk.lease.part, now, limit) {
+		if err != nil {
+			return nil, err
+		}
+		var key string
+		if err := row.Scan(&key); err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// nextDue is when the next key is due; 0: none is.
+func (pk *parkedEvents) nextDue(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+	err = tx.Row(ctx, `SELECT coalesce(min(next_at), 0) FROM bus_lane WHERE consumer = $1 AND part = $2 AND state = 0`,
+		pk.consumer.Name, pk.lease.part).Scan(&at)
+	return at, err
+}
+
+// schedule keeps due, the time of the next retry, up to date.
+func (pk *parkedEvents) schedule(l *blockedKey) {
+	if l.state == keyRetrying && (pk.due == 0 || l.nextTry < pk.due) {
+		pk.due = l.nextTry
+	}
+}
+
+// retryNow makes the head of a key due at once.
+func (pk *parkedEvents) retryNow(t *changes, key string) {
+	l := pk.change(t, key)
+	l.state, l.attempt, l.nextTry, l.dropErrors = keyRetrying, 0, t.now, true
+}

@@ -1,0 +1,134 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+var queriesSQLite = queries{
+	dialect: sqldb.SQLite,
+	unpublished: "SELECT " + outboxColumns + ` FROM outbox_events
+		WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3`,
+	published: "SELECT " + outboxColumns + ` FROM outbox_events
+		WHERE id > $1 AND id <= $2 AND part = $3 AND published_at >= $4 ORDER BY id LIMIT $5`,
+	backfill:     "SELECT " + outboxColumns + ", published_at FROM outbox_events WHERE " + backfillWhere,
+	tail:         selectTail,
+	lastPosition: "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox_events'), 0)",
+	renewLease:   "UPDATE bus_lease SET until = $4 WHERE name = $1 AND part = $2 AND epoch = $3",
+	trimProcessed: `DELETE FROM processed_events WHERE (day, consumer, tenant_id, event_id) IN (
+		SELECT day, consumer, tenant_id, event_id FROM processed_events WHERE day < $1
+		ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`,
+
+	now:          func(_ context.Context, _ *sqldb.Tx, c Clock) (wire.Stamp, error) { return stampOf(c), nil },
+	fence:        fenceSQLite,
+	insertOutbox: insertOutboxSQLite,
+	nextVersion:  nextVersionSQLite,
+	markOutbox:   markOutboxSQLite,
+	markEvents:   markEventsSQLite,
+}
+
+// stampOf is the time of a clock: on SQLite that of the one process that writes.
+func stampOf(c Clock) wire.Stamp { return wire.Stamp(c.Now().UnixMilli()) }
+
+// A page is a range of ids: through the index of published rows every page would sort all of them.
+const backfillWhere = `id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
+		AND created_at >= $6 AND created_at < $7 AND ($8 = '' OR tenant_id = $8) ORDER BY id LIMIT $9`
+
+// selectTail has the body of a row if its event is wanted.
+const selectTail = `SELECT id, event_type, CASE WHEN tenant_id = $2 AND created_at >= $3
+		AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END AS body
+	FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6`
+
+// fenceSQLite reads the epoch. There is one writer, so nobody comes between this and the commit.
+func fenceSQLite(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (wire.Stamp, error) {
+	var epoch int64
+	err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
+	if err == nil && epoch != l.epoch {
+		err = errLeaseLost
+	}
+	return stampOf(cfg.Clock), err
+}
+
+const outboxInto = `outbox_events (created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key,
+	service, body)`
+
+var insertOutbox = sqldb.NewInsert(outboxInto, "",
+	"bigint", "bigint", "bigint", "text", "text", "text", "text", "text", "bytea")
+
+// insertOutboxSQLite stores events in their order, and gives the ids of their rows.
+func insertOutboxSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, msgs []Message) (ids []int64, err error) {
+	values, now := make([]any, 0, 9*len(msgs)), stampOf(c)
+	for i := range msgs {
+		m := &msgs[i]
+		values = append(values, now, m.OccurredAt, m.Part, m.ID, m.Tenant, m.Type, m.Key, m.Service, m.Body)
+	}
+	stmts := insertOutbox.Stmts(sqldb.SQLite, values)
+	last, rows := make([]int64, len(stmts)), make([]int64, len(stmts))
+	for i := range stmts {
+		stmts[i].Inserted, stmts[i].Changed = &last[i], &rows[i]
+	}
+	if err := tx.Batch(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	for i := range stmts { // the ids of one statement follow on each other
+		for id := last[i] - rows[i] + 1; id <= last[i]; id++ {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// nextVersionSQLite gives the time, unless that has not passed since the key's last version.
+func nextVersionSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (version wire.Stamp, err error) {
+	err = tx.Row(ctx, `INSERT INTO bus_key (partition_key, version) VALUES ($1, $2)
+		ON CONFLICT (partition_key) DO UPDATE SET version =
+			CASE WHEN excluded.version > bus_key.version THEN excluded.version ELSE bus_key.version + 1 END
+		RETURNING version`, key, stampOf(c)).Scan(&version)
+	return version, err
+}
+
+// markOutboxSQLite is the statement that marks rows as published.
+func markOutboxSQLite(ids []int64, at wire.Stamp) sqldb.Stmt {
+	list := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = strconv.AppendInt(list, id, 10)
+	}
+	return sqldb.Stmt{
+		Query: `UPDATE outbox_events SET published_at = $2
+			WHERE id IN (SELECT value FROM json_each($1)) AND published_at IS NULL`,
+		Args: []any{string(append(list, ']')), at},
+	}
+}
+
+// markEventsSQLite are the statements that mark events as processed. There is one writer, so their order does not
+// matter: the ids of a tenant and a day are one argument.
+func markEventsSQLite(consumer string, todo []*item) (stmts []sqldb.Stmt, err error) {
+	type group struct {
+		day    int64
+		tenant string
+	}
+	groups := map[group][]string{}
+	for _, it := range todo {
+		g := group{int64(it.event.OccurredAt) / dayLength, it.event.Tenant}
+		groups[g] = append(groups[g], it.event.ID)
+	}
+	for g, ids := range groups {
+		list, err := json.Marshal(ids)
+		if err != nil {
+			return nil, err
+		}
+		stmts = append(stmts, sqldb.Stmt{
+			Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id)
+				SELECT $1, $2, $3, value FROM json_each($4) WHERE true ` + onceOnly,
+			Args: []any{g.day, consumer, g.tenant, string(list)},
+		})
+	}
+	return stmts, nil
+}

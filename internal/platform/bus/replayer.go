@@ -1,0 +1,154 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// replay is a range of time that a consumer gets again.
+type replay struct {
+	id       string
+	tenant   string
+	from, to wire.Stamp
+	pos      int64
+}
+
+// heldBackFor is how long a replay waits for the stream before it looks again.
+const heldBackFor = 100 * time.Millisecond
+
+// replayer consumes events from their source instead of from the stream: for a replay, and for what the stream dropped.
+type replayer struct {
+	partition
+	progress *progress
+	applier  *applier
+
+	replayAt time.Time // until when there is no page; a timer wakes the reader then
+}
+
+// run does one page of the oldest replay. A process does one page at a time and rests as long as it took: replays have
+// no limit, and requests go on meanwhile. A wakeup before the rest is over neither does a page nor starts another
+// timer.
+func (rp *replayer) run(ctx context.Context) error {
+	if time.Now().Before(rp.replayAt) {
+		return nil
+	}
+	p, err := rp.oldest(ctx)
+	if err != nil || p.id == "" {
+		return err
+	}
+	rest := heldBackFor
+	if rp.bus.replaying.TryLock() {
+		defer rp.bus.replaying.Unlock()
+		began := time.Now()
+		again, err := rp.page(ctx, &p)
+		if err != nil {
+			return err
+		}
+		if again {
+			rest = min(max(time.Since(began), time.Millisecond), time.Second)
+		}
+	}
+	rp.replayAt = time.Now().Add(rest)
+	time.AfterFunc(rest, func() { rp.bus.wakes.wake(rp.lease.assignment) })
+	return nil
+}
+
+// oldest finds the replay in progress; its id is empty when there is none.
+func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
+	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
+		p = replay{}
+		for row, err := range tx.Query(ctx, `SELECT id, tenant_id, from_at, to_at, pos FROM bus_replay
+			WHERE consumer = $1 AND part = $2 AND status = 0 ORDER BY id LIMIT 1`, rp.consumer.Name, rp.lease.part) {
+			if err != nil {
+				return err
+			}
+			if err := row.Scan(&p.id, &p.tenant, &p.from, &p.to, &p.pos); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return p, err
+}
+
+// page replays one page. It reports whether there may be another one.
+func (rp *replayer) page(ctx context.Context, p *replay) (again bool, err error) {
+	found, err := rp.outboxPage(ctx, backfillRange{
+		after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to},
+		sent: always,
+	})
+	if err != nil {
+		return false, err
+	}
+	held, err := rp.holdBack(ctx, &found)
+	if err != nil {
+		return false, err
+	}
+	if held && len(found.items) == 0 {
+		return false, nil
+	}
+	return true, rp.apply(ctx, p, found)
+}
+
+// holdBack cuts a page before the first event that the stream may not have delivered yet: an event that overtook an
+// older one of its key would make that one stale. It reports whether it did.
+func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held bool, err error) {
+	i := slices.IndexFunc(found.items, func(it item) bool { return it.Relay.At >= rp.progress.pos.relayed })
+	if i < 0 {
+		return false, nil
+	}
+	newest := slices.MaxFunc(found.items, func(a, b item) int { return cmp.Compare(a.Relay.At, b.Relay.At) })
+	if all, err := rp.hasAll(ctx, newest.Relay.At); err != nil || all {
+		return false, err
+	}
+	found.upto, found.more = found.items[i].Relay.Source-1, true
+	found.items = found.items[:i]
+	return true, nil
+}
+
+// hasAll reports whether the stream has delivered everything that was marked as published up to an instant before the
+// question. The time of the last event does not tell: others of its batch may be in flight, of other types there may
+// be later ones, and what was published again after a loss carries the time at which that began.
+//
+// A relay marks the rows of a batch in several transactions and commits its position and the time of the batch in the
+// last of them; until then some rows are not marked.
+func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err error) {
+	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
+		all = false
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: `SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3
+				AND replay_pos >= replay_to
+				AND (last_at >= $4 OR NOT EXISTS (SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
+			Args: []any{rp.lease.part, rp.progress.pos.streamAt, rp.progress.pos.seq, upto},
+			Row:  func(*sqldb.Row) error { all = true; return nil },
+		})
+	})
+	return all, err
+}
+
+// apply applies a page of a replay and commits how far it is.
+func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) error {
+	rp.bus.cfg.Passed("reader.replay")
+	return rp.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+		for i := range found.items {
+			if err := rp.applier.applyOne(ctx, tx, t, &found.items[i]); err != nil {
+				return err
+			}
+		}
+		status, ended := ReplayRunning, wire.Stamp(0)
+		if !found.more {
+			status, ended = ReplayDone, t.now
+		}
+		_, err := tx.Exec(ctx, `UPDATE bus_replay SET pos = $3, status = $4, ended_at = $5, applied = applied + $6,
+			duplicate = duplicate + $7,
+			stale = stale + $8, failed = failed + $9 WHERE id = $1 AND part = $2 AND status = 0`,
+			p.id, rp.lease.part, found.upto, int(status), ended, t.counts.applied, t.counts.duplicate, t.counts.stale,
+			t.counts.failed)
+		return err
+	})
+}

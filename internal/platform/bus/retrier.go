@@ -1,0 +1,170 @@
+package bus
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// The backoff of retries, in milliseconds: it doubles, give or take half.
+const (
+	backoffFirst = 50
+	backoffMost  = 60_000
+)
+
+// What one transaction retries, so that the other keys go on meanwhile.
+const (
+	keysAtOnce  = 32
+	eventsOfKey = 64
+)
+
+// retryRest is how long no retry runs after one, as a multiple of what it took: thousands of failing keys leave most of
+// the time to those that do not fail.
+const retryRest = 3
+
+// retrier tries the heads of blocked keys again.
+type retrier struct {
+	partition
+	progress *progress
+	versions *versionStore
+	parked   *parkedEvents
+	dlq      *deadLetterQueue
+	handler  *invoker
+	applier  *applier
+
+	rest time.Time // until when there is no retry
+}
+
+// backoff is how long after its nth failure an event is retried.
+func backoff(n int) wire.Stamp {
+	d := int64(backoffMost)
+	if n <= 10 {
+		d = min(d, backoffFirst<<(n-1))
+	}
+	return wire.Stamp(d/2 + rand.Int64N(d)) // any value serves: it spreads retries
+}
+
+// runDue runs when a key is due and the rest after the last run is over.
+func (rt *retrier) runDue(ctx context.Context) error {
+	if rt.parked.due == 0 || rt.parked.due > rt.machineNow() || time.Now().Before(rt.rest) {
+		return nil
+	}
+	began := time.Now()
+	err := rt.run(ctx)
+	rt.rest = time.Now().Add(retryRest * time.Since(began))
+	return err
+}
+
+// run tries the heads of the keys that are due, and the events after those that succeed.
+func (rt *retrier) run(ctx context.Context) error {
+	var next wire.Stamp
+	rt.bus.cfg.Passed("reader.retry")
+	err := rt.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+		keys, err := rt.parked.dueKeys(ctx, tx, t.now, rt.handler.atMost(keysAtOnce))
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := rt.drain(ctx, tx, t, key); err != nil {
+				return err
+			}
+		}
+		if err := rt.parked.save(ctx, tx, t); err != nil {
+			return err
+		}
+		next, err = rt.parked.nextDue(ctx, tx)
+		return err
+	})
+	if rt.handler.suspectsPoison(ctx, err) {
+		return nil // it is due still
+	}
+	if err == nil {
+		rt.parked.due, rt.handler.poison.isolate = next, false
+	}
+	return err
+}
+
+// drain tries the parked events of a key in order, up to the first that fails.
+func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key string) error {
+	if _, err := rt.versions.of(ctx, tx, t, key); err != nil {
+		return err
+	}
+	waiting, err := rt.parked.first(ctx, tx, key, rt.handler.atMost(eventsOfKey))
+	if err != nil {
+		return err
+	}
+	for i := range waiting {
+		p := &waiting[i]
+		v, failed, err := rt.applier.try(ctx, tx, t, &p.item)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			on, err := rt.failedAgain(ctx, tx, t, key, p, failed)
+			if err != nil || !on {
+				return err
+			}
+			continue
+		}
+		if err := rt.parked.unpark(ctx, tx, t, key, p); err != nil {
+			return err
+		}
+		if p.dead != 0 {
+			if err := rt.dlq.end(ctx, tx, t, p.dead, v.ended()); err != nil {
+				return err
+			}
+		}
+	}
+	if len(waiting) < rt.handler.atMost(eventsOfKey) {
+		t.keys[key] = nil // nothing is behind them
+	}
+	return nil
+}
+
+// failedAgain schedules the next retry of a key's head, or makes it a dead letter. It reports whether the events after
+// it may go on.
+func (rt *retrier) failedAgain(
+	ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked, cause error,
+) (on bool, err error) {
+	t.counts.failed++
+	l := rt.parked.change(t, key)
+	l.attempt++
+	f := failure(t.now, l.attempt, cause)
+	if !IsPermanent(cause) && l.attempt < rt.consumer.tries() {
+		l.nextTry, l.errors = t.now+backoff(l.attempt), []Failure{f}
+		return false, nil
+	}
+	history, err := rt.parked.failures(ctx, tx, key, l)
+	if err != nil {
+		return false, err
+	}
+	history = append(history, f)
+	if p.dead != 0 {
+		err = rt.dlq.reopen(ctx, tx, t, p.dead, cause, history)
+	} else {
+		_, err = rt.dlq.add(ctx, tx, t, &p.item, cause, history)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := rt.parked.unpark(ctx, tx, t, key, p); err != nil {
+		return false, err
+	}
+	if rt.consumer.Continue {
+		return true, nil
+	}
+	l.state, l.nextTry = keyBlocked, 0
+	return false, nil
+}
+
+// untilDue fires when the next key is due.
+func (rt *retrier) untilDue() <-chan time.Time {
+	if rt.parked.due == 0 {
+		return nil
+	}
+	return time.After(max(time.Duration(rt.parked.due-rt.machineNow())*time.Millisecond, time.Until(rt.rest),
+		time.Millisecond))
+}

@@ -1,0 +1,137 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// keyVersion orders the events of a key: by the version of the record, then by the index within the change.
+type keyVersion struct {
+	version wire.Stamp
+	index   int
+	eventID string // eventId of the event that has it
+}
+
+// versionOf is the version of an event.
+func versionOf(e *wire.Event) keyVersion { return keyVersion{e.Version, e.Index, e.ID} }
+
+func (p keyVersion) compare(q keyVersion) int {
+	return cmp.Or(cmp.Compare(p.version, q.version), cmp.Compare(p.index, q.index))
+}
+
+// verdict is what a consumer does with an event.
+type verdict uint8
+
+const (
+	apply     verdict = iota
+	duplicate         // it was applied before
+	stale             // a newer event of its key was applied
+	conflict          // another event has the same version
+)
+
+// admit is the version guard: what a consumer does with an event, given the newest version of its key that it applied.
+// No event has the zero version.
+func admit(last, got keyVersion) verdict {
+	switch c := got.compare(last); {
+	case c > 0:
+		return apply
+	case c < 0:
+		return stale
+	case got.eventID == last.eventID:
+		return duplicate
+	}
+	return conflict
+}
+
+// judge asks the version guard, and counts; the version of an event that is to be applied becomes the newest.
+func (t *changes) judge(e *wire.Event) verdict {
+	v := admit(t.versions[e.Key], versionOf(e))
+	switch v {
+	case apply:
+		t.versions[e.Key] = versionOf(e)
+	case duplicate:
+		t.counts.duplicate++
+	case stale:
+		t.counts.stale++
+	}
+	return v
+}
+
+// versionStore keeps the newest applied version of each key.
+type versionStore struct {
+	partition
+	parked *parkedEvents
+	newest map[string]keyVersion // what is missing is in the database
+}
+
+// Each key is in one row of a statement.
+var insertVersions = sqldb.NewInsert("bus_applied (consumer, partition_key, version, idx, event_id)",
+	`ON CONFLICT (consumer, partition_key)
+		DO UPDATE SET version = excluded.version, idx = excluded.idx, event_id = excluded.event_id`,
+	"text", "text", "bigint", "bigint", "text")
+
+// load finds the newest version of every key in a batch.
+func (vs *versionStore) load(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) error {
+	var missing []string
+	for i := range items {
+		key := items[i].event.Key
+		if _, ok := t.versions[key]; ok || vs.parked.keys[key] != nil {
+			continue
+		}
+		p, ok := vs.newest[key]
+		t.versions[key] = p
+		if !ok {
+			missing = append(missing, key)
+		}
+	}
+	return vs.read(ctx, tx, t, missing)
+}
+
+// read reads versions that are not in memory.
+func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var b sqldb.Binds
+	query := "SELECT partition_key, version, idx, event_id FROM bus_applied WHERE consumer = " + b.Add(vs.consumer.Name) +
+		" AND " + b.OneOf(queriesIn(tx).dialect, "partition_key", keys)
+	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		var key string
+		var p keyVersion
+		if err == nil {
+			err = row.Scan(&key, &p.version, &p.index, &p.eventID)
+		}
+		if err != nil {
+			return err
+		}
+		t.versions[key] = p
+	}
+	return nil
+}
+
+// save stores the newest versions of keys.
+func (vs *versionStore) save(ctx context.Context, tx *sqldb.Tx, t *changes, keys []string) error {
+	values := make([]any, 0, 5*len(keys))
+	for _, key := range keys {
+		p := t.versions[key]
+		values = append(values, vs.consumer.Name, key, p.version, p.index, p.eventID)
+	}
+	return tx.Batch(ctx, insertVersions.Stmts(queriesIn(tx).dialect, values)...)
+}
+
+// of is the newest version of a key, as the transaction knows it.
+func (vs *versionStore) of(ctx context.Context, tx *sqldb.Tx, t *changes, key string) (keyVersion, error) {
+	if p, ok := t.versions[key]; ok {
+		return p, nil
+	}
+	p, ok := vs.newest[key]
+	t.versions[key] = p
+	if ok {
+		return p, nil
+	}
+	err := vs.read(ctx, tx, t, []string{key})
+	return t.versions[key], err
+}
