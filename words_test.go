@@ -60,7 +60,8 @@ func TestTheGlossaryIsShortAndTrue(t *testing.T) {
 }
 
 func TestTheGlossaryIsRead(t *testing.T) {
-	got := glossed("| term | meaning | where it lives |\n| --- | --- | --- |\n| a b | It is so. | `x/y` |\n| c | not code | x |\n")
+	got := glossed("| term | meaning | where it lives |\n| --- | --- | --- |\n" +
+		"| a b | It is so. | `x/y` |\n| c | not code | x |\n")
 	if len(got) != 1 || got["a b"] != (gloss{"It is so.", "x/y"}) {
 		t.Errorf("got %v", got)
 	}
