@@ -38,7 +38,7 @@ type relay struct {
 	outage     outage
 
 	// Of the log:
-	next    int64      // the number behind which it is read next
+	next    int64      // the number after which it is read next
 	pending []Message  // what was read and is not acknowledged
 	upto    int64      // the number that next becomes when nothing is pending
 	top     checkpoint // the newest that was acknowledged and is not noted yet
