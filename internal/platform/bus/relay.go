@@ -169,7 +169,7 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 }
 
 // write runs fn in a transaction of the relay: its lease stands, or it fails with
-// errLost. What has begun is finished also when ctx ends.
+// errLeaseLost. What has begun is finished also when ctx ends.
 func (r *relay) write(
 	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
 ) error {

@@ -301,7 +301,7 @@ func (q *queue) next() work {
 	return w
 }
 
-// takeOne adds a call or a unit to a batch and gives how many requests that are. One that has
+// nextOne adds a call or a unit to a batch and gives how many requests that are. One that has
 // waited for longer than its caller did is not decided.
 func (q *queue) nextOne(w *work, it item, now time.Time) int {
 	if u := it.unit; u != nil {

@@ -74,7 +74,7 @@ type quota struct {
 	unlogged int
 }
 
-// take reports whether one more may be written, and how many were not since the last.
+// reserve reports whether one more may be written, and how many were not since the last.
 func (q *quota) reserve(now time.Time, most int) (unlogged int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
