@@ -21,7 +21,7 @@ const (
 // errOneByOne says that something in a batch fails, so that its events must be applied one by one.
 var errOneByOne = errors.New("the batch must be taken event by event")
 
-// applier applies events: each is a duplicate, stale, parked behind its blocked key, or handled.
+// applier applies events: each is a duplicate, stale, parked at its blocked key, or handled.
 type applier struct {
 	partition
 	progress *progress

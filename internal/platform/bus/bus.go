@@ -144,7 +144,7 @@ type Bus struct {
 	recent      recentRows    // what was just committed to the outbox
 	gapReports  atomic.Uint64 // counts gaps that readers found
 
-	replaying sync.Mutex // whoever does a page of a replay
+	replaying sync.Mutex // held while a page of a replay is done
 }
 
 // now is the time in milliseconds by the clock that all processes share.

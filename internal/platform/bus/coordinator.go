@@ -41,7 +41,7 @@ func (k *coordinator) run(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := k.rebalance(ctx); err != nil && ctx.Err() == nil {
-			k.bus.log.Warn("posts of the bus could not be looked at", "error", err)
+			k.bus.log.Warn("assignments of the bus could not be rebalanced", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -132,7 +132,7 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 // renew extends the leases that are held and not lost.
 func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp, lost []assignment) error {
 	if k.bus.cfg.Exclusive {
-		return nil // nobody takes them
+		return nil // there is no other process
 	}
 	query := queriesIn(tx).renewLease
 	var stmts []sqldb.Stmt
@@ -227,7 +227,7 @@ func (k *coordinator) start(ctx context.Context, l lease) {
 		err := k.work[l.assignment](ctx, l)
 		switch {
 		case errors.Is(err, errLeaseLost):
-			k.bus.log.Info("post of the bus was taken over or begins anew", "post", l.String())
+			k.bus.log.Info("assignment of the bus was taken over or restarts", "post", l.String())
 		case err != nil && ctx.Err() == nil:
 			k.bus.log.Warn("work of the bus was interrupted", "post", l.String(), "error", err)
 			select { // what fails at once is not begun again at once
@@ -270,7 +270,7 @@ func (k *coordinator) release(ctx context.Context, posts []assignment) {
 		return nil
 	})
 	if err != nil {
-		k.bus.log.Warn("posts of the bus could not be given up", "error", err)
+		k.bus.log.Warn("assignments of the bus could not be released", "error", err)
 	}
 	for _, p := range posts {
 		delete(k.assigned, p)

@@ -22,7 +22,7 @@ import (
 	"renga.dev/renga/internal/stalltest"
 )
 
-// holders says how many posts each process has.
+// holders says how many assignments each process has.
 func (r *rig) holders() map[string]int {
 	r.Helper()
 	all := map[string]int{}
@@ -43,16 +43,16 @@ func (r *rig) holders() map[string]int {
 	return all
 }
 
-func TestProcessesShareThePostsAndTakeOverFromEachOther(t *testing.T) {
+func TestProcessesShareTheAssignmentsAndTakeOverFromEachOther(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
 	c := newCrew()
 	cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}, Lease: time.Second}
 	start := func(name string) func() { cfg.Instance = name; return r.start(cfg) }
-	const posts = 3 * wire.Partitions // two consumers and the outbox
+	const assignments = 3 * wire.Partitions // two consumers and the outbox
 	stopA := start("a")
-	r.eventually("all for one", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": posts}) })
+	r.eventually("all for one", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": assignments}) })
 	stopB := start("b")
-	r.eventually("halves", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": posts / 2, "b": posts / 2}) })
+	r.eventually("halves", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": assignments / 2, "b": assignments / 2}) })
 	var all []wire.Event
 	for i := range 40 {
 		all = append(all, r.event(fmt.Sprint(i)))
@@ -62,13 +62,13 @@ func TestProcessesShareThePostsAndTakeOverFromEachOther(t *testing.T) {
 		return same(r.ids("one", ""), idsOf(all[:20]...)) && same(r.ids("two", ""), idsOf(all[:20]...))
 	})
 	stopA()
-	r.eventually("all for the other", func() bool { return cmp.Equal(r.holders(), map[string]int{"b": posts}) })
+	r.eventually("all for the other", func() bool { return cmp.Equal(r.holders(), map[string]int{"b": assignments}) })
 	r.send(all[20:]...)
 	r.eventually("the rest", func() bool { return same(r.ids("one", ""), idsOf(all...)) && same(r.ids("two", ""), idsOf(all...)) })
 	stopB()
 }
 
-func TestAProcessThatLostItsPostCommitsNothing(t *testing.T) {
+func TestAProcessThatLostItsLeaseCommitsNothing(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
 	c := newCrew()
 	reached, release, noticed := make(chan struct{}), make(chan struct{}), make(heard, 1)
@@ -87,13 +87,13 @@ func TestAProcessThatLostItsPostCommitsNothing(t *testing.T) {
 	close(release)
 	within(t, "the reader notices that its lease is gone", noticed)
 	if got := r.ids("c", ""); len(got) > 0 {
-		t.Errorf("the process that lost its post wrote %v", got)
+		t.Errorf("the process that lost its lease wrote %v", got)
 	}
 }
 
-// TestASlowHandlerDoesNotCostOtherPosts holds up one reader in its transaction. The leases
+// TestASlowHandlerDoesNotCostOtherAssignments holds up one reader in its transaction. The leases
 // of all others go on being renewed meanwhile.
-func TestASlowHandlerDoesNotCostOtherPosts(t *testing.T) {
+func TestASlowHandlerDoesNotCostOtherAssignments(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
 	called, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
@@ -104,8 +104,8 @@ func TestASlowHandlerDoesNotCostOtherPosts(t *testing.T) {
 		return nil
 	}}
 	r.start(bus.Config{Instance: "a", Consumers: []bus.Consumer{slow, newCrew().consumer("idle")}, Lease: time.Second})
-	posts := "SELECT count(*) FROM bus_lease WHERE holder = 'a' AND name <> 'process:a'"
-	r.eventually("all posts", func() bool { return r.count(posts) == 3*wire.Partitions })
+	assignments := "SELECT count(*) FROM bus_lease WHERE holder = 'a' AND name <> 'process:a'"
+	r.eventually("all assignments", func() bool { return r.count(assignments) == 3*wire.Partitions })
 	r.send(r.event("x"))
 	within(t, "the handler is called", called)
 	oldest := func() int {
@@ -119,7 +119,7 @@ func TestASlowHandlerDoesNotCostOtherPosts(t *testing.T) {
 	}
 }
 
-// heard is a log that tells when a post was lost.
+// heard is a log that tells when a lease was lost.
 type heard chan struct{}
 
 func (h heard) Write(line []byte) (int, error) {

@@ -78,7 +78,7 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// redriveDue decides about some of them as an operator would who takes them one by one: what may not be redriven is
+// redriveDue decides about some of them as an operator would, one by one: what may not be redriven is
 // not. One that must wait for an older dead letter of its key is postponed, so those of a key go in order.
 func (dc *decider) redriveDue(ctx context.Context, tx *sqldb.Tx, t *changes) (more bool, err error) {
 	due, err := dc.dlq.dueForRedrive(ctx, tx, t.now)

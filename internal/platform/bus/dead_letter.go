@@ -137,7 +137,7 @@ func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// moveToDLQ makes an event a dead letter.
+// add makes an event a dead letter.
 func (dq *deadLetterQueue) add(
 	ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error, history []Failure,
 ) (int64, error) {

@@ -61,7 +61,7 @@ func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *de
 		return dc.skip(ctx, tx, t, l)
 	}
 	e := &l.item.event
-	if e.Key == "" { // nobody can read it, so it has no lane
+	if e.Key == "" { // it is unreadable, so it has no key to block
 		return dc.dlq.reopen(ctx, tx, t, l.num, l.item.bad, []Failure{failure(t.now, 1, l.item.bad)})
 	}
 	if dc.parked.of(t, e.Key) == nil {

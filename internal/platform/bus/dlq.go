@@ -32,7 +32,7 @@ type DeadLetter struct {
 	FirstFailedAt wire.Stamp
 	DeadAt        wire.Stamp
 	RedriveAt     wire.Stamp // when it is redriven automatically; 0: never
-	DecidedBy     string     // who decided last; "": nobody, or not known
+	DecidedBy     string     // who decided last; "": there is no decision, or it is not known
 	DecidedAt     wire.Stamp
 	DecidedIn     string // the bulk that decided last
 	Reason        string // of the decision

@@ -55,7 +55,7 @@ func judge(k keyFacts, letters []candidate) []Verdict {
 
 func (k *keyFacts) judge(waiting []keyVersion, l candidate) Verdict {
 	if l.version == 0 {
-		return WillApply // nobody could read where it stands; perhaps it can be read now
+		return WillApply // its version could not be read; perhaps it can be now
 	}
 	switch admit(k.applied, l.keyVersion) {
 	case stale:

@@ -140,9 +140,9 @@ func TestASkipIsCarriedOutWithItsReason(t *testing.T) {
 	})
 }
 
-// TestALetterWhoseConsumerCannotGiveItUpIsOpenAgain is about a consumer with a mistake: the
+// TestADeadLetterWhoseConsumerRefusesASkipIsOpenAgain is about a consumer with a mistake: the
 // process goes on, other letters are skipped, and this one can be when it is put right.
-func TestALetterWhoseConsumerCannotGiveItUpIsOpenAgain(t *testing.T) {
+func TestADeadLetterWhoseConsumerRefusesASkipIsOpenAgain(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		var how atomic.Value
@@ -196,7 +196,7 @@ func TestALetterWhoseConsumerCannotGiveItUpIsOpenAgain(t *testing.T) {
 	})
 }
 
-func TestALetterThatDiesAgainIsOpenWithItsWholeHistory(t *testing.T) {
+func TestADeadLetterThatDiesAgainIsOpenWithItsWholeHistory(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
@@ -395,7 +395,7 @@ func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsBehindADeadLetterIsShown(t *testing.T) {
+func TestTheEventsParkedAfterADeadLetterAreShown(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
@@ -467,7 +467,7 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 	})
 }
 
-func TestABulkDecidesAboutALetterOnce(t *testing.T) {
+func TestABulkDecidesAboutADeadLetterOnce(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})

@@ -25,13 +25,13 @@ func (br *subscription) Next(ctx context.Context, limit int) (ids []string, err 
 	return ids, err
 }
 
-// Shares reports whether it has a part in the trunk, Upto how far it is, and Pending what
+// Shares reports whether it uses the shared feed, Upto how far it is, and Pending what
 // is behind that.
 func (br *subscription) Shares() bool    { return br.shared != nil }
 func (br *subscription) Upto() uint64    { return br.upto }
 func (br *subscription) Pending() uint64 { return br.pending }
 
-// TrunkMost is how many events a trunk keeps, TrunkPatience how long it waits for a reader.
+// SharedMaxEvents is how many events a shared feed keeps, SharedPatience how long it waits for a reader.
 const (
 	SharedMaxEvents = sharedMaxEvents
 	SharedPatience  = sharedPatience

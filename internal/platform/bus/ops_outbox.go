@@ -165,7 +165,7 @@ const skew wire.Stamp = 60_000
 
 // positionAt is a position in the outbox before which nothing is as young as an instant.
 func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
-	var low, high int64 // nothing up to low is as young; what is behind high may be
+	var low, high int64 // nothing up to low is as young; what is after high may be
 	err := tx.Row(ctx, selectEnds).Scan(&low, &high)
 	low--
 	for err == nil && low < high {

@@ -13,7 +13,7 @@ const outboxColumns = "id, event_id, tenant_id, event_type, partition_key, occur
 // unpublished reads rows of the outbox that are not published, page after page.
 type unpublished struct {
 	part  int
-	after int64 // the id that the next page begins behind
+	after int64 // the id that the next page begins after
 	more  bool  // the last page was full
 }
 
@@ -47,9 +47,9 @@ func scanOutbox(row *sqldb.Row, part int) (id int64, m Message, err error) {
 	return id, m, err
 }
 
-// markUpto is the statement that notes when all unpublished rows of a partition up to one
-// of them were published. It is for SQLite, where rows are committed in the order of
-// their ids: what was not there when they were read is behind them.
+// markUpto is the statement that marks all unpublished rows of a partition, up to an id, as published. It is for
+// SQLite, where rows are committed in the order of their ids: one that was not there when they were read has a higher
+// id.
 func markUpto(part int, id int64, at wire.Stamp) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "UPDATE outbox_events SET published_at = $3 WHERE part = $1 AND id <= $2 AND published_at IS NULL",

@@ -111,14 +111,14 @@ type Carrier interface {
 type Feed interface {
 	// Next waits for messages and gives up to limit of those that are there. It returns
 	// no message and no error when ctx ends, and when there are none for about a second.
-	// It never goes on behind a gap or in another stream: it fails with Lost or Gap. It
+	// It never continues after a gap or in another stream: it fails with Lost or Gap. It
 	// may also fail as Unavailable. After any error the feed is of no use any more.
 	Next(ctx context.Context, limit int) ([]Message, error)
 	// Upto is the place up to which the feed has given everything that was wanted. While
 	// nothing is there for the reader it rises with the stream. A reader that goes on
 	// from it later is spared a Gap for want of messages.
 	Upto() uint64
-	// Pending is about how many messages there were behind the last one given.
+	// Pending is about how many messages there were after the last one given.
 	Pending() uint64
 	// Close gives up what it holds.
 	Close()
@@ -127,7 +127,7 @@ type Feed interface {
 // Source is a table of events that are published in the order of their numbers, such as the engine's log. One relay
 // reads it.
 type Source interface {
-	// After gives messages behind a number, in order, and the number up to which it
+	// After gives messages after a number, in order, and the number up to which it
 	// looked: rows without a message count too. It stops before a number that may still
 	// appear. Relay.Source of a message is its number; Part and everything but the rest
 	// of Relay are set.

@@ -206,7 +206,7 @@ func (r *reader) process(ctx context.Context, got batch) error {
 	if len(got.items) > 0 {
 		err := r.applier.consume(ctx, got.items, func(items []item) position { return r.progress.pos.after(items) })
 		if err == nil {
-			r.progress.pos.seq = max(r.progress.pos.seq, got.upto) // what came behind them is not for this reader
+			r.progress.pos.seq = max(r.progress.pos.seq, got.upto) // what followed is not for this reader
 		}
 		return err
 	}

@@ -54,9 +54,9 @@ func (l *lines) await(t *testing.T, n int, text string) {
 	}
 }
 
-// TestAnOutageOfAReaderIsToldTwice: when it begins and when it ends, however often a
+// TestAnOutageOfAReaderIsLoggedTwice: when it begins and when it ends, however often a
 // reader tries meanwhile.
-func TestAnOutageOfAReaderIsToldTwice(t *testing.T) {
+func TestAnOutageOfAReaderIsLoggedTwice(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		log, c := newLines(), newCrew()
 		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Logger: slog.New(log)})

@@ -183,7 +183,7 @@ func TestAFailingKeyWaitsAndTheOthersGoOn(t *testing.T) {
 		}
 		c.fail(sick[0].Key, nil)
 		r.eventually("the key that is well again", func() bool { return slices.Equal(r.ids("c", sick[0].Key), idsOf(sick...)) })
-		r.eventually("no lane", func() bool { return r.count("SELECT count(*) FROM bus_lane") == 0 })
+		r.eventually("no blocked key", func() bool { return r.count("SELECT count(*) FROM bus_lane") == 0 })
 	})
 }
 
@@ -205,7 +205,7 @@ func TestTriesGoOnAfterARestartAndEndAsADeadLetter(t *testing.T) {
 			t.Errorf("it has %d attempts, want 4", n)
 		}
 		if n := r.count("SELECT count(*) FROM bus_lane WHERE state = 1"); n != 1 {
-			t.Errorf("%d lanes are blocked, want 1", n)
+			t.Errorf("%d keys are blocked, want 1", n)
 		}
 		if got := r.ids("c", ""); len(got) > 0 {
 			t.Errorf("there are effects: %v", got)
@@ -260,10 +260,10 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 	})
 }
 
-// TestALetterThatBreaksItsSchemaHoldsItsKey sends events that no consumer can read, also as a
+// TestADeadLetterThatBreaksItsSchemaBlocksItsKey sends events that no consumer can read, also as a
 // foreign publisher does, without the key among the headers, and with a version of its own
 // making. What comes after waits for a decision, and is taken after it.
-func TestALetterThatBreaksItsSchemaHoldsItsKey(t *testing.T) {
+func TestADeadLetterThatBreaksItsSchemaBlocksItsKey(t *testing.T) {
 	for name, change := range map[string]func(e *wire.Event, m *bus.Message){
 		"its payload":          func(*wire.Event, *bus.Message) {},
 		"no key in a header":   func(_ *wire.Event, m *bus.Message) { m.Key = "" },
@@ -297,7 +297,7 @@ func TestALetterThatBreaksItsSchemaHoldsItsKey(t *testing.T) {
 }
 
 // Messages that nobody can read may name any key, also one key in two partitions. The
-// readers of these must not meet in its lane.
+// readers of these must not meet at its key.
 func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
@@ -336,7 +336,7 @@ func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 	})
 }
 
-func TestAConsumerMayContinueBehindADeadLetter(t *testing.T) {
+func TestAConsumerMayContinueAfterADeadLetter(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		consumer := c.consumer("c")
@@ -359,7 +359,7 @@ func TestAConsumerMayContinueBehindADeadLetter(t *testing.T) {
 
 // A stream may bring an event again that died, when its consumer could take it by now.
 // The letter is open, so nobody takes it but by a decision.
-func TestADeadLetterThatComesAgainIsLeftToADecision(t *testing.T) {
+func TestARedeliveredDeadLetterIsLeftToADecision(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		consumer := c.consumer("c")
@@ -373,7 +373,7 @@ func TestADeadLetterThatComesAgainIsLeftToADecision(t *testing.T) {
 		c.fail(dead.Key, nil)
 		again := func(times int) {
 			t.Helper()
-			r.carrier.Forget(wire.Events) // that it had it
+			r.carrier.EndDedupeWindow(wire.Events) // that it had it
 			r.send(dead)
 			r.eventually("it came again", func() bool { return r.count("SELECT sum(duplicate) FROM bus_reader") == times })
 			if got := r.ids("c", ""); len(got) > 0 {
@@ -402,7 +402,7 @@ func (r *rig) decide(event string, status int) {
 	}
 }
 
-func TestARedriveTakesTheLetterAndWhatWaitsBehindIt(t *testing.T) {
+func TestARedriveAppliesTheDeadLetterAndTheEventsParkedAfterIt(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
@@ -428,7 +428,7 @@ func TestARedriveTakesTheLetterAndWhatWaitsBehindIt(t *testing.T) {
 	})
 }
 
-func TestASkipPassesOverTheLetterAlone(t *testing.T) {
+func TestASkipEndsTheDeadLetterAlone(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
@@ -475,7 +475,7 @@ func TestAReaderThatWasAwayTooLongReadsTheOutbox(t *testing.T) {
 	})
 }
 
-func TestAReplayTakesWhatWasNeverTaken(t *testing.T) {
+func TestAReplayAppliesWhatWasNeverApplied(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
@@ -502,7 +502,7 @@ func TestAReplayTakesWhatWasNeverTaken(t *testing.T) {
 	})
 }
 
-func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
+func TestADeadLetterThatRanOutOfTriesIsRedrivenAutomatically(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		consumer := c.consumer("c")
@@ -524,7 +524,7 @@ func TestALetterThatRanOutOfTriesIsDrivenAgainByItself(t *testing.T) {
 
 // Letters of one key that are due together go in turn, as decisions about them would have
 // to, and one behind a letter that somebody must decide about waits for that.
-func TestLettersOfOneKeyAreDrivenAgainByThemselvesInTurn(t *testing.T) {
+func TestDeadLettersOfOneKeyAreRedrivenAutomaticallyInTurn(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		consumer := c.consumer("c")

@@ -31,7 +31,7 @@ func handedOver(t *testing.T, h *recentRows, part int, watch uint64, after int64
 	}
 }
 
-func TestWhatIsCommittedIsHandedOverOnce(t *testing.T) {
+func TestRecentRowsAreReadOnce(t *testing.T) {
 	h := &recentRows{}
 	h.append(rows(1)) // nobody watches
 	zero, one := h.attach(0), h.attach(1)

@@ -38,7 +38,7 @@ type relay struct {
 	outage     outage
 
 	// Of the log:
-	next    int64      // the number behind which it is read next
+	next    int64      // the number after which it is read next
 	pending []Message  // what was read and is not acknowledged
 	upto    int64      // the number that next becomes when nothing is pending
 	top     checkpoint // the newest that was acknowledged and is not noted yet
@@ -169,7 +169,7 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 }
 
 // write runs fn in a transaction of the relay: its lease stands, or it fails with
-// errLost. What has begun is finished also when ctx ends.
+// errLeaseLost. What has begun is finished also when ctx ends.
 func (r *relay) write(
 	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
 ) error {

@@ -51,9 +51,9 @@ func TestWavesHaveTheNextMessageOfEveryKey(t *testing.T) {
 	})
 }
 
-// TestATrailIsShortAndReachesBack adds milestones for a week and asks, for a loss of any
+// TestCheckpointsAreFewAndReachBack adds checkpoints for a week and asks, for a loss of any
 // length, how much more is published again than was lost.
-func TestATrailIsShortAndReachesBack(t *testing.T) {
+func TestCheckpointsAreFewAndReachBack(t *testing.T) {
 	const begin = wire.Stamp(1_800_000_000_000)
 	var kept checkpoints
 	stored := map[uint64]bool{}
@@ -68,7 +68,7 @@ func TestATrailIsShortAndReachesBack(t *testing.T) {
 		}
 		kept = next
 		if len(kept) != len(stored) || len(kept) > maxCheckpoints {
-			t.Fatalf("%d milestones are kept and %d stored", len(kept), len(stored))
+			t.Fatalf("%d checkpoints are kept and %d stored", len(kept), len(stored))
 		}
 		now += 700 + wire.Stamp(seq%5)*100
 		if seq%1000 != 0 {
@@ -77,25 +77,25 @@ func TestATrailIsShortAndReachesBack(t *testing.T) {
 		for lost := wire.Stamp(2000); lost < now-begin; lost *= 2 {
 			m := kept.last(func(m checkpoint) bool { return m.At <= now-lost })
 			if m.Seq == 0 || now-m.At > 2*lost+4*checkpointStep {
-				t.Fatalf("after a loss of %d ms %d ms are published again, with %d milestones", lost, now-m.At, len(kept))
+				t.Fatalf("after a loss of %d ms %d ms are published again, with %d checkpoints", lost, now-m.At, len(kept))
 			}
 		}
 	}
 	if len(kept) > 45 {
-		t.Errorf("a week has %d milestones", len(kept))
+		t.Errorf("a week has %d checkpoints", len(kept))
 	}
 	if !slices.IsSortedFunc(kept, func(a, b checkpoint) int { return int(a.At - b.At) }) {
 		t.Error("they are not in order")
 	}
 }
 
-func TestATrailGivesWhatLiesBefore(t *testing.T) {
+func TestCheckpointsGiveWhatLiesBefore(t *testing.T) {
 	all := checkpoints{{Seq: 10, At: 100, Number: 7}, {Seq: 20, At: 200, Number: 14}, {Seq: 30, At: 300, Number: 21}}
 	for _, tt := range []struct {
 		name      string
 		got, want checkpoint
 	}{
-		{"at a milestone", all.at(20), all[1]},
+		{"at a checkpoint", all.at(20), all[1]},
 		{"between two", all.at(29), all[1]},
 		{"before all", all.at(9), checkpoint{}},
 		{"behind all", all.at(1000), all[2]},

@@ -128,7 +128,7 @@ func TestWhatWasNotNotedOfTheLogIsPublishedOnceMore(t *testing.T) {
 		var crashes atomic.Int32
 		r.launch(r.carrier, bus.Config{Log: l, Consumers: []bus.Consumer{consumer}, Passed: func(point string) {
 			if point == "relay.log-published" && crashes.Add(1) <= 3 {
-				r.carrier.Forget(wire.Executions)
+				r.carrier.EndDedupeWindow(wire.Executions)
 				r.exec("UPDATE bus_lease SET epoch = epoch + 1 WHERE name = 'relay:log'")
 			}
 		}})

@@ -92,7 +92,7 @@ func TestALossIsFoundAlsoWhenNothingIsPublished(t *testing.T) {
 	inOrderAtLast(t, messages(t, r.carrier, wire.Events), all)
 }
 
-// TestAReplayGoesOnWhereItsRelayDied takes the post away at pages of a replay, and
+// TestAReplayGoesOnWhereItsRelayDied takes the lease away at pages of a replay, and
 // loses the stream once more.
 func TestAReplayGoesOnWhereItsRelayDied(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
@@ -216,7 +216,7 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 				r.carrier.Lose(wire.Events)
 			case "forget":
 				if _, err := r.carrier.Ensure(rt.Context(), wire.Events); err == nil {
-					r.carrier.Forget(wire.Events)
+					r.carrier.EndDedupeWindow(wire.Events)
 				}
 			case "gate":
 				if rapid.Bool().Draw(rt, "closed") {

@@ -46,9 +46,9 @@ func TestWhatIsCommittedIsPublishedInOrderOfItsKey(t *testing.T) {
 	})
 }
 
-// TestEventsThatWereNotHandedOverAreNotOvertaken has two publish in turn for the same
+// TestEventsThatAreNotInTheRecentRowsAreNotOvertaken has two publish in turn for the same
 // keys, of which one is not in the process of the relays.
-func TestEventsThatWereNotHandedOverAreNotOvertaken(t *testing.T) {
+func TestEventsThatAreNotInTheRecentRowsAreNotOvertaken(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		all, other := r.events(300, 5), r.asleep()
 		b, _ := r.launch(r.carrier, bus.Config{})
@@ -69,8 +69,8 @@ func TestEventsThatWereNotHandedOverAreNotOvertaken(t *testing.T) {
 	})
 }
 
-// TestWhatIsHandedOverIsNotRead publishes one event after the other on SQLite.
-func TestWhatIsHandedOverIsNotRead(t *testing.T) {
+// TestRecentRowsAreNotReadFromTheTable publishes one event after the other on SQLite.
+func TestRecentRowsAreNotReadFromTheTable(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	b, _ := r.launch(r.carrier, bus.Config{})
 	all := r.events(200, 5)
@@ -88,7 +88,7 @@ func TestWhatIsHandedOverIsNotRead(t *testing.T) {
 	inOrder(t, messages(t, r.carrier, wire.Events), all)
 }
 
-// TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing takes the post away when
+// TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing takes the lease away when
 // everything is published and nothing noted, as the end of a process does. With a
 // stream that remembers what it got, and with one that does not.
 func TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing(t *testing.T) {
@@ -105,7 +105,7 @@ func TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing(t *testing.T) {
 				if point == "relay.before-mark" && crashes.Add(1) <= 8 {
 					r.exec("UPDATE bus_lease SET epoch = epoch + 1 WHERE name = 'relay:outbox'")
 					if forgets {
-						r.carrier.Forget(wire.Events)
+						r.carrier.EndDedupeWindow(wire.Events)
 					}
 				}
 			}})
@@ -120,7 +120,7 @@ func TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAMarkOfAProcessThatLostItsPostDoesNotCount(t *testing.T) {
+func TestAMarkOfAProcessThatLostItsLeaseDoesNotCount(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		var h hook
 		refused := make(chan int, 1)
@@ -136,7 +136,7 @@ func TestAMarkOfAProcessThatLostItsPostDoesNotCount(t *testing.T) {
 			default:
 			}
 		})})
-		within(t, "the end of the post", refused)
+		within(t, "the end of the lease", refused)
 		stop()
 		if n := r.count("SELECT count(*) FROM outbox_events WHERE published_at IS NULL"); n != 1 {
 			t.Errorf("%d events are unpublished, want 1", n)
@@ -168,7 +168,7 @@ func TestOrderOfKeysSurvivesFailingPublishes(t *testing.T) {
 			f := fates[0]
 			fates = fates[1:]
 			if forgets && f != memory.Stored {
-				r.carrier.Forget(wire.Events)
+				r.carrier.EndDedupeWindow(wire.Events)
 			}
 			return f
 		}
@@ -297,7 +297,7 @@ func TestTwoProcessesShareTheRelays(t *testing.T) {
 	var all []wire.Event
 	for range 3 {
 		two, stop := r.launch(r.carrier, cfg("two"))
-		r.eventually("both have posts", func() bool {
+		r.eventually("both have assignments", func() bool {
 			return r.count("SELECT count(DISTINCT holder) FROM bus_lease WHERE name NOT LIKE 'process:%' AND holder <> ''") == 2
 		})
 		more := r.events(120, 11)

@@ -16,7 +16,7 @@ const (
 	dayTable   = "processed_events_"
 	daysAhead  = 3
 	daysBehind = 1
-	daysLock   = 0x72656e676164 // "rengad": whoever makes or drops them
+	daysLock   = 0x72656e676164 // "rengad": held by the process that makes or drops them
 )
 
 // firstDay is the oldest day whose marks of processed events are kept.

@@ -119,7 +119,7 @@ func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key stri
 		}
 	}
 	if len(waiting) < rt.handler.atMost(eventsOfKey) {
-		t.keys[key] = nil // nothing is behind them
+		t.keys[key] = nil // nothing is parked after them
 	}
 	return nil
 }

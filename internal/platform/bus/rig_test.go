@@ -201,7 +201,7 @@ func (r *rig) sendMessage(m bus.Message) {
 	if _, err := r.carrier.Ensure(r.Context(), m.Stream); err != nil {
 		r.Fatal(err)
 	}
-	r.carrier.Forget(m.Stream) // what it has seen before: an event that is sent again arrives again
+	r.carrier.EndDedupeWindow(m.Stream) // what it has seen before: an event that is sent again arrives again
 	if ack := r.carrier.Publish(r.Context(), []bus.Message{m}); ack[0].Err != nil {
 		r.Fatal(ack[0].Err)
 	}

@@ -197,7 +197,7 @@ func TestReadersAtTheEndOfAStreamReadItTogether(t *testing.T) {
 		for _, r := range []*reads{one, two, three} {
 			r.all()
 			if !r.b.Shares() {
-				t.Error("a reader that has read everything has no part in the trunk")
+				t.Error("a reader that has read everything does not use the shared feed")
 			}
 		}
 		if n := g.open.Load(); n != 1 {
@@ -223,9 +223,9 @@ func TestReadersAtTheEndOfAStreamReadItTogether(t *testing.T) {
 	})
 }
 
-// TestAReaderThatDoesNotComeOnIsLeftBehind goes on with a feed of its own, misses nothing,
+// TestASlowReaderIsDetached goes on with a feed of its own, misses nothing,
 // and comes back to the others.
-func TestAReaderThatDoesNotComeOnIsLeftBehind(t *testing.T) {
+func TestASlowReaderIsDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGrove(t)
 		fast, slow := g.reader(), g.reader()
@@ -247,9 +247,9 @@ func TestAReaderThatDoesNotComeOnIsLeftBehind(t *testing.T) {
 	})
 }
 
-// TestWhatATrunkHasOfALostStreamIsNotGiven lets each reader find out what became of its
+// TestASharedFeedOfALostStreamDeliversNothing lets each reader find out what became of its
 // own place.
-func TestWhatATrunkHasOfALostStreamIsNotGiven(t *testing.T) {
+func TestASharedFeedOfALostStreamDeliversNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGrove(t)
 		ahead, behind := g.reader(), g.reader()
@@ -264,7 +264,7 @@ func TestWhatATrunkHasOfALostStreamIsNotGiven(t *testing.T) {
 		}
 		behind.next(5)
 		synctest.Wait()
-		g.Truncate(wire.Events, 10) // of which behind has none, and the trunk has them
+		g.Truncate(wire.Events, 10) // of which behind has none, and the shared feed has them
 		g.sent = g.sent[:30]
 		g.send("b", 15) // its places are taken again
 		if _, err := ahead.b.Next(t.Context(), 100); fault.KindOf(err) != fault.Conflict {
@@ -276,22 +276,22 @@ func TestWhatATrunkHasOfALostStreamIsNotGiven(t *testing.T) {
 	})
 }
 
-// TestAReaderOfALostStreamHasNoPartInATrunk lets a reader not go on with a trunk when its
+// TestAReaderOfALostStreamUsesNoSharedFeed lets no reader use a shared feed when its
 // last event is another one in that, or in the stream before: something was lost.
-func TestAReaderOfALostStreamHasNoPartInATrunk(t *testing.T) {
+func TestAReaderOfALostStreamUsesNoSharedFeed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		read   int    // events that it has
 		heard  uint64 // it knows that there are no others up to here
-		before int    // events in the stream when the trunk is made
+		before int    // events in the stream when the shared feed is made
 	}{
-		"in the trunk":     {9, 0, 7},
-		"before the trunk": {5, 12, 10},
+		"in the shared feed":     {9, 0, 7},
+		"before the shared feed": {5, 12, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGrove(t)
 				old := g.reader("a")
-				g.send("a", 10) // of which it does not read all: at the end it would have a part in a trunk
+				g.send("a", 10) // of which it does not read all: at the end it would use a shared feed
 				old.next(tt.read)
 				g.heard.Store(tt.heard)
 				g.deaf.Store(true)
@@ -303,11 +303,11 @@ func TestAReaderOfALostStreamHasNoPartInATrunk(t *testing.T) {
 				g.send("b", 10)
 				fresh.all()
 				if !fresh.b.Shares() {
-					t.Fatal("there is no trunk")
+					t.Fatal("there is no shared feed")
 				}
 				for range 3 { // it tries again
 					if old.next(100); old.b.Shares() {
-						t.Fatal("a reader whose last event is another one now has a part in the trunk")
+						t.Fatal("a reader whose last event is another one now uses the shared feed")
 					}
 				}
 				old.b.Close()
@@ -334,7 +334,7 @@ func TestWhatComesWhereOthersWereLostIsNotMissed(t *testing.T) {
 			two.next(100)
 		}
 		if one.b.Upto() != 30 || two.b.Upto() != 30 || !one.b.Shares() || !two.b.Shares() {
-			t.Errorf("the readers are at %d and %d, want 30, in the trunk", one.b.Upto(), two.b.Upto())
+			t.Errorf("the readers are at %d and %d, want 30, in the shared feed", one.b.Upto(), two.b.Upto())
 		}
 		g.lose()
 		close(g.again)
@@ -345,9 +345,9 @@ func TestWhatComesWhereOthersWereLostIsNotMissed(t *testing.T) {
 	})
 }
 
-// TestWhatComesWhereOthersWereLostBeforeATrunkIsNotMissed loses them when a reader is about
-// to go over to a trunk.
-func TestWhatComesWhereOthersWereLostBeforeATrunkIsNotMissed(t *testing.T) {
+// TestWhatComesWhereOthersWereLostBeforeASharedFeedIsNotMissed loses them when a reader is about
+// to join a shared feed.
+func TestWhatComesWhereOthersWereLostBeforeASharedFeedIsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGrove(t)
 		one := g.reader()
@@ -356,7 +356,7 @@ func TestWhatComesWhereOthersWereLostBeforeATrunkIsNotMissed(t *testing.T) {
 		g.next = g.lose
 		one.all()
 		if g.next != nil || !one.b.Shares() {
-			t.Error("the reader has no part in a trunk")
+			t.Error("the reader does not use a shared feed")
 		}
 		one.b.Close()
 	})
@@ -370,8 +370,8 @@ func (g *grove) lose() {
 	g.elsewhere(20)
 }
 
-// TestReadersOfATrunkMissNothing does anything in any order.
-func TestReadersOfATrunkMissNothing(t *testing.T) {
+// TestReadersOfASharedFeedMissNothing does anything in any order.
+func TestReadersOfASharedFeedMissNothing(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			g, rnd := newGrove(t), rand.New(rand.NewPCG(seed, 1))

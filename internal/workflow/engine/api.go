@@ -29,7 +29,7 @@ type Request struct {
 }
 
 // Eager asks, with a creation, for those of the new execution's tasks that its start
-// makes ready: whoever creates is often the one to work.
+// makes ready: the creator is often the worker.
 type Eager struct {
 	Worker string
 	Queues []string

@@ -94,7 +94,7 @@ func (r *openRow) event(seq uint64) *flow.Event {
 }
 
 // fetch makes entries available, in one read. Those that are not found, whose log
-// is damaged, or that somebody holds, are noted.
+// is damaged, or that are locked elsewhere, are noted.
 func (b *batch) fetch(wants []Want) error {
 	if len(wants) == 0 {
 		return nil

@@ -15,7 +15,7 @@ import (
 // first decides.
 type claim struct {
 	req   ClaimRequest
-	since time.Time // waits in its queues behind those that came before
+	since time.Time // waits in its queues after those that came before
 	until time.Time // answered empty from then on
 	phase atomic.Int32
 	asked atomic.Bool   // its key is not known: until then it may have been answered before

@@ -41,8 +41,8 @@ var errCold = &fault.Error{
 func (coldGraph) Error() string { return errCold.Error() }
 func (coldGraph) Unwrap() error { return errCold }
 
-// warm compiles a graph, unless somebody else has. Of a tenant one is compiled at a time. When
-// ctx ends first it fails as g does.
+// warm compiles a graph, unless that is done. Of a tenant one is compiled at a time. When ctx ends first it fails as g
+// does.
 func (r *Reads) warm(ctx context.Context, g coldGraph) error {
 	if r.compilers.Await(ctx, g.key.tenant) != nil {
 		return g
@@ -73,7 +73,7 @@ func (e *Engine) warmLater(g coldGraph, queue queueKey, then func()) {
 	}
 	go func() {
 		err := e.warm(context.Background(), g)
-		e.warming.Delete(of) // before anybody looks again, who may find it gone
+		e.warming.Delete(of) // before the next attempt, which may find it gone
 		if err != nil {
 			e.cfg.Log.Error("a graph could not be compiled", "graph", g.key.id, "version", g.key.version, "error", err)
 			return

@@ -13,8 +13,8 @@ const (
 	maxAhead  = int64(MaxSlice / time.Microsecond) // by which tenants of one commit may differ in cost
 )
 
-// maxQueued is how long a command may wait for its turn: after that nobody waits for its
-// answer any more. Cancels wait for as long as it takes.
+// maxQueued is how long a command may wait for its turn: after that its caller has given up. Cancels wait for as long
+// as it takes.
 const maxQueued = 10 * time.Second
 
 // spent is what a commit has cost so far. The clock of a simulation stands still meanwhile, so

@@ -34,7 +34,7 @@ type Engine struct {
 	draining atomic.Bool  // claims do not wait any more
 	claimers atomic.Int64 // claims that are not answered yet
 
-	running atomic.Bool // somebody is in Run
+	running atomic.Bool // a goroutine is in Run
 
 	baton     sync.Mutex // who has it may call Step; it guards what follows
 	cache     *cache

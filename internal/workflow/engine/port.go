@@ -28,7 +28,7 @@ type Tx interface {
 	// Fetch gives the stored histories of executions, in the order asked for, and
 	// locks them for this commit. One whose Known is still current comes back
 	// Fresh, without its rows, and with its Head where another process may have
-	// moved DueAt; one that somebody else has held locked for long comes back Locked.
+	// moved DueAt; one that another process holds locked for long comes back Locked.
 	Fetch(ctx context.Context, want []Want) ([]History, error)
 	// Keys gives the remembered keys, in the order asked for; nil where there is none.
 	Keys(ctx context.Context, refs []KeyRef) ([]*KeyRow, error)
@@ -40,7 +40,7 @@ type Tx interface {
 	// Number reserves n execution numbers and gives the first.
 	Number(ctx context.Context, n int) (int64, error)
 	// Write writes everything in b. A log row whose (Execution, CommitNo) exists
-	// is a fault.Conflict: somebody else decided first.
+	// is a fault.Conflict: another process decided first.
 	Write(ctx context.Context, b *Batch) error
 	// Savepoint runs fn and undoes what it wrote when it fails.
 	Savepoint(ctx context.Context, fn func(context.Context) error) error
@@ -117,7 +117,7 @@ type Want struct {
 type History struct {
 	Found  bool
 	Fresh  bool // nothing newer than Want.Known; Rows are empty
-	Locked bool // by somebody else, for long: this commit cannot have it; Rows are empty
+	Locked bool // by another process, for long: this commit cannot have it; Rows are empty
 	Head   Head
 	Rows   []LogRow // from the newest usable snapshot on; only the first may carry one
 }

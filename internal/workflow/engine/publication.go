@@ -61,9 +61,8 @@ func (b *batch) notePublication(ent *entry, open *openRow, out *Batch) {
 	out.Publications = append(out.Publications, n)
 }
 
-// EventsOf reads the events of a log row that somebody wants, in order. The payloads of
-// the others are not looked at. first is the event that the row begins with, without
-// its payload unless that is wanted.
+// EventsOf reads the wanted events of a log row, in order. The payloads of the others are not decoded. first is the
+// event that the row begins with, without its payload unless that is wanted.
 func EventsOf(
 	execution flow.ID, row *LogRow, want func(flow.Type) bool,
 ) (first flow.Event, events []flow.Event, err error) {

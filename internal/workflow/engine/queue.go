@@ -175,7 +175,7 @@ func (q *queue) noteCancels(tenant string, n int) {
 	}
 }
 
-// What put… adds is seen by whoever has the engine's baton, or wake must follow.
+// What put… adds is seen by the holder of the engine's baton, or wake must follow.
 
 func (q *queue) putCancels(c *call) error {
 	q.mu.Lock()
@@ -301,7 +301,7 @@ func (q *queue) next() work {
 	return w
 }
 
-// takeOne adds a call or a unit to a batch and gives how many requests that are. One that has
+// nextOne adds a call or a unit to a batch and gives how many requests that are. One that has
 // waited for longer than its caller did is not decided.
 func (q *queue) nextOne(w *work, it item, now time.Time) int {
 	if u := it.unit; u != nil {
@@ -334,7 +334,7 @@ func rest[T any](s []T, n int) []T {
 	return s[n:]
 }
 
-// close lets nobody in any more.
+// close refuses everything from now on.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

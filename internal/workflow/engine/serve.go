@@ -161,7 +161,7 @@ func taskRefs(tasks []Task) (refs []taskRef) {
 	return refs
 }
 
-// takeReady starts tasks of a queue for a claim, oldest first.
+// claimReady starts tasks of a queue for a claim, oldest first.
 func (s claimServer) claimReady(c *claim, queue string) error {
 	key := queueKey{c.req.Tenant, queue}
 	l := s.e.tasks.of(key)

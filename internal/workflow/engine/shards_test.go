@@ -160,7 +160,7 @@ func TestAClaimThatWaitsIsServedWhicheverShardMakesTheTaskReady(t *testing.T) {
 	})
 }
 
-func TestAClaimInAnotherProcessIsServedSoonWithoutANudge(t *testing.T) {
+func TestAClaimInAnotherProcessIsServedSoonWithoutAWakeup(t *testing.T) {
 	processes(t, silent, func(a, b process) {
 		first, second := b.asks("q", 5), b.asks("q", 5)
 		began := time.Now()
@@ -175,7 +175,7 @@ func TestAClaimInAnotherProcessIsServedSoonWithoutANudge(t *testing.T) {
 	})
 }
 
-func TestAClaimInAnotherProcessIsServedAtOnceWithANudge(t *testing.T) {
+func TestAClaimInAnotherProcessIsServedAtOnceWithAWakeup(t *testing.T) {
 	processes(t, loud, func(a, b process) {
 		first := b.asks("q", 5)
 		began := time.Now()

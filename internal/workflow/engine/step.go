@@ -102,7 +102,7 @@ func (b *batch) do(w *work) error {
 	return b.flush()
 }
 
-// undoes reports whether an error of one command undoes the whole commit: it is
+// abortsCommit reports whether an error of one command undoes the whole commit: it is
 // not an answer to the command, so nothing of it may stay.
 func abortsCommit(err error) bool {
 	if err == nil {

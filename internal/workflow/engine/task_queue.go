@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lineKey names a queue of a tenant.
+// queueKey names a queue of a tenant.
 type queueKey struct{ tenant, queue string }
 
 // taskQueue is what the loop knows of a task queue: the oldest ready tasks, and the claims that wait. With more set

@@ -9,7 +9,7 @@ import (
 // MaxSlice is the time after which a commit begins nothing more: no further command of the
 // tenants that had their part of it, no further unit, no deadline of another execution. What
 // is left waits for the next commit. One of each is always done, and one command of every
-// tenant that waits, so nobody holds up others by what is costly, and everything ends.
+// tenant that waits, so no costly tenant holds up others, and everything ends.
 const MaxSlice = 20 * time.Millisecond
 
 // fetchAhead is how many executions are read at a time for a commit where that is a trip to

@@ -101,7 +101,7 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 }
 
 // Due lists executions of a shard whose DueAt is not after now, after a place, and the next DueAt
-// after those. now is the clock of whoever writes: this process on SQLite, the database on PostgreSQL.
+// after those. now is the clock of the writer: this process on SQLite, the database on PostgreSQL.
 func (s *Store) Due(
 	ctx context.Context, here flow.Time, of engine.Shard, after engine.Head, limit int,
 ) (due []engine.Head, next, now flow.Time, err error) {

@@ -95,7 +95,7 @@ const (
 )
 
 // Retain deletes up to limit keys that were used before an instant, oldest first,
-// and gives how many. It works in short jobs behind the engine's.
+// and gives how many. It works in short jobs, at a lower priority than the engine's.
 func (s *Store) Retain(ctx context.Context, before flow.Time, limit int) (int, error) {
 	deleted := 0
 	for deleted < limit {

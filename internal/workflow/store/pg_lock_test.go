@@ -66,9 +66,9 @@ func TestAnExecutionThatSomebodyHoldsIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestOneFoldsAtATime folds counts while another process does: it leaves the work to it, and
+// TestOneCompactsAtATime folds counts while another process does: it leaves the work to it, and
 // waits for nobody.
-func TestOneFoldsAtATime(t *testing.T) {
+func TestOneCompactsAtATime(t *testing.T) {
 	db := sqltest.Open(t, sqldb.Config{URL: pgtest.New(t)}, Migration())
 	s := New(db, Config{})
 	err := s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {

@@ -284,8 +284,8 @@ func TestNumbersAreNobodyElses(t *testing.T) {
 	done.Wait()
 }
 
-// TestTotalsAreExactWhileTheyAreFolded lists while others create, end and fold.
-func TestTotalsAreExactWhileTheyAreFolded(t *testing.T) {
+// TestTotalsAreExactWhileTheyAreCompacted lists while others create, end and fold.
+func TestTotalsAreExactWhileTheyAreCompacted(t *testing.T) {
 	a, b := two(t)
 	const each = 30
 	var writers, folders sync.WaitGroup

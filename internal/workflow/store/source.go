@@ -87,7 +87,7 @@ func (s *Source) skip(n *publication, err error) {
 	s.cfg.Log.Error("row of the log cannot be published", "executionId", n.execution.String(), "error", err)
 }
 
-// selectNews reads rows behind a number, as many as fit into $3 bytes and one more. The
+// selectPublications reads rows after a number, as many as fit into $3 bytes and one more. The
 // sum is over sizes alone; bodies that do not fit are not read. The order is the reader's
 // business: the database would sort bodies.
 const selectPublications = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.first_seq, l.last_seq, l.body

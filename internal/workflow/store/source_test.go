@@ -25,7 +25,7 @@ import (
 
 const acme, other = "00000000-0000-0000-0000-0000000000aa", "00000000-0000-0000-0000-0000000000bb"
 
-// newsRig is an engine over a store whose news are read.
+// publishRig is an engine over a store whose source is read.
 type publishRig struct {
 	*testing.T
 	where  string
@@ -218,7 +218,7 @@ func (r *publishRig) types(msgs []bus.Message) (types []string) {
 
 var mainOfSteps = []string{"1 EXECUTION_CREATED", "2 EXECUTION_STARTED", "4 NODE_WAITING", "5 EXECUTION_COMPLETED"}
 
-func TestOthersAreToldHowExecutionsFare(t *testing.T) {
+func TestTheLifecycleOfExecutionsIsPublished(t *testing.T) {
 	onBoth(t, func(r *publishRig) {
 		r.read(r.source, 0) // it collects from here on
 		ids := []flow.ID{r.run(acme), r.run(other), r.run(acme)}
@@ -266,7 +266,7 @@ func (r *publishRig) asLogged(m bus.Message, id flow.ID) {
 	}
 }
 
-func TestATenantIsToldWhatItAsksFor(t *testing.T) {
+func TestThePolicyOfATenantSaysWhatIsPublished(t *testing.T) {
 	onBoth(t, func(r *publishRig) {
 		_, from := r.read(r.source, 0)
 		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishAll, nil))
@@ -285,7 +285,7 @@ func TestATenantIsToldWhatItAsksFor(t *testing.T) {
 			t.Errorf("got %v, want %v", err, undone)
 		}
 		if p, err := r.store.PublishPolicy(t.Context(), acme); p != engine.PublishAll || err != nil {
-			t.Errorf("publicity: got %v, %v, want that from before", p, err)
+			t.Errorf("publish policy: got %v, %v, want that from before", p, err)
 		}
 		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishNone, nil))
 		r.run(acme)
@@ -321,8 +321,8 @@ func TestASourceGoesOnAfterARestart(t *testing.T) {
 	})
 }
 
-// TestWhatIsUndoneIsNotTold has a unit fail after it has decided, in a commit of others.
-func TestWhatIsUndoneIsNotTold(t *testing.T) {
+// TestWhatIsUndoneIsNotPublished has a unit fail after it has decided, in a commit of others.
+func TestWhatIsUndoneIsNotPublished(t *testing.T) {
 	onBoth(t, func(r *publishRig) {
 		r.read(r.source, 0)
 		failed := errors.New("failed")

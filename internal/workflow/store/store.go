@@ -124,7 +124,7 @@ func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
 // Commit runs fn in a transaction that it may share with others, and returns after
 // it is durable.
 //
-// On PostgreSQL it shares with nobody, and fn is run again when the transaction lost
+// On PostgreSQL it does not share, and fn is run again when the transaction lost
 // against another one. Executions that others do not let go are left out in the end,
 // so that they do not hold up the rest.
 func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {

@@ -21,7 +21,7 @@ type pgTx struct {
 	hurry        bool                // executions that others hold are left out, not waited for
 	spare        block               // numbers that this commit reserved beyond what it needed
 	news         bool                // it has rows that are published
-	publications []placedPublication // which, when somebody reads
+	publications []placedPublication // which, when a source reads
 }
 
 var _ engine.Tx = (*pgTx)(nil)
@@ -111,7 +111,7 @@ func (n *names) add(w *engine.Want) {
 	}
 }
 
-// fetch gathers what is stored of the executions that somebody wants.
+// fetch gathers what is stored of the wanted executions.
 type fetch struct {
 	want    []engine.Want
 	all     names

@@ -61,7 +61,7 @@ type Kind struct {
 	skip bool
 
 	patience time.Duration // for readers, in one call of Do
-	giveUp   time.Duration // of a decision that nobody carries out
+	giveUp   time.Duration // of a decision that is not carried out
 
 	mu      sync.Mutex
 	waiting map[string]time.Time // dead letters that are waited for, and since when
@@ -110,7 +110,7 @@ func (k *Kind) Count(ctx context.Context, b *bulk.Bulk) (int, error) {
 	return total, err
 }
 
-// Select walks through the dead letters in the order in which they died first.
+// Select lists the dead letters in the order in which they first died.
 func (k *Kind) Select(
 	ctx context.Context, b *bulk.Bulk, after string, limit int,
 ) (names []string, last string, err error) {
@@ -134,8 +134,7 @@ func (k *Kind) Select(
 	return names, strconv.FormatInt(letters[len(letters)-1].Num, 10), nil
 }
 
-// Foresee says what a redrive of the whole set would make of some of its letters. A
-// skip needs no foresight.
+// Foresee previews what a redrive of the whole set would do to some of its dead letters. A skip has no preview.
 func (k *Kind) Foresee(ctx context.Context, b *bulk.Bulk, names []string) ([][]byte, error) {
 	f, err := filter(b)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestABulkDrivesAllThatMatchedWhenItWasAskedFor(t *testing.T) {
 	})
 }
 
-func TestLettersOfOneKeyAreDrivenInTurn(t *testing.T) {
+func TestDeadLettersOfOneKeyAreRedrivenInTurn(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		events := []wire.Event{r.event("go", "x"), r.event("go", "x"), r.event("go", "x"), r.event("go", "y")}
 		letters := r.bury(events...)

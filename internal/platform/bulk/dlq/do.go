@@ -11,18 +11,17 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Detail is what is known of the decision about one dead letter beside its outcome.
+// Detail is what is known of the decision about one dead letter besides its outcome.
 type Detail struct {
 	Verdict bus.Verdict `json:"verdict,omitempty"` // of a redrive
-	Status  string      `json:"status,omitempty"`  // of the letter
+	Status  string      `json:"status,omitempty"`  // of the dead letter
 	Guard   bus.Guard   `json:"guard,omitempty"`   // refused
 	Code    string      `json:"code,omitempty"`    // failed
 	Message string      `json:"message,omitempty"`
 }
 
-// Do decides about dead letters and waits for what becomes of them. When that takes
-// long it is Unavailable, and goes on the next time: what it has decided before it
-// does not decide again.
+// Do decides about dead letters and waits for the outcome. When that takes long it is Unavailable, and continues the
+// next time: what it has decided before it does not decide again.
 func (k *Kind) Do(ctx context.Context, b *bulk.Bulk, names []string) ([]bulk.Result, error) {
 	s, err := Parse(b)
 	if err != nil {
@@ -64,11 +63,11 @@ func (k *Kind) Do(ctx context.Context, b *bulk.Bulk, names []string) ([]bulk.Res
 	return results, nil
 }
 
-// waves puts letters into groups that are decided about at once. Those of one key that
-// are to be driven again are in different groups, in their order.
+// waves puts dead letters into groups that are decided about at once. Those of one key that are to be redriven are in
+// different groups, in their order.
 func (k *Kind) waves(letters []bus.DeadLetter) (waves [][]string) {
-	type lane struct{ consumer, key string }
-	next := map[lane]int{}
+	type consumerKey struct{ consumer, key string }
+	next := map[consumerKey]int{}
 	for i := range letters {
 		l := &letters[i]
 		if l.ID == "" {
@@ -76,8 +75,8 @@ func (k *Kind) waves(letters []bus.DeadLetter) (waves [][]string) {
 		}
 		n := 0
 		if !k.skip {
-			n = next[lane{l.Consumer, l.Key}]
-			next[lane{l.Consumer, l.Key}]++
+			n = next[consumerKey{l.Consumer, l.Key}]
+			next[consumerKey{l.Consumer, l.Key}]++
 		}
 		if n == len(waves) {
 			waves = append(waves, nil)
@@ -87,11 +86,10 @@ func (k *Kind) waves(letters []bus.DeadLetter) (waves [][]string) {
 	return waves
 }
 
-// pollEvery is how often dead letters are looked at that somebody works on.
+// pollEvery is the interval at which the decided dead letters are polled.
 const pollEvery = 20 * time.Millisecond
 
-// await waits until the readers have carried out the decisions of a bulk. One that
-// nobody carries out is not waited for for ever.
+// await waits until the readers have carried out the decisions of a bulk, for a limited time.
 func (k *Kind) await(ctx context.Context, b *bulk.Bulk, ids []string, until time.Time) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -120,8 +118,8 @@ func (k *Kind) await(ctx context.Context, b *bulk.Bulk, ids []string, until time
 	}
 }
 
-// waitFor reports whether a letter is still to be waited for. How long that was is
-// measured here: the clock of the database may be another.
+// waitFor reports whether to keep waiting for a dead letter. The time is measured here: the clock of the database may
+// be another.
 func (k *Kind) waitFor(id string, underWay bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,7 +139,7 @@ func (k *Kind) waitFor(id string, underWay bool) bool {
 	return false
 }
 
-// underWay reports whether a letter is waiting for its reader, because of this bulk.
+// underWay reports whether a dead letter waits for its reader, because of this bulk.
 func (k *Kind) underWay(id string, l *bus.DeadLetter) bool {
 	return l.DecidedIn == id && (l.Status == bus.Redriving || l.Status == bus.Skipping)
 }

@@ -14,9 +14,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Mail is what goes over a bus in tests of what is built around it: events of records,
-// and a handler that fails for the keys that a test says. Bus and DB are set before
-// anything is sent.
+// Events are events of records for tests of what is built around a bus, and a handler that fails for the keys that a
+// test says. Bus and DB are set before anything is published.
 type Events struct {
 	Bus *bus.Bus
 	DB  *sqldb.DB
@@ -38,8 +37,7 @@ func (away) Error() string { return "the index is away" }
 // Unwrap says that it is an outage.
 func (away) Unwrap() error { return fault.New(fault.Unavailable, "", "the index is away") }
 
-// NewMail makes events by a clock: their versions are its time, and count up while that
-// stands still.
+// NewEvents makes events by a clock: their versions are its time, and count up while that stands still.
 func NewEvents(t testing.TB, now func() time.Time) *Events {
 	return &Events{t: t, now: now, fails: map[string]bool{}}
 }
@@ -54,10 +52,10 @@ func (m *Events) Handle(_ context.Context, _ *sqldb.Tx, e *wire.Event) error {
 	return nil
 }
 
-// Fail lets the events of a key fail, Heal lets them succeed.
+// Fail lets the events of a key fail, Recover lets them succeed.
 func (m *Events) Fail(key string) { m.set(key, true) }
 
-// Heal lets the events of a key succeed.
+// Recover lets the events of a key succeed.
 func (m *Events) Recover(key string) { m.set(key, false) }
 
 func (m *Events) set(key string, fails bool) {
@@ -124,8 +122,7 @@ func (m *Events) Publish(events ...wire.Event) {
 	}
 }
 
-// Published waits until nothing waits to be published. What was published can have been
-// taken before that is noted.
+// Published waits until nothing waits to be published. An event can be consumed before it is marked as published.
 func (m *Events) Published() {
 	m.t.Helper()
 	for began := time.Now(); ; {
@@ -139,8 +136,8 @@ func (m *Events) Published() {
 	}
 }
 
-// Bury publishes events that fail, and gives their dead letters, of one consumer, in
-// the order of the events. Their keys are well again afterwards.
+// Kill publishes events that fail, and gives their dead letters, of one consumer, in the order of the events. Their
+// keys recover afterwards.
 func (m *Events) Kill(consumer string, events ...wire.Event) []bus.DeadLetter {
 	m.t.Helper()
 	for i := range events {
@@ -162,7 +159,7 @@ func (m *Events) Kill(consumer string, events ...wire.Event) []bus.DeadLetter {
 	return letters
 }
 
-// buried is how long an event may take to become a dead letter.
+// deadWithin is how long an event may take to become a dead letter.
 const deadWithin = 20 * time.Second
 
 func (m *Events) find(consumer string, e *wire.Event) bus.DeadLetter {

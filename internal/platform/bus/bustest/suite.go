@@ -1,6 +1,6 @@
 // Package bustest is the one suite that every carrier of the bus passes: over memory,
 // over JetStream in this process, over a server outside and over a cluster. What the
-// port promises is said here once, as tests. It also has Mail, events that fail as a test
+// port promises is said here once, as tests. It also has Events, which fail as a test
 // says, for tests of what is built around the bus.
 package bustest
 

@@ -55,7 +55,7 @@ func (b *bridge) Tracef(string, ...any) {}
 
 // pass writes a line if there is room for it, with how many before it found none.
 func (b *bridge) pass(q *quota, most int, level slog.Level, message, text string) {
-	unlogged, ok := q.take(time.Now(), most)
+	unlogged, ok := q.reserve(time.Now(), most)
 	if !ok {
 		return
 	}
@@ -74,8 +74,8 @@ type quota struct {
 	unlogged int
 }
 
-// take reports whether one more may be written, and how many were not since the last.
-func (q *quota) take(now time.Time, most int) (unlogged int, ok bool) {
+// reserve reports whether one more may be written, and how many were not since the last.
+func (q *quota) reserve(now time.Time, most int) (unlogged int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if now.Sub(q.began) >= time.Minute {

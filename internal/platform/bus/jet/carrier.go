@@ -19,7 +19,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What a stream is made with. Whoever runs NATS may change all of it but the subjects,
+// The configuration of a new stream. An operator of NATS may change all of it but the subjects,
 // the retention and the order; a stream that exists is never changed from here.
 const (
 	MaxEventsBytes     = 4 << 30            // the business events in the stream; the oldest go first
@@ -35,13 +35,13 @@ const (
 )
 
 // Carrier carries messages of the bus over JetStream. Questions about what a stream has
-// go to the leader of the stream, never to a replica that may be behind: an answer that
-// is too old would be taken for a loss.
+// go to the leader of the stream, never to a replica that may lag: an answer that
+// is too old would look like a loss.
 type Carrier struct {
 	s      *Server
 	surely time.Duration  // no stream drops a message that is younger
 	known  [2]atomic.Bool // by stream: it was there
-	making sync.Mutex     // held by who makes a stream
+	making sync.Mutex     // held while a stream is made
 }
 
 // Carrier is the carrier over this server. There is one.
@@ -74,15 +74,15 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 	return describe(info), nil
 }
 
-// makeOnce makes a stream that was not there, unless another goroutine was faster. All
-// posts of a process come by here at once when it starts: the server sets the room of a
-// stream aside while it makes it, so it would tell all but the first that it has none left.
+// makeOnce makes a stream that was not there, unless another goroutine was faster. All assignments of a process get
+// here at once when it starts: the server reserves the room of a stream while it makes it, so it would refuse all but
+// the first for lack of room.
 func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
 	c.making.Lock()
 	defer c.making.Unlock()
 	stream, err := c.s.stream.Stream(ctx, s.String())
 	if errors.Is(err, jetstream.ErrStreamNotFound) && c.known[s].Load() {
-		stream, err = c.again(ctx, s)
+		stream, err = c.ensureAgain(ctx, s)
 	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = c.create(ctx, s)
@@ -90,10 +90,9 @@ func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream
 	return stream, err
 }
 
-// again asks once more for a stream that was there before, after a while. A server that
-// is told to make a stream while it is still deleting the one before gives the new one
-// the files of the old, and never acknowledges anything for it.
-func (c *Carrier) again(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
+// ensureAgain asks once more for a stream that was there before, after a while. A server that makes a stream while it
+// is still deleting the previous one gives the new one the files of the old, and never acknowledges anything for it.
+func (c *Carrier) ensureAgain(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
 	timer := time.NewTimer(deleteTime)
 	defer timer.Stop()
 	select {
@@ -112,7 +111,7 @@ func describe(info *jetstream.StreamInfo) bus.StreamInfo {
 	}
 }
 
-// subjects is what a stream takes.
+// subjects are those of a stream.
 func subjects(s wire.Stream) string {
 	if s == wire.Executions {
 		return "renga.execution.*.*"

@@ -19,9 +19,9 @@ const (
 	windowBytes = 8 << 20         // and their bytes, in one request; more than one message has
 	pullExpires = 4 * time.Second // a request that was not filled by then is made again
 	heartbeat   = time.Second     // how often a consumer without messages gives a sign of life
-	silence     = 3 * time.Second // without one for so long it is taken for lost
+	silence     = 3 * time.Second // a consumer that is silent for so long is lost
 	idleWait    = time.Second     // how long Next waits for a message
-	abandoned   = time.Minute     // the server forgets a consumer that nobody asked for so long
+	abandoned   = time.Minute     // the server deletes a consumer that is idle for so long
 
 	// surely is how long no stream drops a message for its limits. A feed that is
 	// further behind asks whether the stream still begins before its place.
@@ -44,14 +44,14 @@ type feed struct {
 	name   string    // of the consumer; "" while there is none
 	serial int       // counts consumers
 	conns  uint64    // connections that there were when it was made
-	broken bool      // it is of no use any more
-	count  uint64    // messages that it gave
+	broken bool      // it must be made anew
+	count  uint64    // messages that it delivered
 	asked  int       // messages that were asked for and did not come
 	heard  time.Time // when it last gave a sign, or was asked
 
 	upto    uint64
-	last    uint64 // place of the last message that it gave
-	lastID  string // and its id, by which that is recognised; "": none is known
+	last    uint64 // sequence of the last message that it delivered
+	lastID  string // and its id, by which that is verified; "": none is known
 	pending uint64
 	safe    time.Time // what follows upto was stored after this
 }
@@ -73,15 +73,15 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	return f, nil
 }
 
-// open makes a consumer at the feed's place. The stream is looked at after that, so what
-// it says then is true of the stream that the consumer is on, or the consumer is dead.
+// open makes a consumer at the feed's position. The stream is described after that, so the description is of the stream
+// that the consumer is on, or the consumer is dead.
 //
-// It begins behind the last message that it gave, not where it knew that nothing came
-// since: a stream that lost its end has other messages there now.
+// It begins after the last message that it delivered, not where it knew that nothing followed: a stream that lost its
+// tail has other messages there now.
 func (f *feed) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	f.giveUp()
+	f.dropConsumer()
 	place := f.upto
 	if f.lastID != "" {
 		f.upto = f.last
@@ -103,13 +103,13 @@ func (f *feed) open(ctx context.Context) error {
 	f.name, f.broken = made.CachedInfo().Name, false
 	first, err := f.look(ctx, place)
 	if err == nil && f.lastID != "" && f.last >= first {
-		err = f.recognise(ctx)
+		err = f.verifyLast(ctx)
 	}
 	return err
 }
 
-// recognise makes sure that the last message is where it was.
-func (f *feed) recognise(ctx context.Context) error {
+// verifyLast verifies that the last message is still at its sequence.
+func (f *feed) verifyLast(ctx context.Context) error {
 	m, err := f.c.At(ctx, f.from.Stream, f.last)
 	if fault.KindOf(err) == fault.NotFound && err != nil || err == nil && m.ID != f.lastID {
 		return fault.Wrap("jet.read", bus.Lost("message %d of stream %s is another one than before", f.last, f.from.Stream))
@@ -128,8 +128,8 @@ func (f *feed) filters() (list []string) {
 	return list
 }
 
-// look says why a feed cannot go on from a place in the stream as it is now, and gives
-// the place of its oldest message.
+// look says why a feed cannot continue from a position in the stream as it is now, and gives the sequence of its oldest
+// message.
 func (f *feed) look(ctx context.Context, place uint64) (first uint64, err error) {
 	stream, err := f.c.s.stream.Stream(ctx, f.from.Stream.String())
 	if err != nil {
@@ -158,8 +158,8 @@ func (f *feed) explain(what string, err error) error {
 	return fault.Wrap("jet.read", f.c.classify(what, err))
 }
 
-// giveUp forgets the consumer, here and, as far as it hears of it, on the server.
-func (f *feed) giveUp() {
+// dropConsumer deletes the consumer, here and, if the message arrives, on the server.
+func (f *feed) dropConsumer() {
 	if f.name != "" {
 		_ = f.c.s.conn.Publish(f.api("DELETE"), nil)
 	}
@@ -173,13 +173,12 @@ func (f *feed) api(verb string) string {
 
 // Close ends the feed.
 func (f *feed) Close() {
-	f.giveUp()
+	f.dropConsumer()
 	_ = f.sub.Unsubscribe()
 }
 
-// Upto is the place up to which everything was given.
+// Upto is the sequence up to which everything was delivered.
 func (f *feed) Upto() uint64 { return f.upto }
 
-// Pending is what there was behind the last message that was given, when it was sent or
-// as far as it came in since.
+// Pending is how many messages followed the last one delivered, when it was sent or as far as they came in since.
 func (f *feed) Pending() uint64 { return max(f.pending, uint64(len(f.in))) }

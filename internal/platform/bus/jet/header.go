@@ -51,9 +51,8 @@ func newWriter() *writer {
 	return w
 }
 
-// of gives the headers of a message. Repetitions are told by id and relay epoch: after a
-// loss, which raises the epoch, the stream must take again what it took before, since
-// readers pass over what was sent in the epochs before.
+// of gives the headers of a message. Duplicates are recognised by id and relay epoch: after a loss, which raises the
+// epoch, the stream must accept again what it had, since readers ignore what was sent in earlier epochs.
 func (w *writer) of(m *bus.Message) nats.Header {
 	epoch := strconv.FormatInt(m.Relay.Epoch, 10)
 	id := escape(m.ID)
@@ -96,7 +95,7 @@ func escape(s string) string {
 
 func special(c byte) bool { return c <= ' ' || c > '~' || c == '"' || c == '%' }
 
-// unescape is the reverse; what was not made by escape is taken as it is.
+// unescape is the reverse; what was not made by escape is returned as it is.
 func unescape(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -130,7 +129,7 @@ func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte)
 	return m, ok && m.Check() == nil && subject == wire.Subject(s, m.Tenant, m.Part, m.Type)
 }
 
-// relayText is "EPOCH AT SOURCE", and " PLACE ID" of the message behind, if one is known.
+// relayText is "EPOCH AT SOURCE", and " SEQ ID" of the preceding message, if one is known.
 func relayText(epoch string, r *bus.Relay) string {
 	text := epoch + " " + strconv.FormatInt(int64(r.At), 10) + " " + strconv.FormatInt(r.Source, 10)
 	if r.BehindID != "" {

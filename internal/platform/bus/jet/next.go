@@ -18,7 +18,7 @@ func (f *feed) Next(ctx context.Context, limit int) ([]bus.Message, error) {
 	before, safe := f.upto, f.safe
 	got, err := f.next(ctx, limit)
 	if err == nil && f.upto > before && time.Since(safe) > f.c.surely {
-		err = f.vouch(ctx, before)
+		err = f.verifyPosition(ctx, before)
 	}
 	if err != nil {
 		return nil, unlessEnded(ctx, err)
@@ -78,7 +78,7 @@ func (f *feed) drain(got []bus.Message, limit int) []bus.Message {
 	for len(got) < limit && !f.broken {
 		select {
 		case m := <-f.in:
-			got = f.take(m, got)
+			got = f.accept(m, got)
 		default:
 			return got
 		}
@@ -86,15 +86,15 @@ func (f *feed) drain(got []bus.Message, limit int) []bus.Message {
 	return got
 }
 
-// await waits for something to come in and takes it. It reports false when nothing did
-// until end, or ctx ended. A consumer that should give a sign and does not is broken.
+// await waits for something to come in and accepts it. It reports false when nothing did until end, or ctx ended. A
+// consumer that should give a sign of life and does not is broken.
 func (f *feed) await(ctx context.Context, end time.Time, got *[]bus.Message) bool {
 	silent := f.heard.Add(silence)
 	wait := time.NewTimer(min(time.Until(end), time.Until(silent)))
 	defer wait.Stop()
 	select {
 	case m := <-f.in:
-		*got = f.take(m, *got)
+		*got = f.accept(m, *got)
 		return true
 	case <-wait.C:
 		f.broken = time.Now().After(silent)
@@ -104,10 +104,10 @@ func (f *feed) await(ctx context.Context, end time.Time, got *[]bus.Message) boo
 	}
 }
 
-// take adds a message to got, or acts on what the server says instead of one.
-func (f *feed) take(m *nats.Msg, got []bus.Message) []bus.Message {
+// accept adds a message to got, or handles the status that the server sends instead of one.
+func (f *feed) accept(m *nats.Msg, got []bus.Message) []bus.Message {
 	if m.Reply == "" {
-		f.heed(m)
+		f.handleStatus(m)
 		return got
 	}
 	meta, err := m.Metadata()
@@ -129,13 +129,13 @@ func (f *feed) take(m *nats.Msg, got []bus.Message) []bus.Message {
 		return got
 	}
 	if len(f.from.Types) > 0 && !slices.Contains(f.from.Types, msg.Type) {
-		return got // its subject does not tell
+		return got // its subject does not say
 	}
 	return append(got, msg)
 }
 
-// heed acts on a status: a sign of life, the end of a request, or that of the consumer.
-func (f *feed) heed(m *nats.Msg) {
+// handleStatus handles a status: a sign of life, the end of a request, or that of the consumer.
+func (f *feed) handleStatus(m *nats.Msg) {
 	if m.Subject != f.inbox+"."+strconv.Itoa(f.serial) {
 		return // of the consumer before
 	}
@@ -159,9 +159,9 @@ func (f *feed) heed(m *nats.Msg) {
 	}
 }
 
-// vouch asks, when a feed has gone on from a place, whether anything between was dropped:
-// not if the stream still begins at or before the place.
-func (f *feed) vouch(ctx context.Context, place uint64) error {
+// verifyPosition asks, when a feed continued from a position, whether anything in between was dropped: not if the
+// stream still begins at or before it.
+func (f *feed) verifyPosition(ctx context.Context, place uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	_, err := f.look(ctx, place)

@@ -22,9 +22,8 @@ import (
 // stored all the same.
 const ackTimeout = 5 * time.Second
 
-// acks finds the wave that an acknowledgement belongs to. The client's own asynchronous
-// publisher is not used: it allows a number of messages under way in all and stalls
-// beyond, and spends more on each than sending it costs.
+// acks finds the wave that an acknowledgement belongs to. The client's own asynchronous publisher is not used: it
+// limits the messages in flight in all and stalls beyond, and costs more per message than sending it.
 type acks struct {
 	mu     sync.Mutex
 	sub    *nats.Subscription
@@ -107,7 +106,7 @@ func (c *Carrier) send(msgs []bus.Message, w *wave, reply string) {
 	}
 }
 
-// begin makes place for a wave.
+// begin registers a wave.
 func (a *acks) begin(conn *nats.Conn, w *wave) (n uint64, prefix string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,7 +127,7 @@ func (a *acks) end(n uint64) {
 	delete(a.waves, n)
 }
 
-// disconnected fails what is under way: its acknowledgements will not come.
+// disconnected fails what is in flight: its acknowledgements will not come.
 func (a *acks) disconnected(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,7 +169,7 @@ func (w *wave) fail(err error) {
 	}
 }
 
-// read makes an ack of an answer. A message that was there already has its place in it.
+// read makes an ack of an answer. For a message that was there already it has that one's sequence.
 func (w *wave) read(m *nats.Msg) bus.Ack {
 	if seq, ok := cutAck(m.Data, w.stream); ok {
 		return bus.Ack{Seq: seq}

@@ -8,18 +8,17 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// wakeSubject is where processes tell each other of ready tasks: plain messages
-// that nobody stores, one subject per tenant. Who misses one finds the task by
-// looking for it.
+// wakeSubject is where processes notify each other of ready tasks: plain messages that are not stored, one subject per
+// tenant. A process that misses one finds the task by polling.
 const wakeSubject = "renga.ready."
 
-// Wake tells other processes that n tasks of a queue became ready. It does not wait,
-// and nobody learns whether it arrived.
+// Wake notifies other processes that n tasks of a queue became ready. It does not wait, and does not learn whether it
+// arrived.
 func (s *Server) Wake(tenant, queue string, n int) {
 	_ = s.conn.Publish(wakeSubject+tenant, fmt.Appendf(nil, "%s %s %d", s.name, queue, n))
 }
 
-// OnWake calls fn, one call at a time, for what other processes tell with Wake.
+// OnWake calls fn, one call at a time, for the notifications of other processes.
 func (s *Server) OnWake(fn func(tenant, queue string, n int)) error {
 	_, err := s.conn.Subscribe(wakeSubject+"*", func(m *nats.Msg) {
 		var from, queue string

@@ -2,7 +2,7 @@
 // demand. It is for tests of relays and readers: it does what the port promises, and
 // on request everything that a server can do to them.
 //
-// It is not a stand-in for JetStream in a running system, since it forgets with its
+// It is not a stand-in for JetStream in a running system, since it ends with its
 // process. The suite of bustest holds it to the same contract.
 package memory
 
@@ -21,7 +21,7 @@ import (
 // Carrier is a bus.Carrier in memory. Its fields are set before it is used; its
 // methods may be called from anywhere.
 type Carrier struct {
-	// Fate decides what becomes of each message that is published; nil: all are Stored.
+	// Fate decides the outcome of each message that is published; nil: all are Stored.
 	// It is called in the messages' order, outside any lock.
 	Fate func(m *bus.Message) Fate
 	// Acked is called when the messages of a Publish are stored, before it returns. It
@@ -36,7 +36,7 @@ type Carrier struct {
 	changed     chan struct{} // closed when anything happens, and made anew
 }
 
-// Fate is what becomes of a message that is published.
+// Fate is the outcome of a message that is published.
 type Fate uint8
 
 // The fates.
@@ -52,7 +52,7 @@ type stream struct {
 	msgs    []bus.Message // their sequences rise
 	first   uint64
 	last    uint64
-	ids     map[id]uint64 // what is not stored again, and its place
+	ids     map[id]uint64 // the dedupe window: ids and their sequences
 	cuts    []uint64      // the places that truncations went back to
 }
 
@@ -149,7 +149,7 @@ func unavailable(message string) error {
 	return fault.Wrap("memory.publish", fault.New(fault.Unavailable, "BUS_UNAVAILABLE", "%s", message))
 }
 
-// add appends a message, unless it is there already, and gives its place.
+// add appends a message, unless it is a duplicate, and gives its sequence.
 func (st *stream) add(m *bus.Message) uint64 {
 	key := id{m.ID, m.Relay.Epoch}
 	if seq, ok := st.ids[key]; ok {
@@ -163,7 +163,7 @@ func (st *stream) add(m *bus.Message) uint64 {
 	return st.last
 }
 
-// At gives the message at a place of a stream.
+// At gives the message at a sequence of a stream.
 func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Message, error) {
 	return c.find(ctx, s, func(m *bus.Message) bool { return m.Seq == seq })
 }

@@ -141,7 +141,7 @@ func TestFatesOfMessages(t *testing.T) {
 	if got := c.Publish(t.Context(), []bus.Message{msg("doubted")}); got[0] != (bus.Ack{Seq: 1}) {
 		t.Errorf("again: got %+v, want its place", got[0])
 	}
-	c.Forget(wire.Events)
+	c.EndDedupeWindow(wire.Events)
 	if got := c.Publish(t.Context(), []bus.Message{msg("doubted")}); got[0] != (bus.Ack{Seq: 3}) {
 		t.Errorf("after the window: got %+v, want a new place", got[0])
 	}

@@ -12,8 +12,8 @@ func (c *Carrier) Lose(s wire.Stream) {
 	c.change(func() { delete(c.streams, s) })
 }
 
-// Truncate loses the newest n messages of a stream, as a server does that crashes
-// before it has synced. Their places are given to others. Connections rises.
+// Truncate loses the newest n messages of a stream, as a server does that crashes before it has synced. Their sequences
+// are reused. Connections rises.
 func (c *Carrier) Truncate(s wire.Stream, n int) {
 	c.change(func() {
 		c.connections++
@@ -28,7 +28,7 @@ func (c *Carrier) Truncate(s wire.Stream, n int) {
 	})
 }
 
-// Expire drops the messages of a stream before a place, as age does.
+// Expire drops the messages of a stream before a sequence, as age does.
 func (c *Carrier) Expire(s wire.Stream, before uint64) {
 	c.change(func() {
 		st := c.streams[s]
@@ -37,13 +37,12 @@ func (c *Carrier) Expire(s wire.Stream, before uint64) {
 	})
 }
 
-// Forget makes a stream store again what it has, as it does when its window for
-// repetitions has passed.
-func (c *Carrier) Forget(s wire.Stream) {
+// EndDedupeWindow makes a stream store duplicates, as it does when its dedupe window has passed.
+func (c *Carrier) EndDedupeWindow(s wire.Stream) {
 	c.change(func() { clear(c.streams[s].ids) })
 }
 
-// Leave makes everything fail until Return.
+// Leave makes everything fail as unavailable until Return.
 func (c *Carrier) Leave() {
 	c.change(func() { c.away = true })
 }

@@ -12,7 +12,7 @@ import (
 // idle is how long Next waits for a message.
 const idle = time.Second
 
-// feed is a place in a stream.
+// feed is a position in a stream.
 type feed struct {
 	c       *Carrier
 	st      *stream
@@ -49,7 +49,7 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	return f, nil
 }
 
-// check says why the feed cannot go on from where it is; nil when it can.
+// check says why the feed cannot continue from its position; nil when it can.
 func (f *feed) check() error {
 	if f.c.streams[f.from.Stream] != f.st {
 		return bus.Lost("the stream is gone")
@@ -79,7 +79,7 @@ func (f *feed) Next(ctx context.Context, limit int) (got []bus.Message, err erro
 			if err := f.check(); err != nil {
 				return err
 			}
-			got = f.take(limit)
+			got = f.read(limit)
 			return nil
 		})
 		if len(got) > 0 || err != nil {
@@ -95,8 +95,8 @@ func (f *feed) Next(ctx context.Context, limit int) (got []bus.Message, err erro
 	}
 }
 
-// take gives what is there, moves the feed behind it and counts the rest.
-func (f *feed) take(limit int) (got []bus.Message) {
+// read gives what is there, moves the feed after it and counts the rest.
+func (f *feed) read(limit int) (got []bus.Message) {
 	msgs := f.st.msgs
 	begin := sort.Search(len(msgs), func(i int) bool { return msgs[i].Seq > f.upto })
 	f.pending = 0
