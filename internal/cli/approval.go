@@ -130,7 +130,7 @@ func (c *approvalSubmitCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.SubmitApproval(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
+	made, err := r.Approvals.Submit(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (c *approvalListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListApprovals(ctx, client.ApprovalQuery{
+	page, err := r.Approvals.List(ctx, client.ApprovalQuery{
 		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *approvalShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	found, err := r.Approval(ctx, c.ID)
+	found, err := r.Approvals.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (c *approvalDecideCmd) Run(ctx context.Context, a *App) error {
 	if c.Decision == "reject" {
 		decision = client.Reject
 	}
-	now, err := r.DecideApproval(ctx, c.ID, client.Ballot{Decision: decision, Comment: c.Comment, Stage: c.Stage})
+	now, err := r.Approvals.Decide(ctx, c.ID, client.Ballot{Decision: decision, Comment: c.Comment, Stage: c.Stage})
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (c *approvalDelegateCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	now, err := r.DelegateApproval(ctx, c.ID, c.To, c.Comment)
+	now, err := r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (c *approvalRecallCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	now, err := r.RecallApproval(ctx, c.ID, c.Comment)
+	now, err := r.Approvals.Recall(ctx, c.ID, c.Comment)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (c *auditListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListAudit(ctx, f, c.at())
+	page, err := r.Audit.List(ctx, f, c.at())
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (c *auditExportCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	export := func(w io.Writer) error { return r.ExportAudit(ctx, f, w) }
+	export := func(w io.Writer) error { return r.Audit.Export(ctx, f, w) }
 	if c.Out == "" {
 		return export(a.Out)
 	}

@@ -36,7 +36,7 @@ func (c *automationInboxCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.Inbox(ctx, c.Unread, c.at())
+	page, err := r.Automation.Inbox(ctx, c.Unread, c.at())
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *automationReadCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	for _, id := range c.IDs {
-		if _, err := r.ReadNote(ctx, id); err != nil {
+		if _, err := r.Automation.ReadNote(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (c *automationTasksCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.UserTasks(ctx, c.Done, c.at())
+	page, err := r.Automation.UserTasks(ctx, c.Done, c.at())
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *automationDoneCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	for _, id := range c.IDs {
-		if _, err := r.CompleteUserTask(ctx, id); err != nil {
+		if _, err := r.Automation.CompleteUserTask(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (c *automationJobsCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ScheduledJobs(ctx, c.at())
+	page, err := r.Automation.ScheduledJobs(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (c *automationRunsCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ActionRuns(ctx, client.ActionRunQuery{EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome}, c.at())
+	page, err := r.Automation.ActionRuns(ctx, client.ActionRunQuery{EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome}, c.at())
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (c *bulkListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListBulks(ctx, c.at())
+	page, err := r.Bulks.List(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *bulkShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.Bulk(ctx, c.ID)
+	b, err := r.Bulks.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *bulkItemsCmd) Run(ctx context.Context, a *App) error {
 	if c.Status != nil {
 		only = client.BulkItemStatus(*c.Status)
 	}
-	page, err := r.ListBulkItems(ctx, c.ID, only, c.at())
+	page, err := r.Bulks.ListItems(ctx, c.ID, only, c.at())
 	if err != nil {
 		return err
 	}
@@ -144,10 +144,10 @@ func (c *bulkStopCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.StopBulk(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
+	if _, err := r.Bulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}
-	b, err := r.Bulk(ctx, c.ID)
+	b, err := r.Bulks.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (c *dlqListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListDeadLetters(ctx, f, c.at())
+	page, err := r.DeadLetters.List(ctx, f, c.at())
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	l, err := r.DeadLetter(ctx, c.ID)
+	l, err := r.DeadLetters.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}

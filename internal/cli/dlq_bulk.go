@@ -52,7 +52,7 @@ func (r *remote) showDeadPreview(ctx context.Context, b *client.DeadLetterBulk) 
 	if err := a.showDeadBulk(b); err != nil || b.Total == 0 {
 		return err
 	}
-	page, err := r.ListDeadLetterBulkItems(ctx, b.BulkID, "", client.Paging{Size: client.MaxPageSize})
+	page, err := r.DeadLetterBulks.ListItems(ctx, b.BulkID, "", client.Paging{Size: client.MaxPageSize})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *remote) followDead(ctx context.Context, id, what string, while client.B
 		}
 	}()
 	for {
-		b, err := r.DeadLetterBulk(ctx, id)
+		b, err := r.DeadLetterBulks.Get(ctx, id)
 		if err != nil || b.Status != while {
 			return b, err
 		}
@@ -96,7 +96,7 @@ func (r *remote) followDead(ctx context.Context, id, what string, while client.B
 // startDead starts a bulk, waits until it is done and shows what came of it.
 func (r *remote) startDead(ctx context.Context, id, key string, noWait bool) error {
 	a := r.app
-	if _, err := r.StartDeadLetterBulk(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
+	if _, err := r.DeadLetterBulks.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
 		return err
 	}
 	if noWait {
@@ -138,7 +138,7 @@ func (r *remote) showDeadResults(ctx context.Context, b *client.DeadLetterBulk) 
 	}
 	var items []client.DeadLetterBulkItem
 	for _, status := range wanted {
-		page, err := r.ListDeadLetterBulkItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
+		page, err := r.DeadLetterBulks.ListItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (c *dlqBulkListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListDeadLetterBulks(ctx, c.at())
+	page, err := r.DeadLetterBulks.List(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (c *dlqBulkShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.DeadLetterBulk(ctx, c.ID)
+	b, err := r.DeadLetterBulks.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (c *dlqBulkItemsCmd) Run(ctx context.Context, a *App) error {
 	if c.Status != nil {
 		only = client.BulkItemStatus(*c.Status)
 	}
-	page, err := r.ListDeadLetterBulkItems(ctx, c.ID, only, c.at())
+	page, err := r.DeadLetterBulks.ListItems(ctx, c.ID, only, c.at())
 	if err != nil {
 		return err
 	}
@@ -320,10 +320,10 @@ func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.StopDeadLetterBulk(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
+	if _, err := r.DeadLetterBulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}
-	b, err := r.DeadLetterBulk(ctx, c.ID)
+	b, err := r.DeadLetterBulks.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}

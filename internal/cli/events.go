@@ -57,7 +57,7 @@ func (c *eventsTailCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	n := 0
-	for e, err := range r.FollowEvents(ctx, client.FollowQuery{EventType: c.Type, Key: c.Key, From: from}) {
+	for e, err := range r.Events.Follow(ctx, client.FollowQuery{EventType: c.Type, Key: c.Key, From: from}) {
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (c *eventsOutboxCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Outbox(ctx, client.OutboxQuery{EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit})
+	out, err := r.Events.Outbox(ctx, client.OutboxQuery{EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit})
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *eventsConsumersCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	all, err := r.Consumers(ctx)
+	all, err := r.Events.Consumers(ctx)
 	if err != nil {
 		return err
 	}
@@ -213,13 +213,13 @@ func (c *eventsSchemasCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	if c.Type != "" {
-		text, err := r.EventSchema(ctx, c.Type)
+		text, err := r.Events.Schema(ctx, c.Type)
 		if err != nil {
 			return err
 		}
 		return writeJSON(a.Out, jsontext.Value(text))
 	}
-	all, err := r.EventSchemas(ctx)
+	all, err := r.Events.Schemas(ctx)
 	if err != nil {
 		return err
 	}

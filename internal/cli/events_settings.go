@@ -30,7 +30,7 @@ func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.EventSettings(ctx)
+	s, err := r.Events.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	ctx = (&sending{CorrelationID: c.CorrelationID}).context(ctx)
-	s, err := r.PutEventSettings(ctx, client.EventSettings{Executions: client.Publicity(c.Executions)})
+	s, err := r.Events.PutSettings(ctx, client.EventSettings{Executions: client.Publicity(c.Executions)})
 	if err != nil {
 		return err
 	}

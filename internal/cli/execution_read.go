@@ -33,7 +33,7 @@ func (c *executionShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	e, err := r.ExecutionAt(ctx, c.ID, c.At)
+	e, err := r.Executions.At(ctx, c.ID, c.At)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (c *executionListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListExecutions(ctx, selected, c.at())
+	page, err := r.Executions.List(ctx, selected, c.at())
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (c *executionEventsCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	items := []client.Event{}
-	for ev, err := range r.Events(ctx, c.ID, c.From) {
+	for ev, err := range r.Executions.Events(ctx, c.ID, c.From) {
 		if err != nil {
 			return err
 		}

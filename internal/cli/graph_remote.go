@@ -76,12 +76,12 @@ func (c *graphApplyCmd) Run(ctx context.Context, a *App) error {
 // apply registers one graph and says how that changed what is stored.
 func (r *remote) apply(ctx context.Context, f graphFile) (applied, error) {
 	out := applied{File: f.name}
-	old, err := r.Graph(ctx, f.id, 0)
+	old, err := r.Graphs.Get(ctx, f.id, 0)
 	if err != nil && !errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrForbidden) {
 		return out, err
 	}
 	missing := errors.Is(err, client.ErrNotFound)
-	if out.GraphVersion, err = r.PutGraph(ctx, f.id, f.raw); err != nil {
+	if out.GraphVersion, err = r.Graphs.Put(ctx, f.id, f.raw); err != nil {
 		return out, err
 	}
 	switch {
@@ -116,7 +116,7 @@ func (c *graphShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	g, err := r.Graph(ctx, c.ID, c.Version)
+	g, err := r.Graphs.Get(ctx, c.ID, c.Version)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (c *graphListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListGraphs(ctx, c.at())
+	page, err := r.Graphs.List(ctx, c.at())
 	if err != nil {
 		return err
 	}

@@ -107,10 +107,10 @@ func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
 // applyDefinition stores one definition and says how that changed what is stored.
 func (r *remote) applyDefinition(ctx context.Context, s definitionSource) (appliedDefinition, error) {
 	before := ""
-	if old, err := r.Definition(ctx, s.kind, s.id); err == nil {
+	if old, err := r.Metadata.Get(ctx, s.kind, s.id); err == nil {
 		before = old.Version
 	}
-	stored, created, err := r.PutDefinition(ctx, s.kind, s.id, s.body, "")
+	stored, created, err := r.Metadata.Put(ctx, s.kind, s.id, s.body, "")
 	if err != nil {
 		return appliedDefinition{}, err
 	}
@@ -204,7 +204,7 @@ func (c *metadataGetCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	d, err := r.Definition(ctx, kind, c.ID)
+	d, err := r.Metadata.Get(ctx, kind, c.ID)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (c *metadataListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListDefinitions(ctx, kind, c.Object, c.at())
+	page, err := r.Metadata.List(ctx, kind, c.Object, c.at())
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (c *metadataDeleteCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := r.DeleteDefinition(ctx, kind, c.ID, c.Version); err != nil {
+	if err := r.Metadata.Delete(ctx, kind, c.ID, c.Version); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, func() error { return a.line("Deleted %s %s.", c.Kind, clean(c.ID)) })
@@ -313,7 +313,7 @@ func (c *metadataDescribeCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	d, err := r.DescribeObject(ctx, c.Object)
+	d, err := r.Metadata.Describe(ctx, c.Object)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (c *recordCreateCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.CreateRecord(ctx, c.Object, draft)
+	made, err := r.Records.Create(ctx, c.Object, draft)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *recordGetCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	found, err := r.Record(ctx, c.Object, c.ID)
+	found, err := r.Records.Get(ctx, c.Object, c.ID)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *recordListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListRecords(ctx, c.Object, q)
+	page, err := r.Records.List(ctx, c.Object, q)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (c *recordUpdateCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	changed, err := r.UpdateRecord(ctx, c.Object, c.ID, c.seen(), draft)
+	changed, err := r.Records.Update(ctx, c.Object, c.ID, c.seen(), draft)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (c *recordDeleteCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := r.DeleteRecord(ctx, c.Object, c.ID, c.seen()); err != nil {
+	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, func() error { return a.line("deleted %s %s", c.Object, clean(c.ID)) })
@@ -286,7 +286,7 @@ func (c *recordHistoryCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.RecordHistory(ctx, c.Object, c.ID, c.at())
+	page, err := r.Records.History(ctx, c.Object, c.ID, c.at())
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (c *recordConvertCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	done, err := r.ConvertLead(ctx, c.ID, v)
+	done, err := r.Records.ConvertLead(ctx, c.ID, v)
 	if err != nil {
 		return err
 	}

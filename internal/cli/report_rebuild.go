@@ -24,7 +24,7 @@ func (c *reportRebuildCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	id, err := r.RebuildReports(ctx, "")
+	id, err := r.Reports.Rebuild(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (c *reportRebuildsCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ReportRebuilds(ctx, c.at())
+	page, err := r.Reports.ListRebuilds(ctx, c.at())
 	if err != nil {
 		return err
 	}

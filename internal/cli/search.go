@@ -51,10 +51,10 @@ func (c *searchFindCmd) Run(ctx context.Context, a *App) error {
 	q := client.SearchQuery{
 		Text: strings.Join(c.Text, " "), Objects: c.Object, Field: c.Field, Campaign: c.Campaign, Since: c.Since, Limit: c.Limit, Cursor: c.Cursor,
 	}
-	page, err := r.Search(ctx, q)
+	page, err := r.Search.Find(ctx, q)
 	for err == nil && len(page.Items) == 0 && page.Next != "" { // the server looked at much that is not to be seen
 		q.Cursor = page.Next
-		page, err = r.Search(ctx, q)
+		page, err = r.Search.Find(ctx, q)
 	}
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (c *searchRebuildCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	id, err := r.RebuildSearch(ctx, c.Object, "")
+	id, err := r.Search.Rebuild(ctx, c.Object, "")
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *searchRebuildsCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.SearchRebuilds(ctx, c.at())
+	page, err := r.Search.ListRebuilds(ctx, c.at())
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (c *sharingWhyCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	all, err := r.ExplainAccess(ctx, c.Object, c.ID, c.User)
+	all, err := r.Sharing.Explain(ctx, c.Object, c.ID, c.User)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *sharingModelsCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.SharingModels(ctx, c.Object, c.at())
+	page, err := r.Sharing.Models(ctx, c.Object, c.at())
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (c *sharingRebuildCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	version, err := r.RebuildSharing(ctx, c.Object, "")
+	version, err := r.Sharing.Rebuild(ctx, c.Object, "")
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (c *territoryPutCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	t, err := r.PutTerritory(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
+	t, err := r.Territories.Put(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (c *territoryListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.Territories(ctx, c.at())
+	page, err := r.Territories.List(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (c *territoryDeleteCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := r.DeleteTerritory(ctx, c.ID); err != nil {
+	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted territory %s.", clean(c.ID)) })
@@ -265,7 +265,7 @@ func (c *assignments) run(ctx context.Context, a *App, on bool) error {
 		ids []string
 	}{{client.TerritoryUsers, c.Users}, {client.TerritoryAccounts, c.Accounts}} {
 		for _, id := range some.ids {
-			if err := r.AssignTerritory(ctx, c.ID, some.of, id, on); err != nil {
+			if err := r.Territories.Assign(ctx, c.ID, some.of, id, on); err != nil {
 				if done > 0 {
 					a.say("done before this failed: %d", done)
 				}

@@ -72,7 +72,7 @@ func (c *strategyApplyCmd) Run(ctx context.Context, a *App) error {
 	}
 	done := []appliedStrategy{}
 	for _, s := range sources {
-		stored, created, err := r.PutStrategySource(ctx, s.id, s.raw)
+		stored, created, err := r.Strategies.PutSource(ctx, s.id, s.raw)
 		if err != nil {
 			if len(done) > 0 {
 				a.say("stored before this failed: %d of %d", len(done), len(sources))
@@ -158,7 +158,7 @@ func (c *strategyListCmd) Run(ctx context.Context, a *App) error {
 	for _, h := range c.Health {
 		filter.Health = append(filter.Health, client.Health(h))
 	}
-	page, err := r.ListStrategies(ctx, filter, c.at())
+	page, err := r.Strategies.List(ctx, filter, c.at())
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := r.Claim(c.context(ctx), client.Claim{
+	tasks, err := r.Tasks.Claim(c.context(ctx), client.Claim{
 		Key: c.IdempotencyKey, WorkerID: orPerson(c.Worker), Queues: c.Queue, Max: c.Max, Wait: c.Wait, Lease: c.Lease,
 	})
 	if err != nil {

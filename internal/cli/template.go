@@ -121,11 +121,11 @@ func templateID(file, id string) (string, error) {
 
 // applyTemplate stores one template and says how that changed what is stored.
 func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appliedTemplate, error) {
-	old, err := r.Template(ctx, id)
+	old, err := r.Templates.Get(ctx, id)
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
 		return appliedTemplate{}, err
 	}
-	stored, created, err := r.PutTemplateSource(ctx, id, raw)
+	stored, created, err := r.Templates.PutSource(ctx, id, raw)
 	out := appliedTemplate{Change: "changed", StoredTemplate: stored}
 	switch {
 	case err != nil:
@@ -156,7 +156,7 @@ func (c *templateListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListTemplates(ctx, c.at())
+	page, err := r.Templates.List(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (c *templateShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	t, err := r.Template(ctx, c.ID)
+	t, err := r.Templates.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (c *templateDeleteCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := r.DeleteTemplate(ctx, c.ID); err != nil {
+	if err := r.Templates.Delete(ctx, c.ID); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted template %s.", clean(c.ID)) })

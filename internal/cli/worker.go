@@ -68,7 +68,7 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	// Say at once when there is no server. A worker's token need not allow this.
-	if _, err := r.ListGraphs(ctx, client.Paging{Size: 10}); err != nil && !errors.Is(err, client.ErrForbidden) {
+	if _, err := r.Graphs.List(ctx, client.Paging{Size: 10}); err != nil && !errors.Is(err, client.ErrForbidden) {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
