@@ -283,6 +283,7 @@ func (c Executions) All(ctx context.Context, f ExecutionFilter) iter.Seq2[Execut
 
 // Decided is a command in the log of an execution and what was answered.
 type Decided struct {
+	Number        int       `json:"number"` // among the commands of the execution, from 1
 	Command       string    `json:"command"`
 	NodeID        string    `json:"nodeId,omitempty"`
 	Attempt       int       `json:"attempt,omitempty"`

@@ -135,16 +135,31 @@ type ObjectDescription struct {
 		Update bool `json:"update"`
 		Delete bool `json:"delete"`
 	} `json:"permissions"`
-	OWD    string        `json:"owd"`
-	Fields []ObjectField `json:"fields"`
-	Stages []ObjectStage `json:"stages,omitempty"`
+	OWD       string        `json:"owd"`
+	Fields    []ObjectField `json:"fields"`
+	Stages    []ObjectStage `json:"stages,omitempty"`
+	TeamRoles []TeamRole    `json:"teamRoles,omitempty"` // where records have teams
+	Limits    struct {
+		CustomFields   int `json:"customFields"`
+		PicklistValues int `json:"picklistValues"`
+		Text           int `json:"text"`
+		LongText       int `json:"longText"`
+	} `json:"limits"`
+}
+
+// TeamRole is a part that users have in teams.
+type TeamRole struct {
+	Name   string `json:"name"`
+	Access string `json:"access"` // Read or Edit
 }
 
 // ObjectField is a field of an object.
 type ObjectField struct {
 	ID          string   `json:"id"`
+	Object      string   `json:"object"`
 	Name        string   `json:"name"`
 	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
 	Type        string   `json:"type"`
 	Required    bool     `json:"required"`
 	ReadOnly    bool     `json:"readOnly"`

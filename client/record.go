@@ -171,8 +171,9 @@ func (c Records) BulkWithKey(
 
 // LeadConversion is what a lead is to become.
 type LeadConversion struct {
-	OwnerID       string         `json:"ownerId,omitempty"`   // of what is created; "": the lead's owner
-	AccountID     string         `json:"accountId,omitempty"` // to join
+	Version       string         `json:"recordVersion,omitempty"` // that the lead must have (ErrVersion); "": any
+	OwnerID       string         `json:"ownerId,omitempty"`       // of what is created; "": the lead's owner
+	AccountID     string         `json:"accountId,omitempty"`     // to join
 	ContactID     string         `json:"contactId,omitempty"`
 	OpportunityID string         `json:"opportunityId,omitempty"`
 	Match         bool           `json:"match,omitempty"`       // look for an account and a contact that fit before new ones are made

@@ -123,6 +123,13 @@ func (c Territories) List(ctx context.Context, at Paging) (*Page[Territory], err
 	return list[Territory](ctx, c.transport, territoriesPath, url.Values{}, at)
 }
 
+// Get reads a territory.
+func (c Territories) Get(ctx context.Context, id string) (*Territory, error) {
+	return answered(new(Territory), func(got *Territory) error {
+		return c.read(ctx, territoriesPath+"/"+url.PathEscape(id), url.Values{}, got)
+	})
+}
+
 // Delete deletes a territory; one that something is in is ErrRefused.
 func (c Territories) Delete(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: territoriesPath + "/" + url.PathEscape(id)})

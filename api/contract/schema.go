@@ -10,6 +10,7 @@ type Schema struct {
 	Ref        string `yaml:"$ref"`
 	Properties map[string]*Schema
 	Items      *Schema
+	Const      any       // the only value that there is; nil: there are others
 	AllOf      []*Schema `yaml:"allOf"`
 	AnyOf      []*Schema `yaml:"anyOf"`
 	OneOf      []*Schema `yaml:"oneOf"`
