@@ -126,6 +126,7 @@ func Run(ctx context.Context, p Program, args []string) int {
 		kong.ExplicitGroups([]kong.Group{{Key: "server", Title: "Server:"}, {Key: "output", Title: "Output:"}}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(append(p.Bind, app)...),
+		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor) }), // for commands that Run with one
 		kong.Exit(func(code int) { panic(exit(code)) }),
 	)
 	if err != nil {

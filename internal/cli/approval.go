@@ -125,11 +125,7 @@ Examples:
 }
 
 // Run submits the record.
-func (c *approvalSubmitCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalSubmitCmd) Run(ctx context.Context, r *remote) error {
 	made, err := r.Approvals.Submit(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
 	if err != nil {
 		return err
@@ -155,11 +151,7 @@ func (approvalListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *approvalListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Approvals.List(ctx, client.ApprovalQuery{
 		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
 	})
@@ -194,11 +186,7 @@ func (approvalShowCmd) Help() string {
 }
 
 // Run prints the approval.
-func (c *approvalShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalShowCmd) Run(ctx context.Context, r *remote) error {
 	found, err := r.Approvals.Get(ctx, c.ID)
 	if err != nil {
 		return err
@@ -222,11 +210,7 @@ func (approvalDecideCmd) Help() string {
 }
 
 // Run decides.
-func (c *approvalDecideCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalDecideCmd) Run(ctx context.Context, r *remote) error {
 	decision := client.Approve
 	if c.Decision == "reject" {
 		decision = client.Reject
@@ -254,11 +238,7 @@ Examples:
 }
 
 // Run delegates.
-func (c *approvalDelegateCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalDelegateCmd) Run(ctx context.Context, r *remote) error {
 	now, err := r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment)
 	if err != nil {
 		return err
@@ -281,11 +261,7 @@ Examples:
 }
 
 // Run recalls the approval.
-func (c *approvalRecallCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalRecallCmd) Run(ctx context.Context, r *remote) error {
 	now, err := r.Approvals.Recall(ctx, c.ID, c.Comment)
 	if err != nil {
 		return err

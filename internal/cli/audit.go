@@ -51,12 +51,8 @@ Examples:
 }
 
 // Run prints a page.
-func (c *auditListCmd) Run(ctx context.Context, a *App) error {
+func (c *auditListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	f, err := c.filter(a)
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}

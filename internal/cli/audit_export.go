@@ -26,12 +26,8 @@ Examples:
 }
 
 // Run exports.
-func (c *auditExportCmd) Run(ctx context.Context, a *App) error {
+func (c *auditExportCmd) Run(ctx context.Context, a *App, r *remote) error {
 	f, err := c.filter(a)
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,7 @@ func (automationInboxCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *automationInboxCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationInboxCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Automation.Inbox(ctx, c.Unread, c.at())
 	if err != nil {
 		return err
@@ -64,11 +60,7 @@ func (automationReadCmd) Help() string {
 }
 
 // Run marks them.
-func (c *automationReadCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationReadCmd) Run(ctx context.Context, a *App, r *remote) error {
 	for _, id := range c.IDs {
 		if _, err := r.Automation.ReadNote(ctx, id); err != nil {
 			return err
@@ -93,11 +85,7 @@ Examples:
 }
 
 // Run prints a page.
-func (c *automationTasksCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationTasksCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Automation.UserTasks(ctx, c.Done, c.at())
 	if err != nil {
 		return err
@@ -126,11 +114,7 @@ func (automationDoneCmd) Help() string {
 }
 
 // Run marks them.
-func (c *automationDoneCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationDoneCmd) Run(ctx context.Context, a *App, r *remote) error {
 	for _, id := range c.IDs {
 		if _, err := r.Automation.CompleteUserTask(ctx, id); err != nil {
 			return err
@@ -150,11 +134,7 @@ func (automationJobsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *automationJobsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationJobsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Automation.ScheduledJobs(ctx, c.at())
 	if err != nil {
 		return err
@@ -196,11 +176,7 @@ func (automationRunsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *automationRunsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationRunsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Automation.ActionRuns(ctx, client.ActionRunQuery{EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome}, c.at())
 	if err != nil {
 		return err

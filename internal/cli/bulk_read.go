@@ -18,11 +18,7 @@ func (bulkListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *bulkListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *bulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Bulks.List(ctx, c.at())
 	if err != nil {
 		return err
@@ -54,11 +50,7 @@ func (bulkShowCmd) Help() string {
 }
 
 // Run shows the bulk.
-func (c *bulkShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *bulkShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	b, err := r.Bulks.Get(ctx, c.ID)
 	if err != nil {
 		return err
@@ -81,11 +73,7 @@ func (bulkItemsCmd) Help() string {
 }
 
 // Run prints a page of items.
-func (c *bulkItemsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *bulkItemsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var only client.BulkItemStatus
 	if c.Status != nil {
 		only = client.BulkItemStatus(*c.Status)
@@ -139,11 +127,7 @@ Examples:
 }
 
 // Run stops the bulk.
-func (c *bulkStopCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *bulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if _, err := r.Bulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}

@@ -64,17 +64,13 @@ func (dlqListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *dlqListCmd) Run(ctx context.Context, a *App) error {
+func (c *dlqListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	f, err := c.selection(a)
 	if err != nil {
 		return err
 	}
 	for _, s := range c.Status {
 		f.Status = append(f.Status, client.DeadLetterStatus(s))
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	page, err := r.DeadLetters.List(ctx, f, c.at())
 	if err != nil {
@@ -126,11 +122,7 @@ Examples:
 }
 
 // Run shows the dead letter.
-func (c *dlqShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *dlqShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	l, err := r.DeadLetters.Get(ctx, c.ID)
 	if err != nil {
 		return err

@@ -196,11 +196,7 @@ func (dlqBulkListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *dlqBulkListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *dlqBulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.DeadLetterBulks.List(ctx, c.at())
 	if err != nil {
 		return err
@@ -232,11 +228,7 @@ func (dlqBulkShowCmd) Help() string {
 }
 
 // Run shows the bulk.
-func (c *dlqBulkShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *dlqBulkShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	b, err := r.DeadLetterBulks.Get(ctx, c.ID)
 	if err != nil {
 		return err
@@ -259,11 +251,7 @@ func (dlqBulkItemsCmd) Help() string {
 }
 
 // Run prints a page of items.
-func (c *dlqBulkItemsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *dlqBulkItemsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var only client.BulkItemStatus
 	if c.Status != nil {
 		only = client.BulkItemStatus(*c.Status)
@@ -315,11 +303,7 @@ func (dlqBulkStopCmd) Help() string {
 }
 
 // Run stops the bulk.
-func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if _, err := r.DeadLetterBulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}

@@ -110,11 +110,7 @@ Examples:
 }
 
 // Run shows the outbox.
-func (c *eventsOutboxCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsOutboxCmd) Run(ctx context.Context, a *App, r *remote) error {
 	out, err := r.Events.Outbox(ctx, client.OutboxQuery{EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit})
 	if err != nil {
 		return err
@@ -166,11 +162,7 @@ Examples:
 }
 
 // Run shows the consumers.
-func (c *eventsConsumersCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsConsumersCmd) Run(ctx context.Context, a *App, r *remote) error {
 	all, err := r.Events.Consumers(ctx)
 	if err != nil {
 		return err
@@ -207,11 +199,7 @@ func (eventsSchemasCmd) Help() string {
 }
 
 // Run lists the types, or prints a schema as the server has it.
-func (c *eventsSchemasCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsSchemasCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.Type != "" {
 		text, err := r.Events.Schema(ctx, c.Type)
 		if err != nil {

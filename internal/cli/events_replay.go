@@ -96,11 +96,7 @@ func (eventsReplaysCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *eventsReplaysCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsReplaysCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Replays.List(ctx, c.at())
 	if err != nil {
 		return err
@@ -127,11 +123,7 @@ Examples:
 }
 
 // Run stops it.
-func (c *eventsStopReplayCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsStopReplayCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if _, err := r.Replays.Stop(c.context(ctx), client.ReplayOrder{Key: c.IdempotencyKey, ReplayID: c.ID}); err != nil {
 		return err
 	}

@@ -25,11 +25,7 @@ Examples:
 }
 
 // Run shows the settings.
-func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	s, err := r.Events.Settings(ctx)
 	if err != nil {
 		return err
@@ -58,11 +54,7 @@ Examples:
 }
 
 // Run changes the settings and shows them.
-func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App, r *remote) error {
 	ctx = (&sending{CorrelationID: c.CorrelationID}).context(ctx)
 	s, err := r.Events.PutSettings(ctx, client.EventSettings{Executions: client.Publicity(c.Executions)})
 	if err != nil {

@@ -28,11 +28,7 @@ func (executionShowCmd) Help() string {
 }
 
 // Run shows the execution.
-func (c *executionShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *executionShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	e, err := r.Executions.At(ctx, c.ID, c.At)
 	if err != nil {
 		return err
@@ -247,12 +243,8 @@ func (executionListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *executionListCmd) Run(ctx context.Context, a *App) error {
+func (c *executionListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	selected, err := c.selection(a)
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}

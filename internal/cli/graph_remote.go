@@ -34,7 +34,7 @@ type applied struct {
 }
 
 // Run registers the graphs, in the order given.
-func (c *graphApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *graphApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one graph, and there are %d files", len(c.Files))
 	}
@@ -48,10 +48,6 @@ func (c *graphApplyCmd) Run(ctx context.Context, a *App) error {
 			return inFile(name, err)
 		}
 		files = append(files, f)
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	done := []applied{}
 	for _, f := range files {
@@ -111,11 +107,7 @@ func (graphShowCmd) Help() string {
 }
 
 // Run shows the graph.
-func (c *graphShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *graphShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	g, err := r.Graphs.Get(ctx, c.ID, c.Version)
 	if err != nil {
 		return err
@@ -186,11 +178,7 @@ func (graphListCmd) Help() string {
 }
 
 // Run prints a page of the newest versions.
-func (c *graphListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *graphListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Graphs.List(ctx, c.at())
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ type appliedDefinition struct {
 }
 
 // Run applies the definitions.
-func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var sources []definitionSource
 	for _, name := range c.Files {
 		raw, err := a.read(name)
@@ -80,10 +80,6 @@ func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
 	slices.SortStableFunc(sources, func(x, y definitionSource) int {
 		return cmp.Compare(slices.Index(client.DefinitionKinds, x.kind), slices.Index(client.DefinitionKinds, y.kind))
 	})
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
 	done := []appliedDefinition{}
 	for _, s := range sources {
 		one, err := r.applyDefinition(ctx, s)
@@ -195,12 +191,8 @@ func (metadataGetCmd) Help() string {
 }
 
 // Run prints the definition, with what it is.
-func (c *metadataGetCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataGetCmd) Run(ctx context.Context, a *App, r *remote) error {
 	kind, err := c.kind()
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}
@@ -228,14 +220,10 @@ func (metadataListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *metadataListCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	kind := client.DefinitionKind(c.Kind)
 	if kind == client.DefineField && c.Object == "" {
 		return usage("fields are those of an object: name it with --object")
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	page, err := r.Metadata.List(ctx, kind, c.Object, c.at())
 	if err != nil {
@@ -280,12 +268,8 @@ Examples:
 }
 
 // Run deletes it.
-func (c *metadataDeleteCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	kind, err := c.kind()
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}
@@ -308,11 +292,7 @@ func (metadataDescribeCmd) Help() string {
 }
 
 // Run shows the object.
-func (c *metadataDescribeCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *metadataDescribeCmd) Run(ctx context.Context, a *App, r *remote) error {
 	d, err := r.Metadata.Describe(ctx, c.Object)
 	if err != nil {
 		return err

@@ -153,11 +153,7 @@ func (recheckShowCmd) Help() string {
 }
 
 // Run shows the request and a page of its strategies.
-func (c *recheckShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *recheckShowCmd) Run(ctx context.Context, a *App, r *remote) error {
 	p, err := r.Rechecks.Get(ctx, c.ID, c.at(), c.Status...)
 	if err != nil {
 		return err
@@ -207,11 +203,7 @@ Examples:
 }
 
 // Run cancels the request.
-func (c *recheckCancelCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *recheckCancelCmd) Run(ctx context.Context, a *App, r *remote) error {
 	got, err := r.Rechecks.Cancel(c.context(ctx), c.ID, c.Reason, c.IdempotencyKey)
 	if err != nil {
 		return err

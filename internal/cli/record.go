@@ -108,12 +108,8 @@ Examples:
 }
 
 // Run creates the record.
-func (c *recordCreateCmd) Run(ctx context.Context, a *App) error {
+func (c *recordCreateCmd) Run(ctx context.Context, r *remote) error {
 	draft, err := c.draft()
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}
@@ -135,11 +131,7 @@ func (recordGetCmd) Help() string {
 }
 
 // Run prints the record.
-func (c *recordGetCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *recordGetCmd) Run(ctx context.Context, r *remote) error {
 	found, err := r.Records.Get(ctx, c.Object, c.ID)
 	if err != nil {
 		return err
@@ -163,7 +155,7 @@ func (recordListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *recordListCmd) Run(ctx context.Context, a *App) error {
+func (c *recordListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	q := client.RecordQuery{Filters: map[string]string{}, Sort: c.Sort, Paging: c.at()}
 	for _, filter := range c.Where {
 		name, value, ok := strings.Cut(filter, "=")
@@ -171,10 +163,6 @@ func (c *recordListCmd) Run(ctx context.Context, a *App) error {
 			return usage("--where must be FIELD=VALUE or FIELD.OP=VALUE, each once, not %q", filter)
 		}
 		q.Filters[name] = value
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	page, err := r.Records.List(ctx, c.Object, q)
 	if err != nil {
@@ -226,12 +214,8 @@ func (recordUpdateCmd) Help() string {
 }
 
 // Run changes the record.
-func (c *recordUpdateCmd) Run(ctx context.Context, a *App) error {
+func (c *recordUpdateCmd) Run(ctx context.Context, r *remote) error {
 	draft, err := c.draft()
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
 	if err != nil {
 		return err
 	}
@@ -257,11 +241,7 @@ Examples:
 }
 
 // Run deletes the record.
-func (c *recordDeleteCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *recordDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
 	}
@@ -281,11 +261,7 @@ func (recordHistoryCmd) Help() string {
 }
 
 // Run prints a page of the changes, the newest first.
-func (c *recordHistoryCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *recordHistoryCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Records.History(ctx, c.Object, c.ID, c.at())
 	if err != nil {
 		return err
@@ -327,7 +303,7 @@ func (recordConvertCmd) Help() string {
 }
 
 // Run converts the lead.
-func (c *recordConvertCmd) Run(ctx context.Context, a *App) error {
+func (c *recordConvertCmd) Run(ctx context.Context, a *App, r *remote) error {
 	v := client.LeadConversion{OwnerID: c.Owner, AccountID: c.Account, ContactID: c.Contact, Match: c.Match}
 	if len(c.Opportunity) > 0 {
 		fields, err := setFields(c.Opportunity)
@@ -335,10 +311,6 @@ func (c *recordConvertCmd) Run(ctx context.Context, a *App) error {
 			return err
 		}
 		v.Opportunity = fields
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	done, err := r.Records.ConvertLead(ctx, c.ID, v)
 	if err != nil {

@@ -19,11 +19,7 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *reportRebuildCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *reportRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
 	id, err := r.Reports.Rebuild(ctx, "")
 	if err != nil {
 		return err
@@ -44,11 +40,7 @@ func (reportRebuildsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *reportRebuildsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *reportRebuildsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Reports.ListRebuilds(ctx, c.at())
 	if err != nil {
 		return err

@@ -40,13 +40,9 @@ Examples:
 }
 
 // Run prints the hits.
-func (c *searchFindCmd) Run(ctx context.Context, a *App) error {
+func (c *searchFindCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.Limit < 1 || c.Limit > 100 {
 		return usage("--limit must be 1 to 100, not %d", c.Limit)
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	q := client.SearchQuery{
 		Text: strings.Join(c.Text, " "), Objects: c.Object, Field: c.Field, Campaign: c.Campaign, Since: c.Since, Limit: c.Limit, Cursor: c.Cursor,
@@ -106,11 +102,7 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *searchRebuildCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *searchRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
 	id, err := r.Search.Rebuild(ctx, c.Object, "")
 	if err != nil {
 		return err
@@ -131,11 +123,7 @@ func (searchRebuildsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *searchRebuildsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *searchRebuildsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Search.ListRebuilds(ctx, c.at())
 	if err != nil {
 		return err

@@ -32,11 +32,7 @@ Examples:
 }
 
 // Run prints the reasons.
-func (c *sharingWhyCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *sharingWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	all, err := r.Sharing.Explain(ctx, c.Object, c.ID, c.User)
 	if err != nil {
 		return err
@@ -76,11 +72,7 @@ func (sharingModelsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *sharingModelsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *sharingModelsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Sharing.Models(ctx, c.Object, c.at())
 	if err != nil {
 		return err
@@ -114,11 +106,7 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *sharingRebuildCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *sharingRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
 	version, err := r.Sharing.Rebuild(ctx, c.Object, "")
 	if err != nil {
 		return err
@@ -153,11 +141,7 @@ func (territoryPutCmd) Help() string {
 }
 
 // Run makes the territory.
-func (c *territoryPutCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *territoryPutCmd) Run(ctx context.Context, a *App, r *remote) error {
 	t, err := r.Territories.Put(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
 	if err != nil {
 		return err
@@ -176,11 +160,7 @@ func (territoryListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *territoryListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *territoryListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	page, err := r.Territories.List(ctx, c.at())
 	if err != nil {
 		return err
@@ -208,11 +188,7 @@ func (territoryDeleteCmd) Help() string {
 }
 
 // Run deletes it.
-func (c *territoryDeleteCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *territoryDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type appliedStrategy struct {
 }
 
 // Run registers the strategies, in the order given.
-func (c *strategyApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *strategyApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var sources []strategySource
 	for _, name := range c.Files {
 		raw, err := a.read(name)
@@ -65,10 +65,6 @@ func (c *strategyApplyCmd) Run(ctx context.Context, a *App) error {
 	}
 	if c.ID != "" && len(sources) > 1 {
 		return usage("--id names one strategy, and there are %d", len(sources))
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	done := []appliedStrategy{}
 	for _, s := range sources {
@@ -149,11 +145,7 @@ Examples:
 }
 
 // Run prints a page.
-func (c *strategyListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *strategyListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Sort: c.Sort}
 	for _, h := range c.Health {
 		filter.Health = append(filter.Health, client.Health(h))

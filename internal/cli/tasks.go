@@ -72,7 +72,7 @@ Examples:
 }
 
 // Run claims tasks.
-func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
+func (c *tasksClaimCmd) Run(ctx context.Context, a *App, r *remote) error {
 	switch {
 	case c.Max < 1 || c.Max > 100:
 		return usage("--max must be 1 to 100")
@@ -80,10 +80,6 @@ func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
 		return usage("--wait must be whole seconds, up to 30s")
 	}
 	if err := checkLease(c.Lease); err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
 		return err
 	}
 	tasks, err := r.Tasks.Claim(c.context(ctx), client.Claim{

@@ -27,11 +27,7 @@ Examples:
 }
 
 // Run explains the execution.
-func (c *executionWhyCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *executionWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if _, err := r.Executions.Get(ctx, c.ID); err != nil {
 		return err
 	}
