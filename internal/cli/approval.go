@@ -151,27 +151,19 @@ func (approvalListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *approvalListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Approvals.List(ctx, client.ApprovalQuery{
-		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
-	})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			one := &page.Items[i]
-			at := ""
-			if one.CurrentStageIndex < len(one.StageNames) {
-				at = clean(one.StageNames[one.CurrentStageIndex])
-			}
-			rows = append(rows, []string{one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy})
+func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "STATUS", "STAGE", "RECORD", "SUBMITTED", "BY"}
+	return tabulate(r, &c.paging, head, func(one *client.ApprovalSummary) []string {
+		at := ""
+		if one.CurrentStageIndex < len(one.StageNames) {
+			at = clean(one.StageNames[one.CurrentStageIndex])
 		}
-		err := a.grid([]string{"ID", "STATUS", "STAGE", "RECORD", "SUBMITTED", "BY"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{
+			one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy,
+		}
+	})(r.Approvals.List(ctx, client.ApprovalQuery{
+		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
+	}))
 }
 
 // approvalShowCmd is `renga approval show`.

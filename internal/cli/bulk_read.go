@@ -19,23 +19,13 @@ func (bulkListCmd) Help() string {
 
 // Run prints a page.
 func (c *bulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Bulks.List(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			rows = append(rows, []string{
-				b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
-				fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
-			})
+	head := []string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}
+	return tabulate(r, &c.paging, head, func(b *client.Bulk) []string {
+		return []string{
+			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
+			fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
 		}
-		err := a.grid([]string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Bulks.List(ctx, c.at()))
 }
 
 // bulkShowCmd is `renga bulk show`.
@@ -51,11 +41,7 @@ func (bulkShowCmd) Help() string {
 
 // Run shows the bulk.
 func (c *bulkShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	b, err := r.Bulks.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showBulk(b) })
+	return show(r, a.showBulk)(r.Bulks.Get(ctx, c.ID))
 }
 
 // bulkItemsCmd is `renga bulk items`.
@@ -131,9 +117,5 @@ func (c *bulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if _, err := r.Bulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}
-	b, err := r.Bulks.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showBulk(b) })
+	return show(r, a.showBulk)(r.Bulks.Get(ctx, c.ID))
 }

@@ -123,11 +123,7 @@ Examples:
 
 // Run shows the dead letter.
 func (c *dlqShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	l, err := r.DeadLetters.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showDeadLetter(l) })
+	return show(r, a.showDeadLetter)(r.DeadLetters.Get(ctx, c.ID))
 }
 
 func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {

@@ -197,23 +197,13 @@ func (dlqBulkListCmd) Help() string {
 
 // Run prints a page.
 func (c *dlqBulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.DeadLetterBulks.List(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			rows = append(rows, []string{
-				b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
-				fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
-			})
+	head := []string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}
+	return tabulate(r, &c.paging, head, func(b *client.DeadLetterBulk) []string {
+		return []string{
+			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
+			fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
 		}
-		err := a.grid([]string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.DeadLetterBulks.List(ctx, c.at()))
 }
 
 // dlqBulkShowCmd is `renga dlq bulk show`.
@@ -229,11 +219,7 @@ func (dlqBulkShowCmd) Help() string {
 
 // Run shows the bulk.
 func (c *dlqBulkShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	b, err := r.DeadLetterBulks.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showDeadBulk(b) })
+	return show(r, a.showDeadBulk)(r.DeadLetterBulks.Get(ctx, c.ID))
 }
 
 // dlqBulkItemsCmd is `renga dlq bulk items`.
@@ -307,9 +293,5 @@ func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if _, err := r.DeadLetterBulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}
-	b, err := r.DeadLetterBulks.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showDeadBulk(b) })
+	return show(r, a.showDeadBulk)(r.DeadLetterBulks.Get(ctx, c.ID))
 }

@@ -204,11 +204,7 @@ func (c *eventSummaryCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.WorkflowEvents.Summary(ctx, month, c.Limit)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showSummary(s) })
+	return show(r, a.showSummary)(r.WorkflowEvents.Summary(ctx, month, c.Limit))
 }
 
 func (a *App) showSummary(s *client.WorkflowSummary) error {

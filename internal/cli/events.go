@@ -111,11 +111,9 @@ Examples:
 
 // Run shows the outbox.
 func (c *eventsOutboxCmd) Run(ctx context.Context, a *App, r *remote) error {
-	out, err := r.Events.Outbox(ctx, client.OutboxQuery{EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showOutbox(out) })
+	return show(r, a.showOutbox)(r.Events.Outbox(ctx, client.OutboxQuery{
+		EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit,
+	}))
 }
 
 func (a *App) showOutbox(out *client.Outbox) error {

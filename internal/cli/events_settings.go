@@ -26,11 +26,7 @@ Examples:
 
 // Run shows the settings.
 func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	s, err := r.Events.Settings(ctx)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showEventSettings(s) })
+	return show(r, a.showEventSettings)(r.Events.Settings(ctx))
 }
 
 func (a *App) showEventSettings(s client.EventSettings) error {
@@ -56,9 +52,7 @@ Examples:
 // Run changes the settings and shows them.
 func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App, r *remote) error {
 	ctx = (&sending{CorrelationID: c.CorrelationID}).context(ctx)
-	s, err := r.Events.PutSettings(ctx, client.EventSettings{Executions: client.Publicity(c.Executions)})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showEventSettings(s) })
+	return show(r, a.showEventSettings)(r.Events.PutSettings(ctx, client.EventSettings{
+		Executions: client.Publicity(c.Executions),
+	}))
 }

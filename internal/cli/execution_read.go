@@ -29,11 +29,7 @@ func (executionShowCmd) Help() string {
 
 // Run shows the execution.
 func (c *executionShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	e, err := r.Executions.At(ctx, c.ID, c.At)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showExecution(e) })
+	return show(r, a.showExecution)(r.Executions.At(ctx, c.ID, c.At))
 }
 
 func (a *App) showExecution(e *client.Execution) error {
@@ -248,23 +244,13 @@ func (c *executionListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.Executions.List(ctx, selected, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			e := &page.Items[i]
-			rows = append(rows, []string{
-				e.ExecutionID, a.screen.status(string(e.Status)), e.GraphID, strconv.Itoa(e.GraphVersion),
-				instant(e.CreatedAt), took(e.CreatedAt, e.EndedAt), mark(e.ArchivedAt != nil),
-			})
+	head := []string{"EXECUTION", "STATUS", "GRAPH", "VERSION", "CREATED", "TOOK", "ARCHIVED"}
+	return tabulate(r, &c.paging, head, func(e *client.ExecutionSummary) []string {
+		return []string{
+			e.ExecutionID, a.screen.status(string(e.Status)), e.GraphID, strconv.Itoa(e.GraphVersion),
+			instant(e.CreatedAt), took(e.CreatedAt, e.EndedAt), mark(e.ArchivedAt != nil),
 		}
-		err := a.grid([]string{"EXECUTION", "STATUS", "GRAPH", "VERSION", "CREATED", "TOOK", "ARCHIVED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Executions.List(ctx, selected, c.at()))
 }
 
 // took is how long something took; nothing when it has not ended.

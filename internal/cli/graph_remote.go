@@ -108,11 +108,7 @@ func (graphShowCmd) Help() string {
 
 // Run shows the graph.
 func (c *graphShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	g, err := r.Graphs.Get(ctx, c.ID, c.Version)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showGraph(g) })
+	return show(r, a.showGraph)(r.Graphs.Get(ctx, c.ID, c.Version))
 }
 
 func (a *App) showGraph(g *client.Graph) error {

@@ -155,7 +155,7 @@ func (recordListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *recordListCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 	q := client.RecordQuery{Filters: map[string]string{}, Sort: c.Sort, Paging: c.at()}
 	for _, filter := range c.Where {
 		name, value, ok := strings.Cut(filter, "=")
@@ -164,27 +164,17 @@ func (c *recordListCmd) Run(ctx context.Context, a *App, r *remote) error {
 		}
 		q.Filters[name] = value
 	}
-	page, err := r.Records.List(ctx, c.Object, q)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			rec := &page.Items[i]
-			var rest []string
-			for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
-				if name != "Name" {
-					rest = append(rest, name+"="+shortly(rec.Fields[name]))
-				}
+	head := []string{"ID", "NAME", "VERSION", "FIELDS"}
+	return tabulate(r, &c.paging, head, func(rec *client.Record) []string {
+		var rest []string
+		for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
+			if name != "Name" {
+				rest = append(rest, name+"="+shortly(rec.Fields[name]))
 			}
-			name, _ := rec.Fields["Name"].(string)
-			rows = append(rows, []string{rec.ID, clean(name), rec.RecordVersion, clean(strings.Join(rest, " "))})
 		}
-		err := a.grid([]string{"ID", "NAME", "VERSION", "FIELDS"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		name, _ := rec.Fields["Name"].(string)
+		return []string{rec.ID, clean(name), rec.RecordVersion, clean(strings.Join(rest, " "))}
+	})(r.Records.List(ctx, c.Object, q))
 }
 
 // recordVersion is the version that somebody has seen.

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"strconv"
+
+	"renga.dev/renga/client"
 )
 
 // reportRebuildCmd is `renga report rebuild`.
@@ -40,19 +42,12 @@ func (reportRebuildsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *reportRebuildsCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Reports.ListRebuilds(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			rows = append(rows, []string{b.RebuildID, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID})
+func (c *reportRebuildsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "STATUS", "RECORDS", "EXECUTION"}
+	return tabulate(r, &c.paging, head, func(b *client.ReportRebuild) []string {
+		return []string{
+			b.RebuildID, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal),
+			b.ExecutionID,
 		}
-		err := a.grid([]string{"ID", "STATUS", "RECORDS", "EXECUTION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Reports.ListRebuilds(ctx, c.at()))
 }

@@ -123,25 +123,16 @@ func (searchRebuildsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *searchRebuildsCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Search.ListRebuilds(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			object := b.Object
-			if object == "" {
-				object = "all"
-			}
-			rows = append(rows, []string{
-				b.RebuildID, object, b.Cause, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID,
-			})
+func (c *searchRebuildsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "OBJECT", "CAUSE", "STATUS", "RECORDS", "EXECUTION"}
+	return tabulate(r, &c.paging, head, func(b *client.SearchRebuild) []string {
+		object := b.Object
+		if object == "" {
+			object = "all"
 		}
-		err := a.grid([]string{"ID", "OBJECT", "CAUSE", "STATUS", "RECORDS", "EXECUTION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{
+			b.RebuildID, object, b.Cause, b.Status,
+			strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID,
+		}
+	})(r.Search.ListRebuilds(ctx, c.at()))
 }

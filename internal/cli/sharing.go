@@ -72,24 +72,14 @@ func (sharingModelsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *sharingModelsCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Sharing.Models(ctx, c.Object, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			m := &page.Items[i]
-			rows = append(rows, []string{
-				m.Object, strconv.FormatInt(m.Version, 10), m.Status, m.OWD,
-				strconv.Itoa(m.RecordsProcessed) + " of " + strconv.Itoa(m.RecordsTotal), m.ExecutionID,
-			})
+func (c *sharingModelsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"OBJECT", "VERSION", "STATUS", "OWD", "RECORDS", "EXECUTION"}
+	return tabulate(r, &c.paging, head, func(m *client.SharingModel) []string {
+		return []string{
+			m.Object, strconv.FormatInt(m.Version, 10), m.Status, m.OWD,
+			strconv.Itoa(m.RecordsProcessed) + " of " + strconv.Itoa(m.RecordsTotal), m.ExecutionID,
 		}
-		err := a.grid([]string{"OBJECT", "VERSION", "STATUS", "OWD", "RECORDS", "EXECUTION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Sharing.Models(ctx, c.Object, c.at()))
 }
 
 // sharingRebuildCmd is `renga sharing rebuild`.

@@ -145,27 +145,17 @@ Examples:
 }
 
 // Run prints a page.
-func (c *strategyListCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *strategyListCmd) Run(ctx context.Context, r *remote) error {
 	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Sort: c.Sort}
 	for _, h := range c.Health {
 		filter.Health = append(filter.Health, client.Health(h))
 	}
-	page, err := r.Strategies.List(ctx, filter, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			s := &page.Items[i]
-			checked := "never"
-			if s.LastCheckedAt != nil {
-				checked = instant(*s.LastCheckedAt)
-			}
-			rows = append(rows, []string{s.ID, clean(s.Name), clean(strings.Join(s.Tags, ", ")), string(s.Health), checked})
+	head := []string{"STRATEGY", "NAME", "TAGS", "HEALTH", "CHECKED"}
+	return tabulate(r, &c.paging, head, func(s *client.Strategy) []string {
+		checked := "never"
+		if s.LastCheckedAt != nil {
+			checked = instant(*s.LastCheckedAt)
 		}
-		err := a.grid([]string{"STRATEGY", "NAME", "TAGS", "HEALTH", "CHECKED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{s.ID, clean(s.Name), clean(strings.Join(s.Tags, ", ")), string(s.Health), checked}
+	})(r.Strategies.List(ctx, filter, c.at()))
 }

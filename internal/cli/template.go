@@ -156,20 +156,13 @@ func (c *templateListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.Templates.List(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			t := &page.Items[i]
-			rows = append(rows, []string{t.ID, clean(t.Name), t.Steps[0].TriggerKind, t.Steps[0].Action, strconv.Itoa(len(t.Steps)), monthOf(&t.Template), instant(t.UpdatedAt)})
+	head := []string{"TEMPLATE", "NAME", "STARTED BY", "ACTION", "STEPS", "FOR", "CHANGED"}
+	return tabulate(r, &c.paging, head, func(t *client.StoredTemplate) []string {
+		return []string{
+			t.ID, clean(t.Name), t.Steps[0].TriggerKind, t.Steps[0].Action, strconv.Itoa(len(t.Steps)),
+			monthOf(&t.Template), instant(t.UpdatedAt),
 		}
-		err := a.grid([]string{"TEMPLATE", "NAME", "STARTED BY", "ACTION", "STEPS", "FOR", "CHANGED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Templates.List(ctx, c.at()))
 }
 
 // monthOf is what a template is for, as far as it says so.
@@ -203,11 +196,7 @@ func (c *templateShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	t, err := r.Templates.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showTemplate(t) })
+	return show(r, a.showTemplate)(r.Templates.Get(ctx, c.ID))
 }
 
 func (a *App) showTemplate(t *client.StoredTemplate) error {
