@@ -1,11 +1,11 @@
-// Package api holds the contracts, and nothing else: openapi.yaml of the whole HTTP
+// Package api holds the contracts, and what is generated from them: openapi.yaml of the whole HTTP
 // interface, events/ of what travels on the bus. The server serves them, the tests
 // hold every response and every event against them.
 package api
 
 import "embed"
 
-//go:generate go test ../client -run ^TestTheOperationsAreThoseOfTheContract$ -update
+//go:generate go test . -run ^TestGeneratedFilesAreThoseOfTheContract$ -update
 
 // OpenAPI is the contract, as it is served at /openapi.yaml.
 //

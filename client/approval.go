@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Approvals submits records and decides about them.
+type Approvals struct{ *transport }
+
 // The decisions of approvers.
 const (
 	Approve = "APPROVED"
@@ -111,9 +114,9 @@ type ApprovalQuery struct {
 	Paging
 }
 
-// SubmitApproval submits a record. However often it has to be sent, it is submitted once.
-func (c *Client) SubmitApproval(ctx context.Context, s Submission) (*Approval, error) {
-	return c.approval(ctx, cmp.Or(s.Key, newKey()), "/approvals", s)
+// Submit submits a record. However often it has to be sent, it is submitted once.
+func (c Approvals) Submit(ctx context.Context, s Submission) (*Approval, error) {
+	return c.ask(ctx, cmp.Or(s.Key, newKey()), "/approvals", s)
 }
 
 // Ballot is a decision about an approval.
@@ -124,40 +127,40 @@ type Ballot struct {
 	Key      string `json:"-"`                    // the same key decides once; "": a new one
 }
 
-// DecideApproval approves or rejects in the stage that is open. An approval that has ended
+// Decide approves or rejects in the stage that is open. An approval that has ended
 // or gone on to another stage is ErrRefused. However often the decision has to be sent, it counts once.
-func (c *Client) DecideApproval(ctx context.Context, id string, b Ballot) (*Approval, error) {
-	return c.approval(ctx, cmp.Or(b.Key, newKey()), approvalPath(id)+"/decide", b)
+func (c Approvals) Decide(ctx context.Context, id string, b Ballot) (*Approval, error) {
+	return c.ask(ctx, cmp.Or(b.Key, newKey()), approvalPath(id)+"/decide", b)
 }
 
-// DelegateApproval lets another user decide instead.
-func (c *Client) DelegateApproval(ctx context.Context, id, user, comment string) (*Approval, error) {
-	return c.approval(ctx, newKey(), approvalPath(id)+"/delegate", struct {
+// Delegate lets another user decide instead.
+func (c Approvals) Delegate(ctx context.Context, id, user, comment string) (*Approval, error) {
+	return c.ask(ctx, newKey(), approvalPath(id)+"/delegate", struct {
 		UserID  string `json:"userId"`
 		Comment string `json:"comment,omitempty"`
 	}{user, comment})
 }
 
-// RecallApproval takes a submission back.
-func (c *Client) RecallApproval(ctx context.Context, id, comment string) (*Approval, error) {
-	return c.RecallApprovalOnce(ctx, newKey(), id, comment)
+// Recall takes a submission back.
+func (c Approvals) Recall(ctx context.Context, id, comment string) (*Approval, error) {
+	return c.RecallWithKey(ctx, newKey(), id, comment)
 }
 
-// RecallApprovalOnce is RecallApproval under a key of the caller.
-func (c *Client) RecallApprovalOnce(ctx context.Context, key, id, comment string) (*Approval, error) {
-	return c.approval(ctx, key, approvalPath(id)+"/recall", struct {
+// RecallWithKey is Recall under a key of the caller.
+func (c Approvals) RecallWithKey(ctx context.Context, key, id, comment string) (*Approval, error) {
+	return c.ask(ctx, key, approvalPath(id)+"/recall", struct {
 		Comment string `json:"comment,omitempty"`
 	}{comment})
 }
 
-// Approval reads an approval. What the caller may not know of is ErrNotFound.
-func (c *Client) Approval(ctx context.Context, id string) (*Approval, error) {
+// Get reads an approval. What the caller may not know of is ErrNotFound.
+func (c Approvals) Get(ctx context.Context, id string) (*Approval, error) {
 	found := new(Approval)
 	return found, c.read(ctx, approvalPath(id), nil, found)
 }
 
-// ListApprovals reads a page of the approvals that the caller may know of.
-func (c *Client) ListApprovals(ctx context.Context, q ApprovalQuery) (*Page[ApprovalSummary], error) {
+// List reads a page of the approvals that the caller may know of.
+func (c Approvals) List(ctx context.Context, q ApprovalQuery) (*Page[ApprovalSummary], error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"object": q.Object, "recordId": q.RecordID, "submittedBy": q.SubmittedBy, "status": q.Status} {
 		if value != "" {
@@ -167,13 +170,13 @@ func (c *Client) ListApprovals(ctx context.Context, q ApprovalQuery) (*Page[Appr
 	if q.Assigned {
 		query.Set("assigned", strconv.FormatBool(true))
 	}
-	return list[ApprovalSummary](ctx, c, "/approvals", query, q.Paging)
+	return list[ApprovalSummary](ctx, c.transport, "/approvals", query, q.Paging)
 }
 
 func approvalPath(id string) string { return "/approvals/" + url.PathEscape(id) }
 
-// approval sends something that is done once and reads the approval that it led to.
-func (c *Client) approval(ctx context.Context, key, path string, said any) (*Approval, error) {
+// ask sends something that is done once and reads the approval that it led to.
+func (c Approvals) ask(ctx context.Context, key, path string, said any) (*Approval, error) {
 	body, err := json.Marshal(said)
 	if err != nil {
 		return nil, err

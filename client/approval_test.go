@@ -27,46 +27,46 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{"type": "User", "id": anna}}}},
 		}},
 	} {
-		if _, _, err := c.PutDefinition(ctx, d.kind, d.id, d.body, ""); err != nil {
+		if _, _, err := c.Metadata.Put(ctx, d.kind, d.id, d.body, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	acme, err := c.CreateRecord(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}})
+	acme, err := c.Records.Create(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.SubmitApproval(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Comment: "please"})
+	made, err := c.Approvals.Submit(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Comment: "please"})
 	if err != nil || made.Status != "PENDING" || made.Record["Name"] != "Acme" || len(made.Stages) != 1 || made.Stages[0].Approvers[0].UserID != anna {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	if _, err := c.UpdateRecord(ctx, "Account", acme.ID, client.AnyVersion, client.RecordDraft{Fields: map[string]any{"Name": "Other"}}); !errors.Is(err, client.ErrRefused) {
+	if _, err := c.Records.Update(ctx, "Account", acme.ID, client.AnyVersion, client.RecordDraft{Fields: map[string]any{"Name": "Other"}}); !errors.Is(err, client.ErrRefused) {
 		t.Errorf("got %v, want the name locked", err)
 	}
-	given, err := c.DelegateApproval(ctx, made.ID, ben, "away")
+	given, err := c.Approvals.Delegate(ctx, made.ID, ben, "away")
 	if err != nil || given.Stages[0].Approvers[0].DelegateID != ben {
 		t.Errorf("got %+v, %v", given, err)
 	}
 	other := 1
-	if _, err := c.DecideApproval(ctx, made.ID, client.Ballot{Decision: client.Reject, Stage: &other}); !errors.Is(err, client.ErrRefused) {
+	if _, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Decision: client.Reject, Stage: &other}); !errors.Is(err, client.ErrRefused) {
 		t.Errorf("a stage that is not open: got %v, want a refusal", err)
 	}
-	done, err := c.DecideApproval(ctx, made.ID, client.Ballot{Decision: client.Reject, Comment: "no"})
+	done, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Decision: client.Reject, Comment: "no"})
 	if err != nil || done.Status != "REJECTED" || done.Decision.Comment != "no" {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	if _, err := c.RecallApproval(ctx, made.ID, ""); !errors.Is(err, client.ErrRefused) {
+	if _, err := c.Approvals.Recall(ctx, made.ID, ""); !errors.Is(err, client.ErrRefused) {
 		t.Errorf("got %v, want that it has ended", err)
 	}
-	if found, err := c.Approval(ctx, made.ID); err != nil || found.Status != "REJECTED" {
+	if found, err := c.Approvals.Get(ctx, made.ID); err != nil || found.Status != "REJECTED" {
 		t.Errorf("got %+v, %v", found, err)
 	}
-	if page, err := c.ListApprovals(ctx, client.ApprovalQuery{Object: "Account", Status: "REJECTED", RecordID: acme.ID}); err != nil || page.Total != 1 || page.Items[0].ID != made.ID {
+	if page, err := c.Approvals.List(ctx, client.ApprovalQuery{Object: "Account", Status: "REJECTED", RecordID: acme.ID}); err != nil || page.Total != 1 || page.Items[0].ID != made.ID {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if page, err := c.ListApprovals(ctx, client.ApprovalQuery{Assigned: true}); err != nil || page.Total != 0 {
+	if page, err := c.Approvals.List(ctx, client.ApprovalQuery{Assigned: true}); err != nil || page.Total != 0 {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if _, err := c.Approval(ctx, anna); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Approvals.Get(ctx, anna); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -97,26 +97,26 @@ func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
 			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{"type": "User", "id": anna}}}},
 		}},
 	} {
-		if _, _, err := c.PutDefinition(ctx, d.kind, d.id, d.body, ""); err != nil {
+		if _, _, err := c.Metadata.Put(ctx, d.kind, d.id, d.body, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	acme, err := c.CreateRecord(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}})
+	acme, err := c.Records.Create(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.SubmitApproval(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Key: "submit"})
-	again, problem := c.SubmitApproval(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Key: "submit"})
+	made, err := c.Approvals.Submit(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Key: "submit"})
+	again, problem := c.Approvals.Submit(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Key: "submit"})
 	if err != nil || problem != nil || made.ID != again.ID {
 		t.Fatalf("got %+v %v, %+v %v", made, err, again, problem)
 	}
 	for range 2 {
-		if done, err := c.DecideApproval(ctx, made.ID, client.Ballot{Key: "decide", Decision: client.Approve}); err != nil || done.Status != "APPROVED" {
+		if done, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Key: "decide", Decision: client.Approve}); err != nil || done.Status != "APPROVED" {
 			t.Fatalf("got %+v, %v", done, err)
 		}
 	}
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
-		found, err := c.Approval(ctx, made.ID)
+		found, err := c.Approvals.Get(ctx, made.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,10 +129,10 @@ func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
 			t.Fatalf("the outcome is not written: %+v", found.Outcome)
 		}
 	}
-	if got, err := c.Record(ctx, "Account", acme.ID); err != nil || got.Fields["Rating"] != "Hot" {
+	if got, err := c.Records.Get(ctx, "Account", acme.ID); err != nil || got.Fields["Rating"] != "Hot" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := c.RecallApprovalOnce(ctx, "recall", made.ID, ""); !errors.Is(err, client.ErrRefused) {
+	if _, err := c.Approvals.RecallWithKey(ctx, "recall", made.ID, ""); !errors.Is(err, client.ErrRefused) {
 		t.Errorf("got %v, want that it has ended", err)
 	}
 }

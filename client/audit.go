@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// Audit reads and exports who did what.
+type Audit struct{ *transport }
+
 // AuditEntry is one line of the audit log.
 type AuditEntry struct {
 	AuditID       string          `json:"auditId"`
@@ -39,14 +42,14 @@ func (f *AuditFilter) query() url.Values {
 	})
 }
 
-// ListAudit reads a page of the audit log, newest first. It goes back 50,000 entries;
+// List reads a page of the audit log, newest first. It goes back 50,000 entries;
 // older ones are reached with To.
-func (c *Client) ListAudit(ctx context.Context, f AuditFilter, at Paging) (*Page[AuditEntry], error) {
-	return list[AuditEntry](ctx, c, "/audit", f.query(), at)
+func (c Audit) List(ctx context.Context, f AuditFilter, at Paging) (*Page[AuditEntry], error) {
+	return list[AuditEntry](ctx, c.transport, "/audit", f.query(), at)
 }
 
-// Audit reads the newest 50,000 entries of the audit log, newest first, each once.
-func (c *Client) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
-	return newestFirst(func(at Paging) (*Page[AuditEntry], error) { return c.ListAudit(ctx, f, at) },
+// All reads the newest 50,000 entries of the audit log, newest first, each once.
+func (c Audit) All(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
+	return newestFirst(func(at Paging) (*Page[AuditEntry], error) { return c.List(ctx, f, at) },
 		func(e *AuditEntry) string { return e.AuditID })
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// ExportAudit writes all entries of the audit log that a filter selects to w, oldest
+// Export writes all entries of the audit log that a filter selects to w, oldest
 // first, each as one line of JSON (an AuditEntry). A call that brings nothing is repeated
 // as others are; once something was written it is not, and the error says that the export
 // is not complete.
-func (c *Client) ExportAudit(ctx context.Context, f AuditFilter, w io.Writer) error {
+func (c Audit) Export(ctx context.Context, f AuditFilter, w io.Writer) error {
 	q := call{method: http.MethodGet, path: "/audit/export", query: f.query()}
 	return c.repeat(ctx, &q, func(server string) error { return c.download(ctx, server, &q, w) })
 }
@@ -32,7 +32,7 @@ func (e brokenOff) Is(target error) bool { return target == ErrUnavailable }
 
 // download sends a call once and copies the answer as it comes. It may take as long as it
 // wants, but not be still for long.
-func (c *Client) download(ctx context.Context, server string, q *call, w io.Writer) error {
+func (c *transport) download(ctx context.Context, server string, q *call, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	dead := time.AfterFunc(c.cfg.Timeout, cancel)

@@ -31,12 +31,12 @@ func TestAnExportIsRepeatedUntilSomethingCame(t *testing.T) {
 	defer web.Close()
 	c := client.New(client.Config{URL: web.URL, RetryFor: time.Minute})
 	var out bytes.Buffer
-	err := c.ExportAudit(t.Context(), client.AuditFilter{}, &out)
+	err := c.Audit.Export(t.Context(), client.AuditFilter{}, &out)
 	if !errors.Is(err, client.ErrUnavailable) || out.String() != "{}\n" || calls.Load() != 2 {
 		t.Errorf("%d calls: %v, %q", calls.Load(), err, &out)
 	}
 	out.Reset()
-	if err := c.ExportAudit(t.Context(), client.AuditFilter{}, &out); err != nil || out.String() != "{}\n{}\n" {
+	if err := c.Audit.Export(t.Context(), client.AuditFilter{}, &out); err != nil || out.String() != "{}\n{}\n" {
 		t.Errorf("%v, %q", err, &out)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// Automation reads the inbox and the tasks of the caller, and what rules and jobs did.
+type Automation struct{ *transport }
+
 // Note is what the caller was told.
 type Note struct {
 	ID        string    `json:"id"`
@@ -26,16 +29,16 @@ type Note struct {
 const automationPath = "/automation"
 
 // Inbox reads a page of what the caller was told, the newest first.
-func (c *Client) Inbox(ctx context.Context, unread bool, at Paging) (*Page[Note], error) {
+func (c Automation) Inbox(ctx context.Context, unread bool, at Paging) (*Page[Note], error) {
 	query := url.Values{}
 	if unread {
 		query.Set("unread", strconv.FormatBool(unread))
 	}
-	return list[Note](ctx, c, automationPath+"/inbox", query, at)
+	return list[Note](ctx, c.transport, automationPath+"/inbox", query, at)
 }
 
 // ReadNote marks a note of the caller as read.
-func (c *Client) ReadNote(ctx context.Context, id string) (*Note, error) {
+func (c Automation) ReadNote(ctx context.Context, id string) (*Note, error) {
 	r, err := c.do(ctx, call{method: http.MethodPut, path: automationPath + "/inbox/" + url.PathEscape(id) + "/read"})
 	if err != nil {
 		return nil, err
@@ -67,16 +70,16 @@ type UserTask struct {
 
 // UserTasks reads a page of the tasks that the caller is meant by: the open ones by when they
 // are due, or those that are done.
-func (c *Client) UserTasks(ctx context.Context, done bool, at Paging) (*Page[UserTask], error) {
+func (c Automation) UserTasks(ctx context.Context, done bool, at Paging) (*Page[UserTask], error) {
 	query := url.Values{}
 	if done {
 		query.Set("status", "DONE")
 	}
-	return list[UserTask](ctx, c, automationPath+"/tasks", query, at)
+	return list[UserTask](ctx, c.transport, automationPath+"/tasks", query, at)
 }
 
 // CompleteUserTask marks a task as done. One that somebody else has done is ErrRefused.
-func (c *Client) CompleteUserTask(ctx context.Context, id string) (*UserTask, error) {
+func (c Automation) CompleteUserTask(ctx context.Context, id string) (*UserTask, error) {
 	r, err := c.do(ctx, call{method: http.MethodPut, path: automationPath + "/tasks/" + url.PathEscape(id) + "/done"})
 	if err != nil {
 		return nil, err
@@ -110,8 +113,8 @@ type JobFiring struct {
 }
 
 // ScheduledJobs reads a page of the jobs, by name.
-func (c *Client) ScheduledJobs(ctx context.Context, at Paging) (*Page[ScheduledJob], error) {
-	return list[ScheduledJob](ctx, c, automationPath+"/jobs", url.Values{}, at)
+func (c Automation) ScheduledJobs(ctx context.Context, at Paging) (*Page[ScheduledJob], error) {
+	return list[ScheduledJob](ctx, c.transport, automationPath+"/jobs", url.Values{}, at)
 }
 
 // ActionRun is an action of a rule or a job that was done, or is to be.
@@ -142,12 +145,12 @@ type ActionRunQuery struct {
 }
 
 // ActionRuns reads a page of what was done, the newest first.
-func (c *Client) ActionRuns(ctx context.Context, q ActionRunQuery, at Paging) (*Page[ActionRun], error) {
+func (c Automation) ActionRuns(ctx context.Context, q ActionRunQuery, at Paging) (*Page[ActionRun], error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"eventId": q.EventID, "ruleId": q.RuleID, "recordId": q.RecordID, "outcome": q.Outcome} {
 		if value != "" {
 			query.Set(name, value)
 		}
 	}
-	return list[ActionRun](ctx, c, automationPath+"/runs", query, at)
+	return list[ActionRun](ctx, c.transport, automationPath+"/runs", query, at)
 }

@@ -24,7 +24,7 @@ func BenchmarkWorker(b *testing.B) {
 			for i := range tasks {
 				names = append(names, fmt.Sprintf("t%d", i))
 			}
-			must[client.GraphVersion](b)(c.PutGraph(ctx, "g", line("default", names...)))
+			must[client.GraphVersion](b)(c.Graphs.Put(ctx, "g", line("default", names...)))
 			var cmds []client.Command
 			for range max(1, b.N/tasks) {
 				cmds = append(cmds, client.CreateExecution{GraphID: "g", Start: true})

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Bulks cancels many executions at once.
+type Bulks struct{ *transport }
+
 // BulkStatus is the state of a bulk.
 type BulkStatus string
 
@@ -99,8 +102,8 @@ type CancelBulk struct {
 	Reason string
 }
 
-// CreateBulk freezes the set of a bulk and does nothing to it yet: StartBulk does.
-func (c *Client) CreateBulk(ctx context.Context, b CancelBulk) (BulkAnswer, error) {
+// Create freezes the set of a bulk and does nothing to it yet: Start does.
+func (c Bulks) Create(ctx context.Context, b CancelBulk) (BulkAnswer, error) {
 	body, err := json.Marshal(struct {
 		Command string          `json:"command"`
 		Filter  ExecutionFilter `json:"filter"`
@@ -109,7 +112,7 @@ func (c *Client) CreateBulk(ctx context.Context, b CancelBulk) (BulkAnswer, erro
 	if err != nil {
 		return BulkAnswer{}, fmt.Errorf("client: bulk: %w", err)
 	}
-	return c.bulkCommand(ctx, "/bulks", b.Key, body)
+	return c.ask(ctx, "/bulks", b.Key, body)
 }
 
 // BulkOrder names a bulk that is to be started or stopped.
@@ -118,26 +121,26 @@ type BulkOrder struct {
 	BulkID string
 }
 
-// StartBulk starts a bulk, or goes on with one that was stopped.
-func (c *Client) StartBulk(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
-	return c.orderBulk(ctx, o, "/start")
+// Start starts a bulk, or goes on with one that was stopped.
+func (c Bulks) Start(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
+	return c.order(ctx, o, "/start")
 }
 
-// StopBulk stops a bulk. What is pending stays so until it is started again.
-func (c *Client) StopBulk(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
-	return c.orderBulk(ctx, o, "/stop")
+// Stop stops a bulk. What is pending stays so until it is started again.
+func (c Bulks) Stop(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
+	return c.order(ctx, o, "/stop")
 }
 
-func (c *Client) orderBulk(ctx context.Context, o BulkOrder, action string) (BulkAnswer, error) {
+func (c Bulks) order(ctx context.Context, o BulkOrder, action string) (BulkAnswer, error) {
 	if o.BulkID == "" {
 		return BulkAnswer{}, errNoBulk
 	}
-	return c.bulkCommand(ctx, "/bulks/"+url.PathEscape(o.BulkID)+action, o.Key, []byte("{}"))
+	return c.ask(ctx, "/bulks/"+url.PathEscape(o.BulkID)+action, o.Key, []byte("{}"))
 }
 
 var errNoBulk = errors.New("client: a bulk id is required")
 
-func (c *Client) bulkCommand(ctx context.Context, path, key string, body []byte) (BulkAnswer, error) {
+func (c Bulks) ask(ctx context.Context, path, key string, body []byte) (BulkAnswer, error) {
 	if key == "" {
 		key = newKey()
 	}
@@ -152,8 +155,8 @@ func (c *Client) bulkCommand(ctx context.Context, path, key string, body []byte)
 	return a, nil
 }
 
-// Bulk reads a bulk.
-func (c *Client) Bulk(ctx context.Context, id string) (*Bulk, error) {
+// Get reads a bulk.
+func (c Bulks) Get(ctx context.Context, id string) (*Bulk, error) {
 	if id == "" {
 		return nil, errNoBulk
 	}
@@ -164,14 +167,14 @@ func (c *Client) Bulk(ctx context.Context, id string) (*Bulk, error) {
 	return b, nil
 }
 
-// ListBulks reads a page of bulks, newest first.
-func (c *Client) ListBulks(ctx context.Context, at Paging) (*Page[Bulk], error) {
-	return list[Bulk](ctx, c, "/bulks", url.Values{}, at)
+// List reads a page of bulks, newest first.
+func (c Bulks) List(ctx context.Context, at Paging) (*Page[Bulk], error) {
+	return list[Bulk](ctx, c.transport, "/bulks", url.Values{}, at)
 }
 
-// ListBulkItems reads a page of a bulk's items, oldest execution first: all, or
+// ListItems reads a page of a bulk's items, oldest execution first: all, or
 // those of one status.
-func (c *Client) ListBulkItems(ctx context.Context, id string, only BulkItemStatus, at Paging) (*Page[BulkItem], error) {
+func (c Bulks) ListItems(ctx context.Context, id string, only BulkItemStatus, at Paging) (*Page[BulkItem], error) {
 	if id == "" {
 		return nil, errNoBulk
 	}
@@ -179,10 +182,10 @@ func (c *Client) ListBulkItems(ctx context.Context, id string, only BulkItemStat
 	if only != "" {
 		query.Set("status", string(only))
 	}
-	return list[BulkItem](ctx, c, "/bulks/"+url.PathEscape(id)+"/items", query, at)
+	return list[BulkItem](ctx, c.transport, "/bulks/"+url.PathEscape(id)+"/items", query, at)
 }
 
-// BulkItems reads all items of a bulk, oldest execution first.
-func (c *Client) BulkItems(ctx context.Context, id string) iter.Seq2[BulkItem, error] {
-	return all[BulkItem](ctx, c, "/bulks/"+url.PathEscape(id)+"/items", 1)
+// Items reads all items of a bulk, oldest execution first.
+func (c Bulks) Items(ctx context.Context, id string) iter.Seq2[BulkItem, error] {
+	return all[BulkItem](ctx, c.transport, "/bulks/"+url.PathEscape(id)+"/items", 1)
 }

@@ -81,14 +81,14 @@ func newKey() string { return rand.Text() }
 
 // do sends a call until it is answered, its context ends, or the time for repeating
 // it is over. An answer that says no is an *Error.
-func (c *Client) do(ctx context.Context, q call) (r reply, err error) {
+func (c *transport) do(ctx context.Context, q call) (r reply, err error) {
 	err = c.repeat(ctx, &q, func(server string) (err error) { r, err = c.try(ctx, server, &q); return err })
 	return r, err
 }
 
 // repeat tries a call until it is answered, its context ends, or the time for repeating
 // it is over.
-func (c *Client) repeat(ctx context.Context, q *call, attempt func(server string) error) error {
+func (c *transport) repeat(ctx context.Context, q *call, attempt func(server string) error) error {
 	if c.broken != nil {
 		return c.broken
 	}
@@ -181,7 +181,7 @@ func (e noAnswer) Unwrap() error        { return e.cause }
 func (e noAnswer) Is(target error) bool { return target == ErrUnavailable }
 
 // try sends a call once and reads the whole answer.
-func (c *Client) try(ctx context.Context, server string, q *call) (reply, error) {
+func (c *transport) try(ctx context.Context, server string, q *call) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout+q.wait)
 	defer cancel()
 	resp, err := c.send(ctx, server, q, nil)
@@ -202,7 +202,7 @@ func (c *Client) try(ctx context.Context, server string, q *call) (reply, error)
 }
 
 // send sends a call once and gives the answer with its body unread.
-func (c *Client) send(ctx context.Context, server string, q *call, header http.Header) (*http.Response, error) {
+func (c *transport) send(ctx context.Context, server string, q *call, header http.Header) (*http.Response, error) {
 	target := server + q.path
 	if len(q.query) > 0 {
 		target += "?" + q.query.Encode()
@@ -255,12 +255,12 @@ func (c *Client) send(ctx context.Context, server string, q *call, header http.H
 }
 
 // read sends a GET and reads its answer into v.
-func (c *Client) read(ctx context.Context, path string, query url.Values, v any) error {
+func (c *transport) read(ctx context.Context, path string, query url.Values, v any) error {
 	return c.exchange(ctx, call{method: http.MethodGet, path: path, query: query}, v)
 }
 
 // exchange sends a call and reads its answer into v.
-func (c *Client) exchange(ctx context.Context, q call, v any) error {
+func (c *transport) exchange(ctx context.Context, q call, v any) error {
 	r, err := c.do(ctx, q)
 	if err != nil {
 		return err

@@ -3,12 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -49,41 +45,61 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Client sends requests to a server. It may be used by many goroutines at once.
+// Client sends requests to a server. Its fields are the parts of the API; commands go
+// through Send and SendAll. It may be used by many goroutines at once.
 type Client struct {
-	cfg     Config
-	servers []string // base URLs without a slash at the end
-	broken  error    // what is wrong with the Config; every call says so
-	at      atomic.Int64
-	own     *http.Transport // nil: the caller's
+	*transport
+
+	Executions      Executions
+	Tasks           Tasks
+	Graphs          Graphs
+	Bulks           Bulks
+	Records         Records
+	Metadata        Metadata
+	Sharing         Sharing
+	Territories     Territories
+	Search          Search
+	Reports         Reports
+	Approvals       Approvals
+	Automation      Automation
+	Events          Events
+	DeadLetters     DeadLetters
+	DeadLetterBulks DeadLetterBulks
+	Replays         Replays
+	WorkflowEvents  WorkflowEvents
+	Templates       Templates
+	Rechecks        Rechecks
+	Strategies      Strategies
+	Audit           Audit
 }
 
 // New makes a client. It does no I/O; what is wrong with the URL is told by every call.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg}
-	if cfg.URL == "" {
-		c.cfg.URL = DefaultURL
+	t := newTransport(cfg)
+	return &Client{
+		transport:       t,
+		Executions:      Executions{t},
+		Tasks:           Tasks{t},
+		Graphs:          Graphs{t},
+		Bulks:           Bulks{t},
+		Records:         Records{t},
+		Metadata:        Metadata{t},
+		Sharing:         Sharing{t},
+		Territories:     Territories{t},
+		Search:          Search{t},
+		Reports:         Reports{t},
+		Approvals:       Approvals{t},
+		Automation:      Automation{t},
+		Events:          Events{t},
+		DeadLetters:     DeadLetters{t},
+		DeadLetterBulks: DeadLetterBulks{t},
+		Replays:         Replays{t},
+		WorkflowEvents:  WorkflowEvents{t},
+		Templates:       Templates{t},
+		Rechecks:        Rechecks{t},
+		Strategies:      Strategies{t},
+		Audit:           Audit{t},
 	}
-	if cfg.Timeout <= 0 {
-		c.cfg.Timeout = DefaultTimeout
-	}
-	if cfg.RetryFor == 0 {
-		c.cfg.RetryFor = DefaultRetryFor
-	}
-	if cfg.UserAgent == "" {
-		c.cfg.UserAgent = "renga-go"
-	}
-	if cfg.Log == nil {
-		c.cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.HTTP == nil {
-		c.own = http.DefaultTransport.(*http.Transport).Clone()
-		c.own.MaxIdleConnsPerHost = 64
-		c.own.DisableCompression = true
-		c.cfg.HTTP = &http.Client{Transport: c.own}
-	}
-	c.servers, c.broken = servers(c.cfg.URL)
-	return c
 }
 
 // Close closes the connections that are not in use, when the client made them itself.
@@ -92,34 +108,6 @@ func (c *Client) Close() {
 		c.own.CloseIdleConnections()
 	}
 }
-
-// servers splits a list of base URLs.
-func servers(list string) ([]string, error) {
-	var all []string
-	for one := range strings.SplitSeq(list, ",") {
-		u, err := url.Parse(strings.TrimSpace(one))
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("client: the URL of the server: %w", err)
-		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			return nil, fmt.Errorf("client: the URL of the server must be like %s, not %q", DefaultURL, u.Redacted())
-		case u.RawQuery != "" || u.Fragment != "":
-			return nil, fmt.Errorf("client: the URL of the server has a query: %q", u.Redacted())
-		}
-		all = append(all, strings.TrimSuffix(u.String(), "/"))
-	}
-	return all, nil
-}
-
-// server is the process that requests go to now, and its place.
-func (c *Client) server() (string, int64) {
-	at := c.at.Load()
-	return c.servers[at%int64(len(c.servers))], at
-}
-
-// leave lets the next request go to another process, when the one at a place did
-// not answer. Of many requests that find that out, one moves on.
-func (c *Client) leave(at int64) { c.at.CompareAndSwap(at, at+1) }
 
 type correlationKey struct{}
 

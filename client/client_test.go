@@ -18,7 +18,7 @@ import (
 
 func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	c, ctx := rig(t), soon(t)
-	graph := must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a", "b", "c")))
+	graph := must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b", "c")))
 	if graph.GraphID != "g" || graph.Version != 1 || graph.CreatedAt.IsZero() {
 		t.Errorf("the graph is %+v", graph)
 	}
@@ -47,7 +47,7 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 		t.Error("an output that is not there was read")
 	}
 	send(client.CancelNode{ExecutionID: id, NodeID: "b", Reason: "enough"})
-	e := must[*client.Execution](t)(c.Execution(ctx, id))
+	e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
 	if e.Status != client.Failed || e.Node("b").Status != client.NodeCanceled || e.Node("b").Reason != "enough" || e.Node("nowhere") != nil {
 		t.Errorf("the execution is %+v", e)
 	}
@@ -55,7 +55,7 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	other := send(client.CreateExecution{GraphID: "g", Start: true}).ExecutionID
 	send(client.StartNode{ExecutionID: other, NodeID: "a", Attempt: 1})
 	send(client.FailNode{ExecutionID: other, NodeID: "a", Error: &client.NodeError{Code: "E", Message: "m", Detail: map[string]int{"d": 1}}})
-	e = must[*client.Execution](t)(c.Execution(ctx, other))
+	e = must[*client.Execution](t)(c.Executions.Get(ctx, other))
 	if e.Error == nil || e.Error.Code != "E" || string(e.Error.Detail) != `{"d":1}` || e.FailedNodeID != "a" {
 		t.Errorf("it failed with %+v", e)
 	}
@@ -68,7 +68,7 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 		t.Errorf("the cancel was answered %+v", a)
 	}
 	var decided []string
-	for d, err := range c.Commands(ctx, third) {
+	for d, err := range c.Executions.Commands(ctx, third) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestARefusalSaysWhy(t *testing.T) {
 			t.Errorf("errors.Is(err, %v) is %t", kind, !kinds[kind])
 		}
 	}
-	e := must[*client.Execution](t)(c.Execution(ctx, id))
+	e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
 	if len(e.LateResults) != 1 || string(e.LateResults[0].Output) != `{"receipt":"R-1"}` || e.Cancel == nil || e.Cancel.Seq != canceled.CancelSeq {
 		t.Errorf("the evidence is %+v", e)
 	}
@@ -122,9 +122,9 @@ func TestTheKindsOfErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := func(cmd client.Command) error { _, err := c.Send(ctx, cmd); return err }
-	_, notThere := c.Graph(ctx, "nowhere", 0)
-	_, bad := c.PutGraph(ctx, "bad", []byte("nodes: []\nedges: []"))
-	_, noAnswer := client.New(client.Config{URL: "http://127.0.0.1:1", RetryFor: time.Nanosecond}).Execution(ctx, id)
+	_, notThere := c.Graphs.Get(ctx, "nowhere", 0)
+	_, bad := c.Graphs.Put(ctx, "bad", []byte("nodes: []\nedges: []"))
+	_, noAnswer := client.New(client.Config{URL: "http://127.0.0.1:1", RetryFor: time.Nanosecond}).Executions.Get(ctx, id)
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -145,7 +145,7 @@ func TestTheKindsOfErrors(t *testing.T) {
 	for name, err := range map[string]error{
 		"no execution id": send(client.StartExecution{}), "no node id": send(client.CancelNode{ExecutionID: id}),
 		"no command": send(nil), "data that is no JSON": send(client.CreateExecution{GraphID: "g", Input: make(chan int)}),
-		"a bad URL": second(client.New(client.Config{URL: "127.0.0.1:8080"}).Execution(ctx, id)),
+		"a bad URL": second(client.New(client.Config{URL: "127.0.0.1:8080"}).Executions.Get(ctx, id)),
 	} {
 		if err == nil || errors.Is(err, client.ErrUnavailable) {
 			t.Errorf("%s: got %v", name, err)
@@ -159,7 +159,7 @@ func TestManyCommandsHaveAResultEach(t *testing.T) {
 	s := newServer(t)
 	p := newProxy(t, s, nil)
 	c, ctx := dial(t, p.url), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
 	var cmds []client.Command
 	for i := range 1200 {
 		cmds = append(cmds, client.CreateExecution{Key: fmt.Sprintf("k%d", i), GraphID: "g", Input: map[string]int{"i": i}})
@@ -198,8 +198,8 @@ func TestManyCommandsHaveAResultEach(t *testing.T) {
 
 func TestListsAreReadWhole(t *testing.T) {
 	c, ctx := rig(t), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a")))
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "h", []byte("nodes:\n  - {nodeId: s, type: Start}\n  - {nodeId: e, type: Success}\nedges: [{from: s, to: e}]\n")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "h", []byte("nodes:\n  - {nodeId: s, type: Start}\n  - {nodeId: e, type: Success}\nedges: [{from: s, to: e}]\n")))
 	var cmds []client.Command
 	for range 350 { // many of one instant
 		cmds = append(cmds, client.CreateExecution{GraphID: "g"})
@@ -211,7 +211,7 @@ func TestListsAreReadWhole(t *testing.T) {
 	must[client.Answer](t)(c.Send(ctx, client.CancelExecution{ExecutionID: want[5]}))
 	slices.Reverse(want)
 	var got []string
-	for e, err := range c.Executions(ctx, client.ExecutionFilter{GraphID: "g"}) {
+	for e, err := range c.Executions.All(ctx, client.ExecutionFilter{GraphID: "g"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,12 +223,12 @@ func TestListsAreReadWhole(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the executions differ (-want +got):\n%s", diff)
 	}
-	page := must[*client.Page[client.ExecutionSummary]](t)(c.ListExecutions(ctx, client.ExecutionFilter{Status: []client.Status{client.Active}}, client.Paging{Page: 2, Size: 10}))
+	page := must[*client.Page[client.ExecutionSummary]](t)(c.Executions.List(ctx, client.ExecutionFilter{Status: []client.Status{client.Active}}, client.Paging{Page: 2, Size: 10}))
 	if len(page.Items) != 10 || page.Page != 2 || page.Size != 10 || page.Total != 349 {
 		t.Errorf("the page is %+v", page)
 	}
 	ids := []string{}
-	for g, err := range c.Graphs(ctx) {
+	for g, err := range c.Graphs.All(ctx) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestListsAreReadWhole(t *testing.T) {
 	if !slices.Equal(ids, []string{"g", "h"}) {
 		t.Errorf("the graphs are %q", ids)
 	}
-	g := must[*client.Graph](t)(c.Graph(ctx, "h", 1))
+	g := must[*client.Graph](t)(c.Graphs.Get(ctx, "h", 1))
 	if g.Version != 1 || len(g.Nodes) != 2 || g.Edges[0] != (client.Edge{From: "s", To: "e", On: "success"}) {
 		t.Errorf("the graph is %+v", g)
 	}
@@ -250,10 +250,10 @@ func TestTheLogIsReadFromAnyPlace(t *testing.T) {
 	for range 240 {
 		must[client.Answer](t)(c.Send(ctx, client.ReportNodeProgress{ExecutionID: id, NodeID: "a"}))
 	}
-	e := must[*client.Execution](t)(c.Execution(ctx, id))
+	e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
 	for _, from := range []uint64{0, 1, 2, 100, 101, 150, 201, e.Seq, e.Seq + 1, 1000} {
 		next := max(from, 1)
-		for ev, err := range c.Events(ctx, id, from) {
+		for ev, err := range c.Executions.Events(ctx, id, from) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +266,7 @@ func TestTheLogIsReadFromAnyPlace(t *testing.T) {
 			t.Errorf("from %d: the log ended before event %d, want %d", from, next, want)
 		}
 	}
-	if at := must[*client.Execution](t)(c.ExecutionAt(ctx, id, 1)); at.Seq != 1 || at.Status != client.Active {
+	if at := must[*client.Execution](t)(c.Executions.At(ctx, id, 1)); at.Seq != 1 || at.Status != client.Active {
 		t.Errorf("after event 1 it was %+v", at)
 	}
 }
@@ -283,7 +283,7 @@ func TestWhoIsAskingIsTold(t *testing.T) {
 		})},
 	})
 	ctx := client.WithCorrelationID(soon(t), "order-17")
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
 	a := must[client.Answer](t)(c.Send(ctx, client.CreateExecution{Key: "k", GraphID: "g"}))
 	for name, want := range map[string]string{
 		"Authorization": "Bearer secret", "X-Tenant-Id": "11111111-1111-4111-8111-111111111111", "X-User-Id": "mika", "User-Agent": "test/1",
@@ -296,7 +296,7 @@ func TestWhoIsAskingIsTold(t *testing.T) {
 	if a.CorrelationID != "order-17" || a.Key != "k" {
 		t.Errorf("the answer is %+v", a)
 	}
-	for ev := range c.Events(ctx, a.ExecutionID, 1) {
+	for ev := range c.Executions.Events(ctx, a.ExecutionID, 1) {
 		if ev.Actor != (client.Actor{Kind: "user", ID: "mika"}) {
 			t.Errorf("the actor is %+v", ev.Actor)
 		}

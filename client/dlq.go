@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// DeadLetters reads events that a consumer could not apply, and redrives or skips them.
+type DeadLetters struct{ *transport }
+
 // DeadLetterStatus is the state of a dead letter.
 type DeadLetterStatus string
 
@@ -149,15 +152,15 @@ func given(values map[string]string) url.Values {
 	return query
 }
 
-// ListDeadLetters reads a page of dead letters, newest first.
-func (c *Client) ListDeadLetters(ctx context.Context, f DeadLetterFilter, at Paging) (*Page[DeadLetter], error) {
-	return list[DeadLetter](ctx, c, "/events/dlq", f.query(), at)
+// List reads a page of dead letters, newest first.
+func (c DeadLetters) List(ctx context.Context, f DeadLetterFilter, at Paging) (*Page[DeadLetter], error) {
+	return list[DeadLetter](ctx, c.transport, "/events/dlq", f.query(), at)
 }
 
-// DeadLetters reads all dead letters that a filter selects, newest first, each once.
+// All reads all dead letters that a filter selects, newest first, each once.
 // One that leaves the filter meanwhile can make it pass over another.
-func (c *Client) DeadLetters(ctx context.Context, f DeadLetterFilter) iter.Seq2[DeadLetter, error] {
-	return newestFirst(func(at Paging) (*Page[DeadLetter], error) { return c.ListDeadLetters(ctx, f, at) },
+func (c DeadLetters) All(ctx context.Context, f DeadLetterFilter) iter.Seq2[DeadLetter, error] {
+	return newestFirst(func(at Paging) (*Page[DeadLetter], error) { return c.List(ctx, f, at) },
 		func(l *DeadLetter) string { return l.DeadLetterID })
 }
 
@@ -190,8 +193,8 @@ func newestFirst[T any](page func(Paging) (*Page[T], error), id func(*T) string)
 
 var errNoDeadLetter = errors.New("client: a dead letter's id is required")
 
-// DeadLetter reads a dead letter with all that is known of it.
-func (c *Client) DeadLetter(ctx context.Context, id string) (*DeadLetterDetails, error) {
+// Get reads a dead letter with all that is known of it.
+func (c DeadLetters) Get(ctx context.Context, id string) (*DeadLetterDetails, error) {
 	if id == "" {
 		return nil, errNoDeadLetter
 	}
@@ -222,16 +225,16 @@ type DecisionAnswer struct {
 
 // Redrive drives a dead letter again. It is refused when that would break the order of
 // its key, or when it was decided otherwise before.
-func (c *Client) Redrive(ctx context.Context, o DeadLetterOrder) (DecisionAnswer, error) {
+func (c DeadLetters) Redrive(ctx context.Context, o DeadLetterOrder) (DecisionAnswer, error) {
 	return c.decide(ctx, o, "/redrive")
 }
 
 // Skip gives a dead letter up.
-func (c *Client) Skip(ctx context.Context, o DeadLetterOrder) (DecisionAnswer, error) {
+func (c DeadLetters) Skip(ctx context.Context, o DeadLetterOrder) (DecisionAnswer, error) {
 	return c.decide(ctx, o, "/skip")
 }
 
-func (c *Client) decide(ctx context.Context, o DeadLetterOrder, action string) (DecisionAnswer, error) {
+func (c DeadLetters) decide(ctx context.Context, o DeadLetterOrder, action string) (DecisionAnswer, error) {
 	var a DecisionAnswer
 	if o.DeadLetterID == "" {
 		return a, errNoDeadLetter
@@ -242,7 +245,7 @@ func (c *Client) decide(ctx context.Context, o DeadLetterOrder, action string) (
 }
 
 // command sends a POST with a key, its own or a new one, and reads the answer.
-func (c *Client) command(ctx context.Context, path, key string, body, answer any) (status int, err error) {
+func (c *transport) command(ctx context.Context, path, key string, body, answer any) (status int, err error) {
 	if key == "" {
 		key = newKey()
 	}
@@ -267,7 +270,7 @@ type Foreseen struct {
 }
 
 // ForeseeRedrive says what a redrive would do, and does nothing.
-func (c *Client) ForeseeRedrive(ctx context.Context, id string) (Foreseen, error) {
+func (c DeadLetters) ForeseeRedrive(ctx context.Context, id string) (Foreseen, error) {
 	var f Foreseen
 	if id == "" {
 		return f, errNoDeadLetter

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// DeadLetterBulks redrives or skips many dead letters at once.
+type DeadLetterBulks struct{ *transport }
+
 // DeadLetterBulk is one decision about a frozen set of dead letters.
 type DeadLetterBulk struct {
 	BulkID        string           `json:"bulkId"`
@@ -58,52 +61,54 @@ type (
 	}
 )
 
-// CreateRedriveBulk freezes the set of a bulk and does nothing to it yet:
-// StartDeadLetterBulk does.
-func (c *Client) CreateRedriveBulk(ctx context.Context, b RedriveBulk) (BulkAnswer, error) {
-	return c.createDeadLetterBulk(ctx, "dlq.redrive", b.Key, b.Filter, b.Reason)
+// CreateRedrive freezes the set of a bulk and does nothing to it yet:
+// Start does.
+func (c DeadLetterBulks) CreateRedrive(ctx context.Context, b RedriveBulk) (BulkAnswer, error) {
+	return c.create(ctx, "dlq.redrive", b.Key, b.Filter, b.Reason)
 }
 
-// CreateSkipBulk freezes the set of a bulk and does nothing to it yet:
-// StartDeadLetterBulk does.
-func (c *Client) CreateSkipBulk(ctx context.Context, b SkipBulk) (BulkAnswer, error) {
-	return c.createDeadLetterBulk(ctx, "dlq.skip", b.Key, b.Filter, b.Reason)
+// CreateSkip freezes the set of a bulk and does nothing to it yet:
+// Start does.
+func (c DeadLetterBulks) CreateSkip(ctx context.Context, b SkipBulk) (BulkAnswer, error) {
+	return c.create(ctx, "dlq.skip", b.Key, b.Filter, b.Reason)
 }
 
-func (c *Client) createDeadLetterBulk(ctx context.Context, command, key string, f DeadLetterFilter, reason string) (BulkAnswer, error) {
-	return c.deadLetterBulkCommand(ctx, "/events/bulks", key, struct {
+func (c DeadLetterBulks) create(
+	ctx context.Context, command, key string, f DeadLetterFilter, reason string) (BulkAnswer, error,
+) {
+	return c.ask(ctx, "/events/bulks", key, struct {
 		Command string           `json:"command"`
 		Filter  DeadLetterFilter `json:"filter"`
 		Reason  string           `json:"reason,omitempty"`
 	}{command, f, reason})
 }
 
-func (c *Client) deadLetterBulkCommand(ctx context.Context, path, key string, body any) (BulkAnswer, error) {
+func (c DeadLetterBulks) ask(ctx context.Context, path, key string, body any) (BulkAnswer, error) {
 	var a BulkAnswer
 	status, err := c.command(ctx, path, key, body, &a)
 	a.Replay = status == http.StatusOK
 	return a, err
 }
 
-// StartDeadLetterBulk starts a bulk, or goes on with one that was stopped.
-func (c *Client) StartDeadLetterBulk(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
-	return c.orderDeadLetterBulk(ctx, o, "/start")
+// Start starts a bulk, or goes on with one that was stopped.
+func (c DeadLetterBulks) Start(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
+	return c.order(ctx, o, "/start")
 }
 
-// StopDeadLetterBulk stops a bulk. What is pending stays so until it is started again.
-func (c *Client) StopDeadLetterBulk(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
-	return c.orderDeadLetterBulk(ctx, o, "/stop")
+// Stop stops a bulk. What is pending stays so until it is started again.
+func (c DeadLetterBulks) Stop(ctx context.Context, o BulkOrder) (BulkAnswer, error) {
+	return c.order(ctx, o, "/stop")
 }
 
-func (c *Client) orderDeadLetterBulk(ctx context.Context, o BulkOrder, action string) (BulkAnswer, error) {
+func (c DeadLetterBulks) order(ctx context.Context, o BulkOrder, action string) (BulkAnswer, error) {
 	if o.BulkID == "" {
 		return BulkAnswer{}, errNoBulk
 	}
-	return c.deadLetterBulkCommand(ctx, "/events/bulks/"+url.PathEscape(o.BulkID)+action, o.Key, struct{}{})
+	return c.ask(ctx, "/events/bulks/"+url.PathEscape(o.BulkID)+action, o.Key, struct{}{})
 }
 
-// DeadLetterBulk reads a bulk about dead letters.
-func (c *Client) DeadLetterBulk(ctx context.Context, id string) (*DeadLetterBulk, error) {
+// Get reads a bulk about dead letters.
+func (c DeadLetterBulks) Get(ctx context.Context, id string) (*DeadLetterBulk, error) {
 	if id == "" {
 		return nil, errNoBulk
 	}
@@ -114,20 +119,23 @@ func (c *Client) DeadLetterBulk(ctx context.Context, id string) (*DeadLetterBulk
 	return b, nil
 }
 
-// ListDeadLetterBulks reads a page of bulks about dead letters, newest first.
-func (c *Client) ListDeadLetterBulks(ctx context.Context, at Paging) (*Page[DeadLetterBulk], error) {
-	return list[DeadLetterBulk](ctx, c, "/events/bulks", url.Values{}, at)
+// List reads a page of bulks about dead letters, newest first.
+func (c DeadLetterBulks) List(ctx context.Context, at Paging) (*Page[DeadLetterBulk], error) {
+	return list[DeadLetterBulk](ctx, c.transport, "/events/bulks", url.Values{}, at)
 }
 
-// ListDeadLetterBulkItems reads a page of a bulk's items: all, or those of one status.
-func (c *Client) ListDeadLetterBulkItems(ctx context.Context, id string, only BulkItemStatus, at Paging) (*Page[DeadLetterBulkItem], error) {
+// ListItems reads a page of a bulk's items: all, or those of one status.
+func (c DeadLetterBulks) ListItems(
+	ctx context.Context, id string, only BulkItemStatus, at Paging) (*Page[DeadLetterBulkItem], error,
+) {
 	if id == "" {
 		return nil, errNoBulk
 	}
-	return list[DeadLetterBulkItem](ctx, c, "/events/bulks/"+url.PathEscape(id)+"/items", given(map[string]string{"status": string(only)}), at)
+	query := given(map[string]string{"status": string(only)})
+	return list[DeadLetterBulkItem](ctx, c.transport, "/events/bulks/"+url.PathEscape(id)+"/items", query, at)
 }
 
-// DeadLetterBulkItems reads all items of a bulk, in the order in which they died.
-func (c *Client) DeadLetterBulkItems(ctx context.Context, id string) iter.Seq2[DeadLetterBulkItem, error] {
-	return all[DeadLetterBulkItem](ctx, c, "/events/bulks/"+url.PathEscape(id)+"/items", 1)
+// Items reads all items of a bulk, in the order in which they died.
+func (c DeadLetterBulks) Items(ctx context.Context, id string) iter.Seq2[DeadLetterBulkItem, error] {
+	return all[DeadLetterBulkItem](ctx, c.transport, "/events/bulks/"+url.PathEscape(id)+"/items", 1)
 }

@@ -1,11 +1,17 @@
 // Package client talks to a Renga server: commands, reads, streams and workers.
 //
-// A Client sends commands and reads what became of them:
+// A Client has a field for each part of the API: Executions, Tasks, Graphs, Records,
+// Events and so on. Their methods send commands and read what became of them:
 //
 //	c := client.New(client.Config{URL: "http://127.0.0.1:8080"})
-//	made, err := c.Send(ctx, client.CreateExecution{GraphID: "order", Input: order, Start: true})
+//	made, err := c.Executions.Create(ctx, client.CreateExecution{GraphID: "order", Input: order, Start: true})
 //	…
-//	_, err = c.Send(ctx, client.CancelExecution{ExecutionID: made.ExecutionID, Reason: "the customer called"})
+//	_, err = c.Executions.Cancel(ctx, client.CancelExecution{
+//		ExecutionID: made.ExecutionID, Reason: "the customer called",
+//	})
+//
+// In every part Get reads one, List a page, and All an iterator over all of them. Send and
+// SendAll send any Command, one or many together.
 //
 // # Keys and repetition
 //
@@ -30,10 +36,10 @@
 //
 // # Events
 //
-// FollowEvents brings the tenant's business events as they are committed, across broken
-// connections. Events that a consumer could not take are DeadLetters: read why, ask what
-// a redrive would do (ForeseeRedrive), Redrive or Skip them, one or, as a bulk, many.
-// Audit tells who decided what.
+// Events.Follow brings the tenant's business events as they are committed, across broken
+// connections. DeadLetters are events that a consumer could not apply: read why, ask what
+// a redrive would do (ForeseeRedrive), Redrive or Skip them, one or, as DeadLetterBulks,
+// many. Audit lists who decided what.
 //
 // # Workers
 //

@@ -45,7 +45,7 @@ func TestADrainLetsHandlersFinishAndSendsTheirResults(t *testing.T) {
 		t.Errorf("%d claims were sent after the end", n-claims)
 	}
 	for _, id := range ids {
-		e := must[*client.Execution](t)(c.Execution(soon(t), id))
+		e := must[*client.Execution](t)(c.Executions.Get(soon(t), id))
 		want := [2]client.NodeStatus{client.NodeReady, client.NodeCreated}
 		if worked[id] {
 			want = [2]client.NodeStatus{client.NodeSucceeded, client.NodeReady} // and nobody took the next
@@ -70,7 +70,7 @@ func TestADrainThatTakesTooLongInterrupts(t *testing.T) {
 		t.Errorf("interrupted because %v", got.cause)
 	}
 	// The server was told: nobody has to wait for the lease of a minute.
-	if e := must[*client.Execution](t)(c.Execution(soon(t), id)); e.Node("a").Error == nil || e.Node("a").Error.Code != client.CodeInterrupted {
+	if e := must[*client.Execution](t)(c.Executions.Get(soon(t), id)); e.Node("a").Error == nil || e.Node("a").Error.Code != client.CodeInterrupted {
 		t.Errorf("the node is %+v", e.Node("a"))
 	}
 }
@@ -125,7 +125,7 @@ func TestResultsThatCannotBeSentAreToldOf(t *testing.T) {
 func TestNoTaskIsLostWhenWorkersComeAndGo(t *testing.T) {
 	t.Parallel()
 	c, ctx := rig(t), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a", "b", "c")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b", "c")))
 	var cmds []client.Command
 	const executions = 150
 	for range executions {
@@ -219,7 +219,7 @@ func TestAWorkerOutlivesItsServer(t *testing.T) {
 	s.start()
 	t.Cleanup(func() { s.kill() })
 	c, ctx := dial(t, "http://"+s.at), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a", "b", "c")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b", "c")))
 	var handled atomic.Int64
 	w := run(t, client.Worker{Client: c, Concurrency: 8, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
 		handled.Add(1)

@@ -41,15 +41,15 @@ func (e *Event) NodeID() string {
 }
 
 // ListEvents reads a page of the log of an execution.
-func (c *Client) ListEvents(ctx context.Context, id string, at Paging) (*Page[Event], error) {
+func (c Executions) ListEvents(ctx context.Context, id string, at Paging) (*Page[Event], error) {
 	if id == "" {
 		return nil, errNoExecution
 	}
-	return list[Event](ctx, c, "/executions/"+url.PathEscape(id)+"/events", url.Values{}, at)
+	return list[Event](ctx, c.transport, "/executions/"+url.PathEscape(id)+"/events", url.Values{}, at)
 }
 
 // Events reads the log of an execution as it is now, from a seq on. Stream goes on
 // with what is appended.
-func (c *Client) Events(ctx context.Context, id string, from uint64) iter.Seq2[Event, error] {
-	return all[Event](ctx, c, "/executions/"+url.PathEscape(id)+"/events", int(from))
+func (c Executions) Events(ctx context.Context, id string, from uint64) iter.Seq2[Event, error] {
+	return all[Event](ctx, c.transport, "/executions/"+url.PathEscape(id)+"/events", int(from))
 }

@@ -22,16 +22,16 @@ type EventSettings struct {
 	Executions Publicity `json:"executions"`
 }
 
-// EventSettings reads what others are told of the tenant's executions.
-func (c *Client) EventSettings(ctx context.Context) (EventSettings, error) {
+// Settings reads what others are told of the tenant's executions.
+func (c Events) Settings(ctx context.Context) (EventSettings, error) {
 	var s EventSettings
 	err := c.read(ctx, "/events/settings", nil, &s)
 	return s, err
 }
 
-// PutEventSettings decides what others are told of the tenant's executions from now on,
+// PutSettings decides what others are told of the tenant's executions from now on,
 // and answers with what is stored then.
-func (c *Client) PutEventSettings(ctx context.Context, s EventSettings) (EventSettings, error) {
+func (c Events) PutSettings(ctx context.Context, s EventSettings) (EventSettings, error) {
 	body, err := json.Marshal(s)
 	if err != nil {
 		return s, fmt.Errorf("client: PUT /events/settings: %w", err)

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Events reads and follows business events, their schemas, consumers and settings.
+type Events struct{ *transport }
+
 // EventSchema names the schema of an event type.
 type EventSchema struct {
 	EventType     string `json:"eventType"`
@@ -23,15 +26,15 @@ type few[T any] struct {
 	Items []T `json:"items"`
 }
 
-// EventSchemas lists the event types.
-func (c *Client) EventSchemas(ctx context.Context) ([]EventSchema, error) {
+// Schemas lists the event types.
+func (c Events) Schemas(ctx context.Context) ([]EventSchema, error) {
 	var all few[EventSchema]
 	err := c.read(ctx, "/events/schemas", nil, &all)
 	return all.Items, err
 }
 
-// EventSchema reads the JSON Schema of an event type.
-func (c *Client) EventSchema(ctx context.Context, eventType string) (json.RawMessage, error) {
+// Schema reads the JSON Schema of an event type.
+func (c Events) Schema(ctx context.Context, eventType string) (json.RawMessage, error) {
 	if eventType == "" {
 		return nil, errors.New("client: an event type is required")
 	}
@@ -79,7 +82,7 @@ type WaitingKeys struct {
 }
 
 // Consumers tells how far all consumers are.
-func (c *Client) Consumers(ctx context.Context) ([]Consumer, error) {
+func (c Events) Consumers(ctx context.Context) ([]Consumer, error) {
 	var all few[Consumer]
 	err := c.read(ctx, "/events/consumers", nil, &all)
 	return all.Items, err
@@ -131,7 +134,7 @@ type OutboxQuery struct {
 }
 
 // Outbox reads the outbox.
-func (c *Client) Outbox(ctx context.Context, q OutboxQuery) (*Outbox, error) {
+func (c Events) Outbox(ctx context.Context, q OutboxQuery) (*Outbox, error) {
 	query := given(map[string]string{"eventType": q.EventType, "key": q.Key})
 	if q.After != 0 {
 		query.Set("after", strconv.FormatInt(q.After, 10))
@@ -181,13 +184,14 @@ type FollowQuery struct {
 	After     *int64    // only what follows this position; 0: all that there is
 }
 
-// FollowEvents follows the tenant's events, in their order, until ctx
+// Follow follows the tenant's events, in their order, until ctx
 // ends. A connection that breaks is opened again after the last event that was seen, so
 // each event comes once. An error is the last thing that comes.
-func (c *Client) FollowEvents(ctx context.Context, q FollowQuery) iter.Seq2[BusinessEvent, error] {
+func (c Events) Follow(ctx context.Context, q FollowQuery) iter.Seq2[BusinessEvent, error] {
 	return func(yield func(BusinessEvent, error) bool) {
 		s := &stream{
-			client: c, path: "/events/stream", query: given(map[string]string{"eventType": q.EventType, "key": q.Key, "from": instant(q.From)}),
+			client: c.transport, path: "/events/stream",
+			query: given(map[string]string{"eventType": q.EventType, "key": q.Key, "from": instant(q.From)}),
 		}
 		if q.After != nil {
 			s.last = strconv.FormatInt(*q.After, 10)

@@ -54,19 +54,19 @@ func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
 	_, c := newOffice(t)
 	ctx := client.WithCorrelationID(t.Context(), "ticket-17")
 	for _, want := range []client.Publicity{client.PublicityAll, client.PublicityNone, client.PublicityDefault} {
-		stored, err := c.PutEventSettings(ctx, client.EventSettings{Executions: want})
+		stored, err := c.Events.PutSettings(ctx, client.EventSettings{Executions: want})
 		if err != nil || stored.Executions != want {
 			t.Errorf("%s: stored %+v, %v", want, stored, err)
 		}
-		if got, err := c.EventSettings(ctx); err != nil || got.Executions != want {
+		if got, err := c.Events.Settings(ctx); err != nil || got.Executions != want {
 			t.Errorf("%s: got %+v, %v", want, got, err)
 		}
 	}
-	_, err := c.PutEventSettings(ctx, client.EventSettings{Executions: "loud"})
+	_, err := c.Events.PutSettings(ctx, client.EventSettings{Executions: "loud"})
 	if told, ok := errors.AsType[*client.Error](err); !ok || told.Status != 422 {
 		t.Errorf("a word that there is not: %v", err)
 	}
-	page, err := c.ListAudit(ctx, client.AuditFilter{Action: "events.settings"}, client.Paging{})
+	page, err := c.Audit.List(ctx, client.AuditFilter{Action: "events.settings"}, client.Paging{})
 	if err != nil || page.Total != 3 || page.Items[0].CorrelationID != "ticket-17" {
 		t.Errorf("the audit log has %+v, %v", page, err)
 	}
@@ -123,7 +123,7 @@ func newOffice(t *testing.T) (*office, *client.Client) {
 func settle(t *testing.T, c *client.Client, id string) *client.DeadLetterDetails {
 	t.Helper()
 	for {
-		l := must[*client.DeadLetterDetails](t)(c.DeadLetter(soon(t), id))
+		l := must[*client.DeadLetterDetails](t)(c.DeadLetters.Get(soon(t), id))
 		if l.Status.Ended() {
 			return l
 		}
@@ -135,45 +135,45 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 	ctx := client.WithCorrelationID(soon(t), "repair")
 	e := o.Deleted(own, "x")
 	id := o.Kill("search", e)[0].ID
-	page := must[*client.Page[client.DeadLetter]](t)(c.ListDeadLetters(ctx, client.DeadLetterFilter{
+	page := must[*client.Page[client.DeadLetter]](t)(c.DeadLetters.List(ctx, client.DeadLetterFilter{
 		Consumer: "search", EventType: "RecordDeleted", Key: e.Key, ReasonClass: "infra", DeadFrom: time.Now().Add(-time.Minute), DeadTo: time.Now().Add(time.Minute),
 		Status: []client.DeadLetterStatus{client.DeadLetterOpen, client.DeadLetterSkipped},
 	}, client.Paging{}))
 	if page.Total != 1 || page.Items[0].DeadLetterID != id || page.Items[0].RecordVersion.UnixMilli() != int64(e.Version) || page.Items[0].Decision != nil {
 		t.Fatalf("got %+v", page)
 	}
-	l := must[*client.DeadLetterDetails](t)(c.DeadLetter(ctx, id))
+	l := must[*client.DeadLetterDetails](t)(c.DeadLetters.Get(ctx, id))
 	var envelope client.BusinessEvent
 	if err := json.Unmarshal(l.Event, &envelope); err != nil || envelope.EventID != e.ID || l.Verdict != client.VerdictWillApply || len(l.Failures) != 1 || l.PayloadWithheld {
 		t.Errorf("got %+v: %v", l, err)
 	}
-	if f := must[client.Foreseen](t)(c.ForeseeRedrive(ctx, id)); f.Verdict != client.VerdictWillApply || f.Status != client.DeadLetterOpen {
+	if f := must[client.Foreseen](t)(c.DeadLetters.ForeseeRedrive(ctx, id)); f.Verdict != client.VerdictWillApply || f.Status != client.DeadLetterOpen {
 		t.Errorf("foreseen: %+v", f)
 	}
 	order := client.DeadLetterOrder{Key: "k", DeadLetterID: id, Reason: "well again"}
-	a := must[client.DecisionAnswer](t)(c.Redrive(ctx, order))
+	a := must[client.DecisionAnswer](t)(c.DeadLetters.Redrive(ctx, order))
 	if a.Status != client.DeadLetterRedriving || a.Verdict != client.VerdictWillApply || a.Replay || a.Key != "k" || a.CorrelationID != "repair" {
 		t.Errorf("got %+v", a)
 	}
-	if again := must[client.DecisionAnswer](t)(c.Redrive(ctx, order)); !again.Replay || again.Status != client.DeadLetterRedriving {
+	if again := must[client.DecisionAnswer](t)(c.DeadLetters.Redrive(ctx, order)); !again.Replay || again.Status != client.DeadLetterRedriving {
 		t.Errorf("again: %+v", again)
 	}
 	if l := settle(t, c, id); l.Status != client.DeadLetterApplied || l.Decision == nil || l.Decision.Reason != "well again" {
 		t.Errorf("got %+v", l)
 	}
-	_, err := c.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id, Reason: "too late"})
+	_, err := c.DeadLetters.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id, Reason: "too late"})
 	told, _ := errors.AsType[*client.Error](err)
 	if !errors.Is(err, client.ErrRefused) || told.Guard != "dead_letter_open" || told.State.DeadLetter != client.DeadLetterApplied {
 		t.Errorf("a skip: %+v", err)
 	}
-	if _, err := c.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id}); !errors.Is(err, client.ErrInvalid) {
+	if _, err := c.DeadLetters.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id}); !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("a skip without a reason: %v", err)
 	}
-	if _, err := c.DeadLetter(ctx, "00000000-0000-7000-8000-000000000000"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.DeadLetters.Get(ctx, "00000000-0000-7000-8000-000000000000"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("one that does not exist: %v", err)
 	}
 	var actions []string
-	for entry, err := range c.Audit(ctx, client.AuditFilter{Subject: id, From: time.Now().Add(-time.Minute)}) {
+	for entry, err := range c.Audit.All(ctx, client.AuditFilter{Subject: id, From: time.Now().Add(-time.Minute)}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,21 +183,21 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 		t.Errorf("audit: %q", actions)
 	}
 	var exported bytes.Buffer
-	if err := c.ExportAudit(ctx, client.AuditFilter{Subject: id}, &exported); err != nil || strings.Count(exported.String(), "\n") != 2 ||
+	if err := c.Audit.Export(ctx, client.AuditFilter{Subject: id}, &exported); err != nil || strings.Count(exported.String(), "\n") != 2 ||
 		strings.Index(exported.String(), "dlq.redrive") > strings.Index(exported.String(), "dlq.skip") {
 		t.Errorf("export: %v\n%s", err, &exported)
 	}
-	if err := c.ExportAudit(ctx, client.AuditFilter{Action: "no such"}, &exported); !errors.Is(err, client.ErrInvalid) {
+	if err := c.Audit.Export(ctx, client.AuditFilter{Action: "no such"}, &exported); !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("export: %v", err)
 	}
 	for _, call := range []func() error{
-		func() error { _, err := c.DeadLetter(ctx, ""); return err },
-		func() error { _, err := c.Redrive(ctx, client.DeadLetterOrder{}); return err },
-		func() error { _, err := c.ForeseeRedrive(ctx, ""); return err },
-		func() error { _, err := c.EventSchema(ctx, ""); return err },
-		func() error { _, err := c.Replay(ctx, ""); return err },
-		func() error { _, err := c.StopReplay(ctx, client.ReplayOrder{}); return err },
-		func() error { _, err := c.DeadLetterBulk(ctx, ""); return err },
+		func() error { _, err := c.DeadLetters.Get(ctx, ""); return err },
+		func() error { _, err := c.DeadLetters.Redrive(ctx, client.DeadLetterOrder{}); return err },
+		func() error { _, err := c.DeadLetters.ForeseeRedrive(ctx, ""); return err },
+		func() error { _, err := c.Events.Schema(ctx, ""); return err },
+		func() error { _, err := c.Replays.Get(ctx, ""); return err },
+		func() error { _, err := c.Replays.Stop(ctx, client.ReplayOrder{}); return err },
+		func() error { _, err := c.DeadLetterBulks.Get(ctx, ""); return err },
 	} {
 		if call() == nil {
 			t.Error("a call without an id went through")
@@ -214,7 +214,7 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 	}
 	letters := o.Kill("search", events...)
 	seen := map[string]bool{}
-	for l, err := range c.DeadLetters(ctx, client.DeadLetterFilter{}) {
+	for l, err := range c.DeadLetters.All(ctx, client.DeadLetterFilter{}) {
 		if err != nil || seen[l.DeadLetterID] {
 			t.Fatal(l, err)
 		}
@@ -224,27 +224,27 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 		t.Errorf("%d dead letters", len(seen))
 	}
 	o.Fail(events[5].Key)
-	made := must[client.BulkAnswer](t)(c.CreateRedriveBulk(ctx, client.RedriveBulk{Key: "k", Filter: client.DeadLetterFilter{Consumer: "search"}, Reason: "back"}))
+	made := must[client.BulkAnswer](t)(c.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{Key: "k", Filter: client.DeadLetterFilter{Consumer: "search"}, Reason: "back"}))
 	if made.Total != 120 || made.Status != client.BulkPreview || made.Key != "k" {
 		t.Fatalf("got %+v", made)
 	}
-	preview := must[*client.Page[client.DeadLetterBulkItem]](t)(c.ListDeadLetterBulkItems(ctx, made.BulkID, client.ItemPending, client.Paging{}))
+	preview := must[*client.Page[client.DeadLetterBulkItem]](t)(c.DeadLetterBulks.ListItems(ctx, made.BulkID, client.ItemPending, client.Paging{}))
 	if it := preview.Items[0]; it.Foreseen == nil || it.Foreseen.Verdict != client.VerdictWillApply || it.Result != nil {
 		t.Errorf("preview: %+v", it)
 	}
-	must[client.BulkAnswer](t)(c.StartDeadLetterBulk(ctx, client.BulkOrder{BulkID: made.BulkID}))
-	b := must[*client.DeadLetterBulk](t)(c.DeadLetterBulk(ctx, made.BulkID))
+	must[client.BulkAnswer](t)(c.DeadLetterBulks.Start(ctx, client.BulkOrder{BulkID: made.BulkID}))
+	b := must[*client.DeadLetterBulk](t)(c.DeadLetterBulks.Get(ctx, made.BulkID))
 	for b.Status != client.BulkDone {
 		if !wakeAfter(ctx, time.Millisecond) {
 			t.Fatalf("the bulk is still %+v", b)
 		}
-		b = must[*client.DeadLetterBulk](t)(c.DeadLetterBulk(ctx, made.BulkID))
+		b = must[*client.DeadLetterBulk](t)(c.DeadLetterBulks.Get(ctx, made.BulkID))
 	}
 	if b.Counts != (client.BulkCounts{Applied: 119, Failed: 1}) || b.Filter.Consumer != "search" || b.Command != "dlq.redrive" || b.Reason != "back" {
 		t.Errorf("got %+v", b)
 	}
 	n := 0
-	for item, err := range c.DeadLetterBulkItems(ctx, b.BulkID) {
+	for item, err := range c.DeadLetterBulks.Items(ctx, b.BulkID) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,15 +256,15 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 	if n != 120 {
 		t.Errorf("%d items", n)
 	}
-	skip := must[client.BulkAnswer](t)(c.CreateSkipBulk(ctx, client.SkipBulk{Reason: "given up"}))
-	must[client.BulkAnswer](t)(c.StartDeadLetterBulk(ctx, client.BulkOrder{BulkID: skip.BulkID}))
+	skip := must[client.BulkAnswer](t)(c.DeadLetterBulks.CreateSkip(ctx, client.SkipBulk{Reason: "given up"}))
+	must[client.BulkAnswer](t)(c.DeadLetterBulks.Start(ctx, client.BulkOrder{BulkID: skip.BulkID}))
 	if l := settle(t, c, letters[5].ID); l.Status != client.DeadLetterSkipped || l.Decision.BulkID != skip.BulkID {
 		t.Errorf("got %+v", l)
 	}
-	if page := must[*client.Page[client.DeadLetterBulk]](t)(c.ListDeadLetterBulks(ctx, client.Paging{})); page.Total != 2 {
+	if page := must[*client.Page[client.DeadLetterBulk]](t)(c.DeadLetterBulks.List(ctx, client.Paging{})); page.Total != 2 {
 		t.Errorf("got %+v", page)
 	}
-	_, err := c.StopDeadLetterBulk(ctx, client.BulkOrder{BulkID: b.BulkID})
+	_, err := c.DeadLetterBulks.Stop(ctx, client.BulkOrder{BulkID: b.BulkID})
 	if told, _ := errors.AsType[*client.Error](err); told == nil || told.State.Bulk != client.BulkDone {
 		t.Errorf("a stop: %v", err)
 	}
@@ -275,7 +275,7 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 	ctx := soon(t)
 	e := o.Deleted(own, "x")
 	o.Kill("search", e)
-	all := must[[]client.Consumer](t)(c.Consumers(ctx))
+	all := must[[]client.Consumer](t)(c.Events.Consumers(ctx))
 	if len(all) != 2 || all[1].Consumer != "search" || !all[0].Continue || all[1].Stream != "RENGA_EVENTS" {
 		t.Fatalf("got %+v", all)
 	}
@@ -284,34 +284,34 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 	}
 	o.Publish(o.OwnerChanged(own, "y"))
 	o.Published()
-	out := must[*client.Outbox](t)(c.Outbox(ctx, client.OutboxQuery{EventType: "OwnerChanged", Size: 10}))
+	out := must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{EventType: "OwnerChanged", Size: 10}))
 	if len(out.Items) != 1 || out.Items[0].EventType != "OwnerChanged" || out.Items[0].PublishedAt.IsZero() || len(out.Partitions) != 4 {
 		t.Errorf("got %+v", out)
 	}
-	first := must[*client.Outbox](t)(c.Outbox(ctx, client.OutboxQuery{Key: e.Key})).Items[0].Position
-	if out = must[*client.Outbox](t)(c.Outbox(ctx, client.OutboxQuery{Key: e.Key, After: first})); len(out.Items) != 0 {
+	first := must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{Key: e.Key})).Items[0].Position
+	if out = must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{Key: e.Key, After: first})); len(out.Items) != 0 {
 		t.Errorf("behind %d: %+v", first, out.Items)
 	}
-	schemas := must[[]client.EventSchema](t)(c.EventSchemas(ctx))
-	text := must[json.RawMessage](t)(c.EventSchema(ctx, schemas[0].EventType))
+	schemas := must[[]client.EventSchema](t)(c.Events.Schemas(ctx))
+	text := must[json.RawMessage](t)(c.Events.Schema(ctx, schemas[0].EventType))
 	if len(schemas) != 21 || !json.Valid(text) || !strings.Contains(string(text), "2020-12") {
 		t.Errorf("%d schemas, the first is %s", len(schemas), text)
 	}
 	from := time.Now().Add(-time.Hour)
-	r := must[client.ReplayAnswer](t)(c.StartReplay(ctx, client.StartReplay{Key: "k", Consumer: "search", From: from, To: time.Now()}))
-	replay := must[*client.Replay](t)(c.Replay(ctx, r.ReplayID))
+	r := must[client.ReplayAnswer](t)(c.Replays.Start(ctx, client.StartReplay{Key: "k", Consumer: "search", From: from, To: time.Now()}))
+	replay := must[*client.Replay](t)(c.Replays.Get(ctx, r.ReplayID))
 	for replay.Status != client.ReplayDone {
-		replay = must[*client.Replay](t)(c.Replay(ctx, r.ReplayID))
+		replay = must[*client.Replay](t)(c.Replays.Get(ctx, r.ReplayID))
 	}
 	if replay.From.UnixMilli() != from.UnixMilli() || replay.EndedAt.IsZero() {
 		t.Errorf("got %+v", replay)
 	}
-	_, err := c.StopReplay(ctx, client.ReplayOrder{ReplayID: r.ReplayID})
+	_, err := c.Replays.Stop(ctx, client.ReplayOrder{ReplayID: r.ReplayID})
 	if told, _ := errors.AsType[*client.Error](err); told == nil || told.State.Replay != client.ReplayDone {
 		t.Errorf("a stop: %v", err)
 	}
 	n := 0
-	for _, err := range c.Replays(ctx) {
+	for _, err := range c.Replays.All(ctx) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 	})
 	c, ctx := dial(t, p.url), soon(t)
 	begin, next := int64(0), 0
-	for e, err := range c.FollowEvents(ctx, client.FollowQuery{After: &begin, EventType: "RecordDeleted"}) {
+	for e, err := range c.Events.Follow(ctx, client.FollowQuery{After: &begin, EventType: "RecordDeleted"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,13 +353,13 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 	if next != len(events) || streams < 3 {
 		t.Errorf("%d events over %d connections", next, streams)
 	}
-	for e, err := range c.FollowEvents(ctx, client.FollowQuery{From: time.Now().Add(-time.Minute), Key: events[3].Key}) {
+	for e, err := range c.Events.Follow(ctx, client.FollowQuery{From: time.Now().Add(-time.Minute), Key: events[3].Key}) {
 		if err != nil || e.EventID != events[3].ID {
 			t.Errorf("got %+v %v", e, err)
 		}
 		break
 	}
-	for _, err := range c.FollowEvents(ctx, client.FollowQuery{EventType: "no type"}) {
+	for _, err := range c.Events.Follow(ctx, client.FollowQuery{EventType: "no type"}) {
 		if !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}

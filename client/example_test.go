@@ -33,7 +33,7 @@ func connect() (c *client.Client, end func()) {
 		log.Fatal(err)
 	}
 	c = client.New(client.Config{URL: s.url})
-	if _, err := c.PutGraph(context.Background(), "order", []byte(order)); err != nil {
+	if _, err := c.Graphs.Put(context.Background(), "order", []byte(order)); err != nil {
 		log.Fatal(err)
 	}
 	return c, func() {
@@ -79,7 +79,7 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tasks, err := c.Claim(ctx, client.Claim{WorkerID: "w1"})
+	tasks, err := c.Tasks.Claim(ctx, client.Claim{WorkerID: "w1"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func ExampleNodeError() {
 	if err := w.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
-	e, err := c.Execution(context.Background(), made.ExecutionID)
+	e, err := c.Executions.Get(context.Background(), made.ExecutionID)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func ExampleNodeError() {
 
 // A stream brings every event once, however often the connection breaks, and ends
 // with the execution.
-func ExampleClient_Stream() {
+func ExampleExecutions_Stream() {
 	c, end := connect()
 	defer end()
 	ctx := context.Background()
@@ -241,7 +241,7 @@ func ExampleClient_Stream() {
 		log.Fatal(err)
 	}
 
-	for event, err := range c.Stream(ctx, made.ExecutionID, 5) {
+	for event, err := range c.Executions.Stream(ctx, made.ExecutionID, 5) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func ExampleClient_Stream() {
 }
 
 // A bulk freezes a set of executions, shows it, and cancels them when it is started.
-func ExampleClient_CreateBulk() {
+func ExampleBulks_Create() {
 	c, end := connect()
 	defer end()
 	ctx := context.Background()
@@ -269,12 +269,12 @@ func ExampleClient_CreateBulk() {
 		}
 	}
 
-	bulk, err := c.CreateBulk(ctx, client.CancelBulk{Filter: client.ExecutionFilter{GraphID: "order"}, Reason: "the shop is closed"})
+	bulk, err := c.Bulks.Create(ctx, client.CancelBulk{Filter: client.ExecutionFilter{GraphID: "order"}, Reason: "the shop is closed"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(bulk.Status, bulk.Total)
-	if _, err := c.StartBulk(ctx, client.BulkOrder{BulkID: bulk.BulkID}); err != nil {
+	if _, err := c.Bulks.Start(ctx, client.BulkOrder{BulkID: bulk.BulkID}); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

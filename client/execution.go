@@ -10,6 +10,10 @@ import (
 	"time"
 )
 
+// Executions creates, steers and reads executions. Commands on one node of an execution go
+// through a Client's Send, and many commands together through its SendAll.
+type Executions struct{ *transport }
+
 // Status is the state of an execution.
 type Status string
 
@@ -152,13 +156,33 @@ type LateResult struct {
 	Size       int             `json:"size,omitempty"` // bytes of one that was too large to keep
 }
 
-// Execution reads an execution as it is now.
-func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
-	return c.ExecutionAt(ctx, id, 0)
+// Create creates an execution, as Send does.
+func (c Executions) Create(ctx context.Context, cmd CreateExecution) (Answer, error) {
+	return c.sendCommand(ctx, cmd)
 }
 
-// ExecutionAt reads an execution as it was after an event.
-func (c *Client) ExecutionAt(ctx context.Context, id string, seq uint64) (*Execution, error) {
+// Start starts an execution, as Send does.
+func (c Executions) Start(ctx context.Context, cmd StartExecution) (Answer, error) {
+	return c.sendCommand(ctx, cmd)
+}
+
+// Cancel cancels an execution, ahead of everything, as Send does.
+func (c Executions) Cancel(ctx context.Context, cmd CancelExecution) (Answer, error) {
+	return c.sendCommand(ctx, cmd)
+}
+
+// Archive archives an execution that has ended, as Send does.
+func (c Executions) Archive(ctx context.Context, cmd ArchiveExecution) (Answer, error) {
+	return c.sendCommand(ctx, cmd)
+}
+
+// Get reads an execution as it is now.
+func (c Executions) Get(ctx context.Context, id string) (*Execution, error) {
+	return c.At(ctx, id, 0)
+}
+
+// At reads an execution as it was after an event.
+func (c Executions) At(ctx context.Context, id string, seq uint64) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecution
 	}
@@ -215,19 +239,19 @@ func instant(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// ListExecutions reads a page of executions, newest first.
-func (c *Client) ListExecutions(ctx context.Context, f ExecutionFilter, at Paging) (*Page[ExecutionSummary], error) {
-	return list[ExecutionSummary](ctx, c, "/executions", f.query(), at)
+// List reads a page of executions, newest first.
+func (c Executions) List(ctx context.Context, f ExecutionFilter, at Paging) (*Page[ExecutionSummary], error) {
+	return list[ExecutionSummary](ctx, c.transport, "/executions", f.query(), at)
 }
 
-// Executions reads all executions that a filter selects, newest first. It goes by
+// All reads all executions that a filter selects, newest first. It goes by
 // instants, and by page numbers only where one instant fills a page, so what is
 // created or ends meanwhile shifts nothing.
-func (c *Client) Executions(ctx context.Context, f ExecutionFilter) iter.Seq2[ExecutionSummary, error] {
+func (c Executions) All(ctx context.Context, f ExecutionFilter) iter.Seq2[ExecutionSummary, error] {
 	return func(yield func(ExecutionSummary, error) bool) {
 		seen := map[string]bool{} // those of the instant at which the next page begins
 		for number := 1; ; {
-			page, err := c.ListExecutions(ctx, f, Paging{number, MaxPageSize})
+			page, err := c.List(ctx, f, Paging{number, MaxPageSize})
 			if err != nil {
 				yield(ExecutionSummary{}, err)
 				return
@@ -259,6 +283,7 @@ func (c *Client) Executions(ctx context.Context, f ExecutionFilter) iter.Seq2[Ex
 
 // Decided is a command in the log of an execution and what was answered.
 type Decided struct {
+	Number        int       `json:"number"` // among the commands of the execution, from 1
 	Command       string    `json:"command"`
 	NodeID        string    `json:"nodeId,omitempty"`
 	Attempt       int       `json:"attempt,omitempty"`
@@ -275,6 +300,6 @@ type Decided struct {
 }
 
 // Commands reads what was asked of an execution, by whom, and what was answered, in order.
-func (c *Client) Commands(ctx context.Context, id string) iter.Seq2[Decided, error] {
-	return all[Decided](ctx, c, "/executions/"+url.PathEscape(id)+"/commands", 1)
+func (c Executions) Commands(ctx context.Context, id string) iter.Seq2[Decided, error] {
+	return all[Decided](ctx, c.transport, "/executions/"+url.PathEscape(id)+"/commands", 1)
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Graphs registers and reads graphs.
+type Graphs struct{ *transport }
+
 // GraphVersion is a version of a graph without its content.
 type GraphVersion struct {
 	GraphID   string    `json:"graphId"`
@@ -53,9 +56,9 @@ type Edge struct {
 	When string `json:"when,omitempty"`
 }
 
-// PutGraph registers a graph, in JSON or YAML. Content that changed becomes a new
+// Put registers a graph, in JSON or YAML. Content that changed becomes a new
 // version; the answer is the version that is stored then.
-func (c *Client) PutGraph(ctx context.Context, id string, source []byte) (GraphVersion, error) {
+func (c Graphs) Put(ctx context.Context, id string, source []byte) (GraphVersion, error) {
 	q := call{method: http.MethodPut, path: "/graphs/" + url.PathEscape(id), body: source, media: "application/yaml"}
 	if bytes.HasPrefix(bytes.TrimLeft(source, " \t\r\n"), []byte("{")) {
 		q.media = mediaJSON
@@ -65,8 +68,8 @@ func (c *Client) PutGraph(ctx context.Context, id string, source []byte) (GraphV
 	return v, err
 }
 
-// Graph reads a version of a graph, the newest with 0.
-func (c *Client) Graph(ctx context.Context, id string, version int) (*Graph, error) {
+// Get reads a version of a graph, the newest with 0.
+func (c Graphs) Get(ctx context.Context, id string, version int) (*Graph, error) {
 	query := url.Values{}
 	if version > 0 {
 		query.Set("version", strconv.Itoa(version))
@@ -78,12 +81,12 @@ func (c *Client) Graph(ctx context.Context, id string, version int) (*Graph, err
 	return g, nil
 }
 
-// ListGraphs reads a page of the newest versions of all graphs, by id.
-func (c *Client) ListGraphs(ctx context.Context, at Paging) (*Page[GraphVersion], error) {
-	return list[GraphVersion](ctx, c, "/graphs", url.Values{}, at)
+// List reads a page of the newest versions of all graphs, by id.
+func (c Graphs) List(ctx context.Context, at Paging) (*Page[GraphVersion], error) {
+	return list[GraphVersion](ctx, c.transport, "/graphs", url.Values{}, at)
 }
 
-// Graphs reads the newest version of every graph, by id.
-func (c *Client) Graphs(ctx context.Context) iter.Seq2[GraphVersion, error] {
-	return all[GraphVersion](ctx, c, "/graphs", 1)
+// All reads the newest version of every graph, by id.
+func (c Graphs) All(ctx context.Context) iter.Seq2[GraphVersion, error] {
+	return all[GraphVersion](ctx, c.transport, "/graphs", 1)
 }

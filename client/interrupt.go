@@ -71,7 +71,7 @@ func (r *run) ask(ctx context.Context, holds []*hold) {
 		refs[i] = h.task.Ref()
 		by[refs[i]] = h
 	}
-	interrupted, err := r.Client.Watch(ctx, refs, watchWait)
+	interrupted, err := r.Client.Tasks.Watch(ctx, refs, watchWait)
 	for _, t := range interrupted {
 		if h := by[t.TaskRef]; h != nil {
 			r.interrupt(h, "the node is "+string(t.Status))

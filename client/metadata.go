@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// Metadata reads and changes what a tenant defines.
+type Metadata struct{ *transport }
+
 // DefinitionKind is a kind of definition.
 type DefinitionKind string
 
@@ -67,10 +70,12 @@ type Definition struct {
 	Version string          // of its last change; "0": nobody changed it
 }
 
-// PutDefinition defines something, or defines it anew: what the body, a JSON object, does not
+// Put defines something, or defines it anew: what the body, a JSON object, does not
 // say is as it is at first. With a version, the definition must have it (ErrVersion).
 // created says that there was none with this id.
-func (c *Client) PutDefinition(ctx context.Context, kind DefinitionKind, id string, body any, version string) (stored *Definition, created bool, err error) {
+func (c Metadata) Put(
+	ctx context.Context, kind DefinitionKind, id string, body any, version string) (stored *Definition, created bool, err error,
+) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, false, err
@@ -82,8 +87,8 @@ func (c *Client) PutDefinition(ctx context.Context, kind DefinitionKind, id stri
 	return r.definition(), r.status == http.StatusCreated, nil
 }
 
-// Definition reads a definition.
-func (c *Client) Definition(ctx context.Context, kind DefinitionKind, id string) (*Definition, error) {
+// Get reads a definition.
+func (c Metadata) Get(ctx context.Context, kind DefinitionKind, id string) (*Definition, error) {
 	r, err := c.do(ctx, call{method: http.MethodGet, path: kind.one(id)})
 	if err != nil {
 		return nil, err
@@ -95,10 +100,12 @@ func (r *reply) definition() *Definition {
 	return &Definition{Body: r.body, Version: strings.Trim(r.etag, `"`)}
 }
 
-// ListDefinitions reads a page of the definitions of a kind. Fields are those of an
+// List reads a page of the definitions of a kind. Fields are those of an
 // object; of rules, jobs and processes an object ("": all) chooses some. Stages are one
 // definition and have no list.
-func (c *Client) ListDefinitions(ctx context.Context, kind DefinitionKind, object string, at Paging) (*Page[json.RawMessage], error) {
+func (c Metadata) List(
+	ctx context.Context, kind DefinitionKind, object string, at Paging) (*Page[json.RawMessage], error,
+) {
 	if kind == DefineStages || kind == DefineField && object == "" {
 		return nil, &Error{Message: fmt.Sprintf("there is no list of all definitions of the kind %s", kind)}
 	}
@@ -106,12 +113,12 @@ func (c *Client) ListDefinitions(ctx context.Context, kind DefinitionKind, objec
 	if object != "" && kind != DefineField {
 		query.Set("object", object)
 	}
-	return list[json.RawMessage](ctx, c, kind.list(object), query, at)
+	return list[json.RawMessage](ctx, c.transport, kind.list(object), query, at)
 }
 
-// DeleteDefinition deletes a definition. What others need is ErrRefused; with a version,
+// Delete deletes a definition. What others need is ErrRefused; with a version,
 // the definition must have it (ErrVersion).
-func (c *Client) DeleteDefinition(ctx context.Context, kind DefinitionKind, id, version string) error {
+func (c Metadata) Delete(ctx context.Context, kind DefinitionKind, id, version string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: kind.one(id), match: version})
 	return err
 }
@@ -128,16 +135,31 @@ type ObjectDescription struct {
 		Update bool `json:"update"`
 		Delete bool `json:"delete"`
 	} `json:"permissions"`
-	OWD    string        `json:"owd"`
-	Fields []ObjectField `json:"fields"`
-	Stages []ObjectStage `json:"stages,omitempty"`
+	OWD       string        `json:"owd"`
+	Fields    []ObjectField `json:"fields"`
+	Stages    []ObjectStage `json:"stages,omitempty"`
+	TeamRoles []TeamRole    `json:"teamRoles,omitempty"` // where records have teams
+	Limits    struct {
+		CustomFields   int `json:"customFields"`
+		PicklistValues int `json:"picklistValues"`
+		Text           int `json:"text"`
+		LongText       int `json:"longText"`
+	} `json:"limits"`
+}
+
+// TeamRole is a part that users have in teams.
+type TeamRole struct {
+	Name   string `json:"name"`
+	Access string `json:"access"` // Read or Edit
 }
 
 // ObjectField is a field of an object.
 type ObjectField struct {
 	ID          string   `json:"id"`
+	Object      string   `json:"object"`
 	Name        string   `json:"name"`
 	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
 	Type        string   `json:"type"`
 	Required    bool     `json:"required"`
 	ReadOnly    bool     `json:"readOnly"`
@@ -159,8 +181,8 @@ type ObjectStage struct {
 	IsWon            bool   `json:"isWon"`
 }
 
-// DescribeObject reads an object with the fields that the caller may see.
-func (c *Client) DescribeObject(ctx context.Context, object string) (*ObjectDescription, error) {
+// Describe reads an object with the fields that the caller may see.
+func (c Metadata) Describe(ctx context.Context, object string) (*ObjectDescription, error) {
 	d := new(ObjectDescription)
 	if err := c.read(ctx, "/metadata/describe/"+url.PathEscape(object), nil, d); err != nil {
 		return nil, err

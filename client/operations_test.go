@@ -1,41 +1,12 @@
 package client
 
 import (
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"renga.dev/renga/api"
 	"renga.dev/renga/api/contract"
 )
-
-var update = flag.Bool("update", false, "write operations_gen.go anew")
-
-// TestTheOperationsAreThoseOfTheContract: who changes the contract runs go generate ./api.
-func TestTheOperationsAreThoseOfTheContract(t *testing.T) {
-	doc, err := contract.Parse(api.OpenAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := doc.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const file = "operations_gen.go"
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Error("operations_gen.go is not what the contract says: run go generate ./api")
-	}
-}
 
 // TestEveryKeyGoesInTheHeaderOfItsOperation asks for every operation of the contract, with ids
 // that look like anything.

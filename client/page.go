@@ -28,7 +28,7 @@ type Page[T any] struct {
 }
 
 // list reads one page.
-func list[T any](ctx context.Context, c *Client, path string, query url.Values, at Paging) (*Page[T], error) {
+func list[T any](ctx context.Context, c *transport, path string, query url.Values, at Paging) (*Page[T], error) {
 	page := new(Page[T])
 	if err := c.read(ctx, path, at.query(query), page); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (at Paging) query(query url.Values) url.Values {
 }
 
 // all reads a list that only grows at its end, from an item on, counted from 1.
-func all[T any](ctx context.Context, c *Client, path string, from int) iter.Seq2[T, error] {
+func all[T any](ctx context.Context, c *transport, path string, from int) iter.Seq2[T, error] {
 	return every(from, func(at Paging) (*Page[T], error) { return list[T](ctx, c, path, url.Values{}, at) })
 }
 

@@ -73,7 +73,7 @@ func TestAWorkerGoesOnWithAnotherProcess(t *testing.T) {
 	t.Parallel()
 	one, two := twoServers(t)
 	c, ctx := dial(t, one.url+","+two.url), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a", "b", "c", "d", "e")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b", "c", "d", "e")))
 	var handled atomic.Int64
 	gone := make(chan struct{})
 	w := run(t, client.Worker{Client: c, Concurrency: 4, Handle: func(ctx context.Context, _ *client.Task) (any, error) {

@@ -45,7 +45,7 @@ func TestTheWorkerOfTheReadmeWorks(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "order", []byte(graph)))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "order", []byte(graph)))
 	made := must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "order", Input: map[string]int{"total": 4200}, Start: true}))
 	worker := exec.Command(program)
 	var out bytes.Buffer

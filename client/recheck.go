@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// Rechecks asks for strategies to be checked again.
+type Rechecks struct{ *transport }
+
 // RecheckQueue is where workers find the strategies that are to be checked again.
 const RecheckQueue = "pdca.recheck"
 
@@ -66,33 +69,33 @@ type RecheckAccepted struct {
 	Total     int           `json:"total"`
 }
 
-// Recheck asks for some strategies, at most 50, to be checked again. It needs a token of
+// Request asks for some strategies, at most 50, to be checked again. It needs a token of
 // the audience pdca with the scope pdca:recheck.
-func (c *Client) Recheck(ctx context.Context, strategies []string, o RecheckOrder) (*RecheckAccepted, error) {
-	return c.askRecheck(ctx, "/pdca/recheck", o.Key, struct {
+func (c Rechecks) Request(ctx context.Context, strategies []string, o RecheckOrder) (*RecheckAccepted, error) {
+	return c.ask(ctx, "/pdca/recheck", o.Key, struct {
 		Strategies []string `json:"strategies"`
 		RecheckOrder
 	}{strategies, o})
 }
 
-// RecheckAll asks for all strategies that a filter matches now, at most 5,000, to be
+// RequestAll asks for all strategies that a filter matches now, at most 5,000, to be
 // checked again. It needs a token of the audience pdca with the scope pdca:recheck_all.
-func (c *Client) RecheckAll(ctx context.Context, f RecheckFilter, o RecheckOrder) (*RecheckAccepted, error) {
-	return c.askRecheck(ctx, "/pdca/recheck_all", o.Key, struct {
+func (c Rechecks) RequestAll(ctx context.Context, f RecheckFilter, o RecheckOrder) (*RecheckAccepted, error) {
+	return c.ask(ctx, "/pdca/recheck_all", o.Key, struct {
 		Filter RecheckFilter `json:"filter"`
 		RecheckOrder
 	}{f, o})
 }
 
-// CancelRecheck cancels a request. One that has ended stays as it is, and the answer says
+// Cancel cancels a request. One that has ended stays as it is, and the answer says
 // how it did. reason may be "".
-func (c *Client) CancelRecheck(ctx context.Context, requestID, reason, key string) (*RecheckAccepted, error) {
-	return c.askRecheck(ctx, "/pdca/recheck/"+url.PathEscape(requestID)+"/cancel", key, struct {
+func (c Rechecks) Cancel(ctx context.Context, requestID, reason, key string) (*RecheckAccepted, error) {
+	return c.ask(ctx, "/pdca/recheck/"+url.PathEscape(requestID)+"/cancel", key, struct {
 		Reason string `json:"reason,omitempty"`
 	}{reason})
 }
 
-func (c *Client) askRecheck(ctx context.Context, path, key string, body any) (*RecheckAccepted, error) {
+func (c Rechecks) ask(ctx context.Context, path, key string, body any) (*RecheckAccepted, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("client: re-check: %w", err)
@@ -159,9 +162,9 @@ type RecheckFailure struct {
 
 func (f *RecheckFailure) Error() string { return f.Code + ": " + f.Message }
 
-// RecheckStatus reads a request with a page of its items, of those in some statuses if any
+// Get reads a request with a page of its items, of those in some statuses if any
 // are given.
-func (c *Client) RecheckStatus(ctx context.Context, requestID string, at Paging, status ...string) (*RecheckProgress, error) {
+func (c Rechecks) Get(ctx context.Context, requestID string, at Paging, status ...string) (*RecheckProgress, error) {
 	query := url.Values{}
 	if len(status) > 0 {
 		query.Set("status", strings.Join(status, ","))
@@ -182,7 +185,7 @@ type ArtifactURL struct {
 
 // ArtifactURL makes a way to an artifact, for some minutes. It needs a token with the scope
 // pdca:download.
-func (c *Client) ArtifactURL(ctx context.Context, artifactID string) (*ArtifactURL, error) {
+func (c Rechecks) ArtifactURL(ctx context.Context, artifactID string) (*ArtifactURL, error) {
 	return answered(new(ArtifactURL), func(got *ArtifactURL) error {
 		err := c.read(ctx, "/pdca/artifacts/"+url.PathEscape(artifactID)+"/download_url", url.Values{}, got)
 		if err == nil && strings.HasPrefix(got.URL, "/") {
@@ -244,7 +247,9 @@ type RecheckArtifact struct {
 
 // RecheckHandler makes a Worker's Handle of a function that checks one strategy. Give the
 // worker the queue RecheckQueue.
-func RecheckHandler(check func(ctx context.Context, r RecheckTask) (*RecheckResult, error)) func(context.Context, *Task) (any, error) {
+func RecheckHandler(
+	check func(ctx context.Context, r RecheckTask) (*RecheckResult, error)) func(context.Context, *Task) (any, error,
+) {
 	return func(ctx context.Context, t *Task) (any, error) {
 		r, err := RecheckOf(t)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
 	for _, id := range []string{"a", "b", "c"} {
-		if _, _, err := c.PutStrategy(ctx, id, client.StrategyDraft{Name: id, Tags: []string{"daily"}}); err != nil {
+		if _, _, err := c.Strategies.Put(ctx, id, client.StrategyDraft{Name: id, Tags: []string{"daily"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	got, err := c.RecheckAll(ctx, client.RecheckFilter{TagsAny: []string{"daily"}}, client.RecheckOrder{
+	got, err := c.Rechecks.RequestAll(ctx, client.RecheckFilter{TagsAny: []string{"daily"}}, client.RecheckOrder{
 		Window: client.RecheckWindow{LookbackDays: 7}, Reason: "daily", Params: json.RawMessage(`{"x":1}`), TraceID: "desk", BatchSize: 2,
 	})
 	if err != nil || got.Total != 3 || got.Status != client.RecheckQueued {
@@ -51,7 +51,7 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 	}
 	var p *client.RecheckProgress
 	for p == nil || !p.Status.Ended() {
-		if p, err = c.RecheckStatus(ctx, got.RequestID, client.Paging{}); err != nil {
+		if p, err = c.Rechecks.Get(ctx, got.RequestID, client.Paging{}); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -63,7 +63,7 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 	if p.Status != client.RecheckPartial || p.Counts.Succeeded != 2 || p.Items[1].Error == nil || p.Items[1].Error.Code != "NO_PRICES" {
 		t.Fatalf("got %+v", p)
 	}
-	failed, err := c.RecheckStatus(ctx, got.RequestID, client.Paging{}, "failed", "canceled")
+	failed, err := c.Rechecks.Get(ctx, got.RequestID, client.Paging{}, "failed", "canceled")
 	if err != nil || failed.Matching != 1 || failed.Items[0].Strategy != "b" {
 		t.Errorf("got %+v (%v)", failed, err)
 	}
@@ -75,7 +75,7 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 	if err := json.Unmarshal(p.Items[2].Result, &result); err != nil || len(result.Artifacts) != 1 {
 		t.Fatalf("got %s (%v)", p.Items[2].Result, err)
 	}
-	link, err := c.ArtifactURL(ctx, result.Artifacts[0].ID)
+	link, err := c.Rechecks.ArtifactURL(ctx, result.Artifacts[0].ID)
 	if err != nil || link.Name != "report.txt" || link.Size != 4 {
 		t.Fatalf("got %+v (%v)", link, err)
 	}
@@ -91,25 +91,25 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 
 func TestARequestIsCancelledAndItsKeyIsKnown(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
-	if _, _, err := c.PutStrategy(ctx, "a", client.StrategyDraft{Name: "a"}); err != nil {
+	if _, _, err := c.Strategies.Put(ctx, "a", client.StrategyDraft{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	order := client.RecheckOrder{Key: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Window: client.RecheckWindow{LookbackDays: 7}, Reason: "x"}
-	first, err := c.Recheck(ctx, []string{"a"}, order)
+	first, err := c.Rechecks.Request(ctx, []string{"a"}, order)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.Recheck(ctx, []string{"a"}, order); err != nil || *again != *first {
+	if again, err := c.Rechecks.Request(ctx, []string{"a"}, order); err != nil || *again != *first {
 		t.Errorf("got %+v (%v), want %+v", again, err, first)
 	}
 	order.Reason = "y"
-	if _, err := c.Recheck(ctx, []string{"a"}, order); !errors.Is(err, client.ErrKeyConflict) {
+	if _, err := c.Rechecks.Request(ctx, []string{"a"}, order); !errors.Is(err, client.ErrKeyConflict) {
 		t.Errorf("got %v", err)
 	}
-	if got, err := c.CancelRecheck(ctx, first.RequestID, "mistake", ""); err != nil || got.Status != client.RecheckCanceled {
+	if got, err := c.Rechecks.Cancel(ctx, first.RequestID, "mistake", ""); err != nil || got.Status != client.RecheckCanceled {
 		t.Errorf("got %+v (%v)", got, err)
 	}
-	if _, err := c.RecheckStatus(ctx, "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", client.Paging{}); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Rechecks.Get(ctx, "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", client.Paging{}); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }

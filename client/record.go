@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// Records reads and changes records, their teams and the members of campaigns.
+type Records struct{ *transport }
+
 // AnyVersion stands for the version of a record, whatever it is by now.
 const AnyVersion = "*"
 
@@ -60,13 +63,13 @@ func recordPath(object, id string) string {
 	return "/records/" + url.PathEscape(object) + "/" + url.PathEscape(id)
 }
 
-// CreateRecord makes a record. However often it has to be sent, one is made.
-func (c *Client) CreateRecord(ctx context.Context, object string, d RecordDraft) (*Record, error) {
-	return c.record(ctx, http.MethodPost, "/records/"+url.PathEscape(object), newKey(), "", d)
+// Create makes a record. However often it has to be sent, one is made.
+func (c Records) Create(ctx context.Context, object string, d RecordDraft) (*Record, error) {
+	return c.write(ctx, http.MethodPost, "/records/"+url.PathEscape(object), newKey(), "", d)
 }
 
-// record sends a draft and reads the record that it made.
-func (c *Client) record(ctx context.Context, method, path, key, version string, d RecordDraft) (*Record, error) {
+// write sends a draft and reads the record that it made.
+func (c Records) write(ctx context.Context, method, path, key, version string, d RecordDraft) (*Record, error) {
 	if d.Fields == nil {
 		d.Fields = map[string]any{}
 	}
@@ -82,14 +85,14 @@ func (c *Client) record(ctx context.Context, method, path, key, version string, 
 	return made, json.Unmarshal(r.body, made)
 }
 
-// Record reads a record. What the caller may not see is ErrNotFound.
-func (c *Client) Record(ctx context.Context, object, id string) (*Record, error) {
+// Get reads a record. What the caller may not see is ErrNotFound.
+func (c Records) Get(ctx context.Context, object, id string) (*Record, error) {
 	found := new(Record)
 	return found, c.read(ctx, recordPath(object, id), nil, found)
 }
 
-// ListRecords reads a page of the records of an object that the caller may see.
-func (c *Client) ListRecords(ctx context.Context, object string, q RecordQuery) (*Page[Record], error) {
+// List reads a page of the records of an object that the caller may see.
+func (c Records) List(ctx context.Context, object string, q RecordQuery) (*Page[Record], error) {
 	query := url.Values{}
 	for name, value := range q.Filters {
 		query.Set(name, value)
@@ -97,25 +100,25 @@ func (c *Client) ListRecords(ctx context.Context, object string, q RecordQuery) 
 	if q.Sort != "" {
 		query.Set("sort", q.Sort)
 	}
-	return list[Record](ctx, c, "/records/"+url.PathEscape(object), query, q.Paging)
+	return list[Record](ctx, c.transport, "/records/"+url.PathEscape(object), query, q.Paging)
 }
 
-// UpdateRecord changes what a draft names. The record must have the version, or it is
+// Update changes what a draft names. The record must have the version, or it is
 // ErrVersion; AnyVersion lets it have any.
-func (c *Client) UpdateRecord(ctx context.Context, object, id, version string, d RecordDraft) (*Record, error) {
-	return c.record(ctx, http.MethodPatch, recordPath(object, id), "", version, d)
+func (c Records) Update(ctx context.Context, object, id, version string, d RecordDraft) (*Record, error) {
+	return c.write(ctx, http.MethodPatch, recordPath(object, id), "", version, d)
 }
 
-// DeleteRecord deletes a record of a version, or of AnyVersion. One that others name is
+// Delete deletes a record of a version, or of AnyVersion. One that others name is
 // ErrRefused.
-func (c *Client) DeleteRecord(ctx context.Context, object, id, version string) error {
+func (c Records) Delete(ctx context.Context, object, id, version string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: recordPath(object, id), match: version})
 	return err
 }
 
-// RecordHistory reads a page of what was done to a record, the newest first.
-func (c *Client) RecordHistory(ctx context.Context, object, id string, at Paging) (*Page[RecordEntry], error) {
-	return list[RecordEntry](ctx, c, recordPath(object, id)+"/history", url.Values{}, at)
+// History reads a page of what was done to a record, the newest first.
+func (c Records) History(ctx context.Context, object, id string, at Paging) (*Page[RecordEntry], error) {
+	return list[RecordEntry](ctx, c.transport, recordPath(object, id)+"/history", url.Values{}, at)
 }
 
 // RecordOperation is one of a bulk.
@@ -139,15 +142,19 @@ type RecordResult struct {
 	} `json:"error"`
 }
 
-// BulkRecords does up to 200 operations on records of one object in one transaction. With
+// Bulk does up to 200 operations on records of one object in one transaction. With
 // allOrNone the first that is refused refuses all, as an *Error.
-func (c *Client) BulkRecords(ctx context.Context, object string, allOrNone bool, ops []RecordOperation) ([]RecordResult, error) {
-	return c.BulkRecordsOnce(ctx, newKey(), object, allOrNone, ops)
+func (c Records) Bulk(
+	ctx context.Context, object string, allOrNone bool, ops []RecordOperation) ([]RecordResult, error,
+) {
+	return c.BulkWithKey(ctx, newKey(), object, allOrNone, ops)
 }
 
-// BulkRecordsOnce is BulkRecords under a key of the caller: the same operations under the
+// BulkWithKey is Bulk under a key of the caller: the same operations under the
 // same key are done once, whoever sends them again, and have the same results.
-func (c *Client) BulkRecordsOnce(ctx context.Context, key, object string, allOrNone bool, ops []RecordOperation) ([]RecordResult, error) {
+func (c Records) BulkWithKey(
+	ctx context.Context, key, object string, allOrNone bool, ops []RecordOperation) ([]RecordResult, error,
+) {
 	body, err := json.Marshal(map[string]any{"allOrNone": allOrNone, "operations": ops})
 	if err != nil {
 		return nil, err
@@ -164,8 +171,9 @@ func (c *Client) BulkRecordsOnce(ctx context.Context, key, object string, allOrN
 
 // LeadConversion is what a lead is to become.
 type LeadConversion struct {
-	OwnerID       string         `json:"ownerId,omitempty"`   // of what is created; "": the lead's owner
-	AccountID     string         `json:"accountId,omitempty"` // to join
+	Version       string         `json:"recordVersion,omitempty"` // that the lead must have (ErrVersion); "": any
+	OwnerID       string         `json:"ownerId,omitempty"`       // of what is created; "": the lead's owner
+	AccountID     string         `json:"accountId,omitempty"`     // to join
 	ContactID     string         `json:"contactId,omitempty"`
 	OpportunityID string         `json:"opportunityId,omitempty"`
 	Match         bool           `json:"match,omitempty"`       // look for an account and a contact that fit before new ones are made
@@ -183,7 +191,7 @@ type ConvertedLead struct {
 }
 
 // ConvertLead turns a lead into an account, a contact and, if one is wanted, an opportunity.
-func (c *Client) ConvertLead(ctx context.Context, id string, v LeadConversion) (*ConvertedLead, error) {
+func (c Records) ConvertLead(ctx context.Context, id string, v LeadConversion) (*ConvertedLead, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// Replays delivers past events to a consumer again.
+type Replays struct{ *transport }
+
 // ReplayStatus is the state of a replay.
 type ReplayStatus string
 
@@ -55,31 +58,31 @@ type ReplayAnswer struct {
 	Replay        bool         `json:"-"` // this key was answered before; nothing happened now
 }
 
-// StartReplay delivers a range of time again to one consumer. What it has taken before
+// Start delivers a range of time again to one consumer. What it has taken before
 // has no second effect.
-func (c *Client) StartReplay(ctx context.Context, r StartReplay) (ReplayAnswer, error) {
-	return c.replayCommand(ctx, "/events/replays", r.Key, r)
+func (c Replays) Start(ctx context.Context, r StartReplay) (ReplayAnswer, error) {
+	return c.ask(ctx, "/events/replays", r.Key, r)
 }
 
-// StopReplay lets a replay end where it is.
-func (c *Client) StopReplay(ctx context.Context, o ReplayOrder) (ReplayAnswer, error) {
+// Stop lets a replay end where it is.
+func (c Replays) Stop(ctx context.Context, o ReplayOrder) (ReplayAnswer, error) {
 	if o.ReplayID == "" {
 		return ReplayAnswer{}, errNoReplay
 	}
-	return c.replayCommand(ctx, "/events/replays/"+url.PathEscape(o.ReplayID)+"/stop", o.Key, struct{}{})
+	return c.ask(ctx, "/events/replays/"+url.PathEscape(o.ReplayID)+"/stop", o.Key, struct{}{})
 }
 
 var errNoReplay = errors.New("client: a replay's id is required")
 
-func (c *Client) replayCommand(ctx context.Context, path, key string, body any) (ReplayAnswer, error) {
+func (c Replays) ask(ctx context.Context, path, key string, body any) (ReplayAnswer, error) {
 	var a ReplayAnswer
 	status, err := c.command(ctx, path, key, body, &a)
 	a.Replay = status == http.StatusOK
 	return a, err
 }
 
-// Replay reads a replay.
-func (c *Client) Replay(ctx context.Context, id string) (*Replay, error) {
+// Get reads a replay.
+func (c Replays) Get(ctx context.Context, id string) (*Replay, error) {
 	if id == "" {
 		return nil, errNoReplay
 	}
@@ -90,12 +93,13 @@ func (c *Client) Replay(ctx context.Context, id string) (*Replay, error) {
 	return r, nil
 }
 
-// ListReplays reads a page of replays, newest first.
-func (c *Client) ListReplays(ctx context.Context, at Paging) (*Page[Replay], error) {
-	return list[Replay](ctx, c, "/events/replays", url.Values{}, at)
+// List reads a page of replays, newest first.
+func (c Replays) List(ctx context.Context, at Paging) (*Page[Replay], error) {
+	return list[Replay](ctx, c.transport, "/events/replays", url.Values{}, at)
 }
 
-// Replays reads all replays, newest first, each once.
-func (c *Client) Replays(ctx context.Context) iter.Seq2[Replay, error] {
-	return newestFirst(func(at Paging) (*Page[Replay], error) { return c.ListReplays(ctx, at) }, func(r *Replay) string { return r.ReplayID })
+// All reads all replays, newest first, each once.
+func (c Replays) All(ctx context.Context) iter.Seq2[Replay, error] {
+	read := func(at Paging) (*Page[Replay], error) { return c.List(ctx, at) }
+	return newestFirst(read, func(r *Replay) string { return r.ReplayID })
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Reports counts and sums over the records that the caller may see.
+type Reports struct{ *transport }
+
 // ReportName is a report that there is.
 type ReportName string
 
@@ -65,8 +68,8 @@ type Report struct {
 	Omitted []ReportOmission `json:"omitted"`
 }
 
-// Report makes a report of the records that the caller may see.
-func (c *Client) Report(ctx context.Context, name ReportName, q ReportQuery) (*Report, error) {
+// Get makes a report of the records that the caller may see.
+func (c Reports) Get(ctx context.Context, name ReportName, q ReportQuery) (*Report, error) {
 	r, err := c.do(ctx, call{method: http.MethodGet, path: reportPath(name), query: q.values()})
 	if err != nil {
 		return nil, err
@@ -79,8 +82,8 @@ func (c *Client) Report(ctx context.Context, name ReportName, q ReportQuery) (*R
 	return out, nil
 }
 
-// ReportCSV makes a report as CSV, with a line of names first.
-func (c *Client) ReportCSV(ctx context.Context, name ReportName, q ReportQuery) ([]byte, error) {
+// CSV makes a report as CSV, with a line of names first.
+func (c Reports) CSV(ctx context.Context, name ReportName, q ReportQuery) ([]byte, error) {
 	query := q.values()
 	query.Set("format", "csv")
 	r, err := c.do(ctx, call{method: http.MethodGet, path: reportPath(name), query: query})
@@ -103,9 +106,9 @@ type ReportRebuild struct {
 	EndedAt          time.Time `json:"endedAt,omitzero"`
 }
 
-// RebuildReports starts a rebuild of what is counted and gives its id. The same key does it
+// Rebuild starts a rebuild of what is counted and gives its id. The same key does it
 // once; with "" the client makes one.
-func (c *Client) RebuildReports(ctx context.Context, key string) (id string, err error) {
+func (c Reports) Rebuild(ctx context.Context, key string) (id string, err error) {
 	if key == "" {
 		key = newKey()
 	}
@@ -116,13 +119,13 @@ func (c *Client) RebuildReports(ctx context.Context, key string) (id string, err
 	return out.RebuildID, err
 }
 
-// ReportRebuilds reads a page of the rebuilds of what is counted, from the newest on.
-func (c *Client) ReportRebuilds(ctx context.Context, at Paging) (*Page[ReportRebuild], error) {
-	return list[ReportRebuild](ctx, c, "/reports/rebuilds", url.Values{}, at)
+// ListRebuilds reads a page of the rebuilds of what is counted, from the newest on.
+func (c Reports) ListRebuilds(ctx context.Context, at Paging) (*Page[ReportRebuild], error) {
+	return list[ReportRebuild](ctx, c.transport, "/reports/rebuilds", url.Values{}, at)
 }
 
-// ReportRebuild reads a rebuild of what is counted.
-func (c *Client) ReportRebuild(ctx context.Context, id string) (*ReportRebuild, error) {
+// GetRebuild reads a rebuild of what is counted.
+func (c Reports) GetRebuild(ctx context.Context, id string) (*ReportRebuild, error) {
 	b := new(ReportRebuild)
 	if err := c.read(ctx, "/reports/rebuilds/"+url.PathEscape(id), nil, b); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func TestARequestThatIsCutOffIsRepeatedAndHappensOnce(t *testing.T) {
 			s := newServer(t)
 			setup := dial(t, s.url)
 			ctx := soon(t)
-			must[client.GraphVersion](t)(setup.PutGraph(ctx, "g", line("default", "a")))
+			must[client.GraphVersion](t)(setup.Graphs.Put(ctx, "g", line("default", "a")))
 			var hits atomic.Int64
 			p := newProxy(t, s, func(_ int, r seen) string {
 				if r.path == "/executions" && hits.Add(1) < 3 {
@@ -49,7 +49,7 @@ func TestARequestThatIsCutOffIsRepeatedAndHappensOnce(t *testing.T) {
 			if a.Replay != (harm == cutAfter || harm == cutInside) {
 				t.Errorf("after %s replay is %t", harm, a.Replay)
 			}
-			page := must[*client.Page[client.ExecutionSummary]](t)(c.ListExecutions(ctx, client.ExecutionFilter{}, client.Paging{}))
+			page := must[*client.Page[client.ExecutionSummary]](t)(c.Executions.List(ctx, client.ExecutionFilter{}, client.Paging{}))
 			if page.Total != 1 {
 				t.Errorf("there are %d executions", page.Total)
 			}
@@ -66,7 +66,7 @@ func TestABatchThatIsCutOffIsRepeated(t *testing.T) {
 		return ""
 	})
 	c, ctx := dial(t, p.url), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
 	results := must[[]client.Result](t)(c.SendAll(ctx, []client.Command{client.CreateExecution{GraphID: "g"}, client.CreateExecution{GraphID: "g"}}))
 	requests := p.requests("/commands")
 	if len(requests) != 2 || requests[0].body != requests[1].body {
@@ -110,7 +110,7 @@ func TestRepeatingEndsWithItsTimeAndWithTheContext(t *testing.T) {
 	})
 	t.Cleanup(brief.Close)
 	stalls, began := stalltest.New(t), time.Now()
-	_, err := brief.Execution(soon(t), "x")
+	_, err := brief.Executions.Get(soon(t), "x")
 	if took := stalls.Since(began); !errors.Is(err, client.ErrUnavailable) || took > 3*time.Second {
 		t.Errorf("got %v after %v", err, took)
 	}
@@ -122,7 +122,7 @@ func TestRepeatingEndsWithItsTimeAndWithTheContext(t *testing.T) {
 	}
 	forever := client.New(client.Config{URL: p.url, RetryFor: client.Forever})
 	t.Cleanup(forever.Close)
-	if _, err := forever.Execution(ctx, "forever"); !errors.Is(err, enough) || !errors.Is(err, client.ErrUnavailable) {
+	if _, err := forever.Executions.Get(ctx, "forever"); !errors.Is(err, enough) || !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestAServerThatDoesNotAnswerIsLeftForTheNext(t *testing.T) {
 	})
 	c, ctx := dial(t, stuck.url+", http://127.0.0.1:1/ ,"+s.url), soon(t)
 	began := time.Now()
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
 	for range 20 {
 		must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "g"}))
 	}
@@ -161,7 +161,7 @@ func TestATryThatHangsIsGivenUp(t *testing.T) {
 	defer close(release)
 	c := client.New(client.Config{URL: p.url, Timeout: 200 * time.Millisecond})
 	t.Cleanup(c.Close)
-	must[client.GraphVersion](t)(c.PutGraph(soon(t), "g", line("default", "a")))
+	must[client.GraphVersion](t)(c.Graphs.Put(soon(t), "g", line("default", "a")))
 }
 
 // What no header can hold is said at once, instead of being repeated.

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Search finds records by their texts.
+type Search struct{ *transport }
+
 // SearchQuery is what is looked for.
 type SearchQuery struct {
 	Text     string
@@ -54,8 +57,8 @@ type HitPage struct {
 	Next  string `json:"next,omitempty"` // "": there is no next page
 }
 
-// Search reads a page of the records that fit.
-func (c *Client) Search(ctx context.Context, q SearchQuery) (*HitPage, error) {
+// Find reads a page of the records that fit.
+func (c Search) Find(ctx context.Context, q SearchQuery) (*HitPage, error) {
 	query := url.Values{"q": {q.Text}}
 	for name, value := range map[string]string{"object": strings.Join(q.Objects, ","), "field": q.Field, "campaignId": q.Campaign, "cursor": q.Cursor} {
 		if value != "" {
@@ -75,11 +78,11 @@ func (c *Client) Search(ctx context.Context, q SearchQuery) (*HitPage, error) {
 	return page, nil
 }
 
-// SearchAll reads all records that fit, page by page. An error ends it.
-func (c *Client) SearchAll(ctx context.Context, q SearchQuery) iter.Seq2[Hit, error] {
+// All reads all records that fit, page by page. An error ends it.
+func (c Search) All(ctx context.Context, q SearchQuery) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		for {
-			page, err := c.Search(ctx, q)
+			page, err := c.Find(ctx, q)
 			if err != nil {
 				yield(Hit{}, err)
 				return
@@ -109,9 +112,9 @@ type SearchRebuild struct {
 	EndedAt          time.Time `json:"endedAt,omitzero"`
 }
 
-// RebuildSearch starts a rebuild of the index of an object, or with "" of all, and gives
+// Rebuild starts a rebuild of the index of an object, or with "" of all, and gives
 // its id. The same key does it once; with "" the client makes one.
-func (c *Client) RebuildSearch(ctx context.Context, object, key string) (id string, err error) {
+func (c Search) Rebuild(ctx context.Context, object, key string) (id string, err error) {
 	if key == "" {
 		key = newKey()
 	}
@@ -128,13 +131,13 @@ func (c *Client) RebuildSearch(ctx context.Context, object, key string) (id stri
 	return out.RebuildID, err
 }
 
-// SearchRebuilds reads a page of the rebuilds of the index, from the newest on.
-func (c *Client) SearchRebuilds(ctx context.Context, at Paging) (*Page[SearchRebuild], error) {
-	return list[SearchRebuild](ctx, c, "/search/rebuilds", url.Values{}, at)
+// ListRebuilds reads a page of the rebuilds of the index, from the newest on.
+func (c Search) ListRebuilds(ctx context.Context, at Paging) (*Page[SearchRebuild], error) {
+	return list[SearchRebuild](ctx, c.transport, "/search/rebuilds", url.Values{}, at)
 }
 
-// SearchRebuild reads a rebuild of the index.
-func (c *Client) SearchRebuild(ctx context.Context, id string) (*SearchRebuild, error) {
+// GetRebuild reads a rebuild of the index.
+func (c Search) GetRebuild(ctx context.Context, id string) (*SearchRebuild, error) {
 	b := new(SearchRebuild)
 	if err := c.read(ctx, "/search/rebuilds/"+url.PathEscape(id), nil, b); err != nil {
 		return nil, err

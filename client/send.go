@@ -36,6 +36,10 @@ type Result struct {
 // Send sends a command and waits until it is durable. One that the server refuses
 // is an *Error; errors.Is tells the kinds apart.
 func (c *Client) Send(ctx context.Context, cmd Command) (Answer, error) {
+	return c.sendCommand(ctx, cmd)
+}
+
+func (c *transport) sendCommand(ctx context.Context, cmd Command) (Answer, error) {
 	e, err := encode(cmd)
 	if err != nil {
 		return Answer{}, err

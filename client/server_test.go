@@ -286,6 +286,6 @@ func line(queue string, tasks ...string) []byte {
 func started(t testing.TB, c *client.Client, graph []byte, input any) string {
 	t.Helper()
 	ctx := soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", graph))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", graph))
 	return must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "g", Input: input, Start: true})).ExecutionID
 }

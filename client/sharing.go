@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+// Sharing explains who may see which record.
+type Sharing struct{ *transport }
+
+// Territories reads and changes territories and their members.
+type Territories struct{ *transport }
+
 // Grantee is whom access is given to.
 type Grantee struct {
 	Type string `json:"type"` // user, role, subordinates, group, territory, permissionSet, everybody
@@ -29,9 +35,9 @@ type RecordAccess struct {
 	Why     []AccessReason `json:"why"`    // the strongest first
 }
 
-// ExplainAccess says who has access to a record and why: one user, or with "" all to whom
+// Explain says who has access to a record and why: one user, or with "" all to whom
 // access is given.
-func (c *Client) ExplainAccess(ctx context.Context, object, id, user string) ([]RecordAccess, error) {
+func (c Sharing) Explain(ctx context.Context, object, id, user string) ([]RecordAccess, error) {
 	query := url.Values{}
 	if user != "" {
 		query.Set("userId", user)
@@ -62,18 +68,18 @@ type SharingModel struct {
 	EndedAt          time.Time       `json:"endedAt,omitzero"`
 }
 
-// SharingModels reads a page of the sharing models of an object, or with "" of all.
-func (c *Client) SharingModels(ctx context.Context, object string, at Paging) (*Page[SharingModel], error) {
+// Models reads a page of the sharing models of an object, or with "" of all.
+func (c Sharing) Models(ctx context.Context, object string, at Paging) (*Page[SharingModel], error) {
 	query := url.Values{}
 	if object != "" {
 		query.Set("object", object)
 	}
-	return list[SharingModel](ctx, c, "/sharing/models", query, at)
+	return list[SharingModel](ctx, c.transport, "/sharing/models", query, at)
 }
 
-// RebuildSharing starts a rebuild of the sharing of an object and gives the version of the
+// Rebuild starts a rebuild of the sharing of an object and gives the version of the
 // model that it makes. The same key does it once; with "" the client makes one.
-func (c *Client) RebuildSharing(ctx context.Context, object, key string) (version int64, err error) {
+func (c Sharing) Rebuild(ctx context.Context, object, key string) (version int64, err error) {
 	if key == "" {
 		key = newKey()
 	}
@@ -98,8 +104,8 @@ type Territory struct {
 
 const territoriesPath = "/sharing/territories"
 
-// PutTerritory makes a territory, or makes it anew.
-func (c *Client) PutTerritory(ctx context.Context, t Territory) (*Territory, error) {
+// Put makes a territory, or makes it anew.
+func (c Territories) Put(ctx context.Context, t Territory) (*Territory, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -112,13 +118,20 @@ func (c *Client) PutTerritory(ctx context.Context, t Territory) (*Territory, err
 	return stored, json.Unmarshal(r.body, stored)
 }
 
-// Territories reads a page of the territories.
-func (c *Client) Territories(ctx context.Context, at Paging) (*Page[Territory], error) {
-	return list[Territory](ctx, c, territoriesPath, url.Values{}, at)
+// List reads a page of the territories.
+func (c Territories) List(ctx context.Context, at Paging) (*Page[Territory], error) {
+	return list[Territory](ctx, c.transport, territoriesPath, url.Values{}, at)
 }
 
-// DeleteTerritory deletes a territory; one that something is in is ErrRefused.
-func (c *Client) DeleteTerritory(ctx context.Context, id string) error {
+// Get reads a territory.
+func (c Territories) Get(ctx context.Context, id string) (*Territory, error) {
+	return answered(new(Territory), func(got *Territory) error {
+		return c.read(ctx, territoriesPath+"/"+url.PathEscape(id), url.Values{}, got)
+	})
+}
+
+// Delete deletes a territory; one that something is in is ErrRefused.
+func (c Territories) Delete(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: territoriesPath + "/" + url.PathEscape(id)})
 	return err
 }
@@ -132,8 +145,8 @@ const (
 	TerritoryAccounts TerritoryMember = "accounts"
 )
 
-// AssignTerritory assigns a user or an account to a territory, or takes it out.
-func (c *Client) AssignTerritory(ctx context.Context, territory string, of TerritoryMember, id string, on bool) error {
+// Assign assigns a user or an account to a territory, or takes it out.
+func (c Territories) Assign(ctx context.Context, territory string, of TerritoryMember, id string, on bool) error {
 	method := http.MethodPut
 	if !on {
 		method = http.MethodDelete
@@ -142,7 +155,9 @@ func (c *Client) AssignTerritory(ctx context.Context, territory string, of Terri
 	return err
 }
 
-// TerritoryMembers reads a page of the ids of what is assigned to a territory.
-func (c *Client) TerritoryMembers(ctx context.Context, territory string, of TerritoryMember, at Paging) (*Page[string], error) {
-	return list[string](ctx, c, territoriesPath+"/"+url.PathEscape(territory)+"/"+string(of), url.Values{}, at)
+// Members reads a page of the ids of what is assigned to a territory.
+func (c Territories) Members(
+	ctx context.Context, territory string, of TerritoryMember, at Paging) (*Page[string], error,
+) {
+	return list[string](ctx, c.transport, territoriesPath+"/"+url.PathEscape(territory)+"/"+string(of), url.Values{}, at)
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// Strategies stores and lists strategies.
+type Strategies struct{ *transport }
+
 // Health is how well a strategy did when it was last checked.
 type Health string
 
@@ -29,7 +32,7 @@ type Strategy struct {
 	Metrics       json.RawMessage `json:"metrics"`         // an object
 }
 
-// StrategyDraft is what PutStrategy says of a strategy. What checks find out (the last
+// StrategyDraft is what Strategies.Put says of a strategy. What checks find out (the last
 // three) stays as it is where it is left out.
 type StrategyDraft struct {
 	Name          string          `json:"name"`
@@ -39,18 +42,20 @@ type StrategyDraft struct {
 	Metrics       json.RawMessage `json:"metrics,omitempty"`
 }
 
-// PutStrategy registers a strategy or changes it. created says that there was none with
+// Put registers a strategy or changes it. created says that there was none with
 // this id. It needs a token of the audience pdca.
-func (c *Client) PutStrategy(ctx context.Context, id string, d StrategyDraft) (stored *Strategy, created bool, err error) {
+func (c Strategies) Put(ctx context.Context, id string, d StrategyDraft) (stored *Strategy, created bool, err error) {
 	body, err := json.Marshal(d)
 	if err != nil {
 		return nil, false, err
 	}
-	return c.PutStrategySource(ctx, id, body)
+	return c.PutSource(ctx, id, body)
 }
 
-// PutStrategySource is PutStrategy with a draft that is JSON already.
-func (c *Client) PutStrategySource(ctx context.Context, id string, source []byte) (stored *Strategy, created bool, err error) {
+// PutSource is Put with a draft that is JSON already.
+func (c Strategies) PutSource(
+	ctx context.Context, id string, source []byte) (stored *Strategy, created bool, err error,
+) {
 	r, err := c.do(ctx, call{method: http.MethodPut, path: "/pdca/strategies/" + url.PathEscape(id), body: source})
 	if err != nil {
 		return nil, false, err
@@ -62,7 +67,7 @@ func (c *Client) PutStrategySource(ctx context.Context, id string, source []byte
 	return stored, r.status == http.StatusCreated, nil
 }
 
-// StrategyFilter is which strategies ListStrategies reads, and in which order. The zero
+// StrategyFilter is which strategies Strategies.List reads, and in which order. The zero
 // value is all of them, by id.
 type StrategyFilter struct {
 	Text    string   // part of the id or the name, in whatever case
@@ -71,8 +76,8 @@ type StrategyFilter struct {
 	Sort    string   // id, name, health or last_checked_at, with .asc or .desc behind it
 }
 
-// ListStrategies reads a page of strategies. It needs a token of the audience pdca.gui.
-func (c *Client) ListStrategies(ctx context.Context, f StrategyFilter, at Paging) (*Page[Strategy], error) {
+// List reads a page of strategies. It needs a token of the audience pdca.gui.
+func (c Strategies) List(ctx context.Context, f StrategyFilter, at Paging) (*Page[Strategy], error) {
 	query := url.Values{}
 	healths := make([]string, len(f.Health))
 	for i, h := range f.Health {
@@ -85,5 +90,5 @@ func (c *Client) ListStrategies(ctx context.Context, f StrategyFilter, at Paging
 			query.Set(name, value)
 		}
 	}
-	return list[Strategy](ctx, c, "/gui/strategies", query, at)
+	return list[Strategy](ctx, c.transport, "/gui/strategies", query, at)
 }

@@ -26,9 +26,10 @@ const (
 // appended, until the execution has ended. A connection that breaks is opened
 // again after the last event that was seen, so each event comes once and in order.
 // An error is the last thing that comes.
-func (c *Client) Stream(ctx context.Context, id string, after uint64) iter.Seq2[Event, error] {
+func (c Executions) Stream(ctx context.Context, id string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		s := &stream{client: c, path: "/executions/" + url.PathEscape(id) + "/stream", last: strconv.FormatUint(after, 10)}
+		path := "/executions/" + url.PathEscape(id) + "/stream"
+		s := &stream{client: c.transport, path: path, last: strconv.FormatUint(after, 10)}
 		s.take = func(f *frame) error { return takeLogged(s, f, &after, yield) }
 		if err := s.run(ctx); err != nil {
 			yield(Event{}, err)
@@ -38,7 +39,7 @@ func (c *Client) Stream(ctx context.Context, id string, after uint64) iter.Seq2[
 
 // stream is a stream of server-sent events under way.
 type stream struct {
-	client *Client
+	client *transport
 	path   string
 	query  url.Values
 	last   string             // id of the last event that was taken; "": none, and it begins as the query says

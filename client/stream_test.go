@@ -46,7 +46,7 @@ func TestAStreamBringsEveryEventOnceAcrossBrokenConnections(t *testing.T) {
 	var last client.Event
 	var worker sync.WaitGroup
 	defer worker.Wait()
-	for ev, err := range c.Stream(ctx, id, 2) {
+	for ev, err := range c.Executions.Stream(ctx, id, 2) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestAStreamBringsEveryEventOnceAcrossBrokenConnections(t *testing.T) {
 	if n := streams.Load(); n < 4 {
 		t.Errorf("there were %d connections", n)
 	}
-	for ev, err := range c.Stream(ctx, id, last.Seq) {
+	for ev, err := range c.Executions.Stream(ctx, id, last.Seq) {
 		t.Errorf("after the end came %+v, %v", ev, err)
 	}
 }
@@ -79,7 +79,7 @@ func TestAStreamEndsWithItsReaderAndItsContext(t *testing.T) {
 	c := rig(t)
 	id := started(t, c, line("default", "a"), nil)
 	seen := 0
-	for _, err := range c.Stream(soon(t), id, 0) {
+	for _, err := range c.Executions.Stream(soon(t), id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestAStreamEndsWithItsReaderAndItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	defer cancel()
 	var failed error
-	for ev, err := range c.Stream(ctx, id, 0) {
+	for ev, err := range c.Executions.Stream(ctx, id, 0) {
 		if failed = err; ev.Type == "NODE_READY" {
 			cancel()
 		}
@@ -98,7 +98,7 @@ func TestAStreamEndsWithItsReaderAndItsContext(t *testing.T) {
 	if !errors.Is(failed, context.Canceled) {
 		t.Errorf("the last thing that came is %v", failed)
 	}
-	for _, err := range c.Stream(soon(t), "00000000-0000-7000-8000-000000000000", 0) {
+	for _, err := range c.Executions.Stream(soon(t), "00000000-0000-7000-8000-000000000000", 0) {
 		failed = err
 	}
 	if !errors.Is(failed, client.ErrNotFound) {

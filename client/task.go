@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// Tasks claims tasks and watches over those that are claimed. A Worker does this by itself.
+type Tasks struct{ *transport }
+
 // Task is work that a worker got: one attempt of one node, started for it.
 type Task struct {
 	ExecutionID string                     `json:"executionId"`
@@ -70,11 +73,11 @@ type Claim struct {
 
 // Claim takes ready tasks; each is started for the worker and stays with it for
 // the lease. A Worker does this, and what follows, by itself.
-func (c *Client) Claim(ctx context.Context, claim Claim) ([]Task, error) {
+func (c Tasks) Claim(ctx context.Context, claim Claim) ([]Task, error) {
 	return c.claim(ctx, claim, 0)
 }
 
-func (c *Client) claim(ctx context.Context, claim Claim, retryFor time.Duration) ([]Task, error) {
+func (c Tasks) claim(ctx context.Context, claim Claim, retryFor time.Duration) ([]Task, error) {
 	if claim.Key == "" {
 		claim.Key = newKey()
 	}
@@ -102,7 +105,7 @@ const MaxWatch = 1000
 
 // Watch waits, in whole seconds and at most 30, until one of the tasks is not held
 // by its attempt any more, and names those; none when the time is up.
-func (c *Client) Watch(ctx context.Context, tasks []TaskRef, wait time.Duration) ([]Interrupted, error) {
+func (c Tasks) Watch(ctx context.Context, tasks []TaskRef, wait time.Duration) ([]Interrupted, error) {
 	body, err := json.Marshal(struct {
 		Tasks       []TaskRef `json:"tasks"`
 		WaitSeconds int       `json:"waitSeconds,omitempty"`

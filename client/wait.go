@@ -21,7 +21,7 @@ func (t *Task) Wait(ctx context.Context, key string, prompt any) (json.RawMessag
 		return nil, errors.New("client: no Worker holds this Task")
 	}
 	r := h.run
-	before, err := r.Client.Execution(ctx, t.ExecutionID)
+	before, err := r.Client.Executions.Get(ctx, t.ExecutionID)
 	if err != nil {
 		return nil, cause(ctx, err)
 	}
@@ -32,7 +32,7 @@ func (t *Task) Wait(ctx context.Context, key string, prompt any) (json.RawMessag
 	}
 	r.waits(h, true)
 	defer r.waits(h, false)
-	for ev, err := range r.Client.Stream(ctx, t.ExecutionID, before.Seq) {
+	for ev, err := range r.Client.Executions.Stream(ctx, t.ExecutionID, before.Seq) {
 		if err != nil {
 			return nil, cause(ctx, err)
 		}

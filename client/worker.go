@@ -179,7 +179,7 @@ func (r *run) take(ctx context.Context) error {
 func (r *run) claim(ctx context.Context, n int) ([]Task, error) {
 	claim := Claim{Key: newKey(), WorkerID: r.ID, Queues: r.Queues, Max: n, Wait: claimWait, Lease: r.Lease}
 	for {
-		tasks, err := r.Client.claim(ctx, claim, complainAfter)
+		tasks, err := r.Client.Tasks.claim(ctx, claim, complainAfter)
 		told, answered := errors.AsType[*Error](err)
 		if err == nil || ctx.Err() != nil || answered && told.Status < 500 && !told.repeatable() {
 			return tasks, err

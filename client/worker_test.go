@@ -54,12 +54,12 @@ func (r *running) stop() (time.Duration, error) {
 // ends waits until an execution has ended.
 func ends(t testing.TB, c *client.Client, id string) *client.Execution {
 	t.Helper()
-	for _, err := range c.Stream(soon(t), id, 0) {
+	for _, err := range c.Executions.Stream(soon(t), id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return must[*client.Execution](t)(c.Execution(soon(t), id))
+	return must[*client.Execution](t)(c.Executions.Get(soon(t), id))
 }
 
 // wait waits for something that must come.
@@ -84,7 +84,7 @@ func TestAWorkerWorksWholeGraphsInFewRequests(t *testing.T) {
 	for i := range tasks {
 		names = append(names, fmt.Sprintf("t%d", i))
 	}
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("pay", names...)))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("pay", names...)))
 	var cmds []client.Command
 	for i := range executions {
 		cmds = append(cmds, client.CreateExecution{GraphID: "g", Input: map[string]int{"n": i}, Start: true})
@@ -235,7 +235,7 @@ func TestACancelInterruptsTheHandlerWithinASecond(t *testing.T) {
 		if took := stalls.Between(canceled, got.at); took > time.Second || !errors.Is(got.cause, client.ErrInterrupted) {
 			t.Errorf("held for %d ms: interrupted after %v, because %v", 60*i, took, got.cause)
 		}
-		e := must[*client.Execution](t)(c.Execution(ctx, id))
+		e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
 		if e.Status != client.Canceled || len(e.LateResults) > 0 {
 			t.Errorf("the execution is %s, with %d late results", e.Status, len(e.LateResults))
 		}
@@ -290,7 +290,7 @@ func TestAResultAfterACancelIsKeptAsEvidence(t *testing.T) {
 		if !wakeAfter(ctx, 5*time.Millisecond) {
 			t.Fatal("the result was not kept")
 		}
-		e = must[*client.Execution](t)(c.Execution(ctx, id))
+		e = must[*client.Execution](t)(c.Executions.Get(ctx, id))
 	}
 	if e.Status != client.Canceled || string(e.LateResults[0].Output) != `{"receipt":"R-1"}` {
 		t.Errorf("the evidence is %+v", e.LateResults)
@@ -366,7 +366,7 @@ func TestProgressIsReported(t *testing.T) {
 	id := started(t, c, line("default", "a"), nil)
 	e := ends(t, c, id)
 	n := 0
-	for ev, err := range c.Events(soon(t), id, 1) {
+	for ev, err := range c.Executions.Events(soon(t), id, 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +396,7 @@ func TestATaskWaitsForSomebody(t *testing.T) {
 	}})
 	waiting := func(id string) {
 		t.Helper()
-		for ev, err := range c.Stream(ctx, id, 0) {
+		for ev, err := range c.Executions.Stream(ctx, id, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -410,7 +410,7 @@ func TestATaskWaitsForSomebody(t *testing.T) {
 	if !wakeAfter(ctx, 11*time.Second) { // longer than the lease, which stands still
 		t.Fatal("no time left")
 	}
-	if e := must[*client.Execution](t)(c.Execution(ctx, id)); e.Node("a").Status != client.NodeWaiting || string(e.Node("a").Prompt) != `{"question":"which shelf?"}` {
+	if e := must[*client.Execution](t)(c.Executions.Get(ctx, id)); e.Node("a").Status != client.NodeWaiting || string(e.Node("a").Prompt) != `{"question":"which shelf?"}` {
 		t.Errorf("the node is %+v", e.Node("a"))
 	}
 	must[client.Answer](t)(c.Send(ctx, client.ResumeNode{ExecutionID: id, NodeID: "a", ResumeKey: "k-1", Output: map[string]string{"shelf": "B4"}}))
@@ -450,7 +450,7 @@ func TestAWorkerThatCannotWorkSaysSo(t *testing.T) {
 func TestManyWorkersShareTheWork(t *testing.T) {
 	t.Parallel()
 	c, ctx := rig(t), soon(t)
-	must[client.GraphVersion](t)(c.PutGraph(ctx, "g", line("default", "a", "b")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b")))
 	var mu sync.Mutex
 	handled := map[client.TaskRef]int{}
 	for range 4 {

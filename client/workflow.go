@@ -11,6 +11,12 @@ import (
 	"time"
 )
 
+// WorkflowEvents sends events of other systems and sums up what they started.
+type WorkflowEvents struct{ *transport }
+
+// Templates stores and reads templates, which workflow events start.
+type Templates struct{ *transport }
+
 // MaxEventKey is the most characters that the key of a workflow event may have.
 const MaxEventKey = 128
 
@@ -43,10 +49,10 @@ type WorkflowAnswer struct {
 	RunID        string `json:"run_id"` // an execution id
 }
 
-// SendWorkflowEvent delivers an event. However often it is sent under one key, one run
+// Send delivers an event. However often it is sent under one key, one run
 // starts, and every answer names it. One that is refused is an *Error, whose
 // RetryAdvice says whether sending it again can help.
-func (c *Client) SendWorkflowEvent(ctx context.Context, e WorkflowEvent) (WorkflowAnswer, error) {
+func (c WorkflowEvents) Send(ctx context.Context, e WorkflowEvent) (WorkflowAnswer, error) {
 	body, err := e.body()
 	if err != nil {
 		return WorkflowAnswer{}, err
@@ -138,9 +144,9 @@ type DeliveredEvent struct {
 	Duplicate    bool      `json:"duplicate"`
 }
 
-// WorkflowSummary reads what became of the events of a month ("2026-01", in UTC), with
+// Summary reads what became of the events of a month ("2026-01", in UTC), with
 // so many of the newest, 1 to 200; 0 is 20.
-func (c *Client) WorkflowSummary(ctx context.Context, month string, recent int) (*WorkflowSummary, error) {
+func (c WorkflowEvents) Summary(ctx context.Context, month string, recent int) (*WorkflowSummary, error) {
 	query := url.Values{"ym": {month}}
 	if recent != 0 {
 		query.Set("recent_limit", strconv.Itoa(recent))
@@ -182,17 +188,19 @@ type StoredTemplate struct {
 
 const templatesPath = "/api/workflow-templates"
 
-// PutTemplate stores a template. created says that there was none with this id.
-func (c *Client) PutTemplate(ctx context.Context, id string, t Template) (stored *StoredTemplate, created bool, err error) {
+// Put stores a template. created says that there was none with this id.
+func (c Templates) Put(ctx context.Context, id string, t Template) (stored *StoredTemplate, created bool, err error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return nil, false, err
 	}
-	return c.PutTemplateSource(ctx, id, body)
+	return c.PutSource(ctx, id, body)
 }
 
-// PutTemplateSource stores a template that is JSON already.
-func (c *Client) PutTemplateSource(ctx context.Context, id string, source []byte) (stored *StoredTemplate, created bool, err error) {
+// PutSource stores a template that is JSON already.
+func (c Templates) PutSource(
+	ctx context.Context, id string, source []byte) (stored *StoredTemplate, created bool, err error,
+) {
 	r, err := c.do(ctx, call{method: http.MethodPut, path: templatesPath + "/" + url.PathEscape(id), body: source, event: true})
 	if err != nil {
 		return nil, false, err
@@ -204,8 +212,8 @@ func (c *Client) PutTemplateSource(ctx context.Context, id string, source []byte
 	return stored, r.status == http.StatusCreated, nil
 }
 
-// Template reads a template.
-func (c *Client) Template(ctx context.Context, id string) (*StoredTemplate, error) {
+// Get reads a template.
+func (c Templates) Get(ctx context.Context, id string) (*StoredTemplate, error) {
 	t := new(StoredTemplate)
 	if err := c.exchange(ctx, call{method: http.MethodGet, path: templatesPath + "/" + url.PathEscape(id), event: true}, t); err != nil {
 		return nil, err
@@ -213,8 +221,8 @@ func (c *Client) Template(ctx context.Context, id string) (*StoredTemplate, erro
 	return t, nil
 }
 
-// ListTemplates reads a page of the templates, by id.
-func (c *Client) ListTemplates(ctx context.Context, at Paging) (*Page[StoredTemplate], error) {
+// List reads a page of the templates, by id.
+func (c Templates) List(ctx context.Context, at Paging) (*Page[StoredTemplate], error) {
 	page := new(Page[StoredTemplate])
 	if err := c.exchange(ctx, call{method: http.MethodGet, path: templatesPath, query: at.query(url.Values{}), event: true}, page); err != nil {
 		return nil, err
@@ -222,13 +230,13 @@ func (c *Client) ListTemplates(ctx context.Context, at Paging) (*Page[StoredTemp
 	return page, nil
 }
 
-// Templates reads all templates, by id.
-func (c *Client) Templates(ctx context.Context) iter.Seq2[StoredTemplate, error] {
-	return every(1, func(at Paging) (*Page[StoredTemplate], error) { return c.ListTemplates(ctx, at) })
+// All reads all templates, by id.
+func (c Templates) All(ctx context.Context) iter.Seq2[StoredTemplate, error] {
+	return every(1, func(at Paging) (*Page[StoredTemplate], error) { return c.List(ctx, at) })
 }
 
-// DeleteTemplate deletes a template; its runs go on.
-func (c *Client) DeleteTemplate(ctx context.Context, id string) error {
+// Delete deletes a template; its runs go on.
+func (c Templates) Delete(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: templatesPath + "/" + url.PathEscape(id), event: true})
 	return err
 }

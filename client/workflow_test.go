@@ -27,20 +27,20 @@ func sender(t *testing.T, url string) *client.Client {
 
 func TestTemplatesAreKept(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
-	stored, created, err := c.PutTemplate(ctx, "closing", closing)
+	stored, created, err := c.Templates.Put(ctx, "closing", closing)
 	if err != nil || !created || stored.ID != "closing" || stored.GraphVersion != 1 || stored.Steps[0].Timeout != "30m0s" || stored.Steps[0].Retry.MaxAttempts != 3 {
 		t.Fatalf("got %+v %v %v", stored, created, err)
 	}
-	if _, created, err := c.PutTemplate(ctx, "closing", closing); err != nil || created {
+	if _, created, err := c.Templates.Put(ctx, "closing", closing); err != nil || created {
 		t.Errorf("the same again: %v %v", created, err)
 	}
 	for i := range 120 {
-		if _, _, err := c.PutTemplate(ctx, fmt.Sprintf("t-%03d", i), closing); err != nil {
+		if _, _, err := c.Templates.Put(ctx, fmt.Sprintf("t-%03d", i), closing); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n := 0
-	for tpl, err := range c.Templates(ctx) {
+	for tpl, err := range c.Templates.All(ctx) {
 		if err != nil || n > 0 && tpl.ID != fmt.Sprintf("t-%03d", n-1) {
 			t.Fatalf("number %d is %s (%v)", n, tpl.ID, err)
 		}
@@ -49,13 +49,13 @@ func TestTemplatesAreKept(t *testing.T) {
 	if n != 121 {
 		t.Errorf("got %d templates, want 121", n)
 	}
-	if err := c.DeleteTemplate(ctx, "closing"); err != nil {
+	if err := c.Templates.Delete(ctx, "closing"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Template(ctx, "closing"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Templates.Get(ctx, "closing"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := c.PutTemplateSource(ctx, "x", []byte(`{"name":"X"}`)); !errors.Is(err, client.ErrInvalid) {
+	if _, _, err := c.Templates.PutSource(ctx, "x", []byte(`{"name":"X"}`)); !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -63,49 +63,49 @@ func TestTemplatesAreKept(t *testing.T) {
 func TestAWorkflowEventIsSentOnceAndItsRefusalSaysWhatToDo(t *testing.T) {
 	s := newServer(t)
 	c, ctx := sender(t, s.url), soon(t)
-	if _, _, err := c.PutTemplate(ctx, "closing", closing); err != nil {
+	if _, _, err := c.Templates.Put(ctx, "closing", closing); err != nil {
 		t.Fatal(err)
 	}
 	event := client.WorkflowEvent{TemplateID: "closing", Source: "bank", Key: "bank-1", Month: 2, Notes: "n", MFCloudURL: "u", EventName: "e", Year: 2027}
-	first, err := c.SendWorkflowEvent(ctx, event)
+	first, err := c.WorkflowEvents.Send(ctx, event)
 	if err != nil || !first.Triggered || first.Key != "bank-1" || first.TemplateName != "Closing" || first.ActionKey != "mf_reconcile" {
 		t.Fatalf("got %+v (%v)", first, err)
 	}
-	again, err := c.SendWorkflowEvent(ctx, event)
+	again, err := c.WorkflowEvents.Send(ctx, event)
 	if err != nil || !again.Duplicate || again.RunID != first.RunID {
 		t.Errorf("got %+v (%v)", again, err)
 	}
 	var told *client.Error
 	event.Key = "bank-2"
-	_, err = c.SendWorkflowEvent(ctx, event)
+	_, err = c.WorkflowEvents.Send(ctx, event)
 	if !errors.As(err, &told) || !errors.Is(err, client.ErrRefused) || told.RetryAdvice != "retry_with_backoff" || told.ReasonClass != "run_conflict" ||
 		told.ReasonCode != "http_409" || told.Message != "A run is already active for this template and month." || told.CorrelationID == "" {
 		t.Errorf("got %+v", err)
 	}
 	for _, key := range []string{"not a key", "鍵"} {
-		_, err := c.SendWorkflowEvent(ctx, client.WorkflowEvent{Key: key})
+		_, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: key})
 		if !errors.As(err, &told) || told.Status != 0 {
 			t.Errorf("%s: got %v", key, err)
 		}
 		raw, _ := json.Marshal(map[string]string{"event_id": key})
-		if _, err := c.SendWorkflowEvent(ctx, client.WorkflowEvent{Key: "good", Raw: raw}); !errors.As(err, &told) || told.Status != 0 {
+		if _, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "good", Raw: raw}); !errors.As(err, &told) || told.Status != 0 {
 			t.Errorf("%s: got %v", raw, err)
 		}
 	}
-	raw, err := c.SendWorkflowEvent(ctx, client.WorkflowEvent{Key: "unused", Raw: json.RawMessage(`{"idempotencyKey":"","eventId":"bank-1"}`)})
+	raw, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "unused", Raw: json.RawMessage(`{"idempotencyKey":"","eventId":"bank-1"}`)})
 	if err != nil || !raw.Duplicate || raw.Key != "bank-1" {
 		t.Errorf("got %+v (%v)", raw, err)
 	}
-	sum, err := c.WorkflowSummary(ctx, time.Now().UTC().Format("2006-01"), 1)
+	sum, err := c.WorkflowEvents.Summary(ctx, time.Now().UTC().Format("2006-01"), 1)
 	if err != nil || sum.Total != 4 || sum.ByStatus["success"] != 1 || sum.ByRetryAdvice["do_not_retry"] != 2 || sum.Duplicate["true"] != 2 || len(sum.Recent) != 1 ||
 		sum.Recent[0].Key != "bank-1" || !sum.Recent[0].Duplicate || sum.Retention.MaxReceipts != 1000 {
 		t.Errorf("got %+v (%v)", sum, err)
 	}
-	if _, err := c.WorkflowSummary(ctx, "2026", 0); !errors.Is(err, client.ErrInvalid) {
+	if _, err := c.WorkflowEvents.Summary(ctx, "2026", 0); !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 	stranger := dial(t, s.url)
-	if _, err := stranger.SendWorkflowEvent(ctx, event); !errors.Is(err, client.ErrUnauthorized) {
+	if _, err := stranger.WorkflowEvents.Send(ctx, event); !errors.Is(err, client.ErrUnauthorized) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestAWorkflowEventThatIsCutOffStartsOneRun(t *testing.T) {
 	for _, harm := range []string{cutBefore, cutAfter, cutInside, "503 Retry-After "} {
 		t.Run(harm, func(t *testing.T) {
 			s, ctx := newServer(t), soon(t)
-			if _, _, err := sender(t, s.url).PutTemplate(ctx, "closing", closing); err != nil {
+			if _, _, err := sender(t, s.url).Templates.Put(ctx, "closing", closing); err != nil {
 				t.Fatal(err)
 			}
 			var hits atomic.Int64
@@ -125,12 +125,12 @@ func TestAWorkflowEventThatIsCutOffStartsOneRun(t *testing.T) {
 				}
 				return ""
 			})
-			answer, err := sender(t, p.url).SendWorkflowEvent(ctx, client.WorkflowEvent{TemplateID: "closing"})
+			answer, err := sender(t, p.url).WorkflowEvents.Send(ctx, client.WorkflowEvent{TemplateID: "closing"})
 			requests := p.requests("/api/workflow-events")
 			if err != nil || len(requests) != 3 || answer.Key == "" || answer.Key != requests[0].key || answer.Key != requests[2].key {
 				t.Errorf("got %+v (%v) for %v", answer, err, requests)
 			}
-			page := must[*client.Page[client.ExecutionSummary]](t)(dial(t, s.url).ListExecutions(ctx, client.ExecutionFilter{}, client.Paging{}))
+			page := must[*client.Page[client.ExecutionSummary]](t)(dial(t, s.url).Executions.List(ctx, client.ExecutionFilter{}, client.Paging{}))
 			if page.Total != 1 || page.Items[0].ExecutionID != answer.RunID {
 				t.Errorf("there are %d executions, want %s", page.Total, answer.RunID)
 			}

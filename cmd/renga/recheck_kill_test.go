@@ -92,7 +92,7 @@ func newRecheckKill(t *testing.T) *recheckKill {
 	}
 	c := k.client(0)
 	for n := range recheckStrategies {
-		if _, _, err := c.PutStrategy(t.Context(), strategyName(n), sdk.StrategyDraft{Name: "n"}); err != nil {
+		if _, _, err := c.Strategies.Put(t.Context(), strategyName(n), sdk.StrategyDraft{Name: "n"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +154,7 @@ func (k *recheckKill) ask(ctx context.Context, i int, enough *atomic.Bool) {
 		for _, s := range random.Perm(recheckStrategies)[:5] {
 			ids = append(ids, strategyName(s))
 		}
-		got, err := c.Recheck(ctx, ids, sdk.RecheckOrder{
+		got, err := c.Rechecks.Request(ctx, ids, sdk.RecheckOrder{
 			Key: uuid.NewString(), Window: sdk.RecheckWindow{LookbackDays: 7}, Reason: "kill", BatchSize: 2,
 		})
 		if err != nil {
@@ -164,7 +164,7 @@ func (k *recheckKill) ask(ctx context.Context, i int, enough *atomic.Bool) {
 		stopped := false
 		if n%4 == 3 {
 			pause(time.Duration(random.IntN(20)) * time.Millisecond)
-			end, err := c.CancelRecheck(ctx, got.RequestID, "enough", uuid.NewString())
+			end, err := c.Rechecks.Cancel(ctx, got.RequestID, "enough", uuid.NewString())
 			if err != nil {
 				k.t.Errorf("a cancel was not answered: %v", err)
 				return
@@ -198,7 +198,7 @@ func (k *recheckKill) audit(ctx context.Context) {
 	}
 	batches := map[string]bool{}
 	for page := 1; ; page++ {
-		list, err := c.ListExecutions(ctx, sdk.ExecutionFilter{}, sdk.Paging{Page: page, Size: sdk.MaxPageSize})
+		list, err := c.Executions.List(ctx, sdk.ExecutionFilter{}, sdk.Paging{Page: page, Size: sdk.MaxPageSize})
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func (k *recheckKill) audit(ctx context.Context) {
 			break
 		}
 	}
-	all, err := c.ListStrategies(ctx, sdk.StrategyFilter{}, sdk.Paging{})
+	all, err := c.Strategies.List(ctx, sdk.StrategyFilter{}, sdk.Paging{})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (k *recheckKill) audit(ctx context.Context) {
 func (k *recheckKill) end(ctx context.Context, c *sdk.Client, id string) *sdk.RecheckProgress {
 	k.t.Helper()
 	for {
-		p, err := c.RecheckStatus(ctx, id, sdk.Paging{})
+		p, err := c.Rechecks.Get(ctx, id, sdk.Paging{})
 		if err != nil {
 			k.t.Fatalf("request %s was answered and is gone: %v", id, err)
 		}
@@ -244,7 +244,7 @@ func (k *recheckKill) end(ctx context.Context, c *sdk.Client, id string) *sdk.Re
 // batch notes which batch of which request an execution ran: none may be there twice.
 func (k *recheckKill) batch(ctx context.Context, c *sdk.Client, id string, batches map[string]bool) {
 	k.t.Helper()
-	e, err := c.Execution(ctx, id)
+	e, err := c.Executions.Get(ctx, id)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestTheStartUpLogWarnsOfOpenWorkflowEventsAndOfARetentionThatCannotBeUsed(t
 	}
 	c := sdk.New(sdk.Config{URL: s.url})
 	defer c.Close()
-	sum, err := c.WorkflowSummary(ctx, "2026-01", 0)
+	sum, err := c.WorkflowEvents.Summary(ctx, "2026-01", 0)
 	if err != nil || sum.Retention.MaxReceipts != 1000 || sum.Retention.TTLDays != 90 {
 		t.Errorf("got %+v (%v)", sum, err)
 	}
@@ -80,10 +80,10 @@ func TestAKeyIsKnownAfterAKill(t *testing.T) {
 	defer cancel()
 	c := sdk.New(sdk.Config{URL: s.url, EventToken: "s3cret"})
 	defer c.Close()
-	if _, created, err := c.PutTemplateSource(ctx, "closing", []byte(closing)); err != nil || !created {
+	if _, created, err := c.Templates.PutSource(ctx, "closing", []byte(closing)); err != nil || !created {
 		t.Fatalf("created %v: %v", created, err)
 	}
-	first, err := c.SendWorkflowEvent(ctx, sdk.WorkflowEvent{Key: "bank-1"})
+	first, err := c.WorkflowEvents.Send(ctx, sdk.WorkflowEvent{Key: "bank-1"})
 	if err != nil || !first.Triggered {
 		t.Fatalf("got %+v (%v)", first, err)
 	}
@@ -94,11 +94,11 @@ func TestAKeyIsKnownAfterAKill(t *testing.T) {
 	s = serve(t, at)
 	again := sdk.New(sdk.Config{URL: s.url, EventToken: "s3cret"})
 	defer again.Close()
-	second, err := again.SendWorkflowEvent(ctx, sdk.WorkflowEvent{Key: "bank-1"})
+	second, err := again.WorkflowEvents.Send(ctx, sdk.WorkflowEvent{Key: "bank-1"})
 	if err != nil || !second.Duplicate || second.RunID != first.RunID {
 		t.Errorf("got %+v (%v), want the run %s", second, err, first.RunID)
 	}
-	sum, err := again.WorkflowSummary(ctx, time.Now().UTC().Format("2006-01"), 0)
+	sum, err := again.WorkflowEvents.Summary(ctx, time.Now().UTC().Format("2006-01"), 0)
 	if err != nil || sum.Total != 2 || sum.Retention.MaxReceipts != 5 || sum.Retention.TTLDays != 7 {
 		t.Errorf("got %+v (%v)", sum, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"renga.dev/renga/api"
 )
 
 // Flags are those of every command. The program's root struct embeds them.
@@ -118,12 +120,13 @@ func Run(ctx context.Context, p Program, args []string) int {
 	parser, err := kong.New(p.Root,
 		kong.Name("renga"),
 		kong.Description(description),
-		kong.Vars{"scopes": strings.Join(scopes, ", "), "worker": person()},
+		kong.Vars{"scopes": strings.Join(api.Scopes(), ", "), "worker": person()},
 		kong.Writers(p.Out, p.Err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, NoAppDescFormat: true, FlagsLast: true}),
 		kong.ExplicitGroups([]kong.Group{{Key: "server", Title: "Server:"}, {Key: "output", Title: "Output:"}}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(append(p.Bind, app)...),
+		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor) }), // for commands that Run with one
 		kong.Exit(func(code int) { panic(exit(code)) }),
 	)
 	if err != nil {

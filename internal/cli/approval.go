@@ -125,12 +125,8 @@ Examples:
 }
 
 // Run submits the record.
-func (c *approvalSubmitCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	made, err := r.SubmitApproval(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
+func (c *approvalSubmitCmd) Run(ctx context.Context, r *remote) error {
+	made, err := r.Approvals.Submit(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
 	if err != nil {
 		return err
 	}
@@ -155,31 +151,19 @@ func (approvalListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *approvalListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListApprovals(ctx, client.ApprovalQuery{
-		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
-	})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			one := &page.Items[i]
-			at := ""
-			if one.CurrentStageIndex < len(one.StageNames) {
-				at = clean(one.StageNames[one.CurrentStageIndex])
-			}
-			rows = append(rows, []string{one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy})
+func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "STATUS", "STAGE", "RECORD", "SUBMITTED", "BY"}
+	return tabulate(r, &c.paging, head, func(one *client.ApprovalSummary) []string {
+		at := ""
+		if one.CurrentStageIndex < len(one.StageNames) {
+			at = clean(one.StageNames[one.CurrentStageIndex])
 		}
-		err := a.grid([]string{"ID", "STATUS", "STAGE", "RECORD", "SUBMITTED", "BY"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{
+			one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy,
+		}
+	})(r.Approvals.List(ctx, client.ApprovalQuery{
+		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
+	}))
 }
 
 // approvalShowCmd is `renga approval show`.
@@ -194,12 +178,8 @@ func (approvalShowCmd) Help() string {
 }
 
 // Run prints the approval.
-func (c *approvalShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	found, err := r.Approval(ctx, c.ID)
+func (c *approvalShowCmd) Run(ctx context.Context, r *remote) error {
+	found, err := r.Approvals.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}
@@ -222,16 +202,12 @@ func (approvalDecideCmd) Help() string {
 }
 
 // Run decides.
-func (c *approvalDecideCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *approvalDecideCmd) Run(ctx context.Context, r *remote) error {
 	decision := client.Approve
 	if c.Decision == "reject" {
 		decision = client.Reject
 	}
-	now, err := r.DecideApproval(ctx, c.ID, client.Ballot{Decision: decision, Comment: c.Comment, Stage: c.Stage})
+	now, err := r.Approvals.Decide(ctx, c.ID, client.Ballot{Decision: decision, Comment: c.Comment, Stage: c.Stage})
 	if err != nil {
 		return err
 	}
@@ -254,12 +230,8 @@ Examples:
 }
 
 // Run delegates.
-func (c *approvalDelegateCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	now, err := r.DelegateApproval(ctx, c.ID, c.To, c.Comment)
+func (c *approvalDelegateCmd) Run(ctx context.Context, r *remote) error {
+	now, err := r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment)
 	if err != nil {
 		return err
 	}
@@ -281,12 +253,8 @@ Examples:
 }
 
 // Run recalls the approval.
-func (c *approvalRecallCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	now, err := r.RecallApproval(ctx, c.ID, c.Comment)
+func (c *approvalRecallCmd) Run(ctx context.Context, r *remote) error {
+	now, err := r.Approvals.Recall(ctx, c.ID, c.Comment)
 	if err != nil {
 		return err
 	}

@@ -51,33 +51,20 @@ Examples:
 }
 
 // Run prints a page.
-func (c *auditListCmd) Run(ctx context.Context, a *App) error {
+func (c *auditListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	f, err := c.filter(a)
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListAudit(ctx, f, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			e := &page.Items[i]
-			outcome := e.Outcome
-			if e.ReasonCode != "" {
-				outcome += ": " + clean(e.ReasonCode)
-			}
-			rows = append(rows, []string{
-				instant(e.At), actor(e.Actor), clean(e.Action), clean(e.Subject), outcome, clean(e.Reason), clean(e.CorrelationID), members(jsontext.Value(e.Detail)),
-			})
+	head := []string{"TIME", "BY", "ACTION", "SUBJECT", "OUTCOME", "REASON", "CORRELATION", "WHAT"}
+	return tabulate(r, &c.paging, head, func(e *client.AuditEntry) []string {
+		outcome := e.Outcome
+		if e.ReasonCode != "" {
+			outcome += ": " + clean(e.ReasonCode)
 		}
-		err := a.grid([]string{"TIME", "BY", "ACTION", "SUBJECT", "OUTCOME", "REASON", "CORRELATION", "WHAT"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{
+			instant(e.At), actor(e.Actor), clean(e.Action), clean(e.Subject), outcome, clean(e.Reason),
+			clean(e.CorrelationID), members(jsontext.Value(e.Detail)),
+		}
+	})(r.Audit.List(ctx, f, c.at()))
 }

@@ -26,16 +26,12 @@ Examples:
 }
 
 // Run exports.
-func (c *auditExportCmd) Run(ctx context.Context, a *App) error {
+func (c *auditExportCmd) Run(ctx context.Context, a *App, r *remote) error {
 	f, err := c.filter(a)
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	export := func(w io.Writer) error { return r.ExportAudit(ctx, f, w) }
+	export := func(w io.Writer) error { return r.Audit.Export(ctx, f, w) }
 	if c.Out == "" {
 		return export(a.Out)
 	}

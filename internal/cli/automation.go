@@ -31,25 +31,13 @@ func (automationInboxCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *automationInboxCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.Inbox(ctx, c.Unread, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			n := &page.Items[i]
-			rows = append(rows, []string{clean(n.ID), instant(n.At), clean(n.Message), clean(n.Object + " " + n.RecordID), instant(n.ReadAt)})
+func (c *automationInboxCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "AT", "MESSAGE", "RECORD", "READ"}
+	return tabulate(r, &c.paging, head, func(n *client.Note) []string {
+		return []string{
+			clean(n.ID), instant(n.At), clean(n.Message), clean(n.Object + " " + n.RecordID), instant(n.ReadAt),
 		}
-		err := a.grid([]string{"ID", "AT", "MESSAGE", "RECORD", "READ"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Automation.Inbox(ctx, c.Unread, c.at()))
 }
 
 // automationReadCmd is `renga automation read`.
@@ -64,13 +52,9 @@ func (automationReadCmd) Help() string {
 }
 
 // Run marks them.
-func (c *automationReadCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationReadCmd) Run(ctx context.Context, a *App, r *remote) error {
 	for _, id := range c.IDs {
-		if _, err := r.ReadNote(ctx, id); err != nil {
+		if _, err := r.Automation.ReadNote(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -93,25 +77,14 @@ Examples:
 }
 
 // Run prints a page.
-func (c *automationTasksCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.UserTasks(ctx, c.Done, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			t := &page.Items[i]
-			rows = append(rows, []string{clean(t.ID), clean(t.DueOn), clean(t.Message), clean(t.Object + " " + t.RecordID), clean(t.Assignee.Type + " " + t.Assignee.ID), clean(t.DoneBy)})
+func (c *automationTasksCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "DUE", "MESSAGE", "RECORD", "FOR", "DONE BY"}
+	return tabulate(r, &c.paging, head, func(t *client.UserTask) []string {
+		return []string{
+			clean(t.ID), clean(t.DueOn), clean(t.Message), clean(t.Object + " " + t.RecordID),
+			clean(t.Assignee.Type + " " + t.Assignee.ID), clean(t.DoneBy),
 		}
-		err := a.grid([]string{"ID", "DUE", "MESSAGE", "RECORD", "FOR", "DONE BY"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Automation.UserTasks(ctx, c.Done, c.at()))
 }
 
 // automationDoneCmd is `renga automation done`.
@@ -126,13 +99,9 @@ func (automationDoneCmd) Help() string {
 }
 
 // Run marks them.
-func (c *automationDoneCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *automationDoneCmd) Run(ctx context.Context, a *App, r *remote) error {
 	for _, id := range c.IDs {
-		if _, err := r.CompleteUserTask(ctx, id); err != nil {
+		if _, err := r.Automation.CompleteUserTask(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -150,33 +119,19 @@ func (automationJobsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *automationJobsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ScheduledJobs(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			j := &page.Items[i]
-			row := []string{clean(j.ID), clean(j.Name), clean(j.Cron), clean(j.TimeZone), instant(j.NextAt), "", "", "", ""}
-			if !j.IsActive {
-				row[4] = "off"
-			}
-			if last := j.Last; last != nil {
-				row[5], row[6], row[7] = instant(last.FiredFor), strconv.Itoa(last.Matched)+" of "+strconv.Itoa(last.Seen), strconv.Itoa(last.Failed)
-				row[8] = strconv.Itoa(last.Missed)
-			}
-			rows = append(rows, row)
+func (c *automationJobsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "NAME", "CRON", "TIME ZONE", "NEXT", "LAST", "RECORDS", "FAILED", "MISSED"}
+	return tabulate(r, &c.paging, head, func(j *client.ScheduledJob) []string {
+		row := []string{clean(j.ID), clean(j.Name), clean(j.Cron), clean(j.TimeZone), instant(j.NextAt), "", "", "", ""}
+		if !j.IsActive {
+			row[4] = "off"
 		}
-		err := a.grid([]string{"ID", "NAME", "CRON", "TIME ZONE", "NEXT", "LAST", "RECORDS", "FAILED", "MISSED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		if last := j.Last; last != nil {
+			row[5], row[6], row[7] = instant(last.FiredFor), strconv.Itoa(last.Matched)+" of "+strconv.Itoa(last.Seen), strconv.Itoa(last.Failed)
+			row[8] = strconv.Itoa(last.Missed)
+		}
+		return row
+	})(r.Automation.ScheduledJobs(ctx, c.at()))
 }
 
 // automationRunsCmd is `renga automation runs`.
@@ -196,28 +151,17 @@ func (automationRunsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *automationRunsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ActionRuns(ctx, client.ActionRunQuery{EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome}, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			run := &page.Items[i]
-			rows = append(rows, []string{
-				instant(run.At), clean(run.Source + " " + run.RuleName), clean(run.ActionKey), clean(run.Type), clean(run.Object + " " + run.RecordID),
-				run.Outcome, clean(resultOf(run)),
-			})
+func (c *automationRunsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"AT", "BY", "ACTION", "TYPE", "RECORD", "OUTCOME", "RESULT"}
+	return tabulate(r, &c.paging, head, func(run *client.ActionRun) []string {
+		return []string{
+			instant(run.At), clean(run.Source + " " + run.RuleName), clean(run.ActionKey), clean(run.Type),
+			clean(run.Object + " " + run.RecordID),
+			run.Outcome, clean(resultOf(run)),
 		}
-		err := a.grid([]string{"AT", "BY", "ACTION", "TYPE", "RECORD", "OUTCOME", "RESULT"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Automation.ActionRuns(ctx, client.ActionRunQuery{
+		EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome,
+	}, c.at()))
 }
 
 // resultOf is what an action came to.

@@ -66,7 +66,7 @@ func (c *bulkCancelCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	ctx = c.context(ctx)
-	made, err := r.CreateBulk(ctx, client.CancelBulk{Key: c.IdempotencyKey, Filter: selected, Reason: c.Reason})
+	made, err := r.Bulks.Create(ctx, client.CancelBulk{Key: c.IdempotencyKey, Filter: selected, Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *remote) follow(ctx context.Context, id, what string, while client.BulkS
 		}
 	}()
 	for {
-		b, err := r.Bulk(ctx, id)
+		b, err := r.Bulks.Get(ctx, id)
 		if err != nil || b.Status != while {
 			return b, err
 		}
@@ -136,7 +136,7 @@ func (c *bulkCancelCmd) wanted(ctx context.Context, r *remote, b *client.Bulk) (
 	if err := a.showBulk(b); err != nil {
 		return false, err
 	}
-	page, err := r.ListBulkItems(ctx, b.BulkID, "", client.Paging{Size: preview})
+	page, err := r.Bulks.ListItems(ctx, b.BulkID, "", client.Paging{Size: preview})
 	if err != nil {
 		return false, err
 	}
@@ -166,7 +166,7 @@ func (a *App) ask(question string) bool {
 // startBulk starts a bulk, waits until it is done and shows what came of it.
 func (r *remote) startBulk(ctx context.Context, id, key string, noWait, quiet bool) error {
 	a := r.app
-	if _, err := r.StartBulk(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
+	if _, err := r.Bulks.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
 		return err
 	}
 	if noWait {
@@ -210,7 +210,7 @@ func (r *remote) showResults(ctx context.Context, b *client.Bulk) error {
 	}
 	var items []client.BulkItem
 	for _, status := range wanted {
-		page, err := r.ListBulkItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
+		page, err := r.Bulks.ListItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
 		if err != nil {
 			return err
 		}

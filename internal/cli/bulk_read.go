@@ -18,28 +18,14 @@ func (bulkListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *bulkListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListBulks(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			rows = append(rows, []string{
-				b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
-				fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
-			})
+func (c *bulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
+	head := []string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}
+	return tabulate(r, &c.paging, head, func(b *client.Bulk) []string {
+		return []string{
+			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
+			fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
 		}
-		err := a.grid([]string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Bulks.List(ctx, c.at()))
 }
 
 // bulkShowCmd is `renga bulk show`.
@@ -54,16 +40,8 @@ func (bulkShowCmd) Help() string {
 }
 
 // Run shows the bulk.
-func (c *bulkShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	b, err := r.Bulk(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showBulk(b) })
+func (c *bulkShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showBulk)(r.Bulks.Get(ctx, c.ID))
 }
 
 // bulkItemsCmd is `renga bulk items`.
@@ -81,16 +59,12 @@ func (bulkItemsCmd) Help() string {
 }
 
 // Run prints a page of items.
-func (c *bulkItemsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *bulkItemsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var only client.BulkItemStatus
 	if c.Status != nil {
 		only = client.BulkItemStatus(*c.Status)
 	}
-	page, err := r.ListBulkItems(ctx, c.ID, only, c.at())
+	page, err := r.Bulks.ListItems(ctx, c.ID, only, c.at())
 	if err != nil {
 		return err
 	}
@@ -139,17 +113,9 @@ Examples:
 }
 
 // Run stops the bulk.
-func (c *bulkStopCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
+func (c *bulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
+	if _, err := r.Bulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}
-	if _, err := r.StopBulk(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
-		return err
-	}
-	b, err := r.Bulk(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showBulk(b) })
+	return show(r, a.showBulk)(r.Bulks.Get(ctx, c.ID))
 }

@@ -87,7 +87,7 @@ func (c *demoLoadCmd) Run(ctx context.Context, a *App) error {
 func (c *demoLoadCmd) dated(ctx context.Context, r *remote) (time.Time, error) {
 	today := r.app.now().UTC().Truncate(24 * time.Hour)
 	marker := newDemo(c.Seed, minDemo, today).marker()
-	found, err := r.Definition(ctx, marker.kind, marker.id)
+	found, err := r.Metadata.Get(ctx, marker.kind, marker.id)
 	if err == nil {
 		var body struct {
 			Description string `json:"description"`
@@ -107,10 +107,10 @@ func (c *demoLoadCmd) dated(ctx context.Context, r *remote) (time.Time, error) {
 	if !errors.Is(err, client.ErrNotFound) {
 		return today, err
 	}
-	page, err := r.ListRecords(ctx, "Account", client.RecordQuery{})
+	page, err := r.Records.List(ctx, "Account", client.RecordQuery{})
 	if err != nil {
 		if err = r.register(ctx, newDemo(c.Seed, minDemo, today), err); err == nil {
-			page, err = r.ListRecords(ctx, "Account", client.RecordQuery{})
+			page, err = r.Records.List(ctx, "Account", client.RecordQuery{})
 		}
 	}
 	if err == nil && page.Total > 0 && !c.Force {

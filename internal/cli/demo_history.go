@@ -167,7 +167,7 @@ func (l *demoLoad) advance(ctx context.Context) error {
 			}
 			for from := 0; from < len(ops); from += bulkSize {
 				some := ops[from:min(from+bulkSize, len(ops))]
-				if _, err := l.BulkRecordsOnce(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from), o.name, true, some); err != nil {
+				if _, err := l.Records.BulkWithKey(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from), o.name, true, some); err != nil {
 					return inSource("changes of "+o.name, err)
 				}
 				l.step(len(some))
@@ -184,12 +184,12 @@ func (l *demoLoad) join(ctx context.Context, m *demoMember) error {
 	is := client.CampaignMember{MemberType: m.of.object, MemberID: l.ids[m.of.object][m.of.at]}
 	if m.responded && !l.invited[demoInvitation{campaign, is.MemberType, is.MemberID}] {
 		is.Status = "Sent"
-		if _, err := l.PutCampaignMember(ctx, campaign, is); err != nil {
+		if _, err := l.Records.PutCampaignMember(ctx, campaign, is); err != nil {
 			return err
 		}
 	}
 	is.Status, is.HasResponded = m.status, m.responded
-	_, err := l.PutCampaignMember(ctx, campaign, is)
+	_, err := l.Records.PutCampaignMember(ctx, campaign, is)
 	return err
 }
 
@@ -201,7 +201,7 @@ func (l *demoLoad) lookAround(ctx context.Context) error {
 	l.invited = map[demoInvitation]bool{}
 	for _, campaign := range l.ids["Campaign"] {
 		for page := 1; ; page++ {
-			got, err := l.CampaignMembers(ctx, campaign, client.Paging{Page: page, Size: 100})
+			got, err := l.Records.CampaignMembers(ctx, campaign, client.Paging{Page: page, Size: 100})
 			if errors.Is(err, client.ErrNotFound) {
 				break
 			}
@@ -223,17 +223,17 @@ func (l *demoLoad) lookAround(ctx context.Context) error {
 // as it is.
 func (l *demoLoad) approve(ctx context.Context, i int) error {
 	a := &l.approvals[i]
-	made, err := l.SubmitApproval(ctx, client.Submission{
+	made, err := l.Approvals.Submit(ctx, client.Submission{
 		Object: "Quote", RecordID: l.ids["Quote"][a.quote], ProcessID: l.process(), Comment: a.asks, Key: l.key("approval", i),
 	})
 	if err != nil || a.end == "" {
 		return err
 	}
 	if a.end == recalled {
-		_, err = l.RecallApprovalOnce(ctx, l.key("recall", i), made.ID, a.answer)
+		_, err = l.Approvals.RecallWithKey(ctx, l.key("recall", i), made.ID, a.answer)
 	} else {
 		for stage := 0; err == nil && made.Status == "PENDING"; stage++ {
-			made, err = l.DecideApproval(ctx, made.ID, client.Ballot{
+			made, err = l.Approvals.Decide(ctx, made.ID, client.Ballot{
 				Key: l.key(fmt.Sprintf("decision-%d", stage+1), i), Decision: a.end, Comment: a.answer,
 			})
 		}

@@ -29,12 +29,12 @@ type demoLoad struct {
 
 // run sends everything, in an order in which each needs only what was before it.
 func (l *demoLoad) run(ctx context.Context) error {
-	if _, err := l.PutGraph(ctx, demoGraph, []byte(graphTasks)); err != nil {
+	if _, err := l.Graphs.Put(ctx, demoGraph, []byte(graphTasks)); err != nil {
 		return inSource("graph "+demoGraph, err)
 	}
 	l.step(1)
 	for _, def := range append([]demoDefinition{l.marker()}, l.definitions...) {
-		if _, _, err := l.PutDefinition(ctx, def.kind, def.id, def.body, ""); err != nil {
+		if _, _, err := l.Metadata.Put(ctx, def.kind, def.id, def.body, ""); err != nil {
 			return inSource(string(def.kind)+" "+def.id, err)
 		}
 		l.step(1)
@@ -65,12 +65,12 @@ func (l *demoLoad) step(n int) { l.bar.Set(int(l.done.Add(int64(n)))) }
 // settle makes the territories and lets users work in them.
 func (l *demoLoad) settle(ctx context.Context) error {
 	for _, t := range l.territories {
-		if _, err := l.PutTerritory(ctx, t.Territory); err != nil {
+		if _, err := l.Territories.Put(ctx, t.Territory); err != nil {
 			return inSource("territory "+t.Name, err)
 		}
 		l.step(1)
 		for _, user := range t.users {
-			if err := l.AssignTerritory(ctx, t.ID, client.TerritoryUsers, user, true); err != nil {
+			if err := l.Territories.Assign(ctx, t.ID, client.TerritoryUsers, user, true); err != nil {
 				return inSource("territory "+t.Name, err)
 			}
 			l.step(1)
@@ -89,7 +89,7 @@ func (l *demoLoad) create(ctx context.Context, object string) error {
 	all := len(l.records[object])
 	for from := 0; from < all; from += bulkSize {
 		to := min(from+bulkSize, all)
-		results, err := l.BulkRecordsOnce(ctx, l.key(object, from), object, true, l.operations(object, from, to, l.ids))
+		results, err := l.Records.BulkWithKey(ctx, l.key(object, from), object, true, l.operations(object, from, to, l.ids))
 		if err != nil {
 			return inSource(fmt.Sprintf("%s %d to %d", object, from+1, to), err)
 		}
@@ -112,14 +112,14 @@ func (l *demoLoad) connectAll(ctx context.Context) error {
 	}{
 		{"team", len(l.teams), func(ctx context.Context, i int) error {
 			t := l.teams[i]
-			_, err := l.PutTeamMember(ctx, t.of.object, id(t.of), client.TeamMember{UserID: t.user, TeamRole: t.role})
+			_, err := l.Records.PutTeamMember(ctx, t.of.object, id(t.of), client.TeamMember{UserID: t.user, TeamRole: t.role})
 			return err
 		}},
 		{"campaign member", len(l.members), func(ctx context.Context, i int) error {
 			return l.join(ctx, &l.members[i])
 		}},
 		{"territory", len(l.placed), func(ctx context.Context, i int) error {
-			return l.AssignTerritory(ctx, l.placed[i].territory, client.TerritoryAccounts, l.ids["Account"][l.placed[i].account], true)
+			return l.Territories.Assign(ctx, l.placed[i].territory, client.TerritoryAccounts, l.ids["Account"][l.placed[i].account], true)
 		}},
 		{"conversion", len(l.converted), func(ctx context.Context, i int) error {
 			c := l.converted[i]
@@ -127,7 +127,7 @@ func (l *demoLoad) connectAll(ctx context.Context) error {
 			if c.opportunity >= 0 {
 				v.OpportunityID = l.ids["Opportunity"][c.opportunity]
 			}
-			_, err := l.ConvertLead(ctx, l.ids["Lead"][c.lead], v)
+			_, err := l.Records.ConvertLead(ctx, l.ids["Lead"][c.lead], v)
 			return err
 		}},
 		{"approval", len(l.approvals), l.approve},

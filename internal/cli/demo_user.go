@@ -39,7 +39,7 @@ func (r *remote) register(ctx context.Context, d *company, refused error) error 
 	if told := (*client.Error)(nil); !errors.As(refused, &told) || told.Code != "USER_UNKNOWN" || subject == "" {
 		return refused
 	}
-	users, err := r.ListDefinitions(ctx, client.DefineUser, "", client.Paging{Size: 10})
+	users, err := r.Metadata.List(ctx, client.DefineUser, "", client.Paging{Size: 10})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *remote) register(ctx context.Context, d *company, refused error) error 
 		{client.DefinePermissionSet, set, map[string]any{"name": "Demo loader", "modifyAll": true}},
 		{client.DefineUser, d.id("user", "loader"), map[string]any{"name": subject, "subject": subject, "permissionSetIds": []string{set}}},
 	} {
-		if _, _, err := r.PutDefinition(ctx, def.kind, def.id, def.body, ""); err != nil {
+		if _, _, err := r.Metadata.Put(ctx, def.kind, def.id, def.body, ""); err != nil {
 			return inSource(string(def.kind)+" "+def.id, err)
 		}
 	}
@@ -64,7 +64,7 @@ const restrictedField = "CreditLimit__c"
 // permitCaller gives a caller who is a user the permission set that has the restricted field.
 // The system user, who loads it without a token, may write it anyway.
 func (l *demoLoad) permitCaller(ctx context.Context) error {
-	account, err := l.DescribeObject(ctx, "Account")
+	account, err := l.Metadata.Describe(ctx, "Account")
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (l *demoLoad) permitCaller(ctx context.Context) error {
 	}
 	subject, set := cmp.Or(subjectOf(l.token), l.app.As), l.id("permission set", "Finance")
 	for page := 1; ; page++ {
-		users, err := l.ListDefinitions(ctx, client.DefineUser, "", client.Paging{Page: page, Size: 100})
+		users, err := l.Metadata.List(ctx, client.DefineUser, "", client.Paging{Page: page, Size: 100})
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (l *demoLoad) permitCaller(ctx context.Context) error {
 			if id, _ := user["id"].(string); user["subject"] == subject || strings.EqualFold(id, subject) {
 				sets, _ := user["permissionSetIds"].([]any)
 				user["permissionSetIds"] = append(sets, set)
-				_, _, err := l.PutDefinition(ctx, client.DefineUser, id, user, "")
+				_, _, err := l.Metadata.Put(ctx, client.DefineUser, id, user, "")
 				return inSource("user "+id, err)
 			}
 		}

@@ -64,7 +64,7 @@ func (dlqListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *dlqListCmd) Run(ctx context.Context, a *App) error {
+func (c *dlqListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	f, err := c.selection(a)
 	if err != nil {
 		return err
@@ -72,11 +72,7 @@ func (c *dlqListCmd) Run(ctx context.Context, a *App) error {
 	for _, s := range c.Status {
 		f.Status = append(f.Status, client.DeadLetterStatus(s))
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListDeadLetters(ctx, f, c.at())
+	page, err := r.DeadLetters.List(ctx, f, c.at())
 	if err != nil {
 		return err
 	}
@@ -126,16 +122,8 @@ Examples:
 }
 
 // Run shows the dead letter.
-func (c *dlqShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	l, err := r.DeadLetter(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showDeadLetter(l) })
+func (c *dlqShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showDeadLetter)(r.DeadLetters.Get(ctx, c.ID))
 }
 
 func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {

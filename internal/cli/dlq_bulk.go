@@ -52,7 +52,7 @@ func (r *remote) showDeadPreview(ctx context.Context, b *client.DeadLetterBulk) 
 	if err := a.showDeadBulk(b); err != nil || b.Total == 0 {
 		return err
 	}
-	page, err := r.ListDeadLetterBulkItems(ctx, b.BulkID, "", client.Paging{Size: client.MaxPageSize})
+	page, err := r.DeadLetterBulks.ListItems(ctx, b.BulkID, "", client.Paging{Size: client.MaxPageSize})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *remote) followDead(ctx context.Context, id, what string, while client.B
 		}
 	}()
 	for {
-		b, err := r.DeadLetterBulk(ctx, id)
+		b, err := r.DeadLetterBulks.Get(ctx, id)
 		if err != nil || b.Status != while {
 			return b, err
 		}
@@ -96,7 +96,7 @@ func (r *remote) followDead(ctx context.Context, id, what string, while client.B
 // startDead starts a bulk, waits until it is done and shows what came of it.
 func (r *remote) startDead(ctx context.Context, id, key string, noWait bool) error {
 	a := r.app
-	if _, err := r.StartDeadLetterBulk(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
+	if _, err := r.DeadLetterBulks.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
 		return err
 	}
 	if noWait {
@@ -138,7 +138,7 @@ func (r *remote) showDeadResults(ctx context.Context, b *client.DeadLetterBulk) 
 	}
 	var items []client.DeadLetterBulkItem
 	for _, status := range wanted {
-		page, err := r.ListDeadLetterBulkItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
+		page, err := r.DeadLetterBulks.ListItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
 		if err != nil {
 			return err
 		}
@@ -196,28 +196,14 @@ func (dlqBulkListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *dlqBulkListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListDeadLetterBulks(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			rows = append(rows, []string{
-				b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
-				fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
-			})
+func (c *dlqBulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
+	head := []string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}
+	return tabulate(r, &c.paging, head, func(b *client.DeadLetterBulk) []string {
+		return []string{
+			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
+			fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
 		}
-		err := a.grid([]string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.DeadLetterBulks.List(ctx, c.at()))
 }
 
 // dlqBulkShowCmd is `renga dlq bulk show`.
@@ -232,16 +218,8 @@ func (dlqBulkShowCmd) Help() string {
 }
 
 // Run shows the bulk.
-func (c *dlqBulkShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	b, err := r.DeadLetterBulk(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showDeadBulk(b) })
+func (c *dlqBulkShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showDeadBulk)(r.DeadLetterBulks.Get(ctx, c.ID))
 }
 
 // dlqBulkItemsCmd is `renga dlq bulk items`.
@@ -259,16 +237,12 @@ func (dlqBulkItemsCmd) Help() string {
 }
 
 // Run prints a page of items.
-func (c *dlqBulkItemsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *dlqBulkItemsCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var only client.BulkItemStatus
 	if c.Status != nil {
 		only = client.BulkItemStatus(*c.Status)
 	}
-	page, err := r.ListDeadLetterBulkItems(ctx, c.ID, only, c.at())
+	page, err := r.DeadLetterBulks.ListItems(ctx, c.ID, only, c.at())
 	if err != nil {
 		return err
 	}
@@ -315,17 +289,9 @@ func (dlqBulkStopCmd) Help() string {
 }
 
 // Run stops the bulk.
-func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
+func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
+	if _, err := r.DeadLetterBulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
 		return err
 	}
-	if _, err := r.StopDeadLetterBulk(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
-		return err
-	}
-	b, err := r.DeadLetterBulk(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showDeadBulk(b) })
+	return show(r, a.showDeadBulk)(r.DeadLetterBulks.Get(ctx, c.ID))
 }

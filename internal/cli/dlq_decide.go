@@ -67,7 +67,7 @@ func (c *dlqRedriveCmd) Run(ctx context.Context, a *App) error {
 		return r.foresee(ctx, c.ID)
 	case len(c.ID) > 0:
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			_, err := r.Redrive(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			_, err := r.DeadLetters.Redrive(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
 			return err
 		})
 	}
@@ -78,7 +78,7 @@ func (c *dlqRedriveCmd) Run(ctx context.Context, a *App) error {
 	if c.DryRun {
 		return r.foreseeAll(ctx, f)
 	}
-	made, err := r.CreateRedriveBulk(ctx, client.RedriveBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
+	made, err := r.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
 	ctx = c.context(ctx)
 	if len(c.ID) > 0 {
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			ans, err := r.Skip(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			ans, err := r.DeadLetters.Skip(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
 			if ans.MakesStale > 0 {
 				a.say("%s of the key of %s can take no effect any more: a skipped event counts as taken", count(ans.MakesStale, "older event", "older events"), id)
 			}
@@ -124,7 +124,7 @@ func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.CreateSkipBulk(ctx, client.SkipBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
+	made, err := r.DeadLetterBulks.CreateSkip(ctx, client.SkipBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (r *remote) foresee(ctx context.Context, ids []string) error {
 	var lines []line
 	var rows [][]string
 	for _, id := range ids {
-		f, err := r.ForeseeRedrive(ctx, id)
+		f, err := r.DeadLetters.ForeseeRedrive(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (r *remote) foreseeAll(ctx context.Context, f client.DeadLetterFilter) erro
 	f.Foresee = true
 	letters := []client.DeadLetter{}
 	counts := map[client.Verdict]int{}
-	for l, err := range r.DeadLetters(ctx, f) {
+	for l, err := range r.DeadLetters.All(ctx, f) {
 		if err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (r *remote) decide(ctx context.Context, d *deciding, do func(id string) err
 // died again.
 func (r *remote) awaitDead(ctx context.Context, id string, noWait bool) (*client.DeadLetterDetails, error) {
 	for {
-		l, err := r.DeadLetter(ctx, id)
+		l, err := r.DeadLetters.Get(ctx, id)
 		if err != nil || noWait || l.Status.Ended() || l.Status == client.DeadLetterOpen {
 			return l, err
 		}

@@ -75,7 +75,7 @@ func (c *eventSendCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	answer, err := r.SendWorkflowEvent(s.context(ctx), e)
+	answer, err := r.WorkflowEvents.Send(s.context(ctx), e)
 	if err != nil {
 		return a.unsent(e.Key, err)
 	}
@@ -204,11 +204,7 @@ func (c *eventSummaryCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.WorkflowSummary(ctx, month, c.Limit)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showSummary(s) })
+	return show(r, a.showSummary)(r.WorkflowEvents.Summary(ctx, month, c.Limit))
 }
 
 func (a *App) showSummary(s *client.WorkflowSummary) error {

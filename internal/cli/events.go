@@ -57,7 +57,7 @@ func (c *eventsTailCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	n := 0
-	for e, err := range r.FollowEvents(ctx, client.FollowQuery{EventType: c.Type, Key: c.Key, From: from}) {
+	for e, err := range r.Events.Follow(ctx, client.FollowQuery{EventType: c.Type, Key: c.Key, From: from}) {
 		if err != nil {
 			return err
 		}
@@ -110,16 +110,10 @@ Examples:
 }
 
 // Run shows the outbox.
-func (c *eventsOutboxCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	out, err := r.Outbox(ctx, client.OutboxQuery{EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showOutbox(out) })
+func (c *eventsOutboxCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showOutbox)(r.Events.Outbox(ctx, client.OutboxQuery{
+		EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit,
+	}))
 }
 
 func (a *App) showOutbox(out *client.Outbox) error {
@@ -166,12 +160,8 @@ Examples:
 }
 
 // Run shows the consumers.
-func (c *eventsConsumersCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	all, err := r.Consumers(ctx)
+func (c *eventsConsumersCmd) Run(ctx context.Context, a *App, r *remote) error {
+	all, err := r.Events.Consumers(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,19 +197,15 @@ func (eventsSchemasCmd) Help() string {
 }
 
 // Run lists the types, or prints a schema as the server has it.
-func (c *eventsSchemasCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsSchemasCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.Type != "" {
-		text, err := r.EventSchema(ctx, c.Type)
+		text, err := r.Events.Schema(ctx, c.Type)
 		if err != nil {
 			return err
 		}
 		return writeJSON(a.Out, jsontext.Value(text))
 	}
-	all, err := r.EventSchemas(ctx)
+	all, err := r.Events.Schemas(ctx)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *eventsReplayCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.StartReplay(c.context(ctx), client.StartReplay{Key: c.IdempotencyKey, Consumer: c.Consumer, From: from, To: to})
+	made, err := r.Replays.Start(c.context(ctx), client.StartReplay{Key: c.IdempotencyKey, Consumer: c.Consumer, From: from, To: to})
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *eventsReplayCmd) Run(ctx context.Context, a *App) error {
 	bar := a.Bar("events", 0)
 	defer bar.End()
 	for {
-		replay, err := r.Replay(ctx, made.ReplayID)
+		replay, err := r.Replays.Get(ctx, made.ReplayID)
 		if err != nil {
 			return err
 		}
@@ -96,12 +96,8 @@ func (eventsReplaysCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *eventsReplaysCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListReplays(ctx, c.at())
+func (c *eventsReplaysCmd) Run(ctx context.Context, a *App, r *remote) error {
+	page, err := r.Replays.List(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -127,15 +123,11 @@ Examples:
 }
 
 // Run stops it.
-func (c *eventsStopReplayCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
+func (c *eventsStopReplayCmd) Run(ctx context.Context, a *App, r *remote) error {
+	if _, err := r.Replays.Stop(c.context(ctx), client.ReplayOrder{Key: c.IdempotencyKey, ReplayID: c.ID}); err != nil {
 		return err
 	}
-	if _, err := r.StopReplay(c.context(ctx), client.ReplayOrder{Key: c.IdempotencyKey, ReplayID: c.ID}); err != nil {
-		return err
-	}
-	replay, err := r.Replay(ctx, c.ID)
+	replay, err := r.Replays.Get(ctx, c.ID)
 	if err != nil {
 		return err
 	}

@@ -25,16 +25,8 @@ Examples:
 }
 
 // Run shows the settings.
-func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	s, err := r.EventSettings(ctx)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showEventSettings(s) })
+func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showEventSettings)(r.Events.Settings(ctx))
 }
 
 func (a *App) showEventSettings(s client.EventSettings) error {
@@ -58,15 +50,9 @@ Examples:
 }
 
 // Run changes the settings and shows them.
-func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App, r *remote) error {
 	ctx = (&sending{CorrelationID: c.CorrelationID}).context(ctx)
-	s, err := r.PutEventSettings(ctx, client.EventSettings{Executions: client.Publicity(c.Executions)})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showEventSettings(s) })
+	return show(r, a.showEventSettings)(r.Events.PutSettings(ctx, client.EventSettings{
+		Executions: client.Publicity(c.Executions),
+	}))
 }

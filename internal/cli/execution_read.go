@@ -28,16 +28,8 @@ func (executionShowCmd) Help() string {
 }
 
 // Run shows the execution.
-func (c *executionShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	e, err := r.ExecutionAt(ctx, c.ID, c.At)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showExecution(e) })
+func (c *executionShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showExecution)(r.Executions.At(ctx, c.ID, c.At))
 }
 
 func (a *App) showExecution(e *client.Execution) error {
@@ -247,32 +239,18 @@ func (executionListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *executionListCmd) Run(ctx context.Context, a *App) error {
+func (c *executionListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	selected, err := c.selection(a)
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListExecutions(ctx, selected, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			e := &page.Items[i]
-			rows = append(rows, []string{
-				e.ExecutionID, a.screen.status(string(e.Status)), e.GraphID, strconv.Itoa(e.GraphVersion),
-				instant(e.CreatedAt), took(e.CreatedAt, e.EndedAt), mark(e.ArchivedAt != nil),
-			})
+	head := []string{"EXECUTION", "STATUS", "GRAPH", "VERSION", "CREATED", "TOOK", "ARCHIVED"}
+	return tabulate(r, &c.paging, head, func(e *client.ExecutionSummary) []string {
+		return []string{
+			e.ExecutionID, a.screen.status(string(e.Status)), e.GraphID, strconv.Itoa(e.GraphVersion),
+			instant(e.CreatedAt), took(e.CreatedAt, e.EndedAt), mark(e.ArchivedAt != nil),
 		}
-		err := a.grid([]string{"EXECUTION", "STATUS", "GRAPH", "VERSION", "CREATED", "TOOK", "ARCHIVED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Executions.List(ctx, selected, c.at()))
 }
 
 // took is how long something took; nothing when it has not ended.
@@ -327,7 +305,7 @@ func (c *executionEventsCmd) Run(ctx context.Context, a *App) error {
 		return err
 	}
 	items := []client.Event{}
-	for ev, err := range r.Events(ctx, c.ID, c.From) {
+	for ev, err := range r.Executions.Events(ctx, c.ID, c.From) {
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type applied struct {
 }
 
 // Run registers the graphs, in the order given.
-func (c *graphApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *graphApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one graph, and there are %d files", len(c.Files))
 	}
@@ -48,10 +48,6 @@ func (c *graphApplyCmd) Run(ctx context.Context, a *App) error {
 			return inFile(name, err)
 		}
 		files = append(files, f)
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	done := []applied{}
 	for _, f := range files {
@@ -76,12 +72,12 @@ func (c *graphApplyCmd) Run(ctx context.Context, a *App) error {
 // apply registers one graph and says how that changed what is stored.
 func (r *remote) apply(ctx context.Context, f graphFile) (applied, error) {
 	out := applied{File: f.name}
-	old, err := r.Graph(ctx, f.id, 0)
+	old, err := r.Graphs.Get(ctx, f.id, 0)
 	if err != nil && !errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrForbidden) {
 		return out, err
 	}
 	missing := errors.Is(err, client.ErrNotFound)
-	if out.GraphVersion, err = r.PutGraph(ctx, f.id, f.raw); err != nil {
+	if out.GraphVersion, err = r.Graphs.Put(ctx, f.id, f.raw); err != nil {
 		return out, err
 	}
 	switch {
@@ -111,16 +107,8 @@ func (graphShowCmd) Help() string {
 }
 
 // Run shows the graph.
-func (c *graphShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	g, err := r.Graph(ctx, c.ID, c.Version)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showGraph(g) })
+func (c *graphShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	return show(r, a.showGraph)(r.Graphs.Get(ctx, c.ID, c.Version))
 }
 
 func (a *App) showGraph(g *client.Graph) error {
@@ -186,12 +174,8 @@ func (graphListCmd) Help() string {
 }
 
 // Run prints a page of the newest versions.
-func (c *graphListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListGraphs(ctx, c.at())
+func (c *graphListCmd) Run(ctx context.Context, a *App, r *remote) error {
+	page, err := r.Graphs.List(ctx, c.at())
 	if err != nil {
 		return err
 	}

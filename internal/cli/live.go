@@ -41,11 +41,11 @@ func (a *App) openLive(ctx context.Context, id string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.Execution(ctx, id)
+	e, err := r.Executions.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	g, err := r.Graph(ctx, e.GraphID, e.GraphVersion)
+	g, err := r.Graphs.Get(ctx, e.GraphID, e.GraphVersion)
 	if err != nil {
 		return nil, err
 	}

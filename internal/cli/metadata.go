@@ -64,7 +64,7 @@ type appliedDefinition struct {
 }
 
 // Run applies the definitions.
-func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var sources []definitionSource
 	for _, name := range c.Files {
 		raw, err := a.read(name)
@@ -80,10 +80,6 @@ func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
 	slices.SortStableFunc(sources, func(x, y definitionSource) int {
 		return cmp.Compare(slices.Index(client.DefinitionKinds, x.kind), slices.Index(client.DefinitionKinds, y.kind))
 	})
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
 	done := []appliedDefinition{}
 	for _, s := range sources {
 		one, err := r.applyDefinition(ctx, s)
@@ -107,10 +103,10 @@ func (c *metadataApplyCmd) Run(ctx context.Context, a *App) error {
 // applyDefinition stores one definition and says how that changed what is stored.
 func (r *remote) applyDefinition(ctx context.Context, s definitionSource) (appliedDefinition, error) {
 	before := ""
-	if old, err := r.Definition(ctx, s.kind, s.id); err == nil {
+	if old, err := r.Metadata.Get(ctx, s.kind, s.id); err == nil {
 		before = old.Version
 	}
-	stored, created, err := r.PutDefinition(ctx, s.kind, s.id, s.body, "")
+	stored, created, err := r.Metadata.Put(ctx, s.kind, s.id, s.body, "")
 	if err != nil {
 		return appliedDefinition{}, err
 	}
@@ -195,16 +191,12 @@ func (metadataGetCmd) Help() string {
 }
 
 // Run prints the definition, with what it is.
-func (c *metadataGetCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataGetCmd) Run(ctx context.Context, a *App, r *remote) error {
 	kind, err := c.kind()
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	d, err := r.Definition(ctx, kind, c.ID)
+	d, err := r.Metadata.Get(ctx, kind, c.ID)
 	if err != nil {
 		return err
 	}
@@ -228,16 +220,12 @@ func (metadataListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *metadataListCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	kind := client.DefinitionKind(c.Kind)
 	if kind == client.DefineField && c.Object == "" {
 		return usage("fields are those of an object: name it with --object")
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListDefinitions(ctx, kind, c.Object, c.at())
+	page, err := r.Metadata.List(ctx, kind, c.Object, c.at())
 	if err != nil {
 		return err
 	}
@@ -280,16 +268,12 @@ Examples:
 }
 
 // Run deletes it.
-func (c *metadataDeleteCmd) Run(ctx context.Context, a *App) error {
+func (c *metadataDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	kind, err := c.kind()
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	if err := r.DeleteDefinition(ctx, kind, c.ID, c.Version); err != nil {
+	if err := r.Metadata.Delete(ctx, kind, c.ID, c.Version); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, func() error { return a.line("Deleted %s %s.", c.Kind, clean(c.ID)) })
@@ -308,12 +292,8 @@ func (metadataDescribeCmd) Help() string {
 }
 
 // Run shows the object.
-func (c *metadataDescribeCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	d, err := r.DescribeObject(ctx, c.Object)
+func (c *metadataDescribeCmd) Run(ctx context.Context, a *App, r *remote) error {
+	d, err := r.Metadata.Describe(ctx, c.Object)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ Examples:
 // Run asks for it.
 func (c *recheckRunCmd) Run(ctx context.Context, a *App) error {
 	return c.ask(ctx, a, func(ctx context.Context, r *remote, o client.RecheckOrder) (*client.RecheckAccepted, error) {
-		return r.Recheck(ctx, c.Strategies, o)
+		return r.Rechecks.Request(ctx, c.Strategies, o)
 	})
 }
 
@@ -105,7 +105,7 @@ Examples:
 // Run asks for it.
 func (c *recheckAllCmd) Run(ctx context.Context, a *App) error {
 	return c.ask(ctx, a, func(ctx context.Context, r *remote, o client.RecheckOrder) (*client.RecheckAccepted, error) {
-		return r.RecheckAll(ctx, client.RecheckFilter{Text: c.Text, TagsAny: c.Tag, Health: c.Health}, o)
+		return r.Rechecks.RequestAll(ctx, client.RecheckFilter{Text: c.Text, TagsAny: c.Tag, Health: c.Health}, o)
 	})
 }
 
@@ -153,12 +153,8 @@ func (recheckShowCmd) Help() string {
 }
 
 // Run shows the request and a page of its strategies.
-func (c *recheckShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	p, err := r.RecheckStatus(ctx, c.ID, c.at(), c.Status...)
+func (c *recheckShowCmd) Run(ctx context.Context, a *App, r *remote) error {
+	p, err := r.Rechecks.Get(ctx, c.ID, c.at(), c.Status...)
 	if err != nil {
 		return err
 	}
@@ -207,12 +203,8 @@ Examples:
 }
 
 // Run cancels the request.
-func (c *recheckCancelCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	got, err := r.CancelRecheck(c.context(ctx), c.ID, c.Reason, c.IdempotencyKey)
+func (c *recheckCancelCmd) Run(ctx context.Context, a *App, r *remote) error {
+	got, err := r.Rechecks.Cancel(c.context(ctx), c.ID, c.Reason, c.IdempotencyKey)
 	if err != nil {
 		return err
 	}
@@ -262,7 +254,7 @@ func (r *remote) untilEnded(ctx context.Context, id string) (*client.RecheckProg
 		}
 	}()
 	for pause := recheckPoll; ; pause = min(pause*5/4, mostRecheckPoll) {
-		p, err := r.RecheckStatus(ctx, id, client.Paging{Size: client.MaxPageSize})
+		p, err := r.Rechecks.Get(ctx, id, client.Paging{Size: client.MaxPageSize})
 		if err != nil || p.Status.Ended() && p.Counts.Queued+p.Counts.Running == 0 {
 			return p, err
 		}

@@ -108,16 +108,12 @@ Examples:
 }
 
 // Run creates the record.
-func (c *recordCreateCmd) Run(ctx context.Context, a *App) error {
+func (c *recordCreateCmd) Run(ctx context.Context, r *remote) error {
 	draft, err := c.draft()
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	made, err := r.CreateRecord(ctx, c.Object, draft)
+	made, err := r.Records.Create(ctx, c.Object, draft)
 	if err != nil {
 		return err
 	}
@@ -135,12 +131,8 @@ func (recordGetCmd) Help() string {
 }
 
 // Run prints the record.
-func (c *recordGetCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	found, err := r.Record(ctx, c.Object, c.ID)
+func (c *recordGetCmd) Run(ctx context.Context, r *remote) error {
+	found, err := r.Records.Get(ctx, c.Object, c.ID)
 	if err != nil {
 		return err
 	}
@@ -163,7 +155,7 @@ func (recordListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *recordListCmd) Run(ctx context.Context, a *App) error {
+func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 	q := client.RecordQuery{Filters: map[string]string{}, Sort: c.Sort, Paging: c.at()}
 	for _, filter := range c.Where {
 		name, value, ok := strings.Cut(filter, "=")
@@ -172,31 +164,17 @@ func (c *recordListCmd) Run(ctx context.Context, a *App) error {
 		}
 		q.Filters[name] = value
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ListRecords(ctx, c.Object, q)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			rec := &page.Items[i]
-			var rest []string
-			for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
-				if name != "Name" {
-					rest = append(rest, name+"="+shortly(rec.Fields[name]))
-				}
+	head := []string{"ID", "NAME", "VERSION", "FIELDS"}
+	return tabulate(r, &c.paging, head, func(rec *client.Record) []string {
+		var rest []string
+		for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
+			if name != "Name" {
+				rest = append(rest, name+"="+shortly(rec.Fields[name]))
 			}
-			name, _ := rec.Fields["Name"].(string)
-			rows = append(rows, []string{rec.ID, clean(name), rec.RecordVersion, clean(strings.Join(rest, " "))})
 		}
-		err := a.grid([]string{"ID", "NAME", "VERSION", "FIELDS"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		name, _ := rec.Fields["Name"].(string)
+		return []string{rec.ID, clean(name), rec.RecordVersion, clean(strings.Join(rest, " "))}
+	})(r.Records.List(ctx, c.Object, q))
 }
 
 // recordVersion is the version that somebody has seen.
@@ -226,16 +204,12 @@ func (recordUpdateCmd) Help() string {
 }
 
 // Run changes the record.
-func (c *recordUpdateCmd) Run(ctx context.Context, a *App) error {
+func (c *recordUpdateCmd) Run(ctx context.Context, r *remote) error {
 	draft, err := c.draft()
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	changed, err := r.UpdateRecord(ctx, c.Object, c.ID, c.seen(), draft)
+	changed, err := r.Records.Update(ctx, c.Object, c.ID, c.seen(), draft)
 	if err != nil {
 		return err
 	}
@@ -257,12 +231,8 @@ Examples:
 }
 
 // Run deletes the record.
-func (c *recordDeleteCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	if err := r.DeleteRecord(ctx, c.Object, c.ID, c.seen()); err != nil {
+func (c *recordDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
+	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, func() error { return a.line("deleted %s %s", c.Object, clean(c.ID)) })
@@ -281,12 +251,8 @@ func (recordHistoryCmd) Help() string {
 }
 
 // Run prints a page of the changes, the newest first.
-func (c *recordHistoryCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.RecordHistory(ctx, c.Object, c.ID, c.at())
+func (c *recordHistoryCmd) Run(ctx context.Context, a *App, r *remote) error {
+	page, err := r.Records.History(ctx, c.Object, c.ID, c.at())
 	if err != nil {
 		return err
 	}
@@ -327,7 +293,7 @@ func (recordConvertCmd) Help() string {
 }
 
 // Run converts the lead.
-func (c *recordConvertCmd) Run(ctx context.Context, a *App) error {
+func (c *recordConvertCmd) Run(ctx context.Context, a *App, r *remote) error {
 	v := client.LeadConversion{OwnerID: c.Owner, AccountID: c.Account, ContactID: c.Contact, Match: c.Match}
 	if len(c.Opportunity) > 0 {
 		fields, err := setFields(c.Opportunity)
@@ -336,11 +302,7 @@ func (c *recordConvertCmd) Run(ctx context.Context, a *App) error {
 		}
 		v.Opportunity = fields
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	done, err := r.ConvertLead(ctx, c.ID, v)
+	done, err := r.Records.ConvertLead(ctx, c.ID, v)
 	if err != nil {
 		return err
 	}

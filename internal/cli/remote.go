@@ -89,6 +89,31 @@ func (r *remote) answer(people func() error) error {
 	return writeJSON(a.Out, raw)
 }
 
+// show prints what a call of the client gave, or gives its error back.
+func show[T any](r *remote, people func(T) error) func(T, error) error {
+	return func(got T, err error) error {
+		if err != nil {
+			return err
+		}
+		return r.answer(func() error { return people(got) })
+	}
+}
+
+// tabulate prints a page that a call of the client gave, a row for each item, or gives its error back.
+func tabulate[T any](
+	r *remote, p *paging, head []string, row func(*T) []string,
+) func(*client.Page[T], error) error {
+	return show(r, func(page *client.Page[T]) error {
+		var rows [][]string
+		for i := range page.Items {
+			rows = append(rows, row(&page.Items[i]))
+		}
+		err := r.app.grid(head, rows)
+		r.app.more(p, len(page.Items), page.Total)
+		return err
+	})
+}
+
 // recorder keeps the last JSON that came with a status under 300, so that scripts get
 // the server's own words, with members that this build does not know.
 type recorder struct {

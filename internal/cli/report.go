@@ -148,13 +148,13 @@ func (a *App) count(ctx context.Context, name client.ReportName, q client.Report
 		return err
 	}
 	if csv {
-		raw, err := r.ReportCSV(ctx, name, q)
+		raw, err := r.Reports.CSV(ctx, name, q)
 		if err == nil {
 			_, err = a.Out.Write(raw)
 		}
 		return err
 	}
-	found, err := r.Report(ctx, name, q)
+	found, err := r.Reports.Get(ctx, name, q)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"strconv"
+
+	"renga.dev/renga/client"
 )
 
 // reportRebuildCmd is `renga report rebuild`.
@@ -19,12 +21,8 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *reportRebuildCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	id, err := r.RebuildReports(ctx, "")
+func (c *reportRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
+	id, err := r.Reports.Rebuild(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -44,23 +42,12 @@ func (reportRebuildsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *reportRebuildsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.ReportRebuilds(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			rows = append(rows, []string{b.RebuildID, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID})
+func (c *reportRebuildsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "STATUS", "RECORDS", "EXECUTION"}
+	return tabulate(r, &c.paging, head, func(b *client.ReportRebuild) []string {
+		return []string{
+			b.RebuildID, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal),
+			b.ExecutionID,
 		}
-		err := a.grid([]string{"ID", "STATUS", "RECORDS", "EXECUTION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Reports.ListRebuilds(ctx, c.at()))
 }

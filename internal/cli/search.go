@@ -40,21 +40,17 @@ Examples:
 }
 
 // Run prints the hits.
-func (c *searchFindCmd) Run(ctx context.Context, a *App) error {
+func (c *searchFindCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.Limit < 1 || c.Limit > 100 {
 		return usage("--limit must be 1 to 100, not %d", c.Limit)
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	q := client.SearchQuery{
 		Text: strings.Join(c.Text, " "), Objects: c.Object, Field: c.Field, Campaign: c.Campaign, Since: c.Since, Limit: c.Limit, Cursor: c.Cursor,
 	}
-	page, err := r.Search(ctx, q)
+	page, err := r.Search.Find(ctx, q)
 	for err == nil && len(page.Items) == 0 && page.Next != "" { // the server looked at much that is not to be seen
 		q.Cursor = page.Next
-		page, err = r.Search(ctx, q)
+		page, err = r.Search.Find(ctx, q)
 	}
 	if err != nil {
 		return err
@@ -106,12 +102,8 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *searchRebuildCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	id, err := r.RebuildSearch(ctx, c.Object, "")
+func (c *searchRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
+	id, err := r.Search.Rebuild(ctx, c.Object, "")
 	if err != nil {
 		return err
 	}
@@ -131,29 +123,16 @@ func (searchRebuildsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *searchRebuildsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.SearchRebuilds(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			b := &page.Items[i]
-			object := b.Object
-			if object == "" {
-				object = "all"
-			}
-			rows = append(rows, []string{
-				b.RebuildID, object, b.Cause, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID,
-			})
+func (c *searchRebuildsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"ID", "OBJECT", "CAUSE", "STATUS", "RECORDS", "EXECUTION"}
+	return tabulate(r, &c.paging, head, func(b *client.SearchRebuild) []string {
+		object := b.Object
+		if object == "" {
+			object = "all"
 		}
-		err := a.grid([]string{"ID", "OBJECT", "CAUSE", "STATUS", "RECORDS", "EXECUTION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{
+			b.RebuildID, object, b.Cause, b.Status,
+			strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID,
+		}
+	})(r.Search.ListRebuilds(ctx, c.at()))
 }

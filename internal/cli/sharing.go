@@ -32,12 +32,8 @@ Examples:
 }
 
 // Run prints the reasons.
-func (c *sharingWhyCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	all, err := r.ExplainAccess(ctx, c.Object, c.ID, c.User)
+func (c *sharingWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
+	all, err := r.Sharing.Explain(ctx, c.Object, c.ID, c.User)
 	if err != nil {
 		return err
 	}
@@ -76,28 +72,14 @@ func (sharingModelsCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *sharingModelsCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.SharingModels(ctx, c.Object, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			m := &page.Items[i]
-			rows = append(rows, []string{
-				m.Object, strconv.FormatInt(m.Version, 10), m.Status, m.OWD,
-				strconv.Itoa(m.RecordsProcessed) + " of " + strconv.Itoa(m.RecordsTotal), m.ExecutionID,
-			})
+func (c *sharingModelsCmd) Run(ctx context.Context, r *remote) error {
+	head := []string{"OBJECT", "VERSION", "STATUS", "OWD", "RECORDS", "EXECUTION"}
+	return tabulate(r, &c.paging, head, func(m *client.SharingModel) []string {
+		return []string{
+			m.Object, strconv.FormatInt(m.Version, 10), m.Status, m.OWD,
+			strconv.Itoa(m.RecordsProcessed) + " of " + strconv.Itoa(m.RecordsTotal), m.ExecutionID,
 		}
-		err := a.grid([]string{"OBJECT", "VERSION", "STATUS", "OWD", "RECORDS", "EXECUTION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Sharing.Models(ctx, c.Object, c.at()))
 }
 
 // sharingRebuildCmd is `renga sharing rebuild`.
@@ -114,12 +96,8 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *sharingRebuildCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	version, err := r.RebuildSharing(ctx, c.Object, "")
+func (c *sharingRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
+	version, err := r.Sharing.Rebuild(ctx, c.Object, "")
 	if err != nil {
 		return err
 	}
@@ -153,12 +131,8 @@ func (territoryPutCmd) Help() string {
 }
 
 // Run makes the territory.
-func (c *territoryPutCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	t, err := r.PutTerritory(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
+func (c *territoryPutCmd) Run(ctx context.Context, a *App, r *remote) error {
+	t, err := r.Territories.Put(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
 	if err != nil {
 		return err
 	}
@@ -176,12 +150,8 @@ func (territoryListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *territoryListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	page, err := r.Territories(ctx, c.at())
+func (c *territoryListCmd) Run(ctx context.Context, a *App, r *remote) error {
+	page, err := r.Territories.List(ctx, c.at())
 	if err != nil {
 		return err
 	}
@@ -208,12 +178,8 @@ func (territoryDeleteCmd) Help() string {
 }
 
 // Run deletes it.
-func (c *territoryDeleteCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	if err := r.DeleteTerritory(ctx, c.ID); err != nil {
+func (c *territoryDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
+	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted territory %s.", clean(c.ID)) })
@@ -265,7 +231,7 @@ func (c *assignments) run(ctx context.Context, a *App, on bool) error {
 		ids []string
 	}{{client.TerritoryUsers, c.Users}, {client.TerritoryAccounts, c.Accounts}} {
 		for _, id := range some.ids {
-			if err := r.AssignTerritory(ctx, c.ID, some.of, id, on); err != nil {
+			if err := r.Territories.Assign(ctx, c.ID, some.of, id, on); err != nil {
 				if done > 0 {
 					a.say("done before this failed: %d", done)
 				}

@@ -50,7 +50,7 @@ type appliedStrategy struct {
 }
 
 // Run registers the strategies, in the order given.
-func (c *strategyApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *strategyApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	var sources []strategySource
 	for _, name := range c.Files {
 		raw, err := a.read(name)
@@ -66,13 +66,9 @@ func (c *strategyApplyCmd) Run(ctx context.Context, a *App) error {
 	if c.ID != "" && len(sources) > 1 {
 		return usage("--id names one strategy, and there are %d", len(sources))
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
 	done := []appliedStrategy{}
 	for _, s := range sources {
-		stored, created, err := r.PutStrategySource(ctx, s.id, s.raw)
+		stored, created, err := r.Strategies.PutSource(ctx, s.id, s.raw)
 		if err != nil {
 			if len(done) > 0 {
 				a.say("stored before this failed: %d of %d", len(done), len(sources))
@@ -149,31 +145,17 @@ Examples:
 }
 
 // Run prints a page.
-func (c *strategyListCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
+func (c *strategyListCmd) Run(ctx context.Context, r *remote) error {
 	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Sort: c.Sort}
 	for _, h := range c.Health {
 		filter.Health = append(filter.Health, client.Health(h))
 	}
-	page, err := r.ListStrategies(ctx, filter, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			s := &page.Items[i]
-			checked := "never"
-			if s.LastCheckedAt != nil {
-				checked = instant(*s.LastCheckedAt)
-			}
-			rows = append(rows, []string{s.ID, clean(s.Name), clean(strings.Join(s.Tags, ", ")), string(s.Health), checked})
+	head := []string{"STRATEGY", "NAME", "TAGS", "HEALTH", "CHECKED"}
+	return tabulate(r, &c.paging, head, func(s *client.Strategy) []string {
+		checked := "never"
+		if s.LastCheckedAt != nil {
+			checked = instant(*s.LastCheckedAt)
 		}
-		err := a.grid([]string{"STRATEGY", "NAME", "TAGS", "HEALTH", "CHECKED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []string{s.ID, clean(s.Name), clean(strings.Join(s.Tags, ", ")), string(s.Health), checked}
+	})(r.Strategies.List(ctx, filter, c.at()))
 }

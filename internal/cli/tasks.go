@@ -72,7 +72,7 @@ Examples:
 }
 
 // Run claims tasks.
-func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
+func (c *tasksClaimCmd) Run(ctx context.Context, a *App, r *remote) error {
 	switch {
 	case c.Max < 1 || c.Max > 100:
 		return usage("--max must be 1 to 100")
@@ -82,11 +82,7 @@ func (c *tasksClaimCmd) Run(ctx context.Context, a *App) error {
 	if err := checkLease(c.Lease); err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	tasks, err := r.Claim(c.context(ctx), client.Claim{
+	tasks, err := r.Tasks.Claim(c.context(ctx), client.Claim{
 		Key: c.IdempotencyKey, WorkerID: orPerson(c.Worker), Queues: c.Queue, Max: c.Max, Wait: c.Wait, Lease: c.Lease,
 	})
 	if err != nil {

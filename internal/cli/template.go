@@ -121,11 +121,11 @@ func templateID(file, id string) (string, error) {
 
 // applyTemplate stores one template and says how that changed what is stored.
 func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appliedTemplate, error) {
-	old, err := r.Template(ctx, id)
+	old, err := r.Templates.Get(ctx, id)
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
 		return appliedTemplate{}, err
 	}
-	stored, created, err := r.PutTemplateSource(ctx, id, raw)
+	stored, created, err := r.Templates.PutSource(ctx, id, raw)
 	out := appliedTemplate{Change: "changed", StoredTemplate: stored}
 	switch {
 	case err != nil:
@@ -156,20 +156,13 @@ func (c *templateListCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	page, err := r.ListTemplates(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			t := &page.Items[i]
-			rows = append(rows, []string{t.ID, clean(t.Name), t.Steps[0].TriggerKind, t.Steps[0].Action, strconv.Itoa(len(t.Steps)), monthOf(&t.Template), instant(t.UpdatedAt)})
+	head := []string{"TEMPLATE", "NAME", "STARTED BY", "ACTION", "STEPS", "FOR", "CHANGED"}
+	return tabulate(r, &c.paging, head, func(t *client.StoredTemplate) []string {
+		return []string{
+			t.ID, clean(t.Name), t.Steps[0].TriggerKind, t.Steps[0].Action, strconv.Itoa(len(t.Steps)),
+			monthOf(&t.Template), instant(t.UpdatedAt),
 		}
-		err := a.grid([]string{"TEMPLATE", "NAME", "STARTED BY", "ACTION", "STEPS", "FOR", "CHANGED"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+	})(r.Templates.List(ctx, c.at()))
 }
 
 // monthOf is what a template is for, as far as it says so.
@@ -203,11 +196,7 @@ func (c *templateShowCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	t, err := r.Template(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showTemplate(t) })
+	return show(r, a.showTemplate)(r.Templates.Get(ctx, c.ID))
 }
 
 func (a *App) showTemplate(t *client.StoredTemplate) error {
@@ -251,7 +240,7 @@ func (c *templateDeleteCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := r.DeleteTemplate(ctx, c.ID); err != nil {
+	if err := r.Templates.Delete(ctx, c.ID); err != nil {
 		return err
 	}
 	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted template %s.", clean(c.ID)) })

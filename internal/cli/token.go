@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"renga.dev/renga/api"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -27,17 +28,6 @@ type tokenMintCmd struct {
 	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME" help:"Audience that the server expects: renga, of the re-check API pdca or pdca.gui (${default})."`
 	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION" help:"How long the token is valid (${default})."`
 	KeyID  string        `placeholder:"ID" help:"Id of the key (kid) in the JWKS of the server; the default is the one that new-key writes."`
-}
-
-// scopes are all scopes that a route asks for.
-var scopes = []string{
-	"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read",
-	"metadata:read", "metadata:write",
-	"sharing:read", "sharing:write", "records:read", "records:write", "approvals:read", "approvals:write",
-	"search:read", "search:write",
-	"reports:read", "reports:write",
-	"automation:read", "automation:write",
-	"pdca:read", "pdca:recheck", "pdca:recheck_all", "pdca:download", "pdca:admin",
 }
 
 // Help shows examples.
@@ -74,6 +64,7 @@ func (c *tokenMintCmd) Run(a *App) error {
 	if c.TTL <= 0 {
 		return usage("--ttl must be longer than nothing")
 	}
+	scopes := api.Scopes()
 	for _, one := range c.Scope {
 		if !slices.Contains(scopes, one) {
 			return usage("--scope: no route asks for %q; there are %s", one, strings.Join(scopes, ", "))

@@ -65,7 +65,7 @@ func (a *App) follow(ctx context.Context, id string, after uint64, take func(*cl
 		return "", err
 	}
 	status := ""
-	for ev, err := range r.Stream(ctx, id, after) {
+	for ev, err := range r.Executions.Stream(ctx, id, after) {
 		if err != nil {
 			return status, err
 		}
@@ -77,7 +77,7 @@ func (a *App) follow(ctx context.Context, id string, after uint64, take func(*cl
 		}
 	}
 	if status == "" { // it had ended before the place
-		e, err := r.Execution(ctx, id)
+		e, err := r.Executions.Get(ctx, id)
 		if err != nil {
 			return "", err
 		}

@@ -27,12 +27,8 @@ Examples:
 }
 
 // Run explains the execution.
-func (c *executionWhyCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	if _, err := r.Execution(ctx, c.ID); err != nil {
+func (c *executionWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
+	if _, err := r.Executions.Get(ctx, c.ID); err != nil {
 		return err
 	}
 	accepted, more, err := r.lastDecided(ctx, c.ID, true)
@@ -43,7 +39,7 @@ func (c *executionWhyCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	e, err := r.Execution(ctx, c.ID) // not older than the commands
+	e, err := r.Executions.Get(ctx, c.ID) // not older than the commands
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type worked struct {
 }
 
 // Run works until it is interrupted.
-func (c *workerDemoCmd) Run(ctx context.Context, a *App) error {
+func (c *workerDemoCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.FailRate < 0 || c.FailRate > 1 {
 		return usage("--fail-rate must be between 0 and 1")
 	}
@@ -63,12 +63,8 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App) error {
 	if err := checkLease(c.Lease); err != nil {
 		return err
 	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
 	// Say at once when there is no server. A worker's token need not allow this.
-	if _, err := r.ListGraphs(ctx, client.Paging{Size: 10}); err != nil && !errors.Is(err, client.ErrForbidden) {
+	if _, err := r.Graphs.List(ctx, client.Paging{Size: 10}); err != nil && !errors.Is(err, client.ErrForbidden) {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -79,7 +75,7 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App) error {
 		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	a.say("working; stop with Ctrl-C")
-	err = w.Run(ctx)
+	err := w.Run(ctx)
 	a.say("%d succeeded, %d failed, %d interrupted", d.did["succeeded"], d.did["failed"], d.did["interrupted"])
 	return err
 }

@@ -170,10 +170,9 @@ func (p *play) header(s step) []string {
 
 // keyHeader is what the idempotency key of an operation is called.
 func (p *play) keyHeader(operationID string) string {
-	_, path, _ := strings.Cut(p.find(operationID), " ")
-	for _, prefix := range slices.Concat(gate.Recheck.Prefixes, gate.CRM.Prefixes) {
-		if strings.HasPrefix(path, prefix) {
-			return "Idempotency-Key"
+	for _, op := range api.Operations() {
+		if op.ID == operationID && op.KeyHeader != "" {
+			return op.KeyHeader
 		}
 	}
 	return "X-Idempotency-Key"

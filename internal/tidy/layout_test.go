@@ -73,7 +73,7 @@ var imports = map[string][]string{
 	"internal/inbound":                     business,
 	"internal/recheck":                     business,
 	"internal/crm/*":                       business,
-	"internal/cli":                         {"client", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"},
+	"internal/cli":                         {"api", "client", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"},
 	"internal/workflow/sim":                {anything},
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/api"
 	"renga.dev/renga/internal/platform/fault"
 )
 
@@ -43,7 +44,7 @@ var Core = &Surface{
 // the header that the re-check API has, too.
 var CRM = &Surface{
 	Name:      "crm",
-	Prefixes:  []string{"/records", "/metadata", "/sharing", "/search", "/reports", "/approvals", "/automation"},
+	Prefixes:  api.Prefixes("crm"),
 	KeyHeader: "Idempotency-Key",
 	Invalid:   Core.Invalid,
 	Statuses:  Core.Statuses,
@@ -54,7 +55,7 @@ var CRM = &Surface{
 // foreign: an error is its message, and what to do about it stands in headers.
 var Workflow = &Surface{
 	Name:     "workflow",
-	Prefixes: []string{"/api/workflow-"},
+	Prefixes: api.Prefixes("workflow"),
 	Invalid:  400,
 	Reasons:  true,
 	Render:   renderDetail,
@@ -64,7 +65,7 @@ var Workflow = &Surface{
 // callers know; what lies behind one stands in the message.
 var Recheck = &Surface{
 	Name:      "recheck",
-	Prefixes:  []string{"/pdca", "/gui"},
+	Prefixes:  api.Prefixes("recheck"),
 	KeyHeader: "Idempotency-Key",
 	KeyForm:   &KeyForm{"a ULID or a UUID", ulidOrUUID},
 	Audiences: []string{AudiencePDCA},
