@@ -11,6 +11,7 @@ import (
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -40,19 +41,19 @@ const (
 func (a *API) approvalRoutes() []gate.Route {
 	const one = "/approvals/{id}"
 	return []gate.Route{
-		{Pattern: "POST /approvals", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.submitApproval))},
+		{Pattern: "POST /approvals", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: rest.NoQuery(keyed(a.submitApproval))},
 		{Pattern: "GET /approvals", Heavy: true, Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: a.listApprovals},
-		{Pattern: "GET " + one, Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: withoutQuery(a.getApproval)},
-		{Pattern: "POST " + one + "/decide", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.decideApproval))},
-		{Pattern: "POST " + one + "/delegate", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.delegateApproval))},
-		{Pattern: "POST " + one + "/recall", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: withoutQuery(keyed(a.recallApproval))},
+		{Pattern: "GET " + one, Scope: scopeApprovalsRead, Rate: rateApprovalsRead, Do: rest.NoQuery(a.getApproval)},
+		{Pattern: "POST " + one + "/decide", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: rest.NoQuery(keyed(a.decideApproval))},
+		{Pattern: "POST " + one + "/delegate", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: rest.NoQuery(keyed(a.delegateApproval))},
+		{Pattern: "POST " + one + "/recall", Scope: scopeApprovalsWrite, Rate: rateApprovalsWrite, Once: gate.Optional, Do: rest.NoQuery(keyed(a.recallApproval))},
 	}
 }
 
 // keyed gives a handler the identity of its request, nil of one that has no key.
-func keyed(next func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error)) handler {
+func keyed(next func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error)) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		once, err := onceOf(c)
+		once, err := rest.OptionalKey(c)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -69,7 +70,7 @@ func approvalCaller(c *gate.Call) approval.Caller {
 func checkComment(comment string) error {
 	if utf8.RuneCountInString(comment) > approval.MaxComment ||
 		strings.ContainsFunc(comment, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		return invalid("comment", "comment must have %s, without control characters", count(0, approval.MaxComment, "characters"))
+		return rest.Invalid("comment", "comment must have %s, without control characters", count(0, approval.MaxComment, "characters"))
 	}
 	return nil
 }
@@ -78,8 +79,8 @@ func checkComment(comment string) error {
 func (a *API) submitApproval(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
 	var b struct {
 		Object    string  `json:"object"`
-		RecordID  givenID `json:"recordId"`
-		ProcessID givenID `json:"processId"`
+		RecordID  rest.ID `json:"recordId"`
+		ProcessID rest.ID `json:"processId"`
 		Comment   string  `json:"comment"`
 	}
 	if err := c.Decode(&b); err != nil {
@@ -87,11 +88,11 @@ func (a *API) submitApproval(ctx context.Context, c *gate.Call, once *wire.Once)
 	}
 	switch {
 	case b.Object == "":
-		return gate.Reply{}, invalid("object", "object is missing: the name of an object, such as Quote")
+		return gate.Reply{}, rest.Invalid("object", "object is missing: the name of an object, such as Quote")
 	case !model.ValidID(string(b.RecordID)):
-		return gate.Reply{}, invalid("recordId", "recordId must be the id of a record, a UUID")
+		return gate.Reply{}, rest.Invalid("recordId", "recordId must be the id of a record, a UUID")
 	case b.ProcessID != "" && !model.ValidID(string(b.ProcessID)):
-		return gate.Reply{}, invalid("processId", "processId must be the id of an approval process, a UUID")
+		return gate.Reply{}, rest.Invalid("processId", "processId must be the id of an approval process, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
 		return gate.Reply{}, err
@@ -118,10 +119,10 @@ func (a *API) decideApproval(ctx context.Context, c *gate.Call, once *wire.Once)
 	case approval.Rejected.String():
 		ballot.Decision = approval.Rejected
 	default:
-		return gate.Reply{}, invalid("decision", "decision must be APPROVED or REJECTED")
+		return gate.Reply{}, rest.Invalid("decision", "decision must be APPROVED or REJECTED")
 	}
 	if at := b.StageIndex; at != nil && (*at < 0 || *at >= metadata.MaxSteps) {
-		return gate.Reply{}, invalid("stageIndex", "stageIndex must be within 0 to %d", metadata.MaxSteps-1)
+		return gate.Reply{}, rest.Invalid("stageIndex", "stageIndex must be within 0 to %d", metadata.MaxSteps-1)
 	}
 	if err := checkComment(b.Comment); err != nil {
 		return gate.Reply{}, err
@@ -133,14 +134,14 @@ func (a *API) decideApproval(ctx context.Context, c *gate.Call, once *wire.Once)
 // delegateApproval answers POST /approvals/{id}/delegate.
 func (a *API) delegateApproval(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
 	var b struct {
-		UserID  givenID `json:"userId"`
+		UserID  rest.ID `json:"userId"`
 		Comment string  `json:"comment"`
 	}
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
 	if !model.ValidID(string(b.UserID)) {
-		return gate.Reply{}, invalid("userId", "userId must be the id of a user, a UUID")
+		return gate.Reply{}, rest.Invalid("userId", "userId must be the id of a user, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
 		return gate.Reply{}, err
@@ -174,36 +175,35 @@ func (a *API) getApproval(ctx context.Context, c *gate.Call) (gate.Reply, error)
 
 // listApprovals answers GET /approvals.
 func (a *API) listApprovals(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"assigned", "object", "recordId", "submittedBy", "status"}, pageParams...)...)
-	p := q.paging()
+	q, p := rest.ReadPage(c, "assigned", "object", "recordId", "submittedBy", "status")
 	var f approval.Filter
-	if yes := q.boolean("assigned"); yes != nil {
+	if yes := q.Bool("assigned"); yes != nil {
 		f.Assigned = *yes
 	}
-	if text, given := q.text("object"); given {
+	if text, given := q.Text("object"); given {
 		if f.Object = text; text == "" {
-			q.fail("object", "object must be the name of an object")
+			q.Fail("object", "object must be the name of an object")
 		}
 	}
 	for name, into := range map[string]*string{"recordId": &f.RecordID, "submittedBy": &f.SubmittedBy} {
-		if text, given := q.text(name); given {
+		if text, given := q.Text(name); given {
 			if *into = strings.ToLower(text); !model.ValidID(*into) {
-				q.fail(name, "%s must be a UUID", name)
+				q.Fail(name, "%s must be a UUID", name)
 			}
 		}
 	}
-	if text, given := q.text("status"); given {
+	if text, given := q.Text("status"); given {
 		f.Status = new(approval.Status)
 		if f.Status.UnmarshalText([]byte(text)) != nil {
-			q.fail("status", "status must be PENDING, APPROVED, REJECTED or RECALLED")
+			q.Fail("status", "status must be PENDING, APPROVED, REJECTED or RECALLED")
 		}
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.approvals.List(ctx, approvalCaller(c), f, p.offset(), p.size)
+	rows, total, err := a.approvals.List(ctx, approvalCaller(c), f, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(s *approval.Summary) *approval.Summary { return s })}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }

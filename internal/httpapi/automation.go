@@ -6,6 +6,7 @@ import (
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 )
 
 // Automation carries out rules and jobs. What is not the caller's is fault.NotFound.
@@ -32,9 +33,9 @@ const (
 func (a *API) automationRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /automation/inbox", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listInbox},
-		{Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeAutomationWrite, Rate: rateAutomationWrite, Do: withoutQuery(withID("id", a.readNote))},
+		{Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeAutomationWrite, Rate: rateAutomationWrite, Do: rest.NoQuery(rest.WithID("id", a.readNote))},
 		{Pattern: "GET /automation/tasks", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listTasks},
-		{Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeAutomationWrite, Rate: rateAutomationWrite, Do: withoutQuery(withID("id", a.completeTask))},
+		{Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeAutomationWrite, Rate: rateAutomationWrite, Do: rest.NoQuery(rest.WithID("id", a.completeTask))},
 		{Pattern: "GET /automation/jobs", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listJobs},
 		{Pattern: "GET /automation/runs", Heavy: true, Scope: scopeAutomationRead, Rate: rateAutomationRead, Do: a.listRuns},
 	}
@@ -44,28 +45,24 @@ func automationCaller(c *gate.Call) automation.Caller {
 	return automation.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}
 }
 
-// same shows a row as it is.
-func same[T any](row *T) *T { return row }
-
 // listInbox answers GET /automation/inbox.
 func (a *API) listInbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"unread"}, pageParams...)...)
-	p := q.paging()
-	unread := q.boolean("unread")
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c, "unread")
+	unread := q.Bool("unread")
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.automation.Inbox(ctx, automationCaller(c), unread != nil && *unread, p.offset(), p.size)
+	rows, total, err := a.automation.Inbox(ctx, automationCaller(c), unread != nil && *unread, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, same[automation.Note])}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }
 
 // readNote answers PUT /automation/inbox/{id}/read.
 func (a *API) readNote(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if len(c.Body) > 0 {
-		return gate.Reply{}, invalid("", "to mark a note as read takes no body; the path says it all")
+		return gate.Reply{}, rest.Invalid("", "to mark a note as read takes no body; the path says it all")
 	}
 	n, err := a.automation.Read(ctx, automationCaller(c), c.Path("id"))
 	return gate.Reply{Body: &n}, err
@@ -73,26 +70,25 @@ func (a *API) readNote(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // listTasks answers GET /automation/tasks.
 func (a *API) listTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"status"}, pageParams...)...)
-	p := q.paging()
-	status, given := q.text("status")
+	q, p := rest.ReadPage(c, "status")
+	status, given := q.Text("status")
 	if given && status != automation.TaskOpen && status != automation.TaskDone {
-		q.fail("status", "status must be %s or %s", automation.TaskOpen, automation.TaskDone)
+		q.Fail("status", "status must be %s or %s", automation.TaskOpen, automation.TaskDone)
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.automation.Tasks(ctx, automationCaller(c), status, p.offset(), p.size)
+	rows, total, err := a.automation.Tasks(ctx, automationCaller(c), status, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, same[automation.Task])}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }
 
 // completeTask answers PUT /automation/tasks/{id}/done.
 func (a *API) completeTask(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if len(c.Body) > 0 {
-		return gate.Reply{}, invalid("", "to mark a task as done takes no body; the path says it all")
+		return gate.Reply{}, rest.Invalid("", "to mark a task as done takes no body; the path says it all")
 	}
 	t, err := a.automation.Complete(ctx, automationCaller(c), c.Path("id"))
 	return gate.Reply{Body: &t}, err
@@ -100,43 +96,40 @@ func (a *API) completeTask(ctx context.Context, c *gate.Call) (gate.Reply, error
 
 // listJobs answers GET /automation/jobs.
 func (a *API) listJobs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.automation.Jobs(ctx, c.Principal.Tenant)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	from := min(p.offset(), len(all))
-	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), same[automation.Job])}, nil
+	return gate.Reply{Body: rest.NewList(p, rest.Cut(p, all), len(all))}, nil
 }
 
 // listRuns answers GET /automation/runs.
 func (a *API) listRuns(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"eventId", "ruleId", "recordId", "outcome"}, pageParams...)...)
-	p := q.paging()
-	want := automation.RunQuery{Offset: p.offset(), Limit: p.size}
+	q, p := rest.ReadPage(c, "eventId", "ruleId", "recordId", "outcome")
+	want := automation.RunQuery{Offset: p.Offset(), Limit: p.Size}
 	for name, into := range map[string]*string{"eventId": &want.EventID, "ruleId": &want.RuleID, "recordId": &want.RecordID} {
-		id, given := q.text(name)
+		id, given := q.Text(name)
 		if given && !model.ValidID(id) {
-			q.fail(name, "%s must be a UUID in lower case", name)
+			q.Fail(name, "%s must be a UUID in lower case", name)
 		}
 		*into = id
 	}
-	if outcome, given := q.text("outcome"); given {
+	if outcome, given := q.Text("outcome"); given {
 		var ok bool
 		if want.Outcome, ok = automation.ParseOutcome(outcome); !ok {
-			q.fail("outcome", "outcome must be DONE, PENDING, FAILED or NOTHING")
+			q.Fail("outcome", "outcome must be DONE, PENDING, FAILED or NOTHING")
 		}
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.automation.Runs(ctx, c.Principal.Tenant, want)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, same[automation.Run])}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }

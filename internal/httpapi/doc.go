@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
@@ -214,7 +215,7 @@ func (a *API) Routes() []gate.Route {
 	}
 	for i := range routes {
 		if method, _, _ := strings.Cut(routes[i].Pattern, " "); method != http.MethodGet {
-			routes[i].Do = withoutQuery(routes[i].Do)
+			routes[i].Do = rest.NoQuery(routes[i].Do)
 		}
 	}
 	routes = append(routes, a.strategyRoutes()...)
@@ -230,19 +231,4 @@ func (a *API) crmRoutes() []gate.Route {
 		routes[i].Surface = gate.CRM
 	}
 	return routes
-}
-
-// handler is what answers a route.
-type handler = func(context.Context, *gate.Call) (gate.Reply, error)
-
-// withoutQuery refuses query parameters: only reads have some.
-func withoutQuery(next handler) handler {
-	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if c.Request.URL.RawQuery != "" {
-			if err := newQuery(c).err; err != nil {
-				return gate.Reply{}, err
-			}
-		}
-		return next(ctx, c)
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/engine"
@@ -56,7 +57,7 @@ func showGraph(g *engine.GraphRow) graphView {
 func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("graphId")
 	if !wire.Name(id) {
-		return gate.Reply{}, invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+		return gate.Reply{}, rest.Invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
 	}
 	g, err := flow.ParseGraph(c.Body, c.Media != mediaJSON && c.Media != "")
 	if err != nil {
@@ -64,7 +65,7 @@ func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	for i := range g.Nodes {
 		if n := &g.Nodes[i]; a.reserved(n.Queue) {
-			return gate.Reply{}, invalid("nodes", "node %q: the queue %s is the server's own; choose another name", n.NodeID,
+			return gate.Reply{}, rest.Invalid("nodes", "node %q: the queue %s is the server's own; choose another name", n.NodeID,
 				n.Queue)
 		}
 	}
@@ -81,10 +82,10 @@ func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // graph answers GET /graphs/{graphId}.
 func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "version")
-	version := q.integer("version", 1, math.MaxInt32, 0)
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q := rest.ReadQuery(c, "version")
+	version := q.Int("version", 1, math.MaxInt32, 0)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id := c.Path("graphId")
 	if !graphID(id) {
@@ -105,14 +106,13 @@ func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // listGraphs answers GET /graphs.
 func (a *API) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.offset(), p.size)
+	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, showGraph)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showGraph)}, nil
 }

@@ -2,16 +2,14 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 )
 
 // Metadata keeps what tenants define. Unknown things are fault.NotFound; what the
@@ -100,36 +98,35 @@ func (s *shelf) place(c *gate.Call) string {
 }
 
 // listDefinitions answers GET of a list.
-func (a *API) listDefinitions(s shelf) handler {
+func (a *API) listDefinitions(s shelf) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		may := pageParams
+		var may []string
 		if s.object {
-			may = append([]string{"object"}, may...)
+			may = []string{"object"}
 		}
-		q := newQuery(c, may...)
-		p := q.paging()
-		object, given := q.text("object")
+		q, p := rest.ReadPage(c, may...)
+		object, given := q.Text("object")
 		if given && object == "" {
-			q.fail("object", "object must be the name of an object")
+			q.Fail("object", "object must be the name of an object")
 		}
-		if q.err != nil {
-			return gate.Reply{}, q.err
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
 		if s.kind == model.KindField {
 			object = c.Path("object")
 		}
-		rows, total, err := a.metadata.List(ctx, c.Principal.Tenant, s.kind, object, p.offset(), p.size)
+		rows, total, err := a.metadata.List(ctx, c.Principal.Tenant, s.kind, object, p.Offset(), p.Size)
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		return written(newPage(p, rows, total, func(row *any) any { return *row }))
+		return written(rest.NewList(p, rows, total))
 	}
 }
 
 // definition answers GET of one definition.
-func (a *API) definition(s shelf) handler {
+func (a *API) definition(s shelf) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if err := newQuery(c).err; err != nil {
+		if err := rest.ReadQuery(c).Err; err != nil {
 			return gate.Reply{}, err
 		}
 		d, err := a.metadata.Get(ctx, c.Principal.Tenant, s.kind, s.place(c))
@@ -141,8 +138,8 @@ func (a *API) definition(s shelf) handler {
 }
 
 // putDefinition answers PUT of one definition.
-func (a *API) putDefinition(s shelf) handler {
-	return withoutQuery(func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *API) putDefinition(s shelf) rest.Handler {
+	return rest.NoQuery(func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		change, err := s.change(c)
 		if err != nil {
 			return gate.Reply{}, err
@@ -160,8 +157,8 @@ func (a *API) putDefinition(s shelf) handler {
 }
 
 // deleteDefinition answers DELETE of one definition.
-func (a *API) deleteDefinition(s shelf) handler {
-	return withoutQuery(func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *API) deleteDefinition(s shelf) rest.Handler {
+	return rest.NoQuery(func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		change, err := s.change(c)
 		if err == nil {
 			err = a.metadata.Delete(ctx, change)
@@ -176,32 +173,14 @@ func (s *shelf) change(c *gate.Call) (metadata.Change, error) {
 		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Kind: s.kind, ID: s.place(c),
 	}
 	var err error
-	change.Match, err = ifMatch(c)
+	change.Match, err = rest.IfMatch(c)
 	return change, err
-}
-
-// ifMatch is the version that the header If-Match names, "" without one, "*" for any.
-func ifMatch(c *gate.Call) (string, error) {
-	values := c.Request.Header.Values("If-Match")
-	if len(values) == 0 {
-		return "", nil
-	}
-	text := strings.TrimSpace(values[0])
-	if text == "*" && len(values) == 1 {
-		return text, nil
-	}
-	version, quoted := strings.CutPrefix(text, `"`)
-	version, closed := strings.CutSuffix(version, `"`)
-	if len(values) > 1 || !quoted || !closed || version == "" || strings.Contains(version, `"`) {
-		return "", invalid("If-Match", `the header If-Match must be one version in quotes, as the header ETag gave it, or *`)
-	}
-	return version, nil
 }
 
 // versioned shows a definition with its version.
 func versioned(d model.Definition) (gate.Reply, error) {
 	reply, err := written(d.Value)
-	reply.Header = http.Header{"Etag": {`"` + metadata.Version(d) + `"`}}
+	reply.Header = rest.Version(metadata.Version(d))
 	return reply, err
 }
 
@@ -213,7 +192,7 @@ func written(body any) (gate.Reply, error) {
 
 // describe answers GET /metadata/describe/{object}.
 func (a *API) describe(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if err := newQuery(c).err; err != nil {
+	if err := rest.ReadQuery(c).Err; err != nil {
 		return gate.Reply{}, err
 	}
 	d, err := a.metadata.Describe(ctx, c.Principal.Tenant, c.Principal.Subject, c.Path("object"))
@@ -224,21 +203,5 @@ func (a *API) describe(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	sum := sha256.Sum256(reply.Raw)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	reply.Header = http.Header{"Etag": {tag}, "Cache-Control": {"private, no-cache"}}
-	if has(c, tag) {
-		reply.Status, reply.Raw = http.StatusNotModified, nil
-	}
-	return reply, nil
-}
-
-// has reports whether the caller has the content with a tag.
-func has(c *gate.Call, tag string) bool {
-	for known := range strings.SplitSeq(strings.Join(c.Request.Header.Values("If-None-Match"), ","), ",") {
-		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
-			return true
-		}
-	}
-	return false
+	return rest.Cached(c, reply, "private, no-cache"), nil
 }

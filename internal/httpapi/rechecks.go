@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/recheck"
 )
@@ -32,11 +33,11 @@ func (a *API) recheckRoutes() []gate.Route {
 	return []gate.Route{
 		{
 			Pattern: "POST /pdca/recheck", Surface: gate.Recheck, Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
-			MaxBody: MaxRecheckBody, Do: withoutQuery(a.recheck(recheck.ParseOrder)),
+			MaxBody: MaxRecheckBody, Do: rest.NoQuery(a.recheck(recheck.ParseOrder)),
 		},
 		{
 			Pattern: "POST /pdca/recheck_all", Heavy: true, Surface: gate.Recheck, Scope: scopeRecheckAll, Rate: ratePDCABulk, Once: gate.Required,
-			MaxBody: MaxRecheckBody, Do: withoutQuery(a.recheck(recheck.ParseOrderAll)),
+			MaxBody: MaxRecheckBody, Do: rest.NoQuery(a.recheck(recheck.ParseOrderAll)),
 		},
 		{
 			Pattern: "GET /pdca/recheck/{request_id}", Surface: gate.Recheck, Audiences: either, Scope: scopePDCARead,
@@ -44,11 +45,11 @@ func (a *API) recheckRoutes() []gate.Route {
 		},
 		{
 			Pattern: "POST /pdca/recheck/{request_id}/cancel", Surface: gate.Recheck, Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
-			MaxBody: MaxRecheckBody, Do: withoutQuery(a.cancelRecheck),
+			MaxBody: MaxRecheckBody, Do: rest.NoQuery(a.cancelRecheck),
 		},
 		{
 			Pattern: "GET /pdca/artifacts/{artifact_id}/download_url", Surface: gate.Recheck, Audiences: either, Scope: scopeDownload,
-			Rate: ratePDCARead, Do: withoutQuery(a.artifactURL),
+			Rate: ratePDCARead, Do: rest.NoQuery(a.artifactURL),
 		},
 		{
 			Pattern: "GET /pdca/artifacts/{artifact_id}/content", Surface: gate.Recheck, Public: true, Rate: ratePDCARead, Do: a.artifact,
@@ -62,9 +63,9 @@ func caller(c *gate.Call) recheck.Caller {
 }
 
 // recheck answers POST /pdca/recheck and POST /pdca/recheck_all.
-func (a *API) recheck(parse func([]byte) (recheck.Order, error)) handler {
+func (a *API) recheck(parse func([]byte) (recheck.Order, error)) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		key, err := ownKey(c, recheck.Identity)
+		key, err := rest.Key(c, recheck.Identity)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -88,7 +89,7 @@ func accepted(status int, answer *recheck.Answer) gate.Reply {
 
 // cancelRecheck answers POST /pdca/recheck/{request_id}/cancel.
 func (a *API) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := ownKey(c, wire.Options{})
+	key, err := rest.Key(c, wire.Options{})
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -136,11 +137,10 @@ type countsView struct {
 
 // recheckProgress answers GET /pdca/recheck/{request_id}.
 func (a *API) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"status"}, pageParams...)...)
-	page := q.paging()
-	filter := recheck.ItemFilter{Status: parsed(q, "status", itemStatuses), Offset: page.offset(), Limit: page.size}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, page := rest.ReadPage(c, "status")
+	filter := recheck.ItemFilter{Status: parsed(q, "status", itemStatuses), Offset: page.Offset(), Limit: page.Size}
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	p, err := a.rechecks.Progress(ctx, c.Principal.Tenant, c.Path("request_id"), filter)
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *API) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, er
 	n := &p.Counts
 	return gate.Reply{Body: &progressView{
 		RequestID: p.RequestID, Status: p.Status, DryRun: p.DryRun, Window: p.Window, Reason: p.Reason, TraceID: p.TraceID,
-		Total: p.Total, Items: p.Items, Page: page.number, PageSize: page.size, Matching: p.Matching,
+		Total: p.Total, Items: p.Items, Page: page.Number, PageSize: page.Size, Matching: p.Matching,
 		Counts: countsView{
 			n[recheck.ItemQueued], n[recheck.ItemRunning], n[recheck.ItemSucceeded], n[recheck.ItemFailed], n[recheck.ItemCanceled], n[recheck.ItemPlanned],
 		},
@@ -165,7 +165,7 @@ func itemStatuses(list string) (statuses []recheck.ItemStatus, err error) {
 	for word := range strings.SplitSeq(list, ",") {
 		at := slices.Index(recheck.ItemStatusNames[:], word)
 		if at < 0 {
-			return nil, invalid("status", "status must be a list of %s, separated by commas", strings.Join(recheck.ItemStatusNames[:], ", "))
+			return nil, rest.Invalid("status", "status must be a list of %s, separated by commas", strings.Join(recheck.ItemStatusNames[:], ", "))
 		}
 		statuses = append(statuses, recheck.ItemStatus(at))
 	}

@@ -2,14 +2,16 @@ package httpapi
 
 import (
 	"context"
+	"maps"
 	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -42,36 +44,24 @@ const MaxRecordsBody = 8 << 20
 // recordRoutes are the routes of records.
 func (a *API) recordRoutes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "POST /records/{object}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.createRecord)},
+		{Pattern: "POST /records/{object}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: rest.NoQuery(a.createRecord)},
 		{Pattern: "GET /records/{object}", Heavy: true, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.listRecords},
 		{
 			Pattern: "POST /records/{object}/bulk", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, MaxBody: MaxRecordsBody,
-			Do: withoutQuery(a.bulkRecords),
+			Do: rest.NoQuery(a.bulkRecords),
 		},
-		{Pattern: "GET /records/{object}/{id}", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: withoutQuery(a.getRecord)},
-		{Pattern: "PATCH /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.updateRecord)},
-		{Pattern: "DELETE /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(a.deleteRecord)},
+		{Pattern: "GET /records/{object}/{id}", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: rest.NoQuery(a.getRecord)},
+		{Pattern: "PATCH /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: rest.NoQuery(a.updateRecord)},
+		{Pattern: "DELETE /records/{object}/{id}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: rest.NoQuery(a.deleteRecord)},
 		{Pattern: "GET /records/{object}/{id}/history", Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: a.recordHistory},
 	}
 }
 
 // recordBody is what a caller says of a record.
 type recordBody struct {
-	OwnerID       givenID                   `json:"ownerId"`
+	OwnerID       rest.ID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-}
-
-// givenID is an id that may be left out, but is not empty; in lower case.
-type givenID string
-
-// UnmarshalText refuses what is empty.
-func (g *givenID) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		return fault.New(fault.Invalid, wire.CodeInvalid, "must be an id; leave it out where there is none")
-	}
-	*g = givenID(strings.ToLower(string(text)))
-	return nil
 }
 
 // callerOf is who wants something of records.
@@ -81,7 +71,7 @@ func callerOf(c *gate.Call) records.Caller {
 
 // createRecord answers POST /records/{object}.
 func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := onceOf(c)
+	once, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -90,7 +80,7 @@ func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 		return gate.Reply{}, err
 	}
 	if b.RecordVersion != nil {
-		return gate.Reply{}, invalid("recordVersion", "a new record has no recordVersion")
+		return gate.Reply{}, rest.Invalid("recordVersion", "a new record has no recordVersion")
 	}
 	op := records.Op{Kind: records.Create, OwnerID: string(b.OwnerID), Fields: b.Fields}
 	reply, err := a.applyOne(ctx, c, op, once)
@@ -100,7 +90,7 @@ func (a *API) createRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 
 // updateRecord answers PATCH /records/{object}/{id}.
 func (a *API) updateRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := onceOf(c)
+	once, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -119,7 +109,7 @@ func (a *API) updateRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 
 // deleteRecord answers DELETE /records/{object}/{id}.
 func (a *API) deleteRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := onceOf(c)
+	once, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -134,7 +124,7 @@ func (a *API) deleteRecord(ctx context.Context, c *gate.Call) (gate.Reply, error
 // seenVersion is the version that a caller has seen, by the header If-Match or by the
 // body; 0 is any.
 func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
-	header, err := ifMatch(c)
+	header, err := rest.IfMatch(c)
 	switch {
 	case err != nil:
 		return 0, err
@@ -142,7 +132,7 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 		return 0, fault.New(fault.Invalid, "VERSION_REQUIRED", `the version that you have seen is required, as the header If-Match: "<recordVersion>" or as recordVersion in the body`).
 			With(map[string]string{"field": "recordVersion"})
 	case header != "" && body != nil:
-		return 0, invalid("recordVersion", "recordVersion is there twice, in the header If-Match and in the body")
+		return 0, rest.Invalid("recordVersion", "recordVersion is there twice, in the header If-Match and in the body")
 	case header == "":
 		return *body, nil
 	case header == "*":
@@ -150,7 +140,7 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 	}
 	version, err := wire.ParseStamp(header)
 	if err != nil {
-		return 0, invalid("If-Match", "the header If-Match must be a recordVersion in quotes, or *")
+		return 0, rest.Invalid("If-Match", "the header If-Match must be a recordVersion in quotes, or *")
 	}
 	return version, nil
 }
@@ -161,10 +151,8 @@ func (a *API) applyOne(ctx context.Context, c *gate.Call, op records.Op, once *w
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: &shown, Header: versionTag(shown.RecordVersion.String())}, nil
+	return gate.Reply{Body: &shown, Header: rest.Version(shown.RecordVersion.String())}, nil
 }
-
-func versionTag(version string) http.Header { return http.Header{"Etag": {`"` + version + `"`}} }
 
 // getRecord answers GET /records/{object}/{id}.
 func (a *API) getRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -172,47 +160,46 @@ func (a *API) getRecord(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: &found, Header: versionTag(found.RecordVersion.String())}, nil
+	return gate.Reply{Body: &found, Header: rest.Version(found.RecordVersion.String())}, nil
 }
 
 // listRecords answers GET /records/{object}. Every parameter that is not one of a page is
 // a filter.
 func (a *API) listRecords(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	names := sortedNames(c.Query())
-	q := newQuery(c, names...)
-	p := q.paging()
-	want := records.Query{Offset: p.offset(), Limit: p.size}
+	names := slices.Sorted(maps.Keys(c.Query()))
+	q := rest.ReadQuery(c, names...)
+	p := q.Page()
+	want := records.Query{Offset: p.Offset(), Limit: p.Size}
 	for _, name := range names {
-		switch text, _ := q.text(name); name {
+		switch text, _ := q.Text(name); name {
 		case "page", "page_size":
 		case "sort":
 			if want.Sort = text; text == "" {
-				q.fail("sort", "sort must be fields with .asc or .desc, separated by commas")
+				q.Fail("sort", "sort must be fields with .asc or .desc, separated by commas")
 			}
 		default:
 			want.Filters = append(want.Filters, records.Filter{Name: name, Value: text})
 		}
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.records.List(ctx, callerOf(c), c.Path("object"), want)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(r *records.View) *records.View { return r })}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }
 
 // recordHistory answers GET /records/{object}/{id}/history.
 func (a *API) recordHistory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.records.History(ctx, callerOf(c), c.Path("object"), c.Path("id"), p.offset(), p.size)
+	rows, total, err := a.records.History(ctx, callerOf(c), c.Path("object"), c.Path("id"), p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(e *records.Entry) *records.Entry { return e })}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -24,13 +25,13 @@ type recordOp struct {
 	Op            records.Kind              `json:"op"`
 	ID            string                    `json:"id"`
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-	OwnerID       givenID                   `json:"ownerId"`
+	OwnerID       rest.ID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 }
 
 // bulkRecords answers POST /records/{object}/bulk.
 func (a *API) bulkRecords(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := onceOf(c)
+	once, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -39,7 +40,7 @@ func (a *API) bulkRecords(ctx context.Context, c *gate.Call) (gate.Reply, error)
 		return gate.Reply{}, err
 	}
 	if n := len(b.Operations); n < 1 || n > records.MaxBulk {
-		return gate.Reply{}, invalid("operations", "operations must have %s", count(1, records.MaxBulk, "members"))
+		return gate.Reply{}, rest.Invalid("operations", "operations must have %s", count(1, records.MaxBulk, "members"))
 	}
 	batch := records.Batch{Object: c.Path("object"), AllOrNone: b.AllOrNone, Once: once, Ops: make([]records.Op, len(b.Operations))}
 	for i := range b.Operations {
@@ -57,7 +58,7 @@ func (a *API) bulkRecords(ctx context.Context, c *gate.Call) (gate.Reply, error)
 func (o *recordOp) op(i int) (records.Op, error) {
 	at := func(member, rule string) error {
 		path := fmt.Sprintf("operations[%d].%s", i, member)
-		return invalid(path, "%s %s", path, rule)
+		return rest.Invalid(path, "%s %s", path, rule)
 	}
 	op := records.Op{Kind: o.Op, ID: o.ID, OwnerID: string(o.OwnerID), Fields: o.Fields}
 	if o.RecordVersion != nil {

@@ -11,6 +11,7 @@ import (
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -30,18 +31,18 @@ type RecordParts interface {
 func (a *API) recordPartRoutes() []gate.Route {
 	const team, members = "/records/{object}/{id}/team", "/records/{object}/{id}/members"
 	return []gate.Route{
-		{Pattern: "GET " + team, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: withoutQuery(a.listTeam)},
-		{Pattern: "PUT " + team + "/{userId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.putTeamMember)},
-		{Pattern: "DELETE " + team + "/{userId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(a.removeTeamMember)},
+		{Pattern: "GET " + team, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: rest.NoQuery(a.listTeam)},
+		{Pattern: "PUT " + team + "/{userId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: rest.NoQuery(a.putTeamMember)},
+		{Pattern: "DELETE " + team + "/{userId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: rest.NoQuery(a.removeTeamMember)},
 		{Pattern: "GET " + members, Scope: scopeRecordsRead, Rate: rateRecordsRead, Do: only("Campaign", a.listMembers)},
-		{Pattern: "PUT " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(only("Campaign", a.putMember))},
-		{Pattern: "DELETE " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: withoutQuery(only("Campaign", a.removeMember))},
-		{Pattern: "POST /records/{object}/{id}/convert", Heavy: true, Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: withoutQuery(only("Lead", a.convertLead))},
+		{Pattern: "PUT " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: rest.NoQuery(only("Campaign", a.putMember))},
+		{Pattern: "DELETE " + members + "/{memberType}/{memberId}", Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Do: rest.NoQuery(only("Campaign", a.removeMember))},
+		{Pattern: "POST /records/{object}/{id}/convert", Heavy: true, Scope: scopeRecordsWrite, Rate: rateRecordsWrite, Once: gate.Optional, Do: rest.NoQuery(only("Lead", a.convertLead))},
 	}
 }
 
 // only lets the records of one object through; others do not have what the path names.
-func only(object string, next handler) handler {
+func only(object string, next rest.Handler) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		if got := c.Path("object"); got != object {
 			return gate.Reply{}, fault.New(fault.NotFound, records.CodeObjectUnknown, "this is for records of %s, not of %q", object, got)
@@ -66,14 +67,7 @@ func (a *API) putTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, erro
 		return gate.Reply{}, err
 	}
 	m, created, err := a.recordParts.PutTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"), b.TeamRole, b.AccessLevel)
-	return gate.Reply{Status: putStatus(created), Body: &m}, err
-}
-
-func putStatus(created bool) int {
-	if created {
-		return http.StatusCreated
-	}
-	return http.StatusOK
+	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
 }
 
 // removeTeamMember answers DELETE /records/{object}/{id}/team/{userId}.
@@ -84,16 +78,15 @@ func (a *API) removeTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, e
 
 // listMembers answers GET /records/{object}/{id}/members.
 func (a *API) listMembers(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.recordParts.Members(ctx, callerOf(c), c.Path("id"), p.offset(), p.size)
+	rows, total, err := a.recordParts.Members(ctx, callerOf(c), c.Path("id"), p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(m *records.Member) *records.Member { return m })}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }
 
 // putMember answers PUT /records/{object}/{id}/members/{memberType}/{memberId}.
@@ -106,7 +99,7 @@ func (a *API) putMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	m, created, err := a.recordParts.PutMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"), records.MemberDraft(b))
-	return gate.Reply{Status: putStatus(created), Body: &m}, err
+	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
 }
 
 // removeMember answers DELETE /records/{object}/{id}/members/{memberType}/{memberId}.
@@ -118,17 +111,17 @@ func (a *API) removeMember(ctx context.Context, c *gate.Call) (gate.Reply, error
 // conversionBody is the body of POST /records/{object}/{id}/convert.
 type conversionBody struct {
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-	OwnerID       givenID                   `json:"ownerId"`
-	AccountID     givenID                   `json:"accountId"`
-	ContactID     givenID                   `json:"contactId"`
-	OpportunityID givenID                   `json:"opportunityId"`
+	OwnerID       rest.ID                   `json:"ownerId"`
+	AccountID     rest.ID                   `json:"accountId"`
+	ContactID     rest.ID                   `json:"contactId"`
+	OpportunityID rest.ID                   `json:"opportunityId"`
 	Match         bool                      `json:"match"`
 	Opportunity   map[string]jsontext.Value `json:"opportunity"`
 }
 
 // convertLead answers POST /records/{object}/{id}/convert.
 func (a *API) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := onceOf(c)
+	once, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}

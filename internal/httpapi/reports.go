@@ -15,6 +15,7 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -55,31 +56,31 @@ func (a *API) reportRoutes() (routes []gate.Route) {
 		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Heavy: true, Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.report(name)})
 	}
 	return append(routes,
-		gate.Route{Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeReportsWrite, Rate: rateReportsWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildReports)},
+		gate.Route{Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeReportsWrite, Rate: rateReportsWrite, Once: gate.Optional, Do: rest.NoQuery(a.rebuildReports)},
 		gate.Route{Pattern: "GET /reports/rebuilds", Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.listReportRebuilds},
-		gate.Route{Pattern: "GET /reports/rebuilds/{id}", Scope: scopeReportsRead, Rate: rateReportsRead, Do: withoutQuery(withID("id", a.getReportRebuild))},
+		gate.Route{Pattern: "GET /reports/rebuilds/{id}", Scope: scopeReportsRead, Rate: rateReportsRead, Do: rest.NoQuery(rest.WithID("id", a.getReportRebuild))},
 	)
 }
 
 // report answers GET /reports/{name}.
-func (a *API) report(name string) handler {
+func (a *API) report(name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q := newQuery(c, append([]string{"format", "ownerId"}, reportParams[name]...)...)
-		want := reporting.Query{From: q.optionalMonth("from"), To: q.optionalMonth("to")}
-		if text, given := q.text("groupBy"); given {
+		q := rest.ReadQuery(c, append([]string{"format", "ownerId"}, reportParams[name]...)...)
+		want := reporting.Query{From: q.Month("from"), To: q.Month("to")}
+		if text, given := q.Text("groupBy"); given {
 			want.GroupBy = strings.Split(text, ",")
 		}
-		if owner, given := q.text("ownerId"); given {
+		if owner, given := q.Text("ownerId"); given {
 			if want.Owner = owner; !model.ValidID(owner) {
-				q.fail("ownerId", "ownerId must be a UUID in lower case")
+				q.Fail("ownerId", "ownerId must be a UUID in lower case")
 			}
 		}
-		format, given := q.text("format")
+		format, given := q.Text("format")
 		if given && format != "json" && format != "csv" {
-			q.fail("format", "format must be json or csv")
+			q.Fail("format", "format must be json or csv")
 		}
-		if q.err != nil {
-			return gate.Reply{}, q.err
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
 		t, err := a.reports.Report(ctx, reporting.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, name, want)
 		if err != nil {
@@ -94,14 +95,6 @@ func (a *API) report(name string) handler {
 		raw, err := reportCSV(&t)
 		return gate.Reply{Raw: raw, Type: "text/csv; charset=utf-8", Header: header}, err
 	}
-}
-
-// optionalMonth is a month as YYYY-MM, "" when it is not given.
-func (q *query) optionalMonth(name string) string {
-	if _, given := q.text(name); !given {
-		return ""
-	}
-	return q.month(name)
 }
 
 // wantsCSV reports whether a caller names CSV as what it takes, and not JSON.

@@ -6,6 +6,7 @@ import (
 
 	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -28,7 +29,7 @@ func showReportRebuild(b *reporting.Rebuild) reportRebuildView {
 
 // rebuildReports answers POST /reports/rebuild.
 func (a *API) rebuildReports(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := onceOf(c)
+	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -46,17 +47,15 @@ func (a *API) rebuildReports(ctx context.Context, c *gate.Call) (gate.Reply, err
 
 // listReportRebuilds answers GET /reports/rebuilds.
 func (a *API) listReportRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.reports.ListRebuilds(ctx, c.Principal.Tenant)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	from := min(p.offset(), len(all))
-	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), func(b **reporting.Rebuild) reportRebuildView { return showReportRebuild(*b) })}, nil
+	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), func(b **reporting.Rebuild) reportRebuildView { return showReportRebuild(*b) })}, nil
 }
 
 // getReportRebuild answers GET /reports/rebuilds/{id}.

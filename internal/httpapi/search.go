@@ -8,6 +8,7 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/search"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -41,9 +42,9 @@ const (
 func (a *API) searchRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /search", Heavy: true, Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.find},
-		{Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeSearchWrite, Rate: rateSearchWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildSearch)},
+		{Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeSearchWrite, Rate: rateSearchWrite, Once: gate.Optional, Do: rest.NoQuery(a.rebuildSearch)},
 		{Pattern: "GET /search/rebuilds", Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.listSearchRebuilds},
-		{Pattern: "GET /search/rebuilds/{id}", Scope: scopeSearchRead, Rate: rateSearchRead, Do: withoutQuery(withID("id", a.getSearchRebuild))},
+		{Pattern: "GET /search/rebuilds/{id}", Scope: scopeSearchRead, Rate: rateSearchRead, Do: rest.NoQuery(rest.WithID("id", a.getSearchRebuild))},
 	}
 }
 
@@ -80,28 +81,28 @@ type hitPage struct {
 
 // find answers GET /search.
 func (a *API) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "q", "object", "field", "campaignId", "since", "limit", "cursor")
-	ask := search.Ask{Limit: q.integer("limit", 1, maxHits, defaultHits), Since: wire.Stamp(q.instant("since"))}
-	text, given := q.text("q")
+	q := rest.ReadQuery(c, "q", "object", "field", "campaignId", "since", "limit", "cursor")
+	ask := search.Ask{Limit: q.Int("limit", 1, maxHits, defaultHits), Since: wire.Stamp(q.Instant("since"))}
+	text, given := q.Text("q")
 	if ask.Text = text; !given {
-		q.fail("q", "q is missing: what to look for")
+		q.Fail("q", "q is missing: what to look for")
 	}
 	for _, p := range []struct {
 		name string
 		to   *string
 	}{{"field", &ask.Field}, {"campaignId", &ask.Campaign}, {"cursor", &ask.Cursor}} {
-		if *p.to, given = q.text(p.name); given && *p.to == "" {
-			q.fail(p.name, "%s must not be empty", p.name)
+		if *p.to, given = q.Text(p.name); given && *p.to == "" {
+			q.Fail(p.name, "%s must not be empty", p.name)
 		}
 	}
-	if objects, given := q.text("object"); given {
+	if objects, given := q.Text("object"); given {
 		ask.Objects = strings.Split(objects, ",")
 	}
 	if ask.Campaign != "" && !model.ValidID(ask.Campaign) {
-		q.fail("campaignId", "campaignId must be a UUID in lower case")
+		q.Fail("campaignId", "campaignId must be a UUID in lower case")
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	sealed, err := a.searchCursors(ctx, c, &ask)
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *API) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if ask.Cursor != "" {
 		raw, ok := sealed.OpenText(ask.Cursor)
 		if ask.Cursor = string(raw); !ok {
-			return gate.Reply{}, invalid("cursor",
+			return gate.Reply{}, rest.Invalid("cursor",
 				"cursor must be next of the page before, of the same search and caller: leave it out to begin anew")
 		}
 	}
@@ -170,7 +171,7 @@ func showSearchRebuild(b *search.Rebuild) searchRebuildView {
 
 // rebuildSearch answers POST /search/rebuild.
 func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := onceOf(c)
+	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -183,7 +184,7 @@ func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	object := ""
 	if body.Object != nil {
 		if object = *body.Object; object == "" {
-			return gate.Reply{}, invalid("object", "object must be the name of an object; leave it out for all")
+			return gate.Reply{}, rest.Invalid("object", "object must be the name of an object; leave it out for all")
 		}
 	}
 	id, _, err := a.search.Rebuild(ctx, c.Principal.Tenant, object, key)
@@ -197,17 +198,15 @@ func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, erro
 
 // listSearchRebuilds answers GET /search/rebuilds.
 func (a *API) listSearchRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.search.ListRebuilds(ctx, c.Principal.Tenant)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	from := min(p.offset(), len(all))
-	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), showSearchRebuild)}, nil
+	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), showSearchRebuild)}, nil
 }
 
 // getSearchRebuild answers GET /search/rebuilds/{id}.

@@ -7,6 +7,7 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -34,10 +35,10 @@ const (
 func (a *API) sharingRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /sharing/models", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listSharingModels},
-		{Pattern: "GET /sharing/{object}/{id}", Heavy: true, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withID("id", a.explainAccess)},
+		{Pattern: "GET /sharing/{object}/{id}", Heavy: true, Scope: scopeSharingRead, Rate: rateSharingRead, Do: rest.WithID("id", a.explainAccess)},
 		{
 			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeSharingWrite, Rate: rateSharingWrite, Once: gate.Optional,
-			Do: withoutQuery(a.rebuildSharing),
+			Do: rest.NoQuery(a.rebuildSharing),
 		},
 	}
 }
@@ -72,13 +73,13 @@ type explanation struct {
 
 // explainAccess answers GET /sharing/{object}/{id}.
 func (a *API) explainAccess(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "userId")
-	user, given := q.text("userId")
+	q := rest.ReadQuery(c, "userId")
+	user, given := q.Text("userId")
 	if given && !model.ValidID(user) {
-		q.fail("userId", "userId must be a UUID in lower case")
+		q.Fail("userId", "userId must be a UUID in lower case")
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	out := explanation{Object: c.Path("object"), ID: c.Path("id"), Access: []accessView{}}
 	all, err := a.sharing.Explain(ctx, sharing.Ask{
@@ -121,26 +122,24 @@ func showModel(m *sharing.Model) modelView {
 
 // listSharingModels answers GET /sharing/models.
 func (a *API) listSharingModels(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"object"}, pageParams...)...)
-	p := q.paging()
-	object, given := q.text("object")
+	q, p := rest.ReadPage(c, "object")
+	object, given := q.Text("object")
 	if given && object == "" {
-		q.fail("object", "object must be the name of an object")
+		q.Fail("object", "object must be the name of an object")
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.sharing.ListModels(ctx, c.Principal.Tenant, object)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	from := min(p.offset(), len(all))
-	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), showModel)}, nil
+	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), showModel)}, nil
 }
 
 // rebuildSharing answers POST /sharing/{object}/rebuild.
 func (a *API) rebuildSharing(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := onceOf(c)
+	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}

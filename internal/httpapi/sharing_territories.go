@@ -6,8 +6,8 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 )
 
 // Territories keeps the territories of tenants, and who and what is assigned to them.
@@ -28,9 +28,9 @@ func (a *API) territoryRoutes() []gate.Route {
 	const one = "/sharing/territories/{id}"
 	routes := []gate.Route{
 		{Pattern: "GET /sharing/territories", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listTerritories},
-		{Pattern: "GET " + one, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withoutQuery(withID("id", a.getTerritory))},
-		{Pattern: "PUT " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(a.putTerritory)},
-		{Pattern: "DELETE " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(withID("id", a.deleteTerritory))},
+		{Pattern: "GET " + one, Scope: scopeSharingRead, Rate: rateSharingRead, Do: rest.NoQuery(rest.WithID("id", a.getTerritory))},
+		{Pattern: "PUT " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: rest.NoQuery(a.putTerritory)},
+		{Pattern: "DELETE " + one, Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: rest.NoQuery(rest.WithID("id", a.deleteTerritory))},
 	}
 	for _, s := range []struct {
 		of       sharing.Assignment
@@ -38,22 +38,12 @@ func (a *API) territoryRoutes() []gate.Route {
 	}{{sharing.Users, one + "/users", "userId"}, {sharing.Accounts, one + "/accounts", "accountId"}} {
 		routes = append(
 			routes,
-			gate.Route{Pattern: "GET " + s.path, Scope: scopeSharingRead, Rate: rateSharingRead, Do: withID("id", a.listAssigned(s.of))},
-			gate.Route{Pattern: "PUT " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(withID("id", withID(s.id, a.assign(s.of, s.id))))},
-			gate.Route{Pattern: "DELETE " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: withoutQuery(withID("id", withID(s.id, a.unassign(s.of, s.id))))},
+			gate.Route{Pattern: "GET " + s.path, Scope: scopeSharingRead, Rate: rateSharingRead, Do: rest.WithID("id", a.listAssigned(s.of))},
+			gate.Route{Pattern: "PUT " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: rest.NoQuery(rest.WithID("id", rest.WithID(s.id, a.assign(s.of, s.id))))},
+			gate.Route{Pattern: "DELETE " + s.path + "/{" + s.id + "}", Scope: scopeSharingWrite, Rate: rateSharingWrite, Do: rest.NoQuery(rest.WithID("id", rest.WithID(s.id, a.unassign(s.of, s.id))))},
 		)
 	}
 	return routes
-}
-
-// withID lets those through whose path has an id in its place; nothing has another.
-func withID(name string, next handler) handler {
-	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if id := c.Path(name); !model.ValidID(id) {
-			return gate.Reply{}, fault.New(fault.NotFound, "", "there is no %s %.64q: ids are UUIDs in lower case", name, id)
-		}
-		return next(ctx, c)
-	}
 }
 
 // territoryView is a territory as it is shown.
@@ -82,11 +72,11 @@ func (b *territoryBody) draft(id string) (sharing.Draft, error) {
 	d := sharing.Draft{Name: b.Name}
 	switch {
 	case b.ID != nil && *b.ID != id:
-		return d, invalid("id", "id is not the one in the path")
+		return d, rest.Invalid("id", "id is not the one in the path")
 	case b.ParentID != nil && *b.ParentID == "":
-		return d, invalid("parentTerritoryId", "parentTerritoryId must be the id of a territory; without a parent it is left out")
+		return d, rest.Invalid("parentTerritoryId", "parentTerritoryId must be the id of a territory; without a parent it is left out")
 	case b.Access != nil && *b.Access == "":
-		return d, invalid("access", "access must be Read or Edit; left out, it is Read")
+		return d, rest.Invalid("access", "access must be Read or Edit; left out, it is Read")
 	}
 	if b.ParentID != nil {
 		d.ParentID = *b.ParentID
@@ -103,16 +93,15 @@ func sharingCaller(c *gate.Call) sharing.Caller {
 
 // listTerritories answers GET /sharing/territories.
 func (a *API) listTerritories(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.territories.Territories(ctx, c.Principal.Tenant, p.offset(), p.size)
+	rows, total, err := a.territories.Territories(ctx, c.Principal.Tenant, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, showTerritory)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showTerritory)}, nil
 }
 
 // getTerritory answers GET /sharing/territories/{id}.
@@ -151,26 +140,25 @@ func (a *API) deleteTerritory(ctx context.Context, c *gate.Call) (gate.Reply, er
 }
 
 // listAssigned answers GET of what is assigned to a territory.
-func (a *API) listAssigned(of sharing.Assignment) handler {
+func (a *API) listAssigned(of sharing.Assignment) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q := newQuery(c, pageParams...)
-		p := q.paging()
-		if q.err != nil {
-			return gate.Reply{}, q.err
+		q, p := rest.ReadPage(c)
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
-		rows, total, err := a.territories.Assigned(ctx, c.Principal.Tenant, c.Path("id"), of, p.offset(), p.size)
+		rows, total, err := a.territories.Assigned(ctx, c.Principal.Tenant, c.Path("id"), of, p.Offset(), p.Size)
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		return gate.Reply{Body: newPage(p, rows, total, func(id *string) string { return *id })}, nil
+		return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 	}
 }
 
 // assign answers PUT of an assignment to a territory.
-func (a *API) assign(of sharing.Assignment, name string) handler {
+func (a *API) assign(of sharing.Assignment, name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		if len(c.Body) > 0 {
-			return gate.Reply{}, invalid("", "an assignment has no body; the path says it all")
+			return gate.Reply{}, rest.Invalid("", "an assignment has no body; the path says it all")
 		}
 		_, err := a.territories.Assign(ctx, sharingCaller(c), c.Path("id"), of, c.Path(name))
 		return gate.Reply{Status: http.StatusNoContent}, err
@@ -178,7 +166,7 @@ func (a *API) assign(of sharing.Assignment, name string) handler {
 }
 
 // unassign answers DELETE of an assignment to a territory.
-func (a *API) unassign(of sharing.Assignment, name string) handler {
+func (a *API) unassign(of sharing.Assignment, name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{Status: http.StatusNoContent}, a.territories.Unassign(ctx, sharingCaller(c), c.Path("id"), of, c.Path(name))
 	}

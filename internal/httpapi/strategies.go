@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/recheck"
 )
 
@@ -38,7 +39,7 @@ func (a *API) strategyRoutes() []gate.Route {
 	return []gate.Route{
 		{
 			Pattern: "PUT /pdca/strategies/{id}", Heavy: true, Surface: gate.Recheck, Scope: scopePDCAAdmin, Rate: rateRecheck,
-			MaxBody: MaxRecheckBody, Do: withoutQuery(a.putStrategy),
+			MaxBody: MaxRecheckBody, Do: rest.NoQuery(a.putStrategy),
 		},
 		{
 			Pattern: "GET /gui/strategies", Heavy: true, Surface: gate.Recheck, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
@@ -66,31 +67,30 @@ func (a *API) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error)
 
 // listStrategies answers GET /gui/strategies.
 func (a *API) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"q", "tags_any", "health", "sort"}, pageParams...)...)
-	p := q.paging()
+	q, p := rest.ReadPage(c, "q", "tags_any", "health", "sort")
 	want := recheck.Query{
 		Text: parsed(q, "q", recheck.ParseText), TagsAny: parsed(q, "tags_any", recheck.ParseTags), Health: parsed(q, "health", recheck.ParseHealths),
-		Sort: parsed(q, "sort", recheck.ParseSort), Offset: p.offset(), Limit: p.size,
+		Sort: parsed(q, "sort", recheck.ParseSort), Offset: p.Offset(), Limit: p.Size,
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.strategies.List(ctx, c.Principal.Tenant, want)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(s *recheck.Strategy) recheck.Strategy { return *s })}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }
 
 // parsed is a parameter as parse reads it, the zero value when it is not given.
-func parsed[T any](q *query, name string, parse func(string) (T, error)) (value T) {
-	s, given := q.text(name)
+func parsed[T any](q *rest.Query, name string, parse func(string) (T, error)) (value T) {
+	s, given := q.Text(name)
 	if !given {
 		return value
 	}
 	value, err := parse(s)
-	if err != nil && q.err == nil {
-		q.err = err
+	if err != nil && q.Err == nil {
+		q.Err = err
 	}
 	return value
 }

@@ -3,12 +3,11 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"strings"
-	"time"
 
 	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 )
 
 // WorkflowEvents is where deliveries of events go. What Deliver and Refuse have
@@ -36,8 +35,8 @@ func (a *API) workflowRoutes() []gate.Route {
 		{Pattern: "GET /api/workflow-events/summary", Heavy: true, Rate: rateWorkflowRead, Do: a.summarize},
 		{Pattern: "GET /api/workflow-templates", Rate: rateWorkflowRead, Do: a.listTemplates},
 		{Pattern: "GET /api/workflow-templates/{id}", Rate: rateWorkflowRead, Do: a.template},
-		{Pattern: "PUT /api/workflow-templates/{id}", Heavy: true, Rate: rateWorkflowWrite, Do: withoutQuery(a.putTemplate)},
-		{Pattern: "DELETE /api/workflow-templates/{id}", Rate: rateWorkflowWrite, Do: withoutQuery(a.deleteTemplate)},
+		{Pattern: "PUT /api/workflow-templates/{id}", Heavy: true, Rate: rateWorkflowWrite, Do: rest.NoQuery(a.putTemplate)},
+		{Pattern: "DELETE /api/workflow-templates/{id}", Rate: rateWorkflowWrite, Do: rest.NoQuery(a.deleteTemplate)},
 	}
 	for i := range routes {
 		routes[i].Surface, routes[i].Pass = gate.Workflow, a.eventPass
@@ -93,28 +92,18 @@ func sender(c *gate.Call) inbound.Caller {
 
 // summarize answers GET /api/workflow-events/summary.
 func (a *API) summarize(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "ym", "recent_limit")
-	query := inbound.SummaryQuery{
-		Month: q.month("ym"), Recent: q.integer("recent_limit", 1, inbound.MaxRecent, inbound.DefaultRecent),
+	q := rest.ReadQuery(c, "ym", "recent_limit")
+	query := inbound.SummaryQuery{Month: q.Month("ym")}
+	if query.Month == "" {
+		q.Fail("ym", "ym is required: the month as YYYY-MM, such as 2026-01")
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	query.Recent = q.Int("recent_limit", 1, inbound.MaxRecent, inbound.DefaultRecent)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	s, err := a.workflowEvents.Summary(ctx, c.Principal.Tenant, query)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	return gate.Reply{Body: s}, nil
-}
-
-// month is a month as YYYY-MM; it must be given.
-func (q *query) month(name string) string {
-	s, given := q.text(name)
-	if _, err := time.Parse("2006-01", s); err != nil || len(s) != len("2006-01") || strings.HasPrefix(s, "0000") {
-		if given {
-			q.fail(name, "%s must be a month as YYYY-MM, such as 2026-01", name)
-		}
-		q.fail(name, "%s is required: the month as YYYY-MM, such as 2026-01", name)
-	}
-	return s
 }

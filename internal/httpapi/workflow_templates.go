@@ -6,6 +6,7 @@ import (
 
 	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 )
 
 // WorkflowTemplates keeps templates. Unknown ones are fault.NotFound.
@@ -24,7 +25,7 @@ func (a *API) putTemplate(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	}
 	for i := range t.Steps {
 		if queue := t.Steps[i].Action; a.reserved(queue) {
-			return gate.Reply{}, invalid("steps", "steps[%d].action: the queue %s is the server's own; choose another name",
+			return gate.Reply{}, rest.Invalid("steps", "steps[%d].action: the queue %s is the server's own; choose another name",
 				i, queue)
 		}
 	}
@@ -41,7 +42,7 @@ func (a *API) putTemplate(ctx context.Context, c *gate.Call) (gate.Reply, error)
 
 // template answers GET /api/workflow-templates/{id}.
 func (a *API) template(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if err := newQuery(c).err; err != nil {
+	if err := rest.ReadQuery(c).Err; err != nil {
 		return gate.Reply{}, err
 	}
 	stored, err := a.workflowTemplates.Template(ctx, c.Principal.Tenant, c.Path("id"))
@@ -53,16 +54,15 @@ func (a *API) template(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // listTemplates answers GET /api/workflow-templates.
 func (a *API) listTemplates(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.workflowTemplates.Templates(ctx, c.Principal.Tenant, p.offset(), p.size)
+	rows, total, err := a.workflowTemplates.Templates(ctx, c.Principal.Tenant, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, func(t *inbound.Stored) inbound.Stored { return *t })}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
 }
 
 // deleteTemplate answers DELETE /api/workflow-templates/{id}.
