@@ -85,7 +85,6 @@ type Config struct {
 
 	Sharing     Sharing
 	Territories Territories
-	Search      Search
 	Reports     Reports
 	Approvals   Approvals
 	Automation  Automation
@@ -123,7 +122,6 @@ type API struct {
 	recordParts RecordParts
 	sharing     Sharing
 	territories Territories
-	search      Search
 	reports     Reports
 	approvals   Approvals
 	automation  Automation
@@ -143,7 +141,6 @@ func New(cfg Config) *API {
 		metadata: cfg.Metadata,
 		records:  cfg.Records, recordParts: cfg.Parts,
 		sharing: cfg.Sharing, territories: cfg.Territories,
-		search:     cfg.Search,
 		reports:    cfg.Reports,
 		approvals:  cfg.Approvals,
 		automation: cfg.Automation,
@@ -226,7 +223,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
+	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}
