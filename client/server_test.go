@@ -159,7 +159,7 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}), Records: kept, Parts: kept,
+		Records: kept, Parts: kept,
 		Sharing: shared, Territories: shared,
 		Reports:    reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Approvals:  approves,
@@ -167,6 +167,7 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	})
 	routes := slices.Concat(
 		surface.Routes(),
+		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
 		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),
 	)
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, routes)

@@ -331,8 +331,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
-		Metadata: core.metadata,
-		Records:  core.records, Parts: core.records,
+		Records: core.records, Parts: core.records,
 		Sharing: core.sharing, Territories: core.sharing,
 		Reports:    core.reports,
 		Approvals:  core.approval,
@@ -340,7 +339,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Reserved:   core.ownQueue,
 		Seals:      seals,
 	})
-	routes := slices.Concat(pages.Routes(), surface.Routes(), core.search.Routes(seals))
+	routes := slices.Concat(pages.Routes(), surface.Routes(), core.metadata.Routes(), core.search.Routes(seals))
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {
 		return nil, err

@@ -163,8 +163,7 @@ func newRig(t *testing.T, o options) *rig {
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: r.bus}),
-		Records:  kept, Parts: kept,
+		Records: kept, Parts: kept,
 		Sharing: shared, Territories: shared,
 		Reports:  reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
@@ -173,7 +172,8 @@ func newRig(t *testing.T, o options) *rig {
 		Seals: seals,
 	})
 	found := search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared})
-	routes := slices.Concat(surface.Routes(), found.Routes(seals))
+	defined := metadata.New(db, metadata.Config{Models: models, Bus: r.bus})
+	routes := slices.Concat(surface.Routes(), defined.Routes(), found.Routes(seals))
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, routes)
 	if err != nil {
 		t.Fatal(err)

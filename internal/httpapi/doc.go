@@ -81,7 +81,6 @@ type Config struct {
 	Records    Records
 	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
-	Metadata   Metadata
 
 	Sharing     Sharing
 	Territories Territories
@@ -116,7 +115,6 @@ type API struct {
 	strategies Strategies
 	rechecks   Rechecks
 	publicURL  string
-	metadata   Metadata
 
 	records     Records
 	recordParts RecordParts
@@ -138,8 +136,7 @@ func New(cfg Config) *API {
 		settings: cfg.Settings, audit: cfg.Audit,
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
-		metadata: cfg.Metadata,
-		records:  cfg.Records, recordParts: cfg.Parts,
+		records: cfg.Records, recordParts: cfg.Parts,
 		sharing: cfg.Sharing, territories: cfg.Territories,
 		reports:    cfg.Reports,
 		approvals:  cfg.Approvals,
@@ -223,7 +220,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
+	routes := slices.Concat(a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

@@ -133,8 +133,7 @@ func newServerWith(t testing.TB, o options) *server {
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
-		Metadata: s.metadata,
-		Records:  s.records, Parts: s.records,
+		Records: s.records, Parts: s.records,
 		Sharing: s.sharing, Territories: s.sharing,
 		Reports:    s.reports,
 		Approvals:  s.approval,
@@ -273,12 +272,12 @@ func (s *server) verify() {
 
 // routes are the routes of all services.
 func (s *server) routes(cfg httpapi.Config) []gate.Route {
-	return slices.Concat(httpapi.New(cfg).Routes(), s.search.Routes(cfg.Seals))
+	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.search.Routes(cfg.Seals))
 }
 
 // allRoutes are those routes with nothing behind them.
 func allRoutes() []gate.Route {
-	s := &server{search: new(search.Search)}
+	s := &server{metadata: new(metadata.Metadata), search: new(search.Search)}
 	return s.routes(httpapi.Config{})
 }
 
