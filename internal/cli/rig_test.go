@@ -164,7 +164,6 @@ func newRig(t *testing.T, o options) *rig {
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Records: kept, Parts: kept,
-		Sharing: shared, Territories: shared,
 		Reports:  reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Automation: r.automation, Approvals: approves,
@@ -173,7 +172,7 @@ func newRig(t *testing.T, o options) *rig {
 	})
 	found := search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared})
 	defined := metadata.New(db, metadata.Config{Models: models, Bus: r.bus})
-	routes := slices.Concat(surface.Routes(), defined.Routes(), found.Routes(seals))
+	routes := slices.Concat(surface.Routes(), defined.Routes(), shared.Routes(), found.Routes(seals))
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, routes)
 	if err != nil {
 		t.Fatal(err)

@@ -82,13 +82,11 @@ type Config struct {
 	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
 
-	Sharing     Sharing
-	Territories Territories
-	Reports     Reports
-	Approvals   Approvals
-	Automation  Automation
-	Reserved    func(queue string) bool // queues of the server itself, which no graph may name; nil: none
-	Seals       *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
+	Reports    Reports
+	Approvals  Approvals
+	Automation Automation
+	Reserved   func(queue string) bool // queues of the server itself, which no graph may name; nil: none
+	Seals      *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
 }
 
 // API answers the calls of the executions' surface.
@@ -118,8 +116,6 @@ type API struct {
 
 	records     Records
 	recordParts RecordParts
-	sharing     Sharing
-	territories Territories
 	reports     Reports
 	approvals   Approvals
 	automation  Automation
@@ -137,7 +133,6 @@ func New(cfg Config) *API {
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 		records: cfg.Records, recordParts: cfg.Parts,
-		sharing: cfg.Sharing, territories: cfg.Territories,
 		reports:    cfg.Reports,
 		approvals:  cfg.Approvals,
 		automation: cfg.Automation,
@@ -220,7 +215,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
+	routes := slices.Concat(a.recordRoutes(), a.recordPartRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

@@ -1,46 +1,41 @@
-package httpapi
+package sharing
 
 import (
 	"context"
 	"net/http"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Sharing says who may see which record. What a caller may not see is fault.NotFound.
-type Sharing interface {
-	// Explain says who has access to a record, or one user, and why.
-	Explain(ctx context.Context, ask sharing.Ask) ([]sharing.Access, error)
-	// Rebuild starts a rebuild, once for a key, and gives the version of its model;
-	// replay says that it was done before.
-	Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (version int64, replay bool, err error)
-	// ListModels are the models of an object, or ("") of all.
-	ListModels(ctx context.Context, tenant, object string) ([]sharing.Model, error)
-}
-
 // The scopes and the rate classes of sharing.
 const (
-	scopeSharingRead  = "sharing:read"
-	scopeSharingWrite = "sharing:write"
+	scopeRead  = "sharing:read"
+	scopeWrite = "sharing:write"
 
-	rateSharingRead  = "sharing.read"
-	rateSharingWrite = "sharing.write"
+	rateRead  = "sharing.read"
+	rateWrite = "sharing.write"
 )
 
-// sharingRoutes are the routes of access and of its models.
-func (a *API) sharingRoutes() []gate.Route {
-	return []gate.Route{
-		{Pattern: "GET /sharing/models", Scope: scopeSharingRead, Rate: rateSharingRead, Do: a.listSharingModels},
-		{Pattern: "GET /sharing/{object}/{id}", Heavy: true, Scope: scopeSharingRead, Rate: rateSharingRead, Do: rest.WithID("id", a.explainAccess)},
+// api answers the calls of sharing.
+type api struct{ sharing *Sharing }
+
+// Routes are the routes of access, of its models and of territories.
+func (s *Sharing) Routes() []gate.Route {
+	a := &api{s}
+	return rest.On(gate.CRM, append([]gate.Route{
+		{Pattern: "GET /sharing/models", Scope: scopeRead, Rate: rateRead, Do: a.listModels},
 		{
-			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeSharingWrite, Rate: rateSharingWrite, Once: gate.Optional,
-			Do: rest.NoQuery(a.rebuildSharing),
+			Pattern: "GET /sharing/{object}/{id}", Heavy: true, Scope: scopeRead, Rate: rateRead,
+			Do: rest.WithID("id", a.explain),
 		},
-	}
+		{
+			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
+			Do: a.rebuild,
+		},
+	}, a.territoryRoutes()...))
 }
 
 // grantee is who access is given to.
@@ -71,18 +66,15 @@ type explanation struct {
 	Access []accessView `json:"access"`
 }
 
-// explainAccess answers GET /sharing/{object}/{id}.
-func (a *API) explainAccess(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+// explain answers GET /sharing/{object}/{id}.
+func (a *api) explain(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "userId")
-	user, given := q.Text("userId")
-	if given && !model.ValidID(user) {
-		q.Fail("userId", "userId must be a UUID in lower case")
-	}
+	user := q.ID("userId")
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
 	out := explanation{Object: c.Path("object"), ID: c.Path("id"), Access: []accessView{}}
-	all, err := a.sharing.Explain(ctx, sharing.Ask{
+	all, err := a.sharing.Explain(ctx, Ask{
 		Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, Object: out.Object, ID: out.ID, User: user,
 	})
 	if err != nil {
@@ -100,28 +92,28 @@ func (a *API) explainAccess(ctx context.Context, c *gate.Call) (gate.Reply, erro
 
 // modelView is a sharing model as it is shown.
 type modelView struct {
-	Object           string         `json:"object"`
-	Version          int64          `json:"version"`
-	Status           string         `json:"status"`
-	OWD              model.OWD      `json:"owd"`
-	Rules            []sharing.Rule `json:"rules"`
-	ExecutionID      string         `json:"executionId,omitzero"`
-	RecordsProcessed int            `json:"recordsProcessed"`
-	RecordsTotal     int            `json:"recordsTotal"`
-	CreatedAt        wire.Stamp     `json:"createdAt"`
-	ActiveAt         wire.Stamp     `json:"activeAt,omitzero"`
-	EndedAt          wire.Stamp     `json:"endedAt,omitzero"`
+	Object           string     `json:"object"`
+	Version          int64      `json:"version"`
+	Status           string     `json:"status"`
+	OWD              model.OWD  `json:"owd"`
+	Rules            []Rule     `json:"rules"`
+	ExecutionID      string     `json:"executionId,omitzero"`
+	RecordsProcessed int        `json:"recordsProcessed"`
+	RecordsTotal     int        `json:"recordsTotal"`
+	CreatedAt        wire.Stamp `json:"createdAt"`
+	ActiveAt         wire.Stamp `json:"activeAt,omitzero"`
+	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
 }
 
-func showModel(m *sharing.Model) modelView {
+func showModel(m *Model) modelView {
 	return modelView{
 		Object: m.Object, Version: m.Version, Status: m.Status.String(), OWD: m.Setup.OWD, Rules: m.Setup.Rules, ExecutionID: m.Execution,
 		RecordsProcessed: m.Processed, RecordsTotal: m.Total, CreatedAt: m.CreatedAt, ActiveAt: m.ActiveAt, EndedAt: m.EndedAt,
 	}
 }
 
-// listSharingModels answers GET /sharing/models.
-func (a *API) listSharingModels(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+// listModels answers GET /sharing/models.
+func (a *api) listModels(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "object")
 	object, given := q.Text("object")
 	if given && object == "" {
@@ -137,8 +129,8 @@ func (a *API) listSharingModels(ctx context.Context, c *gate.Call) (gate.Reply, 
 	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), showModel)}, nil
 }
 
-// rebuildSharing answers POST /sharing/{object}/rebuild.
-func (a *API) rebuildSharing(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+// rebuild answers POST /sharing/{object}/rebuild.
+func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
