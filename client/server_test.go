@@ -160,7 +160,6 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Records: kept, Parts: kept,
-		Reports:    reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Approvals:  approves,
 		Automation: automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}),
 	})
@@ -168,6 +167,7 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		surface.Routes(),
 		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
 		shared.Routes(),
+		reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}).Routes(),
 		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),
 	)
 	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, routes)

@@ -164,7 +164,6 @@ func newRig(t *testing.T, o options) *rig {
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Records: kept, Parts: kept,
-		Reports:  reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
 		Automation: r.automation, Approvals: approves,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
@@ -172,7 +171,8 @@ func newRig(t *testing.T, o options) *rig {
 	})
 	found := search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared})
 	defined := metadata.New(db, metadata.Config{Models: models, Bus: r.bus})
-	routes := slices.Concat(surface.Routes(), defined.Routes(), shared.Routes(), found.Routes(seals))
+	counted := reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}})
+	routes := slices.Concat(surface.Routes(), defined.Routes(), shared.Routes(), counted.Routes(), found.Routes(seals))
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, routes)
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,6 @@ type Config struct {
 	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
 
-	Reports    Reports
 	Approvals  Approvals
 	Automation Automation
 	Reserved   func(queue string) bool // queues of the server itself, which no graph may name; nil: none
@@ -116,7 +115,6 @@ type API struct {
 
 	records     Records
 	recordParts RecordParts
-	reports     Reports
 	approvals   Approvals
 	automation  Automation
 	reserved    func(queue string) bool
@@ -133,7 +131,6 @@ func New(cfg Config) *API {
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 		records: cfg.Records, recordParts: cfg.Parts,
-		reports:    cfg.Reports,
 		approvals:  cfg.Approvals,
 		automation: cfg.Automation,
 		reserved:   cfg.Reserved,
@@ -215,7 +212,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.recordRoutes(), a.recordPartRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
+	routes := slices.Concat(a.recordRoutes(), a.recordPartRoutes(), a.approvalRoutes(), a.automationRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

@@ -134,7 +134,6 @@ func newServerWith(t testing.TB, o options) *server {
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 		Records: s.records, Parts: s.records,
-		Reports:    s.reports,
 		Approvals:  s.approval,
 		Automation: s.automation,
 		Reserved:   s.ownQueue,
@@ -271,12 +270,12 @@ func (s *server) verify() {
 
 // routes are the routes of all services.
 func (s *server) routes(cfg httpapi.Config) []gate.Route {
-	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.search.Routes(cfg.Seals))
+	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.reports.Routes(), s.search.Routes(cfg.Seals))
 }
 
 // allRoutes are those routes with nothing behind them.
 func allRoutes() []gate.Route {
-	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), search: new(search.Search)}
+	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), reports: new(reporting.Reporting), search: new(search.Search)}
 	return s.routes(httpapi.Config{})
 }
 
