@@ -160,13 +160,13 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
 		Records: kept, Parts: kept,
-		Approvals:  approves,
-		Automation: automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}),
+		Approvals: approves,
 	})
 	routes := slices.Concat(
 		surface.Routes(),
 		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
 		shared.Routes(),
+		automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}).Routes(),
 		reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}).Routes(),
 		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),
 	)

@@ -82,10 +82,9 @@ type Config struct {
 	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
 
-	Approvals  Approvals
-	Automation Automation
-	Reserved   func(queue string) bool // queues of the server itself, which no graph may name; nil: none
-	Seals      *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
+	Approvals Approvals
+	Reserved  func(queue string) bool // queues of the server itself, which no graph may name; nil: none
+	Seals     *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
 }
 
 // API answers the calls of the executions' surface.
@@ -116,7 +115,6 @@ type API struct {
 	records     Records
 	recordParts RecordParts
 	approvals   Approvals
-	automation  Automation
 	reserved    func(queue string) bool
 	seals       *seal.Seals
 }
@@ -131,10 +129,9 @@ func New(cfg Config) *API {
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 		records: cfg.Records, recordParts: cfg.Parts,
-		approvals:  cfg.Approvals,
-		automation: cfg.Automation,
-		reserved:   cfg.Reserved,
-		seals:      cfg.Seals,
+		approvals: cfg.Approvals,
+		reserved:  cfg.Reserved,
+		seals:     cfg.Seals,
 	}
 	if a.reserved == nil {
 		a.reserved = func(string) bool { return false }
@@ -212,7 +209,7 @@ func (a *API) Routes() []gate.Route {
 
 // crmRoutes are the routes of records and of the services around them.
 func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.recordRoutes(), a.recordPartRoutes(), a.approvalRoutes(), a.automationRoutes())
+	routes := slices.Concat(a.recordRoutes(), a.recordPartRoutes(), a.approvalRoutes())
 	for i := range routes {
 		routes[i].Surface = gate.CRM
 	}

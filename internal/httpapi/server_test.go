@@ -134,10 +134,9 @@ func newServerWith(t testing.TB, o options) *server {
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 		Records: s.records, Parts: s.records,
-		Approvals:  s.approval,
-		Automation: s.automation,
-		Reserved:   s.ownQueue,
-		Seals:      seal.Fixed([]byte(sealSecret)),
+		Approvals: s.approval,
+		Reserved:  s.ownQueue,
+		Seals:     seal.Fixed([]byte(sealSecret)),
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates, Open: o.open, Heavy: o.heavy}, table(telemetry, routes))
 	if err != nil {
@@ -270,12 +269,12 @@ func (s *server) verify() {
 
 // routes are the routes of all services.
 func (s *server) routes(cfg httpapi.Config) []gate.Route {
-	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.reports.Routes(), s.search.Routes(cfg.Seals))
+	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.reports.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals))
 }
 
 // allRoutes are those routes with nothing behind them.
 func allRoutes() []gate.Route {
-	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), reports: new(reporting.Reporting), search: new(search.Search)}
+	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), reports: new(reporting.Reporting), automation: new(automation.Automation), search: new(search.Search)}
 	return s.routes(httpapi.Config{})
 }
 
