@@ -159,13 +159,11 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
 		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Records: kept, Parts: kept,
-		Approvals: approves,
 	})
 	routes := slices.Concat(
 		surface.Routes(),
 		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
-		shared.Routes(),
+		shared.Routes(), approves.Routes(), kept.Routes(quiet),
 		automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}).Routes(),
 		reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}).Routes(),
 		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),

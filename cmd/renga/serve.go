@@ -331,12 +331,10 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
 		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
 		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
-		Records: core.records, Parts: core.records,
-		Approvals: core.approval,
-		Reserved:  core.ownQueue,
-		Seals:     seals,
+		Reserved: core.ownQueue,
+		Seals:    seals,
 	})
-	routes := slices.Concat(pages.Routes(), surface.Routes(), core.metadata.Routes(), core.sharing.Routes(), core.reports.Routes(), core.automation.Routes(), core.search.Routes(seals))
+	routes := slices.Concat(pages.Routes(), surface.Routes(), core.metadata.Routes(), core.sharing.Routes(), core.records.Routes(log), core.reports.Routes(), core.approval.Routes(), core.automation.Routes(), core.search.Routes(seals))
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {
 		return nil, err

@@ -163,16 +163,14 @@ func newRig(t *testing.T, o options) *rig {
 	surface := httpapi.New(httpapi.Config{
 		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
 		Strategies: checks.Strategies(), Rechecks: checks,
-		Records: kept, Parts: kept,
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
-		Approvals: approves,
-		Events:    r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
+		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
 		Seals: seals,
 	})
 	found := search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared})
 	defined := metadata.New(db, metadata.Config{Models: models, Bus: r.bus})
 	counted := reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}})
-	routes := slices.Concat(surface.Routes(), defined.Routes(), shared.Routes(), counted.Routes(), r.automation.Routes(), found.Routes(seals))
+	routes := slices.Concat(surface.Routes(), defined.Routes(), shared.Routes(), counted.Routes(), approves.Routes(), kept.Routes(quiet), r.automation.Routes(), found.Routes(seals))
 	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, routes)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,13 +77,10 @@ type Config struct {
 
 	Strategies Strategies
 	Rechecks   Rechecks
-	Records    Records
-	Parts      RecordParts
 	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
 
-	Approvals Approvals
-	Reserved  func(queue string) bool // queues of the server itself, which no graph may name; nil: none
-	Seals     *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
+	Reserved func(queue string) bool // queues of the server itself, which no graph may name; nil: none
+	Seals    *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
 }
 
 // API answers the calls of the executions' surface.
@@ -112,11 +108,8 @@ type API struct {
 	rechecks   Rechecks
 	publicURL  string
 
-	records     Records
-	recordParts RecordParts
-	approvals   Approvals
-	reserved    func(queue string) bool
-	seals       *seal.Seals
+	reserved func(queue string) bool
+	seals    *seal.Seals
 }
 
 // New makes the surface.
@@ -128,10 +121,9 @@ func New(cfg Config) *API {
 		settings: cfg.Settings, audit: cfg.Audit,
 		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
 		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
-		records: cfg.Records, recordParts: cfg.Parts,
-		approvals: cfg.Approvals,
-		reserved:  cfg.Reserved,
-		seals:     cfg.Seals,
+
+		reserved: cfg.Reserved,
+		seals:    cfg.Seals,
 	}
 	if a.reserved == nil {
 		a.reserved = func(string) bool { return false }
@@ -203,15 +195,5 @@ func (a *API) Routes() []gate.Route {
 	}
 	routes = append(routes, a.strategyRoutes()...)
 	routes = append(routes, a.recheckRoutes()...)
-	routes = append(routes, a.crmRoutes()...)
 	return append(routes, a.workflowRoutes()...)
-}
-
-// crmRoutes are the routes of records and of the services around them.
-func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.recordRoutes(), a.recordPartRoutes(), a.approvalRoutes())
-	for i := range routes {
-		routes[i].Surface = gate.CRM
-	}
-	return routes
 }

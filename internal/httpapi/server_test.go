@@ -133,10 +133,8 @@ func newServerWith(t testing.TB, o options) *server {
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
 		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
 		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
-		Records: s.records, Parts: s.records,
-		Approvals: s.approval,
-		Reserved:  s.ownQueue,
-		Seals:     seal.Fixed([]byte(sealSecret)),
+		Reserved: s.ownQueue,
+		Seals:    seal.Fixed([]byte(sealSecret)),
 	})
 	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates, Open: o.open, Heavy: o.heavy}, table(telemetry, routes))
 	if err != nil {
@@ -269,12 +267,12 @@ func (s *server) verify() {
 
 // routes are the routes of all services.
 func (s *server) routes(cfg httpapi.Config) []gate.Route {
-	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.reports.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals))
+	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.records.Routes(cfg.Log), s.reports.Routes(), s.approval.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals))
 }
 
 // allRoutes are those routes with nothing behind them.
 func allRoutes() []gate.Route {
-	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), reports: new(reporting.Reporting), automation: new(automation.Automation), search: new(search.Search)}
+	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), records: new(records.Records), reports: new(reporting.Reporting), approval: new(approval.Approvals), automation: new(automation.Automation), search: new(search.Search)}
 	return s.routes(httpapi.Config{})
 }
 

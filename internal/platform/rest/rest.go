@@ -10,7 +10,9 @@ package rest
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -100,4 +102,16 @@ func OptionalKey(c *gate.Call) (*wire.Once, error) {
 	}
 	key, err := Key(c, wire.Options{})
 	return &key, err
+}
+
+// AppendFailure writes the result of one part of a request that others share: status and
+// members of its error, without the bracket in front. Faults of the server are logged here
+// with their cause: the gate sees only the whole.
+func AppendFailure(ctx context.Context, log *slog.Logger, dst []byte, err error) []byte {
+	p := gate.Core.Problem(err)
+	if p.Kind == fault.Internal {
+		log.ErrorContext(ctx, "command failed", "error", err)
+	}
+	dst = strconv.AppendInt(dst, int64(p.Status), 10)
+	return append(append(dst, ','), gate.Core.Render(p)[1:]...)
 }
