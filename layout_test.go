@@ -68,8 +68,8 @@ var imports = map[string][]string{
 	"internal/platform/gate":            {"api", "internal/platform/audit", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fair", "internal/platform/fault"},
 	"internal/platform/rest":            {"internal/platform/gate", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"},
 	"internal/httpapi": {
-		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit", "internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq", "internal/workflow/engine", "internal/inbound",
-		"internal/recheck", "internal/crm/*", "internal/crm/model", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault",
+		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit", "internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq", "internal/workflow/engine",
+		"internal/workflow/flow", "internal/platform/wire", "internal/platform/fault",
 	},
 	"internal/recheck/airflow":             {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault"},
 	"internal/recheck/airflow/airflowtest": {},

@@ -157,13 +157,11 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	shared.Announce(news)
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
-		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
-		Strategies: checks.Strategies(), Rechecks: checks,
 	})
 	routes := slices.Concat(
 		surface.Routes(),
 		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
-		shared.Routes(), approves.Routes(), kept.Routes(quiet),
+		shared.Routes(), approves.Routes(), kept.Routes(quiet), events.Routes(pass, nil), checks.Routes(""),
 		automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}).Routes(),
 		reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}).Routes(),
 		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),

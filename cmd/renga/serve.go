@@ -329,12 +329,16 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 	surface := httpapi.New(httpapi.Config{
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log, Stalled: func() { core.frames.Add(1) },
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
-		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
-		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 		Reserved: core.ownQueue,
 		Seals:    seals,
 	})
-	routes := slices.Concat(pages.Routes(), surface.Routes(), core.metadata.Routes(), core.sharing.Routes(), core.records.Routes(log), core.reports.Routes(), core.approval.Routes(), core.automation.Routes(), core.search.Routes(seals))
+	routes := slices.Concat(
+		pages.Routes(), surface.Routes(), core.metadata.Routes(), core.sharing.Routes(),
+		core.trigger.Routes(events, core.ownQueue),
+		core.rechecks.Routes(strings.TrimSuffix(c.PublicURL, "/")), core.records.Routes(log),
+		core.reports.Routes(), core.approval.Routes(), core.automation.Routes(),
+		core.search.Routes(seals),
+	)
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {
 		return nil, err

@@ -16,8 +16,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
-	"strings"
 	"time"
 
 	"renga.dev/renga/internal/platform/gate"
@@ -71,14 +69,6 @@ type Config struct {
 	Settings    EventSettings
 	Audit       Audit
 
-	WorkflowEvents    WorkflowEvents
-	WorkflowTemplates WorkflowTemplates
-	EventPass         gate.Pass // lets senders of workflow events in; default: nobody
-
-	Strategies Strategies
-	Rechecks   Rechecks
-	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
-
 	Reserved func(queue string) bool // queues of the server itself, which no graph may name; nil: none
 	Seals    *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
 }
@@ -100,14 +90,6 @@ type API struct {
 	settings    EventSettings
 	audit       Audit
 
-	workflowEvents    WorkflowEvents
-	workflowTemplates WorkflowTemplates
-	eventPass         gate.Pass
-
-	strategies Strategies
-	rechecks   Rechecks
-	publicURL  string
-
 	reserved func(queue string) bool
 	seals    *seal.Seals
 }
@@ -119,8 +101,6 @@ func New(cfg Config) *API {
 		log: cfg.Log, heartbeat: cfg.Heartbeat, stalled: cfg.Stalled,
 		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
 		settings: cfg.Settings, audit: cfg.Audit,
-		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
-		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
 
 		reserved: cfg.Reserved,
 		seals:    cfg.Seals,
@@ -133,9 +113,6 @@ func New(cfg Config) *API {
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
-	}
-	if a.eventPass == nil {
-		a.eventPass = &gate.EventToken{}
 	}
 	if a.stalled == nil {
 		a.stalled = func() {}
@@ -188,12 +165,5 @@ func (a *API) Routes() []gate.Route {
 			MaxBody: MaxBody, Do: a.single(&commands[i]),
 		})
 	}
-	for i := range routes {
-		if method, _, _ := strings.Cut(routes[i].Pattern, " "); method != http.MethodGet {
-			routes[i].Do = rest.NoQuery(routes[i].Do)
-		}
-	}
-	routes = append(routes, a.strategyRoutes()...)
-	routes = append(routes, a.recheckRoutes()...)
-	return append(routes, a.workflowRoutes()...)
+	return rest.On(nil, routes)
 }

@@ -8,16 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/crm/approval"
-	"renga.dev/renga/internal/crm/reporting"
-	"renga.dev/renga/internal/crm/search"
-	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -27,10 +21,14 @@ const mediaJSON = "application/json"
 // graphMedia are the media types of a graph; all but the first are YAML.
 var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "text/yaml"}
 
+// madePrefixes are in front of the names of graphs that the server makes itself, one for each
+// service that runs some.
+var madePrefixes = []string{"template:", "pdca:", "sharing:", "search:", "reporting:", "approval:"}
+
 // graphID reports whether a graph can have this id: a name that somebody gave, or that
 // of a graph that the server makes itself, which users read and do not register.
 func graphID(id string) bool {
-	for _, prefix := range []string{inbound.GraphPrefix, recheck.GraphPrefix, sharing.GraphPrefix, search.GraphPrefix, reporting.GraphPrefix, approval.GraphPrefix} {
+	for _, prefix := range madePrefixes {
 		if name, ok := strings.CutPrefix(id, prefix); ok {
 			return wire.Name(name)
 		}
@@ -39,7 +37,8 @@ func graphID(id string) bool {
 }
 
 // graphIDRule says what such an id must be; it has the longest name in it.
-const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template:, pdca:, sharing:, search:, reporting: or approval: in front where the server has made it"
+const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, " +
+	"with template:, pdca:, sharing:, search:, reporting: or approval: in front where the server has made it"
 
 // graphView is a version of a graph without its content.
 type graphView struct {

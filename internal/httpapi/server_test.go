@@ -103,7 +103,10 @@ func newServerWith(t testing.TB, o options) *server {
 	t.Helper()
 	beside(t)
 	ctx, stop := context.WithCancel(context.Background())
-	s := &server{t: t, clock: &clock{}}
+	s := &server{
+		t:     t,
+		clock: &clock{},
+	}
 	db := s.open(ctx)
 	s.db = db
 	quiet := slog.New(slog.DiscardHandler)
@@ -131,8 +134,6 @@ func newServerWith(t testing.TB, o options) *server {
 	routes := s.routes(httpapi.Config{
 		Commands: s.engine, Reads: reads, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
-		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
-		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
 		Reserved: s.ownQueue,
 		Seals:    seal.Fixed([]byte(sealSecret)),
 	})
@@ -267,12 +268,20 @@ func (s *server) verify() {
 
 // routes are the routes of all services.
 func (s *server) routes(cfg httpapi.Config) []gate.Route {
-	return slices.Concat(httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(), s.records.Routes(cfg.Log), s.reports.Routes(), s.approval.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals))
+	var pass gate.Pass
+	if s.pass != nil {
+		pass = s.pass
+	}
+	return slices.Concat(
+		httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(),
+		s.trigger.Routes(pass, cfg.Reserved), s.rechecks.Routes(""), s.records.Routes(cfg.Log),
+		s.reports.Routes(), s.approval.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals),
+	)
 }
 
 // allRoutes are those routes with nothing behind them.
 func allRoutes() []gate.Route {
-	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), records: new(records.Records), reports: new(reporting.Reporting), approval: new(approval.Approvals), automation: new(automation.Automation), search: new(search.Search)}
+	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), trigger: new(inbound.Trigger), rechecks: new(recheck.Rechecks), records: new(records.Records), reports: new(reporting.Reporting), approval: new(approval.Approvals), automation: new(automation.Automation), search: new(search.Search)}
 	return s.routes(httpapi.Config{})
 }
 

@@ -1,4 +1,4 @@
-package httpapi
+package recheck
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type linkView struct {
 // artifactURL answers GET /pdca/artifacts/{artifact_id}/download_url. The URL begins with
 // where the operator says that callers reach this process; else it has no host, for what
 // the request names as one is whatever its sender, or a cache before it, likes.
-func (a *API) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *api) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("artifact_id")
 	link, err := a.rechecks.Link(ctx, c.Principal.Tenant, id)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *API) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error)
 // artifact answers GET /pdca/artifacts/{artifact_id}/content. Nobody shows a token here:
 // the signature is what lets a caller in. What a worker has left is never shown as a page
 // of this origin, whatever it calls itself.
-func (a *API) artifact(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *api) artifact(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "tenant", "expires", "signature")
 	tenant, _ := q.Text("tenant")
 	text, _ := q.Text("expires")
