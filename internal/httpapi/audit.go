@@ -29,6 +29,20 @@ const (
 	rateAudit  = "audit.read"
 )
 
+// auditAPI answers the calls of the audit log.
+type auditAPI struct{ audit Audit }
+
+// routes are the routes of the audit log.
+func (a *auditAPI) routes() []gate.Route {
+	return []gate.Route{
+		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
+		{
+			Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true,
+			Do: a.exportAudit,
+		},
+	}
+}
+
 // auditView is an entry of the audit log as readers see it.
 type auditView struct {
 	AuditID       string            `json:"auditId"`
@@ -72,7 +86,7 @@ func (q query) auditFilter(tenant string) audit.Query {
 }
 
 // listAudit answers GET /audit.
-func (a *API) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *auditAPI) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, auditParams...)
 	filter := query{q}.auditFilter(c.Principal.Tenant)
 	filter.Offset, filter.Limit = p.Offset(), p.Size
@@ -88,7 +102,7 @@ func (a *API) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // exportAudit answers GET /audit/export: a line for each entry. Should it fail on its
 // way, the connection is cut, so that nobody takes a part for the whole.
-func (a *API) exportAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *auditAPI) exportAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := query{rest.ReadQuery(c, auditParams...)}
 	filter := q.auditFilter(c.Principal.Tenant)
 	if q.Err != nil {

@@ -29,8 +29,11 @@ type Bulks interface {
 	Items(ctx context.Context, tenant, id string, only *bulk.Outcome, offset, limit int) ([]bulk.Item, int, error)
 }
 
+// bulkAPI answers the calls of bulks, those about executions and those about dead letters.
+type bulkAPI struct{ bulks Bulks }
+
 // bulkRoutes are the routes of bulks.
-func (a *API) bulkRoutes() []gate.Route {
+func (a *bulkAPI) bulkRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "POST /bulks", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
 		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks(&ofExecutions)},
@@ -134,7 +137,7 @@ func someInstant(field string, t *flow.Time) (flow.Time, error) {
 }
 
 // createBulk answers POST /bulks.
-func (a *API) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *bulkAPI) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
 		return gate.Reply{}, err
@@ -155,7 +158,7 @@ func (a *API) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 }
 
 // freeze asks for a bulk in the name of a caller.
-func (a *API) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Reply, error) {
+func (a *bulkAPI) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Reply, error) {
 	r.Tenant, r.Actor, r.CorrelationID = c.Principal.Tenant, c.Principal.Subject, c.CorrelationID
 	ans, err := a.bulks.Create(ctx, r)
 	if err != nil {
@@ -165,20 +168,20 @@ func (a *API) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Re
 }
 
 // startBulk answers POST …/{bulkId}/start.
-func (a *API) startBulk(f *family) rest.Handler {
+func (a *bulkAPI) startBulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return a.orderBulk(ctx, c, f, "start", "StartBulk", a.bulks.Start)
 	}
 }
 
 // stopBulk answers POST …/{bulkId}/stop.
-func (a *API) stopBulk(f *family) rest.Handler {
+func (a *bulkAPI) stopBulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return a.orderBulk(ctx, c, f, "stop", "StopBulk", a.bulks.Stop)
 	}
 }
 
-func (a *API) orderBulk(
+func (a *bulkAPI) orderBulk(
 	ctx context.Context, c *gate.Call, f *family, action, command string, do func(context.Context, bulk.Order) (bulk.Answer, error),
 ) (gate.Reply, error) {
 	if err := c.Decode(&struct{}{}); err != nil {
@@ -248,7 +251,7 @@ func bulkRefusal(command string, ans *bulk.Answer) error {
 }
 
 // bulk answers GET …/{bulkId}.
-func (a *API) bulk(f *family) rest.Handler {
+func (a *bulkAPI) bulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		if q := rest.ReadQuery(c); q.Err != nil {
 			return gate.Reply{}, q.Err
@@ -262,7 +265,7 @@ func (a *API) bulk(f *family) rest.Handler {
 }
 
 // listBulks answers GET on the bulks of a family.
-func (a *API) listBulks(f *family) rest.Handler {
+func (a *bulkAPI) listBulks(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		q, p := rest.ReadPage(c)
 		if q.Err != nil {
@@ -277,7 +280,7 @@ func (a *API) listBulks(f *family) rest.Handler {
 }
 
 // bulkItems answers GET …/{bulkId}/items.
-func (a *API) bulkItems(f *family) rest.Handler {
+func (a *bulkAPI) bulkItems(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		q, p := rest.ReadPage(c, "status")
 		var only *bulk.Outcome

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"renga.dev/renga/internal/platform/gate"
@@ -149,16 +150,14 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /executions/{executionId}/events", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.events},
 		{Pattern: "GET /executions/{executionId}/commands", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.decided},
 		{Pattern: "GET /executions/{executionId}/stream", Open: gate.OpenStreams, Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
-		{Pattern: "POST /tasks/claim", Open: gate.OpenClaims, Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
-		{Pattern: "POST /tasks/watch", Open: gate.OpenWatches, Scope: scopeWork, Rate: rateRead, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.watchTasks},
 		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
-		{Pattern: "PUT /graphs/{graphId}", Heavy: true, Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
-		{Pattern: "GET /graphs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
-		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
 	}
-	routes = append(routes, a.bulkRoutes()...)
-	routes = append(routes, a.eventRoutes()...)
-	routes = append(routes, a.deadBulkRoutes()...)
+	tasks := &taskAPI{commands: a.commands, reads: a.reads, watched: a.watched}
+	graphs, bulks := &graphAPI{graphs: a.graphs, reserved: a.reserved}, &bulkAPI{bulks: a.bulks}
+	routes = slices.Concat(
+		routes, tasks.routes(), graphs.routes(), bulks.bulkRoutes(), bulks.deadBulkRoutes(),
+		a.eventRoutes(), (&auditAPI{audit: a.audit}).routes(),
+	)
 	for i := range commands {
 		routes = append(routes, gate.Route{
 			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,

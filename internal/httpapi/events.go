@@ -49,8 +49,6 @@ func (a *API) eventRoutes() []gate.Route {
 		{Pattern: "GET /events/replays", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listReplays},
 		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
 		{Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopReplay},
-		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
-		{Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true, Do: a.exportAudit},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // deadBulkRoutes are the routes of bulks about dead letters.
-func (a *API) deadBulkRoutes() []gate.Route {
+func (a *bulkAPI) deadBulkRoutes() []gate.Route {
 	f := &ofDeadLetters
 	return []gate.Route{
 		{Pattern: "POST /events/bulks", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.createDeadBulk},
@@ -53,7 +53,7 @@ type deadBulkFilter struct {
 }
 
 // createDeadBulk answers POST /events/bulks.
-func (a *API) createDeadBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *bulkAPI) createDeadBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
 		return gate.Reply{}, err

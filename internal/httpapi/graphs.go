@@ -40,6 +40,24 @@ func graphID(id string) bool {
 const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, " +
 	"with template:, pdca:, sharing:, search:, reporting: or approval: in front where the server has made it"
 
+// graphAPI answers the calls of graphs.
+type graphAPI struct {
+	graphs   Graphs
+	reserved func(queue string) bool
+}
+
+// routes are the routes of graphs.
+func (a *graphAPI) routes() []gate.Route {
+	return []gate.Route{
+		{
+			Pattern: "PUT /graphs/{graphId}", Heavy: true, Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody,
+			Media: graphMedia, Do: a.putGraph,
+		},
+		{Pattern: "GET /graphs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
+		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
+	}
+}
+
 // graphView is a version of a graph without its content.
 type graphView struct {
 	GraphID   string    `json:"graphId"`
@@ -53,7 +71,7 @@ func showGraph(g *engine.GraphRow) graphView {
 }
 
 // putGraph answers PUT /graphs/{graphId}.
-func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("graphId")
 	if !wire.Name(id) {
 		return gate.Reply{}, rest.Invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
@@ -80,7 +98,7 @@ func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 // graph answers GET /graphs/{graphId}.
-func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "version")
 	version := q.Int("version", 1, math.MaxInt32, 0)
 	if q.Err != nil {
@@ -104,7 +122,7 @@ func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 // listGraphs answers GET /graphs.
-func (a *API) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *graphAPI) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c)
 	if q.Err != nil {
 		return gate.Reply{}, q.Err

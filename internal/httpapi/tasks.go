@@ -14,6 +14,27 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
+// taskAPI answers the calls of workers.
+type taskAPI struct {
+	commands Commands
+	reads    Reads
+	watched  *watched // executions that task watches look at
+}
+
+// routes are the routes of workers.
+func (a *taskAPI) routes() []gate.Route {
+	return []gate.Route{
+		{
+			Pattern: "POST /tasks/claim", Open: gate.OpenClaims, Scope: scopeWork, Rate: rateWrite, Once: gate.Required,
+			Timeout: gate.NoTimeout, Do: a.claim,
+		},
+		{
+			Pattern: "POST /tasks/watch", Open: gate.OpenWatches, Scope: scopeWork, Rate: rateRead, Once: gate.Required,
+			Timeout: gate.NoTimeout, Do: a.watchTasks,
+		},
+	}
+}
+
 // claimBody is the body of POST /tasks/claim.
 type claimBody struct {
 	eagerBody
@@ -95,7 +116,7 @@ func (b *body) claim() *engine.Eager {
 
 // claim answers POST /tasks/claim. It waits as long as the worker asks for, the
 // worker stays and the process does not drain (both end ctx).
-func (a *API) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *taskAPI) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
 		return gate.Reply{}, err

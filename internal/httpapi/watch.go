@@ -57,7 +57,7 @@ func (b *watchBody) check() error {
 
 // watchTasks answers POST /tasks/watch: the tasks of the body that are not held
 // any more, as soon as there are some. It only reads, so its key is not remembered.
-func (a *API) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *taskAPI) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	var b watchBody
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
