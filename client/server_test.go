@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -157,16 +158,16 @@ func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
 	shared.Announce(news)
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
-		WorkflowEvents: events, WorkflowTemplates: events, EventPass: pass,
-		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}), Records: kept, Parts: kept,
-		Sharing: shared, Territories: shared,
-		Search:     search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
-		Reports:    reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
-		Approvals:  approves,
-		Automation: automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}),
 	})
-	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
+	routes := slices.Concat(
+		surface.Routes(),
+		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
+		shared.Routes(), approves.Routes(), kept.Routes(quiet), events.Routes(pass, nil), checks.Routes(""),
+		automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}).Routes(),
+		reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}).Routes(),
+		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),
+	)
+	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, routes)
 	if err != nil {
 		stop()
 		return nil, err

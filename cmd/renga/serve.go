@@ -325,21 +325,20 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check, Optional: !c.ReadyNeedsNATS}},
 		Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
 	}
+	seals := seal.New(core.db)
 	surface := httpapi.New(httpapi.Config{
 		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log, Stalled: func() { core.frames.Add(1) },
 		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
-		WorkflowEvents: core.trigger, WorkflowTemplates: core.trigger, EventPass: events,
-		Strategies: core.rechecks.Strategies(), Rechecks: core.rechecks, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
-		Metadata: core.metadata,
-		Records:  core.records, Parts: core.records,
-		Sharing: core.sharing, Territories: core.sharing,
-		Search:     core.search,
-		Reports:    core.reports,
-		Approvals:  core.approval,
-		Automation: core.automation,
-		Reserved:   core.ownQueue,
-		Seals:      seal.New(core.db),
+		Reserved: core.ownQueue,
+		Seals:    seals,
 	})
+	routes := slices.Concat(
+		pages.Routes(), surface.Routes(), core.metadata.Routes(), core.sharing.Routes(),
+		core.trigger.Routes(events, core.ownQueue),
+		core.rechecks.Routes(strings.TrimSuffix(c.PublicURL, "/")), core.records.Routes(log),
+		core.reports.Routes(), core.approval.Routes(), core.automation.Routes(),
+		core.search.Routes(seals),
+	)
 	rates, err := gate.ParseRates(c.Rates)
 	if err != nil {
 		return nil, err
@@ -360,7 +359,7 @@ func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry,
 	core.beside = append(core.beside, refusals.Run)
 	return gate.New(gate.Config{
 		Auth: auth, Telemetry: telemetry, Log: log, Rates: rates, Quota: quota, Refusals: refusals, Heavy: c.HeavyRequests, Open: open,
-	}, append(pages.Routes(), surface.Routes()...))
+	}, routes)
 }
 
 // process is everything that runs.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,20 +160,21 @@ func newRig(t *testing.T, o options) *rig {
 		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: decides, Now: r.clock.Now,
 	})
 	r.automation = automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept, Now: r.clock.Now})
+	seals := seal.Fixed([]byte("a secret of thirty-two bytes, 32")) // so that transcripts have the same positions
 	surface := httpapi.New(httpapi.Config{
-		WorkflowEvents: outside, WorkflowTemplates: outside, EventPass: pass,
-		Strategies: checks.Strategies(), Rechecks: checks,
-		Metadata: metadata.New(db, metadata.Config{Models: models, Bus: r.bus}),
-		Records:  kept, Parts: kept,
-		Sharing: shared, Territories: shared,
-		Search:   search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}),
-		Reports:  reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}),
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
-		Automation: r.automation, Approvals: approves,
 		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
-		Seals: seal.Fixed([]byte("a secret of thirty-two bytes, 32")), // so that transcripts have the same positions
+		Seals: seals,
 	})
-	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, surface.Routes())
+	found := search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared})
+	defined := metadata.New(db, metadata.Config{Models: models, Bus: r.bus})
+	counted := reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}})
+	routes := slices.Concat(
+		surface.Routes(), defined.Routes(), shared.Routes(), counted.Routes(), approves.Routes(),
+		kept.Routes(quiet), outside.Routes(pass, nil), checks.Routes(""), r.automation.Routes(),
+		found.Routes(seals),
+	)
+	door, err := gate.New(gate.Config{Auth: keys, Telemetry: telemetry, Log: quiet}, routes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -27,7 +27,7 @@ func appendAnswer(dst []byte, ans *engine.Answer) (status int, _ []byte) {
 func (a *API) appendResult(ctx context.Context, dst []byte, r *engine.Result) []byte {
 	dst = append(dst, `{"status":`...)
 	if r.Err != nil {
-		return a.appendFailure(ctx, dst, r.Err)
+		return rest.AppendFailure(ctx, a.log, dst, r.Err)
 	}
 	dst = strconv.AppendInt(dst, int64(statusOf(&r.Answer)), 10)
 	return appendMembers(append(dst, ','), &r.Answer)
@@ -184,17 +184,6 @@ func attemptOver(r *flow.Refusal) bool {
 		return r.Attempt > 0 && (r.NodeStatus == flow.NodeIsReady || r.Guard == flow.GuardRetry)
 	}
 	return false
-}
-
-// appendFailure writes status and members of a command that has no answer. Faults
-// of the server are logged here with their cause: the gate sees only the whole.
-func (a *API) appendFailure(ctx context.Context, dst []byte, err error) []byte {
-	p := gate.Core.Problem(err)
-	if p.Kind == fault.Internal {
-		a.log.ErrorContext(ctx, "command failed", "error", err)
-	}
-	dst = strconv.AppendInt(dst, int64(p.Status), 10)
-	return append(append(dst, ','), gate.Core.Render(p)[1:]...)
 }
 
 func appendID(dst []byte, id flow.ID) []byte {

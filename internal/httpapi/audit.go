@@ -4,16 +4,15 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -29,6 +28,20 @@ const (
 	scopeAudit = "audit:read"
 	rateAudit  = "audit.read"
 )
+
+// auditAPI answers the calls of the audit log.
+type auditAPI struct{ audit Audit }
+
+// routes are the routes of the audit log.
+func (a *auditAPI) routes() []gate.Route {
+	return []gate.Route{
+		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
+		{
+			Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true,
+			Do: a.exportAudit,
+		},
+	}
+}
 
 // auditView is an entry of the audit log as readers see it.
 type auditView struct {
@@ -49,7 +62,7 @@ type auditView struct {
 func showAudit(e *audit.Entry) auditView {
 	by := flow.Actor{Kind: flow.KindUser, ID: e.Actor}
 	switch {
-	case e.Action == inbound.Action, e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
+	case e.Action == audit.WorkflowEvent, e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
 		by.Kind = flow.KindExternal
 	case e.Actor == bus.Automatic:
 		by = flow.Actor{Kind: flow.KindSystem}
@@ -65,39 +78,39 @@ func showAudit(e *audit.Entry) auditView {
 var auditParams = []string{"action", "actor", "subject", "from", "to"}
 
 // auditFilter selects entries of a tenant.
-func (q *query) auditFilter(tenant string) audit.Query {
+func (q query) auditFilter(tenant string) audit.Query {
 	return audit.Query{
 		Tenant: tenant, Action: q.name("action"), Actor: q.line("actor", audit.MaxText), Subject: q.line("subject", audit.MaxText),
-		From: wire.Stamp(q.instant("from")), To: wire.Stamp(q.instant("to")),
+		From: wire.Stamp(q.Instant("from")), To: wire.Stamp(q.Instant("to")),
 	}
 }
 
 // listAudit answers GET /audit.
-func (a *API) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, slices.Concat(auditParams, pageParams)...)
-	p, query := q.paging(), q.auditFilter(c.Principal.Tenant)
-	query.Offset, query.Limit = p.offset(), p.size
-	if q.err != nil {
-		return gate.Reply{}, q.err
+func (a *auditAPI) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c, auditParams...)
+	filter := query{q}.auditFilter(c.Principal.Tenant)
+	filter.Offset, filter.Limit = p.Offset(), p.Size
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.audit.List(ctx, query)
+	rows, total, err := a.audit.List(ctx, filter)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, showAudit)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showAudit)}, nil
 }
 
 // exportAudit answers GET /audit/export: a line for each entry. Should it fail on its
 // way, the connection is cut, so that nobody takes a part for the whole.
-func (a *API) exportAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, auditParams...)
-	query := q.auditFilter(c.Principal.Tenant)
-	if q.err != nil {
-		return gate.Reply{}, q.err
+func (a *auditAPI) exportAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := query{rest.ReadQuery(c, auditParams...)}
+	filter := q.auditFilter(c.Principal.Tenant)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	c.Stream.Header().Set("Content-Type", "application/x-ndjson")
 	s := follower{out: c.Stream, control: http.NewResponseController(c.Stream)}
-	next, stop := iter.Pull2(a.audit.Export(ctx, query))
+	next, stop := iter.Pull2(a.audit.Export(ctx, filter))
 	defer stop()
 	var err error
 	for more := true; more && err == nil; {

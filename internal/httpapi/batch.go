@@ -10,6 +10,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 )
@@ -101,7 +102,7 @@ func (b *batch) refuse(message string) error {
 	if err := wire.Check(b.src); err != nil {
 		return err
 	}
-	return invalid("commands", "%s", message)
+	return rest.Invalid("commands", "%s", message)
 }
 
 func (b *batch) commands() error {
@@ -128,7 +129,7 @@ func (b *batch) next() error {
 		if _, err := b.value(); err != nil {
 			return err
 		}
-		b.results = append(b.results, engine.Result{Err: invalid("command", "a command must be an object")})
+		b.results = append(b.results, engine.Result{Err: rest.Invalid("command", "a command must be an object")})
 		return nil
 	}
 	b.body.reset()
@@ -156,7 +157,7 @@ func (b *batch) request(size int) (engine.Request, error) {
 	}
 	cmd := find(m.raw[mCommand])
 	if cmd == nil {
-		return engine.Request{}, invalid("command", "command must be the name of a command, such as SucceedNode")
+		return engine.Request{}, rest.Invalid("command", "command must be the name of a command, such as SucceedNode")
 	}
 	if err := checkScope(b.call, cmd.scope); err != nil {
 		return engine.Request{}, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -70,13 +70,8 @@ type body struct {
 	err   error
 }
 
-// invalid is input that breaks a rule about one field.
-func invalid(field, format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]string{"field": field})
-}
-
 // unknown is a member that no rule allows.
-func unknown(path string) error { return invalid(path, "%s is not a known field", path) }
+func unknown(path string) error { return rest.Invalid(path, "%s is not a known field", path) }
 
 // pathOf is a caller's member as a message names it.
 func pathOf(names ...string) string {
@@ -92,7 +87,7 @@ func (b *body) reset() { b.given, b.err = 0, nil }
 
 func (b *body) fail(m member, rule string, args ...any) {
 	if b.err == nil {
-		b.err = invalid(memberNames[m], "%s %s", memberNames[m], fmt.Sprintf(rule, args...))
+		b.err = rest.Invalid(memberNames[m], "%s %s", memberNames[m], fmt.Sprintf(rule, args...))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/flow"
@@ -28,8 +29,11 @@ type Bulks interface {
 	Items(ctx context.Context, tenant, id string, only *bulk.Outcome, offset, limit int) ([]bulk.Item, int, error)
 }
 
+// bulkAPI answers the calls of bulks, those about executions and those about dead letters.
+type bulkAPI struct{ bulks Bulks }
+
 // bulkRoutes are the routes of bulks.
-func (a *API) bulkRoutes() []gate.Route {
+func (a *bulkAPI) bulkRoutes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "POST /bulks", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
 		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks(&ofExecutions)},
@@ -85,11 +89,11 @@ type bulkFilter struct {
 func (b *bulkBody) spec() (cancel.Spec, error) {
 	switch {
 	case b.Command != cancel.Name:
-		return cancel.Spec{}, invalid("command", "command must be %s", cancel.Name)
+		return cancel.Spec{}, rest.Invalid("command", "command must be %s", cancel.Name)
 	case b.Filter == nil:
-		return cancel.Spec{}, invalid("filter", "filter is required; {} selects everything that has not ended")
+		return cancel.Spec{}, rest.Invalid("filter", "filter is required; {} selects everything that has not ended")
 	case utf8.RuneCountInString(b.Reason) > maxReason:
-		return cancel.Spec{}, invalid("reason", "reason must have %s", count(0, maxReason, "characters"))
+		return cancel.Spec{}, rest.Invalid("reason", "reason must have %s", count(0, maxReason, "characters"))
 	}
 	filter, err := b.Filter.check()
 	return cancel.Spec{Filter: filter, Reason: b.Reason}, err
@@ -99,16 +103,16 @@ func (f *bulkFilter) check() (out cancel.Filter, err error) {
 	for i, name := range f.Status {
 		switch {
 		case !slices.ContainsFunc(allStatuses, func(s flow.Status) bool { return s.String() == name }):
-			return out, invalid("filter.status", "filter.status must hold ACTIVE, COMPLETED, FAILED, CANCELED")
+			return out, rest.Invalid("filter.status", "filter.status must hold ACTIVE, COMPLETED, FAILED, CANCELED")
 		case slices.Contains(f.Status[:i], name):
-			return out, invalid("filter.status", "filter.status holds %s twice", name)
+			return out, rest.Invalid("filter.status", "filter.status holds %s twice", name)
 		}
 	}
 	if f.Status != nil && !slices.Contains(f.Status, flow.Active.String()) {
-		return out, invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
+		return out, rest.Invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
 	}
 	if f.GraphID != nil && !graphID(*f.GraphID) {
-		return out, invalid("filter.graphId", "filter.graphId "+graphIDRule, wire.MaxName)
+		return out, rest.Invalid("filter.graphId", "filter.graphId "+graphIDRule, wire.MaxName)
 	}
 	out.Status = f.Status
 	if f.GraphID != nil {
@@ -127,13 +131,13 @@ func someInstant(field string, t *flow.Time) (flow.Time, error) {
 	case t == nil:
 		return 0, nil
 	case *t == 0:
-		return 0, invalid(field, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", field)
+		return 0, rest.Invalid(field, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", field)
 	}
 	return max(*t, 1), nil // before 1970 there was nothing
 }
 
 // createBulk answers POST /bulks.
-func (a *API) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *bulkAPI) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
 		return gate.Reply{}, err
@@ -154,7 +158,7 @@ func (a *API) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 }
 
 // freeze asks for a bulk in the name of a caller.
-func (a *API) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Reply, error) {
+func (a *bulkAPI) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Reply, error) {
 	r.Tenant, r.Actor, r.CorrelationID = c.Principal.Tenant, c.Principal.Subject, c.CorrelationID
 	ans, err := a.bulks.Create(ctx, r)
 	if err != nil {
@@ -164,20 +168,20 @@ func (a *API) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Re
 }
 
 // startBulk answers POST …/{bulkId}/start.
-func (a *API) startBulk(f *family) handler {
+func (a *bulkAPI) startBulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return a.orderBulk(ctx, c, f, "start", "StartBulk", a.bulks.Start)
 	}
 }
 
 // stopBulk answers POST …/{bulkId}/stop.
-func (a *API) stopBulk(f *family) handler {
+func (a *bulkAPI) stopBulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return a.orderBulk(ctx, c, f, "stop", "StopBulk", a.bulks.Stop)
 	}
 }
 
-func (a *API) orderBulk(
+func (a *bulkAPI) orderBulk(
 	ctx context.Context, c *gate.Call, f *family, action, command string, do func(context.Context, bulk.Order) (bulk.Answer, error),
 ) (gate.Reply, error) {
 	if err := c.Decode(&struct{}{}); err != nil {
@@ -247,10 +251,10 @@ func bulkRefusal(command string, ans *bulk.Answer) error {
 }
 
 // bulk answers GET …/{bulkId}.
-func (a *API) bulk(f *family) handler {
+func (a *bulkAPI) bulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if q := newQuery(c); q.err != nil {
-			return gate.Reply{}, q.err
+		if q := rest.ReadQuery(c); q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
 		b, err := f.find(ctx, c, a.bulks)
 		if err != nil {
@@ -261,45 +265,43 @@ func (a *API) bulk(f *family) handler {
 }
 
 // listBulks answers GET on the bulks of a family.
-func (a *API) listBulks(f *family) handler {
+func (a *bulkAPI) listBulks(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q := newQuery(c, pageParams...)
-		p := q.paging()
-		if q.err != nil {
-			return gate.Reply{}, q.err
+		q, p := rest.ReadPage(c)
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
-		rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, f.kinds, p.offset(), p.size)
+		rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, f.kinds, p.Offset(), p.Size)
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		return gate.Reply{Body: newPage(p, rows, total, f.show)}, nil
+		return gate.Reply{Body: rest.Show(p, rows, total, f.show)}, nil
 	}
 }
 
 // bulkItems answers GET …/{bulkId}/items.
-func (a *API) bulkItems(f *family) handler {
+func (a *bulkAPI) bulkItems(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q := newQuery(c, append([]string{"status"}, pageParams...)...)
-		p := q.paging()
+		q, p := rest.ReadPage(c, "status")
 		var only *bulk.Outcome
-		if name, given := q.text("status"); given {
+		if name, given := q.Text("status"); given {
 			outcome, ok := bulk.ParseOutcome(name)
 			if !ok {
-				q.fail("status", "status must be one of %s", strings.Join(bulk.Outcomes(), ", "))
+				q.Fail("status", "status must be one of %s", strings.Join(bulk.Outcomes(), ", "))
 			}
 			only = &outcome
 		}
-		if q.err != nil {
-			return gate.Reply{}, q.err
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
 		b, err := f.find(ctx, c, a.bulks)
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		items, total, err := a.bulks.Items(ctx, c.Principal.Tenant, b.ID, only, p.offset(), p.size)
+		items, total, err := a.bulks.Items(ctx, c.Principal.Tenant, b.ID, only, p.Offset(), p.Size)
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		return gate.Reply{Body: newPage(p, items, total, f.item)}, nil
+		return gate.Reply{Body: rest.Show(p, items, total, f.item)}, nil
 	}
 }

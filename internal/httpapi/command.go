@@ -14,23 +14,19 @@ const (
 
 	MaxCallerWatched = 20_000 // of them, those of one caller
 
-	maxWorker     = 128
-	maxReason     = 1024
-	maxMessage    = 4096
-	maxErrorCode  = 128
-	maxAttempt    = 1<<31 - 1
-	maxQueues     = 100
-	maxTasks      = 100
-	maxHeld       = 1000 // tasks in a POST /tasks/watch
-	maxWait       = 30   // seconds that a claim or a watch may wait
-	maxLease      = 3600 // seconds of a lease
-	defaultLease  = 60
-	maxProgress   = 100
-	defaultTasks  = 1
-	minPage       = 10
-	maxPage       = 100
-	defaultPage   = 50
-	maxPageNumber = 1_000_000_000
+	maxWorker    = 128
+	maxReason    = 1024
+	maxMessage   = 4096
+	maxErrorCode = 128
+	maxAttempt   = 1<<31 - 1
+	maxQueues    = 100
+	maxTasks     = 100
+	maxHeld      = 1000 // tasks in a POST /tasks/watch
+	maxWait      = 30   // seconds that a claim or a watch may wait
+	maxLease     = 3600 // seconds of a lease
+	defaultLease = 60
+	maxProgress  = 100
+	defaultTasks = 1
 )
 
 // command is one command on the wire: where it is sent, who may send it, which

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -46,21 +47,20 @@ func showDecided(d *engine.Decided) decidedView {
 
 // decided answers GET /executions/{executionId}/commands.
 func (a *API) decided(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"accepted"}, pageParams...)...)
-	p := q.paging()
-	accepted := q.boolean("accepted")
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c, "accepted")
+	accepted := q.Bool("accepted")
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id, err := executionID(c.Path("executionId"))
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	found, total, err := a.reads.Commands(ctx, engine.CommandQuery{
-		Tenant: c.Principal.Tenant, Execution: id, Accepted: accepted, Offset: p.offset(), Limit: p.size,
+		Tenant: c.Principal.Tenant, Execution: id, Accepted: accepted, Offset: p.Offset(), Limit: p.Size,
 	})
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, found, total, showDecided)}, nil
+	return gate.Reply{Body: rest.Show(p, found, total, showDecided)}, nil
 }

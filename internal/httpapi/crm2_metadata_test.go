@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -161,7 +160,7 @@ func TestEveryDefinitionBelongsToOneTenant(t *testing.T) {
 
 func TestDefinitionsAskForTheirScopes(t *testing.T) {
 	n := 0
-	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+	for _, route := range allRoutes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		if !strings.HasPrefix(path, "/metadata/") {
 			continue

@@ -16,12 +16,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
@@ -71,25 +70,8 @@ type Config struct {
 	Settings    EventSettings
 	Audit       Audit
 
-	WorkflowEvents    WorkflowEvents
-	WorkflowTemplates WorkflowTemplates
-	EventPass         gate.Pass // lets senders of workflow events in; default: nobody
-
-	Strategies Strategies
-	Rechecks   Rechecks
-	Records    Records
-	Parts      RecordParts
-	PublicURL  string // where callers reach this process, without a slash at its end; "": URLs that they are given have no host
-	Metadata   Metadata
-
-	Sharing     Sharing
-	Territories Territories
-	Search      Search
-	Reports     Reports
-	Approvals   Approvals
-	Automation  Automation
-	Reserved    func(queue string) bool // queues of the server itself, which no graph may name; nil: none
-	Seals       *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
+	Reserved func(queue string) bool // queues of the server itself, which no graph may name; nil: none
+	Seals    *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
 }
 
 // API answers the calls of the executions' surface.
@@ -109,25 +91,8 @@ type API struct {
 	settings    EventSettings
 	audit       Audit
 
-	workflowEvents    WorkflowEvents
-	workflowTemplates WorkflowTemplates
-	eventPass         gate.Pass
-
-	strategies Strategies
-	rechecks   Rechecks
-	publicURL  string
-	metadata   Metadata
-
-	records     Records
-	recordParts RecordParts
-	sharing     Sharing
-	territories Territories
-	search      Search
-	reports     Reports
-	approvals   Approvals
-	automation  Automation
-	reserved    func(queue string) bool
-	seals       *seal.Seals
+	reserved func(queue string) bool
+	seals    *seal.Seals
 }
 
 // New makes the surface.
@@ -137,17 +102,9 @@ func New(cfg Config) *API {
 		log: cfg.Log, heartbeat: cfg.Heartbeat, stalled: cfg.Stalled,
 		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
 		settings: cfg.Settings, audit: cfg.Audit,
-		workflowEvents: cfg.WorkflowEvents, workflowTemplates: cfg.WorkflowTemplates, eventPass: cfg.EventPass,
-		strategies: cfg.Strategies, rechecks: cfg.Rechecks, publicURL: cfg.PublicURL,
-		metadata: cfg.Metadata,
-		records:  cfg.Records, recordParts: cfg.Parts,
-		sharing: cfg.Sharing, territories: cfg.Territories,
-		search:     cfg.Search,
-		reports:    cfg.Reports,
-		approvals:  cfg.Approvals,
-		automation: cfg.Automation,
-		reserved:   cfg.Reserved,
-		seals:      cfg.Seals,
+
+		reserved: cfg.Reserved,
+		seals:    cfg.Seals,
 	}
 	if a.reserved == nil {
 		a.reserved = func(string) bool { return false }
@@ -157,9 +114,6 @@ func New(cfg Config) *API {
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
-	}
-	if a.eventPass == nil {
-		a.eventPass = &gate.EventToken{}
 	}
 	if a.stalled == nil {
 		a.stalled = func() {}
@@ -196,53 +150,19 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /executions/{executionId}/events", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.events},
 		{Pattern: "GET /executions/{executionId}/commands", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.decided},
 		{Pattern: "GET /executions/{executionId}/stream", Open: gate.OpenStreams, Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
-		{Pattern: "POST /tasks/claim", Open: gate.OpenClaims, Scope: scopeWork, Rate: rateWrite, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.claim},
-		{Pattern: "POST /tasks/watch", Open: gate.OpenWatches, Scope: scopeWork, Rate: rateRead, Once: gate.Required, Timeout: gate.NoTimeout, Do: a.watchTasks},
 		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
-		{Pattern: "PUT /graphs/{graphId}", Heavy: true, Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
-		{Pattern: "GET /graphs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
-		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
 	}
-	routes = append(routes, a.bulkRoutes()...)
-	routes = append(routes, a.eventRoutes()...)
-	routes = append(routes, a.deadBulkRoutes()...)
+	tasks := &taskAPI{commands: a.commands, reads: a.reads, watched: a.watched}
+	graphs, bulks := &graphAPI{graphs: a.graphs, reserved: a.reserved}, &bulkAPI{bulks: a.bulks}
+	routes = slices.Concat(
+		routes, tasks.routes(), graphs.routes(), bulks.bulkRoutes(), bulks.deadBulkRoutes(),
+		a.eventRoutes(), (&auditAPI{audit: a.audit}).routes(),
+	)
 	for i := range commands {
 		routes = append(routes, gate.Route{
 			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,
 			MaxBody: MaxBody, Do: a.single(&commands[i]),
 		})
 	}
-	for i := range routes {
-		if method, _, _ := strings.Cut(routes[i].Pattern, " "); method != http.MethodGet {
-			routes[i].Do = withoutQuery(routes[i].Do)
-		}
-	}
-	routes = append(routes, a.strategyRoutes()...)
-	routes = append(routes, a.recheckRoutes()...)
-	routes = append(routes, a.crmRoutes()...)
-	return append(routes, a.workflowRoutes()...)
-}
-
-// crmRoutes are the routes of records and of the services around them.
-func (a *API) crmRoutes() []gate.Route {
-	routes := slices.Concat(a.metadataRoutes(), a.sharingRoutes(), a.territoryRoutes(), a.recordRoutes(), a.recordPartRoutes(), a.searchRoutes(), a.reportRoutes(), a.approvalRoutes(), a.automationRoutes())
-	for i := range routes {
-		routes[i].Surface = gate.CRM
-	}
-	return routes
-}
-
-// handler is what answers a route.
-type handler = func(context.Context, *gate.Call) (gate.Reply, error)
-
-// withoutQuery refuses query parameters: only reads have some.
-func withoutQuery(next handler) handler {
-	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if c.Request.URL.RawQuery != "" {
-			if err := newQuery(c).err; err != nil {
-				return gate.Reply{}, err
-			}
-		}
-		return next(ctx, c)
-	}
+	return rest.On(nil, routes)
 }

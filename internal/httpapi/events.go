@@ -2,9 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,6 +10,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -51,8 +49,6 @@ func (a *API) eventRoutes() []gate.Route {
 		{Pattern: "GET /events/replays", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listReplays},
 		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
 		{Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopReplay},
-		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
-		{Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true, Do: a.exportAudit},
 	}
 }
 
@@ -82,8 +78,8 @@ func allTypes() []string { return append(wire.EventTypes(), wire.ExecutionChange
 
 // listSchemas answers GET /events/schemas.
 func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
+	if q := rest.ReadQuery(c); q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	return gate.Reply{Body: newFew(allTypes(), func(typ *string) schemaView {
 		return schemaView{*typ, wire.SchemaVersion, "/events/schemas/" + *typ}
@@ -93,27 +89,21 @@ func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
 // schema answers GET /events/schemas/{eventType}. It changes with the program alone, so
 // whoever has it asks whether it is still the same.
 func (a *API) schema(_ context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
+	if q := rest.ReadQuery(c); q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	typ := c.Path("eventType")
 	if !slices.Contains(allTypes(), typ) {
 		return gate.Reply{}, fault.New(fault.NotFound, wire.CodeEventType, "there is no event type %.64q", typ)
 	}
 	text, _ := wire.EventSchema(typ)
-	sum := sha256.Sum256(text)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	reply := gate.Reply{Raw: text, Type: "application/schema+json", Header: http.Header{"Etag": {tag}, "Cache-Control": {"no-cache"}}}
-	if has(c, tag) {
-		reply.Status, reply.Raw = http.StatusNotModified, nil
-	}
-	return reply, nil
+	return rest.Cached(c, gate.Reply{Raw: text, Type: "application/schema+json"}, "no-cache"), nil
 }
 
 // listConsumers answers GET /events/consumers.
 func (a *API) listConsumers(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
+	if q := rest.ReadQuery(c); q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.backbone.Consumers(ctx, c.Principal.Tenant)
 	if err != nil {
@@ -124,12 +114,12 @@ func (a *API) listConsumers(ctx context.Context, c *gate.Call) (gate.Reply, erro
 
 // outbox answers GET /events/outbox.
 func (a *API) outbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "eventType", "key", "after", "page_size")
+	q := query{rest.ReadQuery(c, "eventType", "key", "after", "page_size")}
 	f := q.eventFilter(c.Principal.Tenant)
-	after := int64(q.integer("after", 0, seal.MaxPosition, 0))
-	size := q.integer("page_size", minPage, maxPage, defaultPage)
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	after := int64(q.Int("after", 0, seal.MaxPosition, 0))
+	size := q.PageSize()
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	sealed, err := a.positions(ctx, c)
 	if err != nil {
@@ -159,28 +149,28 @@ func (a *API) positions(ctx context.Context, c *gate.Call) (*seal.Sealer, error)
 const maxPartitionKey = 512
 
 // eventFilter selects events of a tenant.
-func (q *query) eventFilter(tenant string) bus.EventFilter {
+func (q query) eventFilter(tenant string) bus.EventFilter {
 	return bus.EventFilter{Tenant: tenant, EventType: q.name("eventType"), Key: q.line("key", maxPartitionKey)}
 }
 
 // line is a text on one line, "" when it is not given.
-func (q *query) line(name string, limit int) string {
-	s, given := q.text(name)
+func (q query) line(name string, limit int) string {
+	s, given := q.Text(name)
 	if given && !oneLine(s, 1, limit) {
-		q.fail(name, "%s must be %s on one line", name, count(1, limit, "characters"))
+		q.Fail(name, "%s must be %s on one line", name, count(1, limit, "characters"))
 	}
 	return s
 }
 
 // words is a list of words out of some, separated by commas; nil when it is not given.
-func (q *query) words(name string, some []string) (list []string) {
-	s, given := q.text(name)
+func (q query) words(name string, some []string) (list []string) {
+	s, given := q.Text(name)
 	if !given {
 		return nil
 	}
 	for word := range strings.SplitSeq(s, ",") {
 		if !slices.Contains(some, word) {
-			q.fail(name, "%s must be a list of %s, separated by commas", name, strings.Join(some, ", "))
+			q.Fail(name, "%s must be a list of %s, separated by commas", name, strings.Join(some, ", "))
 			return nil
 		}
 		if !slices.Contains(list, word) {

@@ -12,12 +12,13 @@ import (
 	"renga.dev/renga/internal/platform/bulk/dlq"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
 // deadBulkRoutes are the routes of bulks about dead letters.
-func (a *API) deadBulkRoutes() []gate.Route {
+func (a *bulkAPI) deadBulkRoutes() []gate.Route {
 	f := &ofDeadLetters
 	return []gate.Route{
 		{Pattern: "POST /events/bulks", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.createDeadBulk},
@@ -52,7 +53,7 @@ type deadBulkFilter struct {
 }
 
 // createDeadBulk answers POST /events/bulks.
-func (a *API) createDeadBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *bulkAPI) createDeadBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
 		return gate.Reply{}, err
@@ -76,11 +77,11 @@ func (a *API) createDeadBulk(ctx context.Context, c *gate.Call) (gate.Reply, err
 func (b *deadBulkBody) spec() (dlq.Spec, error) {
 	switch {
 	case !slices.Contains(dlq.Names(), b.Command):
-		return dlq.Spec{}, invalid("command", "command must be %s", strings.Join(dlq.Names(), " or "))
+		return dlq.Spec{}, rest.Invalid("command", "command must be %s", strings.Join(dlq.Names(), " or "))
 	case b.Filter == nil:
-		return dlq.Spec{}, invalid("filter", "filter is required; {} selects all dead letters that are open")
+		return dlq.Spec{}, rest.Invalid("filter", "filter is required; {} selects all dead letters that are open")
 	case !oneLine(b.Reason, 0, maxDecisionReason):
-		return dlq.Spec{}, invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
+		return dlq.Spec{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
 	}
 	if b.Command == dlq.Skip {
 		if err := skipReason(b.Reason); err != nil {
@@ -101,19 +102,19 @@ func (f *deadBulkFilter) check() (out dlq.Filter, err error) {
 			continue
 		}
 		if !wire.Name(*name.given) {
-			return out, invalid(name.field, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name.field, wire.MaxName)
+			return out, rest.Invalid(name.field, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name.field, wire.MaxName)
 		}
 		*name.into = *name.given
 	}
 	if f.Key != nil {
 		if !oneLine(*f.Key, 1, maxPartitionKey) {
-			return out, invalid("filter.key", "filter.key must be %s on one line", count(1, maxPartitionKey, "characters"))
+			return out, rest.Invalid("filter.key", "filter.key must be %s on one line", count(1, maxPartitionKey, "characters"))
 		}
 		out.Key = *f.Key
 	}
 	if f.ReasonClass != nil {
 		if !slices.Contains(reasonClasses, *f.ReasonClass) {
-			return out, invalid("filter.reasonClass", "filter.reasonClass must be one of %s", strings.Join(reasonClasses, ", "))
+			return out, rest.Invalid("filter.reasonClass", "filter.reasonClass must be one of %s", strings.Join(reasonClasses, ", "))
 		}
 		out.ReasonClass = fault.ReasonClass(*f.ReasonClass)
 	}

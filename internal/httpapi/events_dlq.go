@@ -3,12 +3,12 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -28,21 +28,21 @@ var reasonClasses = []string{
 	string(fault.ReasonUnsupportedAction), string(fault.ReasonInfra),
 }
 
-// deadParams are the parameters that select dead letters.
-var deadParams = []string{"status", "consumer", "eventType", "key", "reasonClass", "deadFrom", "deadTo"}
+// deadParams are the parameters of a list of dead letters.
+var deadParams = []string{"status", "consumer", "eventType", "key", "reasonClass", "deadFrom", "deadTo", "foresee"}
 
 // deadFilter selects dead letters.
-func (q *query) deadFilter() bus.DeadFilter {
+func (q query) deadFilter() bus.DeadFilter {
 	f := bus.DeadFilter{
 		Consumer: q.name("consumer"), EventType: q.name("eventType"), Key: q.line("key", maxPartitionKey),
-		DeadFrom: wire.Stamp(q.instant("deadFrom")), DeadTo: wire.Stamp(q.instant("deadTo")),
+		DeadFrom: wire.Stamp(q.Instant("deadFrom")), DeadTo: wire.Stamp(q.Instant("deadTo")),
 	}
 	for _, word := range q.words("status", bus.Statuses()) {
 		status, _ := bus.ParseStatus(word)
 		f.Status = append(f.Status, status)
 	}
 	if class := q.words("reasonClass", reasonClasses); len(class) > 1 {
-		q.fail("reasonClass", "reasonClass must be one of %s", strings.Join(reasonClasses, ", "))
+		q.Fail("reasonClass", "reasonClass must be one of %s", strings.Join(reasonClasses, ", "))
 	} else if len(class) == 1 {
 		f.ReasonClass = fault.ReasonClass(class[0])
 	}
@@ -51,16 +51,16 @@ func (q *query) deadFilter() bus.DeadFilter {
 
 // listDead answers GET /events/dlq.
 func (a *API) listDead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, slices.Concat(deadParams, pageParams, []string{"foresee"})...)
-	p, f, foresee := q.paging(), q.deadFilter(), q.boolean("foresee")
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c, deadParams...)
+	f, foresee := query{q}.deadFilter(), q.Bool("foresee")
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.deadLetters.DeadLetters(ctx, c.Principal.Tenant, f, p.offset(), p.size)
+	rows, total, err := a.deadLetters.DeadLetters(ctx, c.Principal.Tenant, f, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	out := newPage(p, rows, total, showDead)
+	out := rest.Show(p, rows, total, showDead)
 	if foresee != nil && *foresee {
 		err = a.foreseeDead(ctx, c.Principal.Tenant, &f, out.Items)
 	}
@@ -92,8 +92,8 @@ func deadID(c *gate.Call) (string, error) {
 
 // deadLetter answers GET /events/dlq/{deadLetterId}.
 func (a *API) deadLetter(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
+	if q := rest.ReadQuery(c); q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id, err := deadID(c)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *API) redrive(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	if !oneLine(b.Reason, 0, maxDecisionReason) {
-		return gate.Reply{}, invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
+		return gate.Reply{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
 	}
 	if b.DryRun {
 		return a.dryRun(ctx, c, id)
@@ -152,7 +152,7 @@ func (a *API) skip(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // skipReason refuses a skip without a reason.
 func skipReason(reason string) error {
 	if !oneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == "" {
-		return invalid("reason", "a skip needs a reason of %s on one line", count(1, maxDecisionReason, "characters"))
+		return rest.Invalid("reason", "a skip needs a reason of %s on one line", count(1, maxDecisionReason, "characters"))
 	}
 	return nil
 }

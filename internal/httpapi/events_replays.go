@@ -6,6 +6,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -42,11 +43,11 @@ func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	case err != nil:
 		return gate.Reply{}, err
 	case !wire.Name(b.Consumer):
-		return gate.Reply{}, invalid("consumer", "consumer must be the name of a consumer")
+		return gate.Reply{}, rest.Invalid("consumer", "consumer must be the name of a consumer")
 	case b.From == nil:
-		return gate.Reply{}, invalid("from", "from is required: the instant from which events are delivered again")
+		return gate.Reply{}, rest.Invalid("from", "from is required: the instant from which events are delivered again")
 	case to != 0 && to <= from:
-		return gate.Reply{}, invalid("to", "to must be after from")
+		return gate.Reply{}, rest.Invalid("to", "to must be after from")
 	}
 	ans, err := a.replays.StartReplay(ctx, bus.ReplayRequest{
 		Tenant: c.Principal.Tenant, Consumer: b.Consumer, From: wire.Stamp(from), To: wire.Stamp(to),
@@ -110,22 +111,21 @@ func replayReply(ans *bus.ReplayAnswer) (gate.Reply, error) {
 
 // listReplays answers GET /events/replays.
 func (a *API) listReplays(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.replays.Replays(ctx, c.Principal.Tenant, p.offset(), p.size)
+	rows, total, err := a.replays.Replays(ctx, c.Principal.Tenant, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, showReplay)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showReplay)}, nil
 }
 
 // replay answers GET /events/replays/{replayId}.
 func (a *API) replay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
+	if q := rest.ReadQuery(c); q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id, err := replayID(c)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/engine"
 )
 
@@ -35,8 +36,8 @@ func showEventSettings(p engine.PublishPolicy) (v eventSettingsView) {
 
 // eventSettings answers GET /events/settings.
 func (a *API) eventSettings(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := newQuery(c); q.err != nil {
-		return gate.Reply{}, q.err
+	if q := rest.ReadQuery(c); q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	p, err := a.settings.PublishPolicy(ctx, c.Principal.Tenant)
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *API) putEventSettings(ctx context.Context, c *gate.Call) (gate.Reply, e
 	}
 	p, ok := publishPolicies[b.Executions]
 	if !ok {
-		return gate.Reply{}, invalid("executions", "executions must be default, all or none")
+		return gate.Reply{}, rest.Invalid("executions", "executions must be default, all or none")
 	}
 	err := a.settings.SetPublishPolicy(ctx, c.Principal.Tenant, p, audit.Entry{
 		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, Action: "events.settings", Subject: "executions",

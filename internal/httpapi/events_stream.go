@@ -12,6 +12,7 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
@@ -23,11 +24,11 @@ const tailEvery = 200 * time.Millisecond
 // tail answers GET /events/stream: the tenant's events from where the client left off
 // or from an instant on, else those to come, for as long as the client stays.
 func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "eventType", "key", "from", "lastEventId")
+	q := query{rest.ReadQuery(c, "eventType", "key", "from", "lastEventId")}
 	f := q.eventFilter(c.Principal.Tenant)
-	from := bus.TailFrom{At: wire.Stamp(q.instant("from")), Place: q.position(c)}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	from := bus.TailFrom{At: wire.Stamp(q.Instant("from")), Place: q.position(c)}
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	sealed, err := a.positions(ctx, c)
 	if err != nil {
@@ -56,16 +57,16 @@ func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // position is where a client left off: its header, or else the query; nil when it says
 // neither, 0 before everything. A query that is none is refused, whatever the header says.
-func (q *query) position(c *gate.Call) *int64 {
+func (q query) position(c *gate.Call) *int64 {
 	var position *int64
 	read := func(name, text string) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 || n > seal.MaxPosition || text[0] == '+' {
-			q.fail(name, "%s must be the position of an event", name)
+			q.Fail(name, "%s must be the position of an event", name)
 		}
 		position = &n
 	}
-	if text, given := q.text("lastEventId"); given {
+	if text, given := q.Text("lastEventId"); given {
 		read("lastEventId", text)
 	}
 	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {

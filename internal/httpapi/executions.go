@@ -5,16 +5,17 @@ import (
 	"math"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
 // execution answers GET /executions/{executionId}.
 func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "at")
-	at := q.integer("at", 1, math.MaxInt, 0)
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q := rest.ReadQuery(c, "at")
+	at := q.Int("at", 1, math.MaxInt, 0)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id, err := executionID(c.Path("executionId"))
 	if err != nil {
@@ -30,42 +31,40 @@ func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // events answers GET /executions/{executionId}/events. The log has no gaps, so a
 // page is a range of sequence numbers.
 func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id, err := executionID(c.Path("executionId"))
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	events, last, err := a.reads.Events(ctx, c.Principal.Tenant, id, uint64(p.offset())+1, p.size)
+	events, last, err := a.reads.Events(ctx, c.Principal.Tenant, id, uint64(p.Offset())+1, p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	show := func(ev *flow.Event) *flow.Event { return ev }
-	return gate.Reply{Body: newPage(p, events, int(last), show)}, nil
+	return gate.Reply{Body: rest.Show(p, events, int(last), show)}, nil
 }
 
 // list answers GET /executions.
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, append([]string{"status", "graphId", "createdFrom", "createdTo", "sort"}, pageParams...)...)
-	p := q.paging()
+	q, p := rest.ReadPage(c, "status", "graphId", "createdFrom", "createdTo", "sort")
 	lq := engine.ListQuery{
-		Tenant: c.Principal.Tenant, Status: q.statuses("status"), GraphID: q.graph("graphId"),
-		CreatedFrom: q.instant("createdFrom"), CreatedTo: q.instant("createdTo"), Offset: p.offset(), Limit: p.size,
+		Tenant: c.Principal.Tenant, Status: query{q}.statuses("status"), GraphID: query{q}.graph("graphId"),
+		CreatedFrom: q.Instant("createdFrom"), CreatedTo: q.Instant("createdTo"), Offset: p.Offset(), Limit: p.Size,
 	}
-	if sort, given := q.text("sort"); given && sort != newestFirst {
-		q.fail("sort", "sort must be %s", newestFirst)
+	if sort, given := q.Text("sort"); given && sort != newestFirst {
+		q.Fail("sort", "sort must be %s", newestFirst)
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	heads, total, err := a.reads.List(ctx, lq)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, heads, total, showHead)}, nil
+	return gate.Reply{Body: rest.Show(p, heads, total, showHead)}, nil
 }
 
 // newestFirst is the one order of the list of executions.

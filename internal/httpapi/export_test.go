@@ -26,3 +26,6 @@ func ReadBatch(src []byte) ([]engine.Request, []engine.Result, error) {
 	err := b.read()
 	return b.requests, b.results, err
 }
+
+// MadePrefixes are in front of the names of graphs that the server makes itself.
+var MadePrefixes = madePrefixes

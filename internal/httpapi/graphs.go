@@ -8,15 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/crm/approval"
-	"renga.dev/renga/internal/crm/reporting"
-	"renga.dev/renga/internal/crm/search"
-	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -26,10 +21,14 @@ const mediaJSON = "application/json"
 // graphMedia are the media types of a graph; all but the first are YAML.
 var graphMedia = []string{mediaJSON, "application/yaml", "application/x-yaml", "text/yaml"}
 
+// madePrefixes are in front of the names of graphs that the server makes itself, one for each
+// service that runs some.
+var madePrefixes = []string{"template:", "pdca:", "sharing:", "search:", "reporting:", "approval:"}
+
 // graphID reports whether a graph can have this id: a name that somebody gave, or that
 // of a graph that the server makes itself, which users read and do not register.
 func graphID(id string) bool {
-	for _, prefix := range []string{inbound.GraphPrefix, recheck.GraphPrefix, sharing.GraphPrefix, search.GraphPrefix, reporting.GraphPrefix, approval.GraphPrefix} {
+	for _, prefix := range madePrefixes {
 		if name, ok := strings.CutPrefix(id, prefix); ok {
 			return wire.Name(name)
 		}
@@ -38,7 +37,26 @@ func graphID(id string) bool {
 }
 
 // graphIDRule says what such an id must be; it has the longest name in it.
-const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, with template:, pdca:, sharing:, search:, reporting: or approval: in front where the server has made it"
+const graphIDRule = "must be 1 to %d letters, digits, dots, dashes or underscores, " +
+	"with template:, pdca:, sharing:, search:, reporting: or approval: in front where the server has made it"
+
+// graphAPI answers the calls of graphs.
+type graphAPI struct {
+	graphs   Graphs
+	reserved func(queue string) bool
+}
+
+// routes are the routes of graphs.
+func (a *graphAPI) routes() []gate.Route {
+	return []gate.Route{
+		{
+			Pattern: "PUT /graphs/{graphId}", Heavy: true, Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody,
+			Media: graphMedia, Do: a.putGraph,
+		},
+		{Pattern: "GET /graphs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
+		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
+	}
+}
 
 // graphView is a version of a graph without its content.
 type graphView struct {
@@ -53,10 +71,10 @@ func showGraph(g *engine.GraphRow) graphView {
 }
 
 // putGraph answers PUT /graphs/{graphId}.
-func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("graphId")
 	if !wire.Name(id) {
-		return gate.Reply{}, invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+		return gate.Reply{}, rest.Invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
 	}
 	g, err := flow.ParseGraph(c.Body, c.Media != mediaJSON && c.Media != "")
 	if err != nil {
@@ -64,7 +82,7 @@ func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	for i := range g.Nodes {
 		if n := &g.Nodes[i]; a.reserved(n.Queue) {
-			return gate.Reply{}, invalid("nodes", "node %q: the queue %s is the server's own; choose another name", n.NodeID,
+			return gate.Reply{}, rest.Invalid("nodes", "node %q: the queue %s is the server's own; choose another name", n.NodeID,
 				n.Queue)
 		}
 	}
@@ -80,11 +98,11 @@ func (a *API) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 // graph answers GET /graphs/{graphId}.
-func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "version")
-	version := q.integer("version", 1, math.MaxInt32, 0)
-	if q.err != nil {
-		return gate.Reply{}, q.err
+func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := rest.ReadQuery(c, "version")
+	version := q.Int("version", 1, math.MaxInt32, 0)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	id := c.Path("graphId")
 	if !graphID(id) {
@@ -104,15 +122,14 @@ func (a *API) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 // listGraphs answers GET /graphs.
-func (a *API) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+func (a *graphAPI) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.offset(), p.size)
+	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: newPage(p, rows, total, showGraph)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showGraph)}, nil
 }

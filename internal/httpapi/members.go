@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -112,7 +113,7 @@ func setFailure(e *flow.Error, field, path string, value jsontext.Value) error {
 		text, most = &e.Message, maxMessage
 	case "detail":
 		if value.Kind() != '{' {
-			return invalid(path, "%s must be an object", path)
+			return rest.Invalid(path, "%s must be an object", path)
 		}
 		e.Detail = value
 		return nil
@@ -120,10 +121,10 @@ func setFailure(e *flow.Error, field, path string, value jsontext.Value) error {
 		return unknown(path)
 	}
 	if value.Kind() != '"' {
-		return invalid(path, "%s must be a string", path)
+		return rest.Invalid(path, "%s must be a string", path)
 	}
 	if *text = unquote(value); utf8.RuneCountInString(*text) > most {
-		return invalid(path, "%s must have %s", path, count(0, most, "characters"))
+		return rest.Invalid(path, "%s must have %s", path, count(0, most, "characters"))
 	}
 	return nil
 }

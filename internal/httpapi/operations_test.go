@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -17,7 +16,7 @@ import (
 // that is generated from the contract: surface, scope, rate class and idempotency key.
 func TestEveryRouteIsThatOfItsOperation(t *testing.T) {
 	telemetry := &gate.Telemetry{Metrics: http.NotFoundHandler()}
-	routes := table(telemetry, httpapi.New(httpapi.Config{}))
+	routes := table(telemetry, allRoutes())
 	for _, problem := range unlike(routes, api.Operations()) {
 		t.Error(problem)
 	}

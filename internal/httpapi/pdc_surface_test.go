@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -40,7 +39,7 @@ var recheckSurface = map[string]recheckRoute{
 // document: surface, scope, audience, rate class, key, size of bodies, time.
 func TestPDC2To9EveryRouteOfTheSurfaceIsAsTheDocumentSays(t *testing.T) {
 	found := 0
-	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+	for _, route := range allRoutes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		if ours := strings.HasPrefix(path, "/pdca/") || strings.HasPrefix(path, "/gui/"); !ours {
 			if route.Surface == gate.Recheck {

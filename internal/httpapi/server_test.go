@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,7 +104,10 @@ func newServerWith(t testing.TB, o options) *server {
 	t.Helper()
 	beside(t)
 	ctx, stop := context.WithCancel(context.Background())
-	s := &server{t: t, clock: &clock{}}
+	s := &server{
+		t:     t,
+		clock: &clock{},
+	}
 	db := s.open(ctx)
 	s.db = db
 	quiet := slog.New(slog.DiscardHandler)
@@ -128,22 +132,13 @@ func newServerWith(t testing.TB, o options) *server {
 	if o.reads != nil {
 		reads = o.reads(reads)
 	}
-	surface := httpapi.New(httpapi.Config{
+	routes := s.routes(httpapi.Config{
 		Commands: s.engine, Reads: reads, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
 		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
-		WorkflowEvents: s.trigger, WorkflowTemplates: s.trigger, EventPass: s.pass,
-		Strategies: s.rechecks.Strategies(), Rechecks: s.rechecks,
-		Metadata: s.metadata,
-		Records:  s.records, Parts: s.records,
-		Sharing: s.sharing, Territories: s.sharing,
-		Search:     s.search,
-		Reports:    s.reports,
-		Approvals:  s.approval,
-		Automation: s.automation,
-		Reserved:   s.ownQueue,
-		Seals:      seal.Fixed([]byte(sealSecret)),
+		Reserved: s.ownQueue,
+		Seals:    seal.Fixed([]byte(sealSecret)),
 	})
-	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates, Open: o.open, Heavy: o.heavy}, table(telemetry, surface))
+	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates, Open: o.open, Heavy: o.heavy}, table(telemetry, routes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,12 +267,31 @@ func (s *server) verify() {
 	}
 }
 
+// routes are the routes of all services.
+func (s *server) routes(cfg httpapi.Config) []gate.Route {
+	var pass gate.Pass
+	if s.pass != nil {
+		pass = s.pass
+	}
+	return slices.Concat(
+		httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(),
+		s.trigger.Routes(pass, cfg.Reserved), s.rechecks.Routes(""), s.records.Routes(cfg.Log),
+		s.reports.Routes(), s.approval.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals),
+	)
+}
+
+// allRoutes are those routes with nothing behind them.
+func allRoutes() []gate.Route {
+	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), trigger: new(inbound.Trigger), rechecks: new(recheck.Rechecks), records: new(records.Records), reports: new(reporting.Reporting), approval: new(approval.Approvals), automation: new(automation.Automation), search: new(search.Search)}
+	return s.routes(httpapi.Config{})
+}
+
 // table is the route table of the process.
-func table(telemetry *gate.Telemetry, surface *httpapi.API) []gate.Route {
+func table(telemetry *gate.Telemetry, routes []gate.Route) []gate.Route {
 	ready := func(context.Context) error { return nil }
 	checks := []gate.Check{{Name: "database", Probe: ready}, {Name: "nats", Probe: ready}}
 	pages := gate.Pages{Checks: checks, Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI}
-	return append(pages.Routes(), surface.Routes()...)
+	return append(pages.Routes(), routes...)
 }
 
 // clock is the machine's clock, put forward by tests, or made to stand still.

@@ -6,13 +6,14 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
 // single answers the endpoint of one command.
-func (a *API) single(cmd *command) handler {
+func (a *API) single(cmd *command) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		t := target{key: c.Key, execution: c.Path("executionId"), node: c.Path("nodeId")}
 		var b body

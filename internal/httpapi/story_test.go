@@ -14,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -366,7 +365,7 @@ func (p *play) examples() []string {
 func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 	telemetry := &gate.Telemetry{Metrics: nil}
 	var routes []string
-	for _, route := range table(telemetry, httpapi.New(httpapi.Config{})) {
+	for _, route := range table(telemetry, allRoutes()) {
 		routes = append(routes, route.Pattern)
 	}
 	routes = append(routes, "GET /metrics") // there only with telemetry
@@ -378,7 +377,7 @@ func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 
 func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
 	c := theContract()
-	for _, route := range table(&gate.Telemetry{}, httpapi.New(httpapi.Config{})) {
+	for _, route := range table(&gate.Telemetry{}, allRoutes()) {
 		if route.Rate == "" {
 			t.Errorf("%s has no rate class", route.Pattern)
 		}
@@ -394,7 +393,7 @@ func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
 }
 
 func TestTheContractMarksWhatTheRouteTableDeprecates(t *testing.T) {
-	routes := table(&gate.Telemetry{}, httpapi.New(httpapi.Config{}))
+	routes := table(&gate.Telemetry{}, allRoutes())
 	for _, problem := range undeclared(theContract(), routes) {
 		t.Error(problem)
 	}

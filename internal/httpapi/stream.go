@@ -10,6 +10,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -43,7 +44,7 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	case status.Terminal() && last >= newest:
 		return gate.Reply{Status: http.StatusNoContent}, nil
 	case last > newest:
-		return gate.Reply{}, invalid("Last-Event-ID", "Last-Event-ID lies beyond the log, which ends with event %d", newest)
+		return gate.Reply{}, rest.Invalid("Last-Event-ID", "Last-Event-ID lies beyond the log, which ends with event %d", newest)
 	}
 	s := &follower{
 		reads: a.reads, tenant: c.Principal.Tenant, id: id, last: last,
@@ -58,16 +59,16 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // lastEventID is where a client left off: its header, or else the query.
 func lastEventID(c *gate.Call) (uint64, error) {
-	q := newQuery(c, "lastEventId")
-	last := q.integer("lastEventId", 0, math.MaxInt, 0)
+	q := rest.ReadQuery(c, "lastEventId")
+	last := q.Int("lastEventId", 0, math.MaxInt, 0)
 	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
 		n, err := strconv.ParseInt(header, 10, 64)
 		if err != nil || n < 0 || header[0] == '+' {
-			return 0, invalid("Last-Event-ID", "Last-Event-ID must be the sequence number of an event")
+			return 0, rest.Invalid("Last-Event-ID", "Last-Event-ID must be the sequence number of an event")
 		}
 		last = int(n)
 	}
-	return uint64(last), q.err
+	return uint64(last), q.Err
 }
 
 // follower sends one execution's log to one client.

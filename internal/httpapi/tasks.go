@@ -8,10 +8,32 @@ import (
 	"unicode/utf8"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
+
+// taskAPI answers the calls of workers.
+type taskAPI struct {
+	commands Commands
+	reads    Reads
+	watched  *watched // executions that task watches look at
+}
+
+// routes are the routes of workers.
+func (a *taskAPI) routes() []gate.Route {
+	return []gate.Route{
+		{
+			Pattern: "POST /tasks/claim", Open: gate.OpenClaims, Scope: scopeWork, Rate: rateWrite, Once: gate.Required,
+			Timeout: gate.NoTimeout, Do: a.claim,
+		},
+		{
+			Pattern: "POST /tasks/watch", Open: gate.OpenWatches, Scope: scopeWork, Rate: rateRead, Once: gate.Required,
+			Timeout: gate.NoTimeout, Do: a.watchTasks,
+		},
+	}
+}
 
 // claimBody is the body of POST /tasks/claim.
 type claimBody struct {
@@ -41,7 +63,7 @@ func (b *claimBody) check() error {
 // within checks a number.
 func within(field string, value, low, high int) error {
 	if value < low || value > high {
-		return invalid(field, "%s must be between %d and %d", field, low, high)
+		return rest.Invalid(field, "%s must be between %d and %d", field, low, high)
 	}
 	return nil
 }
@@ -51,19 +73,19 @@ func (b *eagerBody) check(path string) error {
 	worker, queues := path+"workerId", path+"queues"
 	switch n := utf8.RuneCountInString(b.WorkerID); {
 	case b.WorkerID == "":
-		return invalid(worker, "%s is required", worker)
+		return rest.Invalid(worker, "%s is required", worker)
 	case n > maxWorker:
-		return invalid(worker, "%s must have %s", worker, count(1, maxWorker, "characters"))
+		return rest.Invalid(worker, "%s must have %s", worker, count(1, maxWorker, "characters"))
 	}
 	if len(b.Queues) < 1 || len(b.Queues) > maxQueues {
-		return invalid(queues, "%s must have %s", queues, count(1, maxQueues, "names"))
+		return rest.Invalid(queues, "%s must have %s", queues, count(1, maxQueues, "names"))
 	}
 	for i, queue := range b.Queues {
 		if !wire.Name(queue) {
-			return invalid(queues, "%s must hold names of 1 to %d letters, digits, dots, dashes or underscores", queues, wire.MaxName)
+			return rest.Invalid(queues, "%s must hold names of 1 to %d letters, digits, dots, dashes or underscores", queues, wire.MaxName)
 		}
 		if slices.Contains(b.Queues[:i], queue) {
-			return invalid(queues, "%s holds %s twice", queues, queue)
+			return rest.Invalid(queues, "%s holds %s twice", queues, queue)
 		}
 	}
 	if err := within(path+"max", b.Max, 1, maxTasks); err != nil {
@@ -94,7 +116,7 @@ func (b *body) claim() *engine.Eager {
 
 // claim answers POST /tasks/claim. It waits as long as the worker asks for, the
 // worker stays and the process does not drain (both end ctx).
-func (a *API) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *taskAPI) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
 		return gate.Reply{}, err

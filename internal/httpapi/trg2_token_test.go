@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -21,7 +20,7 @@ const (
 // workflowPaths are method and path of every route that goes by the event token.
 func workflowPaths() [][2]string {
 	var all [][2]string
-	for _, route := range httpapi.New(httpapi.Config{}).Routes() {
+	for _, route := range allRoutes() {
 		if route.Surface == gate.Workflow {
 			method, path, _ := strings.Cut(route.Pattern, " ")
 			path = strings.Replace(path, "{id}", "a", 1)

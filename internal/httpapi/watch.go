@@ -9,6 +9,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
@@ -36,27 +37,27 @@ type watchBody struct {
 
 func (b *watchBody) check() error {
 	if len(b.Tasks) < 1 || len(b.Tasks) > maxHeld {
-		return invalid("tasks", "tasks must have %s", count(1, maxHeld, "members"))
+		return rest.Invalid("tasks", "tasks must have %s", count(1, maxHeld, "members"))
 	}
 	for i := range b.Tasks {
 		switch t := &b.Tasks[i]; {
 		case t.ExecutionID.IsZero():
-			return invalid("executionId", "tasks[%d].executionId must be the UUID of an execution", i)
+			return rest.Invalid("executionId", "tasks[%d].executionId must be the UUID of an execution", i)
 		case !wire.Name(t.NodeID):
-			return invalid("nodeId", "tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
+			return rest.Invalid("nodeId", "tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
 		case t.Attempt < 1 || t.Attempt > maxAttempt:
-			return invalid("attempt", "tasks[%d].attempt must be between 1 and %d", i, maxAttempt)
+			return rest.Invalid("attempt", "tasks[%d].attempt must be between 1 and %d", i, maxAttempt)
 		}
 	}
 	if b.WaitSeconds < 0 || b.WaitSeconds > maxWait {
-		return invalid("waitSeconds", "waitSeconds must be between 0 and %d", maxWait)
+		return rest.Invalid("waitSeconds", "waitSeconds must be between 0 and %d", maxWait)
 	}
 	return nil
 }
 
 // watchTasks answers POST /tasks/watch: the tasks of the body that are not held
 // any more, as soon as there are some. It only reads, so its key is not remembered.
-func (a *API) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *taskAPI) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	var b watchBody
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err

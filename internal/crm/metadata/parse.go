@@ -33,7 +33,6 @@ const (
 	MaxStages      = 100
 	MaxTeamRoles   = 100 // of an object
 	MaxActions     = 20  // of a rule or a job
-	MaxSteps       = 20  // of an approval process
 	MaxApprovers   = 50  // of a step
 	MaxOutcomes    = 20  // fields that the end of an approval writes
 )

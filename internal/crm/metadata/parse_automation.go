@@ -206,7 +206,7 @@ func (p *parser) approvalProcess() (any, error) {
 			return nil, unfit(fmt.Sprintf("lockedFields[%d]", i), "lockedFields[%d]: %s has no field %s", i, o.Name, quoted(name))
 		}
 	}
-	if err := first(condition(o, "condition", a.Condition, false), distinct("lockedFields", a.LockedFields), few("steps", len(a.Steps), 1, MaxSteps)); err != nil {
+	if err := first(condition(o, "condition", a.Condition, false), distinct("lockedFields", a.LockedFields), few("steps", len(a.Steps), 1, model.MaxProcessSteps)); err != nil {
 		return nil, err
 	}
 	if err := outcomes(o, &a.Outcomes); err != nil {

@@ -76,6 +76,9 @@ type ScheduledJob struct {
 	IsActive  bool     `json:"isActive"`
 }
 
+// MaxProcessSteps is how many steps an approval process may have.
+const MaxProcessSteps = 20
+
 // ApprovalProcess is how records of an object are approved.
 type ApprovalProcess struct {
 	ID           string         `json:"id"`

@@ -1,4 +1,4 @@
-package httpapi
+package search
 
 import (
 	"context"
@@ -6,29 +6,19 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/search"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Search finds records by their texts. What a caller may not see is not found.
-type Search interface {
-	Find(ctx context.Context, c search.Caller, ask search.Ask) (search.Page, error)
-	// Rebuild starts a rebuild of the index of an object, or ("") of all, once for a key, and
-	// gives its id; replay says that it was done before.
-	Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (id string, replay bool, err error)
-	ListRebuilds(ctx context.Context, tenant string) ([]search.Rebuild, error)
-	GetRebuild(ctx context.Context, tenant, id string) (search.Rebuild, error)
-}
-
 // The scopes and the rate classes of search.
 const (
-	scopeSearchRead  = "search:read"
-	scopeSearchWrite = "search:write"
+	scopeRead  = "search:read"
+	scopeWrite = "search:write"
 
-	rateSearchRead  = "search.read"
-	rateSearchWrite = "search.write"
+	rateRead  = "search.read"
+	rateWrite = "search.write"
 )
 
 // How many hits a page may be asked for.
@@ -37,14 +27,28 @@ const (
 	defaultHits = 20
 )
 
-// searchRoutes are the routes of search.
-func (a *API) searchRoutes() []gate.Route {
-	return []gate.Route{
-		{Pattern: "GET /search", Heavy: true, Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.find},
-		{Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeSearchWrite, Rate: rateSearchWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildSearch)},
-		{Pattern: "GET /search/rebuilds", Scope: scopeSearchRead, Rate: rateSearchRead, Do: a.listSearchRebuilds},
-		{Pattern: "GET /search/rebuilds/{id}", Scope: scopeSearchRead, Rate: rateSearchRead, Do: withoutQuery(withID("id", a.getSearchRebuild))},
+// api answers the calls of search.
+type api struct {
+	search *Search
+	seals  *seal.Seals
+}
+
+// Routes are the routes of search. The seals are those of cursors; nil: some that are good in
+// this process alone.
+func (s *Search) Routes(seals *seal.Seals) []gate.Route {
+	if seals == nil {
+		seals = seal.Fixed(nil)
 	}
+	a := &api{search: s, seals: seals}
+	return rest.On(gate.CRM, []gate.Route{
+		{Pattern: "GET /search", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.find},
+		{Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.rebuild},
+		{Pattern: "GET /search/rebuilds", Scope: scopeRead, Rate: rateRead, Do: a.listRebuilds},
+		{
+			Pattern: "GET /search/rebuilds/{id}", Scope: scopeRead, Rate: rateRead,
+			Do: rest.NoQuery(rest.WithID("id", a.getRebuild)),
+		},
+	})
 }
 
 // hitView is a record that was found, as it is shown.
@@ -79,42 +83,42 @@ type hitPage struct {
 }
 
 // find answers GET /search.
-func (a *API) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "q", "object", "field", "campaignId", "since", "limit", "cursor")
-	ask := search.Ask{Limit: q.integer("limit", 1, maxHits, defaultHits), Since: wire.Stamp(q.instant("since"))}
-	text, given := q.text("q")
+func (a *api) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := rest.ReadQuery(c, "q", "object", "field", "campaignId", "since", "limit", "cursor")
+	ask := Ask{Limit: q.Int("limit", 1, maxHits, defaultHits), Since: wire.Stamp(q.Instant("since"))}
+	text, given := q.Text("q")
 	if ask.Text = text; !given {
-		q.fail("q", "q is missing: what to look for")
+		q.Fail("q", "q is missing: what to look for")
 	}
 	for _, p := range []struct {
 		name string
 		to   *string
 	}{{"field", &ask.Field}, {"campaignId", &ask.Campaign}, {"cursor", &ask.Cursor}} {
-		if *p.to, given = q.text(p.name); given && *p.to == "" {
-			q.fail(p.name, "%s must not be empty", p.name)
+		if *p.to, given = q.Text(p.name); given && *p.to == "" {
+			q.Fail(p.name, "%s must not be empty", p.name)
 		}
 	}
-	if objects, given := q.text("object"); given {
+	if objects, given := q.Text("object"); given {
 		ask.Objects = strings.Split(objects, ",")
 	}
 	if ask.Campaign != "" && !model.ValidID(ask.Campaign) {
-		q.fail("campaignId", "campaignId must be a UUID in lower case")
+		q.Fail("campaignId", "campaignId must be a UUID in lower case")
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
-	sealed, err := a.searchCursors(ctx, c, &ask)
+	sealed, err := a.cursors(ctx, c, &ask)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	if ask.Cursor != "" {
 		raw, ok := sealed.OpenText(ask.Cursor)
 		if ask.Cursor = string(raw); !ok {
-			return gate.Reply{}, invalid("cursor",
+			return gate.Reply{}, rest.Invalid("cursor",
 				"cursor must be next of the page before, of the same search and caller: leave it out to begin anew")
 		}
 	}
-	page, err := a.search.Find(ctx, search.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, ask)
+	page, err := a.search.Find(ctx, Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, ask)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -128,13 +132,13 @@ func (a *API) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: out}, nil
 }
 
-// searchCursors seals the cursors of one search of one caller.
-func (a *API) searchCursors(ctx context.Context, c *gate.Call, ask *search.Ask) (*seal.Sealer, error) {
+// cursors seals the cursors of one search of one caller.
+func (a *api) cursors(ctx context.Context, c *gate.Call, ask *Ask) (*seal.Sealer, error) {
 	return a.seals.For(ctx, "search", c.Principal.Tenant, c.Principal.Subject, ask.Text,
 		strings.Join(ask.Objects, ","), ask.Field, ask.Campaign, ask.Since.String())
 }
 
-func showHit(h *search.Hit) hitView {
+func showHit(h *Hit) hitView {
 	v := hitView{
 		Object: h.Object, ID: h.ID, Name: h.Name, OwnerID: h.OwnerID, RecordVersion: h.RecordVersion, UpdatedAt: h.UpdatedAt,
 		Relevance: int(h.Relevance), InApproval: h.InApproval, Highlights: make([]highlightView, len(h.Highlights)),
@@ -148,8 +152,8 @@ func showHit(h *search.Hit) hitView {
 	return v
 }
 
-// searchRebuildView is a rebuild of the index as it is shown.
-type searchRebuildView struct {
+// rebuildView is a rebuild of the index as it is shown.
+type rebuildView struct {
 	RebuildID        string     `json:"rebuildId"`
 	Object           string     `json:"object,omitzero"`
 	Cause            string     `json:"cause"`
@@ -161,16 +165,16 @@ type searchRebuildView struct {
 	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
 }
 
-func showSearchRebuild(b *search.Rebuild) searchRebuildView {
-	return searchRebuildView{
+func showRebuild(b *Rebuild) rebuildView {
+	return rebuildView{
 		RebuildID: b.ID, Object: b.Object, Cause: b.Cause, Status: b.Status.String(), ExecutionID: b.Execution,
 		RecordsProcessed: b.Processed, RecordsTotal: b.Total, CreatedAt: b.CreatedAt, EndedAt: b.EndedAt,
 	}
 }
 
-// rebuildSearch answers POST /search/rebuild.
-func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := onceOf(c)
+// rebuild answers POST /search/rebuild.
+func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -183,7 +187,7 @@ func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	object := ""
 	if body.Object != nil {
 		if object = *body.Object; object == "" {
-			return gate.Reply{}, invalid("object", "object must be the name of an object; leave it out for all")
+			return gate.Reply{}, rest.Invalid("object", "object must be the name of an object; leave it out for all")
 		}
 	}
 	id, _, err := a.search.Rebuild(ctx, c.Principal.Tenant, object, key)
@@ -195,26 +199,24 @@ func (a *API) rebuildSearch(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	}{id}}, nil
 }
 
-// listSearchRebuilds answers GET /search/rebuilds.
-func (a *API) listSearchRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+// listRebuilds answers GET /search/rebuilds.
+func (a *api) listRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.search.ListRebuilds(ctx, c.Principal.Tenant)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	from := min(p.offset(), len(all))
-	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), showSearchRebuild)}, nil
+	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), showRebuild)}, nil
 }
 
-// getSearchRebuild answers GET /search/rebuilds/{id}.
-func (a *API) getSearchRebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+// getRebuild answers GET /search/rebuilds/{id}.
+func (a *api) getRebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	b, err := a.search.GetRebuild(ctx, c.Principal.Tenant, c.Path("id"))
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: showSearchRebuild(&b)}, nil
+	return gate.Reply{Body: showRebuild(&b)}, nil
 }

@@ -1,4 +1,4 @@
-package httpapi
+package reporting
 
 import (
 	"bytes"
@@ -12,31 +12,17 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/rest"
 )
-
-// Reports counts records, those that a caller may see.
-type Reports interface {
-	// Report makes a report by its name. What the caller may not read refuses it
-	// (fault.Forbidden), or is left out and said to be.
-	Report(ctx context.Context, c reporting.Caller, name string, q reporting.Query) (reporting.Table, error)
-	// Rebuild starts a rebuild of what is counted, once for a key, and gives its id; replay
-	// says that it was done before.
-	Rebuild(ctx context.Context, tenant string, key *wire.Once) (id string, replay bool, err error)
-	ListRebuilds(ctx context.Context, tenant string) ([]*reporting.Rebuild, error)
-	GetRebuild(ctx context.Context, tenant, id string) (*reporting.Rebuild, error)
-}
 
 // The scopes and the rate classes of reports.
 const (
-	scopeReportsRead  = "reports:read"
-	scopeReportsWrite = "reports:write"
+	scopeRead  = "reports:read"
+	scopeWrite = "reports:write"
 
-	rateReportsRead  = "reports.read"
-	rateReportsWrite = "reports.write"
+	rateRead  = "reports.read"
+	rateWrite = "reports.write"
 )
 
 // reportParams are the parameters of each report, beside format and ownerId.
@@ -49,39 +35,45 @@ var reportParams = map[string][]string{
 	"approvals":       {"groupBy", "from", "to"},
 }
 
-// reportRoutes are the routes of reports.
-func (a *API) reportRoutes() (routes []gate.Route) {
-	for _, name := range []string{"pipeline", "forecast", "won-lost", "lead-conversion", "campaigns", "approvals"} {
-		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Heavy: true, Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.report(name)})
+// api answers the calls of reporting.
+type api struct{ reports *Reporting }
+
+// Routes are the routes of reports.
+func (s *Reporting) Routes() []gate.Route {
+	a := &api{s}
+	routes := []gate.Route{
+		{Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.rebuild},
+		{Pattern: "GET /reports/rebuilds", Scope: scopeRead, Rate: rateRead, Do: a.listRebuilds},
+		{
+			Pattern: "GET /reports/rebuilds/{id}", Scope: scopeRead, Rate: rateRead,
+			Do: rest.NoQuery(rest.WithID("id", a.getRebuild)),
+		},
 	}
-	return append(routes,
-		gate.Route{Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeReportsWrite, Rate: rateReportsWrite, Once: gate.Optional, Do: withoutQuery(a.rebuildReports)},
-		gate.Route{Pattern: "GET /reports/rebuilds", Scope: scopeReportsRead, Rate: rateReportsRead, Do: a.listReportRebuilds},
-		gate.Route{Pattern: "GET /reports/rebuilds/{id}", Scope: scopeReportsRead, Rate: rateReportsRead, Do: withoutQuery(withID("id", a.getReportRebuild))},
-	)
+	for name := range reportParams {
+		routes = append(routes, gate.Route{
+			Pattern: "GET /reports/" + name, Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.report(name),
+		})
+	}
+	return rest.On(gate.CRM, routes)
 }
 
 // report answers GET /reports/{name}.
-func (a *API) report(name string) handler {
+func (a *api) report(name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q := newQuery(c, append([]string{"format", "ownerId"}, reportParams[name]...)...)
-		want := reporting.Query{From: q.optionalMonth("from"), To: q.optionalMonth("to")}
-		if text, given := q.text("groupBy"); given {
+		q := rest.ReadQuery(c, append([]string{"format", "ownerId"}, reportParams[name]...)...)
+		want := Query{From: q.Month("from"), To: q.Month("to")}
+		if text, given := q.Text("groupBy"); given {
 			want.GroupBy = strings.Split(text, ",")
 		}
-		if owner, given := q.text("ownerId"); given {
-			if want.Owner = owner; !model.ValidID(owner) {
-				q.fail("ownerId", "ownerId must be a UUID in lower case")
-			}
-		}
-		format, given := q.text("format")
+		want.Owner = q.ID("ownerId")
+		format, given := q.Text("format")
 		if given && format != "json" && format != "csv" {
-			q.fail("format", "format must be json or csv")
+			q.Fail("format", "format must be json or csv")
 		}
-		if q.err != nil {
-			return gate.Reply{}, q.err
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
 		}
-		t, err := a.reports.Report(ctx, reporting.Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, name, want)
+		t, err := a.reports.Report(ctx, Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, name, want)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -96,14 +88,6 @@ func (a *API) report(name string) handler {
 	}
 }
 
-// optionalMonth is a month as YYYY-MM, "" when it is not given.
-func (q *query) optionalMonth(name string) string {
-	if _, given := q.text(name); !given {
-		return ""
-	}
-	return q.month(name)
-}
-
 // wantsCSV reports whether a caller names CSV as what it takes, and not JSON.
 func wantsCSV(header http.Header) bool {
 	takes := func(media string) bool {
@@ -113,7 +97,7 @@ func wantsCSV(header http.Header) bool {
 }
 
 // reportJSON is a report as an object: rows and their total with a member for each column.
-func reportJSON(t *reporting.Table) ([]byte, error) {
+func reportJSON(t *Table) ([]byte, error) {
 	var b bytes.Buffer
 	e := jsontext.NewEncoder(&b)
 	w := &jsonWriter{e: e}
@@ -153,9 +137,9 @@ func reportJSON(t *reporting.Table) ([]byte, error) {
 }
 
 // measuresOf are the columns of a total, which is of nobody and nothing.
-func measuresOf(t *reporting.Table) (columns []reporting.Column, total []reporting.Value) {
+func measuresOf(t *Table) (columns []Column, total []Value) {
 	for i, c := range t.Columns {
-		if c.Type != reporting.Text {
+		if c.Type != Text {
 			columns, total = append(columns, c), append(total, t.Total[i])
 		}
 	}
@@ -187,12 +171,12 @@ func (w *jsonWriter) strings(all []string) {
 	w.token(jsontext.EndArray)
 }
 
-func (w *jsonWriter) row(columns []reporting.Column, values []reporting.Value) {
+func (w *jsonWriter) row(columns []Column, values []Value) {
 	w.token(jsontext.BeginObject)
 	for i, c := range columns {
 		w.token(jsontext.String(c.Name))
 		switch {
-		case c.Type == reporting.Text:
+		case c.Type == Text:
 			w.token(jsontext.String(string(values[i])))
 		case values[i] == "":
 			w.token(jsontext.Null)
@@ -205,7 +189,7 @@ func (w *jsonWriter) row(columns []reporting.Column, values []reporting.Value) {
 
 // reportCSV is a report as RFC 4180 has it, with a line of names first and without the
 // total.
-func reportCSV(t *reporting.Table) ([]byte, error) {
+func reportCSV(t *Table) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
@@ -219,7 +203,7 @@ func reportCSV(t *reporting.Table) ([]byte, error) {
 	for _, row := range t.Rows {
 		for i, c := range t.Columns {
 			line[i] = string(row[i])
-			if c.Type == reporting.Text {
+			if c.Type == Text {
 				line[i] = plainCell(line[i])
 			}
 		}

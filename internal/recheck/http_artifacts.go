@@ -1,4 +1,4 @@
-package httpapi
+package recheck
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -22,7 +23,7 @@ type linkView struct {
 // artifactURL answers GET /pdca/artifacts/{artifact_id}/download_url. The URL begins with
 // where the operator says that callers reach this process; else it has no host, for what
 // the request names as one is whatever its sender, or a cache before it, likes.
-func (a *API) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+func (a *api) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("artifact_id")
 	link, err := a.rechecks.Link(ctx, c.Principal.Tenant, id)
 	if err != nil {
@@ -37,17 +38,17 @@ func (a *API) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error)
 // artifact answers GET /pdca/artifacts/{artifact_id}/content. Nobody shows a token here:
 // the signature is what lets a caller in. What a worker has left is never shown as a page
 // of this origin, whatever it calls itself.
-func (a *API) artifact(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, "tenant", "expires", "signature")
-	tenant, _ := q.text("tenant")
-	text, _ := q.text("expires")
-	signature, _ := q.text("signature")
+func (a *api) artifact(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := rest.ReadQuery(c, "tenant", "expires", "signature")
+	tenant, _ := q.Text("tenant")
+	text, _ := q.Text("expires")
+	signature, _ := q.Text("signature")
 	expires, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || tenant == "" || signature == "" {
-		q.fail("expires", "the URL must be as it was given: with tenant, expires and signature")
+		q.Fail("expires", "the URL must be as it was given: with tenant, expires and signature")
 	}
-	if q.err != nil {
-		return gate.Reply{}, q.err
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	found, err := a.rechecks.Artifact(ctx, tenant, c.Path("artifact_id"), expires, signature)
 	if err != nil {

@@ -1,16 +1,16 @@
-package httpapi
+package reporting
 
 import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// reportRebuildView is a rebuild of what is counted as it is shown.
-type reportRebuildView struct {
+// rebuildView is a rebuild of what is counted as it is shown.
+type rebuildView struct {
 	RebuildID        string     `json:"rebuildId"`
 	Status           string     `json:"status"`
 	ExecutionID      string     `json:"executionId,omitzero"`
@@ -20,15 +20,15 @@ type reportRebuildView struct {
 	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
 }
 
-func showReportRebuild(b *reporting.Rebuild) reportRebuildView {
-	return reportRebuildView{
+func showRebuild(b *Rebuild) rebuildView {
+	return rebuildView{
 		RebuildID: b.ID, Status: b.Status.String(), ExecutionID: b.Execution, RecordsProcessed: b.Processed, RecordsTotal: b.Total, CreatedAt: b.CreatedAt, EndedAt: b.EndedAt,
 	}
 }
 
-// rebuildReports answers POST /reports/rebuild.
-func (a *API) rebuildReports(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := onceOf(c)
+// rebuild answers POST /reports/rebuild.
+func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -44,26 +44,24 @@ func (a *API) rebuildReports(ctx context.Context, c *gate.Call) (gate.Reply, err
 	}{id}}, nil
 }
 
-// listReportRebuilds answers GET /reports/rebuilds.
-func (a *API) listReportRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q := newQuery(c, pageParams...)
-	p := q.paging()
-	if q.err != nil {
-		return gate.Reply{}, q.err
+// listRebuilds answers GET /reports/rebuilds.
+func (a *api) listRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
 	}
 	all, err := a.reports.ListRebuilds(ctx, c.Principal.Tenant)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	from := min(p.offset(), len(all))
-	return gate.Reply{Body: newPage(p, all[from:min(from+p.size, len(all))], len(all), func(b **reporting.Rebuild) reportRebuildView { return showReportRebuild(*b) })}, nil
+	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), func(b **Rebuild) rebuildView { return showRebuild(*b) })}, nil
 }
 
-// getReportRebuild answers GET /reports/rebuilds/{id}.
-func (a *API) getReportRebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+// getRebuild answers GET /reports/rebuilds/{id}.
+func (a *api) getRebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	b, err := a.reports.GetRebuild(ctx, c.Principal.Tenant, c.Path("id"))
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: showReportRebuild(b)}, nil
+	return gate.Reply{Body: showRebuild(b)}, nil
 }

@@ -1,4 +1,4 @@
-package httpapi
+package records
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -21,16 +21,16 @@ type recordsBody struct {
 
 // recordOp is one of its operations.
 type recordOp struct {
-	Op            records.Kind              `json:"op"`
+	Op            Kind                      `json:"op"`
 	ID            string                    `json:"id"`
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-	OwnerID       givenID                   `json:"ownerId"`
+	OwnerID       rest.ID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 }
 
-// bulkRecords answers POST /records/{object}/bulk.
-func (a *API) bulkRecords(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := onceOf(c)
+// bulk answers POST /records/{object}/bulk.
+func (a *api) bulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -38,43 +38,43 @@ func (a *API) bulkRecords(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	if n := len(b.Operations); n < 1 || n > records.MaxBulk {
-		return gate.Reply{}, invalid("operations", "operations must have %s", count(1, records.MaxBulk, "members"))
+	if n := len(b.Operations); n < 1 || n > MaxBulk {
+		return gate.Reply{}, rest.Invalid("operations", "operations must have 1 to %d members", MaxBulk)
 	}
-	batch := records.Batch{Object: c.Path("object"), AllOrNone: b.AllOrNone, Once: once, Ops: make([]records.Op, len(b.Operations))}
+	batch := Batch{Object: c.Path("object"), AllOrNone: b.AllOrNone, Once: once, Ops: make([]Op, len(b.Operations))}
 	for i := range b.Operations {
 		if batch.Ops[i], err = b.Operations[i].op(i); err != nil {
 			return gate.Reply{}, err
 		}
 	}
-	body, _, err := a.records.Apply(ctx, callerOf(c), batch, func(results []records.Result) ([]byte, error) {
+	body, _, err := a.records.Apply(ctx, callerOf(c), batch, func(results []Result) ([]byte, error) {
 		return a.appendResults(ctx, nil, results), nil
 	})
 	return gate.Reply{Raw: body}, err
 }
 
 // op is an operation as the records have it.
-func (o *recordOp) op(i int) (records.Op, error) {
+func (o *recordOp) op(i int) (Op, error) {
 	at := func(member, rule string) error {
 		path := fmt.Sprintf("operations[%d].%s", i, member)
-		return invalid(path, "%s %s", path, rule)
+		return rest.Invalid(path, "%s %s", path, rule)
 	}
-	op := records.Op{Kind: o.Op, ID: o.ID, OwnerID: string(o.OwnerID), Fields: o.Fields}
+	op := Op{Kind: o.Op, ID: o.ID, OwnerID: string(o.OwnerID), Fields: o.Fields}
 	if o.RecordVersion != nil {
 		op.Version = *o.RecordVersion
 	}
 	switch {
-	case o.Op != records.Create && o.Op != records.Update && o.Op != records.Delete:
+	case o.Op != Create && o.Op != Update && o.Op != Delete:
 		return op, at("op", "must be create, update or delete")
-	case o.Op == records.Create && o.ID != "":
+	case o.Op == Create && o.ID != "":
 		return op, at("id", "is made by the server; a new record has none yet")
-	case o.Op == records.Create && o.RecordVersion != nil:
+	case o.Op == Create && o.RecordVersion != nil:
 		return op, at("recordVersion", "is of records that are there; a new record has none yet")
-	case o.Op != records.Create && o.ID == "":
+	case o.Op != Create && o.ID == "":
 		return op, at("id", "is required")
-	case o.Op == records.Delete && o.Fields != nil:
+	case o.Op == Delete && o.Fields != nil:
 		return op, at("fields", "has no place in a delete")
-	case o.Op == records.Delete && o.OwnerID != "":
+	case o.Op == Delete && o.OwnerID != "":
 		return op, at("ownerId", "has no place in a delete")
 	}
 	return op, nil
@@ -82,7 +82,7 @@ func (o *recordOp) op(i int) (records.Op, error) {
 
 // appendResults writes what became of the operations: the status that each would have had
 // alone, and the record's id and version or the error.
-func (a *API) appendResults(ctx context.Context, dst []byte, results []records.Result) []byte {
+func (a *api) appendResults(ctx context.Context, dst []byte, results []Result) []byte {
 	dst = append(dst, `{"results":[`...)
 	for i := range results {
 		r := &results[i]
@@ -91,7 +91,7 @@ func (a *API) appendResults(ctx context.Context, dst []byte, results []records.R
 		}
 		dst = append(dst, `{"status":`...)
 		if r.Err != nil {
-			dst = a.appendFailure(ctx, dst, r.Err)
+			dst = rest.AppendFailure(ctx, a.log, dst, r.Err)
 			continue
 		}
 		dst = strconv.AppendInt(dst, int64(doneStatus(r.Kind)), 10)
@@ -102,11 +102,11 @@ func (a *API) appendResults(ctx context.Context, dst []byte, results []records.R
 	return append(dst, `]}`...)
 }
 
-func doneStatus(k records.Kind) int {
+func doneStatus(k Kind) int {
 	switch k {
-	case records.Create:
+	case Create:
 		return http.StatusCreated
-	case records.Delete:
+	case Delete:
 		return http.StatusNoContent
 	}
 	return http.StatusOK

@@ -1,0 +1,127 @@
+package automation
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+)
+
+// The scopes and the rate classes of automation.
+const (
+	scopeRead  = "automation:read"
+	scopeWrite = "automation:write"
+
+	rateRead  = "automation.read"
+	rateWrite = "automation.write"
+)
+
+// api answers the calls of automation.
+type api struct{ automation *Automation }
+
+// Routes are the routes of inboxes, tasks, jobs and runs.
+func (s *Automation) Routes() []gate.Route {
+	a := &api{s}
+	return rest.On(gate.CRM, []gate.Route{
+		{Pattern: "GET /automation/inbox", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listInbox},
+		{Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeWrite, Rate: rateWrite, Do: rest.WithID("id", a.readNote)},
+		{Pattern: "GET /automation/tasks", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listTasks},
+		{Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeWrite, Rate: rateWrite, Do: rest.WithID("id", a.completeTask)},
+		{Pattern: "GET /automation/jobs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listJobs},
+		{Pattern: "GET /automation/runs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listRuns},
+	})
+}
+
+func callerOf(c *gate.Call) Caller {
+	return Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}
+}
+
+// listInbox answers GET /automation/inbox.
+func (a *api) listInbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c, "unread")
+	unread := q.Bool("unread")
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	rows, total, err := a.automation.Inbox(ctx, callerOf(c), unread != nil && *unread, p.Offset(), p.Size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+}
+
+// readNote answers PUT /automation/inbox/{id}/read.
+func (a *api) readNote(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if len(c.Body) > 0 {
+		return gate.Reply{}, rest.Invalid("", "to mark a note as read takes no body; the path says it all")
+	}
+	n, err := a.automation.Read(ctx, callerOf(c), c.Path("id"))
+	return gate.Reply{Body: &n}, err
+}
+
+// listTasks answers GET /automation/tasks.
+func (a *api) listTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c, "status")
+	status, given := q.Text("status")
+	if given && status != TaskOpen && status != TaskDone {
+		q.Fail("status", "status must be %s or %s", TaskOpen, TaskDone)
+	}
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	rows, total, err := a.automation.Tasks(ctx, callerOf(c), status, p.Offset(), p.Size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+}
+
+// completeTask answers PUT /automation/tasks/{id}/done.
+func (a *api) completeTask(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	if len(c.Body) > 0 {
+		return gate.Reply{}, rest.Invalid("", "to mark a task as done takes no body; the path says it all")
+	}
+	t, err := a.automation.Complete(ctx, callerOf(c), c.Path("id"))
+	return gate.Reply{Body: &t}, err
+}
+
+// listJobs answers GET /automation/jobs.
+func (a *api) listJobs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	all, err := a.automation.Jobs(ctx, c.Principal.Tenant)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.NewList(p, rest.Cut(p, all), len(all))}, nil
+}
+
+// listRuns answers GET /automation/runs.
+func (a *api) listRuns(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c, "eventId", "ruleId", "recordId", "outcome")
+	want := RunQuery{Offset: p.Offset(), Limit: p.Size}
+	for name, into := range map[string]*string{"eventId": &want.EventID, "ruleId": &want.RuleID, "recordId": &want.RecordID} {
+		id, given := q.Text(name)
+		if given && !model.ValidID(id) {
+			q.Fail(name, "%s must be a UUID in lower case", name)
+		}
+		*into = id
+	}
+	if outcome, given := q.Text("outcome"); given {
+		var ok bool
+		if want.Outcome, ok = ParseOutcome(outcome); !ok {
+			q.Fail("outcome", "outcome must be DONE, PENDING, FAILED or NOTHING")
+		}
+	}
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	rows, total, err := a.automation.Runs(ctx, c.Principal.Tenant, want)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+}

@@ -1,0 +1,192 @@
+package metadata
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+)
+
+// The scopes and the rate classes of definitions.
+const (
+	scopeRead  = "metadata:read"
+	scopeWrite = "metadata:write"
+
+	rateRead  = "metadata.read"
+	rateWrite = "metadata.write"
+)
+
+// MaxBody is the longest definition, in bytes.
+const MaxBody = 256 << 10
+
+// api answers the calls of metadata.
+type api struct{ metadata *Metadata }
+
+// Routes are the routes of definitions.
+func (s *Metadata) Routes() []gate.Route {
+	a := &api{s}
+	routes := []gate.Route{
+		{
+			Pattern: "GET /metadata/describe/{object}", Heavy: true, Scope: scopeRead, Rate: rateRead,
+			Do: rest.NoQuery(a.describe),
+		},
+	}
+	for _, d := range collections {
+		one := d.path + d.id
+		if d.path != "" {
+			routes = append(routes, gate.Route{
+				Pattern: "GET " + d.path, Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list(d),
+			})
+		}
+		routes = append(
+			routes,
+			gate.Route{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.get(d))},
+			gate.Route{
+				Pattern: "PUT " + one, Heavy: true, Scope: scopeWrite, Rate: rateWrite, MaxBody: MaxBody, Do: a.put(d),
+			},
+		)
+		if !d.standard {
+			routes = append(routes, gate.Route{
+				Pattern: "DELETE " + one, Heavy: true, Scope: scopeWrite, Rate: rateWrite, Do: a.remove(d),
+			})
+		}
+	}
+	return rest.On(gate.CRM, routes)
+}
+
+// collection is where the definitions of a kind are: in a list under a path, by an id.
+type collection struct {
+	kind     model.Kind
+	path     string // of the list; "": there is none
+	id       string // what follows the path of the list for one of them
+	object   bool   // the list can be of one object
+	standard bool   // what every tenant has cannot be deleted
+}
+
+// collections are all of them.
+var collections = []collection{
+	{kind: model.KindObject, path: "/metadata/objects", id: "/{object}", standard: true},
+	{kind: model.KindField, path: "/metadata/objects/{object}/fields", id: "/{name}"},
+	{kind: model.KindPermissionSet, path: "/metadata/permission-sets", id: "/{id}"},
+	{kind: model.KindUser, path: "/metadata/users", id: "/{id}"},
+	{kind: model.KindRole, path: "/metadata/roles", id: "/{id}"},
+	{kind: model.KindGroup, path: "/metadata/groups", id: "/{id}"},
+	{kind: model.KindOWD, path: "/metadata/owd", id: "/{object}", standard: true},
+	{kind: model.KindSharingRule, path: "/metadata/sharing-rules", id: "/{id}", object: true},
+	{kind: model.KindTeamRoles, path: "/metadata/team-roles", id: "/{object}", standard: true},
+	{kind: model.KindStages, id: "/metadata/stages", standard: true},
+	{kind: model.KindValidationRule, path: "/metadata/validation-rules", id: "/{id}", object: true},
+	{kind: model.KindWorkflowRule, path: "/metadata/workflow-rules", id: "/{id}", object: true},
+	{kind: model.KindScheduledJob, path: "/metadata/scheduled-jobs", id: "/{id}", object: true},
+	{kind: model.KindApprovalProcess, path: "/metadata/approval-processes", id: "/{id}", object: true},
+}
+
+// place is the id of the definition that a call names.
+func (d *collection) place(c *gate.Call) string {
+	switch d.kind {
+	case model.KindField:
+		return model.FieldKey(c.Path("object"), c.Path("name"))
+	case model.KindStages:
+		return "Opportunity"
+	case model.KindObject, model.KindOWD, model.KindTeamRoles:
+		return c.Path("object")
+	}
+	return c.Path("id")
+}
+
+// list answers GET of a list.
+func (a *api) list(d collection) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		var may []string
+		if d.object {
+			may = []string{"object"}
+		}
+		q, p := rest.ReadPage(c, may...)
+		object, given := q.Text("object")
+		if given && object == "" {
+			q.Fail("object", "object must be the name of an object")
+		}
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
+		}
+		if d.kind == model.KindField {
+			object = c.Path("object")
+		}
+		rows, total, err := a.metadata.List(ctx, c.Principal.Tenant, d.kind, object, p.Offset(), p.Size)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+	}
+}
+
+// get answers GET of one definition.
+func (a *api) get(d collection) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		found, err := a.metadata.Get(ctx, c.Principal.Tenant, d.kind, d.place(c))
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return versioned(found), nil
+	}
+}
+
+// put answers PUT of one definition.
+func (a *api) put(d collection) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		change, err := d.change(c)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		stored, created, err := a.metadata.Put(ctx, change, c.Body)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		reply := versioned(stored)
+		reply.Status = rest.PutStatus(created)
+		return reply, nil
+	}
+}
+
+// remove answers DELETE of one definition.
+func (a *api) remove(d collection) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		change, err := d.change(c)
+		if err == nil {
+			err = a.metadata.Delete(ctx, change)
+		}
+		return gate.Reply{Status: http.StatusNoContent}, err
+	}
+}
+
+// change is what a call wants of a definition.
+func (d *collection) change(c *gate.Call) (Change, error) {
+	change := Change{
+		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Kind: d.kind, ID: d.place(c),
+	}
+	var err error
+	change.Match, err = rest.IfMatch(c)
+	return change, err
+}
+
+// versioned shows a definition with its version.
+func versioned(d model.Definition) gate.Reply {
+	return gate.Reply{Body: d.Value, Header: rest.Version(Version(d))}
+}
+
+// describe answers GET /metadata/describe/{object}.
+func (a *api) describe(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	d, err := a.metadata.Describe(ctx, c.Principal.Tenant, c.Principal.Subject, c.Path("object"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	raw, err := json.Marshal(d, json.Deterministic(true))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return rest.Cached(c, gate.Reply{Raw: raw}, "private, no-cache"), nil
+}

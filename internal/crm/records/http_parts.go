@@ -1,0 +1,133 @@
+package records
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// partRoutes are the routes of what belongs to records: teams and members of campaigns. One
+// converts leads.
+func (a *api) partRoutes() []gate.Route {
+	const one = "/records/{object}/{id}"
+	const team, members, member = one + "/team", one + "/members", one + "/members/{memberType}/{memberId}"
+	return []gate.Route{
+		{Pattern: "GET " + team, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.listTeam)},
+		{Pattern: "PUT " + team + "/{userId}", Scope: scopeWrite, Rate: rateWrite, Do: a.putTeamMember},
+		{Pattern: "DELETE " + team + "/{userId}", Scope: scopeWrite, Rate: rateWrite, Do: a.removeTeamMember},
+		{Pattern: "GET " + members, Scope: scopeRead, Rate: rateRead, Do: only("Campaign", a.listMembers)},
+		{Pattern: "PUT " + member, Scope: scopeWrite, Rate: rateWrite, Do: only("Campaign", a.putMember)},
+		{Pattern: "DELETE " + member, Scope: scopeWrite, Rate: rateWrite, Do: only("Campaign", a.removeMember)},
+		{
+			Pattern: "POST " + one + "/convert", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
+			Do: only("Lead", a.convertLead),
+		},
+	}
+}
+
+// only lets the records of one object through; others do not have what the path names.
+func only(object string, next rest.Handler) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if got := c.Path("object"); got != object {
+			return gate.Reply{}, fault.New(fault.NotFound, CodeObjectUnknown, "this is for records of %s, not of %q", object, got)
+		}
+		return next(ctx, c)
+	}
+}
+
+// listTeam answers GET /records/{object}/{id}/team.
+func (a *api) listTeam(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	members, err := a.records.Team(ctx, callerOf(c), c.Path("object"), c.Path("id"))
+	return gate.Reply{Body: map[string]any{"items": members}}, err
+}
+
+// putTeamMember answers PUT /records/{object}/{id}/team/{userId}.
+func (a *api) putTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b struct {
+		TeamRole    string       `json:"teamRole"`
+		AccessLevel model.Access `json:"accessLevel"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	m, created, err := a.records.PutTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"), b.TeamRole, b.AccessLevel)
+	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
+}
+
+// removeTeamMember answers DELETE /records/{object}/{id}/team/{userId}.
+func (a *api) removeTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	err := a.records.RemoveTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"))
+	return gate.Reply{Status: http.StatusNoContent}, err
+}
+
+// listMembers answers GET /records/{object}/{id}/members.
+func (a *api) listMembers(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	rows, total, err := a.records.Members(ctx, callerOf(c), c.Path("id"), p.Offset(), p.Size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+}
+
+// putMember answers PUT /records/{object}/{id}/members/{memberType}/{memberId}.
+func (a *api) putMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b struct {
+		Status       *string `json:"status"`
+		HasResponded *bool   `json:"hasResponded"`
+	}
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	m, created, err := a.records.PutMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"), MemberDraft(b))
+	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
+}
+
+// removeMember answers DELETE /records/{object}/{id}/members/{memberType}/{memberId}.
+func (a *api) removeMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	err := a.records.RemoveMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"))
+	return gate.Reply{Status: http.StatusNoContent}, err
+}
+
+// conversionBody is the body of POST /records/{object}/{id}/convert.
+type conversionBody struct {
+	RecordVersion *wire.Stamp               `json:"recordVersion"`
+	OwnerID       rest.ID                   `json:"ownerId"`
+	AccountID     rest.ID                   `json:"accountId"`
+	ContactID     rest.ID                   `json:"contactId"`
+	OpportunityID rest.ID                   `json:"opportunityId"`
+	Match         bool                      `json:"match"`
+	Opportunity   map[string]jsontext.Value `json:"opportunity"`
+}
+
+// convertLead answers POST /records/{object}/{id}/convert.
+func (a *api) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	once, err := rest.OptionalKey(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	var b conversionBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	v := Conversion{
+		LeadID: c.Path("id"), OwnerID: string(b.OwnerID), AccountID: string(b.AccountID), ContactID: string(b.ContactID), OpportunityID: string(b.OpportunityID),
+		Match: b.Match, Opportunity: b.Opportunity, Once: once,
+	}
+	if b.RecordVersion != nil {
+		v.Version = *b.RecordVersion
+	}
+	body, _, err := a.records.Convert(ctx, callerOf(c), v, func(done Converted) ([]byte, error) { return json.Marshal(&done) })
+	return gate.Reply{Raw: body}, err
+}

@@ -1,0 +1,157 @@
+package sharing
+
+import (
+	"context"
+	"net/http"
+
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+)
+
+// territoryRoutes are the routes of territories.
+func (a *api) territoryRoutes() []gate.Route {
+	const one = "/sharing/territories/{id}"
+	routes := []gate.Route{
+		{Pattern: "GET /sharing/territories", Scope: scopeRead, Rate: rateRead, Do: a.listTerritories},
+		{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(rest.WithID("id", a.getTerritory))},
+		{Pattern: "PUT " + one, Scope: scopeWrite, Rate: rateWrite, Do: a.putTerritory},
+		{Pattern: "DELETE " + one, Scope: scopeWrite, Rate: rateWrite, Do: rest.WithID("id", a.deleteTerritory)},
+	}
+	for _, s := range []struct {
+		of       Assignment
+		path, id string
+	}{{Users, one + "/users", "userId"}, {Accounts, one + "/accounts", "accountId"}} {
+		item := s.path + "/{" + s.id + "}"
+		withIDs := func(do rest.Handler) rest.Handler { return rest.WithID("id", rest.WithID(s.id, do)) }
+		routes = append(
+			routes,
+			gate.Route{Pattern: "GET " + s.path, Scope: scopeRead, Rate: rateRead, Do: rest.WithID("id", a.listAssigned(s.of))},
+			gate.Route{Pattern: "PUT " + item, Scope: scopeWrite, Rate: rateWrite, Do: withIDs(a.assign(s.of, s.id))},
+			gate.Route{Pattern: "DELETE " + item, Scope: scopeWrite, Rate: rateWrite, Do: withIDs(a.unassign(s.of, s.id))},
+		)
+	}
+	return routes
+}
+
+// territoryView is a territory as it is shown.
+type territoryView struct {
+	ID       string       `json:"id"`
+	Name     string       `json:"name"`
+	ParentID string       `json:"parentTerritoryId,omitzero"`
+	Access   model.Access `json:"access"`
+}
+
+func showTerritory(t *Territory) territoryView {
+	return territoryView{t.ID, t.Name, t.ParentID, t.Access}
+}
+
+// territoryBody is what a caller says of a territory. An id, if there is one, is that of
+// the path.
+type territoryBody struct {
+	ID       *string       `json:"id"`
+	Name     string        `json:"name"`
+	ParentID *string       `json:"parentTerritoryId"`
+	Access   *model.Access `json:"access"`
+}
+
+// draft is what it says, without what it says nothing of.
+func (b *territoryBody) draft(id string) (Draft, error) {
+	d := Draft{Name: b.Name}
+	switch {
+	case b.ID != nil && *b.ID != id:
+		return d, rest.Invalid("id", "id is not the one in the path")
+	case b.ParentID != nil && *b.ParentID == "":
+		return d, rest.Invalid("parentTerritoryId", "parentTerritoryId must be the id of a territory; without a parent it is left out")
+	case b.Access != nil && *b.Access == "":
+		return d, rest.Invalid("access", "access must be Read or Edit; left out, it is Read")
+	}
+	if b.ParentID != nil {
+		d.ParentID = *b.ParentID
+	}
+	if b.Access != nil {
+		d.Access = *b.Access
+	}
+	return d, nil
+}
+
+func callerOf(c *gate.Call) Caller {
+	return Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
+}
+
+// listTerritories answers GET /sharing/territories.
+func (a *api) listTerritories(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	rows, total, err := a.sharing.Territories(ctx, c.Principal.Tenant, p.Offset(), p.Size)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.Show(p, rows, total, showTerritory)}, nil
+}
+
+// getTerritory answers GET /sharing/territories/{id}.
+func (a *api) getTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	t, err := a.sharing.Territory(ctx, c.Principal.Tenant, c.Path("id"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showTerritory(&t)}, nil
+}
+
+// putTerritory answers PUT /sharing/territories/{id}.
+func (a *api) putTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var b territoryBody
+	if err := c.Decode(&b); err != nil {
+		return gate.Reply{}, err
+	}
+	d, err := b.draft(c.Path("id"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	t, created, err := a.sharing.PutTerritory(ctx, callerOf(c), c.Path("id"), d)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Status: rest.PutStatus(created), Body: showTerritory(&t)}, nil
+}
+
+// deleteTerritory answers DELETE /sharing/territories/{id}.
+func (a *api) deleteTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	return gate.Reply{Status: http.StatusNoContent}, a.sharing.DeleteTerritory(ctx, callerOf(c), c.Path("id"))
+}
+
+// listAssigned answers GET of what is assigned to a territory.
+func (a *api) listAssigned(of Assignment) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		q, p := rest.ReadPage(c)
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
+		}
+		rows, total, err := a.sharing.Assigned(ctx, c.Principal.Tenant, c.Path("id"), of, p.Offset(), p.Size)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+	}
+}
+
+// assign answers PUT of an assignment to a territory.
+func (a *api) assign(of Assignment, name string) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if len(c.Body) > 0 {
+			return gate.Reply{}, rest.Invalid("", "an assignment has no body; the path says it all")
+		}
+		_, err := a.sharing.Assign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+		return gate.Reply{Status: http.StatusNoContent}, err
+	}
+}
+
+// unassign answers DELETE of an assignment to a territory.
+func (a *api) unassign(of Assignment, name string) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		return gate.Reply{Status: http.StatusNoContent}, a.sharing.Unassign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+	}
+}

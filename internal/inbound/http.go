@@ -1,0 +1,116 @@
+package inbound
+
+import (
+	"context"
+	"net/http"
+
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+)
+
+// The rate classes of workflow events and templates.
+const (
+	rateEvents = "workflow.events"
+	rateRead   = "workflow.read"
+	rateWrite  = "workflow.write"
+)
+
+// api answers the calls of workflow events and templates.
+type api struct {
+	trigger  *Trigger
+	reserved func(queue string) bool
+}
+
+// Routes are the routes of workflow events and templates. pass lets their callers in, so they
+// have no scopes; nil: nobody. reserved says which queues are the server's own, which no template
+// may name; nil: none.
+func (t *Trigger) Routes(pass gate.Pass, reserved func(queue string) bool) []gate.Route {
+	if pass == nil {
+		pass = &gate.EventToken{}
+	}
+	if reserved == nil {
+		reserved = func(string) bool { return false }
+	}
+	a := &api{trigger: t, reserved: reserved}
+	routes := rest.On(gate.Workflow, []gate.Route{
+		{Pattern: "GET /api/workflow-events/summary", Heavy: true, Rate: rateRead, Do: a.summarize},
+		{Pattern: "GET /api/workflow-templates", Rate: rateRead, Do: a.listTemplates},
+		{Pattern: "GET /api/workflow-templates/{id}", Rate: rateRead, Do: rest.NoQuery(a.template)},
+		{Pattern: "PUT /api/workflow-templates/{id}", Heavy: true, Rate: rateWrite, Do: a.putTemplate},
+		{Pattern: "DELETE /api/workflow-templates/{id}", Rate: rateWrite, Do: a.deleteTemplate},
+	})
+	// Senders of events are foreign: their query parameters are not looked at.
+	routes = append(routes, gate.Route{
+		Pattern: "POST /api/workflow-events", Surface: gate.Workflow, Rate: rateEvents,
+		Do: a.deliver, Refused: a.refuseDelivery,
+	})
+	for i := range routes {
+		routes[i].Pass = pass
+	}
+	return routes
+}
+
+// delivered is the answer to a delivery that has a run.
+type delivered struct {
+	Status       string `json:"status"`
+	Duplicate    bool   `json:"duplicate"`
+	Triggered    bool   `json:"triggered"`
+	TemplateID   string `json:"template_id"`
+	TemplateName string `json:"template_name"`
+	Action       string `json:"action_key"`
+	Key          string `json:"idempotency_key,omitzero"`
+	RunID        string `json:"run_id"`
+}
+
+// deliver answers POST /api/workflow-events. Its senders are foreign: query parameters
+// and members that nobody knows are not looked at.
+func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	d, err := ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
+	var out Outcome
+	if err == nil {
+		out, err = a.trigger.Deliver(ctx, callerOf(c), d)
+	} else {
+		out, err = a.trigger.Refuse(ctx, callerOf(c), d, err)
+	}
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	reply := gate.Reply{Body: delivered{
+		Status: "ok", Duplicate: out.Duplicate, Triggered: !out.Duplicate, TemplateID: out.TemplateID, TemplateName: out.TemplateName,
+		Action: out.Action, Key: out.Key, RunID: out.RunID,
+	}}
+	if out.Duplicate {
+		reply.Header = http.Header{}
+		gate.SetReason(reply.Header, fault.DuplicateKey)
+	}
+	return reply, nil
+}
+
+// refuseDelivery notes a delivery that was not let in. Nobody has read it.
+func (a *api) refuseDelivery(ctx context.Context, c *gate.Call, err error) error {
+	_, err = a.trigger.Refuse(ctx, callerOf(c), Delivery{}, err)
+	return err
+}
+
+func callerOf(c *gate.Call) Caller {
+	return Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
+}
+
+// summarize answers GET /api/workflow-events/summary.
+func (a *api) summarize(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q := rest.ReadQuery(c, "ym", "recent_limit")
+	query := SummaryQuery{Month: q.Month("ym")}
+	if query.Month == "" {
+		q.Fail("ym", "ym is required: the month as YYYY-MM, such as 2026-01")
+	}
+	query.Recent = q.Int("recent_limit", 1, MaxRecent, DefaultRecent)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	s, err := a.trigger.Summary(ctx, c.Principal.Tenant, query)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: s}, nil
+}

@@ -1,0 +1,185 @@
+package recheck
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// The scopes and rate classes of the re-check surface.
+const (
+	scopePDCARead   = "pdca:read"
+	scopePDCAAdmin  = "pdca:admin"
+	scopeRecheck    = "pdca:recheck"
+	scopeRecheckAll = "pdca:recheck_all"
+	scopeDownload   = "pdca:download"
+
+	ratePDCARead = "pdca.read"
+	rateRecheck  = "pdca.recheck"
+	ratePDCABulk = "pdca.bulk"
+)
+
+// MaxBody is the longest body on the re-check surface, in bytes.
+const MaxBody = 64 << 10
+
+// api answers the calls of the re-check surface.
+type api struct {
+	rechecks  *Rechecks
+	publicURL string
+}
+
+// Routes are the routes of strategies and of requests to check them again. publicURL is where
+// callers reach this process, without a slash at its end; "": URLs that they are given have no host.
+// What is under /gui is for tokens of an audience of its own.
+func (r *Rechecks) Routes(publicURL string) []gate.Route {
+	const request, artifact = "/pdca/recheck/{request_id}", "/pdca/artifacts/{artifact_id}"
+	either := []string{gate.AudiencePDCA, gate.AudienceGUI}
+	a := &api{rechecks: r, publicURL: publicURL}
+	return rest.On(gate.Recheck, []gate.Route{
+		{Pattern: "PUT /pdca/strategies/{id}", Heavy: true, Scope: scopePDCAAdmin, Rate: rateRecheck, MaxBody: MaxBody, Do: a.putStrategy},
+		{
+			Pattern: "GET /gui/strategies", Heavy: true, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
+			Rate: ratePDCARead, Do: a.listStrategies,
+		},
+		{
+			Pattern: "POST /pdca/recheck", Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
+			MaxBody: MaxBody, Do: a.recheck(ParseOrder),
+		},
+		{
+			Pattern: "POST /pdca/recheck_all", Heavy: true, Scope: scopeRecheckAll, Rate: ratePDCABulk, Once: gate.Required,
+			MaxBody: MaxBody, Do: a.recheck(ParseOrderAll),
+		},
+		{Pattern: "GET " + request, Audiences: either, Scope: scopePDCARead, Rate: ratePDCARead, Do: a.recheckProgress},
+		{
+			Pattern: "POST " + request + "/cancel", Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
+			MaxBody: MaxBody, Do: a.cancelRecheck,
+		},
+		{
+			Pattern: "GET " + artifact + "/download_url", Audiences: either, Scope: scopeDownload,
+			Rate: ratePDCARead, Do: rest.NoQuery(a.artifactURL),
+		},
+		{Pattern: "GET " + artifact + "/content", Public: true, Rate: ratePDCARead, Do: a.artifact},
+	})
+}
+
+// callerOf is who asks, for the parts behind this surface.
+func callerOf(c *gate.Call) Caller {
+	return Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
+}
+
+// recheck answers POST /pdca/recheck and POST /pdca/recheck_all.
+func (a *api) recheck(parse func([]byte) (Order, error)) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		key, err := rest.Key(c, Identity)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		order, err := parse(c.Body)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		answer, err := a.rechecks.Accept(ctx, callerOf(c), order, key)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		c.About = answer.RequestID
+		return accepted(http.StatusAccepted, &answer), nil
+	}
+}
+
+// accepted is the answer that names a request.
+func accepted(status int, answer *Answer) gate.Reply {
+	return gate.Reply{Status: status, Body: answer, Header: http.Header{"Location": {"/pdca/recheck/" + answer.RequestID}}}
+}
+
+// cancelRecheck answers POST /pdca/recheck/{request_id}/cancel.
+func (a *api) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	key, err := rest.Key(c, wire.Options{})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	reason, err := ParseCancel(c.Body)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	ending, err := a.rechecks.Cancel(ctx, callerOf(c), c.Path("request_id"), reason, key)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	status := http.StatusOK
+	if ending.Changed {
+		status = http.StatusAccepted
+	}
+	return accepted(status, &ending.Answer), nil
+}
+
+// progressView is a request as readers see it.
+type progressView struct {
+	RequestID string         `json:"request_id"`
+	Status    Status         `json:"status"`
+	DryRun    bool           `json:"dry_run"`
+	Window    jsontext.Value `json:"window"`
+	Reason    string         `json:"reason"`
+	TraceID   string         `json:"trace_id,omitzero"`
+	Total     int            `json:"total"`
+	Counts    countsView     `json:"counts"`
+	Items     []Item         `json:"items"`
+	Page      int            `json:"page"`
+	PageSize  int            `json:"page_size"`
+	Matching  int            `json:"matching"`
+	CreatedAt wire.Stamp     `json:"created_at"`
+	UpdatedAt wire.Stamp     `json:"updated_at"`
+}
+
+type countsView struct {
+	Queued    int `json:"queued"`
+	Running   int `json:"running"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+	Canceled  int `json:"canceled"`
+	Planned   int `json:"planned"`
+}
+
+// recheckProgress answers GET /pdca/recheck/{request_id}.
+func (a *api) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, page := rest.ReadPage(c, "status")
+	filter := ItemFilter{Status: parsed(q, "status", parseStatuses), Offset: page.Offset(), Limit: page.Size}
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	p, err := a.rechecks.Progress(ctx, c.Principal.Tenant, c.Path("request_id"), filter)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if p.Items == nil {
+		p.Items = []Item{}
+	}
+	n := &p.Counts
+	return gate.Reply{Body: &progressView{
+		RequestID: p.RequestID, Status: p.Status, DryRun: p.DryRun, Window: p.Window, Reason: p.Reason, TraceID: p.TraceID,
+		Total: p.Total, Items: p.Items, Page: page.Number, PageSize: page.Size, Matching: p.Matching,
+		Counts: countsView{
+			n[ItemQueued], n[ItemRunning], n[ItemSucceeded], n[ItemFailed], n[ItemCanceled], n[ItemPlanned],
+		},
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}}, nil
+}
+
+// parseStatuses reads statuses of items that are separated by commas.
+func parseStatuses(list string) (statuses []ItemStatus, err error) {
+	for word := range strings.SplitSeq(list, ",") {
+		at := slices.Index(ItemStatusNames[:], word)
+		if at < 0 {
+			return nil, rest.Invalid("status", "status must be a list of %s, separated by commas", strings.Join(ItemStatusNames[:], ", "))
+		}
+		statuses = append(statuses, ItemStatus(at))
+	}
+	return statuses, nil
+}

@@ -1,0 +1,51 @@
+package recheck
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/rest"
+)
+
+// putStrategy answers PUT /pdca/strategies/{id}.
+func (a *api) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	draft, err := ParseDraft(c.Body)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	stored, created, err := a.rechecks.Strategies().Put(ctx, c.Principal.Tenant, c.Path("id"), draft)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Status: rest.PutStatus(created), Body: stored}, nil
+}
+
+// listStrategies answers GET /gui/strategies.
+func (a *api) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c, "q", "tags_any", "health", "sort")
+	want := Query{
+		Text: parsed(q, "q", ParseText), TagsAny: parsed(q, "tags_any", ParseTags), Health: parsed(q, "health", ParseHealths),
+		Sort: parsed(q, "sort", ParseSort), Offset: p.Offset(), Limit: p.Size,
+	}
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	rows, total, err := a.rechecks.Strategies().List(ctx, c.Principal.Tenant, want)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+}
+
+// parsed is a parameter as parse reads it, the zero value when it is not given.
+func parsed[T any](q *rest.Query, name string, parse func(string) (T, error)) (value T) {
+	s, given := q.Text(name)
+	if !given {
+		return value
+	}
+	value, err := parse(s)
+	if err != nil && q.Err == nil {
+		q.Err = err
+	}
+	return value
+}
