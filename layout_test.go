@@ -33,6 +33,7 @@ var business = []string{"internal/workflow/engine", "internal/platform/bus", "in
 var imports = map[string][]string{
 	".":                                 {},
 	"cmd/renga":                         {anything},
+	"internal/app":                      {anything},
 	"client":                            {"api"},
 	"api":                               {},
 	"api/contract":                      {},
