@@ -31,7 +31,7 @@ type cancelRig struct {
 func newCancelRig(t testing.TB, unnoted bool) cancelRig {
 	t.Helper()
 	at := newSite(t)
-	a := startApp(t, app.Config{Place: at.place(), Silent: true, Unaudited: unnoted, Shards: 1})
+	a := startApp(t, app.Config{Place: at.place(), Silent: true, Shards: 1, Override: app.Override{Unaudited: unnoted}})
 	g, err := flow.ParseGraph([]byte(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`), false)
 	if err == nil {
@@ -231,7 +231,7 @@ func cpuTime(t testing.TB) time.Duration {
 // startApp runs the program, with a carrier in memory, until the test ends.
 func startApp(t testing.TB, cfg app.Config) *app.App {
 	t.Helper()
-	cfg.Carrier = memory.New()
+	cfg.Override.Carrier = memory.New()
 	a, err := app.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -6,24 +6,20 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// openAirflow lets Airflow do the checks of strategies, from Run on.
-func (a *App) openAirflow() error {
-	if a.cfg.Airflow == nil {
-		return nil
-	}
+// newAirflow lets Airflow do the checks of strategies.
+func (a *App) newAirflow() (*Part, error) {
 	adapter, err := airflow.New(*a.cfg.Airflow, airflow.Ports{
 		Engine: a.Engine, Queue: recheck.Queue, Worker: "airflow-" + a.name, Tenants: a.Rechecks.Tenants,
 		Parse: parseCheck, Meter: a.telemetry.Bare, Tracer: a.telemetry.Tracer, Log: a.log,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if a.cfg.Airflow.Exposed() {
 		a.log.Warn("credentials for Airflow go over the network in the clear; use https in --airflow-url")
 	}
 	a.airflow = adapter
-	a.beside = append(a.beside, adapter.Run)
-	return nil
+	return &Part{Name: "airflow", Run: loops(adapter.Run)}, nil
 }
 
 // parseCheck is what a task of the queue of checks asks for.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"renga.dev/renga/internal/crm/approval"
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/crm/search"
@@ -31,9 +29,7 @@ import (
 	"renga.dev/renga/internal/platform/bulk/dlq"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
@@ -74,200 +70,195 @@ type App struct {
 	Gate       *gate.Gate
 
 	cfg       Config
+	parts     []*Part
+	door      *Part  // the gate's
 	name      string // tells this process from others
 	log       *slog.Logger
 	telemetry *gate.Telemetry
 	health    *sqldb.Health
-	report    *export.Export
 	airflow   *airflow.Adapter // nil: others do the checks
-	nats      *jet.Server      // nil: a test has put another carrier in its place
+	nats      *jet.Server      // nil: something else carries events
 	frames    atomic.Int64     // of streams that were held up
 
-	beside []func(ctx context.Context) // what else runs until it drains
-
 	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
-	wake  func(tenant, queue string, n int) // tells other processes; nil: nobody is told
 
 	server   *http.Server
 	listener net.Listener
 }
 
-// Migrations are the tables of every package that has some.
+// Migrations are the tables of all parts.
 func Migrations() []sqldb.Migration {
-	return []sqldb.Migration{
-		sqldb.SchemaTables(),
-		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
-		gate.Migration(), seal.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), search.Migration(),
-		reporting.Migration(), approval.Migration(),
+	a, err := assemble(Config{}, &gate.Telemetry{})
+	if err != nil {
+		panic(err) // nothing was chosen that could be wrong
 	}
+	return a.tables()
 }
 
-// New opens the database and makes the program over it. Run lets it work, Close ends one that never ran.
+// New makes the parts of the program and opens its database. Run lets it work, Close ends one that never ran.
 func New(ctx context.Context, cfg Config) (_ *App, err error) {
-	cfg.KeyRetention = cmp.Or(cfg.KeyRetention, defaultRetention)
-	a := &App{cfg: cfg, name: uuid.NewString(), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
-	if a.telemetry, err = gate.NewTelemetry(ctx, service, Version); err != nil {
-		return nil, err
-	}
-	if cfg.EventPass == nil {
-		if a.cfg.EventPass, err = gate.NewEventToken("", ""); err != nil {
-			return nil, err
-		}
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, a.Close())
-			a.shutdown(ctx)
-		}
-	}()
-	if err := a.openEngine(ctx); err != nil {
-		return nil, err
-	}
-	carrier, err := a.openCarrier(ctx)
+	telemetry, err := gate.NewTelemetry(ctx, service, Version)
 	if err != nil {
 		return nil, err
 	}
-	a.openInbound()
-	if err := a.openBus(carrier); err != nil {
+	a, err := assemble(cfg, telemetry)
+	if err == nil {
+		err = a.open(ctx)
+	}
+	if err != nil {
+		if a != nil {
+			err = errors.Join(err, a.Close())
+		}
+		_ = telemetry.Shutdown(context.WithoutCancel(ctx))
 		return nil, err
+	}
+	return a, nil
+}
+
+// assemble makes the parts in their order. It does no I/O.
+func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
+	cfg.KeyRetention = cmp.Or(cfg.KeyRetention, defaultRetention)
+	if cfg.EventPass == nil {
+		if cfg.EventPass, err = gate.NewEventToken("", ""); err != nil {
+			return nil, err
+		}
+	}
+	a = &App{
+		cfg: cfg, name: uuid.NewString(), telemetry: telemetry, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
+	}
+	a.DB = sqldb.New(cfg.database(sqldb.Config{
+		Watch: a.committed, Trace: newTracer(telemetry, cfg.DatabaseURL), Log: a.log,
+	}))
+	if cfg.Override.Carrier == nil {
+		a.nats = jet.New(jet.Config{
+			Dir: filepath.Join(cfg.DataDir, NATSFolder), URL: cfg.NATSURL, Listen: cfg.NATSListen, Log: a.log,
+		})
+	}
+	a.health = sqldb.NewHealth(a.DB, a.name, a.log)
+	models := metadata.NewModels()
+	a.parts = []*Part{a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks()}
+	a.parts = append(a.parts, a.newServices(models)...)
+	if cfg.Airflow != nil {
+		checks, err := a.newAirflow()
+		if err != nil {
+			return nil, err
+		}
+		a.parts = append(a.parts, checks)
+	}
+	a.parts = append(a.parts, a.newDoor())
+	consumers, err := bus.Configure(a.consumers(), cfg.Consumers)
+	if err != nil {
+		return nil, fmt.Errorf("--consumer: %w", err)
+	}
+	a.Bus.Subscribe(consumers...)
+	return a, nil
+}
+
+// open opens the database with the tables of all parts, then what carries events, then the door.
+func (a *App) open(ctx context.Context) error {
+	if err := a.DB.Open(ctx, a.tables()...); err != nil {
+		return err
+	}
+	if a.DB.Dialect() != sqldb.SQLite {
+		if err := a.Store.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.openNATS(ctx); err != nil {
+		return err
 	}
 	if err := a.compare(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.connect(); err != nil {
-		return nil, err
+	if err := a.openGate(); err != nil {
+		return err
 	}
-	if err := a.openAirflow(); err != nil {
-		return nil, err
-	}
-	if a.Gate, err = a.openGate(); err != nil {
-		return nil, err
-	}
-	return a, a.listen(ctx)
+	return a.listen(ctx)
 }
 
 // defaultRetention is how long a key is remembered.
 const defaultRetention = 30 * 24 * time.Hour
 
-// defaultShards is how many engines share PostgreSQL in one process: one per core, but
-// with one alone it would idle while the database works, and more than four gain nothing.
-func defaultShards() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
-
-// openEngine opens the database and puts the engine over it, and what needs nothing else.
-func (a *App) openEngine(ctx context.Context) (err error) {
-	trace := newTracer(a.telemetry, a.cfg.DatabaseURL)
-	a.DB, err = openDB(ctx, a.cfg.Place, sqldb.Config{Watch: a.committed, Trace: trace, Log: a.log})
-	if err != nil {
-		return err
-	}
-	stored := store.Config{
-		KeyRetention: a.cfg.KeyRetention, Silent: a.cfg.Silent, Canceled: noteCancels, Ended: a.executionEnded,
-	}
-	if a.cfg.Unaudited {
-		stored.Canceled = nil
-	}
-	a.Store = store.New(a.DB, stored)
-	a.health = sqldb.NewHealth(a.DB, a.name, a.log)
-	a.report = export.New(a.DB, export.Config{Dir: filepath.Join(a.cfg.DataDir, ReportsFolder), Log: a.log})
-	alone := a.DB.Dialect() == sqldb.SQLite
-	if !alone {
-		if err := a.Store.Check(ctx); err != nil {
-			return err
-		}
-	}
-	a.newEngine(engine.Config{Exclusive: alone, Reserved: a.ownQueue, KeyRetention: a.cfg.KeyRetention, Log: a.log})
-	if trace != nil {
-		a.Engine = tracedEngine{a.Engine, trace}
-	}
-	checks := a.cfg.Recheck
-	checks.Engine, checks.KeyRetention, checks.Log, checks.Down = a.Engine, a.cfg.KeyRetention, a.log, a.checksWait
-	a.Rechecks = recheck.NewRechecks(recheck.NewStrategies(a.DB), checks)
-	return nil
-}
-
-// newEngine makes the engine: one that has its database to itself, or several.
-func (a *App) newEngine(cfg engine.Config) {
-	if cfg.Exclusive {
-		a.Engine = engine.New(a.Store, systemClock{}, cfg)
-		return
-	}
-	cfg.Announce = func(tenant, queue string, n int) {
-		if a.wake != nil {
-			a.wake(tenant, queue, n)
-		}
-	}
-	shards := engine.NewShards(a.Store, systemClock{}, cfg, cmp.Or(a.cfg.Shards, defaultShards()))
-	a.Engine, a.nudge = shards, shards.Nudge
-}
-
-// committed tells those who follow what is committed.
-func (a *App) committed(sqldb.Commit) {
-	if a.report != nil {
-		a.report.Wake()
-	}
-	if a.Rechecks != nil {
-		a.Rechecks.Committed()
-	}
-	if a.Approvals != nil {
-		a.Approvals.Committed()
-	}
-}
-
-// openBus puts the bus over the database and a carrier, and the services that follow it.
-func (a *App) openBus(carrier bus.Carrier) error {
-	models := metadata.NewModels()
-	a.newServices(models)
-	consumers, err := bus.Configure([]bus.Consumer{
-		a.Records.Consumer(), a.Sharing.Consumer(), a.Automation.Consumer(), a.Search.Consumer(), a.Reports.Consumer(),
-		a.Approvals.Consumer(),
-	}, a.cfg.Consumers)
-	if err != nil {
-		return fmt.Errorf("--consumer: %w", err)
-	}
-	alone := a.DB.Dialect() == sqldb.SQLite
-	a.Bus = bus.New(a.DB, carrier, bus.Config{
-		Consumers: consumers,
-		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: a.source(), Service: service, Instance: a.name,
-		Exclusive: alone, Apart: !alone && a.cfg.NATSURL == "", KeyRetention: a.cfg.KeyRetention, Logger: a.log,
-	})
-	kinds := dlq.Kinds(a.Bus)
-	kinds[cancel.Name] = cancel.New(a.Engine, a.log)
-	a.Bulks = bulk.New(a.DB, bulk.Config{Kinds: kinds, Exclusive: alone, KeyRetention: a.cfg.KeyRetention, Log: a.log})
-	a.Metadata = metadata.New(a.DB, metadata.Config{
-		Models: models, Bus: a.Bus, Graph: a.hasGraph, InUse: a.Records.InUse,
-	})
-	a.Sharing.Announce(a.Bus)
-	return nil
-}
-
 // service names this program in the events that it publishes.
 const service = "renga"
 
-// source is the engine's log as the bus reads it.
-func (a *App) source() bus.Source {
-	return store.NewSource(a.Store, store.SourceConfig{
-		Service: service, Instance: a.name, Wake: func() { a.Bus.WakeLog() }, Log: a.log,
-	})
-}
+// alone says that no other process has this database.
+func (a *App) alone() bool { return a.DB.Dialect() == sqldb.SQLite }
 
-// ownQueue reports whether a queue is the server's own: that of rebuilds, and that of the
-// checks of strategies when Airflow does them.
-func (a *App) ownQueue(queue string) bool {
-	return rebuild.Reserved(queue) || a.cfg.Airflow != nil && queue == recheck.Queue
-}
-
-// hasGraph reports whether a tenant has a graph.
-func (a *App) hasGraph(ctx context.Context, tenant, id string) (bool, error) {
-	_, err := a.Engine.Graph(ctx, tenant, id, 0)
-	if fault.KindOf(err) == fault.NotFound {
-		return false, nil
+// newAudit is the audit log, which is exported to a file. Without a data folder it is not.
+func (a *App) newAudit() *Part {
+	p := &Part{Name: "audit", Tables: tablesOf(audit.Migration)}
+	if a.cfg.DataDir != "" {
+		report := export.New(a.DB, export.Config{Dir: filepath.Join(a.cfg.DataDir, ReportsFolder), Log: a.log})
+		p.Follow, p.Committed = loops(report.Run), report.Wake
 	}
-	return err == nil, err
+	return p
 }
 
-// systemClock is the time of the machine.
-type systemClock struct{}
+// newBus is the bus between the log and the outbox and everybody who follows them.
+func (a *App) newBus(models *metadata.Models) *Part {
+	source := store.NewSource(a.Store, store.SourceConfig{Service: service, Instance: a.name, Log: a.log})
+	a.Bus = bus.New(a.DB, a.carrier(), bus.Config{
+		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: source, Service: service, Instance: a.name,
+		Exclusive: a.alone(), Apart: !a.alone() && a.cfg.NATSURL == "", KeyRetention: a.cfg.KeyRetention,
+		Clock: a.cfg.Override.Clock, Logger: a.log,
+	})
+	source.OnCommit(a.Bus.WakeLog)
+	p := &Part{Name: "bus", Tables: tablesOf(bus.Migration)}
+	if !a.cfg.Silent {
+		p.Run = loops(func(ctx context.Context) { _ = a.Bus.Run(ctx) })
+	}
+	return p
+}
 
-// Now is the time.
-func (systemClock) Now() time.Time { return time.Now() }
+// newBulks are the bulks that cancel executions, and those that decide about dead letters.
+func (a *App) newBulks() *Part {
+	kinds := dlq.Kinds(a.Bus)
+	kinds[cancel.Name] = cancel.New(a.Engine, a.log)
+	a.Bulks = bulk.New(a.DB, bulk.Config{
+		Kinds: kinds, Exclusive: a.alone(), KeyRetention: a.cfg.KeyRetention, Clock: a.cfg.Override.Clock, Log: a.log,
+	})
+	return &Part{Name: "bulk", Tables: tablesOf(bulk.Migration), Run: loops(a.Bulks.Run)}
+}
+
+// newInbound lets workflow events start executions. Receipts, and entries that wait for the
+// database, are in files of the data folder.
+func (a *App) newInbound() *Part {
+	p := &Part{Name: "inbound", Tables: tablesOf(inbound.Migration)}
+	cfg, dir := a.cfg.Inbound, a.cfg.DataDir
+	cfg.Engine, cfg.Active, cfg.Now, cfg.Log = a.Engine, store.Active, a.now(), a.log
+	if dir != "" {
+		cfg.Backlog = filepath.Join(dir, inbound.BacklogFile)
+		receipts := filepath.Join(dir, filepath.FromSlash(inbound.ReceiptsFile))
+		p.Follow = loops(
+			func(ctx context.Context) { _ = a.Inbound.Export(ctx, receipts) }, // it says itself what fails
+			func(ctx context.Context) { a.Inbound.RunBacklog(ctx) },
+		)
+	}
+	a.Inbound = inbound.New(a.DB, cfg)
+	return p
+}
+
+// newRechecks are strategies and the requests to check them again.
+func (a *App) newRechecks() *Part {
+	cfg := a.cfg.Recheck
+	cfg.Engine, cfg.KeyRetention, cfg.Now, cfg.Log = a.Engine, a.cfg.KeyRetention, a.now(), a.log
+	if cfg.Down == nil {
+		cfg.Down = a.checksWait
+	}
+	if wrap := a.cfg.Override.Checks; wrap != nil {
+		cfg.Engine = wrap(a.Engine)
+	}
+	a.Rechecks = recheck.NewRechecks(recheck.NewStrategies(a.DB), cfg)
+	return &Part{
+		Name: "recheck", Tables: tablesOf(recheck.Migration), Run: loops(a.Rechecks.Run),
+		Committed: a.Rechecks.Committed, Ended: a.Rechecks.Ended,
+	}
+}
+
+// loops and tablesOf are lists, for the literals of parts.
+func loops(all ...func(context.Context)) []func(context.Context) { return all }
+
+func tablesOf(migration func() sqldb.Migration) []sqldb.Migration {
+	return []sqldb.Migration{migration()}
+}

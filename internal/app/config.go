@@ -9,13 +9,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
+	"renga.dev/renga/internal/workflow/engine"
 )
 
 // The database, and the folders of reports and of the NATS server inside, in the data folder.
@@ -51,8 +54,25 @@ type Config struct {
 	Heavy     int                  // heavy requests at a time; 0: the default of the gate
 	PublicURL string               // where callers reach this process; "": URLs that they are given have no host
 
-	Carrier   bus.Carrier // in place of NATS, for tests; nil: NATS
-	Unaudited bool        // cancels are not in the audit log, to measure what that costs
+	Override Override
+}
+
+// Override is what tests and measurements put in place of something. The zero value is the program
+// as it is.
+type Override struct {
+	Carrier   bus.Carrier    // nil: NATS
+	Clock     bus.Clock      // nil: the machine's, with PostgreSQL that of the database
+	Consumers []bus.Consumer // nil: those of the parts
+	Idle      []string       // names of parts that do not work by themselves
+	Unaudited bool           // cancels are not in the audit log
+
+	Store     func(engine.Store) engine.Store     // nil: the store as it is; likewise what follows
+	Checks    func(recheck.Engine) recheck.Engine // the engine as re-checks see it
+	Reads     func(httpapi.Reads) httpapi.Reads   // the engine as readers see it
+	Seals     *seal.Seals                         // nil: those with the secret in the database
+	Heartbeat time.Duration                       // of a silent stream; 0: the default
+	Watched   [2]int                              // see httpapi.Config
+	Stalled   func()                              // called for a frame of a stream that was held up
 }
 
 // Place says where the database is, and how it is opened.
@@ -86,17 +106,19 @@ func (p Place) exists() error {
 }
 
 // OpenDB opens the database with the tables of all parts.
-func OpenDB(ctx context.Context, p Place) (*sqldb.DB, error) { return openDB(ctx, p, sqldb.Config{}) }
+func OpenDB(ctx context.Context, p Place) (*sqldb.DB, error) {
+	return sqldb.Open(ctx, p.database(sqldb.Config{Migrations: Migrations()}))
+}
 
-// openDB opens the database of a place. cfg says the rest.
-func openDB(ctx context.Context, p Place, cfg sqldb.Config) (*sqldb.DB, error) {
-	cfg.Migrations, cfg.Program, cfg.AsIs, cfg.Reading = Migrations(), Version, p.AsIs, p.Reading
+// database is how the database of a place is opened. cfg says the rest.
+func (p Place) database(cfg sqldb.Config) sqldb.Config {
+	cfg.Program, cfg.AsIs, cfg.Reading = Version, p.AsIs, p.Reading
 	if p.DatabaseURL != "" {
 		cfg.URL = p.DatabaseURL
 	} else {
 		cfg.Path = p.file()
 	}
-	return sqldb.Open(ctx, cfg)
+	return cfg
 }
 
 // WithDB opens a database with the tables of all parts and runs its write loop while f runs.
@@ -105,12 +127,17 @@ func WithDB(ctx context.Context, p Place, f func(*sqldb.DB) error) error {
 	if err != nil {
 		return err
 	}
+	return whileOpen(ctx, db, func() error { return f(db) })
+}
+
+// whileOpen runs the write loop of a database while f runs, then closes it.
+func whileOpen(ctx context.Context, db *sqldb.DB, f func() error) error {
 	defer db.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
-	err = f(db)
+	err := f()
 	stop()
 	if late := <-ended; err == nil {
 		err = late

@@ -2,49 +2,11 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"renga.dev/renga/internal/crm/approval"
-	"renga.dev/renga/internal/crm/automation"
-	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/crm/reporting"
-	"renga.dev/renga/internal/crm/search"
-	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/sqldb"
 )
-
-// recounter works out again what a service keeps: recount gives what differs in a tenant,
-// one sentence each.
-type recounter struct {
-	name    string
-	recount func(ctx context.Context, tenant string) (differences []string, err error)
-}
-
-// recounters are the records, for their counts, and all services that follow them.
-func recounters(db *sqldb.DB) []recounter {
-	models, reads := metadata.NewModels(), records.Reads{}
-	shared := sharing.New(db, sharing.Config{Models: models, Records: reads})
-	index := search.New(db, search.Config{Models: models, Records: reads, Visible: shared})
-	return []recounter{
-		{"records", func(ctx context.Context, tenant string) ([]string, error) { return records.Recount(ctx, db, tenant) }},
-		{"sharing", shared.Recount},
-		{"search", func(ctx context.Context, tenant string) ([]string, error) {
-			found, err := index.Recount(ctx, tenant)
-			if found.More > 0 {
-				found.Differences = append(found.Differences, fmt.Sprintf("and %d more", found.More))
-			}
-			return found.Differences, err
-		}},
-		{"automation", automation.New(db, automation.Config{Models: models, Records: reads}).Recount},
-		{"approval", approval.New(db, approval.Config{Models: models, Records: reads, Locks: records.Locks{}}).Recount},
-		{"reporting", reporting.New(db, reporting.Config{
-			Models: models, Visible: shared, Records: reads, Approvals: approval.Reads{},
-		}).Recount},
-	}
-}
 
 // Consistency is what a check of what the services keep has found.
 type Consistency struct {
@@ -72,43 +34,45 @@ const longCheck = time.Hour
 func CheckConsistency(ctx context.Context, p Place, tenant string, repair bool) (*Consistency, error) {
 	p.Reading = longCheck
 	found := &Consistency{Services: []string{}, Differences: []Difference{}}
-	err := inspect(ctx, p, func(db *sqldb.DB) error { return found.look(ctx, db, tenant, repair) })
+	err := inspect(ctx, p, func(a *App) error { return found.look(ctx, a, tenant, repair) })
 	return found, err
 }
 
-func (f *Consistency) look(ctx context.Context, db *sqldb.DB, of string, repair bool) (err error) {
+func (f *Consistency) look(ctx context.Context, a *App, of string, repair bool) (err error) {
 	tenants := []string{of}
 	if of == "" {
-		if tenants, err = records.Tenants(ctx, db); err != nil {
+		if tenants, err = records.Tenants(ctx, a.DB); err != nil {
 			return err
 		}
 	}
-	b := bus.New(db, nil, bus.Config{Instance: "check", Exclusive: true}) // it only reads
-	if f.Waiting, err = waiting(ctx, b); err != nil {
+	if f.Waiting, err = waiting(ctx, a.Bus); err != nil {
 		return err
 	}
-	if f.Parked, err = b.Parked(ctx); err != nil {
+	if f.Parked, err = a.Bus.Parked(ctx); err != nil {
 		return err
 	}
 	f.Tenants = len(tenants)
 	if repair {
 		for _, tenant := range tenants {
-			n, err := records.Repair(ctx, db, tenant)
+			n, err := records.Repair(ctx, a.DB, tenant)
 			if err != nil {
 				return err
 			}
 			f.Repaired += n
 		}
 	}
-	for _, s := range recounters(db) {
-		f.Services = append(f.Services, s.name)
+	for _, p := range a.parts {
+		if p.Recount == nil {
+			continue
+		}
+		f.Services = append(f.Services, p.Name)
 		for _, tenant := range tenants {
-			all, err := s.recount(ctx, tenant)
+			all, err := p.Recount(ctx, tenant)
 			if err != nil {
 				return err
 			}
 			for _, what := range all {
-				f.Differences = append(f.Differences, Difference{tenant, s.name, what})
+				f.Differences = append(f.Differences, Difference{tenant, p.Name, what})
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func observeLog(meter metric.Meter, a *App) error {
 	if err != nil {
 		return err
 	}
-	a.beside = append(a.beside, func(ctx context.Context) {
+	a.door.Run = append(a.door.Run, func(ctx context.Context) {
 		unpublished.run(ctx, func(ctx context.Context) (int, error) {
 			status, err := a.Bus.LogStatus(ctx)
 			if err != nil {

@@ -55,7 +55,7 @@ func observeBus(meter metric.Meter, a *App) error {
 	if err != nil {
 		return err
 	}
-	a.beside = append(a.beside, func(ctx context.Context) {
+	a.door.Run = append(a.door.Run, func(ctx context.Context) {
 		levels.run(ctx, func(ctx context.Context) (busLevels, error) { return readLevels(ctx, a.Bus) })
 	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {

@@ -9,30 +9,27 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/bus/jet"
 )
 
-// openCarrier starts or reaches the NATS server that carries events, unless something else does.
-func (a *App) openCarrier(ctx context.Context) (bus.Carrier, error) {
-	if a.cfg.Carrier != nil {
-		return a.cfg.Carrier, nil
+// carrier is what carries events: NATS, unless something else does.
+func (a *App) carrier() bus.Carrier {
+	if a.nats == nil {
+		return a.cfg.Override.Carrier
 	}
-	nats, err := jet.Open(ctx, jet.Config{
-		Dir: filepath.Join(a.cfg.DataDir, NATSFolder), URL: a.cfg.NATSURL, Listen: a.cfg.NATSListen, Log: a.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.nats = nats
-	return nats.Carrier(), nil
+	return a.nats.Carrier()
 }
 
-// connect lets processes that share a database and a NATS server wake each other.
-func (a *App) connect() error {
+// openNATS starts or reaches the NATS server. Processes that share it and a database wake each other.
+func (a *App) openNATS(ctx context.Context) error {
+	if a.nats == nil {
+		return nil
+	}
+	if err := a.nats.Open(ctx); err != nil {
+		return err
+	}
 	if a.nudge == nil || a.cfg.NATSURL == "" {
 		return nil
 	}
-	a.wake = a.nats.Wake
 	return a.nats.OnWake(a.nudge)
 }
 

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 // DrainTimeout is how long requests may take to finish once the process is asked
@@ -91,9 +87,6 @@ func (a *App) Close() error {
 	if a.nats != nil {
 		a.nats.Close()
 	}
-	if a.DB == nil {
-		return nil
-	}
 	return a.DB.Close()
 }
 
@@ -116,8 +109,7 @@ func (a *App) drain() error {
 }
 
 // work serves commands until ctx ends, then finishes what was accepted: first the
-// engine, bulks and what deletes keys, then the files that tell of it, then the
-// database. An error means that the data cannot be trusted to be durable any more; it
+// engine and the parts, then what follows them, then the database. An error means that the data cannot be trusted to be durable any more; it
 // comes at once, whatever is still waiting.
 func (a *App) work(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -125,33 +117,31 @@ func (a *App) work(ctx context.Context) error {
 	database, deciding := make(chan error, 1), make(chan error, 1)
 	go func() { database <- a.DB.Run(serving) }()
 	go func() { deciding <- a.Engine.Run(ctx) }()
-	var beside sync.WaitGroup
-	beside.Go(func() { a.health.Run(ctx) })
-	beside.Go(func() { a.forget(ctx) })
-	beside.Go(func() { a.fold(ctx) })
-	beside.Go(func() { a.clear(ctx) })
-	beside.Go(func() { a.Bulks.Run(ctx) })
-	beside.Go(func() { a.Rechecks.Run(ctx) })
-	for _, run := range a.beside {
-		beside.Go(func() { run(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { a.health.Run(ctx) })
+	running.Go(func() { a.retain(ctx) })
+	running.Go(func() { a.compact(ctx) })
+	following, followed := context.WithCancel(serving)
+	var followers sync.WaitGroup
+	for _, p := range a.parts {
+		if a.idle(p.Name) {
+			continue
+		}
+		for _, run := range p.Run {
+			running.Go(func() { run(ctx) })
+		}
+		for _, follow := range p.Follow {
+			followers.Go(func() { follow(following) })
+		}
 	}
-	if !a.cfg.Silent {
-		beside.Go(func() { _ = a.Bus.Run(ctx) })
-	}
-	reporting, reported := context.WithCancel(serving)
-	var report sync.WaitGroup
-	report.Go(func() { a.report.Run(reporting) })
-	receipts := filepath.Join(a.cfg.DataDir, filepath.FromSlash(inbound.ReceiptsFile))
-	report.Go(func() { _ = a.Inbound.Export(reporting, receipts) }) // it says itself what fails
-	report.Go(func() { a.Inbound.RunBacklog(reporting) })
-	defer reported()
+	defer followed()
 	select {
 	case err := <-database:
 		return err // the engine's loop ends with the process
 	case err := <-deciding:
-		beside.Wait()
-		reported()
-		report.Wait()
+		running.Wait()
+		followed()
+		followers.Wait()
 		stop()
 		if broken := <-database; broken != nil {
 			return broken
@@ -160,63 +150,59 @@ func (a *App) work(ctx context.Context) error {
 	}
 }
 
-// What is done beside, now and then. Keys that have expired are deleted, some at a
-// time; counts that PostgreSQL keeps as deltas are folded; what goes with deleted records
-// and was too much for one transaction is removed.
+// Now and then keys that have expired are deleted, some at a time, and counts that PostgreSQL keeps
+// as deltas are added up.
 const (
-	forgetEvery = 10 * time.Minute
-	forgetMost  = 100_000
-	foldEvery   = 5 * time.Second
-	clearEvery  = 5 * time.Second
+	retainEvery  = 10 * time.Minute
+	retainMost   = 100_000
+	compactEvery = 5 * time.Second
 )
 
-// forget deletes expired keys now and then, until ctx ends.
-func (a *App) forget(ctx context.Context) {
-	often(ctx, forgetEvery, func() {
-		n, err := a.Store.Retain(ctx, flow.At(time.Now().Add(-a.cfg.KeyRetention)), forgetMost)
-		if err == nil {
-			var more int64
-			more, err = a.Records.Retain(ctx, forgetMost)
-			n += int(more)
+// retain deletes expired keys until ctx ends.
+func (a *App) retain(ctx context.Context) {
+	every(ctx, retainEvery, func() {
+		deleted, err := int64(0), error(nil)
+		for _, p := range a.parts {
+			if p.Retain == nil || err != nil {
+				continue
+			}
+			var n int64
+			n, err = p.Retain(ctx, retainMost)
+			deleted += n
 		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
 			a.log.Warn("expired keys could not be deleted", "error", err)
-		case n > 0:
-			a.log.Info("expired keys deleted", "keys", n)
+		case deleted > 0:
+			a.log.Info("expired keys deleted", "keys", deleted)
 		}
 	})
 }
 
-// fold folds counts now and then, until ctx ends. On SQLite there is nothing to fold.
-func (a *App) fold(ctx context.Context) {
-	if a.DB.Dialect() == sqldb.SQLite {
+// compact adds up counts until ctx ends. SQLite keeps no deltas.
+func (a *App) compact(ctx context.Context) {
+	if a.alone() {
 		return
 	}
-	often(ctx, foldEvery, func() {
-		_, err := a.Store.Fold(ctx)
-		if err == nil {
-			_, err = a.Records.Fold(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("counts could not be folded", "error", err)
-		}
-	})
-}
-
-// clear removes the members of deleted records that had many, until ctx ends.
-func (a *App) clear(ctx context.Context) {
-	often(ctx, clearEvery, func() {
-		if err := a.Records.Clear(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("members of deleted records could not be removed", "error", err)
+	every(ctx, compactEvery, func() {
+		for _, p := range a.parts {
+			if p.Compact == nil {
+				continue
+			}
+			if err := p.Compact(ctx); err != nil {
+				if ctx.Err() == nil {
+					a.log.Warn("counts could not be folded", "error", err)
+				}
+				return
+			}
 		}
 	})
 }
 
-// often does something at once and then every so often, until ctx ends.
-func often(ctx context.Context, every time.Duration, do func()) {
-	tick := time.NewTicker(every)
+// every does something at once and then after each interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		do()

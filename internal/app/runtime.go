@@ -35,7 +35,7 @@ func TuneMemory(ctx context.Context) {
 	last := gcPercent(0)
 	debug.SetGCPercent(last)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	go often(ctx, memoryLook, func() {
+	go every(ctx, memoryLook, func() {
 		metrics.Read(live)
 		if next := gcPercent(live[0].Value.Uint64()); next != last {
 			last = next

@@ -14,5 +14,7 @@ type settings struct{ *store.Store }
 
 // SetPublicity changes what is told and notes who did.
 func (s settings) SetPublicity(ctx context.Context, tenant string, p engine.Publicity, entry audit.Entry) error {
-	return s.Store.SetPublicity(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+	return s.Store.SetPublicity(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error {
+		return audit.Write(ctx, tx, entry)
+	})
 }

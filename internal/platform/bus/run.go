@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"renga.dev/renga/internal/platform/sqldb"
@@ -17,6 +18,13 @@ func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 	b.log = b.cfg.Logger
 	b.keeper = &keeper{bus: b, kick: make(chan struct{}, 1), held: map[post]*holding{}, all: b.posts()}
 	return b
+}
+
+// Subscribe adds consumers to those of the Config. It comes before Run.
+func (b *Bus) Subscribe(consumers ...Consumer) {
+	b.cfg.Consumers = slices.Concat(b.cfg.Consumers, consumers)
+	b.cfg.mustBeSound()
+	b.keeper.all = b.posts()
 }
 
 // mustBeSound panics at a mistake in the program: it would make consumers wait for events
