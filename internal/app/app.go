@@ -124,7 +124,8 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		}
 	}
 	a = &App{
-		cfg: cfg, name: uuid.NewString(), telemetry: telemetry, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
+		cfg: cfg, name: cmp.Or(cfg.Override.Name, uuid.NewString()), telemetry: telemetry,
+		log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
 	}
 	a.DB = sqldb.New(cfg.database(sqldb.Config{
 		Watch: a.committed, Trace: newTracer(telemetry, cfg.DatabaseURL), Log: a.log,

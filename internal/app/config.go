@@ -60,6 +60,7 @@ type Config struct {
 // Override is what tests and measurements put in place of something. The zero value is the program
 // as it is.
 type Override struct {
+	Name      string         // of this process, which tells it from others; "": a random one
 	Carrier   bus.Carrier    // nil: NATS
 	Clock     bus.Clock      // nil: the machine's, with PostgreSQL that of the database
 	Consumers []bus.Consumer // nil: those of the parts
