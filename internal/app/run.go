@@ -108,9 +108,9 @@ func (a *App) drain() error {
 	return nil
 }
 
-// work serves commands until ctx ends, then finishes what was accepted: first the
-// engine and the parts, then what follows them, then the database. An error means that the data cannot be trusted to be durable any more; it
-// comes at once, whatever is still waiting.
+// work serves commands until ctx ends, then finishes what was accepted: first the engine and the
+// parts, then what follows them, then the database. An error means that the data cannot be trusted to
+// be durable any more; it comes at once, whatever is still waiting.
 func (a *App) work(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
