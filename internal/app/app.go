@@ -198,10 +198,11 @@ func (a *App) newAudit() *Part {
 
 // newBus is the bus between the log and the outbox and everybody who follows them.
 func (a *App) newBus(models *metadata.Models) *Part {
+	alone := a.alone() || a.cfg.Override.Exclusive
 	source := store.NewSource(a.Store, store.SourceConfig{Service: service, Instance: a.name, Log: a.log})
 	a.Bus = bus.New(a.DB, a.carrier(), bus.Config{
 		Sensitive: models.Sensitive, Hidden: models.Hidden, Log: source, Service: service, Instance: a.name,
-		Exclusive: a.alone(), Apart: !a.alone() && a.cfg.NATSURL == "", KeyRetention: a.cfg.KeyRetention,
+		Exclusive: alone, Apart: !alone && a.cfg.NATSURL == "", KeyRetention: a.cfg.KeyRetention,
 		Clock: a.cfg.Override.Clock, Logger: a.log,
 	})
 	source.OnCommit(a.Bus.WakeLog)

@@ -65,6 +65,7 @@ type Override struct {
 	Clock     bus.Clock      // nil: the machine's, with PostgreSQL that of the database
 	Consumers []bus.Consumer // nil: those of the parts
 	Idle      []string       // names of parts that do not work by themselves
+	Exclusive bool           // the bus has its database to itself, also on PostgreSQL
 	Unaudited bool           // cancels are not in the audit log
 
 	Store     func(engine.Store) engine.Store     // nil: the store as it is; likewise what follows

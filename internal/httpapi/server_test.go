@@ -130,7 +130,7 @@ func (s *server) config(o options) app.Config {
 		Shards: 3, Log: o.log, Auth: o.auth, Rates: o.rates, Open: o.open, Heavy: o.heavy,
 		EventPass: pass, Inbound: o.trigger, Recheck: recheck.RecheckConfig{Down: o.down},
 		Override: app.Override{
-			Name: "p1", Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads, Seals: seal.Fixed([]byte(sealSecret)),
+			Name: "p1", Exclusive: true, Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads, Seals: seal.Fixed([]byte(sealSecret)),
 			Checks:    func(e recheck.Engine) recheck.Engine { return counted{e, &s.outputs} },
 			Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
 		},
