@@ -2,12 +2,11 @@ package client_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/app"
 )
 
 func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
@@ -74,7 +73,7 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 // TestTheOutcomeOfAnApprovalIsReadFromGo submits a record under a key, twice, approves it
 // under one, and waits until the record has what the process says.
 func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
-	s, err := serveWith(sqldb.Config{Path: filepath.Join(t.TempDir(), "renga.db")}, "127.0.0.1:0", true)
+	s, err := serveWith(app.Place{DataDir: t.TempDir()}, "127.0.0.1:0", true)
 	if err != nil {
 		t.Fatal(err)
 	}

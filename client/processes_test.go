@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/tier"
@@ -21,7 +21,7 @@ func twoServers(t *testing.T) (one, two *server) {
 	database := pgtest.New(t)
 	both := make([]*server, 2)
 	for i := range both {
-		s, err := serve(sqldb.Config{URL: database}, "127.0.0.1:0")
+		s, err := serve(app.Place{DataDir: t.TempDir(), DatabaseURL: database}, "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

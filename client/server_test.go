@@ -5,40 +5,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
-	"path/filepath"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/crm/approval"
-	"renga.dev/renga/internal/crm/automation"
-	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/crm/reporting"
-	"renga.dev/renga/internal/crm/search"
-	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/inbound"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bulk"
-	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/app"
+	"renga.dev/renga/internal/app/apptest"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/idempotency"
-	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/sqldb/sqltest"
-	"renga.dev/renga/internal/recheck"
-	"renga.dev/renga/internal/workflow/cancel"
-	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/store"
 )
 
 // The tests talk to the real thing: a server as the program wires it, over a
@@ -74,138 +50,38 @@ type server struct {
 	close func() error
 }
 
-type systemClock struct{}
-
-func (systemClock) Now() time.Time { return time.Now() }
-
-// decider is the engine, or several that share a database.
-type decider interface {
-	httpapi.Commands
-	httpapi.Reads
-	httpapi.Graphs
-	cancel.Engine
-	inbound.Starter
-	recheck.Engine
-	Run(ctx context.Context) error
-}
-
 // open starts a server on a data folder.
 func open(dir, address string) (*server, error) {
-	return serve(sqldb.Config{Path: filepath.Join(dir, "renga.db")}, address)
+	return serve(app.Place{DataDir: dir}, address)
 }
 
-// later publishes over a bus that has its consumers before it is there.
-type later struct{ *bus.Bus }
-
 // serve starts a server on a database, which on PostgreSQL others may use too.
-func serve(cfg sqldb.Config, address string) (*server, error) { return serveWith(cfg, address, false) }
+func serve(at app.Place, address string) (*server, error) { return serveWith(at, address, false) }
 
-// serveWith is serve; with told, records are told of approvals, and take their outcomes.
-func serveWith(cfg sqldb.Config, address string, told bool) (*server, error) {
-	ctx, stop := context.WithCancel(context.Background())
-	cfg.Migrations = []sqldb.Migration{
-		store.Migration(), bulk.Migration(), audit.Migration(), inbound.Migration(), recheck.Migration(), bus.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
-		approval.Migration(), automation.Migration(), idempotency.Migration(),
-	}
-	if err := sqltest.Prepare(cfg, cfg.Migrations); err != nil {
-		stop()
-		return nil, err
-	}
-	db, err := sqldb.Open(ctx, cfg)
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	alone := db.Dialect() == sqldb.SQLite
-	var decides decider
-	var checks *recheck.Rechecks
-	ended := func(h *engine.Head) (sqldb.Stmt, bool) { return checks.Ended(h) }
-	if kept := store.New(db, store.Config{Ended: ended}); alone {
-		decides = engine.New(kept, systemClock{}, engine.Config{Exclusive: true})
-	} else {
-		decides = engine.NewShards(kept, systemClock{}, engine.Config{}, 2)
-	}
-	auth, err := gate.OpenAuth(gate.AuthConfig{})
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	bulks := bulk.New(db, bulk.Config{Kinds: map[string]bulk.Kind{cancel.Name: cancel.New(decides, quiet)}, Exclusive: alone, Clock: systemClock{}})
+// serveWith is serve; with told, the services are told of events.
+func serveWith(at app.Place, address string, told bool) (*server, error) {
 	pass, err := gate.NewEventToken(eventToken, "")
 	if err != nil {
-		stop()
 		return nil, err
 	}
-	events := inbound.New(db, inbound.Config{Engine: decides, Active: store.Active})
-	checks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{Engine: decides})
-	models, news := metadata.NewModels(), &later{}
-	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
-	var approves *approval.Approvals
-	kept := records.New(db, records.Config{
-		Models: models, Visible: shared, Publisher: news,
-		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
-			return approves.Open(ctx, tx, tenant, id)
-		},
-		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
-			return approves.Outcome(ctx, tx, tenant, id)
-		},
+	idle := []string{"audit", "inbound", "records", "sharing", "automation", "search", "reporting", "approval", "gate"}
+	if !told {
+		idle = append(idle, "bus")
+	}
+	a, err := apptest.Open(context.Background(), app.Config{
+		Place: at, Addr: address, Shards: 2, EventPass: pass, Override: app.Override{Idle: idle},
 	})
-	approves = approval.New(db, approval.Config{
-		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: news, Engine: decides,
-	})
-	news.Bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: alone, Consumers: []bus.Consumer{kept.Consumer()}})
-	shared.Announce(news)
-	surface := httpapi.New(httpapi.Config{
-		Commands: decides, Reads: decides, Graphs: decides, Bulks: bulks, Log: quiet,
-	})
-	routes := slices.Concat(
-		surface.Routes(),
-		metadata.New(db, metadata.Config{Models: models, Bus: news.Bus}).Routes(),
-		shared.Routes(), approves.Routes(), kept.Routes(quiet), events.Routes(pass, nil), checks.Routes(""),
-		automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept}).Routes(),
-		reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: records.Reads{}}).Routes(),
-		search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared}).Routes(nil),
-	)
-	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, routes)
 	if err != nil {
-		stop()
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	serving, endDB := context.WithCancel(context.Background())
-	database, deciding, web := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	go func() { database <- db.Run(serving) }()
-	go func() { deciding <- decides.Run(ctx) }()
-	var working sync.WaitGroup
-	working.Go(func() { bulks.Run(ctx) })
-	working.Go(func() { checks.Run(ctx) })
-	if told {
-		working.Go(func() { _ = news.Run(ctx) })
-	}
-	answering := &http.Server{Handler: door}
-	go func() { web <- answering.Serve(listener) }()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
 	end := func() error {
-		door.Drain()
-		_ = answering.Shutdown(context.Background())
-		<-web
 		stop()
-		err := <-deciding
-		working.Wait()
-		endDB()
-		if broken := <-database; broken != nil {
-			err = broken
-		}
-		if broken := db.Close(); broken != nil {
-			err = broken
-		}
-		return err
+		return <-ended
 	}
-	return &server{url: "http://" + listener.Addr().String(), gate: door, close: end}, nil
+	return &server{url: "http://" + a.Addr().String(), gate: a.Gate, close: end}, nil
 }
 
 // serveChild is a server in a process of its own, until its standard input ends.

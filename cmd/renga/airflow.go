@@ -7,10 +7,7 @@ import (
 	"os"
 	"time"
 
-	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 // airflowFlags say how Airflow checks strategies. Credentials have no flags of their own:
@@ -76,32 +73,3 @@ func secret(flag, file, variable string, getenv func(string) string) (airflow.Se
 	}
 	return read, nil
 }
-
-// checkByAirflow lets Airflow do the checks of strategies, from run on.
-func (c *core) checkByAirflow(cfg *airflow.Config, telemetry *gate.Telemetry) error {
-	if cfg == nil {
-		return nil
-	}
-	a, err := airflow.New(*cfg, airflow.Ports{
-		Engine: c.engine, Queue: recheck.Queue, Worker: "airflow-" + c.name, Tenants: c.rechecks.Tenants, Parse: parseCheck,
-		Meter: telemetry.Bare, Tracer: telemetry.Tracer, Log: c.log,
-	})
-	if err != nil {
-		return err
-	}
-	if cfg.Exposed() {
-		c.log.Warn("credentials for Airflow go over the network in the clear; use https in --airflow-url")
-	}
-	c.airflow = a
-	c.beside = append(c.beside, a.Run)
-	return nil
-}
-
-// parseCheck is what a task of the queue of checks asks for.
-func parseCheck(node string, input flow.Data) (airflow.Check, error) {
-	k, err := recheck.ParseCheck(node, input)
-	return airflow.Check{RequestID: k.RequestID, Strategy: k.Strategy, Window: k.Window, Reason: k.Reason, Params: k.Params, TraceID: k.TraceID}, err
-}
-
-// checksWait says that Airflow, which should do the checks, does not answer.
-func (c *core) checksWait() bool { return c.airflow != nil && c.airflow.Down() }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"renga.dev/renga/internal/app"
 )
 
 // benchCmd measures the engine over HTTP against what the same machine can do
@@ -72,8 +74,8 @@ func (c *benchCmd) Run(ctx context.Context) error {
 		}
 	}
 	if c.Records > 0 {
-		place := coreConfig{dataDir: filepath.Join(dir, "records")}
-		if err := c.records(ctx, place.dataDir, place); err != nil {
+		place := app.Place{DataDir: filepath.Join(dir, "records")}
+		if err := c.records(ctx, place.DataDir, place); err != nil {
 			return err
 		}
 	}
@@ -124,11 +126,11 @@ func (c *benchCmd) throughput(ctx context.Context, dir string) (float64, error) 
 		return 0, err
 	}
 	told.costs(srv, quiet, c.Rounds*c.Executions)
-	place := coreConfig{dataDir: dir}
+	place := app.Place{DataDir: dir}
 	if err := told.check(ctx, place, dir); err != nil {
 		return 0, err
 	}
-	rows, err := measureRows(ctx, place, coreConfig{dataDir: filepath.Join(dir, "rows")}, c.Executions)
+	rows, err := measureRows(ctx, place, app.Place{DataDir: filepath.Join(dir, "rows")}, c.Executions)
 	if err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -29,7 +30,7 @@ func withBare(ctx context.Context, dir string, f func(*bareRig) error) error {
 		return err
 	}
 	defer echo.stop()
-	err = withDB(ctx, coreConfig{dataDir: dir}, func(db *sqldb.DB) error {
+	err = app.WithDB(ctx, app.Place{DataDir: dir}, func(db *sqldb.DB) error {
 		return f(&bareRig{
 			db: db, worker: newBenchWorker(1, 1, echo), row: bytes.Repeat([]byte("0123456789"), 40),
 			request: []byte(`{"attempt":1,"workerId":"bench","output":{},"next":true}`),
@@ -57,26 +58,6 @@ func (b *bareRig) echo(ctx context.Context) error {
 
 const insertBare = `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body) VALUES ($1, $2, $3, $4, $5)`
 
-// withDB opens a database with the engine's tables and runs its write loop
-// while f runs.
-func withDB(ctx context.Context, cfg coreConfig, f func(*sqldb.DB) error) error {
-	db, err := openDB(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(ctx) }()
-	err = f(db)
-	stop()
-	if late := <-ended; err == nil {
-		err = late
-	}
-	return err
-}
-
 // rowFigures are bare inserts of the log rows that a throughput run wrote.
 type rowFigures struct {
 	rows, executions, perCommit int
@@ -98,9 +79,9 @@ type bareRow struct {
 
 // measureRows writes the log rows of one database into another, in commits of
 // the size that group commit makes of full requests.
-func measureRows(ctx context.Context, from, to coreConfig, executions int) (*rowFigures, error) {
+func measureRows(ctx context.Context, from, to app.Place, executions int) (*rowFigures, error) {
 	var rows []bareRow
-	err := withDB(ctx, from, func(db *sqldb.DB) (err error) {
+	err := app.WithDB(ctx, from, func(db *sqldb.DB) (err error) {
 		rows, err = readRows(ctx, db, executions)
 		return err
 	})
@@ -108,7 +89,7 @@ func measureRows(ctx context.Context, from, to coreConfig, executions int) (*row
 		return nil, err
 	}
 	fig := &rowFigures{rows: len(rows), executions: executions, perCommit: 300}
-	err = withDB(ctx, to, func(db *sqldb.DB) error {
+	err = app.WithDB(ctx, to, func(db *sqldb.DB) error {
 		write := writeRows
 		if db.Dialect() == sqldb.Postgres {
 			write = copyRows

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -116,7 +117,7 @@ type benchBus struct {
 
 // withBenchBus runs a bus, with a NATS server inside, while f runs.
 func withBenchBus(ctx context.Context, dir string, f func(*benchBus) error) error {
-	return withDB(ctx, coreConfig{dataDir: dir}, func(db *sqldb.DB) (err error) {
+	return app.WithDB(ctx, app.Place{DataDir: dir}, func(db *sqldb.DB) (err error) {
 		b := &benchBus{db: db}
 		err = db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "CREATE TABLE bench_effect (key TEXT PRIMARY KEY, version INTEGER NOT NULL, events INTEGER NOT NULL) WITHOUT ROWID")
@@ -125,7 +126,7 @@ func withBenchBus(ctx context.Context, dir string, f func(*benchBus) error) erro
 		if err != nil {
 			return err
 		}
-		nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(dir, natsFolder)})
+		nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(dir, app.NATSFolder)})
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -19,7 +20,7 @@ const benchTenant = "00000000-0000-0000-0000-000000000000"
 // fill stores executions as if they had run: one of each kind is run by a real
 // engine, and its rows are written again under new ids.
 func fill(ctx context.Context, dir string, finished, waiting, tasks int) error {
-	return withDB(ctx, coreConfig{dataDir: dir}, func(db *sqldb.DB) error {
+	return app.WithDB(ctx, app.Place{DataDir: dir}, func(db *sqldb.DB) error {
 		st := store.New(db, store.Config{})
 		eng := engine.New(st, systemClock{}, engine.Config{Exclusive: true})
 		runCtx, stop := context.WithCancel(ctx)
@@ -144,3 +145,9 @@ func clones(h *engine.History, first int64, count int) *engine.Batch {
 	}
 	return &b
 }
+
+// systemClock is the time of the machine.
+type systemClock struct{}
+
+// Now is the time.
+func (systemClock) Now() time.Time { return time.Now() }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -126,7 +127,7 @@ func (s *server) metric(ctx context.Context, name string) (float64, error) {
 
 // check compares what the log tells with what the streams in some data folders have.
 // The servers have ended.
-func (f *newsFigures) check(ctx context.Context, cfg coreConfig, dirs ...string) error {
+func (f *newsFigures) check(ctx context.Context, cfg app.Place, dirs ...string) error {
 	has := map[string]bool{}
 	for _, dir := range dirs {
 		if err := streamed(ctx, dir, func(m *bus.Message) { has[m.ID] = true }); err != nil {
@@ -134,8 +135,8 @@ func (f *newsFigures) check(ctx context.Context, cfg coreConfig, dirs ...string)
 		}
 	}
 	missing := 0
-	err := withDB(ctx, cfg, func(db *sqldb.DB) error {
-		source := store.NewSource(store.New(db, store.Config{}), store.SourceConfig{Service: service, Instance: "bench"})
+	err := app.WithDB(ctx, cfg, func(db *sqldb.DB) error {
+		source := store.NewSource(store.New(db, store.Config{}), store.SourceConfig{Service: "renga", Instance: "bench"})
 		for number := int64(0); ; {
 			msgs, upto, err := source.After(ctx, number, 1000)
 			if err != nil || upto == number {
@@ -159,7 +160,7 @@ func (f *newsFigures) check(ctx context.Context, cfg coreConfig, dirs ...string)
 // streamed reads all messages of the engine in the JetStream of a data folder, those of
 // one partition after the other.
 func streamed(ctx context.Context, dir string, see func(*bus.Message)) error {
-	nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(dir, natsFolder)})
+	nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(dir, app.NATSFolder)})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -42,7 +43,7 @@ func benchID(kind, n int) string { return fmt.Sprintf("00000000-0000-7000-80%02d
 
 // openOffice defines the people, and lets a server find out what follows of it.
 func (b *recordsBench) openOffice(ctx context.Context) error {
-	err := withDB(ctx, b.place, func(db *sqldb.DB) error {
+	err := app.WithDB(ctx, b.place, func(db *sqldb.DB) error {
 		return db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return defineOffice(ctx, tx) })
 	})
 	if err != nil {
@@ -118,7 +119,7 @@ func defineOffice(ctx context.Context, tx *sqldb.Tx) error {
 
 // fillOffice stores accounts, opportunities and shares.
 func (b *recordsBench) fillOffice(ctx context.Context) error {
-	return withDB(ctx, b.place, func(db *sqldb.DB) error {
+	return app.WithDB(ctx, b.place, func(db *sqldb.DB) error {
 		var model int64
 		err := db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.Row(ctx, "SELECT num FROM sharing_model WHERE tenant_id = $1 AND object = 'Opportunity' AND status = 2", officeTenant).Scan(&model)

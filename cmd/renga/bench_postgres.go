@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+
+	"renga.dev/renga/internal/app"
 )
 
 // postgres measures on PostgreSQL.
@@ -16,7 +18,7 @@ func (c *benchCmd) postgres(ctx context.Context, dir string) error {
 	if c.Records == 0 {
 		return nil
 	}
-	return c.records(ctx, filepath.Join(dir, "records"), coreConfig{databaseURL: c.DatabaseURL})
+	return c.records(ctx, filepath.Join(dir, "records"), app.Place{DatabaseURL: c.DatabaseURL})
 }
 
 // onPostgres runs the workload with one process, with one that publishes nothing and with
@@ -27,7 +29,7 @@ func (c *benchCmd) onPostgres(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	place := coreConfig{databaseURL: c.DatabaseURL}
+	place := app.Place{DatabaseURL: c.DatabaseURL}
 	if err := one.check(ctx, place, c.folders(dir)...); err != nil {
 		return err
 	}

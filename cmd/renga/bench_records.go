@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/app"
 )
 
 // The bars of records and sharing; those of the other services are in bench_services.go.
@@ -31,7 +33,7 @@ const (
 // recordsBench measures records and the services that follow them over HTTP, in an organization that is stored
 // first.
 type recordsBench struct {
-	place  coreConfig
+	place  app.Place
 	dir    string
 	args   []string // of the server
 	size   int      // opportunities
@@ -45,7 +47,7 @@ type recordsBench struct {
 }
 
 // records prints the figures of records and the services.
-func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) error {
+func (c *benchCmd) records(ctx context.Context, dir string, place app.Place) error {
 	b := &recordsBench{
 		place: place, dir: dir, size: c.Records, family: min(officeFamily, c.Records), lasts: 10 * time.Second, turn: 1_000_000,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * recordClients, DisableCompression: true}},
@@ -54,8 +56,8 @@ func (c *benchCmd) records(ctx context.Context, dir string, place coreConfig) er
 	if b.short() {
 		b.lasts = 300 * time.Millisecond
 	}
-	if place.databaseURL != "" {
-		b.args = []string{"--database-url", place.databaseURL}
+	if place.DatabaseURL != "" {
+		b.args = []string{"--database-url", place.DatabaseURL}
 	}
 	began := time.Now()
 	if err := b.openOffice(ctx); err != nil {

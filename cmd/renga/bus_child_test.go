@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -44,11 +45,11 @@ type busSetup struct {
 
 // open opens the database.
 func (s busSetup) open(ctx context.Context) (*sqldb.DB, error) {
-	cfg := sqldb.Config{Migrations: append(migrations(), busTables())}
+	cfg := sqldb.Config{Migrations: append(app.Migrations(), busTables())}
 	if s.Database != "" {
 		cfg.URL = s.Database
 	} else {
-		cfg.Path = filepath.Join(s.Dir, databaseFile)
+		cfg.Path = filepath.Join(s.Dir, app.DatabaseFile)
 	}
 	return sqldb.Open(ctx, cfg)
 }
@@ -126,7 +127,7 @@ func busMain(text string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// A cluster may be without a leader: whoever runs the program starts it again then.
 	for late := time.Now().Add(maxWait); p.nats == nil; {
-		p.nats, err = jet.Open(ctx, jet.Config{Dir: filepath.Join(p.Dir, natsFolder), URL: p.NATS, Log: log})
+		p.nats, err = jet.Open(ctx, jet.Config{Dir: filepath.Join(p.Dir, app.NATSFolder), URL: p.NATS, Log: log})
 		if err != nil && (p.NATS == "" || time.Now().After(late)) {
 			return err
 		}

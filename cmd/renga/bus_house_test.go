@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -45,7 +46,7 @@ func openBusHouse(t testing.TB, cfg bus.Config) *busHouse {
 	if h.db, err = at.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if h.nats, err = jet.Open(t.Context(), jet.Config{Dir: filepath.Join(dir, natsFolder)}); err != nil {
+	if h.nats, err = jet.Open(t.Context(), jet.Config{Dir: filepath.Join(dir, app.NATSFolder)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"c", "d"} {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -15,44 +13,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// cancelRig is an engine over a database, without a door.
+// cancelRig is the program on a database, which nobody reaches over the network.
 type cancelRig struct {
 	testing.TB
-	*core
+	*app.App
 }
 
 func newCancelRig(t testing.TB, unnoted bool) cancelRig {
 	t.Helper()
 	at := newSite(t)
-	c, err := openCore(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database, silent: true, unnoted: unnoted, shards: 1, log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ended, c.db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	a := startApp(t, app.Config{Place: at.place(), Silent: true, Shards: 1, Override: app.Override{Unaudited: unnoted}})
 	g, err := flow.ParseGraph([]byte(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`), false)
 	if err == nil {
-		_, _, err = c.engine.PutGraph(t.Context(), tenantOfCancels, "g", g)
+		_, _, err = a.Engine.PutGraph(t.Context(), tenantOfCancels, "g", g)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cancelRig{t, c}
+	return cancelRig{t, a}
 }
 
 const tenantOfCancels = "00000000-0000-0000-0000-000000000000"
@@ -65,7 +53,7 @@ func (r cancelRig) create(n int) (ids []flow.ID) {
 		for i := range reqs {
 			reqs[i] = engine.Request{Tenant: tenantOfCancels, GraphID: "g", Start: true, Command: flow.Create{}, Actor: flow.Actor{Kind: flow.KindUser}}
 		}
-		for _, res := range r.engine.Submit(r.Context(), reqs) {
+		for _, res := range r.Engine.Submit(r.Context(), reqs) {
 			if res.Err != nil {
 				r.Fatal(res.Err)
 			}
@@ -89,7 +77,7 @@ func cancelOf(id flow.ID, key string) engine.Request {
 // entries are those of the audit log, newest first.
 func (r cancelRig) entries() []audit.Entry {
 	r.Helper()
-	all, _, err := audit.New(r.db).List(r.Context(), audit.Query{Tenant: tenantOfCancels, Limit: 100})
+	all, _, err := audit.New(r.DB).List(r.Context(), audit.Query{Tenant: tenantOfCancels, Limit: 100})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -99,7 +87,7 @@ func (r cancelRig) entries() []audit.Entry {
 func TestACancelIsInTheAuditLogOnce(t *testing.T) {
 	r := newCancelRig(t, false)
 	ids := r.create(3)
-	first := r.engine.Submit(t.Context(), []engine.Request{cancelOf(ids[0], "k")})[0]
+	first := r.Engine.Submit(t.Context(), []engine.Request{cancelOf(ids[0], "k")})[0]
 	if first.Err != nil || !first.Answer.Changed {
 		t.Fatalf("got %+v", first)
 	}
@@ -117,15 +105,15 @@ func TestACancelIsInTheAuditLogOnce(t *testing.T) {
 		"one of what does not exist":      cancelOf(flow.ID{1}, "m"),
 		"of a node, which is not audited": {Tenant: tenantOfCancels, Execution: ids[1], Command: flow.CancelNode{Node: "a"}, Actor: flow.Actor{Kind: flow.KindUser}},
 	} {
-		r.engine.Submit(t.Context(), []engine.Request{req})
+		r.Engine.Submit(t.Context(), []engine.Request{req})
 		if n := len(r.entries()); n != 1 {
 			t.Errorf("%s: %d entries", what, n)
 		}
 	}
-	if res := r.engine.Submit(t.Context(), []engine.Request{cancelOf(ids[1], "n")})[0]; res.Answer.Refused == nil || len(r.entries()) != 1 {
+	if res := r.Engine.Submit(t.Context(), []engine.Request{cancelOf(ids[1], "n")})[0]; res.Answer.Refused == nil || len(r.entries()) != 1 {
 		t.Errorf("a refused cancel: %+v, %d entries", res, len(r.entries()))
 	}
-	r.engine.Submit(t.Context(), []engine.Request{cancelOf(ids[2], "x"), cancelOf(ids[2], "y")})
+	r.Engine.Submit(t.Context(), []engine.Request{cancelOf(ids[2], "x"), cancelOf(ids[2], "y")})
 	if n := len(r.entries()); n != 2 {
 		t.Errorf("two at once: %d entries", n)
 	}
@@ -135,7 +123,7 @@ func TestACancelIsInTheAuditLogOnce(t *testing.T) {
 // it was, and so are those of other requests done.
 func TestACancelWithoutItsEntryIsNone(t *testing.T) {
 	r := newCancelRig(t, false)
-	err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+	err := r.DB.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "DROP TABLE audit_log")
 		return err
 	})
@@ -143,8 +131,8 @@ func TestACancelWithoutItsEntryIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := r.create(1)[0]
-	res := r.engine.Submit(t.Context(), []engine.Request{cancelOf(id, "k")})[0]
-	view, err := r.engine.Execution(t.Context(), tenantOfCancels, id, 0)
+	res := r.Engine.Submit(t.Context(), []engine.Request{cancelOf(id, "k")})[0]
+	view, err := r.Engine.Execution(t.Context(), tenantOfCancels, id, 0)
 	if err != nil || res.Err == nil || view.State.Status != flow.Active {
 		t.Errorf("%+v: the execution is %v, %v", res, view.State.Status, err)
 	}
@@ -211,7 +199,7 @@ func BenchmarkCancel(b *testing.B) {
 						reqs[j] = cancelOf(ids[i][turn*n+j], "k")
 					}
 					began, burnt := time.Now(), cpuTime(b)
-					for _, res := range r.engine.Submit(b.Context(), reqs) {
+					for _, res := range r.Engine.Submit(b.Context(), reqs) {
 						if res.Err != nil {
 							b.Fatal(res.Err)
 						}
@@ -238,4 +226,24 @@ func cpuTime(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// startApp runs the program, with a carrier in memory, until the test ends.
+func startApp(t testing.TB, cfg app.Config) *app.App {
+	t.Helper()
+	cfg.Override.Carrier = memory.New()
+	a, err := app.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return a
 }

@@ -1,24 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/cli"
-	"renga.dev/renga/internal/crm/approval"
-	"renga.dev/renga/internal/crm/automation"
-	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/crm/reporting"
-	"renga.dev/renga/internal/crm/search"
-	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/workflow/store"
 )
 
 // checkCmd is `renga check`.
@@ -48,71 +36,14 @@ Examples:
   renga check consistency --database-url postgres://renga@localhost/renga -o json | jq .differences`
 }
 
-// recounter works out again what a service keeps: recount gives what differs in a tenant,
-// one sentence each.
-type recounter struct {
-	name    string
-	recount func(ctx context.Context, tenant string) (differences []string, err error)
-}
-
-// recounters are the records, for their counts, and all services that follow them.
-func recounters(db *sqldb.DB) []recounter {
-	models, reads := metadata.NewModels(), records.Reads{}
-	shared := sharing.New(db, sharing.Config{Models: models, Records: reads})
-	index := search.New(db, search.Config{Models: models, Records: reads, Visible: shared})
-	return []recounter{
-		{"records", func(ctx context.Context, tenant string) ([]string, error) { return records.Recount(ctx, db, tenant) }},
-		{"sharing", shared.Recount},
-		{"search", func(ctx context.Context, tenant string) ([]string, error) {
-			found, err := index.Recount(ctx, tenant)
-			if found.More > 0 {
-				found.Differences = append(found.Differences, fmt.Sprintf("and %d more", found.More))
-			}
-			return found.Differences, err
-		}},
-		{"automation", automation.New(db, automation.Config{Models: models, Records: reads}).Recount},
-		{"approval", approval.New(db, approval.Config{Models: models, Records: reads, Locks: records.Locks{}}).Recount},
-		{"reporting", reporting.New(db, reporting.Config{Models: models, Visible: shared, Records: reads, Approvals: approval.Reads{}}).Recount},
-	}
-}
-
-// consistency is what was found, as scripts see it.
-type consistency struct {
-	Tenants     int          `json:"tenants"`
-	Services    []string     `json:"services"`
-	Waiting     int64        `json:"waiting"` // events that are not handled yet, about
-	Parked      int64        `json:"parked"`  // events that wait for another try, or as or behind a dead letter
-	Repaired    int64        `json:"repaired"`
-	Differences []difference `json:"differences"`
-}
-
-type difference struct {
-	TenantID string `json:"tenantId"`
-	Service  string `json:"service"`
-	What     string `json:"what"`
-}
-
-// longCheck is how long a recount of one service in one tenant may take: it is one read, and
-// with hundreds of thousands of records longer than a server would let it be.
-const longCheck = time.Hour
-
 // Run compares and prints what it found.
-func (c *consistencyCmd) Run(ctx context.Context, app *cli.App) error {
-	cfg := coreConfig{dataDir: c.DataDir, databaseURL: c.DatabaseURL, asIs: true, reading: longCheck}
-	if err := cfg.exists(); err != nil {
-		return err
-	}
-	found := consistency{Services: []string{}, Differences: []difference{}}
-	err := withDB(ctx, cfg, func(db *sqldb.DB) error {
-		if there, err := store.Exists(ctx, db); err != nil || !there {
-			return cmp.Or(err, errors.New("that database has no tables of Renga: check the name"))
-		}
-		return found.look(ctx, db, app.Tenant, c.Repair)
-	})
+func (c *consistencyCmd) Run(ctx context.Context, out *cli.App) error {
+	place := app.Place{DataDir: c.DataDir, DatabaseURL: c.DatabaseURL}
+	found, err := app.CheckConsistency(ctx, place, out.Tenant, c.Repair)
 	if err != nil {
 		return err
 	}
-	if err := app.Answer(found, func() error { return found.print(app.Out) }); err != nil {
+	if err := out.Answer(found, func() error { return printConsistency(out.Out, found) }); err != nil {
 		return err
 	}
 	if len(found.Differences) > 0 {
@@ -121,64 +52,7 @@ func (c *consistencyCmd) Run(ctx context.Context, app *cli.App) error {
 	return nil
 }
 
-// look compares everything, of one tenant or ("") of all that have records, and puts the
-// counts of records right before if that is wanted.
-func (f *consistency) look(ctx context.Context, db *sqldb.DB, of string, repair bool) (err error) {
-	tenants := []string{of}
-	if of == "" {
-		if tenants, err = records.Tenants(ctx, db); err != nil {
-			return err
-		}
-	}
-	b := bus.New(db, nil, bus.Config{Instance: "check", Exclusive: true}) // it only reads
-	if f.Waiting, err = waiting(ctx, b); err != nil {
-		return err
-	}
-	if f.Parked, err = b.Parked(ctx); err != nil {
-		return err
-	}
-	f.Tenants = len(tenants)
-	if repair {
-		for _, tenant := range tenants {
-			n, err := records.Repair(ctx, db, tenant)
-			if err != nil {
-				return err
-			}
-			f.Repaired += n
-		}
-	}
-	for _, s := range recounters(db) {
-		f.Services = append(f.Services, s.name)
-		for _, tenant := range tenants {
-			all, err := s.recount(ctx, tenant)
-			if err != nil {
-				return err
-			}
-			for _, what := range all {
-				f.Differences = append(f.Differences, difference{tenant, s.name, what})
-			}
-		}
-	}
-	return nil
-}
-
-// waiting is about how many events are not handled yet.
-func waiting(ctx context.Context, b *bus.Bus) (n int64, err error) {
-	out, err := b.OutboxStatus(ctx)
-	if err != nil {
-		return 0, err
-	}
-	all, err := b.Consumers(ctx, "")
-	n = int64(out.Unpublished)
-	for i := range all {
-		for _, part := range all[i].Parts {
-			n += part.Pending
-		}
-	}
-	return n, err
-}
-
-func (f *consistency) print(out io.Writer) error {
+func printConsistency(out io.Writer, f *app.Consistency) error {
 	if f.Repaired > 0 {
 		if _, err := fmt.Fprintf(out, "%d counts of records were put right\n", f.Repaired); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -40,7 +41,7 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	if out, code := look(); code != 0 || !strings.HasSuffix(out, ": 0 differences\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	err := withDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database}, func(db *sqldb.DB) error {
+	err := app.WithDB(t.Context(), at.place(), func(db *sqldb.DB) error {
 		return db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			if _, err := tx.Exec(ctx, "UPDATE reporting_count SET n = 7 WHERE cube = 'stage' AND owner_id = ''"); err != nil {
 				return err
@@ -56,7 +57,7 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found consistency
+	var found app.Consistency
 	if out, _ := look(); !strings.Contains(out, "1 events wait for another try") {
 		t.Errorf("got %s", out)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -56,7 +57,7 @@ func (o *company) killed() {
 func (o *company) forget() {
 	o.t.Helper()
 	o.c.kill()
-	if err := os.RemoveAll(filepath.Join(o.at.dir, natsFolder)); err != nil {
+	if err := os.RemoveAll(filepath.Join(o.at.dir, app.NATSFolder)); err != nil {
 		o.t.Fatal(err)
 	}
 	o.c = serve(o.t, o.at)
@@ -65,7 +66,7 @@ func (o *company) forget() {
 // exec runs a statement while no process has the database.
 func (o *company) exec(queries ...string) {
 	o.t.Helper()
-	err := withDB(o.t.Context(), coreConfig{dataDir: o.at.dir, databaseURL: o.at.database}, func(db *sqldb.DB) error {
+	err := app.WithDB(o.t.Context(), o.at.place(), func(db *sqldb.DB) error {
 		return db.Write(o.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			for _, query := range queries {
 				if _, err := tx.Exec(ctx, query); err != nil {
@@ -174,7 +175,7 @@ func (o *company) consistent() {
 	cmd := o.at.program("check", "consistency", "-o", "json")
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	var found consistency
+	var found app.Consistency
 	if json.Unmarshal(out.Bytes(), &found) != nil || err != nil || len(found.Differences) > 0 || found.Tenants != 1 || len(found.Services) != 6 {
 		o.t.Errorf("renga check consistency: %v: %s%s", err, &out, &errs)
 	}

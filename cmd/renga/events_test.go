@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -47,7 +48,7 @@ func TestTheProgramServesDeadLetters(t *testing.T) {
 	if code := c.code(signalTimeout); code != 0 {
 		t.Fatalf("it ended with %d:\n%s", code, c.log)
 	}
-	report, err := os.ReadFile(filepath.Join(at.dir, reportsFolder, "audit_log.jsonl"))
+	report, err := os.ReadFile(filepath.Join(at.dir, app.ReportsFolder, "audit_log.jsonl"))
 	if err != nil || bytes.Count(report, []byte("\n")) != 1 || !bytes.Contains(report, []byte(`"event_type":"dlq.skip","status":"success"`)) {
 		t.Errorf("the report: %v\n%s", err, report)
 	}
@@ -65,7 +66,7 @@ func TestTheProgramServesDeadLetters(t *testing.T) {
 // bury puts a dead letter into the database of a site that no program runs on.
 func bury(t *testing.T, at site, tenant, id string) {
 	t.Helper()
-	db, err := openDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database})
+	db, err := app.OpenDB(t.Context(), at.place())
 	if err != nil {
 		t.Fatal(err)
 	}

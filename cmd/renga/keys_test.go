@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"regexp"
 	"slices"
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -20,7 +19,7 @@ func keyTables(t *testing.T) (tables []string) {
 	t.Helper()
 	made, dropped := regexp.MustCompile(`CREATE TABLE (\w+) \([^;]*\n\tendpoint `), regexp.MustCompile(`DROP TABLE (\w+);`)
 	gone := map[string]bool{}
-	for _, m := range migrations() {
+	for _, m := range app.Migrations() {
 		files, err := fs.Glob(m.FS, "sqlite/*.sql")
 		if err != nil {
 			t.Fatal(err)
@@ -50,43 +49,23 @@ func keyTables(t *testing.T) (tables []string) {
 func TestKeysAreDeletedAfterTheirTimeAndNotBefore(t *testing.T) {
 	const keep, away = 24 * time.Hour, 5 * time.Minute
 	at, tables := newSite(t), keyTables(t)
-	cfg := coreConfig{
-		dataDir: at.dir, databaseURL: at.database, shards: 1, keyRetention: keep, log: slog.New(slog.DiscardHandler),
-	}
-	putKeys(t, cfg, tables, map[string]time.Duration{"older": keep + away, "younger": keep - away})
-	c, err := openCore(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.announce(memory.New(), false, nil); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.run(ctx) }()
-	defer func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := c.db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	cfg := app.Config{Place: at.place(), Shards: 1, KeyRetention: keep}
+	putKeys(t, cfg.Place, tables, map[string]time.Duration{"older": keep + away, "younger": keep - away})
+	a := startApp(t, cfg)
 	for _, table := range tables {
 		eventually(t, "the older key of "+table+" to be deleted", maxWait, func() bool {
-			return !slices.Contains(keysIn(t, c.db, table), "older")
+			return !slices.Contains(keysIn(t, a.DB, table), "older")
 		})
-		if left := keysIn(t, c.db, table); !slices.Equal(left, []string{"younger"}) {
+		if left := keysIn(t, a.DB, table); !slices.Equal(left, []string{"younger"}) {
 			t.Errorf("%s: the keys %q are left, want the younger one", table, left)
 		}
 	}
 }
 
 // putKeys writes keys of some ages into tables.
-func putKeys(t *testing.T, cfg coreConfig, tables []string, ages map[string]time.Duration) {
+func putKeys(t *testing.T, at app.Place, tables []string, ages map[string]time.Duration) {
 	t.Helper()
-	db, err := openDB(t.Context(), cfg)
+	db, err := app.OpenDB(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}

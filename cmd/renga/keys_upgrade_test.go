@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/crm/approval"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/bulk"
@@ -38,9 +38,12 @@ var oldTables = map[string]string{
 // opens it with all migrations, and sends to each service a request whose key is from then.
 func TestKeysOfOldTablesKeepAnswering(t *testing.T) {
 	const tenant = "00000000-0000-0000-0000-000000000000"
-	cfg := coreConfig{dataDir: t.TempDir(), shards: 1, keyRetention: 30 * 24 * time.Hour, log: slog.New(slog.DiscardHandler)}
+	cfg := app.Config{
+		Place: app.Place{DataDir: t.TempDir()}, Shards: 1, KeyRetention: 30 * 24 * time.Hour,
+		Override: app.Override{Carrier: memory.New()},
+	}
 	if postgres() {
-		cfg.databaseURL = pgtest.New(t)
+		cfg.DatabaseURL = pgtest.New(t)
 	}
 	key := func(body string) *wire.Once {
 		once, err := wire.ParseOnce("k", "POST /x", []byte(body))
@@ -49,47 +52,32 @@ func TestKeysOfOldTablesKeepAnswering(t *testing.T) {
 		}
 		return &once
 	}
-	fillOldTables(t, cfg, tenant, key(`{"n":1}`))
-	c, err := openCore(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.announce(memory.New(), false, nil); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.run(ctx) }()
-	defer func() {
-		stop()
-		if err := errors.Join(<-ended, c.db.Close()); err != nil {
-			t.Error(err)
-		}
-	}()
+	fillOldTables(t, cfg.Place, tenant, key(`{"n":1}`))
+	c, ctx := startApp(t, cfg), t.Context()
 	for table, send := range map[string]func(key *wire.Once) (got any, replay bool, err error){
 		"records_once": func(key *wire.Once) (any, bool, error) {
-			out, replay, err := c.records.Apply(ctx, records.Caller{Tenant: tenant}, records.Batch{Object: "Lead", Once: key}, nil)
+			out, replay, err := c.Records.Apply(ctx, records.Caller{Tenant: tenant}, records.Batch{Object: "Lead", Once: key}, nil)
 			return string(out), replay, err
 		},
-		"sharing_once": func(key *wire.Once) (any, bool, error) { return c.sharing.Rebuild(ctx, tenant, "Lead", key) },
-		"search_once":  func(key *wire.Once) (any, bool, error) { return c.search.Rebuild(ctx, tenant, "", key) },
+		"sharing_once": func(key *wire.Once) (any, bool, error) { return c.Sharing.Rebuild(ctx, tenant, "Lead", key) },
+		"search_once":  func(key *wire.Once) (any, bool, error) { return c.Search.Rebuild(ctx, tenant, "", key) },
 		"reporting_once": func(key *wire.Once) (any, bool, error) {
-			return c.reports.Rebuild(ctx, tenant, key)
+			return c.Reports.Rebuild(ctx, tenant, key)
 		},
 		"approval_once": func(key *wire.Once) (any, bool, error) {
-			out, replay, err := c.approval.Submit(ctx, approval.Caller{Tenant: tenant}, approval.Order{Object: "Lead"}, key)
+			out, replay, err := c.Approvals.Submit(ctx, approval.Caller{Tenant: tenant}, approval.Order{Object: "Lead"}, key)
 			return string(out), replay, err
 		},
 		"bus_once": func(key *wire.Once) (any, bool, error) {
-			ans, err := c.bus.StopReplay(ctx, bus.ReplayOrder{Tenant: tenant, ID: "x", Once: *key})
+			ans, err := c.Bus.StopReplay(ctx, bus.ReplayOrder{Tenant: tenant, ID: "x", Once: *key})
 			return fmt.Sprintf(`{"id":%q,"corr":%q}`, ans.ID, ans.CorrelationID), ans.Replay, err
 		},
 		"bulk_key": func(key *wire.Once) (any, bool, error) {
-			ans, err := c.bulks.Start(ctx, bulk.Order{Tenant: tenant, ID: "x", Once: *key})
+			ans, err := c.Bulks.Start(ctx, bulk.Order{Tenant: tenant, ID: "x", Once: *key})
 			return fmt.Sprintf(`{"bulk":%q,"corr":%q}`, ans.BulkID, ans.CorrelationID), ans.Replay, err
 		},
 		"pdca_key": func(key *wire.Once) (any, bool, error) {
-			ans, err := c.rechecks.Accept(ctx, recheck.Caller{Tenant: tenant}, recheck.Order{}, *key)
+			ans, err := c.Rechecks.Accept(ctx, recheck.Caller{Tenant: tenant}, recheck.Order{}, *key)
 			return fmt.Sprintf(`{"request_id":%q,"status":%q}`, ans.RequestID, ans.Status), true, err
 		},
 	} {
@@ -100,7 +88,7 @@ func TestKeysOfOldTablesKeepAnswering(t *testing.T) {
 		if _, _, err := send(key(`{"n":2}`)); !isConflict(err) {
 			t.Errorf("%s: another body: got %v, want a conflict", table, err)
 		}
-		if err := c.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := c.DB.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.Row(ctx, "SELECT count(*) FROM "+table).Scan(new(int))
 		}); err == nil {
 			t.Errorf("%s is still there", table)
@@ -115,16 +103,16 @@ func isConflict(err error) bool {
 
 // fillOldTables makes a database without the table that all services share, and a key in each of the
 // tables that there were.
-func fillOldTables(t *testing.T, cfg coreConfig, tenant string, key *wire.Once) {
+func fillOldTables(t *testing.T, at app.Place, tenant string, key *wire.Once) {
 	t.Helper()
-	all := migrations()
+	all := app.Migrations()
 	old := slices.DeleteFunc(slices.Clone(all), func(m sqldb.Migration) bool { return m.Name == "idempotency" })
 	if len(old) != len(all)-1 || all[len(all)-1].Name != "idempotency" {
 		t.Fatal("the table that all services share is not the last one to be made")
 	}
-	where := sqldb.Config{URL: cfg.databaseURL, Migrations: old}
-	if cfg.databaseURL == "" {
-		where.Path = filepath.Join(cfg.dataDir, databaseFile)
+	where := sqldb.Config{URL: at.DatabaseURL, Migrations: old}
+	if at.DatabaseURL == "" {
+		where.Path = filepath.Join(at.DataDir, app.DatabaseFile)
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {

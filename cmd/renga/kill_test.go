@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -206,7 +207,7 @@ func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
 	server := serve(t, at)
 	c := newClient(t, server, "writer")
 	c.put("diary", graphs["diary"])
-	wal := filepath.Join(at.dir, databaseFile+"-wal")
+	wal := filepath.Join(at.dir, app.DatabaseFile+"-wal")
 	const enough = 48 << 20
 	text := strings.Repeat("0123456789", 100_000)
 	for i := 0; sizeOf(wal) < enough; i++ {

@@ -2,7 +2,7 @@
 // decisions are pure, every change is an event in one log, and cancel always wins.
 //
 // Each command of the binary has a file of its own; this one only chooses. The
-// parts are made and put together here and nowhere else.
+// program that serve runs is put together in internal/app.
 package main
 
 import (
@@ -14,11 +14,12 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/cli"
 )
 
 // version is the version of the product and of its contract (info.version).
-const version = "0.2.0"
+const version = app.Version
 
 // commands is the command line: what runs a server here, what looks at its
 // data, and the commands that every caller of a server has (internal/cli).

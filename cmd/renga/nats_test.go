@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"renga.dev/renga/internal/app"
 )
 
 // fakeNATS is as much of a NATS server as processes ask: it takes connections, carries
@@ -158,7 +160,7 @@ func TestServeRunsNATSInside(t *testing.T) {
 		if c.log.has(`msg="NATS `) {
 			t.Errorf("there is something to say of NATS:\n%s", c.log)
 		}
-		if info, err := os.Stat(filepath.Join(dir, natsFolder)); err != nil || !info.IsDir() {
+		if info, err := os.Stat(filepath.Join(dir, app.NATSFolder)); err != nil || !info.IsDir() {
 			t.Errorf("it left %v (%v)", info, err)
 		}
 	}
@@ -207,7 +209,7 @@ func goOnWithoutNATS(t *testing.T, want int, says string, env ...string) {
 	if c.log.has("s3cret") {
 		t.Errorf("the log has the password:\n%s", c.log)
 	}
-	if _, err := os.Stat(filepath.Join(dir, natsFolder)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(dir, app.NATSFolder)); !os.IsNotExist(err) {
 		t.Errorf("a server ran inside too (%v)", err)
 	}
 }

@@ -27,7 +27,7 @@ func (r *rig) streams() {
 		r.ordered(at.dir)
 	}
 	var told newsFigures
-	if err := told.check(r.t.Context(), coreConfig{dataDir: r.sites[0].dir, databaseURL: r.sites[0].database}, dirs...); err != nil {
+	if err := told.check(r.t.Context(), r.sites[0].place(), dirs...); err != nil {
 		r.t.Error(err)
 	}
 	r.t.Logf("%d messages of the engine's own are in the stream", told.messages)

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/docs"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck/airflow/airflowtest"
 )
@@ -122,7 +123,7 @@ func usedServer(t *testing.T) map[string][]string {
 // plantConsumer makes a site remember a consumer, as one of another process does.
 func plantConsumer(t *testing.T, at site) {
 	t.Helper()
-	db, err := openDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database})
+	db, err := app.OpenDB(t.Context(), at.place())
 	if err != nil {
 		t.Fatal(err)
 	}

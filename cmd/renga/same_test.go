@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/tier"
@@ -25,7 +26,7 @@ func TestBothDatabasesGiveTheSameEvents(t *testing.T) {
 	if long() {
 		logs = 2_000
 	}
-	lite := openStore(t, sqldb.Config{Path: filepath.Join(t.TempDir(), databaseFile)})
+	lite := openStore(t, sqldb.Config{Path: filepath.Join(t.TempDir(), app.DatabaseFile)})
 	post := openStore(t, sqldb.Config{URL: pgtest.New(t)})
 	lines := 0
 	var took [2]time.Duration
@@ -63,7 +64,7 @@ func firstDifference(a, b []string) int {
 // openStore opens a store that is served until the test ends.
 func openStore(t *testing.T, cfg sqldb.Config) *store.Store {
 	t.Helper()
-	cfg.Migrations = migrations()
+	cfg.Migrations = app.Migrations()
 	db, err := sqldb.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -39,7 +40,7 @@ func TestEveryMigrationFolderIsRun(t *testing.T) {
 		delete(want, folder)
 	}
 	got := map[string][]string{}
-	for _, m := range migrations() {
+	for _, m := range app.Migrations() {
 		if got[m.Name], err = fs.Glob(m.FS, "*/*"); err != nil {
 			t.Fatal(err)
 		}
@@ -65,8 +66,8 @@ func TestBothDatabasesHaveTheSameTables(t *testing.T) {
 	if postgres() {
 		t.Skip("SKIP: the run of SQLite has compared them")
 	}
-	lite := sqltest.Open(t, sqldb.Config{Path: filepath.Join(t.TempDir(), databaseFile)}, migrations()...)
-	post := sqltest.Open(t, sqldb.Config{URL: pgtest.New(t)}, migrations()...)
+	lite := sqltest.Open(t, sqldb.Config{Path: filepath.Join(t.TempDir(), app.DatabaseFile)}, app.Migrations()...)
+	post := sqltest.Open(t, sqldb.Config{URL: pgtest.New(t)}, app.Migrations()...)
 	onLite, onPost := schema(t, lite, liteSchema), schema(t, post, postSchema)
 	if len(onLite) < 700 {
 		t.Fatalf("only %d facts: the test reads too little", len(onLite))
@@ -102,7 +103,7 @@ func TestBothDatabasesHaveTheSameTables(t *testing.T) {
 // unique within the tenant: else the names and keys that one tenant chooses are taken for
 // another, or its rows are found there.
 func TestEveryKeyOfATenantHoldsTheTenant(t *testing.T) {
-	db := sqltest.Open(t, sqldb.Config{Path: filepath.Join(t.TempDir(), databaseFile)}, migrations()...)
+	db := sqltest.Open(t, sqldb.Config{Path: filepath.Join(t.TempDir(), app.DatabaseFile)}, app.Migrations()...)
 	facts := schema(t, db, liteSchema)
 	unique := regexp.MustCompile(`^(\w+) (?:primary key|unique index \w*) \((.*?)\)`)
 	keys := 0

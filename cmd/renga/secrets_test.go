@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck/airflow/airflowtest"
 )
@@ -236,7 +237,7 @@ func (p *prowler) download() canaries {
 // signingKey is the key that URLs are signed with, in all its forms.
 func signingKey(t *testing.T, at site) canaries {
 	t.Helper()
-	db, err := openDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database, asIs: true})
+	db, err := app.OpenDB(t.Context(), app.Place{DataDir: at.dir, DatabaseURL: at.database, AsIs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,45 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"renga.dev/renga/api"
-	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/seal"
-	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
-
-// drainTimeout is how long requests may take to finish once the process is asked
-// to end. It is longer than a request may take at all.
-const drainTimeout = gate.DefaultTimeout + 5*time.Second
-
-// natsFolder is the folder of the NATS server inside, in the data folder.
-const natsFolder = "nats"
 
 // serveCmd is `renga serve`.
 type serveCmd struct {
@@ -177,250 +159,64 @@ func readClosed(path string) ([]byte, error) {
 // misused is an error in what the operator asked for.
 func misused(err error) error { return fault.New(fault.Invalid, "INVALID_INPUT", "%v", err) }
 
-// place names the database in the log, without a password.
-func (c *serveCmd) place() string {
-	if u, err := url.Parse(c.DatabaseURL); err == nil && c.DatabaseURL != "" {
-		u.RawQuery = "" // it may hold a password too
-		return u.Redacted()
+// config is what the flags ask for.
+func (c *serveCmd) config(ctx context.Context, log *slog.Logger) (cfg app.Config, warnings []string, err error) {
+	if err := c.check(); err != nil {
+		return cfg, nil, err
 	}
-	return filepath.Join(c.DataDir, databaseFile)
+	cfg = app.Config{
+		Place: app.Place{DataDir: c.DataDir, DatabaseURL: c.DatabaseURL},
+		Addr:  c.Addr, Shards: c.Shards, Silent: c.NoBus, Log: log, KeyRetention: c.KeyRetention, Consumers: c.Consumers,
+		Recheck: recheck.RecheckConfig{
+			Timeout: c.RecheckTimeout, Retention: c.RecheckRetention, URLLife: c.ArtifactURLLife,
+		},
+		NATSURL: c.NATSURL, ReadyNeedsNATS: c.ReadyNeedsNATS, Heavy: c.HeavyRequests, PublicURL: c.PublicURL,
+		Auth: gate.AuthConfig{Mode: gate.Mode(c.Auth), Keys: c.JWTKeys, Issuer: c.JWTIssuer},
+	}
+	if c.JWTKeys != "" && !gate.IsURL(c.JWTKeys) {
+		cfg.Auth.Keys = kong.ExpandPath(c.JWTKeys)
+	}
+	if cfg.Rates, err = gate.ParseRates(c.Rates); err != nil {
+		return cfg, nil, fmt.Errorf("--rate: %w", err)
+	}
+	if cfg.Open, err = gate.ParseOpen(c.Open); err != nil {
+		return cfg, nil, fmt.Errorf("--open: %w", err)
+	}
+	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.NATSListen, err = c.listen(); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.EventPass, cfg.Inbound, warnings, err = readWorkflow(os.Getenv, c.Actions); err != nil {
+		return cfg, nil, err
+	}
+	cfg.Airflow, err = c.Airflow.config(os.Getenv)
+	return cfg, warnings, err
 }
 
 // Run serves until ctx ends, then drains. The error is why the process had to end.
 func (c *serveCmd) Run(ctx context.Context, out streams) error {
-	if err := c.check(); err != nil {
-		return misused(err)
-	}
-	if _, err := gate.ParseRates(c.Rates); err != nil {
-		return misused(fmt.Errorf("--rate: %w", err))
-	}
-	if _, err := gate.ParseOpen(c.Open); err != nil {
-		return misused(fmt.Errorf("--open: %w", err))
-	}
-	tuneMemory(ctx)
 	log := newLogger(out.err, c.LogFormat, c.LogLevel)
-	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
-		return misused(err)
-	}
-	listen, err := c.listen()
+	cfg, warnings, err := c.config(ctx, log)
 	if err != nil {
 		return misused(err)
 	}
-	events, err := readWorkflow(os.Getenv, c.Actions)
-	if err != nil {
-		return misused(err)
-	}
-	checks, err := c.Airflow.config(os.Getenv)
-	if err != nil {
-		return misused(err)
-	}
-	telemetry, err := gate.NewTelemetry(ctx, "renga", version)
+	app.TuneMemory(ctx)
+	a, err := app.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = telemetry.Shutdown(context.WithoutCancel(ctx)) }()
-	core, err := openCore(ctx, coreConfig{
-		dataDir: c.DataDir, databaseURL: c.DatabaseURL, silent: c.NoBus, reports: true, shards: c.Shards, keyRetention: c.KeyRetention, log: log,
-		trace:   newTracer(telemetry, c.DatabaseURL),
-		recheck: recheck.RecheckConfig{Timeout: c.RecheckTimeout, Retention: c.RecheckRetention, URLLife: c.ArtifactURLLife},
-	})
-	if err != nil {
-		return err
-	}
-	nats, err := jet.Open(ctx, jet.Config{Dir: filepath.Join(c.DataDir, natsFolder), URL: c.NATSURL, Listen: listen, Log: log})
-	if err != nil {
-		return errors.Join(err, core.db.Close())
-	}
-	core.receive(events, c.DataDir)
-	p := process{core: core, nats: nats, log: log}
-	if err := core.announce(nats.Carrier(), c.DatabaseURL != "" && c.NATSURL == "", c.Consumers); err != nil {
-		return errors.Join(err, p.close())
-	}
-	if err := c.compare(ctx, core); err != nil {
-		return errors.Join(err, p.close())
-	}
-	if err := c.connect(core, nats); err != nil {
-		return errors.Join(err, p.close())
-	}
-	if err := core.checkByAirflow(checks, telemetry); err != nil {
-		return errors.Join(err, p.close())
-	}
-	if p.door, err = c.door(core, nats, telemetry, events.pass); err != nil {
-		return errors.Join(err, p.close())
-	}
-	listener, err := net.Listen("tcp", c.Addr)
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot listen on %s: %w", c.Addr, err), p.close())
-	}
-	log.Info("serving", "address", listener.Addr().String(), "dataDir", c.DataDir, "database", c.place(), "version", version)
-	if gate.Mode(c.Auth) == gate.ModeNone {
+	log.Info("serving", "address", a.Addr().String(), "dataDir", c.DataDir, "database", cfg.Place.String(), "version", version)
+	if cfg.Auth.Mode == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
 	}
-	events.warn(log)
-	if addr := nats.Addr(); addr != nil {
+	warnWorkflow(log, cfg.EventPass, warnings)
+	if addr := a.FollowAddr(); addr != nil {
 		log.Info("events can be followed over NATS", "address", addr.String())
 	}
-	p.listener, p.http = listener, gate.Server(c.Addr, p.door, log)
-	tuneProcessors()
-	return p.run(ctx)
-}
-
-// compareWithin is how long the comparison of the database with the streams may take.
-const compareWithin = 5 * time.Second
-
-// compare tells that the database is older than the streams: they end with events that it never
-// committed. Where both are in the data folder the newer one may still be put back, so nothing
-// is touched. A database that others share is in use already, or was restored on purpose.
-func (c *serveCmd) compare(ctx context.Context, core *core) error {
-	if core.silent {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, compareWithin)
-	defer cancel()
-	ends, err := core.bus.Uncommitted(ctx)
-	if err != nil {
-		core.log.Warn("database could not be compared with the streams of NATS", "error", err)
-	}
-	if len(ends) == 0 {
-		return nil
-	}
-	newest := slices.MaxFunc(ends, func(a, b bus.Uncommitted) int { return cmp.Compare(a.OccurredAt, b.OccurredAt) })
-	if c.DatabaseURL != "" || c.NATSURL != "" {
-		core.log.Error("the streams of NATS have events that this database never committed: it was restored from a backup, or has lost commits (docs/runbook.md)",
-			"partitions", len(ends), "eventId", newest.EventID, "since", newest.OccurredAt.String())
-		return nil
-	}
-	return fmt.Errorf("the database in %[1]s is older than the folder %[2]s beside it, which has events up to %[3]s that the database never committed: "+
-		"it was restored from a backup, or lost its write-ahead log. Put the newer database back. To go on with this one, move %[2]s away: "+
-		"the streams are made anew from the database (docs/runbook.md)", c.DataDir, filepath.Join(c.DataDir, natsFolder), newest.OccurredAt)
-}
-
-// connect lets processes that share a database and a NATS server wake each other.
-func (c *serveCmd) connect(core *core, nats *jet.Server) error {
-	if core.nudge == nil || c.NATSURL == "" {
-		return nil
-	}
-	core.wake = nats.Wake
-	return nats.OnWake(core.nudge)
-}
-
-// door puts the route table together.
-func (c *serveCmd) door(core *core, nats *jet.Server, telemetry *gate.Telemetry, events gate.Pass) (*gate.Gate, error) {
-	log := core.log
-	keys := c.JWTKeys
-	if keys != "" && !gate.IsURL(keys) {
-		keys = kong.ExpandPath(keys)
-	}
-	auth, err := gate.OpenAuth(gate.AuthConfig{
-		Mode: gate.Mode(c.Auth), Keys: keys, Issuer: c.JWTIssuer,
-		PublicURL: c.PublicURL, Log: log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(observe(telemetry.Meter, core), observeBus(telemetry.Meter, core), observeBacklog(telemetry.Meter, core)); err != nil {
-		return nil, err
-	}
-	pages := gate.Pages{
-		Checks:  []gate.Check{{Name: "database", Probe: core.probe}, {Name: "nats", Probe: nats.Check, Optional: !c.ReadyNeedsNATS}},
-		Metrics: telemetry.Metrics, OpenAPI: api.OpenAPI,
-	}
-	seals := seal.New(core.db)
-	surface := httpapi.New(httpapi.Config{
-		Commands: core.engine, Reads: core.engine, Graphs: core.engine, Bulks: core.bulks, Log: log, Stalled: func() { core.frames.Add(1) },
-		Events: core.bus, DeadLetters: core.bus, Replays: core.bus, Settings: settings{core.store}, Audit: audit.New(core.db),
-		Reserved: core.ownQueue,
-		Seals:    seals,
-	})
-	routes := slices.Concat(
-		pages.Routes(), surface.Routes(), core.metadata.Routes(), core.sharing.Routes(),
-		core.trigger.Routes(events, core.ownQueue),
-		core.rechecks.Routes(strings.TrimSuffix(c.PublicURL, "/")), core.records.Routes(log),
-		core.reports.Routes(), core.approval.Routes(), core.automation.Routes(),
-		core.search.Routes(seals),
-	)
-	rates, err := gate.ParseRates(c.Rates)
-	if err != nil {
-		return nil, err
-	}
-	open, err := gate.ParseOpen(c.Open)
-	if err != nil {
-		return nil, err
-	}
-	var quota *gate.Quota // one process needs none
-	if core.db.Dialect() != sqldb.SQLite {
-		quota = gate.NewQuota(core.db, core.name, log)
-		core.beside = append(core.beside, quota.Run)
-	}
-	refusals, err := gate.NewRefusals(core.db, telemetry.Meter)
-	if err != nil {
-		return nil, err
-	}
-	core.beside = append(core.beside, refusals.Run)
-	return gate.New(gate.Config{
-		Auth: auth, Telemetry: telemetry, Log: log, Rates: rates, Quota: quota, Refusals: refusals, Heavy: c.HeavyRequests, Open: open,
-	}, routes)
-}
-
-// process is everything that runs.
-type process struct {
-	core     *core
-	nats     *jet.Server
-	door     *gate.Gate
-	http     *http.Server
-	listener net.Listener
-	log      *slog.Logger
-}
-
-// run serves until ctx ends. Then nothing new is let in, requests under way are
-// finished, what the engine accepted is made durable, and NATS and the database are
-// closed.
-// When the database cannot be trusted any more it returns at once: to wait for
-// requests then would be to answer them from memory.
-func (p *process) run(ctx context.Context) error {
-	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	core, web := make(chan error, 1), make(chan error, 1)
-	go func() { core <- p.core.run(working) }()
-	go func() { web <- p.http.Serve(p.listener) }()
-	select {
-	case err := <-core:
-		_ = p.http.Close()
-		return fmt.Errorf("the database is lost, and with it this process; start it again when the disk is well: %w", err)
-	case err := <-web:
-		stop()
-		return errors.Join(err, <-core, p.close())
-	case <-ctx.Done():
-	}
-	p.log.Info("draining")
-	err := p.drain()
-	stop()
-	if lost := <-core; lost != nil {
-		return lost // a failed sync: the files are not touched again
-	}
-	if err := errors.Join(err, p.close()); err != nil {
-		return err
-	}
-	p.log.Info("drained")
-	return nil
-}
-
-// close ends the connection to NATS, then the database, whose loop has ended or never ran.
-func (p *process) close() error {
-	p.nats.Close()
-	return p.core.db.Close()
-}
-
-// drain ends streams and long polls and waits for all other requests.
-func (p *process) drain() error {
-	p.door.Drain()
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
-	defer cancel()
-	if err := p.http.Shutdown(ctx); err != nil {
-		_ = p.http.Close()
-		return fmt.Errorf("some requests did not finish within %v and were cut off: %w", drainTimeout, err)
-	}
-	return nil
+	app.TuneProcessors()
+	return a.Run(ctx)
 }
 
 func newLogger(out io.Writer, format, level string) *slog.Logger {

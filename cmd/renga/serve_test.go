@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/app"
 )
 
 // signalTimeout is how long a process may take to act on a signal.
@@ -131,7 +132,7 @@ func TestEveryFlagOfServeHasAnEnvironmentVariable(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, databaseFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, app.DatabaseFile)); err != nil {
 		t.Error(err)
 	}
 }
@@ -150,7 +151,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	if code := c.code(signalTimeout); code != -1 {
 		t.Errorf("the process ended with %d, not by the signal:\n%s", code, c.log)
 	}
-	if took := time.Since(began); took > drainTimeout/2 {
+	if took := time.Since(began); took > app.DrainTimeout/2 {
 		t.Errorf("it took %v", took)
 	}
 }

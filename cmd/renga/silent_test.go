@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/tier"
@@ -93,7 +94,7 @@ func TestALostLogAndAnOldDatabaseAreToldAtTheStart(t *testing.T) {
 			return strings.Contains(text, "\nrenga_log_unpublished 0\n")
 		})
 	}
-	database := filepath.Join(at.dir, databaseFile)
+	database := filepath.Join(at.dir, app.DatabaseFile)
 	c := serve(t, at)
 	create(c)
 	c.stop()
@@ -121,7 +122,7 @@ func TestALostLogAndAnOldDatabaseAreToldAtTheStart(t *testing.T) {
 	}
 	refused("is older than the folder")
 	refused("is older than the folder") // nothing was touched
-	if err := os.Rename(filepath.Join(at.dir, natsFolder), filepath.Join(at.dir, "nats.away")); err != nil {
+	if err := os.Rename(filepath.Join(at.dir, app.NATSFolder), filepath.Join(at.dir, "nats.away")); err != nil {
 		t.Fatal(err)
 	}
 	c = serve(t, at)
@@ -159,7 +160,7 @@ func TestDamagedPagesShowInReadiness(t *testing.T) {
 func damageTable(t *testing.T, at site, table string) {
 	t.Helper()
 	var page int64
-	err := withDB(t.Context(), coreConfig{dataDir: at.dir, asIs: true}, func(db *sqldb.DB) error {
+	err := app.WithDB(t.Context(), app.Place{DataDir: at.dir, AsIs: true}, func(db *sqldb.DB) error {
 		return db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.Row(ctx, "SELECT rootpage FROM sqlite_schema WHERE name = $1", table).Scan(&page)
 		})
@@ -167,7 +168,7 @@ func damageTable(t *testing.T, at site, table string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.OpenFile(filepath.Join(at.dir, databaseFile), os.O_RDWR, 0)
+	file, err := os.OpenFile(filepath.Join(at.dir, app.DatabaseFile), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

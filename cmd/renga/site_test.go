@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 )
@@ -71,9 +72,12 @@ func newSite(t testing.TB) site {
 	return at
 }
 
+// place is where the program finds its database.
+func (s site) place() app.Place { return app.Place{DataDir: s.dir, DatabaseURL: s.database} }
+
 // prepare makes all tables in a database.
 func prepare(url string) error {
-	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: url, Migrations: migrations()})
+	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: url, Migrations: app.Migrations()})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -81,7 +82,7 @@ func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
 	onSQLite(t)
 	r := newRig(t, killHands, newSite(t))
 	slow := func() {
-		meddle(t, r.servers[0], "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.sites[0].dir, databaseFile+"-wal"))
+		meddle(t, r.servers[0], "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.sites[0].dir, app.DatabaseFile+"-wal"))
 	}
 	slow()
 	enough := r.work()
@@ -172,7 +173,7 @@ func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
 	server := serve(t, at)
 	c := newClient(t, server, "writer")
 	c.put("diary", graphs["diary"])
-	breakSyncs(t, server, filepath.Join(at.dir, databaseFile))
+	breakSyncs(t, server, filepath.Join(at.dir, app.DatabaseFile))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-server.ended

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/tier"
 )
@@ -45,7 +46,7 @@ func TestOneTenantCannotHoldUpAnother(t *testing.T) {
 	tier.System(t)
 	alone(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	tuneProcessors() // who measures must not wait for those who attack, in the same process
+	app.TuneProcessors() // who measures must not wait for those who attack, in the same process
 	at := newSite(t)
 	at.env = []string{"RENGA_RATES=pdca.bulk=unlimited,pdca.recheck=unlimited,pdca.read=unlimited"} // many users of one tenant
 	s := serve(t, at)

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/cli"
-	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/store"
 )
 
 // verifyCmd lets the log prove itself.
@@ -50,21 +45,8 @@ type verifyProblem struct {
 }
 
 // Run verifies and prints what it found.
-func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
-	cfg := coreConfig{dataDir: c.DataDir, databaseURL: c.DatabaseURL, asIs: true}
-	if err := cfg.exists(); err != nil {
-		return err
-	}
-	var rep engine.Report
-	err := withDB(ctx, cfg, func(db *sqldb.DB) error {
-		if found, err := store.Exists(ctx, db); err != nil || !found {
-			return cmp.Or(err, errors.New("that database has no tables of Renga: check the name"))
-		}
-		eng := engine.New(store.New(db, store.Config{}), systemClock{}, engine.Config{Exclusive: true})
-		var err error
-		rep, err = c.verify(ctx, app, eng)
-		return err
-	})
+func (c *verifyCmd) Run(ctx context.Context, out *cli.App) error {
+	rep, err := c.verify(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -72,7 +54,7 @@ func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
 	for _, p := range rep.Problems {
 		found.Problems = append(found.Problems, verifyProblem{p.Execution.String(), p.What})
 	}
-	if err := app.Answer(found, func() error { return found.print(app.Out) }); err != nil {
+	if err := out.Answer(found, func() error { return found.print(out.Out) }); err != nil {
 		return err
 	}
 	if len(rep.Problems) > 0 {
@@ -81,25 +63,15 @@ func (c *verifyCmd) Run(ctx context.Context, app *cli.App) error {
 	return nil
 }
 
-// exists reports a database that is not there and would be made anew.
-func (cfg *coreConfig) exists() error {
-	if cfg.databaseURL != "" {
-		return nil
-	}
-	if _, err := os.Stat(filepath.Join(cfg.dataDir, databaseFile)); err != nil {
-		return fmt.Errorf("there is no database in %s: name the data folder of the server with --data-dir", cfg.dataDir)
-	}
-	return nil
-}
-
-// verify lets the engine verify, and shows how far it is.
-func (c *verifyCmd) verify(ctx context.Context, app *cli.App, eng *engine.Engine) (engine.Report, error) {
+// verify lets the log prove itself, and shows how far it is.
+func (c *verifyCmd) verify(ctx context.Context, out *cli.App) (engine.Report, error) {
+	place := app.Place{DataDir: c.DataDir, DatabaseURL: c.DatabaseURL}
 	if c.Quiet {
-		return eng.Verify(ctx, nil)
+		return app.Verify(ctx, place, nil)
 	}
-	bar := app.Bar("executions verified", 0)
+	bar := out.Bar("executions verified", 0)
 	defer bar.End()
-	return eng.Verify(ctx, bar.Set)
+	return app.Verify(ctx, place, bar.Set)
 }
 
 func (v *verified) print(out io.Writer) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -37,7 +38,7 @@ func TestVerifyPrintsWhatItFound(t *testing.T) {
 	if out, code := look("-o", "json"); code != 0 || json.Unmarshal([]byte(out), &found) != nil || found.Events != 6 || found.Problems == nil {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	err := withDB(t.Context(), coreConfig{dataDir: at.dir, databaseURL: at.database}, func(db *sqldb.DB) error {
+	err := app.WithDB(t.Context(), at.place(), func(db *sqldb.DB) error {
 		return db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "UPDATE engine_execution SET status = 1")
 			return err

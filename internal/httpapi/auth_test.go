@@ -15,6 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -63,7 +64,7 @@ func (i issuer) bearer(claims jwt.MapClaims) []string {
 // tokenRoutes are the routes that go by the caller's token; the others are those of
 // workflow events.
 func tokenRoutes() []gate.Route {
-	return slices.DeleteFunc(allRoutes(), func(r gate.Route) bool {
+	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool {
 		return r.Pass != nil && r.Surface == gate.Workflow
 	})
 }

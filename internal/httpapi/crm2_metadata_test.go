@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -160,7 +161,7 @@ func TestEveryDefinitionBelongsToOneTenant(t *testing.T) {
 
 func TestDefinitionsAskForTheirScopes(t *testing.T) {
 	n := 0
-	for _, route := range allRoutes() {
+	for _, route := range app.Routes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		if !strings.HasPrefix(path, "/metadata/") {
 			continue

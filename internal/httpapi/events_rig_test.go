@@ -10,15 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/crm/search"
-	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/bus/bustest"
-	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -29,33 +21,6 @@ const (
 	own   = "00000000-0000-0000-0000-000000000000"
 	other = "11111111-1111-1111-1111-111111111111"
 )
-
-// openBus puts a bus over the server's database and a carrier in memory.
-func (s *server) openBus(o options) {
-	s.t.Helper()
-	s.mail = bustest.NewEvents(s.t, s.clock.Now)
-	for i := range o.consumers {
-		o.consumers[i].Handle = s.mail.Handle
-	}
-	models := metadata.NewModels()
-	s.sharing = sharing.New(s.db, sharing.Config{Models: models, Records: records.Reads{}, Engine: s.engine, Worker: "p1", Now: s.clock.Now})
-	s.bus = bus.New(s.db, memory.New(), bus.Config{Sensitive: models.Sensitive, Hidden: models.Hidden, Consumers: o.consumers, Instance: "p1", Exclusive: true, Clock: s.clock})
-	s.sharing.Announce(s.bus)
-	s.mail.Bus, s.mail.DB = s.bus, s.db
-	inUse := func(ctx context.Context, tx *sqldb.Tx, tenant string, kind model.Kind, id string) ([]model.Use, error) {
-		return s.records.InUse(ctx, tx, tenant, kind, id)
-	}
-	s.metadata = metadata.New(s.db, metadata.Config{Models: models, Bus: s.bus, InUse: inUse, Graph: func(ctx context.Context, tenant, id string) (bool, error) {
-		_, err := s.engine.Graph(ctx, tenant, id, 0)
-		if fault.KindOf(err) == fault.NotFound {
-			return false, nil
-		}
-		return err == nil, err
-	}})
-	s.openRecords(models)
-	s.search = search.New(s.db, search.Config{Models: models, Records: records.Reads{}, Visible: s.sharing, Engine: s.engine, Worker: "p1", Now: s.clock.Now})
-	s.openApprovals(models)
-}
 
 // bury publishes events that fail for good and gives their dead letters.
 func (s *server) bury(consumer string, events ...wire.Event) (ids []string) {

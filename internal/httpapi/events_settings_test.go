@@ -1,22 +1,8 @@
 package httpapi_test
 
 import (
-	"context"
 	"testing"
-
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/store"
 )
-
-// settings is what tenants want others to be told, with the audit log beside it.
-type settings struct{ *store.Store }
-
-// SetPublicity changes what is told and notes who did.
-func (s settings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error {
-	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
-}
 
 func TestATenantDecidesWhatOthersAreToldOfItsExecutions(t *testing.T) {
 	s := newServer(t)

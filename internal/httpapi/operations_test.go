@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -16,7 +17,7 @@ import (
 // that is generated from the contract: surface, scope, rate class and idempotency key.
 func TestEveryRouteIsThatOfItsOperation(t *testing.T) {
 	telemetry := &gate.Telemetry{Metrics: http.NotFoundHandler()}
-	routes := table(telemetry, allRoutes())
+	routes := table(telemetry, app.Routes())
 	for _, problem := range unlike(routes, api.Operations()) {
 		t.Error(problem)
 	}

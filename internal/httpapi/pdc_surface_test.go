@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -39,7 +40,7 @@ var recheckSurface = map[string]recheckRoute{
 // document: surface, scope, audience, rate class, key, size of bodies, time.
 func TestPDC2To9EveryRouteOfTheSurfaceIsAsTheDocumentSays(t *testing.T) {
 	found := 0
-	for _, route := range allRoutes() {
+	for _, route := range app.Routes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		if ours := strings.HasPrefix(path, "/pdca/") || strings.HasPrefix(path, "/gui/"); !ours {
 			if route.Surface == gate.Recheck {

@@ -8,9 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,56 +15,40 @@ import (
 	"time"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/app"
+	"renga.dev/renga/internal/app/apptest"
 	"renga.dev/renga/internal/crm/approval"
 	"renga.dev/renga/internal/crm/automation"
-	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/crm/search"
 	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/inbound"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bulk"
-	"renga.dev/renga/internal/platform/bulk/dlq"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/sqldb/sqltest"
 	"renga.dev/renga/internal/recheck"
-	"renga.dev/renga/internal/workflow/cancel"
-	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/sim"
-	"renga.dev/renga/internal/workflow/store"
 )
 
-// server is the whole system over a database of its own, as cmd/renga wires it,
-// with a clock that tests can turn.
+// server is the program over a database of its own, with a clock that tests can turn.
 type server struct {
 	t        testing.TB
 	url      string
 	client   *http.Client
-	engine   decider
-	bulks    *bulk.Bulks
+	engine   app.Engine
 	db       *sqldb.DB
-	store    *store.Store
 	bus      *bus.Bus
 	mail     *bustest.Events // what goes over the bus
-	trigger  *inbound.Trigger
 	rechecks *recheck.Rechecks
 	outputs  atomic.Int64 // that re-checks have read from logs
-	metadata *metadata.Metadata
 	records  *records.Records
 	sharing  *sharing.Sharing
 	search   *search.Search
 	reports  *reporting.Reporting
 	approval *approval.Approvals
-	pass     *gate.EventToken
 	work     func() // lets bulks work, where that does not go by itself
 	gate     *gate.Gate
 	clock    *clock
@@ -103,58 +84,17 @@ func newServer(t testing.TB) *server { return newServerWith(t, options{}) }
 func newServerWith(t testing.TB, o options) *server {
 	t.Helper()
 	beside(t)
+	s := &server{t: t, clock: &clock{}}
+	a := apptest.Start(t, s.config(o))
+	s.engine, s.db, s.bus, s.rechecks, s.gate = a.Engine, a.DB, a.Bus, a.Rechecks, a.Gate
+	s.records, s.sharing, s.search, s.reports, s.approval = a.Records, a.Sharing, a.Search, a.Reports, a.Approvals
+	s.automation = a.Automation
+	s.mail.Bus, s.mail.DB = s.bus, s.db
 	ctx, stop := context.WithCancel(context.Background())
-	s := &server{
-		t:     t,
-		clock: &clock{},
-	}
-	db := s.open(ctx)
-	s.db = db
-	quiet := slog.New(slog.DiscardHandler)
-	s.openBus(o)
-	if o.log == nil {
-		o.log = quiet
-	}
-	s.openTrigger(o)
-	s.rechecks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{Engine: counted{s.engine, &s.outputs}, Down: o.down, Now: s.clock.Now, Log: o.log})
-	kinds := dlq.Kinds(s.bus)
-	kinds[cancel.Name] = cancel.New(s.engine, quiet)
-	s.bulks = bulk.New(db, bulk.Config{Kinds: kinds, Exclusive: !postgres(), Clock: s.clock})
-	auth, err := gate.OpenAuth(o.auth)
-	if err != nil {
-		t.Fatal(err)
-	}
-	telemetry, err := gate.NewTelemetry(ctx, "renga", "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reads httpapi.Reads = s.engine
-	if o.reads != nil {
-		reads = o.reads(reads)
-	}
-	routes := s.routes(httpapi.Config{
-		Commands: s.engine, Reads: reads, Graphs: s.engine, Bulks: s.bulks, Log: quiet, Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
-		Events: s.bus, DeadLetters: s.bus, Replays: s.bus, Settings: settings{s.store}, Audit: audit.New(db),
-		Reserved: s.ownQueue,
-		Seals:    seal.Fixed([]byte(sealSecret)),
-	})
-	s.gate, err = gate.New(gate.Config{Auth: auth, Telemetry: telemetry, Log: o.log, Rates: o.rates, Open: o.open, Heavy: o.heavy}, table(telemetry, routes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopDB, endDB := context.WithCancel(context.Background())
-	database, deciding := make(chan error, 1), make(chan error, 1)
-	go func() { database <- db.Run(stopDB) }()
-	go func() { deciding <- s.engine.Run(ctx) }()
 	var working sync.WaitGroup
-	s.work = sync.OnceFunc(func() { working.Go(func() { s.bulks.Run(ctx) }) })
+	s.work = sync.OnceFunc(func() { working.Go(func() { a.Bulks.Run(ctx) }) })
 	if !o.idle {
 		s.work()
-	}
-	working.Go(func() { s.rechecks.Run(ctx) })
-	working.Go(func() { s.approval.Run(ctx) })
-	if len(o.consumers) > 0 {
-		working.Go(func() { _ = s.bus.Run(ctx) })
 	}
 	web := httptest.NewServer(s.gate)
 	s.url = web.URL
@@ -164,20 +104,37 @@ func newServerWith(t testing.TB, o options) *server {
 		web.Close()
 		s.verify()
 		stop()
-		if err := <-deciding; err != nil {
-			t.Errorf("engine: %v", err)
-		}
 		working.Wait()
-		endDB()
-		if err := <-database; err != nil {
-			t.Errorf("database: %v", err)
-		}
-		if err := db.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		_ = telemetry.Shutdown(context.Background())
 	})
 	return s
+}
+
+// config is the program with a clock that tests turn. Services follow events and work only where a
+// test lets them: what they would do by themselves is for their own tests.
+func (s *server) config(o options) app.Config {
+	s.t.Helper()
+	s.mail = bustest.NewEvents(s.t, s.clock.Now)
+	idle := []string{"audit", "inbound", "records", "sharing", "automation", "search", "reporting", "gate", "bulk"}
+	if len(o.consumers) == 0 {
+		idle = append(idle, "bus")
+	}
+	consumers := append([]bus.Consumer{}, o.consumers...)
+	for i := range consumers {
+		consumers[i].Handle = s.mail.Handle
+	}
+	pass, err := gate.NewEventToken(o.token, o.owner)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return app.Config{
+		Shards: 3, Log: o.log, Auth: o.auth, Rates: o.rates, Open: o.open, Heavy: o.heavy,
+		EventPass: pass, Inbound: o.trigger, Recheck: recheck.RecheckConfig{Down: o.down},
+		Override: app.Override{
+			Name: "p1", Exclusive: true, Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads, Seals: seal.Fixed([]byte(sealSecret)),
+			Checks:    func(e recheck.Engine) recheck.Engine { return counted{e, &s.outputs} },
+			Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
+		},
+	}
 }
 
 // parted are the tests that run beside others.
@@ -193,69 +150,6 @@ func beside(t testing.TB) {
 	one.Parallel()
 }
 
-// postgres says that the tests of this run are about PostgreSQL. make test runs both.
-func postgres() bool { return os.Getenv("RENGA_TEST_DB") == "postgres" }
-
-// decider is one engine, or several that share a database.
-type decider interface {
-	httpapi.Commands
-	httpapi.Reads
-	httpapi.Graphs
-	cancel.Engine
-	inbound.Starter
-	recheck.Engine
-	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
-	Run(ctx context.Context) error
-}
-
-// open makes a database and puts the engine over it. On PostgreSQL that is several
-// engines, which go by the test's clock and not by the server's.
-func (s *server) open(ctx context.Context) *sqldb.DB {
-	s.t.Helper()
-	cfg := sqldb.Config{Migrations: migrations(), Watch: s.committed}
-	if postgres() {
-		cfg.URL = pgtest.CopyOf(s.t, func(url string) error { return prepare(sqldb.Config{URL: url}) })
-	} else {
-		cfg.Path = filepath.Join(s.t.TempDir(), "renga.db")
-		if err := sqltest.Prepare(cfg, cfg.Migrations); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	db, err := sqldb.Open(ctx, cfg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	kept := store.New(db, store.Config{Ended: s.ended})
-	s.store = kept
-	if postgres() {
-		s.engine = engine.NewShards(sim.Timed{Store: kept}, s.clock, engine.Config{Reserved: s.ownQueue}, 3)
-	} else {
-		s.engine = engine.New(kept, s.clock, engine.Config{Exclusive: true, Reserved: s.ownQueue})
-	}
-	return db
-}
-
-func migrations() []sqldb.Migration {
-	return []sqldb.Migration{
-		store.Migration(), bulk.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
-		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
-		approval.Migration(), automation.Migration(), idempotency.Migration(),
-	}
-}
-
-// prepare makes all tables in a database.
-func prepare(cfg sqldb.Config) error {
-	cfg.Migrations = migrations()
-	db, err := sqldb.Open(context.Background(), cfg)
-	if err != nil {
-		return err
-	}
-	return db.Close()
-}
-
-// ownQueue says which queues are the server's own, as in a process without Airflow.
-func (s *server) ownQueue(queue string) bool { return rebuild.Reserved(queue) }
-
 // verify lets the log prove itself (EVT-6), after every test.
 func (s *server) verify() {
 	report, err := s.engine.Verify(context.Background(), nil)
@@ -265,25 +159,6 @@ func (s *server) verify() {
 	for _, problem := range report.Problems {
 		s.t.Errorf("verify: execution %v: %s", problem.Execution, problem.What)
 	}
-}
-
-// routes are the routes of all services.
-func (s *server) routes(cfg httpapi.Config) []gate.Route {
-	var pass gate.Pass
-	if s.pass != nil {
-		pass = s.pass
-	}
-	return slices.Concat(
-		httpapi.New(cfg).Routes(), s.metadata.Routes(), s.sharing.Routes(),
-		s.trigger.Routes(pass, cfg.Reserved), s.rechecks.Routes(""), s.records.Routes(cfg.Log),
-		s.reports.Routes(), s.approval.Routes(), s.automation.Routes(), s.search.Routes(cfg.Seals),
-	)
-}
-
-// allRoutes are those routes with nothing behind them.
-func allRoutes() []gate.Route {
-	s := &server{metadata: new(metadata.Metadata), sharing: new(sharing.Sharing), trigger: new(inbound.Trigger), rechecks: new(recheck.Rechecks), records: new(records.Records), reports: new(reporting.Reporting), approval: new(approval.Approvals), automation: new(automation.Automation), search: new(search.Search)}
-	return s.routes(httpapi.Config{})
 }
 
 // table is the route table of the process.
@@ -378,15 +253,4 @@ func (s *server) request(ctx context.Context, method, path, body string, header 
 		req.Header.Set(header[i], header[i+1])
 	}
 	return req
-}
-
-// committed tells those who follow what is committed; nobody does while the database is
-// opened.
-func (s *server) committed(sqldb.Commit) {
-	if s.rechecks != nil {
-		s.rechecks.Committed()
-	}
-	if s.approval != nil {
-		s.approval.Committed()
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -365,7 +366,7 @@ func (p *play) examples() []string {
 func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 	telemetry := &gate.Telemetry{Metrics: nil}
 	var routes []string
-	for _, route := range table(telemetry, allRoutes()) {
+	for _, route := range table(telemetry, app.Routes()) {
 		routes = append(routes, route.Pattern)
 	}
 	routes = append(routes, "GET /metrics") // there only with telemetry
@@ -377,7 +378,7 @@ func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
 
 func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
 	c := theContract()
-	for _, route := range table(&gate.Telemetry{}, allRoutes()) {
+	for _, route := range table(&gate.Telemetry{}, app.Routes()) {
 		if route.Rate == "" {
 			t.Errorf("%s has no rate class", route.Pattern)
 		}
@@ -393,7 +394,7 @@ func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
 }
 
 func TestTheContractMarksWhatTheRouteTableDeprecates(t *testing.T) {
-	routes := table(&gate.Telemetry{}, allRoutes())
+	routes := table(&gate.Telemetry{}, app.Routes())
 	for _, problem := range undeclared(theContract(), routes) {
 		t.Error(problem)
 	}

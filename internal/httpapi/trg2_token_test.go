@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/gate"
 )
 
@@ -20,7 +21,7 @@ const (
 // workflowPaths are method and path of every route that goes by the event token.
 func workflowPaths() [][2]string {
 	var all [][2]string
-	for _, route := range allRoutes() {
+	for _, route := range app.Routes() {
 		if route.Surface == gate.Workflow {
 			method, path, _ := strings.Cut(route.Pattern, " ")
 			path = strings.Replace(path, "{id}", "a", 1)

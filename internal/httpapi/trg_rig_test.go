@@ -5,24 +5,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-
-	"renga.dev/renga/internal/inbound"
-	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/workflow/store"
 )
-
-// openTrigger puts workflow events over the server's engine.
-func (s *server) openTrigger(o options) {
-	s.t.Helper()
-	cfg := o.trigger
-	cfg.Engine, cfg.Active, cfg.Now, cfg.Log = s.engine, store.Active, s.clock.Now, o.log
-	s.trigger = inbound.New(s.db, cfg)
-	pass, err := gate.NewEventToken(o.token, o.owner)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.pass = pass
-}
 
 const (
 	eventsPath    = "/api/workflow-events"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"renga.dev/renga/internal/platform/sqldb"
@@ -20,6 +21,13 @@ func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 		work: b.assignments(),
 	}
 	return b
+}
+
+// Subscribe adds consumers to those of the Config. It comes before Run.
+func (b *Bus) Subscribe(consumers ...Consumer) {
+	b.cfg.Consumers = slices.Concat(b.cfg.Consumers, consumers)
+	b.cfg.mustBeSound()
+	b.coordinator.work = b.assignments()
 }
 
 // mustBeSound panics at a mistake in the program, which would make consumers wait for events that never come.

@@ -20,13 +20,18 @@ func TestMistakesInTheListOfConsumersEndTheProgram(t *testing.T) {
 		"handles nothing":         {Consumers: []bus.Consumer{{Name: "a"}}},
 		"RecordMoved, which does": {Consumers: []bus.Consumer{{Name: "a", Handle: handle, Types: []string{"RecordMoved"}}}},
 	} {
-		func() {
-			defer func() {
-				if said := fmt.Sprint(recover()); !strings.Contains(said, want) {
-					t.Errorf("got %s, want %s", said, want)
-				}
+		for _, take := range []func(){
+			func() { bus.New(nil, nil, cfg) },
+			func() { bus.New(nil, nil, bus.Config{}).Subscribe(cfg.Consumers...) },
+		} {
+			func() {
+				defer func() {
+					if said := fmt.Sprint(recover()); !strings.Contains(said, want) {
+						t.Errorf("got %s, want %s", said, want)
+					}
+				}()
+				take()
 			}()
-			bus.New(nil, nil, cfg)
-		}()
+		}
 	}
 }

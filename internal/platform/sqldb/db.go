@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,7 @@ type Config struct {
 
 // DB is an open database. Writes are served while Run runs.
 type DB struct {
+	cfg     Config
 	dialect *dialect
 	stats   *counters
 	base    backend
@@ -60,9 +62,15 @@ type backend interface {
 // processes may use one PostgreSQL; those that start at once take turns with the
 // tables.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	if (cfg.Path == "") == (cfg.URL == "") {
-		return nil, fault.Wrap("sqldb.open", errText("a database has either a path or a URL"))
+	db := New(cfg)
+	if err := db.Open(ctx); err != nil {
+		return nil, err
 	}
+	return db, nil
+}
+
+// New is a database that is not open yet. It does no I/O.
+func New(cfg Config) *DB {
 	if cfg.Queue == 0 {
 		cfg.Queue = 4096
 	}
@@ -72,18 +80,33 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Watch == nil {
 		cfg.Watch = func(Commit) {}
 	}
-	db := &DB{dialect: &sqliteDialect, stats: &counters{}, trace: cfg.Trace, reading: cmp.Or(cfg.Reading, maxRead)}
-	var err error
-	if cfg.URL == "" {
-		db.base, err = newSQLite(ctx, cfg, db.stats)
-	} else {
+	db := &DB{
+		cfg: cfg, dialect: &sqliteDialect, stats: &counters{}, trace: cfg.Trace, reading: cmp.Or(cfg.Reading, maxRead),
+	}
+	if cfg.URL != "" {
 		db.dialect = &postgresDialect
+	}
+	return db
+}
+
+// Open is the function Open for a database of New, with more tables than its Config has.
+// Before it nothing can be read or written.
+func (db *DB) Open(ctx context.Context, tables ...Migration) (err error) {
+	cfg := db.cfg
+	cfg.Migrations = slices.Concat(cfg.Migrations, tables)
+	switch {
+	case (cfg.Path == "") == (cfg.URL == ""):
+		err = errText("a database has either a path or a URL")
+	case cfg.URL == "":
+		db.base, err = newSQLite(ctx, cfg, db.stats)
+	default:
 		db.base, err = newPostgres(ctx, cfg, db.stats)
 	}
 	if err != nil {
-		return nil, fault.Wrap("sqldb.open", err)
+		db.base = nil
+		return fault.Wrap("sqldb.open", err)
 	}
-	return db, nil
+	return nil
 }
 
 // Dialect names the database.
@@ -172,5 +195,10 @@ func (db *DB) Run(ctx context.Context) error {
 }
 
 // Close closes the connections. It is called after Run has returned, and waits for
-// reads that are under way.
-func (db *DB) Close() error { return db.dialect.wrap("sqldb.close", db.base.close()) }
+// reads that are under way. One that was never open has nothing to close.
+func (db *DB) Close() error {
+	if db.base == nil {
+		return nil
+	}
+	return db.dialect.wrap("sqldb.close", db.base.close())
+}

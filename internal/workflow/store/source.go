@@ -18,11 +18,10 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// SourceConfig is how a source names its messages, and whom it wakes.
+// SourceConfig is how a source names its messages.
 type SourceConfig struct {
 	Service  string // the producer of its messages
 	Instance string // distinguishes this process from others
-	Wake     func() // called after a commit that is to be published; it must not block
 	Log      *slog.Logger
 }
 
@@ -44,11 +43,11 @@ func NewSource(s *Store, cfg SourceConfig) *Source {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Wake != nil {
-		s.publishing.wake.Store(&cfg.Wake)
-	}
 	return &Source{store: s, cfg: cfg, holes: sqldb.NewHoles(s.db, "engine_log")}
 }
+
+// OnCommit calls fn after each commit that is to be published. fn must not block.
+func (s *Source) OnCommit(fn func()) { s.store.publishing.wake.Store(&fn) }
 
 // maxPage is how many bytes of bodies are read at a time, before the last one.
 const maxPage = 8 << 20

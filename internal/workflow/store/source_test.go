@@ -88,12 +88,13 @@ func (r *publishRig) begin() {
 	r.Cleanup(r.end)
 	r.woken = make(chan struct{}, 1000)
 	woken := r.woken
-	r.source = store.NewSource(s, store.SourceConfig{Service: "renga", Instance: "test", Wake: func() {
+	r.source = store.NewSource(s, store.SourceConfig{Service: "renga", Instance: "test"})
+	r.source.OnCommit(func() {
 		select {
 		case woken <- struct{}{}:
 		default:
 		}
-	}})
+	})
 }
 
 type machine struct{}

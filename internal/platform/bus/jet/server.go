@@ -45,6 +45,7 @@ type Config struct {
 
 // Server is a JetStream server and the connection to it.
 type Server struct {
+	cfg    Config
 	inside *server.Server // nil: somebody else's
 	door   *door          // of the one inside
 	place  string         // for errors and logs
@@ -61,12 +62,26 @@ type Server struct {
 // Open starts the server inside, or connects to the one that is named, and returns
 // when JetStream has answered. A server that is lost later is looked for until Close.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{name: rand.Text(), log: cfg.Log, closed: make(chan struct{})}
+	s := New(cfg)
+	if err := s.Open(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// New is a server that nothing was started for yet, and its carrier. It does no I/O.
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg, name: rand.Text(), log: cfg.Log, closed: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.carrier = &Carrier{s: s, surely: surely}
-	var err error
+	return s
+}
+
+// Open is the function Open for a server of New.
+func (s *Server) Open(ctx context.Context) (err error) {
+	cfg := s.cfg
 	switch {
 	case cfg.URL != "" && cfg.Listen != nil:
 		err = fault.New(fault.Invalid, "NATS_LISTEN_INVALID",
@@ -77,15 +92,15 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		err = s.openInside(ctx, cfg)
 	}
 	if err != nil {
-		return nil, fault.Wrap("jet.open", err)
+		return fault.Wrap("jet.open", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if err := s.Check(ctx); err != nil {
 		s.Close()
-		return nil, fault.Wrap("jet.open", err)
+		return fault.Wrap("jet.open", err)
 	}
-	return s, nil
+	return nil
 }
 
 // connect opens the connection.
@@ -162,6 +177,9 @@ func unavailable(message string, cause error) error {
 // and the server inside. A message that was published and not acknowledged before
 // may be lost: JetStream takes messages from a queue that ends with the server.
 func (s *Server) Close() {
+	if s.conn == nil {
+		return // it was never open
+	}
 	if err := s.conn.Drain(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 		s.log.Warn("connection to NATS could not be drained", "address", s.place, "error", err)
 	}

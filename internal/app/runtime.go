@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -26,16 +26,16 @@ func gcPercent(live uint64) int {
 	return 200
 }
 
-// tuneMemory sets how eagerly memory is collected, until ctx ends. What the operator has
+// TuneMemory sets how eagerly memory is collected, until ctx ends. What the operator has
 // set by environment variables stays.
-func tuneMemory(ctx context.Context) {
+func TuneMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	last := gcPercent(0)
 	debug.SetGCPercent(last)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	go often(ctx, memoryLook, func() {
+	go every(ctx, memoryLook, func() {
 		metrics.Read(live)
 		if next := gcPercent(live[0].Value.Uint64()); next != last {
 			last = next
@@ -50,9 +50,9 @@ func tuneMemory(ctx context.Context) {
 // who waited for an answer at once.
 const perCore = 4
 
-// tuneProcessors lets more goroutines run than there are cores, once everything that goes by
+// TuneProcessors lets more goroutines run than there are cores, once everything that goes by
 // their number was made. What the operator has set stays.
-func tuneProcessors() {
+func TuneProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(perCore * runtime.GOMAXPROCS(0))
 	}

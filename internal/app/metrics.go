@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -9,28 +9,16 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// probe reports whether the database answers and takes what is written; one that others
-// share is asked for that at once.
-func (c *core) probe(ctx context.Context) error {
-	if err := c.health.Check(); err != nil {
-		return err
-	}
-	if c.db.Dialect() != sqldb.SQLite {
-		return c.store.Check(ctx)
-	}
-	return c.db.Read(ctx, func(context.Context, *sqldb.Tx) error { return nil })
-}
-
 // observe shows the counters of engine and database as metrics. They are read
 // when somebody looks; counting costs nothing more.
-func observe(meter metric.Meter, c *core) error {
+func observe(meter metric.Meter, a *App) error {
 	type gauge struct {
 		name, about string
 		read        func(s *sqldb.Stats) int64
 	}
 	counters := []gauge{
-		{"engine.commands", "Commands decided.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commands }},
-		{"engine.commits", "Commits of the engine.", func(*sqldb.Stats) int64 { return c.engine.Metrics().Commits }},
+		{"engine.commands", "Commands decided.", func(*sqldb.Stats) int64 { return a.Engine.Metrics().Commands }},
+		{"engine.commits", "Commits of the engine.", func(*sqldb.Stats) int64 { return a.Engine.Metrics().Commits }},
 		{"db.commits", "Commits of the database.", func(s *sqldb.Stats) int64 { return int64(s.Commits) }},
 		{"db.failed", "Commits of the database that failed.", func(s *sqldb.Stats) int64 { return int64(s.Failed) }},
 		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},
@@ -60,7 +48,7 @@ func observe(meter metric.Meter, c *core) error {
 	instruments = append(instruments, writable)
 	read = append(read, func(o metric.Observer, _ *sqldb.Stats) {
 		good := int64(0)
-		if c.health.Check() == nil {
+		if a.health.Check() == nil {
 			good = 1
 		}
 		o.ObserveInt64(writable, good)
@@ -91,26 +79,26 @@ func observe(meter metric.Meter, c *core) error {
 	instruments = append(instruments, stalls)
 	read = append(read, func(o metric.Observer, s *sqldb.Stats) {
 		for what, n := range map[string]int64{
-			"commit": int64(s.Stalls), "claim": c.engine.Metrics().Stalls, "frame": c.frames.Load(),
+			"commit": int64(s.Stalls), "claim": a.Engine.Metrics().Stalls, "frame": a.frames.Load(),
 		} {
 			o.ObserveInt64(stalls, n, metric.WithAttributes(attribute.String("of", what)))
 		}
 	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		stats := c.db.Stats()
+		stats := a.DB.Stats()
 		for _, show := range read {
 			show(o, &stats)
 		}
 		return nil
 	}, instruments...)
-	if err != nil || c.silent {
+	if err != nil || a.cfg.Silent {
 		return err
 	}
-	return observeLog(meter, c)
+	return observeLog(meter, a)
 }
 
 // observeLog shows how much of the engine's log others are still to be told of.
-func observeLog(meter metric.Meter, c *core) error {
+func observeLog(meter metric.Meter, a *App) error {
 	waiting, err := meter.Int64ObservableGauge("log.unpublished", metric.WithDescription("Rows of the log that wait to be published."))
 	if err != nil {
 		return err
@@ -119,13 +107,13 @@ func observeLog(meter metric.Meter, c *core) error {
 	if err != nil {
 		return err
 	}
-	c.beside = append(c.beside, func(ctx context.Context) {
+	a.door.Run = append(a.door.Run, func(ctx context.Context) {
 		unpublished.run(ctx, func(ctx context.Context) (int, error) {
-			status, err := c.bus.LogStatus(ctx)
+			status, err := a.Bus.LogStatus(ctx)
 			if err != nil {
 				return 0, err
 			}
-			return c.store.Unpublished(ctx, status.Position)
+			return a.Store.Unpublished(ctx, status.Position)
 		})
 	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -138,7 +126,7 @@ func observeLog(meter metric.Meter, c *core) error {
 }
 
 // observeBacklog shows what waits for the database to be put into the audit log.
-func observeBacklog(meter metric.Meter, c *core) error {
+func observeBacklog(meter metric.Meter, a *App) error {
 	entries, err := meter.Int64ObservableGauge("workflow.backlog",
 		metric.WithDescription("Audit entries of workflow events that wait for the database."))
 	if err != nil {
@@ -150,7 +138,7 @@ func observeBacklog(meter metric.Meter, c *core) error {
 		return err
 	}
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		waiting, gone := c.trigger.Backlog()
+		waiting, gone := a.Inbound.Backlog()
 		o.ObserveInt64(entries, int64(waiting))
 		o.ObserveInt64(dropped, gone)
 		return nil

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func readLevels(ctx context.Context, b *bus.Bus) (l busLevels, err error) {
 
 // observeBus shows how consumers and the outbox stand, as the database said a moment ago.
 // Every process shows the same.
-func observeBus(meter metric.Meter, c *core) error {
+func observeBus(meter metric.Meter, a *App) error {
 	perConsumer := []struct {
 		name, about string
 		read        func(l *bus.Level) int64
@@ -55,8 +55,8 @@ func observeBus(meter metric.Meter, c *core) error {
 	if err != nil {
 		return err
 	}
-	c.beside = append(c.beside, func(ctx context.Context) {
-		levels.run(ctx, func(ctx context.Context) (busLevels, error) { return readLevels(ctx, c.bus) })
+	a.door.Run = append(a.door.Run, func(ctx context.Context) {
+		levels.run(ctx, func(ctx context.Context) (busLevels, error) { return readLevels(ctx, a.Bus) })
 	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		l, known := levels.last()

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -38,12 +38,14 @@ func newTracer(t *gate.Telemetry, databaseURL string) tracer {
 			if done.Write {
 				name = "db write"
 			}
-			_, span := t.Tracer.Start(ctx, name, trace.WithTimestamp(done.Began), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+			attributes := trace.WithAttributes(
 				system,
 				attribute.String("renga.db.lane", done.Lane.String()),
 				attribute.Float64("renga.db.waited_ms", millis(done.Waited)),
 				attribute.Float64("renga.db.ran_ms", millis(done.Ran)),
-			))
+			)
+			_, span := t.Tracer.Start(ctx, name,
+				trace.WithTimestamp(done.Began), trace.WithSpanKind(trace.SpanKindClient), attributes)
 			if kind := fault.KindOf(done.Err); done.Err != nil {
 				span.SetAttributes(attribute.String("error.type", kind.String()))
 				if kind == fault.Internal || kind == fault.Unavailable {
@@ -60,7 +62,7 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // tracedEngine tells of the commits of the engine that requests wait for. The commit
 // itself is shared with others, and done by whoever comes first, so it is nobody's.
 type tracedEngine struct {
-	decider
+	Engine
 	trace tracer
 }
 
@@ -68,10 +70,10 @@ type tracedEngine struct {
 func (e tracedEngine) Submit(ctx context.Context, requests []engine.Request) []engine.Result {
 	told := e.trace(ctx)
 	if told == nil {
-		return e.decider.Submit(ctx, requests)
+		return e.Engine.Submit(ctx, requests)
 	}
 	done := sqldb.Transaction{Write: true, Lane: sqldb.Engine, Began: time.Now()}
-	results := e.decider.Submit(untraced(ctx), requests)
+	results := e.Engine.Submit(untraced(ctx), requests)
 	done.Ran = time.Since(done.Began)
 	for i := range results {
 		if done.Err == nil {
@@ -86,7 +88,7 @@ func (e tracedEngine) Submit(ctx context.Context, requests []engine.Request) []e
 func (e tracedEngine) Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error) {
 	told := e.trace(ctx)
 	if told == nil {
-		return e.decider.Do(ctx, unit)
+		return e.Engine.Do(ctx, unit)
 	}
 	done := sqldb.Transaction{Write: true, Lane: sqldb.Engine, Began: time.Now()}
 	var waited atomic.Int64 // a unit may still be run when its caller is gone
@@ -98,7 +100,7 @@ func (e tracedEngine) Do(ctx context.Context, unit engine.Unit) ([]engine.Result
 		}
 		return before(ctx, tx)
 	}
-	results, err := e.decider.Do(untraced(ctx), unit)
+	results, err := e.Engine.Do(untraced(ctx), unit)
 	whole := time.Since(done.Began)
 	done.Waited = time.Duration(waited.Load())
 	if done.Waited == 0 {

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 	"renga.dev/renga/internal/workflow/store"
 )
 
-// settings is what tenants want others to be told, with the audit log beside it.
+// settings are the publish policies of tenants; a change is an entry of the audit log too.
 type settings struct{ *store.Store }
 
-// SetPublicity changes what is told and notes who did.
+// SetPublishPolicy changes what is published and notes who did.
 func (s settings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error {
-	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error {
+		return audit.Write(ctx, tx, entry)
+	})
 }

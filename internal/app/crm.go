@@ -1,0 +1,135 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/crm/reporting"
+	"renga.dev/renga/internal/crm/search"
+	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/gate"
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// newServices makes the business services, each over those that it works with, and gives them in
+// the order in which the document lists them.
+func (a *App) newServices(models *metadata.Models) []*Part {
+	keep, now, reads := a.cfg.KeyRetention, a.now(), records.Reads{}
+	a.Sharing = sharing.New(a.DB, sharing.Config{
+		Models: models, Records: reads, Engine: a.Engine, Worker: a.name, KeyRetention: keep, Now: now, Log: a.log,
+	})
+	a.Sharing.Announce(a.Bus)
+	a.Records = records.New(a.DB, records.Config{
+		Models: models, Visible: a.Sharing, Publisher: a.Bus, Rules: automation.Rules{}, KeyRetention: keep, Now: now,
+		Open: a.approvalOpen, Outcome: a.outcome, Refused: a.outcomeRefused, Regrouped: a.regrouped,
+	})
+	a.Approvals = approval.New(a.DB, approval.Config{
+		Models: models, Core: a.Records, Records: reads, Locks: records.Locks{}, Publisher: a.Bus, Engine: a.Engine,
+		KeyRetention: keep, Now: now, Log: a.log,
+	})
+	a.Automation = automation.New(a.DB, automation.Config{
+		Models: models, Records: reads, Writer: a.Records, Engine: a.Engine, Approvers: a.Approvals.Deciders,
+		Now: now, Log: a.log,
+	})
+	a.Search = search.New(a.DB, search.Config{
+		Models: models, Records: reads, Visible: a.Sharing, Engine: a.Engine, Worker: a.name, KeyRetention: keep,
+		Now: now, Log: a.log,
+	})
+	a.Reports = reporting.New(a.DB, reporting.Config{
+		Models: models, Visible: a.Sharing, Records: reads, Approvals: approval.Reads{}, Engine: a.Engine,
+		Worker: a.name, KeyRetention: keep, Now: now, Log: a.log,
+	})
+	a.Metadata = metadata.New(a.DB, metadata.Config{
+		Models: models, Bus: a.Bus, Graph: a.hasGraph, InUse: a.Records.InUse,
+	})
+	return []*Part{
+		{Name: "metadata", Tables: tablesOf(metadata.Migration), Routes: a.Metadata.Routes},
+		a.recordsPart(),
+		{
+			Name: "sharing", Tables: tablesOf(sharing.Migration), Consumers: []bus.Consumer{a.Sharing.Consumer()},
+			Routes: a.Sharing.Routes, Run: loops(a.Sharing.Run), Recount: a.Sharing.Recount,
+		},
+		{
+			Name: "automation", Tables: tablesOf(automation.Migration), Consumers: []bus.Consumer{a.Automation.Consumer()},
+			Routes: a.Automation.Routes, Run: loops(a.Automation.Run), Recount: a.Automation.Recount,
+		},
+		{
+			Name: "search", Tables: tablesOf(search.Migration), Consumers: []bus.Consumer{a.Search.Consumer()},
+			Routes: func() []gate.Route { return a.Search.Routes(a.seals) },
+			Run:    loops(a.Search.Run), Recount: a.recountSearch,
+		},
+		{
+			Name: "reporting", Tables: tablesOf(reporting.Migration), Consumers: []bus.Consumer{a.Reports.Consumer()},
+			Routes: a.Reports.Routes, Run: loops(a.Reports.Run), Recount: a.Reports.Recount,
+		},
+		{
+			Name: "approval", Tables: tablesOf(approval.Migration), Consumers: []bus.Consumer{a.Approvals.Consumer()},
+			Routes: a.Approvals.Routes, Run: loops(a.Approvals.Run), Recount: a.Approvals.Recount,
+			Committed: a.Approvals.Committed, Ended: a.Approvals.Ended,
+		},
+	}
+}
+
+// clearEvery is how often it is looked for members of deleted records that were too many for the
+// transaction which deleted the record.
+const clearEvery = 5 * time.Second
+
+func (a *App) recordsPart() *Part {
+	return &Part{
+		Name: "records", Tables: tablesOf(records.Migration), Consumers: []bus.Consumer{a.Records.Consumer()},
+		Run: loops(func(ctx context.Context) {
+			every(ctx, clearEvery, func() {
+				if err := a.Records.Clear(ctx); err != nil && ctx.Err() == nil {
+					a.log.Warn("members of deleted records could not be removed", "error", err)
+				}
+			})
+		}),
+		Routes: func() []gate.Route { return a.Records.Routes(a.log) },
+		Compact: func(ctx context.Context) error {
+			_, err := a.Records.Fold(ctx)
+			return err
+		},
+		Recount: func(ctx context.Context, tenant string) ([]string, error) {
+			return records.Recount(ctx, a.DB, tenant)
+		},
+	}
+}
+
+func (a *App) recountSearch(ctx context.Context, tenant string) ([]string, error) {
+	found, err := a.Search.Recount(ctx, tenant)
+	if found.More > 0 {
+		found.Differences = append(found.Differences, fmt.Sprintf("and %d more", found.More))
+	}
+	return found.Differences, err
+}
+
+// Approvals and automation work with the records, and the records ask them about approvals. One of
+// the two sides has to be made first; what records ask goes through the App, which has both when it runs.
+
+// approvalOpen reports whether an approval is pending, for the locks of records.
+func (a *App) approvalOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
+	return a.Approvals.Open(ctx, tx, tenant, id)
+}
+
+// outcome is what an approval writes into its record.
+func (a *App) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
+	return a.Approvals.Outcome(ctx, tx, tenant, id)
+}
+
+// outcomeRefused lets people know that a record did not take the outcome of an approval.
+func (a *App) outcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error {
+	return a.Automation.OutcomeRefused(ctx, tx, e, o)
+}
+
+// regrouped lets approvals know that a group has other members.
+func (a *App) regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	return a.Approvals.Regrouped(ctx, tx, e)
+}
