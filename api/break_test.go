@@ -203,7 +203,8 @@ func (c *comparison) kinds(at string, was, is map[string]any, way direction) {
 	if way == got {
 		narrow, wide = now, old // what callers get must be what they know
 	}
-	if len(old) > 0 && (len(now) == 0 || slices.ContainsFunc(narrow, func(one string) bool { return !allows(wide, one) })) {
+	if len(old) > 0 && (len(now) == 0 ||
+		slices.ContainsFunc(narrow, func(one string) bool { return !allows(wide, one) })) {
 		c.say("%s: the type was %v and is %v", at, old, now)
 	}
 	for _, key := range []string{"format", "const"} {

@@ -68,7 +68,8 @@ func TestEveryOperationOfTheContractHasItsFacts(t *testing.T) {
 			asked = append(asked, op.Scope)
 		}
 	}
-	if got, want := slices.Sorted(slices.Values(api.Scopes())), slices.Sorted(slices.Values(asked)); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(slices.Values(api.Scopes())), slices.Sorted(slices.Values(asked)); !slices.Equal(got,
+		want) {
 		t.Errorf("x-renga-scopes are %q, and operations ask for %q", got, want)
 	}
 	if len(seen) < 150 || len(api.Scopes()) < 20 {

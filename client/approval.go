@@ -45,12 +45,13 @@ type ApprovalDecision struct {
 // Approval is a record that was submitted, and what was decided about it.
 type Approval struct {
 	ApprovalSummary
-	LockedFields   []string         `json:"lockedFields"`
-	MeetsCondition bool             `json:"meetsCondition"` // the process would still take the record
-	ExecutionID    string           `json:"executionId"`
-	Stages         []ApprovalStage  `json:"stages"`
-	Record         map[string]any   `json:"record,omitempty"`  // of a pending one: its name and locked fields
-	Outcome        *ApprovalOutcome `json:"outcome,omitempty"` // of one that has ended and writes something into the record
+	LockedFields   []string        `json:"lockedFields"`
+	MeetsCondition bool            `json:"meetsCondition"` // the process would still take the record
+	ExecutionID    string          `json:"executionId"`
+	Stages         []ApprovalStage `json:"stages"`
+	Record         map[string]any  `json:"record,omitempty"` // of a pending one: its name and locked fields
+	// of one that has ended and writes something into the record
+	Outcome *ApprovalOutcome `json:"outcome,omitempty"`
 }
 
 // ApprovalOutcome is what an approval writes into its record, and whether it has.
@@ -58,8 +59,9 @@ type ApprovalOutcome struct {
 	Status        string         `json:"status"` // WAITING, WRITTEN, REFUSED
 	Fields        map[string]any `json:"fields"`
 	RecordVersion time.Time      `json:"recordVersion,omitzero"` // of the record with it
-	Message       string         `json:"message,omitempty"`      // why it was refused, or what to do when it does not come
-	DeadLetterID  string         `json:"deadLetterId,omitempty"` // that keeps core from taking the event
+	// why it was refused, or what to do when it does not come
+	Message      string `json:"message,omitempty"`
+	DeadLetterID string `json:"deadLetterId,omitempty"` // that keeps core from taking the event
 }
 
 // ApprovalStage is a stage of an approval.
@@ -162,7 +164,10 @@ func (c Approvals) Get(ctx context.Context, id string) (*Approval, error) {
 // List reads a page of the approvals that the caller may know of.
 func (c Approvals) List(ctx context.Context, q ApprovalQuery) (*Page[ApprovalSummary], error) {
 	query := url.Values{}
-	for name, value := range map[string]string{"object": q.Object, "recordId": q.RecordID, "submittedBy": q.SubmittedBy, "status": q.Status} {
+	for name, value := range map[string]string{
+		"object": q.Object, "recordId": q.RecordID, "submittedBy": q.SubmittedBy,
+		"status": q.Status,
+	} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -11,7 +11,8 @@ import (
 
 func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
-	const readers, anna, ben, process = "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000021", "0199c1a4-0000-7000-8000-000000000022",
+	const readers, anna, ben, process = "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000021",
+		"0199c1a4-0000-7000-8000-000000000022",
 		"0199c1a4-0000-7000-8000-000000000061"
 	for _, d := range []struct {
 		kind client.DefinitionKind
@@ -23,7 +24,10 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 		{client.DefineUser, ben, map[string]any{"name": "Ben", "permissionSetIds": []string{readers}}},
 		{client.DefineApprovalProcess, process, map[string]any{
 			"name": "Accounts", "object": "Account", "lockedFields": []string{"Name"},
-			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{"type": "User", "id": anna}}}},
+			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{
+				"type": "User",
+				"id":   anna,
+			}}}},
 		}},
 	} {
 		if _, _, err := c.Metadata.Put(ctx, d.kind, d.id, d.body, ""); err != nil {
@@ -35,10 +39,12 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, err := c.Approvals.Submit(ctx, client.Submission{Object: "Account", RecordID: acme.ID, Comment: "please"})
-	if err != nil || made.Status != "PENDING" || made.Record["Name"] != "Acme" || len(made.Stages) != 1 || made.Stages[0].Approvers[0].UserID != anna {
+	if err != nil || made.Status != "PENDING" || made.Record["Name"] != "Acme" || len(made.Stages) != 1 ||
+		made.Stages[0].Approvers[0].UserID != anna {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	if _, err := c.Records.Update(ctx, "Account", acme.ID, client.AnyVersion, client.RecordDraft{Fields: map[string]any{"Name": "Other"}}); !errors.Is(err, client.ErrRefused) {
+	if _, err := c.Records.Update(ctx, "Account", acme.ID, client.AnyVersion,
+		client.RecordDraft{Fields: map[string]any{"Name": "Other"}}); !errors.Is(err, client.ErrRefused) {
 		t.Errorf("got %v, want the name locked", err)
 	}
 	given, err := c.Approvals.Delegate(ctx, made.ID, ben, "away")
@@ -46,7 +52,8 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 		t.Errorf("got %+v, %v", given, err)
 	}
 	other := 1
-	if _, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Decision: client.Reject, Stage: &other}); !errors.Is(err, client.ErrRefused) {
+	if _, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Decision: client.Reject, Stage: &other}); !errors.Is(
+		err, client.ErrRefused) {
 		t.Errorf("a stage that is not open: got %v, want a refusal", err)
 	}
 	done, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Decision: client.Reject, Comment: "no"})
@@ -59,7 +66,10 @@ func TestRecordsAreSubmittedAndDecidedFromGo(t *testing.T) {
 	if found, err := c.Approvals.Get(ctx, made.ID); err != nil || found.Status != "REJECTED" {
 		t.Errorf("got %+v, %v", found, err)
 	}
-	if page, err := c.Approvals.List(ctx, client.ApprovalQuery{Object: "Account", Status: "REJECTED", RecordID: acme.ID}); err != nil || page.Total != 1 || page.Items[0].ID != made.ID {
+	if page, err := c.Approvals.List(ctx, client.ApprovalQuery{
+		Object: "Account", Status: "REJECTED",
+		RecordID: acme.ID,
+	}); err != nil || page.Total != 1 || page.Items[0].ID != made.ID {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err := c.Approvals.List(ctx, client.ApprovalQuery{Assigned: true}); err != nil || page.Total != 0 {
@@ -83,7 +93,8 @@ func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
 		}
 	})
 	c, ctx := sender(t, s.url), soon(t)
-	const readers, anna, process = "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000021", "0199c1a4-0000-7000-8000-000000000061"
+	const readers, anna, process = "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000021",
+		"0199c1a4-0000-7000-8000-000000000061"
 	for _, d := range []struct {
 		kind client.DefinitionKind
 		id   string
@@ -93,7 +104,10 @@ func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
 		{client.DefineUser, anna, map[string]any{"name": "Anna", "permissionSetIds": []string{readers}}},
 		{client.DefineApprovalProcess, process, map[string]any{
 			"name": "Accounts", "object": "Account", "onApproved": map[string]any{"Rating": "Hot"},
-			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{"type": "User", "id": anna}}}},
+			"steps": []any{map[string]any{"name": "Anna", "approvers": []any{map[string]string{
+				"type": "User",
+				"id":   anna,
+			}}}},
 		}},
 	} {
 		if _, _, err := c.Metadata.Put(ctx, d.kind, d.id, d.body, ""); err != nil {
@@ -110,7 +124,10 @@ func TestTheOutcomeOfAnApprovalIsReadFromGo(t *testing.T) {
 		t.Fatalf("got %+v %v, %+v %v", made, err, again, problem)
 	}
 	for range 2 {
-		if done, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{Key: "decide", Decision: client.Approve}); err != nil || done.Status != "APPROVED" {
+		if done, err := c.Approvals.Decide(ctx, made.ID, client.Ballot{
+			Key:      "decide",
+			Decision: client.Approve,
+		}); err != nil || done.Status != "APPROVED" {
 			t.Fatalf("got %+v, %v", done, err)
 		}
 	}

@@ -25,7 +25,8 @@ type brokenOff struct {
 }
 
 func (e brokenOff) Error() string {
-	return fmt.Sprintf("client: the answer broke off after %d bytes; what was written is not complete: %v", e.size, e.cause)
+	return fmt.Sprintf("client: the answer broke off after %d bytes; what was written is not complete: %v", e.size,
+		e.cause)
 }
 func (e brokenOff) Unwrap() error        { return e.cause }
 func (e brokenOff) Is(target error) bool { return target == ErrUnavailable }

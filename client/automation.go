@@ -147,7 +147,10 @@ type ActionRunQuery struct {
 // ActionRuns reads a page of what was done, the newest first.
 func (c Automation) ActionRuns(ctx context.Context, q ActionRunQuery, at Paging) (*Page[ActionRun], error) {
 	query := url.Values{}
-	for name, value := range map[string]string{"eventId": q.EventID, "ruleId": q.RuleID, "recordId": q.RecordID, "outcome": q.Outcome} {
+	for name, value := range map[string]string{
+		"eventId": q.EventID, "ruleId": q.RuleID, "recordId": q.RecordID,
+		"outcome": q.Outcome,
+	} {
 		if value != "" {
 			query.Set(name, value)
 		}

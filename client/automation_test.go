@@ -16,7 +16,8 @@ func TestInboxTasksJobsAndRunsFromGo(t *testing.T) {
 	}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := c.Automation.ScheduledJobs(ctx, client.Paging{}); err != nil || page.Total != 1 || page.Items[0].ID != job || page.Items[0].Last != nil || !page.Items[0].IsActive {
+	if page, err := c.Automation.ScheduledJobs(ctx, client.Paging{}); err != nil || page.Total != 1 ||
+		page.Items[0].ID != job || page.Items[0].Last != nil || !page.Items[0].IsActive {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err := c.Automation.Inbox(ctx, true, client.Paging{}); err != nil || page.Total != 0 {
@@ -25,10 +26,12 @@ func TestInboxTasksJobsAndRunsFromGo(t *testing.T) {
 	if page, err := c.Automation.UserTasks(ctx, true, client.Paging{}); err != nil || page.Total != 0 {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if page, err := c.Automation.ActionRuns(ctx, client.ActionRunQuery{RuleID: job, Outcome: "FAILED"}, client.Paging{}); err != nil || page.Total != 0 {
+	if page, err := c.Automation.ActionRuns(ctx, client.ActionRunQuery{RuleID: job, Outcome: "FAILED"},
+		client.Paging{}); err != nil || page.Total != 0 {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if _, err := c.Automation.ActionRuns(ctx, client.ActionRunQuery{Outcome: "GOOD"}, client.Paging{}); !errors.Is(err, client.ErrInvalid) {
+	if _, err := c.Automation.ActionRuns(ctx, client.ActionRunQuery{Outcome: "GOOD"}, client.Paging{}); !errors.Is(err,
+		client.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := c.Automation.ReadNote(ctx, nothing); !errors.Is(err, client.ErrNotFound) {

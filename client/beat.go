@@ -53,7 +53,10 @@ func (r *run) renew(ctx context.Context, due []*hold) {
 	var cmds []encoded
 	var which []int
 	for i, h := range due {
-		cmd, err := encode(ReportNodeProgress{ExecutionID: h.task.ExecutionID, NodeID: h.task.NodeID, Attempt: h.task.Attempt, WorkerID: r.ID})
+		cmd, err := encode(ReportNodeProgress{
+			ExecutionID: h.task.ExecutionID, NodeID: h.task.NodeID,
+			Attempt: h.task.Attempt, WorkerID: r.ID,
+		})
 		if err != nil {
 			r.Log.Error("lease cannot be renewed", "error", err) // the server gave a Task without a name
 			continue

@@ -34,7 +34,9 @@ func BenchmarkWorker(b *testing.B) {
 			defer stop()
 			var left atomic.Int64
 			left.Store(int64(len(cmds) * tasks))
-			w := client.Worker{Client: c, Concurrency: concurrency, Log: quiet, Handle: func(context.Context, *client.Task) (any, error) {
+			w := client.Worker{Client: c, Concurrency: concurrency, Log: quiet, Handle: func(context.Context,
+				*client.Task,
+			) (any, error) {
 				if left.Add(-1) == 0 {
 					b.StopTimer()
 					stop()

@@ -16,7 +16,10 @@ func TestABulkIsFrozenStartedAndRead(t *testing.T) {
 		cmds = append(cmds, client.CreateExecution{GraphID: "g", Start: true})
 	}
 	results := must[[]client.Result](t)(c.SendAll(ctx, cmds))
-	ask := client.CancelBulk{Key: "k", Filter: client.ExecutionFilter{GraphID: "g", CreatedTo: time.Now().Add(time.Hour)}, Reason: "closed"}
+	ask := client.CancelBulk{Key: "k", Filter: client.ExecutionFilter{
+		GraphID:   "g",
+		CreatedTo: time.Now().Add(time.Hour),
+	}, Reason: "closed"}
 	made := must[client.BulkAnswer](t)(c.Bulks.Create(ctx, ask))
 	if made.Status != client.BulkPreview || made.Total != 120 || made.Key != "k" || made.Replay {
 		t.Errorf("the bulk is %+v", made)
@@ -33,7 +36,8 @@ func TestABulkIsFrozenStartedAndRead(t *testing.T) {
 		}
 		b = must[*client.Bulk](t)(c.Bulks.Get(ctx, made.BulkID))
 	}
-	if b.Counts != (client.BulkCounts{Applied: 119, Already: 1}) || b.Counts.Settled() != b.Total || b.Filter.GraphID != "g" || b.StartedBy == nil {
+	if b.Counts != (client.BulkCounts{Applied: 119, Already: 1}) || b.Counts.Settled() != b.Total ||
+		b.Filter.GraphID != "g" || b.StartedBy == nil {
 		t.Errorf("the bulk is %+v", b)
 	}
 	n := 0
@@ -49,15 +53,18 @@ func TestABulkIsFrozenStartedAndRead(t *testing.T) {
 	if n != 120 {
 		t.Errorf("there are %d items", n)
 	}
-	page := must[*client.Page[client.BulkItem]](t)(c.Bulks.ListItems(ctx, b.BulkID, client.ItemAlready, client.Paging{}))
+	page := must[*client.Page[client.BulkItem]](t)(c.Bulks.ListItems(ctx, b.BulkID, client.ItemAlready,
+		client.Paging{}))
 	if page.Total != 1 || page.Items[0].ExecutionID != results[7].ExecutionID {
 		t.Errorf("those that were cancelled before are %+v", page)
 	}
-	if list := must[*client.Page[client.Bulk]](t)(c.Bulks.List(ctx, client.Paging{})); list.Total != 1 || list.Items[0].BulkID != b.BulkID {
+	if list := must[*client.Page[client.Bulk]](t)(c.Bulks.List(ctx, client.Paging{})); list.Total != 1 ||
+		list.Items[0].BulkID != b.BulkID {
 		t.Errorf("the bulks are %+v", list)
 	}
 	_, err := c.Bulks.Stop(ctx, client.BulkOrder{BulkID: b.BulkID})
-	if told, ok := errors.AsType[*client.Error](err); !ok || !errors.Is(err, client.ErrRefused) || told.State.Bulk != client.BulkDone {
+	if told, ok := errors.AsType[*client.Error](err); !ok || !errors.Is(err, client.ErrRefused) ||
+		told.State.Bulk != client.BulkDone {
 		t.Errorf("stopping what is done gives %+v", err)
 	}
 	if _, err := c.Bulks.Get(ctx, "00000000-0000-7000-8000-000000000000"); !errors.Is(err, client.ErrNotFound) {

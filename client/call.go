@@ -120,7 +120,8 @@ func (c *transport) repeat(ctx context.Context, q *call, attempt func(server str
 		}
 		wait := pause(try, told, len(c.servers) > 1)
 		if patience >= 0 && time.Since(began)+wait > patience {
-			return fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try, time.Since(began).Round(time.Millisecond), err)
+			return fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try,
+				time.Since(began).Round(time.Millisecond), err)
 		}
 		c.cfg.Log.WarnContext(ctx, "request repeated", "method", q.method, "address", shown(server), "error", err)
 		if !sleep(ctx, wait) {
@@ -194,7 +195,8 @@ func (c *transport) try(ctx context.Context, server string, q *call) (reply, err
 	case err != nil:
 		return reply{}, noAnswer{err}
 	case len(body) > maxAnswer:
-		return reply{}, &Error{Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d bytes", maxAnswer)}
+		return reply{}, &Error{Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d bytes",
+			maxAnswer)}
 	case resp.StatusCode >= 300:
 		return reply{}, readError(resp.StatusCode, resp.Header, body)
 	}

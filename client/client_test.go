@@ -25,7 +25,8 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	send := func(cmd client.Command) client.Answer {
 		t.Helper()
 		a := must[client.Answer](t)(c.Send(ctx, cmd))
-		if name := strings.TrimPrefix(fmt.Sprintf("%T", cmd), "client."); a.Command != name || a.ExecutionID == "" || a.Key == "" || a.Replay {
+		if name := strings.TrimPrefix(fmt.Sprintf("%T", cmd), "client."); a.Command != name || a.ExecutionID == "" ||
+			a.Key == "" || a.Replay {
 			t.Errorf("%s was answered %+v", name, a)
 		}
 		return a
@@ -35,11 +36,18 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	send(client.StartNode{ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w"})
 	half := 50.0
 	send(client.ReportNodeProgress{
-		ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w", Progress: &half, Message: "half", Metrics: map[string]int{"rows": 7},
+		ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w", Progress: &half, Message: "half",
+		Metrics: map[string]int{"rows": 7},
 	})
-	send(client.PutNodeWaiting{ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w", WaitKey: "k", Prompt: json.RawMessage(`{"q":1}`)})
+	send(client.PutNodeWaiting{
+		ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w", WaitKey: "k",
+		Prompt: json.RawMessage(`{"q":1}`),
+	})
 	send(client.ResumeNode{ExecutionID: id, NodeID: "a", ResumeKey: "k", Output: map[string]bool{"ok": true}})
-	next := send(client.SucceedNode{ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w", Output: struct{ X int }{3}, Next: true}).Task
+	next := send(client.SucceedNode{
+		ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w", Output: struct{ X int }{3},
+		Next: true,
+	}).Task
 	if next == nil || next.NodeID != "b" || string(next.Outputs["a"]) != `{"X":3}` || string(next.Input) != `{"n":1}` {
 		t.Fatalf("the next task is %+v", next)
 	}
@@ -48,19 +56,29 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	}
 	send(client.CancelNode{ExecutionID: id, NodeID: "b", Reason: "enough"})
 	e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
-	if e.Status != client.Failed || e.Node("b").Status != client.NodeCanceled || e.Node("b").Reason != "enough" || e.Node("nowhere") != nil {
+	if e.Status != client.Failed || e.Node("b").Status != client.NodeCanceled || e.Node("b").Reason != "enough" ||
+		e.Node("nowhere") != nil {
 		t.Errorf("the execution is %+v", e)
 	}
 	send(client.ArchiveExecution{ExecutionID: id, Reason: "done"})
 	other := send(client.CreateExecution{GraphID: "g", Start: true}).ExecutionID
 	send(client.StartNode{ExecutionID: other, NodeID: "a", Attempt: 1})
-	send(client.FailNode{ExecutionID: other, NodeID: "a", Error: &client.NodeError{Code: "E", Message: "m", Detail: map[string]int{"d": 1}}})
+	send(client.FailNode{ExecutionID: other, NodeID: "a", Error: &client.NodeError{
+		Code: "E", Message: "m",
+		Detail: map[string]int{"d": 1},
+	}})
 	e = must[*client.Execution](t)(c.Executions.Get(ctx, other))
 	if e.Error == nil || e.Error.Code != "E" || string(e.Error.Detail) != `{"d":1}` || e.FailedNodeID != "a" {
 		t.Errorf("it failed with %+v", e)
 	}
-	eager := send(client.CreateExecution{GraphID: "g", Start: true, Claim: &client.FirstTasks{WorkerID: "w", Queues: []string{"other", "default"}, Max: 2, LeaseSeconds: 9}})
-	if len(eager.Tasks) != 1 || eager.Tasks[0].Ref() != (client.TaskRef{ExecutionID: eager.ExecutionID, NodeID: "a", Attempt: 1}) || eager.Tasks[0].LeaseUntil.IsZero() {
+	eager := send(client.CreateExecution{GraphID: "g", Start: true, Claim: &client.FirstTasks{
+		WorkerID: "w",
+		Queues:   []string{"other", "default"}, Max: 2, LeaseSeconds: 9,
+	}})
+	if len(eager.Tasks) != 1 || eager.Tasks[0].Ref() != (client.TaskRef{
+		ExecutionID: eager.ExecutionID, NodeID: "a",
+		Attempt: 1,
+	}) || eager.Tasks[0].LeaseUntil.IsZero() {
 		t.Errorf("the tasks are %+v", eager.Tasks)
 	}
 	third := send(client.CreateExecution{GraphID: "g"}).ExecutionID
@@ -84,14 +102,19 @@ func TestARefusalSaysWhy(t *testing.T) {
 	id := started(t, c, line("default", "a"), nil)
 	must[client.Answer](t)(c.Send(ctx, client.StartNode{ExecutionID: id, NodeID: "a", Attempt: 1}))
 	canceled := must[client.Answer](t)(c.Send(ctx, client.CancelExecution{ExecutionID: id}))
-	_, err := c.Send(ctx, client.SucceedNode{ExecutionID: id, NodeID: "a", Attempt: 1, Output: map[string]string{"receipt": "R-1"}})
+	_, err := c.Send(ctx, client.SucceedNode{ExecutionID: id, NodeID: "a", Attempt: 1, Output: map[string]string{
+		"receipt": "R-1",
+	}})
 	told, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
-	if told.Status != 409 || told.Code != "COMMAND_REJECTED" || told.Guard != "cancel_fence" || told.CancelSeq != canceled.CancelSeq ||
-		told.State.Execution != client.Canceled || told.State.NodeStatus != client.NodeCanceled || !told.LateResultKept ||
-		told.Cause == nil || told.Cause.Type != "EXECUTION_CANCELED" || told.ReasonClass != "run_conflict" || told.RetryAdvice != "do_not_retry" ||
+	if told.Status != 409 || told.Code != "COMMAND_REJECTED" || told.Guard != "cancel_fence" ||
+		told.CancelSeq != canceled.CancelSeq ||
+		told.State.Execution != client.Canceled || told.State.NodeStatus != client.NodeCanceled ||
+		!told.LateResultKept ||
+		told.Cause == nil || told.Cause.Type != "EXECUTION_CANCELED" || told.ReasonClass != "run_conflict" ||
+		told.RetryAdvice != "do_not_retry" ||
 		told.CorrelationID == "" || len(told.Details) == 0 || !strings.Contains(told.Error(), "cancel-requested") {
 		t.Errorf("the error is %+v", told)
 	}
@@ -105,7 +128,8 @@ func TestARefusalSaysWhy(t *testing.T) {
 		}
 	}
 	e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
-	if len(e.LateResults) != 1 || string(e.LateResults[0].Output) != `{"receipt":"R-1"}` || e.Cancel == nil || e.Cancel.Seq != canceled.CancelSeq {
+	if len(e.LateResults) != 1 || string(e.LateResults[0].Output) != `{"receipt":"R-1"}` || e.Cancel == nil ||
+		e.Cancel.Seq != canceled.CancelSeq {
 		t.Errorf("the evidence is %+v", e)
 	}
 }
@@ -124,7 +148,8 @@ func TestTheKindsOfErrors(t *testing.T) {
 	send := func(cmd client.Command) error { _, err := c.Send(ctx, cmd); return err }
 	_, notThere := c.Graphs.Get(ctx, "nowhere", 0)
 	_, bad := c.Graphs.Put(ctx, "bad", []byte("nodes: []\nedges: []"))
-	_, noAnswer := client.New(client.Config{URL: "http://127.0.0.1:1", RetryFor: time.Nanosecond}).Executions.Get(ctx, id)
+	_, noAnswer := client.New(client.Config{URL: "http://127.0.0.1:1", RetryFor: time.Nanosecond}).Executions.Get(ctx,
+		id)
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -134,8 +159,14 @@ func TestTheKindsOfErrors(t *testing.T) {
 		{"an unknown execution", send(client.StartExecution{ExecutionID: nobody}), client.ErrNotFound},
 		{"an unknown graph", notThere, client.ErrNotFound},
 		{"a graph that cannot run", bad, client.ErrInvalid},
-		{"data that is no object", send(client.SucceedNode{ExecutionID: id, NodeID: "a", Output: 5}), client.ErrInvalid},
-		{"too large", send(client.CancelExecution{ExecutionID: id, Reason: strings.Repeat("x", 2<<20)}), client.ErrInvalid},
+		{
+			"data that is no object", send(client.SucceedNode{ExecutionID: id, NodeID: "a", Output: 5}),
+			client.ErrInvalid,
+		},
+		{
+			"too large", send(client.CancelExecution{ExecutionID: id, Reason: strings.Repeat("x", 2<<20)}),
+			client.ErrInvalid,
+		},
 		{"nobody there", noAnswer, client.ErrUnavailable},
 	} {
 		if !errors.Is(tt.err, tt.kind) {
@@ -144,7 +175,10 @@ func TestTheKindsOfErrors(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"no execution id": send(client.StartExecution{}), "no node id": send(client.CancelNode{ExecutionID: id}),
-		"no command": send(nil), "data that is no JSON": send(client.CreateExecution{GraphID: "g", Input: make(chan int)}),
+		"no command": send(nil), "data that is no JSON": send(client.CreateExecution{
+			GraphID: "g",
+			Input:   make(chan int),
+		}),
 		"a bad URL": second(client.New(client.Config{URL: "127.0.0.1:8080"}).Executions.Get(ctx, id)),
 	} {
 		if err == nil || errors.Is(err, client.ErrUnavailable) {
@@ -162,7 +196,9 @@ func TestManyCommandsHaveAResultEach(t *testing.T) {
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
 	var cmds []client.Command
 	for i := range 1200 {
-		cmds = append(cmds, client.CreateExecution{Key: fmt.Sprintf("k%d", i), GraphID: "g", Input: map[string]int{"i": i}})
+		cmds = append(cmds, client.CreateExecution{Key: fmt.Sprintf("k%d", i), GraphID: "g", Input: map[string]int{
+			"i": i,
+		}})
 	}
 	cmds[700] = client.StartExecution{ExecutionID: "00000000-0000-7000-8000-000000000000"}
 	results := must[[]client.Result](t)(c.SendAll(ctx, cmds))
@@ -199,7 +235,8 @@ func TestManyCommandsHaveAResultEach(t *testing.T) {
 func TestListsAreReadWhole(t *testing.T) {
 	c, ctx := rig(t), soon(t)
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
-	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "h", []byte("nodes:\n  - {nodeId: s, type: Start}\n  - {nodeId: e, type: Success}\nedges: [{from: s, to: e}]\n")))
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "h",
+		[]byte("nodes:\n  - {nodeId: s, type: Start}\n  - {nodeId: e, type: Success}\nedges: [{from: s, to: e}]\n")))
 	var cmds []client.Command
 	for range 350 { // many of one instant
 		cmds = append(cmds, client.CreateExecution{GraphID: "g"})
@@ -223,7 +260,9 @@ func TestListsAreReadWhole(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the executions differ (-want +got):\n%s", diff)
 	}
-	page := must[*client.Page[client.ExecutionSummary]](t)(c.Executions.List(ctx, client.ExecutionFilter{Status: []client.Status{client.Active}}, client.Paging{Page: 2, Size: 10}))
+	page := must[*client.Page[client.ExecutionSummary]](t)(c.Executions.List(ctx, client.ExecutionFilter{
+		Status: []client.Status{client.Active},
+	}, client.Paging{Page: 2, Size: 10}))
 	if len(page.Items) != 10 || page.Page != 2 || page.Size != 10 || page.Total != 349 {
 		t.Errorf("the page is %+v", page)
 	}
@@ -286,7 +325,8 @@ func TestWhoIsAskingIsTold(t *testing.T) {
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
 	a := must[client.Answer](t)(c.Send(ctx, client.CreateExecution{Key: "k", GraphID: "g"}))
 	for name, want := range map[string]string{
-		"Authorization": "Bearer secret", "X-Tenant-Id": "11111111-1111-4111-8111-111111111111", "X-User-Id": "mika", "User-Agent": "test/1",
+		"Authorization": "Bearer secret", "X-Tenant-Id": "11111111-1111-4111-8111-111111111111", "X-User-Id": "mika",
+		"User-Agent":       "test/1",
 		"X-Correlation-Id": "order-17", "X-Idempotency-Key": "k", "Content-Type": "application/json",
 	} {
 		if got := header.Get(name); got != want {

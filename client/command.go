@@ -174,27 +174,42 @@ func (c ArchiveExecution) parts() parts {
 }
 
 func (c StartNode) parts() parts {
-	return parts{name: "StartNode", action: "start", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "StartNode", action: "start", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID,
+		body: c,
+	}
 }
 
 func (c ReportNodeProgress) parts() parts {
 	c.Metrics = data(c.Metrics)
-	return parts{name: "ReportNodeProgress", action: "progress", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "ReportNodeProgress", action: "progress", onNode: true, key: c.Key, execution: c.ExecutionID,
+		node: c.NodeID, body: c,
+	}
 }
 
 func (c PutNodeWaiting) parts() parts {
 	c.Prompt = data(c.Prompt)
-	return parts{name: "PutNodeWaiting", action: "wait", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "PutNodeWaiting", action: "wait", onNode: true, key: c.Key, execution: c.ExecutionID,
+		node: c.NodeID, body: c,
+	}
 }
 
 func (c ResumeNode) parts() parts {
 	c.Output = data(c.Output)
-	return parts{name: "ResumeNode", action: "resume", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "ResumeNode", action: "resume", onNode: true, key: c.Key, execution: c.ExecutionID,
+		node: c.NodeID, body: c,
+	}
 }
 
 func (c SucceedNode) parts() parts {
 	c.Output = data(c.Output)
-	return parts{name: "SucceedNode", action: "success", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "SucceedNode", action: "success", onNode: true, key: c.Key, execution: c.ExecutionID,
+		node: c.NodeID, body: c,
+	}
 }
 
 func (c FailNode) parts() parts {
@@ -203,11 +218,17 @@ func (c FailNode) parts() parts {
 		failure.Detail = data(failure.Detail)
 		c.Error = &failure
 	}
-	return parts{name: "FailNode", action: "fail", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "FailNode", action: "fail", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID,
+		body: c,
+	}
 }
 
 func (c CancelNode) parts() parts {
-	return parts{name: "CancelNode", action: "cancel", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID, body: c}
+	return parts{
+		name: "CancelNode", action: "cancel", onNode: true, key: c.Key, execution: c.ExecutionID,
+		node: c.NodeID, body: c,
+	}
 }
 
 // data is v, or nothing when it is JSON of no length.

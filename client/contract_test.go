@@ -82,7 +82,8 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.end()
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}}
-	return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader("{}")), Request: req}, nil
+	return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader("{}")), Request: req},
+		nil
 }
 
 // fits reports whether a path is one of a template.
@@ -109,7 +110,10 @@ var variants = map[reflect.Type][]any{
 	reflect.TypeFor[client.TerritoryMember](): {client.TerritoryUsers, client.TerritoryAccounts},
 	reflect.TypeFor[client.WorkflowEvent]():   {withoutRaw()},
 	reflect.TypeFor[bool]():                   {true, false},
-	reflect.TypeFor[[]client.Command]():       {[]client.Command{full[client.CancelExecution](), full[client.CancelNode]()}},
+	reflect.TypeFor[[]client.Command](): {[]client.Command{
+		full[client.CancelExecution](),
+		full[client.CancelNode](),
+	}},
 	reflect.TypeFor[client.Command](): {
 		full[client.CreateExecution](), full[client.StartExecution](), full[client.CancelExecution](),
 		full[client.ArchiveExecution](), full[client.StartNode](), full[client.ReportNodeProgress](),
@@ -265,7 +269,8 @@ func TestTheClientHasEveryOperationOfTheContract(t *testing.T) {
 		op := &doc.Operations[i]
 		got := ops[op.ID]
 		if reason := withoutMethod[op.ID]; (reason != "") != (got == nil) {
-			t.Errorf("%s (%s %s): a method: %t, and the reason for none: %q", op.ID, op.Method, op.Path, got != nil, reason)
+			t.Errorf("%s (%s %s): a method: %t, and the reason for none: %q", op.ID, op.Method, op.Path, got != nil,
+				reason)
 		}
 		if got == nil {
 			continue

@@ -83,8 +83,9 @@ type Decision struct {
 // DeadLetterDetails is a dead letter with all that is known of it.
 type DeadLetterDetails struct {
 	DeadLetter
-	Failures        []FailedTry     `json:"failures"`        // the newest 20, oldest first
-	Event           json.RawMessage `json:"event,omitempty"` // without sensitive fields; none when what came is no event
+	Failures []FailedTry `json:"failures"` // the newest 20, oldest first
+	// without sensitive fields; none when what came is no event
+	Event           json.RawMessage `json:"event,omitempty"`
 	PayloadWithheld bool            `json:"payloadWithheld"`
 	Waiting         Waiting         `json:"waiting"`
 	// SkipMakesStale is how many older events of its key a skip would make STALE: what is
@@ -136,7 +137,8 @@ func (f *DeadLetterFilter) query() url.Values {
 		foresee = "true"
 	}
 	return given(map[string]string{
-		"foresee": foresee, "status": strings.Join(words, ","), "consumer": f.Consumer, "eventType": f.EventType, "key": f.Key, "reasonClass": f.ReasonClass,
+		"foresee": foresee, "status": strings.Join(words, ","), "consumer": f.Consumer, "eventType": f.EventType,
+		"key": f.Key, "reasonClass": f.ReasonClass,
 		"deadFrom": instant(f.DeadFrom), "deadTo": instant(f.DeadTo),
 	})
 }
@@ -214,13 +216,14 @@ type DeadLetterOrder struct {
 
 // DecisionAnswer is the answer to a decision: how the dead letter stood then.
 type DecisionAnswer struct {
-	DeadLetterID  string           `json:"deadLetterId"`
-	Status        DeadLetterStatus `json:"status"`
-	Verdict       Verdict          `json:"verdict,omitempty"`    // of a redrive that was decided now
-	MakesStale    int              `json:"makesStale,omitempty"` // by a skip that was decided now: older events of its key
-	CorrelationID string           `json:"correlationId"`
-	Key           string           `json:"idempotencyKey"`
-	Replay        bool             `json:"-"` // this key was answered before; nothing happened now
+	DeadLetterID string           `json:"deadLetterId"`
+	Status       DeadLetterStatus `json:"status"`
+	Verdict      Verdict          `json:"verdict,omitempty"` // of a redrive that was decided now
+	// by a skip that was decided now: older events of its key
+	MakesStale    int    `json:"makesStale,omitempty"`
+	CorrelationID string `json:"correlationId"`
+	Key           string `json:"idempotencyKey"`
+	Replay        bool   `json:"-"` // this key was answered before; nothing happened now
 }
 
 // Redrive drives a dead letter again. It is refused when that would break the order of

@@ -22,7 +22,9 @@ func TestADrainLetsHandlersFinishAndSendsTheirResults(t *testing.T) {
 	p := newProxy(t, s, nil)
 	c := dial(t, p.url)
 	began, goOn := make(chan *client.Task, 10), make(chan struct{})
-	w := run(t, client.Worker{Client: c, Concurrency: 2, Handle: func(ctx context.Context, task *client.Task) (any, error) {
+	w := run(t, client.Worker{Client: c, Concurrency: 2, Handle: func(ctx context.Context, task *client.Task) (any,
+		error,
+	) {
 		began <- task
 		<-goOn
 		return map[string]bool{"done": true}, ctx.Err()
@@ -70,7 +72,8 @@ func TestADrainThatTakesTooLongInterrupts(t *testing.T) {
 		t.Errorf("interrupted because %v", got.cause)
 	}
 	// The server was told: nobody has to wait for the lease of a minute.
-	if e := must[*client.Execution](t)(c.Executions.Get(soon(t), id)); e.Node("a").Error == nil || e.Node("a").Error.Code != client.CodeInterrupted {
+	if e := must[*client.Execution](t)(c.Executions.Get(soon(t), id)); e.Node("a").Error == nil ||
+		e.Node("a").Error.Code != client.CodeInterrupted {
 		t.Errorf("the node is %+v", e.Node("a"))
 	}
 }
@@ -79,7 +82,9 @@ func TestAHandlerThatDoesNotStopIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	c := rig(t)
 	began, release := make(chan struct{}), make(chan struct{})
-	w := run(t, client.Worker{Client: c, DrainTimeout: time.Millisecond, Handle: func(context.Context, *client.Task) (any, error) {
+	w := run(t, client.Worker{Client: c, DrainTimeout: time.Millisecond, Handle: func(context.Context, *client.Task) (
+		any, error,
+	) {
 		close(began)
 		<-release
 		return nil, nil
@@ -104,7 +109,9 @@ func TestResultsThatCannotBeSentAreToldOf(t *testing.T) {
 		return ""
 	})
 	c := dial(t, p.url)
-	w := run(t, client.Worker{Client: c, DrainTimeout: 100 * time.Millisecond, Handle: func(context.Context, *client.Task) (any, error) {
+	w := run(t, client.Worker{Client: c, DrainTimeout: 100 * time.Millisecond, Handle: func(context.Context,
+		*client.Task,
+	) (any, error) {
 		deaf.Store(true)
 		return nil, nil
 	}})
@@ -115,7 +122,8 @@ func TestResultsThatCannotBeSentAreToldOf(t *testing.T) {
 		}
 	}
 	took, err := w.stop()
-	if err == nil || !errors.Is(err, client.ErrUnavailable) || !strings.Contains(err.Error(), "1 results could not be sent") || took > 2*patience {
+	if err == nil || !errors.Is(err, client.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "1 results could not be sent") || took > 2*patience {
 		t.Errorf("Run returned %v after %v", err, took)
 	}
 }
@@ -138,7 +146,9 @@ func TestNoTaskIsLostWhenWorkersComeAndGo(t *testing.T) {
 		workers.Go(func() {
 			for {
 				life, end := context.WithTimeout(t.Context(), time.Duration(30+20*i)*time.Millisecond)
-				w := client.Worker{Client: c, Concurrency: 5, Log: quiet, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
+				w := client.Worker{Client: c, Concurrency: 5, Log: quiet, Handle: func(ctx context.Context,
+					_ *client.Task,
+				) (any, error) {
 					wakeAfter(ctx, 2*time.Millisecond)
 					return nil, ctx.Err()
 				}}
@@ -221,7 +231,9 @@ func TestAWorkerOutlivesItsServer(t *testing.T) {
 	c, ctx := dial(t, "http://"+s.at), soon(t)
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b", "c")))
 	var handled atomic.Int64
-	w := run(t, client.Worker{Client: c, Concurrency: 8, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
+	w := run(t, client.Worker{Client: c, Concurrency: 8, Handle: func(ctx context.Context, _ *client.Task) (any,
+		error,
+	) {
 		handled.Add(1)
 		wakeAfter(ctx, 5*time.Millisecond)
 		return nil, ctx.Err()

@@ -13,16 +13,19 @@ import (
 
 // The kinds of failure; use them with errors.Is.
 var (
-	ErrRefused      = errors.New("refused")                    // a guard of the state refused the command: 409 COMMAND_REJECTED; of a record or a definition that others need, or of a workflow event: 409
-	ErrCanceled     = errors.New("canceled")                   // refused because a cancel has won; also ErrRefused
-	ErrKeyConflict  = errors.New("key used with another body") // 409 IDEMPOTENCY_CONFLICT
-	ErrVersion      = errors.New("another version")            // 412 VERSION_MISMATCH: somebody has changed it meanwhile
-	ErrInvalid      = errors.New("invalid")                    // 422, 400, 413, 415: the request breaks a rule
-	ErrNotFound     = errors.New("not found")                  // 404
-	ErrUnauthorized = errors.New("unauthorized")               // 401
-	ErrForbidden    = errors.New("forbidden")                  // 403
-	ErrRateLimited  = errors.New("rate limited")               // 429, and the time for repeating is over
-	ErrUnavailable  = errors.New("unavailable")                // 502, 503, 504 or no connection, and the time for repeating is over
+	// a guard of the state refused the command: 409 COMMAND_REJECTED; of a record or a definition that others need,
+	// or of a workflow event: 409
+	ErrRefused     = errors.New("refused")
+	ErrCanceled    = errors.New("canceled")                   // refused because a cancel has won; also ErrRefused
+	ErrKeyConflict = errors.New("key used with another body") // 409 IDEMPOTENCY_CONFLICT
+	// 412 VERSION_MISMATCH: somebody has changed it meanwhile
+	ErrVersion      = errors.New("another version")
+	ErrInvalid      = errors.New("invalid")      // 422, 400, 413, 415: the request breaks a rule
+	ErrNotFound     = errors.New("not found")    // 404
+	ErrUnauthorized = errors.New("unauthorized") // 401
+	ErrForbidden    = errors.New("forbidden")    // 403
+	ErrRateLimited  = errors.New("rate limited") // 429, and the time for repeating is over
+	ErrUnavailable  = errors.New("unavailable")  // 502, 503, 504 or no connection, and the time for repeating is over
 )
 
 // guardCancel is the guard that stands for "cancel has won".
@@ -84,8 +87,10 @@ func (e *Error) Error() string {
 
 // refusals are the codes of what the state refuses.
 var refusals = []string{
-	"COMMAND_REJECTED", "IN_USE", "STANDARD_DEFINITION", "RECORD_REFERENCED", "RECORD_LOCKED", "FIELD_LOCKED", "LEAD_CONVERTED", "TEAM_FULL",
-	"NO_APPROVAL_PROCESS", "APPROVAL_PROCESS_UNCLEAR", "NO_APPROVER", "APPROVAL_PENDING", "APPROVAL_ENDED", "APPROVAL_STAGE_PASSED", "ALREADY_DECIDED",
+	"COMMAND_REJECTED", "IN_USE", "STANDARD_DEFINITION", "RECORD_REFERENCED", "RECORD_LOCKED", "FIELD_LOCKED",
+	"LEAD_CONVERTED", "TEAM_FULL",
+	"NO_APPROVAL_PROCESS", "APPROVAL_PROCESS_UNCLEAR", "NO_APPROVER", "APPROVAL_PENDING", "APPROVAL_ENDED",
+	"APPROVAL_STAGE_PASSED", "ALREADY_DECIDED",
 }
 
 // Is reports whether the error is of a kind.
@@ -100,7 +105,8 @@ func (e *Error) Is(kind error) bool {
 	case ErrKeyConflict:
 		return e.Code == "IDEMPOTENCY_CONFLICT"
 	case ErrInvalid:
-		return e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge ||
+		return e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusBadRequest ||
+			e.Status == http.StatusRequestEntityTooLarge ||
 			e.Status == http.StatusUnsupportedMediaType
 	case ErrNotFound:
 		return e.Status == http.StatusNotFound
@@ -118,7 +124,8 @@ func (e *Error) Is(kind error) bool {
 
 // passing reports whether a status says "not now".
 func passing(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }
 
 // repeatable reports whether the same request may be answered otherwise later.

@@ -46,8 +46,12 @@ type office struct {
 type publicity struct{ *store.Store }
 
 // SetPublicity changes what is told and notes who did.
-func (p publicity) SetPublishPolicy(ctx context.Context, tenant string, to engine.PublishPolicy, entry audit.Entry) error {
-	return p.Store.SetPublishPolicy(ctx, tenant, to, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+func (p publicity) SetPublishPolicy(ctx context.Context, tenant string, to engine.PublishPolicy,
+	entry audit.Entry,
+) error {
+	return p.Store.SetPublishPolicy(ctx, tenant, to, func(ctx context.Context, tx *sqldb.Tx) error {
+		return audit.Write(ctx, tx, entry)
+	})
 }
 
 func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
@@ -75,20 +79,25 @@ func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
 func newOffice(t *testing.T) (*office, *client.Client) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{store.Migration(), audit.Migration(), bus.Migration(), bulk.Migration(), idempotency.Migration()},
+		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{
+			store.Migration(),
+			audit.Migration(), bus.Migration(), bulk.Migration(), idempotency.Migration(),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &office{Events: bustest.NewEvents(t, time.Now), db: db}
 	o.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Consumers: []bus.Consumer{
-		{Name: "search", Types: []string{"RecordDeleted"}, Handle: o.Handle}, {Name: "mailer", Types: []string{"OwnerChanged"}, Handle: o.Handle, Continue: true},
+		{Name: "search", Types: []string{"RecordDeleted"}, Handle: o.Handle},
+		{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: o.Handle, Continue: true},
 	}})
 	o.Bus, o.DB = o.bus, db
 	bulks := bulk.New(db, bulk.Config{Kinds: dlq.Kinds(o.bus), Exclusive: true})
 	surface := httpapi.New(httpapi.Config{
-		Bulks: bulks, Events: o.bus, DeadLetters: o.bus, Replays: o.bus, Audit: audit.New(db), Settings: publicity{store.New(db, store.Config{})},
-		Log: quiet, Heartbeat: 20 * time.Millisecond,
+		Bulks: bulks, Events: o.bus, DeadLetters: o.bus, Replays: o.bus, Audit: audit.New(db),
+		Settings: publicity{store.New(db, store.Config{})},
+		Log:      quiet, Heartbeat: 20 * time.Millisecond,
 	})
 	auth, err := gate.OpenAuth(gate.AuthConfig{})
 	if err != nil {
@@ -136,34 +145,42 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 	e := o.Deleted(own, "x")
 	id := o.Kill("search", e)[0].ID
 	page := must[*client.Page[client.DeadLetter]](t)(c.DeadLetters.List(ctx, client.DeadLetterFilter{
-		Consumer: "search", EventType: "RecordDeleted", Key: e.Key, ReasonClass: "infra", DeadFrom: time.Now().Add(-time.Minute), DeadTo: time.Now().Add(time.Minute),
+		Consumer: "search", EventType: "RecordDeleted", Key: e.Key, ReasonClass: "infra",
+		DeadFrom: time.Now().Add(-time.Minute), DeadTo: time.Now().Add(time.Minute),
 		Status: []client.DeadLetterStatus{client.DeadLetterOpen, client.DeadLetterSkipped},
 	}, client.Paging{}))
-	if page.Total != 1 || page.Items[0].DeadLetterID != id || page.Items[0].RecordVersion.UnixMilli() != int64(e.Version) || page.Items[0].Decision != nil {
+	if page.Total != 1 || page.Items[0].DeadLetterID != id || page.Items[0].RecordVersion.UnixMilli() != int64(
+		e.Version) || page.Items[0].Decision != nil {
 		t.Fatalf("got %+v", page)
 	}
 	l := must[*client.DeadLetterDetails](t)(c.DeadLetters.Get(ctx, id))
 	var envelope client.BusinessEvent
-	if err := json.Unmarshal(l.Event, &envelope); err != nil || envelope.EventID != e.ID || l.Verdict != client.VerdictWillApply || len(l.Failures) != 1 || l.PayloadWithheld {
+	if err := json.Unmarshal(l.Event, &envelope); err != nil || envelope.EventID != e.ID ||
+		l.Verdict != client.VerdictWillApply || len(l.Failures) != 1 || l.PayloadWithheld {
 		t.Errorf("got %+v: %v", l, err)
 	}
-	if f := must[client.Foreseen](t)(c.DeadLetters.ForeseeRedrive(ctx, id)); f.Verdict != client.VerdictWillApply || f.Status != client.DeadLetterOpen {
+	if f := must[client.Foreseen](t)(c.DeadLetters.ForeseeRedrive(ctx, id)); f.Verdict != client.VerdictWillApply ||
+		f.Status != client.DeadLetterOpen {
 		t.Errorf("foreseen: %+v", f)
 	}
 	order := client.DeadLetterOrder{Key: "k", DeadLetterID: id, Reason: "well again"}
 	a := must[client.DecisionAnswer](t)(c.DeadLetters.Redrive(ctx, order))
-	if a.Status != client.DeadLetterRedriving || a.Verdict != client.VerdictWillApply || a.Replay || a.Key != "k" || a.CorrelationID != "repair" {
+	if a.Status != client.DeadLetterRedriving || a.Verdict != client.VerdictWillApply || a.Replay || a.Key != "k" ||
+		a.CorrelationID != "repair" {
 		t.Errorf("got %+v", a)
 	}
-	if again := must[client.DecisionAnswer](t)(c.DeadLetters.Redrive(ctx, order)); !again.Replay || again.Status != client.DeadLetterRedriving {
+	if again := must[client.DecisionAnswer](t)(c.DeadLetters.Redrive(ctx, order)); !again.Replay ||
+		again.Status != client.DeadLetterRedriving {
 		t.Errorf("again: %+v", again)
 	}
-	if l := settle(t, c, id); l.Status != client.DeadLetterApplied || l.Decision == nil || l.Decision.Reason != "well again" {
+	if l := settle(t, c, id); l.Status != client.DeadLetterApplied || l.Decision == nil ||
+		l.Decision.Reason != "well again" {
 		t.Errorf("got %+v", l)
 	}
 	_, err := c.DeadLetters.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id, Reason: "too late"})
 	told, _ := errors.AsType[*client.Error](err)
-	if !errors.Is(err, client.ErrRefused) || told.Guard != "dead_letter_open" || told.State.DeadLetter != client.DeadLetterApplied {
+	if !errors.Is(err, client.ErrRefused) || told.Guard != "dead_letter_open" ||
+		told.State.DeadLetter != client.DeadLetterApplied {
 		t.Errorf("a skip: %+v", err)
 	}
 	if _, err := c.DeadLetters.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id}); !errors.Is(err, client.ErrInvalid) {
@@ -179,15 +196,18 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 		}
 		actions = append(actions, entry.Action+" "+entry.Outcome+" "+entry.Reason+" "+entry.CorrelationID)
 	}
-	if want := []string{"dlq.skip refused too late repair", "dlq.redrive accepted well again repair"}; !slices.Equal(actions, want) {
+	if want := []string{"dlq.skip refused too late repair", "dlq.redrive accepted well again repair"}; !slices.Equal(
+		actions, want) {
 		t.Errorf("audit: %q", actions)
 	}
 	var exported bytes.Buffer
-	if err := c.Audit.Export(ctx, client.AuditFilter{Subject: id}, &exported); err != nil || strings.Count(exported.String(), "\n") != 2 ||
+	if err := c.Audit.Export(ctx, client.AuditFilter{Subject: id}, &exported); err != nil ||
+		strings.Count(exported.String(), "\n") != 2 ||
 		strings.Index(exported.String(), "dlq.redrive") > strings.Index(exported.String(), "dlq.skip") {
 		t.Errorf("export: %v\n%s", err, &exported)
 	}
-	if err := c.Audit.Export(ctx, client.AuditFilter{Action: "no such"}, &exported); !errors.Is(err, client.ErrInvalid) {
+	if err := c.Audit.Export(ctx, client.AuditFilter{Action: "no such"}, &exported); !errors.Is(err,
+		client.ErrInvalid) {
 		t.Errorf("export: %v", err)
 	}
 	for _, call := range []func() error{
@@ -224,12 +244,17 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 		t.Errorf("%d dead letters", len(seen))
 	}
 	o.Fail(events[5].Key)
-	made := must[client.BulkAnswer](t)(c.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{Key: "k", Filter: client.DeadLetterFilter{Consumer: "search"}, Reason: "back"}))
+	made := must[client.BulkAnswer](t)(c.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{
+		Key:    "k",
+		Filter: client.DeadLetterFilter{Consumer: "search"}, Reason: "back",
+	}))
 	if made.Total != 120 || made.Status != client.BulkPreview || made.Key != "k" {
 		t.Fatalf("got %+v", made)
 	}
-	preview := must[*client.Page[client.DeadLetterBulkItem]](t)(c.DeadLetterBulks.ListItems(ctx, made.BulkID, client.ItemPending, client.Paging{}))
-	if it := preview.Items[0]; it.Foreseen == nil || it.Foreseen.Verdict != client.VerdictWillApply || it.Result != nil {
+	preview := must[*client.Page[client.DeadLetterBulkItem]](t)(c.DeadLetterBulks.ListItems(ctx, made.BulkID,
+		client.ItemPending, client.Paging{}))
+	if it := preview.Items[0]; it.Foreseen == nil || it.Foreseen.Verdict != client.VerdictWillApply ||
+		it.Result != nil {
 		t.Errorf("preview: %+v", it)
 	}
 	must[client.BulkAnswer](t)(c.DeadLetterBulks.Start(ctx, client.BulkOrder{BulkID: made.BulkID}))
@@ -240,7 +265,8 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 		}
 		b = must[*client.DeadLetterBulk](t)(c.DeadLetterBulks.Get(ctx, made.BulkID))
 	}
-	if b.Counts != (client.BulkCounts{Applied: 119, Failed: 1}) || b.Filter.Consumer != "search" || b.Command != "dlq.redrive" || b.Reason != "back" {
+	if b.Counts != (client.BulkCounts{Applied: 119, Failed: 1}) || b.Filter.Consumer != "search" ||
+		b.Command != "dlq.redrive" || b.Reason != "back" {
 		t.Errorf("got %+v", b)
 	}
 	n := 0
@@ -249,7 +275,8 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		n++
-		if failed := item.DeadLetterID == letters[5].ID; item.Result == nil || failed != (item.Status == client.ItemFailed) {
+		if failed := item.DeadLetterID == letters[5].ID; item.Result == nil ||
+			failed != (item.Status == client.ItemFailed) {
 			t.Errorf("item %+v", item)
 		}
 	}
@@ -261,7 +288,8 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 	if l := settle(t, c, letters[5].ID); l.Status != client.DeadLetterSkipped || l.Decision.BulkID != skip.BulkID {
 		t.Errorf("got %+v", l)
 	}
-	if page := must[*client.Page[client.DeadLetterBulk]](t)(c.DeadLetterBulks.List(ctx, client.Paging{})); page.Total != 2 {
+	if page := must[*client.Page[client.DeadLetterBulk]](t)(c.DeadLetterBulks.List(ctx,
+		client.Paging{})); page.Total != 2 {
 		t.Errorf("got %+v", page)
 	}
 	_, err := c.DeadLetterBulks.Stop(ctx, client.BulkOrder{BulkID: b.BulkID})
@@ -279,17 +307,20 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 	if len(all) != 2 || all[1].Consumer != "search" || !all[0].Continue || all[1].Stream != "RENGA_EVENTS" {
 		t.Fatalf("got %+v", all)
 	}
-	if p := all[1].Partitions[wire.Partition(e.Key)]; p.DeadLetters != 1 || p.WaitingKeys.Blocked != 1 || p.WaitingSince.IsZero() || p.Counts.Failed != 1 || p.Holder != "p1" || p.Seq == 0 {
+	if p := all[1].Partitions[wire.Partition(e.Key)]; p.DeadLetters != 1 || p.WaitingKeys.Blocked != 1 ||
+		p.WaitingSince.IsZero() || p.Counts.Failed != 1 || p.Holder != "p1" || p.Seq == 0 {
 		t.Errorf("got %+v", p)
 	}
 	o.Publish(o.OwnerChanged(own, "y"))
 	o.Published()
 	out := must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{EventType: "OwnerChanged", Size: 10}))
-	if len(out.Items) != 1 || out.Items[0].EventType != "OwnerChanged" || out.Items[0].PublishedAt.IsZero() || len(out.Partitions) != 4 {
+	if len(out.Items) != 1 || out.Items[0].EventType != "OwnerChanged" || out.Items[0].PublishedAt.IsZero() ||
+		len(out.Partitions) != 4 {
 		t.Errorf("got %+v", out)
 	}
 	first := must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{Key: e.Key})).Items[0].Position
-	if out = must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{Key: e.Key, After: first})); len(out.Items) != 0 {
+	if out = must[*client.Outbox](t)(c.Events.Outbox(ctx, client.OutboxQuery{Key: e.Key, After: first})); len(
+		out.Items) != 0 {
 		t.Errorf("behind %d: %+v", first, out.Items)
 	}
 	schemas := must[[]client.EventSchema](t)(c.Events.Schemas(ctx))
@@ -298,7 +329,10 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 		t.Errorf("%d schemas, the first is %s", len(schemas), text)
 	}
 	from := time.Now().Add(-time.Hour)
-	r := must[client.ReplayAnswer](t)(c.Replays.Start(ctx, client.StartReplay{Key: "k", Consumer: "search", From: from, To: time.Now()}))
+	r := must[client.ReplayAnswer](t)(c.Replays.Start(ctx, client.StartReplay{
+		Key: "k", Consumer: "search", From: from,
+		To: time.Now(),
+	}))
 	replay := must[*client.Replay](t)(c.Replays.Get(ctx, r.ReplayID))
 	for replay.Status != client.ReplayDone {
 		replay = must[*client.Replay](t)(c.Replays.Get(ctx, r.ReplayID))
@@ -340,7 +374,8 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.EventID != events[next].ID || e.Sequence.PartitionKey != events[next].Key || e.Position < 1 || e.Producer.Service != "core-platform" {
+		if e.EventID != events[next].ID || e.Sequence.PartitionKey != events[next].Key || e.Position < 1 ||
+			e.Producer.Service != "core-platform" {
 			t.Fatalf("event %d is %+v", next, e)
 		}
 		if next += 2; next == 20 {
@@ -353,7 +388,10 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 	if next != len(events) || streams < 3 {
 		t.Errorf("%d events over %d connections", next, streams)
 	}
-	for e, err := range c.Events.Follow(ctx, client.FollowQuery{From: time.Now().Add(-time.Minute), Key: events[3].Key}) {
+	for e, err := range c.Events.Follow(ctx, client.FollowQuery{
+		From: time.Now().Add(-time.Minute),
+		Key:  events[3].Key,
+	}) {
 		if err != nil || e.EventID != events[3].ID {
 			t.Errorf("got %+v %v", e, err)
 		}

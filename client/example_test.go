@@ -53,7 +53,10 @@ func ExampleClient_Send() {
 	defer end()
 	ctx := context.Background()
 
-	create := client.CreateExecution{Key: "order-17", GraphID: "order", Input: map[string]int{"total": 4200}, Start: true}
+	create := client.CreateExecution{
+		Key: "order-17", GraphID: "order", Input: map[string]int{"total": 4200},
+		Start: true,
+	}
 	first, err := c.Send(ctx, create)
 	if err != nil {
 		log.Fatal(err)
@@ -83,11 +86,15 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := c.Send(ctx, client.CancelExecution{ExecutionID: made.ExecutionID, Reason: "the customer called"}); err != nil {
+	if _, err := c.Send(ctx, client.CancelExecution{
+		ExecutionID: made.ExecutionID,
+		Reason:      "the customer called",
+	}); err != nil {
 		log.Fatal(err)
 	}
 	_, err = c.Send(ctx, client.SucceedNode{
-		ExecutionID: made.ExecutionID, NodeID: "charge", Attempt: tasks[0].Attempt, WorkerID: "w1", Output: map[string]string{"receipt": "R-1"},
+		ExecutionID: made.ExecutionID, NodeID: "charge", Attempt: tasks[0].Attempt, WorkerID: "w1",
+		Output: map[string]string{"receipt": "R-1"},
 	})
 	refusal, _ := errors.AsType[*client.Error](err)
 	fmt.Println("cancel has won:", errors.Is(err, client.ErrCanceled))
@@ -151,7 +158,10 @@ func ExampleWorker() {
 	c, end := connect()
 	defer end()
 	ctx, stop := context.WithCancel(context.Background())
-	if _, err := c.Send(ctx, client.CreateExecution{GraphID: "order", Input: map[string]int{"total": 4200}, Start: true}); err != nil {
+	if _, err := c.Send(ctx, client.CreateExecution{
+		GraphID: "order", Input: map[string]int{"total": 4200},
+		Start: true,
+	}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -213,7 +223,10 @@ func ExampleNodeError() {
 
 	w := client.Worker{Client: c, Handle: func(context.Context, *client.Task) (any, error) {
 		stop()
-		return nil, &client.NodeError{Code: "CARD_DECLINED", Message: "the card was declined", Detail: map[string]string{"bank": "insufficient funds"}}
+		return nil, &client.NodeError{
+			Code: "CARD_DECLINED", Message: "the card was declined",
+			Detail: map[string]string{"bank": "insufficient funds"},
+		}
 	}}
 	if err := w.Run(ctx); err != nil {
 		log.Fatal(err)
@@ -269,7 +282,10 @@ func ExampleBulks_Create() {
 		}
 	}
 
-	bulk, err := c.Bulks.Create(ctx, client.CancelBulk{Filter: client.ExecutionFilter{GraphID: "order"}, Reason: "the shop is closed"})
+	bulk, err := c.Bulks.Create(ctx, client.CancelBulk{
+		Filter: client.ExecutionFilter{GraphID: "order"},
+		Reason: "the shop is closed",
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -223,7 +223,8 @@ func (f *ExecutionFilter) query() url.Values {
 		words[i] = string(s)
 	}
 	for name, value := range map[string]string{
-		"status": strings.Join(words, ","), "graphId": f.GraphID, "createdFrom": instant(f.CreatedFrom), "createdTo": instant(f.CreatedTo),
+		"status": strings.Join(words, ","), "graphId": f.GraphID, "createdFrom": instant(f.CreatedFrom),
+		"createdTo": instant(f.CreatedTo),
 	} {
 		if value != "" {
 			query.Set(name, value)

@@ -166,7 +166,8 @@ func (r *run) work(h *hold) {
 func (r *run) handle(h *hold) (output any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.Log.Error("handler panicked", "executionId", h.task.ExecutionID, "nodeId", h.task.NodeID, "error", p, "stack", string(debug.Stack()))
+			r.Log.Error("handler panicked", "executionId", h.task.ExecutionID, "nodeId", h.task.NodeID, "error", p,
+				"stack", string(debug.Stack()))
 			output, err = nil, &NodeError{Code: CodePanic, Message: fmt.Sprint(p)}
 		}
 	}()
@@ -225,7 +226,10 @@ func (r *run) failure(t *Task, err error) FailNode {
 	if !ok {
 		failed = &NodeError{Code: CodeHandler, Message: err.Error()}
 	}
-	failed = &NodeError{Code: cut(failed.Code, maxCode), Message: cut(failed.Message, maxMessage), Detail: failed.Detail}
+	failed = &NodeError{
+		Code: cut(failed.Code, maxCode), Message: cut(failed.Message, maxMessage),
+		Detail: failed.Detail,
+	}
 	if raw, broken := asOutput(failed.Detail); broken != nil {
 		failed.Detail = map[string]string{"detail": fmt.Sprint(failed.Detail)}
 	} else {

@@ -36,7 +36,8 @@ const (
 // DefinitionKinds are all of them, in their order.
 var DefinitionKinds = []DefinitionKind{
 	DefineObject, DefineField, DefineStages, DefinePermissionSet, DefineRole, DefineUser, DefineGroup, DefineOWD,
-	DefineSharingRule, DefineTeamRoles, DefineValidationRule, DefineWorkflowRule, DefineScheduledJob, DefineApprovalProcess,
+	DefineSharingRule, DefineTeamRoles, DefineValidationRule, DefineWorkflowRule, DefineScheduledJob,
+	DefineApprovalProcess,
 }
 
 // list is the path of the definitions of a kind; of fields, those of an object.
@@ -74,7 +75,8 @@ type Definition struct {
 // say is as it is at first. With a version, the definition must have it (ErrVersion).
 // created says that there was none with this id.
 func (c Metadata) Put(
-	ctx context.Context, kind DefinitionKind, id string, body any, version string) (stored *Definition, created bool, err error,
+	ctx context.Context, kind DefinitionKind, id string, body any, version string) (stored *Definition, created bool,
+	err error,
 ) {
 	raw, err := json.Marshal(body)
 	if err != nil {

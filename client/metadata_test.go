@@ -16,20 +16,24 @@ func TestDefinitionsAreStoredReadListedAndDeleted(t *testing.T) {
 	if err != nil || !created || first.Version != "1" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
-	if _, _, err := c.Metadata.Put(ctx, client.DefineRole, sales, json.RawMessage(`{"name":"Sales","parentRoleId":"`+ceo+`"}`), ""); err != nil {
+	if _, _, err := c.Metadata.Put(ctx, client.DefineRole, sales, json.RawMessage(`{"name":"Sales","parentRoleId":"`+
+		ceo+`"}`), ""); err != nil {
 		t.Fatal(err)
 	}
 	next, created, err := c.Metadata.Put(ctx, client.DefineRole, ceo, map[string]string{"name": "Chief"}, first.Version)
 	if err != nil || created || next.Version == first.Version {
 		t.Errorf("got %+v, created %t, %v", next, created, err)
 	}
-	if _, _, err := c.Metadata.Put(ctx, client.DefineRole, ceo, map[string]string{"name": "Boss"}, first.Version); !errors.Is(err, client.ErrVersion) {
+	if _, _, err := c.Metadata.Put(ctx, client.DefineRole, ceo, map[string]string{"name": "Boss"},
+		first.Version); !errors.Is(err, client.ErrVersion) {
 		t.Errorf("got %v, want another version", err)
 	}
-	if err := c.Metadata.Delete(ctx, client.DefineRole, ceo, ""); !errors.Is(err, client.ErrRefused) || !strings.Contains(err.Error(), "role Sales") {
+	if err := c.Metadata.Delete(ctx, client.DefineRole, ceo, ""); !errors.Is(err, client.ErrRefused) ||
+		!strings.Contains(err.Error(), "role Sales") {
 		t.Errorf("got %v, want that it is in use", err)
 	}
-	if got, err := c.Metadata.Get(ctx, client.DefineRole, ceo); err != nil || got.Version != next.Version || string(got.Body) != string(next.Body) {
+	if got, err := c.Metadata.Get(ctx, client.DefineRole, ceo); err != nil || got.Version != next.Version ||
+		string(got.Body) != string(next.Body) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	page, err := c.Metadata.List(ctx, client.DefineRole, "", client.Paging{})
@@ -50,13 +54,15 @@ func TestEveryKindOfDefinitionHasItsPath(t *testing.T) {
 		object, total := "", 0
 		switch kind {
 		case client.DefineStages:
-			if d, err := c.Metadata.Get(ctx, kind, "Opportunity"); err != nil || !strings.Contains(string(d.Body), "Closed Won") || d.Version != "0" {
+			if d, err := c.Metadata.Get(ctx, kind, "Opportunity"); err != nil || !strings.Contains(string(d.Body),
+				"Closed Won") || d.Version != "0" {
 				t.Errorf("%s: got %+v, %v", kind, d, err)
 			}
 			continue
 		case client.DefineField:
 			object, total = "Quote", 11
-			if d, err := c.Metadata.Get(ctx, kind, "Quote.GrandTotal"); err != nil || !strings.Contains(string(d.Body), "currency") {
+			if d, err := c.Metadata.Get(ctx, kind, "Quote.GrandTotal"); err != nil || !strings.Contains(string(d.Body),
+				"currency") {
 				t.Errorf("%s: got %+v, %v", kind, d, err)
 			}
 		case client.DefineObject, client.DefineOWD:
@@ -70,7 +76,8 @@ func TestEveryKindOfDefinitionHasItsPath(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %d", kind, page, err, total)
 		}
 	}
-	if page, err := c.Metadata.List(ctx, client.DefineValidationRule, "Lead", client.Paging{}); err != nil || page.Total != 0 {
+	if page, err := c.Metadata.List(ctx, client.DefineValidationRule, "Lead", client.Paging{}); err != nil ||
+		page.Total != 0 {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	d, err := c.Metadata.Describe(ctx, "Opportunity")

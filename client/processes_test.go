@@ -76,7 +76,9 @@ func TestAWorkerGoesOnWithAnotherProcess(t *testing.T) {
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a", "b", "c", "d", "e")))
 	var handled atomic.Int64
 	gone := make(chan struct{})
-	w := run(t, client.Worker{Client: c, Concurrency: 4, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
+	w := run(t, client.Worker{Client: c, Concurrency: 4, Handle: func(ctx context.Context, _ *client.Task) (any,
+		error,
+	) {
 		if handled.Add(1) == 20 {
 			close(gone)
 		}

@@ -54,7 +54,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	request := seen{r.Method, r.URL.Path, r.Header.Get("X-Idempotency-Key"), r.Header.Get("X-Correlation-Id"), string(body)}
+	request := seen{
+		r.Method, r.URL.Path, r.Header.Get("X-Idempotency-Key"), r.Header.Get("X-Correlation-Id"),
+		string(body),
+	}
 	p.mu.Lock()
 	p.all = append(p.all, request)
 	n := len(p.all)

@@ -46,7 +46,9 @@ func TestTheWorkerOfTheReadmeWorks(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "order", []byte(graph)))
-	made := must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "order", Input: map[string]int{"total": 4200}, Start: true}))
+	made := must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "order", Input: map[string]int{
+		"total": 4200,
+	}, Start: true}))
 	worker := exec.Command(program)
 	var out bytes.Buffer
 	worker.Stdout, worker.Stderr = &out, &out

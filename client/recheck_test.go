@@ -26,14 +26,21 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 	worker := &client.Worker{Client: c, Queues: []string{client.RecheckQueue}, Handle: client.RecheckHandler(
 		func(_ context.Context, r client.RecheckTask) (*client.RecheckResult, error) {
 			if r.Strategy == "b" {
-				return &client.RecheckResult{Error: &client.RecheckFailure{Code: "NO_PRICES", Message: "there are none"}}, nil
+				return &client.RecheckResult{Error: &client.RecheckFailure{
+					Code:    "NO_PRICES",
+					Message: "there are none",
+				}}, nil
 			}
-			if r.Reason != "daily" || r.Window.LookbackDays != 7 || string(r.Params) != `{"x":1}` || r.TraceID != "desk" {
+			if r.Reason != "daily" || r.Window.LookbackDays != 7 || string(r.Params) != `{"x":1}` ||
+				r.TraceID != "desk" {
 				return nil, errors.New("it was told something else")
 			}
 			return &client.RecheckResult{
 				Health: client.Healthy, Metrics: map[string]any{"sharpe": 1.5},
-				Artifacts: []client.RecheckArtifact{{Name: "report.txt", MediaType: "text/plain", Content: []byte("of " + r.Strategy)}},
+				Artifacts: []client.RecheckArtifact{{
+					Name: "report.txt", MediaType: "text/plain",
+					Content: []byte("of " + r.Strategy),
+				}},
 			}, nil
 		})}
 	go func() { ended <- worker.Run(working) }()
@@ -44,7 +51,8 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 		}
 	}()
 	got, err := c.Rechecks.RequestAll(ctx, client.RecheckFilter{TagsAny: []string{"daily"}}, client.RecheckOrder{
-		Window: client.RecheckWindow{LookbackDays: 7}, Reason: "daily", Params: json.RawMessage(`{"x":1}`), TraceID: "desk", BatchSize: 2,
+		Window: client.RecheckWindow{LookbackDays: 7}, Reason: "daily", Params: json.RawMessage(`{"x":1}`),
+		TraceID: "desk", BatchSize: 2,
 	})
 	if err != nil || got.Total != 3 || got.Status != client.RecheckQueued {
 		t.Fatalf("got %+v (%v)", got, err)
@@ -60,7 +68,8 @@ func TestStrategiesAreCheckedAgainByAWorker(t *testing.T) {
 			t.Fatalf("it does not end: %+v", p)
 		}
 	}
-	if p.Status != client.RecheckPartial || p.Counts.Succeeded != 2 || p.Items[1].Error == nil || p.Items[1].Error.Code != "NO_PRICES" {
+	if p.Status != client.RecheckPartial || p.Counts.Succeeded != 2 || p.Items[1].Error == nil ||
+		p.Items[1].Error.Code != "NO_PRICES" {
 		t.Fatalf("got %+v", p)
 	}
 	failed, err := c.Rechecks.Get(ctx, got.RequestID, client.Paging{}, "failed", "canceled")
@@ -94,7 +103,10 @@ func TestARequestIsCancelledAndItsKeyIsKnown(t *testing.T) {
 	if _, _, err := c.Strategies.Put(ctx, "a", client.StrategyDraft{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	order := client.RecheckOrder{Key: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Window: client.RecheckWindow{LookbackDays: 7}, Reason: "x"}
+	order := client.RecheckOrder{
+		Key: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Window: client.RecheckWindow{LookbackDays: 7},
+		Reason: "x",
+	}
 	first, err := c.Rechecks.Request(ctx, []string{"a"}, order)
 	if err != nil {
 		t.Fatal(err)
@@ -106,10 +118,12 @@ func TestARequestIsCancelledAndItsKeyIsKnown(t *testing.T) {
 	if _, err := c.Rechecks.Request(ctx, []string{"a"}, order); !errors.Is(err, client.ErrKeyConflict) {
 		t.Errorf("got %v", err)
 	}
-	if got, err := c.Rechecks.Cancel(ctx, first.RequestID, "mistake", ""); err != nil || got.Status != client.RecheckCanceled {
+	if got, err := c.Rechecks.Cancel(ctx, first.RequestID, "mistake", ""); err != nil ||
+		got.Status != client.RecheckCanceled {
 		t.Errorf("got %+v (%v)", got, err)
 	}
-	if _, err := c.Rechecks.Get(ctx, "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", client.Paging{}); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Rechecks.Get(ctx, "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", client.Paging{}); !errors.Is(err,
+		client.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -159,7 +159,10 @@ func (c Records) BulkWithKey(
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: "/records/" + url.PathEscape(object) + "/bulk", key: key, body: body})
+	r, err := c.do(ctx, call{
+		method: http.MethodPost, path: "/records/" + url.PathEscape(object) + "/bulk", key: key,
+		body: body,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -171,14 +174,15 @@ func (c Records) BulkWithKey(
 
 // LeadConversion is what a lead is to become.
 type LeadConversion struct {
-	Version       string         `json:"recordVersion,omitempty"` // that the lead must have (ErrVersion); "": any
-	OwnerID       string         `json:"ownerId,omitempty"`       // of what is created; "": the lead's owner
-	AccountID     string         `json:"accountId,omitempty"`     // to join
-	ContactID     string         `json:"contactId,omitempty"`
-	OpportunityID string         `json:"opportunityId,omitempty"`
-	Match         bool           `json:"match,omitempty"`       // look for an account and a contact that fit before new ones are made
-	Opportunity   map[string]any `json:"opportunity,omitempty"` // the fields of a new one; nil: none is made
-	Key           string         `json:"-"`                     // the same key converts once; "": a new one
+	Version       string `json:"recordVersion,omitempty"` // that the lead must have (ErrVersion); "": any
+	OwnerID       string `json:"ownerId,omitempty"`       // of what is created; "": the lead's owner
+	AccountID     string `json:"accountId,omitempty"`     // to join
+	ContactID     string `json:"contactId,omitempty"`
+	OpportunityID string `json:"opportunityId,omitempty"`
+	// look for an account and a contact that fit before new ones are made
+	Match       bool           `json:"match,omitempty"`
+	Opportunity map[string]any `json:"opportunity,omitempty"` // the fields of a new one; nil: none is made
+	Key         string         `json:"-"`                     // the same key converts once; "": a new one
 }
 
 // ConvertedLead is what a lead became.
@@ -196,7 +200,10 @@ func (c Records) ConvertLead(ctx context.Context, id string, v LeadConversion) (
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: recordPath("Lead", id) + "/convert", key: cmp.Or(v.Key, newKey()), body: body})
+	r, err := c.do(ctx, call{
+		method: http.MethodPost, path: recordPath("Lead", id) + "/convert",
+		key: cmp.Or(v.Key, newKey()), body: body,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,10 @@ type ReportQuery struct {
 
 func (q *ReportQuery) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"groupBy": strings.Join(q.GroupBy, ","), "from": q.From, "to": q.To, "ownerId": q.OwnerID} {
+	for name, value := range map[string]string{
+		"groupBy": strings.Join(q.GroupBy, ","), "from": q.From, "to": q.To,
+		"ownerId": q.OwnerID,
+	} {
 		if value != "" {
 			v.Set(name, value)
 		}

@@ -25,11 +25,15 @@ func TestReportsFromGo(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, raw, err, csv)
 		}
 	}
-	got, err := c.Reports.Get(ctx, client.ReportForecast, client.ReportQuery{GroupBy: []string{"owner", "month"}, From: "2026-01", To: "2026-03"})
+	got, err := c.Reports.Get(ctx, client.ReportForecast, client.ReportQuery{
+		GroupBy: []string{"owner", "month"},
+		From:    "2026-01", To: "2026-03",
+	})
 	if err != nil || len(got.GroupBy) != 2 || got.Columns[0].Name != "ownerId" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := c.Reports.Get(ctx, client.ReportPipeline, client.ReportQuery{From: "2026-01"}); !errors.Is(err, client.ErrInvalid) {
+	if _, err := c.Reports.Get(ctx, client.ReportPipeline, client.ReportQuery{From: "2026-01"}); !errors.Is(err,
+		client.ErrInvalid) {
 		t.Errorf("got %v, want that a pipeline has no period", err)
 	}
 }
@@ -44,7 +48,8 @@ func TestReportsAreRebuiltFromGo(t *testing.T) {
 	if b, err := c.Reports.GetRebuild(ctx, first); err != nil || b.Status != "RUNNING" || b.CreatedAt.IsZero() {
 		t.Errorf("got %+v, %v", b, err)
 	}
-	if all, err := c.Reports.ListRebuilds(ctx, client.Paging{}); err != nil || all.Total != 1 || all.Items[0].RebuildID != first {
+	if all, err := c.Reports.ListRebuilds(ctx, client.Paging{}); err != nil || all.Total != 1 ||
+		all.Items[0].RebuildID != first {
 		t.Errorf("got %+v, %v", all, err)
 	}
 }

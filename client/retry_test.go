@@ -17,7 +17,10 @@ import (
 // A request that is cut off in any way is repeated with its key and happens once.
 func TestARequestThatIsCutOffIsRepeatedAndHappensOnce(t *testing.T) {
 	t.Parallel()
-	for _, harm := range []string{cutBefore, cutAfter, cutInside, "502 Retry-After ", "503 Retry-After ", "504 Retry-After ", "503 Retry-After 1", "429 Retry-After 1"} {
+	for _, harm := range []string{
+		cutBefore, cutAfter, cutInside, "502 Retry-After ", "503 Retry-After ",
+		"504 Retry-After ", "503 Retry-After 1", "429 Retry-After 1",
+	} {
 		t.Run(harm, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
@@ -49,7 +52,8 @@ func TestARequestThatIsCutOffIsRepeatedAndHappensOnce(t *testing.T) {
 			if a.Replay != (harm == cutAfter || harm == cutInside) {
 				t.Errorf("after %s replay is %t", harm, a.Replay)
 			}
-			page := must[*client.Page[client.ExecutionSummary]](t)(c.Executions.List(ctx, client.ExecutionFilter{}, client.Paging{}))
+			page := must[*client.Page[client.ExecutionSummary]](t)(c.Executions.List(ctx, client.ExecutionFilter{},
+				client.Paging{}))
 			if page.Total != 1 {
 				t.Errorf("there are %d executions", page.Total)
 			}
@@ -67,7 +71,10 @@ func TestABatchThatIsCutOffIsRepeated(t *testing.T) {
 	})
 	c, ctx := dial(t, p.url), soon(t)
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
-	results := must[[]client.Result](t)(c.SendAll(ctx, []client.Command{client.CreateExecution{GraphID: "g"}, client.CreateExecution{GraphID: "g"}}))
+	results := must[[]client.Result](t)(c.SendAll(ctx, []client.Command{
+		client.CreateExecution{GraphID: "g"},
+		client.CreateExecution{GraphID: "g"},
+	}))
 	requests := p.requests("/commands")
 	if len(requests) != 2 || requests[0].body != requests[1].body {
 		t.Errorf("the requests are %+v", requests)
@@ -117,12 +124,14 @@ func TestRepeatingEndsWithItsTimeAndWithTheContext(t *testing.T) {
 	if n := len(p.requests("/executions/x")); n < 2 {
 		t.Errorf("it was sent %d times", n)
 	}
-	if said := log.String() + err.Error(); !strings.Contains(said, "request repeated") || strings.Contains(said, "secret") {
+	if said := log.String() + err.Error(); !strings.Contains(said, "request repeated") ||
+		strings.Contains(said, "secret") {
 		t.Errorf("it says %s", said)
 	}
 	forever := client.New(client.Config{URL: p.url, RetryFor: client.Forever})
 	t.Cleanup(forever.Close)
-	if _, err := forever.Executions.Get(ctx, "forever"); !errors.Is(err, enough) || !errors.Is(err, client.ErrUnavailable) {
+	if _, err := forever.Executions.Get(ctx, "forever"); !errors.Is(err, enough) ||
+		!errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }

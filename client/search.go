@@ -60,7 +60,10 @@ type HitPage struct {
 // Find reads a page of the records that fit.
 func (c Search) Find(ctx context.Context, q SearchQuery) (*HitPage, error) {
 	query := url.Values{"q": {q.Text}}
-	for name, value := range map[string]string{"object": strings.Join(q.Objects, ","), "field": q.Field, "campaignId": q.Campaign, "cursor": q.Cursor} {
+	for name, value := range map[string]string{
+		"object": strings.Join(q.Objects, ","), "field": q.Field,
+		"campaignId": q.Campaign, "cursor": q.Cursor,
+	} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -10,10 +10,14 @@ import (
 
 func TestSearchFromGo(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
-	if _, err := c.Records.Create(ctx, "Account", client.RecordDraft{Fields: map[string]any{"Name": "Acme"}}); err != nil {
+	if _, err := c.Records.Create(ctx, "Account",
+		client.RecordDraft{Fields: map[string]any{"Name": "Acme"}}); err != nil {
 		t.Fatal(err)
 	}
-	q := client.SearchQuery{Text: "acme", Objects: []string{"Account", "Lead"}, Field: "Name", Since: time.Now().Add(-time.Hour), Limit: 5}
+	q := client.SearchQuery{
+		Text: "acme", Objects: []string{"Account", "Lead"}, Field: "Name",
+		Since: time.Now().Add(-time.Hour), Limit: 5,
+	}
 	page, err := c.Search.Find(ctx, q) // nothing hands events out here, so nothing is in the index
 	if err != nil || len(page.Items) != 0 || page.Next != "" {
 		t.Errorf("got %+v, %v", page, err)
@@ -33,7 +37,8 @@ func TestSearchFromGo(t *testing.T) {
 	if err != nil || b.Status != "RUNNING" || b.Object != "Account" || b.RecordsTotal != 1 {
 		t.Errorf("got %+v, %v", b, err)
 	}
-	if all, err := c.Search.ListRebuilds(ctx, client.Paging{}); err != nil || all.Total != 1 || all.Items[0].RebuildID != first {
+	if all, err := c.Search.ListRebuilds(ctx, client.Paging{}); err != nil || all.Total != 1 ||
+		all.Items[0].RebuildID != first {
 		t.Errorf("got %+v, %v", all, err)
 	}
 }

@@ -23,8 +23,9 @@ type Answer struct {
 	Key           string `json:"idempotencyKey"`
 	CancelSeq     uint64 `json:"cancelSeq,omitempty"` // of CancelExecution: where cancel won
 	Task          *Task  `json:"task,omitempty"`      // with Next: a Task that was started for the same worker
-	Tasks         []Task `json:"tasks,omitempty"`     // with CreateExecution.Claim: those that were started for the worker
-	Replay        bool   `json:"-"`                   // this key was answered before; nothing happened now
+	// with CreateExecution.Claim: those that were started for the worker
+	Tasks  []Task `json:"tasks,omitempty"`
+	Replay bool   `json:"-"` // this key was answered before; nothing happened now
 }
 
 // Result is the answer to one of many commands, or the *Error that it got.
@@ -120,7 +121,8 @@ func (c *Client) deliver(ctx context.Context, all []encoded, which []int, retryF
 	var got struct {
 		Results []commandResult `json:"results"`
 	}
-	if err := c.exchange(ctx, call{method: http.MethodPost, path: "/commands", body: body, retryFor: retryFor}, &got); err != nil {
+	if err := c.exchange(ctx, call{method: http.MethodPost, path: "/commands", body: body, retryFor: retryFor},
+		&got); err != nil {
 		return nil, err
 	}
 	if len(got.Results) != n {

@@ -156,7 +156,8 @@ func line(queue string, tasks ...string) []byte {
 		edges += fmt.Sprintf(`{"from":%q,"to":%q},`, last, task)
 		last = task
 	}
-	return fmt.Appendf(nil, `{"nodes":[%s,{"nodeId":"done","type":"Success"}],"edges":[%s{"from":%q,"to":"done"}]}`, nodes, edges, last)
+	return fmt.Appendf(nil, `{"nodes":[%s,{"nodeId":"done","type":"Success"}],"edges":[%s{"from":%q,"to":"done"}]}`,
+		nodes, edges, last)
 }
 
 // started registers a graph, creates an execution of it and starts it.
@@ -164,5 +165,8 @@ func started(t testing.TB, c *client.Client, graph []byte, input any) string {
 	t.Helper()
 	ctx := soon(t)
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", graph))
-	return must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "g", Input: input, Start: true})).ExecutionID
+	return must[client.Answer](t)(c.Send(ctx, client.CreateExecution{
+		GraphID: "g", Input: input,
+		Start: true,
+	})).ExecutionID
 }

@@ -42,7 +42,8 @@ func (c Sharing) Explain(ctx context.Context, object, id, user string) ([]Record
 	if user != "" {
 		query.Set("userId", user)
 	}
-	r, err := c.do(ctx, call{method: http.MethodGet, path: "/sharing/" + url.PathEscape(object) + "/" + url.PathEscape(id), query: query})
+	r, err := c.do(ctx, call{method: http.MethodGet, path: "/sharing/" + url.PathEscape(object) + "/" +
+		url.PathEscape(id), query: query})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,10 @@ func (c Sharing) Rebuild(ctx context.Context, object, key string) (version int64
 	if key == "" {
 		key = newKey()
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: "/sharing/" + url.PathEscape(object) + "/rebuild", key: key})
+	r, err := c.do(ctx, call{
+		method: http.MethodPost, path: "/sharing/" + url.PathEscape(object) + "/rebuild",
+		key: key,
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -151,7 +155,8 @@ func (c Territories) Assign(ctx context.Context, territory string, of TerritoryM
 	if !on {
 		method = http.MethodDelete
 	}
-	_, err := c.do(ctx, call{method: method, path: territoriesPath + "/" + url.PathEscape(territory) + "/" + string(of) + "/" + url.PathEscape(id)})
+	_, err := c.do(ctx, call{method: method, path: territoriesPath + "/" + url.PathEscape(territory) + "/" +
+		string(of) + "/" + url.PathEscape(id)})
 	return err
 }
 
@@ -159,5 +164,6 @@ func (c Territories) Assign(ctx context.Context, territory string, of TerritoryM
 func (c Territories) Members(
 	ctx context.Context, territory string, of TerritoryMember, at Paging) (*Page[string], error,
 ) {
-	return list[string](ctx, c.transport, territoriesPath+"/"+url.PathEscape(territory)+"/"+string(of), url.Values{}, at)
+	return list[string](ctx, c.transport, territoriesPath+"/"+url.PathEscape(territory)+"/"+string(of), url.Values{},
+		at)
 }

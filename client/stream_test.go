@@ -18,7 +18,10 @@ func work(t testing.TB, c *client.Client, id string, reports int) {
 	ctx := soon(t)
 	must[client.Answer](t)(c.Send(ctx, client.StartNode{ExecutionID: id, NodeID: "a", Attempt: 1}))
 	for i := range reports {
-		must[client.Answer](t)(c.Send(ctx, client.ReportNodeProgress{ExecutionID: id, NodeID: "a", Message: fmt.Sprint(i)}))
+		must[client.Answer](t)(c.Send(ctx, client.ReportNodeProgress{
+			ExecutionID: id, NodeID: "a",
+			Message: fmt.Sprint(i),
+		}))
 	}
 	must[client.Answer](t)(c.Send(ctx, client.SucceedNode{ExecutionID: id, NodeID: "a"}))
 }

@@ -116,6 +116,7 @@ func (c Tasks) Watch(ctx context.Context, tasks []TaskRef, wait time.Duration) (
 	var got struct {
 		Interrupted []Interrupted `json:"interrupted"`
 	}
-	err = c.exchange(ctx, call{method: http.MethodPost, path: "/tasks/watch", key: newKey(), body: body, wait: wait}, &got)
+	err = c.exchange(ctx, call{method: http.MethodPost, path: "/tasks/watch", key: newKey(), body: body, wait: wait},
+		&got)
 	return got.Interrupted, err
 }

@@ -20,8 +20,9 @@ const (
 	minLease            = time.Second
 	maxLease            = time.Hour
 
-	maxClaim      = 100              // tasks that one claim may take
-	claimWait     = 2 * time.Second  // that a claim waits for the first; a drain lets it end by itself, so that no task is lost
+	maxClaim = 100 // tasks that one claim may take
+	// that a claim waits for the first; a drain lets it end by itself, so that no task is lost
+	claimWait     = 2 * time.Second
 	lastWords     = 5 * time.Second  // for what must still be sent when the time for draining is over
 	complainAfter = 10 * time.Second // without an answer, before that is logged
 )

@@ -90,20 +90,23 @@ func TestAWorkerWorksWholeGraphsInFewRequests(t *testing.T) {
 		cmds = append(cmds, client.CreateExecution{GraphID: "g", Input: map[string]int{"n": i}, Start: true})
 	}
 	var handled atomic.Int64
-	w := run(t, client.Worker{Client: c, Queues: []string{"other", "pay"}, Concurrency: 20, Handle: func(_ context.Context, task *client.Task) (any, error) {
-		handled.Add(1)
-		var in struct{ N int }
-		if err := task.DecodeInput(&in); err != nil {
-			return nil, err
-		}
-		var before struct{ Sum int }
-		if task.NodeID != "t0" {
-			if err := task.DecodeOutput(fmt.Sprintf("t%s", string(task.NodeID[1]-1)), &before); err != nil {
+	w := run(t, client.Worker{
+		Client: c, Queues: []string{"other", "pay"}, Concurrency: 20,
+		Handle: func(_ context.Context, task *client.Task) (any, error) {
+			handled.Add(1)
+			var in struct{ N int }
+			if err := task.DecodeInput(&in); err != nil {
 				return nil, err
 			}
-		}
-		return map[string]int{"sum": before.Sum + in.N}, nil
-	}})
+			var before struct{ Sum int }
+			if task.NodeID != "t0" {
+				if err := task.DecodeOutput(fmt.Sprintf("t%s", string(task.NodeID[1]-1)), &before); err != nil {
+					return nil, err
+				}
+			}
+			return map[string]int{"sum": before.Sum + in.N}, nil
+		},
+	})
 	for i, r := range must[[]client.Result](t)(c.SendAll(ctx, cmds)) {
 		e := ends(t, c, r.ExecutionID)
 		if want := fmt.Sprintf(`{"sum":%d}`, tasks*i); e.Status != client.Completed || string(e.Result) != want {
@@ -137,7 +140,9 @@ func TestHowAHandlerFailsIsHowTheNodeFails(t *testing.T) {
 	results := map[string]func() (any, error){
 		"plain": func() (any, error) { return nil, errors.New("no money") },
 		"chosen": func() (any, error) {
-			return nil, fmt.Errorf("pay: %w", &client.NodeError{Code: "BROKE", Message: "none", Detail: map[string]int{"have": 3}})
+			return nil, fmt.Errorf("pay: %w", &client.NodeError{Code: "BROKE", Message: "none", Detail: map[string]int{
+				"have": 3,
+			}})
 		},
 		"text": func() (any, error) { return "done", nil },
 		"chan": func() (any, error) { return make(chan int), nil },
@@ -145,15 +150,23 @@ func TestHowAHandlerFailsIsHowTheNodeFails(t *testing.T) {
 		"deep": func() (any, error) {
 			return json.RawMessage(strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)), nil
 		},
-		"panic":    func() (any, error) { panic("oh no") },
-		"long":     func() (any, error) { return nil, errors.New(strings.Repeat("é\xff", 5000)) },
-		"detail":   func() (any, error) { return nil, &client.NodeError{Code: strings.Repeat("C", 200), Detail: []int{1}} },
+		"panic": func() (any, error) { panic("oh no") },
+		"long":  func() (any, error) { return nil, errors.New(strings.Repeat("é\xff", 5000)) },
+		"detail": func() (any, error) {
+			return nil, &client.NodeError{
+				Code:   strings.Repeat("C", 200),
+				Detail: []int{1},
+			}
+		},
 		"canceled": func() (any, error) { return nil, context.Canceled },
 	}
 	want := map[string]string{
-		"plain": "ERR_HANDLER no money", "chosen": `BROKE none {"have":3}`, "text": "ERR_RESULT the result must be a JSON object, not a string",
-		"chan": "ERR_RESULT the result cannot be written as JSON", "big": "ERR_RESULT a command may have at most", "deep": "ERR_RESULT ",
-		"panic": "ERR_PANIC oh no", "long": "ERR_HANDLER é", "detail": "CCC", "canceled": "ERR_HANDLER context canceled",
+		"plain": "ERR_HANDLER no money", "chosen": `BROKE none {"have":3}`,
+		"text": "ERR_RESULT the result must be a JSON object, not a string",
+		"chan": "ERR_RESULT the result cannot be written as JSON", "big": "ERR_RESULT a command may have at most",
+		"deep":  "ERR_RESULT ",
+		"panic": "ERR_PANIC oh no", "long": "ERR_HANDLER é", "detail": "CCC",
+		"canceled": "ERR_HANDLER context canceled",
 	}
 	var panicked atomic.Bool
 	run(t, client.Worker{Client: c, Concurrency: 3, Handle: func(_ context.Context, task *client.Task) (any, error) {
@@ -187,7 +200,10 @@ func TestAResultOfNothingIsASuccess(t *testing.T) {
 	c := rig(t)
 	var none map[string]int
 	for _, output := range []any{nil, none, struct{}{}, json.RawMessage(`{}`)} {
-		w := run(t, client.Worker{Client: c, Handle: func(context.Context, *client.Task) (any, error) { return output, nil }})
+		w := run(t, client.Worker{Client: c, Handle: func(context.Context, *client.Task) (any, error) {
+			return output,
+				nil
+		}})
 		if e := ends(t, c, started(t, c, line("default", "a"), nil)); e.Status != client.Completed {
 			t.Errorf("%#v: the execution ended %s", output, e.Status)
 		}
@@ -232,7 +248,8 @@ func TestACancelInterruptsTheHandlerWithinASecond(t *testing.T) {
 		canceled := time.Now()
 		must[client.Answer](t)(c.Send(ctx, client.CancelExecution{ExecutionID: id}))
 		got := wait(t, ended, "the interruption")
-		if took := stalls.Between(canceled, got.at); took > time.Second || !errors.Is(got.cause, client.ErrInterrupted) {
+		if took := stalls.Between(canceled, got.at); took > time.Second ||
+			!errors.Is(got.cause, client.ErrInterrupted) {
 			t.Errorf("held for %d ms: interrupted after %v, because %v", 60*i, took, got.cause)
 		}
 		e := must[*client.Execution](t)(c.Executions.Get(ctx, id))
@@ -304,7 +321,9 @@ func TestHeartbeatsKeepAShortLeaseForLong(t *testing.T) {
 	p := newProxy(t, s, nil)
 	c := dial(t, p.url)
 	var ids []string
-	run(t, client.Worker{Client: c, Lease: 10 * time.Second, Concurrency: 10, Handle: func(ctx context.Context, _ *client.Task) (any, error) {
+	run(t, client.Worker{Client: c, Lease: 10 * time.Second, Concurrency: 10, Handle: func(ctx context.Context,
+		_ *client.Task,
+	) (any, error) {
 		if !wakeAfter(ctx, 22*time.Second) {
 			return nil, context.Cause(ctx)
 		}
@@ -334,7 +353,10 @@ func TestALostLeaseInterruptsTheHandler(t *testing.T) {
 	})
 	c := dial(t, s.url)
 	began, ended := make(chan *client.Task, 2), make(chan interruption, 2)
-	w := run(t, client.Worker{Client: dial(t, p.url), Lease: 2 * time.Second, Concurrency: 1, DrainTimeout: time.Millisecond, Handle: blocking(began, ended)})
+	w := run(t, client.Worker{
+		Client: dial(t, p.url), Lease: 2 * time.Second, Concurrency: 1,
+		DrainTimeout: time.Millisecond, Handle: blocking(began, ended),
+	})
 	id := started(t, c, line("default", "a"), nil)
 	wait(t, began, "the task")
 	stalls, at := stalltest.New(t), time.Now()
@@ -374,7 +396,8 @@ func TestProgressIsReported(t *testing.T) {
 			n++
 		}
 	}
-	if n < 4 || n > 10 || reports < 100 || e.Node("a").Progress == nil || !strings.HasPrefix(e.Node("a").Message, "row ") {
+	if n < 4 || n > 10 || reports < 100 || e.Node("a").Progress == nil || !strings.HasPrefix(e.Node("a").Message,
+		"row ") {
 		t.Errorf("%d of %d reports were sent, the last is %v", n, reports, e.Node("a").Message)
 	}
 	new(client.Task).Progress(1, "nobody holds it")
@@ -384,7 +407,9 @@ func TestATaskWaitsForSomebody(t *testing.T) {
 	tier.System(t)
 	t.Parallel()
 	c, ctx := rig(t), soon(t)
-	run(t, client.Worker{Client: c, Lease: 10 * time.Second, Handle: func(ctx context.Context, task *client.Task) (any, error) {
+	run(t, client.Worker{Client: c, Lease: 10 * time.Second, Handle: func(ctx context.Context, task *client.Task) (any,
+		error,
+	) {
 		answer, err := task.Wait(ctx, "k-1", map[string]string{"question": "which shelf?"})
 		if err != nil {
 			return nil, err
@@ -410,10 +435,14 @@ func TestATaskWaitsForSomebody(t *testing.T) {
 	if !wakeAfter(ctx, 11*time.Second) { // longer than the lease, which stands still
 		t.Fatal("no time left")
 	}
-	if e := must[*client.Execution](t)(c.Executions.Get(ctx, id)); e.Node("a").Status != client.NodeWaiting || string(e.Node("a").Prompt) != `{"question":"which shelf?"}` {
+	if e := must[*client.Execution](t)(c.Executions.Get(ctx, id)); e.Node("a").Status != client.NodeWaiting ||
+		string(e.Node("a").Prompt) != `{"question":"which shelf?"}` {
 		t.Errorf("the node is %+v", e.Node("a"))
 	}
-	must[client.Answer](t)(c.Send(ctx, client.ResumeNode{ExecutionID: id, NodeID: "a", ResumeKey: "k-1", Output: map[string]string{"shelf": "B4"}}))
+	must[client.Answer](t)(c.Send(ctx, client.ResumeNode{
+		ExecutionID: id, NodeID: "a", ResumeKey: "k-1",
+		Output: map[string]string{"shelf": "B4"},
+	}))
 	if e := ends(t, c, id); e.Status != client.Completed || string(e.Result) != `{"answer":{"shelf":"B4"}}` {
 		t.Errorf("the execution ended %s with %s, %+v", e.Status, e.Result, e.Error)
 	}
@@ -454,7 +483,9 @@ func TestManyWorkersShareTheWork(t *testing.T) {
 	var mu sync.Mutex
 	handled := map[client.TaskRef]int{}
 	for range 4 {
-		run(t, client.Worker{Client: c, Concurrency: 4, Handle: func(_ context.Context, task *client.Task) (any, error) {
+		run(t, client.Worker{Client: c, Concurrency: 4, Handle: func(_ context.Context, task *client.Task) (any,
+			error,
+		) {
 			mu.Lock()
 			defer mu.Unlock()
 			handled[task.Ref()]++

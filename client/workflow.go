@@ -40,7 +40,8 @@ type WorkflowEvent struct {
 
 // WorkflowAnswer is the answer to an event that has a run.
 type WorkflowAnswer struct {
-	Duplicate    bool   `json:"duplicate"` // Key had started the run before, maybe in a try of this call that got no answer
+	// Key had started the run before, maybe in a try of this call that got no answer
+	Duplicate    bool   `json:"duplicate"`
 	Triggered    bool   `json:"triggered"` // this event started it
 	TemplateID   string `json:"template_id"`
 	TemplateName string `json:"template_name"`
@@ -61,7 +62,10 @@ func (c WorkflowEvents) Send(ctx context.Context, e WorkflowEvent) (WorkflowAnsw
 		e.Key = newKey()
 	}
 	var a WorkflowAnswer
-	err = c.exchange(ctx, call{method: http.MethodPost, path: "/api/workflow-events", key: e.Key, body: body, event: true}, &a)
+	err = c.exchange(ctx, call{
+		method: http.MethodPost, path: "/api/workflow-events", key: e.Key, body: body,
+		event: true,
+	}, &a)
 	return a, err
 }
 
@@ -106,7 +110,8 @@ func keysOf(raw []byte) []string {
 
 func eventKey(key string) bool {
 	return len(key) <= MaxEventKey && !strings.ContainsFunc(key, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._:@-", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("._:@-", r))
 	})
 }
 
@@ -152,7 +157,10 @@ func (c WorkflowEvents) Summary(ctx context.Context, month string, recent int) (
 		query.Set("recent_limit", strconv.Itoa(recent))
 	}
 	s := new(WorkflowSummary)
-	if err := c.exchange(ctx, call{method: http.MethodGet, path: "/api/workflow-events/summary", query: query, event: true}, s); err != nil {
+	if err := c.exchange(ctx, call{
+		method: http.MethodGet, path: "/api/workflow-events/summary", query: query,
+		event: true,
+	}, s); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -201,7 +209,10 @@ func (c Templates) Put(ctx context.Context, id string, t Template) (stored *Stor
 func (c Templates) PutSource(
 	ctx context.Context, id string, source []byte) (stored *StoredTemplate, created bool, err error,
 ) {
-	r, err := c.do(ctx, call{method: http.MethodPut, path: templatesPath + "/" + url.PathEscape(id), body: source, event: true})
+	r, err := c.do(ctx, call{
+		method: http.MethodPut, path: templatesPath + "/" + url.PathEscape(id), body: source,
+		event: true,
+	})
 	if err != nil {
 		return nil, false, err
 	}
@@ -215,7 +226,8 @@ func (c Templates) PutSource(
 // Get reads a template.
 func (c Templates) Get(ctx context.Context, id string) (*StoredTemplate, error) {
 	t := new(StoredTemplate)
-	if err := c.exchange(ctx, call{method: http.MethodGet, path: templatesPath + "/" + url.PathEscape(id), event: true}, t); err != nil {
+	if err := c.exchange(ctx, call{method: http.MethodGet, path: templatesPath + "/" + url.PathEscape(id), event: true},
+		t); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -224,7 +236,10 @@ func (c Templates) Get(ctx context.Context, id string) (*StoredTemplate, error) 
 // List reads a page of the templates, by id.
 func (c Templates) List(ctx context.Context, at Paging) (*Page[StoredTemplate], error) {
 	page := new(Page[StoredTemplate])
-	if err := c.exchange(ctx, call{method: http.MethodGet, path: templatesPath, query: at.query(url.Values{}), event: true}, page); err != nil {
+	if err := c.exchange(ctx, call{
+		method: http.MethodGet, path: templatesPath, query: at.query(url.Values{}),
+		event: true,
+	}, page); err != nil {
 		return nil, err
 	}
 	return page, nil

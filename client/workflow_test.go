@@ -14,13 +14,16 @@ import (
 
 // closing is a template that an event starts.
 var closing = client.Template{Name: "Closing", Year: 2026, Month: 1, Steps: []client.TemplateStep{
-	{Action: "mf_reconcile", TriggerKind: "external_event", Timeout: "30m", Retry: &client.Retry{MaxAttempts: 3}}, {Action: "month_close", TriggerKind: "manual"},
+	{Action: "mf_reconcile", TriggerKind: "external_event", Timeout: "30m", Retry: &client.Retry{MaxAttempts: 3}},
+	{Action: "month_close", TriggerKind: "manual"},
 }}
 
 // sender is a client that shows the event token, on a server that has a template.
 func sender(t *testing.T, url string) *client.Client {
 	t.Helper()
-	c := client.New(client.Config{URL: url, EventToken: eventToken, Token: func(context.Context) (string, error) { return "a JWT", nil }})
+	c := client.New(client.Config{URL: url, EventToken: eventToken, Token: func(context.Context) (string, error) {
+		return "a JWT", nil
+	}})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -28,7 +31,8 @@ func sender(t *testing.T, url string) *client.Client {
 func TestTemplatesAreKept(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
 	stored, created, err := c.Templates.Put(ctx, "closing", closing)
-	if err != nil || !created || stored.ID != "closing" || stored.GraphVersion != 1 || stored.Steps[0].Timeout != "30m0s" || stored.Steps[0].Retry.MaxAttempts != 3 {
+	if err != nil || !created || stored.ID != "closing" || stored.GraphVersion != 1 ||
+		stored.Steps[0].Timeout != "30m0s" || stored.Steps[0].Retry.MaxAttempts != 3 {
 		t.Fatalf("got %+v %v %v", stored, created, err)
 	}
 	if _, created, err := c.Templates.Put(ctx, "closing", closing); err != nil || created {
@@ -66,9 +70,13 @@ func TestAWorkflowEventIsSentOnceAndItsRefusalSaysWhatToDo(t *testing.T) {
 	if _, _, err := c.Templates.Put(ctx, "closing", closing); err != nil {
 		t.Fatal(err)
 	}
-	event := client.WorkflowEvent{TemplateID: "closing", Source: "bank", Key: "bank-1", Month: 2, Notes: "n", MFCloudURL: "u", EventName: "e", Year: 2027}
+	event := client.WorkflowEvent{
+		TemplateID: "closing", Source: "bank", Key: "bank-1", Month: 2, Notes: "n",
+		MFCloudURL: "u", EventName: "e", Year: 2027,
+	}
 	first, err := c.WorkflowEvents.Send(ctx, event)
-	if err != nil || !first.Triggered || first.Key != "bank-1" || first.TemplateName != "Closing" || first.ActionKey != "mf_reconcile" {
+	if err != nil || !first.Triggered || first.Key != "bank-1" || first.TemplateName != "Closing" ||
+		first.ActionKey != "mf_reconcile" {
 		t.Fatalf("got %+v (%v)", first, err)
 	}
 	again, err := c.WorkflowEvents.Send(ctx, event)
@@ -78,8 +86,10 @@ func TestAWorkflowEventIsSentOnceAndItsRefusalSaysWhatToDo(t *testing.T) {
 	var told *client.Error
 	event.Key = "bank-2"
 	_, err = c.WorkflowEvents.Send(ctx, event)
-	if !errors.As(err, &told) || !errors.Is(err, client.ErrRefused) || told.RetryAdvice != "retry_with_backoff" || told.ReasonClass != "run_conflict" ||
-		told.ReasonCode != "http_409" || told.Message != "A run is already active for this template and month." || told.CorrelationID == "" {
+	if !errors.As(err, &told) || !errors.Is(err, client.ErrRefused) || told.RetryAdvice != "retry_with_backoff" ||
+		told.ReasonClass != "run_conflict" ||
+		told.ReasonCode != "http_409" || told.Message != "A run is already active for this template and month." ||
+		told.CorrelationID == "" {
 		t.Errorf("got %+v", err)
 	}
 	for _, key := range []string{"not a key", "鍵"} {
@@ -88,16 +98,21 @@ func TestAWorkflowEventIsSentOnceAndItsRefusalSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s: got %v", key, err)
 		}
 		raw, _ := json.Marshal(map[string]string{"event_id": key})
-		if _, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "good", Raw: raw}); !errors.As(err, &told) || told.Status != 0 {
+		if _, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "good", Raw: raw}); !errors.As(err, &told) ||
+			told.Status != 0 {
 			t.Errorf("%s: got %v", raw, err)
 		}
 	}
-	raw, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "unused", Raw: json.RawMessage(`{"idempotencyKey":"","eventId":"bank-1"}`)})
+	raw, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{
+		Key: "unused",
+		Raw: json.RawMessage(`{"idempotencyKey":"","eventId":"bank-1"}`),
+	})
 	if err != nil || !raw.Duplicate || raw.Key != "bank-1" {
 		t.Errorf("got %+v (%v)", raw, err)
 	}
 	sum, err := c.WorkflowEvents.Summary(ctx, time.Now().UTC().Format("2006-01"), 1)
-	if err != nil || sum.Total != 4 || sum.ByStatus["success"] != 1 || sum.ByRetryAdvice["do_not_retry"] != 2 || sum.Duplicate["true"] != 2 || len(sum.Recent) != 1 ||
+	if err != nil || sum.Total != 4 || sum.ByStatus["success"] != 1 || sum.ByRetryAdvice["do_not_retry"] != 2 ||
+		sum.Duplicate["true"] != 2 || len(sum.Recent) != 1 ||
 		sum.Recent[0].Key != "bank-1" || !sum.Recent[0].Duplicate || sum.Retention.MaxReceipts != 1000 {
 		t.Errorf("got %+v (%v)", sum, err)
 	}
@@ -127,10 +142,12 @@ func TestAWorkflowEventThatIsCutOffStartsOneRun(t *testing.T) {
 			})
 			answer, err := sender(t, p.url).WorkflowEvents.Send(ctx, client.WorkflowEvent{TemplateID: "closing"})
 			requests := p.requests("/api/workflow-events")
-			if err != nil || len(requests) != 3 || answer.Key == "" || answer.Key != requests[0].key || answer.Key != requests[2].key {
+			if err != nil || len(requests) != 3 || answer.Key == "" || answer.Key != requests[0].key ||
+				answer.Key != requests[2].key {
 				t.Errorf("got %+v (%v) for %v", answer, err, requests)
 			}
-			page := must[*client.Page[client.ExecutionSummary]](t)(dial(t, s.url).Executions.List(ctx, client.ExecutionFilter{}, client.Paging{}))
+			page := must[*client.Page[client.ExecutionSummary]](t)(dial(t, s.url).Executions.List(ctx,
+				client.ExecutionFilter{}, client.Paging{}))
 			if page.Total != 1 || page.Items[0].ExecutionID != answer.RunID {
 				t.Errorf("there are %d executions, want %s", page.Total, answer.RunID)
 			}

@@ -15,7 +15,10 @@ func (o *company) deal(owner int, name string) string {
 	o.t.Helper()
 	var r struct{ ID string }
 	o.send(http.MethodPost, "/records/Opportunity", map[string]any{
-		"ownerId": officeID(20 + owner), "fields": map[string]any{"Name": name, "StageName": "Negotiation", "CloseDate": "2026-02-28", "Amount": 100},
+		"ownerId": officeID(20 + owner), "fields": map[string]any{
+			"Name": name, "StageName": "Negotiation",
+			"CloseDate": "2026-02-28", "Amount": 100,
+		},
 	}, &r)
 	return r.ID
 }
@@ -63,8 +66,11 @@ func (o *company) counts(user int) int {
 func TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered(t *testing.T) {
 	o := newCompany(t, 21)
 	id := o.deal(below, "webinar")
-	o.amend("Opportunity", id, map[string]any{"ownerId": officeID(20 + beside), "fields": map[string]any{"StageName": "Closed Won"}})
-	if status, text := o.ask(http.MethodPatch, "/records/Opportunity/"+id, map[string]any{"fields": map[string]any{"StageName": "Nothing"}}, nil, "If-Match", "*"); status != 422 {
+	o.amend("Opportunity", id, map[string]any{"ownerId": officeID(20 + beside), "fields": map[string]any{
+		"StageName": "Closed Won",
+	}})
+	if status, text := o.ask(http.MethodPatch, "/records/Opportunity/"+id,
+		map[string]any{"fields": map[string]any{"StageName": "Nothing"}}, nil, "If-Match", "*"); status != 422 {
 		t.Fatalf("got %d %s", status, text)
 	}
 	o.killed()
@@ -72,7 +78,10 @@ func TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered(t *testing.T) {
 	if types, _ := o.told("Opportunity", id); fmt.Sprint(types) != want {
 		t.Errorf("the outbox has %v, want %s", types, want)
 	}
-	eventually(t, "everything is published", settleWithin, func() bool { _, published := o.told("Opportunity", id); return published })
+	eventually(t, "everything is published", settleWithin, func() bool {
+		_, published := o.told("Opportunity", id)
+		return published
+	})
 	eventually(t, "it is found", settleWithin, func() bool { return o.finds(beside, "webinar") == 1 })
 	eventually(t, "the new owner is told", settleWithin, func() bool {
 		return o.total("/automation/inbox", "X-User-Id", officeID(20+beside)) == 2 // of the record and of its stage
@@ -85,11 +94,17 @@ func TestAcceptance2ReceiversTellDuplicatesByTheirEventID(t *testing.T) {
 	o := newCompany(t, 22)
 	o.put("/metadata/workflow-rules/"+officeID(51), map[string]any{
 		"name": "Welcome", "object": "Opportunity", "on": []string{"create"}, "when": "after",
-		"actions": []map[string]any{{"key": "todo", "type": "createTask", "message": "call"}, {"key": "next", "type": "updateField", "field": "NextStep", "value": "call"}},
+		"actions": []map[string]any{
+			{"key": "todo", "type": "createTask", "message": "call"},
+			{"key": "next", "type": "updateField", "field": "NextStep", "value": "call"},
+		},
 	})
 	id := o.deal(below, "webinar")
 	owner := []string{"X-User-Id", officeID(20 + below)}
-	eventually(t, "the rule has acted", settleWithin, func() bool { return o.total("/automation/tasks", owner...) == 1 })
+	eventually(t, "the rule has acted", settleWithin, func() bool {
+		return o.total("/automation/tasks",
+			owner...) == 1
+	})
 	o.settle()
 	o.c.kill()
 	o.exec("DELETE FROM bus_applied") // nobody knows by versions what is old
@@ -102,8 +117,10 @@ func TestAcceptance2ReceiversTellDuplicatesByTheirEventID(t *testing.T) {
 	before := o.place()
 	o.forget()
 	o.settle()
-	if tasks, changes := o.total("/automation/tasks", owner...), o.total("/records/Opportunity/"+id+"/history"); tasks != 1 || changes != 2 || o.place() != before {
-		t.Errorf("after all events came again there are %d tasks and %d changes, and others were told: %v", tasks, changes, o.place() != before)
+	if tasks, changes := o.total("/automation/tasks", owner...), o.total("/records/Opportunity/"+id+
+		"/history"); tasks != 1 || changes != 2 || o.place() != before {
+		t.Errorf("after all events came again there are %d tasks and %d changes, and others were told: %v", tasks,
+			changes, o.place() != before)
 	}
 }
 
@@ -120,7 +137,8 @@ func TestAcceptance3ReceiversIgnoreOldEventsByTheirVersion(t *testing.T) {
 	o.exec("DELETE FROM processed_events", "DELETE FROM automation_run", "DELETE FROM automation_note")
 	o.c = serve(t, o.at)
 	for _, consumer := range services {
-		if got := o.replay(consumer); got.Applied+got.Failed > 0 || got.Stale == 0 && (consumer == "sharing" || consumer == "automation" || consumer == "reporting") {
+		if got := o.replay(consumer); got.Applied+got.Failed > 0 || got.Stale == 0 && (consumer == "sharing" ||
+			consumer == "automation" || consumer == "reporting") {
 			t.Errorf("%s: %+v, want old ones alone", consumer, got)
 		}
 	}
@@ -129,7 +147,8 @@ func TestAcceptance3ReceiversIgnoreOldEventsByTheirVersion(t *testing.T) {
 			t.Errorf("user %d was told %d times by old events", user, n)
 		}
 	}
-	if o.finds(below, "webinar") != 1 || o.finds(beside, "webinar") != 0 || o.counts(below) != 1 || o.counts(beside) != 0 {
+	if o.finds(below, "webinar") != 1 || o.finds(beside, "webinar") != 0 || o.counts(below) != 1 ||
+		o.counts(beside) != 0 {
 		t.Error("what is shown is not of the newest event")
 	}
 }
@@ -140,16 +159,21 @@ func TestAcceptance4EveryServiceFollowsTheRecords(t *testing.T) {
 	o := newCompany(t, 24)
 	o.put("/metadata/approval-processes/"+officeID(80), map[string]any{
 		"name": "Deals", "object": "Opportunity", "lockedFields": []string{"Amount"},
-		"steps": []any{map[string]any{"name": "Boss", "approvers": []any{map[string]string{"type": "User", "id": officeID(20 + boss)}}}},
+		"steps": []any{map[string]any{"name": "Boss", "approvers": []any{map[string]string{
+			"type": "User",
+			"id":   officeID(20 + boss),
+		}}}},
 	})
 	id := o.deal(below, "webinar")
 	var a struct{ ID string }
 	o.send(http.MethodPost, "/approvals", map[string]string{"object": "Opportunity", "recordId": id}, &a)
-	if status, text := o.ask(http.MethodPatch, "/records/Opportunity/"+id, map[string]any{"fields": map[string]any{"Amount": 1}}, nil, "If-Match", "*"); status != 409 {
+	if status, text := o.ask(http.MethodPatch, "/records/Opportunity/"+id,
+		map[string]any{"fields": map[string]any{"Amount": 1}}, nil, "If-Match", "*"); status != 409 {
 		t.Errorf("Approval: the field is not locked: %d %s", status, text)
 	}
 	o.settle() // nobody is told of an approval that waits no more
-	o.send(http.MethodPost, "/approvals/"+a.ID+"/decide", map[string]string{"decision": "APPROVED"}, nil, "X-User-Id", officeID(20+boss))
+	o.send(http.MethodPost, "/approvals/"+a.ID+"/decide", map[string]string{"decision": "APPROVED"}, nil, "X-User-Id",
+		officeID(20+boss))
 	o.amend("Opportunity", id, map[string]any{"fields": map[string]any{"Amount": 250}})
 	o.settle()
 	if o.finds(below, "webinar") != 1 || o.finds(boss, "webinar") != 1 || o.finds(beside, "webinar") != 0 {
@@ -161,7 +185,9 @@ func TestAcceptance4EveryServiceFollowsTheRecords(t *testing.T) {
 	if n := o.total("/automation/inbox", "X-User-Id", officeID(20+boss)); n != 1 {
 		t.Errorf("Automation: the boss was told %d times that an approval waits", n)
 	}
-	o.amend("Opportunity", id, map[string]any{"ownerId": officeID(20 + beside), "fields": map[string]any{"StageName": "Closed Won"}})
+	o.amend("Opportunity", id, map[string]any{"ownerId": officeID(20 + beside), "fields": map[string]any{
+		"StageName": "Closed Won",
+	}})
 	o.settle()
 	if o.finds(below, "webinar") != 0 || o.finds(beside, "webinar") != 1 || o.counts(beside) != 0 {
 		t.Error("another owner and stage are not what Search and Reporting show")
@@ -183,13 +209,17 @@ func TestAcceptance5DeadLettersDoNotStopTheRest(t *testing.T) {
 	o := newCompany(t, 25)
 	refuse := func(active bool) {
 		o.put("/metadata/validation-rules/"+officeID(52), map[string]any{
-			"name": "VR", "object": "Opportunity", "condition": `record.NextStep == "call" && record.Name != "good"`, "message": "No.", "isActive": active,
+			"name": "VR", "object": "Opportunity", "condition": `record.NextStep == "call" && record.Name != "good"`,
+			"message": "No.", "isActive": active,
 		})
 	}
 	refuse(true)
 	o.put("/metadata/workflow-rules/"+officeID(51), map[string]any{ // what it does is refused
 		"name": "Welcome", "object": "Opportunity", "on": []string{"create"}, "when": "after",
-		"actions": []map[string]any{{"key": "todo", "type": "createTask", "message": "call"}, {"key": "next", "type": "updateField", "field": "NextStep", "value": "call"}},
+		"actions": []map[string]any{
+			{"key": "todo", "type": "createTask", "message": "call"},
+			{"key": "next", "type": "updateField", "field": "NextStep", "value": "call"},
+		},
 	})
 	o.deal(below, "bad one")
 	o.deal(below, "bad two")
@@ -206,15 +236,21 @@ func TestAcceptance5DeadLettersDoNotStopTheRest(t *testing.T) {
 	}
 	owner := []string{"X-User-Id", officeID(20 + below)}
 	eventually(t, "the others go on", settleWithin, func() bool {
-		return o.total("/automation/tasks", owner...) == 5 && o.finds(below, "good") == 5 && o.finds(below, "bad") == 2 && o.counts(below) == 7
+		return o.total("/automation/tasks", owner...) == 5 && o.finds(below, "good") == 5 &&
+			o.finds(below, "bad") == 2 && o.counts(below) == 7
 	})
 	refuse(false)
-	o.send(http.MethodPost, "/events/dlq/"+dead.Items[0].DeadLetterID+"/redrive", map[string]string{"reason": "the rule is off"}, nil, "X-Idempotency-Key", "redrive")
-	o.send(http.MethodPost, "/events/dlq/"+dead.Items[1].DeadLetterID+"/skip", map[string]string{"reason": "it is of no use"}, nil, "X-Idempotency-Key", "skip")
+	o.send(http.MethodPost, "/events/dlq/"+dead.Items[0].DeadLetterID+"/redrive",
+		map[string]string{"reason": "the rule is off"}, nil, "X-Idempotency-Key", "redrive")
+	o.send(http.MethodPost, "/events/dlq/"+dead.Items[1].DeadLetterID+"/skip",
+		map[string]string{"reason": "it is of no use"}, nil, "X-Idempotency-Key", "skip")
 	eventually(t, "the one is done and the other is not", settleWithin, func() bool {
 		return o.total("/automation/tasks", owner...) == 6 && o.total("/events/dlq?status=OPEN,REDRIVING,SKIPPING") == 0
 	})
-	for action, subject := range map[string]string{"dlq.redrive": dead.Items[0].DeadLetterID, "dlq.skip": dead.Items[1].DeadLetterID} {
+	for action, subject := range map[string]string{
+		"dlq.redrive": dead.Items[0].DeadLetterID,
+		"dlq.skip":    dead.Items[1].DeadLetterID,
+	} {
 		if n := o.total("/audit?action=" + action + "&subject=" + subject); n == 0 {
 			t.Errorf("%s is not in the audit log", action)
 		}

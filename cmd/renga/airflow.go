@@ -33,13 +33,15 @@ type airflowFlags struct {
 func (f *airflowFlags) config(getenv func(string) string) (*airflow.Config, error) {
 	if f.URL == "" {
 		if f.DAG != "" || f.ResultTask != "" || f.User != "" || f.PasswordFile != "" || f.TokenFile != "" {
-			return nil, errors.New("--airflow-dag, --airflow-result-task, --airflow-user, --airflow-password-file and --airflow-token-file have no effect without --airflow-url")
+			return nil, errors.New("--airflow-dag, --airflow-result-task, --airflow-user, --airflow-password-file " +
+				"and --airflow-token-file have no effect without --airflow-url")
 		}
 		return nil, nil
 	}
 	c := &airflow.Config{
 		URL: f.URL, DAG: f.DAG, ResultTask: f.ResultTask, API: f.API, User: f.User,
-		ConnectTimeout: f.ConnectTimeout, ReadTimeout: f.ReadTimeout, Failures: f.Failures, Probe: f.Probe, Runs: f.Runs, Calls: f.Calls, Lease: f.Lease,
+		ConnectTimeout: f.ConnectTimeout, ReadTimeout: f.ReadTimeout, Failures: f.Failures, Probe: f.Probe,
+		Runs: f.Runs, Calls: f.Calls, Lease: f.Lease,
 	}
 	var err1, err2 error
 	c.Password, err1 = secret("--airflow-password-file", f.PasswordFile, "RENGA_AIRFLOW_PASSWORD", getenv)

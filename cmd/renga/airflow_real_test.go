@@ -69,13 +69,15 @@ func newInstalled(t testing.TB, venv string) *installed {
 	a.port = freePort(t)
 	at := "http://127.0.0.1:" + strconv.Itoa(a.port)
 	set := func(name, value string) { a.env = append(a.env, "AIRFLOW__"+name+"="+value) }
-	a.env = append(os.Environ(), "AIRFLOW_HOME="+a.home, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", "PATH="+filepath.Join(venv, "bin")+":"+os.Getenv("PATH"))
+	a.env = append(os.Environ(), "AIRFLOW_HOME="+a.home, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", "PATH="+
+		filepath.Join(venv, "bin")+":"+os.Getenv("PATH"))
 	set("CORE__LOAD_EXAMPLES", "False")
 	set("CORE__DAGS_FOLDER", filepath.Join(a.home, "dags"))
 	set("CORE__PARALLELISM", "4")
 	set("CORE__FERNET_KEY", "")
 	set("DATABASE__SQL_ALCHEMY_CONN", "sqlite:///"+filepath.Join(a.home, "airflow.db"))
-	set("SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL", "5") // what a dead scheduler had in its queue, which is looked for every five minutes
+	// what a dead scheduler had in its queue, which is looked for every five minutes
+	set("SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL", "5")
 	set("SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD", "15")
 	version := a.run("version")
 	a.old = strings.HasPrefix(version[strings.LastIndexByte(version, '\n')+1:], "2.")
@@ -105,7 +107,8 @@ func newInstalled(t testing.TB, venv string) *installed {
 	a.write(filepath.Join("dags", "recheck.py"), recheckDAG)
 	a.run("db", "migrate")
 	if a.old {
-		a.run("users", "create", "--username", "renga", "--password", airflowPassword, "--firstname", "r", "--lastname", "r", "--role", "Admin", "--email", "r@example.com")
+		a.run("users", "create", "--username", "renga", "--password", airflowPassword, "--firstname", "r", "--lastname",
+			"r", "--role", "Admin", "--email", "r@example.com")
 		a.run("sync-perm")
 		set("FAB__UPDATE_FAB_PERMS", "False") // they are there now, and it takes long
 	}
@@ -158,7 +161,11 @@ func (a *installed) start() {
 	a.t.Helper()
 	a.started++
 	port := strconv.Itoa(a.port)
-	parts := [][]string{{"api-server", "--host", "127.0.0.1", "--port", port, "--workers", "1"}, {"scheduler"}, {"dag-processor"}}
+	parts := [][]string{
+		{"api-server", "--host", "127.0.0.1", "--port", port, "--workers", "1"},
+		{"scheduler"},
+		{"dag-processor"},
+	}
 	version := "/api/v2/version"
 	if a.old {
 		parts = [][]string{{"webserver", "--hostname", "127.0.0.1", "--port", port, "--workers", "1"}, {"scheduler"}}
@@ -269,8 +276,10 @@ func TestARealAirflowChecksStrategies(t *testing.T) {
 	at := newSite(t)
 	at.whole = true
 	at.env = []string{
-		"RENGA_AIRFLOW_URL=" + a.url(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_RESULT_TASK=report", "RENGA_AIRFLOW_USER=renga",
-		"RENGA_AIRFLOW_PASSWORD=" + airflowPassword, "RENGA_AIRFLOW_FAILURES=3", "RENGA_AIRFLOW_PROBE=1s", "RENGA_AIRFLOW_LEASE=5s", "RENGA_LOG_LEVEL=debug",
+		"RENGA_AIRFLOW_URL=" + a.url(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_RESULT_TASK=report",
+		"RENGA_AIRFLOW_USER=renga",
+		"RENGA_AIRFLOW_PASSWORD=" + airflowPassword, "RENGA_AIRFLOW_FAILURES=3", "RENGA_AIRFLOW_PROBE=1s",
+		"RENGA_AIRFLOW_LEASE=5s", "RENGA_LOG_LEVEL=debug",
 	}
 	k := checker{t, serve(t, at)}
 	defer func() {
@@ -285,8 +294,10 @@ func TestARealAirflowChecksStrategies(t *testing.T) {
 	eventually(t, "the DAG to be read", within, func() bool { return a.read("/dags/recheck") != "" })
 
 	began := time.Now()
-	v := k.comes(k.accepted("a.good", "b.fail", "e.good"), "partial, a.good succeeded, b.fail failed AIRFLOW_RUN_FAILED, e.good succeeded", within)
-	if r := v.Items[0].Result; r["note"] != "a.good" || r["health"] != "healthy" || fmt.Sprint(r["metrics"]) != "map[lookback:14]" {
+	v := k.comes(k.accepted("a.good", "b.fail", "e.good"),
+		"partial, a.good succeeded, b.fail failed AIRFLOW_RUN_FAILED, e.good succeeded", within)
+	if r := v.Items[0].Result; r["note"] != "a.good" || r["health"] != "healthy" ||
+		fmt.Sprint(r["metrics"]) != "map[lookback:14]" {
 		t.Errorf("got %+v", v.Items[0])
 	}
 	t.Logf("success and failure took %v", time.Since(began).Round(time.Second))
@@ -335,7 +346,8 @@ func (a *installed) read(path string) string {
 	header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("renga:"+airflowPassword))
 	root := "/api/v1"
 	if !a.old {
-		_, _, answer := ask(a.t, a.url(), "POST", "/auth/token", `{"username":"renga","password":"`+airflowPassword+`"}`)
+		_, _, answer := ask(a.t, a.url(), "POST", "/auth/token", `{"username":"renga","password":"`+airflowPassword+
+			`"}`)
 		var got struct {
 			Token string `json:"access_token"`
 		}

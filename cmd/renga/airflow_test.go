@@ -63,7 +63,8 @@ func (k checker) recheck(strategies ...string) (int, string) {
 		k.t.Fatal(err)
 	}
 	status, _, answer := ask(k.t, k.s.url, "POST", "/pdca/recheck",
-		fmt.Sprintf(`{"strategies":%s,"window":{"lookback_days":14},"reason":"test"}`, list), "Idempotency-Key: "+ulid.Make().String())
+		fmt.Sprintf(`{"strategies":%s,"window":{"lookback_days":14},"reason":"test"}`, list), "Idempotency-Key: "+
+			ulid.Make().String())
 	return status, answer
 }
 
@@ -117,12 +118,14 @@ func (k checker) comes(id, want string, within time.Duration) checkView {
 // down says whether the circuit is open, as the metrics have it.
 func (k checker) down() bool {
 	_, _, metrics := ask(k.t, k.s.url, "GET", "/metrics", "")
-	return strings.Contains(metrics, "\nairflow_adapter_circuit_state 1") || strings.Contains(metrics, "\nairflow_adapter_circuit_state 2")
+	return strings.Contains(metrics, "\nairflow_adapter_circuit_state 1") ||
+		strings.Contains(metrics, "\nairflow_adapter_circuit_state 2")
 }
 
 func (k checker) cancel(id string) {
 	k.t.Helper()
-	if status, _, answer := ask(k.t, k.s.url, "POST", "/pdca/recheck/"+id+"/cancel", "", "Idempotency-Key: "+ulid.Make().String()); status >= 300 {
+	if status, _, answer := ask(k.t, k.s.url, "POST", "/pdca/recheck/"+id+"/cancel", "", "Idempotency-Key: "+
+		ulid.Make().String()); status >= 300 {
 		k.t.Fatal(status, answer)
 	}
 }
@@ -142,14 +145,19 @@ func eventually(t testing.TB, what string, within time.Duration, holds func() bo
 func TestAirflowChecksStrategies(t *testing.T) {
 	planted := canaries{}
 	password := planted.plant("the password of Airflow")
-	server := airflowtest.New(t, airflowtest.Config{Password: password, End: func(r airflowtest.Run, _ int) (string, any) {
+	server := airflowtest.New(t, airflowtest.Config{Password: password, End: func(r airflowtest.Run, _ int) (string,
+		any,
+	) {
 		switch strategy := r.Conf["strategy"].(string); {
 		case strings.Contains(strategy, "fail"):
 			return "failed", nil
 		case strings.Contains(strategy, "slow"):
 			return "running", nil
 		default:
-			return "success", map[string]any{"health": "degraded", "metrics": map[string]any{"sharpe": 1.5}, "note": strategy}
+			return "success", map[string]any{
+				"health": "degraded", "metrics": map[string]any{"sharpe": 1.5},
+				"note": strategy,
+			}
 		}
 	}})
 	file := filepath.Join(t.TempDir(), "password")
@@ -159,12 +167,15 @@ func TestAirflowChecksStrategies(t *testing.T) {
 	at := newSite(t)
 	at.whole = true
 	at.env = []string{
-		"RENGA_AIRFLOW_URL=" + server.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_RESULT_TASK=report", "RENGA_AIRFLOW_USER=renga",
-		"RENGA_AIRFLOW_PASSWORD_FILE=" + file, "RENGA_AIRFLOW_FAILURES=2", "RENGA_AIRFLOW_PROBE=200ms", "RENGA_AIRFLOW_LEASE=3s", "RENGA_LOG_LEVEL=debug",
+		"RENGA_AIRFLOW_URL=" + server.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_RESULT_TASK=report",
+		"RENGA_AIRFLOW_USER=renga",
+		"RENGA_AIRFLOW_PASSWORD_FILE=" + file, "RENGA_AIRFLOW_FAILURES=2", "RENGA_AIRFLOW_PROBE=200ms",
+		"RENGA_AIRFLOW_LEASE=3s", "RENGA_LOG_LEVEL=debug",
 	}
 	k := checker{t, serve(t, at)}
 	k.register("a.good", "b.fail", "c.slow", "d.good")
-	for _, queue := range []string{"pdca.recheck", "sharing.rebuild"} { // the server's own, now that Airflow does the checks
+	// the server's own, now that Airflow does the checks
+	for _, queue := range []string{"pdca.recheck", "sharing.rebuild"} {
 		status, _, answer := ask(t, k.s.url, "POST", "/tasks/claim", `{"workerId":"w","queues":["`+queue+`"]}`,
 			"X-Idempotency-Key: "+queue)
 		if status != http.StatusForbidden || !strings.Contains(answer, "QUEUE_RESERVED") {
@@ -177,7 +188,8 @@ func TestAirflowChecksStrategies(t *testing.T) {
 	if v.Items[0].Result["note"] != "a.good" {
 		t.Errorf("got %+v", v.Items[0])
 	}
-	if _, _, list := ask(t, k.s.url, "GET", "/gui/strategies?q=a.good", ""); !strings.Contains(list, `"health":"degraded"`) || !strings.Contains(list, `"sharpe":1.5`) {
+	if _, _, list := ask(t, k.s.url, "GET", "/gui/strategies?q=a.good", ""); !strings.Contains(list,
+		`"health":"degraded"`) || !strings.Contains(list, `"sharpe":1.5`) {
 		t.Errorf("the strategy is %s", list)
 	}
 
@@ -186,18 +198,25 @@ func TestAirflowChecksStrategies(t *testing.T) {
 	eventually(t, "the run", time.Minute, func() bool { _, there := server.Run(run); return there })
 	k.cancel(id)
 	k.comes(id, "canceled, c.slow canceled", time.Minute)
-	eventually(t, "the run to be cancelled", time.Minute, func() bool { r, _ := server.Run(run); return r.State == "failed" })
+	eventually(t, "the run to be cancelled", time.Minute, func() bool {
+		r, _ := server.Run(run)
+		return r.State == "failed"
+	})
 
 	id = k.accepted("c.slow", "d.good")
 	run = "renga__" + id + "__c.slow"
 	k.comes(id, "running, c.slow running, d.good succeeded", time.Minute)
 	server.Stop()
 	eventually(t, "the circuit to open", time.Minute, k.down)
-	if status, answer := k.recheck("a.good"); status != http.StatusBadGateway || !strings.Contains(answer, `"error":"AIRFLOW_DOWN"`) {
+	if status, answer := k.recheck("a.good"); status != http.StatusBadGateway ||
+		!strings.Contains(answer, `"error":"AIRFLOW_DOWN"`) {
 		t.Errorf("got %d %s", status, answer)
 	}
 	_, _, metrics := ask(t, k.s.url, "GET", "/metrics", "")
-	for _, want := range []string{`airflow_adapter_requests_total{endpoint="trigger",outcome="ok"} `, `,outcome="unreachable"} `, "# TYPE airflow_adapter_runs gauge"} {
+	for _, want := range []string{
+		`airflow_adapter_requests_total{endpoint="trigger",outcome="ok"} `,
+		`,outcome="unreachable"} `, "# TYPE airflow_adapter_runs gauge",
+	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
@@ -233,7 +252,8 @@ func TestFlagsOfAirflowAreHeldAgainstEachOther(t *testing.T) {
 	}
 	sound := airflowFlags{
 		URL: "https://airflow.example.com", DAG: "recheck", API: "auto", User: "renga", PasswordFile: file,
-		ConnectTimeout: time.Second, ReadTimeout: time.Second, Failures: 5, Probe: time.Second, Runs: 1, Calls: 1, Lease: time.Minute,
+		ConnectTimeout: time.Second, ReadTimeout: time.Second, Failures: 5, Probe: time.Second, Runs: 1, Calls: 1,
+		Lease: time.Minute,
 	}
 	none := func(string) string { return "" }
 	if c, err := sound.config(none); err != nil || c == nil {
@@ -246,14 +266,23 @@ func TestFlagsOfAirflowAreHeldAgainstEachOther(t *testing.T) {
 	for want, change := range map[string]func(f *airflowFlags) map[string]string{
 		"no effect without --airflow-url": func(f *airflowFlags) map[string]string { f.URL = ""; return nil },
 		"--airflow-dag must be":           func(f *airflowFlags) map[string]string { f.DAG = ""; return nil },
-		"exclude each other":              func(*airflowFlags) map[string]string { return map[string]string{"RENGA_AIRFLOW_PASSWORD": "x"} },
-		"a token exclude":                 func(*airflowFlags) map[string]string { return map[string]string{"RENGA_AIRFLOW_TOKEN": "x"} },
-		"needs a password":                func(f *airflowFlags) map[string]string { f.PasswordFile = ""; return nil },
-		"no such file":                    func(f *airflowFlags) map[string]string { f.PasswordFile += "x"; return nil },
+		"exclude each other": func(*airflowFlags) map[string]string {
+			return map[string]string{
+				"RENGA_AIRFLOW_PASSWORD": "x",
+			}
+		},
+		"a token exclude": func(*airflowFlags) map[string]string {
+			return map[string]string{
+				"RENGA_AIRFLOW_TOKEN": "x",
+			}
+		},
+		"needs a password": func(f *airflowFlags) map[string]string { f.PasswordFile = ""; return nil },
+		"no such file":     func(f *airflowFlags) map[string]string { f.PasswordFile += "x"; return nil },
 	} {
 		f := sound
 		env := change(&f)
-		if _, err := f.config(func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.config(func(name string) string { return env[name] }); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}

@@ -32,31 +32,38 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 	}
 	renga(0, "metadata", "apply", "-f", file)
 	idIn := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
-	account := idIn.FindString(renga(0, "record", "create", "Account", "--set", "Name=Acme", "--owner", "0199c1a4-0000-7000-8000-000000000022"))
+	account := idIn.FindString(renga(0, "record", "create", "Account", "--set", "Name=Acme", "--owner",
+		"0199c1a4-0000-7000-8000-000000000022"))
 	shown := renga(0, "approval", "submit", "Account", account, "--comment", "please")
 	id, execution := idIn.FindString(shown), idIn.FindString(shown[strings.Index(shown, "Execution"):])
-	if !strings.Contains(shown, "PENDING") || !strings.Contains(shown, "may decide, as manager of 0199c1a4-0000-7000-8000-000000000022") {
+	if !strings.Contains(shown, "PENDING") ||
+		!strings.Contains(shown, "may decide, as manager of 0199c1a4-0000-7000-8000-000000000022") {
 		t.Errorf("got %s", shown)
 	}
-	if out := renga(4, "record", "update", "Account", account, "--set", "Name=Other"); !strings.Contains(out, "locked until the approval "+id) {
+	if out := renga(4, "record", "update", "Account", account, "--set", "Name=Other"); !strings.Contains(out,
+		"locked until the approval "+id) {
 		t.Errorf("got %s", out)
 	}
 	eventually(t, "Anna is told", signalTimeout, func() bool {
-		return strings.Contains(renga(0, "automation", "inbox", "--as", "0199c1a4-0000-7000-8000-000000000021"), "An approval waits for your decision.")
+		return strings.Contains(renga(0, "automation", "inbox", "--as", "0199c1a4-0000-7000-8000-000000000021"),
+			"An approval waits for your decision.")
 	})
 	renga(4, "approval", "submit", "Account", account)
 	renga(0, "execution", "cancel", execution, "--reason", "the operator")
-	eventually(t, "the approval is recalled", signalTimeout, func() bool { return strings.Contains(renga(0, "approval", "show", id), "RECALLED") })
+	eventually(t, "the approval is recalled", signalTimeout,
+		func() bool { return strings.Contains(renga(0, "approval", "show", id), "RECALLED") })
 	if out := renga(4, "approval", "decide", id, "approve"); !strings.Contains(out, "recalled") {
 		t.Errorf("got %s", out)
 	}
 	id = idIn.FindString(renga(0, "approval", "submit", "Account", account))
 	c.kill()
 	c = serve(t, at)
-	if out := renga(0, "approval", "list", "--status", "PENDING"); !strings.Contains(out, id) || strings.Count(out, "Account ") != 1 {
+	if out := renga(0, "approval", "list", "--status", "PENDING"); !strings.Contains(out, id) ||
+		strings.Count(out, "Account ") != 1 {
 		t.Errorf("got %s", out)
 	}
-	if out := renga(0, "approval", "decide", id, "approve", "--comment", "OK"); !strings.Contains(out, "APPROVED") || !strings.Contains(out, "in the place of") {
+	if out := renga(0, "approval", "decide", id, "approve", "--comment", "OK"); !strings.Contains(out, "APPROVED") ||
+		!strings.Contains(out, "in the place of") {
 		t.Errorf("got %s", out)
 	}
 	eventually(t, "the outcome is written", signalTimeout, func() bool {
@@ -66,7 +73,8 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	renga(0, "record", "update", "Account", account, "--set", "Name=Other")
-	eventually(t, "the consumer has its place", signalTimeout, func() bool { return strings.Contains(renga(0, "events", "consumers"), "approval") })
+	eventually(t, "the consumer has its place", signalTimeout,
+		func() bool { return strings.Contains(renga(0, "events", "consumers"), "approval") })
 	if out := renga(0, "dlq", "list", "-o", "json"); !strings.Contains(out, `"total": 0`) {
 		t.Errorf("got %s", out)
 	}

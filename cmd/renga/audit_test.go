@@ -187,9 +187,11 @@ type effect struct{ corr, execution, kind, node string }
 
 // effects are the events by which the commands show.
 var effects = map[string]string{
-	"CreateExecution": "EXECUTION_CREATED", "StartExecution": "EXECUTION_STARTED", "CancelExecution": "EXECUTION_CANCEL_REQUESTED",
-	"ArchiveExecution": "EXECUTION_ARCHIVED", "StartNode": "NODE_STARTED", "ReportNodeProgress": "NODE_PROGRESS_REPORTED",
-	"PutNodeWaiting": "NODE_WAITING", "ResumeNode": "NODE_RESUME_REQUESTED", "SucceedNode": "NODE_SUCCEEDED",
+	"CreateExecution": "EXECUTION_CREATED", "StartExecution": "EXECUTION_STARTED",
+	"CancelExecution":  "EXECUTION_CANCEL_REQUESTED",
+	"ArchiveExecution": "EXECUTION_ARCHIVED", "StartNode": "NODE_STARTED",
+	"ReportNodeProgress": "NODE_PROGRESS_REPORTED",
+	"PutNodeWaiting":     "NODE_WAITING", "ResumeNode": "NODE_RESUME_REQUESTED", "SucceedNode": "NODE_SUCCEEDED",
 	"FailNode": "NODE_FAIL_REPORTED", "CancelNode": "NODE_CANCEL_REQUESTED",
 }
 
@@ -209,7 +211,8 @@ func openBooks(t testing.TB, c *client, answered []*request) *books {
 		v, _ := c.view(item.ExecutionID)
 		b.views[item.ExecutionID] = v
 		if v.Status != item.Status || v.Seq != uint64(len(b.logs[item.ExecutionID])) {
-			t.Errorf("execution %s: list says %s, view %s after %d of %d events", item.ExecutionID, item.Status, v.Status, v.Seq, len(b.logs[item.ExecutionID]))
+			t.Errorf("execution %s: list says %s, view %s after %d of %d events", item.ExecutionID, item.Status,
+				v.Status, v.Seq, len(b.logs[item.ExecutionID]))
 		}
 	}
 	return b
@@ -305,7 +308,8 @@ func (b *books) acknowledged() map[effect]int {
 func (b *books) canceled(r *request, a *reply) bool {
 	log := b.logs[r.execution]
 	if b.views[r.execution].Status != "CANCELED" {
-		b.t.Errorf("execution %s is %s, its cancel (key %s) was accepted", r.execution, b.views[r.execution].Status, r.key)
+		b.t.Errorf("execution %s is %s, its cancel (key %s) was accepted", r.execution, b.views[r.execution].Status,
+			r.key)
 	}
 	if a.CancelSeq == 0 || a.CancelSeq > uint64(len(log)) || log[a.CancelSeq-1].Type != "EXECUTION_CANCEL_REQUESTED" {
 		b.t.Errorf("execution %s: cancelSeq %d is no cancel request", r.execution, a.CancelSeq)
@@ -317,10 +321,12 @@ func (b *books) canceled(r *request, a *reply) bool {
 // refusal checks that what a refusal gave as its cause is in the log.
 func (b *books) refusal(r *request, a *reply) {
 	log, d := b.logs[r.execution], a.Error.Details
-	if d.Cause.Seq == 0 || d.Cause.Seq > uint64(len(log)) || log[d.Cause.Seq-1].EventID != d.Cause.EventID || log[d.Cause.Seq-1].Type != d.Cause.Type {
+	if d.Cause.Seq == 0 || d.Cause.Seq > uint64(len(log)) || log[d.Cause.Seq-1].EventID != d.Cause.EventID ||
+		log[d.Cause.Seq-1].Type != d.Cause.Type {
 		b.t.Errorf("%s (key %s) was refused because of event %+v, which is not in the log", r.path(), r.key, d.Cause)
 	}
-	if d.Guard == "cancel_fence" && (d.Fence == 0 || d.Fence > uint64(len(log)) || log[d.Fence-1].Type != "EXECUTION_CANCEL_REQUESTED") {
+	if d.Guard == "cancel_fence" && (d.Fence == 0 || d.Fence > uint64(len(log)) ||
+		log[d.Fence-1].Type != "EXECUTION_CANCEL_REQUESTED") {
 		b.t.Errorf("%s (key %s) was refused at the fence %d, which is no cancel request", r.path(), r.key, d.Fence)
 	}
 }

@@ -23,7 +23,11 @@ func TestAutomationSurvivesKills(t *testing.T) {
 	o.c = serve(t, o.at)
 	o.open()
 	o.put("/graphs/greet", map[string]any{
-		"nodes": []map[string]string{{"nodeId": "start", "type": "Start"}, {"nodeId": "call", "type": "Task"}, {"nodeId": "done", "type": "Success"}},
+		"nodes": []map[string]string{
+			{"nodeId": "start", "type": "Start"},
+			{"nodeId": "call", "type": "Task"},
+			{"nodeId": "done", "type": "Success"},
+		},
 		"edges": []map[string]string{{"from": "start", "to": "call"}, {"from": "call", "to": "done"}},
 	})
 	o.put("/metadata/workflow-rules/"+officeID(51), map[string]any{
@@ -35,8 +39,9 @@ func TestAutomationSurvivesKills(t *testing.T) {
 		},
 	})
 	o.put("/metadata/workflow-rules/"+officeID(52), map[string]any{ // acts on what the first one changed
-		"name": "Follow", "object": "Account", "on": []string{"update"}, "when": "after", "condition": `record.Rating == "Hot" && old.Rating == null`,
-		"actions": []map[string]any{{"key": "phone", "type": "updateField", "field": "Phone", "value": "1"}},
+		"name": "Follow", "object": "Account", "on": []string{"update"}, "when": "after",
+		"condition": `record.Rating == "Hot" && old.Rating == null`,
+		"actions":   []map[string]any{{"key": "phone", "type": "updateField", "field": "Phone", "value": "1"}},
 	})
 	owner := officeID(20 + boss)
 	total := func(path string) (n int) {
@@ -47,7 +52,9 @@ func TestAutomationSurvivesKills(t *testing.T) {
 	for n := range kills {
 		for range records {
 			var r struct{ ID string }
-			o.send(http.MethodPost, "/records/Account", map[string]any{"ownerId": owner, "fields": map[string]string{"Name": fmt.Sprint("A", n)}}, &r)
+			o.send(http.MethodPost, "/records/Account", map[string]any{"ownerId": owner, "fields": map[string]string{
+				"Name": fmt.Sprint("A", n),
+			}}, &r)
 			o.ids = append(o.ids, r.ID)
 		}
 		done := o.rand.IntN(5*len(o.ids)) + 1 // to be killed somewhere else each time
@@ -56,15 +63,20 @@ func TestAutomationSurvivesKills(t *testing.T) {
 		o.c = serve(t, o.at)
 	}
 	want := len(o.ids)
-	eventually(t, "every action was done", time.Minute, func() bool { return total("/automation/runs?outcome=DONE") == 5*want })
+	eventually(t, "every action was done", time.Minute,
+		func() bool { return total("/automation/runs?outcome=DONE") == 5*want })
 	var replay struct{ ReplayID, Status string }
-	o.send(http.MethodPost, "/events/replays", map[string]string{"consumer": "automation", "from": "2020-01-01T00:00:00Z"}, &replay, "X-Idempotency-Key", "again")
+	o.send(http.MethodPost, "/events/replays", map[string]string{
+		"consumer": "automation",
+		"from":     "2020-01-01T00:00:00Z",
+	}, &replay, "X-Idempotency-Key", "again")
 	eventually(t, "all events came again", time.Minute, func() bool {
 		o.send(http.MethodGet, "/events/replays/"+replay.ReplayID, nil, &replay)
 		return replay.Status == "DONE"
 	})
 	for path, n := range map[string]int{
-		"/automation/inbox": want, "/automation/tasks": want, "/executions?graphId=greet": want, "/automation/runs": 5 * want, "/events/dlq": 0,
+		"/automation/inbox": want, "/automation/tasks": want, "/executions?graphId=greet": want,
+		"/automation/runs": 5 * want, "/events/dlq": 0,
 		"/records/Account?Phone=1&Rating=Hot": want,
 	} {
 		if got := total(path); got != n {

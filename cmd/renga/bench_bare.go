@@ -96,7 +96,9 @@ func measureRows(ctx context.Context, from, to app.Place, executions int) (*rowF
 		}
 		began := time.Now()
 		for chunk := range slices.Chunk(rows, fig.perCommit) {
-			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error { return write(ctx, tx, chunk) })
+			err := db.Write(ctx, sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
+				return write(ctx, tx, chunk)
+			})
 			if err != nil {
 				return err
 			}
@@ -145,7 +147,8 @@ func copyRows(ctx context.Context, tx *sqldb.Tx, rows []bareRow) error {
 		first, last, body = append(first, r.first), append(last, r.last), append(body, r.body)
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body)
-		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`, execution, commit, first, last, body)
+		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`, execution, commit,
+		first, last, body)
 	return err
 }
 
@@ -156,14 +159,17 @@ type echoCmd struct {
 
 // Run serves until the process is told to end.
 func (c *echoCmd) Run(ctx context.Context) error {
-	srv := &http.Server{Addr: c.Addr, ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body)
-	})}
+	srv := &http.Server{
+		Addr: c.Addr, ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(body)
+		}),
+	}
 	go func() {
 		<-ctx.Done()
 		_ = srv.Shutdown(context.WithoutCancel(ctx))

@@ -50,13 +50,17 @@ func (c *benchCmd) events(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("events            %8.0f events/s end to end, %d keys   (best %.0f, aim 15000, floor 5000)\n", median(rates), busKeys, slices.Max(rates))
+	fmt.Printf("events            %8.0f events/s end to end, %d keys   (best %.0f, aim 15000, floor 5000)\n",
+		median(rates), busKeys, slices.Max(rates))
 	jobs := used.Jobs[sqldb.Engine] + used.Jobs[sqldb.Other]
-	fmt.Printf("  commits         %8d, of %.0f jobs; %v each, %v of it the disk's\n", used.Commits, float64(jobs)/float64(used.Commits),
+	fmt.Printf("  commits         %8d, of %.0f jobs; %v each, %v of it the disk's\n", used.Commits,
+		float64(jobs)/float64(used.Commits),
 		round(used.CommitTime/time.Duration(used.Commits)), round(used.SyncTime/time.Duration(used.Commits)))
-	fmt.Printf("  bare inserts    %8.0f events/s   the same rows (outbox, processed, effect), %d events a commit; ratio %.2f\n",
+	fmt.Printf("  bare inserts    %8.0f events/s   the same rows (outbox, processed, effect), %d events a commit; "+
+		"ratio %.2f\n",
 		bare, barePerCommit, median(rates)/bare)
-	fmt.Printf("  delay           %8v p50, %v p99 at %d events/s (limit 5ms p50)\n", round(delays.at(50)), round(delays.at(99)), busSteady)
+	fmt.Printf("  delay           %8v p50, %v p99 at %d events/s (limit 5ms p50)\n", round(delays.at(50)),
+		round(delays.at(99)), busSteady)
 	if c.Published == 0 {
 		return nil
 	}
@@ -99,7 +103,8 @@ func (c *benchCmd) eventsBehindMany(ctx context.Context, dir string) error {
 		return err
 	}
 	slices.Sort(ratios)
-	fmt.Printf("  with %d published events in the outbox %.0f events/s; ratio to an empty one %.2f (limit 0.90; %d pairs, half of them %.2f to %.2f)\n",
+	fmt.Printf("  with %d published events in the outbox %.0f events/s; ratio to an empty one %.2f (limit 0.90; %d "+
+		"pairs, half of them %.2f to %.2f)\n",
 		c.Published, median(rates), median(ratios), len(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4])
 	return nil
 }
@@ -120,7 +125,8 @@ func withBenchBus(ctx context.Context, dir string, f func(*benchBus) error) erro
 	return app.WithDB(ctx, app.Place{DataDir: dir}, func(db *sqldb.DB) (err error) {
 		b := &benchBus{db: db}
 		err = db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, "CREATE TABLE bench_effect (key TEXT PRIMARY KEY, version INTEGER NOT NULL, events INTEGER NOT NULL) WITHOUT ROWID")
+			_, err := tx.Exec(ctx, "CREATE TABLE bench_effect (key TEXT PRIMARY KEY, version INTEGER NOT NULL, "+
+				"events INTEGER NOT NULL) WITHOUT ROWID")
 			return err
 		})
 		if err != nil {
@@ -212,15 +218,18 @@ func benchRecord(n int) string {
 // benchEvent is an event as a service makes it.
 func benchEvent(id, key, record string, version wire.Stamp) (wire.Event, error) {
 	payload, err := wire.NewPayload(wire.RecordUpdated{
-		ObjectName: "Account", RecordID: record, OwnerID: busTenantID, ChangedFields: []string{"Name", "Phone"}, RecordVersion: version,
+		ObjectName: "Account", RecordID: record, OwnerID: busTenantID, ChangedFields: []string{"Name", "Phone"},
+		RecordVersion: version,
 		FieldChanges: map[string]wire.FieldChange{
 			"Name":  {Old: []byte(`"Acme"`), New: []byte(`"Acme Corporation"`)},
 			"Phone": {Old: []byte(`null`), New: []byte(`"+81-3-0000-0000"`)},
 		},
 	})
 	return wire.Event{
-		ID: id, SchemaVersion: wire.SchemaVersion, Type: "RecordUpdated", OccurredAt: version, Tenant: busTenantID, CorrelationID: "bench",
-		Producer: wire.Producer{Service: "records", Instance: "bench"}, Key: key, Version: version, Payload: payload,
+		ID: id, SchemaVersion: wire.SchemaVersion, Type: "RecordUpdated", OccurredAt: version, Tenant: busTenantID,
+		CorrelationID: "bench",
+		Producer:      wire.Producer{Service: "records", Instance: "bench"}, Key: key, Version: version,
+		Payload: payload,
 	}, err
 }
 

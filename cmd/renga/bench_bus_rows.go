@@ -61,7 +61,8 @@ func (b *benchBus) bare(ctx context.Context, n int) (float64, error) {
 			for i := range batch {
 				e := &batch[i]
 				day := int64(e.version) / (24 * time.Hour).Milliseconds()
-				if _, err := tx.Exec(ctx, bareOutbox, e.version, e.version, e.part, e.id, busTenantID, e.key, e.body); err != nil {
+				if _, err := tx.Exec(ctx, bareOutbox, e.version, e.version, e.part, e.id, busTenantID, e.key,
+					e.body); err != nil {
 					return err
 				}
 				if _, err := tx.Exec(ctx, bareProcessed, day, busTenantID, e.id); err != nil {

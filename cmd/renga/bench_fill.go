@@ -62,7 +62,10 @@ func runOne(ctx context.Context, eng *engine.Engine, graph string, body []byte) 
 		key++
 		r := eng.Submit(ctx, []engine.Request{{
 			Tenant: benchTenant, Execution: id, GraphID: graph, Command: cmd, CorrelationID: uuid.NewString(),
-			Actor: flow.Actor{Kind: flow.KindUser}, Once: wire.Once{Key: fmt.Sprintf("%s-%d", graph, key), Endpoint: "bench"},
+			Actor: flow.Actor{Kind: flow.KindUser}, Once: wire.Once{
+				Key:      fmt.Sprintf("%s-%d", graph, key),
+				Endpoint: "bench",
+			},
 		}})[0]
 		if r.Err == nil && r.Answer.Refused != nil {
 			return r.Answer, r.Answer.Refused
@@ -121,7 +124,8 @@ func copies(ctx context.Context, st engine.Store, id flow.ID, n int, what string
 			return err
 		}
 		if at/chunk%200 == 199 || at+count == n {
-			fmt.Printf("\rstored %d of %d %s executions (%.0f/s) ", at+count, n, what, float64(at+count)/time.Since(began).Seconds())
+			fmt.Printf("\rstored %d of %d %s executions (%.0f/s) ", at+count, n, what,
+				float64(at+count)/time.Since(began).Seconds())
 		}
 	}
 	fmt.Println()

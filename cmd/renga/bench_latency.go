@@ -92,8 +92,10 @@ func (c *benchCmd) alone(ctx context.Context, w *benchWorker, bare *bareRig) err
 	ratio := func(s spans) float64 { return float64(s.at(50)) / float64(base.at(50)) }
 	fmt.Printf("one alone   p50   %8v for %d tasks; %d bare commits and echoes %v; ratio %.2f (limit 1.5)\n",
 		round(worked.at(50)), c.Tasks, c.Tasks, round(base.at(50)), ratio(worked))
-	fmt.Printf("  as a whole      %8v with a creation that claims; ratio %.2f (limit 1.5)\n", round(whole.at(50)), ratio(whole))
-	fmt.Printf("  with a claim    %8v with its creation and, at the same time, a claim; ratio %.2f\n", round(claimed.at(50)), ratio(claimed))
+	fmt.Printf("  as a whole      %8v with a creation that claims; ratio %.2f (limit 1.5)\n", round(whole.at(50)),
+		ratio(whole))
+	fmt.Printf("  with a claim    %8v with its creation and, at the same time, a claim; ratio %.2f\n",
+		round(claimed.at(50)), ratio(claimed))
 	return nil
 }
 
@@ -115,7 +117,8 @@ func (c *benchCmd) cancels(ctx context.Context, w *benchWorker, bare *bareRig) e
 	if err != nil {
 		return err
 	}
-	fmt.Printf("cancel      p99   %8v (p50 %v); two bare commits and an echo %v (p50 %v); ratio %.2f, at p50 %.2f (limit 1)\n",
+	fmt.Printf("cancel      p99   %8v (p50 %v); two bare commits and an echo %v (p50 %v); ratio %.2f, at p50 %.2f "+
+		"(limit 1)\n",
 		round(cancel.at(99)), round(cancel.at(50)), round(base.at(99)), round(base.at(50)),
 		float64(cancel.at(99))/float64(base.at(99)), float64(cancel.at(50))/float64(base.at(50)))
 	return nil
@@ -127,7 +130,9 @@ func (w *benchWorker) post(ctx context.Context, path string, body []byte, v *ben
 
 // one works one execution that begin creates and starts. It gives the time of all that,
 // and the time since its first task was in hand.
-func (w *benchWorker) one(ctx context.Context, tasks int, begin func(context.Context) (*benchTask, error)) (whole, worked time.Duration, err error) {
+func (w *benchWorker) one(ctx context.Context, tasks int, begin func(context.Context) (*benchTask, error)) (
+	whole, worked time.Duration, err error,
+) {
 	began := time.Now()
 	task, err := begin(ctx)
 	if err != nil {

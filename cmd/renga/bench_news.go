@@ -64,9 +64,11 @@ func (f *newsFigures) ratio() float64 {
 func (f *newsFigures) show() {
 	fmt.Printf("  bus off         %8.0f executions/s; ratio %.2f (limit 0.90)\n", median(f.quiet), f.ratio())
 	if f.cost > 0 {
-		fmt.Printf("  server CPU      %8v an execution; bus off %v; ratio %.2f\n", f.cost, f.bare, float64(f.bare)/float64(f.cost))
+		fmt.Printf("  server CPU      %8v an execution; bus off %v; ratio %.2f\n", f.cost, f.bare,
+			float64(f.bare)/float64(f.cost))
 	}
-	fmt.Printf("  published       %8d messages, all of them; the last of a round after %v\n", f.messages, spans(f.lags).at(50).Round(time.Millisecond))
+	fmt.Printf("  published       %8d messages, all of them; the last of a round after %v\n", f.messages,
+		spans(f.lags).at(50).Round(time.Millisecond))
 }
 
 // costs notes the CPU time of servers that have ended: it says more than rates do on a
@@ -136,7 +138,10 @@ func (f *newsFigures) check(ctx context.Context, cfg app.Place, dirs ...string) 
 	}
 	missing := 0
 	err := app.WithDB(ctx, cfg, func(db *sqldb.DB) error {
-		source := store.NewSource(store.New(db, store.Config{}), store.SourceConfig{Service: "renga", Instance: "bench"})
+		source := store.NewSource(store.New(db, store.Config{}), store.SourceConfig{
+			Service:  "renga",
+			Instance: "bench",
+		})
 		for number := int64(0); ; {
 			msgs, upto, err := source.After(ctx, number, 1000)
 			if err != nil || upto == number {

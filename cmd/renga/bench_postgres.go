@@ -24,7 +24,8 @@ func (c *benchCmd) postgres(ctx context.Context, dir string) error {
 // onPostgres runs the workload with one process, with one that publishes nothing and with
 // several, in turn, so that all meet the same noise and the same tables.
 func (c *benchCmd) onPostgres(ctx context.Context, dir string) error {
-	fmt.Printf("%d executions of %d tasks on PostgreSQL, %d connections, %d commands a request\n\n", c.Executions, c.Tasks, c.Conns, c.Batch)
+	fmt.Printf("%d executions of %d tasks on PostgreSQL, %d connections, %d commands a request\n\n", c.Executions,
+		c.Tasks, c.Conns, c.Batch)
 	one, many, err := c.processes(ctx, dir)
 	if err != nil {
 		return err
@@ -41,7 +42,8 @@ func (c *benchCmd) onPostgres(ctx context.Context, dir string) error {
 	}
 	rows.show(median(one.rates))
 	if c.Processes > 1 {
-		c.show(fmt.Sprintf("%d processes", c.Processes), many, fmt.Sprintf("ratio to one %.2f", median(many)/median(one.rates)))
+		c.show(fmt.Sprintf("%d processes", c.Processes), many, fmt.Sprintf("ratio to one %.2f",
+			median(many)/median(one.rates)))
 	}
 	if median(one.rates) < float64(c.Min) {
 		return fmt.Errorf("%.0f executions/s is below the floor of %d", median(one.rates), c.Min)

@@ -49,8 +49,12 @@ type recordsBench struct {
 // records prints the figures of records and the services.
 func (c *benchCmd) records(ctx context.Context, dir string, place app.Place) error {
 	b := &recordsBench{
-		place: place, dir: dir, size: c.Records, family: min(officeFamily, c.Records), lasts: 10 * time.Second, turn: 1_000_000,
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * recordClients, DisableCompression: true}},
+		place: place, dir: dir, size: c.Records, family: min(officeFamily, c.Records), lasts: 10 * time.Second,
+		turn: 1_000_000,
+		client: &http.Client{Transport: &http.Transport{
+			MaxIdleConnsPerHost: 2 * recordClients,
+			DisableCompression:  true,
+		}},
 	}
 	defer b.client.CloseIdleConnections()
 	if b.short() {
@@ -66,7 +70,8 @@ func (c *benchCmd) records(ctx context.Context, dir string, place app.Place) err
 	if err := b.fillOffice(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%d opportunities with %d shares, %d users, stored in %v:\n", b.size+b.family, b.size*officeShares, officeUsers, time.Since(began).Round(time.Second))
+	fmt.Printf("%d opportunities with %d shares, %d users, stored in %v:\n", b.size+b.family, b.size*officeShares,
+		officeUsers, time.Since(began).Round(time.Second))
 	return b.serve(ctx, func() error {
 		for _, measure := range []func(context.Context) error{
 			b.lists, b.checks, b.moves, b.reindexes, b.searches, b.pipelines, b.updates, b.lags, b.behind,
@@ -104,7 +109,8 @@ func (b *recordsBench) lists(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("  list            %8v p50, %v p99 (limit %v p99): %d visible, %s\n", round(took.at(50)), round(took.at(99)), listBar, total, who.name)
+		fmt.Printf("  list            %8v p50, %v p99 (limit %v p99): %d visible, %s\n", round(took.at(50)),
+			round(took.at(99)), listBar, total, who.name)
 	}
 	return nil
 }
@@ -121,12 +127,14 @@ func (b *recordsBench) total(ctx context.Context, user int, path string) (int, e
 func (b *recordsBench) checks(ctx context.Context) error {
 	for _, who := range seers {
 		took, err := b.sample(1000, func(i int) error {
-			return b.as(ctx, who.user, http.MethodGet, "/records/Opportunity/"+benchID(dealKind, 1+i*7919%b.size), nil, nil, http.StatusOK, http.StatusNotFound)
+			return b.as(ctx, who.user, http.MethodGet, "/records/Opportunity/"+benchID(dealKind, 1+i*7919%b.size), nil,
+				nil, http.StatusOK, http.StatusNotFound)
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Printf("  access check    %8v p50, %v p99 (limit %v p99): a record read, %s\n", round(took.at(50)), round(took.at(99)), checkBar, who.name)
+		fmt.Printf("  access check    %8v p50, %v p99 (limit %v p99): a record read, %s\n", round(took.at(50)),
+			round(took.at(99)), checkBar, who.name)
 	}
 	return nil
 }
@@ -163,7 +171,8 @@ func (b *recordsBench) moves(ctx context.Context) error {
 			return fmt.Errorf("user %d sees %d records of the account before it owns it", user, before)
 		}
 		one, err := timed(func() error {
-			body := fmt.Sprintf(`{"operations":[{"op":"update","id":%q,"ownerId":%q}]}`, benchID(accountKind, 0), benchID(userKind, user))
+			body := fmt.Sprintf(`{"operations":[{"op":"update","id":%q,"ownerId":%q}]}`, benchID(accountKind, 0),
+				benchID(userKind, user))
 			if err := b.bulk(ctx, "Account", body); err != nil {
 				return err
 			}
@@ -177,7 +186,8 @@ func (b *recordsBench) moves(ctx context.Context) error {
 		}
 		took = append(took, one)
 	}
-	fmt.Printf("  owner change    %8v until the new owner of an account sees its %d records (limit %v)\n", round(took.at(100)), b.family, moveBar)
+	fmt.Printf("  owner change    %8v until the new owner of an account sees its %d records (limit %v)\n",
+		round(took.at(100)), b.family, moveBar)
 	return nil
 }
 
@@ -206,7 +216,8 @@ func (b *recordsBench) updates(ctx context.Context) error {
 	if err := failed.Load(); err != nil {
 		return *err
 	}
-	fmt.Printf("  updates         %8.0f records/s with their events, in bulks of %d from %d clients (floor %d), %v of the server's CPU each; %d bulks were answered 503\n",
+	fmt.Printf("  updates         %8.0f records/s with their events, in bulks of %d from %d clients (floor %d), %v "+
+		"of the server's CPU each; %d bulks were answered 503\n",
 		float64(done.Load())/time.Since(began).Seconds(), recordBulk, recordClients, updateFloor,
 		((b.srv.cpu() - used) / time.Duration(max(1, done.Load()))).Round(time.Microsecond), refused.Load())
 	return nil
@@ -239,7 +250,9 @@ func (b *recordsBench) lags(ctx context.Context) error {
 				continue // it is seen anyway
 			}
 			return timed(func() error {
-				if err := b.bulk(ctx, "Opportunity", fmt.Sprintf(`{"operations":[{"op":"update","id":%q,"fields":{"Name":"red"}}]}`, benchID(dealKind, n))); err != nil {
+				if err := b.bulk(ctx, "Opportunity",
+					fmt.Sprintf(`{"operations":[{"op":"update","id":%q,"fields":{"Name":"red"}}]}`,
+						benchID(dealKind, n))); err != nil {
 					return err
 				}
 				return b.until(ctx, limit, "the rule gives the record", func() (bool, error) {
@@ -270,8 +283,10 @@ func (b *recordsBench) lags(ctx context.Context) error {
 	if err := <-ended; err != nil {
 		return err
 	}
-	fmt.Printf("  sharing         %8v p50, %v worst of %d behind %.0f updates/s (limit %v at %d); caught up with all updates before in %v\n",
-		round(took.at(50)), round(took.at(100)), len(took), float64(done)/time.Since(started).Seconds(), lagBar, steadyRate, round(caught))
+	fmt.Printf("  sharing         %8v p50, %v worst of %d behind %.0f updates/s (limit %v at %d); caught up with all "+
+		"updates before in %v\n",
+		round(took.at(50)), round(took.at(100)), len(took), float64(done)/time.Since(started).Seconds(), lagBar,
+		steadyRate, round(caught))
 	return nil
 }
 

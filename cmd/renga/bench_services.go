@@ -27,7 +27,8 @@ func (b *recordsBench) reindexes(ctx context.Context) error {
 		var made struct {
 			ID string `json:"rebuildId"`
 		}
-		if err := b.as(ctx, 0, http.MethodPost, "/search/rebuild", []byte(`{"object":"Opportunity"}`), &made, http.StatusAccepted); err != nil {
+		if err := b.as(ctx, 0, http.MethodPost, "/search/rebuild", []byte(`{"object":"Opportunity"}`), &made,
+			http.StatusAccepted); err != nil {
 			return err
 		}
 		return b.until(ctx, time.Hour, "the index is built", func() (bool, error) {
@@ -56,7 +57,8 @@ func (b *recordsBench) searches(ctx context.Context) error {
 			used := b.srv.cpu()
 			took, err := b.sample(100, func(int) error {
 				page.Items = nil
-				return b.as(ctx, who.user, http.MethodGet, "/search?q="+url.QueryEscape(text), nil, &page, http.StatusOK)
+				return b.as(ctx, who.user, http.MethodGet, "/search?q="+url.QueryEscape(text), nil, &page,
+					http.StatusOK)
 			})
 			if err != nil {
 				return err
@@ -64,8 +66,10 @@ func (b *recordsBench) searches(ctx context.Context) error {
 			if who.all && len(page.Items) == 0 {
 				return fmt.Errorf("user %d sees everything and finds nothing with %q", who.user, text)
 			}
-			fmt.Printf("  search          %8v p50, %v p99 (limit %v p99), %v of CPU: %q, %d hits on a page, who sees %s\n",
-				round(took.at(50)), round(took.at(99)), searchBar, each(b.srv.cpu()-used, len(took)), text, len(page.Items), who.name)
+			fmt.Printf("  search          %8v p50, %v p99 (limit %v p99), %v of CPU: %q, %d hits on a page, who sees "+
+				"%s\n",
+				round(took.at(50)), round(took.at(99)), searchBar, each(b.srv.cpu()-used, len(took)), text,
+				len(page.Items), who.name)
 		}
 	}
 	return nil
@@ -91,7 +95,8 @@ func (b *recordsBench) pipelines(ctx context.Context) error {
 			return err
 		}
 		if report.Total.Count != want {
-			return fmt.Errorf("the pipeline of user %d has %d opportunities, its list has %d", who.user, report.Total.Count, want)
+			return fmt.Errorf("the pipeline of user %d has %d opportunities, its list has %d", who.user,
+				report.Total.Count, want)
 		}
 		fmt.Printf("  pipeline        %8v p50, %v p99 (limit %v p99), %v of CPU: %d counted, who sees %s\n",
 			round(took.at(50)), round(took.at(99)), reportBar, each(b.srv.cpu()-used, len(took)), want, who.name)
@@ -212,7 +217,9 @@ func (b *recordsBench) behind(ctx context.Context) error {
 	last := bulks[len(bulks)-1]
 	err = b.until(ctx, 10*time.Minute, "all services have caught up", func() (bool, error) {
 		counts, _, err := b.taken(ctx)
-		return err == nil && !slices.ContainsFunc(followers, func(name string) bool { return !counts[name].covers(base[name], last.upto) }), err
+		return err == nil && !slices.ContainsFunc(followers, func(name string) bool {
+			return !counts[name].covers(base[name], last.upto)
+		}), err
 	})
 	if err != nil {
 		return err
@@ -220,16 +227,20 @@ func (b *recordsBench) behind(ctx context.Context) error {
 	caught := time.Since(began) - took
 	for _, name := range followers {
 		fmt.Printf("  %-15s %8v p50, %v worst behind %.0f updates/s (limit %v at %d)\n", name+" lag",
-			round(lags[name].at(50)), round(lags[name].at(100)), float64(len(bulks)*recordBulk)/took.Seconds(), lagBar, steadyRate)
+			round(lags[name].at(50)), round(lags[name].at(100)), float64(len(bulks)*recordBulk)/took.Seconds(), lagBar,
+			steadyRate)
 	}
-	fmt.Printf("  all services    %8v of the server's CPU for an update and all that follows; nothing was left after %v\n",
+	fmt.Printf("  all services    %8v of the server's CPU for an update and all that follows; nothing was left after "+
+		"%v\n",
 		((b.srv.cpu() - used) / time.Duration(len(bulks)*recordBulk)).Round(time.Microsecond), round(caught))
 	return nil
 }
 
 // follow updates records steadily for some time, and looks again and again how far the
 // services are behind.
-func (b *recordsBench) follow(ctx context.Context, base map[string]takes) (lags map[string]spans, bulks []answered, err error) {
+func (b *recordsBench) follow(ctx context.Context, base map[string]takes) (
+	lags map[string]spans, bulks []answered, err error,
+) {
 	steadily, stop := context.WithCancel(ctx)
 	defer stop()
 	news, ended := make(chan answered, 10_000), make(chan error, 1)

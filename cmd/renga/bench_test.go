@@ -68,7 +68,10 @@ func TestTheBenchMeasuresRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"list", "access check", "owner change", "reindex", "search", "pipeline", "updates", "sharing", "sharing lag", "search lag", "automation lag", "approval lag", "reporting lag"} {
+	for _, line := range []string{
+		"list", "access check", "owner change", "reindex", "search", "pipeline", "updates",
+		"sharing", "sharing lag", "search lag", "automation lag", "approval lag", "reporting lag",
+	} {
 		if !strings.Contains(string(out), "\n  "+line+" ") {
 			t.Errorf("the figures have no %q", line)
 		}

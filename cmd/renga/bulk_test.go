@@ -218,7 +218,8 @@ func (b *bulkRun) check(set []string) {
 		var got struct {
 			Items []bulkItem `json:"items"`
 		}
-		if code := b.c.get(fmt.Sprintf("/bulks/%s/items?page_size=100&page=%d", b.id, page), &got); code != http.StatusOK {
+		if code := b.c.get(fmt.Sprintf("/bulks/%s/items?page_size=100&page=%d", b.id, page),
+			&got); code != http.StatusOK {
 			b.t.Fatalf("items: %d", code)
 		}
 		for _, it := range got.Items {
@@ -237,9 +238,11 @@ func (b *bulkRun) check(set []string) {
 	}
 	v := b.await(func(v bulkView) bool { return v.Status == "DONE" })
 	want := map[string]int{
-		"pending": 0, "applied": counts["APPLIED"], "already": counts["ALREADY"], "refused": counts["REFUSED"], "failed": counts["FAILED"],
+		"pending": 0, "applied": counts["APPLIED"], "already": counts["ALREADY"], "refused": counts["REFUSED"],
+		"failed": counts["FAILED"],
 	}
-	if fmt.Sprint(v.Counts) != fmt.Sprint(want) || len(seen) != bulkSize || counts["APPLIED"]+counts["ALREADY"] != bulkSize {
+	if fmt.Sprint(v.Counts) != fmt.Sprint(want) || len(seen) != bulkSize || counts["APPLIED"]+
+		counts["ALREADY"] != bulkSize {
 		b.t.Errorf("the bulk says %v, its %d items %v", v.Counts, len(seen), want)
 	}
 	b.t.Logf("%v", counts)

@@ -24,8 +24,9 @@ type busBooks struct {
 	dead        map[string]map[string]bus.Status // by consumer and event
 	parked      map[string]map[string]bool       // those that are no dead letters, by consumer and event
 	applied     map[string]map[string]busEffect  // by consumer and key
-	retries     int                              // tries that failed, as far as readers could note them before they were killed
-	tries       int                              // that dead letters had
+	// tries that failed, as far as readers could note them before they were killed
+	retries int
+	tries   int // that dead letters had
 }
 
 // busEffect is something that a consumer did.
@@ -89,10 +90,16 @@ func (b *busBooks) read(db *sqldb.DB) error {
 	}{
 		{"SELECT published_at, body FROM outbox_events ORDER BY id", b.event},
 		{"SELECT number, execution FROM test_log ORDER BY number", b.change},
-		{"SELECT consumer, key, event_id, version, idx, instance, holder, part, epoch FROM test_effect ORDER BY n", b.effect},
+		{
+			"SELECT consumer, key, event_id, version, idx, instance, holder, part, epoch FROM test_effect ORDER BY n",
+			b.effect,
+		},
 		{"SELECT consumer, event_id, status, attempts FROM bus_dead ORDER BY num", b.letter},
 		{"SELECT consumer, event_id FROM bus_parked WHERE dead = 0 ORDER BY consumer, partition_key, n", b.waiting},
-		{"SELECT consumer, partition_key, version, idx, event_id FROM bus_applied ORDER BY consumer, partition_key", b.place},
+		{
+			"SELECT consumer, partition_key, version, idx, event_id FROM bus_applied ORDER BY consumer, partition_key",
+			b.place,
+		},
 		{"SELECT consumer FROM test_fall ORDER BY consumer", func(*sqldb.Row) error { b.falls++; return nil }},
 		{"SELECT failed FROM bus_reader ORDER BY consumer, part", func(r *sqldb.Row) error {
 			var n int
@@ -250,7 +257,8 @@ func (b *busBooks) delivered(consumer string) {
 			wrong++
 		}
 		if was := twice + wrong; was != before && was < 4 {
-			b.t.Logf("%s: event %s of %s at %v %d has %d effects; parked: %t, dead letter: %t, %v", consumer, e.ID, e.Key, e.Version, e.Index, n, parked, dead, status)
+			b.t.Logf("%s: event %s of %s at %v %d has %d effects; parked: %t, dead letter: %t, %v", consumer, e.ID,
+				e.Key, e.Version, e.Index, n, parked, dead, status)
 		}
 		if n > 0 && open[e.Key] {
 			jumped++
@@ -261,7 +269,8 @@ func (b *busBooks) delivered(consumer string) {
 		b.t.Errorf("%s: %d effects are of events that nobody announced", consumer, len(effects))
 	}
 	if missing+twice+wrong > 0 {
-		b.t.Errorf("%s: %d events were not delivered, %d have more than one effect, %d have an effect and are dead or waiting, or neither", consumer, missing, twice, wrong)
+		b.t.Errorf("%s: %d events were not delivered, %d have more than one effect, %d have an effect and are dead "+
+			"or waiting, or neither", consumer, missing, twice, wrong)
 	}
 	if consumer == strict && jumped > 0 {
 		b.t.Errorf("%s: %d events were taken before one of their key that came before", consumer, jumped)
@@ -287,7 +296,8 @@ func (b *busBooks) ordered(consumer string) {
 	for _, e := range b.effects[consumer] {
 		if before, ok := last[e.key]; ok && e.compare(before) <= 0 {
 			if wrong++; wrong < 4 {
-				b.t.Logf("%s, %s: version %v %d came behind %v %d", consumer, e.key, e.version, e.index, before.version, before.index)
+				b.t.Logf("%s, %s: version %v %d came behind %v %d", consumer, e.key, e.version, e.index, before.version,
+					before.index)
 			}
 		}
 		last[e.key] = e
@@ -297,8 +307,10 @@ func (b *busBooks) ordered(consumer string) {
 	}
 	for key, e := range last {
 		kept := b.applied[consumer][key]
-		if c := kept.compare(e); c < 0 || c == 0 && kept.event != e.event || c > 0 && b.dead[consumer][kept.event] != bus.Skipped {
-			b.t.Errorf("%s, %s: the place kept is %v %d, the last effect %v %d", consumer, key, kept.version, kept.index, e.version, e.index)
+		if c := kept.compare(e); c < 0 || c == 0 && kept.event != e.event || c > 0 &&
+			b.dead[consumer][kept.event] != bus.Skipped {
+			b.t.Errorf("%s, %s: the place kept is %v %d, the last effect %v %d", consumer, key, kept.version,
+				kept.index, e.version, e.index)
 		}
 	}
 }
@@ -312,7 +324,8 @@ func (b *busBooks) leased(consumer string) {
 			b.t.Errorf("%s: process %s did something while %s had the lease", consumer, e.instance, e.holder)
 		}
 		if e.epoch < newest[e.part] {
-			b.t.Errorf("%s/%d: something was done under lease %d after lease %d was given", consumer, e.part, e.epoch, newest[e.part])
+			b.t.Errorf("%s/%d: something was done under lease %d after lease %d was given", consumer, e.part, e.epoch,
+				newest[e.part])
 		}
 		newest[e.part] = max(newest[e.part], e.epoch)
 	}

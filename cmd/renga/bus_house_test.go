@@ -41,7 +41,10 @@ func openBusHouse(t testing.TB, cfg bus.Config) *busHouse {
 	if postgres() {
 		at.Database = pgtest.New(t)
 	}
-	h := &busHouse{TB: t, told: map[string]time.Time{}, taken: map[string]time.Time{}, poison: map[string]error{}, grown: make(chan struct{}, 1)}
+	h := &busHouse{
+		TB: t, told: map[string]time.Time{}, taken: map[string]time.Time{}, poison: map[string]error{},
+		grown: make(chan struct{}, 1),
+	}
 	var err error
 	if h.db, err = at.open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -86,7 +89,8 @@ func (h *busHouse) handle(consumer string) bus.Handler {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO test_effect (consumer, key, event_id, version, idx, instance, holder, part, epoch)
+		if _, err := tx.Exec(ctx,
+			`INSERT INTO test_effect (consumer, key, event_id, version, idx, instance, holder, part, epoch)
 			VALUES ($1, $2, $3, $4, $5, '', '', 0, 0)`, consumer, e.Key, e.ID, e.Version, e.Index); err != nil {
 			return err
 		}
@@ -122,7 +126,8 @@ func houseKey(record string) string { return wire.RecordKey("Account", busTenant
 func change(record string, version wire.Stamp, n int) (all []wire.Event, err error) {
 	for i := range n {
 		e := wire.Event{
-			ID: uuid.Must(uuid.NewV7()).String(), Tenant: busTenant, CorrelationID: "c", Key: houseKey(record), Version: version, Index: i,
+			ID: uuid.Must(uuid.NewV7()).String(), Tenant: busTenant, CorrelationID: "c", Key: houseKey(record),
+			Version: version, Index: i,
 		}
 		if e.Type, e.Payload, err = payload(i, houseID(record), version); err != nil {
 			return nil, err
@@ -165,8 +170,9 @@ func (h *busHouse) send(of func(*bus.Message), events ...wire.Event) {
 	for i := range events {
 		e := &events[i]
 		m := bus.Message{
-			ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt, Service: "test",
-			Body: e.AppendJSON(nil), Relay: bus.Relay{Epoch: 1 << 20, At: wire.Stamp(time.Now().UnixMilli())},
+			ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt,
+			Service: "test",
+			Body:    e.AppendJSON(nil), Relay: bus.Relay{Epoch: 1 << 20, At: wire.Stamp(time.Now().UnixMilli())},
 		}
 		if of != nil {
 			of(&m)
@@ -180,14 +186,20 @@ func (h *busHouse) send(of func(*bus.Message), events ...wire.Event) {
 // count runs a query that gives one number.
 func (h *busHouse) count(query string, args ...any) (n int) {
 	h.Helper()
-	h.must(h.db.Read(h.Context(), func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, query, args...).Scan(&n) }))
+	h.must(h.db.Read(h.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, query,
+			args...).Scan(&n)
+	}))
 	return n
 }
 
 // text runs a query that gives one text.
 func (h *busHouse) text(query string, args ...any) (text string) {
 	h.Helper()
-	h.must(h.db.Read(h.Context(), func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, query, args...).Scan(&text) }))
+	h.must(h.db.Read(h.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, query,
+			args...).Scan(&text)
+	}))
 	return text
 }
 
@@ -236,7 +248,9 @@ func (h *busHouse) awaitTaken(events []wire.Event) (delays spans) {
 func (h *busHouse) places(consumer, record string) (all []string) {
 	h.Helper()
 	h.must(h.db.Read(h.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT version, idx FROM test_effect WHERE consumer = $1 AND key = $2 ORDER BY n", consumer, houseKey(record)) {
+		for row, err := range tx.Query(ctx,
+			"SELECT version, idx FROM test_effect WHERE consumer = $1 AND key = $2 ORDER BY n", consumer,
+			houseKey(record)) {
 			var version, idx int64
 			if err == nil {
 				err = row.Scan(&version, &idx)

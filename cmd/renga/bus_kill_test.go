@@ -73,7 +73,8 @@ func (r *busRig) report(b *busBooks, faults int) {
 	r.t.Helper()
 	busy, undone := r.busy()
 	dead, parked := b.letters()
-	r.t.Logf("%d faults: %d events acknowledged (%d a second), %d more committed; %d starts found %d things to be done; %d tries failed, %d dead letters, %d parked",
+	r.t.Logf("%d faults: %d events acknowledged (%d a second), %d more committed; %d starts found %d things to be "+
+		"done; %d tries failed, %d dead letters, %d parked",
 		faults, len(r.acked), r.rate(), len(b.events)-len(r.acked), busy, undone, max(b.retries, b.tries), dead, parked)
 	if long() { // a short run shares its machine with other tests
 		r.atLeast("events a second", r.rate(), busRate)
@@ -119,7 +120,8 @@ func TestNoEventIsLostWhenTheProcessIsKilledAtANamedPoint(t *testing.T) {
 	b.check(r.consumers()...)
 	busy, undone := r.busy()
 	dead, _ := b.letters()
-	t.Logf("%d kills at %d points: %d events acknowledged, %d more committed; %d starts found %d things to be done; %d dead letters",
+	t.Logf("%d kills at %d points: %d events acknowledged, %d more committed; %d starts found %d things to be done; "+
+		"%d dead letters",
 		kills, len(points), len(r.acked), len(b.events)-len(r.acked), busy, undone, dead)
 	r.atLeast("kills", kills, 20)
 	r.atLeast("starts with something to be done", busy, kills/2)
@@ -176,7 +178,8 @@ func TestAStoppedProcessTakesNoEventUnderALostLease(t *testing.T) {
 	r.acks(2 * busAcksPerKill)
 	b := r.finish()
 	b.check(r.consumers()...)
-	t.Logf("%d stops of %v and more; the other process acknowledged meanwhile: %v; leases changed hands %d times", stops, 3*r.setup.Lease, meanwhile, b.changes(r.consumers()...))
+	t.Logf("%d stops of %v and more; the other process acknowledged meanwhile: %v; leases changed hands %d times",
+		stops, 3*r.setup.Lease, meanwhile, b.changes(r.consumers()...))
 	// Now and then what was stopped holds the rows of a transaction, and the other waits.
 	r.atLeast("events meanwhile (median)", slices.Sorted(slices.Values(meanwhile))[stops/2], busAcksPerKill)
 	r.atLeast("changes of leases", b.changes(r.consumers()...), stops)

@@ -142,7 +142,8 @@ func (p *busProcess) change(ctx context.Context, events int) (ids []string, err 
 		var all []wire.Event
 		for i := range events {
 			e := wire.Event{
-				ID: uuid.Must(uuid.NewV7()).String(), Tenant: busTenant, CorrelationID: cause, Key: key, Version: version, Index: i,
+				ID: uuid.Must(uuid.NewV7()).String(), Tenant: busTenant, CorrelationID: cause, Key: key,
+				Version: version, Index: i,
 			}
 			if e.Type, e.Payload, err = payload(i, id, version); err != nil {
 				return err
@@ -174,8 +175,14 @@ func (p *busProcess) version(ctx context.Context, tx *sqldb.Tx, key string, own 
 // payload is that of the event at a place within a change.
 func payload(i int, record string, version wire.Stamp) (typ string, text []byte, err error) {
 	payloads := []wire.Payload{
-		wire.RecordUpdated{ObjectName: "Account", RecordID: record, OwnerID: busTenant, ChangedFields: []string{"Name", "OwnerId"}, RecordVersion: version},
-		wire.OwnerChanged{ObjectName: "Account", RecordID: record, OldOwnerID: busTenant, NewOwnerID: record, RecordVersion: version},
+		wire.RecordUpdated{ObjectName: "Account", RecordID: record, OwnerID: busTenant, ChangedFields: []string{
+			"Name",
+			"OwnerId",
+		}, RecordVersion: version},
+		wire.OwnerChanged{
+			ObjectName: "Account", RecordID: record, OldOwnerID: busTenant, NewOwnerID: record,
+			RecordVersion: version,
+		},
 		wire.RecordDeleted{ObjectName: "Account", RecordID: record, Deleted: true, RecordVersion: version},
 	}
 	text, err = wire.NewPayload(payloads[i])

@@ -37,7 +37,8 @@ func openBusLog(db *sqldb.DB) (*busLog, error) {
 func (l *busLog) After(ctx context.Context, number int64, limit int) (msgs []bus.Message, upto int64, err error) {
 	err = l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		msgs, upto = nil, number
-		for row, err := range tx.Query(ctx, "SELECT number, execution FROM test_log WHERE number > $1 ORDER BY number LIMIT $2", number, limit) {
+		for row, err := range tx.Query(ctx,
+			"SELECT number, execution FROM test_log WHERE number > $1 ORDER BY number LIMIT $2", number, limit) {
 			var execution int64
 			if err == nil {
 				err = row.Scan(&upto, &execution)
@@ -60,8 +61,9 @@ func (l *busLog) message(number, execution int64) bus.Message {
 	e.Key = wire.RecordKey("Execution", busTenant, fmt.Sprint(execution))
 	e.Version = wire.Stamp(number)
 	return bus.Message{
-		Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt,
-		Service: e.Producer.Service, Body: e.AppendJSON(nil), Relay: bus.Relay{Source: number},
+		Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
+		OccurredAt: e.OccurredAt,
+		Service:    e.Producer.Service, Body: e.AppendJSON(nil), Relay: bus.Relay{Source: number},
 	}
 }
 

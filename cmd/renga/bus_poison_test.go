@@ -117,7 +117,8 @@ func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
 	well := openBusHouse(t, bus.Config{})
 	well.burst(1000)
 	fast, slow := compared(well, h, events)
-	t.Logf("p50 %v, p99 %v; with a poisoned key %v, %v; with %d parked keys %v, %v", round(before.at(50)), round(before.at(99)),
+	t.Logf("p50 %v, p99 %v; with a poisoned key %v, %v; with %d parked keys %v, %v", round(before.at(50)),
+		round(before.at(99)),
 		round(poisoned.at(50)), round(poisoned.at(99)), keys, round(after.at(50)), round(after.at(99)))
 	t.Logf("%.0f events/s, with %d parked keys %.0f: ratio %.2f", fast, keys, slow, slow/fast)
 	for what, got := range map[string]spans{"one poisoned key": poisoned, "many parked keys": after} {

@@ -46,7 +46,8 @@ func newBusRig(t *testing.T, n int, setup busSetup) *busRig {
 		setup.Database = pgtest.New(t)
 	}
 	setup.Lease = time.Second
-	return &busRig{t: t, setup: setup, procs: make([]*busChild, n), acked: map[string]bool{}, grown: make(chan struct{}, 1)}
+	return &busRig{t: t, setup: setup, procs: make([]*busChild, n), acked: map[string]bool{}, grown: make(chan struct{},
+		1)}
 }
 
 // busChild is one process.
@@ -84,7 +85,10 @@ func (r *busRig) launch(i int) *busChild {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	c := &busChild{rig: r, cmd: program(), log: &tail{}, instance: setup.Instance, lines: make(chan string, 1000), ended: make(chan struct{})}
+	c := &busChild{
+		rig: r, cmd: program(), log: &tail{}, instance: setup.Instance, lines: make(chan string, 1000),
+		ended: make(chan struct{}),
+	}
 	c.cmd.Env = append(c.cmd.Env, asBus+"="+string(text))
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -173,7 +177,8 @@ func (r *busRig) acks(n int) {
 		select {
 		case <-r.grown:
 		case <-late:
-			r.t.Fatalf("too weak: %d of %d events were acknowledged within %v\n%s", n-(want-r.count()), n, maxWait, r.logs())
+			r.t.Fatalf("too weak: %d of %d events were acknowledged within %v\n%s", n-(want-r.count()), n, maxWait,
+				r.logs())
 		}
 	}
 }
@@ -247,11 +252,13 @@ func (r *busRig) finish() *busBooks {
 	}
 	for _, c := range r.procs {
 		if c.await("idle") == "" {
-			r.t.Errorf("not everything is delivered %v after the last fault:\n%s", time.Since(began).Round(time.Second), r.logs())
+			r.t.Errorf("not everything is delivered %v after the last fault:\n%s", time.Since(began).Round(time.Second),
+				r.logs())
 		}
 	}
 	took := stalls.Since(began)
-	r.t.Logf("everything was delivered %v after the last fault, and %v in which the machine stood still", took.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
+	r.t.Logf("everything was delivered %v after the last fault, and %v in which the machine stood still",
+		took.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
 	if took > quietWithin {
 		r.t.Errorf("that is more than %v", quietWithin)
 	}

@@ -109,7 +109,10 @@ func TestEveryConsumerGetsAllEventsOfAChange(t *testing.T) {
 	other, err := change("one", all[0].Version, 3)
 	h.must(err)
 	for _, e := range slices.Concat(older, other[2:]) {
-		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{Service: "test", Instance: "test"}
+		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{
+			Service:  "test",
+			Instance: "test",
+		}
 		h.send(nil, e)
 	}
 	h.await(2, "SELECT sum(stale) FROM bus_reader")
@@ -138,14 +141,18 @@ func TestOldEventsThatAreSentAgainChangeNothing(t *testing.T) {
 	h.await(keys*each, "SELECT count(*) FROM test_effect WHERE consumer = 'd'")
 	for i := range all {
 		e := &all[i]
-		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{Service: "test", Instance: "test"}
+		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{
+			Service:  "test",
+			Instance: "test",
+		}
 	}
 	h.send(nil, all...)
 	h.await(2*keys*each, "SELECT sum(stale + duplicate) FROM bus_reader")
 	if n := h.count("SELECT count(*) FROM test_effect"); n != 2*keys*each {
 		t.Errorf("%d effects, want %d", n, 2*keys*each)
 	}
-	if n := h.count("SELECT (SELECT count(*) FROM test_fall) + (SELECT count(*) FROM bus_dead) + (SELECT count(*) FROM bus_lane)"); n != 0 {
+	if n := h.count("SELECT (SELECT count(*) FROM test_fall) + (SELECT count(*) FROM bus_dead) + (SELECT count(*) " +
+		"FROM bus_lane)"); n != 0 {
 		t.Errorf("%d places fell, letters died, or lanes wait", n)
 	}
 }
@@ -159,10 +166,17 @@ func TestWhatDoesNotFitItsSchemaIsNotAnnounced(t *testing.T) {
 		what, payload, code, says string
 	}{
 		{"a member is missing", `{"objectName":"Account"}`, wire.CodeEventInvalid, "/payload"},
-		{"a member is unknown", strings.Replace(string(fits[0].Payload), `{`, `{"新":1,`, 1), wire.CodeEventInvalid, "/payload/新"},
-		{"a member is wrong", strings.Replace(string(fits[0].Payload), houseID("one"), "x", 1), wire.CodeEventInvalid, "/payload/recordId"},
 		{
-			"2 MiB", strings.Replace(string(fits[0].Payload), `{`, `{"fieldChanges":{"Name":{"old":null,"new":"`+strings.Repeat("x", 2<<20)+`"}},`, 1),
+			"a member is unknown", strings.Replace(string(fits[0].Payload), `{`, `{"新":1,`, 1), wire.CodeEventInvalid,
+			"/payload/新",
+		},
+		{
+			"a member is wrong", strings.Replace(string(fits[0].Payload), houseID("one"), "x", 1), wire.CodeEventInvalid,
+			"/payload/recordId",
+		},
+		{
+			"2 MiB", strings.Replace(string(fits[0].Payload), `{`, `{"fieldChanges":{"Name":{"old":null,"new":"`+
+				strings.Repeat("x", 2<<20)+`"}},`, 1),
 			wire.CodeEventTooLarge, "",
 		},
 	}
@@ -204,7 +218,10 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 		made, err := change(uuid.NewString(), wire.Stamp(time.Now().UnixMilli()), 1)
 		h.must(err)
 		e := made[0]
-		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{Service: "test", Instance: "test"}
+		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{
+			Service:  "test",
+			Instance: "test",
+		}
 		if tt.spoil != nil {
 			tt.spoil(&e)
 		}

@@ -35,7 +35,10 @@ func (c canaries) plant(what string) string {
 // in says which secrets are in a text, as they are or as headers, URLs and JSON have them.
 func (c canaries) in(text string) (found []string) {
 	for what, secret := range c {
-		for _, form := range []string{secret, url.QueryEscape(secret), inBase64(secret, 0), inBase64(secret, 1), inBase64(secret, 2)} {
+		for _, form := range []string{
+			secret, url.QueryEscape(secret), inBase64(secret, 0), inBase64(secret, 1),
+			inBase64(secret, 2),
+		} {
 			if strings.Contains(text, form) {
 				found = append(found, what)
 				break
@@ -122,7 +125,10 @@ func newKeyServer(t *testing.T) *keyServer {
 // token signs claims.
 func (k *keyServer) token(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
-	all := jwt.MapClaims{"iss": "noctria.auth", "aud": []string{"renga", "pdca", "pdca.gui"}, "sub": "desk-1", "exp": time.Now().Add(time.Hour).Unix()}
+	all := jwt.MapClaims{
+		"iss": "noctria.auth", "aud": []string{"renga", "pdca", "pdca.gui"}, "sub": "desk-1",
+		"exp": time.Now().Add(time.Hour).Unix(),
+	}
 	for name, value := range claims {
 		all[name] = value
 	}

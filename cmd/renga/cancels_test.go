@@ -32,7 +32,8 @@ func newCancelRig(t testing.TB, unnoted bool) cancelRig {
 	t.Helper()
 	at := newSite(t)
 	a := startApp(t, app.Config{Place: at.place(), Silent: true, Shards: 1, Override: app.Override{Unaudited: unnoted}})
-	g, err := flow.ParseGraph([]byte(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
+	g, err := flow.ParseGraph(
+		[]byte(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`), false)
 	if err == nil {
 		_, _, err = a.Engine.PutGraph(t.Context(), tenantOfCancels, "g", g)
@@ -51,7 +52,10 @@ func (r cancelRig) create(n int) (ids []flow.ID) {
 	for len(ids) < n {
 		reqs := make([]engine.Request, min(500, n-len(ids)))
 		for i := range reqs {
-			reqs[i] = engine.Request{Tenant: tenantOfCancels, GraphID: "g", Start: true, Command: flow.Create{}, Actor: flow.Actor{Kind: flow.KindUser}}
+			reqs[i] = engine.Request{
+				Tenant: tenantOfCancels, GraphID: "g", Start: true, Command: flow.Create{},
+				Actor: flow.Actor{Kind: flow.KindUser},
+			}
 		}
 		for _, res := range r.Engine.Submit(r.Context(), reqs) {
 			if res.Err != nil {
@@ -66,7 +70,8 @@ func (r cancelRig) create(n int) (ids []flow.ID) {
 // cancelOf is a request to cancel an execution.
 func cancelOf(id flow.ID, key string) engine.Request {
 	req := engine.Request{
-		Tenant: tenantOfCancels, Execution: id, Command: flow.Cancel{Reason: "wrong month"}, Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: "call-" + key,
+		Tenant: tenantOfCancels, Execution: id, Command: flow.Cancel{Reason: "wrong month"},
+		Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: "call-" + key,
 	}
 	if key != "" {
 		req.Once = wire.Once{Key: key, Endpoint: "POST /executions/" + id.String() + "/cancel"}
@@ -92,25 +97,31 @@ func TestACancelIsInTheAuditLogOnce(t *testing.T) {
 		t.Fatalf("got %+v", first)
 	}
 	want := audit.Entry{
-		Tenant: tenantOfCancels, Actor: "ann", Action: "execution.cancel", Subject: ids[0].String(), CorrelationID: "call-k",
-		Outcome: audit.Accepted, Reason: "wrong month", Detail: fmt.Appendf(nil, `{"cancelSeq":%d}`, first.Answer.CancelSeq),
+		Tenant: tenantOfCancels, Actor: "ann", Action: "execution.cancel", Subject: ids[0].String(),
+		CorrelationID: "call-k",
+		Outcome:       audit.Accepted, Reason: "wrong month", Detail: fmt.Appendf(nil, `{"cancelSeq":%d}`,
+			first.Answer.CancelSeq),
 	}
-	if diff := cmp.Diff([]audit.Entry{want}, r.entries(), cmpopts.IgnoreFields(audit.Entry{}, "ID", "Num", "At")); diff != "" {
+	if diff := cmp.Diff([]audit.Entry{want}, r.entries(), cmpopts.IgnoreFields(audit.Entry{}, "ID", "Num",
+		"At")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for what, req := range map[string]engine.Request{
-		"a repetition":                    cancelOf(ids[0], "k"),
-		"another of what is canceled":     cancelOf(ids[0], "l"),
-		"one without a key":               cancelOf(ids[0], ""),
-		"one of what does not exist":      cancelOf(flow.ID{1}, "m"),
-		"of a node, which is not audited": {Tenant: tenantOfCancels, Execution: ids[1], Command: flow.CancelNode{Node: "a"}, Actor: flow.Actor{Kind: flow.KindUser}},
+		"a repetition":                cancelOf(ids[0], "k"),
+		"another of what is canceled": cancelOf(ids[0], "l"),
+		"one without a key":           cancelOf(ids[0], ""),
+		"one of what does not exist":  cancelOf(flow.ID{1}, "m"),
+		"of a node, which is not audited": {Tenant: tenantOfCancels, Execution: ids[1], Command: flow.CancelNode{
+			Node: "a",
+		}, Actor: flow.Actor{Kind: flow.KindUser}},
 	} {
 		r.Engine.Submit(t.Context(), []engine.Request{req})
 		if n := len(r.entries()); n != 1 {
 			t.Errorf("%s: %d entries", what, n)
 		}
 	}
-	if res := r.Engine.Submit(t.Context(), []engine.Request{cancelOf(ids[1], "n")})[0]; res.Answer.Refused == nil || len(r.entries()) != 1 {
+	if res := r.Engine.Submit(t.Context(), []engine.Request{cancelOf(ids[1], "n")})[0]; res.Answer.Refused == nil ||
+		len(r.entries()) != 1 {
 		t.Errorf("a refused cancel: %+v, %d entries", res, len(r.entries()))
 	}
 	r.Engine.Submit(t.Context(), []engine.Request{cancelOf(ids[2], "x"), cancelOf(ids[2], "y")})
@@ -153,7 +164,8 @@ func (b *bulkRun) audited(set []string) {
 				} `json:"detail"`
 			} `json:"items"`
 		}
-		if code := b.c.get(fmt.Sprintf("/audit?action=execution.cancel&page_size=100&page=%d", page), &got); code != http.StatusOK {
+		if code := b.c.get(fmt.Sprintf("/audit?action=execution.cancel&page_size=100&page=%d", page),
+			&got); code != http.StatusOK {
 			b.t.Fatalf("audit: %d", code)
 		}
 		for _, it := range got.Items {

@@ -69,7 +69,8 @@ func printConsistency(out io.Writer, f *app.Consistency) error {
 		}
 	}
 	if f.Parked > 0 {
-		if _, err := fmt.Fprintf(out, "%d events wait for another try, or with a dead letter for a decision: renga dlq list\n", f.Parked); err != nil {
+		if _, err := fmt.Fprintf(out,
+			"%d events wait for another try, or with a dead letter for a decision: renga dlq list\n", f.Parked); err != nil {
 			return err
 		}
 	}

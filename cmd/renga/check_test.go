@@ -21,9 +21,12 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 		out, _ := command(t, server.url, 0, args...)
 		return out
 	}
-	renga("record", "create", "Opportunity", "--set", "Name=A", "--set", "StageName=Negotiation", "--set", "CloseDate=2026-02-28", "--set", "Amount:=5")
-	eventually(t, "the deal is counted", signalTimeout, func() bool { return strings.Contains(renga("report", "pipeline"), "Negotiation") })
-	if out := renga("report", "pipeline", "--group-by", "owner,stage", "--csv"); !strings.HasSuffix(out, ",System,Negotiation,1,5,4.5\r\n") {
+	renga("record", "create", "Opportunity", "--set", "Name=A", "--set", "StageName=Negotiation", "--set",
+		"CloseDate=2026-02-28", "--set", "Amount:=5")
+	eventually(t, "the deal is counted", signalTimeout,
+		func() bool { return strings.Contains(renga("report", "pipeline"), "Negotiation") })
+	if out := renga("report", "pipeline", "--group-by", "owner,stage", "--csv"); !strings.HasSuffix(out,
+		",System,Negotiation,1,5,4.5\r\n") {
 		t.Errorf("got %s", out)
 	}
 	server.stop()
@@ -43,7 +46,8 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	}
 	err := app.WithDB(t.Context(), at.place(), func(db *sqldb.DB) error {
 		return db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			if _, err := tx.Exec(ctx, "UPDATE reporting_count SET n = 7 WHERE cube = 'stage' AND owner_id = ''"); err != nil {
+			if _, err := tx.Exec(ctx,
+				"UPDATE reporting_count SET n = 7 WHERE cube = 'stage' AND owner_id = ''"); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, "UPDATE records_count SET n = n + 1"); err != nil {
@@ -61,17 +65,21 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 	if out, _ := look(); !strings.Contains(out, "1 events wait for another try") {
 		t.Errorf("got %s", out)
 	}
-	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil || len(found.Differences) != 2 || found.Differences[0].Service != "records" || found.Differences[1].Service != "reporting" || found.Parked != 1 {
+	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil ||
+		len(found.Differences) != 2 || found.Differences[0].Service != "records" ||
+		found.Differences[1].Service != "reporting" || found.Parked != 1 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if out, code := look("--repair"); code != 1 || !strings.HasPrefix(out, "1 counts of records were put right\n") || !strings.HasSuffix(out, ": 1 differences\n") {
+	if out, code := look("--repair"); code != 1 || !strings.HasPrefix(out, "1 counts of records were put right\n") ||
+		!strings.HasSuffix(out, ": 1 differences\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	server = serve(t, at)
 	if out := renga("report", "rebuild"); !strings.Contains(out, "is under way") {
 		t.Errorf("got %s", out)
 	}
-	eventually(t, "the counts are rebuilt", signalTimeout, func() bool { return strings.Contains(renga("report", "rebuilds"), "DONE") })
+	eventually(t, "the counts are rebuilt", signalTimeout,
+		func() bool { return strings.Contains(renga("report", "rebuilds"), "DONE") })
 	if out := renga("execution", "list"); !strings.Contains(out, "reporting:rebuild") {
 		t.Errorf("there is no execution of it: %s", out)
 	}

@@ -371,7 +371,8 @@ func (c *client) batch(ctx context.Context, rs ...*request) error {
 	c.move()
 	for began := time.Now(); ; {
 		if time.Since(began) > maxWait {
-			return fmt.Errorf("POST /commands (first key %s) was not answered in %v and %d tries", rs[0].key, maxWait, rs[0].tries)
+			return fmt.Errorf("POST /commands (first key %s) was not answered in %v and %d tries", rs[0].key, maxWait,
+				rs[0].tries)
 		}
 		for _, r := range rs {
 			r.tries++
@@ -492,6 +493,7 @@ func (c *client) compare(r *request, status int, raw string) {
 		want = r.status
 	}
 	if status != want || raw != r.answer {
-		c.t.Errorf("%s (key %s) was answered %d %s\nand, sent again, %d %s", r.path(), r.key, r.status, r.answer, status, raw)
+		c.t.Errorf("%s (key %s) was answered %d %s\nand, sent again, %d %s", r.path(), r.key, r.status, r.answer,
+			status, raw)
 	}
 }

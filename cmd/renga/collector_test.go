@@ -47,7 +47,8 @@ func (c *collector) env() []string {
 
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("Content-Encoding") != "" {
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
+		r.Header.Get("Content-Encoding") != "" {
 		c.t.Errorf("the collector got %s %s: %v", r.Method, r.URL.Path, err)
 		return
 	}

@@ -33,7 +33,8 @@ type company struct {
 func newCompany(t *testing.T, seed uint64) *company {
 	t.Helper()
 	o := &company{office: &office{
-		t: t, at: newSite(t), rand: rand.New(rand.NewPCG(seed, seed)), owner: map[string]int{}, red: map[string]bool{}, team: map[string]map[int]bool{},
+		t: t, at: newSite(t), rand: rand.New(rand.NewPCG(seed, seed)), owner: map[string]int{}, red: map[string]bool{},
+		team: map[string]map[int]bool{},
 	}}
 	o.c = serve(t, o.at)
 	o.open()
@@ -92,7 +93,8 @@ func (o *company) replay(consumer string) taken {
 		Counts           taken
 	}
 	o.replays++
-	o.send(http.MethodPost, "/events/replays", map[string]string{"consumer": consumer, "from": "2020-01-01T00:00:00Z"}, &r, "X-Idempotency-Key", fmt.Sprint("replay ", o.replays))
+	o.send(http.MethodPost, "/events/replays", map[string]string{"consumer": consumer, "from": "2020-01-01T00:00:00Z"},
+		&r, "X-Idempotency-Key", fmt.Sprint("replay ", o.replays))
 	defer func() {
 		if o.t.Failed() { // which partition does not come to its end
 			_, text := o.ask(http.MethodGet, "/events/consumers", nil, nil)
@@ -176,7 +178,8 @@ func (o *company) consistent() {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	var found app.Consistency
-	if json.Unmarshal(out.Bytes(), &found) != nil || err != nil || len(found.Differences) > 0 || found.Tenants != 1 || len(found.Services) != 6 {
+	if json.Unmarshal(out.Bytes(), &found) != nil || err != nil || len(found.Differences) > 0 || found.Tenants != 1 ||
+		len(found.Services) != 6 {
 		o.t.Errorf("renga check consistency: %v: %s%s", err, &out, &errs)
 	}
 	verify(o.t, o.at)

@@ -64,9 +64,15 @@ const (
 // begin defines what the operations are about.
 func (o *turmoil) begin() {
 	o.put("/metadata/roles/"+officeID(4), map[string]any{"name": "Other"})
-	o.put("/metadata/groups/"+officeID(turmoilQueue), map[string]any{"name": "Desk", "type": "queue", "members": []any{}})
+	o.put("/metadata/groups/"+officeID(turmoilQueue), map[string]any{
+		"name": "Desk", "type": "queue",
+		"members": []any{},
+	})
 	o.put("/sharing/territories/"+officeID(turmoilTerritory), map[string]any{"name": "Japan", "access": "Read"})
-	o.put("/sharing/territories/"+officeID(turmoilTerritory+1), map[string]any{"name": "West", "access": "Edit", "parentTerritoryId": officeID(turmoilTerritory)})
+	o.put("/sharing/territories/"+officeID(turmoilTerritory+1), map[string]any{
+		"name": "West", "access": "Edit",
+		"parentTerritoryId": officeID(turmoilTerritory),
+	})
 	o.put("/graphs/greet", map[string]any{
 		"nodes": []map[string]string{{"nodeId": "start", "type": "Start"}, {"nodeId": "done", "type": "Success"}},
 		"edges": []map[string]string{{"from": "start", "to": "done"}},
@@ -75,7 +81,10 @@ func (o *turmoil) begin() {
 		"name": "Deals", "object": "Opportunity", "lockedFields": []string{"Amount"},
 		"steps": []any{
 			map[string]any{"name": "Boss", "approvers": []any{map[string]string{"type": "Role", "id": officeID(1)}}},
-			map[string]any{"name": "Both", "decide": "all", "approvers": []any{map[string]string{"type": "User", "id": officeID(20)}, map[string]string{"type": "User", "id": officeID(22)}}},
+			map[string]any{"name": "Both", "decide": "all", "approvers": []any{map[string]string{
+				"type": "User",
+				"id":   officeID(20),
+			}, map[string]string{"type": "User", "id": officeID(22)}}},
 		},
 	})
 	for _, object := range []string{"Account", "Account", "Campaign", "Lead", "Lead", "Opportunity"} {
@@ -95,7 +104,8 @@ type operation struct {
 func (o *turmoil) operations() []operation {
 	return []operation{
 		{"create", 5, func() bool {
-			return o.make(o.one("Account", "Contact", "Lead", "Lead", "Opportunity", "Opportunity", "Quote", "Campaign"))
+			return o.make(o.one("Account", "Contact", "Lead", "Lead", "Opportunity", "Opportunity", "Quote",
+				"Campaign"))
 		}},
 		{"update", 4, o.edit},
 		{"owner", 3, o.give},
@@ -178,16 +188,21 @@ func (o *turmoil) fieldsOf(object string) map[string]any {
 	word := o.one("red", "blue", "東京", "Acme")
 	switch object {
 	case "Lead":
-		return map[string]any{"LastName": word, "Company": word, "Status": o.one("Open - Not Contacted", "Working - Contacted"), "LeadSource": o.one("Web", "Other")}
+		return map[string]any{"LastName": word, "Company": word, "Status": o.one("Open - Not Contacted",
+			"Working - Contacted"), "LeadSource": o.one("Web", "Other")}
 	case "Contact":
 		return map[string]any{"LastName": word, "AccountId": o.some("Account")}
 	case "Opportunity":
 		return map[string]any{
-			"Name": word, "StageName": o.one("Prospecting", "Negotiation", "Closed Won", "Closed Lost"), "CloseDate": o.one("2026-01-31", "2026-02-28"),
-			"Amount": o.rand.IntN(1000), "AccountId": o.some("Account"), "CampaignId": o.some("Campaign"),
+			"Name": word, "StageName": o.one("Prospecting", "Negotiation", "Closed Won", "Closed Lost"),
+			"CloseDate": o.one("2026-01-31", "2026-02-28"),
+			"Amount":    o.rand.IntN(1000), "AccountId": o.some("Account"), "CampaignId": o.some("Campaign"),
 		}
 	case "Quote":
-		return map[string]any{"Name": word, "OpportunityId": o.some("Opportunity"), "Subtotal": o.rand.IntN(1000), "DiscountPercent": o.rand.IntN(50)}
+		return map[string]any{
+			"Name": word, "OpportunityId": o.some("Opportunity"), "Subtotal": o.rand.IntN(1000),
+			"DiscountPercent": o.rand.IntN(50),
+		}
 	case "Campaign":
 		return map[string]any{"Name": word, "ActualCost": o.rand.IntN(100) - 10}
 	}
@@ -196,7 +211,8 @@ func (o *turmoil) fieldsOf(object string) map[string]any {
 
 func (o *turmoil) make(object string) bool {
 	var r struct{ ID string }
-	if !o.try(http.MethodPost, "/records/"+object, map[string]any{"ownerId": o.holder(), "fields": o.fieldsOf(object)}, &r) {
+	if !o.try(http.MethodPost, "/records/"+object, map[string]any{"ownerId": o.holder(), "fields": o.fieldsOf(object)},
+		&r) {
 		return false
 	}
 	o.ids[object] = append(o.ids[object], r.ID)
@@ -216,12 +232,14 @@ func (o *turmoil) edit() bool {
 			delete(fields, name)
 		}
 	}
-	return o.try(http.MethodPatch, "/records/"+object+"/"+o.some(object), map[string]any{"fields": fields}, nil, "If-Match", "*")
+	return o.try(http.MethodPatch, "/records/"+object+"/"+o.some(object), map[string]any{"fields": fields}, nil,
+		"If-Match", "*")
 }
 
 func (o *turmoil) give() bool {
 	object := o.object()
-	return o.try(http.MethodPatch, "/records/"+object+"/"+o.some(object), map[string]any{"ownerId": o.holder()}, nil, "If-Match", "*")
+	return o.try(http.MethodPatch, "/records/"+object+"/"+o.some(object), map[string]any{"ownerId": o.holder()}, nil,
+		"If-Match", "*")
 }
 
 func (o *turmoil) remove() bool {
@@ -233,12 +251,16 @@ func (o *turmoil) convert() bool {
 	var made struct{ AccountID, ContactID, OpportunityID string }
 	body := map[string]any{"match": o.flip()}
 	if o.flip() {
-		body["opportunity"] = map[string]any{"Name": "Deal", "StageName": "Prospecting", "CloseDate": "2026-03-31", "Amount": 7}
+		body["opportunity"] = map[string]any{
+			"Name": "Deal", "StageName": "Prospecting", "CloseDate": "2026-03-31",
+			"Amount": 7,
+		}
 	}
 	if !o.try(http.MethodPost, "/records/Lead/"+o.some("Lead")+"/convert", body, &made) {
 		return false
 	}
-	o.ids["Account"], o.ids["Contact"] = append(o.ids["Account"], made.AccountID), append(o.ids["Contact"], made.ContactID)
+	o.ids["Account"], o.ids["Contact"] = append(o.ids["Account"], made.AccountID), append(o.ids["Contact"],
+		made.ContactID)
 	if made.OpportunityID != "" {
 		o.ids["Opportunity"] = append(o.ids["Opportunity"], made.OpportunityID)
 	}
@@ -274,7 +296,8 @@ func (o *turmoil) role() bool {
 func (o *turmoil) user() bool {
 	n := o.rand.IntN(3)
 	return o.tryPut("/metadata/users/"+officeID(20+n), map[string]any{
-		"name": fmt.Sprint("user ", n), "permissionSetIds": []string{officeID(3)}, "isActive": o.rand.IntN(5) > 0, "roleId": o.one(officeID(1), officeID(2), officeID(4)),
+		"name": fmt.Sprint("user ", n), "permissionSetIds": []string{officeID(3)}, "isActive": o.rand.IntN(5) > 0,
+		"roleId": o.one(officeID(1), officeID(2), officeID(4)),
 	})
 }
 
@@ -285,7 +308,10 @@ func (o *turmoil) queue() bool {
 			members = append(members, map[string]string{"type": "User", "id": officeID(20 + n)})
 		}
 	}
-	return o.tryPut("/metadata/groups/"+officeID(turmoilQueue), map[string]any{"name": "Desk", "type": "queue", "members": members})
+	return o.tryPut("/metadata/groups/"+officeID(turmoilQueue), map[string]any{
+		"name": "Desk", "type": "queue",
+		"members": members,
+	})
 }
 
 func (o *turmoil) territory() bool {
@@ -305,20 +331,23 @@ func (o *turmoil) territory() bool {
 }
 
 func (o *turmoil) owd() bool {
-	return o.tryPut("/metadata/owd/"+o.one("Account", "Lead", "Opportunity"), map[string]any{"access": o.one("Private", "Private", "ReadOnly")})
+	return o.tryPut("/metadata/owd/"+o.one("Account", "Lead", "Opportunity"),
+		map[string]any{"access": o.one("Private", "Private", "ReadOnly")})
 }
 
 func (o *turmoil) sharingRule() bool {
 	return o.tryPut("/metadata/sharing-rules/"+officeID(41), map[string]any{
-		"name": "red", "object": "Account", "kind": "criteria", "criteria": `record.Name == "` + o.one("red", "blue") + `"`,
+		"name": "red", "object": "Account", "kind": "criteria", "criteria": `record.Name == "` + o.one("red", "blue") +
+			`"`,
 		"target": map[string]string{"type": "User", "id": officeID(22)}, "access": "Read", "isActive": o.flip(),
 	})
 }
 
 func (o *turmoil) workflow() bool {
 	return o.tryPut("/metadata/workflow-rules/"+officeID(51), map[string]any{
-		"name": "Welcome", "object": "Account", "on": []string{"create", "update"}, "when": "after", "condition": `record.Name != "` + o.one("red", "blue") + `" && record.Rating != "Hot"`,
-		"isActive": o.rand.IntN(4) > 0, "actions": []map[string]any{
+		"name": "Welcome", "object": "Account", "on": []string{"create", "update"}, "when": "after",
+		"condition": `record.Name != "` + o.one("red", "blue") + `" && record.Rating != "Hot"`,
+		"isActive":  o.rand.IntN(4) > 0, "actions": []map[string]any{
 			{"key": "tell", "type": "notify", "message": "new"},
 			{"key": "todo", "type": "createTask", "message": "call"},
 			{"key": "rate", "type": "updateField", "field": "Rating", "value": "Hot"},
@@ -329,13 +358,17 @@ func (o *turmoil) workflow() bool {
 
 func (o *turmoil) validation() bool {
 	return o.tryPut("/metadata/validation-rules/"+officeID(52), map[string]any{
-		"name": "VR-1", "object": "Campaign", "condition": "record.ActualCost < 0", "message": "It costs something.", "isActive": o.flip(),
+		"name": "VR-1", "object": "Campaign", "condition": "record.ActualCost < 0", "message": "It costs something.",
+		"isActive": o.flip(),
 	})
 }
 
 func (o *turmoil) submit() bool {
 	var a struct{ ID string }
-	if !o.try(http.MethodPost, "/approvals", map[string]string{"object": "Opportunity", "recordId": o.some("Opportunity")}, &a) {
+	if !o.try(http.MethodPost, "/approvals", map[string]string{
+		"object":   "Opportunity",
+		"recordId": o.some("Opportunity"),
+	}, &a) {
 		return false
 	}
 	o.approvals = append(o.approvals, a.ID)
@@ -356,7 +389,8 @@ func (o *turmoil) decide() bool {
 	if o.rand.IntN(3) == 0 {
 		header = nil // the system, in the place of all
 	}
-	return o.try(http.MethodPost, "/approvals/"+o.approval()+"/decide", map[string]string{"decision": o.one("APPROVED", "APPROVED", "REJECTED")}, nil, header...)
+	return o.try(http.MethodPost, "/approvals/"+o.approval()+"/decide", map[string]string{"decision": o.one("APPROVED",
+		"APPROVED", "REJECTED")}, nil, header...)
 }
 
 func (o *turmoil) recall() bool {
@@ -366,7 +400,13 @@ func (o *turmoil) recall() bool {
 // field adds a field by which records are found, or keeps one out of the index.
 func (o *turmoil) field() bool {
 	if o.flip() {
-		return o.tryPut("/metadata/objects/Account/fields/Phone", map[string]any{"label": "Phone", "searchable": o.flip()})
+		return o.tryPut("/metadata/objects/Account/fields/Phone", map[string]any{
+			"label":      "Phone",
+			"searchable": o.flip(),
+		})
 	}
-	return o.tryPut("/metadata/objects/Lead/fields/Note__c", map[string]any{"label": o.one("Note", "Remark"), "type": "text", "maxLength": 40})
+	return o.tryPut("/metadata/objects/Lead/fields/Note__c", map[string]any{
+		"label": o.one("Note", "Remark"),
+		"type":  "text", "maxLength": 40,
+	})
 }

@@ -51,7 +51,8 @@ func TestNothingIsLostWhenConnectionsAreCutAroundACommit(t *testing.T) {
 	}
 	r.clear()
 	r.audit()
-	t.Logf("%d connections were cut before a COMMIT, %d during, %d before its answer, of %d; %d requests answered, %d times 503, %d of these had taken effect",
+	t.Logf("%d connections were cut before a COMMIT, %d during, %d before its answer, of %d; %d requests answered, "+
+		"%d times 503, %d of these had taken effect",
 		proxy.Cuts(pgtest.Before), proxy.Cuts(pgtest.During), proxy.Cuts(pgtest.AfterAnswer), proxy.Commits(),
 		r.stress.answered.Load(), r.stress.refused.Load(), r.stress.remembered.Load())
 	if n := r.stress.broken.Load(); n > 0 {

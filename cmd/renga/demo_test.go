@@ -27,7 +27,10 @@ func TestTheDemoIsACompanyAtWork(t *testing.T) {
 	began := time.Now()
 	out, errs := renga("demo", "load", "--records", size)
 	t.Logf("%s records in %v", size, time.Since(began).Round(time.Millisecond))
-	for _, what := range []string{"sharing-rule", "validation-rule", "workflow-rule", "scheduled-job", "approval-process", "change of a record", "converted lead", "approval "} {
+	for _, what := range []string{
+		"sharing-rule", "validation-rule", "workflow-rule", "scheduled-job",
+		"approval-process", "change of a record", "converted lead", "approval ",
+	} {
 		if !strings.Contains(out, what) {
 			t.Errorf("no word of %s: %s", what, out)
 		}
@@ -64,11 +67,17 @@ func (o *company) shows() map[string]int {
 	o.t.Helper()
 	all := map[string]int{}
 	for what, path := range map[string]string{
-		"jobs": "/automation/jobs", "approvals that are pending": "/approvals?status=PENDING", "approvals that were rejected": "/approvals?status=REJECTED",
-		"approvals that were recalled": "/approvals?status=RECALLED", "approvals that were approved": "/approvals?status=APPROVED",
-		"quotes with the outcome": "/records/Quote?Status=Approved", "quotes that were rejected": "/records/Quote?Status=Rejected", "converted leads": "/records/Lead?IsConverted=true",
-		"deals that were won": "/records/Opportunity?IsWon=true", "deals that were lost": "/records/Opportunity?StageName=Closed%20Lost",
-		"large deals under review": "/records/Opportunity?Review__c=Requested", "executions of the graph": "/executions?graphId=demo-onboarding",
+		"jobs": "/automation/jobs", "approvals that are pending": "/approvals?status=PENDING",
+		"approvals that were rejected": "/approvals?status=REJECTED",
+		"approvals that were recalled": "/approvals?status=RECALLED",
+		"approvals that were approved": "/approvals?status=APPROVED",
+		"quotes with the outcome":      "/records/Quote?Status=Approved",
+		"quotes that were rejected":    "/records/Quote?Status=Rejected",
+		"converted leads":              "/records/Lead?IsConverted=true",
+		"deals that were won":          "/records/Opportunity?IsWon=true",
+		"deals that were lost":         "/records/Opportunity?StageName=Closed%20Lost",
+		"large deals under review":     "/records/Opportunity?Review__c=Requested",
+		"executions of the graph":      "/executions?graphId=demo-onboarding",
 	} {
 		all[what] = o.total(path)
 	}

@@ -65,7 +65,11 @@ func smallDisk(t *testing.T) *disk {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=96m"); err != nil {
 		t.Logf("FALLBACK: no small disk can be mounted (%v): the server's files are bounded instead", err)
-		return &disk{site{dir: filepath.Join(dir, "data"), env: []string{fileLimit + "=12000000"}}, "STORAGE_ERROR", func(c *child) { c.signal(syscall.SIGUSR1) }}
+		return &disk{
+			site{dir: filepath.Join(dir, "data"), env: []string{fileLimit + "=12000000"}},
+			"STORAGE_ERROR",
+			func(c *child) { c.signal(syscall.SIGUSR1) },
+		}
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -122,7 +126,8 @@ func TestAFullDiskAnswers503AndGoesOn(t *testing.T) {
 	f.expired()
 	r.clear()
 	r.audit()
-	t.Logf("%d answers before the disk was full; %d requests were answered 503 and repeated", f.acks, r.stress.unanswered.Load())
+	t.Logf("%d answers before the disk was full; %d requests were answered 503 and repeated", f.acks,
+		r.stress.unanswered.Load())
 	r.end()
 }
 
@@ -183,7 +188,8 @@ func (f *filling) begin() {
 			f.t.Fatal(err)
 		}
 		id := made.reply().ExecutionID
-		if err := h.batch(ctx, h.request("StartExecution", id, "", ""), h.request("StartNode", id, "a", `"attempt":1`)); err != nil {
+		if err := h.batch(ctx, h.request("StartExecution", id, "", ""), h.request("StartNode", id, "a",
+			`"attempt":1`)); err != nil {
 			f.t.Fatal(err)
 		}
 		f.timed = append(f.timed, id)
@@ -219,7 +225,8 @@ func (f *filling) fill(i int, h *hand) {
 // checkRefusal checks how something is refused for lack of room.
 func (f *filling) checkRefusal(what string, got answer) {
 	if !got.later() {
-		f.t.Errorf("%s on a full disk: %d %s, Retry-After %q", what, got.status, got.body, got.header.Get("Retry-After"))
+		f.t.Errorf("%s on a full disk: %d %s, Retry-After %q", what, got.status, got.body,
+			got.header.Get("Retry-After"))
 	}
 }
 
@@ -295,7 +302,9 @@ func (f *filling) readable() {
 				got++
 			}
 		}
-		want := len(slices.DeleteFunc(slices.Clone(h.ledger), func(q *request) bool { return q.command != "ReportNodeProgress" }))
+		want := len(slices.DeleteFunc(slices.Clone(h.ledger), func(q *request) bool {
+			return q.command != "ReportNodeProgress"
+		}))
 		if got != want {
 			f.t.Errorf("execution %s has %d reports, %d were acknowledged", h.diary, got, want)
 		}

@@ -12,7 +12,10 @@ import (
 
 // masked hides what differs from run to run.
 func masked(text string) string {
-	for _, what := range []string{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, `\d{4}-\d\d-\d\dT[\d:.]+Z`, `"0[0-9A-Z]{25}"`} {
+	for _, what := range []string{
+		`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, `\d{4}-\d\d-\d\dT[\d:.]+Z`,
+		`"0[0-9A-Z]{25}"`,
+	} {
 		text = regexp.MustCompile(what).ReplaceAllString(text, "…")
 	}
 	return text

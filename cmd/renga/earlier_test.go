@@ -21,7 +21,8 @@ import (
 // ended is as it was, and nothing is found that differs.
 func TestADatabaseOfAnEarlierVersionIsGoodToday(t *testing.T) {
 	at, requests := earlier(t)
-	at.env = append(at.env, "RENGA_KEY_RETENTION=876000h", "AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS=36500", "RENGA_RECHECK_RETENTION=876000h")
+	at.env = append(at.env, "RENGA_KEY_RETENTION=876000h", "AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS=36500",
+		"RENGA_RECHECK_RETENTION=876000h")
 	server := serve(t, at)
 	for _, q := range requests {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+q.Path, strings.NewReader(q.Body))
@@ -37,7 +38,8 @@ func TestADatabaseOfAnEarlierVersionIsGoodToday(t *testing.T) {
 		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || !q.answeredBy(answer.StatusCode, body) {
-			t.Errorf("POST %s with key %s: got %d %s (%v), want %d %s", q.Path, q.Key, answer.StatusCode, body, err, q.Status, q.Answer)
+			t.Errorf("POST %s with key %s: got %d %s (%v), want %d %s", q.Path, q.Key, answer.StatusCode, body, err,
+				q.Status, q.Answer)
 		}
 	}
 	for status, want := range map[string]int{"COMPLETED": 1, "CANCELED": 1} {
@@ -52,7 +54,8 @@ func TestADatabaseOfAnEarlierVersionIsGoodToday(t *testing.T) {
 	}
 	server.stop()
 	verify(t, at)
-	if out, err := at.program("check", "consistency").CombinedOutput(); err != nil || !strings.HasSuffix(string(out), ": 0 differences\n") {
+	if out, err := at.program("check", "consistency").CombinedOutput(); err != nil ||
+		!strings.HasSuffix(string(out), ": 0 differences\n") {
 		t.Errorf("renga check consistency: %v: %s", err, out)
 	}
 }
@@ -72,7 +75,8 @@ func (q *earlierRequest) answeredBy(status int, body []byte) bool {
 	if q.Path == "/api/workflow-events" {
 		return status == http.StatusOK && now["duplicate"] == true && now["run_id"] == first["run_id"]
 	}
-	return (status == q.Status || status == http.StatusOK && q.Status < 300) && string(body) == strings.TrimSpace(q.Answer)
+	return (status == q.Status || status == http.StatusOK && q.Status < 300) &&
+		string(body) == strings.TrimSpace(q.Answer)
 }
 
 // earlier unpacks what an earlier version left.

@@ -49,16 +49,20 @@ func TestTheProgramServesDeadLetters(t *testing.T) {
 		t.Fatalf("it ended with %d:\n%s", code, c.log)
 	}
 	report, err := os.ReadFile(filepath.Join(at.dir, app.ReportsFolder, "audit_log.jsonl"))
-	if err != nil || bytes.Count(report, []byte("\n")) != 1 || !bytes.Contains(report, []byte(`"event_type":"dlq.skip","status":"success"`)) {
+	if err != nil || bytes.Count(report, []byte("\n")) != 1 ||
+		!bytes.Contains(report, []byte(`"event_type":"dlq.skip","status":"success"`)) {
 		t.Errorf("the report: %v\n%s", err, report)
 	}
 	c = serve(t, at)
-	if out := renga(0, "dlq", "show", id); !strings.Contains(out, "SKIPPING") || !strings.Contains(out, "the consumer is gone") {
+	if out := renga(0, "dlq", "show", id); !strings.Contains(out, "SKIPPING") ||
+		!strings.Contains(out, "the consumer is gone") {
 		t.Errorf("after a restart:\n%s", out)
 	}
-	renga(0, "dlq", "skip", id, "--reason", "the consumer is gone", "--no-wait", "--idempotency-key", "k") // its first answer
+	// its first answer
+	renga(0, "dlq", "skip", id, "--reason", "the consumer is gone", "--no-wait", "--idempotency-key", "k")
 	renga(4, "dlq", "redrive", id)
-	if out := renga(0, "audit", "list", "--subject", id); strings.Count(out, "dlq.skip") != 1 || !strings.Contains(out, "refused: dead_letter_open") {
+	if out := renga(0, "audit", "list", "--subject", id); strings.Count(out, "dlq.skip") != 1 ||
+		!strings.Contains(out, "refused: dead_letter_open") {
 		t.Errorf("audit:\n%s", out)
 	}
 }

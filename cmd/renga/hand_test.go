@@ -56,7 +56,10 @@ type hand struct {
 
 func newHand(c *client, seed uint64) *hand {
 	c.roams = rand.New(rand.NewPCG(seed, 2))
-	return &hand{client: c, rand: rand.New(rand.NewPCG(seed, 1)), lease: 60, seen: map[string]uint64{}, end: map[string]string{}}
+	return &hand{
+		client: c, rand: rand.New(rand.NewPCG(seed, 1)), lease: 60, seen: map[string]uint64{},
+		end: map[string]string{},
+	}
 }
 
 const maxOwn = 12 // executions that a hand steers at a time
@@ -110,7 +113,8 @@ func (h *hand) create(ctx context.Context) error {
 	if len(h.own) >= maxOwn {
 		return nil
 	}
-	r, err := h.post(ctx, "CreateExecution", "", "", `"graphId":%q,"input":{"by":%q}`, graphNames[h.rand.IntN(len(graphNames))], h.name)
+	r, err := h.post(ctx, "CreateExecution", "", "", `"graphId":%q,"input":{"by":%q}`,
+		graphNames[h.rand.IntN(len(graphNames))], h.name)
 	if err != nil || r.status == http.StatusConflict {
 		return err
 	}
@@ -193,7 +197,8 @@ func (h *hand) work(ctx context.Context) error {
 	i := h.rand.IntN(len(h.held))
 	t := h.held[i]
 	if h.rand.IntN(5) == 0 {
-		_, err := h.post(ctx, "ReportNodeProgress", t.ExecutionID, t.NodeID, `"progress":%d,"message":"on it","workerId":%q`, h.rand.IntN(101), h.name)
+		_, err := h.post(ctx, "ReportNodeProgress", t.ExecutionID, t.NodeID,
+			`"progress":%d,"message":"on it","workerId":%q`, h.rand.IntN(101), h.name)
 		return err
 	}
 	h.held = slices.Delete(h.held, i, i+1)
@@ -207,7 +212,8 @@ func (h *hand) work(ctx context.Context) error {
 func (h *hand) finish(t task) *request {
 	head := fmt.Sprintf(`"attempt":%d,"workerId":%q,"next":%v`, t.Attempt, h.name, h.rand.IntN(2) == 0)
 	if h.rand.IntN(6) == 0 {
-		return h.request("FailNode", t.ExecutionID, t.NodeID, head+`,"error":{"code":"OUT_OF_PAPER","message":"by `+h.name+`"}`)
+		return h.request("FailNode", t.ExecutionID, t.NodeID, head+`,"error":{"code":"OUT_OF_PAPER","message":"by `+
+			h.name+`"}`)
 	}
 	note := ""
 	if h.rand.IntN(8) == 0 {
@@ -239,7 +245,8 @@ func (h *hand) parkAndResume(ctx context.Context) error {
 		return nil
 	}
 	t := h.held[h.rand.IntN(len(h.held))]
-	if _, err := h.post(ctx, "PutNodeWaiting", t.ExecutionID, t.NodeID, `"waitKey":"k","prompt":{"ask":"go on?"}`); err != nil {
+	if _, err := h.post(ctx, "PutNodeWaiting", t.ExecutionID, t.NodeID,
+		`"waitKey":"k","prompt":{"ask":"go on?"}`); err != nil {
 		return err
 	}
 	_, err := h.post(ctx, "ResumeNode", t.ExecutionID, t.NodeID, `"resumeKey":"k"`)
@@ -327,7 +334,8 @@ func (h *hand) cancel(ctx context.Context) error {
 		_, err := h.post(ctx, "CancelExecution", id, "", `"reason":"by %s"`, h.name)
 		return err
 	}
-	return h.batch(ctx, h.request("CancelExecution", id, "", ""), h.request("CancelExecution", id, "", `"reason":"twice"`))
+	return h.batch(ctx, h.request("CancelExecution", id, "", ""), h.request("CancelExecution", id, "",
+		`"reason":"twice"`))
 }
 
 func (h *hand) cancelNode(ctx context.Context) error {
@@ -360,9 +368,11 @@ func (h *hand) write(ctx context.Context) error {
 			return err
 		}
 		h.diary = r.reply().ExecutionID
-		return h.batch(ctx, h.request("StartExecution", h.diary, "", ""), h.request("StartNode", h.diary, "a", `"attempt":1`))
+		return h.batch(ctx, h.request("StartExecution", h.diary, "", ""), h.request("StartNode", h.diary, "a",
+			`"attempt":1`))
 	}
-	_, err := h.post(ctx, "ReportNodeProgress", h.diary, "a", `"metrics":{"page":%d,"text":%q}`, h.keys, strings.Repeat("dear diary ", 400))
+	_, err := h.post(ctx, "ReportNodeProgress", h.diary, "a", `"metrics":{"page":%d,"text":%q}`, h.keys,
+		strings.Repeat("dear diary ", 400))
 	return err
 }
 
@@ -400,7 +410,8 @@ func (h *hand) layDown(ctx context.Context) {
 	for len(h.held) > 0 && ctx.Err() == nil && !h.t.Failed() {
 		t := h.held[0]
 		h.held = h.held[1:]
-		r, err := h.post(ctx, "SucceedNode", t.ExecutionID, t.NodeID, `"attempt":%d,"workerId":%q,"next":true`, t.Attempt, h.name)
+		r, err := h.post(ctx, "SucceedNode", t.ExecutionID, t.NodeID, `"attempt":%d,"workerId":%q,"next":true`,
+			t.Attempt, h.name)
 		if err == nil {
 			h.take(r)
 		}

@@ -46,8 +46,13 @@ func TestEveryAnswerComesInTimeWhilePostgreSQLHangs(t *testing.T) {
 		{"POST", "/records/Account", `{"fields":{"Name":"A"}}`, "X-Idempotency-Key: k", 503},
 		{"GET", "/records/Account", "", token, 503},
 		{"GET", "/executions", "", token, 503},
-		{"POST", "/tasks/claim", `{"workerId":"w","waitSeconds":0}`, "X-Idempotency-Key: c", 0}, // 200 when it is known that nothing is ready
-		{"POST", "/tasks/watch", `{"tasks":[{"executionId":"01a1e1d8-5dbe-7903-b04c-6ebbf6615a27","nodeId":"n","attempt":1}]}`, "X-Idempotency-Key: w", 200},
+		// 200 when it is known that nothing is ready
+		{"POST", "/tasks/claim", `{"workerId":"w","waitSeconds":0}`, "X-Idempotency-Key: c", 0},
+		{
+			"POST", "/tasks/watch",
+			`{"tasks":[{"executionId":"01a1e1d8-5dbe-7903-b04c-6ebbf6615a27","nodeId":"n","attempt":1}]}`,
+			"X-Idempotency-Key: w", 200,
+		},
 		{"GET", "/readyz", "", token, 503},
 		{"GET", "/metrics", "", token, 200},
 		{"GET", "/healthz", "", token, 200},
@@ -58,9 +63,11 @@ func TestEveryAnswerComesInTimeWhilePostgreSQLHangs(t *testing.T) {
 			took := stalls.Since(began)
 			t.Logf("%s %s: %d after %v", c.method, c.path, status, took.Round(time.Millisecond))
 			if c.want != 0 && status != c.want || took > 10*time.Second {
-				t.Errorf("%s %s: got %d after %v, want %d within 10s: %.300s", c.method, c.path, status, took, c.want, answer)
+				t.Errorf("%s %s: got %d after %v, want %d within 10s: %.300s", c.method, c.path, status, took, c.want,
+					answer)
 			}
-			if c.path == "/metrics" && (!strings.Contains(answer, "\nrenga_bus_outbox_unpublished 0") || took > 2*time.Second) {
+			if c.path == "/metrics" && (!strings.Contains(answer, "\nrenga_bus_outbox_unpublished 0") ||
+				took > 2*time.Second) {
 				t.Errorf("after %v /metrics lacks what was read before:\n%s", took, answer)
 			}
 		})
@@ -70,6 +77,7 @@ func TestEveryAnswerComesInTimeWhilePostgreSQLHangs(t *testing.T) {
 	month := time.Now().UTC().Format("2006-01")
 	eventually(t, "what happened in the audit log", maxWait, func() bool {
 		_, _, answer := ask(t, s.url, "GET", "/api/workflow-events/summary?ym="+month, "", token)
-		return strings.Contains(answer, `"failed":1`) && strings.Contains(answer, `"rejected":2`) && strings.Contains(answer, `"total":3`)
+		return strings.Contains(answer, `"failed":1`) && strings.Contains(answer, `"rejected":2`) &&
+			strings.Contains(answer, `"total":3`)
 	})
 }

@@ -64,7 +64,8 @@ func TestManyClientsOnAFewExecutions(t *testing.T) {
 		}
 	}
 	p99 := percentile(redone, 99)
-	t.Logf("%d commands of %d clients on %d executions; database jobs by how often they were run again: %v", commands, hotClients, hotExecutions, redone)
+	t.Logf("%d commands of %d clients on %d executions; database jobs by how often they were run again: %v", commands,
+		hotClients, hotExecutions, redone)
 	if p99 > mostRetries {
 		t.Errorf("99 %% of the jobs were run again at most %d times, the limit is %d", p99, mostRetries)
 	}

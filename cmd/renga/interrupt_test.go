@@ -69,7 +69,8 @@ func TestAWorkerLearnsOfACancelInAnyProcess(t *testing.T) {
 		canceled := time.Now()
 		learned = append(learned, max(0, stalls.Between(canceled, <-stopped)))
 	}
-	t.Logf("%d times: a task reached the worker %v p50, %v max after it was there; a cancel %v p50, %v max after it was accepted",
+	t.Logf("%d times: a task reached the worker %v p50, %v max after it was there; a cancel %v p50, %v max after it "+
+		"was accepted",
 		rounds, round(took.at(50)), round(slices.Max(took)), round(learned.at(50)), round(slices.Max(learned)))
 	if slow := slices.Max(learned); slow > interruptWithin {
 		t.Errorf("a worker learned of a cancel after %v, the limit is %v", slow, interruptWithin)
@@ -114,8 +115,10 @@ func TestProcessesWakeEachOthersWorkers(t *testing.T) {
 		}
 		took = append(took, stalls.Since(began))
 	}
-	t.Logf("%d times a task reached a worker of another process after %v p50, %v max", rounds, round(took.at(50)), round(slices.Max(took)))
-	if median := took.at(50); median > 200*time.Millisecond { // without a message it is 250 ms, half of the time between two looks
+	t.Logf("%d times a task reached a worker of another process after %v p50, %v max", rounds, round(took.at(50)),
+		round(slices.Max(took)))
+	// without a message it is 250 ms, half of the time between two looks
+	if median := took.at(50); median > 200*time.Millisecond {
 		t.Errorf("half of the tasks took longer than %v", median)
 	}
 	if nats.count() < rounds {

@@ -17,7 +17,8 @@ import (
 // keyTables are the tables that hold idempotency keys, after all migrations.
 func keyTables(t *testing.T) (tables []string) {
 	t.Helper()
-	made, dropped := regexp.MustCompile(`CREATE TABLE (\w+) \([^;]*\n\tendpoint `), regexp.MustCompile(`DROP TABLE (\w+);`)
+	made, dropped := regexp.MustCompile(`CREATE TABLE (\w+) \([^;]*\n\tendpoint `),
+		regexp.MustCompile(`DROP TABLE (\w+);`)
 	gone := map[string]bool{}
 	for _, m := range app.Migrations() {
 		files, err := fs.Glob(m.FS, "sqlite/*.sql")
@@ -80,7 +81,8 @@ func putKeys(t *testing.T, at app.Place, tables []string, ages map[string]time.D
 			}
 			for key, age := range ages {
 				at := time.Now().Add(-age).UnixMilli()
-				_, err := tx.Exec(ctx, fmt.Sprintf("INSERT INTO %s (tenant, endpoint, key, hash, at, %s) VALUES ('t', 'e', $1, $2, $3, %s)",
+				_, err := tx.Exec(ctx, fmt.Sprintf(
+					"INSERT INTO %s (tenant, endpoint, key, hash, at, %s) VALUES ('t', 'e', $1, $2, $3, %s)",
 					table, columns, values), key, []byte(key), at)
 				if err != nil {
 					return fmt.Errorf("%s: %w", table, err)

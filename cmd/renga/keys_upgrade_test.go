@@ -56,7 +56,10 @@ func TestKeysOfOldTablesKeepAnswering(t *testing.T) {
 	c, ctx := startApp(t, cfg), t.Context()
 	for table, send := range map[string]func(key *wire.Once) (got any, replay bool, err error){
 		"records_once": func(key *wire.Once) (any, bool, error) {
-			out, replay, err := c.Records.Apply(ctx, records.Caller{Tenant: tenant}, records.Batch{Object: "Lead", Once: key}, nil)
+			out, replay, err := c.Records.Apply(ctx, records.Caller{Tenant: tenant}, records.Batch{
+				Object: "Lead",
+				Once:   key,
+			}, nil)
 			return string(out), replay, err
 		},
 		"sharing_once": func(key *wire.Once) (any, bool, error) { return c.Sharing.Rebuild(ctx, tenant, "Lead", key) },
@@ -65,7 +68,8 @@ func TestKeysOfOldTablesKeepAnswering(t *testing.T) {
 			return c.Reports.Rebuild(ctx, tenant, key)
 		},
 		"approval_once": func(key *wire.Once) (any, bool, error) {
-			out, replay, err := c.Approvals.Submit(ctx, approval.Caller{Tenant: tenant}, approval.Order{Object: "Lead"}, key)
+			out, replay, err := c.Approvals.Submit(ctx, approval.Caller{Tenant: tenant}, approval.Order{Object: "Lead"},
+				key)
 			return string(out), replay, err
 		},
 		"bus_once": func(key *wire.Once) (any, bool, error) {

@@ -101,7 +101,8 @@ type killing struct {
 // its answer, or while many requests were on their way. Where a kill comes is chance, and a
 // few of them say too little: more are needed then.
 func (k *killing) unlucky() bool {
-	return int(k.stress.remembered.Load()) < k.kills/2 || int(k.stress.unanswered.Load()) < 4*k.kills || k.hit < k.kills*9/10
+	return int(k.stress.remembered.Load()) < k.kills/2 || int(k.stress.unanswered.Load()) < 4*k.kills ||
+		k.hit < k.kills*9/10
 }
 
 // kill waits for enough answers, kills a server and starts another one in its place.
@@ -122,7 +123,8 @@ func (k *killing) kill(i int) {
 	k.ready = append(k.ready, k.servers[i].ready)
 	k.stood = max(k.stood, k.servers[i].stood)
 	if k.servers[i].late() {
-		k.t.Errorf("a start took %v, and the machine stood still for %v of it; the limit is %v", k.servers[i].ready, k.servers[i].stood, readyWithin())
+		k.t.Errorf("a start took %v, and the machine stood still for %v of it; the limit is %v", k.servers[i].ready,
+			k.servers[i].stood, readyWithin())
 	}
 	if k.stress.unanswered.Load() > unanswered {
 		k.hit++
@@ -183,9 +185,12 @@ func (k *killing) minima(b *books) {
 }
 
 func (k *killing) report() {
-	k.t.Logf("%d kills (%d more during a start) in %v: %d requests answered, %d a kill (median), %d reads", len(k.perKill), k.early,
-		k.took.Round(time.Millisecond), k.stress.answered.Load(), slices.Sorted(slices.Values(k.perKill))[len(k.perKill)/2], k.stress.reads.Load())
-	k.t.Logf("%d kills left %d requests unanswered; %d of them had taken effect and were answered from memory; %d answers were asked for again",
+	k.t.Logf("%d kills (%d more during a start) in %v: %d requests answered, %d a kill (median), %d reads",
+		len(k.perKill), k.early,
+		k.took.Round(time.Millisecond), k.stress.answered.Load(),
+		slices.Sorted(slices.Values(k.perKill))[len(k.perKill)/2], k.stress.reads.Load())
+	k.t.Logf("%d kills left %d requests unanswered; %d of them had taken effect and were answered from memory; %d "+
+		"answers were asked for again",
 		k.hit, k.lost, k.stress.remembered.Load(), k.stress.again.Load())
 	k.t.Logf("ready again after %v p50, %v p99, %v max; the machine stood still for up to %v of it",
 		round(k.ready.at(50)), round(k.ready.at(99)), round(slices.Max(k.ready)), round(k.stood))
@@ -222,7 +227,8 @@ func TestAServerIsReadySoonAfterALongLog(t *testing.T) {
 	server.kill()
 	size := sizeOf(wal)
 	server = serve(t, at)
-	t.Logf("ready %v after a kill with a log of %d MiB; the machine stood still for %v of it", round(server.ready), size>>20, round(server.stood))
+	t.Logf("ready %v after a kill with a log of %d MiB; the machine stood still for %v of it", round(server.ready),
+		size>>20, round(server.stood))
 	if server.late() {
 		t.Errorf("the limit is %v", readyWithin())
 	}
@@ -270,13 +276,15 @@ func TestDeadlinesSurviveAKill(t *testing.T) {
 	server.kill()
 	server = serve(t, at)
 	for what, id := range ends {
-		if got := follow(t, server, id); !strings.Contains(got, `"code":"ERR_TIMEOUT"`) || !strings.HasSuffix(got, "event: end\ndata: {\"status\":\"FAILED\"}\n\n") {
+		if got := follow(t, server, id); !strings.Contains(got, `"code":"ERR_TIMEOUT"`) ||
+			!strings.HasSuffix(got, "event: end\ndata: {\"status\":\"FAILED\"}\n\n") {
 			t.Errorf("%s: the stream of the execution was\n%s", what, got)
 		}
 	}
 	worker := newClient(t, server, "worker")
 	again := worker.request(claim, "", "", `"workerId":"c","queues":["again"],"waitSeconds":30`)
-	if err := worker.do(ctx, again); err != nil || len(again.reply().Tasks) != 1 || again.reply().Tasks[0].Attempt != 2 {
+	if err := worker.do(ctx, again); err != nil || len(again.reply().Tasks) != 1 ||
+		again.reply().Tasks[0].Attempt != 2 {
 		t.Errorf("the claim of the second attempt: %s %v", again.answer, err)
 	}
 	server.stop()

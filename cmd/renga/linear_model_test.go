@@ -172,20 +172,32 @@ func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
 		history []porcupine.Operation
 		want    bool
 	}{
-		{"in order", []porcupine.Operation{start, op(3, 4, look, told{seen: started}), op(5, 6, count, told{total: started.seq})}, true},
+		{"in order", []porcupine.Operation{
+			start, op(3, 4, look, told{seen: started}),
+			op(5, 6, count, told{total: started.seq}),
+		}, true},
 		{"a stale read", []porcupine.Operation{start, op(3, 4, look, told{seen: newChain()})}, false},
 		{"a read at the same time", []porcupine.Operation{start, op(1, 4, look, told{seen: newChain()})}, true},
 		{"a doubled effect", []porcupine.Operation{start, op(3, 4, "StartExecution", told{accepted: true})}, false},
 		{"a lost effect", []porcupine.Operation{start, op(3, 4, "StartNode", told{})}, false},
-		{"an unknown effect that is seen", []porcupine.Operation{op(1, 99, "StartExecution", told{unknown: true}), op(3, 4, look, told{seen: started})}, true},
+		{"an unknown effect that is seen", []porcupine.Operation{
+			op(1, 99, "StartExecution", told{unknown: true}),
+			op(3, 4, look, told{seen: started}),
+		}, true},
 		{"and then is not", []porcupine.Operation{
-			op(1, 99, "StartExecution", told{unknown: true}), op(3, 4, look, told{seen: started}), op(5, 6, look, told{seen: newChain()}),
+			op(1, 99, "StartExecution", told{unknown: true}), op(3, 4, look, told{seen: started}),
+			op(5, 6, look, told{seen: newChain()}),
 		}, false},
-		{"an unknown effect that never came", []porcupine.Operation{op(1, 99, "StartExecution", told{unknown: true}), op(3, 4, look, told{seen: newChain()})}, true},
+		{"an unknown effect that never came", []porcupine.Operation{
+			op(1, 99, "StartExecution", told{unknown: true}),
+			op(3, 4, look, told{seen: newChain()}),
+		}, true},
 		{"a cancel that did not win", []porcupine.Operation{
-			start, op(3, 4, "CancelExecution", told{accepted: true, cancel: canceled.cancel}), op(5, 6, "StartNode", told{accepted: true}),
+			start, op(3, 4, "CancelExecution", told{accepted: true, cancel: canceled.cancel}),
+			op(5, 6, "StartNode", told{accepted: true}),
 		}, false},
-		{"a cancel at another place", []porcupine.Operation{start, op(3, 4, "CancelExecution", told{accepted: true, cancel: canceled.cancel + 1})}, false},
+		{"a cancel at another place", []porcupine.Operation{start, op(3, 4, "CancelExecution",
+			told{accepted: true, cancel: canceled.cancel + 1})}, false},
 	}
 	for _, tt := range tests {
 		if got := porcupine.CheckOperations(chainModel, slices.Clone(tt.history)); got != tt.want {

@@ -77,7 +77,8 @@ func chainGraph() string {
 		edges += `{"from":"` + last + `","to":"` + name + `"},`
 		last = name
 	}
-	return `{"nodes":[` + nodes + `,{"nodeId":"end","type":"Success"}],"edges":[` + edges + `{"from":"` + last + `","to":"end"}]}`
+	return `{"nodes":[` + nodes + `,{"nodeId":"end","type":"Success"}],"edges":[` + edges + `{"from":"` + last +
+		`","to":"end"}]}`
 }
 
 func taskName(i int) string { return "t" + strconv.Itoa(i) }
@@ -160,7 +161,9 @@ func (l *linear) operate(c *client) {
 // choose draws an operation: mostly one that makes sense as far as one knows.
 func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
 	c := x.guess.Load()
-	q := asked{execution: x.id, task: max(0, slices.IndexFunc(c.tasks[:], func(task string) bool { return task != "SUCCEEDED" }))}
+	q := asked{execution: x.id, task: max(0, slices.IndexFunc(c.tasks[:], func(task string) bool {
+		return task != "SUCCEEDED"
+	}))}
 	sensible := map[string]string{
 		"CREATED": "StartExecution", "READY": "StartNode", "RUNNING": "ReportNodeProgress", "WAITING": "ResumeNode",
 		"FAILED": "ArchiveExecution", "CANCELED": "ArchiveExecution", "SUCCEEDED": "ArchiveExecution",
@@ -303,10 +306,12 @@ func (l *linear) judge() {
 		case porcupine.Illegal:
 			l.t.Errorf("the history of execution %s is not linearizable:\n%s", id, story(history))
 		case porcupine.Unknown:
-			l.t.Errorf("the checker did not decide on the %d operations of execution %s within %v", len(history), id, undecided)
+			l.t.Errorf("the checker did not decide on the %d operations of execution %s within %v", len(history), id,
+				undecided)
 		}
 	}
-	l.t.Logf("%d operations on %d executions, %d at the same time as another, %d accepted, %d with unknown outcome; %d kills, %d cuts around a COMMIT; checked in %v",
+	l.t.Logf("%d operations on %d executions, %d at the same time as another, %d accepted, %d with unknown outcome; "+
+		"%d kills, %d cuts around a COMMIT; checked in %v",
 		len(l.history), len(parts), met, l.agreed.Load(), l.unknown.Load(), l.kills, l.cuts, round(time.Since(began)))
 	atLeast := func(what string, got, want int) {
 		if got < want {

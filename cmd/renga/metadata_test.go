@@ -28,7 +28,8 @@ func TestTheProgramKeepsDefinitionsAndTellsOfThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := renga(2, "metadata", "apply", "-f", file); !strings.Contains(out, `there is no graph "missing"`) || !strings.Contains(out, "stored before this failed: 3 of 4") {
+	if out := renga(2, "metadata", "apply", "-f", file); !strings.Contains(out, `there is no graph "missing"`) ||
+		!strings.Contains(out, "stored before this failed: 3 of 4") {
 		t.Errorf("got %s", out)
 	}
 	eventually(t, "the events are published", signalTimeout, func() bool {
@@ -39,10 +40,12 @@ func TestTheProgramKeepsDefinitionsAndTellsOfThem(t *testing.T) {
 	if out := renga(0, "metadata", "list", "user"); !strings.Contains(out, "Anna") || !strings.Contains(out, "System") {
 		t.Errorf("got %s", out)
 	}
-	if out := renga(0, "metadata", "describe", "Lead"); !strings.Contains(out, "Tier__c") || !strings.Contains(out, "sensitive, custom") {
+	if out := renga(0, "metadata", "describe", "Lead"); !strings.Contains(out, "Tier__c") ||
+		!strings.Contains(out, "sensitive, custom") {
 		t.Errorf("got %s", out)
 	}
-	if out := renga(4, "metadata", "delete", "role", "0199c1a4-0000-7000-8000-000000000001"); !strings.Contains(out, "user Anna") {
+	if out := renga(4, "metadata", "delete", "role", "0199c1a4-0000-7000-8000-000000000001"); !strings.Contains(out,
+		"user Anna") {
 		t.Errorf("got %s", out)
 	}
 	if out := renga(0, "audit", "list", "--action", "metadata.put"); strings.Count(out, "metadata.put") != 3 {

@@ -78,7 +78,8 @@ func (f *fakeNATS) stop() {
 func (f *fakeNATS) talk(conn net.Conn) {
 	const account = `{"type":"io.nats.jetstream.api.v1.account_info_response"}`
 	defer conn.Close()
-	fmt.Fprint(conn, `INFO {"server_id":"fake","version":"2.11.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
+	fmt.Fprint(conn, `INFO {"server_id":"fake","version":"2.11.0","proto":1,"headers":true,"max_payload":1048576}`+
+		"\r\n")
 	for in := bufio.NewReader(conn); ; {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -119,7 +120,8 @@ func (f *fakeNATS) carry(subject string, body []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.subs {
-		if prefix, wild := strings.CutSuffix(s.subject, "*"); s.subject == subject || wild && strings.HasPrefix(subject, prefix) {
+		if prefix, wild := strings.CutSuffix(s.subject, "*"); s.subject == subject || wild &&
+			strings.HasPrefix(subject, prefix) {
 			fmt.Fprintf(s.conn, "MSG %s %s %d\r\n%s\r\n", subject, s.sid, len(body), body)
 			f.carried++
 		}
@@ -153,7 +155,8 @@ func TestServeRunsNATSInside(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for range 2 { // the second finds what the first left
 		c := serve(t, site{dir: dir})
-		if status, body := ready(t, c); status != http.StatusOK || body != `{"status":"ready","checks":{"database":"ok","nats":"ok"}}` {
+		if status, body := ready(t, c); status != http.StatusOK ||
+			body != `{"status":"ready","checks":{"database":"ok","nats":"ok"}}` {
 			t.Errorf("readyz answers %d %s", status, body)
 		}
 		c.stop()
@@ -174,7 +177,8 @@ func TestServeGoesOnWithoutNATS(t *testing.T) {
 		goOnWithoutNATS(t, http.StatusOK, `{"status":"ready","checks":{"database":"ok","nats":"failed"}}`)
 	})
 	t.Run("not ready", func(t *testing.T) {
-		goOnWithoutNATS(t, http.StatusServiceUnavailable, `{"status":"not ready","checks":{"database":"ok","nats":"failed"}}`, "RENGA_READY_NEEDS_NATS=true")
+		goOnWithoutNATS(t, http.StatusServiceUnavailable,
+			`{"status":"not ready","checks":{"database":"ok","nats":"failed"}}`, "RENGA_READY_NEEDS_NATS=true")
 	})
 }
 

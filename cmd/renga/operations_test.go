@@ -82,8 +82,14 @@ func usedServer(t *testing.T) map[string][]string {
 	t.Helper()
 	at := newSite(t)
 	plantConsumer(t, at)
-	airflow := airflowtest.New(t, airflowtest.Config{End: func(airflowtest.Run, int) (string, any) { return "success", nil }})
-	at.env = []string{"RENGA_AIRFLOW_URL=" + airflow.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_USER=renga", "RENGA_AIRFLOW_PASSWORD=airflow-pass"}
+	airflow := airflowtest.New(t, airflowtest.Config{End: func(airflowtest.Run, int) (string, any) {
+		return "success",
+			nil
+	}})
+	at.env = []string{
+		"RENGA_AIRFLOW_URL=" + airflow.URL(), "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_USER=renga",
+		"RENGA_AIRFLOW_PASSWORD=airflow-pass",
+	}
 	s := serve(t, at)
 	for _, call := range []struct{ method, path, body string }{
 		{"PUT", "/pdca/strategies/strat.a", `{"name":"A"}`},
@@ -92,7 +98,8 @@ func usedServer(t *testing.T) map[string][]string {
 		{"POST", "/executions", `{"graphId":"g"}`},
 		{"POST", "/pdca/recheck", recheckOne},
 	} {
-		if status, _, answer := ask(t, s.url, call.method, call.path, call.body, "X-Idempotency-Key: k", "Idempotency-Key: 01J8TPZ7YJ1E1X4C5N9ZP3M3QJ"); status >= 300 {
+		if status, _, answer := ask(t, s.url, call.method, call.path, call.body, "X-Idempotency-Key: k",
+			"Idempotency-Key: 01J8TPZ7YJ1E1X4C5N9ZP3M3QJ"); status >= 300 {
 			t.Fatalf("%s %s: got %d %s", call.method, call.path, status, answer)
 		}
 	}
@@ -100,7 +107,8 @@ func usedServer(t *testing.T) map[string][]string {
 	eventually(t, "a call to Airflow, and the levels of bus and log", maxWait, func() bool {
 		_, _, text = ask(t, s.url, "GET", "/metrics", "")
 		return strings.Contains(text, "\nairflow_adapter_requests_total{") &&
-			strings.Contains(text, "\nrenga_bus_outbox_unpublished") && strings.Contains(text, "\nrenga_log_unpublished")
+			strings.Contains(text, "\nrenga_bus_outbox_unpublished") &&
+			strings.Contains(text, "\nrenga_log_unpublished")
 	})
 	page := map[string][]string{"up": ofTheScrape} // Prometheus' own
 	series := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+$`)

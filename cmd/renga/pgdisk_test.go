@@ -89,7 +89,8 @@ func (f *filling) cram(i int, h *hand) {
 		for n := range raw {
 			raw[n] = byte(h.rand.Uint32())
 		}
-		q := h.request("ReportNodeProgress", h.diary, "a", `"metrics":{"text":"`+base64.StdEncoding.EncodeToString(raw)+`"}`)
+		q := h.request("ReportNodeProgress", h.diary, "a", `"metrics":{"text":"`+base64.StdEncoding.EncodeToString(raw)+
+			`"}`)
 		got, err := h.try(f.t.Context(), q)
 		switch {
 		case err != nil:

@@ -22,14 +22,18 @@ var (
 	grouping  = []string{"by", "without", "on", "ignoring", "group_left", "group_right"}
 	operators = []string{"and", "or", "unless", "offset", "bool"}
 
-	aToken = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9]+(?:\.[0-9]+)?(?:[smhdwy])?|=~|!~|==|!=|<=|>=|[-+*/%^(){}\[\],=<>]|\S`)
-	aName  = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+	aToken = regexp.MustCompile(
+		`"(?:[^"\\]|\\.)*"|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9]+(?:\.[0-9]+)?(?:[smhdwy])?|=~|!~|==|!=|<=|>=|[-+*/%^(){}\[\],=<>]|\S`)
+	aName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
 )
 
 // readPromQL reads an expression. It knows as much of the language as our files use, and
 // refuses the rest.
 func readPromQL(expr string) (reading, error) {
-	r := promReader{tokens: aToken.FindAllString(strings.ReplaceAll(expr, "$__rate_interval", "5m"), -1), reading: reading{labels: map[string][]string{}}}
+	r := promReader{
+		tokens:  aToken.FindAllString(strings.ReplaceAll(expr, "$__rate_interval", "5m"), -1),
+		reading: reading{labels: map[string][]string{}},
+	}
 	for len(r.tokens) > 0 {
 		if err := r.next(); err != nil {
 			return r.reading, fmt.Errorf("%s: %w", expr, err)
@@ -79,7 +83,8 @@ func (r *promReader) next() error {
 		return r.selector()
 	case slices.Contains(grouping, t):
 		return r.group()
-	case slices.Contains(operators, t), strings.Contains("+-*/%^,<>", t), slices.Contains([]string{"==", "!=", "<=", ">="}, t), t[0] >= '0' && t[0] <= '9':
+	case slices.Contains(operators, t), strings.Contains("+-*/%^,<>", t),
+		slices.Contains([]string{"==", "!=", "<=", ">="}, t), t[0] >= '0' && t[0] <= '9':
 	case aName.MatchString(t) && r.peek() == "(", aName.MatchString(t) && slices.Contains(grouping, r.peek()):
 		if !slices.Contains(functions, t) {
 			return fmt.Errorf("the function %s is not known", t)
@@ -97,7 +102,8 @@ func (r *promReader) next() error {
 func (r *promReader) selector() error {
 	for {
 		name, op, value := r.take(), r.take(), r.take()
-		if !aName.MatchString(name) || !slices.Contains([]string{"=", "!=", "=~", "!~"}, op) || !strings.HasPrefix(value, `"`) || r.metric == "" {
+		if !aName.MatchString(name) || !slices.Contains([]string{"=", "!=", "=~", "!~"}, op) ||
+			!strings.HasPrefix(value, `"`) || r.metric == "" {
 			return fmt.Errorf("%s%s%s picks nothing", name, op, value)
 		}
 		if strings.HasSuffix(op, "~") {
@@ -135,10 +141,15 @@ func (r *promReader) group() error {
 
 func TestExpressionsOfPromQLAreRead(t *testing.T) {
 	got, err := readPromQL(`histogram_quantile(0.99, sum by (le, route) (rate(a_bucket{x="1",y=~"a|b"}[$__rate_interval]))) > 1 and max(b) == 0`)
-	if err != nil || !slices.Equal(got.metrics, []string{"a_bucket", "b"}) || !slices.Equal(got.groups, []string{"le", "route"}) || !slices.Equal(got.labels["a_bucket"], []string{"x", "y"}) {
+	if err != nil || !slices.Equal(got.metrics, []string{"a_bucket", "b"}) ||
+		!slices.Equal(got.groups, []string{"le", "route"}) || !slices.Equal(got.labels["a_bucket"],
+		[]string{"x", "y"}) {
 		t.Errorf("got %+v (%v)", got, err)
 	}
-	for _, wrong := range []string{`sum(a`, `a)`, `rate(a[5m)`, `a{x}`, `a{x="1"`, `raet(a[5m])`, `sum by () (a)`, `a{x=~"("}`, `a ? b`} {
+	for _, wrong := range []string{
+		`sum(a`, `a)`, `rate(a[5m)`, `a{x}`, `a{x="1"`, `raet(a[5m])`, `sum by () (a)`,
+		`a{x=~"("}`, `a ? b`,
+	} {
 		if got, err := readPromQL(wrong); err == nil {
 			t.Errorf("%s was read as %+v", wrong, got)
 		}

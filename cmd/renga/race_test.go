@@ -80,7 +80,13 @@ func pairings() []pairing {
 		{"retry timer", "retry", []step{start, startA}, failA, dueIn, sign{"NODE_READY", "a", 2}, "", false},
 		{"node timeout", "timeout", []step{start}, startA, dueIn, sign{"NODE_FAIL_REPORTED", "a", 1}, "FAILED", false},
 		{"fork", "fork", nil, start, 0, sign{"FORK_OPENED", "fork", 0}, "", false},
-		{"join", "fork", []step{start, startA, startB, succeedA}, succeedB, 0, sign{"JOIN_PASSED", "join", 0}, "COMPLETED", true},
+		{
+			"join", "fork",
+			[]step{start, startA, startB, succeedA},
+			succeedB, 0,
+			sign{"JOIN_PASSED", "join", 0},
+			"COMPLETED", true,
+		},
 		{"second cancel", "task", []step{start, startA}, cancel, 0, sign{}, "", false},
 	}
 }
@@ -111,7 +117,10 @@ func TestACancelThatWasAcceptedWins(t *testing.T) {
 	}
 	var all []*course
 	for i, p := range pairings() {
-		c := &course{t: t, pairing: p, server: server, name: "p" + strconv.Itoa(i), step: 200 * time.Microsecond, ends: map[string]outcome{}}
+		c := &course{
+			t: t, pairing: p, server: server, name: "p" + strconv.Itoa(i), step: 200 * time.Microsecond,
+			ends: map[string]outcome{},
+		}
 		t.Run(p.name, func(t *testing.T) {
 			c.t = t
 			c.run((races + len(pairings()) - 1) / len(pairings()))
@@ -124,7 +133,8 @@ func TestACancelThatWasAcceptedWins(t *testing.T) {
 	for _, c := range all {
 		for id, want := range c.ends {
 			if v, _ := reader.view(id); v.Status != want.status || v.Seq != want.events {
-				t.Errorf("%s: execution %s ended %s with %d events; after a restart it is %s with %d", c.pairing.name, id, want.status, want.events, v.Status, v.Seq)
+				t.Errorf("%s: execution %s ended %s with %d events; after a restart it is %s with %d", c.pairing.name,
+					id, want.status, want.events, v.Status, v.Seq)
 			}
 		}
 	}
@@ -177,7 +187,8 @@ func (c *course) run(n int) {
 		wg.Wait()
 	}
 	total := c.wins[0] + c.wins[1]
-	c.t.Logf("%d races with %s: the cancel came first in %d, the rival in %d; in %d both were on their way at once (the cancel starts %v later)",
+	c.t.Logf("%d races with %s: the cancel came first in %d, the rival in %d; in %d both were on their way at once "+
+		"(the cancel starts %v later)",
 		total, c.pairing.name, c.wins[1], c.wins[0], c.met, round(-c.lead))
 	for i, side := range []string{"rival", "cancel"} {
 		if !c.t.Failed() && c.uneven() && c.wins[i] < c.wins[1-i] {

@@ -65,7 +65,8 @@ func holdRates(t *testing.T) (together bool) {
 		if resp := ask(server, "/graphs"); resp.StatusCode != http.StatusTooManyRequests {
 			t.Errorf("another route of the class: got %d", resp.StatusCode)
 		}
-		if resp := ask(server, "/healthz"); resp.StatusCode != http.StatusOK || resp.Header.Get("X-RateLimit-Limit") != "" {
+		if resp := ask(server, "/healthz"); resp.StatusCode != http.StatusOK ||
+			resp.Header.Get("X-RateLimit-Limit") != "" {
 			t.Errorf("a class without a limit: got %d %v", resp.StatusCode, resp.Header)
 		}
 	}

@@ -55,7 +55,8 @@ func TestNoCheckIsLostOrAppliedTwiceWhenProcessesAreKilled(t *testing.T) {
 	k.audit(ctx)
 	rest()
 	workers.Wait()
-	t.Logf("%d kills: %d requests, of which %d were canceled; %d results", kills, len(k.asked), k.canceled, k.results.Load())
+	t.Logf("%d kills: %d requests, of which %d were canceled; %d results", kills, len(k.asked), k.canceled,
+		k.results.Load())
 	if want := kills * 4; len(k.asked) < want || k.canceled == 0 {
 		t.Errorf("too weak: %d requests, %d canceled, want at least %d and 1", len(k.asked), k.canceled, want)
 	}
@@ -109,7 +110,10 @@ func (k *recheckKill) start(i int) {
 
 // client sends until it is answered, to whichever process is there.
 func (k *recheckKill) client(i int) *sdk.Client {
-	return sdk.New(sdk.Config{URL: "http://127.0.0.1", HTTP: &http.Client{Transport: homeward{k.home, i}}, RetryFor: sdk.Forever})
+	return sdk.New(sdk.Config{
+		URL: "http://127.0.0.1", HTTP: &http.Client{Transport: homeward{k.home, i}},
+		RetryFor: sdk.Forever,
+	})
 }
 
 // homeward sends requests to a process that is there.
@@ -136,7 +140,8 @@ func (h homeward) RoundTrip(req *http.Request) (*http.Response, error) {
 // where a strategy has its figures from.
 func (k *recheckKill) work(ctx context.Context, i int) {
 	w := &sdk.Worker{
-		Client: k.client(i), Queues: []string{sdk.RecheckQueue}, Lease: 5 * time.Second, Concurrency: 4, Log: slog.New(slog.DiscardHandler),
+		Client: k.client(i), Queues: []string{sdk.RecheckQueue}, Lease: 5 * time.Second, Concurrency: 4,
+		Log: slog.New(slog.DiscardHandler),
 		Handle: sdk.RecheckHandler(func(_ context.Context, r sdk.RecheckTask) (*sdk.RecheckResult, error) {
 			k.results.Add(1)
 			return &sdk.RecheckResult{Health: sdk.Healthy, Metrics: map[string]any{"of": r.RequestID}}, nil
@@ -192,7 +197,8 @@ func (k *recheckKill) audit(ctx context.Context) {
 		if stopped {
 			want = sdk.RecheckCanceled
 		}
-		if p.Status != want || p.Counts.Succeeded+p.Counts.Canceled != p.Total || !stopped && p.Counts.Succeeded != p.Total {
+		if p.Status != want || p.Counts.Succeeded+p.Counts.Canceled != p.Total || !stopped &&
+			p.Counts.Succeeded != p.Total {
 			k.t.Errorf("request %s: got %s with %+v, want %s", id, p.Status, p.Counts, want)
 		}
 	}

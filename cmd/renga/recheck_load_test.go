@@ -37,7 +37,8 @@ func TestRequestsAreAcceptedQuicklyWhileAirflowIsSlow(t *testing.T) {
 	defer close(over)
 	at := newSite(t)
 	at.env = []string{
-		"RENGA_RATES=pdca.recheck=unlimited", "RENGA_AIRFLOW_URL=" + slow.URL, "RENGA_AIRFLOW_DAG=recheck", "RENGA_AIRFLOW_USER=renga",
+		"RENGA_RATES=pdca.recheck=unlimited", "RENGA_AIRFLOW_URL=" + slow.URL, "RENGA_AIRFLOW_DAG=recheck",
+		"RENGA_AIRFLOW_USER=renga",
 		"RENGA_AIRFLOW_PASSWORD=secret", "RENGA_AIRFLOW_READ_TIMEOUT=60s", "RENGA_AIRFLOW_FAILURES=1000",
 	}
 	s := serve(t, at)
@@ -61,7 +62,8 @@ func TestRequestsAreAcceptedQuicklyWhileAirflowIsSlow(t *testing.T) {
 		return resp.StatusCode, string(answer)
 	}
 	for i := range 50 {
-		if status, answer := send("PUT", fmt.Sprintf("/pdca/strategies/s%02d", i), `{"name":"n"}`); status != http.StatusCreated {
+		if status, answer := send("PUT", fmt.Sprintf("/pdca/strategies/s%02d", i),
+			`{"name":"n"}`); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, answer)
 		}
 	}
@@ -80,7 +82,8 @@ func TestRequestsAreAcceptedQuicklyWhileAirflowIsSlow(t *testing.T) {
 			idle = append(idle, d)
 		})
 		all.Go(func() {
-			body := fmt.Sprintf(`{"strategies":["s%02d","s%02d"],"window":{"lookback_days":7},"reason":"load"}`, n%50, (n+7)%50)
+			body := fmt.Sprintf(`{"strategies":["s%02d","s%02d"],"window":{"lookback_days":7},"reason":"load"}`, n%50,
+				(n+7)%50)
 			status, answer := send("POST", "/pdca/recheck", body)
 			d := time.Since(due)
 			mu.Lock()

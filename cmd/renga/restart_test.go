@@ -45,8 +45,10 @@ func TestNothingIsLostWhenPostgreSQLEnds(t *testing.T) {
 	enough()
 	o.clear()
 	o.audit()
-	t.Logf("%d restarts and %d kills of PostgreSQL: %d requests answered, %d times 503; serving again after %v p50, %v p99, %v max",
-		restarts, kills, o.stress.answered.Load(), o.stress.refused.Load(), round(o.back.at(50)), round(o.back.at(99)), round(slices.Max(o.back)))
+	t.Logf("%d restarts and %d kills of PostgreSQL: %d requests answered, %d times 503; serving again after %v p50, "+
+		"%v p99, %v max",
+		restarts, kills, o.stress.answered.Load(), o.stress.refused.Load(), round(o.back.at(50)), round(o.back.at(99)),
+		round(slices.Max(o.back)))
 	if slow := o.back.at(99); slow > backWithin {
 		t.Errorf("99 %% of the processes serve again within %v, the limit is %v", slow, backWithin)
 	}
@@ -112,7 +114,8 @@ func (o *outages) refusals(n int64) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			o.t.Errorf("without PostgreSQL only %d of %d requests were refused within %v\n%s", o.stress.refused.Load(), n, maxWait, o.logs())
+			o.t.Errorf("without PostgreSQL only %d of %d requests were refused within %v\n%s", o.stress.refused.Load(),
+				n, maxWait, o.logs())
 		}
 	}
 }
@@ -120,7 +123,8 @@ func (o *outages) refusals(n int64) {
 // unready checks that the processes say that they are not ready, and why.
 func (o *outages) unready() {
 	for _, server := range o.servers {
-		if status, body := ready(o.t, server); status != http.StatusServiceUnavailable || body != `{"status":"not ready","checks":{"database":"failed","nats":"ok"}}` {
+		if status, body := ready(o.t, server); status != http.StatusServiceUnavailable ||
+			body != `{"status":"not ready","checks":{"database":"failed","nats":"ok"}}` {
 			o.t.Errorf("without PostgreSQL readyz answers %d %s", status, body)
 		}
 	}

@@ -144,14 +144,16 @@ func (r *rig) audit() *books {
 			created[q.reply().ExecutionID] = q.key
 		}
 	}
-	if keys := slices.Compact(slices.Sorted(maps.Values(created))); len(created) != len(b.logs) || len(keys) != len(b.logs) {
+	if keys := slices.Compact(slices.Sorted(maps.Values(created))); len(created) != len(b.logs) ||
+		len(keys) != len(b.logs) {
 		r.t.Errorf("%d keys created %d executions, there are %d", len(keys), len(created), len(b.logs))
 	}
 	r.repeatAll(ledger)
 	after := openBooks(r.t, reader, ledger)
 	for id, log := range b.logs {
 		if len(after.logs[id]) != len(log) {
-			r.t.Errorf("execution %s had %d events; after all requests were sent again it has %d", id, len(log), len(after.logs[id]))
+			r.t.Errorf("execution %s had %d events; after all requests were sent again it has %d", id, len(log),
+				len(after.logs[id]))
 		}
 	}
 	return b

@@ -41,11 +41,13 @@ func TestBothDatabasesGiveTheSameEvents(t *testing.T) {
 			took[i] += time.Since(began)
 		}
 		if n := firstDifference(got[0], got[1]); n >= 0 {
-			t.Fatalf("seed %d, line %d:\nSQLite:     %s\nPostgreSQL: %s\nbefore that:\n%s", seed, n, got[0][n], got[1][n], strings.Join(got[0][max(0, n-10):n], "\n"))
+			t.Fatalf("seed %d, line %d:\nSQLite:     %s\nPostgreSQL: %s\nbefore that:\n%s", seed, n, got[0][n],
+				got[1][n], strings.Join(got[0][max(0, n-10):n], "\n"))
 		}
 		lines += len(got[0])
 	}
-	t.Logf("%d logs of %d commands, %d lines to compare; SQLite took %v, PostgreSQL %v", logs, commands, lines, round(took[0]), round(took[1]))
+	t.Logf("%d logs of %d commands, %d lines to compare; SQLite took %v, PostgreSQL %v", logs, commands, lines,
+		round(took[0]), round(took[1]))
 }
 
 // firstDifference is the first line in which two texts differ, -1 if there is none.

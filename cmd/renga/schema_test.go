@@ -109,7 +109,8 @@ func TestEveryKeyOfATenantHoldsTheTenant(t *testing.T) {
 	keys := 0
 	for _, fact := range facts {
 		m := unique.FindStringSubmatch(fact)
-		if m == nil || !slices.Contains(facts, m[1]+".tenant: text") && !slices.Contains(facts, m[1]+".tenant_id: text") {
+		if m == nil || !slices.Contains(facts, m[1]+".tenant: text") &&
+			!slices.Contains(facts, m[1]+".tenant_id: text") {
 			continue
 		}
 		keys++

@@ -17,15 +17,20 @@ func TestTheProgramFindsRecords(t *testing.T) {
 	}
 	finds := func(text, want string) {
 		t.Helper()
-		eventually(t, text+" finds "+want, signalTimeout, func() bool { return strings.Contains(renga("search", text), want) })
+		eventually(t, text+" finds "+want, signalTimeout, func() bool {
+			return strings.Contains(renga("search", text),
+				want)
+		})
 	}
 	renga("record", "create", "Account", "--set", "Name=東京商事", "--set", "Description=since 1950")
 	finds("京商", "Name: 東京商事")
-	renga("record", "create", "Lead", "--set", "LastName=Tanaka", "--set", "Company=Acme", "--set", "Status=Working - Contacted")
+	renga("record", "create", "Lead", "--set", "LastName=Tanaka", "--set", "Company=Acme", "--set",
+		"Status=Working - Contacted")
 	c.kill()
 	c = serve(t, at)
 	finds("tana", "Name: Tanaka")
 	renga("search", "rebuild")
-	eventually(t, "the index is rebuilt", signalTimeout, func() bool { return strings.Contains(renga("search", "rebuilds"), "DONE    2 of 2") })
+	eventually(t, "the index is rebuilt", signalTimeout,
+		func() bool { return strings.Contains(renga("search", "rebuilds"), "DONE    2 of 2") })
 	finds("1950", "Description: since 1950")
 }

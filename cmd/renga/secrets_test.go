@@ -42,7 +42,10 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 	s.stop()
 
 	signing := signingKey(t, at)
-	for where, text := range map[string]string{"the metrics": metrics, "the audit log": audit, "the spans": spans.everything(), "the log": s.log.String()} {
+	for where, text := range map[string]string{
+		"the metrics": metrics, "the audit log": audit,
+		"the spans": spans.everything(), "the log": s.log.String(),
+	} {
 		c.none(t, where, text)
 		links.none(t, where, text)
 		signing.none(t, where, text)
@@ -53,7 +56,8 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 	for what, enough := range map[string]bool{
 		"answers": p.sent > 300 && len(p.statuses) > 8, "metrics": strings.Contains(metrics, "pdca_api_requests_total"),
 		"audit log": strings.Contains(audit, "token.refused"), "spans": len(spans.all()) > 300,
-		"log": strings.Contains(s.log.String(), "token refused") && strings.Contains(s.log.String(), "level=DEBUG"), "files": files > 3,
+		"log":   strings.Contains(s.log.String(), "token refused") && strings.Contains(s.log.String(), "level=DEBUG"),
+		"files": files > 3,
 	} {
 		if !enough {
 			t.Errorf("the test sees too little of the %s; it sent %d requests, answered %v", what, p.sent, p.statuses)
@@ -73,14 +77,18 @@ func secretSite(t *testing.T, c canaries, spans *collector, keys *keyServer) sit
 		c["the password of the database"], _ = u.User.Password()
 	}
 	users := filepath.Join(t.TempDir(), "followers.yaml")
-	text := fmt.Sprintf("users:\n  - {user: ann, password: %q, tenant: 00000000-0000-0000-0000-000000000001}\n", c.plant("the password of a follower"))
+	text := fmt.Sprintf("users:\n  - {user: ann, password: %q, tenant: 00000000-0000-0000-0000-000000000001}\n",
+		c.plant("the password of a follower"))
 	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	airflow := airflowtest.New(t, airflowtest.Config{
 		Password: c.plant("the password of Airflow"),
 		End: func(airflowtest.Run, int) (string, any) {
-			return "success", map[string]any{"artifacts": []any{map[string]any{"name": "a.txt", "media_type": "text/plain", "content": "aGVsbG8="}}}
+			return "success", map[string]any{"artifacts": []any{map[string]any{
+				"name":       "a.txt",
+				"media_type": "text/plain", "content": "aGVsbG8=",
+			}}}
 		},
 	})
 	at.whole = true
@@ -99,19 +107,27 @@ func secretSite(t *testing.T, c canaries, spans *collector, keys *keyServer) sit
 // tokens are bearer tokens, good and bad, each with a secret inside.
 func tokens(t *testing.T, c canaries, keys *keyServer) map[string]string {
 	t.Helper()
-	all := "executions:read executions:write graphs:write tasks:work events:read events:write audit:read pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"
+	all := "executions:read executions:write graphs:write tasks:work events:read events:write audit:read pdca:read " +
+		"pdca:recheck pdca:recheck_all pdca:download pdca:admin"
 	good := keys.token(t, jwt.MapClaims{"scope": all, "jti": c.plant("a claim of a good token")})
 	parts := strings.Split(good, ".")
 	c["the claims of a good token"], c["the signature of a good token"] = parts[1], parts[2]
 	return map[string]string{
-		"good":             good,
-		"without a scope":  keys.token(t, jwt.MapClaims{"scope": "none", "jti": c.plant("a claim of a token without a scope")}),
-		"out of date":      keys.token(t, jwt.MapClaims{"scope": all, "exp": 1, "jti": c.plant("a claim of an old token")}),
-		"for others":       keys.token(t, jwt.MapClaims{"scope": all, "aud": c.plant("another audience")}),
-		"forged":           parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
-		"no token at all":  c.plant("a bearer that is no token"),
-		"of another kind":  "",
-		"of an odd person": keys.token(t, jwt.MapClaims{"scope": all, "sub": "a\n" + c.plant("a subject with a line break")}),
+		"good": good,
+		"without a scope": keys.token(t, jwt.MapClaims{
+			"scope": "none",
+			"jti":   c.plant("a claim of a token without a scope"),
+		}),
+		"out of date": keys.token(t, jwt.MapClaims{
+			"scope": all, "exp": 1,
+			"jti": c.plant("a claim of an old token"),
+		}),
+		"for others":      keys.token(t, jwt.MapClaims{"scope": all, "aud": c.plant("another audience")}),
+		"forged":          parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
+		"no token at all": c.plant("a bearer that is no token"),
+		"of another kind": "",
+		"of an odd person": keys.token(t, jwt.MapClaims{"scope": all, "sub": "a\n" +
+			c.plant("a subject with a line break")}),
 	}
 }
 
@@ -163,7 +179,10 @@ func (p *prowler) send(method, path, body string, header http.Header) (status in
 
 // as is the header of a bearer.
 func (p *prowler) as(token string) http.Header {
-	header := http.Header{"X-Idempotency-Key": {fmt.Sprint("key-", p.sent)}, "Idempotency-Key": {fmt.Sprintf("01J8TPZ7YJ1E1X4C5N9Z%06d", p.sent)}}
+	header := http.Header{
+		"X-Idempotency-Key": {fmt.Sprint("key-", p.sent)},
+		"Idempotency-Key":   {fmt.Sprintf("01J8TPZ7YJ1E1X4C5N9Z%06d", p.sent)},
+	}
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
@@ -190,7 +209,10 @@ func (p *prowler) use() {
 		{"GET", "/executions", "", p.as(good)},
 		{"POST", "/pdca/recheck", recheckOne, p.keyed(good, 1)},
 		{"POST", "/pdca/recheck", recheckOne, p.keyed(good, 1)},
-		{"POST", "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","dry_run":true}`, p.keyed(good, 2)},
+		{
+			"POST", "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","dry_run":true}`,
+			p.keyed(good, 2),
+		},
 	} {
 		status, answer := p.send(call.method, call.path, call.body, call.header)
 		if status >= 300 {
@@ -281,7 +303,8 @@ func (p *prowler) prowl() {
 			if method == "parameters" {
 				continue
 			}
-			method, path := strings.ToUpper(method), wildcard.ReplaceAllString(template, "0190c1de-0000-7000-8000-000000000000")
+			method, path := strings.ToUpper(method), wildcard.ReplaceAllString(template,
+				"0190c1de-0000-7000-8000-000000000000")
 			for _, token := range p.tokens {
 				p.send(method, path, "", p.as(token))
 			}
@@ -301,8 +324,9 @@ func (p *prowler) prowl() {
 		}
 	}
 	p.send("GET", "/pdca/nothing", "", p.as(p.tokens["good"]))
-	p.send("POST", "/pdca/recheck", strings.Replace(recheckOne, "14", "15", 1), p.keyed(p.tokens["good"], 1)) // a conflict
-	for range 20 {                                                                                            // more than the limit
+	// a conflict
+	p.send("POST", "/pdca/recheck", strings.Replace(recheckOne, "14", "15", 1), p.keyed(p.tokens["good"], 1))
+	for range 20 { // more than the limit
 		p.send("POST", "/pdca/recheck_all", "{}", p.as(p.tokens["good"]))
 	}
 	p.send("DELETE", "/pdca/recheck", "", p.as(p.tokens["good"]))
@@ -317,7 +341,10 @@ func (p *prowler) follow(s *child) {
 	if !found {
 		p.t.Fatal("nobody can follow events")
 	}
-	for _, password := range []string{p.canaries["the password of a follower"], p.canaries.plant("a wrong password of a follower")} {
+	for _, password := range []string{
+		p.canaries["the password of a follower"],
+		p.canaries.plant("a wrong password of a follower"),
+	} {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			p.t.Fatal(err)
@@ -325,7 +352,8 @@ func (p *prowler) follow(s *child) {
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 		fmt.Fprintf(conn, "CONNECT {\"user\":\"ann\",\"pass\":%q,\"verbose\":false,\"lang\":\"x\",\"version\":\"1\"}\r\nPING\r\n", password)
 		var said strings.Builder
-		for answer := make([]byte, 4096); !strings.Contains(said.String(), "PONG") && !strings.Contains(said.String(), "-ERR"); {
+		for answer := make([]byte, 4096); !strings.Contains(said.String(), "PONG") && !strings.Contains(said.String(),
+			"-ERR"); {
 			n, err := conn.Read(answer)
 			said.Write(answer[:n])
 			if err != nil {
@@ -385,7 +413,10 @@ func TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), signalTimeout)
-		code := run(ctx, slices.Concat([]string{"serve", "--log-level", "debug", "--data-dir", filepath.Join(t.TempDir(), "data")}, args), &out, &errs)
+		code := run(ctx, slices.Concat([]string{
+			"serve", "--log-level", "debug", "--data-dir",
+			filepath.Join(t.TempDir(), "data"),
+		}, args), &out, &errs)
 		cancel()
 		if code == 0 {
 			t.Errorf("%q was taken", args)

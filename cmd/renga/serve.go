@@ -79,12 +79,15 @@ Examples:
 // check compares the flags with each other and with what this build can do.
 func (c *serveCmd) check() error {
 	switch {
-	case c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://"):
-		return errors.New("--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it out to use SQLite in the data folder")
+	case c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL,
+		"postgresql://"):
+		return errors.New("--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it out to use " +
+			"SQLite in the data folder")
 	case c.Shards < 0 || c.Shards > engine.MaxShards:
 		return fmt.Errorf("--shards must be 1 to %d, or 0 for two per core", engine.MaxShards)
 	case c.Auth == string(gate.ModeJWT) && c.JWTKeys == "":
-		return errors.New("--auth jwt needs --jwt-keys: a file or URL with the PEM public key or the JWKS that tokens are signed with")
+		return errors.New("--auth jwt needs --jwt-keys: a file or URL with the PEM public key or the JWKS that " +
+			"tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
 		return errors.New("--jwt-keys has no effect with --auth none: add --auth jwt, or leave it out")
 	case c.HeavyRequests < 0 || c.HeavyRequests > 1024:
@@ -111,7 +114,8 @@ func (c *serveCmd) listen() (*jet.Listen, error) {
 	case c.NATSListen == "":
 		return nil, nil
 	case c.NATSURL != "":
-		return nil, errors.New("--nats-listen is for the NATS server inside; the one that --nats-url names has users of its own")
+		return nil, errors.New("--nats-listen is for the NATS server inside; the one that --nats-url names has users " +
+			"of its own")
 	case c.NATSUsers == "":
 		return nil, errors.New("--nats-listen needs --nats-users: a file that says who may follow which tenant's events")
 	case (c.NATSTLSCert == "") != (c.NATSTLSKey == ""):
@@ -166,7 +170,8 @@ func (c *serveCmd) config(ctx context.Context, log *slog.Logger) (cfg app.Config
 	}
 	cfg = app.Config{
 		Place: app.Place{DataDir: c.DataDir, DatabaseURL: c.DatabaseURL},
-		Addr:  c.Addr, Shards: c.Shards, Silent: c.NoBus, Log: log, KeyRetention: c.KeyRetention, Consumers: c.Consumers,
+		Addr:  c.Addr, Shards: c.Shards, Silent: c.NoBus, Log: log, KeyRetention: c.KeyRetention,
+		Consumers: c.Consumers,
 		Recheck: recheck.RecheckConfig{
 			Timeout: c.RecheckTimeout, Retention: c.RecheckRetention, URLLife: c.ArtifactURLLife,
 		},
@@ -207,7 +212,8 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "address", a.Addr().String(), "dataDir", c.DataDir, "database", cfg.Place.String(), "version", version)
+	log.Info("serving", "address", a.Addr().String(), "dataDir", c.DataDir, "database", cfg.Place.String(), "version",
+		version)
 	if cfg.Auth.Mode == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; use --auth jwt to change that")
 	}

@@ -33,11 +33,13 @@ func TestVersionIsThatOfTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "renga "+version) {
+	if code := run(t.Context(), []string{"version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(),
+		"renga "+version) {
 		t.Errorf("code %d: %s%s", code, &out, &errs)
 	}
 	out.Reset()
-	if code := run(t.Context(), []string{"version", "-o", "json"}, &out, &errs); code != 0 || !strings.Contains(out.String(), `"version": "`+version+`"`) {
+	if code := run(t.Context(), []string{"version", "-o", "json"}, &out, &errs); code != 0 ||
+		!strings.Contains(out.String(), `"version": "`+version+`"`) {
 		t.Errorf("as JSON: code %d: %s%s", code, &out, &errs)
 	}
 	if doc.Info.Version != version {
@@ -62,7 +64,11 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		args  []string
 		words string
 	}{
-		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", open}, "every user of this machine can read the passwords in " + open + ": chmod o= " + open},
+		{
+			2,
+			[]string{"--nats-listen", "127.0.0.1:0", "--nats-users", open},
+			"every user of this machine can read the passwords in " + open + ": chmod o= " + open,
+		},
 		{2, []string{"--database-url", "mysql://localhost/renga"}, "--database-url must be postgres://"},
 		{1, []string{"--database-url", "postgres://ann:hush@127.0.0.1:1/renga"}, "the database cannot be reached"},
 		{2, []string{"--shards", "17"}, "--shards must be 1 to 16"},
@@ -72,7 +78,11 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", "/nowhere/users.yaml"}, "users.yaml"},
 		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers}, "must have 1 to 1000 users"},
 		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers, "--nats-tls-cert", "c"}, "go together"},
-		{2, []string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers, "--nats-url", "nats://localhost"}, "for the NATS server inside"},
+		{
+			2,
+			[]string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers, "--nats-url", "nats://localhost"},
+			"for the NATS server inside",
+		},
 		{2, []string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
 		{2, []string{"--addr", ":0"}, "not a loopback address"},
 		{2, []string{"--addr", "[::]:0"}, "not a loopback address"},
@@ -102,12 +112,15 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 
 func TestEveryFlagOfServeHasAnEnvironmentVariable(t *testing.T) {
 	for name, value := range map[string]string{
-		"RENGA_ADDR": "0.0.0.0:0", "RENGA_DATABASE_URL": "postgres://x", "RENGA_NATS_URL": "http://x", "RENGA_AUTH": "jwt",
-		"RENGA_JWT_KEYS": "keys.pem", "RENGA_RATES": "x=y", "RENGA_KEY_RETENTION": "1s", "RENGA_LOG_FORMAT": "xml", "RENGA_LOG_LEVEL": "loud",
+		"RENGA_ADDR": "0.0.0.0:0", "RENGA_DATABASE_URL": "postgres://x", "RENGA_NATS_URL": "http://x",
+		"RENGA_AUTH":     "jwt",
+		"RENGA_JWT_KEYS": "keys.pem", "RENGA_RATES": "x=y", "RENGA_KEY_RETENTION": "1s", "RENGA_LOG_FORMAT": "xml",
+		"RENGA_LOG_LEVEL": "loud",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
-			if code := run(t.Context(), []string{"serve", "--data-dir", t.TempDir()}, io.Discard, io.Discard); code == 0 {
+			if code := run(t.Context(), []string{"serve", "--data-dir", t.TempDir()}, io.Discard,
+				io.Discard); code == 0 {
 				t.Errorf("%s=%s had no effect", name, value)
 			}
 		})
@@ -165,8 +178,9 @@ func halfRequest(t *testing.T, c *child, path, body string) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	// The server asks for the body once a handler reads it.
-	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Idempotency-Key: half\r\n"+
-		"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", path, len(body)); err != nil {
+	if _, err := fmt.Fprintf(conn,
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Idempotency-Key: half\r\n"+
+			"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", path, len(body)); err != nil {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
@@ -182,7 +196,8 @@ func TestServeRefusesAConsumerThatIsNotThere(t *testing.T) {
 	onSQLite(t)
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"serve", "--data-dir", t.TempDir(), "--consumer", "serach:tries=3"}, &out, &errs)
-	if code != 2 || !strings.Contains(errs.String(), "there are core, sharing, automation, search, reporting, approval") {
+	if code != 2 || !strings.Contains(errs.String(),
+		"there are core, sharing, automation, search, reporting, approval") {
 		t.Errorf("got %d: %s", code, &errs)
 	}
 }

@@ -23,7 +23,10 @@ func TestSharingSurvivesKills(t *testing.T) {
 	if long() {
 		kills, records = 30, 600
 	}
-	o := &office{t: t, at: newSite(t), rand: rand.New(rand.NewPCG(7, 7)), owner: map[string]int{}, red: map[string]bool{}, team: map[string]map[int]bool{}}
+	o := &office{
+		t: t, at: newSite(t), rand: rand.New(rand.NewPCG(7, 7)), owner: map[string]int{},
+		red: map[string]bool{}, team: map[string]map[int]bool{},
+	}
 	o.c = serve(t, o.at)
 	o.open()
 	for range records {
@@ -68,7 +71,9 @@ func (o *office) open() {
 	o.put("/metadata/roles/"+officeID(1), map[string]any{"name": "Boss"})
 	o.put("/metadata/roles/"+officeID(2), map[string]any{"name": "Rep", "parentRoleId": officeID(1)})
 	all := map[string]bool{"create": true, "read": true, "update": true, "delete": true}
-	o.put("/metadata/permission-sets/"+officeID(3), map[string]any{"name": "all", "objects": map[string]any{"Account": all}})
+	o.put("/metadata/permission-sets/"+officeID(3), map[string]any{"name": "all", "objects": map[string]any{
+		"Account": all,
+	}})
 	for n, role := range []any{boss: officeID(1), below: officeID(2), beside: nil} {
 		u := map[string]any{"name": fmt.Sprint("user ", n), "permissionSetIds": []string{officeID(3)}, "isActive": true}
 		if role != nil {
@@ -99,7 +104,10 @@ func (o *office) rule() {
 func (o *office) create() {
 	owner, name := o.rand.IntN(3), o.name()
 	var r struct{ ID string }
-	o.send(http.MethodPost, "/records/Account", map[string]any{"ownerId": officeID(20 + owner), "fields": map[string]string{"Name": name}}, &r)
+	o.send(http.MethodPost, "/records/Account", map[string]any{
+		"ownerId": officeID(20 + owner),
+		"fields":  map[string]string{"Name": name},
+	}, &r)
 	o.ids = append(o.ids, r.ID)
 	o.owner[r.ID], o.red[r.ID], o.team[r.ID] = owner, name == "red", map[int]bool{}
 }
@@ -111,7 +119,10 @@ func (o *office) change() {
 	id := o.ids[o.rand.IntN(len(o.ids))]
 	if o.rand.IntN(3) == 0 {
 		mate := o.rand.IntN(3)
-		o.put("/records/Account/"+id+"/team/"+officeID(20+mate), map[string]string{"teamRole": "Sales Rep", "accessLevel": "Read"})
+		o.put("/records/Account/"+id+"/team/"+officeID(20+mate), map[string]string{
+			"teamRole":    "Sales Rep",
+			"accessLevel": "Read",
+		})
 		o.team[id][mate] = true
 		return
 	}
@@ -127,7 +138,8 @@ func (o *office) change() {
 // sees says what is to be.
 func (o *office) sees(user int, id string) bool {
 	owner := o.owner[id]
-	return owner == user || user == boss && owner == below || !o.private || o.team[id][user] || user == beside && o.ruled && o.red[id]
+	return owner == user || user == boss && owner == below || !o.private || o.team[id][user] || user == beside &&
+		o.ruled && o.red[id]
 }
 
 // wrong says what somebody sees and should not, or does not and should; "": nothing.
@@ -146,7 +158,8 @@ func (o *office) wrong() string {
 				Items []struct{ ID string }
 				Total int
 			}
-			o.send(http.MethodGet, fmt.Sprintf("/records/Account?page_size=100&page=%d", page), nil, &list, "X-User-Id", officeID(20+user))
+			o.send(http.MethodGet, fmt.Sprintf("/records/Account?page_size=100&page=%d", page), nil, &list, "X-User-Id",
+				officeID(20+user))
 			total = list.Total
 			for _, r := range list.Items {
 				got = append(got, r.ID)

@@ -148,7 +148,8 @@ func TestDamagedPagesShowInReadiness(t *testing.T) {
 		key := "X-Idempotency-Key: " + rand.Text()
 		status, header, body := ask(t, c.url, "POST", "/executions", `{"graphId":"line"}`, key)
 		later := header.Get("Retry-After")
-		if status != http.StatusInternalServerError || later != "" || !strings.Contains(body, `"retryAdvice":"retry_after_fix"`) {
+		if status != http.StatusInternalServerError || later != "" ||
+			!strings.Contains(body, `"retryAdvice":"retry_after_fix"`) {
 			t.Fatalf("on damaged pages a creation is answered %d %s, Retry-After %q", status, body, later)
 		}
 		status, body = ready(t, c)

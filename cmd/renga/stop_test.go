@@ -66,7 +66,8 @@ func TestAStoppedServerDecidesNothingStale(t *testing.T) {
 	if n := r.stress.broken.Load(); n < int64(stops) {
 		t.Errorf("too weak: only %d requests timed out at a stopped process", n)
 	}
-	t.Logf("%d stops of %v: %d requests answered, %d repeated because the stopped process did not answer, %d of them had taken effect; answered meanwhile by the other: %v",
+	t.Logf("%d stops of %v: %d requests answered, %d repeated because the stopped process did not answer, %d of them "+
+		"had taken effect; answered meanwhile by the other: %v",
 		stops, stoppedFor, r.stress.answered.Load(), r.stress.broken.Load(), r.stress.remembered.Load(), meanwhile)
 	r.end()
 }
@@ -79,7 +80,8 @@ const asWorker = "RENGA_TEST_AS_WORKER"
 // completes it and prints the answer.
 func worker(where string) error {
 	server, queue, _ := strings.Cut(where, " ")
-	body := `{"workerId":"w` + strconv.Itoa(os.Getpid()) + `","queues":["` + queue + `"],"waitSeconds":20,"leaseSeconds":1}`
+	body := `{"workerId":"w` + strconv.Itoa(os.Getpid()) + `","queues":["` + queue +
+		`"],"waitSeconds":20,"leaseSeconds":1}`
 	status, claimed, err := post(server+"/tasks/claim", "claim", body)
 	if err != nil || status != http.StatusOK {
 		return fmt.Errorf("claim: %d %s %w", status, claimed, err)
@@ -92,7 +94,8 @@ func worker(where string) error {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
-	status, answer, err := post(server+"/executions/"+held[0].ExecutionID+"/nodes/"+held[0].NodeID+"/success", "done", `{"attempt":1,"output":{"by":"stopped"}}`)
+	status, answer, err := post(server+"/executions/"+held[0].ExecutionID+"/nodes/"+held[0].NodeID+"/success", "done",
+		`{"attempt":1,"output":{"by":"stopped"}}`)
 	fmt.Println(status, answer)
 	return err
 }
@@ -132,7 +135,8 @@ func TestAStoppedWorkerDoesNotDecide(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range stops {
 		queue := "leased" + strconv.Itoa(i)
-		c.put(queue, `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"`+queue+`","retry":{"maxAttempts":2,"initialInterval":"0s"}},
+		c.put(queue, `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"`+queue+
+			`","retry":{"maxAttempts":2,"initialInterval":"0s"}},
 			{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`)
 		made := c.request("CreateExecution", "", "", `"graphId":"`+queue+`","start":true`)
 		if err := c.do(t.Context(), made); err != nil || !made.accepted() {
@@ -140,7 +144,8 @@ func TestAStoppedWorkerDoesNotDecide(t *testing.T) {
 		}
 		wg.Go(func() {
 			w := startWorker(t, servers[0].url+" "+queue)
-			w.outlive(newClient(t, servers[len(servers)-1], "second"+strconv.Itoa(i)), made.reply().ExecutionID, i%2 == 0)
+			w.outlive(newClient(t, servers[len(servers)-1], "second"+strconv.Itoa(i)), made.reply().ExecutionID,
+				i%2 == 0)
 		})
 	}
 	wg.Wait()

@@ -82,7 +82,8 @@ func TestNothingIsLostWhenTheProcessIsKilledOnASlowDisk(t *testing.T) {
 	onSQLite(t)
 	r := newRig(t, killHands, newSite(t))
 	slow := func() {
-		meddle(t, r.servers[0], "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.sites[0].dir, app.DatabaseFile+"-wal"))
+		meddle(t, r.servers[0], "pwrite64,fdatasync,fsync", "delay_enter=1000", filepath.Join(r.sites[0].dir,
+			app.DatabaseFile+"-wal"))
 	}
 	slow()
 	enough := r.work()
@@ -137,7 +138,8 @@ func TestAFailedSyncEndsTheProcess(t *testing.T) {
 	for _, q := range r.audit().answered {
 		emptyClaim := q.command == claim && len(q.reply().Tasks) == 0
 		if q.by == old.url && q.sent.After(broken) && !emptyClaim {
-			t.Errorf("%s was sent %v after the syncs began to fail, and acknowledged: %d %s", q.path(), q.sent.Sub(broken), q.status, q.answer)
+			t.Errorf("%s was sent %v after the syncs began to fail, and acknowledged: %d %s", q.path(),
+				q.sent.Sub(broken), q.status, q.answer)
 		}
 	}
 	t.Logf("ended %v after the syncs began to fail and load came; %d requests were left unanswered", round(took), lost)
@@ -182,7 +184,8 @@ func TestAFailedSyncOfACheckpointEndsTheProcess(t *testing.T) {
 	text := strings.Repeat("0123456789", 50_000)
 	for i := 0; ctx.Err() == nil; i++ {
 		if i == 500 {
-			t.Fatalf("the server runs on after %d requests: there was no checkpoint, or its failure ended nothing:\n%s", i, server.log)
+			t.Fatalf("the server runs on after %d requests: there was no checkpoint, or its failure ended nothing:\n%s",
+				i, server.log)
 		}
 		_, _ = c.try(ctx, c.request("CreateExecution", "", "", `"graphId":"diary","input":{"text":"`+text+`"}`))
 	}

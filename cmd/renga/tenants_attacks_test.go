@@ -14,8 +14,14 @@ import (
 func attacks() []attack {
 	large, largest := largeInput(), largestInput()
 	return []attack{
-		{name: "graphs, 10,000 nodes in JSON", send: putGraph("application/json", [][]byte{wideGraph(9_996), longGraph(9_998)})},
-		{name: "graphs, 10,000 nodes in YAML", send: putGraph("application/yaml", [][]byte{wideGraph(9_996), longGraph(9_998)})},
+		{name: "graphs, 10,000 nodes in JSON", send: putGraph("application/json", [][]byte{
+			wideGraph(9_996),
+			longGraph(9_998),
+		})},
+		{name: "graphs, 10,000 nodes in YAML", send: putGraph("application/yaml", [][]byte{
+			wideGraph(9_996),
+			longGraph(9_998),
+		})},
 		{name: "graphs, 8 MiB of YAML", send: putGraph("application/yaml", [][]byte{yamlOnes(), yamlAliases()})},
 		{name: "graphs, 8 MiB of JSON", send: putGraph("application/json", [][]byte{jsonOnes(), jsonUnknown()})},
 		{name: "graphs, read", send: readEach("/graphs/wide", "/graphs?page_size=100", "/graphs/wide?version=1")},
@@ -23,12 +29,17 @@ func attacks() []attack {
 		{name: "wide executions, batched", send: wideBatch},
 		{name: "executions, read", send: func(ctx context.Context, h *hostile, n int) {
 			paths := []string{
-				"/executions/" + h.wide, "/executions/" + h.wide + "?at=3", "/executions/" + h.wide + "/events?page_size=100&page=50", "/executions/" + h.wide + "/commands?page_size=100",
-				"/executions?page=1000000&page_size=100", "/executions?status=ACTIVE,COMPLETED,FAILED,CANCELED&graphId=one&page=100&page_size=100",
+				"/executions/" + h.wide, "/executions/" + h.wide + "?at=3", "/executions/" + h.wide +
+					"/events?page_size=100&page=50", "/executions/" + h.wide + "/commands?page_size=100",
+				"/executions?page=1000000&page_size=100",
+				"/executions?status=ACTIVE,COMPLETED,FAILED,CANCELED&graphId=one&page=100&page_size=100",
 			}
 			h.shoot(ctx, http.MethodGet, paths[n%len(paths)], nil)
 		}},
-		{name: "conditions", open: func(h *hostile) { h.must(http.MethodPut, "/graphs/conditions", conditionGraph(3_000), nil) }, send: conditions},
+		{name: "conditions", open: func(h *hostile) {
+			h.must(http.MethodPut, "/graphs/conditions",
+				conditionGraph(3_000), nil)
+		}, send: conditions},
 		{name: "commands, 500 at once", send: func(ctx context.Context, h *hostile, n int) {
 			h.shoot(ctx, http.MethodPost, "/commands", creations(500, "one", "", n))
 		}},
@@ -39,13 +50,15 @@ func attacks() []attack {
 			h.shoot(ctx, http.MethodPost, "/executions", []byte(`{"graphId":"one","start":true,"input":`+largest+`}`))
 		}},
 		{name: "claims", send: func(ctx context.Context, h *hostile, n int) {
-			h.shoot(ctx, http.MethodPost, "/tasks/claim", object("workerId", "w", "queues", queueNames(), "max", 100, "leaseSeconds", 1, "waitSeconds", 1))
+			h.shoot(ctx, http.MethodPost, "/tasks/claim", object("workerId", "w", "queues", queueNames(), "max", 100,
+				"leaseSeconds", 1, "waitSeconds", 1))
 		}},
 		{name: "watches", send: func(ctx context.Context, h *hostile, n int) {
 			h.shoot(ctx, http.MethodPost, "/tasks/watch", watchBodyOf(h.wide, n%2))
 		}},
 		{name: "bulks", send: func(ctx context.Context, h *hostile, n int) {
-			_, text := h.shoot(ctx, http.MethodPost, "/bulks", object("command", "cancel", "filter", map[string]any{"graphId": "one"}))
+			_, text := h.shoot(ctx, http.MethodPost, "/bulks", object("command", "cancel", "filter",
+				map[string]any{"graphId": "one"}))
 			var made struct{ BulkID string }
 			if json.Unmarshal(text, &made) == nil && made.BulkID != "" {
 				h.shoot(ctx, http.MethodPost, "/bulks/"+made.BulkID+"/start", []byte("{}"))
@@ -57,7 +70,8 @@ func attacks() []attack {
 		{name: "records, lists", send: readEach(
 			"/records/Opportunity?NextStep.contains=zzz&Amount.gt=1&sort=NextStep.desc,CloseDate.asc,Amount.desc&page_size=100",
 			"/records/Opportunity?sort=Amount.desc&page=100&page_size=100",
-			"/records/Opportunity?Name.in="+strings.TrimSuffix(strings.Repeat("common,", 100), ",")+"&sort=CloseDate.desc",
+			"/records/Opportunity?Name.in="+strings.TrimSuffix(strings.Repeat("common,", 100), ",")+
+				"&sort=CloseDate.desc",
 			"/records/Opportunity?"+manyFilters()+"&sort=CloseDate.desc",
 		)},
 		{name: "records, lists of a user", send: readAs(
@@ -66,16 +80,20 @@ func attacks() []attack {
 			"/reports/pipeline?groupBy=owner,stage", "/search?q=common+deal+number&limit=100",
 		)},
 		{name: "search", send: readEach(
-			"/search?limit=100&q="+url.QueryEscape("common deal number call again word1"), "/search?limit=100&q="+url.QueryEscape(`"common deal number" "call"`),
-			"/search?limit=100&q=com+dea+num+cal+aga+wor", "/search?limit=100&q="+url.QueryEscape(strings.Repeat("京", 190)),
+			"/search?limit=100&q="+url.QueryEscape("common deal number call again word1"), "/search?limit=100&q="+
+				url.QueryEscape(`"common deal number" "call"`),
+			"/search?limit=100&q=com+dea+num+cal+aga+wor", "/search?limit=100&q="+
+				url.QueryEscape(strings.Repeat("京", 190)),
 			"/search?limit=100&field=NextStep&q=common", "/search?q="+strings.Repeat("a-", 99),
 		)},
 		{name: "search, rebuild", send: func(ctx context.Context, h *hostile, _ int) {
 			h.shoot(ctx, http.MethodPost, "/search/rebuild", []byte("{}"))
 		}},
 		{name: "reports", send: readEach(
-			"/reports/pipeline?groupBy=owner,stage", "/reports/forecast?groupBy=owner,month,category", "/reports/won-lost?groupBy=owner,month",
-			"/reports/lead-conversion?groupBy=owner,month,source", "/reports/campaigns", "/reports/approvals?groupBy=submitter,month,object", "/reports/forecast?format=csv",
+			"/reports/pipeline?groupBy=owner,stage", "/reports/forecast?groupBy=owner,month,category",
+			"/reports/won-lost?groupBy=owner,month",
+			"/reports/lead-conversion?groupBy=owner,month,source", "/reports/campaigns",
+			"/reports/approvals?groupBy=submitter,month,object", "/reports/forecast?format=csv",
 		)},
 		{name: "reports, rebuild", send: func(ctx context.Context, h *hostile, _ int) {
 			h.shoot(ctx, http.MethodPost, "/reports/rebuild", []byte("{}"))
@@ -87,38 +105,52 @@ func attacks() []attack {
 		{name: "metadata", send: changeMetadata},
 		{name: "metadata, 256 KiB", send: largeMetadata},
 		{name: "cron", send: func(ctx context.Context, h *hostile, n int) {
-			lines := []string{"59 23 29 2 *", "0-59/1 0-23/1 29 2 *", strings.TrimSuffix(strings.Repeat("59,", 60), ",") + " 23 29 2 6"}
-			h.shoot(ctx, http.MethodPut, "/metadata/scheduled-jobs/"+hostileID(6, n%300), object("name", fmt.Sprint("job ", n), "object", "Opportunity",
-				"condition", "!record.IsClosed", "cron", lines[n%len(lines)], "timeZone", "Asia/Tokyo",
-				"actions", []map[string]any{{"key": "ask", "type": "createTask", "message": "?"}}))
+			lines := []string{"59 23 29 2 *", "0-59/1 0-23/1 29 2 *", strings.TrimSuffix(strings.Repeat("59,", 60),
+				",") + " 23 29 2 6"}
+			h.shoot(ctx, http.MethodPut, "/metadata/scheduled-jobs/"+hostileID(6, n%300),
+				object("name", fmt.Sprint("job ", n), "object", "Opportunity",
+					"condition", "!record.IsClosed", "cron", lines[n%len(lines)], "timeZone", "Asia/Tokyo",
+					"actions", []map[string]any{{"key": "ask", "type": "createTask", "message": "?"}}))
 			h.shoot(ctx, http.MethodGet, "/automation/jobs?page_size=100", nil)
 		}},
-		{name: "jobs with costly conditions", open: openJobs, send: readEach("/automation/runs?page_size=100", "/automation/jobs?page_size=100"), close: closeJobs},
-		{name: "jobs that notify", open: openNotes, send: readEach("/automation/runs?page_size=100", "/automation/jobs?page_size=100"), close: closeNotes},
+		{name: "jobs with costly conditions", open: openJobs, send: readEach("/automation/runs?page_size=100",
+			"/automation/jobs?page_size=100"), close: closeJobs},
+		{name: "jobs that notify", open: openNotes, send: readEach("/automation/runs?page_size=100",
+			"/automation/jobs?page_size=100"), close: closeNotes},
 		{name: "strategies", open: openStrategies, send: func(ctx context.Context, h *hostile, n int) {
 			if n%4 == 0 {
-				h.shoot(ctx, http.MethodPost, "/pdca/recheck_all", object("filter", map[string]any{}, "batch_size", 100, "window", map[string]any{"lookback_days": 7}, "reason", "all"))
+				h.shoot(ctx, http.MethodPost, "/pdca/recheck_all", object("filter", map[string]any{}, "batch_size", 100,
+					"window", map[string]any{"lookback_days": 7}, "reason", "all"))
 				return
 			}
-			h.shoot(ctx, http.MethodGet, "/gui/strategies?q="+strings.Repeat("a", 60)+"&tags_any=daily,weekly&sort=last_checked_at.desc&page_size=100", nil)
+			h.shoot(ctx, http.MethodGet, "/gui/strategies?q="+strings.Repeat("a", 60)+
+				"&tags_any=daily,weekly&sort=last_checked_at.desc&page_size=100", nil)
 		}},
 		{name: "workflow templates", send: templates},
-		{name: "workflow events", open: func(h *hostile) { templates(context.Background(), h, 1) }, send: func(ctx context.Context, h *hostile, n int) {
-			h.shoot(ctx, http.MethodPost, "/api/workflow-events", object("template_id", "t1", "idempotency_key", fmt.Sprint("e", n),
-				"year", 2000+n/12%100, "month", 1+n%12, "source", "bank", "notes", strings.Repeat("x", 8000)))
-			h.shoot(ctx, http.MethodGet, "/api/workflow-events/summary?ym=2026-01&recent_limit=200", nil)
-		}},
+		{
+			name: "workflow events", open: func(h *hostile) { templates(context.Background(), h, 1) },
+			send: func(ctx context.Context, h *hostile, n int) {
+				h.shoot(ctx, http.MethodPost, "/api/workflow-events", object("template_id", "t1", "idempotency_key",
+					fmt.Sprint("e", n),
+					"year", 2000+n/12%100, "month", 1+n%12, "source", "bank", "notes", strings.Repeat("x", 8000)))
+				h.shoot(ctx, http.MethodGet, "/api/workflow-events/summary?ym=2026-01&recent_limit=200", nil)
+			},
+		},
 		{name: "events", send: readEach(
-			"/events/outbox?page_size=100&key=nobody", "/events/outbox?page_size=100&eventType=LeadConverted", "/events/outbox?page_size=100&after=0",
-			"/events/dlq?status=OPEN,APPLIED,SKIPPED&foresee=true&page_size=100", "/events/consumers", "/events/schemas",
+			"/events/outbox?page_size=100&key=nobody", "/events/outbox?page_size=100&eventType=LeadConverted",
+			"/events/outbox?page_size=100&after=0",
+			"/events/dlq?status=OPEN,APPLIED,SKIPPED&foresee=true&page_size=100", "/events/consumers",
+			"/events/schemas",
 		)},
-		{name: "audit", send: readEach("/audit?page_size=100&page=400", "/audit?actor=nobody", "/audit/export", "/audit?subject=nobody&page_size=100")},
+		{name: "audit", send: readEach("/audit?page_size=100&page=400", "/audit?actor=nobody", "/audit/export",
+			"/audit?subject=nobody&page_size=100")},
 		{name: "streams", send: streamFor("/executions/%s/stream", "/events/stream?lastEventId=0")},
 		{name: "many small requests", send: func(ctx context.Context, h *hostile, n int) {
 			h.shoot(ctx, http.MethodPost, "/executions", []byte(`{"graphId":"one","start":true}`))
 		}},
 		{name: "events, replay", send: func(ctx context.Context, h *hostile, n int) {
-			_, text := h.shoot(ctx, http.MethodPost, "/events/replays", object("consumer", services[n%len(services)], "from", "2020-01-01T00:00:00Z"))
+			_, text := h.shoot(ctx, http.MethodPost, "/events/replays", object("consumer", services[n%len(services)],
+				"from", "2020-01-01T00:00:00Z"))
 			var made struct{ ReplayID string }
 			if json.Unmarshal(text, &made) == nil && made.ReplayID != "" {
 				h.shoot(ctx, http.MethodGet, "/events/replays/"+made.ReplayID, nil)
@@ -155,7 +187,8 @@ func yamlOnes() []byte {
 }
 
 func yamlAliases() []byte {
-	return []byte(`a: &a "` + strings.Repeat("x", 50_000) + "\"\nb: [" + strings.TrimSuffix(strings.Repeat("*a, ", 9_000), ", ") + "]\n")
+	return []byte(`a: &a "` + strings.Repeat("x", 50_000) + "\"\nb: [" + strings.TrimSuffix(strings.Repeat("*a, ",
+		9_000), ", ") + "]\n")
 }
 
 func jsonOnes() []byte {
@@ -184,11 +217,13 @@ func wideBatch(ctx context.Context, h *hostile, n int) {
 
 // conditions lets a Task end that has thousands of costly conditions.
 func conditions(ctx context.Context, h *hostile, _ int) {
-	_, text := h.shoot(ctx, http.MethodPost, "/executions", object("graphId", "conditions", "start", true, "input", map[string]any{"none": ""},
+	_, text := h.shoot(ctx, http.MethodPost, "/executions", object("graphId", "conditions", "start", true, "input",
+		map[string]any{"none": ""},
 		"claim", map[string]any{"workerId": "w"}))
 	var made struct{ ExecutionID string }
 	if json.Unmarshal(text, &made) == nil && made.ExecutionID != "" {
-		h.shoot(ctx, http.MethodPost, "/executions/"+made.ExecutionID+"/nodes/pick/success", object("attempt", 1, "workerId", "w"))
+		h.shoot(ctx, http.MethodPost, "/executions/"+made.ExecutionID+"/nodes/pick/success",
+			object("attempt", 1, "workerId", "w"))
 	}
 }
 
@@ -210,7 +245,8 @@ func creations(count int, graph, input string, n int) []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"command":"CreateExecution","idempotencyKey":"batch-%d-%d","graphId":%q,"start":true`, n, i, graph)
+		fmt.Fprintf(&b, `{"command":"CreateExecution","idempotencyKey":"batch-%d-%d","graphId":%q,"start":true`, n, i,
+			graph)
 		if input != "" {
 			b.WriteString(`,"input":` + input)
 		}
@@ -242,7 +278,10 @@ func manyFilters() string {
 	for _, f := range []string{"Name.contains", "NextStep.contains", "Description.contains"} {
 		all.Set(f, strings.Repeat("co", 50))
 	}
-	for _, f := range []string{"Amount.gt", "Amount.gte", "Amount.lt", "Amount.lte", "Amount.ne", "Probability.gt", "Probability.lt"} {
+	for _, f := range []string{
+		"Amount.gt", "Amount.gte", "Amount.lt", "Amount.lte", "Amount.ne", "Probability.gt",
+		"Probability.lt",
+	} {
 		all.Set(f, "1")
 	}
 	for _, f := range []string{"CloseDate.gt", "CloseDate.lt", "CloseDate.ne"} {

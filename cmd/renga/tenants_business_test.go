@@ -15,7 +15,8 @@ import (
 func openRules(h *hostile) {
 	for n := range 100 {
 		h.must(http.MethodPut, "/metadata/validation-rules/"+hostileID(4, n), map[string]any{
-			"name": fmt.Sprint("rule ", n), "object": "Opportunity", "condition": costly("record.Name") + fmt.Sprintf(" && %d > 0", n+1), "message": "no",
+			"name": fmt.Sprint("rule ", n), "object": "Opportunity", "condition": costly("record.Name") +
+				fmt.Sprintf(" && %d > 0", n+1), "message": "no",
 		}, nil)
 	}
 }
@@ -34,7 +35,8 @@ func changeBulk(ctx context.Context, h *hostile, n int) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"op":"update","id":%q,"fields":{"NextStep":"common %d"}}`, h.ids[(n%attackers*200+i)%len(h.ids)], n)
+		fmt.Fprintf(&b, `{"op":"update","id":%q,"fields":{"NextStep":"common %d"}}`,
+			h.ids[(n%attackers*200+i)%len(h.ids)], n)
 	}
 	b.WriteString(`]}`)
 	h.shoot(ctx, http.MethodPost, "/records/Opportunity/bulk", []byte(b.String()))
@@ -47,7 +49,8 @@ func openSharing(h *hostile) {
 	}, nil)
 	for n := range 20 {
 		h.must(http.MethodPut, "/metadata/sharing-rules/"+hostileID(5, n+1), map[string]any{
-			"name": fmt.Sprint("share ", n), "object": "Opportunity", "kind": "criteria", "criteria": costly("record.Name") + fmt.Sprintf(" && %d > 0", n+1), "access": "Read",
+			"name": fmt.Sprint("share ", n), "object": "Opportunity", "kind": "criteria",
+			"criteria": costly("record.Name") + fmt.Sprintf(" && %d > 0", n+1), "access": "Read",
 			"target": map[string]any{"type": "Group", "id": hostileID(5, 0)},
 		}, nil)
 	}
@@ -66,15 +69,18 @@ func changeMetadata(ctx context.Context, h *hostile, n int) {
 		role := object("name", fmt.Sprint("role ", n), "parentRoleId", hostileID(2, n%14))
 		h.shoot(ctx, http.MethodPut, "/metadata/roles/"+hostileID(2, 15+n%15), role)
 	case 1:
-		h.shoot(ctx, http.MethodPut, "/metadata/users/"+hostileID(3, n%60), object("name", fmt.Sprint("user ", n), "roleId", hostileID(2, n%30), "permissionSetIds", []string{hostileID(1, 1)}))
+		h.shoot(ctx, http.MethodPut, "/metadata/users/"+hostileID(3, n%60), object("name", fmt.Sprint("user ", n),
+			"roleId", hostileID(2, n%30), "permissionSetIds", []string{hostileID(1, 1)}))
 	case 2:
 		members := []map[string]any{}
 		for i := range 60 {
 			members = append(members, map[string]any{"type": "User", "id": hostileID(3, i)})
 		}
-		h.shoot(ctx, http.MethodPut, "/metadata/groups/"+hostileID(5, 50+n%50), object("name", fmt.Sprint("g", n), "type", "public", "members", members[:1+n%60]))
+		h.shoot(ctx, http.MethodPut, "/metadata/groups/"+hostileID(5, 50+n%50), object("name", fmt.Sprint("g", n),
+			"type", "public", "members", members[:1+n%60]))
 	case 3:
-		h.shoot(ctx, http.MethodPut, "/metadata/owd/Opportunity", object("access", []string{"Private", "ReadOnly"}[n/5%2]))
+		h.shoot(ctx, http.MethodPut, "/metadata/owd/Opportunity",
+			object("access", []string{"Private", "ReadOnly"}[n/5%2]))
 	case 4:
 		h.shoot(ctx, http.MethodGet, "/metadata/describe/Opportunity", nil)
 	}
@@ -88,11 +94,14 @@ func largeMetadata(ctx context.Context, h *hostile, n int) {
 		for i := range 1000 {
 			names = append(names, fmt.Sprintf("%0200d-%d-%d", i, i, n))
 		}
-		h.shoot(ctx, http.MethodPut, fmt.Sprintf("/metadata/objects/Opportunity/fields/Large%d__c", n%20), object("label", "Large", "type", "picklist", "values", names))
+		h.shoot(ctx, http.MethodPut, fmt.Sprintf("/metadata/objects/Opportunity/fields/Large%d__c", n%20),
+			object("label", "Large", "type", "picklist", "values", names))
 	case 1:
-		h.shoot(ctx, http.MethodPut, "/metadata/validation-rules/"+hostileID(4, 200+n%100), object("name", fmt.Sprint("r", n), "object", "Quote", "condition", longCondition(n), "message", "no"))
+		h.shoot(ctx, http.MethodPut, "/metadata/validation-rules/"+hostileID(4, 200+n%100),
+			object("name", fmt.Sprint("r", n), "object", "Quote", "condition", longCondition(n), "message", "no"))
 	default:
-		h.shoot(ctx, http.MethodPut, "/metadata/stages", []byte(`{"stages":[`+strings.TrimSuffix(strings.Repeat("[],", 80_000), ",")+`]}`))
+		h.shoot(ctx, http.MethodPut, "/metadata/stages",
+			[]byte(`{"stages":[`+strings.TrimSuffix(strings.Repeat("[],", 80_000), ",")+`]}`))
 	}
 }
 
@@ -105,7 +114,8 @@ func longCondition(n int) string {
 func openJobs(h *hostile) {
 	for n := range 50 {
 		h.must(http.MethodPut, "/metadata/scheduled-jobs/"+hostileID(6, 500+n), map[string]any{
-			"name": fmt.Sprint("job ", n), "object": "Opportunity", "condition": costly("record.Name"), "cron": "* * * * *", "timeZone": "UTC",
+			"name": fmt.Sprint("job ", n), "object": "Opportunity", "condition": costly("record.Name"),
+			"cron": "* * * * *", "timeZone": "UTC",
 			"actions": []map[string]any{{"key": "ask", "type": "createTask", "message": "?"}},
 		}, nil)
 	}
@@ -137,7 +147,8 @@ func openNotes(h *hostile) {
 	}
 	for n := range 10 {
 		h.must(http.MethodPut, "/metadata/scheduled-jobs/"+hostileID(6, 600+n), map[string]any{
-			"name": fmt.Sprint("tell ", n), "object": "Opportunity", "cron": "* * * * *", "timeZone": "UTC", "actions": actions,
+			"name": fmt.Sprint("tell ", n), "object": "Opportunity", "cron": "* * * * *", "timeZone": "UTC",
+			"actions": actions,
 		}, nil)
 	}
 	// Until the next minute comes, so that they are under way.
@@ -161,7 +172,11 @@ func openStrategies(h *hostile) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for n := range work {
-				h.must(http.MethodPut, fmt.Sprintf("/pdca/strategies/s%05d", n), map[string]any{"name": strings.Repeat("a", 150) + fmt.Sprint(n), "tags": []string{"daily", "weekly"}}, nil)
+				h.must(http.MethodPut, fmt.Sprintf("/pdca/strategies/s%05d", n),
+					map[string]any{"name": strings.Repeat("a", 150) + fmt.Sprint(n), "tags": []string{
+						"daily",
+						"weekly",
+					}}, nil)
 			}
 		}()
 	}
@@ -178,9 +193,13 @@ func openStrategies(h *hostile) {
 func templates(ctx context.Context, h *hostile, n int) {
 	steps := []map[string]any{{"action": "mf_reconcile", "trigger_kind": "external_event"}}
 	for i := range 99 {
-		steps = append(steps, map[string]any{"action": "month_close", "trigger_kind": "manual", "title": fmt.Sprintf("%d %d", n, i)})
+		steps = append(steps, map[string]any{
+			"action": "month_close", "trigger_kind": "manual",
+			"title": fmt.Sprintf("%d %d", n, i),
+		})
 	}
-	h.shoot(ctx, http.MethodPut, fmt.Sprintf("/api/workflow-templates/t%d", n%100), object("name", fmt.Sprint("n", n), "year", 2026, "steps", steps, "notes", strings.Repeat("x", 8000)))
+	h.shoot(ctx, http.MethodPut, fmt.Sprintf("/api/workflow-templates/t%d", n%100), object("name", fmt.Sprint("n", n),
+		"year", 2026, "steps", steps, "notes", strings.Repeat("x", 8000)))
 }
 
 // streamFor opens streams and reads them for a moment.

@@ -22,11 +22,13 @@ func engineAttacks() []attack {
 			}
 		}, send: func(ctx context.Context, h *hostile, n int) {
 			graph := fmt.Sprint("cold", n%coldGraphs)
-			h.shoot(ctx, http.MethodPost, "/executions", object("graphId", graph, "start", true, "input", map[string]any{}))
+			h.shoot(ctx, http.MethodPost, "/executions", object("graphId", graph, "start", true, "input",
+				map[string]any{}))
 		}},
 		{name: "cancels, 500 at once", send: func(ctx context.Context, h *hostile, n int) {
 			h.shoot(ctx, http.MethodPost, "/commands", commandsOn(500, func(i int) string {
-				return fmt.Sprintf(`{"command":"CancelExecution","idempotencyKey":"cancel-%d-%d","executionId":%q}`, n, i, h.wide)
+				return fmt.Sprintf(`{"command":"CancelExecution","idempotencyKey":"cancel-%d-%d","executionId":%q}`, n,
+					i, h.wide)
 			}))
 		}},
 		{name: "deadlines", open: func(h *hostile) {

@@ -62,7 +62,8 @@ func (h *hostile) during(t *testing.T, a attack, work func(*testing.T) measured)
 	m.refused = len(h.answers) > 0
 	for _, status := range slices.Sorted(maps.Keys(h.answers)) {
 		parts = append(parts, fmt.Sprintf("%d×%d", h.answers[status], status))
-		m.refused = m.refused && slices.Contains([]int{0, http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
+		m.refused = m.refused && slices.Contains([]int{0, http.StatusTooManyRequests, http.StatusServiceUnavailable},
+			status)
 	}
 	m.answers = strings.Join(parts, " ")
 	return m
@@ -105,7 +106,10 @@ func (h *hostile) open() {
 	for _, object := range []string{"Account", "Contact", "Lead", "Opportunity", "Quote", "Campaign"} {
 		objects[object] = all
 	}
-	h.must(http.MethodPut, "/metadata/permission-sets/"+hostileID(1, 1), map[string]any{"name": "all", "objects": objects}, nil)
+	h.must(http.MethodPut, "/metadata/permission-sets/"+hostileID(1, 1), map[string]any{
+		"name":    "all",
+		"objects": objects,
+	}, nil)
 	for n := range 30 {
 		role := map[string]any{"name": fmt.Sprint("role ", n)}
 		if n > 0 {

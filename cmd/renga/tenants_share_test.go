@@ -36,7 +36,8 @@ func processors(t *testing.T, server *child) (u usage) {
 	}
 	line, _, _ := strings.Cut(string(stat), "\n")
 	for i, field := range strings.Fields(line)[1:] {
-		if n, err := strconv.Atoi(field); err == nil && i < 8 && i != 3 && i != 4 { // neither idle nor waiting for disks
+		// neither idle nor waiting for disks
+		if n, err := strconv.Atoi(field); err == nil && i < 8 && i != 3 && i != 4 {
 			u.all += n
 		}
 	}
@@ -49,7 +50,8 @@ func processors(t *testing.T, server *child) (u usage) {
 		}
 		name, rest, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest)
-		if len(fields) < 15 || !slices.Contains(own, filepath.Base(filepath.Dir(page))) && !strings.HasSuffix(name, "(postgres") {
+		if len(fields) < 15 || !slices.Contains(own, filepath.Base(filepath.Dir(page))) &&
+			!strings.HasSuffix(name, "(postgres") {
 			continue
 		}
 		for _, field := range fields[11:15] { // in user mode and in the kernel, and of children that have ended

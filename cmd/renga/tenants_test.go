@@ -25,13 +25,14 @@ import (
 
 // The terms of the two tenants.
 const (
-	quietBar    = 250 * time.Millisecond // the quiet tenant's p99, whatever the other one sends
-	quietTurns  = 4                      // of an attack, of which the best counts: machines have bad moments of their own
-	calm        = 0.75                   // of the processors' work is ours, or a turn proves nothing
-	attackLasts = 2 * time.Second        // each attack
-	attackers   = 8                      // connections of the hostile tenant
-	storyEvery  = 50 * time.Millisecond  // between two stories of the quiet tenant
-	warmUp      = time.Second            // of an attack, before the quiet tenant counts
+	quietBar = 250 * time.Millisecond // the quiet tenant's p99, whatever the other one sends
+	// of an attack, of which the best counts: machines have bad moments of their own
+	quietTurns  = 4
+	calm        = 0.75                  // of the processors' work is ours, or a turn proves nothing
+	attackLasts = 2 * time.Second       // each attack
+	attackers   = 8                     // connections of the hostile tenant
+	storyEvery  = 50 * time.Millisecond // between two stories of the quiet tenant
+	warmUp      = time.Second           // of an attack, before the quiet tenant counts
 
 	// What the hostile tenant waits after a refusal, far less than it is told to: it shares the
 	// processors with the server here, and to send costs more than to refuse.
@@ -48,7 +49,8 @@ func TestOneTenantCannotHoldUpAnother(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	app.TuneProcessors() // who measures must not wait for those who attack, in the same process
 	at := newSite(t)
-	at.env = []string{"RENGA_RATES=pdca.bulk=unlimited,pdca.recheck=unlimited,pdca.read=unlimited"} // many users of one tenant
+	// many users of one tenant
+	at.env = []string{"RENGA_RATES=pdca.bulk=unlimited,pdca.recheck=unlimited,pdca.read=unlimited"}
 	s := serve(t, at)
 	stalls := stalltest.New(t)
 	q := &quiet{tenant: newTenant(t, s.url, "11111111-1111-4111-8111-111111111111"), stalls: stalls}
@@ -57,7 +59,8 @@ func TestOneTenantCannotHoldUpAnother(t *testing.T) {
 	h.open()
 	h.drain()
 	var table strings.Builder
-	fmt.Fprintf(&table, "\n%-34s %8s %8s %8s %8s %6s  %s\n", "attack", "p50", "p99", "raw p99", "worst", "ours", "answers to the hostile tenant")
+	fmt.Fprintf(&table, "\n%-34s %8s %8s %8s %8s %6s  %s\n", "attack", "p50", "p99", "raw p99", "worst", "ours",
+		"answers to the hostile tenant")
 	for _, a := range slices.Concat([]attack{{name: "nothing"}}, attacks(), engineAttacks()) {
 		t.Run(a.name, func(t *testing.T) {
 			var m measured
@@ -69,7 +72,8 @@ func TestOneTenantCannotHoldUpAnother(t *testing.T) {
 					break
 				}
 			}
-			fmt.Fprintf(&table, "%-34s %8s %8s %8s %8s %5.0f%%  %s\n", a.name, inMillis(m.p50), inMillis(m.p99), inMillis(m.raw), inMillis(m.worst), 100*m.share, m.answers)
+			fmt.Fprintf(&table, "%-34s %8s %8s %8s %8s %5.0f%%  %s\n", a.name, inMillis(m.p50), inMillis(m.p99),
+				inMillis(m.raw), inMillis(m.worst), 100*m.share, m.answers)
 			if m.n < 100 {
 				t.Errorf("too weak: the quiet tenant sent %d requests only", m.n)
 			}
@@ -213,7 +217,10 @@ func (q *quiet) open() {
 }
 
 func (q *quiet) account() map[string]any {
-	return map[string]any{"fields": map[string]any{"Name": fmt.Sprint("Quiet customer ", q.n.Add(1)), "Industry": "Retail"}}
+	return map[string]any{"fields": map[string]any{
+		"Name":     fmt.Sprint("Quiet customer ", q.n.Add(1)),
+		"Industry": "Retail",
+	}}
 }
 
 // ask sends one request and notes how long it took. Anything but success is an error.
@@ -235,7 +242,8 @@ func (q *quiet) ask(ctx context.Context, what, method, path string, body any, in
 	q.mu.Lock()
 	q.looks = append(q.looks, quietAnswer{what, began, end})
 	q.mu.Unlock()
-	if (status < 200 || status > 299) && status != http.StatusConflict { // another story may have cancelled its execution
+	// another story may have cancelled its execution
+	if (status < 200 || status > 299) && status != http.StatusConflict {
 		if q.failed.Add(1) <= 3 {
 			q.t.Errorf("the quiet tenant's %s was answered %d after %v: %.300s", what, status, end.Sub(began), text)
 		}
@@ -254,7 +262,8 @@ func (q *quiet) ask(ctx context.Context, what, method, path string, body any, in
 // looked at, and a record that is created, changed, listed, searched for and counted.
 func (q *quiet) story(ctx context.Context) {
 	var created struct{ ExecutionID string }
-	if !q.ask(ctx, "create", http.MethodPost, "/executions", map[string]any{"graphId": "order", "start": true}, &created) {
+	if !q.ask(ctx, "create", http.MethodPost, "/executions", map[string]any{"graphId": "order", "start": true},
+		&created) {
 		return
 	}
 	var claimed struct {
@@ -263,7 +272,10 @@ func (q *quiet) story(ctx context.Context) {
 			Attempt             int
 		}
 	}
-	if q.ask(ctx, "claim", http.MethodPost, "/tasks/claim", map[string]any{"workerId": "w", "max": 1, "leaseSeconds": 600}, &claimed) {
+	if q.ask(ctx, "claim", http.MethodPost, "/tasks/claim", map[string]any{
+		"workerId": "w", "max": 1,
+		"leaseSeconds": 600,
+	}, &claimed) {
 		for _, task := range claimed.Tasks {
 			path := "/executions/" + task.ExecutionID + "/nodes/" + task.NodeID + "/success"
 			q.ask(ctx, "succeed", http.MethodPost, path, map[string]any{"attempt": task.Attempt, "workerId": "w"}, nil)
@@ -274,7 +286,8 @@ func (q *quiet) story(ctx context.Context) {
 	q.ask(ctx, "cancel", http.MethodPost, "/executions/"+created.ExecutionID+"/cancel", map[string]any{}, nil)
 	var record struct{ ID string }
 	if q.ask(ctx, "create a record", http.MethodPost, "/records/Account", q.account(), &record) {
-		q.ask(ctx, "change a record", http.MethodPatch, "/records/Account/"+record.ID, map[string]any{"fields": map[string]any{"Phone": "1"}}, nil, "If-Match", "*")
+		q.ask(ctx, "change a record", http.MethodPatch, "/records/Account/"+record.ID,
+			map[string]any{"fields": map[string]any{"Phone": "1"}}, nil, "If-Match", "*")
 		q.ask(ctx, "read a record", http.MethodGet, "/records/Account/"+record.ID, nil, nil)
 	}
 	q.ask(ctx, "list records", http.MethodGet, "/records/Account?Industry=Retail&sort=Name.asc&page_size=20", nil, nil)
@@ -287,7 +300,9 @@ func (q *quiet) settle() {
 	for late := time.Now().Add(maxWait); time.Now().Before(late); pause(200 * time.Millisecond) {
 		q.looks = nil
 		q.story(context.Background())
-		if !slices.ContainsFunc(q.looks, func(a quietAnswer) bool { return a.end.Sub(a.began) > 100*time.Millisecond }) {
+		if !slices.ContainsFunc(q.looks, func(a quietAnswer) bool {
+			return a.end.Sub(a.began) > 100*time.Millisecond
+		}) {
 			return
 		}
 	}
@@ -330,7 +345,9 @@ func (q *quiet) judge() (m measured) {
 	}
 	m.p50, m.p99, m.raw, m.worst = took[m.n/2], took[m.n*99/100], raw[m.n*99/100], took[m.n-1]
 	var slow []string
-	for _, what := range slices.SortedFunc(maps.Keys(worst), func(a, b string) int { return int(worst[b] - worst[a]) })[:min(4, len(worst))] {
+	for _, what := range slices.SortedFunc(maps.Keys(worst), func(a, b string) int {
+		return int(worst[b] - worst[a])
+	})[:min(4, len(worst))] {
 		slow = append(slow, what+" "+inMillis(worst[what]))
 	}
 	m.slowest = strings.Join(slow, ", ")

@@ -10,7 +10,9 @@ import (
 )
 
 // ask sends a request with headers, as "Name: value", and gives the answer.
-func ask(t testing.TB, url, method, path, body string, headers ...string) (status int, header http.Header, answer string) {
+func ask(t testing.TB, url, method, path, body string, headers ...string) (
+	status int, header http.Header, answer string,
+) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
 	if err != nil {
@@ -48,18 +50,31 @@ func TestATraceShowsTheTransactionsOfARequest(t *testing.T) {
 		server             string   // the name of its span
 		db                 []string // name and lane of those that must be below it
 	}{
-		{"PUT", "/pdca/strategies/strat.a", `{"name":"` + secret + `"}`, 201, "PUT /pdca/strategies/{id}", []string{"db write other"}},
+		{
+			"PUT", "/pdca/strategies/strat.a", `{"name":"` + secret + `"}`, 201, "PUT /pdca/strategies/{id}",
+			[]string{"db write other"},
+		},
 		{"GET", "/gui/strategies?q=" + secret, "", 200, "GET /gui/strategies", []string{"db read other"}},
 		{"PUT", "/graphs/g", graphs["line"], 200, "PUT /graphs/{graphId}", nil},
-		{"POST", "/executions", `{"graphId":"g","input":{"a":"` + secret + `"}}`, 202, "POST /executions", []string{"db write engine"}},
+		{
+			"POST", "/executions", `{"graphId":"g","input":{"a":"` + secret + `"}}`, 202, "POST /executions",
+			[]string{"db write engine"},
+		},
 		{"PUT", "/api/workflow-templates/closing", closing, 201, "PUT /api/workflow-templates/{id}", nil},
-		{"POST", "/api/workflow-events", `{"idempotency_key":"` + secret + `"}`, 200, "POST /api/workflow-events", []string{"db write engine"}},
-		{"POST", "/pdca/recheck", strings.Replace(recheckOne, "manual", secret, 1), 202, "POST /pdca/recheck", []string{"db write engine"}},
+		{
+			"POST", "/api/workflow-events", `{"idempotency_key":"` + secret + `"}`, 200, "POST /api/workflow-events",
+			[]string{"db write engine"},
+		},
+		{
+			"POST", "/pdca/recheck", strings.Replace(recheckOne, "manual", secret, 1), 202, "POST /pdca/recheck",
+			[]string{"db write engine"},
+		},
 		{"GET", "/pdca/nothing", "", 404, "none", nil},
 	}
 	for i, call := range calls {
 		parent := fmt.Sprintf("00-%032x-%016x-01", i+1, 1)
-		status, _, answer := ask(t, s.url, call.method, call.path, call.body, "traceparent: "+parent, "X-Idempotency-Key: k", "Idempotency-Key: 01J8TPZ7YJ1E1X4C5N9ZP3M3QJ")
+		status, _, answer := ask(t, s.url, call.method, call.path, call.body, "traceparent: "+parent,
+			"X-Idempotency-Key: k", "Idempotency-Key: 01J8TPZ7YJ1E1X4C5N9ZP3M3QJ")
 		if status/100 != call.status/100 {
 			t.Fatalf("%s %s: got %d %s", call.method, call.path, status, answer)
 		}
@@ -98,7 +113,8 @@ func checkTrace(t *testing.T, server string, all []span, want []string) {
 		}
 		waited, err := strconv.ParseFloat(one.attributes["renga.db.waited_ms"], 64)
 		ran, err2 := strconv.ParseFloat(one.attributes["renga.db.ran_ms"], 64)
-		if one.parent != root.id || one.kind != 3 || one.attributes["db.system.name"] == "" || err != nil || err2 != nil || waited < 0 || ran < 0 {
+		if one.parent != root.id || one.kind != 3 || one.attributes["db.system.name"] == "" || err != nil ||
+			err2 != nil || waited < 0 || ran < 0 {
 			t.Errorf("%s: the span below is %+v", server, one)
 		}
 		if one.began < root.began || one.ended > root.ended || one.ended < one.began {

@@ -38,17 +38,22 @@ func (l *lane) judge(id string, cancel, rival *request) {
 func (l *lane) judgeCancel(v *view, log []event, cancel *request, rivalWon bool) {
 	a := cancel.reply()
 	if rivalWon && l.pairing.ends != "" {
-		if cancel.status != http.StatusConflict || a.Error.Details.Guard != "execution_active" || v.Status != l.pairing.ends {
-			l.t.Errorf("execution %s came to %s, then its cancel was answered %d %s", v.ExecutionID, v.Status, cancel.status, cancel.answer)
+		if cancel.status != http.StatusConflict || a.Error.Details.Guard != "execution_active" ||
+			v.Status != l.pairing.ends {
+			l.t.Errorf("execution %s came to %s, then its cancel was answered %d %s", v.ExecutionID, v.Status,
+				cancel.status, cancel.answer)
 		}
 		return
 	}
 	if cancel.status != http.StatusAccepted || v.Status != "CANCELED" {
-		l.t.Errorf("execution %s is %s, its cancel was answered %d %s", v.ExecutionID, v.Status, cancel.status, cancel.answer)
+		l.t.Errorf("execution %s is %s, its cancel was answered %d %s", v.ExecutionID, v.Status, cancel.status,
+			cancel.answer)
 		return
 	}
-	if v.Cancel == nil || v.Cancel.Seq != a.CancelSeq || uint64(len(log)) < a.CancelSeq || log[a.CancelSeq-1].Type != "EXECUTION_CANCEL_REQUESTED" {
-		l.t.Errorf("execution %s: the cancel was answered %s, its view says %+v", v.ExecutionID, cancel.answer, v.Cancel)
+	if v.Cancel == nil || v.Cancel.Seq != a.CancelSeq || uint64(len(log)) < a.CancelSeq ||
+		log[a.CancelSeq-1].Type != "EXECUTION_CANCEL_REQUESTED" {
+		l.t.Errorf("execution %s: the cancel was answered %s, its view says %+v", v.ExecutionID, cancel.answer,
+			v.Cancel)
 	}
 }
 
@@ -82,7 +87,8 @@ func checkFence(t testing.TB, r *request, fence uint64) {
 	t.Helper()
 	e := r.reply().Error
 	want := r.command + " rejected because execution is cancel-requested"
-	if r.status != http.StatusConflict || e.Details.Guard != "cancel_fence" || e.Details.Fence != fence || e.Message != want {
+	if r.status != http.StatusConflict || e.Details.Guard != "cancel_fence" || e.Details.Fence != fence ||
+		e.Message != want {
 		t.Errorf("%s after the cancel at event %d was answered %d %s", r.path(), fence, r.status, r.answer)
 	}
 }
@@ -90,8 +96,10 @@ func checkFence(t testing.TB, r *request, fence uint64) {
 // judgeTwo checks two cancels: both accepted, one of them is in the log.
 func (l *lane) judgeTwo(log []event, first, second *request) (secondWon bool) {
 	a, b := first.reply(), second.reply()
-	if first.status != http.StatusAccepted || second.status != http.StatusAccepted || a.CancelSeq != b.CancelSeq || a.CancelSeq == 0 {
-		l.t.Errorf("two cancels were answered %d %s and %d %s", first.status, first.answer, second.status, second.answer)
+	if first.status != http.StatusAccepted || second.status != http.StatusAccepted || a.CancelSeq != b.CancelSeq ||
+		a.CancelSeq == 0 {
+		l.t.Errorf("two cancels were answered %d %s and %d %s", first.status, first.answer, second.status,
+			second.answer)
 		return false
 	}
 	won := log[a.CancelSeq-1]
@@ -119,6 +127,7 @@ func (l *lane) afterwards(v *view, cancel *request) {
 	again := l.canceler.request("CancelExecution", v.ExecutionID, "", "")
 	l.do(l.canceler, again)
 	if a := again.reply(); again.status != http.StatusAccepted || a.CancelSeq != v.Cancel.Seq {
-		l.t.Errorf("another cancel of %s, canceled at %d: %d %s", v.ExecutionID, v.Cancel.Seq, again.status, again.answer)
+		l.t.Errorf("another cancel of %s, canceled at %d: %d %s", v.ExecutionID, v.Cancel.Seq, again.status,
+			again.answer)
 	}
 }

@@ -35,7 +35,8 @@ func TestVerifyPrintsWhatItFound(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	var found verified
-	if out, code := look("-o", "json"); code != 0 || json.Unmarshal([]byte(out), &found) != nil || found.Events != 6 || found.Problems == nil {
+	if out, code := look("-o", "json"); code != 0 || json.Unmarshal([]byte(out), &found) != nil || found.Events != 6 ||
+		found.Problems == nil {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	err := app.WithDB(t.Context(), at.place(), func(db *sqldb.DB) error {
@@ -47,7 +48,8 @@ func TestVerifyPrintsWhatItFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, code := look("-q"); code != 1 || !strings.HasPrefix(out, id+": the row says COMPLETED") || !strings.HasSuffix(out, ": 1 problems\n") {
+	if out, code := look("-q"); code != 1 || !strings.HasPrefix(out, id+": the row says COMPLETED") ||
+		!strings.HasSuffix(out, ": 1 problems\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if out, code := look("-o", "json"); code != 1 || json.Unmarshal([]byte(out), &found) != nil ||

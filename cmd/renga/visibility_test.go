@@ -54,13 +54,19 @@ func newLooker(t *testing.T) *looker {
 	v.put("/metadata/groups/"+groupID, v.group("Group", "public"))
 	v.put("/metadata/approval-processes/"+officeID(61), map[string]any{
 		"name": "Deals", "object": "Opportunity", "lockedFields": []string{"Amount", "Secret__c"},
-		"steps": []map[string]any{{"name": "Boss", "approvers": []map[string]string{{"type": "User", "id": officeID(20 + boss)}}}},
+		"steps": []map[string]any{{"name": "Boss", "approvers": []map[string]string{
+			{"type": "User", "id": officeID(20 + boss)},
+		}}},
 	})
 	v.campaign = v.create("Campaign", map[string]any{"Name": "Lantern campaign"})
 	open := v.create("Opportunity", map[string]any{
-		"Name": "Lantern deal", "StageName": "Negotiation", "CloseDate": "2026-02-28", "Amount": 987654, "Secret__c": "planted", "CampaignId": v.campaign,
+		"Name": "Lantern deal", "StageName": "Negotiation", "CloseDate": "2026-02-28", "Amount": 987654,
+		"Secret__c": "planted", "CampaignId": v.campaign,
 	})
-	won := v.create("Opportunity", map[string]any{"Name": "Lantern won", "StageName": "Closed Won", "CloseDate": "2026-02-28", "Amount": 987654, "Secret__c": "planted"})
+	won := v.create("Opportunity", map[string]any{
+		"Name": "Lantern won", "StageName": "Closed Won",
+		"CloseDate": "2026-02-28", "Amount": 987654, "Secret__c": "planted",
+	})
 	lead := v.create("Lead", map[string]any{"LastName": "Lantern", "Company": "Acme", "Status": "Working - Contacted"})
 	v.put("/records/Campaign/"+v.campaign+"/members/Lead/"+lead, map[string]any{})
 	var submitted struct{ ID string }
@@ -89,20 +95,28 @@ func (v *looker) everywhere() (all []glimpse) {
 		{"campaigns", ""},
 		{"approvals", "&groupBy=submitter"},
 	} {
-		all = append(all, glimpse{"/reports/" + report.name, counted}, glimpse{"/reports/" + report.name + "?format=csv" + report.by, printed})
+		all = append(all, glimpse{"/reports/" + report.name, counted}, glimpse{"/reports/" + report.name +
+			"?format=csv" + report.by, printed})
 	}
 	for _, r := range v.records {
 		all = append(all, glimpse{"/records/" + r.object + "/" + r.id, opened})
 	}
 	for _, object := range shared {
-		all = append(all, glimpse{"/records/" + object, listed}, glimpse{"/records/" + object + "?Name.contains=lantern&sort=Name.desc", listed})
+		all = append(all, glimpse{"/records/" + object, listed}, glimpse{"/records/" + object +
+			"?Name.contains=lantern&sort=Name.desc", listed})
 	}
 	open := v.records[0].id
 	return append(
-		all, glimpse{"/records/Opportunity/" + open + "/history", opened}, glimpse{"/records/Opportunity/" + open + "/team", opened},
-		glimpse{"/records/Campaign/" + v.campaign + "/members", opened}, glimpse{"/sharing/Opportunity/" + open, opened},
-		glimpse{"/search?q=lantern", listed}, glimpse{"/search?q=lantern&object=Lead&field=Name", listed}, glimpse{"/search?q=lantern&campaignId=" + v.campaign, opened},
-		glimpse{"/approvals", listed}, glimpse{"/approvals?object=Opportunity&status=PENDING", listed}, glimpse{"/approvals?recordId=" + open, listed},
+		all, glimpse{"/records/Opportunity/" + open + "/history", opened}, glimpse{"/records/Opportunity/" + open +
+			"/team", opened},
+		glimpse{"/records/Campaign/" + v.campaign + "/members", opened}, glimpse{
+			"/sharing/Opportunity/" + open,
+			opened,
+		},
+		glimpse{"/search?q=lantern", listed}, glimpse{"/search?q=lantern&object=Lead&field=Name", listed},
+		glimpse{"/search?q=lantern&campaignId=" + v.campaign, opened},
+		glimpse{"/approvals", listed}, glimpse{"/approvals?object=Opportunity&status=PENDING", listed},
+		glimpse{"/approvals?recordId=" + open, listed},
 		glimpse{"/approvals/" + v.pending, opened},
 	)
 }
@@ -151,7 +165,10 @@ func (v *looker) shown(at glimpse) (bool, string) {
 func (v *looker) sees(way string) {
 	v.t.Helper()
 	for _, at := range v.looks {
-		eventually(v.t, "by "+way+" "+at.path+" shows a record", settleWithin, func() bool { shown, _ := v.shown(at); return shown })
+		eventually(v.t, "by "+way+" "+at.path+" shows a record", settleWithin, func() bool {
+			shown, _ := v.shown(at)
+			return shown
+		})
 	}
 }
 
@@ -233,7 +250,10 @@ func (v *looker) rules(kind, id string) {
 			continue
 		}
 		v.put(path, map[string]any{
-			"name": "of " + object, "object": object, "kind": "owner", "source": map[string]string{"type": "Role", "id": officeID(2)},
+			"name": "of " + object, "object": object, "kind": "owner", "source": map[string]string{
+				"type": "Role",
+				"id":   officeID(2),
+			},
 			"target": map[string]string{"type": kind, "id": id}, "access": "Read",
 		})
 	}
@@ -264,7 +284,8 @@ func TestWhoLostAccessFindsNothingWithinASecond(t *testing.T) {
 		{
 			name:  "queue",
 			gives: func() { v.put("/metadata/groups/"+queueID, v.group("Queue", "queue", annID)); v.own(queueID) },
-			takes: func() { v.put("/metadata/groups/"+queueID, v.group("Queue", "queue")) }, after: func() { v.own(ownerID) },
+			takes: func() { v.put("/metadata/groups/"+queueID, v.group("Queue", "queue")) },
+			after: func() { v.own(ownerID) },
 		},
 		{name: "rule", gives: func() { v.rules("User", annID) }, takes: func() { v.rules("", "") }},
 		{
@@ -273,11 +294,15 @@ func TestWhoLostAccessFindsNothingWithinASecond(t *testing.T) {
 				v.put("/metadata/groups/"+groupID, v.group("Group", "public", annID))
 				v.rules("Group", groupID)
 			},
-			takes: func() { v.put("/metadata/groups/"+groupID, v.group("Group", "public")) }, after: func() { v.rules("", "") },
+			takes: func() { v.put("/metadata/groups/"+groupID, v.group("Group", "public")) },
+			after: func() { v.rules("", "") },
 		},
 		{name: "default", gives: func() { v.defaults("ReadOnly") }, takes: func() { v.defaults("Private") }},
 		{name: "role", gives: func() { v.ann(officeID(1), all) }, takes: func() { v.ann("", all) }},
-		{name: "permission set", gives: func() { v.ann(officeID(1), all) }, takes: func() { v.ann(officeID(1)) }, atOnce: true},
+		{
+			name: "permission set", gives: func() { v.ann(officeID(1), all) }, takes: func() { v.ann(officeID(1)) },
+			atOnce: true,
+		},
 	} {
 		way.gives()
 		v.sees(way.name)
@@ -300,11 +325,17 @@ func TestAFieldThatWasTakenAwayIsShownNowhere(t *testing.T) {
 	v := newLooker(t)
 	all, open := officeID(3), v.records[0].id
 	field := map[string]bool{"read": true, "edit": false}
-	v.put("/metadata/permission-sets/"+clearID, map[string]any{"name": "clear", "fields": map[string]any{"Opportunity.Amount": field, "Opportunity.Secret__c": field}})
+	v.put("/metadata/permission-sets/"+clearID, map[string]any{"name": "clear", "fields": map[string]any{
+		"Opportunity.Amount": field, "Opportunity.Secret__c": field,
+	}})
 	v.ann(officeID(1), all, clearID)
 	v.sees("role")
-	eventually(t, "she finds it by the field", settleWithin, func() bool { shown, _ := v.shown(glimpse{"/search?q=planted", listed}); return shown })
-	paths := []string{"/search?q=planted", "/search?q=lantern+planted", "/automation/inbox", "/automation/runs", "/events/outbox?page_size=100", "/audit", "/audit/export", "/executions"}
+	eventually(t, "she finds it by the field", settleWithin,
+		func() bool { shown, _ := v.shown(glimpse{"/search?q=planted", listed}); return shown })
+	paths := []string{
+		"/search?q=planted", "/search?q=lantern+planted", "/automation/inbox", "/automation/runs",
+		"/events/outbox?page_size=100", "/audit", "/audit/export", "/executions",
+	}
 	for _, at := range v.looks {
 		paths = append(paths, at.path)
 	}
@@ -314,7 +345,8 @@ func TestAFieldThatWasTakenAwayIsShownNowhere(t *testing.T) {
 		if status >= 300 {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
-		return strings.Contains(string(text), "planted") || strings.Contains(string(text), "987654") || strings.Contains(string(text), fmt.Sprint(2*987654)), string(text)
+		return strings.Contains(string(text), "planted") || strings.Contains(string(text), "987654") ||
+			strings.Contains(string(text), fmt.Sprint(2*987654)), string(text)
 	}
 	told := 0
 	for _, path := range paths {
@@ -332,8 +364,9 @@ func TestAFieldThatWasTakenAwayIsShownNowhere(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/records/Opportunity?Secret__c=planted": 422, "/records/Opportunity?Amount.gt=1": 422, "/records/Opportunity?sort=Amount.asc": 422,
-		"/search?q=planted&field=Secret__c": 422,
+		"/records/Opportunity?Secret__c=planted": 422, "/records/Opportunity?Amount.gt=1": 422,
+		"/records/Opportunity?sort=Amount.asc": 422,
+		"/search?q=planted&field=Secret__c":    422,
 	} {
 		if status, text := v.ask(http.MethodGet, path, nil, nil, "X-User-Id", annID); status != want {
 			t.Errorf("%s: %d %s", path, status, text)
@@ -347,8 +380,10 @@ func TestAFieldThatWasTakenAwayIsShownNowhere(t *testing.T) {
 		"a change that is refused":              map[string]any{"fields": map[string]any{"StageName": "Nothing"}},
 		"a change of what is locked and hidden": map[string]any{"fields": map[string]any{"Secret__c": "other"}},
 	} {
-		status, text := v.ask(http.MethodPatch, "/records/Opportunity/"+open, body, nil, "X-User-Id", annID, "If-Match", "*")
-		if strings.Contains(string(text), "planted") || strings.Contains(string(text), "987654") || (status < 300) != (name == "a change") {
+		status, text := v.ask(http.MethodPatch, "/records/Opportunity/"+open, body, nil, "X-User-Id", annID, "If-Match",
+			"*")
+		if strings.Contains(string(text), "planted") || strings.Contains(string(text), "987654") ||
+			(status < 300) != (name == "a change") {
 			t.Errorf("the answer to %s: %d %s", name, status, text)
 		}
 	}

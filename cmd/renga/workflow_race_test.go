@@ -48,7 +48,8 @@ func TestOfManyDeliveriesOfOneKeyOneStartsARun(t *testing.T) {
 		}
 	}
 	r.audit()
-	t.Logf("%d rounds, %d kills: %d deliveries answered, %d unanswered; %d of the runs were started for a delivery whose answer was lost",
+	t.Logf("%d rounds, %d kills: %d deliveries answered, %d unanswered; %d of the runs were started for a delivery "+
+		"whose answer was lost",
 		rounds, r.kills, len(r.answered), len(r.lost), r.orphans)
 	for _, min := range []struct {
 		what      string
@@ -95,7 +96,8 @@ func newRace(t *testing.T, sites []site) *race {
 	for i := range sites {
 		r.start(i)
 	}
-	req, err := http.NewRequest(http.MethodPut, r.servers[0].url+"/api/workflow-templates/closing", strings.NewReader(closing))
+	req, err := http.NewRequest(http.MethodPut, r.servers[0].url+"/api/workflow-templates/closing",
+		strings.NewReader(closing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +172,8 @@ func (r *race) deliver(ctx context.Context, i, round int, body string) (a sent) 
 			break
 		}
 		corr := fmt.Sprintf("r%d-m%d-t%d", round, i, try)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/workflow-events", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/workflow-events",
+			strings.NewReader(body))
 		if err != nil {
 			r.t.Error(err)
 			return a
@@ -215,7 +218,8 @@ func (r *race) audit() {
 		if e.Outcome == "accepted" {
 			started++
 		}
-		if a, ok := r.answered[e.CorrelationID]; ok && (a.RunID != e.Subject || a.Duplicate != (e.Outcome == "skipped")) {
+		if a, ok := r.answered[e.CorrelationID]; ok && (a.RunID != e.Subject ||
+			a.Duplicate != (e.Outcome == "skipped")) {
 			r.t.Errorf("%s was answered %+v, and the log says %s", e.CorrelationID, a, line)
 		}
 	}

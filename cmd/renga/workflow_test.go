@@ -53,7 +53,10 @@ func TestTheStartUpLogWarnsOfOpenWorkflowEventsAndOfARetentionThatCannotBeUsed(t
 	s := serve(t, at)
 	ctx, cancel := context.WithTimeout(t.Context(), signalTimeout)
 	defer cancel()
-	for _, want := range []string{"workflow events and templates are open to everybody", "AX_WORKFLOW_EVENT_MAX_RECEIPTS must be", "AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS must be"} {
+	for _, want := range []string{
+		"workflow events and templates are open to everybody",
+		"AX_WORKFLOW_EVENT_MAX_RECEIPTS must be", "AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS must be",
+	} {
 		if !s.log.wait(ctx, want) {
 			t.Errorf("the log does not say %q:\n%s", want, s.log)
 		}

@@ -18,7 +18,8 @@ func noteCancels(all []engine.Canceled) ([]sqldb.Stmt, error) {
 	for i := range all {
 		c := &all[i]
 		e := audit.Entry{
-			At: wire.Stamp(c.At), Tenant: c.Tenant, Actor: c.Actor.ID, Action: "execution.cancel", Subject: c.Execution.String(),
+			At: wire.Stamp(c.At), Tenant: c.Tenant, Actor: c.Actor.ID, Action: "execution.cancel",
+			Subject:       c.Execution.String(),
 			CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Reason: c.Reason,
 			Detail: strconv.AppendUint([]byte(`{"cancelSeq":`), c.Seq, 10),
 		}

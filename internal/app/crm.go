@@ -58,7 +58,9 @@ func (a *App) newServices(models *metadata.Models) []*Part {
 			Routes: a.Sharing.Routes, Run: loops(a.Sharing.Run), Recount: a.Sharing.Recount,
 		},
 		{
-			Name: "automation", Tables: tablesOf(automation.Migration), Consumers: []bus.Consumer{a.Automation.Consumer()},
+			Name: "automation", Tables: tablesOf(automation.Migration), Consumers: []bus.Consumer{
+				a.Automation.Consumer(),
+			},
 			Routes: a.Automation.Routes, Run: loops(a.Automation.Run), Recount: a.Automation.Recount,
 		},
 		{

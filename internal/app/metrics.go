@@ -22,13 +22,19 @@ func observe(meter metric.Meter, a *App) error {
 		{"db.commits", "Commits of the database.", func(s *sqldb.Stats) int64 { return int64(s.Commits) }},
 		{"db.failed", "Commits of the database that failed.", func(s *sqldb.Stats) int64 { return int64(s.Failed) }},
 		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},
-		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s *sqldb.Stats) int64 { return int64(s.Checkpoints) }},
+		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s *sqldb.Stats) int64 {
+			return int64(s.Checkpoints)
+		}},
 		{
 			"db.checkpoints.blocked", "Checkpoints that a reader kept from shortening a log that is too long.",
 			func(s *sqldb.Stats) int64 { return int64(s.Blocked) },
 		},
-		{"db.trips", "Round trips to PostgreSQL in transactions.", func(s *sqldb.Stats) int64 { return int64(s.Trips) }},
-		{"db.doubts", "Commits whose answer was lost and had to be asked for.", func(s *sqldb.Stats) int64 { return int64(s.Doubts) }},
+		{"db.trips", "Round trips to PostgreSQL in transactions.", func(s *sqldb.Stats) int64 {
+			return int64(s.Trips)
+		}},
+		{"db.doubts", "Commits whose answer was lost and had to be asked for.", func(s *sqldb.Stats) int64 {
+			return int64(s.Doubts)
+		}},
 	}
 	instruments := make([]metric.Observable, 0, len(counters)+1)
 	read := make([]func(metric.Observer, *sqldb.Stats), 0, len(counters)+1)
@@ -53,13 +59,15 @@ func observe(meter metric.Meter, a *App) error {
 		}
 		o.ObserveInt64(writable, good)
 	})
-	wal, err := meter.Int64ObservableGauge("db.wal.size", metric.WithUnit("By"), metric.WithDescription("Size of the write-ahead log."))
+	wal, err := meter.Int64ObservableGauge("db.wal.size", metric.WithUnit("By"),
+		metric.WithDescription("Size of the write-ahead log."))
 	if err != nil {
 		return err
 	}
 	instruments = append(instruments, wal)
 	read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(wal, s.WAL) })
-	redone, err := meter.Int64ObservableCounter("db.jobs", metric.WithDescription("Jobs on PostgreSQL, by how often they were run again."))
+	redone, err := meter.Int64ObservableCounter("db.jobs",
+		metric.WithDescription("Jobs on PostgreSQL, by how often they were run again."))
 	if err != nil {
 		return err
 	}
@@ -99,7 +107,8 @@ func observe(meter metric.Meter, a *App) error {
 
 // observeLog shows how much of the engine's log others are still to be told of.
 func observeLog(meter metric.Meter, a *App) error {
-	waiting, err := meter.Int64ObservableGauge("log.unpublished", metric.WithDescription("Rows of the log that wait to be published."))
+	waiting, err := meter.Int64ObservableGauge("log.unpublished",
+		metric.WithDescription("Rows of the log that wait to be published."))
 	if err != nil {
 		return err
 	}

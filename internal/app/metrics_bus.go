@@ -29,13 +29,19 @@ func observeBus(meter metric.Meter, a *App) error {
 		name, about string
 		read        func(l *bus.Level) int64
 	}{
-		{"bus.consumer.pending", "Events of the stream that a consumer has not taken.", func(l *bus.Level) int64 { return l.Pending }},
+		{"bus.consumer.pending", "Events of the stream that a consumer has not taken.", func(l *bus.Level) int64 {
+			return l.Pending
+		}},
 		{"bus.consumer.retrying", "Keys that wait for another try.", func(l *bus.Level) int64 { return l.Retrying }},
-		{"bus.consumer.blocked", "Keys that wait for a decision about a dead letter.", func(l *bus.Level) int64 { return l.Blocked }},
+		{"bus.consumer.blocked", "Keys that wait for a decision about a dead letter.", func(l *bus.Level) int64 {
+			return l.Blocked
+		}},
 		{"bus.consumer.dead", "Dead letters that are open.", func(l *bus.Level) int64 { return l.Dead }},
 		{"bus.consumer.applied", "Events that took effect.", func(l *bus.Level) int64 { return l.Applied }},
 		{"bus.consumer.duplicate", "Events that were taken before.", func(l *bus.Level) int64 { return l.Duplicate }},
-		{"bus.consumer.stale", "Events that were older than what was taken before.", func(l *bus.Level) int64 { return l.Stale }},
+		{"bus.consumer.stale", "Events that were older than what was taken before.", func(l *bus.Level) int64 {
+			return l.Stale
+		}},
 		{"bus.consumer.failed", "Tries that failed.", func(l *bus.Level) int64 { return l.Failed }},
 	}
 	gauges := make([]metric.Int64ObservableGauge, len(perConsumer))
@@ -47,7 +53,8 @@ func observeBus(meter metric.Meter, a *App) error {
 		}
 		gauges[i], all[i] = gauge, gauge
 	}
-	unpublished, err := meter.Int64ObservableGauge("bus.outbox.unpublished", metric.WithDescription("Events that are not in the stream yet."))
+	unpublished, err := meter.Int64ObservableGauge("bus.outbox.unpublished",
+		metric.WithDescription("Events that are not in the stream yet."))
 	if err != nil {
 		return err
 	}

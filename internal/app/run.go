@@ -63,7 +63,8 @@ func (a *App) Run(ctx context.Context) error {
 		if a.server != nil {
 			_ = a.server.Close()
 		}
-		return fmt.Errorf("the database is lost, and with it this process; start it again when the disk is well: %w", err)
+		return fmt.Errorf("the database is lost, and with it this process; start it again when the disk is well: %w",
+			err)
 	case err := <-web:
 		stop()
 		return errors.Join(err, <-core, a.Close())

@@ -13,7 +13,9 @@ import (
 type settings struct{ *store.Store }
 
 // SetPublishPolicy changes what is published and notes who did.
-func (s settings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error {
+func (s settings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy,
+	entry audit.Entry,
+) error {
 	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error {
 		return audit.Write(ctx, tx, entry)
 	})

@@ -122,11 +122,15 @@ func Run(ctx context.Context, p Program, args []string) int {
 		kong.Description(description),
 		kong.Vars{"scopes": strings.Join(api.Scopes(), ", "), "worker": person()},
 		kong.Writers(p.Out, p.Err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, NoAppDescFormat: true, FlagsLast: true}),
+		kong.ConfigureHelp(kong.HelpOptions{
+			Compact: true, NoExpandSubcommands: true, NoAppDescFormat: true,
+			FlagsLast: true,
+		}),
 		kong.ExplicitGroups([]kong.Group{{Key: "server", Title: "Server:"}, {Key: "output", Title: "Output:"}}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(append(p.Bind, app)...),
-		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor) }), // for commands that Run with one
+		// for commands that Run with one
+		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor) }),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 	)
 	if err != nil {
@@ -151,7 +155,9 @@ func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code i
 		return a.misused(wrong)
 	}
 	if err == nil {
-		a.keyed = slices.ContainsFunc(chosen.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "idempotency-key" })
+		a.keyed = slices.ContainsFunc(chosen.Selected().Flags, func(f *kong.Flag) bool {
+			return f.Name == "idempotency-key"
+		})
 		err = chosen.Run()
 	}
 	if err != nil && ctx.Err() != nil {

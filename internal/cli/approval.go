@@ -37,7 +37,8 @@ func (r *remote) showApproval(one *client.Approval) error {
 			{"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + commentText(one.Comment)},
 		}
 		if d := one.Decision; d != nil {
-			pairs = append(pairs, [2]string{"Decided", instant(d.DecidedAt) + " by " + d.DecidedBy + commentText(d.Comment)})
+			pairs = append(pairs, [2]string{"Decided", instant(d.DecidedAt) + " by " + d.DecidedBy +
+				commentText(d.Comment)})
 		}
 		if o := one.Outcome; o != nil {
 			pairs = append(pairs, [2]string{"Outcome", outcomeText(o)})
@@ -126,7 +127,10 @@ Examples:
 
 // Run submits the record.
 func (c *approvalSubmitCmd) Run(ctx context.Context, r *remote) error {
-	made, err := r.Approvals.Submit(ctx, client.Submission{Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment})
+	made, err := r.Approvals.Submit(ctx, client.Submission{
+		Object: c.Object, RecordID: c.ID, ProcessID: c.Process,
+		Comment: c.Comment,
+	})
 	if err != nil {
 		return err
 	}
@@ -162,7 +166,8 @@ func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
 			one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy,
 		}
 	})(r.Approvals.List(ctx, client.ApprovalQuery{
-		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy, Paging: c.at(),
+		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy,
+		Paging: c.at(),
 	}))
 }
 

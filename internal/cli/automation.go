@@ -127,7 +127,8 @@ func (c *automationJobsCmd) Run(ctx context.Context, r *remote) error {
 			row[4] = "off"
 		}
 		if last := j.Last; last != nil {
-			row[5], row[6], row[7] = instant(last.FiredFor), strconv.Itoa(last.Matched)+" of "+strconv.Itoa(last.Seen), strconv.Itoa(last.Failed)
+			row[5], row[6], row[7] = instant(last.FiredFor), strconv.Itoa(last.Matched)+" of "+strconv.Itoa(last.Seen),
+				strconv.Itoa(last.Failed)
 			row[8] = strconv.Itoa(last.Missed)
 		}
 		return row

@@ -57,7 +57,8 @@ func (c *bulkCancelCmd) Run(ctx context.Context, a *App) error {
 	chooses := c.Graph != "" || c.CreatedFrom != "" || c.CreatedTo != ""
 	switch {
 	case c.Yes && !c.All && !chooses:
-		return usage("this cancels every execution of the tenant that has not ended: choose with --graph, --created-from or --created-to, or say --all")
+		return usage("this cancels every execution of the tenant that has not ended: choose with --graph, " +
+			"--created-from or --created-to, or say --all")
 	case c.All && chooses:
 		return usage("--all does not go with --graph, --created-from and --created-to")
 	}
@@ -170,7 +171,10 @@ func (r *remote) startBulk(ctx context.Context, id, key string, noWait, quiet bo
 		return err
 	}
 	if noWait {
-		return r.answer(func() error { return a.line("Started bulk %s. See how far it is: renga bulk show %s", id, id) })
+		return r.answer(func() error {
+			return a.line("Started bulk %s. See how far it is: renga bulk show %s", id,
+				id)
+		})
 	}
 	b, err := r.follow(ctx, id, "executions", client.BulkRunning)
 	if ctx.Err() != nil {

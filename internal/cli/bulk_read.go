@@ -22,7 +22,8 @@ func (c *bulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	head := []string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}
 	return tabulate(r, &c.paging, head, func(b *client.Bulk) []string {
 		return []string{
-			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
+			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(),
+				b.Total),
 			fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
 		}
 	})(r.Bulks.List(ctx, c.at()))

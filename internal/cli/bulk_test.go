@@ -44,7 +44,8 @@ func TestABulkAsksBeforeItCancels(t *testing.T) {
 		answer, status string
 	}{{"\n", "ACTIVE"}, {"", "ACTIVE"}, {"no\n", "ACTIVE"}, {"yes!\n", "ACTIVE"}, {" Y \n", "CANCELED"}} {
 		out, errs, code := r.runWith(Program{asks: true}, c.answer, "bulk", "cancel", "--graph", "order")
-		if code != 0 || !strings.Contains(errs, "Cancel 12 executions? [y/N]") || !strings.Contains(errs, "and 2 more: renga bulk items") {
+		if code != 0 || !strings.Contains(errs, "Cancel 12 executions? [y/N]") ||
+			!strings.Contains(errs, "and 2 more: renga bulk items") {
 			t.Fatalf("answered %q: exit code %d: %s%s", c.answer, code, out, errs)
 		}
 		if shown := r.must("", "execution", "show", ids[0]); !strings.Contains(shown, c.status) {
@@ -57,19 +58,22 @@ func TestABulkThatRunsCanBeStopped(t *testing.T) {
 	r := newRig(t, options{idle: true})
 	r.orders(2)
 	id := strings.TrimSpace(r.must("", "bulk", "cancel", "--graph", "order", "-q"))
-	if out := r.must("", "bulk", "start", id, "--no-wait"); out != "Started bulk "+id+". See how far it is: renga bulk show "+id+"\n" {
+	if out := r.must("", "bulk", "start", id, "--no-wait"); out != "Started bulk "+id+
+		". See how far it is: renga bulk show "+id+"\n" {
 		t.Errorf("started: %s", out)
 	}
 	if out := r.must("", "bulk", "show", id); !strings.Contains(out, "RUNNING") {
 		t.Errorf("running: %s", out)
 	}
-	if out := r.must("", "bulk", "stop", id); !strings.Contains(out, "status      STOPPED\n") || !strings.Contains(out, "2: 2 pending") {
+	if out := r.must("", "bulk", "stop", id); !strings.Contains(out, "status      STOPPED\n") ||
+		!strings.Contains(out, "2: 2 pending") {
 		t.Errorf("stopped: %s", out)
 	}
 	if out := r.must("", "bulk", "stop", id, "-o", "json"); !strings.Contains(out, `"status": "STOPPED"`) {
 		t.Errorf("stopped: %s", out)
 	}
-	if out := r.must("", "bulk", "start", id, "--no-wait", "-o", "json"); !strings.Contains(out, `"status": "RUNNING"`) {
+	if out := r.must("", "bulk", "start", id, "--no-wait", "-o", "json"); !strings.Contains(out,
+		`"status": "RUNNING"`) {
 		t.Errorf("started: %s", out)
 	}
 }
@@ -97,7 +101,8 @@ func TestAWaitForABulkCanBeInterrupted(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	t.Setenv("RENGA_SERVER", front.URL)
-	code := Run(ctx, Program{Root: root, Flags: &root.Flags, In: strings.NewReader(""), Out: &errs, Err: &errs}, []string{"bulk", "cancel", "--all", "--yes"})
+	code := Run(ctx, Program{Root: root, Flags: &root.Flags, In: strings.NewReader(""), Out: &errs, Err: &errs},
+		[]string{"bulk", "cancel", "--all", "--yes"})
 	if code != exitInterrupted || !strings.Contains(errs.String(), "the server goes on") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}

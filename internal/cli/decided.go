@@ -44,7 +44,8 @@ func (r *remote) lastDecided(ctx context.Context, id string, accepted bool) ([]t
 // the first server that answers.
 func (r *remote) decided(ctx context.Context, id string, accepted bool, number int) (client.Page[told], error) {
 	query := url.Values{
-		"accepted": {strconv.FormatBool(accepted)}, "page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(client.MaxPageSize)},
+		"accepted": {strconv.FormatBool(accepted)}, "page": {strconv.Itoa(number)},
+		"page_size": {strconv.Itoa(client.MaxPageSize)},
 	}
 	path := "/executions/" + url.PathEscape(id) + "/commands?" + query.Encode()
 	var page client.Page[told]

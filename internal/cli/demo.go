@@ -98,9 +98,11 @@ func (c *demoLoadCmd) dated(ctx context.Context, r *remote) (time.Time, error) {
 		_, size, day, ok := readMarker(body.Description)
 		switch {
 		case !ok:
-			return today, usage("the permission set %s does not say any more when the demo data was loaded; choose another --seed", marker.id)
+			return today, usage("the permission set %s does not say any more when the demo data was loaded; choose "+
+				"another --seed", marker.id)
 		case size != c.Records:
-			return today, usage("the tenant has demo data of seed %d with %d records: repeat it with --records %d, or choose another --seed", c.Seed, size, size)
+			return today, usage("the tenant has demo data of seed %d with %d records: repeat it with --records %d, "+
+				"or choose another --seed", c.Seed, size, size)
 		}
 		return day, nil
 	}
@@ -114,7 +116,8 @@ func (c *demoLoadCmd) dated(ctx context.Context, r *remote) (time.Time, error) {
 		}
 	}
 	if err == nil && page.Total > 0 && !c.Force {
-		return today, fault.New(fault.Invalid, "TENANT_NOT_EMPTY", "the tenant has %d accounts; choose another with --tenant, or say --force", page.Total)
+		return today, fault.New(fault.Invalid, "TENANT_NOT_EMPTY",
+			"the tenant has %d accounts; choose another with --tenant, or say --force", page.Total)
 	}
 	return today, err
 }
@@ -128,7 +131,10 @@ type loadedKind struct {
 // report says what the tenant holds, and how to look at it.
 func (c *demoLoadCmd) report(a *App, l *demoLoad) error {
 	counts := l.counts()
-	err := a.Answer(map[string]any{"seed": c.Seed, "records": c.Records, "date": l.day.Format(dayLayout), "items": counts}, func() error {
+	err := a.Answer(map[string]any{
+		"seed": c.Seed, "records": c.Records, "date": l.day.Format(dayLayout),
+		"items": counts,
+	}, func() error {
 		var rows [][]string
 		for _, k := range counts {
 			rows = append(rows, []string{k.What, fmt.Sprint(k.Count)})
@@ -137,7 +143,8 @@ func (c *demoLoadCmd) report(a *App, l *demoLoad) error {
 	})
 	if err == nil && a.Output != "json" && len(l.placed) > 0 {
 		p := l.placed[0]
-		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s", l.ids["Account"][p.account], l.reps[regions[l.records["Account"][p.account].region].code][1])
+		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s",
+			l.ids["Account"][p.account], l.reps[regions[l.records["Account"][p.account].region].code][1])
 	}
 	return err
 }

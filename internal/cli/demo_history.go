@@ -86,16 +86,22 @@ func (d *company) remember() {
 	for i, r := range d.records["Campaign"] {
 		if r.fields["Status"] == "Completed" {
 			cost := r.fields["BudgetedCost"].(int)
-			d.change(0, demoMove{of: demoRef{"Campaign", i}, fields: map[string]any{"ActualCost": cost / 100 * (75 + rng.IntN(50))}})
+			d.change(0, demoMove{of: demoRef{"Campaign", i}, fields: map[string]any{"ActualCost": cost / 100 * (75 +
+				rng.IntN(50))}})
 		}
 	}
 	for i, r := range d.records["Account"] {
 		of := demoRef{"Account", i}
 		if rng.percent(12) {
-			d.change(0, demoMove{of: of, fields: map[string]any{"Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}), "NumberOfEmployees": 5 + rng.IntN(2000)}})
+			d.change(0, demoMove{of: of, fields: map[string]any{
+				"Rating":            oneOf(rng, []string{"Hot", "Warm", "Cold"}),
+				"NumberOfEmployees": 5 + rng.IntN(2000),
+			}})
 		}
 		if rng.percent(5) {
-			d.change(1, demoMove{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{"Type": "Customer"}})
+			d.change(1, demoMove{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{
+				"Type": "Customer",
+			}})
 		}
 		if rng.percent(3) {
 			d.change(2, demoMove{of: of, fields: map[string]any{"Tier__c": "Platinum"}})
@@ -117,7 +123,9 @@ func (d *company) takeLeads(rng *dice) {
 			continue
 		}
 		of := demoRef{"Lead", i}
-		d.change(0, demoMove{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{"Status": "Working - Contacted"}})
+		d.change(0, demoMove{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{
+			"Status": "Working - Contacted",
+		}})
 		switch {
 		case rng.percent(30):
 			d.change(1, demoMove{of: of, fields: map[string]any{"Status": "Closed - Not Converted", "Rating": "Cold"}})
@@ -143,13 +151,21 @@ func (d *company) review(rng *dice) {
 		if percent >= 10 {
 			turn := demoEnds[len(d.approvals)%len(demoEnds)]
 			d.change(0, demoMove{of: of, fields: fields})
-			d.approvals = append(d.approvals, demoApproval{quote: i, end: turn.end, asks: fmt.Sprintf("%d %%", percent), answer: turn.answer})
+			d.approvals = append(d.approvals, demoApproval{
+				quote: i, end: turn.end, asks: fmt.Sprintf("%d %%", percent),
+				answer: turn.answer,
+			})
 			continue
 		}
 		if r.fields["Status"] == "Draft" && rng.percent(60) {
-			d.change(0, demoMove{of: of, fields: map[string]any{"Status": "Presented", "ExpirationDate": d.date(10 + rng.IntN(60))}})
+			d.change(0, demoMove{of: of, fields: map[string]any{
+				"Status":         "Presented",
+				"ExpirationDate": d.date(10 + rng.IntN(60)),
+			}})
 			if rng.percent(60) {
-				d.change(1, demoMove{of: of, fields: map[string]any{"Status": oneOf(rng, []string{"Accepted", "Denied"})}})
+				d.change(1, demoMove{of: of, fields: map[string]any{
+					"Status": oneOf(rng, []string{"Accepted", "Denied"}),
+				}})
 			}
 		}
 	}
@@ -162,12 +178,16 @@ func (l *demoLoad) advance(ctx context.Context) error {
 			var ops []client.RecordOperation
 			for _, m := range moves {
 				if m.of.object == o.name {
-					ops = append(ops, client.RecordOperation{Op: "update", ID: l.ids[o.name][m.of.at], OwnerID: m.owner, Fields: m.fields})
+					ops = append(ops, client.RecordOperation{
+						Op: "update", ID: l.ids[o.name][m.of.at], OwnerID: m.owner,
+						Fields: m.fields,
+					})
 				}
 			}
 			for from := 0; from < len(ops); from += bulkSize {
 				some := ops[from:min(from+bulkSize, len(ops))]
-				if _, err := l.Records.BulkWithKey(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from), o.name, true, some); err != nil {
+				if _, err := l.Records.BulkWithKey(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from),
+					o.name, true, some); err != nil {
 					return inSource("changes of "+o.name, err)
 				}
 				l.step(len(some))
@@ -224,7 +244,8 @@ func (l *demoLoad) lookAround(ctx context.Context) error {
 func (l *demoLoad) approve(ctx context.Context, i int) error {
 	a := &l.approvals[i]
 	made, err := l.Approvals.Submit(ctx, client.Submission{
-		Object: "Quote", RecordID: l.ids["Quote"][a.quote], ProcessID: l.process(), Comment: a.asks, Key: l.key("approval", i),
+		Object: "Quote", RecordID: l.ids["Quote"][a.quote], ProcessID: l.process(), Comment: a.asks,
+		Key: l.key("approval", i),
 	})
 	if err != nil || a.end == "" {
 		return err

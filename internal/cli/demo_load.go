@@ -89,7 +89,8 @@ func (l *demoLoad) create(ctx context.Context, object string) error {
 	all := len(l.records[object])
 	for from := 0; from < all; from += bulkSize {
 		to := min(from+bulkSize, all)
-		results, err := l.Records.BulkWithKey(ctx, l.key(object, from), object, true, l.operations(object, from, to, l.ids))
+		results, err := l.Records.BulkWithKey(ctx, l.key(object, from), object, true, l.operations(object, from, to,
+			l.ids))
 		if err != nil {
 			return inSource(fmt.Sprintf("%s %d to %d", object, from+1, to), err)
 		}
@@ -112,18 +113,25 @@ func (l *demoLoad) connectAll(ctx context.Context) error {
 	}{
 		{"team", len(l.teams), func(ctx context.Context, i int) error {
 			t := l.teams[i]
-			_, err := l.Records.PutTeamMember(ctx, t.of.object, id(t.of), client.TeamMember{UserID: t.user, TeamRole: t.role})
+			_, err := l.Records.PutTeamMember(ctx, t.of.object, id(t.of), client.TeamMember{
+				UserID:   t.user,
+				TeamRole: t.role,
+			})
 			return err
 		}},
 		{"campaign member", len(l.members), func(ctx context.Context, i int) error {
 			return l.join(ctx, &l.members[i])
 		}},
 		{"territory", len(l.placed), func(ctx context.Context, i int) error {
-			return l.Territories.Assign(ctx, l.placed[i].territory, client.TerritoryAccounts, l.ids["Account"][l.placed[i].account], true)
+			return l.Territories.Assign(ctx, l.placed[i].territory, client.TerritoryAccounts,
+				l.ids["Account"][l.placed[i].account], true)
 		}},
 		{"conversion", len(l.converted), func(ctx context.Context, i int) error {
 			c := l.converted[i]
-			v := client.LeadConversion{AccountID: l.ids["Account"][c.account], ContactID: l.ids["Contact"][c.contact], Key: l.key("conversion", i)}
+			v := client.LeadConversion{
+				AccountID: l.ids["Account"][c.account], ContactID: l.ids["Contact"][c.contact],
+				Key: l.key("conversion", i),
+			}
 			if c.opportunity >= 0 {
 				v.OpportunityID = l.ids["Opportunity"][c.opportunity]
 			}

@@ -53,7 +53,8 @@ const markerForm = "Demo data of seed %d with %d records, dated %s. Loading it a
 // readMarker is what a marker says.
 func readMarker(text string) (seed int64, size int, day time.Time, ok bool) {
 	var date string
-	if n, err := fmt.Sscanf(text, "Demo data of seed %d with %d records, dated %s", &seed, &size, &date); err != nil || n != 3 {
+	if n, err := fmt.Sscanf(text, "Demo data of seed %d with %d records, dated %s", &seed, &size, &date); err != nil ||
+		n != 3 {
 		return 0, 0, time.Time{}, false
 	}
 	day, err := time.Parse(dayLayout+".", date)
@@ -65,8 +66,14 @@ func (d *company) organize() {
 	d.define(client.DefineField, "Account.Tier__c", map[string]any{
 		"label": "Tier", "type": "picklist", "values": []string{"Bronze", "Silver", "Gold", "Platinum"},
 	})
-	d.define(client.DefineField, "Account.CreditLimit__c", map[string]any{"label": "Credit Limit", "type": "currency", "sensitive": true})
-	d.define(client.DefineField, "Opportunity.Review__c", map[string]any{"label": "Deal Review", "type": "picklist", "values": []string{"Requested", "Done"}})
+	d.define(client.DefineField, "Account.CreditLimit__c", map[string]any{
+		"label": "Credit Limit", "type": "currency",
+		"sensitive": true,
+	})
+	d.define(client.DefineField, "Opportunity.Review__c", map[string]any{
+		"label": "Deal Review", "type": "picklist",
+		"values": []string{"Requested", "Done"},
+	})
 	d.permit()
 	d.hire()
 	d.group()
@@ -88,14 +95,28 @@ func (d *company) permit() {
 		name string
 		body map[string]any
 	}{
-		{"Sales", map[string]any{"objects": map[string]any{"Account": all, "Contact": all, "Lead": all, "Opportunity": all, "Quote": all, "Campaign": read}}},
-		{"Marketing", map[string]any{"objects": map[string]any{"Account": read, "Contact": read, "Lead": all, "Campaign": all}}},
+		{"Sales", map[string]any{"objects": map[string]any{
+			"Account": all, "Contact": all, "Lead": all,
+			"Opportunity": all, "Quote": all, "Campaign": read,
+		}}},
+		{"Marketing", map[string]any{"objects": map[string]any{
+			"Account": read, "Contact": read, "Lead": all,
+			"Campaign": all,
+		}}},
 		{"Finance", map[string]any{
-			"objects": map[string]any{"Account": map[string]any{"read": true, "update": true}, "Contact": read, "Opportunity": read, "Quote": read},
-			"fields":  map[string]any{"Account.CreditLimit__c": map[string]any{"read": true, "edit": true}},
+			"objects": map[string]any{
+				"Account": map[string]any{"read": true, "update": true}, "Contact": read,
+				"Opportunity": read, "Quote": read,
+			},
+			"fields": map[string]any{"Account.CreditLimit__c": map[string]any{"read": true, "edit": true}},
 		}},
-		{"Service", map[string]any{"objects": map[string]any{"Account": read, "Contact": map[string]any{"read": true, "update": true}}}},
-		{"Management", map[string]any{"viewAll": true, "fields": map[string]any{"Account.CreditLimit__c": map[string]any{"read": true}}}},
+		{"Service", map[string]any{"objects": map[string]any{"Account": read, "Contact": map[string]any{
+			"read":   true,
+			"update": true,
+		}}}},
+		{"Management", map[string]any{"viewAll": true, "fields": map[string]any{
+			"Account.CreditLimit__c": map[string]any{"read": true},
+		}}},
 	} {
 		s.body["name"] = s.name
 		d.define(client.DefinePermissionSet, d.id("permission set", s.name), s.body)
@@ -165,7 +186,8 @@ func (d *company) user(rng *dice, role, set string, japanese bool) string {
 	d.users = append(d.users, u)
 	address := fmt.Sprintf("%s.%s.%d-%d@renga.example", p.given.latin, p.family.latin, d.seed, n)
 	body := map[string]any{
-		"name": u.name, "email": address, "subject": address, "roleId": d.id("role", role), "permissionSetIds": []string{d.id("permission set", set)},
+		"name": u.name, "email": address, "subject": address, "roleId": d.id("role", role),
+		"permissionSetIds": []string{d.id("permission set", set)},
 	}
 	if bosses := d.ofRole(d.above[role]); len(bosses) > 0 {
 		body["managerId"] = bosses[0] // hired before
@@ -190,18 +212,31 @@ func (d *company) group() {
 	for _, r := range regions {
 		key = append(key, member("User", d.reps[r.code][0]))
 	}
-	d.define(client.DefineGroup, d.id("group", "key accounts"), map[string]any{"name": "重要顧客チーム", "type": "public", "members": key})
-	d.define(client.DefineGroup, d.id("group", "deal desk"), map[string]any{
-		"name": "Deal Desk", "type": "public", "members": []any{member("Role", d.id("role", "経理担当")), member("Role", d.id("role", "CFO"))},
+	d.define(client.DefineGroup, d.id("group", "key accounts"), map[string]any{
+		"name": "重要顧客チーム", "type": "public",
+		"members": key,
 	})
-	for _, of := range []struct{ parent, name string }{{"jp", "新規リード（国内）"}, {"emea", "Inbound Leads EMEA"}, {"americas", "Inbound Leads Americas"}} {
+	d.define(client.DefineGroup, d.id("group", "deal desk"), map[string]any{
+		"name": "Deal Desk", "type": "public", "members": []any{
+			member("Role", d.id("role", "経理担当")),
+			member("Role", d.id("role", "CFO")),
+		},
+	})
+	for _, of := range []struct{ parent, name string }{
+		{"jp", "新規リード（国内）"},
+		{"emea", "Inbound Leads EMEA"},
+		{"americas", "Inbound Leads Americas"},
+	} {
 		var members []any
 		for _, r := range regions {
 			if r.parent == of.parent {
 				members = append(members, member("Role", d.id("role", r.rep)))
 			}
 		}
-		d.define(client.DefineGroup, d.id("queue", of.parent), map[string]any{"name": of.name, "type": "queue", "members": members})
+		d.define(client.DefineGroup, d.id("queue", of.parent), map[string]any{
+			"name": of.name, "type": "queue",
+			"members": members,
+		})
 	}
 }
 
@@ -214,16 +249,20 @@ func (d *company) share() {
 		body map[string]any
 	}{
 		{"Platinum accounts for the key account team", map[string]any{
-			"object": "Account", "kind": "criteria", "criteria": `record.Tier__c == "Platinum"`, "target": member("Group", d.id("group", "key accounts")), "access": "Edit",
+			"object": "Account", "kind": "criteria", "criteria": `record.Tier__c == "Platinum"`,
+			"target": member("Group", d.id("group", "key accounts")), "access": "Edit",
 		}},
 		{"Large open deals for the deal desk", map[string]any{
-			"object": "Opportunity", "kind": "criteria", "criteria": `record.Amount >= 10000000 && !record.IsClosed`, "target": member("Group", d.id("group", "deal desk")), "access": "Read",
+			"object": "Opportunity", "kind": "criteria", "criteria": `record.Amount >= 10000000 && !record.IsClosed`,
+			"target": member("Group", d.id("group", "deal desk")), "access": "Read",
 		}},
 		{"Discounts for the deal desk", map[string]any{
-			"object": "Quote", "kind": "criteria", "criteria": `record.DiscountPercent > 20`, "target": member("Group", d.id("group", "deal desk")), "access": "Read",
+			"object": "Quote", "kind": "criteria", "criteria": `record.DiscountPercent > 20`, "target": member("Group",
+				d.id("group", "deal desk")), "access": "Read",
 		}},
 		{"国内の取引先をサービスへ", map[string]any{
-			"object": "Account", "kind": "owner", "source": member("RoleAndSubordinates", d.id("role", "国内営業部長")), "target": member("Role", d.id("role", "Service Agent")), "access": "Read",
+			"object": "Account", "kind": "owner", "source": member("RoleAndSubordinates", d.id("role", "国内営業部長")),
+			"target": member("Role", d.id("role", "Service Agent")), "access": "Read",
 		}},
 		{"Leads of all sales for marketing", map[string]any{
 			"object": "Lead", "kind": "owner", "source": member("RoleAndSubordinates", d.id("role", "営業本部長")),

@@ -86,7 +86,10 @@ type demoPlace struct {
 
 // newDemo plans the data of a seed.
 func newDemo(seed int64, size int, day time.Time) *company {
-	d := &company{seed: seed, size: size, day: day, above: map[string]string{}, reps: map[string][]string{}, records: map[string][]demoRecord{}}
+	d := &company{
+		seed: seed, size: size, day: day, above: map[string]string{}, reps: map[string][]string{},
+		records: map[string][]demoRecord{},
+	}
 	d.organize()
 	left := size
 	counts := map[string]int{}
@@ -195,7 +198,8 @@ func (d *company) advertise(n int) {
 		}
 		cost := rng.amount(100_000)
 		d.add("Campaign", demoRecord{owner: oneOf(rng, owners), fields: map[string]any{
-			"Name": fmt.Sprintf("%s %s #%d", d.date(from)[:7], what.text, i+1), "Type": what.latin, "Status": status, "IsActive": status == "In Progress",
+			"Name": fmt.Sprintf("%s %s #%d", d.date(from)[:7], what.text, i+1), "Type": what.latin, "Status": status,
+			"IsActive":  status == "In Progress",
 			"StartDate": d.date(from), "EndDate": d.date(from + 14), "BudgetedCost": cost, "ExpectedRevenue": cost * 8,
 		}})
 	}
@@ -209,12 +213,19 @@ func (d *company) acquire(n int) {
 		where := &regions[at]
 		name, domain := rng.company(where)
 		town := oneOf(rng, where.cities)
-		r := demoRecord{region: at, owner: oneOf(rng, d.reps[where.code]), refs: map[string]demoRef{}, fields: map[string]any{
-			"Name": name, "AccountNumber": fmt.Sprintf("D%d-%06d", d.seed, i+1), "Type": oneOf(rng, []string{"Prospect", "Customer", "Customer", "Partner"}),
-			"Industry": oneOf(rng, demoIndustries), "Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}), "AnnualRevenue": rng.amount(10_000_000),
-			"NumberOfEmployees": 5 + rng.IntN(2000), "Phone": rng.number(where), "Website": "https://www." + domain, "Tier__c": oneOf(rng, demoTiers),
-			"BillingCity": town.name, "BillingState": town.state, "BillingPostalCode": town.postal, "BillingCountry": where.country,
-		}}
+		r := demoRecord{
+			region: at, owner: oneOf(rng, d.reps[where.code]), refs: map[string]demoRef{},
+			fields: map[string]any{
+				"Name": name, "AccountNumber": fmt.Sprintf("D%d-%06d", d.seed, i+1),
+				"Type":     oneOf(rng, []string{"Prospect", "Customer", "Customer", "Partner"}),
+				"Industry": oneOf(rng, demoIndustries), "Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}),
+				"AnnualRevenue":     rng.amount(10_000_000),
+				"NumberOfEmployees": 5 + rng.IntN(2000), "Phone": rng.number(where), "Website": "https://www." + domain,
+				"Tier__c":     oneOf(rng, demoTiers),
+				"BillingCity": town.name, "BillingState": town.state, "BillingPostalCode": town.postal,
+				"BillingCountry": where.country,
+			},
+		}
 		if rng.percent(40) {
 			r.fields["CreditLimit__c"] = rng.amount(500_000)
 		}
@@ -226,7 +237,11 @@ func (d *company) acquire(n int) {
 			d.placed = append(d.placed, demoPlace{i, d.id("territory", where.code)})
 		}
 		if rng.percent(20) {
-			d.teams = append(d.teams, demoTeam{demoRef{"Account", i}, oneOf(rng, d.users).id, oneOf(rng, []string{"Account Manager", "Executive Sponsor", "Pre-Sales Consultant"})})
+			d.teams = append(d.teams, demoTeam{
+				demoRef{"Account", i},
+				oneOf(rng, d.users).id,
+				oneOf(rng, []string{"Account Manager", "Executive Sponsor", "Pre-Sales Consultant"}),
+			})
 		}
 	}
 }
@@ -243,8 +258,11 @@ func (d *company) meet(n int) {
 		if where.japanese {
 			titles = demoTitles
 		}
-		r := demoRecord{region: accounts[of].region, owner: accounts[of].owner, refs: map[string]demoRef{"AccountId": {"Account", of}}, fields: map[string]any{
-			"LastName": p.family.text, "FirstName": p.given.text, "Title": oneOf(rng, titles), "Email": fmt.Sprintf("%s.%s.%d@mail.example", p.given.latin, p.family.latin, i+1),
+		r := demoRecord{region: accounts[of].region, owner: accounts[of].owner, refs: map[string]demoRef{
+			"AccountId": {"Account", of},
+		}, fields: map[string]any{
+			"LastName": p.family.text, "FirstName": p.given.text, "Title": oneOf(rng, titles),
+			"Email": fmt.Sprintf("%s.%s.%d@mail.example", p.given.latin, p.family.latin, i+1),
 			"Phone": rng.number(where), "LeadSource": oneOf(rng, demoSources), "HasOptedOutOfEmail": rng.percent(10),
 		}}
 		d.add("Contact", r)
@@ -279,8 +297,10 @@ func (d *company) find(n int) {
 		name, domain := rng.company(where)
 		town := oneOf(rng, where.cities)
 		d.add("Lead", demoRecord{region: at, owner: owner, fields: map[string]any{
-			"LastName": p.family.text, "FirstName": p.given.text, "Company": name, "Status": status, "LeadSource": oneOf(rng, demoSources), "Industry": oneOf(rng, demoIndustries),
-			"Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}), "Email": fmt.Sprintf("%s.%d@%s", p.family.latin, i+1, domain), "Phone": rng.number(where),
+			"LastName": p.family.text, "FirstName": p.given.text, "Company": name, "Status": status,
+			"LeadSource": oneOf(rng, demoSources), "Industry": oneOf(rng, demoIndustries),
+			"Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}), "Email": fmt.Sprintf("%s.%d@%s", p.family.latin, i+1,
+				domain), "Phone": rng.number(where),
 			"City": town.name, "State": town.state, "PostalCode": town.postal, "Country": where.country,
 		}})
 		if rng.percent(25) {
@@ -304,12 +324,18 @@ func (d *company) sell(n int) {
 		if where.japanese {
 			product = oneOf(rng, demoProducts)
 		}
-		r := demoRecord{region: accounts[of].region, owner: accounts[of].owner, amount: rng.amount(200_000), refs: map[string]demoRef{
-			"AccountId": {"Account", of}, "ContactId": {"Contact", of}, // the first contacts are of the accounts in turn
-		}, fields: map[string]any{
-			"Name": fmt.Sprintf("%s %s", accounts[of].fields["Name"], product), "StageName": oneOf(rng, firstStages), "CloseDate": d.date(rng.IntN(180) - 30),
-			"Type": oneOf(rng, []string{"New Business", "Existing Business"}), "LeadSource": oneOf(rng, demoSources), "NextStep": oneOf(rng, demoSteps),
-		}}
+		r := demoRecord{
+			region: accounts[of].region, owner: accounts[of].owner, amount: rng.amount(200_000),
+			refs: map[string]demoRef{
+				// the first contacts are of the accounts in turn
+				"AccountId": {"Account", of}, "ContactId": {"Contact", of},
+			}, fields: map[string]any{
+				"Name": fmt.Sprintf("%s %s", accounts[of].fields["Name"], product), "StageName": oneOf(rng,
+					firstStages), "CloseDate": d.date(rng.IntN(180) - 30),
+				"Type": oneOf(rng, []string{"New Business", "Existing Business"}), "LeadSource": oneOf(rng,
+					demoSources), "NextStep": oneOf(rng, demoSteps),
+			},
+		}
 		r.fields["Amount"] = r.amount
 		if rng.percent(20) {
 			r.owner = oneOf(rng, d.reps[where.code])
@@ -322,7 +348,11 @@ func (d *company) sell(n int) {
 			d.advanceTo(rng, i, oneOf(rng, laterStages))
 		}
 		if rng.percent(10) {
-			d.teams = append(d.teams, demoTeam{demoRef{"Opportunity", i}, oneOf(rng, d.users).id, oneOf(rng, []string{"Sales Rep", "Pre-Sales Consultant", "Lead Qualifier"})})
+			d.teams = append(d.teams, demoTeam{
+				demoRef{"Opportunity", i},
+				oneOf(rng, d.users).id,
+				oneOf(rng, []string{"Sales Rep", "Pre-Sales Consultant", "Lead Qualifier"}),
+			})
 		}
 	}
 }
@@ -337,7 +367,8 @@ func (d *company) quote(n int) {
 		r := demoRecord{region: opportunities[of].region, owner: opportunities[of].owner, refs: map[string]demoRef{
 			"OpportunityId": {"Opportunity", of}, "ContactId": opportunities[of].refs["ContactId"],
 		}, fields: map[string]any{
-			"Name": fmt.Sprintf("見積 %d-%05d", d.seed, i+1), "QuoteNumber": fmt.Sprintf("Q%d-%05d", d.seed, i+1), "Status": oneOf(rng, []string{"Draft", "Presented", "Needs Review", "Accepted", "Denied"}),
+			"Name": fmt.Sprintf("見積 %d-%05d", d.seed, i+1), "QuoteNumber": fmt.Sprintf("Q%d-%05d", d.seed, i+1),
+			"Status":         oneOf(rng, []string{"Draft", "Presented", "Needs Review", "Accepted", "Denied"}),
 			"ExpirationDate": d.date(rng.IntN(90)), "Subtotal": net, "Tax": net / 10,
 		}}
 		if rng.percent(45) {
@@ -349,7 +380,8 @@ func (d *company) quote(n int) {
 
 // steps is how many things are sent.
 func (d *company) steps() int {
-	n := 2 + len(d.definitions) + d.size + len(d.teams) + len(d.members) + len(d.converted) + len(d.placed) + len(d.approvals)
+	n := 2 + len(d.definitions) + d.size + len(d.teams) + len(d.members) + len(d.converted) + len(d.placed) +
+		len(d.approvals)
 	for _, moves := range d.moves {
 		n += len(moves)
 	}

@@ -29,20 +29,27 @@ func (d *company) automate() {
 	d.react()
 	name := "Hot leads that nobody calls cool down"
 	d.define(client.DefineScheduledJob, d.id("job", name), map[string]any{
-		"name": name, "object": "Lead", "condition": `record.Rating == "Hot" && record.Status == "Open - Not Contacted"`, "cron": "0 8 * * 1", "timeZone": "Asia/Tokyo",
+		"name": name, "object": "Lead",
+		"condition": `record.Rating == "Hot" && record.Status == "Open - Not Contacted"`, "cron": "0 8 * * 1",
+		"timeZone": "Asia/Tokyo",
 		"actions": []any{
 			map[string]any{"key": "cool", "type": "updateField", "field": "Rating", "value": "Warm"},
 			map[string]any{"key": "tell", "type": "notify", "message": "Nobody has called this lead for a week."},
 		},
 	})
 	d.define(client.DefineApprovalProcess, d.process(), map[string]any{
-		"name": "見積の値引き承認", "object": "Quote", "condition": `record.DiscountPercent >= ` + discount + ` && record.Status == "Needs Review"`,
+		"name": "見積の値引き承認", "object": "Quote", "condition": `record.DiscountPercent >= ` + discount +
+			` && record.Status == "Needs Review"`,
 		"lockedFields": []string{"DiscountPercent", "Subtotal"},
 		"steps": []any{
 			map[string]any{"name": "上長承認", "approvers": []any{member("Manager", "owner")}},
-			map[string]any{"name": "Deal Desk", "condition": `record.DiscountPercent >= ` + bigDiscount, "approvers": []any{member("Group", d.id("group", "deal desk"))}},
+			map[string]any{
+				"name": "Deal Desk", "condition": `record.DiscountPercent >= ` + bigDiscount,
+				"approvers": []any{member("Group", d.id("group", "deal desk"))},
+			},
 		},
-		"onApproved": map[string]any{"Status": "Approved"}, "onRejected": map[string]any{"Status": "Rejected"}, "onRecalled": map[string]any{"Status": "Draft"},
+		"onApproved": map[string]any{"Status": "Approved"}, "onRejected": map[string]any{"Status": "Rejected"},
+		"onRecalled": map[string]any{"Status": "Draft"},
 	})
 }
 
@@ -52,11 +59,21 @@ func (d *company) process() string { return d.id("approval process", "discounts"
 // validate defines what records may not be.
 func (d *company) validate() {
 	for _, r := range []struct{ name, object, condition, field, message string }{
-		{"A deal is won with an amount", "Opportunity", `record.IsWon && (record.Amount == null || record.Amount <= 0)`, "Amount", "A deal that is won needs its amount."},
-		{"Leads can be reached", "Lead", `record.Email == null && record.Phone == null && record.MobilePhone == null`, "Email", "メールアドレスか電話番号を入力してください。"},
-		{"No discount above 40 percent", "Quote", `record.DiscountPercent != null && record.DiscountPercent > 40`, "DiscountPercent", "A discount of more than 40 % is given to nobody."},
 		{
-			"An approved quote keeps its discount", "Quote", `old != null && old.Status == "Approved" && record.Status == "Approved" && record.DiscountPercent != old.DiscountPercent`,
+			"A deal is won with an amount", "Opportunity", `record.IsWon && (record.Amount == null || record.Amount <= 0)`,
+			"Amount", "A deal that is won needs its amount.",
+		},
+		{
+			"Leads can be reached", "Lead", `record.Email == null && record.Phone == null && record.MobilePhone == null`,
+			"Email", "メールアドレスか電話番号を入力してください。",
+		},
+		{
+			"No discount above 40 percent", "Quote", `record.DiscountPercent != null && record.DiscountPercent > 40`,
+			"DiscountPercent", "A discount of more than 40 % is given to nobody.",
+		},
+		{
+			"An approved quote keeps its discount", "Quote",
+			`old != null && old.Status == "Approved" && record.Status == "Approved" && record.DiscountPercent != old.DiscountPercent`,
 			"DiscountPercent", "承認済みの値引きは変更できません。 Make another quote instead.",
 		},
 	} {
@@ -86,10 +103,14 @@ func (d *company) react() {
 		{
 			"Large deals are reviewed", "Opportunity",
 			[]string{"update"},
-			"after", `record.StageName == "Negotiation" && old.StageName != "Negotiation" && record.Amount >= ` + largeDeal,
+			"after", `record.StageName == "Negotiation" && old.StageName != "Negotiation" && record.Amount >= ` +
+				largeDeal,
 			[]any{
 				map[string]any{"key": "request", "type": "updateField", "field": "Review__c", "value": "Requested"},
-				map[string]any{"key": "tell", "type": "notify", "to": desk, "message": "A large deal is being negotiated: please review it."},
+				map[string]any{
+					"key": "tell", "type": "notify", "to": desk,
+					"message": "A large deal is being negotiated: please review it.",
+				},
 			},
 		},
 		{
@@ -117,11 +138,15 @@ func (d *company) react() {
 			"Approved quotes are sent", "Quote",
 			[]string{"update"},
 			"after", `record.Status == "Approved" && old.Status != "Approved"`,
-			[]any{map[string]any{"key": "send", "type": "notify", "message": "The discount was approved: the quote can be sent."}},
+			[]any{map[string]any{
+				"key": "send", "type": "notify",
+				"message": "The discount was approved: the quote can be sent.",
+			}},
 		},
 	} {
 		d.define(client.DefineWorkflowRule, d.id("workflow rule", r.name), map[string]any{
-			"name": r.name, "object": r.object, "on": r.on, "when": r.when, "condition": r.condition, "actions": r.actions,
+			"name": r.name, "object": r.object, "on": r.on, "when": r.when, "condition": r.condition,
+			"actions": r.actions,
 		})
 	}
 }

@@ -27,7 +27,8 @@ type loaded struct {
 
 func (r *rig) demo(args ...string) (l loaded) {
 	r.t.Helper()
-	if err := json.Unmarshal([]byte(r.must("", append([]string{"demo", "load", "-o", "json"}, args...)...)), &l); err != nil {
+	if err := json.Unmarshal([]byte(r.must("", append([]string{"demo", "load", "-o", "json"}, args...)...)),
+		&l); err != nil {
 		r.t.Fatal(err)
 	}
 	return l
@@ -72,7 +73,8 @@ func TestDemoDataIsLoadedOnce(t *testing.T) {
 		t.Errorf("got %d records around %s", records, first.Date)
 	}
 	for _, what := range []string{
-		"role", "user", "group", "permission-set", "sharing-rule", "territory", "team member", "campaign member", "account in a territory", "validation-rule", "workflow-rule",
+		"role", "user", "group", "permission-set", "sharing-rule", "territory", "team member", "campaign member",
+		"account in a territory", "validation-rule", "workflow-rule",
 		"scheduled-job", "approval-process", "change of a record", "converted lead", "approval",
 	} {
 		if counts[what] == 0 {
@@ -83,7 +85,8 @@ func TestDemoDataIsLoadedOnce(t *testing.T) {
 	if again := r.demo("--records", "250"); !reflect.DeepEqual(again, first) {
 		t.Errorf("the second time: %s", cmp.Diff(first, again))
 	}
-	if got := strings.Count(r.must("", "approval", "list", "-o", "json", "--page-size", "100"), `"processId"`); got != counts["approval"] {
+	if got := strings.Count(r.must("", "approval", "list", "-o", "json", "--page-size", "100"),
+		`"processId"`); got != counts["approval"] {
 		t.Errorf("the second time there are %d approvals, told were %d", got, counts["approval"])
 	}
 	for _, o := range demoObjects {
@@ -91,10 +94,12 @@ func TestDemoDataIsLoadedOnce(t *testing.T) {
 			t.Errorf("the second time there are %d of %s, before %d", len(got), o.name, len(held[o.name]))
 		}
 	}
-	if _, errs, code := r.run("demo", "load", "--records", "300"); code != exitUsage || !strings.Contains(errs, "--records 250") {
+	if _, errs, code := r.run("demo", "load", "--records", "300"); code != exitUsage ||
+		!strings.Contains(errs, "--records 250") {
 		t.Errorf("another size: %d %s", code, errs)
 	}
-	if _, errs, code := r.run("demo", "load", "--records", "100", "--seed", "2"); code != exitUsage || !strings.Contains(errs, "--force") {
+	if _, errs, code := r.run("demo", "load", "--records", "100", "--seed", "2"); code != exitUsage ||
+		!strings.Contains(errs, "--force") {
 		t.Errorf("another seed: %d %s", code, errs)
 	}
 	if other := r.demo("--records", "100", "--seed", "2", "--force"); other.Date != "2026-01-07" {
@@ -104,7 +109,8 @@ func TestDemoDataIsLoadedOnce(t *testing.T) {
 		t.Errorf("%d accounts of two seeds, want %d", got, want)
 	}
 	for _, wrong := range [][]string{{"--records", "99"}, {"--records", "200001"}, {"--seed", "0"}} {
-		if _, errs, code := r.run(append([]string{"demo", "load"}, wrong...)...); code != exitUsage || !strings.Contains(errs, wrong[0]) {
+		if _, errs, code := r.run(append([]string{"demo", "load"}, wrong...)...); code != exitUsage ||
+			!strings.Contains(errs, wrong[0]) {
 			t.Errorf("%v: %d %s", wrong, code, errs)
 		}
 	}
@@ -119,8 +125,12 @@ func TestDemoDataThatWasInterruptedIsCompleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &demoLoad{company: newDemo(1, 120, r.clock.Now().Truncate(24*time.Hour)), remote: remote, bar: &Bar{}, ids: map[string][]string{}}
-	part.definitions = append(part.definitions, demoDefinition{"nothing", "x", nil}) // where it breaks off, before any record
+	part := &demoLoad{
+		company: newDemo(1, 120, r.clock.Now().Truncate(24*time.Hour)), remote: remote, bar: &Bar{},
+		ids: map[string][]string{},
+	}
+	// where it breaks off, before any record
+	part.definitions = append(part.definitions, demoDefinition{"nothing", "x", nil})
 	if err := part.run(t.Context()); err == nil {
 		t.Fatal("it did not break off")
 	}
@@ -190,11 +200,14 @@ func TestDemoDataFollowsFromItsSeed(t *testing.T) {
 		}
 	}
 	if often < 300 || len(one.converted) < 100 || len(one.approvals) < 200 {
-		t.Errorf("%d opportunities moved often, %d leads were converted, %d quotes submitted", often, len(one.converted), len(one.approvals))
+		t.Errorf("%d opportunities moved often, %d leads were converted, %d quotes submitted", often,
+			len(one.converted), len(one.approvals))
 	}
 	others := newDemo(2, minDemo, day).definitions
 	for _, u := range one.definitions {
-		if u.kind == client.DefineUser && slices.ContainsFunc(others, func(o demoDefinition) bool { return o.body["subject"] == u.body["subject"] }) {
+		if u.kind == client.DefineUser && slices.ContainsFunc(others, func(o demoDefinition) bool {
+			return o.body["subject"] == u.body["subject"]
+		}) {
 			t.Errorf("%v is a user of two seeds", u.body["subject"])
 		}
 	}
@@ -234,7 +247,8 @@ func TestDemoDataIsLoadedWithTokens(t *testing.T) {
 	r.must(`[{"define":"permission-set","id":"0199c1a4-0000-7000-8000-000000000001","name":"All","modifyAll":true},
 		{"define":"user","id":"0199c1a4-0000-7000-8000-000000000002","name":"Ada","subject":"ada","permissionSetIds":["0199c1a4-0000-7000-8000-000000000001"]}]`,
 		"metadata", "apply", "-f", "-", "--token", ada)
-	if _, errs, code := r.run("demo", "load", "--records", "100", "--token", token(staffed, "eve")); code != exitDenied || !strings.Contains(errs, "eve") {
+	if _, errs, code := r.run("demo", "load", "--records", "100", "--token",
+		token(staffed, "eve")); code != exitDenied || !strings.Contains(errs, "eve") {
 		t.Errorf("somebody whom a tenant with users does not know: %d %s", code, errs)
 	}
 	if out := r.must("", "metadata", "list", "user", "--token", ada); strings.Contains(out, "eve") {

@@ -49,7 +49,10 @@ func (r *remote) register(ctx context.Context, d *company, refused error) error 
 	set := d.id("permission set", "loader")
 	for _, def := range []demoDefinition{
 		{client.DefinePermissionSet, set, map[string]any{"name": "Demo loader", "modifyAll": true}},
-		{client.DefineUser, d.id("user", "loader"), map[string]any{"name": subject, "subject": subject, "permissionSetIds": []string{set}}},
+		{client.DefineUser, d.id("user", "loader"), map[string]any{
+			"name": subject, "subject": subject,
+			"permissionSetIds": []string{set},
+		}},
 	} {
 		if _, _, err := r.Metadata.Put(ctx, def.kind, def.id, def.body, ""); err != nil {
 			return inSource(string(def.kind)+" "+def.id, err)
@@ -68,7 +71,10 @@ func (l *demoLoad) permitCaller(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(account.Fields, func(f client.ObjectField) bool { return f.Name == restrictedField && f.Editable }) {
+	if slices.ContainsFunc(account.Fields, func(f client.ObjectField) bool {
+		return f.Name == restrictedField &&
+			f.Editable
+	}) {
 		return nil
 	}
 	subject, set := cmp.Or(subjectOf(l.token), l.app.As), l.id("permission set", "Finance")

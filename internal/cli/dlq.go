@@ -96,7 +96,8 @@ func (a *App) showDeadLetters(letters []client.DeadLetter) error {
 	for i := range letters {
 		l := &letters[i]
 		rows = append(rows, []string{
-			l.DeadLetterID, a.screen.status(string(l.Status)), clean(l.Consumer), clean(l.EventType), clean(l.PartitionKey),
+			l.DeadLetterID, a.screen.status(string(l.Status)), clean(l.Consumer), clean(l.EventType),
+			clean(l.PartitionKey),
 			l.ReasonClass, fmt.Sprint(l.Attempts), instant(l.DeadAt), clean(l.Error),
 		})
 	}
@@ -144,7 +145,8 @@ func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
 	}
 	skip := ""
 	if n := l.SkipMakesStale; n > 0 {
-		skip = "would make " + count(n, "older event of its key", "older events of its key") + " STALE; decide about them first"
+		skip = "would make " + count(n, "older event of its key", "older events of its key") +
+			" STALE; decide about them first"
 	}
 	err := a.pairs(
 		[2]string{"dead letter", l.DeadLetterID},
@@ -157,7 +159,8 @@ func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
 		[2]string{"payload", payload},
 		[2]string{"reason", fmt.Sprintf("%s %s, %s", l.ReasonClass, clean(l.ReasonCode), l.RetryAdvice)},
 		[2]string{"error", clean(l.Error)},
-		[2]string{"died", fmt.Sprintf("%s, first failed %s, %s", instant(l.DeadAt), instant(l.FirstFailedAt), count(l.Attempts, "try", "tries"))},
+		[2]string{"died", fmt.Sprintf("%s, first failed %s, %s", instant(l.DeadAt), instant(l.FirstFailedAt),
+			count(l.Attempts, "try", "tries"))},
 		[2]string{"redriven", instant(l.RedriveAt)},
 		[2]string{"decided", decided},
 		[2]string{"why", reason},
@@ -189,12 +192,18 @@ func (a *App) showHistory(l *client.DeadLetterDetails) error {
 		failures = append(failures, []string{instant(f.At), fmt.Sprint(f.Attempt), clean(f.Error)})
 	}
 	for _, w := range l.Waiting.First {
-		waiting = append(waiting, []string{w.EventID, clean(w.EventType), instant(w.RecordVersion), fmt.Sprint(w.Index), instant(w.WaitingSince)})
+		waiting = append(waiting, []string{
+			w.EventID, clean(w.EventType), instant(w.RecordVersion), fmt.Sprint(w.Index),
+			instant(w.WaitingSince),
+		})
 	}
 	for _, table := range []struct {
 		header []string
 		rows   [][]string
-	}{{[]string{"FAILED", "TRY", "ERROR"}, failures}, {[]string{"WAITING EVENT", "TYPE", "VERSION", "INDEX", "SINCE"}, waiting}} {
+	}{{[]string{"FAILED", "TRY", "ERROR"}, failures}, {
+		[]string{"WAITING EVENT", "TYPE", "VERSION", "INDEX", "SINCE"},
+		waiting,
+	}} {
 		if len(table.rows) == 0 {
 			continue
 		}

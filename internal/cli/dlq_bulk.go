@@ -69,7 +69,9 @@ func (r *remote) showDeadPreview(ctx context.Context, b *client.DeadLetterBulk) 
 }
 
 // followDead looks at a bulk, and shows how far it is, while it has a status.
-func (r *remote) followDead(ctx context.Context, id, what string, while client.BulkStatus) (*client.DeadLetterBulk, error) {
+func (r *remote) followDead(ctx context.Context, id, what string, while client.BulkStatus) (
+	*client.DeadLetterBulk, error,
+) {
 	var bar *Bar
 	defer func() {
 		if bar != nil {
@@ -100,7 +102,10 @@ func (r *remote) startDead(ctx context.Context, id, key string, noWait bool) err
 		return err
 	}
 	if noWait {
-		return r.answer(func() error { return a.line("Started bulk %s. See how far it is: renga dlq bulk show %s", id, id) })
+		return r.answer(func() error {
+			return a.line("Started bulk %s. See how far it is: renga dlq bulk show %s", id,
+				id)
+		})
 	}
 	b, err := r.followDead(ctx, id, "dead letters", client.BulkRunning)
 	if ctx.Err() != nil {
@@ -200,7 +205,8 @@ func (c *dlqBulkListCmd) Run(ctx context.Context, a *App, r *remote) error {
 	head := []string{"BULK", "COMMAND", "STATUS", "SETTLED", "REFUSED", "FAILED", "CREATED", "FILTER"}
 	return tabulate(r, &c.paging, head, func(b *client.DeadLetterBulk) []string {
 		return []string{
-			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(), b.Total),
+			b.BulkID, b.Command, a.screen.status(string(b.Status)), fmt.Sprintf("%d of %d", b.Counts.Settled(),
+				b.Total),
 			fmt.Sprint(b.Counts.Refused), fmt.Sprint(b.Counts.Failed), instant(b.CreatedAt), inLine(b.Filter),
 		}
 	})(r.DeadLetterBulks.List(ctx, c.at()))
@@ -290,7 +296,10 @@ func (dlqBulkStopCmd) Help() string {
 
 // Run stops the bulk.
 func (c *dlqBulkStopCmd) Run(ctx context.Context, a *App, r *remote) error {
-	if _, err := r.DeadLetterBulks.Stop(c.context(ctx), client.BulkOrder{Key: c.IdempotencyKey, BulkID: c.ID}); err != nil {
+	if _, err := r.DeadLetterBulks.Stop(c.context(ctx), client.BulkOrder{
+		Key:    c.IdempotencyKey,
+		BulkID: c.ID,
+	}); err != nil {
 		return err
 	}
 	return show(r, a.showDeadBulk)(r.DeadLetterBulks.Get(ctx, c.ID))

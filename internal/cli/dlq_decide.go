@@ -26,7 +26,8 @@ func (d *deciding) check() error {
 	case d.All && d.chooses():
 		return usage("--all does not go with flags that choose")
 	case len(d.ID) == 0 && !d.All && !d.chooses():
-		return usage("which dead letters? Name their ids, choose with --consumer, --type, --key, --reason-class, --older-than or --newer-than, or say --all")
+		return usage("which dead letters? Name their ids, choose with --consumer, --type, --key, --reason-class, " +
+			"--older-than or --newer-than, or say --all")
 	}
 	return nil
 }
@@ -67,7 +68,10 @@ func (c *dlqRedriveCmd) Run(ctx context.Context, a *App) error {
 		return r.foresee(ctx, c.ID)
 	case len(c.ID) > 0:
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			_, err := r.DeadLetters.Redrive(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			_, err := r.DeadLetters.Redrive(ctx, client.DeadLetterOrder{
+				Key: c.IdempotencyKey, DeadLetterID: id,
+				Reason: c.Reason,
+			})
 			return err
 		})
 	}
@@ -78,7 +82,10 @@ func (c *dlqRedriveCmd) Run(ctx context.Context, a *App) error {
 	if c.DryRun {
 		return r.foreseeAll(ctx, f)
 	}
-	made, err := r.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
+	made, err := r.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{
+		Key: c.IdempotencyKey, Filter: f,
+		Reason: c.Reason,
+	})
 	if err != nil {
 		return err
 	}
@@ -113,9 +120,13 @@ func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
 	ctx = c.context(ctx)
 	if len(c.ID) > 0 {
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			ans, err := r.DeadLetters.Skip(ctx, client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason})
+			ans, err := r.DeadLetters.Skip(ctx, client.DeadLetterOrder{
+				Key: c.IdempotencyKey, DeadLetterID: id,
+				Reason: c.Reason,
+			})
 			if ans.MakesStale > 0 {
-				a.say("%s of the key of %s can take no effect any more: a skipped event counts as taken", count(ans.MakesStale, "older event", "older events"), id)
+				a.say("%s of the key of %s can take no effect any more: a skipped event counts as taken",
+					count(ans.MakesStale, "older event", "older events"), id)
 			}
 			return err
 		})
@@ -168,10 +179,14 @@ func (r *remote) foreseeAll(ctx context.Context, f client.DeadLetterFilter) erro
 		var rows [][]string
 		for i := range letters {
 			l := &letters[i]
-			rows = append(rows, []string{l.DeadLetterID, string(l.Verdict), clean(l.Consumer), clean(l.EventType), clean(l.PartitionKey)})
+			rows = append(rows, []string{
+				l.DeadLetterID, string(l.Verdict), clean(l.Consumer), clean(l.EventType),
+				clean(l.PartitionKey),
+			})
 		}
 		for _, v := range []client.Verdict{
-			client.VerdictWillApply, client.VerdictStale, client.VerdictDuplicate, client.VerdictConflict, client.VerdictBreaksOrder,
+			client.VerdictWillApply, client.VerdictStale, client.VerdictDuplicate, client.VerdictConflict,
+			client.VerdictBreaksOrder,
 		} {
 			if counts[v] > 0 {
 				r.app.say("%d %s", counts[v], v)

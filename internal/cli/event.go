@@ -105,8 +105,9 @@ func (a *App) unsent(key string, err error) error {
 // takes, and tells.
 func (c *eventSendCmd) event(a *App) (client.WorkflowEvent, error) {
 	members := map[string]string{
-		"template_id": c.Template, "event_name": c.Event, "source": c.Source, "mfcloud_url": c.MFCloudURL, "notes": c.Notes,
-		"year": c.Year, "month": c.Month,
+		"template_id": c.Template, "event_name": c.Event, "source": c.Source, "mfcloud_url": c.MFCloudURL,
+		"notes": c.Notes,
+		"year":  c.Year, "month": c.Month,
 	}
 	for name, value := range members {
 		if value == "" {
@@ -163,7 +164,8 @@ func (a *App) showDelivered(d *client.WorkflowAnswer) error {
 		what, advice = "duplicate: the key had started this run before", "do_not_retry: "+adviceWords["do_not_retry"]
 	}
 	return a.pairs(
-		[2]string{"event", what}, [2]string{"run", d.RunID}, [2]string{"template", clean(d.TemplateID + " (" + d.TemplateName + ")")},
+		[2]string{"event", what}, [2]string{"run", d.RunID},
+		[2]string{"template", clean(d.TemplateID + " (" + d.TemplateName + ")")},
 		[2]string{"action", clean(d.ActionKey)}, [2]string{"key", clean(d.Key)}, [2]string{"advice", advice},
 	)
 }
@@ -209,9 +211,12 @@ func (c *eventSummaryCmd) Run(ctx context.Context, a *App) error {
 
 func (a *App) showSummary(s *client.WorkflowSummary) error {
 	err := a.pairs(
-		[2]string{"month", s.Month}, [2]string{"events", strconv.Itoa(s.Total)}, [2]string{"status", counts(s.ByStatus)},
-		[2]string{"class", counts(s.ByReasonClass)}, [2]string{"code", counts(s.ByReasonCode)}, [2]string{"advice", counts(s.ByRetryAdvice)},
-		[2]string{"keys", fmt.Sprintf("%d at most, for %s", s.Retention.MaxReceipts, count(s.Retention.TTLDays, "day", "days"))},
+		[2]string{"month", s.Month}, [2]string{"events", strconv.Itoa(s.Total)},
+		[2]string{"status", counts(s.ByStatus)},
+		[2]string{"class", counts(s.ByReasonClass)}, [2]string{"code", counts(s.ByReasonCode)},
+		[2]string{"advice", counts(s.ByRetryAdvice)},
+		[2]string{"keys", fmt.Sprintf("%d at most, for %s", s.Retention.MaxReceipts, count(s.Retention.TTLDays, "day",
+			"days"))},
 	)
 	if err != nil || len(s.Recent) == 0 {
 		return err
@@ -220,7 +225,8 @@ func (a *App) showSummary(s *client.WorkflowSummary) error {
 	for i := range s.Recent {
 		e := &s.Recent[i]
 		rows = append(rows, []string{
-			instant(e.At), e.Status, clean(e.TemplateID), clean(e.Source), clean(e.Key), clean(e.ReasonCode), clean(e.RetryAdvice), clean(e.RunID), clean(e.Reason),
+			instant(e.At), e.Status, clean(e.TemplateID), clean(e.Source), clean(e.Key), clean(e.ReasonCode),
+			clean(e.RetryAdvice), clean(e.RunID), clean(e.Reason),
 		})
 	}
 	if err := a.line(""); err != nil {

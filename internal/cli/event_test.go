@@ -20,7 +20,8 @@ func TestTheTokenOfWorkflowEventsIsShownAndNeverPrinted(t *testing.T) {
 		{"template", "list", "--token", "s3cret"},
 	} {
 		out, errs, code := r.run(args...)
-		if code != exitDenied || !strings.Contains(errs, "Invalid workflow event token.") || !strings.Contains(errs, "AX_WORKFLOW_EVENT_TOKEN") {
+		if code != exitDenied || !strings.Contains(errs, "Invalid workflow event token.") ||
+			!strings.Contains(errs, "AX_WORKFLOW_EVENT_TOKEN") {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 		if strings.Contains(out+errs, "s3cret") {
@@ -62,23 +63,27 @@ func TestAnEventWithoutAnAnswerTellsItsKey(t *testing.T) {
 func TestAnEventHasOneKey(t *testing.T) {
 	r := newRig(t, options{})
 	t.Setenv("RENGA_SERVER", r.url)
-	r.must(`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`, "template", "apply", "--id", "a", "-f", "-")
+	r.must(`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`,
+		"template", "apply", "--id", "a", "-f", "-")
 	send := func(body string, args ...string) (string, int) {
 		out, errs, code := r.runWith(Program{}, body, append([]string{"event", "send", "-f", "-"}, args...)...)
 		return out + errs, code
 	}
 	for _, name := range []string{"idempotency_key", "idempotencyKey", "event_id", "eventId"} {
-		if told, code := send(`{"`+name+`":"own"}`, "--key", "mine"); code != exitUsage || !strings.Contains(told, `the key "own"`) {
+		if told, code := send(`{"`+name+`":"own"}`, "--key", "mine"); code != exitUsage ||
+			!strings.Contains(told, `the key "own"`) {
 			t.Errorf("%s: exit code %d: %s", name, code, told)
 		}
 	}
-	if told, code := send(`{"idempotency_key":"","event_id":null}`, "--key", "mine"); code != 0 || !strings.Contains(told, "mine") {
+	if told, code := send(`{"idempotency_key":"","event_id":null}`, "--key", "mine"); code != 0 ||
+		!strings.Contains(told, "mine") {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 	if told, code := send(`{"eventId":"mine"}`, "--key", "mine"); code != exitDuplicate {
 		t.Errorf("exit code %d: %s", code, told)
 	}
-	if told, code := send(`{"eventId":"own"}`, "--server", "http://127.0.0.1:1"); code != exitUnavailable || !strings.Contains(told, "--key own\n") {
+	if told, code := send(`{"eventId":"own"}`, "--server", "http://127.0.0.1:1"); code != exitUnavailable ||
+		!strings.Contains(told, "--key own\n") {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }
@@ -87,13 +92,15 @@ func TestTemplatesAndEventsAreReadFromStandardInput(t *testing.T) {
 	r := newRig(t, options{})
 	t.Setenv("RENGA_SERVER", r.url)
 	template := `{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`
-	if out := r.must(template, "template", "apply", "--id", "a", "-f", "-", "-o", "json"); !strings.Contains(out, `"change": "created"`) || !strings.Contains(out, `"graph_version": 1`) {
+	if out := r.must(template, "template", "apply", "--id", "a", "-f", "-", "-o", "json"); !strings.Contains(out,
+		`"change": "created"`) || !strings.Contains(out, `"graph_version": 1`) {
 		t.Errorf("got %s", out)
 	}
 	if out := r.must(`{"event_id":"k"}`, "event", "send", "-f", "-"); !strings.Contains(out, "started") {
 		t.Errorf("got %s", out)
 	}
-	if out, errs, code := r.runWith(Program{}, `{"event_id":"not a key"}`, "event", "send", "-f", "-"); code != exitUsage || !strings.Contains(errs, "the key of an event must be") {
+	if out, errs, code := r.runWith(Program{}, `{"event_id":"not a key"}`, "event", "send", "-f",
+		"-"); code != exitUsage || !strings.Contains(errs, "the key of an event must be") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }

@@ -76,7 +76,10 @@ func (a *App) printBusinessEvent(e *client.BusinessEvent) error {
 	if a.Output == "json" {
 		return writeLine(a.Out, e)
 	}
-	row := []string{fmt.Sprint(e.Position), instant(e.OccurredAt), clean(e.EventType), clean(e.Sequence.PartitionKey), members(jsontext.Value(e.Payload), "recordVersion")}
+	row := []string{
+		fmt.Sprint(e.Position), instant(e.OccurredAt), clean(e.EventType), clean(e.Sequence.PartitionKey),
+		members(jsontext.Value(e.Payload), "recordVersion"),
+	}
 	for i, width := range []int{16, 24, 26, 82, 0} {
 		row[i] = pad(row[i], width)
 	}
@@ -122,13 +125,16 @@ func (a *App) showOutbox(out *client.Outbox) error {
 		p := &out.Partitions[i]
 		refill := ""
 		if p.Refill != nil {
-			refill = fmt.Sprintf("%d of %d, published since %s", p.Refill.Position, p.Refill.Upto, instant(p.Refill.Since))
+			refill = fmt.Sprintf("%d of %d, published since %s", p.Refill.Position, p.Refill.Upto,
+				instant(p.Refill.Since))
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(p.Partition), fmt.Sprint(p.Unpublished), instant(p.OldestUnpublishedAt), clean(p.Holder), instant(p.LeaseUntil), refill,
+			fmt.Sprint(p.Partition), fmt.Sprint(p.Unpublished), instant(p.OldestUnpublishedAt), clean(p.Holder),
+			instant(p.LeaseUntil), refill,
 		})
 	}
-	if err := a.grid([]string{"PARTITION", "UNPUBLISHED", "OLDEST", "HOLDER", "LEASE UNTIL", "REFILL"}, rows); err != nil || len(out.Items) == 0 {
+	if err := a.grid([]string{"PARTITION", "UNPUBLISHED", "OLDEST", "HOLDER", "LEASE UNTIL", "REFILL"},
+		rows); err != nil || len(out.Items) == 0 {
 		return err
 	}
 	if err := a.line(""); err != nil {
@@ -141,7 +147,10 @@ func (a *App) showOutbox(out *client.Outbox) error {
 		if published == "" {
 			published = "waits"
 		}
-		rows = append(rows, []string{fmt.Sprint(e.Position), clean(e.EventType), clean(e.PartitionKey), instant(e.CreatedAt), published, e.EventID})
+		rows = append(rows, []string{
+			fmt.Sprint(e.Position), clean(e.EventType), clean(e.PartitionKey),
+			instant(e.CreatedAt), published, e.EventID,
+		})
 	}
 	return a.grid([]string{"POSITION", "TYPE", "KEY", "ANNOUNCED", "PUBLISHED", "EVENT"}, rows)
 }
@@ -172,14 +181,17 @@ func (c *eventsConsumersCmd) Run(ctx context.Context, a *App, r *remote) error {
 				p := &c.Partitions[i]
 				n := &p.Counts
 				rows = append(rows, []string{
-					clean(c.Consumer), fmt.Sprint(p.Partition), clean(p.Holder), fmt.Sprint(p.Pending), instant(p.PublishedAt),
+					clean(c.Consumer), fmt.Sprint(p.Partition), clean(p.Holder), fmt.Sprint(p.Pending),
+					instant(p.PublishedAt),
 					fmt.Sprint(n.Applied), fmt.Sprint(n.Duplicate), fmt.Sprint(n.Stale), fmt.Sprint(n.Failed),
-					fmt.Sprint(p.WaitingKeys.Retrying), fmt.Sprint(p.WaitingKeys.Blocked), instant(p.WaitingSince), fmt.Sprint(p.DeadLetters),
+					fmt.Sprint(p.WaitingKeys.Retrying), fmt.Sprint(p.WaitingKeys.Blocked), instant(p.WaitingSince),
+					fmt.Sprint(p.DeadLetters),
 				})
 			}
 		}
 		return a.grid([]string{
-			"CONSUMER", "PARTITION", "HOLDER", "PENDING", "LAST", "APPLIED", "DUPLICATE", "STALE", "FAILED", "RETRYING", "BLOCKED", "WAITING SINCE", "DEAD",
+			"CONSUMER", "PARTITION", "HOLDER", "PENDING", "LAST", "APPLIED", "DUPLICATE", "STALE", "FAILED", "RETRYING",
+			"BLOCKED", "WAITING SINCE", "DEAD",
 		}, rows)
 	})
 }

@@ -42,7 +42,10 @@ func (c *eventsReplayCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.Replays.Start(c.context(ctx), client.StartReplay{Key: c.IdempotencyKey, Consumer: c.Consumer, From: from, To: to})
+	made, err := r.Replays.Start(c.context(ctx), client.StartReplay{
+		Key: c.IdempotencyKey, Consumer: c.Consumer,
+		From: from, To: to,
+	})
 	if err != nil {
 		return err
 	}
@@ -79,10 +82,14 @@ func (a *App) showReplays(replays []client.Replay) error {
 		n := &p.Counts
 		rows = append(rows, []string{
 			p.ReplayID, clean(p.Consumer), a.screen.status(string(p.Status)), instant(p.From), instant(p.To),
-			fmt.Sprint(n.Applied), fmt.Sprint(n.Duplicate), fmt.Sprint(n.Stale), fmt.Sprint(n.Failed), actor(p.CreatedBy), instant(p.CreatedAt), instant(p.EndedAt),
+			fmt.Sprint(n.Applied), fmt.Sprint(n.Duplicate), fmt.Sprint(n.Stale), fmt.Sprint(n.Failed),
+			actor(p.CreatedBy), instant(p.CreatedAt), instant(p.EndedAt),
 		})
 	}
-	return a.grid([]string{"REPLAY", "CONSUMER", "STATUS", "FROM", "TO", "APPLIED", "DUPLICATE", "STALE", "FAILED", "BY", "CREATED", "ENDED"}, rows)
+	return a.grid([]string{
+		"REPLAY", "CONSUMER", "STATUS", "FROM", "TO", "APPLIED", "DUPLICATE", "STALE", "FAILED",
+		"BY", "CREATED", "ENDED",
+	}, rows)
 }
 
 // eventsReplaysCmd is `renga events replays`.

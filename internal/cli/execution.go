@@ -65,7 +65,10 @@ func (c *executionCreateCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	cmd := client.CreateExecution{Key: c.IdempotencyKey, GraphID: c.Graph, Input: json.RawMessage(input), Start: c.Start}
+	cmd := client.CreateExecution{
+		Key: c.IdempotencyKey, GraphID: c.Graph, Input: json.RawMessage(input),
+		Start: c.Start,
+	}
 	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
 		switch {
 		case c.Quiet:
@@ -73,7 +76,8 @@ func (c *executionCreateCmd) Run(ctx context.Context, a *App) error {
 		case c.Start:
 			return a.line("Created and started execution %s%s.", got.ExecutionID, again(got))
 		}
-		return a.line("Created execution %s%s. Start it with: renga execution start %s", got.ExecutionID, again(got), got.ExecutionID)
+		return a.line("Created execution %s%s. Start it with: renga execution start %s", got.ExecutionID, again(got),
+			got.ExecutionID)
 	})
 }
 
@@ -91,9 +95,10 @@ func (executionStartCmd) Help() string {
 
 // Run starts the execution.
 func (c *executionStartCmd) Run(ctx context.Context, a *App) error {
-	return a.send(ctx, &c.sending, client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID}, func(got client.Answer) error {
-		return a.line("Started execution %s%s.", got.ExecutionID, again(got))
-	})
+	return a.send(ctx, &c.sending, client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID},
+		func(got client.Answer) error {
+			return a.line("Started execution %s%s.", got.ExecutionID, again(got))
+		})
 }
 
 // executionCancelCmd is `renga execution cancel`.

@@ -118,7 +118,8 @@ func aboutNode(n *client.Node) string {
 	}
 	if n.Gate != nil && !n.Gate.Passed {
 		g := n.Gate
-		add("%d of %d branches completed, %d failed, %d canceled", len(g.CompletedBranches), len(g.ExpectedBranches), len(g.FailedBranches), len(g.CanceledBranches))
+		add("%d of %d branches completed, %d failed, %d canceled", len(g.CompletedBranches), len(g.ExpectedBranches),
+			len(g.FailedBranches), len(g.CanceledBranches))
 	}
 	if n.Error != nil {
 		add("%s", failure(n.Error))
@@ -178,7 +179,10 @@ func (a *App) showLate(late []client.LateResult) error {
 		if l.Size > 0 {
 			what = fmt.Sprintf("%d bytes, too many to keep", l.Size)
 		}
-		rows = append(rows, []string{instant(l.ReceivedAt), l.Command, l.NodeID, attempt(l.Attempt), clean(l.WorkerID), l.Guard, what})
+		rows = append(rows, []string{
+			instant(l.ReceivedAt), l.Command, l.NodeID, attempt(l.Attempt), clean(l.WorkerID),
+			l.Guard, what,
+		})
 	}
 	if err := a.line("\n%s", a.screen.paint(bold, "Results that did not count, kept as evidence:")); err != nil {
 		return err
@@ -227,7 +231,8 @@ func (a *App) time(flag, text string) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return a.now().Add(-ago), nil
 	}
-	return time.Time{}, usage("%s: %q is no time: write it like 2026-01-05T09:00:00Z, 2026-01-05, or 24h for a day ago", flag, text)
+	return time.Time{}, usage("%s: %q is no time: write it like 2026-01-05T09:00:00Z, 2026-01-05, or 24h for a day ago",
+		flag, text)
 }
 
 // Help shows examples.

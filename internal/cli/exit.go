@@ -127,7 +127,8 @@ func (a *App) explainAnswer(e *client.Error) explained {
 	out := explained{problem: problem{e.Code, e.Message, jsontext.Value(e.Details)}, exit: exitFailure}
 	if out.Code == "" {
 		out.Code = "HTTP_" + strconv.Itoa(e.Status)
-		out.Message = fmt.Sprintf("%s answered %d %s, and not as a Renga server does", a.shownServer(), e.Status, e.Message)
+		out.Message = fmt.Sprintf("%s answered %d %s, and not as a Renga server does", a.shownServer(), e.Status,
+			e.Message)
 		out.hint("look whether --server names a Renga server, or a proxy in front of one")
 	}
 	switch {
@@ -196,9 +197,10 @@ func reasonOf(e *client.Error) jsontext.Value {
 
 // whatExists says, by the code of an error, where to look for what does exist.
 var whatExists = map[string]string{
-	"EXECUTION_NOT_FOUND":   "renga execution list shows those that exist; --tenant and the token say whose",
-	"GRAPH_NOT_FOUND":       "renga graph list shows those that exist, renga graph apply FILE registers one",
-	"BULK_NOT_FOUND":        "renga bulk list, or renga dlq bulk list, shows those that exist; --tenant and the token say whose",
+	"EXECUTION_NOT_FOUND": "renga execution list shows those that exist; --tenant and the token say whose",
+	"GRAPH_NOT_FOUND":     "renga graph list shows those that exist, renga graph apply FILE registers one",
+	"BULK_NOT_FOUND": "renga bulk list, or renga dlq bulk list, shows those that exist; --tenant and the " +
+		"token say whose",
 	"DEAD_LETTER_NOT_FOUND": "renga dlq list shows those that exist; --tenant and the token say whose",
 	"REPLAY_NOT_FOUND":      "renga events replays shows those that exist; --tenant and the token say whose",
 	"CONSUMER_NOT_FOUND":    "renga events consumers shows those that exist",
@@ -276,10 +278,16 @@ var guardWords = map[string]string{
 	"not_started": "the execution must not have been started before", "started": "the execution must have been started",
 	"execution_terminal": "the execution must have ended", "not_archived": "it must not have been archived before",
 	"retry_pending": "the node must not be between two attempts", "node_task": "the node must be a Task",
-	"node_ready": "the node must be READY", "node_running": "the node must be RUNNING", "node_waiting": "the node must be WAITING",
-	"node_not_terminal": "the node must not have ended", "attempt_due": "the attempt must be the one that is due or running",
-	"lease_owner": "the worker must be the one that runs the attempt", "resume_key": "the resume key must be the wait key",
-	"dead_letter_open": "nobody may have decided about it before", "place_free": "no other event may hold its place in the order of its key",
-	"key_order": "no older event of its key may be open or wait; renga dlq list --key shows them", "replay_running": "it must not have ended",
-	"bulk_frozen": "its set must be frozen", "bulk_not_ended": "it must not have ended", "bulk_started": "it must have been started",
+	"node_ready": "the node must be READY", "node_running": "the node must be RUNNING",
+	"node_waiting":      "the node must be WAITING",
+	"node_not_terminal": "the node must not have ended",
+	"attempt_due":       "the attempt must be the one that is due or running",
+	"lease_owner":       "the worker must be the one that runs the attempt",
+	"resume_key":        "the resume key must be the wait key",
+	"dead_letter_open":  "nobody may have decided about it before",
+	"place_free":        "no other event may hold its place in the order of its key",
+	"key_order":         "no older event of its key may be open or wait; renga dlq list --key shows them",
+	"replay_running":    "it must not have ended",
+	"bulk_frozen":       "its set must be frozen", "bulk_not_ended": "it must not have ended",
+	"bulk_started": "it must have been started",
 }

@@ -81,7 +81,10 @@ func (a *App) showValidity(found []validity) error {
 	var rows [][]string
 	for _, v := range found {
 		if v.Error != nil {
-			rows = append(rows, []string{clean(v.File), a.screen.paint(red, "no"), clean(withoutFile(v.File, v.Error.Message))})
+			rows = append(rows, []string{
+				clean(v.File), a.screen.paint(red, "no"),
+				clean(withoutFile(v.File, v.Error.Message)),
+			})
 			continue
 		}
 		rows = append(rows, []string{

@@ -138,7 +138,8 @@ func (l *live) picture(size screen) []string {
 	if s.EndedAt != 0 {
 		until = s.EndedAt
 	}
-	title := fmt.Sprintf("%s  %s version %d  %s  %s  %s", size.paint(bold, s.Execution.String()), s.GraphID, s.GraphVersion,
+	title := fmt.Sprintf("%s  %s version %d  %s  %s  %s", size.paint(bold, s.Execution.String()), s.GraphID,
+		s.GraphVersion,
 		size.status(s.Status.String()), span(max(0, until.Sub(since))), count(int(s.Seq), "event", "events"))
 	var rows [][]string
 	for _, o := range l.fitting(size) {
@@ -148,7 +149,8 @@ func (l *live) picture(size screen) []string {
 		}
 		status := n.Status.String()
 		rows = append(rows, []string{
-			size.paint(statusColours[status], symbols[n.Status]) + " " + o.name(), o.kind, size.status(status), nowOf(n, now),
+			size.paint(statusColours[status], symbols[n.Status]) + " " + o.name(), o.kind, size.status(status),
+			nowOf(n, now),
 		})
 	}
 	lines := []string{title}
@@ -170,7 +172,8 @@ func (l *live) ending(size screen) []string {
 	case s.Status == flow.Failed:
 		return []string{size.paint(red, clean(fmt.Sprintf("node %s failed: %s", s.FailedNode, describeError(s.Error))))}
 	case s.Status == flow.Canceled:
-		return []string{size.paint(yellow, clean(strings.TrimSuffix(fmt.Sprintf("cancel won at event %d: %s", s.CancelSeq, s.CancelReason), ": ")))}
+		return []string{size.paint(yellow, clean(strings.TrimSuffix(fmt.Sprintf("cancel won at event %d: %s",
+			s.CancelSeq, s.CancelReason), ": ")))}
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ type metadataCmd struct {
 }
 
 // kindWords lists the kinds in help texts.
-const kindWords = "object, field, stages, permission-set, role, user, group, owd, sharing-rule, team-roles, validation-rule, workflow-rule, scheduled-job, approval-process"
+const kindWords = "object, field, stages, permission-set, role, user, group, owd, sharing-rule, team-roles, " +
+	"validation-rule, workflow-rule, scheduled-job, approval-process"
 
 // metadataApplyCmd is `renga metadata apply`.
 type metadataApplyCmd struct {
@@ -137,7 +138,8 @@ func readDefinitions(file string, raw []byte) (sources []definitionSource, err e
 			Name   string                `json:"name"`
 		}
 		if json.Unmarshal(value, &members) != nil || json.Unmarshal(value, &said) != nil {
-			return nil, usage("%s: definition %d is no JSON object whose define, id, object and name are strings", file, i+1)
+			return nil, usage("%s: definition %d is no JSON object whose define, id, object and name are strings", file,
+				i+1)
 		}
 		if !slices.Contains(client.DefinitionKinds, said.Define) {
 			return nil, usage("%s: definition %d must say in \"define\" what it is: one of %s", file, i+1, kindWords)
@@ -156,7 +158,8 @@ func readDefinitions(file string, raw []byte) (sources []definitionSource, err e
 			s.id = "Opportunity"
 		}
 		if strings.Trim(s.id, ".") == "" {
-			return nil, usage("%s: definition %d, a %s, does not say which: give it an id (of an object its name, of owd and team-roles the object, of a field both)", file, i+1, said.Define)
+			return nil, usage("%s: definition %d, a %s, does not say which: give it an id (of an object its name, of "+
+				"owd and team-roles the object, of a field both)", file, i+1, said.Define)
 		}
 		if s.body, err = json.Marshal(members, json.Deterministic(true)); err != nil {
 			return nil, err
@@ -244,7 +247,8 @@ func (c *metadataListCmd) Run(ctx context.Context, a *App, r *remote) error {
 			if kind == client.DefineField {
 				id = said.Object + "." + said.Name
 			}
-			rows = append(rows, []string{clean(id), clean(said.Name), members(jsontext.Value(item), "id", "name", "object")})
+			rows = append(rows, []string{clean(id), clean(said.Name), members(jsontext.Value(item), "id", "name",
+				"object")})
 		}
 		err := a.grid([]string{"ID", "NAME", "DEFINITION"}, rows)
 		a.more(&c.paging, len(page.Items), page.Total)
@@ -276,7 +280,8 @@ func (c *metadataDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err := r.Metadata.Delete(ctx, kind, c.ID, c.Version); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, func() error { return a.line("Deleted %s %s.", c.Kind, clean(c.ID)) })
+	return a.Answer(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true},
+		func() error { return a.line("Deleted %s %s.", c.Kind, clean(c.ID)) })
 }
 
 // metadataDescribeCmd is `renga metadata describe`.

@@ -84,17 +84,21 @@ func parseOutcome(text string) (node string, out outcome, err error) {
 func (o *outcome) check(plan *flow.Plan, node string) error {
 	i, ok := plan.Node(node)
 	if !ok {
-		return usage("outcome of %q: the graph has no such node; those that can have one are %s", node, strings.Join(withOutcomes(plan), ", "))
+		return usage("outcome of %q: the graph has no such node; those that can have one are %s", node,
+			strings.Join(withOutcomes(plan), ", "))
 	}
 	kind := plan.Spec(i).Type
 	can := outcomesOf[kind]
 	switch {
 	case can == nil:
-		return usage("outcome of %s: a %s has none; those that can have one are %s", node, kind, strings.Join(withOutcomes(plan), ", "))
+		return usage("outcome of %s: a %s has none; those that can have one are %s", node, kind,
+			strings.Join(withOutcomes(plan), ", "))
 	case !slices.Contains(can, o.Do):
-		return usage("outcome of %s: %q is nothing that a %s can do; it is one of %s", node, o.Do, kind, strings.Join(can, ", "))
+		return usage("outcome of %s: %q is nothing that a %s can do; it is one of %s", node, o.Do, kind,
+			strings.Join(can, ", "))
 	case o.Do == doTimeout && kind == flow.TaskKind && plan.Spec(i).Timeout == 0:
-		return usage("outcome of %s: the graph gives it no timeout; with %s=lost its worker is never heard of again", node, node)
+		return usage("outcome of %s: the graph gives it no timeout; with %s=lost its worker is never heard of again",
+			node, node)
 	}
 	for _, data := range []jsontext.Value{o.Output, o.Detail} {
 		if data == nil {

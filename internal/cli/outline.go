@@ -20,7 +20,10 @@ func (o *outlined) name() string { return strings.Repeat("│ ", o.depth) + o.id
 // outline puts the nodes of a graph into an order that reads like the graph: a
 // node after all that lead to it, and the nodes of a branch together.
 func outline(g *client.Graph) []outlined {
-	o := outliner{nodes: map[string]*client.NodeSpec{}, ways: map[string][]client.Edge{}, seen: map[string]bool{}, depth: map[string]int{}}
+	o := outliner{
+		nodes: map[string]*client.NodeSpec{}, ways: map[string][]client.Edge{}, seen: map[string]bool{},
+		depth: map[string]int{},
+	}
 	for i := range g.Nodes {
 		o.nodes[g.Nodes[i].NodeID] = &g.Nodes[i]
 	}

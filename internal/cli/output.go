@@ -44,7 +44,8 @@ func write(w io.Writer, value any, form ...json.Options) error {
 // asServer writes the client's structs as the server does: what is zero is left out
 // where they say so, and instants have milliseconds.
 var asServer = json.JoinOptions(
-	json.Deterministic(true), jsonv1.OmitEmptyWithLegacySemantics(true), json.WithMarshalers(json.MarshalToFunc(writeInstant)),
+	json.Deterministic(true), jsonv1.OmitEmptyWithLegacySemantics(true),
+	json.WithMarshalers(json.MarshalToFunc(writeInstant)),
 )
 
 func writeInstant(e *jsontext.Encoder, t time.Time) error {

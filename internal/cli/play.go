@@ -210,7 +210,10 @@ func (p *player) meet(n *flow.Node, o outcome) {
 func (p *player) renew(n *flow.Node) {
 	at := p.now.Add(p.lease / beats)
 	if n.TimeoutAt == 0 || at < n.TimeoutAt {
-		p.book(appointment{at: at, command: flow.Progress{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker}, since: n.Cause.Seq})
+		p.book(appointment{
+			at: at, command: flow.Progress{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker},
+			since: n.Cause.Seq,
+		})
 	}
 }
 

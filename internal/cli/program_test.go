@@ -56,7 +56,8 @@ func TestTheExamplesAreCommandsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := regexp.MustCompile(`renga (?:graph|execution|bulk|events|dlq|demo|audit|tasks|worker|token|completion)\b[^;|&<>)\n]*`)
+	call := regexp.MustCompile(
+		`renga (?:graph|execution|bulk|events|dlq|demo|audit|tasks|worker|token|completion)\b[^;|&<>)\n]*`)
 	found := 0
 	for _, node := range parser.Model.Leaves(true) {
 		_, examples, _ := strings.Cut(node.Detail, "Examples:\n")
@@ -84,7 +85,10 @@ func TestHelpListsTheExitCodes(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	for _, want := range []string{"  0  ", "  2  ", "  4   refused", "  5   no server", "  11  the execution was CANCELED", "  130 interrupted", "RENGA_SERVER"} {
+	for _, want := range []string{
+		"  0  ", "  2  ", "  4   refused", "  5   no server",
+		"  11  the execution was CANCELED", "  130 interrupted", "RENGA_SERVER",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the help lacks %q:\n%s", want, out)
 		}
@@ -104,7 +108,8 @@ func TestWithoutAServerItSaysHowToStartOne(t *testing.T) {
 	r := &rig{t: t, clock: &clock{}}
 	for _, args := range [][]string{{"bulk", "list"}, {"worker", "demo"}} {
 		_, errs, code := r.run(append(args, "--server", "http://"+address)...)
-		if code != exitUnavailable || !strings.Contains(errs, "connection refused") || !strings.Contains(errs, "start one with: renga serve") {
+		if code != exitUnavailable || !strings.Contains(errs, "connection refused") ||
+			!strings.Contains(errs, "start one with: renga serve") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -113,7 +118,8 @@ func TestWithoutAServerItSaysHowToStartOne(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	for _, server := range []string{"nowhere", "ftp://x", "http://", ":"} {
-		if _, errs, code := r.run("execution", "list", "--server", server); code != exitUsage || !strings.Contains(errs, "--server") {
+		if _, errs, code := r.run("execution", "list", "--server", server); code != exitUsage ||
+			!strings.Contains(errs, "--server") {
 			t.Errorf("--server %s: exit code %d: %s", server, code, errs)
 		}
 	}
@@ -125,7 +131,8 @@ func TestAServerThatIsNoneIsTold(t *testing.T) {
 	r := &rig{t: t, clock: &clock{}}
 	for _, args := range [][]string{{"execution", "list"}, {"bulk", "list"}} {
 		_, errs, code := r.run(append(args, "--server", strings.Replace(web.URL, "://", "://ada:secret@", 1))...)
-		if code != exitNotFound || !strings.Contains(errs, "not as a Renga server does") || strings.Contains(errs, "secret") {
+		if code != exitNotFound || !strings.Contains(errs, "not as a Renga server does") ||
+			strings.Contains(errs, "secret") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -161,7 +168,8 @@ func TestWhoMayTryAgainIsToldHow(t *testing.T) {
 		"execution list": false, "graph apply --id order -": false, "execution create order": true, "tasks claim": true,
 	} {
 		_, errs, code := r.runWith(Program{}, oneTask, append(strings.Fields(command), "--server", web.URL)...)
-		if code != exitUnavailable || !strings.Contains(errs, "try again") || strings.Contains(errs, "--idempotency-key") != keyed {
+		if code != exitUnavailable || !strings.Contains(errs, "try again") ||
+			strings.Contains(errs, "--idempotency-key") != keyed {
 			t.Errorf("%s: exit code %d: %s", command, code, errs)
 		}
 	}
@@ -174,7 +182,8 @@ func TestAMintedTokenIsAcceptedByItsKeys(t *testing.T) {
 	plain := &rig{t: t, clock: &clock{}}
 	plain.clock.at.Store(time.Now().UnixMilli())
 	var made newKeys
-	if err := json.Unmarshal([]byte(plain.must("", "token", "new-key", "--out", prefix, "-o", "json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(plain.must("", "token", "new-key", "--out", prefix, "-o", "json")),
+		&made); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(made.PrivateKey); err != nil || info.Mode().Perm() != 0o600 {
@@ -183,7 +192,8 @@ func TestAMintedTokenIsAcceptedByItsKeys(t *testing.T) {
 	web := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(prefix))))
 	defer web.Close()
 	mint := func(args ...string) string {
-		return strings.TrimSpace(plain.must("", append([]string{"token", "mint", "--key", made.PrivateKey}, args...)...))
+		return strings.TrimSpace(plain.must("", append([]string{"token", "mint", "--key", made.PrivateKey},
+			args...)...))
 	}
 	for _, keys := range []string{made.PublicKey, made.JWKS, web.URL + "/dev.jwks.json"} {
 		r := newRig(t, options{auth: gate.AuthConfig{Mode: gate.ModeJWT, Keys: keys}})
@@ -221,13 +231,15 @@ func TestATokenOpensTheDoor(t *testing.T) {
 	plain := &rig{t: t, clock: &clock{}}
 	plain.clock.at.Store(time.Now().UnixMilli())
 	out := plain.must("", "token", "new-key", "--out", prefix)
-	if !strings.HasPrefix(out, "private key  "+prefix+".private.pem\npublic key   "+prefix+".public.pem\nJWKS         "+prefix+".jwks.json\nkey id       ") {
+	if !strings.HasPrefix(out, "private key  "+prefix+".private.pem\npublic key   "+prefix+".public.pem\nJWKS         "+
+		prefix+".jwks.json\nkey id       ") {
 		t.Errorf("new-key: %s", out)
 	}
 	if info, err := os.Stat(prefix + ".private.pem"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v %v", info, err)
 	}
-	if _, errs, code := plain.run("token", "keygen", "--out", prefix); code != exitUsage || !strings.Contains(errs, "--force") {
+	if _, errs, code := plain.run("token", "keygen", "--out", prefix); code != exitUsage ||
+		!strings.Contains(errs, "--force") {
 		t.Errorf("keygen again: %d %s", code, errs)
 	}
 	plain.must("", "token", "keygen", "--out", prefix, "--force", "-o", "json")
@@ -250,7 +262,8 @@ func TestATokenOpensTheDoor(t *testing.T) {
 		t.Errorf("why does not name who sent it: %s", out)
 	}
 	for _, args := range [][]string{{"execution", "cancel", id}, {"bulk", "cancel", "--all", "--yes"}} {
-		if _, errs, code := r.run(append(args, "--token-file", file)...); code != exitDenied || !strings.Contains(errs, "executions:write") {
+		if _, errs, code := r.run(append(args, "--token-file", file)...); code != exitDenied ||
+			!strings.Contains(errs, "executions:write") {
 			t.Errorf("%v without the scope: %d %s", args, code, errs)
 		}
 	}
@@ -264,14 +277,17 @@ func TestATokenOpensTheDoor(t *testing.T) {
 	}
 	r.clock.advance(-time.Hour)
 	expired := strings.TrimSpace(r.must("", "token", "--key", prefix+".private.pem", "--expires", "1m"))
-	if _, errs, code := r.run("execution", "list", "--token", expired); code != exitDenied || !strings.Contains(errs, "renga token makes one") {
+	if _, errs, code := r.run("execution", "list", "--token", expired); code != exitDenied ||
+		!strings.Contains(errs, "renga token makes one") {
 		t.Errorf("an expired token: %d %s", code, errs)
 	}
-	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(out, `"tenant": "`+tenant+`"`) ||
+	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(
+		out, `"tenant": "`+tenant+`"`) ||
 		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read metadata:read metadata:write sharing:read sharing:write records:read records:write approvals:read approvals:write search:read search:write reports:read reports:write automation:read automation:write pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
 		t.Errorf("token as JSON: %s", out)
 	}
-	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage || !strings.Contains(errs, "holds a public key") || strings.Contains(errs, "asn1") {
+	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage ||
+		!strings.Contains(errs, "holds a public key") || strings.Contains(errs, "asn1") {
 		t.Errorf("a public key: %d %s", code, errs)
 	}
 	for _, args := range [][]string{
@@ -293,9 +309,11 @@ func TestATokenOpensTheDoor(t *testing.T) {
 func TestADemoWorkerWorks(t *testing.T) {
 	r := newRig(t, options{})
 	ids := r.orders(2)
-	out, errs, code := r.run("worker", "demo", "--duration", "1ms", "--count", "2", "--concurrency", "1", "--worker", "w1")
+	out, errs, code := r.run("worker", "demo", "--duration", "1ms", "--count", "2", "--concurrency", "1", "--worker",
+		"w1")
 	line := regexp.MustCompile(`(?m)^succeeded    [0-9a-f-]{36}  a                 attempt 1  \d+m?s$`)
-	if code != 0 || len(line.FindAllString(out, -1)) != 2 || !strings.HasSuffix(errs, "2 succeeded, 0 failed, 0 interrupted\n") {
+	if code != 0 || len(line.FindAllString(out, -1)) != 2 ||
+		!strings.HasSuffix(errs, "2 succeeded, 0 failed, 0 interrupted\n") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	for _, id := range ids {
@@ -312,7 +330,12 @@ func TestADemoWorkerWorks(t *testing.T) {
 		t.Errorf("not failed: %s", out)
 	}
 	for _, args := range [][]string{
-		{"--fail-rate", "2"}, {"--duration", "-1s"}, {"--concurrency", "x"}, {"--concurrency", "0"}, {"--concurrency", "1001"}, {"--lease", "0s"},
+		{"--fail-rate", "2"},
+		{"--duration", "-1s"},
+		{"--concurrency", "x"},
+		{"--concurrency", "0"},
+		{"--concurrency", "1001"},
+		{"--lease", "0s"},
 	} {
 		if _, _, code := r.run(append([]string{"worker", "demo"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d", args, code)
@@ -329,10 +352,12 @@ func TestBashCompletes(t *testing.T) {
 	path := wrapper(t) + ":" + os.Getenv("PATH")
 	for line, want := range map[string]string{
 		"renga ex": "execution", "renga execution ca": "cancel", "renga execution list --st": "--status",
-		"renga execution list --status=CO": "COMPLETED", "renga graph simulate --out": "--outcome", "renga execution list -o j": "json",
-		"renga graph apply ord": "",
+		"renga execution list --status=CO": "COMPLETED", "renga graph simulate --out": "--outcome",
+		"renga execution list -o j": "json",
+		"renga graph apply ord":     "",
 	} {
-		script := `source <(renga completion bash); COMP_LINE='` + line + `'; COMP_POINT=${#COMP_LINE}; _renga; echo "${COMPREPLY[*]}"`
+		script := `source <(renga completion bash); COMP_LINE='` + line +
+			`'; COMP_POINT=${#COMP_LINE}; _renga; echo "${COMPREPLY[*]}"`
 		cmd := exec.Command(bash, "--norc", "-c", script)
 		cmd.Env = append(os.Environ(), "PATH="+path)
 		out, err := cmd.Output()

@@ -111,7 +111,8 @@ func (c *recheckAllCmd) Run(ctx context.Context, a *App) error {
 
 // ask sends a request and, if that is wanted, follows it.
 func (o *recheckOrder) ask(
-	ctx context.Context, a *App, send func(context.Context, *remote, client.RecheckOrder) (*client.RecheckAccepted, error),
+	ctx context.Context, a *App, send func(context.Context, *remote, client.RecheckOrder) (*client.RecheckAccepted,
+		error),
 ) error {
 	order, err := o.order(a)
 	if err != nil {
@@ -272,7 +273,8 @@ func (r *remote) untilEnded(ctx context.Context, id string) (*client.RecheckProg
 
 func (a *App) showRecheck(p *client.RecheckProgress) error {
 	c := &p.Counts
-	counts := fmt.Sprintf("%d: %d queued, %d running, %d succeeded, %d failed, %d canceled", p.Total, c.Queued, c.Running, c.Succeeded, c.Failed, c.Canceled)
+	counts := fmt.Sprintf("%d: %d queued, %d running, %d succeeded, %d failed, %d canceled", p.Total, c.Queued,
+		c.Running, c.Succeeded, c.Failed, c.Canceled)
 	if p.DryRun {
 		counts = fmt.Sprintf("%d planned", c.Planned)
 	}

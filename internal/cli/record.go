@@ -235,7 +235,8 @@ func (c *recordDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, func() error { return a.line("deleted %s %s", c.Object, clean(c.ID)) })
+	return a.Answer(map[string]any{"object": c.Object, "id": c.ID, "deleted": true},
+		func() error { return a.line("deleted %s %s", c.Object, clean(c.ID)) })
 }
 
 // recordHistoryCmd is `renga record history`.
@@ -311,7 +312,8 @@ func (c *recordConvertCmd) Run(ctx context.Context, a *App, r *remote) error {
 		if done.OpportunityID != nil {
 			opportunity = *done.OpportunityID
 		}
-		return a.pairs([2]string{"Lead", done.Lead.ID}, [2]string{"Account", done.AccountID}, [2]string{"Contact", done.ContactID},
+		return a.pairs([2]string{"Lead", done.Lead.ID}, [2]string{"Account", done.AccountID},
+			[2]string{"Contact", done.ContactID},
 			[2]string{"Opportunity", opportunity}, [2]string{"Created", strings.Join(done.Created, ", ")})
 	})
 }

@@ -31,7 +31,8 @@ type remote struct {
 	token string
 }
 
-// connect makes a client as the flags say. Whoever may be waiting for as long as a server is away gives a longer patience.
+// connect makes a client as the flags say. Whoever may be waiting for as long as a server is away gives a longer
+// patience.
 func (a *App) connect(patience time.Duration) (*remote, error) {
 	for one := range strings.SplitSeq(a.Server, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -41,8 +42,9 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 	}
 	heard := &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}
 	cfg := client.Config{
-		URL: a.Server, Tenant: a.Tenant, User: a.As, EventToken: a.eventToken, UserAgent: "renga-cli", RetryFor: patience,
-		HTTP: &http.Client{Transport: heard},
+		URL: a.Server, Tenant: a.Tenant, User: a.As, EventToken: a.eventToken, UserAgent: "renga-cli",
+		RetryFor: patience,
+		HTTP:     &http.Client{Transport: heard},
 	}
 	token := a.Token
 	if a.TokenFile != "" {
@@ -53,7 +55,10 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 		token = strings.TrimSpace(string(raw))
 	}
 	for _, given := range []struct{ what, value string }{
-		{"the token", token}, {"--tenant (or RENGA_TENANT)", a.Tenant}, {"--as (or RENGA_USER)", a.As}, {"--event-token (or AX_WORKFLOW_EVENT_TOKEN)", a.eventToken},
+		{"the token", token},
+		{"--tenant (or RENGA_TENANT)", a.Tenant},
+		{"--as (or RENGA_USER)", a.As},
+		{"--event-token (or AX_WORKFLOW_EVENT_TOKEN)", a.eventToken},
 	} {
 		if strings.ContainsFunc(given.value, unicode.IsControl) {
 			return nil, usage("%s holds a character that no header can", given.what)
@@ -125,7 +130,8 @@ type recorder struct {
 // RoundTrip sends a request and keeps its answer.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
-	if err != nil || resp.StatusCode >= http.StatusMultipleChoices || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+	if err != nil || resp.StatusCode >= http.StatusMultipleChoices ||
+		!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		return resp, err
 	}
 	body, err := io.ReadAll(resp.Body)

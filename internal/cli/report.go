@@ -67,7 +67,10 @@ func (reportForecastCmd) Help() string {
 
 // Run prints the report.
 func (c *reportForecastCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportForecast, client.ReportQuery{GroupBy: c.GroupBy, From: c.From, To: c.To, OwnerID: c.Owner}, c.CSV)
+	return a.count(ctx, client.ReportForecast, client.ReportQuery{
+		GroupBy: c.GroupBy, From: c.From, To: c.To,
+		OwnerID: c.Owner,
+	}, c.CSV)
 }
 
 // reportWonLostCmd is `renga report won-lost`.
@@ -86,7 +89,10 @@ func (reportWonLostCmd) Help() string {
 
 // Run prints the report.
 func (c *reportWonLostCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportWonLost, client.ReportQuery{GroupBy: c.GroupBy, From: c.From, To: c.To, OwnerID: c.Owner}, c.CSV)
+	return a.count(ctx, client.ReportWonLost, client.ReportQuery{
+		GroupBy: c.GroupBy, From: c.From, To: c.To,
+		OwnerID: c.Owner,
+	}, c.CSV)
 }
 
 // reportLeadsCmd is `renga report lead-conversion`.
@@ -105,7 +111,10 @@ func (reportLeadsCmd) Help() string {
 
 // Run prints the report.
 func (c *reportLeadsCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportLeadConversion, client.ReportQuery{GroupBy: c.GroupBy, From: c.From, To: c.To, OwnerID: c.Owner}, c.CSV)
+	return a.count(ctx, client.ReportLeadConversion, client.ReportQuery{
+		GroupBy: c.GroupBy, From: c.From, To: c.To,
+		OwnerID: c.Owner,
+	}, c.CSV)
 }
 
 // reportCampaignsCmd is `renga report campaigns`.
@@ -138,7 +147,10 @@ func (reportApprovalsCmd) Help() string {
 
 // Run prints the report.
 func (c *reportApprovalsCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportApprovals, client.ReportQuery{GroupBy: c.GroupBy, From: c.From, To: c.To, OwnerID: c.Owner}, c.CSV)
+	return a.count(ctx, client.ReportApprovals, client.ReportQuery{
+		GroupBy: c.GroupBy, From: c.From, To: c.To,
+		OwnerID: c.Owner,
+	}, c.CSV)
 }
 
 // count makes a report and prints it, its total last.

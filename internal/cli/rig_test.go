@@ -49,7 +49,10 @@ const asProgram = "RENGA_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		root := &root{}
-		os.Exit(Run(context.Background(), Program{Root: root, Flags: &root.Flags, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:]))
+		os.Exit(Run(context.Background(), Program{
+			Root: root, Flags: &root.Flags, In: os.Stdin, Out: os.Stdout,
+			Err: os.Stderr,
+		}, os.Args[1:]))
 	}
 	text.OverrideRuneWidthEastAsianWidth(false) // tables as they are outside of Japan, wherever the test runs
 	goleak.VerifyTestMain(m)
@@ -87,9 +90,13 @@ type eventSettings struct {
 }
 
 // SetPublicity changes what is told and notes who did.
-func (s eventSettings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error {
+func (s eventSettings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy,
+	entry audit.Entry,
+) error {
 	entry.At = wire.Stamp(s.clock.Now().UnixMilli())
-	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, entry) })
+	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error {
+		return audit.Write(ctx, tx, entry)
+	})
 }
 
 // options change how a rig is made.
@@ -106,7 +113,8 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	at := sqldb.Config{Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{
-		store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(), recheck.Migration(),
+		store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(),
+		recheck.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
 		approval.Migration(), automation.Migration(), idempotency.Migration(),
 	}}
@@ -130,9 +138,13 @@ func newRig(t *testing.T, o options) *rig {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	r.mail = bustest.NewEvents(t, r.clock.Now)
-	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Clock: r.clock, Consumers: []bus.Consumer{
-		{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: r.mail.Handle, Continue: true}, {Name: "search", Types: []string{"RecordDeleted"}, Handle: r.mail.Handle},
-	}})
+	r.bus = bus.New(db, memory.New(), bus.Config{
+		Instance: "p1", Exclusive: true, Clock: r.clock,
+		Consumers: []bus.Consumer{
+			{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: r.mail.Handle, Continue: true},
+			{Name: "search", Types: []string{"RecordDeleted"}, Handle: r.mail.Handle},
+		},
+	})
 	r.mail.Bus, r.mail.DB = r.bus, db
 	kinds := dlq.Kinds(r.bus)
 	kinds[cancel.Name] = cancel.New(decides, quiet)
@@ -142,7 +154,10 @@ func newRig(t *testing.T, o options) *rig {
 		t.Fatal(err)
 	}
 	outside := inbound.New(db, inbound.Config{Engine: decides, Active: store.Active, Now: r.clock.Now, Log: quiet})
-	checks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{Engine: decides, Now: r.clock.Now, Log: quiet})
+	checks = recheck.NewRechecks(recheck.NewStrategies(db), recheck.RecheckConfig{
+		Engine: decides, Now: r.clock.Now,
+		Log: quiet,
+	})
 	models := metadata.NewModels()
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
 	shared.Announce(r.bus)
@@ -157,13 +172,20 @@ func newRig(t *testing.T, o options) *rig {
 		},
 	})
 	approves = approval.New(db, approval.Config{
-		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: decides, Now: r.clock.Now,
+		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: decides,
+		Now: r.clock.Now,
 	})
-	r.automation = automation.New(db, automation.Config{Models: models, Records: records.Reads{}, Writer: kept, Now: r.clock.Now})
+	r.automation = automation.New(db, automation.Config{
+		Models: models, Records: records.Reads{}, Writer: kept,
+		Now: r.clock.Now,
+	})
 	seals := seal.Fixed([]byte("a secret of thirty-two bytes, 32")) // so that transcripts have the same positions
 	surface := httpapi.New(httpapi.Config{
 		Commands: decides, Reads: decides, Graphs: decides, Bulks: many, Log: quiet,
-		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{tables, r.clock},
+		Events: r.bus, DeadLetters: r.bus, Replays: r.bus, Audit: audit.New(db), Settings: eventSettings{
+			tables,
+			r.clock,
+		},
 		Seals: seals,
 	})
 	found := search.New(db, search.Config{Models: models, Records: records.Reads{}, Visible: shared})

@@ -45,7 +45,8 @@ func (c *searchFindCmd) Run(ctx context.Context, a *App, r *remote) error {
 		return usage("--limit must be 1 to 100, not %d", c.Limit)
 	}
 	q := client.SearchQuery{
-		Text: strings.Join(c.Text, " "), Objects: c.Object, Field: c.Field, Campaign: c.Campaign, Since: c.Since, Limit: c.Limit, Cursor: c.Cursor,
+		Text: strings.Join(c.Text, " "), Objects: c.Object, Field: c.Field, Campaign: c.Campaign, Since: c.Since,
+		Limit: c.Limit, Cursor: c.Cursor,
 	}
 	page, err := r.Search.Find(ctx, q)
 	for err == nil && len(page.Items) == 0 && page.Next != "" { // the server looked at much that is not to be seen
@@ -59,7 +60,10 @@ func (c *searchFindCmd) Run(ctx context.Context, a *App, r *remote) error {
 		var rows [][]string
 		for i := range page.Items {
 			h := &page.Items[i]
-			rows = append(rows, []string{h.Object, h.ID, clean(h.Name), instant(h.UpdatedAt), found(a.screen, h.Highlights)})
+			rows = append(rows, []string{
+				h.Object, h.ID, clean(h.Name), instant(h.UpdatedAt),
+				found(a.screen, h.Highlights),
+			})
 		}
 		err := a.grid([]string{"OBJECT", "ID", "NAME", "UPDATED", "FOUND"}, rows)
 		if page.Next != "" {

@@ -44,7 +44,10 @@ func (c *sharingWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
 				rows = append(rows, []string{granteeText(one.Grantee), one.Access, "", "", ""})
 			}
 			for _, why := range one.Why {
-				rows = append(rows, []string{granteeText(one.Grantee), why.Access, why.Cause, clean(why.ID), granteeText(why.Via)})
+				rows = append(rows, []string{
+					granteeText(one.Grantee), why.Access, why.Cause, clean(why.ID),
+					granteeText(why.Via),
+				})
 			}
 		}
 		return a.grid([]string{"WHO", "ACCESS", "CAUSE", "ID", "VIA"}, rows)
@@ -102,7 +105,8 @@ func (c *sharingRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
 		return err
 	}
 	return r.answer(func() error {
-		return a.line("Model %d of %s is being built; renga sharing models --object %s says how far it is.", version, clean(c.Object), clean(c.Object))
+		return a.line("Model %d of %s is being built; renga sharing models --object %s says how far it is.", version,
+			clean(c.Object), clean(c.Object))
 	})
 }
 
@@ -182,7 +186,10 @@ func (c *territoryDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted territory %s.", clean(c.ID)) })
+	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error {
+		return a.line("Deleted territory %s.",
+			clean(c.ID))
+	})
 }
 
 // assignments are what is assigned to a territory or taken out.
@@ -244,5 +251,6 @@ func (c *assignments) run(ctx context.Context, a *App, on bool) error {
 	if !on {
 		word = "Took out"
 	}
-	return a.Answer(map[string]any{"territory": c.ID, "assigned": on, "count": done}, func() error { return a.line("%s %d.", word, done) })
+	return a.Answer(map[string]any{"territory": c.ID, "assigned": on, "count": done},
+		func() error { return a.line("%s %d.", word, done) })
 }

@@ -84,7 +84,10 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 			return nil, nil, inFile(c.Script, err)
 		}
 	}
-	p := &player{plan: plan, taskTime: c.TaskTime, lease: c.Lease, cancelAfter: uint64(max(s.CancelAfter, 0)), outcomes: s.Outcomes}
+	p := &player{
+		plan: plan, taskTime: c.TaskTime, lease: c.Lease, cancelAfter: uint64(max(s.CancelAfter, 0)),
+		outcomes: s.Outcomes,
+	}
 	if s.TaskTime != nil && c.TaskTime == time.Second {
 		p.taskTime = time.Duration(*s.TaskTime)
 	}
@@ -148,7 +151,8 @@ type simulation struct {
 	CancelSeq    uint64       `json:"cancelSeq,omitzero"`
 	Commands     []playedView `json:"commands"`
 	Events       []flow.Event `json:"events"`
-	WaitsFor     []string     `json:"waitsFor,omitzero"` // of an execution that is still ACTIVE, the nodes that would wait for ever
+	// of an execution that is still ACTIVE, the nodes that would wait for ever
+	WaitsFor []string `json:"waitsFor,omitzero"`
 }
 
 // playedView is a command of a play, as the server lists commands.
@@ -170,7 +174,10 @@ func (p *player) report() *simulation {
 		Error: s.Error, FailedNodeID: s.FailedNode, CancelSeq: s.CancelSeq, Events: p.log, WaitsFor: p.stuck(),
 	}
 	for _, d := range p.told {
-		v := playedView{Command: d.command.Name(), NodeID: d.command.Target(), At: d.at, Actor: actorOf(d.command), Accepted: d.refused == nil}
+		v := playedView{
+			Command: d.command.Name(), NodeID: d.command.Target(), At: d.at, Actor: actorOf(d.command),
+			Accepted: d.refused == nil,
+		}
 		if len(d.events) > 0 {
 			v.Actor, v.FirstSeq, v.LastSeq = d.events[0].Actor, d.events[0].Seq, d.events[len(d.events)-1].Seq
 		}
@@ -229,7 +236,8 @@ func (a *App) showPlay(p *player) error {
 		run := renewals(p.told[i:])
 		if run > 2 {
 			last := p.told[i+run-1].at.Sub(beginning)
-			rows = append(rows, []string{"", "", "", "…", "", fmt.Sprintf("%d more renewals, the last at +%v", run-1, last)})
+			rows = append(rows, []string{"", "", "", "…", "", fmt.Sprintf("%d more renewals, the last at +%v", run-1,
+				last)})
 			i += run
 			continue
 		}
@@ -268,7 +276,10 @@ func (a *App) playedRows(d *decision) ([][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, []string{at, name, strconv.FormatUint(ev.Seq, 10), a.event(ev.Type.String()), ev.Payload.Node(), detail})
+		rows = append(rows, []string{
+			at, name, strconv.FormatUint(ev.Seq, 10), a.event(ev.Type.String()),
+			ev.Payload.Node(), detail,
+		})
 	}
 	return rows, nil
 }
@@ -287,7 +298,8 @@ func (a *App) verdict(p *player) string {
 	case flow.Canceled:
 		return fmt.Sprintf("%s %s: cancel won at event %d", status, tail, s.CancelSeq)
 	case flow.Active:
-		return fmt.Sprintf("%s for ever: %s waits, without a timeout, and nobody resumes it", status, strings.Join(p.stuck(), ", "))
+		return fmt.Sprintf("%s for ever: %s waits, without a timeout, and nobody resumes it", status,
+			strings.Join(p.stuck(), ", "))
 	}
 	return status + " " + tail
 }
@@ -316,7 +328,8 @@ func detailOf(ev *flow.Event) (string, error) {
 // event colours the type of an event by what it tells.
 func (a *App) event(name string) string {
 	switch {
-	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"), strings.HasSuffix(name, "_PASSED"):
+	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"), strings.HasSuffix(name,
+		"_PASSED"):
 		return a.screen.paint(green, name)
 	case strings.HasSuffix(name, "_FAILED"), strings.Contains(name, "_FAIL_"):
 		return a.screen.paint(red, name)

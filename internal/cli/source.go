@@ -102,7 +102,8 @@ func (a *App) graph(name, id string) (graphFile, error) {
 		f.id = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	if !wire.Name(f.id) {
-		return f, usage("%q cannot be the id of a graph (1 to %d letters, digits, dots, dashes or underscores): give another one with --id", f.id, wire.MaxName)
+		return f, usage("%q cannot be the id of a graph (1 to %d letters, digits, dots, dashes or underscores): give "+
+			"another one with --id", f.id, wire.MaxName)
 	}
 	f.yaml = isYAML(name, f.raw)
 	if f.graph, err = flow.ParseGraph(f.raw, f.yaml); err != nil {

@@ -84,7 +84,10 @@ func (c *strategyApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	return a.Answer(map[string]any{"items": done}, func() error {
 		var rows [][]string
 		for _, d := range done {
-			rows = append(rows, []string{d.ID, d.Change, clean(d.Name), clean(strings.Join(d.Tags, ", ")), string(d.Health)})
+			rows = append(rows, []string{
+				d.ID, d.Change, clean(d.Name), clean(strings.Join(d.Tags, ", ")),
+				string(d.Health),
+			})
 		}
 		return a.grid([]string{"STRATEGY", "CHANGE", "NAME", "TAGS", "HEALTH"}, rows)
 	})
@@ -118,7 +121,8 @@ func readStrategies(file string, raw []byte, id string) (sources []strategySourc
 			one.id = strings.TrimSuffix(base, filepath.Ext(base))
 		}
 		if one.id == "" {
-			return nil, usage("%s: strategy %d has no id: give it a member id, or --id if it is the only one", file, i+1)
+			return nil, usage("%s: strategy %d has no id: give it a member id, or --id if it is the only one", file,
+				i+1)
 		}
 		sources = append(sources, one)
 	}

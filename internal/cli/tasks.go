@@ -137,7 +137,8 @@ func (c *tasksCompleteCmd) Run(ctx context.Context, a *App) error {
 }
 
 func (a *App) showReported(verb string, w *working, got client.Answer) error {
-	if err := a.line("%s node %s of execution %s%s.", verb, w.Node, got.ExecutionID, again(got)); err != nil || got.Task == nil {
+	if err := a.line("%s node %s of execution %s%s.", verb, w.Node, got.ExecutionID, again(got)); err != nil ||
+		got.Task == nil {
 		return err
 	}
 	if err := a.line("Next:"); err != nil {
@@ -168,11 +169,17 @@ func (c *tasksFailCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	cmd := client.FailNode{Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker)}
+	cmd := client.FailNode{
+		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt,
+		WorkerID: orPerson(c.Worker),
+	}
 	if c.Code != "" || c.Message != "" || detail != nil {
 		cmd.Error = &client.NodeError{Code: c.Code, Message: c.Message, Detail: json.RawMessage(detail)}
 	}
-	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error { return a.showReported("Reported the failure of", &c.working, got) })
+	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
+		return a.showReported("Reported the failure of",
+			&c.working, got)
+	})
 }
 
 // tasksProgressCmd is `renga tasks progress`.

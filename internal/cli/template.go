@@ -89,7 +89,10 @@ func (c *templateApplyCmd) Run(ctx context.Context, a *App) error {
 	return a.Answer(map[string]any{"items": done}, func() error {
 		var rows [][]string
 		for _, d := range done {
-			rows = append(rows, []string{d.ID, d.Change, clean(d.Name), d.Steps[0].TriggerKind, strconv.Itoa(len(d.Steps))})
+			rows = append(rows, []string{
+				d.ID, d.Change, clean(d.Name), d.Steps[0].TriggerKind,
+				strconv.Itoa(len(d.Steps)),
+			})
 		}
 		return a.grid([]string{"TEMPLATE", "CHANGE", "NAME", "STARTED BY", "STEPS"}, rows)
 	})
@@ -114,7 +117,8 @@ func templateID(file, id string) (string, error) {
 		id = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	if !wire.Name(id) {
-		return "", usage("%q cannot be the id of a template (1 to %d letters, digits, dots, dashes or underscores): give another one with --id", id, wire.MaxName)
+		return "", usage("%q cannot be the id of a template (1 to %d letters, digits, dots, dashes or underscores): "+
+			"give another one with --id", id, wire.MaxName)
 	}
 	return id, nil
 }
@@ -212,7 +216,10 @@ func (a *App) showTemplate(t *client.StoredTemplate) error {
 	var rows [][]string
 	for i, s := range t.Steps {
 		node := "step-" + strconv.Itoa(i+1)
-		rows = append(rows, []string{node, s.Action, s.TriggerKind, settings(&client.NodeSpec{Timeout: s.Timeout, Retry: s.Retry}), clean(s.Title)})
+		rows = append(rows, []string{node, s.Action, s.TriggerKind, settings(&client.NodeSpec{
+			Timeout: s.Timeout,
+			Retry:   s.Retry,
+		}), clean(s.Title)})
 	}
 	if err := a.line(""); err != nil {
 		return err
@@ -243,5 +250,8 @@ func (c *templateDeleteCmd) Run(ctx context.Context, a *App) error {
 	if err := r.Templates.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error { return a.line("Deleted template %s.", clean(c.ID)) })
+	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error {
+		return a.line("Deleted template %s.",
+			clean(c.ID))
+	})
 }

@@ -252,7 +252,10 @@ func TestAProgressBarIsShownOnATerminal(t *testing.T) {
 	}
 	var quiet bytes.Buffer
 	for _, a := range []*App{
-		{Flags: &Flags{Output: "json"}, Err: &quiet, notice: screen{terminal: true}}, {Flags: &Flags{Output: "table"}, Err: &quiet},
+		{Flags: &Flags{Output: "json"}, Err: &quiet, notice: screen{terminal: true}}, {
+			Flags: &Flags{Output: "table"},
+			Err:   &quiet,
+		},
 	} {
 		bar := a.Bar("executions", 10)
 		bar.Set(5)

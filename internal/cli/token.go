@@ -75,7 +75,10 @@ func (c *tokenMintCmd) Run(a *App) error {
 		scope = scopes
 	}
 	now := a.now()
-	made := madeToken{Sub: c.Sub, Tenant: a.Tenant, Scope: strings.Join(slices.Compact(scope), " "), ExpiresAt: flow.At(now.Add(c.TTL))}
+	made := madeToken{
+		Sub: c.Sub, Tenant: a.Tenant, Scope: strings.Join(slices.Compact(scope), " "),
+		ExpiresAt: flow.At(now.Add(c.TTL)),
+	}
 	claims := jwt.MapClaims{
 		"iss": c.Issuer, "aud": c.Aud, "sub": c.Sub, "scope": made.Scope,
 		"iat": now.Unix(), "exp": now.Add(c.TTL).Unix(),

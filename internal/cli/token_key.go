@@ -102,7 +102,8 @@ func cannotWrite(name string, err error) error {
 // jwks is the set of one public key.
 func jwks(key *rsa.PublicKey) []byte {
 	n, e := numbers(key)
-	return fmt.Appendf(nil, `{"keys":[{"kty":"RSA","use":"sig","alg":"RS256","kid":%q,"n":%q,"e":%q}]}`+"\n", thumbprint(key), n, e)
+	return fmt.Appendf(nil, `{"keys":[{"kty":"RSA","use":"sig","alg":"RS256","kid":%q,"n":%q,"e":%q}]}`+"\n",
+		thumbprint(key), n, e)
 }
 
 // thumbprint names a public key by what it is (RFC 7638), so that whoever has the

@@ -288,7 +288,10 @@ var masks = []struct {
 	what *regexp.Regexp
 	mask string
 }{
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "----------------uuid----------------"},
+	{
+		regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
+		"----------------uuid----------------",
+	},
 	{regexp.MustCompile(`\b[A-Z2-7]{26}\b`), "-----------key------------"},
 	{regexp.MustCompile(`\b0[0-9A-HJKMNP-TV-Z]{25}\b`), "-----------ulid-----------"},
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_.-]+`), "----token----"},

@@ -177,7 +177,8 @@ func (w *why) explainCancel(e *client.Execution) {
 	if e.Cancel.Reason != "" {
 		w.add("The reason given: %s.", strings.TrimSuffix(e.Cancel.Reason, "."))
 	}
-	w.add("Cancel won at event %d. From there on the rule cancel_fence refuses whatever would move the execution forward, in whatever order it comes.", e.Cancel.Seq)
+	w.add("Cancel won at event %d. From there on the rule cancel_fence refuses whatever would move the execution "+
+		"forward, in whatever order it comes.", e.Cancel.Seq)
 }
 
 func (w *why) explainFailure(e *client.Execution) {
@@ -226,7 +227,8 @@ func uncaught(reached string) string {
 // explainActive says what each node that is at work waits for.
 func (w *why) explainActive(e *client.Execution, now time.Time) {
 	if e.StartedAt.IsZero() {
-		w.add("It was created at %s and not started. Start it with: renga execution start %s", instant(e.CreatedAt), e.ExecutionID)
+		w.add("It was created at %s and not started. Start it with: renga execution start %s", instant(e.CreatedAt),
+			e.ExecutionID)
 		return
 	}
 	w.add("It is ACTIVE, started %s ago.", span(now.Sub(e.StartedAt)))
@@ -266,7 +268,8 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 	case n.Gate != nil && !n.Gate.Passed && !nodeEnded(n.Status):
 		g := n.Gate
 		rest := slices.DeleteFunc(slices.Clone(g.ExpectedBranches), func(b string) bool {
-			return slices.Contains(g.CompletedBranches, b) || slices.Contains(g.FailedBranches, b) || slices.Contains(g.CanceledBranches, b)
+			return slices.Contains(g.CompletedBranches, b) || slices.Contains(g.FailedBranches, b) ||
+				slices.Contains(g.CanceledBranches, b)
 		})
 		return fmt.Sprintf("joins %d branches and waits for %s", len(g.ExpectedBranches), strings.Join(rest, ", "))
 	}
@@ -302,7 +305,8 @@ func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
 		if more := len(list) - len(names); more > 0 {
 			names = append(names, fmt.Sprintf("%d more", more))
 		}
-		w.add("The rule %s (%s) refused %s: %s.", guard, guardWords[guard], count(len(list), "command", "commands"), strings.Join(names, ", "))
+		w.add("The rule %s (%s) refused %s: %s.", guard, guardWords[guard], count(len(list), "command", "commands"),
+			strings.Join(names, ", "))
 	}
 	switch n := len(e.LateResults); {
 	case n == 1:
@@ -334,7 +338,8 @@ func (a *App) showWhy(w *why) error {
 		}
 	}
 	if left := w.Total - len(w.Commands); left > 0 {
-		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s.", count(left, "other command", "other commands")))); err != nil {
+		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s.", count(left, "other command",
+			"other commands")))); err != nil {
 			return err
 		}
 	}

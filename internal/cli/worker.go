@@ -117,7 +117,8 @@ func (d *demo) handle(ctx context.Context, t *client.Task) (any, error) {
 	case "interrupted":
 		return nil, context.Cause(ctx)
 	case "failed":
-		return nil, &client.NodeError{Code: "DEMO", Message: fmt.Sprintf("This worker fails %v of its tasks.", d.cmd.FailRate)}
+		return nil, &client.NodeError{Code: "DEMO", Message: fmt.Sprintf("This worker fails %v of its tasks.",
+			d.cmd.FailRate)}
 	}
 	return map[string]any{"took": span(time.Since(began))}, nil
 }
@@ -131,7 +132,8 @@ func (d *demo) note(t *client.Task, outcome string, took time.Duration) {
 	if d.app.Output == "json" {
 		_ = writeLine(d.app.Out, worked{t.ExecutionID, t.NodeID, t.Attempt, t.Queue, outcome, span(took)})
 	} else {
-		_ = d.app.line("%s  %s  %s  attempt %d  %s", pad(outcome, 11), t.ExecutionID, pad(t.NodeID, 16), t.Attempt, span(took))
+		_ = d.app.line("%s  %s  %s  attempt %d  %s", pad(outcome, 11), t.ExecutionID, pad(t.NodeID, 16), t.Attempt,
+			span(took))
 	}
 	if d.cmd.Count > 0 && d.n >= d.cmd.Count {
 		d.stop()

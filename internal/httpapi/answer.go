@@ -168,7 +168,8 @@ func adviceOn(r *flow.Refusal) (fault.ReasonClass, fault.RetryAdvice) {
 	switch r.Guard {
 	case flow.GuardResumeKey, flow.GuardNodeTask:
 		return fault.ReasonValidation, fault.RetryAfterFix
-	case flow.GuardRetry, flow.GuardNodeReady, flow.GuardNodeRunning, flow.GuardNodeWaiting, flow.GuardStarted, flow.GuardEnded:
+	case flow.GuardRetry, flow.GuardNodeReady, flow.GuardNodeRunning, flow.GuardNodeWaiting, flow.GuardStarted,
+		flow.GuardEnded:
 		if !r.Execution.Terminal() && !r.NodeStatus.Terminal() && !attemptOver(r) {
 			return fault.ReasonRunConflict, fault.RetryWithBackoff
 		}

@@ -37,8 +37,9 @@ func (a *auditAPI) routes() []gate.Route {
 	return []gate.Route{
 		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
 		{
-			Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true, Whole: true,
-			Do: a.exportAudit,
+			Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true,
+			Whole: true,
+			Do:    a.exportAudit,
 		},
 	}
 }
@@ -62,14 +63,16 @@ type auditView struct {
 func showAudit(e *audit.Entry) auditView {
 	by := flow.Actor{Kind: flow.KindUser, ID: e.Actor}
 	switch {
-	case e.Action == audit.WorkflowEvent, e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
+	case e.Action == audit.WorkflowEvent,
+		e.Action == gate.TokenRefused: // whoever it was, nobody here has checked the name
 		by.Kind = flow.KindExternal
 	case e.Actor == bus.Automatic:
 		by = flow.Actor{Kind: flow.KindSystem}
 	}
 	return auditView{
 		AuditID: e.ID, At: e.At, Actor: by, Action: e.Action, Subject: e.Subject,
-		CorrelationID: e.CorrelationID, Outcome: e.Outcome, Reason: e.Reason, ReasonClass: e.ReasonClass, ReasonCode: e.ReasonCode,
+		CorrelationID: e.CorrelationID, Outcome: e.Outcome, Reason: e.Reason, ReasonClass: e.ReasonClass,
+		ReasonCode:  e.ReasonCode,
 		RetryAdvice: e.RetryAdvice, Detail: e.Detail,
 	}
 }
@@ -80,7 +83,8 @@ var auditParams = []string{"action", "actor", "subject", "from", "to"}
 // auditFilter selects entries of a tenant.
 func (q query) auditFilter(tenant string) audit.Query {
 	return audit.Query{
-		Tenant: tenant, Action: q.name("action"), Actor: q.line("actor", audit.MaxText), Subject: q.line("subject", audit.MaxText),
+		Tenant: tenant, Action: q.name("action"), Actor: q.line("actor", audit.MaxText), Subject: q.line("subject",
+			audit.MaxText),
 		From: wire.Stamp(q.Instant("from")), To: wire.Stamp(q.Instant("to")),
 	}
 }

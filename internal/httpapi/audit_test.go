@@ -58,7 +58,10 @@ func TestWhoDidItIsAUserOnlyWhereSomebodyHasChecked(t *testing.T) {
 		{"workflow_event", "bank", `{"kind":"external","id":"bank"}`},
 		{"token.refused", "", `{"kind":"external"}`},
 	} {
-		s.entries(audit.Entry{At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: tt.actor, Action: tt.action, Outcome: audit.Accepted})
+		s.entries(audit.Entry{
+			At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: tt.actor, Action: tt.action,
+			Outcome: audit.Accepted,
+		})
 		if got := s.get("/audit?action=" + tt.action).is(200).body; !strings.Contains(string(got), `"actor":`+tt.want) {
 			t.Errorf("%s: got %s, want the actor %s", tt.action, got, tt.want)
 		}
@@ -72,7 +75,8 @@ func TestTheAuditLogIsExportedAsLines(t *testing.T) {
 	var want []string
 	for i := range 1000 {
 		e := audit.Entry{
-			At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: []string{"ann", "bob"}[i%2], Action: "dlq.skip", Subject: fmt.Sprint(i), Outcome: audit.Outcomes[i%4],
+			At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: []string{"ann", "bob"}[i%2], Action: "dlq.skip",
+			Subject: fmt.Sprint(i), Outcome: audit.Outcomes[i%4],
 		}
 		if i%10 == 9 {
 			e.Tenant = other
@@ -90,7 +94,8 @@ func TestTheAuditLogIsExportedAsLines(t *testing.T) {
 	if got := subjectsOf(t, r.body); !slices.Equal(got, want) {
 		t.Errorf("got %d lines %q", len(got), got)
 	}
-	if first, _, _ := bytes.Cut(r.body, []byte("\n")); !strings.Contains(string(first), `{"notes":"a\nb\u2028c\u0085d"}`) {
+	if first, _, _ := bytes.Cut(r.body, []byte("\n")); !strings.Contains(string(first),
+		`{"notes":"a\nb\u2028c\u0085d"}`) {
 		t.Errorf("the first line is %s", first)
 	}
 	for query, n := range map[string]int{
@@ -104,7 +109,8 @@ func TestTheAuditLogIsExportedAsLines(t *testing.T) {
 			t.Errorf("%s: %d lines, want %d", query, len(got), n)
 		}
 	}
-	if got := subjectsOf(t, s.get("/audit/export", "X-Tenant-Id", other).is(200).body); len(got) != 100 || got[0] != "9" {
+	if got := subjectsOf(t, s.get("/audit/export", "X-Tenant-Id", other).is(200).body); len(got) != 100 ||
+		got[0] != "9" {
 		t.Errorf("of another tenant: %q", got)
 	}
 	for _, query := range []string{"from=1", "action=a%20b", "actor=", "page=1", "page_size=10", "format=csv"} {
@@ -117,7 +123,10 @@ type broken struct{ *audit.Log }
 
 func (b broken) Export(_ context.Context, q audit.Query) iter.Seq2[[]audit.Entry, error] {
 	return func(yield func([]audit.Entry, error) bool) {
-		page := []audit.Entry{{ID: "0199c1a3-a0d1-7000-8000-000000000003", At: 1, Outcome: audit.Accepted, Detail: []byte("{}")}}
+		page := []audit.Entry{{
+			ID: "0199c1a3-a0d1-7000-8000-000000000003", At: 1, Outcome: audit.Accepted,
+			Detail: []byte("{}"),
+		}}
 		if q.Subject == "at once" || yield(page, nil) {
 			yield(nil, errors.New("the disk is gone"))
 		}
@@ -130,7 +139,8 @@ func TestAnExportThatFailsIsNoExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, httpapi.New(httpapi.Config{Audit: broken{}, Log: quiet}).Routes())
+	door, err := gate.New(gate.Config{Auth: auth, Log: quiet},
+		httpapi.New(httpapi.Config{Audit: broken{}, Log: quiet}).Routes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,10 +80,13 @@ func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
 	s := newServerWith(t, options{auth: auth})
 	for _, route := range coreRoutes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g",
-			"{bulkId}", "00000000-0000-7000-8000-000000000000", "{deadLetterId}", "00000000-0000-7000-8000-000000000000",
+		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a",
+			"{graphId}", "g",
+			"{bulkId}", "00000000-0000-7000-8000-000000000000", "{deadLetterId}",
+			"00000000-0000-7000-8000-000000000000",
 			"{replayId}", "00000000-0000-7000-8000-000000000000", "{eventType}", "RecordCreated").Replace(path)
-		r := s.do(method, path, "", "X-Idempotency-Key", "k").is(401).has("error.code", "UNAUTHORIZED").has("error.details.reasonClass", "auth")
+		r := s.do(method, path, "", "X-Idempotency-Key", "k").is(401).has("error.code", "UNAUTHORIZED").has(
+			"error.details.reasonClass", "auth")
 		if r.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s: there is no WWW-Authenticate", route.Pattern)
 		}
@@ -96,7 +99,10 @@ func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
 func TestATokenWithoutTheScopeIs403(t *testing.T) {
 	issuer, auth := newIssuer(t)
 	s := newServerWith(t, options{auth: auth})
-	all := []string{"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write", "audit:read"}
+	all := []string{
+		"executions:read", "executions:write", "graphs:write", "tasks:work", "events:read", "events:write",
+		"audit:read",
+	}
 	for _, route := range coreRoutes() {
 		if route.Scope == "" {
 			if route.Pattern != "POST /commands" {
@@ -105,8 +111,10 @@ func TestATokenWithoutTheScopeIs403(t *testing.T) {
 			continue
 		}
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a", "{graphId}", "g",
-			"{bulkId}", "00000000-0000-7000-8000-000000000000", "{deadLetterId}", "00000000-0000-7000-8000-000000000000",
+		path = strings.NewReplacer("{executionId}", "00000000-0000-7000-8000-000000000000", "{nodeId}", "a",
+			"{graphId}", "g",
+			"{bulkId}", "00000000-0000-7000-8000-000000000000", "{deadLetterId}",
+			"00000000-0000-7000-8000-000000000000",
 			"{replayId}", "00000000-0000-7000-8000-000000000000", "{eventType}", "RecordCreated").Replace(path)
 		for _, scope := range all {
 			if route.Stream && scope == route.Scope {
@@ -127,40 +135,61 @@ func TestACreationThatClaimsNeedsTheScopeOfAWorker(t *testing.T) {
 	s := newServerWith(t, options{auth: auth})
 	body := `{"graphId":"g","start":true,"claim":{"workerId":"w"}}`
 	as := func(scopes string) []string { return append(issuer.header("mika", scopes), "X-Idempotency-Key", "k") }
-	s.do("POST", "/executions", body, as("executions:write")...).is(403).has("error.code", "FORBIDDEN").has("error.details.scope", "tasks:work")
+	s.do("POST", "/executions", body, as("executions:write")...).is(403).has("error.code", "FORBIDDEN").has(
+		"error.details.scope", "tasks:work")
 	s.do("POST", "/executions", body, as("executions:write tasks:work")...).is(404).has("error.code", "GRAPH_NOT_FOUND")
 	batch := `{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","start":true,"claim":{"workerId":"w"}}]}`
-	s.do("POST", "/commands", batch, as("executions:write")...).is(200).has("results.0.status", "403").has("results.0.error.details.scope", "tasks:work")
+	s.do("POST", "/commands", batch, as("executions:write")...).is(200).has("results.0.status", "403").has(
+		"results.0.error.details.scope", "tasks:work")
 }
 
 func TestScopesOfTheRoutes(t *testing.T) {
 	want := map[string]string{
 		"POST /executions": "executions:write", "POST /executions/{executionId}/start": "executions:write",
-		"POST /executions/{executionId}/cancel": "executions:write", "POST /executions/{executionId}/archive": "executions:write",
-		"POST /executions/{executionId}/nodes/{nodeId}/resume": "executions:write", "POST /executions/{executionId}/nodes/{nodeId}/cancel": "executions:write",
-		"POST /executions/{executionId}/nodes/{nodeId}/start": "tasks:work", "POST /executions/{executionId}/nodes/{nodeId}/progress": "tasks:work",
-		"POST /executions/{executionId}/nodes/{nodeId}/wait": "tasks:work", "POST /executions/{executionId}/nodes/{nodeId}/success": "tasks:work",
-		"POST /executions/{executionId}/nodes/{nodeId}/fail": "tasks:work", "POST /tasks/claim": "tasks:work", "POST /tasks/watch": "tasks:work",
+		"POST /executions/{executionId}/cancel":                  "executions:write",
+		"POST /executions/{executionId}/archive":                 "executions:write",
+		"POST /executions/{executionId}/nodes/{nodeId}/resume":   "executions:write",
+		"POST /executions/{executionId}/nodes/{nodeId}/cancel":   "executions:write",
+		"POST /executions/{executionId}/nodes/{nodeId}/start":    "tasks:work",
+		"POST /executions/{executionId}/nodes/{nodeId}/progress": "tasks:work",
+		"POST /executions/{executionId}/nodes/{nodeId}/wait":     "tasks:work",
+		"POST /executions/{executionId}/nodes/{nodeId}/success":  "tasks:work",
+		"POST /executions/{executionId}/nodes/{nodeId}/fail":     "tasks:work", "POST /tasks/claim": "tasks:work",
+		"POST /tasks/watch":     "tasks:work",
 		"POST /commands":        "",
-		"PUT /graphs/{graphId}": "graphs:write", "GET /graphs": "executions:read", "GET /graphs/{graphId}": "executions:read",
-		"GET /executions": "executions:read", "GET /executions/{executionId}": "executions:read",
-		"GET /executions/{executionId}/events": "executions:read", "GET /executions/{executionId}/stream": "executions:read",
+		"PUT /graphs/{graphId}": "graphs:write", "GET /graphs": "executions:read",
+		"GET /graphs/{graphId}": "executions:read",
+		"GET /executions":       "executions:read", "GET /executions/{executionId}": "executions:read",
+		"GET /executions/{executionId}/events":   "executions:read",
+		"GET /executions/{executionId}/stream":   "executions:read",
 		"GET /executions/{executionId}/commands": "executions:read",
-		"POST /bulks":                            "executions:write", "POST /bulks/{bulkId}/start": "executions:write", "POST /bulks/{bulkId}/stop": "executions:write",
-		"GET /events/schemas": "events:read", "GET /events/schemas/{eventType}": "events:read", "GET /events/consumers": "events:read",
-		"GET /events/settings": "events:read", "PUT /events/settings": "events:write",
+		"POST /bulks":                            "executions:write", "POST /bulks/{bulkId}/start": "executions:write",
+		"POST /bulks/{bulkId}/stop": "executions:write",
+		"GET /events/schemas":       "events:read", "GET /events/schemas/{eventType}": "events:read",
+		"GET /events/consumers": "events:read",
+		"GET /events/settings":  "events:read", "PUT /events/settings": "events:write",
 		"GET /events/outbox": "events:read", "GET /events/stream": "events:read", "GET /events/dlq": "events:read",
 		"GET /events/dlq/{deadLetterId}": "events:read", "POST /events/dlq/{deadLetterId}/redrive": "events:write",
-		"POST /events/dlq/{deadLetterId}/skip": "events:write", "POST /events/replays": "events:write", "GET /events/replays": "events:read",
-		"GET /events/replays/{replayId}": "events:read", "POST /events/replays/{replayId}/stop": "events:write", "GET /audit": "audit:read", "GET /audit/export": "audit:read",
-		"POST /events/bulks": "events:write", "POST /events/bulks/{bulkId}/start": "events:write", "POST /events/bulks/{bulkId}/stop": "events:write",
-		"GET /events/bulks": "events:read", "GET /events/bulks/{bulkId}": "events:read", "GET /events/bulks/{bulkId}/items": "events:read",
-		"GET /search": "search:read",
-		"GET /bulks":  "executions:read", "GET /bulks/{bulkId}": "executions:read", "GET /bulks/{bulkId}/items": "executions:read",
+		"POST /events/dlq/{deadLetterId}/skip": "events:write", "POST /events/replays": "events:write",
+		"GET /events/replays":            "events:read",
+		"GET /events/replays/{replayId}": "events:read", "POST /events/replays/{replayId}/stop": "events:write",
+		"GET /audit": "audit:read", "GET /audit/export": "audit:read",
+		"POST /events/bulks": "events:write", "POST /events/bulks/{bulkId}/start": "events:write",
+		"POST /events/bulks/{bulkId}/stop": "events:write",
+		"GET /events/bulks":                "events:read", "GET /events/bulks/{bulkId}": "events:read",
+		"GET /events/bulks/{bulkId}/items": "events:read",
+		"GET /search":                      "search:read",
+		"GET /bulks":                       "executions:read", "GET /bulks/{bulkId}": "executions:read",
+		"GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range coreRoutes() {
-		for _, surface := range []string{"metadata", "sharing", "records", "search", "reports", "approvals", "automation"} { // who may read one of them, or write it, may all of it
-			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path+"/", "/"+surface+"/") && method == "GET" {
+		// who may read one of them, or write it, may all of it
+		for _, surface := range []string{
+			"metadata", "sharing", "records", "search", "reports", "approvals",
+			"automation",
+		} {
+			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path+"/", "/"+surface+"/") &&
+				method == "GET" {
 				want[route.Pattern] = surface + ":read"
 			} else if strings.HasPrefix(path+"/", "/"+surface+"/") {
 				want[route.Pattern] = surface + ":write"

@@ -58,7 +58,8 @@ func newBatch(c *gate.Call) *batch {
 	room := min(MaxCommands, 1+len(c.Body)/commandSize)
 	return &batch{
 		reader: newReader(c.Body), call: c,
-		requests: make([]engine.Request, 0, room), places: make([]int, 0, room), results: make([]engine.Result, 0, room),
+		requests: make([]engine.Request, 0, room), places: make([]int, 0, room), results: make([]engine.Result, 0,
+			room),
 	}
 }
 
@@ -188,14 +189,18 @@ func (b *batch) target(cmd *command) (target, error) {
 	if more := m.given &^ (heads | cmd.may); more != 0 {
 		return target{}, unknown(memberNames[bits.TrailingZeros32(uint32(more))])
 	}
-	t := target{key: m.text(mIdempotencyKey, 0, MaxBody), execution: m.text(mExecutionID, 0, MaxBody), node: m.text(mNodeID, 0, MaxBody)}
+	t := target{
+		key: m.text(mIdempotencyKey, 0, MaxBody), execution: m.text(mExecutionID, 0, MaxBody),
+		node: m.text(mNodeID, 0, MaxBody),
+	}
 	switch {
 	case m.err != nil:
 		return target{}, m.err
 	case t.key == "":
 		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED", "idempotencyKey is required")
 	case !wire.Key(t.key):
-		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID", "idempotencyKey must be 1 to %d printable ASCII characters", wire.MaxKey)
+		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
+			"idempotencyKey must be 1 to %d printable ASCII characters", wire.MaxKey)
 	}
 	return t, nil
 }

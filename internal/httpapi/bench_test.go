@@ -22,7 +22,8 @@ func (e *echo) Submit(_ context.Context, requests []engine.Request) []engine.Res
 	for i := range requests {
 		r := &requests[i]
 		results[i].Answer = engine.Answer{
-			Execution: r.Execution, Command: r.Command.Name(), CorrelationID: r.CorrelationID, Key: r.Once.Key, Task: &e.task,
+			Execution: r.Execution, Command: r.Command.Name(), CorrelationID: r.CorrelationID, Key: r.Once.Key,
+			Task: &e.task,
 		}
 	}
 	return results
@@ -40,7 +41,10 @@ func BenchmarkCommands(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := &echo{engine.Task{Execution: id, Node: "t2", Attempt: 1, GraphID: "bench", Queue: "default", Input: flow.Data(`{}`), Outputs: map[string]flow.Data{"t1": flow.Data(`{}`)}}}
+	e := &echo{engine.Task{
+		Execution: id, Node: "t2", Attempt: 1, GraphID: "bench", Queue: "default",
+		Input: flow.Data(`{}`), Outputs: map[string]flow.Data{"t1": flow.Data(`{}`)},
+	}}
 	auth, err := gate.OpenAuth(gate.AuthConfig{})
 	if err != nil {
 		b.Fatal(err)

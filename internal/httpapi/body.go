@@ -45,7 +45,8 @@ const (
 
 var memberNames = [memberEnd]string{
 	"attempt", "claim", "error", "graphId", "input", "message", "metrics", "next", "output", "progress",
-	"prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId", "idempotencyKey", "nodeId",
+	"prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId", "idempotencyKey",
+	"nodeId",
 }
 
 // memberSet is a set of members.

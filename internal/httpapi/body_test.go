@@ -20,8 +20,10 @@ import (
 
 // commandNames are the commands, by the names of their schemas in the contract.
 var commandNames = map[string]string{
-	"CreateExecution": "CreateExecution", "StartExecution": "NoMembers", "CancelExecution": "CancelExecution", "ArchiveExecution": "ArchiveExecution",
-	"StartNode": "StartNode", "ReportNodeProgress": "ReportNodeProgress", "PutNodeWaiting": "PutNodeWaiting", "ResumeNode": "ResumeNode",
+	"CreateExecution": "CreateExecution", "StartExecution": "NoMembers", "CancelExecution": "CancelExecution",
+	"ArchiveExecution": "ArchiveExecution",
+	"StartNode":        "StartNode", "ReportNodeProgress": "ReportNodeProgress", "PutNodeWaiting": "PutNodeWaiting",
+	"ResumeNode":  "ResumeNode",
 	"SucceedNode": "SucceedNode", "FailNode": "FailNode", "CancelNode": "CancelNode",
 }
 
@@ -31,22 +33,30 @@ const someExecution = "0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01"
 
 var (
 	someTexts = []string{
-		`""`, `"x"`, `"é"`, `"` + strings.Repeat("é", 128) + `"`, `"` + strings.Repeat("x", 129) + `"`, `"` + strings.Repeat("x", 256) + `"`, `"a b"`, `"\u0061"`,
+		`""`, `"x"`, `"é"`, `"` + strings.Repeat("é", 128) + `"`, `"` + strings.Repeat("x", 129) + `"`,
+		`"` + strings.Repeat("x", 256) + `"`, `"a b"`, `"\u0061"`,
 	}
-	someNumbers = []string{`0`, `1`, `-1`, `1.0`, `1.5`, `1e0`, `10e-1`, `2147483647`, `2147483648`, `100`, `100.5`, `0.0`, `1E2`, `1e30`}
+	someNumbers = []string{
+		`0`, `1`, `-1`, `1.0`, `1.5`, `1e0`, `10e-1`, `2147483647`, `2147483648`, `100`, `100.5`,
+		`0.0`, `1E2`, `1e30`,
+	}
 	someObjects = []string{
-		`{}`, `{"a":1}`, `{"code":"E"}`, `{"code":1}`, `{"message":"m","detail":{}}`, `{"detail":[]}`, `{"code":"` + strings.Repeat("c", 129) + `"}`,
+		`{}`, `{"a":1}`, `{"code":"E"}`, `{"code":1}`, `{"message":"m","detail":{}}`, `{"detail":[]}`, `{"code":"` +
+			strings.Repeat("c", 129) + `"}`,
 	}
 	someClaims = []string{
-		`{"workerId":"w"}`, `{"workerId":""}`, `{}`, `{"workerId":"w","queues":["a","b"],"max":100,"leaseSeconds":3600}`, `{"workerId":"w","queues":["a","a"]}`,
-		`{"workerId":"w","queues":[]}`, `{"workerId":"w","max":0}`, `{"workerId":"w","max":1.0}`, `{"workerId":"w","leaseSeconds":3601}`, `{"workerId":"w","waitSeconds":0}`,
+		`{"workerId":"w"}`, `{"workerId":""}`, `{}`,
+		`{"workerId":"w","queues":["a","b"],"max":100,"leaseSeconds":3600}`, `{"workerId":"w","queues":["a","a"]}`,
+		`{"workerId":"w","queues":[]}`, `{"workerId":"w","max":0}`, `{"workerId":"w","max":1.0}`,
+		`{"workerId":"w","leaseSeconds":3601}`, `{"workerId":"w","waitSeconds":0}`,
 		`{"workerId":"w","queues":["a b"]}`, `{"workerId":"w","queues":null}`, `{"workerId":1}`,
 	}
 	someOthers = []string{`null`, `true`, `false`, `[]`, `[1]`}
 	fitting    = map[string][]string{
 		"start": {`true`, `false`, `true`}, "claim": someClaims,
 		"attempt": someNumbers, "progress": someNumbers, "next": someOthers,
-		"output": someObjects, "error": someObjects, "metrics": someObjects, "prompt": someObjects, "input": someObjects,
+		"output": someObjects, "error": someObjects, "metrics": someObjects, "prompt": someObjects,
+		"input": someObjects,
 	}
 )
 
@@ -60,7 +70,8 @@ func drawBody(t *rapid.T, command string) string {
 		pool = append(pool, "surprise", "reason", "attempt")
 	}
 	slices.Sort(pool)
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Compact(pool)), 0, len(slices.Compact(pool)), rapid.ID).Draw(t, "members")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Compact(pool)), 0, len(slices.Compact(pool)),
+		rapid.ID).Draw(t, "members")
 	var members []string
 	for _, name := range names {
 		values := fitting[name]
@@ -97,7 +108,8 @@ func TestTheDecodersAcceptExactlyWhatTheContractAllows(t *testing.T) {
 	})
 	for name := range commandNames {
 		if accepted[name] < 5 || refused[name] < 5 {
-			t.Errorf("%s: %d bodies were accepted and %d refused: the test draws too little", name, accepted[name], refused[name])
+			t.Errorf("%s: %d bodies were accepted and %d refused: the test draws too little", name, accepted[name],
+				refused[name])
 		}
 	}
 }
@@ -138,9 +150,11 @@ func TestACommandInABatchIsTheRequestOfItsOwnEndpoint(t *testing.T) {
 // FuzzCommands feeds anything to the reader of POST /commands: it must not panic,
 // and what it lets through is strict JSON with the rules of the contract.
 func FuzzCommands(f *testing.F) {
-	f.Add([]byte(`{"commands":[{"command":"SucceedNode","idempotencyKey":"k","executionId":"` + someExecution + `","nodeId":"n","output":{"a":[1,2.5e3,"x"]},"next":true}]}`))
+	f.Add([]byte(`{"commands":[{"command":"SucceedNode","idempotencyKey":"k","executionId":"` + someExecution +
+		`","nodeId":"n","output":{"a":[1,2.5e3,"x"]},"next":true}]}`))
 	f.Add([]byte(`{"commands":[{"command":"FailNode","idempotencyKey":"k","executionId":"x","nodeId":"n","error":{"code":"E","detail":{}}},5,null]}`))
-	f.Add([]byte(`{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","input":{"` + "\xff" + `":1}}]}`))
+	f.Add([]byte(`{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","input":{"` + "\xff" +
+		`":1}}]}`))
 	f.Add([]byte(`{"commands":[{"c\u006fmmand":"StartExecution"}]}x`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		requests, results, err := httpapi.ReadBatch(src)
@@ -156,8 +170,10 @@ func FuzzCommands(f *testing.F) {
 		var plain struct {
 			Commands []json.RawMessage `json:"commands"`
 		}
-		if err := json.Unmarshal(bytes.ToValidUTF8(src, []byte("?")), &plain); err != nil || len(plain.Commands) != len(results) {
-			t.Fatalf("%d results for what encoding/json reads as %d commands (%v)", len(results), len(plain.Commands), err)
+		if err := json.Unmarshal(bytes.ToValidUTF8(src, []byte("?")), &plain); err != nil ||
+			len(plain.Commands) != len(results) {
+			t.Fatalf("%d results for what encoding/json reads as %d commands (%v)", len(results), len(plain.Commands),
+				err)
 		}
 		for _, r := range requests {
 			if r.Command == nil || r.Once.Key == "" || r.Once.Endpoint == "" {

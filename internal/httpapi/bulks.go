@@ -35,12 +35,24 @@ type bulkAPI struct{ bulks Bulks }
 // bulkRoutes are the routes of bulks.
 func (a *bulkAPI) bulkRoutes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "POST /bulks", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.createBulk},
+		{
+			Pattern: "POST /bulks", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Required,
+			Do: a.createBulk,
+		},
 		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks(&ofExecutions)},
 		{Pattern: "GET /bulks/{bulkId}", Scope: scopeRead, Rate: rateRead, Do: a.bulk(&ofExecutions)},
-		{Pattern: "GET /bulks/{bulkId}/items", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.bulkItems(&ofExecutions)},
-		{Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.startBulk(&ofExecutions)},
-		{Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required, Do: a.stopBulk(&ofExecutions)},
+		{
+			Pattern: "GET /bulks/{bulkId}/items", Heavy: true, Scope: scopeRead, Rate: rateRead,
+			Do: a.bulkItems(&ofExecutions),
+		},
+		{
+			Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required,
+			Do: a.startBulk(&ofExecutions),
+		},
+		{
+			Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required,
+			Do: a.stopBulk(&ofExecutions),
+		},
 	}
 }
 
@@ -182,7 +194,8 @@ func (a *bulkAPI) stopBulk(f *family) rest.Handler {
 }
 
 func (a *bulkAPI) orderBulk(
-	ctx context.Context, c *gate.Call, f *family, action, command string, do func(context.Context, bulk.Order) (bulk.Answer, error),
+	ctx context.Context, c *gate.Call, f *family, action, command string, do func(context.Context, bulk.Order) (
+		bulk.Answer, error),
 ) (gate.Reply, error) {
 	if err := c.Decode(&struct{}{}); err != nil {
 		return gate.Reply{}, err
@@ -247,7 +260,8 @@ func bulkRefusal(command string, ans *bulk.Answer) error {
 	if ans.Refused == bulk.GuardFrozen {
 		details["retryAdvice"] = fault.RetryWithBackoff
 	}
-	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command, ans.Status).With(details)
+	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command,
+		ans.Status).With(details)
 }
 
 // bulk answers GET …/{bulkId}.

@@ -44,7 +44,8 @@ func (b bulkOf) until(status string) reply {
 // counts demands the counts of a bulk.
 func (r reply) counts(pending, applied, already, refused, failed int) reply {
 	r.t.Helper()
-	return r.has("counts", fmt.Sprintf(`{"already":%d,"applied":%d,"failed":%d,"pending":%d,"refused":%d}`, already, applied, failed, pending, refused))
+	return r.has("counts", fmt.Sprintf(`{"already":%d,"applied":%d,"failed":%d,"pending":%d,"refused":%d}`, already,
+		applied, failed, pending, refused))
 }
 
 // many makes executions by POST /commands.
@@ -76,20 +77,23 @@ func TestABulkCancelsWhatMatchedWhenItWasAskedFor(t *testing.T) {
 	after := s.started(linear("q", "a"))
 	b.view().counts(3, 0, 0, 0, 0).has("createdBy.id", "ann").has("startedBy", "<none>").has("startedAt", "<none>").
 		has("filter", `{"graphId":"g","status":["ACTIVE","FAILED"]}`).has("reason", "enough").has("command", "cancel")
-	s.get("/bulks/"+b.id+"/items").is(200).has("total", "3").has("items.0.executionId", free.id).has("items.0.status", "PENDING").
+	s.get("/bulks/"+b.id+"/items").is(200).has("total", "3").has("items.0.executionId", free.id).has("items.0.status",
+		"PENDING").
 		has("items.0.result", "<none>").has("items.1.executionId", ended.id).has("items.2.executionId", canceled.id)
 	free.view().has("status", "ACTIVE")
 	ended.send("a/start", `{"attempt":1}`).is(202)
 	ended.send("a/success", "").is(202)
 	first := canceled.send("cancel", "").is(202)
 
-	s.post("/bulks/"+b.id+"/start", "", "X-User-Id", "bob", "X-Correlation-Id", "another").is(202).has("status", "RUNNING").has("correlationId", "another")
+	s.post("/bulks/"+b.id+"/start", "", "X-User-Id", "bob", "X-Correlation-Id", "another").is(202).has("status",
+		"RUNNING").has("correlationId", "another")
 	s.work()
 	b.until("DONE").counts(0, 1, 1, 1, 0).has("startedBy.id", "bob").has("correlationId", "cleaning")
 	view := free.view().has("status", "CANCELED").has("cancel.reason", "enough").has("cancel.requestedBy.id", "bob")
 	s.get("/bulks/"+b.id+"/items").is(200).
 		has("items.0.status", "APPLIED").has("items.0.result", `{"cancelSeq":`+view.text("cancel.seq")+`}`).
-		has("items.1.status", "REFUSED").has("items.1.result", `{"guard":"execution_active","state":{"execution":"COMPLETED"}}`).
+		has("items.1.status", "REFUSED").has("items.1.result",
+		`{"guard":"execution_active","state":{"execution":"COMPLETED"}}`).
 		has("items.2.status", "ALREADY").has("items.2.result", `{"cancelSeq":`+first.text("cancelSeq")+`}`)
 	for _, ev := range free.events() {
 		if ev.Type == "EXECUTION_CANCEL_REQUESTED" && ev.CorrelationID != "cleaning" {
@@ -110,10 +114,12 @@ func TestItemsOfABulkAreFilteredByTheirStatus(t *testing.T) {
 	b := s.freeze(`{}`)
 	path := "/bulks/" + b.id + "/items?page_size=10"
 	s.get(path+"&page=3").is(200).has("total", "23").has("items.2.status", "PENDING").has("items.3", "<none>")
-	s.get(path+"&status=PENDING&page=3").is(200).has("total", "23").has("items.2.status", "PENDING").has("items.3", "<none>")
+	s.get(path+"&status=PENDING&page=3").is(200).has("total", "23").has("items.2.status", "PENDING").has("items.3",
+		"<none>")
 	b.send("start").is(202)
 	b.until("DONE")
-	s.get(path+"&status=APPLIED&page=3").is(200).has("total", "23").has("items.2.status", "APPLIED").has("items.3", "<none>")
+	s.get(path+"&status=APPLIED&page=3").is(200).has("total", "23").has("items.2.status", "APPLIED").has("items.3",
+		"<none>")
 	s.get(path+"&status=PENDING").is(200).has("total", "0").has("items", "[]")
 	s.get(path+"&status=CANCELED").invalid("status", "PENDING, APPLIED, ALREADY, REFUSED, FAILED")
 	s.get(path + "&sort=n").invalid("sort")
@@ -126,7 +132,8 @@ func TestALargeBulkIsFrozenInTheBackground(t *testing.T) {
 	r := s.post("/bulks", `{"command":"cancel","filter":{}}`).is(202).has("status", "FREEZING")
 	b := bulkOf{s, r.text("bulkId")}
 	s.many(10, "g") // too late
-	b.send("start").refusedBy("bulk_frozen").has("error.details.state.bulk", "FREEZING").has("error.details.retryAdvice", "retry_with_backoff").
+	b.send("start").refusedBy("bulk_frozen").has("error.details.state.bulk", "FREEZING").has(
+		"error.details.retryAdvice", "retry_with_backoff").
 		has("error.message", "StartBulk rejected because the bulk is FREEZING")
 	b.send("stop").refusedBy("bulk_started").has("error.details.retryAdvice", "do_not_retry")
 	s.work()
@@ -190,7 +197,8 @@ func TestBulksAreListedNewestFirst(t *testing.T) {
 	for range 12 {
 		ids = append(ids, s.freeze(`{}`).id)
 	}
-	s.get("/bulks?page=2&page_size=10").is(200).has("total", "12").has("items.0.bulkId", ids[1]).has("items.1.bulkId", ids[0]).has("items.2", "<none>")
+	s.get("/bulks?page=2&page_size=10").is(200).has("total", "12").has("items.0.bulkId", ids[1]).has("items.1.bulkId",
+		ids[0]).has("items.2", "<none>")
 	s.get("/bulks?status=DONE").invalid("status")
 	other := []string{"X-Tenant-Id", "11111111-1111-1111-1111-111111111111"}
 	s.get("/bulks", other...).is(200).has("total", "0")
@@ -207,7 +215,8 @@ func TestATenantMayNotHaveTooManyBulks(t *testing.T) {
 	for range 100 {
 		s.freeze(`{}`)
 	}
-	s.post("/bulks", `{"command":"cancel","filter":{}}`).is(413).has("error.code", "TOO_MANY_BULKS").has("error.details.maxOpen", "100")
+	s.post("/bulks", `{"command":"cancel","filter":{}}`).is(413).has("error.code", "TOO_MANY_BULKS").has(
+		"error.details.maxOpen", "100")
 }
 
 func TestTheBodyOfABulkIsChecked(t *testing.T) {
@@ -218,17 +227,30 @@ func TestTheBodyOfABulkIsChecked(t *testing.T) {
 		`{"command":"cancel"}`:               {"filter is required"},
 		`{"command":"cancel","filter":null}`: {"filter must be an object"},
 		`{"command":"cancel","filter":[]}`:   {"filter must be an object"},
-		`{"command":"cancel","filter":{"graph":"g"}}`:                                   {"filter.graph is not a known field"},
-		`{"command":"cancel","filter":{"graphId":"a b"}}`:                               {"filter.graphId must be"},
-		`{"command":"cancel","filter":{"graphId":""}}`:                                  {"filter.graphId must be"},
-		`{"command":"cancel","filter":{"status":[]}}`:                                   {"filter.status must have ACTIVE"},
-		`{"command":"cancel","filter":{"status":["FAILED"]}}`:                           {"filter.status must have ACTIVE"},
-		`{"command":"cancel","filter":{"status":["ACTIVE","ACTIVE"]}}`:                  {"filter.status holds ACTIVE twice"},
-		`{"command":"cancel","filter":{"status":["active"]}}`:                           {"filter.status must hold"},
-		`{"command":"cancel","filter":{"createdFrom":"yesterday"}}`:                     {"filter.createdFrom must be an RFC 3339 time"},
-		`{"command":"cancel","filter":{"createdTo":""}}`:                                {"filter.createdTo must be an RFC 3339 time"},
-		`{"command":"cancel","filter":{},"reason":"` + strings.Repeat("x", 1025) + `"}`: {"reason must have at most 1024"},
-		`{"command":"cancel","filter":{},"filter":{}}`:                                  {"filter"},
+		`{"command":"cancel","filter":{"graph":"g"}}`: {
+			"filter.graph is not a known field",
+		},
+		`{"command":"cancel","filter":{"graphId":"a b"}}`: {"filter.graphId must be"},
+		`{"command":"cancel","filter":{"graphId":""}}`:    {"filter.graphId must be"},
+		`{"command":"cancel","filter":{"status":[]}}`: {
+			"filter.status must have ACTIVE",
+		},
+		`{"command":"cancel","filter":{"status":["FAILED"]}}`: {
+			"filter.status must have ACTIVE",
+		},
+		`{"command":"cancel","filter":{"status":["ACTIVE","ACTIVE"]}}`: {
+			"filter.status holds ACTIVE twice",
+		},
+		`{"command":"cancel","filter":{"status":["active"]}}`: {"filter.status must hold"},
+		`{"command":"cancel","filter":{"createdFrom":"yesterday"}}`: {
+			"filter.createdFrom must be an RFC 3339 time",
+		},
+		`{"command":"cancel","filter":{"createdTo":""}}`: {
+			"filter.createdTo must be an RFC 3339 time",
+		},
+		`{"command":"cancel","filter":{},"reason":"` + strings.Repeat("x", 1025) +
+			`"}`: {"reason must have at most 1024"},
+		`{"command":"cancel","filter":{},"filter":{}}`: {"filter"},
 	} {
 		s.post("/bulks", body).invalid(words...)
 	}

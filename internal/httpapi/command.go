@@ -71,7 +71,8 @@ var commands = []command{
 		build: func(b *body, node string) flow.Command {
 			return flow.Progress{
 				Node: node, Attempt: b.attempt(), Worker: b.worker(),
-				Progress: b.number(mProgress, 0, maxProgress), Message: b.text(mMessage, 0, maxMessage), Metrics: b.object(mMetrics),
+				Progress: b.number(mProgress, 0, maxProgress), Message: b.text(mMessage, 0, maxMessage),
+				Metrics: b.object(mMetrics),
 			}
 		},
 	},

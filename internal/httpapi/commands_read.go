@@ -32,8 +32,10 @@ type decidedView struct {
 
 func showDecided(d *engine.Decided) decidedView {
 	out := decidedView{
-		Number: d.Number, Command: d.Command, NodeID: d.Node, DecidedAt: d.At, Actor: d.Actor, CorrelationID: d.CorrelationID,
-		IdempotencyKey: d.Key, Accepted: d.Refused == nil, FirstSeq: d.FirstSeq, LastSeq: d.LastSeq, CancelSeq: d.CancelSeq,
+		Number: d.Number, Command: d.Command, NodeID: d.Node, DecidedAt: d.At, Actor: d.Actor,
+		CorrelationID:  d.CorrelationID,
+		IdempotencyKey: d.Key, Accepted: d.Refused == nil, FirstSeq: d.FirstSeq, LastSeq: d.LastSeq,
+		CancelSeq: d.CancelSeq,
 	}
 	if d.Late != nil {
 		out.Attempt, out.WorkerID = d.Late.Attempt, d.Late.WorkerID

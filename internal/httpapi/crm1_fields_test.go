@@ -16,7 +16,8 @@ import (
 func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 	const (
 		secret                    = "plaNTed"
-		ann, ben, sales, insiders = "0199c1a4-0000-7000-8000-0000000000a1", "0199c1a4-0000-7000-8000-0000000000b1", "0199c1a4-0000-7000-8000-0000000000c1", "0199c1a4-0000-7000-8000-0000000000c2"
+		ann, ben, sales, insiders = "0199c1a4-0000-7000-8000-0000000000a1", "0199c1a4-0000-7000-8000-0000000000b1",
+			"0199c1a4-0000-7000-8000-0000000000c1", "0199c1a4-0000-7000-8000-0000000000c2"
 	)
 	s := newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}})
 	put := func(path, body string) {
@@ -25,17 +26,22 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 	}
 	put("objects/Account/fields/Hidden__c", `{"label":"Hidden","type":"text"}`)
 	put("objects/Account/fields/Secret__c", `{"label":"Secret","type":"text","sensitive":true}`)
-	put("permission-sets/"+sales, `{"name":"Sales","objects":{"Account":{"create":true,"read":true,"update":true,"delete":true}}}`)
-	put("permission-sets/"+insiders, `{"name":"Insiders","fields":{"Account.Hidden__c":{"read":true,"edit":true},"Account.Secret__c":{"read":true,"edit":true}}}`)
+	put("permission-sets/"+sales,
+		`{"name":"Sales","objects":{"Account":{"create":true,"read":true,"update":true,"delete":true}}}`)
+	put("permission-sets/"+insiders,
+		`{"name":"Insiders","fields":{"Account.Hidden__c":{"read":true,"edit":true},"Account.Secret__c":{"read":true,"edit":true}}}`)
 	put("users/"+ann, `{"name":"Ann","permissionSetIds":["`+sales+`"]}`)
 	put("users/"+ben, `{"name":"Ben","permissionSetIds":["`+sales+`","`+insiders+`"]}`)
 	asBen := []string{"X-User-Id", ben}
-	made := s.do("POST", "/records/Account", fmt.Sprintf(`{"ownerId":%q,"fields":{"Name":"Acme","Hidden__c":"%s 1","Secret__c":"%[2]s 1"}}`, ann, secret), asBen...).is(201)
+	made := s.do("POST", "/records/Account",
+		fmt.Sprintf(`{"ownerId":%q,"fields":{"Name":"Acme","Hidden__c":"%s 1","Secret__c":"%[2]s 1"}}`, ann, secret),
+		asBen...).is(201)
 	id := made.text("id")
 	path := "/records/Account/" + id
 	s.mail.Fail("Account:" + own + ":" + id) // its next events are dead letters
 	for n := 2; n <= 3; n++ {
-		s.do("PATCH", path, fmt.Sprintf(`{"fields":{"Hidden__c":"%s %d","Secret__c":"%[1]s %[2]d"}}`, secret, n), "If-Match", "*").is(200)
+		s.do("PATCH", path, fmt.Sprintf(`{"fields":{"Hidden__c":"%s %d","Secret__c":"%[1]s %[2]d"}}`, secret, n),
+			"If-Match", "*").is(200)
 	}
 	letter := ""
 	s.eventually(func() bool {
@@ -67,7 +73,8 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 		{"PATCH", path, `{"fields":{"Hidden__c":"guess"}}`},
 		{"PATCH", path, `{"recordVersion":"2026-01-10T12:34:56.789Z","fields":{"Name":"Stale"}}`},
 		{"PATCH", path, `{"fields":{"Name":"Renamed"}}`},
-		{"POST", "/records/Account/bulk", `{"operations":[{"op":"update","id":"` + id + `","fields":{"Secret__c":"guess"}},{"op":"update","id":"` + id + `","fields":{"Name":"Again"}}]}`},
+		{"POST", "/records/Account/bulk", `{"operations":[{"op":"update","id":"` + id +
+			`","fields":{"Secret__c":"guess"}},{"op":"update","id":"` + id + `","fields":{"Name":"Again"}}]}`},
 	}
 	answered := map[int]int{}
 	for _, ask := range asks {
@@ -84,7 +91,8 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 		answered[r.status]++
 		if text := string(r.body); strings.Contains(text, secret) && !strings.Contains(ask.path, secret) {
 			t.Errorf("%s %s shows it: %s", r.asked, ask.body, text)
-		} else if strings.Contains(text, "Hidden__c") && !strings.Contains(ask.path+ask.body, "Hidden__c") && !strings.HasPrefix(ask.path, "/audit") { // which tells of definitions
+		} else if strings.Contains(text, "Hidden__c") && !strings.Contains(ask.path+ask.body, "Hidden__c") &&
+			!strings.HasPrefix(ask.path, "/audit") { // which tells of definitions
 			t.Errorf("%s %s names the field: %s", r.asked, ask.body, text)
 		}
 	}
@@ -102,19 +110,24 @@ func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
 	const insiders = "0199c1a4-0000-7000-8000-0000000000c2"
 	s := newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}})
 	account := s.do("POST", "/records/Account", `{"fields":{"Name":"Acme"}}`).is(201).text("id")
-	deal := s.do("POST", "/records/Opportunity", `{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","AccountId":"`+account+`"}}`).is(201).text("id")
-	lead := s.do("POST", "/records/Lead", `{"fields":{"LastName":"Li","Company":"Acme","Status":"Open - Not Contacted"}}`).is(201).text("id")
+	deal := s.do("POST", "/records/Opportunity",
+		`{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","AccountId":"`+account+`"}}`).is(
+		201).text("id")
+	lead := s.do("POST", "/records/Lead",
+		`{"fields":{"LastName":"Li","Company":"Acme","Status":"Open - Not Contacted"}}`).is(201).text("id")
 	s.do("PATCH", "/records/Opportunity/"+deal, `{"fields":{"StageName":"Closed Won"}}`, "If-Match", "*").is(200)
 	s.do("POST", "/records/Lead/"+lead+"/convert", `{"accountId":"`+account+`"}`).is(200)
 	id := uid(0x41)
 	payload, err := wire.NewPayload(wire.StageChanged{
-		OpportunityID: id, AccountID: wire.OrNull(account), OldStageName: "A", NewStageName: "B", NewIsWon: true, CloseDate: "2026-02-28", RecordVersion: 1,
+		OpportunityID: id, AccountID: wire.OrNull(account), OldStageName: "A", NewStageName: "B", NewIsWon: true,
+		CloseDate: "2026-02-28", RecordVersion: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	letter := s.bury("search", wire.Event{
-		ID: uid(0x42), Type: "StageChanged", Tenant: own, CorrelationID: uid(0x43), Key: wire.RecordKey("Opportunity", own, id), Version: 1, Payload: payload,
+		ID: uid(0x42), Type: "StageChanged", Tenant: own, CorrelationID: uid(0x43), Key: wire.RecordKey("Opportunity",
+			own, id), Version: 1, Payload: payload,
 	})[0]
 	shown := func(eventType string) string {
 		return string(s.frames(2, "/events/stream?lastEventId=0&eventType="+eventType).is(200).body)
@@ -130,8 +143,10 @@ func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
 	has(shown("StageChanged"), "accountId", "newIsWon", "newStageName")
 	has(shown("LeadConverted"), "accountId", "contactId", "leadId")
 	has(string(s.get("/events/dlq/"+letter).is(200).body), "accountId", "newIsWon")
-	s.do("PUT", "/metadata/permission-sets/"+insiders, `{"name":"Insiders","fields":{"Opportunity.AccountId":{"read":true},"Opportunity.IsWon":{"read":true},"Lead.ConvertedContactId":{"read":true}}}`).is(201)
-	staged, converted, dead := shown("StageChanged"), shown("LeadConverted"), string(s.get("/events/dlq/"+letter).is(200).body)
+	s.do("PUT", "/metadata/permission-sets/"+insiders,
+		`{"name":"Insiders","fields":{"Opportunity.AccountId":{"read":true},"Opportunity.IsWon":{"read":true},"Lead.ConvertedContactId":{"read":true}}}`).is(201)
+	staged, converted, dead := shown("StageChanged"), shown("LeadConverted"),
+		string(s.get("/events/dlq/"+letter).is(200).body)
 	has(staged, "newStageName", "newIsClosed")
 	has(dead, "newStageName", "newIsClosed")
 	has(converted, "leadId", "opportunityId")

@@ -33,7 +33,8 @@ func TestIfMatchIsHeldAgainstTheVersion(t *testing.T) {
 	if next == tag {
 		t.Errorf("the version is still %s", tag)
 	}
-	s.do("PUT", path, `{"name":"Boss"}`, "If-Match", tag).is(412).has("error.code", "VERSION_MISMATCH").has("error.details.version", strings.Trim(next, `"`))
+	s.do("PUT", path, `{"name":"Boss"}`, "If-Match", tag).is(412).has("error.code", "VERSION_MISMATCH").has(
+		"error.details.version", strings.Trim(next, `"`))
 	s.do("DELETE", path, "", "If-Match", tag).is(412)
 	for _, wrong := range []string{"1", `"1`, `W/"1"`, `"1","2"`, `""`} {
 		s.do("PUT", path, `{"name":"Boss"}`, "If-Match", wrong).invalid("If-Match")
@@ -51,8 +52,10 @@ func TestIfMatchIsHeldAgainstTheVersion(t *testing.T) {
 func TestAnIDThatCannotBeHasNoVersion(t *testing.T) {
 	s := newServer(t)
 	for _, path := range []string{
-		"roles/nope", "users/NOPE", "groups/" + strings.ToUpper(uid(10)) + "A", "permission-sets/1", "sharing-rules/x", "validation-rules/x", "workflow-rules/x",
-		"scheduled-jobs/x", "approval-processes/x", "objects/Lead/fields/nope", "objects/Ship/fields/A__c", "objects/Ship", "owd/Ship", "team-roles/Lead",
+		"roles/nope", "users/NOPE", "groups/" + strings.ToUpper(uid(10)) + "A", "permission-sets/1", "sharing-rules/x",
+		"validation-rules/x", "workflow-rules/x",
+		"scheduled-jobs/x", "approval-processes/x", "objects/Lead/fields/nope", "objects/Ship/fields/A__c",
+		"objects/Ship", "owd/Ship", "team-roles/Lead",
 	} {
 		for _, match := range []string{"*", `"1"`} {
 			for _, method := range []string{"PUT", "DELETE"} {
@@ -80,14 +83,17 @@ func TestWhatUsesADefinitionHasAName(t *testing.T) {
 	s.define("roles/"+uid(1), `{"name":"CEO"}`)
 	s.define("users/"+uid(11), `{"name":"Anna","roleId":"`+uid(1)+`"}`)
 	s.do("POST", "/records/Account", `{"ownerId":"`+uid(11)+`","fields":{"Name":"Acme"}}`).is(201)
-	s.do("DELETE", "/metadata/roles/"+uid(1), "").is(409).has("error.code", "IN_USE").has("error.details.usedBy.0.name", "Anna")
+	s.do("DELETE", "/metadata/roles/"+uid(1), "").is(409).has("error.code", "IN_USE").has("error.details.usedBy.0.name",
+		"Anna")
 	s.do("DELETE", "/metadata/users/"+uid(11), "").is(409).has("error.code", "IN_USE").
-		has("error.details.usedBy.0.kind", "record").has("error.details.usedBy.0.name", "Accounts").has("error.details.usedBy.0.count", "1")
+		has("error.details.usedBy.0.kind", "record").has("error.details.usedBy.0.name", "Accounts").has(
+		"error.details.usedBy.0.count", "1")
 }
 
 func TestADescriptionIsOfItsCaller(t *testing.T) {
 	s := newServer(t)
-	s.define("permission-sets/"+uid(1), `{"name":"Sales","objects":{"Opportunity":{"create":true,"read":true,"update":true}}}`)
+	s.define("permission-sets/"+uid(1),
+		`{"name":"Sales","objects":{"Opportunity":{"create":true,"read":true,"update":true}}}`)
 	s.define("permission-sets/"+uid(2), `{"name":"Money","fields":{"Opportunity.Amount":{"read":true,"edit":true}}}`)
 	s.define("users/"+uid(11), `{"name":"Anna","subject":"anna","permissionSetIds":["`+uid(1)+`","`+uid(2)+`"]}`)
 	s.define("users/"+uid(12), `{"name":"Ben","permissionSetIds":["`+uid(1)+`"]}`)
@@ -122,16 +128,22 @@ func TestWhatADefinitionIsReadAsCanBePutBack(t *testing.T) {
 	s.define("users/"+uid(3), `{"name":"Anna","roleId":"`+uid(1)+`"}`)
 	s.define("groups/"+uid(4), `{"name":"Desk","type":"queue"}`)
 	s.define("objects/Lead/fields/Tier__c", `{"label":"Tier","type":"picklist","values":["A"]}`)
-	s.define("sharing-rules/"+uid(5), `{"name":"R","object":"Lead","kind":"owner","source":{"type":"Role","id":"`+uid(1)+`"},"target":{"type":"Group","id":"`+uid(4)+`"},"access":"Edit"}`)
-	s.define("approval-processes/"+uid(6), `{"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Group","id":"`+uid(4)+`"}]}]}`)
+	s.define("sharing-rules/"+uid(5), `{"name":"R","object":"Lead","kind":"owner","source":{"type":"Role","id":"`+
+		uid(1)+`"},"target":{"type":"Group","id":"`+uid(4)+`"},"access":"Edit"}`)
+	s.define("approval-processes/"+uid(6),
+		`{"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Group","id":"`+uid(4)+`"}]}]}`)
 	for _, path := range []string{
-		"roles/" + uid(1), "permission-sets/" + uid(2), "users/" + uid(3), "groups/" + uid(4), "objects/Lead/fields/Tier__c", "sharing-rules/" + uid(5),
-		"approval-processes/" + uid(6), "objects/Lead", "objects/Opportunity/fields/StageName", "objects/Opportunity/fields/IsWon", "objects/Account/fields/Industry", "owd/Lead", "team-roles/Account", "stages",
+		"roles/" + uid(1), "permission-sets/" + uid(2), "users/" + uid(3), "groups/" + uid(4),
+		"objects/Lead/fields/Tier__c", "sharing-rules/" + uid(5),
+		"approval-processes/" + uid(6), "objects/Lead", "objects/Opportunity/fields/StageName",
+		"objects/Opportunity/fields/IsWon", "objects/Account/fields/Industry", "owd/Lead", "team-roles/Account",
+		"stages",
 	} {
 		r := s.get("/metadata/" + path).is(200)
 		again := s.define(path, string(r.body)).is(200)
 		if string(again.body) != string(r.body) || again.header.Get("ETag") != r.header.Get("ETag") {
-			t.Errorf("%s: got %s (%s), want %s (%s)", path, again.body, again.header.Get("ETag"), r.body, r.header.Get("ETag"))
+			t.Errorf("%s: got %s (%s), want %s (%s)", path, again.body, again.header.Get("ETag"), r.body,
+				r.header.Get("ETag"))
 		}
 	}
 }
@@ -146,7 +158,10 @@ func TestEveryDefinitionBelongsToOneTenant(t *testing.T) {
 	s.define("objects/Lead/fields/Tier__c", `{"label":"Tier","type":"text"}`)
 	s.define("owd/Lead", `{"access":"ReadWrite"}`)
 	s.tenant = other
-	for _, path := range []string{"roles/" + uid(1), "users/" + uid(2), "groups/" + uid(3), "permission-sets/" + uid(4), "objects/Lead/fields/Tier__c"} {
+	for _, path := range []string{
+		"roles/" + uid(1), "users/" + uid(2), "groups/" + uid(3), "permission-sets/" + uid(4),
+		"objects/Lead/fields/Tier__c",
+	} {
 		s.get("/metadata/" + path).is(404)
 		s.do("DELETE", "/metadata/"+path, "").is(404)
 	}
@@ -172,7 +187,8 @@ func TestDefinitionsAskForTheirScopes(t *testing.T) {
 			want = "metadata:read"
 		}
 		if route.Scope != want || route.Surface != gate.CRM {
-			t.Errorf("%s asks for %s on the surface %s, want %s on %s", route.Pattern, route.Scope, route.Surface.Name, want, gate.CRM.Name)
+			t.Errorf("%s asks for %s on the surface %s, want %s on %s", route.Pattern, route.Scope, route.Surface.Name,
+				want, gate.CRM.Name)
 		}
 	}
 	if n != 52 {
@@ -184,6 +200,7 @@ func TestAChangeOfADefinitionIsInTheOutboxAndInTheAuditLog(t *testing.T) {
 	s := newServer(t)
 	s.define("owd/Lead", `{"access":"ReadOnly"}`, "X-Correlation-Id", "opening-7", "X-User-Id", "anna")
 	s.define("owd/Lead", `{"access":"ReadOnly"}`, "X-Correlation-Id", "again", "X-User-Id", "anna")
-	s.get("/audit?action=metadata.put").is(200).has("total", "1").has("items.0.actor.id", "anna").has("items.0.subject", "owd Lead").has("items.0.correlationId", "opening-7")
+	s.get("/audit?action=metadata.put").is(200).has("total", "1").has("items.0.actor.id", "anna").has("items.0.subject",
+		"owd Lead").has("items.0.correlationId", "opening-7")
 	s.get("/events/outbox").is(200).has("unpublished", "1")
 }

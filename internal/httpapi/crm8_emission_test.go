@@ -20,11 +20,12 @@ import (
 
 // members are the members of the payloads, as the document has them in sections 4.1 to 4.20.
 var members = map[string]string{
-	"RecordCreated":              "objectName recordId ownerId fields changedFields recordVersion",
-	"RecordUpdated":              "objectName recordId ownerId changedFields fieldChanges recordVersion",
-	"RecordDeleted":              "objectName recordId deleted recordVersion",
-	"OwnerChanged":               "objectName recordId oldOwnerId newOwnerId recordVersion",
-	"StageChanged":               "opportunityId accountId oldStageName newStageName oldIsClosed newIsClosed oldIsWon newIsWon closeDate recordVersion",
+	"RecordCreated": "objectName recordId ownerId fields changedFields recordVersion",
+	"RecordUpdated": "objectName recordId ownerId changedFields fieldChanges recordVersion",
+	"RecordDeleted": "objectName recordId deleted recordVersion",
+	"OwnerChanged":  "objectName recordId oldOwnerId newOwnerId recordVersion",
+	"StageChanged": "opportunityId accountId oldStageName newStageName oldIsClosed newIsClosed " +
+		"oldIsWon newIsWon closeDate recordVersion",
 	"LeadConverted":              "leadId convertedAt convertedBy accountId contactId opportunityId recordVersion",
 	"ApprovalSubmitted":          "approvalInstanceId target submittedBy submittedAt lockedFields currentStageIndex",
 	"ApprovalDecided":            "approvalInstanceId target decision decidedBy decidedAt comment finalStageIndex",
@@ -36,10 +37,12 @@ var members = map[string]string{
 	"TeamMemberChanged":          "changeType objectName recordId userId teamRole accessLevel effectiveAt",
 	"TerritoryAssignmentChanged": "changeType territoryId territoryName assignmentType assignedId effectiveAt",
 	"SharingConfigChanged":       "changeType objectName oldOWD newOWD effectiveAt",
-	"AutomationConfigChanged":    "changeType objectName automationType automationId automationName isActive effectiveAt",
-	"ApprovalConfigChanged":      "changeType objectName processId processName isActive effectiveAt",
-	"SharingRebuildCompleted":    "rebuildJobId objectName scope oldVersion newVersion recordsProcessed completedAt",
-	"CampaignMemberChanged":      "changeType campaignId campaignName memberType memberId memberStatus hasResponded recordVersion",
+	"AutomationConfigChanged": "changeType objectName automationType automationId automationName isActive " +
+		"effectiveAt",
+	"ApprovalConfigChanged":   "changeType objectName processId processName isActive effectiveAt",
+	"SharingRebuildCompleted": "rebuildJobId objectName scope oldVersion newVersion recordsProcessed completedAt",
+	"CampaignMemberChanged": "changeType campaignId campaignName memberType memberId memberStatus hasResponded " +
+		"recordVersion",
 }
 
 // published are the events behind a place of the outbox, and the place of the last one.
@@ -139,25 +142,36 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 		return r
 	}
 	step("RoleHierarchyChanged", "PUT", "/metadata/roles/{1}", `{"name":"Sales"}`)
-	step("PermissionChanged", "PUT", "/metadata/permission-sets/{11}", `{"name":"All","objects":{"Opportunity":{"read":true}}}`)
-	step("PermissionChanged", "PUT", "/metadata/users/{21}", `{"name":"Ann","roleId":"{1}","permissionSetIds":["{11}"]}`)
-	step("GroupMemberChanged", "PUT", "/metadata/groups/{31}", `{"name":"West","type":"public","members":[{"type":"User","id":"{21}"}]}`)
+	step("PermissionChanged", "PUT", "/metadata/permission-sets/{11}",
+		`{"name":"All","objects":{"Opportunity":{"read":true}}}`)
+	step("PermissionChanged", "PUT", "/metadata/users/{21}",
+		`{"name":"Ann","roleId":"{1}","permissionSetIds":["{11}"]}`)
+	step("GroupMemberChanged", "PUT", "/metadata/groups/{31}",
+		`{"name":"West","type":"public","members":[{"type":"User","id":"{21}"}]}`)
 	step("MetadataChanged", "PUT", "/metadata/objects/Account/fields/Tier__c", `{"label":"Tier","type":"text"}`)
-	step("AutomationConfigChanged", "PUT", "/metadata/validation-rules/{51}", `{"name":"VR","object":"Account","condition":"record.AnnualRevenue < 0","message":"No."}`)
-	step("ApprovalConfigChanged", "PUT", "/metadata/approval-processes/{61}", `{"name":"Deals","object":"Opportunity","lockedFields":["Amount"],"steps":[{"name":"Ann","approvers":[{"type":"User","id":"{21}"}]}]}`)
+	step("AutomationConfigChanged", "PUT", "/metadata/validation-rules/{51}",
+		`{"name":"VR","object":"Account","condition":"record.AnnualRevenue < 0","message":"No."}`)
+	step("ApprovalConfigChanged", "PUT", "/metadata/approval-processes/{61}",
+		`{"name":"Deals","object":"Opportunity","lockedFields":["Amount"],"steps":[{"name":"Ann","approvers":[{"type":"User","id":"{21}"}]}]}`)
 	ids["acme"] = step("RecordCreated", "POST", "/records/Account", `{"fields":{"Name":"Acme"}}`).text("id")
-	ids["deal"] = step("RecordCreated", "POST", "/records/Opportunity", `{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","Amount":5,"AccountId":"{acme}"}}`).text("id")
+	ids["deal"] = step("RecordCreated", "POST", "/records/Opportunity",
+		`{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","Amount":5,"AccountId":"{acme}"}}`).text("id")
 	step("", "PATCH", "/records/Opportunity/{deal}", `{"fields":{"Name":"Deal"}}`, "If-Match", "*")
 	step("RecordUpdated", "PATCH", "/records/Opportunity/{deal}", `{"fields":{"Name":"Deal A"}}`, "If-Match", "*")
-	step("RecordUpdated OwnerChanged StageChanged SharingUpdated", "PATCH", "/records/Opportunity/{deal}", `{"ownerId":"{21}","fields":{"StageName":"Negotiation"}}`, "If-Match", "*")
-	step("TeamMemberChanged SharingUpdated", "PUT", "/records/Account/{acme}/team/{21}", `{"teamRole":"Sales Rep","accessLevel":"Read"}`)
+	step("RecordUpdated OwnerChanged StageChanged SharingUpdated", "PATCH", "/records/Opportunity/{deal}",
+		`{"ownerId":"{21}","fields":{"StageName":"Negotiation"}}`, "If-Match", "*")
+	step("TeamMemberChanged SharingUpdated", "PUT", "/records/Account/{acme}/team/{21}",
+		`{"teamRole":"Sales Rep","accessLevel":"Read"}`)
 	step("TerritoryAssignmentChanged", "PUT", "/sharing/territories/{71}", `{"name":"West","access":"Read"}`)
 	step("TerritoryAssignmentChanged SharingUpdated", "PUT", "/sharing/territories/{71}/accounts/{acme}", "")
 	ids["spring"] = step("RecordCreated", "POST", "/records/Campaign", `{"fields":{"Name":"Spring"}}`).text("id")
-	ids["li"] = step("RecordCreated", "POST", "/records/Lead", `{"fields":{"LastName":"Li","Company":"Initech","Status":"Working - Contacted"}}`).text("id")
+	ids["li"] = step("RecordCreated", "POST", "/records/Lead",
+		`{"fields":{"LastName":"Li","Company":"Initech","Status":"Working - Contacted"}}`).text("id")
 	step("CampaignMemberChanged", "PUT", "/records/Campaign/{spring}/members/Lead/{li}", `{"status":"Registered"}`)
-	step("RecordCreated RecordCreated RecordCreated RecordUpdated LeadConverted", "POST", "/records/Lead/{li}/convert", `{"opportunity":{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}}`)
-	ids["approval"] = step("ApprovalSubmitted", "POST", "/approvals", `{"object":"Opportunity","recordId":"{deal}"}`).text("id")
+	step("RecordCreated RecordCreated RecordCreated RecordUpdated LeadConverted", "POST", "/records/Lead/{li}/convert",
+		`{"opportunity":{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}}`)
+	ids["approval"] = step("ApprovalSubmitted", "POST", "/approvals",
+		`{"object":"Opportunity","recordId":"{deal}"}`).text("id")
 	step("ApprovalDecided", "POST", "/approvals/{approval}/decide", `{"decision":"APPROVED"}`, "X-User-Id", ids[ann])
 	step("RecordDeleted", "DELETE", "/records/Opportunity/{deal}", "", "If-Match", "*")
 	step("SharingConfigChanged", "PUT", "/metadata/owd/Account", `{"access":"ReadOnly"}`)
@@ -174,7 +188,8 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 		t.Errorf("%d of %d events were emitted: %v", len(seen), len(members), slices.Sorted(maps.Keys(seen)))
 	}
 	all, last := s.published(0)
-	s.give(all, s.records.Consumer(), s.search.Consumer(), s.reports.Consumer(), s.approval.Consumer(), s.automation.Consumer())
+	s.give(all, s.records.Consumer(), s.search.Consumer(), s.reports.Consumer(), s.approval.Consumer(),
+		s.automation.Consumer())
 	if more, _ := s.published(last); len(more) > 0 {
 		t.Errorf("who listens told %s", fmt.Sprint(more))
 	}

@@ -8,7 +8,8 @@ import (
 
 // The people of these tests: Ann loses access, Ben owns what she sees, Vic decides.
 const (
-	annID, benID, vicID = "0199c1a4-0000-7000-8000-0000000000a1", "0199c1a4-0000-7000-8000-0000000000b1", "0199c1a4-0000-7000-8000-0000000000d1"
+	annID, benID, vicID = "0199c1a4-0000-7000-8000-0000000000a1", "0199c1a4-0000-7000-8000-0000000000b1",
+		"0199c1a4-0000-7000-8000-0000000000d1"
 	allSet, vicSet      = "0199c1a4-0000-7000-8000-0000000000c1", "0199c1a4-0000-7000-8000-0000000000c2"
 	topRole, lowRole    = "0199c1a4-0000-7000-8000-000000000001", "0199c1a4-0000-7000-8000-000000000002"
 	deskQueue, westArea = "0199c1a4-0000-7000-8000-000000000031", "0199c1a4-0000-7000-8000-000000000071"
@@ -22,19 +23,25 @@ func newOffice(t *testing.T) (s *server, account, deal, approval string) {
 	s.define("roles/"+topRole, `{"name":"Top"}`)
 	s.define("roles/"+lowRole, `{"name":"Low","parentRoleId":"`+topRole+`"}`)
 	s.define("objects/Opportunity/fields/Secret__c", `{"label":"Secret","type":"text"}`)
-	s.define("permission-sets/"+allSet, `{"name":"All","objects":{"Opportunity":{"read":true,"update":true},"Account":{"read":true}}}`)
-	s.define("permission-sets/"+vicSet, `{"name":"Secrets","fields":{"Opportunity.Amount":{"read":true},"Opportunity.Secret__c":{"read":true}}}`)
+	s.define("permission-sets/"+allSet,
+		`{"name":"All","objects":{"Opportunity":{"read":true,"update":true},"Account":{"read":true}}}`)
+	s.define("permission-sets/"+vicSet,
+		`{"name":"Secrets","fields":{"Opportunity.Amount":{"read":true},"Opportunity.Secret__c":{"read":true}}}`)
 	s.define("users/"+annID, `{"name":"Ann","permissionSetIds":["`+allSet+`"]}`)
 	s.define("users/"+benID, `{"name":"Ben","roleId":"`+lowRole+`","permissionSetIds":["`+allSet+`"]}`)
 	s.define("users/"+vicID, `{"name":"Vic","permissionSetIds":["`+allSet+`","`+vicSet+`"]}`)
 	s.define("groups/"+deskQueue, `{"name":"Desk","type":"queue","members":[{"type":"User","id":"`+annID+`"}]}`)
-	s.define("approval-processes/0199c1a4-0000-7000-8000-000000000061", `{"name":"Deals","object":"Opportunity","lockedFields":["Amount","Secret__c"],"steps":[{"name":"Vic","approvers":[{"type":"User","id":"`+vicID+`"}]}]}`)
+	s.define("approval-processes/0199c1a4-0000-7000-8000-000000000061",
+		`{"name":"Deals","object":"Opportunity","lockedFields":["Amount","Secret__c"],"steps":[{"name":"Vic","approvers":[{"type":"User","id":"`+vicID+`"}]}]}`)
 	s.want(http.StatusCreated, "PUT", "/sharing/territories/"+westArea, `{"name":"West","access":"Read"}`)
 	s.want(http.StatusNoContent, "PUT", "/sharing/territories/"+westArea+"/users/"+annID, "")
-	account = s.want(http.StatusCreated, "POST", "/records/Account", `{"ownerId":"`+benID+`","fields":{"Name":"Initech"}}`).text("id")
-	deal = s.want(http.StatusCreated, "POST", "/records/Opportunity", `{"ownerId":"`+benID+`","fields":{"Name":"Webinar","StageName":"Negotiation","CloseDate":"2026-02-28","Amount":987654,
+	account = s.want(http.StatusCreated, "POST", "/records/Account", `{"ownerId":"`+benID+
+		`","fields":{"Name":"Initech"}}`).text("id")
+	deal = s.want(http.StatusCreated, "POST", "/records/Opportunity", `{"ownerId":"`+benID+
+		`","fields":{"Name":"Webinar","StageName":"Negotiation","CloseDate":"2026-02-28","Amount":987654,
 		"Secret__c":"planted","AccountId":"`+account+`"}}`).text("id")
-	approval = s.want(http.StatusCreated, "POST", "/approvals", `{"object":"Opportunity","recordId":"`+deal+`"}`).text("id")
+	approval = s.want(http.StatusCreated, "POST", "/approvals", `{"object":"Opportunity","recordId":"`+deal+`"}`).text(
+		"id")
 	s.handOut()
 	s.index()
 	s.count()
@@ -119,10 +126,14 @@ func TestAFieldThatSomebodyMayNotReadIsNowhere(t *testing.T) {
 	s.handOut()
 	ask := func(user, path string) string { t.Helper(); return string(s.get(path, "X-User-Id", user).is(200).body) }
 	paths := []string{
-		"/search?q=webinar", "/search?q=planted", "/approvals", "/approvals/" + approval, "/reports/approvals", "/reports/approvals?format=csv",
+		"/search?q=webinar", "/search?q=planted", "/approvals", "/approvals/" + approval, "/reports/approvals",
+		"/reports/approvals?format=csv",
 		"/records/Opportunity", "/records/Opportunity/" + deal, "/records/Opportunity/" + deal + "/history",
 	}
-	for _, report := range []string{"pipeline?groupBy=owner,stage", "forecast?groupBy=owner", "won-lost?groupBy=owner"} {
+	for _, report := range []string{
+		"pipeline?groupBy=owner,stage", "forecast?groupBy=owner",
+		"won-lost?groupBy=owner",
+	} {
 		paths = append(paths, "/reports/"+report, "/reports/"+report+"&format=csv")
 	}
 	shown := 0
@@ -147,7 +158,10 @@ func TestAFieldThatSomebodyMayNotReadIsNowhere(t *testing.T) {
 	}
 	s.do("PUT", "/records/Opportunity/"+deal+"/team/"+vicID, `{"teamRole":"Sales Rep","accessLevel":"Read"}`).is(201)
 	s.handOut()
-	for path, want := range map[string]string{"/search?q=planted": deal, "/reports/pipeline": "987654", "/records/Opportunity/" + deal: "planted"} {
+	for path, want := range map[string]string{
+		"/search?q=planted": deal, "/reports/pipeline": "987654",
+		"/records/Opportunity/" + deal: "planted",
+	} {
 		if text := ask(vicID, path); !strings.Contains(text, want) {
 			t.Errorf("who may read the fields is not shown %s by %s: %s", want, path, text)
 		}

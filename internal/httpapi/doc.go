@@ -61,8 +61,9 @@ type Config struct {
 	Bulks     Bulks
 	Log       *slog.Logger
 	Heartbeat time.Duration // of a silent stream; default 15s
-	Watched   [2]int        // executions that task watches of one caller, and of all, look at; default MaxCallerWatched and MaxWatched
-	Stalled   func()        // called for a frame of a stream that was held up; nil: nobody counts
+	// executions that task watches of one caller, and of all, look at; default MaxCallerWatched and MaxWatched
+	Watched [2]int
+	Stalled func() // called for a frame of a stream that was held up; nil: nobody counts
 
 	Events      Events
 	DeadLetters DeadLetters
@@ -148,8 +149,14 @@ func (a *API) Routes() []gate.Route {
 		{Pattern: "GET /executions", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list},
 		{Pattern: "GET /executions/{executionId}", Scope: scopeRead, Rate: rateRead, Do: a.execution},
 		{Pattern: "GET /executions/{executionId}/events", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.events},
-		{Pattern: "GET /executions/{executionId}/commands", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.decided},
-		{Pattern: "GET /executions/{executionId}/stream", Open: gate.OpenStreams, Scope: scopeRead, Rate: rateRead, Stream: true, Do: a.stream},
+		{
+			Pattern: "GET /executions/{executionId}/commands", Heavy: true, Scope: scopeRead, Rate: rateRead,
+			Do: a.decided,
+		},
+		{
+			Pattern: "GET /executions/{executionId}/stream", Open: gate.OpenStreams, Scope: scopeRead, Rate: rateRead,
+			Stream: true, Do: a.stream,
+		},
 		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
 	}
 	tasks := &taskAPI{commands: a.commands, reads: a.reads, watched: a.watched}

@@ -40,15 +40,30 @@ func (a *API) eventRoutes() []gate.Route {
 		{Pattern: "PUT /events/settings", Scope: scopeEventsDo, Rate: rateEventsWrite, Do: a.putEventSettings},
 		{Pattern: "GET /events/consumers", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.listConsumers},
 		{Pattern: "GET /events/outbox", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.outbox},
-		{Pattern: "GET /events/stream", Open: gate.OpenStreams, Scope: scopeEvents, Rate: rateEventsRead, Stream: true, Do: a.tail},
+		{
+			Pattern: "GET /events/stream", Open: gate.OpenStreams, Scope: scopeEvents, Rate: rateEventsRead, Stream: true,
+			Do: a.tail,
+		},
 		{Pattern: "GET /events/dlq", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.listDead},
 		{Pattern: "GET /events/dlq/{deadLetterId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.deadLetter},
-		{Pattern: "POST /events/dlq/{deadLetterId}/redrive", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.redrive},
-		{Pattern: "POST /events/dlq/{deadLetterId}/skip", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.skip},
-		{Pattern: "POST /events/replays", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.startReplay},
+		{
+			Pattern: "POST /events/dlq/{deadLetterId}/redrive", Scope: scopeEventsDo, Rate: rateEventsWrite,
+			Once: gate.Required, Do: a.redrive,
+		},
+		{
+			Pattern: "POST /events/dlq/{deadLetterId}/skip", Scope: scopeEventsDo, Rate: rateEventsWrite,
+			Once: gate.Required, Do: a.skip,
+		},
+		{
+			Pattern: "POST /events/replays", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
+			Do: a.startReplay,
+		},
 		{Pattern: "GET /events/replays", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listReplays},
 		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
-		{Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopReplay},
+		{
+			Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite,
+			Once: gate.Required, Do: a.stopReplay,
+		},
 	}
 }
 

@@ -21,12 +21,24 @@ import (
 func (a *bulkAPI) deadBulkRoutes() []gate.Route {
 	f := &ofDeadLetters
 	return []gate.Route{
-		{Pattern: "POST /events/bulks", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.createDeadBulk},
+		{
+			Pattern: "POST /events/bulks", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
+			Do: a.createDeadBulk,
+		},
 		{Pattern: "GET /events/bulks", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listBulks(f)},
 		{Pattern: "GET /events/bulks/{bulkId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.bulk(f)},
-		{Pattern: "GET /events/bulks/{bulkId}/items", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.bulkItems(f)},
-		{Pattern: "POST /events/bulks/{bulkId}/start", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.startBulk(f)},
-		{Pattern: "POST /events/bulks/{bulkId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required, Do: a.stopBulk(f)},
+		{
+			Pattern: "GET /events/bulks/{bulkId}/items", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead,
+			Do: a.bulkItems(f),
+		},
+		{
+			Pattern: "POST /events/bulks/{bulkId}/start", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
+			Do: a.startBulk(f),
+		},
+		{
+			Pattern: "POST /events/bulks/{bulkId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
+			Do: a.stopBulk(f),
+		},
 	}
 }
 
@@ -81,7 +93,8 @@ func (b *deadBulkBody) spec() (dlq.Spec, error) {
 	case b.Filter == nil:
 		return dlq.Spec{}, rest.Invalid("filter", "filter is required; {} selects all dead letters that are open")
 	case !oneLine(b.Reason, 0, maxDecisionReason):
-		return dlq.Spec{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
+		return dlq.Spec{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason,
+			"characters"))
 	}
 	if b.Command == dlq.Skip {
 		if err := skipReason(b.Reason); err != nil {
@@ -102,19 +115,22 @@ func (f *deadBulkFilter) check() (out dlq.Filter, err error) {
 			continue
 		}
 		if !wire.Name(*name.given) {
-			return out, rest.Invalid(name.field, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name.field, wire.MaxName)
+			return out, rest.Invalid(name.field, "%s must be 1 to %d letters, digits, dots, dashes or underscores",
+				name.field, wire.MaxName)
 		}
 		*name.into = *name.given
 	}
 	if f.Key != nil {
 		if !oneLine(*f.Key, 1, maxPartitionKey) {
-			return out, rest.Invalid("filter.key", "filter.key must be %s on one line", count(1, maxPartitionKey, "characters"))
+			return out, rest.Invalid("filter.key", "filter.key must be %s on one line", count(1, maxPartitionKey,
+				"characters"))
 		}
 		out.Key = *f.Key
 	}
 	if f.ReasonClass != nil {
 		if !slices.Contains(reasonClasses, *f.ReasonClass) {
-			return out, rest.Invalid("filter.reasonClass", "filter.reasonClass must be one of %s", strings.Join(reasonClasses, ", "))
+			return out, rest.Invalid("filter.reasonClass", "filter.reasonClass must be one of %s",
+				strings.Join(reasonClasses, ", "))
 		}
 		out.ReasonClass = fault.ReasonClass(*f.ReasonClass)
 	}

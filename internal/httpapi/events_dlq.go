@@ -24,7 +24,8 @@ type DeadLetters interface {
 
 // reasonClasses are the words of fault.ReasonClass.
 var reasonClasses = []string{
-	string(fault.ReasonAuth), string(fault.ReasonValidation), string(fault.ReasonTemplateConflict), string(fault.ReasonRunConflict),
+	string(fault.ReasonAuth), string(fault.ReasonValidation), string(fault.ReasonTemplateConflict),
+	string(fault.ReasonRunConflict),
 	string(fault.ReasonUnsupportedAction), string(fault.ReasonInfra),
 }
 
@@ -85,7 +86,8 @@ func (a *API) foreseeDead(ctx context.Context, tenant string, f *bus.DeadFilter,
 func deadID(c *gate.Call) (string, error) {
 	id, err := flow.ParseID(c.Path("deadLetterId"))
 	if err != nil {
-		return "", fault.New(fault.NotFound, "DEAD_LETTER_NOT_FOUND", "there is no dead letter %.64q", c.Path("deadLetterId"))
+		return "", fault.New(fault.NotFound, "DEAD_LETTER_NOT_FOUND", "there is no dead letter %.64q",
+			c.Path("deadLetterId"))
 	}
 	return id.String(), nil
 }
@@ -123,7 +125,8 @@ func (a *API) redrive(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	if !oneLine(b.Reason, 0, maxDecisionReason) {
-		return gate.Reply{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
+		return gate.Reply{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason,
+			"characters"))
 	}
 	if b.DryRun {
 		return a.dryRun(ctx, c, id)
@@ -152,7 +155,8 @@ func (a *API) skip(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // skipReason refuses a skip without a reason.
 func skipReason(reason string) error {
 	if !oneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == "" {
-		return rest.Invalid("reason", "a skip needs a reason of %s on one line", count(1, maxDecisionReason, "characters"))
+		return rest.Invalid("reason", "a skip needs a reason of %s on one line", count(1, maxDecisionReason,
+			"characters"))
 	}
 	return nil
 }
@@ -174,7 +178,10 @@ func (a *API) dryRun(ctx context.Context, c *gate.Call, id string) (gate.Reply, 
 	if seen[0].ID == "" {
 		return gate.Reply{}, fault.New(fault.NotFound, "DEAD_LETTER_NOT_FOUND", "there is no dead letter %.64q", id)
 	}
-	return gate.Reply{Body: foreseenView{DeadLetterID: id, DryRun: true, Status: seen[0].Status.String(), Verdict: seen[0].Verdict}}, nil
+	return gate.Reply{Body: foreseenView{
+		DeadLetterID: id, DryRun: true, Status: seen[0].Status.String(),
+		Verdict: seen[0].Verdict,
+	}}, nil
 }
 
 // deadAnswer is the body of an accepted decision.
@@ -208,7 +215,8 @@ func (a *API) decideDead(ctx context.Context, c *gate.Call, id string, d bus.Dec
 		return gate.Reply{}, deadRefusal(command, &ans)
 	}
 	return gate.Reply{Status: acceptedStatus(ans.Replay), Body: deadAnswer{
-		DeadLetterID: ans.ID, Accepted: true, Status: ans.Status.String(), Verdict: ans.Verdict, MakesStale: ans.MakesStale,
+		DeadLetterID: ans.ID, Accepted: true, Status: ans.Status.String(), Verdict: ans.Verdict,
+		MakesStale:    ans.MakesStale,
 		CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
 	}}, nil
 }

@@ -102,10 +102,12 @@ type replayAnswer struct {
 // replayReply shows an answer. It depends on nothing else, so a replay is equal.
 func replayReply(ans *bus.ReplayAnswer) (gate.Reply, error) {
 	if ans.Refused != "" {
-		return gate.Reply{}, refusedBy("StopReplay", "the replay is "+ans.Status.String(), ans.Refused, map[string]any{"replay": ans.Status.String()})
+		return gate.Reply{}, refusedBy("StopReplay", "the replay is "+ans.Status.String(), ans.Refused,
+			map[string]any{"replay": ans.Status.String()})
 	}
 	return gate.Reply{Status: acceptedStatus(ans.Replay), Body: replayAnswer{
-		ReplayID: ans.ID, Accepted: true, Status: ans.Status.String(), CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
+		ReplayID: ans.ID, Accepted: true, Status: ans.Status.String(), CorrelationID: ans.CorrelationID,
+		IdempotencyKey: ans.Key,
 	}}, nil
 }
 

@@ -18,7 +18,10 @@ type EventSettings interface {
 }
 
 // publicities are the names of what is told.
-var publishPolicies = map[string]engine.PublishPolicy{"default": engine.PublishMain, "all": engine.PublishAll, "none": engine.PublishNone}
+var publishPolicies = map[string]engine.PublishPolicy{
+	"default": engine.PublishMain, "all": engine.PublishAll,
+	"none": engine.PublishNone,
+}
 
 // eventSettingsView is what a tenant wants others to be told.
 type eventSettingsView struct {
@@ -58,7 +61,8 @@ func (a *API) putEventSettings(ctx context.Context, c *gate.Call) (gate.Reply, e
 	}
 	err := a.settings.SetPublishPolicy(ctx, c.Principal.Tenant, p, audit.Entry{
 		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, Action: "events.settings", Subject: "executions",
-		CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Detail: []byte(`{"executions":"` + b.Executions + `"}`),
+		CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Detail: []byte(`{"executions":"` + b.Executions +
+			`"}`),
 	})
 	if err != nil {
 		return gate.Reply{}, fault.Wrap("httpapi.settings", err)

@@ -17,13 +17,17 @@ import (
 func withConsumers(t *testing.T) *server {
 	t.Helper()
 	return newServerWith(t, options{heartbeat: 50 * time.Millisecond, consumers: []bus.Consumer{
-		{Name: "search", Types: []string{"RecordDeleted"}}, {Name: "mailer", Types: []string{"OwnerChanged"}, Continue: true},
+		{Name: "search", Types: []string{"RecordDeleted"}}, {
+			Name: "mailer", Types: []string{"OwnerChanged"},
+			Continue: true,
+		},
 	}})
 }
 
 func TestSchemasOfEventsAreServed(t *testing.T) {
 	s := newServer(t)
-	r := s.get("/events/schemas").is(200).has("items.0.eventType", "RecordCreated").has("items.0.href", "/events/schemas/RecordCreated").
+	r := s.get("/events/schemas").is(200).has("items.0.eventType", "RecordCreated").has("items.0.href",
+		"/events/schemas/RecordCreated").
 		has("items.20.eventType", "ExecutionChanged").has("items.21", "<none>")
 	for i := range 21 {
 		path := r.text(fmt.Sprintf("items.%d.href", i))
@@ -54,33 +58,42 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 	s.mail.Fail(e.Key)
 	s.mail.Publish(behind)
 	s.eventually(func() bool { return s.get(path).is(200).text("waiting.count") == "1" })
-	s.get("/events/dlq?consumer=search").is(200).has("total", "1").has("items.0.deadLetterId", id).has("items.0.error", "the index is away")
+	s.get("/events/dlq?consumer=search").is(200).has("total", "1").has("items.0.deadLetterId", id).has("items.0.error",
+		"the index is away")
 	s.get(path).has("verdict", "WILL_APPLY").has("event.eventId", e.ID).has("waiting.first.0.eventId", behind.ID)
-	s.post(path+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "WILL_APPLY").has("dryRun", "true").has("accepted", "<none>")
+	s.post(path+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "WILL_APPLY").has("dryRun", "true").has(
+		"accepted", "<none>")
 	s.get("/events/consumers").is(200).has("items.1.consumer", "search").has("items.0.continue", "true").
 		has(fmt.Sprintf("items.1.partitions.%d.deadLetters", wire.Partition(e.Key)), "1").
 		has(fmt.Sprintf("items.1.partitions.%d.waitingKeys.blocked", wire.Partition(e.Key)), "1")
 
-	first := s.postOnce("k", path+"/redrive", "", "X-User-Id", "ann", "X-Correlation-Id", "c-1").is(202).has("status", "REDRIVING")
+	first := s.postOnce("k", path+"/redrive", "", "X-User-Id", "ann", "X-Correlation-Id", "c-1").is(202).has("status",
+		"REDRIVING")
 	var r reply
-	s.eventually(func() bool { r = s.get(path).is(200); return r.text("failures.1.error") == "the index is away" }) // it died again
+	// it died again
+	s.eventually(func() bool { r = s.get(path).is(200); return r.text("failures.1.error") == "the index is away" })
 	r.has("status", "OPEN").has("attempts", "2").has("decision.by.id", "ann")
-	again := s.postOnce("k", "/events/dlq/"+strings.ToUpper(id)+"/redrive", " {} ").is(200) // its first answer, and nothing happens
+	// its first answer, and nothing happens
+	again := s.postOnce("k", "/events/dlq/"+strings.ToUpper(id)+"/redrive", " {} ").is(200)
 	if string(again.body) != string(first.body) {
 		t.Errorf("answered %s, and then %s", first.body, again.body)
 	}
 	s.get(path).is(200).has("status", "OPEN").has("attempts", "2")
 	s.mail.Recover(e.Key)
 	s.post(path+"/redrive", `{"reason":"直った"}`, "X-User-Id", "bob").is(202)
-	s.dead(id, "APPLIED").has("decision.by.id", "bob").has("decision.reason", "直った").has("verdict", "<none>").has("waiting.count", "0")
+	s.dead(id, "APPLIED").has("decision.by.id", "bob").has("decision.reason", "直った").has("verdict", "<none>").has(
+		"waiting.count", "0")
 	s.post(path+"/redrive", "").is(202).has("status", "APPLIED").has("verdict", "<none>")
 	s.post(path+"/redrive", `{"dryRun":true}`).is(200).has("status", "APPLIED").has("verdict", "<none>")
-	s.post(path+"/skip", `{"reason":"r"}`).refusedBy("dead_letter_open").has("error.details.state.deadLetter", "APPLIED").
+	s.post(path+"/skip", `{"reason":"r"}`).refusedBy("dead_letter_open").has("error.details.state.deadLetter",
+		"APPLIED").
 		has("error.message", "SkipDeadLetter rejected because the dead letter is APPLIED")
 	s.get("/events/dlq").is(200).has("total", "0")
 	s.get("/events/dlq?status=APPLIED,OPEN").is(200).has("total", "1")
-	s.postOnce("k", path+"/redrive", `{"reason":"another"}`).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has("error.details.differs", `["reason"]`)
-	s.get("/audit?action=dlq.redrive").is(200).has("total", "2").has("items.0.actor.id", "bob").has("items.0.reason", "直った").
+	s.postOnce("k", path+"/redrive", `{"reason":"another"}`).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has(
+		"error.details.differs", `["reason"]`)
+	s.get("/audit?action=dlq.redrive").is(200).has("total", "2").has("items.0.actor.id", "bob").has("items.0.reason",
+		"直った").
 		has("items.1.actor.id", "ann").has("items.1.correlationId", "c-1").has("items.1.detail.eventId", e.ID)
 	s.get("/audit?actor=ann&subject="+id).is(200).has("total", "1")
 }
@@ -113,8 +126,10 @@ func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 	s.post(path, `{"reason":"`+strings.Repeat("理", 500)+`"}`).is(202).has("status", "SKIPPING").has("verdict", "<none>")
 	s.dead(id, "SKIPPED")
 	s.post(path, `{"reason":"again"}`).is(202).has("status", "SKIPPED")
-	s.post("/events/dlq/"+id+"/redrive", "").refusedBy("dead_letter_open").has("error.details.retryAdvice", "do_not_retry")
-	s.get("/audit").is(200).has("total", "2").has("items.0.outcome", "refused").has("items.0.reasonCode", "dead_letter_open").has("items.1.action", "dlq.skip")
+	s.post("/events/dlq/"+id+"/redrive", "").refusedBy("dead_letter_open").has("error.details.retryAdvice",
+		"do_not_retry")
+	s.get("/audit").is(200).has("total", "2").has("items.0.outcome", "refused").has("items.0.reasonCode",
+		"dead_letter_open").has("items.1.action", "dlq.skip")
 }
 
 func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
@@ -122,8 +137,10 @@ func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 	events := []wire.Event{s.mail.OwnerChanged(own, "x"), s.mail.OwnerChanged(own, "x")}
 	ids := s.bury("mailer", events...)
 	s.post("/events/dlq/"+ids[1]+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "BREAKS_ORDER")
-	s.post("/events/dlq/"+ids[1]+"/redrive", "").refusedBy("key_order").has("error.details.state", `{"deadLetter":"OPEN","verdict":"BREAKS_ORDER"}`).
-		has("error.message", "RedriveDeadLetter rejected because an older event of its key is still open or waits").has("error.details.retryAdvice", "retry_after_fix")
+	s.post("/events/dlq/"+ids[1]+"/redrive", "").refusedBy("key_order").has("error.details.state",
+		`{"deadLetter":"OPEN","verdict":"BREAKS_ORDER"}`).
+		has("error.message", "RedriveDeadLetter rejected because an older event of its key is still open or waits").has(
+		"error.details.retryAdvice", "retry_after_fix")
 	s.post("/events/dlq/"+ids[0]+"/redrive", "").is(202)
 	s.dead(ids[0], "APPLIED")
 	s.post("/events/dlq/"+ids[1]+"/redrive", "").is(202).has("verdict", "WILL_APPLY")
@@ -140,7 +157,8 @@ func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 		s.get(path).is(200)
 		s.get(path, as...).is(404)
 	}
-	for _, path := range []string{"/events/dlq/" + id + "/redrive", "/events/dlq/" + id + "/skip", "/events/replays/" + replay + "/stop"} {
+	for _, path := range []string{"/events/dlq/" + id + "/redrive", "/events/dlq/" + id + "/skip", "/events/replays/" +
+		replay + "/stop"} {
 		body := ""
 		if strings.HasSuffix(path, "skip") {
 			body = `{"reason":"mine?"}`
@@ -156,7 +174,8 @@ func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 	s.get("/events/outbox?after=0&key="+url.QueryEscape(mine.Key), as...).is(200).has("items", "[]")
 	more := s.mail.Deleted(other, "y")
 	s.mail.Publish(s.mail.Deleted(own, "y"), more)
-	if r := s.frames(3, "/events/stream?lastEventId=0", as...).is(200); !strings.Contains(string(r.body), theirs.ID) || !strings.Contains(string(r.body), more.ID) || strings.Contains(string(r.body), mine.ID) {
+	if r := s.frames(3, "/events/stream?lastEventId=0", as...).is(200); !strings.Contains(string(r.body), theirs.ID) ||
+		!strings.Contains(string(r.body), more.ID) || strings.Contains(string(r.body), mine.ID) {
 		t.Errorf("the stream has %s", r.body)
 	}
 	for _, bad := range []string{"x", "00000000-0000-0000-0000-00000000000", id + "0"} {
@@ -171,7 +190,8 @@ func TestFiltersOfEventsAreChecked(t *testing.T) {
 	s := newServer(t)
 	long := strings.Repeat("k", 513)
 	for path, word := range map[string]string{
-		"/events/dlq?status=open":                            "status must be a list of OPEN, REDRIVING, SKIPPING, APPLIED, SKIPPED, STALE, DUPLICATE",
+		"/events/dlq?status=open": "status must be a list of OPEN, REDRIVING, SKIPPING, " +
+			"APPLIED, SKIPPED, STALE, DUPLICATE",
 		"/events/dlq?status=":                                "status must be a list",
 		"/events/dlq?status=OPEN&status=STALE":               "status is there twice",
 		"/events/dlq?consumer=a%20b":                         "consumer must be",
@@ -209,14 +229,17 @@ func TestFiltersOfEventsAreChecked(t *testing.T) {
 	}
 	s.get("/events/stream", "Last-Event-ID", "-1").invalid("Last-Event-ID must be the position")
 	for body, word := range map[string]string{
-		``: "consumer", `{"consumer":"search"}`: "from is required", `{"consumer":"a b","from":"2026-01-01T00:00:00Z"}`: "consumer must be",
+		``: "consumer", `{"consumer":"search"}`: "from is required",
+		`{"consumer":"a b","from":"2026-01-01T00:00:00Z"}`:                           "consumer must be",
 		`{"consumer":"c","from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`: "to must be after from",
-		`{"consumer":"c","from":"soon"}`:                                             "from must be", `{"consumer":"c","from":"2026-01-01T00:00:00Z","to":""}`: "to must be",
-		`{"consumer":"c","from":"2026-01-01T00:00:00Z","tenant":"x"}`: "tenant is not a known field",
+		`{"consumer":"c","from":"soon"}`:                                             "from must be",
+		`{"consumer":"c","from":"2026-01-01T00:00:00Z","to":""}`:                     "to must be",
+		`{"consumer":"c","from":"2026-01-01T00:00:00Z","tenant":"x"}`:                "tenant is not a known field",
 	} {
 		s.post("/events/replays", body).invalid(word)
 	}
-	s.post("/events/replays", `{"consumer":"nobody","from":"2026-01-01T00:00:00Z"}`).is(404).has("error.code", "CONSUMER_NOT_FOUND")
+	s.post("/events/replays", `{"consumer":"nobody","from":"2026-01-01T00:00:00Z"}`).is(404).has("error.code",
+		"CONSUMER_NOT_FOUND")
 	id := "/events/dlq/00000000-0000-7000-8000-000000000000/redrive"
 	s.post(id, `{"dryRun":"yes"}`).invalid("dryRun")
 	s.post(id, `{"reason":"a\u0007"}`).invalid("reason must be at most 500 characters on one line")
@@ -233,10 +256,12 @@ func TestAReplayIsAskedForAndStopped(t *testing.T) {
 		t.Errorf("answered %s, and then %s", first.body, again.body)
 	}
 	s.eventually(func() bool { return s.get(path).is(200).text("status") == "DONE" })
-	s.get(path).has("from", "2025-12-31T15:00:00.000Z").has("counts", `{"applied":0,"duplicate":0,"failed":0,"stale":0}`).has("createdBy.id", "ann")
+	s.get(path).has("from", "2025-12-31T15:00:00.000Z").has("counts",
+		`{"applied":0,"duplicate":0,"failed":0,"stale":0}`).has("createdBy.id", "ann")
 	s.post(path+"/stop", "").refusedBy("replay_running").has("error.details.state.replay", "DONE")
 	s.get("/events/replays").is(200).has("total", "1")
-	s.get("/audit?action=events.replay").is(200).has("total", "1").has("items.0.detail.consumer", "search").has("items.0.detail.from", "2025-12-31T15:00:00.000Z")
+	s.get("/audit?action=events.replay").is(200).has("total", "1").has("items.0.detail.consumer", "search").has(
+		"items.0.detail.from", "2025-12-31T15:00:00.000Z")
 }
 
 func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
@@ -271,7 +296,8 @@ func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 		!strings.Contains(string(r.body), ": still here\nid: ") {
 		t.Errorf("got %s", r.body)
 	}
-	if r := s.frames(3, "/events/stream?lastEventId=0&eventType=LeadConverted").is(200); !strings.Contains(string(r.body), ": still here\nid: ") {
+	if r := s.frames(3, "/events/stream?lastEventId=0&eventType=LeadConverted").is(200); !strings.Contains(
+		string(r.body), ": still here\nid: ") {
 		t.Errorf("a silent stream: %s", r.body)
 	}
 }

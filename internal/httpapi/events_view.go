@@ -49,14 +49,19 @@ type waitingCounts struct {
 
 func showConsumer(c *bus.ConsumerState) consumerView {
 	v := consumerView{
-		Consumer: c.Name, Configured: c.Configured, Stream: c.Stream.String(), EventTypes: append([]string{}, c.Types...), Continue: c.Continue,
+		Consumer: c.Name, Configured: c.Configured, Stream: c.Stream.String(), EventTypes: append([]string{},
+			c.Types...), Continue: c.Continue,
 		Partitions: make([]readerView, len(c.Parts)),
 	}
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		v.Partitions[i] = readerView{
-			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Seq: p.Seq, PublishedAt: p.RelayedAt, Pending: p.Pending, SeenAt: p.SeenAt,
-			Counts: takenCounts{p.Applied, p.Duplicate, p.Stale, p.Failed}, Waiting: waitingCounts{p.Retrying, p.Blocked},
+			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Seq: p.Seq, PublishedAt: p.RelayedAt,
+			Pending: p.Pending, SeenAt: p.SeenAt,
+			Counts: takenCounts{p.Applied, p.Duplicate, p.Stale, p.Failed}, Waiting: waitingCounts{
+				p.Retrying,
+				p.Blocked,
+			},
 			WaitingSince: p.WaitingSince, DeadLetters: p.Dead,
 		}
 	}
@@ -99,11 +104,15 @@ type outboxRowView struct {
 }
 
 func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow, sealed *seal.Sealer) outboxView {
-	v := outboxView{Unpublished: s.Unpublished, Partitions: make([]relayView, len(s.Parts)), Items: make([]outboxRowView, len(rows))}
+	v := outboxView{
+		Unpublished: s.Unpublished, Partitions: make([]relayView, len(s.Parts)),
+		Items: make([]outboxRowView, len(rows)),
+	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		v.Partitions[i] = relayView{
-			Partition: p.Part, Holder: s.Holders[i].Name, LeaseUntil: s.Holders[i].Until, Unpublished: p.Unpublished, OldestAt: p.Oldest,
+			Partition: p.Part, Holder: s.Holders[i].Name, LeaseUntil: s.Holders[i].Until, Unpublished: p.Unpublished,
+			OldestAt: p.Oldest,
 		}
 		if p.Oldest > 0 && (v.OldestAt == 0 || p.Oldest < v.OldestAt) {
 			v.OldestAt = p.Oldest
@@ -155,12 +164,18 @@ type decisionView struct {
 
 func showDead(l *bus.DeadLetter) deadView {
 	v := deadView{
-		DeadLetterID: l.ID, Status: l.Status.String(), Consumer: l.Consumer, Partition: l.Part, Key: l.Key, EventID: l.EventID, EventType: l.EventType,
-		Version: l.Version, Index: l.Index, ReasonClass: l.ReasonClass, ReasonCode: l.ReasonCode, RetryAdvice: l.RetryAdvice, Error: l.Error,
-		Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt, DeadAt: l.DeadAt, RedriveAt: l.RedriveAt, EndedAt: l.EndedAt,
+		DeadLetterID: l.ID, Status: l.Status.String(), Consumer: l.Consumer, Partition: l.Part, Key: l.Key,
+		EventID: l.EventID, EventType: l.EventType,
+		Version: l.Version, Index: l.Index, ReasonClass: l.ReasonClass, ReasonCode: l.ReasonCode,
+		RetryAdvice: l.RetryAdvice, Error: l.Error,
+		Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt, DeadAt: l.DeadAt, RedriveAt: l.RedriveAt,
+		EndedAt: l.EndedAt,
 	}
 	if l.DecidedAt > 0 {
-		v.Decision = &decisionView{By: flow.Actor{Kind: flow.KindUser, ID: l.DecidedBy}, At: l.DecidedAt, Reason: l.Reason, BulkID: l.DecidedIn}
+		v.Decision = &decisionView{
+			By: flow.Actor{Kind: flow.KindUser, ID: l.DecidedBy}, At: l.DecidedAt,
+			Reason: l.Reason, BulkID: l.DecidedIn,
+		}
 		if l.DecidedBy == bus.Automatic {
 			v.Decision.By = flow.Actor{Kind: flow.KindSystem}
 		}
@@ -193,8 +208,9 @@ type waiterView struct {
 
 func showInspection(in *bus.Inspection) inspectionView {
 	v := inspectionView{
-		deadView: showDead(&in.DeadLetter), Failures: append([]bus.Failure{}, in.Failures...), PayloadWithheld: in.Withheld,
-		Waiting: waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
+		deadView: showDead(&in.DeadLetter), Failures: append([]bus.Failure{}, in.Failures...),
+		PayloadWithheld: in.Withheld,
+		Waiting:         waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
 	}
 	v.Verdict, v.SkipMakesStale = in.Verdict, in.SkipMakesStale
 	if in.Event != nil {
@@ -221,7 +237,8 @@ type replayView struct {
 
 func showReplay(r *bus.Replay) replayView {
 	return replayView{
-		ReplayID: r.ID, Consumer: r.Consumer, From: r.From, To: r.To, Status: r.Status.String(), Counts: takenCounts(r.Counts),
+		ReplayID: r.ID, Consumer: r.Consumer, From: r.From, To: r.To, Status: r.Status.String(),
+		Counts:    takenCounts(r.Counts),
 		CreatedBy: flow.Actor{Kind: flow.KindUser, ID: r.CreatedBy}, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 	}
 }

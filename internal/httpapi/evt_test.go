@@ -74,7 +74,8 @@ func TestAFailureCarriesItsErrorThroughAllItsEvents(t *testing.T) {
 
 func TestAForkOpensAllBranchesAndTheJoinPassesWhenAllSucceeded(t *testing.T) {
 	e := newServer(t).started(forked(""))
-	e.logIs("EXECUTION_STARTED", "NODE_SUCCEEDED start", "NODE_SUCCEEDED fork", "FORK_OPENED fork", "NODE_READY a", "NODE_READY b")
+	e.logIs("EXECUTION_STARTED", "NODE_SUCCEEDED start", "NODE_SUCCEEDED fork", "FORK_OPENED fork", "NODE_READY a",
+		"NODE_READY b")
 	e.send("b/start", `{"attempt":1}`).is(202)
 	before := e.log()
 	e.send("b/success", "").is(202)
@@ -82,7 +83,8 @@ func TestAForkOpensAllBranchesAndTheJoinPassesWhenAllSucceeded(t *testing.T) {
 	e.send("a/start", `{"attempt":1}`).is(202)
 	before = e.log()
 	e.send("a/success", "").is(202)
-	e.grew(before, "NODE_SUCCEEDED a", "JOIN_GATE_UPDATED join", "JOIN_PASSED join", "NODE_SUCCEEDED join", "NODE_READY after")
+	e.grew(before, "NODE_SUCCEEDED a", "JOIN_GATE_UPDATED join", "JOIN_PASSED join", "NODE_SUCCEEDED join",
+		"NODE_READY after")
 	var gates []event
 	for _, ev := range e.events() {
 		if ev.Type == "JOIN_GATE_UPDATED" {
@@ -90,7 +92,8 @@ func TestAForkOpensAllBranchesAndTheJoinPassesWhenAllSucceeded(t *testing.T) {
 		}
 	}
 	last := gates[1].Payload
-	if fmt.Sprintf("%v %v %v %v %v %v", last["expectedBranches"], last["completedBranches"], last["failedBranches"], last["canceledBranches"],
+	if fmt.Sprintf("%v %v %v %v %v %v", last["expectedBranches"], last["completedBranches"], last["failedBranches"],
+		last["canceledBranches"],
 		last["policy"], last["isPassable"]) != "[a b] [a b] [] [] ALL_SUCCESS true" {
 		t.Errorf("the gate says %v", last)
 	}
@@ -105,14 +108,16 @@ func TestAJoinThatCanNoLongerPassFailsAtOnce(t *testing.T) {
 	e.send("a/start", `{"attempt":1}`).is(202)
 	before := e.log()
 	e.send("a/fail", `{"error":{"code":"E"}}`).is(202)
-	e.grew(before, "NODE_FAIL_REPORTED a", "NODE_FAILED a", "JOIN_GATE_UPDATED join", "NODE_FAIL_REPORTED join", "NODE_FAILED join",
+	e.grew(before, "NODE_FAIL_REPORTED a", "NODE_FAILED a", "JOIN_GATE_UPDATED join", "NODE_FAIL_REPORTED join",
+		"NODE_FAILED join",
 		"EXECUTION_FAIL_REQUESTED", "NODE_INTERRUPT_REQUESTED b", "NODE_CANCELED b", "EXECUTION_FAILED")
 	e.view().has("status", "FAILED").has("failedNodeId", "join").has("error.code", "JOIN_NOT_PASSABLE")
 	e.node("b").has("canceledByExecution", "false")
 }
 
 func TestAJoinThatCanNoLongerPassTakesItsFailureEdge(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
 		{"nodeId":"join","type":"Join"},{"nodeId":"mend","type":"Task"},{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"a","to":"join"},{"from":"b","to":"join"},
 		{"from":"join","to":"done"},{"from":"join","to":"mend","on":"failure"},{"from":"mend","to":"done"}]}`)
@@ -127,13 +132,16 @@ func TestTheFirstSuccessPassesAnAnySuccessJoinAndCancelsTheRest(t *testing.T) {
 	e.send("b/start", `{"attempt":1,"workerId":"w"}`).is(202)
 	before := e.log()
 	e.send("a/success", "").is(202)
-	e.grew(before, "NODE_SUCCEEDED a", "JOIN_GATE_UPDATED join", "NODE_CANCEL_REQUESTED b", "NODE_INTERRUPT_REQUESTED b", "NODE_CANCELED b",
+	e.grew(before, "NODE_SUCCEEDED a", "JOIN_GATE_UPDATED join", "NODE_CANCEL_REQUESTED b",
+		"NODE_INTERRUPT_REQUESTED b", "NODE_CANCELED b",
 		"JOIN_PASSED join", "NODE_SUCCEEDED join", "NODE_READY after")
-	e.send("b/success", `{"output":{"late":true}}`).refusedBy("node_running").has("error.details.lateResultKept", "true")
+	e.send("b/success", `{"output":{"late":true}}`).refusedBy("node_running").has("error.details.lateResultKept",
+		"true")
 }
 
 func TestACustomJoinIsDecidedByItsExpression(t *testing.T) {
-	e := newServer(t).started(forked(`,"policy":"CUSTOM","expression":"size(completed) >= 1 && size(failed) + size(completed) == size(expected)"`))
+	e := newServer(t).started(
+		forked(`,"policy":"CUSTOM","expression":"size(completed) >= 1 && size(failed) + size(completed) == size(expected)"`))
 	e.send("a/start", `{"attempt":1}`).is(202)
 	e.send("a/success", "").is(202)
 	e.node("join").has("gate.isPassable", "false")
@@ -158,7 +166,8 @@ func TestAllDonePassesWhateverTheBranchesEndedWith(t *testing.T) {
 }
 
 func TestWhenAnExecutionFailsItsLiveNodesAreInterrupted(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
 		{"nodeId":"w","type":"Wait"},{"nodeId":"join","type":"Join"},{"nodeId":"bad","type":"Failed"},{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"fork","to":"w"},{"from":"a","to":"join"},{"from":"b","to":"join"},{"from":"w","to":"join"},
 		{"from":"a","to":"bad","on":"failure"},{"from":"join","to":"done"}]}`)
@@ -166,7 +175,8 @@ func TestWhenAnExecutionFailsItsLiveNodesAreInterrupted(t *testing.T) {
 	e.send("b/start", `{"attempt":1,"workerId":"w"}`).is(202)
 	before := e.log()
 	e.send("a/fail", `{"error":{"code":"E"}}`).is(202)
-	e.grew(before, "NODE_FAIL_REPORTED a", "NODE_FAILED a", "NODE_SUCCEEDED bad", "NODE_INTERRUPT_REQUESTED b", "NODE_CANCELED b",
+	e.grew(before, "NODE_FAIL_REPORTED a", "NODE_FAILED a", "NODE_SUCCEEDED bad", "NODE_INTERRUPT_REQUESTED b",
+		"NODE_CANCELED b",
 		"NODE_INTERRUPT_REQUESTED w", "NODE_CANCELED w", "EXECUTION_FAILED")
 	e.node("b").has("canceledByExecution", "false")
 	e.view().has("status", "FAILED").has("failedNodeId", "a").has("error.code", "E")

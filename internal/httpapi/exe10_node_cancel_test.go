@@ -8,7 +8,8 @@ import (
 // EXE-10: one node is cancelled.
 
 func TestCancellingARunningNodeInterruptsItAndTakesTheFailureEdge(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"undo","type":"Task"},
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"undo","type":"Task"},
 		{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"},{"from":"a","to":"undo","on":"failure","when":"error.code == 'NODE_CANCELED'"},{"from":"undo","to":"bad"}]}`)
 	e.send("a/start", `{"attempt":1,"workerId":"w"}`).is(202)
@@ -23,7 +24,8 @@ func TestCancellingANodeWithoutAFailureEdgeFailsTheExecution(t *testing.T) {
 	e := newServer(t).started(linear("default", "a"))
 	before := e.log()
 	e.send("a/cancel", "").is(202)
-	e.grew(before, "NODE_CANCEL_REQUESTED a", "NODE_INTERRUPT_REQUESTED a", "NODE_CANCELED a", "EXECUTION_FAIL_REQUESTED", "EXECUTION_FAILED")
+	e.grew(before, "NODE_CANCEL_REQUESTED a", "NODE_INTERRUPT_REQUESTED a", "NODE_CANCELED a",
+		"EXECUTION_FAIL_REQUESTED", "EXECUTION_FAILED")
 	e.view().has("status", "FAILED").has("failedNodeId", "a").has("error.code", "NODE_CANCELED")
 }
 

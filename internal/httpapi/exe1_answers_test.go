@@ -155,8 +155,12 @@ func TestAnotherMethodIs405AndNamesWhatThereIs(t *testing.T) {
 
 func TestABodyOfAnotherTypeIs415(t *testing.T) {
 	s := newServer(t)
-	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "nonsense"} {
-		s.post("/executions", `{"graphId":"g"}`, "Content-Type", media).is(415).has("error.code", "UNSUPPORTED_MEDIA_TYPE")
+	for _, media := range []string{
+		"text/plain", "application/x-www-form-urlencoded",
+		"application/json; charset=latin1", "nonsense",
+	} {
+		s.post("/executions", `{"graphId":"g"}`, "Content-Type", media).is(415).has("error.code",
+			"UNSUPPORTED_MEDIA_TYPE")
 	}
 	s.do("PUT", "/graphs/g", "{}", "Content-Type", "text/csv").is(415)
 	s.post("/executions", `{"graphId":"g"}`, "Content-Type", "application/json; charset=utf-8").is(404)
@@ -174,7 +178,8 @@ func TestAGuardRefusalNamesGuardStateAndCause(t *testing.T) {
 		t.Errorf("the message is %q", r.text("error.message"))
 	}
 	e.send("cancel", "").is(202)
-	r = e.send("a/resume", `{}`).refusedBy("cancel_fence").has("error.message", "ResumeNode rejected because execution is cancel-requested").
+	r = e.send("a/resume", `{}`).refusedBy("cancel_fence").has("error.message",
+		"ResumeNode rejected because execution is cancel-requested").
 		has("error.details.retryAdvice", "do_not_retry").has("error.details.reasonClass", "run_conflict")
 	for _, ev := range e.events() {
 		if fmt.Sprint(ev.Seq) == r.text("error.details.cause.seq") {

@@ -17,7 +17,8 @@ func TestACreationMayStartTheExecutionToo(t *testing.T) {
 	if string(first.body) != string(again.body) {
 		t.Errorf("the repetition answered %s, the first %s", again.body, first.body)
 	}
-	s.postOnce("k", "/executions", `{"graphId":"one","input":{"n":1}}`).is(409).has("error.code", "IDEMPOTENCY_CONFLICT")
+	s.postOnce("k", "/executions", `{"graphId":"one","input":{"n":1}}`).is(409).has("error.code",
+		"IDEMPOTENCY_CONFLICT")
 	path := "/executions/" + first.text("executionId")
 	s.get(path).is(200).has("status", "ACTIVE").has("nodes.1.status", "READY")
 	s.get(path+"/events").is(200).has("items.4.type", "EXECUTION_STARTED")
@@ -32,7 +33,8 @@ func TestACreationInAListOfCommandsMayStartToo(t *testing.T) {
 		`{"command":"CreateExecution","idempotencyKey":"b","graphId":"one","start":false}`).is(200)
 	for i, want := range []string{"EXECUTION_STARTED", ""} {
 		id := r.text([]string{"results.0.executionId", "results.1.executionId"}[i])
-		if got := string(s.get("/executions/" + id + "/events").is(200).body); strings.Contains(got, "EXECUTION_STARTED") != (want != "") {
+		if got := string(s.get("/executions/" + id + "/events").is(200).body); strings.Contains(got,
+			"EXECUTION_STARTED") != (want != "") {
 			t.Errorf("events of creation %d: %s", i, got)
 		}
 	}

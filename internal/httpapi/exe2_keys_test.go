@@ -35,7 +35,8 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 		}
 		seen++
 		if route.Surface == gate.Recheck {
-			s.do("POST", path, "").flat(400, "BAD_REQUEST", "the header Idempotency-Key is required: repeat a request with the key of its first try")
+			s.do("POST", path, "").flat(400, "BAD_REQUEST",
+				"the header Idempotency-Key is required: repeat a request with the key of its first try")
 			continue
 		}
 		path = strings.NewReplacer("{executionId}", e.id, "{nodeId}", "a").Replace(path)
@@ -94,13 +95,15 @@ func TestTheSameKeyWithAnotherBodyIsAConflictThatSaysWhatDiffers(t *testing.T) {
 		{`{"attempt":1}`, `["workerId"]`},
 		{`{"attempt":3,"workerId":"v"}`, `["attempt","workerId"]`},
 	} {
-		e.sendOnce("k", "a/start", c.body).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has("error.details.differs", c.differs)
+		e.sendOnce("k", "a/start", c.body).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has(
+			"error.details.differs", c.differs)
 	}
 	e.grew(before)
 	s.register("h", linear("default", "a"))
 	s.postOnce("k", "/executions", `{"graphId":"g","input":{"n":1}}`).is(202)
 	for range 20 {
-		s.postOnce("k", "/executions", `{"graphId":"h","input":{"n":1}}`).is(409).has("error.details.differs", `["graphId"]`)
+		s.postOnce("k", "/executions", `{"graphId":"h","input":{"n":1}}`).is(409).has("error.details.differs",
+			`["graphId"]`)
 	}
 }
 
@@ -151,7 +154,8 @@ func TestAKeyIsForgottenAfterThirtyDays(t *testing.T) {
 	s.postOnce("k", "/executions", `{"graphId":"g"}`).is(200)
 	e.sendOnce("k", "start", "").is(200)
 	s.advance(2 * time.Minute)
-	if r := s.postOnce("k", "/executions", `{"graphId":"g"}`).is(202); r.text("executionId") == create.text("executionId") {
+	if r := s.postOnce("k", "/executions", `{"graphId":"g"}`).is(202); r.text("executionId") == create.text(
+		"executionId") {
 		t.Error("the key was still remembered")
 	}
 	e.sendOnce("k", "start", "").refusedBy("not_started")
@@ -260,7 +264,8 @@ func TestTheFirstEventOfACommandHasItsCallerTheOthersTheSystem(t *testing.T) {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%v: %s %s", ev, ev.Actor.Kind, ev.Actor.ID)))
 	}
 	want := []string{
-		"EXECUTION_CREATED: user mika", "NODE_CREATED start: system", "NODE_CREATED a: system", "NODE_CREATED done: system",
+		"EXECUTION_CREATED: user mika", "NODE_CREATED start: system", "NODE_CREATED a: system",
+		"NODE_CREATED done: system",
 		"EXECUTION_STARTED: user", "NODE_SUCCEEDED start: system", "NODE_READY a: system",
 		"NODE_STARTED a: external robot",
 		"NODE_SUCCEEDED a: external robot", "NODE_SUCCEEDED done: system", "EXECUTION_COMPLETED: system",

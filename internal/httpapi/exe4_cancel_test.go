@@ -25,7 +25,8 @@ func TestCancelInterruptsWhatRunsAndCancelsAllThatHasNotEnded(t *testing.T) {
 	r := e.send("cancel", `{"reason":"changed my mind"}`, "X-User-Id", "mika").is(202)
 	e.grew(before, "EXECUTION_CANCEL_REQUESTED", "NODE_INTERRUPT_REQUESTED a", "NODE_CANCELED a", "NODE_CANCELED w",
 		"NODE_CANCELED late", "NODE_CANCELED join", "NODE_CANCELED done", "EXECUTION_CANCELED")
-	view := e.view().has("status", "CANCELED").has("cancel.reason", "changed my mind").has("cancel.requestedBy.id", "mika").
+	view := e.view().has("status", "CANCELED").has("cancel.reason", "changed my mind").has("cancel.requestedBy.id",
+		"mika").
 		has("cancel.seq", r.text("cancelSeq"))
 	for _, ev := range e.events() {
 		if ev.Type == "EXECUTION_CANCEL_REQUESTED" {
@@ -113,10 +114,13 @@ func TestAResultThatComesAfterTheCancelIsKeptAsEvidence(t *testing.T) {
 	e.send("cancel", "").is(202)
 	e.send("pay/success", `{"output":{"paid":true},"attempt":1,"workerId":"w"}`).refusedBy("cancel_fence").
 		has("error.details.lateResultKept", "true")
-	e.send("pay/fail", `{"error":{"code":"LATE","message":"m"}}`).refusedBy("cancel_fence").has("error.details.lateResultKept", "true")
+	e.send("pay/fail", `{"error":{"code":"LATE","message":"m"}}`).refusedBy("cancel_fence").has(
+		"error.details.lateResultKept", "true")
 	e.send("pay/progress", `{"progress":1}`).refusedBy("cancel_fence").has("error.details.lateResultKept", "false")
-	e.view().has("lateResults.0.command", "SucceedNode").has("lateResults.0.nodeId", "pay").has("lateResults.0.attempt", "1").
-		has("lateResults.0.workerId", "w").has("lateResults.0.output", `{"paid":true}`).has("lateResults.0.guard", "cancel_fence").
+	e.view().has("lateResults.0.command", "SucceedNode").has("lateResults.0.nodeId", "pay").has("lateResults.0.attempt",
+		"1").
+		has("lateResults.0.workerId", "w").has("lateResults.0.output", `{"paid":true}`).has("lateResults.0.guard",
+		"cancel_fence").
 		has("lateResults.1.error.code", "LATE").has("lateResults.2", "<none>")
 }
 

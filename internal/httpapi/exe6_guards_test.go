@@ -136,7 +136,8 @@ func TestAnOldAttemptNeverDecidesALaterOne(t *testing.T) {
 	e.send("a/success", `{"attempt":1,"workerId":"slow","output":{"by":"slow"}}`).refusedBy("node_running").
 		has("error.details.lateResultKept", "true").has("error.details.retryAdvice", "do_not_retry")
 	s.post("/tasks/claim", `{"workerId":"quick"}`).is(200).has("tasks.0.attempt", "2")
-	e.send("a/success", `{"attempt":1,"workerId":"slow","output":{"by":"slow"}}`).refusedBy("attempt_due").has("error.details.lateResultKept", "true")
+	e.send("a/success", `{"attempt":1,"workerId":"slow","output":{"by":"slow"}}`).refusedBy("attempt_due").has(
+		"error.details.lateResultKept", "true")
 	e.refused("attempt_due", "a/progress", `{"attempt":1}`)
 	e.refused("attempt_due", "a/wait", `{"attempt":1}`)
 	e.refused("attempt_due", "a/fail", `{"attempt":3}`)
@@ -147,7 +148,8 @@ func TestAnOldAttemptNeverDecidesALaterOne(t *testing.T) {
 }
 
 func TestAReportOfAnAttemptThatIsOverIsNotToBeRepeated(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,"initialInterval":"1h"}},
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,"initialInterval":"1h"}},
 		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
 	for _, action := range []string{"success", "fail", "progress", "wait"} { // nothing is over before the first attempt
 		e.send("a/"+action, "").refusedBy("node_running").has("error.details.retryAdvice", "retry_with_backoff")

@@ -27,16 +27,19 @@ func TestAnExecutionShowsItsNodesInEveryStatus(t *testing.T) {
 	e.send("failed/start", `{"attempt":1}`).is(202)
 	e.send("failed/fail", `{"error":{"code":"E","message":"why","detail":{"d":1}}}`).is(202)
 	e.send("canceled/cancel", `{"reason":"r"}`).is(202)
-	e.view().has("status", "ACTIVE").has("cancelRequestedAt", "null").has("graphId", "g").has("graphVersion", "1").has("input", `{"n":1}`)
+	e.view().has("status", "ACTIVE").has("cancelRequestedAt", "null").has("graphId", "g").has("graphVersion", "1").has(
+		"input", `{"n":1}`)
 	e.node("start").has("status", "SUCCEEDED").has("type", "Start")
 	e.node("fork").has("status", "SUCCEEDED").has("branchIds", `["ready","running","waiting","failed","canceled"]`)
 	e.node("ready").has("status", "READY").has("nextAttempt", "1")
-	e.node("running").has("status", "RUNNING").has("attempt", "1").has("workerId", "w").has("progress", "12.5").has("message", "m").has("metrics", `{"rows":3}`)
+	e.node("running").has("status", "RUNNING").has("attempt", "1").has("workerId", "w").has("progress", "12.5").has(
+		"message", "m").has("metrics", `{"rows":3}`)
 	e.node("waiting").has("status", "WAITING").has("waitKey", "k").has("canceledByExecution", "false")
 	e.node("failed").has("status", "FAILED").has("error", `{"code":"E","detail":{"d":1},"message":"why"}`).
 		has("reasonClass", "infra").has("retryAdvice", "retry_with_backoff")
 	e.node("canceled").has("status", "CANCELED").has("reason", "r").has("canceledByExecution", "false")
-	e.node("join").has("status", "CREATED").has("gate.failedBranches", `["failed"]`).has("gate.canceledBranches", `["canceled"]`).
+	e.node("join").has("status", "CREATED").has("gate.failedBranches", `["failed"]`).has("gate.canceledBranches",
+		`["canceled"]`).
 		has("gate.completedBranches", "[]").has("gate.isPassable", "false")
 	e.node("done").has("status", "CREATED")
 	if until := e.node("waiting").text("waitUntil"); until == "<none>" {
@@ -196,7 +199,8 @@ func TestTheListFiltersByStatusGraphAndTime(t *testing.T) {
 		r.has(fmt.Sprintf("items.%d", len(c.want)), "<none>")
 	}
 	s.get("/executions?status=CANCELED").has("items.0.status", "CANCELED").has("items.0.archivedAt", "null").
-		has("items.0.endedAt", canceled.view().text("endedAt")).has("items.0.createdAt", canceled.view().text("createdAt"))
+		has("items.0.endedAt", canceled.view().text("endedAt")).has("items.0.createdAt",
+		canceled.view().text("createdAt"))
 }
 
 func TestListsComeInPagesOf10To100(t *testing.T) {
@@ -222,9 +226,11 @@ func TestListsComeInPagesOf10To100(t *testing.T) {
 	}
 	s.get("/executions").has("page", "1").has("page_size", "50")
 	e := execution{s, got[0]}
-	for _, path := range []string{"/executions", "/graphs", "/executions/" + e.id + "/events", "/executions/" + e.id + "/commands"} {
+	for _, path := range []string{"/executions", "/graphs", "/executions/" + e.id + "/events", "/executions/" + e.id +
+		"/commands"} {
 		for _, q := range []string{
-			"page=0", "page=-1", "page=x", "page=1.5", "page=", "page=1000000001", "page_size=9", "page_size=101", "page_size=x", "page=1&page=2",
+			"page=0", "page=-1", "page=x", "page=1.5", "page=", "page=1000000001", "page_size=9", "page_size=101",
+			"page_size=x", "page=1&page=2",
 			"pagesize=10", "unknown=1",
 		} {
 			s.get(path + "?" + q).invalid(strings.Split(q, "=")[0])
@@ -237,7 +243,8 @@ func TestListsComeInPagesOf10To100(t *testing.T) {
 func TestTheListRefusesFiltersThatItDoesNotKnow(t *testing.T) {
 	s := newServer(t)
 	for _, q := range []string{
-		"status=active", "status=", "status=ACTIVE,", "status=DONE", "graphId=", "graphId=a%20b", "createdFrom=yesterday", "createdFrom=",
+		"status=active", "status=", "status=ACTIVE,", "status=DONE", "graphId=", "graphId=a%20b",
+		"createdFrom=yesterday", "createdFrom=",
 		"createdTo=2026-01-05", "sort=createdAt.asc", "sort=status.desc", "sort=", "q=x",
 	} {
 		s.get("/executions?" + q).invalid(strings.Split(q, "=")[0])

@@ -178,7 +178,9 @@ type slowReads struct {
 	slow *atomic.Bool
 }
 
-func (r slowReads) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
+func (r slowReads) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) (
+	[]flow.Event, uint64, error,
+) {
 	if r.slow.Load() {
 		timer := time.NewTimer(1500 * time.Millisecond)
 		defer timer.Stop()

@@ -13,7 +13,8 @@ func TestContentThatChangedBecomesANewVersion(t *testing.T) {
 	s := newServer(t)
 	first := s.do("PUT", "/graphs/g", linear("default", "a")).is(201).has("graphId", "g").has("version", "1")
 	s.do("PUT", "/graphs/g", linear("default", "a")).is(200).has("version", "1").has("digest", first.text("digest"))
-	s.do("PUT", "/graphs/g", strings.ReplaceAll(linear("default", "a"), `,"queue":"default"`, ``)).is(200).has("version", "1")
+	s.do("PUT", "/graphs/g", strings.ReplaceAll(linear("default", "a"), `,"queue":"default"`, ``)).is(200).has(
+		"version", "1")
 	second := s.do("PUT", "/graphs/g", linear("default", "a", "b")).is(200).has("version", "2")
 	if first.text("digest") == second.text("digest") {
 		t.Error("two graphs have one digest")
@@ -46,12 +47,15 @@ func TestAnExecutionKeepsTheVersionItWasCreatedWith(t *testing.T) {
 func TestAGraphIsReadAsYAMLToo(t *testing.T) {
 	s := newServer(t)
 	asJSON := s.do("PUT", "/graphs/json", linear("default", "a")).is(201)
-	const text = "nodes:\n- {nodeId: start, type: Start}\n- {nodeId: a, type: Task, queue: default}\n- {nodeId: done, type: Success}\n" +
+	const text = "nodes:\n- {nodeId: start, type: Start}\n- {nodeId: a, type: Task, queue: default}\n- {nodeId: " +
+		"done, type: Success}\n" +
 		"edges:\n- {from: start, to: a}\n- {from: a, to: done}\n"
 	for i, media := range []string{"application/yaml", "application/x-yaml", "text/yaml"} {
-		s.do("PUT", fmt.Sprint("/graphs/yaml", i), text, "Content-Type", media).is(201).has("digest", asJSON.text("digest"))
+		s.do("PUT", fmt.Sprint("/graphs/yaml", i), text, "Content-Type", media).is(201).has("digest",
+			asJSON.text("digest"))
 	}
-	s.do("PUT", "/graphs/yaml", "nodes: [", "Content-Type", "application/yaml").is(422).has("error.code", "INVALID_GRAPH")
+	s.do("PUT", "/graphs/yaml", "nodes: [", "Content-Type", "application/yaml").is(422).has("error.code",
+		"INVALID_GRAPH")
 	s.do("PUT", "/graphs/yaml", text, "Content-Type", "application/json").is(422)
 }
 
@@ -61,7 +65,8 @@ func TestGraphsAreListedByTheirNewestVersion(t *testing.T) {
 		s.register(id, linear("default", "x"))
 	}
 	s.register("a", linear("default", "y"))
-	s.get("/graphs").is(200).has("total", "3").has("items.0.graphId", "C").has("items.1.graphId", "a").has("items.1.version", "2").
+	s.get("/graphs").is(200).has("total", "3").has("items.0.graphId", "C").has("items.1.graphId", "a").has(
+		"items.1.version", "2").
 		has("items.2.graphId", "b").has("items.2.version", "1").has("items.3", "<none>")
 }
 
@@ -79,31 +84,93 @@ func TestAGraphThatCannotRunIsRefusedAndTheNodeIsNamed(t *testing.T) {
 			[]string{edge("start", "a"), `{"from":"a","to":"b","when":"true"}`, edge("b", "a"), edge("a", "done")},
 			[]string{"cycle"},
 		},
-		"a node that nothing reaches": {[]string{start, node("lost", "Task"), done}, []string{edge("start", "done"), edge("lost", "done")}, []string{"lost"}},
+		"a node that nothing reaches": {[]string{start, node("lost", "Task"), done}, []string{
+			edge("start", "done"),
+			edge("lost", "done"),
+		}, []string{"lost"}},
 		"a fork without its join": {
 			[]string{start, node("f", "Fork"), node("a", "Task"), node("b", "Task"), done},
 			[]string{edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "done"), edge("b", "done")},
 			[]string{"f"},
 		},
-		"no terminal":                {[]string{start, node("a", "Task")}, []string{edge("start", "a")}, []string{"terminal"}},
-		"no start":                   {[]string{node("a", "Task"), done}, []string{edge("a", "done")}, []string{"Start"}},
-		"two starts":                 {[]string{start, node("other", "Start"), done}, []string{edge("start", "done"), edge("other", "done")}, []string{"other"}},
-		"two unconditional edges":    {[]string{start, node("a", "Task"), done, node("bad", "Failed")}, []string{edge("start", "a"), edge("a", "done"), edge("a", "bad")}, []string{"a"}},
-		"a node twice":               {[]string{start, node("a", "Task"), node("a", "Wait"), done}, []string{edge("start", "a"), edge("a", "done")}, []string{"a"}},
-		"an edge to nowhere":         {[]string{start, done}, []string{edge("start", "done"), edge("start", "nowhere")}, []string{"nowhere"}},
-		"a type that does not exist": {[]string{start, node("a", "Loop"), done}, []string{edge("start", "a"), edge("a", "done")}, []string{"Loop"}},
-		"a name that is none":        {[]string{start, node("a b", "Task"), done}, []string{edge("start", "a b"), edge("a b", "done")}, []string{"a b"}},
-		"a member that is unknown":   {[]string{start, `{"nodeId":"a","type":"Task","retries":3}`, done}, []string{edge("start", "a"), edge("a", "done")}, []string{"retries"}},
-		"a member of another type":   {[]string{start, `{"nodeId":"w","type":"Wait","queue":"q"}`, done}, []string{edge("start", "w"), edge("w", "done")}, []string{"w", "queue"}},
-		"a condition that is none":   {[]string{start, done, node("bad", "Failed")}, []string{`{"from":"start","to":"done","when":"input. =="}`, edge("start", "bad")}, []string{"start"}},
+		"no terminal": {
+			[]string{start, node("a", "Task")},
+			[]string{edge("start", "a")},
+			[]string{"terminal"},
+		},
+		"no start": {
+			[]string{node("a", "Task"), done},
+			[]string{edge("a", "done")},
+			[]string{"Start"},
+		},
+		"two starts": {[]string{start, node("other", "Start"), done}, []string{
+			edge("start", "done"),
+			edge("other", "done"),
+		}, []string{"other"}},
+		"two unconditional edges": {
+			[]string{start, node("a", "Task"), done, node("bad", "Failed")},
+			[]string{edge("start", "a"), edge("a", "done"), edge("a", "bad")},
+			[]string{"a"},
+		},
+		"a node twice": {
+			[]string{start, node("a", "Task"), node("a", "Wait"), done},
+			[]string{edge("start", "a"), edge("a", "done")},
+			[]string{"a"},
+		},
+		"an edge to nowhere": {
+			[]string{start, done},
+			[]string{edge("start", "done"), edge("start", "nowhere")},
+			[]string{"nowhere"},
+		},
+		"a type that does not exist": {[]string{start, node("a", "Loop"), done}, []string{
+			edge("start", "a"),
+			edge("a", "done"),
+		}, []string{"Loop"}},
+		"a name that is none": {[]string{start, node("a b", "Task"), done}, []string{
+			edge("start", "a b"),
+			edge("a b", "done"),
+		}, []string{"a b"}},
+		"a member that is unknown": {
+			[]string{start, `{"nodeId":"a","type":"Task","retries":3}`, done},
+			[]string{edge("start", "a"), edge("a", "done")},
+			[]string{"retries"},
+		},
+		"a member of another type": {
+			[]string{start, `{"nodeId":"w","type":"Wait","queue":"q"}`, done},
+			[]string{edge("start", "w"), edge("w", "done")},
+			[]string{"w", "queue"},
+		},
+		"a condition that is none": {
+			[]string{start, done, node("bad", "Failed")},
+			[]string{`{"from":"start","to":"done","when":"input. =="}`, edge("start", "bad")},
+			[]string{"start"},
+		},
 		"a CUSTOM join without expression": {
-			[]string{start, node("f", "Fork"), node("a", "Task"), node("b", "Task"), `{"nodeId":"j","type":"Join","policy":"CUSTOM"}`, done},
-			[]string{edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "j"), edge("b", "j"), edge("j", "done")},
+			[]string{
+				start, node("f", "Fork"), node("a", "Task"), node("b", "Task"),
+				`{"nodeId":"j","type":"Join","policy":"CUSTOM"}`, done,
+			},
+			[]string{
+				edge("start", "f"), edge("f", "a"), edge("f", "b"), edge("a", "j"), edge("b", "j"),
+				edge("j", "done"),
+			},
 			[]string{"j"},
 		},
-		"a negative timeout":         {[]string{start, `{"nodeId":"a","type":"Task","timeout":"-1s"}`, done}, []string{edge("start", "a"), edge("a", "done")}, []string{"a", "timeout"}},
-		"a duration that is none":    {[]string{start, `{"nodeId":"a","type":"Task","timeout":"soon"}`, done}, []string{edge("start", "a"), edge("a", "done")}, []string{"timeout"}},
-		"an attempt limit below one": {[]string{start, `{"nodeId":"a","type":"Task","retry":{"maxAttempts":0}}`, done}, []string{edge("start", "a"), edge("a", "done")}, []string{"maxAttempts"}},
+		"a negative timeout": {
+			[]string{start, `{"nodeId":"a","type":"Task","timeout":"-1s"}`, done},
+			[]string{edge("start", "a"), edge("a", "done")},
+			[]string{"a", "timeout"},
+		},
+		"a duration that is none": {
+			[]string{start, `{"nodeId":"a","type":"Task","timeout":"soon"}`, done},
+			[]string{edge("start", "a"), edge("a", "done")},
+			[]string{"timeout"},
+		},
+		"an attempt limit below one": {
+			[]string{start, `{"nodeId":"a","type":"Task","retry":{"maxAttempts":0}}`, done},
+			[]string{edge("start", "a"), edge("a", "done")},
+			[]string{"maxAttempts"},
+		},
 	} {
 		body := fmt.Sprintf(`{"nodes":[%s],"edges":[%s]}`, strings.Join(c.nodes, ","), strings.Join(c.edges, ","))
 		r := s.do("PUT", "/graphs/g", body)
@@ -113,7 +180,10 @@ func TestAGraphThatCannotRunIsRefusedAndTheNodeIsNamed(t *testing.T) {
 		}
 		r.has("error.code", "INVALID_GRAPH").invalid(c.words...)
 	}
-	for _, body := range []string{"", "{}", "[]", "null", `{"nodes":[],"edges":[]}`, `{"nodes":{},"edges":[]}`, `{"nodes":[],"edges":[],"more":1}`, `{"nodes":[`} {
+	for _, body := range []string{
+		"", "{}", "[]", "null", `{"nodes":[],"edges":[]}`, `{"nodes":{},"edges":[]}`,
+		`{"nodes":[],"edges":[],"more":1}`, `{"nodes":[`,
+	} {
 		if r := s.do("PUT", "/graphs/g", body, "Content-Type", "application/json"); r.status != 422 {
 			t.Errorf("%q: got %d %s", body, r.status, r.body)
 		}
@@ -139,7 +209,8 @@ func TestTheFirstEdgeWhoseConditionHoldsIsTaken(t *testing.T) {
 }
 
 func TestANodeFromWhichNoEdgeLeadsFails(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done","type":"Success"}],
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done","when":"output.ok"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	before := e.log()
@@ -150,7 +221,8 @@ func TestANodeFromWhichNoEdgeLeadsFails(t *testing.T) {
 }
 
 func TestAnExpressionThatFailsFailsItsNode(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done","type":"Success"}],
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done","when":"output.missing.deep == 1"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	e.send("a/success", `{"output":{}}`).is(202)
@@ -158,13 +230,15 @@ func TestAnExpressionThatFailsFailsItsNode(t *testing.T) {
 }
 
 func TestAWaitNodeIsResumedWithAnOutput(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"w","type":"Wait","waitKey":"k"},{"nodeId":"done","type":"Success"}],
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"w","type":"Wait","waitKey":"k"},{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"w"},{"from":"w","to":"done"}]}`)
 	e.logIs("EXECUTION_STARTED", "NODE_SUCCEEDED start", "NODE_READY w", "NODE_WAITING w")
 	e.refused("resume_key", "w/resume", "")
 	before := e.log()
 	e.send("w/resume", `{"resumeKey":"k","output":{"approved":true}}`).is(202)
-	e.grew(before, "NODE_RESUME_REQUESTED w", "NODE_RESUMED w", "NODE_SUCCEEDED w", "NODE_SUCCEEDED done", "EXECUTION_COMPLETED")
+	e.grew(before, "NODE_RESUME_REQUESTED w", "NODE_RESUMED w", "NODE_SUCCEEDED w", "NODE_SUCCEEDED done",
+		"EXECUTION_COMPLETED")
 	e.view().has("result", `{"approved":true}`)
 	e.node("w").has("output", `{"approved":true}`)
 }
@@ -213,7 +287,8 @@ func TestReachingFailedFailsAndReachingCanceledCancels(t *testing.T) {
 }
 
 func TestAFailureEdgeIsTakenWithTheError(t *testing.T) {
-	e := newServer(t).started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"fix","type":"Task"},{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
+	e := newServer(t).started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"fix","type":"Task"},{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"},{"from":"a","to":"fix","on":"failure","when":"error.code == 'SOFT'"},{"from":"a","to":"bad","on":"failure"},{"from":"fix","to":"done"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	before := e.log()

@@ -35,10 +35,13 @@ func TestEveryCommandCanBeSentInABatch(t *testing.T) {
 		{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b","to":"done"},{"from":"b","to":"c","on":"failure"},
 		{"from":"c","to":"done"},{"from":"c","to":"bad","on":"failure"}]}`)
-	r := s.commands([]string{"X-Correlation-Id", "corr"}, `{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","input":{"x":1}}`)
-	e := execution{s, r.result(0).is(202).has("command", "CreateExecution").has("correlationId", "corr").has("idempotencyKey", "k").text("executionId")}
+	r := s.commands([]string{"X-Correlation-Id", "corr"},
+		`{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","input":{"x":1}}`)
+	e := execution{s, r.result(0).is(202).has("command", "CreateExecution").has("correlationId", "corr").has(
+		"idempotencyKey", "k").text("executionId")}
 	on := func(command, more string) string {
-		return fmt.Sprintf(`{"command":%q,"idempotencyKey":"k-%[1]s-%d","executionId":%q%s}`, command, s.keys.Add(1), e.id, more)
+		return fmt.Sprintf(`{"command":%q,"idempotencyKey":"k-%[1]s-%d","executionId":%q%s}`, command, s.keys.Add(1),
+			e.id, more)
 	}
 	r = s.commands(nil,
 		on("StartExecution", ``),
@@ -53,7 +56,8 @@ func TestEveryCommandCanBeSentInABatch(t *testing.T) {
 		on("CancelExecution", `,"reason":"r"`),
 	)
 	for i, command := range []string{
-		"StartExecution", "StartNode", "ReportNodeProgress", "PutNodeWaiting", "ResumeNode", "SucceedNode", "FailNode", "CancelNode", "ArchiveExecution",
+		"StartExecution", "StartNode", "ReportNodeProgress", "PutNodeWaiting", "ResumeNode", "SucceedNode", "FailNode",
+		"CancelNode", "ArchiveExecution",
 	} {
 		r.result(i).is(202).has("command", command).has("accepted", "true").has("executionId", e.id)
 	}
@@ -67,9 +71,11 @@ func TestAnInnerKeyIsTheKeyOfTheSingleEndpoint(t *testing.T) {
 	s := newServer(t)
 	s.register("g", linear("default", "a", "b"))
 	created := s.postOnce("k", "/executions", `{"graphId":"g","input":{"x":1}}`).is(202)
-	inner := s.commands(nil, `{"command":"CreateExecution","idempotencyKey":"k","input":{"x":1.0},"graphId":"g"}`).result(0).is(200)
-	if want := `{"status":200,` + string(created.body[1:]); inner.text("executionId") != created.text("executionId") || !bytes.Contains(s.commands(nil,
-		`{"command":"CreateExecution","idempotencyKey":"k","input":{"x":1},"graphId":"g"}`).body, []byte(want)) {
+	inner := s.commands(nil,
+		`{"command":"CreateExecution","idempotencyKey":"k","input":{"x":1.0},"graphId":"g"}`).result(0).is(200)
+	if want := `{"status":200,` + string(created.body[1:]); inner.text("executionId") != created.text("executionId") ||
+		!bytes.Contains(s.commands(nil,
+			`{"command":"CreateExecution","idempotencyKey":"k","input":{"x":1},"graphId":"g"}`).body, []byte(want)) {
 		t.Errorf("got %s, want %s", inner.body, want)
 	}
 	e := execution{s, created.text("executionId")}
@@ -80,7 +86,8 @@ func TestAnInnerKeyIsTheKeyOfTheSingleEndpoint(t *testing.T) {
 	e.sendOnce("n", "a/start", `{"workerId":"w","attempt":1}`).is(202)
 	node := fmt.Sprintf(`{"command":"StartNode","idempotencyKey":"n","executionId":%q,"nodeId":"a","attempt":1,"workerId":%%q}`, strings.ToUpper(e.id))
 	s.commands(nil, fmt.Sprintf(node, "w")).result(0).is(200)
-	s.commands(nil, fmt.Sprintf(node, "v")).result(0).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has("error.details.differs", `["workerId"]`)
+	s.commands(nil, fmt.Sprintf(node, "v")).result(0).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has(
+		"error.details.differs", `["workerId"]`)
 	done := fmt.Sprintf(`{"command":"SucceedNode","idempotencyKey":"d","executionId":%q,"nodeId":"a","output":{"z":1},"next":true}`, e.id)
 	first := s.commands(nil, done).result(0).is(202)
 	again := e.sendOnce("d", "a/success", `{"next":true,"output":{"z":1}}`).is(200)
@@ -117,15 +124,33 @@ func TestAMalformedCommandHasItsOwnAnswerAndTouchesNoOther(t *testing.T) {
 		{`{"command":"Destroy","idempotencyKey":"k"}`, "command", "INVALID_INPUT"},
 		{`{"command":"ClaimTasks","idempotencyKey":"k"}`, "command", "INVALID_INPUT"},
 		{`{"command":"ExpireDeadline","idempotencyKey":"k"}`, "command", "INVALID_INPUT"},
-		{fmt.Sprintf(`{"command":"StartExecution","executionId":%q}`, e.id), "idempotencyKey", "IDEMPOTENCY_KEY_REQUIRED"},
-		{fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"","executionId":%q}`, e.id), "idempotencyKey", "IDEMPOTENCY_KEY_REQUIRED"},
-		{fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"é","executionId":%q}`, e.id), "idempotencyKey", "IDEMPOTENCY_KEY_INVALID"},
-		{fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"%0256d","executionId":%q}`, 1, e.id), "idempotencyKey", "IDEMPOTENCY_KEY_INVALID"},
-		{fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":7,"executionId":%q}`, e.id), "idempotencyKey", "INVALID_INPUT"},
+		{
+			fmt.Sprintf(`{"command":"StartExecution","executionId":%q}`, e.id), "idempotencyKey",
+			"IDEMPOTENCY_KEY_REQUIRED",
+		},
+		{
+			fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"","executionId":%q}`, e.id), "idempotencyKey",
+			"IDEMPOTENCY_KEY_REQUIRED",
+		},
+		{
+			fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"é","executionId":%q}`, e.id), "idempotencyKey",
+			"IDEMPOTENCY_KEY_INVALID",
+		},
+		{
+			fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"%0256d","executionId":%q}`, 1, e.id),
+			"idempotencyKey", "IDEMPOTENCY_KEY_INVALID",
+		},
+		{
+			fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":7,"executionId":%q}`, e.id), "idempotencyKey",
+			"INVALID_INPUT",
+		},
 		{`{"command":"StartExecution","idempotencyKey":"k"}`, "executionId", "INVALID_INPUT"},
 		{`{"command":"StartExecution","idempotencyKey":"k","executionId":5}`, "executionId", "INVALID_INPUT"},
 		{`{"command":"CreateExecution","idempotencyKey":"k"}`, "graphId", "INVALID_INPUT"},
-		{`{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","executionId":"x"}`, "executionId", "INVALID_INPUT"},
+		{
+			`{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","executionId":"x"}`, "executionId",
+			"INVALID_INPUT",
+		},
 		{on("StartExecution", `,"nodeId":"a"`), "nodeId", "INVALID_INPUT"},
 		{on("SucceedNode", ``), "nodeId", "INVALID_INPUT"},
 		{on("SucceedNode", `,"nodeId":7`), "nodeId", "INVALID_INPUT"},
@@ -135,10 +160,16 @@ func TestAMalformedCommandHasItsOwnAnswerAndTouchesNoOther(t *testing.T) {
 		{on("SucceedNode", `,"nodeId":"a","output":{"x":1,"x":2}`), "x", "INVALID_INPUT"},
 		{on("SucceedNode", `,"nodeId":"a","output":{},"output":{}`), "output", "INVALID_INPUT"},
 		{on("SucceedNode", `,"nodeId":"a","output":{"x":"`+"\xff"+`"}`), "UTF-8", "INVALID_INPUT"},
-		{on("SucceedNode", `,"nodeId":"a","output":`+strings.Repeat(`{"d":`, 80)+`1`+strings.Repeat(`}`, 80)), "deep", "INVALID_INPUT"},
+		{
+			on("SucceedNode", `,"nodeId":"a","output":`+strings.Repeat(`{"d":`, 80)+`1`+strings.Repeat(`}`, 80)), "deep",
+			"INVALID_INPUT",
+		},
 		{on("StartNode", `,"nodeId":"a"`), "attempt", "INVALID_INPUT"},
 		{on("StartNode", `,"nodeId":"a","attempt":0`), "attempt", "INVALID_INPUT"},
-		{on("ReportNodeProgress", `,"nodeId":"a","progress":101`), "progress must be between 0 and 100", "INVALID_INPUT"},
+		{
+			on("ReportNodeProgress", `,"nodeId":"a","progress":101`), "progress must be between 0 and 100",
+			"INVALID_INPUT",
+		},
 		{on("FailNode", `,"nodeId":"a","error":{"kind":1}`), "error.kind", "INVALID_INPUT"},
 	}
 	before := e.log()
@@ -179,9 +210,12 @@ func TestARequestThatIsNoListOfCommandsIsRefusedAsAWhole(t *testing.T) {
 	e := s.create(linear("default", "a"))
 	start := fmt.Sprintf(`{"command":"StartExecution","idempotencyKey":"k","executionId":%q}`, e.id)
 	for _, body := range []string{
-		`{}`, `[]`, `null`, `5`, `"x"`, `{"commands":{}}`, `{"commands":null}`, `{"commands":[]}`, `{"commands":[` + start + `],"more":1}`,
-		`{"more":1,"commands":[` + start + `]}`, `{"commands":[` + start + `],"commands":[` + start + `]}`, `{"commands":[` + start + `]`,
-		`{"commands":[` + start + `]}x`, `{"commands":[` + start + `]}{}`, `{"commands":[` + start + `,]}`, `{"commands":[` + start + `,{"command":]}`, `{`,
+		`{}`, `[]`, `null`, `5`, `"x"`, `{"commands":{}}`, `{"commands":null}`, `{"commands":[]}`, `{"commands":[` +
+			start + `],"more":1}`,
+		`{"more":1,"commands":[` + start + `]}`, `{"commands":[` + start + `],"commands":[` + start + `]}`,
+		`{"commands":[` + start + `]`,
+		`{"commands":[` + start + `]}x`, `{"commands":[` + start + `]}{}`, `{"commands":[` + start + `,]}`,
+		`{"commands":[` + start + `,{"command":]}`, `{`,
 		`{"commands":[` + strings.Repeat(start+",", 500) + start + `]}`,
 	} {
 		s.do("POST", "/commands", body).is(422).has("error.code", "INVALID_INPUT")
@@ -195,7 +229,8 @@ func TestFiveHundredCommandsAreAnsweredInOrder(t *testing.T) {
 	s.register("g", linear("default", "a"))
 	var all []string
 	for i := range 500 {
-		all = append(all, fmt.Sprintf(`{"command":"CreateExecution","idempotencyKey":"c%d","graphId":"g","input":{"i":%[1]d}}`, i))
+		all = append(all, fmt.Sprintf(
+			`{"command":"CreateExecution","idempotencyKey":"c%d","graphId":"g","input":{"i":%[1]d}}`, i))
 	}
 	r := s.commands(nil, all...).is(200)
 	for _, i := range []int{0, 1, 250, 499} {
@@ -209,9 +244,11 @@ func TestACommandThatIsTooLargeHasItsOwnAnswer(t *testing.T) {
 	s := newServer(t)
 	e := s.started(linear("default", "a"))
 	r := s.commands(nil,
-		fmt.Sprintf(`{"command":"SucceedNode","idempotencyKey":"big","executionId":%q,"nodeId":"a","output":{"x":%q}}`, e.id, strings.Repeat("x", 1<<20)),
+		fmt.Sprintf(`{"command":"SucceedNode","idempotencyKey":"big","executionId":%q,"nodeId":"a","output":{"x":%q}}`,
+			e.id, strings.Repeat("x", 1<<20)),
 		fmt.Sprintf(`{"command":"StartNode","idempotencyKey":"small","executionId":%q,"nodeId":"a","attempt":1}`, e.id))
 	r.result(0).is(413).has("error.code", "PAYLOAD_TOO_LARGE")
 	r.result(1).is(202)
-	s.do("POST", "/commands", `{"commands":["`+strings.Repeat("x", 8<<20)+`"]}`).is(413).has("error.code", "PAYLOAD_TOO_LARGE")
+	s.do("POST", "/commands", `{"commands":["`+strings.Repeat("x", 8<<20)+`"]}`).is(413).has("error.code",
+		"PAYLOAD_TOO_LARGE")
 }

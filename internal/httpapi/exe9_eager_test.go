@@ -14,7 +14,8 @@ func TestACreationThatClaimsBringsItsFirstTaskAlong(t *testing.T) {
 	s := newServer(t)
 	s.register("g", linear("default", "a", "b"))
 	r := s.post("/executions", eager).is(202).has("command", "CreateExecution").
-		has("tasks.0.nodeId", "a").has("tasks.0.attempt", "1").has("tasks.0.graphId", "g").has("tasks.0.queue", "default").
+		has("tasks.0.nodeId", "a").has("tasks.0.attempt", "1").has("tasks.0.graphId", "g").has("tasks.0.queue",
+		"default").
 		has("tasks.0.input", `{"n":1}`).has("tasks.0.outputs", `{}`).has("tasks.1", "<none>")
 	e := execution{s, r.text("executionId")}
 	r.has("tasks.0.executionId", e.id)
@@ -57,7 +58,8 @@ func TestACancelWinsOverTasksThatACreationBroughtAlong(t *testing.T) {
 	s.register("g", linear("default", "a"))
 	e := execution{s, s.post("/executions", eager).is(202).has("tasks.0.nodeId", "a").text("executionId")}
 	e.send("cancel", "").is(202)
-	e.send("a/success", `{"attempt":1,"workerId":"w","output":{"paid":true}}`).refusedBy("cancel_fence").has("error.details.lateResultKept", "true")
+	e.send("a/success", `{"attempt":1,"workerId":"w","output":{"paid":true}}`).refusedBy("cancel_fence").has(
+		"error.details.lateResultKept", "true")
 	e.view().has("status", "CANCELED").has("lateResults.0.output", `{"paid":true}`)
 }
 
@@ -67,7 +69,8 @@ func TestACreationGetsNoMoreTasksThanItAsksFor(t *testing.T) {
 	body := `{"graphId":"g","start":true,"claim":{"workerId":"w","max":%d,"queues":[%s]}}`
 	s.post("/executions", fmt.Sprintf(body, 1, `"default"`)).is(202).has("tasks.0.nodeId", "a").has("tasks.1", "<none>")
 	s.post("/tasks/claim", `{"workerId":"v","max":9}`).is(200).has("tasks.0.nodeId", "b").has("tasks.1", "<none>")
-	s.post("/executions", fmt.Sprintf(body, 9, `"other","default"`)).is(202).has("tasks.0.nodeId", "a").has("tasks.1.nodeId", "b").has("tasks.2", "<none>")
+	s.post("/executions", fmt.Sprintf(body, 9, `"other","default"`)).is(202).has("tasks.0.nodeId", "a").has(
+		"tasks.1.nodeId", "b").has("tasks.2", "<none>")
 	s.post("/executions", fmt.Sprintf(body, 9, `"other"`)).is(202).has("tasks", "[]")
 	s.post("/tasks/claim", `{"workerId":"v","max":9}`).is(200).has("tasks.1.nodeId", "b").has("tasks.2", "<none>")
 }
@@ -76,10 +79,13 @@ func TestACreationInABatchBringsItsTasksAlong(t *testing.T) {
 	s := newServer(t)
 	s.register("g", linear("default", "a"))
 	one := `{"command":"CreateExecution","idempotencyKey":"%s","graphId":"g","start":true,"claim":{"workerId":"w"}}`
-	batch := `{"commands":[` + fmt.Sprintf(one, "k1") + `,` + fmt.Sprintf(one, "k2") + `,` + fmt.Sprintf(one, "k1") + `]}`
-	r := s.post("/commands", batch).is(200).has("results.0.status", "202").has("results.1.status", "202").has("results.2.status", "200").
+	batch := `{"commands":[` + fmt.Sprintf(one, "k1") + `,` + fmt.Sprintf(one, "k2") + `,` + fmt.Sprintf(one, "k1") +
+		`]}`
+	r := s.post("/commands", batch).is(200).has("results.0.status", "202").has("results.1.status", "202").has(
+		"results.2.status", "200").
 		has("results.1.tasks.0.nodeId", "a")
-	r.has("results.0.tasks.0.executionId", r.text("results.0.executionId")).has("results.2.tasks", r.text("results.0.tasks"))
+	r.has("results.0.tasks.0.executionId", r.text("results.0.executionId")).has("results.2.tasks",
+		r.text("results.0.tasks"))
 	alone := s.postOnce("k1", "/executions", `{"graphId":"g","start":true,"claim":{"workerId":"w"}}`).is(200)
 	alone.has("tasks", r.text("results.0.tasks"))
 }

@@ -17,9 +17,12 @@ func TestAClaimStartsTheTaskAndGivesTheWorkerWhatItNeeds(t *testing.T) {
 	s := newServer(t)
 	e := s.started(linear("print", "a", "b"))
 	s.post("/tasks/claim", `{"workerId":"w","queues":["other"]}`).is(200).has("tasks", "[]")
-	r := s.post("/tasks/claim", `{"workerId":"w","queues":["other","print"],"max":5,"waitSeconds":0,"leaseSeconds":30}`).is(200).
-		has("tasks.0.executionId", e.id).has("tasks.0.nodeId", "a").has("tasks.0.attempt", "1").has("tasks.0.graphId", "g").
-		has("tasks.0.queue", "print").has("tasks.0.input", `{"n":1}`).has("tasks.0.outputs", `{}`).has("tasks.1", "<none>")
+	r := s.post("/tasks/claim",
+		`{"workerId":"w","queues":["other","print"],"max":5,"waitSeconds":0,"leaseSeconds":30}`).is(200).
+		has("tasks.0.executionId", e.id).has("tasks.0.nodeId", "a").has("tasks.0.attempt", "1").has("tasks.0.graphId",
+		"g").
+		has("tasks.0.queue", "print").has("tasks.0.input", `{"n":1}`).has("tasks.0.outputs", `{}`).has("tasks.1",
+		"<none>")
 	e.node("a").has("status", "RUNNING").has("workerId", "w").has("leaseUntil", r.text("tasks.0.leaseUntil"))
 	events := e.events()
 	started := events[len(events)-1]
@@ -30,11 +33,13 @@ func TestAClaimStartsTheTaskAndGivesTheWorkerWhatItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if until, err := time.Parse(time.RFC3339, r.text("tasks.0.leaseUntil")); err != nil || until.Sub(begin) != 30*time.Second {
+	if until, err := time.Parse(time.RFC3339, r.text("tasks.0.leaseUntil")); err != nil ||
+		until.Sub(begin) != 30*time.Second {
 		t.Errorf("the lease is %v long", until.Sub(begin))
 	}
 	e.send("a/success", `{"output":{"pages":3}}`).is(202)
-	s.post("/tasks/claim", `{"workerId":"w","queues":["print"]}`).is(200).has("tasks.0.nodeId", "b").has("tasks.0.outputs", `{"a":{"pages":3}}`)
+	s.post("/tasks/claim", `{"workerId":"w","queues":["print"]}`).is(200).has("tasks.0.nodeId", "b").has(
+		"tasks.0.outputs", `{"a":{"pages":3}}`)
 }
 
 func TestTheOutputsOfAClaimAreThoseOfTheDirectPredecessors(t *testing.T) {
@@ -45,7 +50,8 @@ func TestTheOutputsOfAClaimAreThoseOfTheDirectPredecessors(t *testing.T) {
 		s.post("/tasks/claim", `{"workerId":"w"}`).is(200).has("tasks.0.nodeId", node)
 		e.send(node+"/success", fmt.Sprintf(`{"output":{%q:%q}}`, node, big)).is(202)
 	}
-	s.post("/tasks/claim", `{"workerId":"w"}`).is(200).has("tasks.0.nodeId", "c").has("tasks.0.outputs", fmt.Sprintf(`{"b":{"b":%q}}`, big))
+	s.post("/tasks/claim", `{"workerId":"w"}`).is(200).has("tasks.0.nodeId", "c").has("tasks.0.outputs",
+		fmt.Sprintf(`{"b":{"b":%q}}`, big))
 }
 
 func TestAClaimWithDefaultsTakesOneTaskOfTheDefaultQueueForAMinute(t *testing.T) {
@@ -124,7 +130,8 @@ func TestARepeatedClaimReturnsTheSameTasks(t *testing.T) {
 	if again := s.postOnce("k", "/tasks/claim", `{"workerId":"w"}`).is(200); !bytes.Equal(first.body, again.body) {
 		t.Errorf("after the completion: got %s, want %s", again.body, first.body)
 	}
-	s.postOnce("k", "/tasks/claim", `{"workerId":"v"}`).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has("error.details.differs", `["workerId"]`)
+	s.postOnce("k", "/tasks/claim", `{"workerId":"v"}`).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has(
+		"error.details.differs", `["workerId"]`)
 	if len(e.log()) != len(before)+3 {
 		t.Errorf("the repetition wrote: %q", e.log())
 	}
@@ -191,9 +198,16 @@ func TestALeaseThatRunsOutIsATimeoutAndTheRetryPolicyDecides(t *testing.T) {
 		t.Errorf("the report says %v", reported.Payload)
 	}
 	e.grew(before, "NODE_FAIL_REPORTED a")
-	e.node("a").has("status", "CREATED").has("retryAt", reported.Payload["retryAt"].(string)).has("nextAttempt", "2").has("attempt", "1")
+	e.node("a").has("status", "CREATED").has("retryAt", reported.Payload["retryAt"].(string)).has("nextAttempt",
+		"2").has("attempt", "1")
 	for _, c := range []struct{ action, body string }{
-		{"a/start", `{"attempt":2}`}, {"a/progress", ""}, {"a/wait", ""}, {"a/resume", ""}, {"a/success", ""}, {"a/fail", ""}, {"a/cancel", ""},
+		{"a/start", `{"attempt":2}`},
+		{"a/progress", ""},
+		{"a/wait", ""},
+		{"a/resume", ""},
+		{"a/success", ""},
+		{"a/fail", ""},
+		{"a/cancel", ""},
 	} {
 		e.refused("retry_pending", c.action, c.body)
 	}
@@ -297,11 +311,13 @@ func TestACompletionWithNextGivesTheNextTaskAlreadyStarted(t *testing.T) {
 	s.post("/tasks/claim", `{"workerId":"w","leaseSeconds":30}`).is(200)
 	before := e.log()
 	first := e.sendOnce("k", "a/success", `{"output":{"x":1},"next":true}`).is(202).
-		has("task.nodeId", "b").has("task.attempt", "1").has("task.executionId", e.id).has("task.queue", "default").has("task.outputs", `{"a":{"x":1}}`)
+		has("task.nodeId", "b").has("task.attempt", "1").has("task.executionId", e.id).has("task.queue", "default").has(
+		"task.outputs", `{"a":{"x":1}}`)
 	e.grew(before, "NODE_SUCCEEDED a", "NODE_READY b", "NODE_STARTED b")
 	e.node("b").has("status", "RUNNING").has("workerId", "w").has("leaseUntil", first.text("task.leaseUntil"))
 	e.send("b/progress", `{"progress":1}`).is(202)
-	if again := e.sendOnce("k", "a/success", `{"output":{"x":1},"next":true}`).is(200); !bytes.Equal(first.body, again.body) {
+	if again := e.sendOnce("k", "a/success", `{"output":{"x":1},"next":true}`).is(200); !bytes.Equal(first.body,
+		again.body) {
 		t.Errorf("got %s, want %s", again.body, first.body)
 	}
 	e.send("b/success", `{"next":true}`).is(202).has("task", "<none>")

@@ -25,7 +25,8 @@ func linear(queue string, tasks ...string) string {
 		edges += fmt.Sprintf(`{"from":%q,"to":%q},`, last, task)
 		last = task
 	}
-	return fmt.Sprintf(`{"nodes":[%s,{"nodeId":"done","type":"Success"}],"edges":[%s{"from":%q,"to":"done"}]}`, nodes, edges, last)
+	return fmt.Sprintf(`{"nodes":[%s,{"nodeId":"done","type":"Success"}],"edges":[%s{"from":%q,"to":"done"}]}`, nodes,
+		edges, last)
 }
 
 // register puts a graph.

@@ -147,7 +147,8 @@ func (f *fuzz) lane(r *asker, requests int) {
 
 // makes says that an operation is likely to make a thing.
 func makes(operation string) bool {
-	return strings.HasPrefix(operation, "PUT ") || strings.HasPrefix(operation, "POST ") && !strings.Contains(operation, "{")
+	return strings.HasPrefix(operation, "PUT ") || strings.HasPrefix(operation, "POST ") &&
+		!strings.Contains(operation, "{")
 }
 
 // readingChangesNothing asks for everything that can be read, well and badly, and compares
@@ -369,7 +370,8 @@ func (f *fuzz) report(took time.Duration) {
 	for _, n := range f.sent {
 		total += n
 	}
-	f.t.Logf("%d requests in %v; %d were invalid and refused, %d left; answers %v", total, took.Round(time.Millisecond), f.refused, f.left, f.statuses)
+	f.t.Logf("%d requests in %v; %d were invalid and refused, %d left; answers %v", total, took.Round(time.Millisecond),
+		f.refused, f.left, f.statuses)
 	if len(never) > 0 {
 		f.t.Logf("never answered with success: %s", strings.Join(never, ", "))
 	}

@@ -59,7 +59,8 @@ func (r *asker) content(a *ask, part string) {
 		a.bad("%s", why)
 	}
 	if part == "media" {
-		a.header.Set("Content-Type", oneOf(&r.maker, "text/plain", "application/xml", "multipart/form-data; boundary=x", "application/jsonx", "*/*", "json", "application/json; charset=utf-16"))
+		a.header.Set("Content-Type", oneOf(&r.maker, "text/plain", "application/xml", "multipart/form-data; boundary=x",
+			"application/jsonx", "*/*", "json", "application/json; charset=utf-16"))
 		if !strings.HasPrefix(a.header.Get("Content-Type"), "application/json;") {
 			a.bad("the media type is %s", a.header.Get("Content-Type"))
 		}
@@ -103,7 +104,8 @@ func (r *asker) adapt(value any) any {
 		out := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			out[name] = r.adapt(value[name])
-			if known, ok := r.hand[name]; ok && r.chance(50) && fmt.Sprintf("%T", known) == fmt.Sprintf("%T", value[name]) {
+			if known, ok := r.hand[name]; ok && r.chance(50) && fmt.Sprintf("%T", known) == fmt.Sprintf("%T",
+				value[name]) {
 				out[name] = known
 			}
 		}
@@ -163,7 +165,8 @@ func (r *asker) tear(body []byte) (torn []byte, why string) {
 		{"with half a surrogate pair", `{"zz":"\ud800"` + comma + inside},
 		{"with a control character", "{\"zz\":\"\x01\"" + comma + inside},
 		{"with a comment", text + "// x"},
-		{"with a number that is none", `{"zz":` + oneOf(&r.maker, "NaN", "Infinity", "01", "1.", ".5", "+1", "0x1", "1e") + comma + inside},
+		{"with a number that is none", `{"zz":` + oneOf(&r.maker, "NaN", "Infinity", "01", "1.", ".5", "+1", "0x1",
+			"1e") + comma + inside},
 		{"very deep", `{"zz":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + comma + inside},
 		{"no object", oneOf(&r.maker, "null", "[]", "[{}]", `"x"`, "1", "true", "[null]")},
 		{"white space", " \n"},

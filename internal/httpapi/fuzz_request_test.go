@@ -95,8 +95,9 @@ func (c *contract) parameters(operation string) (all []parameter) {
 			}
 			schema := p["schema"].(map[string]any)
 			all = append(all, parameter{
-				name: p["name"].(string), in: p["in"].(string), required: p["required"] == true, schema: schema, pointer: at + "/schema",
-				lists: schema["type"] == "array", open: p["in"] == "query" && schema["type"] == "object",
+				name: p["name"].(string), in: p["in"].(string), required: p["required"] == true, schema: schema,
+				pointer: at + "/schema",
+				lists:   schema["type"] == "array", open: p["in"] == "query" && schema["type"] == "object",
 			})
 		}
 	}
@@ -127,7 +128,8 @@ func (r *asker) next(operation string) *ask {
 		a.method = oneOf(&r.maker, "GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW")
 	case "place":
 		path, query, _ := strings.Cut(a.target, "?")
-		a.target = oneOf(&r.maker, path+"/", path+"/zz", "/"+path, path+"/..", path+"%00", "/zz"+path, strings.ToUpper(path)) + "?" + query
+		a.target = oneOf(&r.maker, path+"/", path+"/zz", "/"+path, path+"/..", path+"%00", "/zz"+path,
+			strings.ToUpper(path)) + "?" + query
 	}
 	r.place(a)
 	return a

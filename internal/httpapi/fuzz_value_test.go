@@ -195,7 +195,8 @@ func (m *maker) array(s map[string]any, depth int) any {
 	}
 	for tries := 0; len(out) < n && tries < 2*n+4; tries++ {
 		value := m.value(s["items"], "", depth+1)
-		if s["uniqueItems"] != true || !slices.ContainsFunc(out, func(have any) bool { return fmt.Sprint(have) == fmt.Sprint(value) }) {
+		if s["uniqueItems"] != true ||
+			!slices.ContainsFunc(out, func(have any) bool { return fmt.Sprint(have) == fmt.Sprint(value) }) {
 			out = append(out, value)
 		}
 	}
@@ -242,15 +243,18 @@ func (m *maker) instant() time.Time {
 	zone := oneOf(m, time.UTC, time.UTC, time.FixedZone("", 9*3600), time.FixedZone("", -(23*3600+59*60)))
 	at := time.Now().Add(time.Duration(m.IntN(48)-36) * time.Hour).Truncate(time.Millisecond)
 	if m.chance(10) {
-		at = oneOf(m, time.Unix(0, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 30, 23, 59, 59, 999_999_999, time.UTC))
+		at = oneOf(m, time.Unix(0, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 30, 23, 59, 59,
+			999_999_999, time.UTC))
 	}
 	return at.In(zone)
 }
 
 // letters are what texts are made of: plain ones, long ones, half ones, unseen ones.
 var letters = []string{
-	"a", "b", "Z", "0", "9", ".", "-", "_", " ", "'", `"`, `\`, "/", "%", "<", "&", ";", "{", "}", "\x00", "\n", "\t", "\x7f",
-	"é", "e\u0301", "ß", "İ", "日", "本", "ﷺ", "\u200b", "\u202e", "\ufeff", "\ufffd", "\uffff", "😀", "👩\u200d👩", "\U0010ffff",
+	"a", "b", "Z", "0", "9", ".", "-", "_", " ", "'", `"`, `\`, "/", "%", "<", "&", ";", "{", "}", "\x00", "\n", "\t",
+	"\x7f",
+	"é", "e\u0301", "ß", "İ", "日", "本", "ﷺ", "\u200b", "\u202e", "\ufeff", "\ufffd", "\uffff", "😀", "👩\u200d👩",
+	"\U0010ffff",
 }
 
 // word is a text of so many code points.
@@ -372,7 +376,8 @@ func (m *maker) anything(depth int) any {
 }
 
 var hugeNumbers = []string{
-	"0", "-0", "1.0", "1e2", "9007199254740993", "9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e308", "1e309", "-1e400",
+	"0", "-0", "1.0", "1e2", "9007199254740993", "9223372036854775808", "-9223372036854775809", "18446744073709551616",
+	"1e308", "1e309", "-1e400",
 	"1e-400", "0.1000000000000000055511151231257827", "123456789012345678901234567890",
 }
 
@@ -414,19 +419,24 @@ func (m *maker) wrong(s map[string]any, depth int) any {
 	for _, near := range nearMisses[fmt.Sprint(s["format"])] {
 		list = append(list, near)
 	}
-	list = append(list, nil, true, "", "1", m.word(1, 6), []any{}, map[string]any{}, json.Number(oneOf(m, hugeNumbers...)), json.Number("1.5"))
+	list = append(list, nil, true, "", "1", m.word(1, 6), []any{}, map[string]any{},
+		json.Number(oneOf(m, hugeNumbers...)), json.Number("1.5"))
 	return oneOf(m, list...)
 }
 
 // nearMisses look like a format and are none.
 var nearMisses = map[string][]string{
 	"uuid": {
-		"0199c1a27d107c3e8f215d2f6f0c9a01", "{0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01}", "urn:uuid:0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01",
-		"0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a0", "0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a0g", "0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01 ", "0",
+		"0199c1a27d107c3e8f215d2f6f0c9a01", "{0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01}",
+		"urn:uuid:0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01",
+		"0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a0", "0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a0g",
+		"0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01 ", "0",
 	},
 	"date-time": {
-		"2026-01-05T09:00:00", "2026-01-05 09:00:00Z", "2026-01-05T09:00:00,5Z", "2026-01-05T9:00:00Z", "2026-02-30T09:00:00Z", "2026-01-05T24:00:00Z",
-		"2026-01-05T09:00:00.Z", "2026-01-05", "20260105T090000Z", "2026-01-05T09:00:00+0900", "2026-01-05T09:00:00+24:00", "+12026-01-05T09:00:00Z", "1767603600",
+		"2026-01-05T09:00:00", "2026-01-05 09:00:00Z", "2026-01-05T09:00:00,5Z", "2026-01-05T9:00:00Z",
+		"2026-02-30T09:00:00Z", "2026-01-05T24:00:00Z",
+		"2026-01-05T09:00:00.Z", "2026-01-05", "20260105T090000Z", "2026-01-05T09:00:00+0900",
+		"2026-01-05T09:00:00+24:00", "+12026-01-05T09:00:00Z", "1767603600",
 	},
 	"date": {"2026-02-30", "2026-1-5", "20260105", "2026-01-05T00:00:00Z"},
 }

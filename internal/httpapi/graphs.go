@@ -74,7 +74,8 @@ func showGraph(g *engine.GraphRow) graphView {
 func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("graphId")
 	if !wire.Name(id) {
-		return gate.Reply{}, rest.Invalid("graphId", "graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+		return gate.Reply{}, rest.Invalid("graphId",
+			"graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
 	}
 	g, err := flow.ParseGraph(c.Body, c.Media != mediaJSON && c.Media != "")
 	if err != nil {
@@ -82,7 +83,8 @@ func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	}
 	for i := range g.Nodes {
 		if n := &g.Nodes[i]; a.reserved(n.Queue) {
-			return gate.Reply{}, rest.Invalid("nodes", "node %q: the queue %s is the server's own; choose another name", n.NodeID,
+			return gate.Reply{}, rest.Invalid("nodes", "node %q: the queue %s is the server's own; choose another name",
+				n.NodeID,
 				n.Queue)
 		}
 	}

@@ -125,7 +125,8 @@ func TestDataIsStrictJSONAtEveryDepth(t *testing.T) {
 	s.register("g", linear("default", "a"))
 	nested := func(n int) string { return strings.Repeat(`{"d":`, n) + `1` + strings.Repeat(`}`, n) }
 	for _, input := range []string{
-		`{"a":{"b":1,"b":2}}`, `{"é":1,"e` + "\u0301" + `":2}`, `{"a":"` + "\xc3" + `"}`, `{"a":"\udc00"}`, nested(64), nested(5000), `5`, `[]`, `"x"`, `null`,
+		`{"a":{"b":1,"b":2}}`, `{"é":1,"e` + "\u0301" + `":2}`, `{"a":"` + "\xc3" + `"}`, `{"a":"\udc00"}`, nested(64),
+		nested(5000), `5`, `[]`, `"x"`, `null`,
 	} {
 		s.post("/executions", `{"graphId":"g","input":`+input+`}`).is(422)
 	}
@@ -139,10 +140,12 @@ func TestDataComesBackAsItWasSent(t *testing.T) {
 	const input = `{"z":1,"a":[1.50,1e3,-0,9007199254740993,true,null],"text":"日本語 \" \\ \u0000 / <&>","e":{}}`
 	e := execution{s, s.post("/executions", `{"graphId":"g","input":`+input+`}`).is(202).text("executionId")}
 	for _, r := range []reply{e.view(), e.get("/executions/" + e.id + "?at=1")} {
-		r.has("input.a", `[1.50,1e3,-0,9007199254740993,true,null]`).has("input.text", "日本語 \" \\ \x00 / <&>").has("input.e", "{}")
+		r.has("input.a", `[1.50,1e3,-0,9007199254740993,true,null]`).has("input.text", "日本語 \" \\ \x00 / <&>").has(
+			"input.e", "{}")
 	}
 	e.send("start", "").is(202)
-	s.post("/tasks/claim", `{"workerId":"w"}`).is(200).has("tasks.0.input.a", `[1.50,1e3,-0,9007199254740993,true,null]`)
+	s.post("/tasks/claim", `{"workerId":"w"}`).is(200).has("tasks.0.input.a",
+		`[1.50,1e3,-0,9007199254740993,true,null]`)
 }
 
 func TestABodyOverOneMebibyteIsRefused(t *testing.T) {

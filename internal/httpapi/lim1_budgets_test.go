@@ -25,7 +25,8 @@ func TestConditionsThatTakeTooLongTogetherFailTheirNode(t *testing.T) {
 	ex.send("work/start", `{"attempt":1}`).is(202)
 	ex.send("work/success", "").is(202)
 	ex.view().has("status", "FAILED").has("error.code", "ERR_EXPRESSION")
-	if got := ex.view().text("error.message"); !strings.Contains(got, "from work to done") || !strings.Contains(got, "50000 steps") {
+	if got := ex.view().text("error.message"); !strings.Contains(got, "from work to done") ||
+		!strings.Contains(got, "50000 steps") {
 		t.Errorf("the message %q does not name the edge", got)
 	}
 }
@@ -34,12 +35,17 @@ func TestGraphsThatAreTooMuchAreRefused(t *testing.T) {
 	s := newServer(t)
 	long := strings.Repeat("x", 100_000)
 	yaml := []string{"Content-Type", "application/yaml"}
-	s.do("PUT", "/graphs/y", "a: &a \""+long+"\"\nb: ["+strings.Repeat("*a, ", 9_000)+"*a]\n", yaml...).is(422).has("error.code", "INVALID_GRAPH")
+	s.do("PUT", "/graphs/y", "a: &a \""+long+"\"\nb: ["+strings.Repeat("*a, ", 9_000)+"*a]\n", yaml...).is(422).has(
+		"error.code", "INVALID_GRAPH")
 	s.do("PUT", "/graphs/y", "["+strings.Repeat("1,", 300_000)+"1]", yaml...).is(422).has("error.code", "INVALID_GRAPH")
-	s.do("PUT", "/graphs/y", "# "+strings.Repeat(long, 11)+"\nnodes: []\n", yaml...).is(413).has("error.code", "PAYLOAD_TOO_LARGE")
-	never := strings.ReplaceAll(costly(0), "10]", "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30]")
-	s.do("PUT", "/graphs/y", fmt.Sprintf(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"work"},{"from":"work","to":"done","when":%q},{"from":"work","to":"done"}]}`, never)).
+	s.do("PUT", "/graphs/y", "# "+strings.Repeat(long, 11)+"\nnodes: []\n", yaml...).is(413).has("error.code",
+		"PAYLOAD_TOO_LARGE")
+	never := strings.ReplaceAll(costly(0), "10]",
+		"10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30]")
+	s.do("PUT", "/graphs/y",
+		fmt.Sprintf(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task"},{"nodeId":"done","type":"Success"}],
+		"edges":[{"from":"start","to":"work"},{"from":"work","to":"done","when":%q},{"from":"work","to":"done"}]}`,
+			never)).
 		is(422).has("error.code", "INVALID_GRAPH").has("error.details.nodeId", "work")
 }
 
@@ -50,10 +56,12 @@ func TestRulesThatTakeTooLongTogetherRefuseARecord(t *testing.T) {
 			fmt.Sprintf(`{"name":"V%02d","object":"Account","condition":%q,"message":"Never."}`, i, costly(i))).is(201)
 	}
 	refused := s.do("POST", "/records/Account", `{"fields":{"Name":"A"}}`).is(422).has("error.code", "RULES_TOO_COSTLY")
-	if rule := refused.text("error.details.rule"); !strings.HasPrefix(rule, "V") || !strings.Contains(refused.text("error.message"), rule) {
+	if rule := refused.text("error.details.rule"); !strings.HasPrefix(rule, "V") ||
+		!strings.Contains(refused.text("error.message"), rule) {
 		t.Errorf("no rule is named: %s", refused.body)
 	}
-	bulk := s.do("POST", "/records/Account/bulk", `{"operations":[{"op":"create","fields":{"Name":"A"}},{"op":"create","fields":{"Name":"B"}}]}`).is(200)
+	bulk := s.do("POST", "/records/Account/bulk",
+		`{"operations":[{"op":"create","fields":{"Name":"A"}},{"op":"create","fields":{"Name":"B"}}]}`).is(200)
 	if n := strings.Count(string(bulk.body), "RULES_TOO_COSTLY"); n != 2 {
 		t.Errorf("a bulk: %s", bulk.body)
 	}

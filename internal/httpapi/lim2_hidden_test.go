@@ -50,7 +50,8 @@ func (s *server) bulkRecords(object string, operations []string) (ids []string) 
 // have the word that it looks for.
 func TestWhatIsHiddenDoesNotMoveASearch(t *testing.T) {
 	s := newServer(t)
-	const anna, reads, few = "0199c1a4-0000-7000-8000-000000000021", "0199c1a4-0000-7000-8000-000000000011", "0199c1a4-0000-7000-8000-000000000012"
+	const anna, reads, few = "0199c1a4-0000-7000-8000-000000000021", "0199c1a4-0000-7000-8000-000000000011",
+		"0199c1a4-0000-7000-8000-000000000012"
 	s.want(http.StatusCreated, "PUT", "/metadata/permission-sets/"+reads,
 		`{"name":"read","objects":{"Account":{"read":true},"Contact":{"read":true}}}`)
 	s.want(http.StatusCreated, "PUT", "/metadata/permission-sets/"+few,
@@ -61,7 +62,10 @@ func TestWhatIsHiddenDoesNotMoveASearch(t *testing.T) {
 	hide := func(n int) {
 		var all []string
 		for i := range n {
-			word := []string{`"Name":"Secret","Phone":"word"`, `"Name":"Word","Website":"https://word.example"`, `"Name":"Words","Description":"of a word"`}[i%3]
+			word := []string{
+				`"Name":"Secret","Phone":"word"`, `"Name":"Word","Website":"https://word.example"`,
+				`"Name":"Words","Description":"of a word"`,
+			}[i%3]
 			all = append(all, `{"op":"create","fields":{`+word+`}}`)
 			if i%20 == 0 { // seen, but not by what is found
 				all = append(all, `{"op":"create","ownerId":"`+anna+`","fields":{"Name":"Hers","Phone":"word"}}`)
@@ -76,7 +80,11 @@ func TestWhatIsHiddenDoesNotMoveASearch(t *testing.T) {
 	}
 	s.index()
 	var asks []string
-	for _, what := range []string{"q=word", `q="word"`, "q=wor", "q=word+mine", "q=word&field=Website", `q="word"&field=Website`, "q=word&field=Name", "q=mine&field=Name", "q=word&field=Phone", `q="word"&field=Phone`, "q=word&object=Contact"} {
+	for _, what := range []string{
+		"q=word", `q="word"`, "q=wor", "q=word+mine", "q=word&field=Website",
+		`q="word"&field=Website`, "q=word&field=Name", "q=mine&field=Name", "q=word&field=Phone",
+		`q="word"&field=Phone`, "q=word&object=Contact",
+	} {
 		for _, limit := range []string{"&limit=2", ""} {
 			asks = append(asks, "/search?"+strings.ReplaceAll(what, `"`, "%22")+limit)
 		}
@@ -129,7 +137,10 @@ func TestACursorIsOfItsSearch(t *testing.T) {
 		t.Helper()
 		r.is(422).has("error.code", "INVALID_INPUT").has("error.details.field", "cursor")
 	}
-	for _, path := range []string{"q=other", "q=acme&object=Account", "q=acme&field=Name", "q=acme&since=2026-01-01T00:00:00Z"} {
+	for _, path := range []string{
+		"q=other", "q=acme&object=Account", "q=acme&field=Name",
+		"q=acme&since=2026-01-01T00:00:00Z",
+	} {
 		refused(s.get("/search?limit=1&cursor=" + next + "&" + path))
 	}
 	refused(s.get("/search?q=acme&cursor="+next, "X-Tenant-Id", other))

@@ -20,10 +20,13 @@ func TestQueuesOfTheServerAreItsOwn(t *testing.T) {
 			return r.is(403).has("error.code", "QUEUE_RESERVED").has("error.details.queue", queue)
 		}
 		refused(s.post("/tasks/claim", `{"workerId":"w","queues":["default","`+queue+`"],"leaseSeconds":3600}`))
-		refused(s.post("/executions", `{"graphId":"mine","start":true,"claim":{"workerId":"w","queues":["`+queue+`"]}}`))
-		s.post("/commands", `{"commands":[{"command":"CreateExecution","idempotencyKey":"k-`+queue+`","graphId":"mine","start":true,"claim":{"workerId":"w","queues":["`+queue+`"]}}]}`).
+		refused(s.post("/executions", `{"graphId":"mine","start":true,"claim":{"workerId":"w","queues":["`+queue+
+			`"]}}`))
+		s.post("/commands", `{"commands":[{"command":"CreateExecution","idempotencyKey":"k-`+queue+
+			`","graphId":"mine","start":true,"claim":{"workerId":"w","queues":["`+queue+`"]}}]}`).
 			is(200).has("results.0.status", "403")
-		s.do("PUT", "/graphs/other", linear(queue, "a")).is(422).has("error.details.field", "nodes").invalid("node \"a\"",
+		s.do("PUT", "/graphs/other", linear(queue, "a")).is(422).has("error.details.field", "nodes").invalid(
+			"node \"a\"",
 			queue)
 		s.do("PUT", "/api/workflow-templates/t",
 			`{"name":"t","steps":[{"action":"`+queue+`","trigger_kind":"external_event"}]}`).is(400)
@@ -48,7 +51,10 @@ func TestWorkOfTheServerIsNotReportedOnByOthers(t *testing.T) {
 	if _, _, err := s.engine.PutGraph(t.Context(), own, "search:rebuild", g); err != nil {
 		t.Fatal(err)
 	}
-	system := engine.Request{Tenant: own, GraphID: "search:rebuild", Start: true, Command: flow.Create{}, Actor: flow.Actor{Kind: flow.KindSystem, ID: "search"}, CorrelationID: "c"}
+	system := engine.Request{
+		Tenant: own, GraphID: "search:rebuild", Start: true, Command: flow.Create{},
+		Actor: flow.Actor{Kind: flow.KindSystem, ID: "search"}, CorrelationID: "c",
+	}
 	submit := func(r engine.Request) engine.Answer {
 		t.Helper()
 		got := s.engine.Submit(t.Context(), []engine.Request{r})[0]
@@ -62,7 +68,8 @@ func TestWorkOfTheServerIsNotReportedOnByOthers(t *testing.T) {
 	refused := func() {
 		t.Helper()
 		for action, body := range map[string]string{
-			"start": `{"attempt":1}`, "progress": `{"progress":1}`, "wait": `{}`, "resume": `{}`, "success": `{}`, "fail": `{}`,
+			"start": `{"attempt":1}`, "progress": `{"progress":1}`, "wait": `{}`, "resume": `{}`, "success": `{}`,
+			"fail": `{}`,
 		} {
 			s.post(path+"/nodes/rebuild/"+action, body).is(403).has("error.code",
 				"QUEUE_RESERVED").has("error.details.queue", "search.rebuild")

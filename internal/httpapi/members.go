@@ -21,7 +21,8 @@ type reader struct {
 }
 
 func newReader(src []byte) reader {
-	return reader{src, jsontext.NewDecoder(bytes.NewBuffer(src), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	return reader{src, jsontext.NewDecoder(bytes.NewBuffer(src), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))}
 }
 
 // value reads the next value or name. The result is a slice of the source.

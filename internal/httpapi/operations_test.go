@@ -53,7 +53,8 @@ func unlike(routes []gate.Route, operations []api.Operation) (problems []string)
 		}
 		differs := func(what, got, want string) {
 			if got != want {
-				problems = append(problems, fmt.Sprintf("%s: the %s is %s, and %s in the contract", route.Pattern, what, got, want))
+				problems = append(problems, fmt.Sprintf("%s: the %s is %s, and %s in the contract", route.Pattern, what,
+					got, want))
 			}
 		}
 		differs("surface", surface.Name, op.Surface)

@@ -61,7 +61,8 @@ func withStrategies(t *testing.T, o options, ids ...string) *server {
 
 func theContractSaysTheSame(t *testing.T) {
 	provedBy(".", "TestTheContractListsExactlyTheRoutesOfTheTable", "TestPDC3TheContractSaysWhatTheSurfaceAsksFor",
-		"TestPDC2To9EveryRouteOfTheSurfaceIsAsTheDocumentSays", "TestEveryAnswerOfTheContractHasTheIDsOfItsRequest", "TestEveryRouteHasARateClassAndItsRefusalIsInTheContract")
+		"TestPDC2To9EveryRouteOfTheSurfaceIsAsTheDocumentSays", "TestEveryAnswerOfTheContractHasTheIDsOfItsRequest",
+		"TestEveryRouteHasARateClassAndItsRefusalIsInTheContract")
 	c := theContract()
 	for pointer, want := range map[string]string{ // sections 7 and 12
 		"/components/schemas/RecheckOrder/properties/strategies/minItems":              "1",
@@ -121,10 +122,12 @@ func everyAcceptedHasARequestID(t *testing.T) {
 }
 
 func onlyTheSameDigestIsUsedAgain(t *testing.T) {
-	provedBy("../platform/wire", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber", "TestMembersAreLeftOutAtTheTopOnly")
+	provedBy("../platform/wire", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber",
+		"TestMembersAreLeftOutAtTheTopOnly")
 	s := withStrategies(t, options{}, "strat.one", "strat.two")
 	s.do("POST", "/pdca/recheck", orderOne).is(400).has("error", "BAD_REQUEST")
-	s.askOnce("my-key", "/pdca/recheck", orderOne).flat(400, "BAD_REQUEST", "the header Idempotency-Key must be a ULID or a UUID")
+	s.askOnce("my-key", "/pdca/recheck", orderOne).flat(400, "BAD_REQUEST",
+		"the header Idempotency-Key must be a ULID or a UUID")
 	key := uuid.NewString()
 	first := s.askOnce(key, "/pdca/recheck", orderOne).is(202).text("request_id")
 	for _, same := range []string{
@@ -164,14 +167,16 @@ func everyLimitedHasRetryAfter(t *testing.T) {
 		s.do(call[0], call[1], "")
 		r := s.do(call[0], call[1], "").is(429).has("error", "RATE_LIMITED")
 		after, err := strconv.Atoi(r.header.Get("Retry-After"))
-		if err != nil || after < 1 || after > 3600 || r.text("retry_after") != strconv.Itoa(after) || r.header.Get("X-RateLimit-Limit") != "1" {
+		if err != nil || after < 1 || after > 3600 || r.text("retry_after") != strconv.Itoa(after) ||
+			r.header.Get("X-RateLimit-Limit") != "1" {
 			t.Errorf("%s: got %v %s", r.asked, r.header, r.body)
 		}
 	}
 }
 
 func refusalsHaveOneForm(t *testing.T) {
-	provedBy("../platform/gate", "TestRefusalsOfTheRecheckSurfaceKeepToItsCatalogue", "TestInternalFailuresAreLoggedWithTheirCause", "TestPanicsAreLoggedAndTheGateGoesOn")
+	provedBy("../platform/gate", "TestRefusalsOfTheRecheckSurfaceKeepToItsCatalogue",
+		"TestInternalFailuresAreLoggedWithTheirCause", "TestPanicsAreLoggedAndTheGateGoesOn")
 	provedBy(".", "TestPDC6EveryRefusalHasACodeOfTheCatalogue")
 	var down atomic.Bool
 	s := withStrategies(t, options{down: down.Load}, "strat.one")
@@ -181,17 +186,21 @@ func refusalsHaveOneForm(t *testing.T) {
 		s.get("/pdca/nothing").is(404),
 		s.get("/pdca/recheck/01J8TPZ7YJ1E1X4C5N9ZP3M3QJ").is(404),
 		s.askOnce(uuid.NewString(), "/pdca/recheck/01J8TPZ7YJ1E1X4C5N9ZP3M3QJ/cancel", "").is(404),
-		s.askOnce(uuid.NewString(), "/pdca/recheck", `{"strategies":["strat.unknown"],"window":{"lookback_days":1},"reason":"manual"}`).is(404),
-		s.askOnce(key, "/pdca/recheck", `{"strategies":["strat.one"],"window":{"lookback_days":1},"reason":"other"}`).is(409),
+		s.askOnce(uuid.NewString(), "/pdca/recheck",
+			`{"strategies":["strat.unknown"],"window":{"lookback_days":1},"reason":"manual"}`).is(404),
+		s.askOnce(key, "/pdca/recheck",
+			`{"strategies":["strat.one"],"window":{"lookback_days":1},"reason":"other"}`).is(409),
 	}
 	down.Store(true)
 	s.askOnce(key, "/pdca/recheck", orderOne).is(202) // what is remembered is answered
-	refused = append(refused, s.askOnce(uuid.NewString(), "/pdca/recheck", orderOne).is(502).has("error", "AIRFLOW_DOWN"))
+	refused = append(refused, s.askOnce(uuid.NewString(), "/pdca/recheck", orderOne).is(502).has("error",
+		"AIRFLOW_DOWN"))
 	for _, r := range refused {
 		var body struct{ Error, Message string }
 		decoder := json.NewDecoder(bytes.NewReader(r.body))
 		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&body); err != nil || !slices.Contains(gate.Recheck.Catalogue, body.Error) || body.Message == "" {
+		if err := decoder.Decode(&body); err != nil || !slices.Contains(gate.Recheck.Catalogue, body.Error) ||
+			body.Message == "" {
 			t.Errorf("%s: got %s (%v)", r.asked, r.body, err)
 		}
 		for _, inside := range []string{"sqldb", "pdca.", "SQL", ".go", "0x", "panic", "\n"} {
@@ -225,7 +234,8 @@ func (l *logbook) of(t *testing.T, requestID string) map[string]any {
 		l.mu.Unlock()
 		for line := range strings.Lines(text) {
 			found := map[string]any{}
-			if err := json.Unmarshal([]byte(line), &found); err == nil && found["msg"] == "request" && found["x_request_id"] == requestID {
+			if err := json.Unmarshal([]byte(line), &found); err == nil && found["msg"] == "request" &&
+				found["x_request_id"] == requestID {
 				return found
 			}
 		}
@@ -248,19 +258,23 @@ func theLogHasBothIDs(t *testing.T) {
 		s.askOnce(uuid.NewString(), "/pdca/recheck/"+id+"/cancel", "", "X-User-Id", "desk-1").is(202),
 	} {
 		line := log.of(t, r.header.Get("X-Request-Id"))
-		if line["request_id"] != id || line["client_id"] != "desk-1" || line["http_status"] != float64(r.status) || line["level"] != "INFO" {
+		if line["request_id"] != id || line["client_id"] != "desk-1" || line["http_status"] != float64(r.status) ||
+			line["level"] != "INFO" {
 			t.Errorf("%s: the line is %v", r.asked, line)
 		}
 	}
 	r := s.get(listPath).is(200)
-	if line := log.of(t, r.header.Get("X-Request-Id")); line["request_id"] != nil || line["endpoint"] != "GET /gui/strategies" {
+	if line := log.of(t, r.header.Get("X-Request-Id")); line["request_id"] != nil ||
+		line["endpoint"] != "GET /gui/strategies" {
 		t.Errorf("the line of a list is %v", line)
 	}
 }
 
 func nothingSecretIsTold(t *testing.T) {
-	provedBy("../../cmd/renga", "TestNoSecretLeavesItsPlace", "TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret", "TestATraceShowsTheTransactionsOfARequest")
-	provedBy("../platform/gate", "TestHostileTokensAreRefusedAndLeaveNoTrace", "TestARefusedTokenIsInTheAuditLogWithoutTheToken", "TestAnEventTokenReachesNoLogNoSpanAndNoAnswer")
+	provedBy("../../cmd/renga", "TestNoSecretLeavesItsPlace", "TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret",
+		"TestATraceShowsTheTransactionsOfARequest")
+	provedBy("../platform/gate", "TestHostileTokensAreRefusedAndLeaveNoTrace",
+		"TestARefusedTokenIsInTheAuditLogWithoutTheToken", "TestAnEventTokenReachesNoLogNoSpanAndNoAnswer")
 }
 
 func totalIsRight(t *testing.T) {
@@ -272,8 +286,10 @@ func totalIsRight(t *testing.T) {
 	s := withStrategies(t, options{}, ids...)
 	s.do("PUT", strategiesPath+"strat.00", `{"name":"zero","tags":["weekly"],"health":"degraded"}`).is(200)
 	for query, want := range map[string][2]string{
-		"page=1&page_size=10": {"23", "10"}, "page=3&page_size=10": {"23", "3"}, "page=4&page_size=10": {"23", "0"}, "": {"23", "23"},
-		"tags_any=daily": {"22", "22"}, "health=degraded": {"1", "1"}, "q=strat.1&page_size=10": {"10", "10"}, "q=nothing": {"0", "0"},
+		"page=1&page_size=10": {"23", "10"}, "page=3&page_size=10": {"23", "3"}, "page=4&page_size=10": {"23", "0"},
+		"":               {"23", "23"},
+		"tags_any=daily": {"22", "22"}, "health=degraded": {"1", "1"}, "q=strat.1&page_size=10": {"10", "10"},
+		"q=nothing": {"0", "0"},
 	} {
 		r := s.get(listPath+"?"+query).is(200).has("total", want[0])
 		var page struct{ Items []any }
@@ -281,8 +297,11 @@ func totalIsRight(t *testing.T) {
 			t.Errorf("%s: got %d items, want %s (%v)", query, len(page.Items), want[1], err)
 		}
 	}
-	id := s.askOnce(uuid.NewString(), "/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","batch_size":5}`).is(202).has("total", "23").text("request_id")
-	s.get("/pdca/recheck/"+id+"?page=3&page_size=10").is(200).has("total", "23").has("items.2.strategy", "strat.22").has("items.3", "<none>")
+	id := s.askOnce(uuid.NewString(), "/pdca/recheck_all",
+		`{"filter":{},"window":{"lookback_days":7},"reason":"daily","batch_size":5}`).is(202).has("total", "23").text(
+		"request_id")
+	s.get("/pdca/recheck/"+id+"?page=3&page_size=10").is(200).has("total", "23").has("items.2.strategy",
+		"strat.22").has("items.3", "<none>")
 }
 
 func examplesAreAnswers(t *testing.T) {

@@ -74,11 +74,13 @@ func TestPDC1ACancelThatMeetsTheLastResultSaysWhichCameFirst(t *testing.T) {
 		both.Go(func() { canceled = s.ask(recheckPath+"/"+id+"/cancel", "") })
 		both.Wait()
 		want := canceled.text("status")
-		if canceled.status == 202 && want != "canceled" || canceled.status == 200 && want != "succeeded" || canceled.status != 200 && canceled.status != 202 {
+		if canceled.status == 202 && want != "canceled" || canceled.status == 200 && want != "succeeded" ||
+			canceled.status != 200 && canceled.status != 202 {
 			t.Fatalf("round %d: the cancel was answered %d %s", round, canceled.status, canceled.body)
 		}
 		r := s.settled(id).has("status", want)
-		if accepted := found.status == 202; accepted != (r.text("counts.succeeded") == "1") || accepted != (s.strategy(a).Health == "healthy") {
+		if accepted := found.status == 202; accepted != (r.text("counts.succeeded") == "1") ||
+			accepted != (s.strategy(a).Health == "healthy") {
 			t.Errorf("round %d: the result was answered %d, and there is %s", round, found.status, r.body)
 		}
 	}

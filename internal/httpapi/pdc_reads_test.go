@@ -18,7 +18,9 @@ type counted struct {
 	reads *atomic.Int64
 }
 
-func (c counted) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error) {
+func (c counted) Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) (
+	[]flow.Event, uint64, error,
+) {
 	c.reads.Add(1)
 	return c.Engine.Events(ctx, tenant, id, from, limit)
 }
@@ -33,9 +35,11 @@ func TestPDC1ALargeResultIsReadOnceForAllWhoAsk(t *testing.T) {
 	content := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 100_000)))
 	large := fmt.Sprintf(`{"health":"degraded","metrics":{"n":1},"artifacts":[{"name":"x.txt","media_type":"text/plain","content":%q}]}`, content)
 	s.found(jobs[0], large).is(202)
-	s.found(jobs[1], fmt.Sprintf(`{"error":{"code":"NO_PRICES","message":"none"},"why":%q}`, strings.Repeat("y", 5000))).is(202)
+	s.found(jobs[1], fmt.Sprintf(`{"error":{"code":"NO_PRICES","message":"none"},"why":%q}`,
+		strings.Repeat("y", 5000))).is(202)
 	for range 5 {
-		s.progress(id).has("items.0.result.health", "degraded").has("items.0.result.metrics.n", "1").has("items.0.result.artifacts", "<none>").
+		s.progress(id).has("items.0.result.health", "degraded").has("items.0.result.metrics.n", "1").has(
+			"items.0.result.artifacts", "<none>").
 			has("items.1.status", "failed").has("items.1.error.code", "NO_PRICES").has("counts.running", "1")
 	}
 	if n := s.outputs.Load(); n != 2 {

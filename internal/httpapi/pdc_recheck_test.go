@@ -46,13 +46,28 @@ func TestPDC12WhatBreaksARuleIsRefusedByName(t *testing.T) {
 		{window(`{"lookback_days":-1}`), "window.lookback_days must be a whole number between 1 and 180"},
 		{window(`{"lookback_days":1.5}`), "window.lookback_days must be a whole number"},
 		{window(`{"lookback_days":"14"}`), "window.lookback_days must be a whole number"},
-		{window(`{"lookback_days":14,"from":"2026-01-01T00:00:00Z"}`), "window must have either lookback_days or from and to, not both"},
-		{window(`{"lookback_days":14,"to":"2026-01-01T00:00:00Z"}`), "window must have either lookback_days or from and to, not both"},
+		{
+			window(`{"lookback_days":14,"from":"2026-01-01T00:00:00Z"}`),
+			"window must have either lookback_days or from and to, not both",
+		},
+		{
+			window(`{"lookback_days":14,"to":"2026-01-01T00:00:00Z"}`),
+			"window must have either lookback_days or from and to, not both",
+		},
 		{window(`{"from":"2026-01-01T00:00:00Z"}`), "window.to is missing"},
 		{window(`{"to":"2026-01-01T00:00:00Z"}`), "window.from is missing"},
-		{window(`{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}`), "window.from must not be after window.to"},
-		{window(`{"from":"2026-01-01","to":"2026-01-02T00:00:00Z"}`), "window.from must be an RFC 3339 time, such as 2026-01-05T09:00:00Z"},
-		{window(`{"from":"2026-01-01T00:00:00Z","to":"soon"}`), "window.to must be an RFC 3339 time, such as 2026-01-05T09:00:00Z"},
+		{
+			window(`{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}`),
+			"window.from must not be after window.to",
+		},
+		{
+			window(`{"from":"2026-01-01","to":"2026-01-02T00:00:00Z"}`),
+			"window.from must be an RFC 3339 time, such as 2026-01-05T09:00:00Z",
+		},
+		{
+			window(`{"from":"2026-01-01T00:00:00Z","to":"soon"}`),
+			"window.to must be an RFC 3339 time, such as 2026-01-05T09:00:00Z",
+		},
 		{window(`{"days":14}`), "window.days is not a known field"},
 		{window(`14`), "window must be an object"},
 		{`{"strategies":["a"],"window":{"lookback_days":1}}`, "reason is missing"},
@@ -63,7 +78,10 @@ func TestPDC12WhatBreaksARuleIsRefusedByName(t *testing.T) {
 		{reason(`"a\u0000"`), "reason must be 1 to 64 characters without control characters"},
 		{reason(`null`), "reason must be a string"},
 		{order(`"trace_id":""`, "a"), "trace_id must be 1 to 128 characters without control characters"},
-		{order(`"trace_id":"`+strings.Repeat("x", 129)+`"`, "a"), "trace_id must be 1 to 128 characters without control characters"},
+		{
+			order(`"trace_id":"`+strings.Repeat("x", 129)+`"`, "a"),
+			"trace_id must be 1 to 128 characters without control characters",
+		},
 		{order(`"batch_size":0`, "a"), "batch_size must be a whole number between 1 and 100"},
 		{order(`"batch_size":101`, "a"), "batch_size must be a whole number between 1 and 100"},
 		{order(`"dry_run":"yes"`, "a"), "dry_run must be true or false"},
@@ -107,11 +125,14 @@ func TestPDC12WhatKeepsTheRulesIsAccepted(t *testing.T) {
 	s.enrol(ids...)
 	for _, body := range []string{
 		order(`"dry_run":true`, ids...),
-		`{"strategies":["s.0_x-y"],"window":{"lookback_days":1},"reason":"` + strings.Repeat("検", 64) + `","dry_run":true}`,
-		`{"strategies":["s.0_x-y"],"window":{"lookback_days":180.0},"reason":"日次 再チェック","dry_run":true,"trace_id":"` + strings.Repeat("t", 128) + `"}`,
+		`{"strategies":["s.0_x-y"],"window":{"lookback_days":1},"reason":"` + strings.Repeat("検", 64) +
+			`","dry_run":true}`,
+		`{"strategies":["s.0_x-y"],"window":{"lookback_days":180.0},"reason":"日次 再チェック","dry_run":true,"trace_id":"` +
+			strings.Repeat("t", 128) + `"}`,
 		`{"strategies":["s.0_x-y"],"window":{"from":"2026-01-01T00:00:00+09:00","to":"2025-12-31T15:00:00Z"},"reason":"x","dry_run":true,"batch_size":100}`,
 		// 65 code points that are 64 in Normalization Form C
-		`{"strategies":["s.0_x-y"],"window":{"lookback_days":1},"reason":"` + strings.Repeat("x", 63) + `e\u0301","dry_run":true}`,
+		`{"strategies":["s.0_x-y"],"window":{"lookback_days":1},"reason":"` + strings.Repeat("x", 63) +
+			`e\u0301","dry_run":true}`,
 	} {
 		s.ask(recheckPath, body).of(body).is(202).has("status", "succeeded").has("dry_run", "true")
 	}
@@ -120,11 +141,14 @@ func TestPDC12WhatKeepsTheRulesIsAccepted(t *testing.T) {
 func TestPDC1UnknownStrategiesAreNamed(t *testing.T) {
 	s := newServer(t)
 	s.enrol("a")
-	s.ask(recheckPath, order("", "a", "b")).flat(404, "NOT_FOUND", "there is no strategy b; register it with PUT /pdca/strategies/{id}")
+	s.ask(recheckPath, order("", "a", "b")).flat(404, "NOT_FOUND",
+		"there is no strategy b; register it with PUT /pdca/strategies/{id}")
 	s.ask(recheckPath, order("", "b", "c", "d", "e", "f", "g", "h")).
-		flat(404, "NOT_FOUND", "there is no strategy b, c, d, e, f and 2 more; register it with PUT /pdca/strategies/{id}")
+		flat(404, "NOT_FOUND", "there is no strategy b, c, d, e, f and 2 more; register it with PUT "+
+			"/pdca/strategies/{id}")
 	s.elsewhere()
-	s.ask(recheckPath, order("", "a")).flat(404, "NOT_FOUND", "there is no strategy a; register it with PUT /pdca/strategies/{id}")
+	s.ask(recheckPath, order("", "a")).flat(404, "NOT_FOUND",
+		"there is no strategy a; register it with PUT /pdca/strategies/{id}")
 }
 
 func TestPDC1ARequestIsCheckedBatchAfterBatch(t *testing.T) {
@@ -161,7 +185,8 @@ func TestPDC1ARequestIsCheckedBatchAfterBatch(t *testing.T) {
 	if got := s.strategy("b"); got.LastCheckedAt == nil || got.Health != "unknown" {
 		t.Errorf("b is %v", got)
 	}
-	s.get(recheckPath+"/"+id+"?status=failed&page_size=10").is(200).has("matching", "1").has("items.0.strategy", "a").has("total", "3").has("page_size", "10")
+	s.get(recheckPath+"/"+id+"?status=failed&page_size=10").is(200).has("matching", "1").has("items.0.strategy",
+		"a").has("total", "3").has("page_size", "10")
 	s.get(recheckPath + "/" + id + "?status=done").is(400)
 }
 
@@ -183,23 +208,34 @@ func TestPDC1AnAttemptThatFailsIsTriedAgain(t *testing.T) {
 func TestPDC4ADryRunPutsThePlanDown(t *testing.T) {
 	s := newServer(t)
 	s.enrol("a", "b")
-	r := s.ask(recheckAllPath, `{"filter":{"tags_any":["all"]},"window":{"lookback_days":7},"reason":"look","dry_run":true}`).is(202).has("total", "2")
-	s.progress(r.text("request_id")).has("status", "succeeded").has("counts.planned", "2").has("items.1.status", "planned").has("items.1.strategy", "b")
+	r := s.ask(recheckAllPath,
+		`{"filter":{"tags_any":["all"]},"window":{"lookback_days":7},"reason":"look","dry_run":true}`).is(202).has(
+		"total", "2")
+	s.progress(r.text("request_id")).has("status", "succeeded").has("counts.planned", "2").has("items.1.status",
+		"planned").has("items.1.strategy", "b")
 	if r.header.Get("Location") != recheckPath+"/"+r.text("request_id") {
 		t.Errorf("Location is %q", r.header.Get("Location"))
 	}
 	s.post("/tasks/claim", `{"workerId":"w","queues":["pdca.recheck"]}`).is(200).has("tasks", "[]")
-	s.ask(recheckAllPath, `{"filter":{"q":"zz"},"window":{"lookback_days":7},"reason":"look"}`).is(202).has("total", "0").has("status", "succeeded")
+	s.ask(recheckAllPath, `{"filter":{"q":"zz"},"window":{"lookback_days":7},"reason":"look"}`).is(202).has("total",
+		"0").has("status", "succeeded")
 }
 
 func TestPDC5KeysAreULIDsOrUUIDs(t *testing.T) {
 	s := newServer(t)
 	s.enrol("a")
 	body := order(`"dry_run":true`, "a")
-	for _, key := range []string{"k", "01J8TPZ7YJ1E1X4C5N9ZP3M3Q", "81J8TPZ7YJ1E1X4C5N9ZP3M3QJ", "01J8TPZ7YJ1E1X4C5N9ZP3M3QI", "{" + uuid.NewString() + "}", strings.ReplaceAll(uuid.NewString(), "-", "")} {
-		s.askOnce(key, recheckPath, body).flat(400, "BAD_REQUEST", "the header Idempotency-Key must be a ULID or a UUID")
+	for _, key := range []string{
+		"k", "01J8TPZ7YJ1E1X4C5N9ZP3M3Q", "81J8TPZ7YJ1E1X4C5N9ZP3M3QJ",
+		"01J8TPZ7YJ1E1X4C5N9ZP3M3QI", "{" + uuid.NewString() + "}", strings.ReplaceAll(uuid.NewString(), "-", ""),
+	} {
+		s.askOnce(key, recheckPath, body).flat(400, "BAD_REQUEST",
+			"the header Idempotency-Key must be a ULID or a UUID")
 	}
-	for _, key := range []string{"01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", "01j8tpz7yj1e1x4c5n9zp3m3qk", uuid.NewString(), strings.ToUpper(uuid.NewString())} {
+	for _, key := range []string{
+		"01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", "01j8tpz7yj1e1x4c5n9zp3m3qk", uuid.NewString(),
+		strings.ToUpper(uuid.NewString()),
+	} {
 		s.askOnce(key, recheckPath, body).is(202)
 	}
 }
@@ -209,7 +245,8 @@ func TestPDC5ARepetitionGivesTheFirstAnswer(t *testing.T) {
 	s := newServerWith(t, options{down: func() bool { return down }})
 	s.enrol("a", "b")
 	key := uuid.NewString()
-	first := s.askOnce(key, recheckPath, `{"strategies":["a"],"window":{"lookback_days":14},"reason":"caf\u00e9","params":{"x":1.0},"trace_id":"one"}`).is(202)
+	first := s.askOnce(key, recheckPath,
+		`{"strategies":["a"],"window":{"lookback_days":14},"reason":"caf\u00e9","params":{"x":1.0},"trace_id":"one"}`).is(202)
 	down = true
 	for _, body := range []string{
 		`{ "reason":"cafe\u0301", "trace_id":"two", "strategies":["a"], "params":{"x":1}, "window":{"lookback_days":1.4e1} }`,
@@ -219,18 +256,23 @@ func TestPDC5ARepetitionGivesTheFirstAnswer(t *testing.T) {
 			t.Errorf("got %s, want %s", again.body, first.body)
 		}
 	}
-	r := s.askOnce(key, recheckPath, `{"strategies":["b"],"window":{"lookback_days":14},"reason":"café","dry_run":true}`).is(409).has("error", "IDEMPOTENCY_CONFLICT")
-	if message := r.text("message"); !strings.HasPrefix(message, "the Idempotency-Key was used before with a body that differs in dry_run, params, strategies; ") {
+	r := s.askOnce(key, recheckPath,
+		`{"strategies":["b"],"window":{"lookback_days":14},"reason":"café","dry_run":true}`).is(409).has("error",
+		"IDEMPOTENCY_CONFLICT")
+	if message := r.text("message"); !strings.HasPrefix(message,
+		"the Idempotency-Key was used before with a body that differs in dry_run, params, strategies; ") {
 		t.Errorf("the message does not name the members: %s", message)
 	}
 	// Another client's or tenant's key, and one on another path, is another key.
 	dry := order(`"dry_run":true`, "a")
 	other := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-2").is(202)
 	s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-2").is(202).has("request_id", other.text("request_id"))
-	if third := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-3").is(202); third.text("request_id") == other.text("request_id") {
+	if third := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-3").is(202); third.text("request_id") == other.text(
+		"request_id") {
 		t.Errorf("two clients have one request: %s", third.body)
 	}
-	s.ask(recheckPath, order("", "a")).flat(502, "AIRFLOW_DOWN", "Airflow does not answer; nothing was accepted, send it again with the same key")
+	s.ask(recheckPath, order("", "a")).flat(502, "AIRFLOW_DOWN",
+		"Airflow does not answer; nothing was accepted, send it again with the same key")
 	s.askOnce(key, recheckAllPath, `{"filter":{},"window":{"lookback_days":14},"reason":"x","dry_run":true}`).is(202)
 	s.elsewhere()
 	s.enrol("a")
@@ -282,8 +324,10 @@ func TestPDC1AtMost5000StrategiesAreCheckedAtOnce(t *testing.T) {
 	s := newServer(t)
 	for i := range 5001 {
 		if i == 5000 {
-			r := s.ask(recheckAllPath, `{"filter":{},"window":{"lookback_days":7},"reason":"all","batch_size":100}`).is(202).has("total", "5000")
-			s.get(recheckPath+"/"+r.text("request_id")+"?page=50&page_size=100").is(200).has("items.99.strategy", "s4999").has("counts.queued", "5000")
+			r := s.ask(recheckAllPath, `{"filter":{},"window":{"lookback_days":7},"reason":"all","batch_size":100}`).is(
+				202).has("total", "5000")
+			s.get(recheckPath+"/"+r.text("request_id")+"?page=50&page_size=100").is(200).has("items.99.strategy",
+				"s4999").has("counts.queued", "5000")
 			s.ask(recheckPath+"/"+r.text("request_id")+"/cancel", "").is(202).has("status", "canceled")
 			s.until(r.text("request_id"), "canceled").has("counts.canceled", "5000")
 		}
@@ -303,9 +347,11 @@ func TestPDC1CancelWins(t *testing.T) {
 	first := s.askOnce(key, recheckPath+"/"+id+"/cancel", `{"reason":"wrong"}`).is(202).has("status", "canceled")
 	s.found(jobs[1], `{"health":"degraded"}`).refusedBy("cancel_fence")
 	r := s.until(id, "canceled")
-	r.has("counts.succeeded", "1").has("counts.canceled", "3").has("items.1.status", "canceled").has("items.0.result.health", "healthy")
+	r.has("counts.succeeded", "1").has("counts.canceled", "3").has("items.1.status", "canceled").has(
+		"items.0.result.health", "healthy")
 	s.post("/tasks/claim", `{"workerId":"w","queues":["pdca.recheck"]}`).is(200).has("tasks", "[]")
-	if again := s.askOnce(key, recheckPath+"/"+id+"/cancel", `{"reason":"wrong"}`); again.status != 202 || string(again.body) != string(first.body) {
+	if again := s.askOnce(key, recheckPath+"/"+id+"/cancel", `{"reason":"wrong"}`); again.status != 202 ||
+		string(again.body) != string(first.body) {
 		t.Errorf("got %d %s, want %s", again.status, again.body, first.body)
 	}
 	s.askOnce(key, recheckPath+"/"+id+"/cancel", `{"reason":"right"}`).is(409).has("error", "IDEMPOTENCY_CONFLICT")
@@ -331,7 +377,8 @@ func TestPDC1ArtifactsAreDownloadedWithASignedURL(t *testing.T) {
 	s.enrol("a")
 	id := s.recheck("", "a")
 	s.found(s.take(1)[0], `{"artifacts":[{"name":"résumé \"1\".html","media_type":"text/html; charset=utf-8","content":"PGI+aGk8L2I+"}]}`).is(202)
-	artifact := s.until(id, "succeeded").has("items.0.result.artifacts.0.size", "9").text("items.0.result.artifacts.0.artifact_id")
+	artifact := s.until(id, "succeeded").has("items.0.result.artifacts.0.size", "9").text(
+		"items.0.result.artifacts.0.artifact_id")
 	link := s.get("/pdca/artifacts/" + artifact + "/download_url").is(200)
 	path := link.text("url")
 	if !strings.HasPrefix(path, "/pdca/artifacts/"+artifact+"/content?") {
@@ -382,11 +429,14 @@ func TestPDC12AWindowMayBeginWith1970(t *testing.T) {
 		if from[3] == '0' {
 			want = "1970-01-01T00:00:00.000Z"
 		}
-		id := s.askOnce(uuid.NewString(), "/pdca/recheck", `{"strategies":["a"],"reason":"all of it","dry_run":true,"window":{"from":"`+from+`","to":"2026-01-05T09:00:00Z"}}`).
+		id := s.askOnce(uuid.NewString(), "/pdca/recheck",
+			`{"strategies":["a"],"reason":"all of it","dry_run":true,"window":{"from":"`+from+
+				`","to":"2026-01-05T09:00:00Z"}}`).
 			is(202).text("request_id")
 		s.get("/pdca/recheck/"+id).has("window.from", want).has("window.to", "2026-01-05T09:00:00.000Z")
 	}
-	s.askOnce(uuid.NewString(), "/pdca/recheck", `{"strategies":["a"],"reason":"x","window":{"from":"1970-01-01T00:00:00.001Z","to":"1970-01-01T00:00:00Z"}}`).
+	s.askOnce(uuid.NewString(), "/pdca/recheck",
+		`{"strategies":["a"],"reason":"x","window":{"from":"1970-01-01T00:00:00.001Z","to":"1970-01-01T00:00:00Z"}}`).
 		flat(400, "BAD_REQUEST", "window.from must not be after window.to")
 }
 
@@ -411,7 +461,8 @@ func TestPDC2ScopesAndAudiencesOfRequests(t *testing.T) {
 		{"GET", "/pdca/artifacts/01J8TPZ7YJ1E1X4C5N9ZP3M3QJ/download_url", "", "pdca:download", true},
 	} {
 		send := func(header []string) reply {
-			return s.do(tt.method, tt.path, tt.body, append([]string{"Idempotency-Key", uuid.NewString()}, header...)...)
+			return s.do(tt.method, tt.path, tt.body, append([]string{"Idempotency-Key", uuid.NewString()},
+				header...)...)
 		}
 		send(nil).is(401).has("error", "UNAUTHORIZED")
 		send(bearer("renga", scopes)).is(401)

@@ -26,7 +26,8 @@ const (
 func (s *server) enrol(ids ...string) {
 	s.t.Helper()
 	for _, id := range ids {
-		if r := s.do("PUT", strategiesPath+id, fmt.Sprintf(`{"name":"The %s","tags":["all"]}`, id)); r.status != 200 && r.status != 201 {
+		if r := s.do("PUT", strategiesPath+id, fmt.Sprintf(`{"name":"The %s","tags":["all"]}`, id)); r.status != 200 &&
+			r.status != 201 {
 			s.t.Fatalf("%s: got status %d: %s", r.asked, r.status, r.body)
 		}
 	}
@@ -49,7 +50,8 @@ func order(rest string, ids ...string) string {
 	if rest != "" {
 		rest = "," + rest
 	}
-	return fmt.Sprintf(`{"strategies":["%s"],"window":{"lookback_days":14},"reason":"manual"%s}`, strings.Join(ids, `","`), rest)
+	return fmt.Sprintf(`{"strategies":["%s"],"window":{"lookback_days":14},"reason":"manual"%s}`,
+		strings.Join(ids, `","`), rest)
 }
 
 // recheck has strategies checked again and gives the id of the request.
@@ -128,7 +130,8 @@ func (s *server) take(n int) (jobs []job) {
 // found sends what a check has found out.
 func (s *server) found(j job, output string) reply {
 	s.t.Helper()
-	return s.post("/executions/"+j.execution+"/nodes/"+j.node+"/success", `{"attempt":1,"workerId":"w","output":`+output+`}`)
+	return s.post("/executions/"+j.execution+"/nodes/"+j.node+"/success", `{"attempt":1,"workerId":"w","output":`+
+		output+`}`)
 }
 
 // failed fails an attempt.

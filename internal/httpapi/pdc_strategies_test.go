@@ -31,10 +31,14 @@ func TestPDC1AStrategyIsRegisteredChangedAndListed(t *testing.T) {
 	const first = `{"health":"unknown","id":"strat.meanrev.m1","last_checked_at":null,"metrics":{},"name":"平均回帰","tags":["daily"]}`
 	s.do("PUT", strategiesPath+"strat.meanrev.m1", `{"name":"平均回帰","tags":["daily"]}`).is(201).has("name", "平均回帰")
 	s.do("PUT", strategiesPath+"strat.meanrev.m1", `{"id":"strat.meanrev.m1","name":"平均回帰","tags":["daily"]}`).is(200)
-	s.do("PUT", strategiesPath+"strat.b", `{"name":"B","health":"degraded","metrics":{"sharpe":-0.5,"by_month":[1,2]}}`).is(201)
-	s.get(listPath+"?q="+url.QueryEscape("回帰")).is(200).has("items.0", first).has("page", "1").has("page_size", "50").has("total", "1")
-	s.get(listPath+"?page=2&page_size=10").is(200).has("items", "[]").has("page", "2").has("page_size", "10").has("total", "2")
-	s.get(listPath+"?health=degraded&sort=name.asc").is(200).has("items.0.metrics", `{"by_month":[1,2],"sharpe":-0.5}`).has("total", "1")
+	s.do("PUT", strategiesPath+"strat.b",
+		`{"name":"B","health":"degraded","metrics":{"sharpe":-0.5,"by_month":[1,2]}}`).is(201)
+	s.get(listPath+"?q="+url.QueryEscape("回帰")).is(200).has("items.0", first).has("page", "1").has("page_size",
+		"50").has("total", "1")
+	s.get(listPath+"?page=2&page_size=10").is(200).has("items", "[]").has("page", "2").has("page_size", "10").has(
+		"total", "2")
+	s.get(listPath+"?health=degraded&sort=name.asc").is(200).has("items.0.metrics",
+		`{"by_month":[1,2],"sharpe":-0.5}`).has("total", "1")
 	s.elsewhere()
 	s.get(listPath).is(200).has("total", "0")
 }
@@ -52,15 +56,18 @@ func TestPDC6WhatBreaksARuleIs400AndNamed(t *testing.T) {
 		s.do("PUT", strategiesPath+"a", tt.body).flat(400, "BAD_REQUEST", tt.message)
 	}
 	for _, id := range []string{"Upper", "a%20b", "%E6%97%A5", strings.Repeat("a", 129), "a%2Fb"} {
-		s.do("PUT", strategiesPath+id, `{"name":"n"}`).flat(400, "BAD_REQUEST", "the id of a strategy must be 1 to 128 of a-z 0-9 . _ -")
+		s.do("PUT", strategiesPath+id, `{"name":"n"}`).flat(400, "BAD_REQUEST",
+			"the id of a strategy must be 1 to 128 of a-z 0-9 . _ -")
 	}
 	for query, message := range map[string]string{
-		"page=0":                       "page must be a whole number between 1 and 1000000000",
-		"page_size=9":                  "page_size must be a whole number between 10 and 100",
-		"page_size=101":                "page_size must be a whole number between 10 and 100",
-		"page_size=ten":                "page_size must be a whole number between 10 and 100",
-		"sort=id":                      "sort must be one of id, name, health, last_checked_at, with .asc or .desc behind it",
-		"sort=metrics.asc":             "sort must be one of id, name, health, last_checked_at, with .asc or .desc behind it",
+		"page=0":        "page must be a whole number between 1 and 1000000000",
+		"page_size=9":   "page_size must be a whole number between 10 and 100",
+		"page_size=101": "page_size must be a whole number between 10 and 100",
+		"page_size=ten": "page_size must be a whole number between 10 and 100",
+		"sort=id": "sort must be one of id, name, health, last_checked_at, with .asc or .desc " +
+			"behind it",
+		"sort=metrics.asc": "sort must be one of id, name, health, last_checked_at, with .asc or .desc " +
+			"behind it",
 		"health=fine":                  "health must be a list of healthy, degraded, unknown, separated by commas",
 		"tags_any=a,,b":                "tags_any must be 1 to 16 tags, separated by commas",
 		"q=a&q=b":                      "q is there twice",
@@ -81,7 +88,8 @@ func TestPDC6EveryRefusalHasACodeOfTheCatalogue(t *testing.T) {
 	s.get("/gui").flat(404, "NOT_FOUND", "there is nothing at this path")
 	s.get(strategiesPath+"a").flat(405, "METHOD_NOT_ALLOWED", "this path has only PUT")
 	s.do("PUT", strategiesPath+"a", `{}`, "Content-Type", "text/plain").is(415).has("error", "UNSUPPORTED_MEDIA_TYPE")
-	s.do("PUT", strategiesPath+"a", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", 64<<10))).is(413).has("error", "PAYLOAD_TOO_LARGE")
+	s.do("PUT", strategiesPath+"a", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", 64<<10))).is(413).has("error",
+		"PAYLOAD_TOO_LARGE")
 	s.get(listPath, "X-Tenant-Id", "me").flat(400, "BAD_REQUEST", "the header X-Tenant-Id must be one UUID")
 }
 
@@ -120,7 +128,8 @@ func TestPDC2AudiencesAndScopes(t *testing.T) {
 func TestPDC8TheRoutesOfTheSurfaceAreLimitedByTheirClasses(t *testing.T) {
 	want := map[string]int{
 		"PUT /pdca/strategies/{id}": 120, "GET /gui/strategies": 600,
-		"POST /pdca/recheck": 120, "POST /pdca/recheck_all": 10, "GET /pdca/recheck/{request_id}": 600, "POST /pdca/recheck/{request_id}/cancel": 120,
+		"POST /pdca/recheck": 120, "POST /pdca/recheck_all": 10, "GET /pdca/recheck/{request_id}": 600,
+		"POST /pdca/recheck/{request_id}/cancel":         120,
 		"GET /pdca/artifacts/{artifact_id}/download_url": 600, "GET /pdca/artifacts/{artifact_id}/content": 600,
 	}
 	found := 0

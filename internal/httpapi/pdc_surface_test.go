@@ -59,7 +59,8 @@ func TestPDC2To9EveryRouteOfTheSurfaceIsAsTheDocumentSays(t *testing.T) {
 			audiences = gate.Recheck.Audiences
 		}
 		got := recheckRoute{route.Scope, route.Rate, audiences, route.Once, route.Public}
-		if route.Surface != gate.Recheck || got.scope != want.scope || got.rate != want.rate || !slices.Equal(got.audiences, want.audiences) ||
+		if route.Surface != gate.Recheck || got.scope != want.scope || got.rate != want.rate ||
+			!slices.Equal(got.audiences, want.audiences) ||
 			got.once != want.once || got.public != want.public || route.Pass != nil {
 			t.Errorf("%s: got %+v, want %+v", route.Pattern, got, want)
 		}
@@ -120,7 +121,8 @@ func TestPDC3TheContractSaysWhatTheSurfaceAsksFor(t *testing.T) {
 		}
 	}
 	found, _ := c.at("/components/parameters/RecheckKey")
-	if key := found.(map[string]any); key["name"] != "Idempotency-Key" || key["in"] != "header" || key["required"] != true {
+	if key := found.(map[string]any); key["name"] != "Idempotency-Key" || key["in"] != "header" ||
+		key["required"] != true {
 		t.Errorf("the key is %v", key)
 	}
 }

@@ -39,7 +39,8 @@ func TestNoRecordOfATenantIsThereForAnother(t *testing.T) {
 		case strings.Contains(path, "/convert"):
 			object, id = "Lead", lead
 		}
-		path = strings.NewReplacer("{object}", object, "{id}", id, "{userId}", someUser, "{memberType}", "Lead", "{memberId}", lead).Replace(path)
+		path = strings.NewReplacer("{object}", object, "{id}", id, "{userId}", someUser, "{memberType}", "Lead",
+			"{memberId}", lead).Replace(path)
 		body := map[string]string{"PATCH": `{"fields":{"Name":"x"}}`, "PUT": `{}`, "POST": `{}`}[method]
 		if strings.Contains(path, "/team/") && method == "PUT" {
 			body = `{"teamRole":"Sales Rep"}`
@@ -49,11 +50,13 @@ func TestNoRecordOfATenantIsThereForAnother(t *testing.T) {
 	if asked != 11 {
 		t.Errorf("%d operations were asked, want all", asked)
 	}
-	r := s.do("POST", "/records/Account/bulk", `{"operations":[{"op":"update","id":"`+account+`","fields":{}},{"op":"delete","id":"`+account+`"}]}`, "X-Tenant-Id", other).is(200)
+	r := s.do("POST", "/records/Account/bulk", `{"operations":[{"op":"update","id":"`+account+
+		`","fields":{}},{"op":"delete","id":"`+account+`"}]}`, "X-Tenant-Id", other).is(200)
 	if strings.Count(string(r.body), `"status":404`) != 2 {
 		t.Errorf("a bulk: %s", r.body)
 	}
-	if list := s.get("/records/Account", "X-Tenant-Id", other).is(200); !strings.Contains(string(list.body), `"total":0`) {
+	if list := s.get("/records/Account", "X-Tenant-Id", other).is(200); !strings.Contains(string(list.body),
+		`"total":0`) {
 		t.Errorf("a list: %s", list.body)
 	}
 	if mine := s.get("/records/Account/" + account).is(200); !strings.Contains(string(mine.body), `"Name":"Acme"`) {
@@ -102,19 +105,25 @@ func TestARepeatedChangeIsAnsweredAgain(t *testing.T) {
 	s.do("PATCH", path, `{"fields":{"Phone":"2"}}`, "If-Match", `"`+version+`"`, "Idempotency-Key", "k").is(409)
 	newest := `"` + first.text("recordVersion") + `"`
 	const insiders = "0199c1a4-0000-7000-8000-0000000000c2"
-	s.do("PUT", "/metadata/permission-sets/"+insiders, `{"name":"Insiders","fields":{"Account.Phone":{"read":true}}}`).is(201)
-	s.do("PUT", "/metadata/permission-sets/"+someUser, `{"name":"Sales","objects":{"Account":{"create":true,"read":true,"update":true}}}`).is(201)
-	s.do("PUT", "/metadata/users/"+someUser, `{"name":"Ann","permissionSetIds":["`+someUser+`","`+insiders+`"]}`).is(201)
+	s.do("PUT", "/metadata/permission-sets/"+insiders,
+		`{"name":"Insiders","fields":{"Account.Phone":{"read":true}}}`).is(201)
+	s.do("PUT", "/metadata/permission-sets/"+someUser,
+		`{"name":"Sales","objects":{"Account":{"create":true,"read":true,"update":true}}}`).is(201)
+	s.do("PUT", "/metadata/users/"+someUser, `{"name":"Ann","permissionSetIds":["`+someUser+`","`+insiders+`"]}`).is(
+		201)
 	create := func() reply {
-		return s.do("POST", "/records/Account", `{"fields":{"Name":"Hers"}}`, "Idempotency-Key", "k", "X-User-Id", someUser)
+		return s.do("POST", "/records/Account", `{"fields":{"Name":"Hers"}}`, "Idempotency-Key", "k", "X-User-Id",
+			someUser)
 	}
 	hers := create().is(201)
 	s.do("PATCH", "/records/Account/"+hers.text("id"), `{"fields":{"Phone":"3"}}`, "If-Match", "*").is(200)
 	if r := create().is(201); string(r.body) != string(hers.body) {
 		t.Errorf("got %s, want %s", r.body, hers.body)
 	}
-	s.do("PATCH", "/records/Account/"+hers.text("id"), `{"ownerId":"`+s.get(path).text("ownerId")+`"}`, "If-Match", "*").is(200)
-	if r := create().is(201).has("id", hers.text("id")).has("recordVersion", hers.text("recordVersion")); strings.Contains(string(r.body), "Hers") {
+	s.do("PATCH", "/records/Account/"+hers.text("id"), `{"ownerId":"`+s.get(path).text("ownerId")+`"}`, "If-Match",
+		"*").is(200)
+	if r := create().is(201).has("id", hers.text("id")).has("recordVersion",
+		hers.text("recordVersion")); strings.Contains(string(r.body), "Hers") {
 		t.Errorf("a record that she does not see any more: %s", r.body)
 	}
 	for range 2 {
@@ -141,7 +150,8 @@ func TestARepeatedCreationHappensOnce(t *testing.T) {
 	const all = "0199c1a4-0000-7000-8000-0000000000ab"
 	s.do("PUT", "/metadata/permission-sets/"+all, `{"name":"All","modifyAll":true}`).is(201)
 	s.do("PUT", "/metadata/users/"+someUser, `{"name":"Ann","permissionSetIds":["`+all+`"]}`).is(201)
-	if r := s.do("POST", "/records/Account", body, "Idempotency-Key", "k", "X-User-Id", someUser).is(201); r.text("id") == first.text("id") {
+	if r := s.do("POST", "/records/Account", body, "Idempotency-Key", "k", "X-User-Id", someUser).is(201); r.text(
+		"id") == first.text("id") {
 		t.Errorf("another client's key is the same: %s", r.body)
 	}
 	if list := s.get("/records/Account").is(200); !strings.Contains(string(list.body), `"total":3`) {
@@ -158,8 +168,10 @@ func TestBulksOfRecordsHaveTheirLimits(t *testing.T) {
 		t.Errorf("%d were created", n)
 	}
 	for i, bad := range []string{
-		`{}`, `{"operations":[]}`, `{"operations":[{}]}`, `{"operations":[{"op":"merge"}]}`, `{"operations":[{"op":"update"}]}`,
-		`{"operations":[{"op":"create","id":"` + uuid.NewString() + `"}]}`, `{"operations":[{"op":"delete","id":"` + uuid.NewString() + `","fields":{}}]}`,
+		`{}`, `{"operations":[]}`, `{"operations":[{}]}`, `{"operations":[{"op":"merge"}]}`,
+		`{"operations":[{"op":"update"}]}`,
+		`{"operations":[{"op":"create","id":"` + uuid.NewString() + `"}]}`, `{"operations":[{"op":"delete","id":"` +
+			uuid.NewString() + `","fields":{}}]}`,
 		`{"operations":[{"op":"create","fields":[]}]}`, `{"operations":[{"op":"create","colour":"red"}]}`,
 	} {
 		if r := s.do("POST", "/records/Account/bulk", bad).is(422); !strings.Contains(string(r.body), "operations") {

@@ -130,7 +130,8 @@ func (s *server) config(o options) app.Config {
 		Shards: 3, Log: o.log, Auth: o.auth, Rates: o.rates, Open: o.open, Heavy: o.heavy,
 		EventPass: pass, Inbound: o.trigger, Recheck: recheck.RecheckConfig{Down: o.down},
 		Override: app.Override{
-			Name: "p1", Exclusive: true, Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads, Seals: seal.Fixed([]byte(sealSecret)),
+			Name: "p1", Exclusive: true, Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads,
+			Seals:     seal.Fixed([]byte(sealSecret)),
 			Checks:    func(e recheck.Engine) recheck.Engine { return counted{e, &s.outputs} },
 			Heartbeat: o.heartbeat, Watched: o.watched, Stalled: o.stalled,
 		},
@@ -214,7 +215,8 @@ func (s *server) do(method, path, body string, header ...string) reply {
 	for tries := 0; ; tries++ {
 		r := s.once(method, path, body, header...)
 		busy := r.status == http.StatusServiceUnavailable &&
-			(bytes.Contains(r.body, []byte("before the database answered")) || bytes.Contains(r.body, []byte("the database is busy")))
+			(bytes.Contains(r.body, []byte("before the database answered")) ||
+				bytes.Contains(r.body, []byte("the database is busy")))
 		if !busy || tries == 20 {
 			return r
 		}

@@ -44,7 +44,8 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	case status.Terminal() && last >= newest:
 		return gate.Reply{Status: http.StatusNoContent}, nil
 	case last > newest:
-		return gate.Reply{}, rest.Invalid("Last-Event-ID", "Last-Event-ID lies beyond the log, which ends with event %d", newest)
+		return gate.Reply{}, rest.Invalid("Last-Event-ID",
+			"Last-Event-ID lies beyond the log, which ends with event %d", newest)
 	}
 	s := &follower{
 		reads: a.reads, tenant: c.Principal.Tenant, id: id, last: last,

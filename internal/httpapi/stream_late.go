@@ -48,6 +48,7 @@ func (s *follower) explain() {
 	if s.id != (flow.ID{}) { // else it carries the events of a tenant
 		log = log.With("executionId", s.id.String())
 	}
-	log.Warn("a stream frame was held up", "reason", reason, "ms", now.Sub(s.pace.began).Milliseconds(), "tenant", s.tenant,
+	log.Warn("a stream frame was held up", "reason", reason, "ms", now.Sub(s.pace.began).Milliseconds(), "tenant",
+		s.tenant,
 		"readMs", s.pace.read.Milliseconds(), "clientMs", s.pace.wrote.Milliseconds())
 }

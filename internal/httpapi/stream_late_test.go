@@ -19,9 +19,16 @@ func TestAFrameThatIsHeldUpHasAReason(t *testing.T) {
 		{"nothing was sent", pace{began: ago(time.Minute)}, ""},
 		{"in time", pace{began: ago(time.Millisecond), oldest: flow.At(now)}, ""},
 		{"the read took long", pace{began: ago(3 * time.Second), oldest: flow.At(now), read: 2 * time.Second}, "read"},
-		{"the client took long", pace{began: ago(3 * time.Second), oldest: flow.At(now), wrote: 2 * time.Second}, "client"},
+		{
+			"the client took long",
+			pace{began: ago(3 * time.Second), oldest: flow.At(now), wrote: 2 * time.Second},
+			"client",
+		},
 		{"nobody woke it", pace{began: now, oldest: flow.At(ago(5 * time.Second))}, "wake"},
-		{"it was woken late, and the read took long", pace{began: ago(2 * time.Second), oldest: flow.At(ago(9 * time.Second)), read: 2 * time.Second}, "wake"},
+		{"it was woken late, and the read took long", pace{
+			began:  ago(2 * time.Second),
+			oldest: flow.At(ago(9 * time.Second)), read: 2 * time.Second,
+		}, "wake"},
 		{"it was busy when the event came", pace{idle: now, began: now, oldest: flow.At(ago(5 * time.Second))}, ""},
 		{"it was woken at once", pace{began: now, oldest: flow.At(ago(time.Second / 2))}, ""},
 	} {

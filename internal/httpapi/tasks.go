@@ -82,7 +82,8 @@ func (b *eagerBody) check(path string) error {
 	}
 	for i, queue := range b.Queues {
 		if !wire.Name(queue) {
-			return rest.Invalid(queues, "%s must hold names of 1 to %d letters, digits, dots, dashes or underscores", queues, wire.MaxName)
+			return rest.Invalid(queues, "%s must hold names of 1 to %d letters, digits, dots, dashes or underscores",
+				queues, wire.MaxName)
 		}
 		if slices.Contains(b.Queues[:i], queue) {
 			return rest.Invalid(queues, "%s holds %s twice", queues, queue)

@@ -73,7 +73,8 @@ var wide = map[string]bool{"listConsumers": true, "getOutbox": true, "followEven
 func owned(template string, path map[string]string) (names []string) {
 	for _, found := range aParameter.FindAllStringSubmatch(template, -1) {
 		name := found[1]
-		standard := name == "name" && path != nil && !strings.HasSuffix(path[name], "__c") // a field that all tenants have
+		// a field that all tenants have
+		standard := name == "name" && path != nil && !strings.HasSuffix(path[name], "__c")
 		if !slices.Contains(everybodys, name) && !standard {
 			names = append(names, name)
 		}
@@ -87,7 +88,8 @@ var aParameter = regexp.MustCompile(`\{(\w+)\}`)
 func (o *onlooker) makes(operation string, names []string) bool {
 	method, template, _ := strings.Cut(operation, " ")
 	created, _ := o.contract.at("/paths/" + escape(template) + "/put/responses/201")
-	return method == http.MethodPut && len(names) == 1 && strings.HasSuffix(template, "{"+names[0]+"}") && created != nil
+	return method == http.MethodPut && len(names) == 1 && strings.HasSuffix(template, "{"+names[0]+"}") &&
+		created != nil
 }
 
 // ask sends a request of the story as somebody else, before it is sent.
@@ -112,7 +114,9 @@ func (o *onlooker) ask(s step, r told) {
 		}
 	default:
 		got := o.same(s, r, other)
-		if malformed := s.Status == http.StatusBadRequest || s.Status == http.StatusUnprocessableEntity; got.status != http.StatusNotFound && (!malformed || got.status != s.Status) {
+		if malformed := s.Status == http.StatusBadRequest ||
+			s.Status == http.StatusUnprocessableEntity; got.status != http.StatusNotFound &&
+			(!malformed || got.status != s.Status) {
 			o.t.Errorf("%s as another tenant: got %d, want 404: %s", got.asked, got.status, got.body)
 		} else if got.status == http.StatusNotFound && (s.Status < 300 || s.Status == http.StatusConflict) {
 			o.hidden[r.operation] = true
@@ -124,7 +128,8 @@ func (o *onlooker) ask(s step, r told) {
 func (o *onlooker) same(s step, r told, tenant string) reply {
 	o.t.Helper()
 	header := append(slices.Clone(r.header), "X-Tenant-Id", tenant)
-	body := strings.NewReplacer(`"waitSeconds":5`, `"waitSeconds":0`, `"waitSeconds":30`, `"waitSeconds":0`).Replace(r.body)
+	body := strings.NewReplacer(`"waitSeconds":5`, `"waitSeconds":0`, `"waitSeconds":30`, `"waitSeconds":0`).Replace(
+		r.body)
 	send := func(to *server) reply {
 		if r.method == http.MethodGet {
 			return to.frames(1, r.path, header...)
@@ -134,7 +139,8 @@ func (o *onlooker) same(s step, r told, tenant string) reply {
 	got, want := send(o.server), send(o.alone)
 	o.silent(got, r.path, r.body, strings.Join(r.header, " "), string(want.body))
 	if got.status != want.status {
-		o.t.Errorf("%s as another tenant: got %d %s, alone it is %d %s", got.asked, got.status, got.body, want.status, want.body)
+		o.t.Errorf("%s as another tenant: got %d %s, alone it is %d %s", got.asked, got.status, got.body, want.status,
+			want.body)
 		return got
 	}
 	if wide[s.Operation] {
@@ -168,7 +174,8 @@ func (o *onlooker) narrow(s step, got reply) {
 		got.read(&all)
 		for _, c := range all.Items {
 			for _, p := range c.Partitions {
-				if p.DeadLetters != 0 || p.WaitingKeys["retrying"] != 0 || p.WaitingKeys["blocked"] != 0 || p.WaitingSince != "" {
+				if p.DeadLetters != 0 || p.WaitingKeys["retrying"] != 0 || p.WaitingKeys["blocked"] != 0 ||
+					p.WaitingSince != "" {
 					o.t.Errorf("a tenant who has nothing waits: %+v", p)
 				}
 			}
@@ -204,7 +211,8 @@ func (o *onlooker) borrow(r told) {
 	if r.path = strings.Replace(r.path, "tenant="+own, "tenant="+other, 1); !strings.Contains(r.path, other) {
 		o.t.Fatalf("the URL %s names no tenant", r.path)
 	}
-	if got := o.server.do(r.method, r.path, ""); got.status != http.StatusForbidden && got.status != http.StatusNotFound {
+	if got := o.server.do(r.method, r.path, ""); got.status != http.StatusForbidden &&
+		got.status != http.StatusNotFound {
 		o.t.Errorf("%s: got %d: %s", got.asked, got.status, got.body)
 	}
 	o.hidden[r.operation] = true
@@ -230,8 +238,10 @@ func (o *onlooker) told() {
 	const ann = "0199c1a4-0000-7000-8000-0000000000a1"
 	s := o.server
 	s.do("PUT", "/metadata/users/"+ann, `{"name":"Ann"}`).is(201)
-	s.do("PUT", "/metadata/users/"+ann, `{"name":"Ann"}`, "X-Tenant-Id", other).is(201) // callers choose the ids of users
-	s.do("PUT", "/metadata/workflow-rules/0199c1a4-0000-7000-8000-0000000000c2", `{"name":"Welcome","object":"Account","on":["create"],"when":"after","actions":[
+	// callers choose the ids of users
+	s.do("PUT", "/metadata/users/"+ann, `{"name":"Ann"}`, "X-Tenant-Id", other).is(201)
+	s.do("PUT", "/metadata/workflow-rules/0199c1a4-0000-7000-8000-0000000000c2",
+		`{"name":"Welcome","object":"Account","on":["create"],"when":"after","actions":[
 		{"key":"tell","type":"notify","message":"A new account."},{"key":"todo","type":"createTask","message":"Call them."}]}`).is(201)
 	s.do("POST", "/records/Account", `{"ownerId":"`+ann+`","fields":{"Name":"Told"}}`).is(201)
 	s.automate()
@@ -261,7 +271,8 @@ func (o *onlooker) complete() {
 		case !o.asked[operation]:
 			o.t.Errorf("%s was not asked as another tenant: the story does not have it", operation)
 		case len(owned(template, nil)) > 0 && !o.hidden[operation]:
-			o.t.Errorf("%s was never asked for a thing of another tenant that is there: the story has no step of it that finds one", operation)
+			o.t.Errorf("%s was never asked for a thing of another tenant that is there: the story has no step of it "+
+				"that finds one", operation)
 		}
 	}
 	if len(o.ids) < 50 {

@@ -34,11 +34,14 @@ func TestAnEventStartsARunOfItsTemplate(t *testing.T) {
 	if got := again.ran(true); got != run {
 		t.Errorf("the duplicate has the run %s, want %s", got, run)
 	}
-	again.has("template_id", "close").has("template_name", "The close").has("action_key", "mf_reconcile").has("idempotency_key", "e-1")
+	again.has("template_id", "close").has("template_name", "The close").has("action_key", "mf_reconcile").has(
+		"idempotency_key", "e-1")
 
 	s.get("/executions/"+run).is(200).has("status", "ACTIVE").has("graphId", "template:close").has("graphVersion", "1")
-	s.get("/executions/"+run+"/events").is(200).has("items.0.correlationId", "corr-1").has("items.0.actor", `{"id":"bank","kind":"external"}`).
-		has("items.0.payload.input", `{"month":2,"source":"bank","template_id":"close","template_name":"The close","year":2026}`)
+	s.get("/executions/"+run+"/events").is(200).has("items.0.correlationId", "corr-1").has("items.0.actor",
+		`{"id":"bank","kind":"external"}`).
+		has("items.0.payload.input",
+			`{"month":2,"source":"bank","template_id":"close","template_name":"The close","year":2026}`)
 	task := s.post("/tasks/claim", `{"workerId":"w","queues":["mf_reconcile"]}`).is(200)
 	task.has("tasks.0.executionId", run).has("tasks.0.nodeId", "step-1").has("tasks.0.graphId", "template:close")
 	s.get("/executions?graphId=template:close").is(200).has("total", "1")
@@ -50,7 +53,8 @@ func TestAnEventStartsARunOfItsTemplate(t *testing.T) {
 
 func TestARunKnowsWhatTheEventSaid(t *testing.T) {
 	s := newServer(t)
-	s.template("close", `"year":2026,"month":2,"mfcloud_url":"https://t.example","notes":"of the template"`, "mf_reconcile external_event")
+	s.template("close", `"year":2026,"month":2,"mfcloud_url":"https://t.example","notes":"of the template"`,
+		"mf_reconcile external_event")
 	for _, c := range []struct{ body, want string }{
 		{
 			`{"event_name":"mf_reconcile","month":3}`,
@@ -81,25 +85,113 @@ func TestTemplatesAreFoundAsTheDocumentSays(t *testing.T) {
 		detail    string
 		reason    string
 	}{
-		{"an id that does not exist", []stored{{"a", "preflight external_event"}}, `{"template_id":"x"}`, 404, "Workflow template not found.", templateMissing},
-		{"an id that cannot exist", []stored{{"a", "preflight external_event"}}, `{"template_id":"a\u2028b"}`, 404, "Workflow template not found.", templateMissing},
-		{"an id that exists and a name that does not match", []stored{{"a", "preflight external_event"}}, `{"template_id":"a","event_name":"other"}`, 200, "", ""},
-		{"an id of another first step", []stored{{"a", "preflight manual"}}, `{"template_id":"a"}`, 409, "Template step 1 must use trigger_kind=external_event.", templateUnfit},
-		{"an id of another first step, with its name", []stored{{"a", "preflight after_previous"}}, `{"template_id":"a","event_name":"preflight"}`, 409, "Template step 1 must use trigger_kind=external_event.", templateUnfit},
-		{"a name that matches none", []stored{{"a", "preflight external_event"}}, `{"event_name":"other"}`, 404, "No external_event workflow template matched event_name.", templateMissing},
-		{"a name that cannot be one", []stored{{"a", "preflight external_event"}}, `{"event_name":"a b"}`, 404, "No external_event workflow template matched event_name.", templateMissing},
-		{"a name in another case", []stored{{"a", "preflight external_event"}}, `{"event_name":"Preflight"}`, 404, "No external_event workflow template matched event_name.", templateMissing},
-		{"a name of another kind of step", []stored{{"a", "preflight manual"}}, `{"event_name":"preflight"}`, 404, "No external_event workflow template matched event_name.", templateMissing},
-		{"a name that matches two", []stored{{"a", "preflight external_event"}, {"b", "preflight external_event"}}, `{"event_name":"preflight"}`, 409, "Multiple templates matched event_name. Specify template_id.", templateUnfit},
-		{"a name that matches one of two", []stored{{"a", "preflight external_event"}, {"b", "month_close external_event"}}, `{"event_name":"month_close"}`, 200, "", ""},
-		{"a name that matches one of each kind", []stored{{"a", "preflight external_event"}, {"b", "preflight manual"}}, `{"event_name":"preflight"}`, 200, "", ""},
-		{"neither, and there is none", nil, `{}`, 404, "No external_event workflow template was found.", templateMissing},
-		{"neither, and none fits", []stored{{"a", "preflight manual"}}, ``, 404, "No external_event workflow template was found.", templateMissing},
-		{"neither, and one fits", []stored{{"a", "preflight external_event"}, {"b", "preflight manual"}}, ``, 200, "", ""},
-		{"neither, and two fit", []stored{{"a", "preflight external_event"}, {"b", "month_close external_event"}}, `{"template_id":"","event_name":null}`, 409, "Multiple external_event templates found. Specify template_id.", templateUnfit},
-		{"an action that is not executable", []stored{{"a", "send_mail external_event"}}, `{"template_id":"a"}`, 409, "external_event action is not executable in MVP: send_mail", badAction},
-		{"an action that is not executable, before the month", []stored{{"a", "send_mail external_event"}}, `{"month":13}`, 409, "external_event action is not executable in MVP: send_mail", badAction},
-		{"no template, before the month", []stored{{"a", "preflight external_event"}}, `{"template_id":"x","month":13}`, 404, "Workflow template not found.", templateMissing},
+		{
+			"an id that does not exist",
+			[]stored{{"a", "preflight external_event"}},
+			`{"template_id":"x"}`, 404,
+			"Workflow template not found.", templateMissing,
+		},
+		{
+			"an id that cannot exist",
+			[]stored{{"a", "preflight external_event"}},
+			`{"template_id":"a\u2028b"}`, 404,
+			"Workflow template not found.", templateMissing,
+		},
+		{
+			"an id that exists and a name that does not match",
+			[]stored{{"a", "preflight external_event"}},
+			`{"template_id":"a","event_name":"other"}`, 200, "", "",
+		},
+		{
+			"an id of another first step",
+			[]stored{{"a", "preflight manual"}},
+			`{"template_id":"a"}`, 409,
+			"Template step 1 must use trigger_kind=external_event.", templateUnfit,
+		},
+		{
+			"an id of another first step, with its name",
+			[]stored{{"a", "preflight after_previous"}},
+			`{"template_id":"a","event_name":"preflight"}`, 409,
+			"Template step 1 must use trigger_kind=external_event.", templateUnfit,
+		},
+		{
+			"a name that matches none",
+			[]stored{{"a", "preflight external_event"}},
+			`{"event_name":"other"}`, 404,
+			"No external_event workflow template matched event_name.", templateMissing,
+		},
+		{
+			"a name that cannot be one",
+			[]stored{{"a", "preflight external_event"}},
+			`{"event_name":"a b"}`, 404,
+			"No external_event workflow template matched event_name.", templateMissing,
+		},
+		{
+			"a name in another case",
+			[]stored{{"a", "preflight external_event"}},
+			`{"event_name":"Preflight"}`, 404,
+			"No external_event workflow template matched event_name.", templateMissing,
+		},
+		{
+			"a name of another kind of step",
+			[]stored{{"a", "preflight manual"}},
+			`{"event_name":"preflight"}`, 404,
+			"No external_event workflow template matched event_name.", templateMissing,
+		},
+		{
+			"a name that matches two",
+			[]stored{{"a", "preflight external_event"}, {"b", "preflight external_event"}},
+			`{"event_name":"preflight"}`, 409, "Multiple templates matched event_name. Specify template_id.",
+			templateUnfit,
+		},
+		{"a name that matches one of two", []stored{
+			{"a", "preflight external_event"},
+			{"b", "month_close external_event"},
+		}, `{"event_name":"month_close"}`, 200, "", ""},
+		{
+			"a name that matches one of each kind",
+			[]stored{{"a", "preflight external_event"}, {"b", "preflight manual"}},
+			`{"event_name":"preflight"}`, 200, "", "",
+		},
+		{
+			"neither, and there is none", nil, `{}`, 404, "No external_event workflow template was found.",
+			templateMissing,
+		},
+		{
+			"neither, and none fits",
+			[]stored{{"a", "preflight manual"}},
+			``, 404,
+			"No external_event workflow template was found.", templateMissing,
+		},
+		{
+			"neither, and one fits",
+			[]stored{{"a", "preflight external_event"}, {"b", "preflight manual"}},
+			``, 200, "",
+			"",
+		},
+		{
+			"neither, and two fit",
+			[]stored{{"a", "preflight external_event"}, {"b", "month_close external_event"}},
+			`{"template_id":"","event_name":null}`, 409,
+			"Multiple external_event templates found. Specify template_id.", templateUnfit,
+		},
+		{
+			"an action that is not executable",
+			[]stored{{"a", "send_mail external_event"}},
+			`{"template_id":"a"}`, 409,
+			"external_event action is not executable in MVP: send_mail", badAction,
+		},
+		{
+			"an action that is not executable, before the month",
+			[]stored{{"a", "send_mail external_event"}},
+			`{"month":13}`, 409, "external_event action is not executable in MVP: send_mail", badAction,
+		},
+		{
+			"no template, before the month",
+			[]stored{{"a", "preflight external_event"}},
+			`{"template_id":"x","month":13}`,
+			404, "Workflow template not found.", templateMissing,
+		},
 	} {
 		s.elsewhere()
 		for _, stored := range c.templates {
@@ -112,7 +204,8 @@ func TestTemplatesAreFoundAsTheDocumentSays(t *testing.T) {
 		}
 		r.refused(c.status, c.detail, c.reason)
 		s.get("/executions").of(c.name).has("total", "0")
-		s.get("/audit?action=workflow_event").of(c.name).has("total", "1").has("items.0.outcome", "refused").has("items.0.reason", c.detail).
+		s.get("/audit?action=workflow_event").of(c.name).has("total", "1").has("items.0.outcome", "refused").has(
+			"items.0.reason", c.detail).
 			has("items.0.reasonCode", strings.Fields(c.reason)[1])
 	}
 }

@@ -22,7 +22,10 @@ func TestEveryFieldHasItsSpellings(t *testing.T) {
 		{"a template_id of null does not", `{"templateId":"a","template_id":null}`, nil, "template_id", "a"},
 		{"event_name", `{"event_name":"preflight"}`, nil, "event_name", "preflight"},
 		{"eventName", `{"eventName":"preflight"}`, nil, "event_name", "preflight"},
-		{"event_name goes before eventName", `{"eventName":"x","event_name":"preflight"}`, nil, "event_name", "preflight"},
+		{
+			"event_name goes before eventName", `{"eventName":"x","event_name":"preflight"}`, nil, "event_name",
+			"preflight",
+		},
 		{"an empty event_name does not", `{"eventName":"preflight","event_name":""}`, nil, "event_name", "preflight"},
 		{"source", `{"source":"bank"}`, nil, "source", "bank"},
 		{"event_source", `{"event_source":"bank"}`, nil, "source", "bank"},
@@ -157,7 +160,8 @@ func TestBadInputIsRefusedWithAMessageThatNamesTheField(t *testing.T) {
 		} else if r.is(400).because(badField); r.text("detail") == "" {
 			t.Errorf("%s: there is no message", shown)
 		}
-		s.get("/audit?action=workflow_event").has("items.0.outcome", "refused").has("items.0.reasonCode", "http_400").has("items.0.reason", r.text("detail"))
+		s.get("/audit?action=workflow_event").has("items.0.outcome", "refused").has("items.0.reasonCode",
+			"http_400").has("items.0.reason", r.text("detail"))
 	}
 	s.get("/executions").has("total", "0")
 	// The largest that are taken.
@@ -174,8 +178,18 @@ func TestWhatCannotBeReadAtAllIsRefusedAndPutDown(t *testing.T) {
 		status     int
 		reason     string
 	}{
-		{eventsPath, "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "validation http_415 retry_after_fix"},
-		{eventsPath, "{}", []string{"Content-Type", "application/json; charset=latin1"}, 415, "validation http_415 retry_after_fix"},
+		{
+			eventsPath, "a=b",
+			[]string{"Content-Type", "application/x-www-form-urlencoded"},
+			415,
+			"validation http_415 retry_after_fix",
+		},
+		{
+			eventsPath, "{}",
+			[]string{"Content-Type", "application/json; charset=latin1"},
+			415,
+			"validation http_415 retry_after_fix",
+		},
 		{eventsPath, strings.Repeat(" ", 1<<20+1), nil, 413, "validation http_413 retry_after_fix"},
 		{eventsPath + "?a=%zz", "{}", nil, 400, badField},
 		{eventsPath, "{}", []string{"X-Tenant-Id", "acme"}, 400, badField},
@@ -183,7 +197,8 @@ func TestWhatCannotBeReadAtAllIsRefusedAndPutDown(t *testing.T) {
 	} {
 		r := s.do("POST", c.path, c.body, c.header...).is(c.status).because(c.reason)
 		words := strings.Fields(c.reason)
-		s.get("/audit?action=workflow_event").has("items.0.outcome", "refused").has("items.0.reasonClass", words[0]).has("items.0.reasonCode", words[1]).
+		s.get("/audit?action=workflow_event").has("items.0.outcome", "refused").has("items.0.reasonClass",
+			words[0]).has("items.0.reasonCode", words[1]).
 			has("items.0.retryAdvice", words[2]).has("items.0.reason", r.text("detail"))
 	}
 	s.summary("").has("total", "6").has("by_status.rejected", "6")
@@ -195,7 +210,8 @@ func TestNothingElseIsAtThePathsOfWorkflowEvents(t *testing.T) {
 	s := newServer(t)
 	s.get(eventsPath).refused(405, "this path has only POST", "validation http_405 retry_after_fix")
 	s.get(eventsPath+"/nothing").refused(404, "there is nothing at this path", "validation http_404 retry_after_fix")
-	s.do("POST", templatesPath+"a", "{}").refused(405, "this path has only DELETE, GET, HEAD, PUT", "validation http_405 retry_after_fix")
+	s.do("POST", templatesPath+"a", "{}").refused(405, "this path has only DELETE, GET, HEAD, PUT",
+		"validation http_405 retry_after_fix")
 	s.get("/audit?action=workflow_event").has("total", "0")
 }
 

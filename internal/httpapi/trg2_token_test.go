@@ -48,8 +48,12 @@ func TestEveryRouteOfWorkflowEventsAsksForTheToken(t *testing.T) {
 			} {
 				s.do(route[0], route[1], "", header...).refused(401, msgToken, unauthorized)
 			}
-			s.do(route[0], route[1]+"?token=wrong", "", "x-workflow-event-token", "s3cret").refused(401, msgToken, unauthorized)
-			for _, header := range [][]string{{"x-workflow-event-token", "s3cret"}, {"Authorization", "Bearer s3cret"}} {
+			s.do(route[0], route[1]+"?token=wrong", "", "x-workflow-event-token", "s3cret").refused(401, msgToken,
+				unauthorized)
+			for _, header := range [][]string{
+				{"x-workflow-event-token", "s3cret"},
+				{"Authorization", "Bearer s3cret"},
+			} {
 				if r := s.do(route[0], route[1], "", header...); r.status == 401 {
 					t.Errorf("%s: %s", r.asked, r.body)
 				}
@@ -75,25 +79,32 @@ func TestOnlyDeliveriesAreAudited(t *testing.T) {
 	for _, route := range workflowPaths() {
 		s.do(route[0], route[1], "").is(401)
 	}
-	s.get("/audit?action=workflow_event").has("total", "1").has("items.0.outcome", "refused").has("items.0.reason", msgToken).
-		has("items.0.reasonClass", "auth").has("items.0.reasonCode", "http_401").has("items.0.retryAdvice", "retry_after_fix").has("items.0.subject", "")
+	s.get("/audit?action=workflow_event").has("total", "1").has("items.0.outcome", "refused").has("items.0.reason",
+		msgToken).
+		has("items.0.reasonClass", "auth").has("items.0.reasonCode", "http_401").has("items.0.retryAdvice",
+		"retry_after_fix").has("items.0.subject", "")
 }
 
 func TestWorkflowEventsBelongToTheirOwnTenant(t *testing.T) {
 	issuer, auth := newIssuer(t)
 	s := newServerWith(t, options{auth: auth, owner: other, token: "s3cret"})
 	token := []string{"x-workflow-event-token", "s3cret", "X-Tenant-Id", own}
-	s.do("PUT", templatesPath+"a", `{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`, token...).is(201)
+	s.do("PUT", templatesPath+"a",
+		`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`,
+		token...).is(201)
 	run := s.event("{}", token...).ran(false)
 	admin := issuer.header("mika", "executions:read audit:read")
 	s.get("/executions/"+run, admin...).is(404) // the token's tenant is the default one
 	s.get("/audit", admin...).has("total", "0")
 
 	free := newServerWith(t, options{token: "s3cret", owner: other})
-	free.do("PUT", templatesPath+"a", `{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`, token...).is(201)
+	free.do("PUT", templatesPath+"a",
+		`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`,
+		token...).is(201)
 	run = free.event("{}", token...).ran(false)
 	free.get("/executions/" + run).is(200)
-	free.event("{}", "x-workflow-event-token", "s3cret", "X-Tenant-Id", other).refused(404, "No external_event workflow template was found.", templateMissing)
+	free.event("{}", "x-workflow-event-token", "s3cret", "X-Tenant-Id", other).refused(404,
+		"No external_event workflow template was found.", templateMissing)
 	free.event("{}", "X-Tenant-Id", other).refused(401, msgToken, unauthorized)
 	free.get("/audit", "X-Tenant-Id", other).has("total", "2")
 	free.get("/audit").has("total", "1")
@@ -119,7 +130,10 @@ func (j *journal) String() string {
 
 func TestTheTokenIsInNoLogNoAnswerAndNotInTheAuditLog(t *testing.T) {
 	log := &journal{}
-	s := newServerWith(t, options{token: "s3cret", log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := newServerWith(t, options{
+		token: "s3cret",
+		log:   slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
 	var seen strings.Builder
 	ask := func(method, path, body string, header ...string) {
 		r := s.do(method, path, body, header...)
@@ -130,8 +144,14 @@ func TestTheTokenIsInNoLogNoAnswerAndNotInTheAuditLog(t *testing.T) {
 	}
 	template := `{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`
 	ask("PUT", templatesPath+"a?token=s3cret", template)
-	for _, query := range []string{"?token=s3cret", "?token=s3cret-wrong", "?token=s3cret&x=%zz", "?x&tok%65n=s3cret", "?token=s3cret;a"} {
-		for _, body := range []string{`{"event_id":"k"}`, `{"event_id":"k"}`, `{}`, `{`, `{"month":13}`, `{"template_id":"x"}`, strings.Repeat(" ", 2<<20)} {
+	for _, query := range []string{
+		"?token=s3cret", "?token=s3cret-wrong", "?token=s3cret&x=%zz", "?x&tok%65n=s3cret",
+		"?token=s3cret;a",
+	} {
+		for _, body := range []string{
+			`{"event_id":"k"}`, `{"event_id":"k"}`, `{}`, `{`, `{"month":13}`,
+			`{"template_id":"x"}`, strings.Repeat(" ", 2<<20),
+		} {
 			ask("POST", eventsPath+query, body)
 		}
 		ask("POST", eventsPath+query, "x", "Content-Type", "text/plain")

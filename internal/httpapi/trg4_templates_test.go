@@ -14,22 +14,26 @@ func TestATemplateIsStoredReadListedAndDeleted(t *testing.T) {
 		`{"action":"mf_reconcile","trigger_kind":"external_event","title":"Reconcile","timeout":"90s","retry":{"maxAttempts":3}},{"action":"month_close","trigger_kind":"manual"}]}`
 	first := s.do("PUT", templatesPath+"close", body).is(201)
 	first.has("id", "close").has("name", "月次締め").has("year", "2026").has("month", "2").has("graph_version", "1").
-		has("steps.0.title", "Reconcile").has("steps.0.timeout", "1m30s").has("steps.0.retry.maxAttempts", "3").has("steps.1.trigger_kind", "manual")
+		has("steps.0.title", "Reconcile").has("steps.0.timeout", "1m30s").has("steps.0.retry.maxAttempts", "3").has(
+		"steps.1.trigger_kind", "manual")
 	if again := s.do("PUT", templatesPath+"close", body).is(200); string(again.body) != string(first.body) {
 		t.Errorf("the same again: got %s, want %s", again.body, first.body)
 	}
 	if read := s.get(templatesPath + "close").is(200); string(read.body) != string(first.body) {
 		t.Errorf("read: got %s, want %s", read.body, first.body)
 	}
-	s.do("PUT", templatesPath+"close", strings.Replace(body, "90s", "2m", 1)).is(200).has("graph_version", "2").has("created_at", first.text("created_at"))
+	s.do("PUT", templatesPath+"close", strings.Replace(body, "90s", "2m", 1)).is(200).has("graph_version", "2").has(
+		"created_at", first.text("created_at"))
 	for i := range 11 {
 		s.template(fmt.Sprintf("t-%02d", i), "", "preflight manual")
 	}
-	s.get("/api/workflow-templates?page_size=10").is(200).has("total", "12").has("page", "1").has("page_size", "10").has("items.0.id", "close").has("items.9.id", "t-08")
+	s.get("/api/workflow-templates?page_size=10").is(200).has("total", "12").has("page", "1").has("page_size",
+		"10").has("items.0.id", "close").has("items.9.id", "t-08")
 	s.get("/api/workflow-templates?page_size=10&page=2").is(200).has("items.1.id", "t-10").has("items.2", "<none>")
 	s.get("/api/workflow-templates", "X-Tenant-Id", other).is(200).has("total", "0").has("items", "[]")
 	s.get(templatesPath+"close", "X-Tenant-Id", other).refused(404, "Workflow template not found.", templateMissing)
-	s.do("DELETE", templatesPath+"close", "", "X-Tenant-Id", other).refused(404, "Workflow template not found.", templateMissing)
+	s.do("DELETE", templatesPath+"close", "", "X-Tenant-Id", other).refused(404, "Workflow template not found.",
+		templateMissing)
 
 	run := s.event(`{"template_id":"close"}`).ran(false)
 	if r := s.do("DELETE", templatesPath+"close", "").is(204); len(r.body) > 0 {
@@ -67,7 +71,8 @@ func TestARunKeepsTheGraphThatItWasStartedWith(t *testing.T) {
 	s.get("/executions/"+old).is(200).has("graphVersion", "1")
 	s.get("/executions/"+s.event(`{"month":2}`).ran(false)).is(200).has("graphVersion", "2")
 	s.template("a", "", "preflight external_event") // as it was at first
-	s.get("/executions/"+s.event(`{"month":3}`).ran(false)).is(200).has("graphVersion", s.get(templatesPath+"a").text("graph_version"))
+	s.get("/executions/"+s.event(`{"month":3}`).ran(false)).is(200).has("graphVersion", s.get(templatesPath+"a").text(
+		"graph_version"))
 }
 
 func TestATemplateThatBreaksARuleIsRefusedAndNamesTheMember(t *testing.T) {
@@ -86,7 +91,8 @@ func TestATemplateThatBreaksARuleIsRefusedAndNamesTheMember(t *testing.T) {
 		{`{"name":"A"}`, "steps"},
 		{`{"name":"A","steps":[]}`, "steps"},
 		{`{"name":"A","steps":{}}`, "steps"},
-		{`{"name":"A","steps":[` + strings.TrimSuffix(strings.Repeat(`{"action":"a","trigger_kind":"manual"},`, 101), ",") + `]}`, "steps"},
+		{`{"name":"A","steps":[` + strings.TrimSuffix(strings.Repeat(`{"action":"a","trigger_kind":"manual"},`, 101),
+			",") + `]}`, "steps"},
 		{`{"name":"A","Year":2026,"steps":` + steps + `}`, "Year"},
 		{`{"name":"A","year":1999,"steps":` + steps + `}`, "year"},
 		{`{"name":"A","year":"2026","steps":` + steps + `}`, "year"},
@@ -98,7 +104,10 @@ func TestATemplateThatBreaksARuleIsRefusedAndNamesTheMember(t *testing.T) {
 		{`{"name":"A","steps":[{"action":"a b","trigger_kind":"manual"}]}`, "steps[0].action"},
 		{`{"name":"A","steps":[{"action":"a"}]}`, "steps[0].trigger_kind"},
 		{`{"name":"A","steps":[{"action":"a","trigger_kind":"cron"}]}`, "steps[0].trigger_kind"},
-		{`{"name":"A","steps":[{"action":"a","trigger_kind":"manual"},{"action":"b","trigger_kind":"external_event"}]}`, "steps[1].trigger_kind"},
+		{
+			`{"name":"A","steps":[{"action":"a","trigger_kind":"manual"},{"action":"b","trigger_kind":"external_event"}]}`,
+			"steps[1].trigger_kind",
+		},
 		{`{"name":"A","steps":[{"action":"a","trigger_kind":"manual","x":1}]}`, "x"},
 		{`{"name":"A","steps":[{"action":"a","trigger_kind":"manual","timeout":"1y"}]}`, "timeout"},
 		{`{"name":"A","steps":[{"action":"a","trigger_kind":"manual","retry":{"maxAttempts":0}}]}`, "maxAttempts"},

@@ -21,7 +21,8 @@ func TestAMonthWithARunThatIsActiveTakesNoOther(t *testing.T) {
 	s.event(`{"template_id":"a","month":3}`).ran(false)
 	s.event(`{"template_id":"a","year":2027}`).ran(false)
 	s.event(`{"template_id":"b"}`).ran(false)
-	s.get("/audit?action=workflow_event&page_size=10").has("items.4.reason", msgActive).has("items.4.reasonClass", "run_conflict").has("items.4.retryAdvice", "retry_with_backoff")
+	s.get("/audit?action=workflow_event&page_size=10").has("items.4.reason", msgActive).has("items.4.reasonClass",
+		"run_conflict").has("items.4.retryAdvice", "retry_with_backoff")
 
 	s.post("/executions/"+run+"/cancel", `{}`).is(202)
 	s.get("/executions/"+run).has("status", "CANCELED")
@@ -59,7 +60,8 @@ func TestOfDeliveriesAtOnceOneStartsARunAndAllNameIt(t *testing.T) {
 		}
 	}
 	s.get("/executions").has("total", fmt.Sprint(rounds))
-	s.summary("").has("total", fmt.Sprint(rounds*at)).has("by_status.success", fmt.Sprint(rounds)).has("by_status.skipped", fmt.Sprint(rounds*(at-1)))
+	s.summary("").has("total", fmt.Sprint(rounds*at)).has("by_status.success", fmt.Sprint(rounds)).has(
+		"by_status.skipped", fmt.Sprint(rounds*(at-1)))
 }
 
 func TestAKeyIsForgottenByCountAndByTime(t *testing.T) {

@@ -23,9 +23,12 @@ func TestAnEmptyMonthHasAllItsMembers(t *testing.T) {
 // Section 7: the details say what a delivery was about, also one whose fields were refused.
 func TestADeliveryWithABadFieldIsInTheLogWithItsOthers(t *testing.T) {
 	s := newServer(t)
-	s.event(`{"template_id":"a","eventName":"b","event_source":"bank","event_id":"k","notes":"` + strings.Repeat("x", 8193) + `"}`).is(400)
-	s.summary("").has("recent.0.template_id", "a").has("recent.0.event_name", "b").has("recent.0.source", "bank").has("recent.0.idempotency_key", "k").
-		has("recent.0.reason", "notes are longer than 8192 bytes").has("recent.0.reason_code", "http_400").has("recent.0.duplicate", "false")
+	s.event(`{"template_id":"a","eventName":"b","event_source":"bank","event_id":"k","notes":"` + strings.Repeat("x",
+		8193) + `"}`).is(400)
+	s.summary("").has("recent.0.template_id", "a").has("recent.0.event_name", "b").has("recent.0.source", "bank").has(
+		"recent.0.idempotency_key", "k").
+		has("recent.0.reason", "notes are longer than 8192 bytes").has("recent.0.reason_code", "http_400").has(
+		"recent.0.duplicate", "false")
 	s.get("/audit?action=workflow_event&actor=bank").is(200).has("total", "1")
 }
 
@@ -57,23 +60,30 @@ func TestASummaryCountsWhatBecameOfEachDelivery(t *testing.T) {
 			t.Errorf("the summary lacks %s:\n%s", want, r.body)
 		}
 	}
-	r.has("recent.9.status", "success").has("recent.9.action", "preflight").has("recent.9.template_name", "The a").has("recent.9.source", "bank").
-		has("recent.9.reason", "null").has("recent.9.reason_class", "null").has("recent.9.reason_code", "null").has("recent.9.retry_advice", "null").has("recent.9.duplicate", "false")
-	r.has("recent.8.status", "skipped").has("recent.8.run_id", r.text("recent.9.run_id")).has("recent.8.duplicate", "true").has("recent.8.reason_class", "null").
+	r.has("recent.9.status", "success").has("recent.9.action", "preflight").has("recent.9.template_name", "The a").has(
+		"recent.9.source", "bank").
+		has("recent.9.reason", "null").has("recent.9.reason_class", "null").has("recent.9.reason_code", "null").has(
+		"recent.9.retry_advice", "null").has("recent.9.duplicate", "false")
+	r.has("recent.8.status", "skipped").has("recent.8.run_id", r.text("recent.9.run_id")).has("recent.8.duplicate",
+		"true").has("recent.8.reason_class", "null").
 		has("recent.8.reason_code", "duplicate_idempotency_key").has("recent.8.retry_advice", "do_not_retry")
-	r.has("recent.6.status", "rejected").has("recent.6.reason", msgActive).has("recent.6.reason_class", "run_conflict").has("recent.6.idempotency_key", "l").has("recent.6.run_id", "null")
+	r.has("recent.6.status", "rejected").has("recent.6.reason", msgActive).has("recent.6.reason_class",
+		"run_conflict").has("recent.6.idempotency_key", "l").has("recent.6.run_id", "null")
 	r.has("recent.0.reason", msgYearMonth).has("recent.0.template_id", "a").has("recent.0.action", "preflight")
 	r.has("recent.10", "<none>")
 
 	log := s.get("/audit?action=workflow_event").is(200).has("total", "10")
 	for i := range 10 {
 		at := fmt.Sprintf("%d", i)
-		if log.text("items."+at+".at") != r.text("recent."+at+".at") || log.text("items."+at+".reason") == "<none>" && r.text("recent."+at+".reason") != "null" {
+		if log.text("items."+at+".at") != r.text("recent."+at+".at") || log.text("items."+at+".reason") == "<none>" &&
+			r.text("recent."+at+".reason") != "null" {
 			t.Errorf("the audit log and the summary differ at %d:\n%s\n%s", i, log.body, r.body)
 		}
 	}
-	log.has("items.9.outcome", "accepted").has("items.9.subject", r.text("recent.9.run_id")).has("items.9.detail.template_id", "a").has("items.9.detail.template_name", "The a").
-		has("items.9.detail.source", "bank").has("items.9.detail.idempotency_key", "k").has("items.9.detail.event_name", "null").has("items.9.detail.duplicate", "false")
+	log.has("items.9.outcome", "accepted").has("items.9.subject", r.text("recent.9.run_id")).has(
+		"items.9.detail.template_id", "a").has("items.9.detail.template_name", "The a").
+		has("items.9.detail.source", "bank").has("items.9.detail.idempotency_key", "k").has("items.9.detail.event_name",
+		"null").has("items.9.detail.duplicate", "false")
 	log.has("items.9.actor", `{"id":"bank","kind":"external"}`).has("items.8.actor", `{"kind":"external"}`)
 	log.has("items.8.outcome", "skipped").has("items.8.detail.duplicate", "true")
 	s.get(eventsPath+"/summary?ym="+s.month(), "X-Tenant-Id", other).is(200).has("total", "0")
@@ -84,7 +94,8 @@ func TestRecentIsNewestFirstAndLimited(t *testing.T) {
 	for i := range 25 {
 		s.event(fmt.Sprintf(`{"template_id":"t-%d"}`, i)).is(404)
 	}
-	s.summary("").has("recent.0.template_id", "t-24").has("recent.19.template_id", "t-5").has("recent.20", "<none>").has("total", "25")
+	s.summary("").has("recent.0.template_id", "t-24").has("recent.19.template_id", "t-5").has("recent.20",
+		"<none>").has("total", "25")
 	s.summary("&recent_limit=1").has("recent.0.template_id", "t-24").has("recent.1", "<none>")
 	s.summary("&recent_limit=200").has("recent.24.template_id", "t-0").has("recent.25", "<none>")
 }
@@ -98,7 +109,8 @@ func TestAMonthIsThatOfTheDeliveryInUTC(t *testing.T) {
 	s.advance(2 * time.Minute)
 	s.event(`{"template_id":"after"}`).is(404)
 	for month, want := range map[string]string{now.Format("2006-01"): "before", next.Format("2006-01"): "after"} {
-		s.get(eventsPath+"/summary?ym="+month).is(200).has("total", "1").has("recent.0.template_id", want).has("recent.1", "<none>").has("ym", month)
+		s.get(eventsPath+"/summary?ym="+month).is(200).has("total", "1").has("recent.0.template_id", want).has(
+			"recent.1", "<none>").has("ym", month)
 	}
 }
 

@@ -57,7 +57,8 @@ func (r reply) refused(status int, detail, reason string) reply {
 func (r reply) because(reason string) reply {
 	r.t.Helper()
 	h := r.header
-	if got := strings.TrimSpace(h.Get("X-Reason-Class") + " " + h.Get("X-Reason-Code") + " " + h.Get("X-Retry-Advice")); got != reason {
+	if got := strings.TrimSpace(h.Get("X-Reason-Class") + " " + h.Get("X-Reason-Code") + " " +
+		h.Get("X-Retry-Advice")); got != reason {
 		r.t.Errorf("%s: got the reason %q, want %q", r.asked, got, reason)
 	}
 	return r

@@ -44,7 +44,8 @@ func (b *watchBody) check() error {
 		case t.ExecutionID.IsZero():
 			return rest.Invalid("executionId", "tasks[%d].executionId must be the UUID of an execution", i)
 		case !wire.Name(t.NodeID):
-			return rest.Invalid("nodeId", "tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
+			return rest.Invalid("nodeId",
+				"tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
 		case t.Attempt < 1 || t.Attempt > maxAttempt:
 			return rest.Invalid("attempt", "tasks[%d].attempt must be between 1 and %d", i, maxAttempt)
 		}
@@ -138,7 +139,9 @@ type taskWatch struct {
 }
 
 func newTaskWatch(reads Reads, tenant string, tasks []heldTask) *taskWatch {
-	w := &taskWatch{reads: reads, tenant: tenant, turn: func(_ context.Context, part func() error) error { return part() }}
+	w := &taskWatch{reads: reads, tenant: tenant, turn: func(_ context.Context, part func() error) error {
+		return part()
+	}}
 	place := make(map[flow.ID]int, len(tasks))
 	for _, t := range tasks {
 		at, known := place[t.ExecutionID]

@@ -44,7 +44,8 @@ func TestAWatchSaysAtOnceWhichTasksAreNotHeld(t *testing.T) {
 	s.post("/tasks/watch", e.held(1, 30)).is(200).has("interrupted.0.status", "READY") // not claimed yet
 	s.post("/tasks/claim", `{"workerId":"w"}`).is(200)
 	s.post("/tasks/watch", e.held(1, 0)).is(200).has("interrupted", "[]")
-	s.post("/tasks/watch", e.held(2, 30)).is(200).has("interrupted.0.status", "RUNNING").has("interrupted.0.attempt", "2")
+	s.post("/tasks/watch", e.held(2, 30)).is(200).has("interrupted.0.status", "RUNNING").has("interrupted.0.attempt",
+		"2")
 	e.send("a/wait", "").is(202)
 	s.post("/tasks/watch", e.held(1, 0)).is(200).has("interrupted", "[]")
 	e.send("a/resume", "").is(202)
@@ -60,7 +61,8 @@ func TestAWatchOfWhatDoesNotExistSaysSo(t *testing.T) {
 	s.post("/tasks/watch", strings.ReplaceAll(e.held(1, 30), `"a"`, `"nowhere"`)).is(200).
 		has("interrupted.0.nodeId", "nowhere").has("interrupted.0.status", "<none>")
 	nobody := execution{s, "0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01"}
-	s.post("/tasks/watch", nobody.held(1, 30)).is(200).has("interrupted.0.executionId", nobody.id).has("interrupted.0.status", "<none>")
+	s.post("/tasks/watch", nobody.held(1, 30)).is(200).has("interrupted.0.executionId", nobody.id).has(
+		"interrupted.0.status", "<none>")
 	// Of another tenant's execution nobody learns more than of one that does not exist.
 	s.post("/tasks/watch", e.held(1, 30), "X-Tenant-Id", "11111111-1111-4111-8111-111111111111").is(200).
 		has("interrupted.0.executionId", e.id).has("interrupted.0.status", "<none>")
@@ -115,13 +117,16 @@ func TestAWatchNamesAllThatWereInterrupted(t *testing.T) {
 		t.Fatalf("%d tasks are claimed, want %d", n, len(tasks))
 	}
 	watch := func(wait int) reply {
-		return s.post("/tasks/watch", fmt.Sprintf(`{"tasks":[%s],"waitSeconds":%d}`, strings.Join(tasks, ","), wait)).is(200)
+		return s.post("/tasks/watch", fmt.Sprintf(`{"tasks":[%s],"waitSeconds":%d}`, strings.Join(tasks, ","),
+			wait)).is(200)
 	}
 	watch(0).has("interrupted", "[]")
 	all[7].send("cancel", "").is(202)
 	all[3].send("b/success", "").is(202)
-	watch(30).has("interrupted.0.executionId", all[3].id).has("interrupted.0.nodeId", "b").has("interrupted.0.status", "SUCCEEDED").
-		has("interrupted.1.executionId", all[7].id).has("interrupted.1.nodeId", "a").has("interrupted.2.nodeId", "b").has("interrupted.3", "<none>")
+	watch(30).has("interrupted.0.executionId", all[3].id).has("interrupted.0.nodeId", "b").has("interrupted.0.status",
+		"SUCCEEDED").
+		has("interrupted.1.executionId", all[7].id).has("interrupted.1.nodeId", "a").has("interrupted.2.nodeId",
+		"b").has("interrupted.3", "<none>")
 }
 
 func TestAWatchThatFindsNothingEndsAfterItsTime(t *testing.T) {
@@ -170,21 +175,23 @@ func TestWhatAWatchMayAskFor(t *testing.T) {
 		`{"tasks":{}}`:                "tasks must be an array",
 		`{"tasks":[1]}`:               "tasks[0] must be an object",
 		`{"tasks":[` + task + `,{}]}`: "tasks[1].executionId",
-		`{"tasks":[{"executionId":"x","nodeId":"a","attempt":1}]}`:                       "executionId must be a UUID",
-		`{"tasks":[{"executionId":"` + id + `","attempt":1}]}`:                           "tasks[0].nodeId",
-		`{"tasks":[{"executionId":"` + id + `","nodeId":"a b","attempt":1}]}`:            "tasks[0].nodeId",
-		`{"tasks":[{"executionId":"` + id + `","nodeId":"a"}]}`:                          "tasks[0].attempt",
-		`{"tasks":[{"executionId":"` + id + `","nodeId":"a","attempt":0}]}`:              "tasks[0].attempt",
-		`{"tasks":[{"executionId":"` + id + `","nodeId":"a","attempt":2147483648}]}`:     "tasks[0].attempt",
-		`{"tasks":[{"executionId":"` + id + `","nodeId":"a","attempt":1,"worker":"w"}]}`: "tasks[0].worker is not a known field",
-		`{"tasks":[` + task + `],"waitSeconds":-1}`:                                      "waitSeconds",
-		`{"tasks":[` + task + `],"waitSeconds":31}`:                                      "waitSeconds",
-		`{"tasks":[` + task + `],"wait":1}`:                                              "wait is not a known field",
-		`{"tasks":[` + strings.Repeat(task+",", 1000) + task + `]}`:                      "tasks must have 1 to 1000",
+		`{"tasks":[{"executionId":"x","nodeId":"a","attempt":1}]}`:                   "executionId must be a UUID",
+		`{"tasks":[{"executionId":"` + id + `","attempt":1}]}`:                       "tasks[0].nodeId",
+		`{"tasks":[{"executionId":"` + id + `","nodeId":"a b","attempt":1}]}`:        "tasks[0].nodeId",
+		`{"tasks":[{"executionId":"` + id + `","nodeId":"a"}]}`:                      "tasks[0].attempt",
+		`{"tasks":[{"executionId":"` + id + `","nodeId":"a","attempt":0}]}`:          "tasks[0].attempt",
+		`{"tasks":[{"executionId":"` + id + `","nodeId":"a","attempt":2147483648}]}`: "tasks[0].attempt",
+		`{"tasks":[{"executionId":"` + id +
+			`","nodeId":"a","attempt":1,"worker":"w"}]}`: "tasks[0].worker is not a known field",
+		`{"tasks":[` + task + `],"waitSeconds":-1}`:                 "waitSeconds",
+		`{"tasks":[` + task + `],"waitSeconds":31}`:                 "waitSeconds",
+		`{"tasks":[` + task + `],"wait":1}`:                         "wait is not a known field",
+		`{"tasks":[` + strings.Repeat(task+",", 1000) + task + `]}`: "tasks must have 1 to 1000",
 	} {
 		s.post("/tasks/watch", body).invalid(words)
 	}
-	s.post("/tasks/watch", `{"tasks":[`+strings.Repeat(task+",", 999)+task+`]}`).is(200).has("interrupted.999.nodeId", "a")
+	s.post("/tasks/watch", `{"tasks":[`+strings.Repeat(task+",", 999)+task+`]}`).is(200).has("interrupted.999.nodeId",
+		"a")
 	s.post("/tasks/watch?wait=1", `{"tasks":[`+task+`]}`).invalid("wait")
 }
 
@@ -203,7 +210,8 @@ func BenchmarkWatch(b *testing.B) {
 			s.post("/tasks/claim", `{"workerId":"w","max":100}`).is(200)
 			body := `{"tasks":[` + strings.Join(tasks, ",") + `]}`
 			for b.Loop() {
-				resp, err := s.client.Do(s.request(context.Background(), "POST", "/tasks/watch", body, "X-Idempotency-Key", "k"))
+				resp, err := s.client.Do(s.request(context.Background(), "POST", "/tasks/watch", body,
+					"X-Idempotency-Key", "k"))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -218,7 +226,8 @@ func BenchmarkWatch(b *testing.B) {
 func TestStreamsClaimsAndWatchesHaveMaxima(t *testing.T) {
 	s := newServerWith(t, options{
 		open: map[string]gate.Open{
-			gate.OpenStreams: {Caller: 1, Process: 3}, gate.OpenClaims: {Caller: 1, Process: 2}, gate.OpenWatches: {Caller: 10, Process: 10},
+			gate.OpenStreams: {Caller: 1, Process: 3}, gate.OpenClaims: {Caller: 1, Process: 2},
+			gate.OpenWatches: {Caller: 10, Process: 10},
 		},
 		watched: [2]int{1, 2},
 	})
@@ -238,7 +247,8 @@ func TestStreamsClaimsAndWatchesHaveMaxima(t *testing.T) {
 		defer resp.Body.Close()
 		s.get(path, "X-User-Id", user).is(429).has("error.code", "RATE_LIMITED")
 	}
-	s.get("/audit/export", "X-User-Id", "another").is(429).has("error.code", "RATE_LIMITED").has("error.details.limit", "2")
+	s.get("/audit/export", "X-User-Id", "another").is(429).has("error.code", "RATE_LIMITED").has("error.details.limit",
+		"2")
 	other := []string{"X-Tenant-Id", "11111111-1111-4111-8111-111111111111"}
 	s.get("/audit/export", other...).is(200)
 
@@ -258,7 +268,10 @@ func TestStreamsClaimsAndWatchesHaveMaxima(t *testing.T) {
 		waits <- r
 	}
 	go persist("/tasks/claim", `{"workerId":"w","queues":["none"],"waitSeconds":30}`)
-	until("a second claim is let in", func() reply { return s.post("/tasks/claim", `{"workerId":"w","queues":["none"]}`) })
+	until("a second claim is let in", func() reply {
+		return s.post("/tasks/claim",
+			`{"workerId":"w","queues":["none"]}`)
+	})
 	go persist("/tasks/watch", e.held(1, 30))
 	until("a second execution is watched", func() reply { return s.post("/tasks/watch", e.held(1, 0)) })
 	s.post("/tasks/watch", e.held(1, 0), "X-User-Id", "another").is(429).has("error.details.limit", "1")
@@ -274,7 +287,10 @@ func TestWhoWaitsForTasksKeepsNoPlace(t *testing.T) {
 	one := gate.Open{Caller: 1, Process: 2}
 	for _, path := range []string{"/tasks/claim", "/tasks/watch"} {
 		t.Run(path, func(t *testing.T) {
-			s := newServerWith(t, options{heavy: 1, open: map[string]gate.Open{gate.OpenClaims: one, gate.OpenWatches: one}})
+			s := newServerWith(t, options{heavy: 1, open: map[string]gate.Open{
+				gate.OpenClaims:  one,
+				gate.OpenWatches: one,
+			}})
 			e := s.started(linear("default", "a"))
 			s.post("/tasks/claim", `{"workerId":"w"}`).is(200)
 			large := strings.Repeat(" ", 20<<10)

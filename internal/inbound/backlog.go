@@ -76,13 +76,15 @@ func (t *Trigger) add(ctx context.Context, w waiting) {
 	refusal := w.Entry.Outcome == audit.Refused
 	if len(b.entries) >= MaxBacklog || refusal && b.refusals >= MaxBacklog/2 {
 		if b.dropped++; b.dropped == 1 {
-			t.cfg.Log.ErrorContext(ctx, "too many entries of workflow events wait for the database; from now on some are not in the audit log",
+			t.cfg.Log.ErrorContext(ctx, "too many entries of workflow events wait for the database; from now on some "+
+				"are not in the audit log",
 				"entries", len(b.entries))
 		}
 		return
 	}
 	if len(b.entries) == 0 {
-		t.cfg.Log.WarnContext(ctx, "entries of workflow events wait for the database, they are written when it is back", "path", b.path)
+		t.cfg.Log.WarnContext(ctx, "entries of workflow events wait for the database, they are written when it is back",
+			"path", b.path)
 	}
 	b.entries = append(b.entries, w)
 	if refusal {
@@ -98,7 +100,8 @@ func (t *Trigger) add(ctx context.Context, w waiting) {
 // fileError logs that the file cannot be written, once.
 func (t *Trigger) fileError(ctx context.Context, err error) {
 	if err != nil && !t.backlog.failing {
-		t.cfg.Log.WarnContext(ctx, "the backlog of workflow events is in memory alone", "path", t.backlog.path, "error", err)
+		t.cfg.Log.WarnContext(ctx, "the backlog of workflow events is in memory alone", "path", t.backlog.path, "error",
+			err)
 	}
 	t.backlog.failing = err != nil
 }
@@ -217,7 +220,8 @@ func (t *Trigger) flush(ctx context.Context) error {
 // emptied is called when all entries are in the database.
 func (t *Trigger) emptied(ctx context.Context) {
 	b := &t.backlog
-	t.cfg.Log.InfoContext(ctx, "the entries of workflow events that waited for the database are in the audit log", "dropped", b.dropped)
+	t.cfg.Log.InfoContext(ctx, "the entries of workflow events that waited for the database are in the audit log",
+		"dropped", b.dropped)
 	b.entries = nil
 	if b.path != "" {
 		t.fileError(ctx, os.Truncate(b.path, 0))
@@ -273,7 +277,8 @@ func (t *Trigger) stuck(ctx context.Context, err error) {
 	defer b.mu.Unlock()
 	if fault.KindOf(err) != fault.Unavailable && !b.stuck {
 		b.stuck = true
-		t.cfg.Log.ErrorContext(ctx, "the database does not take the entries of workflow events that wait for it; it is tried again",
+		t.cfg.Log.ErrorContext(ctx,
+			"the database does not take the entries of workflow events that wait for it; it is tried again",
 			"entries", len(b.entries), "error", err)
 	}
 }

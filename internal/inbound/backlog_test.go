@@ -75,7 +75,8 @@ func TestWhatEndsWhileTheDatabaseIsAwayIsWrittenOnce(t *testing.T) {
 		gone()
 		refuse := func(body string) {
 			bad, err := ParseDelivery([]byte(body), "")
-			if out, err := ending.Refuse(r.Context(), caller, bad, err); fault.KindOf(err) != fault.Invalid || out != (Outcome{}) {
+			if out, err := ending.Refuse(r.Context(), caller, bad, err); fault.KindOf(err) != fault.Invalid ||
+				out != (Outcome{}) {
 				t.Errorf("%s: %+v %v", body, out, err)
 			}
 		}
@@ -102,7 +103,8 @@ func TestWhatEndsWhileTheDatabaseIsAwayIsWrittenOnce(t *testing.T) {
 		}
 		torn := append(text, text[:len(text)/4]...) // the process was killed while it wrote a line
 		for round, content := range [][]byte{torn, text} {
-			if err := os.WriteFile(file, content, 0o600); err != nil { // the second time: it was killed before it emptied the file
+			// the second time: it was killed before it emptied the file
+			if err := os.WriteFile(file, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			next := r.with(func(c *Config) { c.Backlog = file })
@@ -199,7 +201,10 @@ func TestTheBacklogHasABound(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	put := func(outcome audit.Outcome, n int) {
 		for range n {
-			r.add(t.Context(), waiting{Entry: audit.Entry{ID: audit.NewID(), At: wire.Stamp(1), Tenant: tenantA, Action: Action, Outcome: outcome}})
+			r.add(t.Context(), waiting{Entry: audit.Entry{
+				ID: audit.NewID(), At: wire.Stamp(1), Tenant: tenantA,
+				Action: Action, Outcome: outcome,
+			}})
 		}
 	}
 	put(audit.Refused, MaxBacklog)
@@ -218,7 +223,8 @@ func TestADatabaseThatTakesNothingLosesNoEntry(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		for _, outcome := range []audit.Outcome{audit.Failed, "nonsense", audit.Failed} {
 			r.add(t.Context(), waiting{Entry: audit.Entry{
-				ID: audit.NewID(), At: r.here(), Tenant: tenantA, Action: Action, Outcome: outcome, ReasonClass: "infra", ReasonCode: "http_503",
+				ID: audit.NewID(), At: r.here(), Tenant: tenantA, Action: Action, Outcome: outcome,
+				ReasonClass: "infra", ReasonCode: "http_503",
 			}})
 		}
 		r.exec("ALTER TABLE trigger_tally RENAME TO trigger_other")

@@ -35,8 +35,8 @@ type Outcome struct {
 }
 
 // Deliver starts the run that a delivery asks for, once for a key. Whatever it
-// answers is in the audit log by then, or in the backlog when the database is away. Refusals are fault.Errors with a reason and the
-// message of the document; what could not be done is Unavailable or Internal.
+// answers is in the audit log by then, or in the backlog when the database is away. Refusals are fault.Errors with
+// a reason and the message of the document; what could not be done is Unavailable or Internal.
 //
 // A caller that goes away does not stop a delivery that has begun.
 func (t *Trigger) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome, error) {
@@ -153,7 +153,8 @@ func (t *Trigger) start(ctx context.Context, call Caller, d *Delivery, v view) (
 		busy.Err = err
 		err = busy
 	default:
-		err = &fault.Error{Kind: fault.Internal, Op: "inbound.start", Message: msgInternal, Err: err} // whatever it is, it is ours
+		// whatever it is, it is ours
+		err = &fault.Error{Kind: fault.Internal, Op: "inbound.start", Message: msgInternal, Err: err}
 	}
 	return v, err
 }
@@ -244,7 +245,10 @@ func (p *plan) ending() ending {
 func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view) (Outcome, error) {
 	switch {
 	case v.run != "":
-		return Outcome{TemplateID: v.plan.ID, TemplateName: v.plan.Name, Action: v.plan.action(), Key: d.Key, RunID: v.run}, nil
+		return Outcome{
+			TemplateID: v.plan.ID, TemplateName: v.plan.Name, Action: v.plan.action(), Key: d.Key,
+			RunID: v.run,
+		}, nil
 	case errors.Is(v.refusal, errAgain):
 		return Outcome{}, errAgain
 	}
@@ -290,7 +294,10 @@ func (r *receipt) repeated(key string) (ending, Outcome) {
 	return ending{
 		outcome: audit.Skipped, run: r.run, message: msgDuplicate, reason: fault.DuplicateKey,
 		templateID: r.templateID, templateName: r.templateName, action: r.action, year: r.year, month: r.month,
-	}, Outcome{Duplicate: true, TemplateID: r.templateID, TemplateName: r.templateName, Action: r.action, Key: key, RunID: r.run}
+	}, Outcome{
+		Duplicate: true, TemplateID: r.templateID, TemplateName: r.templateName, Action: r.action, Key: key,
+		RunID: r.run,
+	}
 }
 
 const msgDuplicate = "The idempotency key has started a run before."

@@ -27,7 +27,8 @@ func TestADeliveryStartsARunAndItsRepetitionsNameIt(t *testing.T) {
 		want.Duplicate = true
 		// The key alone counts: whatever else the delivery says, also what would be refused.
 		for _, body := range []string{
-			`{"idempotency_key":"k-1"}`, `{"eventId":"k-1","template_id":"none"}`, `{"event_id":"k-1","event_name":"none"}`,
+			`{"idempotency_key":"k-1"}`, `{"eventId":"k-1","template_id":"none"}`,
+			`{"event_id":"k-1","event_name":"none"}`,
 			`{"idempotencyKey":"k-1","year":"abc"}`, `{"idempotency_key":"k-1","month":3}`,
 		} {
 			if diff := cmp.Diff(want, r.repeats(body, got.RunID)); diff != "" {
@@ -37,7 +38,8 @@ func TestADeliveryStartsARunAndItsRepetitionsNameIt(t *testing.T) {
 		if n := r.runs(); n != 1 {
 			t.Errorf("%d runs", n)
 		}
-		if got := r.view(got.RunID); got.Status != flow.Active || got.GraphID != "template:close" || got.GraphVersion != 1 {
+		if got := r.view(got.RunID); got.Status != flow.Active || got.GraphID != "template:close" ||
+			got.GraphVersion != 1 {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -55,26 +57,37 @@ var rules = []struct {
 	reason    fault.Reason
 }{
 	// 4.1 template_id
-	{name: "an id", templates: map[string]string{"a": "external", "b": "external"}, body: `{"template_id":"b"}`, run: "b"},
-	{name: "an id in the other spelling", templates: map[string]string{"a": "external", "b": "external"}, body: `{"templateId":"b"}`, run: "b"},
+	{
+		name: "an id", templates: map[string]string{"a": "external", "b": "external"}, body: `{"template_id":"b"}`,
+		run: "b",
+	},
+	{
+		name: "an id in the other spelling", templates: map[string]string{"a": "external", "b": "external"},
+		body: `{"templateId":"b"}`, run: "b",
+	},
 	{
 		name: "an id goes before an event name", templates: map[string]string{"a": "external", "b": "external"},
 		body: `{"template_id":"b","event_name":"none"}`, run: "b",
 	},
 	{
-		name: "an id of another first step", templates: map[string]string{"a": "external", "b": "manual"}, body: `{"template_id":"b"}`,
-		kind: fault.Conflict, message: "Template step 1 must use trigger_kind=external_event.", reason: fault.UnfitTemplate,
+		name: "an id of another first step", templates: map[string]string{"a": "external", "b": "manual"},
+		body: `{"template_id":"b"}`,
+		kind: fault.Conflict, message: "Template step 1 must use trigger_kind=external_event.",
+		reason: fault.UnfitTemplate,
 	},
 	{
-		name: "an id of a first step after nothing", templates: map[string]string{"b": "after"}, body: `{"template_id":"b"}`,
-		kind: fault.Conflict, message: "Template step 1 must use trigger_kind=external_event.", reason: fault.UnfitTemplate,
+		name: "an id of a first step after nothing", templates: map[string]string{"b": "after"},
+		body: `{"template_id":"b"}`,
+		kind: fault.Conflict, message: "Template step 1 must use trigger_kind=external_event.",
+		reason: fault.UnfitTemplate,
 	},
 	{
 		name: "an id that does not exist", templates: map[string]string{"a": "external"}, body: `{"template_id":"b"}`,
 		kind: fault.NotFound, message: "Workflow template not found.", reason: fault.NoTemplate,
 	},
 	{
-		name: "an id that cannot exist", templates: map[string]string{"a": "external"}, body: `{"template_id":"a\u0000\u2028"}`,
+		name: "an id that cannot exist", templates: map[string]string{"a": "external"},
+		body: `{"template_id":"a\u0000\u2028"}`,
 		kind: fault.NotFound, message: "Workflow template not found.", reason: fault.NoTemplate,
 	},
 	{
@@ -82,28 +95,48 @@ var rules = []struct {
 		kind: fault.NotFound, message: "Workflow template not found.", reason: fault.NoTemplate,
 	},
 	// 4.2 event_name
-	{name: "an event", templates: map[string]string{"a": "external", "b": "other"}, body: `{"event_name":"mf_reconcile"}`, run: "b"},
-	{name: "an event in the other spelling", templates: map[string]string{"a": "external", "b": "other"}, body: `{"eventName":"mf_reconcile"}`, run: "b"},
 	{
-		name: "an event that nobody waits for", templates: map[string]string{"a": "external"}, body: `{"event_name":"mf_reconcile"}`,
-		kind: fault.NotFound, message: "No external_event workflow template matched event_name.", reason: fault.NoTemplate,
+		name: "an event", templates: map[string]string{"a": "external", "b": "other"},
+		body: `{"event_name":"mf_reconcile"}`, run: "b",
 	},
 	{
-		name: "an event that a manual template is for", templates: map[string]string{"a": "manual"}, body: `{"event_name":"month_close"}`,
-		kind: fault.NotFound, message: "No external_event workflow template matched event_name.", reason: fault.NoTemplate,
+		name: "an event in the other spelling", templates: map[string]string{"a": "external", "b": "other"},
+		body: `{"eventName":"mf_reconcile"}`, run: "b",
 	},
 	{
-		name: "an event that cannot be an action", templates: map[string]string{"a": "external"}, body: `{"event_name":"a\u0000b"}`,
-		kind: fault.NotFound, message: "No external_event workflow template matched event_name.", reason: fault.NoTemplate,
+		name: "an event that nobody waits for", templates: map[string]string{"a": "external"},
+		body: `{"event_name":"mf_reconcile"}`,
+		kind: fault.NotFound, message: "No external_event workflow template matched event_name.",
+		reason: fault.NoTemplate,
 	},
 	{
-		name: "an event of two templates", templates: map[string]string{"a": "external", "b": "external", "c": "other"}, body: `{"event_name":"month_close"}`,
-		kind: fault.Conflict, message: "Multiple templates matched event_name. Specify template_id.", reason: fault.UnfitTemplate,
+		name: "an event that a manual template is for", templates: map[string]string{"a": "manual"},
+		body: `{"event_name":"month_close"}`,
+		kind: fault.NotFound, message: "No external_event workflow template matched event_name.",
+		reason: fault.NoTemplate,
+	},
+	{
+		name: "an event that cannot be an action", templates: map[string]string{"a": "external"},
+		body: `{"event_name":"a\u0000b"}`,
+		kind: fault.NotFound, message: "No external_event workflow template matched event_name.",
+		reason: fault.NoTemplate,
+	},
+	{
+		name: "an event of two templates", templates: map[string]string{"a": "external", "b": "external", "c": "other"},
+		body: `{"event_name":"month_close"}`,
+		kind: fault.Conflict, message: "Multiple templates matched event_name. Specify template_id.",
+		reason: fault.UnfitTemplate,
 	},
 	// 4.3 neither
-	{name: "nothing, and one template", templates: map[string]string{"a": "external", "b": "manual"}, body: `{}`, run: "a"},
+	{
+		name: "nothing, and one template", templates: map[string]string{"a": "external", "b": "manual"}, body: `{}`,
+		run: "a",
+	},
 	{name: "nothing at all, and one template", templates: map[string]string{"a": "external"}, body: ``, run: "a"},
-	{name: "null and nothing, and one template", templates: map[string]string{"a": "external"}, body: `{"template_id":null,"event_name":""}`, run: "a"},
+	{
+		name: "null and nothing, and one template", templates: map[string]string{"a": "external"},
+		body: `{"template_id":null,"event_name":""}`, run: "a",
+	},
 	{
 		name: "nothing, and no template", templates: nil, body: `{}`,
 		kind: fault.NotFound, message: "No external_event workflow template was found.", reason: fault.NoTemplate,
@@ -114,22 +147,35 @@ var rules = []struct {
 	},
 	{
 		name: "nothing, and two templates", templates: map[string]string{"a": "external", "b": "other"}, body: `{}`,
-		kind: fault.Conflict, message: "Multiple external_event templates found. Specify template_id.", reason: fault.UnfitTemplate,
+		kind: fault.Conflict, message: "Multiple external_event templates found. Specify template_id.",
+		reason: fault.UnfitTemplate,
 	},
 	// 5 the action
 	{
 		name: "an action that is not executable", templates: map[string]string{"a": "foreign"}, body: `{}`,
-		kind: fault.Conflict, message: "external_event action is not executable in MVP: launch_rocket", reason: fault.UnsupportedAction,
+		kind: fault.Conflict, message: "external_event action is not executable in MVP: launch_rocket",
+		reason: fault.UnsupportedAction,
 	},
 	{
-		name: "the action is looked at before the year", templates: map[string]string{"a": "foreign"}, body: `{"year":1}`,
-		kind: fault.Conflict, message: "external_event action is not executable in MVP: launch_rocket", reason: fault.UnsupportedAction,
+		name: "the action is looked at before the year", templates: map[string]string{"a": "foreign"},
+		body: `{"year":1}`,
+		kind: fault.Conflict, message: "external_event action is not executable in MVP: launch_rocket",
+		reason: fault.UnsupportedAction,
 	},
 	// 5 year and month
 	{name: "a year and a month", templates: map[string]string{"a": "bare"}, body: `{"year":2000,"month":12}`, run: "a"},
-	{name: "a year and a month in text", templates: map[string]string{"a": "bare"}, body: `{"year":"2026","month":"02"}`, run: "a"},
-	{name: "a month, and the template's year", templates: map[string]string{"a": "external"}, body: `{"month":2}`, run: "a"},
-	{name: "a year, and the template's month", templates: map[string]string{"a": "external"}, body: `{"year":2030,"month":null}`, run: "a"},
+	{
+		name: "a year and a month in text", templates: map[string]string{"a": "bare"},
+		body: `{"year":"2026","month":"02"}`, run: "a",
+	},
+	{
+		name: "a month, and the template's year", templates: map[string]string{"a": "external"}, body: `{"month":2}`,
+		run: "a",
+	},
+	{
+		name: "a year, and the template's month", templates: map[string]string{"a": "external"},
+		body: `{"year":2030,"month":null}`, run: "a",
+	},
 	{
 		name: "no year", templates: map[string]string{"a": "bare"}, body: `{"month":2}`,
 		kind: fault.Invalid, message: "Workflow event requires valid year/month.", reason: fault.RefusedYearMonth,
@@ -183,7 +229,8 @@ func TestEveryRuleOfTheDocument(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		for i, tt := range rules {
 			// Each row has a tenant of its own.
-			call := Caller{Tenant: strings.Replace(tenantA, "0000", string(rune('a'+i/26))+string(rune('a'+i%26))+"00", 1), CorrelationID: "c"}
+			call := Caller{Tenant: strings.Replace(tenantA, "0000", string(rune('a'+i/26))+string(rune('a'+i%26))+"00",
+				1), CorrelationID: "c"}
 			for id, kind := range tt.templates {
 				r.templateOf(call.Tenant, id, kinds[kind])
 			}
@@ -195,7 +242,8 @@ func TestEveryRuleOfTheDocument(t *testing.T) {
 				continue
 			}
 			told, _ := fault.As(err)
-			if told == nil || out != (Outcome{}) || fault.KindOf(err) != tt.kind || told.Message != tt.message || told.Reason != tt.reason {
+			if told == nil || out != (Outcome{}) || fault.KindOf(err) != tt.kind || told.Message != tt.message ||
+				told.Reason != tt.reason {
 				t.Errorf("%s:\ngot  %+v %v\nwant %v %s", tt.name, out, err, tt.kind, tt.message)
 			}
 		}
@@ -227,14 +275,16 @@ func TestOnlyConfiguredActionsAreExecutable(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		for i, action := range Actions {
 			r.template(action, strings.Replace(closing, "month_close", action, 1))
-			if got := r.starts(keyed(action, 1+i)[:len(keyed(action, 1+i))-1] + `,"event_name":"` + action + `"}`); got.Action != action {
+			if got := r.starts(keyed(action, 1+i)[:len(keyed(action, 1+i))-1] + `,"event_name":"` + action +
+				`"}`); got.Action != action {
 				t.Errorf("%s: got %+v", action, got)
 			}
 		}
 		other := r.with(func(c *Config) { c.Actions = []string{"launch_rocket"} })
 		other.template("rocket", kinds["foreign"])
 		other.starts(`{"event_name":"launch_rocket"}`)
-		other.refused(`{"event_name":"month_close"}`, fault.Conflict, "external_event action is not executable in MVP: month_close", fault.UnsupportedAction)
+		other.refused(`{"event_name":"month_close"}`, fault.Conflict,
+			"external_event action is not executable in MVP: month_close", fault.UnsupportedAction)
 	})
 }
 
@@ -269,7 +319,8 @@ func TestKeysAndTemplatesBelongToTheirTenant(t *testing.T) {
 		r.template("close", closing)
 		run := r.starts(`{"idempotency_key":"k"}`).RunID
 		theirs := Caller{Tenant: tenantB}
-		if _, err := r.deliverTo(theirs, `{"idempotency_key":"k","template_id":"close"}`); fault.KindOf(err) != fault.NotFound {
+		if _, err := r.deliverTo(theirs, `{"idempotency_key":"k","template_id":"close"}`); fault.KindOf(
+			err) != fault.NotFound {
 			t.Errorf("got %v", err)
 		}
 		r.templateOf(tenantB, "close", closing)
@@ -335,7 +386,8 @@ func TestATemplateThatChangesMeanwhileIsLookedForAgain(t *testing.T) {
 			return func() { before = func() {}; change() }
 		}
 		before = once(func() {
-			r.template("close", `{"name":"new","year":2026,"month":7,"steps":[`+first+`,{"action":"mf_reconcile","trigger_kind":"after_previous"}]}`)
+			r.template("close", `{"name":"new","year":2026,"month":7,"steps":[`+first+
+				`,{"action":"mf_reconcile","trigger_kind":"after_previous"}]}`)
 		})
 		got := slow.starts(`{"idempotency_key":"k-1"}`)
 		if v := r.view(got.RunID); got.TemplateName != "new" || v.GraphVersion != 2 || len(v.Nodes) != 4 {
@@ -355,7 +407,8 @@ func TestATemplateThatChangesMeanwhileIsLookedForAgain(t *testing.T) {
 			}
 			r.template("second", kinds["foreign"])
 		})
-		slow.refused(`{"month":10}`, fault.Conflict, "external_event action is not executable in MVP: launch_rocket", fault.UnsupportedAction)
+		slow.refused(`{"month":10}`, fault.Conflict, "external_event action is not executable in MVP: launch_rocket",
+			fault.UnsupportedAction)
 		n := 0
 		r.template("third", closing)
 		before = func() {
@@ -403,9 +456,13 @@ func TestWhatFailsIsPutDownAsFailed(t *testing.T) {
 			code    fault.ReasonCode
 		}{
 			{fault.New(fault.Unavailable, "OVERLOADED", "too busy"), fault.Unavailable, "too busy", "http_503"},
-			{fault.TooMuch(1, "too many commands"), fault.Unavailable, "too much is waiting; the event was not taken, send it again", "http_503"},
+			{
+				fault.TooMuch(1, "too many commands"), fault.Unavailable,
+				"too much is waiting; the event was not taken, send it again", "http_503",
+			},
 			{errors.New("a secret of the machine"), fault.Internal, "internal error", "http_500"},
-			{fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "it is gone"), fault.Internal, "internal error", "http_500"}, // nothing that the sender can mend
+			// nothing that the sender can mend
+			{fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "it is gone"), fault.Internal, "internal error", "http_500"},
 		} {
 			broken := r.with(func(c *Config) { c.Engine = failing{c.Engine, tt.err} })
 			_, err := broken.deliver(`{"idempotency_key":"k"}`)
@@ -413,7 +470,8 @@ func TestWhatFailsIsPutDownAsFailed(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.kind)
 			}
 			got := r.entries(1)[0]
-			if got.Outcome != audit.Failed || got.Reason != tt.message || got.ReasonClass != fault.ReasonInfra || got.ReasonCode != tt.code ||
+			if got.Outcome != audit.Failed || got.Reason != tt.message || got.ReasonClass != fault.ReasonInfra ||
+				got.ReasonCode != tt.code ||
 				got.RetryAdvice != fault.RetryWithBackoff {
 				t.Errorf("%v: got %+v", tt.err, got)
 			}
@@ -427,14 +485,16 @@ func TestAKnownKeyGoesBeforeWhatIsWrongWithOtherFields(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
 		run := r.starts(keyed("k", 3)).RunID
-		for _, other := range []string{`"notes":5`, `"year":[]`, `"template_id":"` + strings.Repeat("x", MaxText+1) + `"`, `"month":13`, `"template_id":"none"`} {
+		for _, other := range []string{`"notes":5`, `"year":[]`, `"template_id":"` + strings.Repeat("x", MaxText+1) +
+			`"`, `"month":13`, `"template_id":"none"`} {
 			r.repeats(`{"idempotency_key":"k",`+other+`}`, run)
 			if got := r.entries(1)[0]; got.Outcome != audit.Skipped || got.Subject != run {
 				t.Errorf("%.40s: the audit log has %+v", other, got)
 			}
 		}
 		r.refused(`{"idempotency_key":"new","notes":5}`, fault.Invalid, "notes must be a string", fault.RefusedField)
-		r.refused(`{"idempotency_key":5,"event_id":"k"}`, fault.Invalid, "idempotency_key must be a string", fault.RefusedField)
+		r.refused(`{"idempotency_key":5,"event_id":"k"}`, fault.Invalid, "idempotency_key must be a string",
+			fault.RefusedField)
 	})
 }
 
@@ -473,7 +533,8 @@ func TestNothingIsDecidedThatTheLogDoesNotHave(t *testing.T) {
 		run := r.starts(keyed("k", 1)).RunID
 		r.exec("ALTER TABLE trigger_tally RENAME TO trigger_tally_gone")
 		for _, body := range []string{keyed("k", 1), keyed("new", 2), keyed("bad", 13)} {
-			if out, err := r.deliver(body); fault.KindOf(err) != fault.Unavailable && fault.KindOf(err) != fault.Internal || out != (Outcome{}) {
+			if out, err := r.deliver(body); fault.KindOf(err) != fault.Unavailable &&
+				fault.KindOf(err) != fault.Internal || out != (Outcome{}) {
 				t.Errorf("%s: got %+v %v", body, out, err)
 			}
 		}

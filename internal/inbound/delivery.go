@@ -111,7 +111,10 @@ func (r *fieldReader) key(b *body, header string) string {
 		name string
 		raw  jsontext.Value
 	}{
-		{"idempotency_key", b.Key}, {"idempotencyKey", b.KeyCamel}, {"event_id", b.EventID}, {"eventId", b.EventIDCamel},
+		{"idempotency_key", b.Key},
+		{"idempotencyKey", b.KeyCamel},
+		{"event_id", b.EventID},
+		{"eventId", b.EventIDCamel},
 	} {
 		own := fieldReader{}
 		text := own.text(math.MaxInt, field.name, field.raw)

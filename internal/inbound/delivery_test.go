@@ -108,7 +108,8 @@ func TestAKeyThatCannotBeUsedIsNone(t *testing.T) {
 	const all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-"
 	for key, want := range map[string]bool{
 		all: true, "a": true, strings.Repeat("k", 128): true, strings.Repeat("k", 129): false,
-		" a": false, "a ": false, "a b": false, "a/b": false, "é": false, "a\u2028": false, "a\x00": false, "a\n": false, "a+b": false, "a,b": false, "": false,
+		" a": false, "a ": false, "a b": false, "a/b": false, "é": false, "a\u2028": false, "a\x00": false,
+		"a\n": false, "a+b": false, "a,b": false, "": false,
 	} {
 		got, err := ParseDelivery(nil, key)
 		if err != nil || (got.Key == key && key != "") != want || !want && got.Key != "" {
@@ -153,7 +154,8 @@ func TestWhatCannotBeReadIsRefusedByName(t *testing.T) {
 	} {
 		got, err := ParseDelivery([]byte(body), "")
 		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Message != want || told.Reason != fault.RefusedField || got != (Delivery{}) && body != both {
+		if told == nil || told.Kind != fault.Invalid || told.Message != want || told.Reason != fault.RefusedField ||
+			got != (Delivery{}) && body != both {
 			t.Errorf("%.60s: got %+v %v, want %q", body, got, err, want)
 		}
 	}
@@ -173,7 +175,8 @@ func TestOfARefusedDeliveryIsKeptWhatCouldBeRead(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("x", MaxURL+1)
-	got, err := ParseDelivery([]byte(`{"template_id":"`+long+`","source":"`+long+`","event_name":"`+long+`","mfcloud_url":"`+long+`","event_id":"`+long+`"}`), "")
+	got, err := ParseDelivery([]byte(`{"template_id":"`+long+`","source":"`+long+`","event_name":"`+long+
+		`","mfcloud_url":"`+long+`","event_id":"`+long+`"}`), "")
 	if got != (Delivery{}) || err == nil {
 		t.Errorf("what is too long is not kept: got %+v %v", got, err)
 	}
@@ -181,7 +184,8 @@ func TestOfARefusedDeliveryIsKeptWhatCouldBeRead(t *testing.T) {
 
 func TestWhatIsNotStrictJSONIsRefused(t *testing.T) {
 	for _, body := range []string{
-		`{`, `{}{}`, `x`, ` `, `{"a":1,"a":2}`, `{"year":01}`, `{"notes":"` + "\xff" + `"}`, `{"notes":"\ud800"}`, "{\"notes\":\"a\nb\"}",
+		`{`, `{}{}`, `x`, ` `, `{"a":1,"a":2}`, `{"year":01}`, `{"notes":"` + "\xff" + `"}`, `{"notes":"\ud800"}`,
+		"{\"notes\":\"a\nb\"}",
 		strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100),
 	} {
 		_, err := ParseDelivery([]byte(body), "")
@@ -194,7 +198,8 @@ func TestWhatIsNotStrictJSONIsRefused(t *testing.T) {
 
 func FuzzParseDelivery(f *testing.F) {
 	for _, body := range []string{
-		``, `{}`, `[]`, `{"template_id":"a","eventId":"k","year":"02","month":2.0}`, `{"notes":"\u2028","source":null}`, `{"year":1e9999}`,
+		``, `{}`, `[]`, `{"template_id":"a","eventId":"k","year":"02","month":2.0}`, `{"notes":"\u2028","source":null}`,
+		`{"year":1e9999}`,
 	} {
 		f.Add([]byte(body), "key")
 	}
@@ -202,12 +207,16 @@ func FuzzParseDelivery(f *testing.F) {
 		d, err := ParseDelivery(body, header)
 		if err != nil {
 			told, ok := fault.As(err)
-			if !ok || told.Kind != fault.Invalid || told.Message == "" || told.Reason != fault.RefusedField || d != (Delivery{}) {
+			if !ok || told.Kind != fault.Invalid || told.Message == "" || told.Reason != fault.RefusedField ||
+				d != (Delivery{}) {
 				t.Fatalf("got %+v %v", d, err)
 			}
 			return
 		}
-		for text, limit := range map[string]int{d.TemplateID: MaxText, d.EventName: MaxText, d.Source: MaxText, d.MFCloudURL: MaxURL, d.Notes: MaxNotes} {
+		for text, limit := range map[string]int{
+			d.TemplateID: MaxText, d.EventName: MaxText, d.Source: MaxText,
+			d.MFCloudURL: MaxURL, d.Notes: MaxNotes,
+		} {
 			if !utf8.ValidString(text) || utf8.RuneCountInString(text) > limit {
 				t.Fatalf("got %q", text)
 			}

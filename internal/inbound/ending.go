@@ -58,12 +58,14 @@ func (e *ending) entry(call Caller, d *Delivery, at wire.Stamp) (audit.Entry, er
 		template = d.TemplateID
 	}
 	body, err := json.Marshal(detail{
-		TemplateID: some(template), TemplateName: some(e.templateName), EventName: some(d.EventName), Source: some(d.Source),
-		Key: some(d.Key), Action: some(e.action), Year: some(e.year), Month: some(e.month), Duplicate: &duplicate,
+		TemplateID: some(template), TemplateName: some(e.templateName), EventName: some(d.EventName),
+		Source: some(d.Source),
+		Key:    some(d.Key), Action: some(e.action), Year: some(e.year), Month: some(e.month), Duplicate: &duplicate,
 	})
 	return audit.Entry{
-		ID: audit.NewID(), At: at, Tenant: call.Tenant, Actor: d.Source, Action: Action, Subject: e.run, CorrelationID: call.CorrelationID,
-		Outcome: e.outcome, Reason: e.message,
+		ID: audit.NewID(), At: at, Tenant: call.Tenant, Actor: d.Source, Action: Action, Subject: e.run,
+		CorrelationID: call.CorrelationID,
+		Outcome:       e.outcome, Reason: e.message,
 		ReasonClass: e.reason.Class, ReasonCode: e.reason.Code, RetryAdvice: e.reason.Advice, Detail: body,
 	}, err
 }
@@ -92,7 +94,8 @@ func tally(e *audit.Entry, duplicate bool) sqldb.Stmt {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 1)
 			ON CONFLICT (tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate) DO UPDATE SET n = t.n + 1`,
 		Args: []any{
-			e.Tenant, monthOf(e.At), e.Outcome.Status(), string(e.ReasonClass), string(e.ReasonCode), string(e.RetryAdvice),
+			e.Tenant, monthOf(e.At), e.Outcome.Status(), string(e.ReasonClass), string(e.ReasonCode),
+			string(e.RetryAdvice),
 			strconv.FormatBool(duplicate),
 		},
 	}

@@ -76,7 +76,8 @@ func (x *export) run(ctx context.Context) error {
 func (x *export) tell(ctx context.Context, err error) {
 	switch was := x.failing; {
 	case err != nil && !was:
-		x.t.cfg.Log.WarnContext(ctx, "the file of receipts cannot be written; it is tried again until it can", "path", x.file, "error", err)
+		x.t.cfg.Log.WarnContext(ctx, "the file of receipts cannot be written; it is tried again until it can", "path",
+			x.file, "error", err)
 	case err == nil && was:
 		x.t.cfg.Log.InfoContext(ctx, "the file of receipts is written again", "path", x.file)
 	}
@@ -183,7 +184,9 @@ type line struct {
 }
 
 // write writes the receipts that count, oldest first of each tenant.
-func (x *export) write(ctx context.Context, out *bufio.Writer, now wire.Stamp, last map[string]int64) (until wire.Stamp, err error) {
+func (x *export) write(ctx context.Context, out *bufio.Writer, now wire.Stamp, last map[string]int64) (
+	until wire.Stamp, err error,
+) {
 	first := true
 	_, _ = out.WriteString("{\"receipts\":[") // a writer keeps its first error for Flush
 	for place := (line{}); ; {

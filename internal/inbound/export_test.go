@@ -100,7 +100,9 @@ func TestTheFileOfReceiptsHasWhatCounts(t *testing.T) {
 		c := r.exporting(r.process)
 		c.until("a")
 		text, err := os.ReadFile(c.file)
-		want := fmt.Sprintf("{\"receipts\":[\n"+`{"tenant":"%s","idempotency_key":"a","run_id":"%s","template_id":"close","at":"2026-02-20T12:00:00.000Z"}`+"\n]}\n",
+		want := fmt.Sprintf("{\"receipts\":[\n"+
+			`{"tenant":"%s","idempotency_key":"a","run_id":"%s","template_id":"close","at":"2026-02-20T12:00:00.000Z"}`+
+			"\n]}\n",
 			tenantA, out.RunID)
 		if string(text) != want || err != nil {
 			t.Errorf("got %s %v, want %s", text, err, want)
@@ -244,7 +246,8 @@ func TestAFileThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := make(chan struct{}, 100)
-	x := newExport(r.with(func(c *Config) { c.Log = logged(said) }).Trigger, filepath.Join(dir, "receipts.json"), func() {})
+	x := newExport(r.with(func(c *Config) { c.Log = logged(said) }).Trigger, filepath.Join(dir, "receipts.json"),
+		func() {})
 	defer x.dir.leave()
 	try := func() error {
 		_, err := x.keep(t.Context())

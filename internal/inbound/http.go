@@ -77,8 +77,9 @@ func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	reply := gate.Reply{Body: delivered{
-		Status: "ok", Duplicate: out.Duplicate, Triggered: !out.Duplicate, TemplateID: out.TemplateID, TemplateName: out.TemplateName,
-		Action: out.Action, Key: out.Key, RunID: out.RunID,
+		Status: "ok", Duplicate: out.Duplicate, Triggered: !out.Duplicate, TemplateID: out.TemplateID,
+		TemplateName: out.TemplateName,
+		Action:       out.Action, Key: out.Key, RunID: out.RunID,
 	}}
 	if out.Duplicate {
 		reply.Header = http.Header{}

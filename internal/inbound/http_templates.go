@@ -16,7 +16,8 @@ func (a *api) putTemplate(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	}
 	for i := range t.Steps {
 		if queue := t.Steps[i].Action; a.reserved(queue) {
-			return gate.Reply{}, rest.Invalid("steps", "steps[%d].action: the queue %s is the server's own; choose another name",
+			return gate.Reply{}, rest.Invalid("steps",
+				"steps[%d].action: the queue %s is the server's own; choose another name",
 				i, queue)
 		}
 	}

@@ -163,7 +163,8 @@ func (r *rig) recount() {
 	r.Helper()
 	got, want := map[string]int64{}, map[string]int64{}
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate, n FROM trigger_tally") {
+		for row, err := range tx.Query(ctx, "SELECT tenant_id, month, status, reason_class, reason_code, "+
+			"retry_advice, duplicate, n FROM trigger_tally") {
 			var tenant, month, status, class, code, advice, duplicate string
 			var n int64
 			if err == nil {
@@ -174,7 +175,8 @@ func (r *rig) recount() {
 			}
 			got[fmt.Sprint(tenant, month, status, class, code, advice, duplicate)] += n
 		}
-		for row, err := range tx.Query(ctx, "SELECT tenant_id, at, outcome, reason_class, reason_code, retry_advice, detail FROM audit_log") {
+		for row, err := range tx.Query(ctx,
+			"SELECT tenant_id, at, outcome, reason_class, reason_code, retry_advice, detail FROM audit_log") {
 			var e audit.Entry
 			var text string
 			var d detail
@@ -187,8 +189,12 @@ func (r *rig) recount() {
 			if err != nil {
 				return err
 			}
-			status := map[audit.Outcome]string{"accepted": "success", "skipped": "skipped", "refused": "rejected", "failed": "failed"}[e.Outcome]
-			want[fmt.Sprint(e.Tenant, e.At.String()[:7], status, e.ReasonClass, e.ReasonCode, e.RetryAdvice, *d.Duplicate)]++
+			status := map[audit.Outcome]string{
+				"accepted": "success", "skipped": "skipped", "refused": "rejected",
+				"failed": "failed",
+			}[e.Outcome]
+			want[fmt.Sprint(e.Tenant, e.At.String()[:7], status, e.ReasonClass, e.ReasonCode, e.RetryAdvice,
+				*d.Duplicate)]++
 		}
 		return nil
 	})

@@ -35,10 +35,12 @@ func TestStatementsReadWhatTheyAreAbout(t *testing.T) {
 			[]string{"SEARCH trigger_template USING PRIMARY KEY (tenant_id=?)"},
 		},
 		{sqldb.Stmt{Query: selectByAction, Args: []any{tenantA, "a"}}, []string{
-			byTemplate, "SEARCH trigger_template USING COVERING INDEX trigger_template_first (tenant_id=? AND first_kind=? AND first_action=?)",
+			byTemplate, "SEARCH trigger_template USING COVERING INDEX trigger_template_first (tenant_id=? AND " +
+				"first_kind=? AND first_action=?)",
 		}},
 		{sqldb.Stmt{Query: selectExternal, Args: []any{tenantA}}, []string{
-			byTemplate, "SEARCH trigger_template USING COVERING INDEX trigger_template_first (tenant_id=? AND first_kind=?)",
+			byTemplate, "SEARCH trigger_template USING COVERING INDEX trigger_template_first (tenant_id=? AND " +
+				"first_kind=?)",
 		}},
 		{
 			sqldb.Stmt{Query: selectMonth, Args: []any{tenantA, "t", 2026, 1}},

@@ -61,10 +61,13 @@ func (t *Trigger) fill(ctx context.Context, tx *sqldb.Tx, first sqldb.Stmt, tena
 		stmts = append(stmts, *clock)
 	}
 	if key != "" {
-		stmts = append(stmts, sqldb.Stmt{Query: selectReceipt, Args: []any{tenant, key}, Row: func(row *sqldb.Row) error {
-			d.receipt = &receipt{}
-			return d.receipt.scan(row)
-		}})
+		stmts = append(stmts, sqldb.Stmt{
+			Query: selectReceipt, Args: []any{tenant, key},
+			Row: func(row *sqldb.Row) error {
+				d.receipt = &receipt{}
+				return d.receipt.scan(row)
+			},
+		})
 	}
 	if err := tx.Batch(ctx, stmts...); err != nil {
 		return err
@@ -113,11 +116,13 @@ func (t *Trigger) save(tenant, key string, r *receipt) []sqldb.Stmt {
 // receipts of the tenant, and with a limit that it does not know PostgreSQL may.
 func deleteGone() string {
 	return `DELETE FROM trigger_receipt WHERE tenant_id = $1 AND idempotency_key IN (SELECT idempotency_key FROM
-		(SELECT idempotency_key, n, at FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n LIMIT ` + strconv.Itoa(trimChunk) + `) AS oldest
+		(SELECT idempotency_key, n, at FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n LIMIT ` +
+		strconv.Itoa(trimChunk) + `) AS oldest
 		WHERE n <= $2 OR at < $3)`
 }
 
-const selectMonth = "SELECT run_id FROM trigger_month WHERE tenant_id = $1 AND template_id = $2 AND year = $3 AND month = $4"
+const selectMonth = "SELECT run_id FROM trigger_month WHERE tenant_id = $1 AND template_id = $2 AND year = $3 AND " +
+	"month = $4"
 
 // active reports whether the newest run of a template for a month has not ended.
 func (t *Trigger) active(ctx context.Context, tx *sqldb.Tx, tenant string, p *plan) (bool, error) {

@@ -17,7 +17,8 @@ import (
 func (r *rig) keys() (all []string) {
 	r.Helper()
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT idempotency_key FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n", tenantA) {
+		for row, err := range tx.Query(ctx,
+			"SELECT idempotency_key FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n", tenantA) {
 			var key string
 			if err == nil {
 				err = row.Scan(&key)
@@ -83,7 +84,8 @@ func TestReceiptsWhoseTimeHasPassedGoWhenOneIsSaved(t *testing.T) {
 func (r *rig) runOf(key string) (run string) {
 	r.Helper()
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT run_id FROM trigger_receipt WHERE tenant_id = $1 AND idempotency_key = $2", tenantA, key).Scan(&run)
+		return tx.Row(ctx, "SELECT run_id FROM trigger_receipt WHERE tenant_id = $1 AND idempotency_key = $2", tenantA,
+			key).Scan(&run)
 	})
 	if err != nil {
 		r.Fatal(err)
@@ -167,7 +169,8 @@ func TestReceiptsAreNumberedWithoutAGap(t *testing.T) {
 				t.Fatal("it was started")
 			}
 		}
-		if low, high := r.count("SELECT min(n) FROM trigger_receipt"), r.count("SELECT max(n) FROM trigger_receipt"); low != 1 || high != 12 {
+		if low, high := r.count("SELECT min(n) FROM trigger_receipt"),
+			r.count("SELECT max(n) FROM trigger_receipt"); low != 1 || high != 12 {
 			t.Errorf("from %d to %d", low, high)
 		}
 	})
@@ -236,7 +239,10 @@ func TestRetentionIsReadFromTheEnvironment(t *testing.T) {
 		{"1e3", "30", 1000, 30, 1},
 	} {
 		got, ttl, warnings := ParseRetention(func(name string) string {
-			return map[string]string{"AX_WORKFLOW_EVENT_MAX_RECEIPTS": tt.receipts, "AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS": tt.days}[name]
+			return map[string]string{
+				"AX_WORKFLOW_EVENT_MAX_RECEIPTS":     tt.receipts,
+				"AX_WORKFLOW_EVENT_RECEIPT_TTL_DAYS": tt.days,
+			}[name]
 		})
 		if got != tt.wantMax || ttl != time.Duration(tt.wantDays)*24*time.Hour || len(warnings) != tt.warnings {
 			t.Errorf("%+v: got %d %v %q", tt, got, ttl, warnings)

@@ -104,7 +104,8 @@ func (p *plan) action() string { return p.Steps[0].Action }
 func (t *Trigger) settle(d *Delivery, s Stored) (plan, error) {
 	p := plan{Stored: s, url: d.MFCloudURL, notes: d.Notes}
 	if action := p.action(); !t.executable(action) {
-		return p, fault.New(fault.Conflict, "UNSUPPORTED_ACTION", msgNotExecutable, action).Because(fault.UnsupportedAction)
+		return p, fault.New(fault.Conflict, "UNSUPPORTED_ACTION", msgNotExecutable, action).Because(
+			fault.UnsupportedAction)
 	}
 	year, month := d.Year.or(s.Year), d.Month.or(s.Month)
 	if !year.Valid || !month.Valid || year.N < FirstYear || !validMonth(month.N) {

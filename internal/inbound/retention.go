@@ -34,7 +34,8 @@ func ParseRetention(getenv func(string) string) (maxReceipts int, ttl time.Durat
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > most {
-			warnings = append(warnings, fmt.Sprintf("%s must be a whole number from 1 to %d; %d is used", name, most, def))
+			warnings = append(warnings, fmt.Sprintf("%s must be a whole number from 1 to %d; %d is used", name, most,
+				def))
 			return def
 		}
 		return n

@@ -198,7 +198,8 @@ func (r *rig) refused(body string, want fault.Kind, message string, reason fault
 	r.Helper()
 	out, err := r.deliver(body)
 	told, _ := fault.As(err)
-	if told == nil || out != (Outcome{}) || fault.KindOf(err) != want || told.Message != message || told.Reason != reason {
+	if told == nil || out != (Outcome{}) || fault.KindOf(err) != want || told.Message != message ||
+		told.Reason != reason {
 		r.Errorf("%s:\ngot  %+v %v %+v\nwant %v %q %+v", body, out, err, told, want, message, reason)
 	}
 }
@@ -234,7 +235,10 @@ func (r *rig) entries(n int) []audit.Entry {
 // count is the number that a query gives.
 func (r *rig) count(query string, args ...any) (n int) {
 	r.Helper()
-	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, query, args...).Scan(&n) })
+	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, query,
+			args...).Scan(&n)
+	})
 	if err != nil {
 		r.Fatal(err)
 	}

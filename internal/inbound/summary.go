@@ -118,7 +118,10 @@ func (t *Trigger) Summary(ctx context.Context, tenant string, q SummaryQuery) (S
 		if err := c.read(ctx, tx, tenant, q.Month); err != nil {
 			return err
 		}
-		entries, err := audit.Page(ctx, tx, audit.Query{Tenant: tenant, Action: Action, From: from, To: to, Limit: cmp.Or(q.Recent, DefaultRecent)})
+		entries, err := audit.Page(ctx, tx, audit.Query{
+			Tenant: tenant, Action: Action, From: from, To: to,
+			Limit: cmp.Or(q.Recent, DefaultRecent),
+		})
 		if err != nil {
 			return err
 		}
@@ -135,8 +138,9 @@ func (t *Trigger) Summary(ctx context.Context, tenant string, q SummaryQuery) (S
 	}
 	return Summary{
 		Status: "ok", Month: q.Month, EventType: Action, Total: c.total,
-		ByStatus: c.status.all(audit.StatusSuccess, audit.StatusSkipped, audit.StatusRejected, audit.StatusFailed, audit.StatusUnknown),
-		ByClass:  c.class.sorted(), ByCode: c.code.sorted(), ByAdvice: c.advice.sorted(),
+		ByStatus: c.status.all(audit.StatusSuccess, audit.StatusSkipped, audit.StatusRejected, audit.StatusFailed,
+			audit.StatusUnknown),
+		ByClass: c.class.sorted(), ByCode: c.code.sorted(), ByAdvice: c.advice.sorted(),
 		Duplicate: c.duplicate.all(strconv.FormatBool(true), strconv.FormatBool(false), audit.StatusUnknown),
 		Recent:    recent, Retention: Retention{Days: int(t.cfg.TTL / day), Max: t.cfg.MaxReceipts},
 	}, nil

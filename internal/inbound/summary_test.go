@@ -65,10 +65,12 @@ func TestASummaryIsAsTheDocumentHasIt(t *testing.T) {
 			`{"at":"2026-02-20T12:00:02.000Z","status":"rejected","action":null,"run_id":null,"template_id":"none","template_name":null,` +
 			`"event_name":"x","source":null,"idempotency_key":null,"reason":"Workflow template not found.","reason_class":"template_conflict",` +
 			`"reason_code":"http_404","retry_advice":"retry_after_fix","duplicate":false},` +
-			`{"at":"2026-02-20T12:00:01.000Z","status":"skipped","action":"month_close","run_id":"` + run + `","template_id":"close","template_name":"月次締め",` +
+			`{"at":"2026-02-20T12:00:01.000Z","status":"skipped","action":"month_close","run_id":"` + run +
+			`","template_id":"close","template_name":"月次締め",` +
 			`"event_name":null,"source":"form","idempotency_key":"k-1","reason":"The idempotency key has started a run before.","reason_class":null,` +
 			`"reason_code":"duplicate_idempotency_key","retry_advice":"do_not_retry","duplicate":true},` +
-			`{"at":"2026-02-20T12:00:00.000Z","status":"success","action":"month_close","run_id":"` + run + `","template_id":"close","template_name":"月次締め",` +
+			`{"at":"2026-02-20T12:00:00.000Z","status":"success","action":"month_close","run_id":"` + run +
+			`","template_id":"close","template_name":"月次締め",` +
 			`"event_name":"month_close","source":"bank","idempotency_key":"k-1","reason":null,"reason_class":null,` +
 			`"reason_code":null,"retry_advice":null,"duplicate":false}],` +
 			`"receipt_retention":{"ttl_days":90,"max_receipts":1000}}`
@@ -79,8 +81,9 @@ func TestASummaryIsAsTheDocumentHasIt(t *testing.T) {
 		if e.Action != "workflow_event" || e.CorrelationID != "call-1" || e.Tenant != tenantA {
 			t.Errorf("got %+v", e)
 		}
-		if e = r.entries(5)[4]; e.Actor != "bank" || e.Subject != run || string(e.Detail) != `{"template_id":"close","template_name":"月次締め","event_name":"month_close",`+
-			`"source":"bank","idempotency_key":"k-1","action":"month_close","year":2026,"month":1,"duplicate":false}` {
+		if e = r.entries(5)[4]; e.Actor != "bank" || e.Subject != run ||
+			string(e.Detail) != `{"template_id":"close","template_name":"月次締め","event_name":"month_close",`+
+				`"source":"bank","idempotency_key":"k-1","action":"month_close","year":2026,"month":1,"duplicate":false}` {
 			t.Errorf("got %+v %s", e, e.Detail)
 		}
 	})
@@ -92,8 +95,9 @@ func TestAnEmptyMonthHasASummary(t *testing.T) {
 		r.starts(`{}`)
 		for _, month := range []string{"2026-01", "2026-03", "1970-01", "1969-12", "0001-01", "9999-12"} {
 			got, err := json.Marshal(r.summary(month, 200))
-			if err != nil || !strings.Contains(string(got), `"total":0,"by_status":{"success":0,"skipped":0,"rejected":0,"failed":0,"unknown":0},`+
-				`"by_reason_class":{},"by_reason_code":{},"by_retry_advice":{},"duplicate":{"true":0,"false":0,"unknown":0},"recent":[],`) {
+			if err != nil || !strings.Contains(string(got),
+				`"total":0,"by_status":{"success":0,"skipped":0,"rejected":0,"failed":0,"unknown":0},`+
+					`"by_reason_class":{},"by_reason_code":{},"by_retry_advice":{},"duplicate":{"true":0,"false":0,"unknown":0},"recent":[],`) {
 				t.Errorf("%s: got %s %v", month, got, err)
 			}
 		}
@@ -107,13 +111,15 @@ func TestAnEmptyMonthHasASummary(t *testing.T) {
 func TestASummaryIsOfAMonthInUTC(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		for _, instant := range []string{
-			"2026-01-31T23:59:59.999Z", "2026-02-01T00:00:00Z", "2026-02-01T08:59:59+09:00", "2026-02-28T23:59:59.999Z", "2026-03-01T00:00:00Z", "2026-03-01T08:00:00+09:00",
+			"2026-01-31T23:59:59.999Z", "2026-02-01T00:00:00Z", "2026-02-01T08:59:59+09:00", "2026-02-28T23:59:59.999Z",
+			"2026-03-01T00:00:00Z", "2026-03-01T08:00:00+09:00",
 		} {
 			now, err := time.Parse(time.RFC3339, instant)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.with(func(c *Config) { c.Now = func() time.Time { return now } }).refused(`{}`, fault.NotFound, msgNoExternal, fault.NoTemplate)
+			r.with(func(c *Config) { c.Now = func() time.Time { return now } }).refused(`{}`, fault.NotFound,
+				msgNoExternal, fault.NoTemplate)
 		}
 		for month, want := range map[string]int{"2026-01": 2, "2026-02": 3, "2026-03": 1} {
 			if got := r.summary(month, 0); got.Total != int64(want) || len(got.Recent) != want {
@@ -147,15 +153,20 @@ func TestASummaryShowsTheNewestFirst(t *testing.T) {
 
 func TestABadMonthIsRefused(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		for _, month := range []string{"", "2026", "2026-13", "2026-00", "2026-2", "26-02", "2026/02", "2026-02-01", " 2026-02", "2026-02 ", "abcd-ef", "２０２６-02", "+026-02"} {
+		for _, month := range []string{
+			"", "2026", "2026-13", "2026-00", "2026-2", "26-02", "2026/02", "2026-02-01",
+			" 2026-02", "2026-02 ", "abcd-ef", "２０２６-02", "+026-02",
+		} {
 			_, err := r.Summary(t.Context(), tenantA, SummaryQuery{Month: month})
-			if told, _ := fault.As(err); told == nil || told.Kind != fault.Invalid || told.Message != "ym must be a month such as 2026-02" {
+			if told, _ := fault.As(err); told == nil || told.Kind != fault.Invalid ||
+				told.Message != "ym must be a month such as 2026-02" {
 				t.Errorf("%q: got %v", month, err)
 			}
 		}
 		for _, limit := range []int{-1, 201} {
 			_, err := r.Summary(t.Context(), tenantA, SummaryQuery{"2026-02", limit})
-			if told, _ := fault.As(err); told == nil || told.Kind != fault.Invalid || told.Message != "recent_limit must be 1 to 200" {
+			if told, _ := fault.As(err); told == nil || told.Kind != fault.Invalid ||
+				told.Message != "recent_limit must be 1 to 200" {
 				t.Errorf("%d: got %v", limit, err)
 			}
 		}
@@ -167,7 +178,8 @@ func TestGroupsAreInTheOrderOfTheirCounts(t *testing.T) {
 	if want := (Counts{{"c", 9}, {"a", 2}, {"b", 2}, {"d", 1}}); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got, want := (group{"x": 1, "": 2, "a": 3}).all("a", "b", "rest"), (Counts{{"a", 3}, {"b", 0}, {"rest", 3}}); !slices.Equal(got, want) {
+	if got, want := (group{"x": 1, "": 2, "a": 3}).all("a", "b", "rest"),
+		(Counts{{"a", 3}, {"b", 0}, {"rest", 3}}); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -223,7 +235,8 @@ func (r *rig) anyhow(broken *rig, part, i int) {
 	case 0:
 		body = fmt.Sprintf(`{"template_id":"close","event_id":"k-%d-%d","year":%d}`, part, i, 2000+part*100_000+i)
 	case 1, 2, 3, 4, 5, 6, 7:
-		body = fmt.Sprintf(`{"template_id":"close","event_id":"k-%d-%d","year":%d}`, part, i/20*20, 2000+part*100_000+i/20*20)
+		body = fmt.Sprintf(`{"template_id":"close","event_id":"k-%d-%d","year":%d}`, part, i/20*20, 2000+part*100_000+
+			i/20*20)
 	case 8, 9:
 		body = `{"template_id":"none"}`
 	case 10:
@@ -239,7 +252,8 @@ func (r *rig) anyhow(broken *rig, part, i int) {
 	case 16:
 		body = fmt.Sprintf(`{"template_id":"close","year":%d}`, 2000+part*100_000+i/20*20) // a run may be active
 	case 17:
-		_, _ = r.Refuse(r.Context(), caller, Delivery{}, fault.New(fault.Unauthorized, "", "Invalid workflow event token.").Because(fault.RefusedToken))
+		_, _ = r.Refuse(r.Context(), caller, Delivery{}, fault.New(fault.Unauthorized, "",
+			"Invalid workflow event token.").Because(fault.RefusedToken))
 		return
 	case 18:
 		_, _ = r.Refuse(r.Context(), caller, Delivery{}, fault.New(fault.TooLarge, "", "too large"))
@@ -257,7 +271,8 @@ func (r *rig) tallyOf() map[string]string {
 	months := map[string]*counted{}
 	totals := map[string]int64{}
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT at, outcome, reason_class, reason_code, retry_advice, detail FROM audit_log WHERE action = 'workflow_event'") {
+		for row, err := range tx.Query(ctx, "SELECT at, outcome, reason_class, reason_code, retry_advice, detail "+
+			"FROM audit_log WHERE action = 'workflow_event'") {
 			var e audit.Entry
 			var text string
 			if err == nil {
@@ -269,11 +284,20 @@ func (r *rig) tallyOf() map[string]string {
 			month := e.At.String()[:7]
 			c := months[month]
 			if c == nil {
-				c = &counted{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}}
+				c = &counted{
+					map[string]int64{},
+					map[string]int64{},
+					map[string]int64{},
+					map[string]int64{},
+					map[string]int64{},
+				}
 				months[month] = c
 			}
 			totals[month]++
-			c.status[map[audit.Outcome]string{"accepted": "success", "skipped": "skipped", "refused": "rejected", "failed": "failed"}[e.Outcome]]++
+			c.status[map[audit.Outcome]string{
+				"accepted": "success", "skipped": "skipped", "refused": "rejected",
+				"failed": "failed",
+			}[e.Outcome]]++
 			c.class[string(e.ReasonClass)]++
 			c.code[string(e.ReasonCode)]++
 			c.advice[string(e.RetryAdvice)]++
@@ -292,22 +316,25 @@ func (r *rig) tallyOf() map[string]string {
 	}
 	ordered := func(of map[string]int64) (all Counts) {
 		delete(of, "")
-		for _, name := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(a, b)) }) {
+		for _, name := range slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+			return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(a, b))
+		}) {
 			all = append(all, Count{name, of[name]})
 		}
 		return all
 	}
 	out := map[string]string{}
 	for month, c := range months {
-		out[month] = fmt.Sprint(totals[month], fixed(c.status, "success", "skipped", "rejected", "failed", "unknown"), ordered(c.class),
+		out[month] = fmt.Sprint(totals[month], fixed(c.status, "success", "skipped", "rejected", "failed", "unknown"),
+			ordered(c.class),
 			ordered(c.code), ordered(c.advice), fixed(c.duplicate, "true", "false", "unknown"))
 	}
 	return out
 }
 
 // TestASummaryOfAMillionIsFast reads summaries of a month that has a million entries:
-// deliveries, and behind them as many of something else. The bar holds with RENGA_LONG=1; without, the log is smaller and the
-// time is shown alone, since other tests run beside.
+// deliveries, and behind them as many of something else. The bar holds with RENGA_LONG=1; without, the log is
+// smaller and the time is shown alone, since other tests run beside.
 func TestASummaryOfAMillionIsFast(t *testing.T) {
 	tier.System(t)
 	for name, where := range map[string]func() sqldb.Config{
@@ -361,7 +388,8 @@ func (r *rig) fill(n int) {
 		err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
 				reason_class, reason_code, retry_advice, detail)
-				SELECT 'id', CAST($2 AS BIGINT) + i, '`+tenantA+`', 'bank', $3, '01a1e3c0-288f-7649-bfd1-bc19010cae1d', 'c',
+				SELECT 'id', CAST($2 AS BIGINT) + i, '`+tenantA+
+				`', 'bank', $3, '01a1e3c0-288f-7649-bfd1-bc19010cae1d', 'c',
 				CASE WHEN i % 2 = 0 THEN 'accepted' ELSE 'refused' END, '', '', CASE WHEN i % 2 = 0 THEN '' ELSE 'http_404' END, '',
 				'{"template_id":"close","template_name":"close","event_name":"month_close","source":"bank","idempotency_key":"k","action":"month_close","year":2026,"month":1,"duplicate":false}'
 				FROM (`+series+`) AS numbers`, part, int64(begin)+int64(done), action)

@@ -27,34 +27,47 @@ func TestATemplateThatIsNotOneIsRefusedByName(t *testing.T) {
 		`{"name":"n"}`: "steps must be 1 to 100",
 		steps():        "steps must be 1 to 100",
 		steps(strings.Split(strings.Repeat(first+" ", MaxSteps+1), " ")[:MaxSteps+1]...): "steps must be 1 to 100",
-		`{"name":"` + long + `","steps":[` + first + `]}`:                                "name must be 1 to 255 characters on one line",
-		`{"name":"a\nb","steps":[` + first + `]}`:                                        "name must be 1 to 255 characters on one line",
-		`{"name":"a\u2028b","steps":[` + first + `]}`:                                    "name must be 1 to 255 characters on one line",
-		`{"name":"n","year":1999,"steps":[` + first + `]}`:                               "year must be 2000 or later",
-		`{"name":"n","year":0,"steps":[` + first + `]}`:                                  "year must be 2000 or later",
-		`{"name":"n","year":"2026","steps":[` + first + `]}`:                             "year must be a whole number",
-		`{"name":"n","year":null,"steps":[` + first + `]}`:                               "year must be a whole number",
-		`{"name":"n","month":0,"steps":[` + first + `]}`:                                 "month must be 1 to 12",
-		`{"name":"n","month":13,"steps":[` + first + `]}`:                                "month must be 1 to 12",
-		`{"name":"n","mfcloud_url":"` + strings.Repeat("x", MaxURL+1) + `"}`:             "mfcloud_url is longer than 2048 characters",
-		`{"name":"n","notes":"` + strings.Repeat("x", MaxNotes+1) + `"}`:                 "notes are longer than 8192 bytes",
+		`{"name":"` + long + `","steps":[` + first +
+			`]}`: "name must be 1 to 255 characters on one line",
+		`{"name":"a\nb","steps":[` + first +
+			`]}`: "name must be 1 to 255 characters on one line",
+		`{"name":"a\u2028b","steps":[` + first +
+			`]}`: "name must be 1 to 255 characters on one line",
+		`{"name":"n","year":1999,"steps":[` + first + `]}`:   "year must be 2000 or later",
+		`{"name":"n","year":0,"steps":[` + first + `]}`:      "year must be 2000 or later",
+		`{"name":"n","year":"2026","steps":[` + first + `]}`: "year must be a whole number",
+		`{"name":"n","year":null,"steps":[` + first + `]}`:   "year must be a whole number",
+		`{"name":"n","month":0,"steps":[` + first + `]}`:     "month must be 1 to 12",
+		`{"name":"n","month":13,"steps":[` + first + `]}`:    "month must be 1 to 12",
+		`{"name":"n","mfcloud_url":"` + strings.Repeat("x", MaxURL+1) +
+			`"}`: "mfcloud_url is longer than 2048 characters",
+		`{"name":"n","notes":"` + strings.Repeat("x", MaxNotes+1) + `"}`: "notes are longer than 8192 bytes",
 		steps(`5`):              "steps[0] must be an object",
 		steps(`{}`):             "steps[0].action is missing",
 		steps(`{"action":"a"}`): "steps[0].trigger_kind is missing",
-		steps(first, `{"action":"a b","trigger_kind":"manual"}`):                       "steps[1].action must be 1 to 128 of A-Z a-z 0-9 . _ -",
-		steps(`{"action":"` + strings.Repeat("a", 129) + `","trigger_kind":"manual"}`): "steps[0].action must be 1 to 128 of A-Z a-z 0-9 . _ -",
-		steps(`{"action":"a","trigger_kind":"later"}`):                                 "steps[0].trigger_kind must be external_event, after_previous or manual",
+		steps(first, `{"action":"a b","trigger_kind":"manual"}`): "steps[1].action must be 1 " +
+			"to 128 of A-Z a-z 0-9 . _ -",
+		steps(`{"action":"` + strings.Repeat("a", 129) +
+			`","trigger_kind":"manual"}`): "steps[0].action must be 1 to 128 of A-Z a-z 0-9 . _ -",
+		steps(`{"action":"a","trigger_kind":"later"}`): "steps[0].trigger_kind " +
+			"must be external_event, after_previous or manual",
 		steps(first, first): "steps[1].trigger_kind: only the first step can be external_event",
-		steps(`{"action":"a","trigger_kind":"manual","queue":"q"}`):                      "steps[0].queue is not a known field",
-		steps(`{"action":"a","trigger_kind":"manual","title":"` + long + `"}`):           "steps[0].title must be at most 255 characters on one line",
-		steps(`{"action":"a","trigger_kind":"manual","timeout":5}`):                      "steps[0].timeout: must be a duration like 50ms, 2s or 24h",
-		steps(`{"action":"a","trigger_kind":"manual","timeout":null}`):                   "steps[0].timeout: must be a duration like 50ms, 2s or 24h",
-		steps(first, `{"action":"a","trigger_kind":"manual","timeout":"0s"}`):            "steps[1].timeout: must be more than 0s",
+		steps(`{"action":"a","trigger_kind":"manual","queue":"q"}`): "steps[0].queue is not a " +
+			"known field",
+		steps(`{"action":"a","trigger_kind":"manual","title":"` + long +
+			`"}`): "steps[0].title must be at most 255 characters on one line",
+		steps(`{"action":"a","trigger_kind":"manual","timeout":5}`): "steps[0].timeout: must be " +
+			"a duration like 50ms, 2s or 24h",
+		steps(`{"action":"a","trigger_kind":"manual","timeout":null}`): "steps[0].timeout: must be " +
+			"a duration like 50ms, 2s or 24h",
+		steps(first, `{"action":"a","trigger_kind":"manual","timeout":"0s"}`): "steps[1].timeout: must be " +
+			"more than 0s",
 		steps(`{"action":"a","trigger_kind":"manual","timeout":"9000h"}`):                `node "step-1": timeout: must be at most 8760h`,
 		steps(first, `{"action":"a","trigger_kind":"manual","retry":{"maxAttempts":0}}`): "steps[1].retry.maxAttempts: must be 1 to 100",
-		steps(first, `{"action":"a","trigger_kind":"manual","retry":{"attempts":3}}`):    "steps[1].retry.attempts: is not a member that exists here",
-		steps(first, `{"action":"a","trigger_kind":"manual","retry":[]}`):                "steps[1].retry: must be an object",
-		`{"name":"n","name":"m","steps":[` + first + `]}`:                                "",
+		steps(first, `{"action":"a","trigger_kind":"manual","retry":{"attempts":3}}`): "steps[1].retry.attempts: " +
+			"is not a member that exists here",
+		steps(first, `{"action":"a","trigger_kind":"manual","retry":[]}`): "steps[1].retry: must be an object",
+		`{"name":"n","name":"m","steps":[` + first + `]}`:                 "",
 	} {
 		_, err := ParseTemplate([]byte(body))
 		told, _ := fault.As(err)
@@ -150,8 +163,10 @@ func TestATemplateThatIsNotThereIsNotFound(t *testing.T) {
 		r.templateOf(tenantB, "theirs", closing)
 		for _, id := range []string{"none", "theirs", "a b", "a:b", "", "a\x00"} {
 			_, read := r.Template(t.Context(), tenantA, id)
-			for what, err := range map[string]error{"read": read, "delete": r.DeleteTemplate(t.Context(), tenantA, id)} {
-				if told, _ := fault.As(err); told == nil || fault.KindOf(err) != fault.NotFound || told.Message != msgNoTemplate {
+			for what, err := range map[string]error{"read": read, "delete": r.DeleteTemplate(t.Context(), tenantA,
+				id)} {
+				if told, _ := fault.As(err); told == nil || fault.KindOf(err) != fault.NotFound ||
+					told.Message != msgNoTemplate {
 					t.Errorf("%s %q: got %v", what, id, err)
 				}
 			}
@@ -172,7 +187,8 @@ func TestATemplateThatIsNotThereIsNotFound(t *testing.T) {
 // a person in front of the manual one.
 func TestATemplateRunsToItsEnd(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.template("close", `{"name":"n","year":2026,"month":1,"steps":[`+first+`,{"action":"mf_reconcile","trigger_kind":"after_previous"},
+		r.template("close", `{"name":"n","year":2026,"month":1,"steps":[`+first+
+			`,{"action":"mf_reconcile","trigger_kind":"after_previous"},
 			{"action":"amazon_print","trigger_kind":"manual"}]}`)
 		run := r.starts(`{}`).RunID
 		r.work(run, "month_close", "step-1")
@@ -192,7 +208,10 @@ func TestATemplateRunsToItsEnd(t *testing.T) {
 // work claims the task of a run and succeeds it.
 func (r *rig) work(run, queue, node string) {
 	r.Helper()
-	got, err := r.engine.Claim(r.Context(), engine.ClaimRequest{Tenant: tenantA, Worker: "w", Queues: []string{queue}, Max: 1, Lease: 60})
+	got, err := r.engine.Claim(r.Context(), engine.ClaimRequest{
+		Tenant: tenantA, Worker: "w", Queues: []string{queue},
+		Max: 1, Lease: 60,
+	})
 	if err != nil || len(got.Tasks) != 1 || got.Tasks[0].Execution.String() != run || got.Tasks[0].Node != node {
 		r.Fatalf("claim of %s: got %+v %v", queue, got, err)
 	}
@@ -200,7 +219,11 @@ func (r *rig) work(run, queue, node string) {
 }
 
 func FuzzParseTemplate(f *testing.F) {
-	for _, body := range []string{closing, `{}`, steps(first, `{"action":"a","trigger_kind":"manual","timeout":"1s","retry":{"backoff":2}}`), `{"name":"n","steps":[null]}`} {
+	for _, body := range []string{
+		closing, `{}`,
+		steps(first, `{"action":"a","trigger_kind":"manual","timeout":"1s","retry":{"backoff":2}}`),
+		`{"name":"n","steps":[null]}`,
+	} {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

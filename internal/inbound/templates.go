@@ -23,12 +23,15 @@ type Stored struct {
 const (
 	templateColumns = "id, body, graph_version, created_at, updated_at"
 	selectTemplate  = "SELECT " + templateColumns + " FROM trigger_template WHERE tenant_id = $1 AND id = $2"
-	selectTemplates = "SELECT " + templateColumns + " FROM trigger_template WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3"
+	selectTemplates = "SELECT " + templateColumns +
+		" FROM trigger_template WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3"
 )
 
 // PutTemplate stores a template that ParseTemplate has read. created says that there
 // was none with this id. One that says the same as what is stored changes nothing.
-func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Template) (stored Stored, created bool, err error) {
+func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Template) (
+	stored Stored, created bool, err error,
+) {
 	if !wire.Name(id) {
 		return Stored{}, false, unfit("a template id is 1 to %d of A-Z a-z 0-9 . _ -", wire.MaxName)
 	}
@@ -41,7 +44,8 @@ func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Templa
 		return Stored{}, false, fault.Wrap("inbound.template", err)
 	}
 	err = t.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		stored, created, err = t.putTemplate(ctx, tx, tenant, Stored{ID: id, Template: tpl, GraphVersion: row.Version}, string(body))
+		stored, created, err = t.putTemplate(ctx, tx, tenant, Stored{ID: id, Template: tpl, GraphVersion: row.Version},
+			string(body))
 		return err
 	})
 	if err != nil {
@@ -50,7 +54,9 @@ func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Templa
 	return stored, created, nil
 }
 
-func (t *Trigger) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant string, s Stored, body string) (Stored, bool, error) {
+func (t *Trigger) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant string, s Stored, body string) (
+	Stored, bool, error,
+) {
 	_, revision, err := lock(ctx, tx, tenant)
 	if err != nil {
 		return s, false, err
@@ -77,7 +83,10 @@ func (t *Trigger) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant string, 
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, id) DO UPDATE SET body = excluded.body, first_kind = excluded.first_kind,
 			first_action = excluded.first_action, graph_version = excluded.graph_version, updated_at = excluded.updated_at`,
-		Args: []any{tenant, s.ID, body, string(s.Steps[0].Kind), s.Steps[0].Action, s.GraphVersion, s.CreatedAt, s.UpdatedAt},
+		Args: []any{
+			tenant, s.ID, body, string(s.Steps[0].Kind), s.Steps[0].Action, s.GraphVersion, s.CreatedAt,
+			s.UpdatedAt,
+		},
 	})
 }
 
@@ -100,7 +109,10 @@ func lockStmt(tenant string, receipts, templates *int64) sqldb.Stmt {
 
 // changed counts a change of a tenant's templates.
 func changed(tenant string, revision int64) sqldb.Stmt {
-	return sqldb.Stmt{Query: "UPDATE trigger_tenant SET templates = $2 WHERE tenant_id = $1", Args: []any{tenant, revision}}
+	return sqldb.Stmt{
+		Query: "UPDATE trigger_tenant SET templates = $2 WHERE tenant_id = $1",
+		Args:  []any{tenant, revision},
+	}
 }
 
 func scanTemplate(row *sqldb.Row) (s Stored, err error) {
@@ -127,7 +139,9 @@ func (t *Trigger) Template(ctx context.Context, tenant, id string) (s Stored, er
 }
 
 // Templates is a page of a tenant's templates, by id, and how many there are.
-func (t *Trigger) Templates(ctx context.Context, tenant string, offset, limit int) (page []Stored, total int, err error) {
+func (t *Trigger) Templates(ctx context.Context, tenant string, offset, limit int) (
+	page []Stored, total int, err error,
+) {
 	err = t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Batch(ctx,
 			sqldb.Stmt{

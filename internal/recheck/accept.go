@@ -158,7 +158,8 @@ func explain(err error) error {
 	details, _ := told.Details.(map[string]any)
 	differs, _ := details["differs"].([]string)
 	return fault.New(fault.Conflict, told.Code,
-		"the Idempotency-Key was used before with a body that differs in %s; it was first used at %v and is free again at %v; repeat the first request unchanged or use a new key",
+		"the Idempotency-Key was used before with a body that differs in %s; it was first used at %v and is free "+
+			"again at %v; repeat the first request unchanged or use a new key",
 		strings.Join(differs, ", "), details["firstUsedAt"], details["expiresAt"])
 }
 
@@ -182,7 +183,8 @@ func (a *accepting) resolve(ctx context.Context) error {
 	if n := len(unknown) - few; n > 0 {
 		unknown, more = unknown[:few], " and "+strconv.Itoa(n)+" more"
 	}
-	return fault.New(fault.NotFound, "", "there is no strategy %s%s; register it with PUT /pdca/strategies/{id}", strings.Join(unknown, ", "), more)
+	return fault.New(fault.NotFound, "", "there is no strategy %s%s; register it with PUT /pdca/strategies/{id}",
+		strings.Join(unknown, ", "), more)
 }
 
 // idempotent makes the answer and stores it with the key; errKnown when the key has one.
@@ -210,7 +212,8 @@ func (a *accepting) idempotent(ctx context.Context, tx *sqldb.Tx) (err error) {
 // save stores the request and its items.
 func (a *accepting) save(ctx context.Context, tx *sqldb.Tx, execution string) error {
 	q := request{
-		id: a.answer.RequestID, status: a.answer.Status, dryRun: a.order.dryRun, brief: a.order.brief, total: len(a.strategies),
+		id: a.answer.RequestID, status: a.answer.Status, dryRun: a.order.dryRun, brief: a.order.brief,
+		total:     len(a.strategies),
 		batchSize: a.order.batchSize, execution: execution, actor: a.call.Subject, correlationID: a.call.CorrelationID,
 		createdAt: a.now, updatedAt: a.now,
 	}
@@ -228,7 +231,10 @@ func (a *accepting) save(ctx context.Context, tx *sqldb.Tx, execution string) er
 	}
 	stmts := []sqldb.Stmt{insert}
 	if len(a.strategies) > 0 {
-		stmts = append(stmts, sqldb.Stmt{Query: insertItems[tx.Dialect()], Args: []any{a.call.Tenant, q.id, list, int64(status)}})
+		stmts = append(stmts, sqldb.Stmt{Query: insertItems[tx.Dialect()], Args: []any{
+			a.call.Tenant, q.id, list,
+			int64(status),
+		}})
 	}
 	return tx.Batch(ctx, stmts...)
 }

@@ -53,9 +53,11 @@ func (r *Rechecks) Link(ctx context.Context, tenant, id string) (Link, error) {
 		expires := (int64(now) + r.cfg.URLLife.Milliseconds()) / 1000
 		l.ExpiresAt = wire.Stamp(expires * 1000)
 		l.Query = url.Values{
-			"tenant": {tenant}, "expires": {strconv.FormatInt(expires, 10)}, "signature": {sign(secret, tenant, id, expires)},
+			"tenant": {tenant}, "expires": {strconv.FormatInt(expires, 10)},
+			"signature": {sign(secret, tenant, id, expires)},
 		}.Encode()
-		return found(id, tx.Row(ctx, "SELECT name, media_type, length(content) FROM pdca_artifact WHERE tenant_id = $1 AND id = $2", tenant, id).
+		return found(id, tx.Row(ctx,
+			"SELECT name, media_type, length(content) FROM pdca_artifact WHERE tenant_id = $1 AND id = $2", tenant, id).
 			Scan(&l.Name, &l.MediaType, &l.Size))
 	})
 	return l, fault.Wrap("recheck.link", err)
@@ -69,7 +71,8 @@ func (r *Rechecks) Artifact(ctx context.Context, tenant, id string, expires int6
 		return Artifact{}, fault.Wrap("recheck.artifact", err)
 	}
 	if !hmac.Equal([]byte(signature), []byte(sign(secret, tenant, id, expires))) {
-		return Artifact{}, fault.New(fault.Forbidden, "", "the signature does not belong to this URL; ask for a new one")
+		return Artifact{}, fault.New(fault.Forbidden, "",
+			"the signature does not belong to this URL; ask for a new one")
 	}
 	var a Artifact
 	err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -80,7 +83,8 @@ func (r *Rechecks) Artifact(ctx context.Context, tenant, id string, expires int6
 		if int64(now) >= expires*1000 {
 			return fault.New(fault.Forbidden, "", "the URL has expired; ask for a new one")
 		}
-		return found(id, tx.Row(ctx, "SELECT name, media_type, content FROM pdca_artifact WHERE tenant_id = $1 AND id = $2", tenant, id).
+		return found(id, tx.Row(ctx,
+			"SELECT name, media_type, content FROM pdca_artifact WHERE tenant_id = $1 AND id = $2", tenant, id).
 			Scan(&a.Name, &a.MediaType, &a.Content))
 	})
 	return a, fault.Wrap("recheck.artifact", err)
@@ -109,14 +113,18 @@ func (r *Rechecks) signing(ctx context.Context) ([]byte, error) {
 		return *known, nil
 	}
 	var secret []byte
-	err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, selectSecret).Scan(&secret) })
+	err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, selectSecret).Scan(
+			&secret)
+	})
 	if errors.Is(err, sqldb.ErrNoRow) {
 		fresh := make([]byte, secretBytes)
 		_, _ = rand.Read(fresh) // it never fails
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = r.write(ctx, "recheck.signing", func(ctx context.Context, tx *sqldb.Tx) error {
-			if _, err := tx.Exec(ctx, "INSERT INTO pdca_signing (n, secret) VALUES (1, $1) ON CONFLICT (n) DO NOTHING", fresh); err != nil {
+			if _, err := tx.Exec(ctx, "INSERT INTO pdca_signing (n, secret) VALUES (1, $1) ON CONFLICT (n) DO NOTHING",
+				fresh); err != nil {
 				return err
 			}
 			return tx.Row(ctx, selectSecret).Scan(&secret)

@@ -51,7 +51,8 @@ func (r *Rechecks) Cancel(ctx context.Context, call Caller, id, reason string, k
 		}
 		return c.answer, fault.Wrap("recheck.cancel", err)
 	}
-	return Ending{}, fault.Wrap("recheck.cancel", fault.New(fault.Unavailable, "STORAGE_BUSY", "batches ended all the time; nothing was done, send it again"))
+	return Ending{}, fault.Wrap("recheck.cancel", fault.New(fault.Unavailable, "STORAGE_BUSY",
+		"batches ended all the time; nothing was done, send it again"))
 }
 
 // canceling is a cancel under way. Its parts may run more than once.

@@ -36,7 +36,8 @@ func graphID(n int) string { return GraphPrefix + "fork-" + strconv.Itoa(n) }
 func fork(n int, timeout time.Duration) flow.Graph {
 	const start, split, join, end = "start", "fork", "join", "end"
 	retry := &flow.Retry{
-		MaxAttempts: maxAttempts, InitialInterval: flow.Duration(firstInterval), Backoff: 2, MaxInterval: flow.Duration(mostInterval),
+		MaxAttempts: maxAttempts, InitialInterval: flow.Duration(firstInterval), Backoff: 2,
+		MaxInterval: flow.Duration(mostInterval),
 	}
 	g := flow.Graph{
 		Nodes: []flow.NodeSpec{{NodeID: start, Type: flow.StartKind}, {NodeID: split, Type: flow.ForkKind}},
@@ -49,7 +50,8 @@ func fork(n int, timeout time.Duration) flow.Graph {
 		})
 		g.Edges = append(g.Edges, flow.Edge{From: split, To: id}, flow.Edge{From: id, To: join})
 	}
-	g.Nodes = append(g.Nodes, flow.NodeSpec{NodeID: join, Type: flow.JoinKind, Policy: flow.AllDone}, flow.NodeSpec{NodeID: end, Type: flow.SuccessKind})
+	g.Nodes = append(g.Nodes, flow.NodeSpec{NodeID: join, Type: flow.JoinKind, Policy: flow.AllDone},
+		flow.NodeSpec{NodeID: end, Type: flow.SuccessKind})
 	g.Edges = append(g.Edges, flow.Edge{From: join, To: end})
 	return g
 }

@@ -31,7 +31,8 @@ func TestACancelSeesTheEndThatIsBeingWritten(t *testing.T) {
 			id: id, key: key, execution: execution,
 		}
 		waits, err := sqltest.During(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, "UPDATE pdca_request SET status = $3, execution = '' WHERE tenant_id = $1 AND id = $2",
+			_, err := tx.Exec(ctx, "UPDATE pdca_request SET status = $3, execution = '' WHERE tenant_id = $1 AND id "+
+				"= $2",
 				tenantA, id, int64(Succeeded))
 			return err
 		}, func() error { return c.r.write(t.Context(), "test", c.save) })

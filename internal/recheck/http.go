@@ -43,7 +43,10 @@ func (r *Rechecks) Routes(publicURL string) []gate.Route {
 	either := []string{gate.AudiencePDCA, gate.AudienceGUI}
 	a := &api{rechecks: r, publicURL: publicURL}
 	return rest.On(gate.Recheck, []gate.Route{
-		{Pattern: "PUT /pdca/strategies/{id}", Heavy: true, Scope: scopePDCAAdmin, Rate: rateRecheck, MaxBody: MaxBody, Do: a.putStrategy},
+		{
+			Pattern: "PUT /pdca/strategies/{id}", Heavy: true, Scope: scopePDCAAdmin, Rate: rateRecheck, MaxBody: MaxBody,
+			Do: a.putStrategy,
+		},
 		{
 			Pattern: "GET /gui/strategies", Heavy: true, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
 			Rate: ratePDCARead, Do: a.listStrategies,
@@ -53,7 +56,8 @@ func (r *Rechecks) Routes(publicURL string) []gate.Route {
 			MaxBody: MaxBody, Do: a.recheck(ParseOrder),
 		},
 		{
-			Pattern: "POST /pdca/recheck_all", Heavy: true, Scope: scopeRecheckAll, Rate: ratePDCABulk, Once: gate.Required,
+			Pattern: "POST /pdca/recheck_all", Heavy: true, Scope: scopeRecheckAll, Rate: ratePDCABulk,
+			Once:    gate.Required,
 			MaxBody: MaxBody, Do: a.recheck(ParseOrderAll),
 		},
 		{Pattern: "GET " + request, Audiences: either, Scope: scopePDCARead, Rate: ratePDCARead, Do: a.recheckProgress},
@@ -96,7 +100,10 @@ func (a *api) recheck(parse func([]byte) (Order, error)) rest.Handler {
 
 // accepted is the answer that names a request.
 func accepted(status int, answer *Answer) gate.Reply {
-	return gate.Reply{Status: status, Body: answer, Header: http.Header{"Location": {"/pdca/recheck/" + answer.RequestID}}}
+	return gate.Reply{
+		Status: status, Body: answer,
+		Header: http.Header{"Location": {"/pdca/recheck/" + answer.RequestID}},
+	}
 }
 
 // cancelRecheck answers POST /pdca/recheck/{request_id}/cancel.
@@ -163,8 +170,9 @@ func (a *api) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, er
 	}
 	n := &p.Counts
 	return gate.Reply{Body: &progressView{
-		RequestID: p.RequestID, Status: p.Status, DryRun: p.DryRun, Window: p.Window, Reason: p.Reason, TraceID: p.TraceID,
-		Total: p.Total, Items: p.Items, Page: page.Number, PageSize: page.Size, Matching: p.Matching,
+		RequestID: p.RequestID, Status: p.Status, DryRun: p.DryRun, Window: p.Window, Reason: p.Reason,
+		TraceID: p.TraceID,
+		Total:   p.Total, Items: p.Items, Page: page.Number, PageSize: page.Size, Matching: p.Matching,
 		Counts: countsView{
 			n[ItemQueued], n[ItemRunning], n[ItemSucceeded], n[ItemFailed], n[ItemCanceled], n[ItemPlanned],
 		},
@@ -177,7 +185,8 @@ func parseStatuses(list string) (statuses []ItemStatus, err error) {
 	for word := range strings.SplitSeq(list, ",") {
 		at := slices.Index(ItemStatusNames[:], word)
 		if at < 0 {
-			return nil, rest.Invalid("status", "status must be a list of %s, separated by commas", strings.Join(ItemStatusNames[:], ", "))
+			return nil, rest.Invalid("status", "status must be a list of %s, separated by commas",
+				strings.Join(ItemStatusNames[:], ", "))
 		}
 		statuses = append(statuses, ItemStatus(at))
 	}

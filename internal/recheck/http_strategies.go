@@ -24,7 +24,8 @@ func (a *api) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error)
 func (a *api) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "q", "tags_any", "health", "sort")
 	want := Query{
-		Text: parsed(q, "q", ParseText), TagsAny: parsed(q, "tags_any", ParseTags), Health: parsed(q, "health", ParseHealths),
+		Text: parsed(q, "q", ParseText), TagsAny: parsed(q, "tags_any", ParseTags), Health: parsed(q, "health",
+			ParseHealths),
 		Sort: parsed(q, "sort", ParseSort), Offset: p.Offset(), Limit: p.Size,
 	}
 	if q.Err != nil {

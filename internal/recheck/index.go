@@ -191,7 +191,8 @@ func (x *index) wanted(tags []string) (set tagSet) {
 // hasAny reports whether a strategy has one of some tags.
 func (x *index) hasAny(slot int, set *tagSet) bool {
 	return x.tagged[slot]&set.bits != 0 &&
-		(len(x.tags) <= 64 || slices.ContainsFunc(x.entries[slot].tags, func(n uint32) bool { return slices.Contains(set.numbers, n) }))
+		(len(x.tags) <= 64 || slices.ContainsFunc(x.entries[slot].tags,
+			func(n uint32) bool { return slices.Contains(set.numbers, n) }))
 }
 
 // bitmap is a set of small numbers.

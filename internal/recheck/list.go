@@ -18,12 +18,14 @@ const (
 
 const (
 	selectRevision = "SELECT revision FROM pdca_tenant WHERE tenant_id = $1"
-	selectChanged  = "SELECT revision, id, name, tags, health, last_checked_at FROM pdca_strategy WHERE tenant_id = $1 AND revision > $2 ORDER BY revision LIMIT $3"
+	selectChanged  = "SELECT revision, id, name, tags, health, last_checked_at FROM pdca_strategy WHERE tenant_id = " +
+		"$1 AND revision > $2 ORDER BY revision LIMIT $3"
 )
 
 // selectPage reads strategies by their ids, in no order.
 var selectPage = map[sqldb.Dialect]string{
-	sqldb.SQLite:   "SELECT " + strategyColumns + " FROM pdca_strategy WHERE tenant_id = $1 AND id IN (SELECT value FROM json_each($2))",
+	sqldb.SQLite: "SELECT " + strategyColumns +
+		" FROM pdca_strategy WHERE tenant_id = $1 AND id IN (SELECT value FROM json_each($2))",
 	sqldb.Postgres: "SELECT " + strategyColumns + " FROM pdca_strategy WHERE tenant_id = $1 AND id = ANY($2)",
 }
 
@@ -44,7 +46,9 @@ func (s *Strategies) List(ctx context.Context, tenant string, q Query) (page []S
 var errOld = errors.New("pdca: the index is not current")
 
 // current calls fn with an index that is current, in the transaction that says so.
-func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) error {
+func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn func(context.Context,
+	*sqldb.Tx) error,
+) error {
 	err := s.glance(ctx, x, tenant, fn)
 	if errors.Is(err, errOld) {
 		err = s.refresh(ctx, x, tenant, fn)
@@ -53,7 +57,9 @@ func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn fu
 }
 
 // glance calls fn if the index is current, beside other readers.
-func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) error {
+func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn func(context.Context,
+	*sqldb.Tx) error,
+) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -71,7 +77,9 @@ func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn fun
 // refresh brings the index up to date and calls fn with it. A transaction takes over
 // no more than a chunk, so that what was taken over is not lost when there is more than
 // one call has time for.
-func (s *Strategies) refresh(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) (err error) {
+func (s *Strategies) refresh(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) (
+	err error,
+) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for current := false; err == nil && !current; {
@@ -102,11 +110,14 @@ func (x *index) catchUp(ctx context.Context, tx *sqldb.Tx, tenant string) (curre
 	}
 	var changed []Strategy
 	last := x.revision
-	err = tx.Batch(ctx, sqldb.Stmt{Query: selectChanged, Args: []any{tenant, x.revision, chunk}, Row: func(r *sqldb.Row) error {
-		s, revision, err := scanChanged(r)
-		changed, last = append(changed, s), revision
-		return err
-	}})
+	err = tx.Batch(ctx, sqldb.Stmt{
+		Query: selectChanged, Args: []any{tenant, x.revision, chunk},
+		Row: func(r *sqldb.Row) error {
+			s, revision, err := scanChanged(r)
+			changed, last = append(changed, s), revision
+			return err
+		},
+	})
 	if err != nil {
 		return false, err
 	}
@@ -133,12 +144,15 @@ func (x *index) read(ctx context.Context, tx *sqldb.Tx, tenant string, q *Query)
 		return nil, 0, err
 	}
 	page, found := make([]Strategy, len(ids)), 0
-	err = tx.Batch(ctx, sqldb.Stmt{Query: selectPage[tx.Dialect()], Args: []any{tenant, wanted}, Row: func(r *sqldb.Row) error {
-		s, err := scanStrategy(r)
-		page[place[s.ID]] = s
-		found++
-		return err
-	}})
+	err = tx.Batch(ctx, sqldb.Stmt{
+		Query: selectPage[tx.Dialect()], Args: []any{tenant, wanted},
+		Row: func(r *sqldb.Row) error {
+			s, err := scanStrategy(r)
+			page[place[s.ID]] = s
+			found++
+			return err
+		},
+	})
 	if err == nil && found != len(ids) {
 		err = errors.New("pdca: the index names strategies that the tables do not have")
 	}
@@ -147,7 +161,9 @@ func (x *index) read(ctx context.Context, tx *sqldb.Tx, tenant string, q *Query)
 
 // match is the ids of the strategies that a query wants, in the order of their ids, and how
 // many there are. More than limit are not given.
-func (s *Strategies) match(ctx context.Context, tenant string, q Query, limit int) (ids []string, total int, err error) {
+func (s *Strategies) match(ctx context.Context, tenant string, q Query, limit int) (
+	ids []string, total int, err error,
+) {
 	q.Sort, q.Offset, q.Limit = Sort{}, 0, limit
 	x := s.use(tenant)
 	err = s.current(ctx, x, tenant, func(context.Context, *sqldb.Tx) error {
@@ -171,12 +187,15 @@ func (s *Strategies) unknown(ctx context.Context, tenant string, ids []string) (
 		if err != nil {
 			return err
 		}
-		return tx.Batch(ctx, sqldb.Stmt{Query: selectIDs[tx.Dialect()], Args: []any{tenant, list}, Row: func(r *sqldb.Row) error {
-			var id string
-			err := r.Scan(&id)
-			known[id] = true
-			return err
-		}})
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: selectIDs[tx.Dialect()], Args: []any{tenant, list},
+			Row: func(r *sqldb.Row) error {
+				var id string
+				err := r.Scan(&id)
+				known[id] = true
+				return err
+			},
+		})
 	})
 	for _, id := range ids {
 		if !known[id] {

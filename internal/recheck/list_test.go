@@ -24,7 +24,10 @@ func oracle(all map[string]Strategy, q Query) (ids []string, total int) {
 		text := strings.ToLower(q.Text)
 		if (strings.Contains(s.ID, text) || strings.Contains(strings.ToLower(s.Name), text)) &&
 			(q.Health == nil || slices.Contains(q.Health, s.Health)) &&
-			(q.TagsAny == nil || slices.ContainsFunc(s.Tags, func(tag string) bool { return slices.Contains(q.TagsAny, tag) })) {
+			(q.TagsAny == nil || slices.ContainsFunc(s.Tags, func(tag string) bool {
+				return slices.Contains(q.TagsAny,
+					tag)
+			})) {
 			found = append(found, s)
 		}
 	}
@@ -59,8 +62,14 @@ func oracle(all map[string]Strategy, q Query) (ids []string, total int) {
 
 var (
 	someTags  = []string{"daily", "weekly", "priority", "fx", "日次", "100%"}
-	someWords = []string{"Mean", "reversion", "Momentum", "carry_trade", "平均回帰", "Ärger", "50%", "m_1", "breakout", "pairs"}
-	someTexts = []string{"", "e", "mean", "MEAN", "%", "_", "m_1", "回帰", "ärger", "s1", "00", "no such thing", ".m", "Carry_Trade"}
+	someWords = []string{
+		"Mean", "reversion", "Momentum", "carry_trade", "平均回帰", "Ärger", "50%", "m_1", "breakout",
+		"pairs",
+	}
+	someTexts = []string{
+		"", "e", "mean", "MEAN", "%", "_", "m_1", "回帰", "ärger", "s1", "00", "no such thing", ".m",
+		"Carry_Trade",
+	}
 )
 
 // some makes strategy number n.
@@ -166,7 +175,8 @@ func TestSignsOfPatternsAreSearchedAsTheyAre(t *testing.T) {
 		r.put("plain", `{"name":"Plain"}`)
 		r.put("with_line", `{"name":"100% Sure * ?"}`)
 		for text, want := range map[string][]string{
-			"%": {"with_line"}, "_": {"with_line"}, "*": {"with_line"}, `\`: nil, "p_ain": nil, "0% s": {"with_line"}, "PLAIN": {"plain"}, "": {"plain", "with_line"},
+			"%": {"with_line"}, "_": {"with_line"}, "*": {"with_line"}, `\`: nil, "p_ain": nil, "0% s": {"with_line"},
+			"PLAIN": {"plain"}, "": {"plain", "with_line"},
 		} {
 			got, total := r.ids(r.Strategies, Query{Text: text})
 			if !slices.Equal(got, want) || total != len(want) {
@@ -243,7 +253,8 @@ func TestStatementsUseAnIndex(t *testing.T) {
 		{Query: selectPage[sqldb.SQLite], Args: []any{tenantA, "[]"}},
 	} {
 		plan := r.plan(st)
-		if !strings.Contains(plan, "SEARCH pdca_") || strings.Contains(plan, "SCAN pdca_") || strings.Contains(plan, "USE TEMP B-TREE") {
+		if !strings.Contains(plan, "SEARCH pdca_") || strings.Contains(plan, "SCAN pdca_") ||
+			strings.Contains(plan, "USE TEMP B-TREE") {
 			t.Errorf("%s\n\t%s", st.Query, plan)
 		}
 	}
@@ -253,13 +264,16 @@ func (r *rig) plan(st sqldb.Stmt) string {
 	r.Helper()
 	var steps []string
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Batch(ctx, sqldb.Stmt{Query: "EXPLAIN QUERY PLAN " + st.Query, Args: st.Args, Row: func(row *sqldb.Row) error {
-			var id, parent, unused int
-			var detail string
-			err := row.Scan(&id, &parent, &unused, &detail)
-			steps = append(steps, detail)
-			return err
-		}})
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: "EXPLAIN QUERY PLAN " + st.Query, Args: st.Args,
+			Row: func(row *sqldb.Row) error {
+				var id, parent, unused int
+				var detail string
+				err := row.Scan(&id, &parent, &unused, &detail)
+				steps = append(steps, detail)
+				return err
+			},
+		})
 	})
 	if err != nil {
 		r.Fatal(err)

@@ -144,7 +144,8 @@ func (doc *filterDoc) query() (q Query, err error) {
 		}
 		for i, tag := range doc.TagsAny {
 			if !ValidTag(tag) {
-				return q, unfit("filter.tags_any[%d] must be 1 to %d characters on one line, without commas or blanks around it", i, MaxTag)
+				return q, unfit("filter.tags_any[%d] must be 1 to %d characters on one line, without commas or "+
+					"blanks around it", i, MaxTag)
 			}
 		}
 	}

@@ -61,7 +61,10 @@ func outcomeOf(n *flow.Node, output flow.Data) outcome {
 	switch n.Status {
 	case flow.NodeIsSucceeded:
 		if err := o.read(output); err != nil {
-			o = outcome{at: o.at, status: ItemFailed, failure: &Failure{CodeBadResult, clip(messageOf(err), maxErrorMessage)}}
+			o = outcome{at: o.at, status: ItemFailed, failure: &Failure{
+				CodeBadResult,
+				clip(messageOf(err), maxErrorMessage),
+			}}
 		}
 	case flow.NodeIsFailed:
 		o.status, o.failure = ItemFailed, &Failure{CodeFailed, "the check failed"}

@@ -35,14 +35,23 @@ func TestAResultIsReadOrRefusedWithAReason(t *testing.T) {
 		{`{"health":1}`, "the result is not of the form that docs/recheck.md has"},
 		{`{"metrics":[]}`, "metrics must be an object"},
 		{`{"metrics":{"x":"` + strings.Repeat("x", MaxMetrics) + `"}}`, "metrics are larger than 4096 bytes"},
-		{`{"x":"` + strings.Repeat("x", MaxResult) + `"}`, "the result is larger than 8192 bytes without the contents of its artifacts"},
+		{
+			`{"x":"` + strings.Repeat("x", MaxResult) + `"}`,
+			"the result is larger than 8192 bytes without the contents of its artifacts",
+		},
 		{`{"artifacts":[` + named(5) + `]}`, ""},
 		{`{"x":"` + strings.Repeat("x", MaxResult/2) + `","artifacts":[` + named(5) + `]}`, ""},
-		{`{"x":"` + strings.Repeat("x", MaxResult/2) + `","artifacts":[` + named(6) + `]}`, "the result is larger than 8192 bytes without the contents of its artifacts"},
+		{
+			`{"x":"` + strings.Repeat("x", MaxResult/2) + `","artifacts":[` + named(6) + `]}`,
+			"the result is larger than 8192 bytes without the contents of its artifacts",
+		},
 		{artifact("", "text/plain", "aGk="), "artifacts[0].name must be 1 to 200 characters on one line"},
 		{artifact("a", "text", "aGk="), "artifacts[0].media_type must be a media type such as text/html"},
 		{artifact("a", "text/plain", "aGk"), "artifacts[0].content must be base64"},
-		{artifact("a", "text/plain", base64.StdEncoding.EncodeToString(make([]byte, MaxArtifact+1))), "artifacts[0].content is larger than 262144 bytes"},
+		{
+			artifact("a", "text/plain", base64.StdEncoding.EncodeToString(make([]byte, MaxArtifact+1))),
+			"artifacts[0].content is larger than 262144 bytes",
+		},
 		{`{"artifacts":[` + strings.Repeat(`{},`, MaxArtifacts) + `{}]}`, "artifacts must be at most 8"},
 	} {
 		got := outcomeOf(&flow.Node{Status: flow.NodeIsSucceeded}, flow.Data(tt.output))
@@ -73,7 +82,10 @@ func TestRequestsAreForgottenAfterTheirTime(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.put("a", `{"name":"n"}`)
 		now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
-		checks := NewRechecks(r.Strategies, RecheckConfig{Now: func() time.Time { return now }, KeyRetention: time.Hour, Retention: 2 * time.Hour})
+		checks := NewRechecks(r.Strategies, RecheckConfig{
+			Now: func() time.Time { return now }, KeyRetention: time.Hour,
+			Retention: 2 * time.Hour,
+		})
 		order := []byte(`{"strategies":["a"],"window":{"lookback_days":1},"reason":"x","dry_run":true}`)
 		ask := func() Answer {
 			t.Helper()
@@ -93,10 +105,11 @@ func TestRequestsAreForgottenAfterTheirTime(t *testing.T) {
 		}
 		retain := func() {
 			t.Helper()
-			err := errors.Join(checks.retain(t.Context()), r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-				_, err := idempotency.Retain(ctx, tx, wire.Stamp(now.UnixMilli()), time.Hour, 10)
-				return err
-			}))
+			err := errors.Join(checks.retain(t.Context()), r.db.Write(t.Context(), sqldb.Other,
+				func(ctx context.Context, tx *sqldb.Tx) error {
+					_, err := idempotency.Retain(ctx, tx, wire.Stamp(now.UnixMilli()), time.Hour, 10)
+					return err
+				}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +133,8 @@ func TestRequestsAreForgottenAfterTheirTime(t *testing.T) {
 		}
 		now = now.Add(time.Millisecond)
 		retain()
-		if _, err := checks.Progress(t.Context(), tenantA, first.RequestID, ItemFilter{Limit: 10}); fault.KindOf(err) != fault.NotFound {
+		if _, err := checks.Progress(t.Context(), tenantA, first.RequestID, ItemFilter{Limit: 10}); fault.KindOf(
+			err) != fault.NotFound {
 			t.Errorf("the request is still there: %v", err)
 		}
 		p, err := checks.Progress(t.Context(), tenantA, second.RequestID, ItemFilter{Limit: 10})

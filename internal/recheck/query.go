@@ -56,7 +56,8 @@ type Query struct {
 // ParseText reads a text to search for.
 func ParseText(text string) (string, error) {
 	text = norm.NFC.String(text)
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > MaxSearch || strings.IndexFunc(text, unicode.IsControl) >= 0 {
+	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > MaxSearch ||
+		strings.IndexFunc(text, unicode.IsControl) >= 0 {
 		return "", unfit("q must be at most %d characters on one line", MaxSearch)
 	}
 	return text, nil
@@ -65,7 +66,10 @@ func ParseText(text string) (string, error) {
 // ParseTags reads tags that are separated by commas.
 func ParseTags(list string) ([]string, error) {
 	tags := strings.Split(norm.NFC.String(list), ",")
-	if len(tags) > MaxTags || slices.ContainsFunc(tags, func(tag string) bool { return !utf8.ValidString(tag) || !ValidTag(tag) }) {
+	if len(tags) > MaxTags || slices.ContainsFunc(tags, func(tag string) bool {
+		return !utf8.ValidString(tag) ||
+			!ValidTag(tag)
+	}) {
 		return nil, unfit("tags_any must be 1 to %d tags, separated by commas", MaxTags)
 	}
 	return tags, nil

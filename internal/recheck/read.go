@@ -119,8 +119,9 @@ func (b *board) read(ctx context.Context, tx *sqldb.Tx, f *ItemFilter) (Progress
 		return Progress{}, err
 	}
 	p := Progress{
-		RequestID: q.id, Status: q.status, DryRun: q.dryRun, Window: window, Reason: q.brief.Reason, TraceID: q.brief.TraceID,
-		Total: q.total, CreatedAt: q.createdAt, UpdatedAt: max(q.updatedAt, b.touched),
+		RequestID: q.id, Status: q.status, DryRun: q.dryRun, Window: window, Reason: q.brief.Reason,
+		TraceID: q.brief.TraceID,
+		Total:   q.total, CreatedAt: q.createdAt, UpdatedAt: max(q.updatedAt, b.touched),
 	}
 	if p.Status == Queued && b.began {
 		p.Status = Running
@@ -177,7 +178,9 @@ const selectItems = `SELECT i.strategy, i.status, r.result, r.error FROM pdca_it
 
 // stored reads those of the items above low, up to high, that have a status of the mask:
 // from the first one up to before the last one.
-func (b *board) stored(ctx context.Context, tx *sqldb.Tx, mask int64, low, high, first, last int) (items []Item, err error) {
+func (b *board) stored(ctx context.Context, tx *sqldb.Tx, mask int64, low, high, first, last int) (
+	items []Item, err error,
+) {
 	if first >= last {
 		return nil, nil
 	}
@@ -207,14 +210,17 @@ const selectCounts = `SELECT CASE WHEN n <= $3 THEN 0 ELSE 1 END AS part, status
 
 // countItems counts the items up to low, and those above high.
 func countItems(ctx context.Context, tx *sqldb.Tx, tenant, id string, low, high int) (counts [2]Counts, err error) {
-	err = tx.Batch(ctx, sqldb.Stmt{Query: selectCounts, Args: []any{tenant, id, low, high}, Row: func(row *sqldb.Row) error {
-		var part, status, n int
-		if err := row.Scan(&part, &status, &n); err != nil {
-			return err
-		}
-		counts[part][status] = n
-		return nil
-	}})
+	err = tx.Batch(ctx, sqldb.Stmt{
+		Query: selectCounts, Args: []any{tenant, id, low, high},
+		Row: func(row *sqldb.Row) error {
+			var part, status, n int
+			if err := row.Scan(&part, &status, &n); err != nil {
+				return err
+			}
+			counts[part][status] = n
+			return nil
+		},
+	})
 	return counts, err
 }
 

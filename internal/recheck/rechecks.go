@@ -82,7 +82,10 @@ func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Rechecks{
-		db: strategies.db, strategies: strategies, cfg: cfg, keys: idempotency.Keys{Service: "recheck", Retention: cfg.KeyRetention},
+		db: strategies.db, strategies: strategies, cfg: cfg, keys: idempotency.Keys{
+			Service:   "recheck",
+			Retention: cfg.KeyRetention,
+		},
 		graphs: graphs{version: map[graphKey]int{}}, kick: make(chan struct{}, 1),
 	}
 }

@@ -33,16 +33,19 @@ type request struct {
 var ulidForm = regexp.MustCompile(`^[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
 const (
-	requestColumns = "id, status, dry_run, body, total, batch_size, batch, execution, actor, correlation_id, created_at, updated_at"
+	requestColumns = "id, status, dry_run, body, total, batch_size, batch, execution, actor, correlation_id, " +
+		"created_at, updated_at"
 
 	selectRequest     = "SELECT " + requestColumns + " FROM pdca_request WHERE tenant_id = $1 AND id = $2"
-	selectByExecution = "SELECT " + requestColumns + " FROM pdca_request WHERE tenant_id = $1 AND execution = $2 AND execution <> ''"
+	selectByExecution = "SELECT " + requestColumns +
+		" FROM pdca_request WHERE tenant_id = $1 AND execution = $2 AND execution <> ''"
 )
 
 func scanRequest(row *sqldb.Row) (q request, err error) {
 	var body string
 	var dry int64
-	err = row.Scan(&q.id, &q.status, &dry, &body, &q.total, &q.batchSize, &q.batch, &q.execution, &q.actor, &q.correlationID, &q.createdAt, &q.updatedAt)
+	err = row.Scan(&q.id, &q.status, &dry, &body, &q.total, &q.batchSize, &q.batch, &q.execution, &q.actor,
+		&q.correlationID, &q.createdAt, &q.updatedAt)
 	if err == nil {
 		q.dryRun = dry != 0
 		err = json.Unmarshal([]byte(body), &q.brief)
@@ -73,7 +76,8 @@ func (q *request) insert(tenant string) (sqldb.Stmt, error) {
 		Query: `INSERT INTO pdca_request (tenant_id, ` + requestColumns + `)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		Args: []any{
-			tenant, q.id, int64(q.status), dry, string(body), q.total, q.batchSize, q.batch, q.execution, q.actor, q.correlationID,
+			tenant, q.id, int64(q.status), dry, string(body), q.total, q.batchSize, q.batch, q.execution, q.actor,
+			q.correlationID,
 			int64(q.createdAt), int64(q.updatedAt),
 		},
 	}, err
@@ -82,8 +86,9 @@ func (q *request) insert(tenant string) (sqldb.Stmt, error) {
 // update is the statement that stores what can change.
 func (q *request) update(tenant string) sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: "UPDATE pdca_request SET status = $3, batch = $4, execution = $5, updated_at = $6 WHERE tenant_id = $1 AND id = $2",
-		Args:  []any{tenant, q.id, int64(q.status), q.batch, q.execution, int64(q.updatedAt)},
+		Query: "UPDATE pdca_request SET status = $3, batch = $4, execution = $5, updated_at = $6 WHERE tenant_id = " +
+			"$1 AND id = $2",
+		Args: []any{tenant, q.id, int64(q.status), q.batch, q.execution, int64(q.updatedAt)},
 	}
 }
 
@@ -110,15 +115,19 @@ func texts(tx *sqldb.Tx, list []string) (any, error) {
 	return string(raw), err
 }
 
-const selectSpan = "SELECT strategy FROM pdca_item WHERE tenant_id = $1 AND request_id = $2 AND n > $3 AND n <= $4 ORDER BY n"
+const selectSpan = "SELECT strategy FROM pdca_item WHERE tenant_id = $1 AND request_id = $2 AND n > $3 AND n <= $4 " +
+	"ORDER BY n"
 
 // strategiesOf are the strategies of the items above low, up to high.
 func strategiesOf(ctx context.Context, tx *sqldb.Tx, tenant, id string, low, high int) (list []string, err error) {
-	err = tx.Batch(ctx, sqldb.Stmt{Query: selectSpan, Args: []any{tenant, id, low, high}, Row: func(row *sqldb.Row) error {
-		var strategy string
-		err := row.Scan(&strategy)
-		list = append(list, strategy)
-		return err
-	}})
+	err = tx.Batch(ctx, sqldb.Stmt{
+		Query: selectSpan, Args: []any{tenant, id, low, high},
+		Row: func(row *sqldb.Row) error {
+			var strategy string
+			err := row.Scan(&strategy)
+			list = append(list, strategy)
+			return err
+		},
+	})
 	return list, err
 }

@@ -42,13 +42,17 @@ func TestOldRequestsGoAFewAtATime(t *testing.T) {
 		now = now.Add(time.Hour)
 		young := plan()
 		now = now.Add(time.Minute)
-		if left := r.deleteOld(re, now.Add(-time.Hour)); !left || r.count("pdca_request") != 2 || r.count("pdca_item") != 6 {
+		if left := r.deleteOld(re, now.Add(-time.Hour)); !left || r.count("pdca_request") != 2 ||
+			r.count("pdca_item") != 6 {
 			t.Errorf("left %t, %d requests, %d items", left, r.count("pdca_request"), r.count("pdca_item"))
 		}
 		if err := re.retain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for id, want := range map[string]fault.Kind{first: fault.NotFound, second: fault.NotFound, young: fault.KindOf(nil)} {
+		for id, want := range map[string]fault.Kind{
+			first: fault.NotFound, second: fault.NotFound,
+			young: fault.KindOf(nil),
+		} {
 			if _, err := re.Progress(t.Context(), tenantA, id, ItemFilter{Limit: 10}); fault.KindOf(err) != want {
 				t.Errorf("%s: got %v", id, err)
 			}

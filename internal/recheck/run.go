@@ -26,8 +26,9 @@ func (r *Rechecks) Ended(h *engine.Head) (sqldb.Stmt, bool) {
 	}
 	r.ended.Store(true)
 	return sqldb.Stmt{
-		Query: "INSERT INTO pdca_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) DO NOTHING",
-		Args:  []any{h.Tenant, h.ID.String()},
+		Query: "INSERT INTO pdca_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) DO " +
+			"NOTHING",
+		Args: []any{h.Tenant, h.ID.String()},
 	}, true
 }
 
@@ -87,12 +88,15 @@ func (r *Rechecks) sweep(ctx context.Context) (failed error) {
 		var found []place
 		err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 			found = nil
-			return tx.Batch(ctx, sqldb.Stmt{Query: selectEnded, Args: []any{at.tenant, at.execution, endedChunk}, Row: func(row *sqldb.Row) error {
-				var p place
-				err := row.Scan(&p.tenant, &p.execution)
-				found = append(found, p)
-				return err
-			}})
+			return tx.Batch(ctx, sqldb.Stmt{
+				Query: selectEnded, Args: []any{at.tenant, at.execution, endedChunk},
+				Row: func(row *sqldb.Row) error {
+					var p place
+					err := row.Scan(&p.tenant, &p.execution)
+					found = append(found, p)
+					return err
+				},
+			})
 		})
 		if err != nil {
 			return fault.Wrap("recheck.sweep", err)
@@ -150,8 +154,9 @@ func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (m
 	var old []place
 	found, items := 0, 0
 	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: "SELECT tenant_id, id, total FROM pdca_request WHERE execution = '' AND updated_at < $1 ORDER BY updated_at LIMIT $2",
-		Args:  []any{before, retainMost},
+		Query: "SELECT tenant_id, id, total FROM pdca_request WHERE execution = '' AND updated_at < $1 ORDER BY " +
+			"updated_at LIMIT $2",
+		Args: []any{before, retainMost},
 		Row: func(row *sqldb.Row) error {
 			var p place
 			var total int
@@ -169,9 +174,13 @@ func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (m
 	var stmts []sqldb.Stmt
 	for _, p := range old {
 		for _, table := range []string{"pdca_artifact", "pdca_result", "pdca_item"} {
-			stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM " + table + " WHERE tenant_id = $1 AND request_id = $2", Args: []any{p.tenant, p.execution}})
+			stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM " + table +
+				" WHERE tenant_id = $1 AND request_id = $2", Args: []any{p.tenant, p.execution}})
 		}
-		stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM pdca_request WHERE tenant_id = $1 AND id = $2", Args: []any{p.tenant, p.execution}})
+		stmts = append(stmts, sqldb.Stmt{
+			Query: "DELETE FROM pdca_request WHERE tenant_id = $1 AND id = $2",
+			Args:  []any{p.tenant, p.execution},
+		})
 	}
 	return found == retainMost || len(old) < found, tx.Batch(ctx, stmts...)
 }

@@ -95,7 +95,9 @@ func (r *Rechecks) prepare(ctx context.Context, tenant, execution string) (*sett
 type reader func(ctx context.Context, tenant string, id flow.ID, node *flow.Node) (outcome, error)
 
 // batch reads the execution of a batch of n strategies: its state, and what it says of each.
-func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int, read reader) (*flow.State, []outcome, error) {
+func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int, read reader) (
+	*flow.State, []outcome, error,
+) {
 	id, err := flow.ParseID(execution)
 	if err != nil {
 		return nil, nil, err
@@ -143,7 +145,8 @@ func (s *settling) do(ctx context.Context) error {
 		})
 	}
 	call := Caller{Tenant: s.tenant, Subject: s.was.actor, CorrelationID: s.was.correlationID}
-	create, err := s.r.creation(ctx, &call, &errand{RequestID: s.was.id, Batch: s.was.batch + 1, brief: s.was.brief}, s.next)
+	create, err := s.r.creation(ctx, &call, &errand{RequestID: s.was.id, Batch: s.was.batch + 1, brief: s.was.brief},
+		s.next)
 	if err != nil {
 		return err
 	}
@@ -161,7 +164,10 @@ func (s *settling) do(ctx context.Context) error {
 
 // forget takes the execution from those that have to be settled.
 func (s *settling) forget() sqldb.Stmt {
-	return sqldb.Stmt{Query: "DELETE FROM pdca_ended WHERE tenant_id = $1 AND execution = $2", Args: []any{s.tenant, s.execution}}
+	return sqldb.Stmt{
+		Query: "DELETE FROM pdca_ended WHERE tenant_id = $1 AND execution = $2",
+		Args:  []any{s.tenant, s.execution},
+	}
 }
 
 // save writes the outcomes down, and that the next execution runs, "" when none does. The
@@ -220,7 +226,8 @@ func (s *settling) ending(ctx context.Context, tx *sqldb.Tx, id string) (Status,
 
 // cancelRest cancels the items behind a batch.
 func cancelRest(ctx context.Context, tx *sqldb.Tx, tenant, id string, high int) error {
-	_, err := tx.Exec(ctx, "UPDATE pdca_item SET status = $4 WHERE tenant_id = $1 AND request_id = $2 AND n > $3", tenant, id, high, int64(ItemCanceled))
+	_, err := tx.Exec(ctx, "UPDATE pdca_item SET status = $4 WHERE tenant_id = $1 AND request_id = $2 AND n > $3",
+		tenant, id, high, int64(ItemCanceled))
 	return err
 }
 
@@ -265,11 +272,14 @@ func (s *settling) apply(ctx context.Context, tx *sqldb.Tx) error {
 		return err
 	}
 	known := make(map[string]Strategy, len(s.strategies))
-	err = tx.Batch(ctx, sqldb.Stmt{Query: selectPage[tx.Dialect()], Args: []any{s.tenant, list}, Row: func(row *sqldb.Row) error {
-		was, err := scanStrategy(row)
-		known[was.ID] = was
-		return err
-	}})
+	err = tx.Batch(ctx, sqldb.Stmt{
+		Query: selectPage[tx.Dialect()], Args: []any{s.tenant, list},
+		Row: func(row *sqldb.Row) error {
+			was, err := scanStrategy(row)
+			known[was.ID] = was
+			return err
+		},
+	})
 	if err != nil {
 		return err
 	}

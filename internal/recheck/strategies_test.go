@@ -15,18 +15,28 @@ func TestAStrategyKeepsWhatADraftSaysNothingOf(t *testing.T) {
 			body, want string
 			created    bool
 		}{
-			{`{"name":"Mean reversion","tags":["priority","daily","daily"]}`, `{"id":"m1","name":"Mean reversion","tags":["daily","priority"],"health":"unknown","last_checked_at":null,"metrics":{}}`, true},
+			{
+				`{"name":"Mean reversion","tags":["priority","daily","daily"]}`,
+				`{"id":"m1","name":"Mean reversion","tags":["daily","priority"],"health":"unknown","last_checked_at":null,"metrics":{}}`, true,
+			},
 			{
 				`{"name":"Mean reversion","health":"healthy","last_checked_at":"2026-01-05T18:00:00+09:00","metrics":{"sharpe":1.50}}`,
 				`{"id":"m1","name":"Mean reversion","tags":[],"health":"healthy","last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false,
 			},
-			{`{"id":"m1","name":"平均回帰"}`, `{"id":"m1","name":"平均回帰","tags":[],"health":"healthy","last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false},
-			{`{"name":"e\u0301","last_checked_at":null,"metrics":{}}`, `{"id":"m1","name":"é","tags":[],"health":"healthy","last_checked_at":null,"metrics":{}}`, false},
+			{
+				`{"id":"m1","name":"平均回帰"}`,
+				`{"id":"m1","name":"平均回帰","tags":[],"health":"healthy","last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false,
+			},
+			{
+				`{"name":"e\u0301","last_checked_at":null,"metrics":{}}`,
+				`{"id":"m1","name":"é","tags":[],"health":"healthy","last_checked_at":null,"metrics":{}}`, false,
+			},
 		} {
 			stored, created := r.put("m1", step.body)
 			got, err := json.Marshal(stored)
 			if err != nil || string(got) != step.want || created != step.created {
-				t.Errorf("step %d: got %s, created %v (%v), want %s, created %v", i, got, created, err, step.want, step.created)
+				t.Errorf("step %d: got %s, created %v (%v), want %s, created %v", i, got, created, err, step.want,
+					step.created)
 			}
 			page, total, err := r.List(t.Context(), tenantA, Query{Limit: 10})
 			if err != nil || total != 1 || len(page) != 1 {
@@ -55,7 +65,10 @@ func TestADraftThatChangesNothingIsNoChange(t *testing.T) {
 
 func TestAnIDThatDoesNotFitIsRefused(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		for id, body := range map[string]string{"Upper": `{"name":"n"}`, "": `{"name":"n"}`, "a": `{"id":"b","name":"n"}`} {
+		for id, body := range map[string]string{
+			"Upper": `{"name":"n"}`, "": `{"name":"n"}`,
+			"a": `{"id":"b","name":"n"}`,
+		} {
 			d, err := ParseDraft([]byte(body))
 			if err != nil {
 				t.Fatal(err)

@@ -120,7 +120,8 @@ func (d *Draft) takeTags(doc *draftDoc) error {
 	}
 	for i, tag := range doc.Tags {
 		if !ValidTag(tag) {
-			return unfit("tags[%d] must be 1 to %d characters on one line, without commas or blanks around it", i, MaxTag)
+			return unfit("tags[%d] must be 1 to %d characters on one line, without commas or blanks around it", i,
+				MaxTag)
 		}
 	}
 	slices.Sort(doc.Tags)

@@ -39,7 +39,8 @@ func TestEveryDependencyIsExplained(t *testing.T) {
 }
 
 func TestModulesOfImportsAreReadFromGoMod(t *testing.T) {
-	const gomod = "module m\n\ngo 1.26\n\nrequire a.b/c v1.2.3\n\nrequire (\n\ta.b/c/d v2.0.0\n\tg.h/i v0.1.0 // indirect\n)\n"
+	const gomod = "module m\n\ngo 1.26\n\nrequire a.b/c v1.2.3\n\nrequire (\n\ta.b/c/d v2.0.0\n\tg.h/i v0.1.0 // " +
+		"indirect\n)\n"
 	got := modules(gomod, map[string]bool{"a.b/c": true, "a.b/c/d/e": true, "a.b/c/x": true, "n.o/p": true})
 	if want := []string{"a.b/c", "a.b/c/d", "n.o/p"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

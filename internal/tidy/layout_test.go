@@ -22,67 +22,131 @@ const module = "renga.dev/renga"
 const anything = "..."
 
 // business is what the parts that carry business meaning may import.
-var business = []string{"internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/idempotency", "internal/crm/rebuild", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"}
+var business = []string{
+	"internal/platform/gate", "internal/platform/rest", "internal/platform/seal",
+	"internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/idempotency",
+	"internal/crm/rebuild", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr",
+	"internal/platform/wire", "internal/workflow/flow", "internal/platform/fault",
+}
 
 // imports is the import table of docs/architecture.md: the folders that hold Go
 // code and, of our own code, what each may import. "*" stands for one folder name.
 // It lists every folder that the architecture has, also those still to come.
 var imports = map[string][]string{
-	".":                                 {},
-	"cmd/renga":                         {anything},
-	"internal/app":                      {anything},
-	"internal/app/apptest":              {anything},
-	"client":                            {"api"},
-	"api":                               {},
-	"api/contract":                      {},
-	"web":                               {},
-	"docs":                              {},
-	"internal/platform/fault":           {},
-	"internal/platform/fair":            {},
-	"internal/stalltest":                {},
-	"internal/tier":                     {},
-	"internal/tidy":                     {},
-	"internal/workflow/expr":            {"internal/platform/fault"},
-	"internal/workflow/flow":            {"internal/workflow/expr", "internal/platform/fault"},
-	"internal/platform/wire":            {"api", "internal/workflow/flow", "internal/platform/fault"},
-	"internal/crm/model":                {"internal/workflow/expr", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/sqldb":           {"internal/platform/fair", "internal/platform/fault"},
-	"internal/platform/sqldb/pgtest":    {},
-	"internal/platform/sqldb/sqltest":   {"internal/platform/sqldb", "internal/platform/fault"},
-	"internal/platform/seal":            {"internal/platform/sqldb", "internal/platform/fault"},
-	"internal/platform/idempotency":     {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/audit":           {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/audit/export":    {"internal/platform/audit", "internal/platform/sqldb", "internal/platform/fault"},
-	"internal/workflow/engine":          {"internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fair", "internal/platform/fault"},
-	"internal/crm/rebuild":              {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
-	"internal/workflow/store":           {"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault"},
-	"internal/workflow/store/storetest": {"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault"},
-	"internal/platform/bus":             {"internal/platform/audit", "internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	".":                       {},
+	"cmd/renga":               {anything},
+	"internal/app":            {anything},
+	"internal/app/apptest":    {anything},
+	"client":                  {"api"},
+	"api":                     {},
+	"api/contract":            {},
+	"web":                     {},
+	"docs":                    {},
+	"internal/platform/fault": {},
+	"internal/platform/fair":  {},
+	"internal/stalltest":      {},
+	"internal/tier":           {},
+	"internal/tidy":           {},
+	"internal/workflow/expr":  {"internal/platform/fault"},
+	"internal/workflow/flow":  {"internal/workflow/expr", "internal/platform/fault"},
+	"internal/platform/wire":  {"api", "internal/workflow/flow", "internal/platform/fault"},
+	"internal/crm/model": {
+		"internal/workflow/expr", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/platform/sqldb":         {"internal/platform/fair", "internal/platform/fault"},
+	"internal/platform/sqldb/pgtest":  {},
+	"internal/platform/sqldb/sqltest": {"internal/platform/sqldb", "internal/platform/fault"},
+	"internal/platform/seal":          {"internal/platform/sqldb", "internal/platform/fault"},
+	"internal/platform/idempotency": {
+		"internal/platform/sqldb", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/platform/audit": {
+		"internal/platform/sqldb", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/platform/audit/export": {
+		"internal/platform/audit", "internal/platform/sqldb",
+		"internal/platform/fault",
+	},
+	"internal/workflow/engine": {
+		"internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb",
+		"internal/platform/fair", "internal/platform/fault",
+	},
+	"internal/crm/rebuild": {
+		"internal/workflow/engine", "internal/workflow/flow",
+		"internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/workflow/store": {
+		"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow",
+		"internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault",
+	},
+	"internal/workflow/store/storetest": {
+		"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow",
+		"internal/platform/wire", "internal/platform/sqldb", "internal/platform/fault",
+	},
+	"internal/platform/bus": {
+		"internal/platform/audit", "internal/platform/idempotency",
+		"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault",
+	},
 	"internal/platform/bus/jet":         {"internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/bus/jet/jettest": {},
 	"internal/platform/bus/memory":      {"internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/bus/bustest":     {"internal/platform/bus", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/bulk":            {"internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/bulk/dlq":        {"internal/platform/bulk", "internal/platform/bus", "internal/platform/wire", "internal/platform/fault"},
-	"internal/workflow/cancel":          {"internal/platform/bulk", "internal/workflow/engine", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault"},
-	"internal/platform/gate":            {"api", "internal/platform/audit", "internal/platform/sqldb", "internal/platform/wire", "internal/platform/fair", "internal/platform/fault"},
-	"internal/platform/rest":            {"internal/platform/gate", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"},
+	"internal/platform/bus/bustest": {
+		"internal/platform/bus", "internal/platform/sqldb", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/platform/bulk": {
+		"internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/platform/bulk/dlq": {
+		"internal/platform/bulk", "internal/platform/bus", "internal/platform/wire",
+		"internal/platform/fault",
+	},
+	"internal/workflow/cancel": {
+		"internal/platform/bulk", "internal/workflow/engine", "internal/workflow/flow",
+		"internal/platform/wire", "internal/platform/fault",
+	},
+	"internal/platform/gate": {
+		"api", "internal/platform/audit", "internal/platform/sqldb", "internal/platform/wire",
+		"internal/platform/fair", "internal/platform/fault",
+	},
+	"internal/platform/rest": {
+		"internal/platform/gate", "internal/platform/wire", "internal/workflow/flow",
+		"internal/platform/fault",
+	},
 	"internal/httpapi": {
-		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit", "internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq", "internal/workflow/engine",
+		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit",
+		"internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq",
+		"internal/workflow/engine",
 		"internal/workflow/flow", "internal/platform/wire", "internal/platform/fault",
 	},
-	"internal/recheck/airflow":             {"internal/workflow/engine", "internal/workflow/flow", "internal/platform/wire", "internal/platform/fault"},
+	"internal/recheck/airflow": {
+		"internal/workflow/engine", "internal/workflow/flow",
+		"internal/platform/wire", "internal/platform/fault",
+	},
 	"internal/recheck/airflow/airflowtest": {},
 	"internal/inbound":                     business,
 	"internal/recheck":                     business,
 	"internal/crm/*":                       business,
-	"internal/cli":                         {"api", "client", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault"},
-	"internal/workflow/sim":                {anything},
+	"internal/cli": {
+		"api", "client", "internal/platform/wire", "internal/workflow/flow",
+		"internal/platform/fault",
+	},
+	"internal/workflow/sim": {anything},
 }
 
 // unimportable are folders that no shipped code imports; all but the first serve tests, and may import
 // one another.
-var unimportable = []string{"cmd/renga", "internal/app/apptest", "internal/workflow/sim", "internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest", "internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest", "internal/recheck/airflow/airflowtest", "internal/stalltest", "internal/tier", "internal/tidy", "docs", "."}
+var unimportable = []string{
+	"cmd/renga", "internal/app/apptest", "internal/workflow/sim",
+	"internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest",
+	"internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest",
+	"internal/recheck/airflow/airflowtest", "internal/stalltest", "internal/tier", "internal/tidy", "docs", ".",
+}
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It
 // binds tests too: a test that needs a driver asks its owner.
@@ -179,7 +243,10 @@ func (c *layout) visit(tree fs.FS, dir string) error {
 	if _, err := fs.Stat(tree, path.Join(dir, "go.mod")); err == nil {
 		return fs.SkipDir
 	}
-	if path.Dir(dir) == "internal" && !slices.Contains([]string{"internal/crm", "internal/platform", "internal/workflow"}, dir) && row(dir) == "" {
+	if path.Dir(dir) == "internal" && !slices.Contains([]string{
+		"internal/crm", "internal/platform",
+		"internal/workflow",
+	}, dir) && row(dir) == "" {
 		c.say("%s: not in the import table", dir)
 	}
 	return nil
@@ -262,7 +329,8 @@ func (c *layout) checkImport(f *folder, name, imported string, test bool) {
 			c.say("%s imports %s: only %s may", name, imported, owner)
 		}
 	}
-	if slices.Contains(pure, dir) && !test && slices.ContainsFunc(impure, func(p string) bool { return under(imported, p) }) {
+	if slices.Contains(pure, dir) && !test &&
+		slices.ContainsFunc(impure, func(p string) bool { return under(imported, p) }) {
 		c.say("%s imports %s: %s is pure", name, imported, dir)
 	}
 }
@@ -325,12 +393,16 @@ func TestImportTableNamesOnlyItsOwnRows(t *testing.T) {
 func TestLayoutCheckFindsWhatBreaksTheRules(t *testing.T) {
 	const doc = "// Package p is for a test.\n"
 	sound := map[string]string{
-		"cmd/renga/main.go":                    doc + "package main\nimport (_ \"renga.dev/renga/internal/workflow/engine\"; _ \"renga.dev/renga/internal/crm/records\")",
-		"internal/workflow/engine/run.go":      doc + "package engine\nimport _ \"renga.dev/renga/internal/workflow/flow\"",
-		"internal/workflow/engine/run_test.go": doc + "package engine\nimport _ \"renga.dev/renga/internal/workflow/store\"",
-		"internal/workflow/flow/decide.go":     doc + "package flow\nimport \"time\"\nvar d = time.Second",
-		"internal/platform/sqldb/open.go":      doc + "package sqldb\nimport _ \"modernc.org/sqlite\"",
-		"internal/crm/records/r.go":            doc + "package records\nimport _ \"renga.dev/renga/internal/workflow/engine\"",
+		"cmd/renga/main.go": doc + "package main\nimport (_ " +
+			"\"renga.dev/renga/internal/workflow/engine\"; _ \"renga.dev/renga/internal/crm/records\")",
+		"internal/workflow/engine/run.go": doc +
+			"package engine\nimport _ \"renga.dev/renga/internal/workflow/flow\"",
+		"internal/workflow/engine/run_test.go": doc +
+			"package engine\nimport _ \"renga.dev/renga/internal/workflow/store\"",
+		"internal/workflow/flow/decide.go": doc + "package flow\nimport \"time\"\nvar d = time.Second",
+		"internal/platform/sqldb/open.go":  doc + "package sqldb\nimport _ \"modernc.org/sqlite\"",
+		"internal/crm/records/r.go": doc +
+			"package records\nimport _ \"renga.dev/renga/internal/workflow/engine\"",
 		"internal/platform/sqldb/testdata/x/y": "not Go",
 		"tools/go.mod":                         "module renga.dev/renga/tools",
 		"tools/tool.go":                        "package util",
@@ -339,29 +411,86 @@ func TestLayoutCheckFindsWhatBreaksTheRules(t *testing.T) {
 		t.Fatalf("the sound tree: got %q, want no problem", got)
 	}
 	tests := []struct{ name, file, src, want string }{
-		{"an import that the table lacks", "internal/workflow/flow/x.go", "package flow\nimport _ \"renga.dev/renga/internal/workflow/engine\"", "import table does not allow"},
-		{"one service importing another", "internal/crm/search/x.go", doc + "package search\nimport _ \"renga.dev/renga/internal/crm/records\"", "import table does not allow"},
-		{"an import of the command", "internal/workflow/engine/x.go", "package engine\nimport _ \"renga.dev/renga/cmd/renga\"", "which nobody may"},
-		{"the simulation in shipped code", "cmd/renga/x.go", "package main\nimport _ \"renga.dev/renga/internal/workflow/sim\"", "which nobody may"},
-		{"a kit for tests that imports the simulation", "internal/app/apptest/x.go", doc + "package apptest\nimport _ \"renga.dev/renga/internal/workflow/sim\"", ""},
-		{"a folder without a row", "internal/extra/x.go", doc + "package extra", "internal/extra: not in the import table"},
-		{"a folder without a row and without Go", "internal/extra/x.sql", "select 1", "internal/extra: not in the import table"},
-		{"a nested folder without a row", "internal/workflow/engine/deep/x.go", doc + "package deep", "internal/workflow/engine/deep: not in the import table"},
+		{
+			"an import that the table lacks", "internal/workflow/flow/x.go",
+			"package flow\nimport _ \"renga.dev/renga/internal/workflow/engine\"", "import table does not allow",
+		},
+		{
+			"one service importing another", "internal/crm/search/x.go",
+			doc + "package search\nimport _ \"renga.dev/renga/internal/crm/records\"", "import table does not allow",
+		},
+		{
+			"an import of the command", "internal/workflow/engine/x.go",
+			"package engine\nimport _ \"renga.dev/renga/cmd/renga\"", "which nobody may",
+		},
+		{
+			"the simulation in shipped code", "cmd/renga/x.go",
+			"package main\nimport _ \"renga.dev/renga/internal/workflow/sim\"", "which nobody may",
+		},
+		{
+			"a kit for tests that imports the simulation", "internal/app/apptest/x.go",
+			doc + "package apptest\nimport _ \"renga.dev/renga/internal/workflow/sim\"", "",
+		},
+		{
+			"a folder without a row", "internal/extra/x.go", doc + "package extra",
+			"internal/extra: not in the import table",
+		},
+		{
+			"a folder without a row and without Go", "internal/extra/x.sql", "select 1",
+			"internal/extra: not in the import table",
+		},
+		{
+			"a nested folder without a row", "internal/workflow/engine/deep/x.go", doc + "package deep",
+			"internal/workflow/engine/deep: not in the import table",
+		},
 		{"a folder at the root without a row", "pkg/x.go", doc + "package pkg", "pkg: not in the import table"},
-		{"a package without a comment", "internal/platform/gate/x.go", "package gate", "internal/platform/gate: no package comment"},
+		{
+			"a package without a comment", "internal/platform/gate/x.go", "package gate",
+			"internal/platform/gate: no package comment",
+		},
 		{"a comment in the test only", "internal/crm/approval/a_test.go", doc + "package approval", ""},
-		{"a comment in the test beside code", "internal/workflow/engine/run.go", "package engine", "internal/workflow/engine: no package comment"},
+		{
+			"a comment in the test beside code", "internal/workflow/engine/run.go", "package engine",
+			"internal/workflow/engine: no package comment",
+		},
 		{"a vague folder", "internal/crm/util/x.go", doc + "package things", "the name util says nothing"},
 		{"a vague package", "internal/crm/things/x.go", doc + "package helpers", "the name helpers says nothing"},
-		{"SQLite's driver elsewhere", "internal/workflow/store/x.go", doc + "package store\nimport _ \"modernc.org/sqlite\"", "only internal/platform/sqldb may"},
-		{"a part of a driver in a test", "internal/workflow/engine/x_test.go", "package engine\nimport _ \"modernc.org/sqlite/lib\"", "only internal/platform/sqldb may"},
-		{"PostgreSQL's driver elsewhere", "internal/workflow/store/x.go", doc + "package store\nimport _ \"github.com/jackc/pgx/v5\"", "only internal/platform/sqldb may"},
-		{"NATS elsewhere", "internal/platform/bus/x.go", doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"", "only internal/platform/bus/jet may"},
-		{"CEL elsewhere", "internal/workflow/flow/x.go", "package flow\nimport _ \"cel.dev/cel-go/cel\"", "only internal/workflow/expr may"},
-		{"a pure package that reads files", "internal/workflow/flow/x.go", "package flow\nimport _ \"os\"", "internal/workflow/flow is pure"},
-		{"a pure package that draws numbers", "internal/workflow/flow/x.go", "package flow\nimport _ \"math/rand/v2\"", "internal/workflow/flow is pure"},
-		{"a pure package that reads the clock", "internal/workflow/flow/x.go", "package flow\nimport \"time\"\nvar t = time.Now()", "uses time.Now"},
-		{"a pure package with a goroutine", "internal/workflow/flow/x.go", "package flow\nfunc f() { go f() }", "starts a goroutine"},
+		{
+			"SQLite's driver elsewhere", "internal/workflow/store/x.go",
+			doc + "package store\nimport _ \"modernc.org/sqlite\"", "only internal/platform/sqldb may",
+		},
+		{
+			"a part of a driver in a test", "internal/workflow/engine/x_test.go",
+			"package engine\nimport _ \"modernc.org/sqlite/lib\"", "only internal/platform/sqldb may",
+		},
+		{
+			"PostgreSQL's driver elsewhere", "internal/workflow/store/x.go",
+			doc + "package store\nimport _ \"github.com/jackc/pgx/v5\"", "only internal/platform/sqldb may",
+		},
+		{
+			"NATS elsewhere", "internal/platform/bus/x.go", doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"",
+			"only internal/platform/bus/jet may",
+		},
+		{
+			"CEL elsewhere", "internal/workflow/flow/x.go", "package flow\nimport _ \"cel.dev/cel-go/cel\"",
+			"only internal/workflow/expr may",
+		},
+		{
+			"a pure package that reads files", "internal/workflow/flow/x.go", "package flow\nimport _ \"os\"",
+			"internal/workflow/flow is pure",
+		},
+		{
+			"a pure package that draws numbers", "internal/workflow/flow/x.go", "package flow\nimport _ \"math/rand/v2\"",
+			"internal/workflow/flow is pure",
+		},
+		{
+			"a pure package that reads the clock", "internal/workflow/flow/x.go",
+			"package flow\nimport \"time\"\nvar t = time.Now()", "uses time.Now",
+		},
+		{
+			"a pure package with a goroutine", "internal/workflow/flow/x.go", "package flow\nfunc f() { go f() }",
+			"starts a goroutine",
+		},
 		{"a file that is not Go", "internal/workflow/engine/x.go", "package", "internal/workflow/engine/x.go"},
 	}
 	for _, tt := range tests {

@@ -24,7 +24,8 @@ func TestEveryMapThatRequestsShareIsKeyedByTenant(t *testing.T) {
 	}
 	for name, byTenant := range found {
 		if _, listed := keyedOtherwise[name]; listed == byTenant {
-			t.Errorf("%s: the key has the tenant: %t, in keyedOtherwise: %t; give the key a field tenant, or say there what it is",
+			t.Errorf("%s: the key has the tenant: %t, in keyedOtherwise: %t; give the key a field tenant, or say "+
+				"there what it is",
 				name, byTenant, listed)
 		}
 	}
@@ -38,11 +39,12 @@ func TestEveryMapThatRequestsShareIsKeyedByTenant(t *testing.T) {
 // keyedOtherwise are the maps whose keys have no field tenant, and why nothing of one tenant is
 // found for another there.
 var keyedOtherwise = map[string]string{
-	"cmd/renga.benchBus.taken":                        "by the id of an event, which the benchmark draws",
-	"internal/recheck/airflow.line.all":               "by the job",
-	"internal/platform/bulk/dlq.Kind.waiting":         "by the id of a dead letter, which the server draws",
-	"internal/platform/bus.sharedFeed.positions":      "by partition: a feed carries the events of all tenants",
-	"internal/platform/bus.sharedFeeds.all":           "by stream and partition: a feed carries the events of all tenants",
+	"cmd/renga.benchBus.taken":                   "by the id of an event, which the benchmark draws",
+	"internal/recheck/airflow.line.all":          "by the job",
+	"internal/platform/bulk/dlq.Kind.waiting":    "by the id of a dead letter, which the server draws",
+	"internal/platform/bus.sharedFeed.positions": "by partition: a feed carries the events of all tenants",
+	"internal/platform/bus.sharedFeeds.all": "by stream and partition: a feed carries the events of all " +
+		"tenants",
 	"internal/platform/bus.wakes.all":                 "by partition assignment",
 	"internal/platform/bus/jet.acks.waves":            "by the wave of messages that is published",
 	"internal/platform/bus/jet.door.guests":           "by the user names that the operator wrote down",

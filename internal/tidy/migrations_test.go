@@ -62,7 +62,8 @@ func checkMigrations(t testing.TB, tree fs.FS) (problems []string) {
 	for dir, names := range folders {
 		other := path.Join(path.Dir(dir), map[string]string{"sqlite": "postgres", "postgres": "sqlite"}[path.Base(dir)])
 		if !slices.Equal(names, folders[other]) {
-			say("%s has %v, and %s has %v: a migration is written for both databases", dir, names, other, folders[other])
+			say("%s has %v, and %s has %v: a migration is written for both databases", dir, names, other,
+				folders[other])
 		}
 		for i, name := range names {
 			if m := numbered.FindStringSubmatch(name); m == nil || m[1] != fmt.Sprintf("%05d", i+1) {
@@ -130,7 +131,8 @@ func TestMigrationCheckFindsWhatBreaksTheRules(t *testing.T) {
 		{"an edit", "sqlite/00001_a.sql", "CREATE TABLE x_a (n INTEGER NOT NULL);", "sqlite/00001_a.sql was edited"},
 		{"a file that is gone", "sqlite/00002_b.sql", "", "sqlite/00002_b.sql is gone"},
 		{"a new file", "sqlite/00003_c.sql", "SELECT 1;", "migrations.sum:\n" +
-			"17db4fd369edb9244b9f91d9aeed145c3d04ad8ba6e95d06247f07a63527d11a  internal/crm/x/migrations/sqlite/00003_c.sql"},
+			"17db4fd369edb9244b9f91d9aeed145c3d04ad8ba6e95d06247f07a63527d11a  " +
+			"internal/crm/x/migrations/sqlite/00003_c.sql"},
 		{"a file for one database", "sqlite/00003_c.sql", "SELECT 1;", "a migration is written for both databases"},
 		{"a number left out", "sqlite/00004_c.sql", "SELECT 1;", "want the number 00003"},
 		{"a foreign key", "sqlite/00003_c.sql", "CREATE TABLE x_b (n INTEGER REFERENCES x_a);", "foreign key"},

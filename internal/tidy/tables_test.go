@@ -53,7 +53,8 @@ func checkOwners(named map[naming]string, owners map[string]string, excepted map
 	for dir, all := range excepted {
 		for _, owner := range all {
 			if !used[naming{dir, owner}] {
-				problems = append(problems, fmt.Sprintf("docs/architecture.md excepts %s, which names no table of %s", dir, owner))
+				problems = append(problems, fmt.Sprintf("docs/architecture.md excepts %s, which names no table of %s",
+					dir, owner))
 			}
 		}
 	}
@@ -139,7 +140,8 @@ func ownerExceptions(page string) map[string][]string {
 
 // TestTablesOfOthersAreFound plants one statement at a time.
 func TestTablesOfOthersAreFound(t *testing.T) {
-	const exception = "| folder | names tables of | why |\n| --- | --- | --- |\n| `internal/y` | `internal/x` | it must |\n\nText."
+	const exception = "| folder | names tables of | why |\n| --- | --- | --- |\n| `internal/y` | `internal/x` | it " +
+		"must |\n\nText."
 	for _, tt := range []struct{ name, file, code, page, want string }{
 		{"its own", "internal/x/x.go", `const q = "SELECT n FROM x_a"`, "", ""},
 		{"a part of the owner", "internal/x/part/x.go", `const q = "SELECT n FROM x_a"`, "", ""},
@@ -151,11 +153,15 @@ func TestTablesOfOthersAreFound(t *testing.T) {
 		{"a word", "internal/y/y.go", `const q = "a bulk of x_a_b"`, "", ""},
 		{"a test", "internal/y/y_test.go", `const q = "SELECT n FROM x_a"`, "", ""},
 		{"an exception", "internal/y/y.go", `const q = "SELECT n FROM x_a"`, exception, ""},
-		{"an exception for nobody", "internal/x/x.go", `const q = "SELECT n FROM x_a"`, exception, "which names no table"},
+		{
+			"an exception for nobody", "internal/x/x.go", `const q = "SELECT n FROM x_a"`, exception,
+			"which names no table",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{
-				"internal/x/migrations/sqlite/00001_x.sql": "CREATE TABLE x_a (n INTEGER);\nCREATE TABLE bulk (n INTEGER);",
+				"internal/x/migrations/sqlite/00001_x.sql": "CREATE TABLE x_a (n INTEGER);\nCREATE TABLE bulk (n " +
+					"INTEGER);",
 				"cmd/z/z.go": "package z",
 			}
 			maps.Copy(files, map[string]string{tt.file: "package p\n" + tt.code})

@@ -35,7 +35,8 @@ func TestEveryStatementNamesItsTenant(t *testing.T) {
 	}
 	for place, queries := range found {
 		if n := allowed[place]; len(queries) > n {
-			t.Errorf("%s: of these queries %d are new; name the tenant, or say in acrossTenants why none is needed:\n\t%s",
+			t.Errorf("%s: of these queries %d are new; name the tenant, or say in acrossTenants why none is "+
+				"needed:\n\t%s",
 				place, len(queries)-n, strings.Join(queries, "\n\t"))
 		}
 	}
@@ -66,8 +67,14 @@ func TestStatementsWithoutATenantAreFound(t *testing.T) {
 		{"a query of another table", `const q = "SELECT n FROM x_c WHERE id = $1"`, ""},
 		{"an update", `const q = "UPDATE x_a SET tenant_id2 = 1 WHERE id = $1"`, "x_a"},
 		{"a deletion", `const q = "DELETE FROM x_a WHERE id = $1"`, "x_a"},
-		{"a tenant in the answer alone", `const q = "SELECT tenant_id FROM x_a WHERE id = $1 ORDER BY tenant_id"`, "x_a"},
-		{"one half of a join", `const q = "SELECT 1 FROM x_a a JOIN x_b AS b ON b.id = a.id WHERE a.tenant_id = $1"`, "x_b"},
+		{
+			"a tenant in the answer alone", `const q = "SELECT tenant_id FROM x_a WHERE id = $1 ORDER BY tenant_id"`,
+			"x_a",
+		},
+		{
+			"one half of a join", `const q = "SELECT 1 FROM x_a a JOIN x_b AS b ON b.id = a.id WHERE a.tenant_id = $1"`,
+			"x_b",
+		},
 		{"both halves", `const q = "SELECT 1 FROM x_a a JOIN x_b b ON b.tenant_id = a.tenant_id WHERE a.tenant_id = $1"`, ""},
 		{"the inner query", `const q = "SELECT 1 FROM x_a WHERE tenant = $1 AND id IN (SELECT id FROM x_b)"`, "x_b"},
 		{"the outer query", `const q = "SELECT 1 FROM x_a WHERE id IN (SELECT id FROM x_b WHERE tenant = $1)"`, "x_a"},
@@ -76,14 +83,23 @@ func TestStatementsWithoutATenantAreFound(t *testing.T) {
 		{"a constant", `const c = " FROM x_a WHERE "; const q = "SELECT 1" + c + "id = 1"`, "x_a"},
 		{"a constant that names it", `const c = "tenant_id = $1"; const q = "SELECT 1 FROM x_a WHERE " + c`, ""},
 		{"a local text", `func f() string { w := "id = 1"; return "SELECT 1 FROM x_a WHERE " + w }`, "x_a"},
-		{"a local text that names it", `func f() string { w := "a"; w += " AND tenant = $1"; return "DELETE FROM x_a WHERE " + w }`, ""},
-		{"a text of a function", `func f() string { return "DELETE FROM x_a WHERE " + h() }; func h() string { return "tenant = 1" }`, ""},
+		{
+			"a local text that names it",
+			`func f() string { w := "a"; w += " AND tenant = $1"; return "DELETE FROM x_a WHERE " + w }`, "",
+		},
+		{
+			"a text of a function",
+			`func f() string { return "DELETE FROM x_a WHERE " + h() }; func h() string { return "tenant = 1" }`, "",
+		},
 		{"a table that is not known", `func f(t string) string { return "DELETE FROM " + t + " WHERE id = 1" }`, "‹t›"},
 		{"a condition for a function", `func f(where string) {}; func g() { f("id = 1") }`, condition},
 		{"a condition that names it", `func f(where string) {}; func g() { f("tenant_id = $1") }`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tree := mapFS(map[string]string{"internal/x/x.go": "package x\n" + tt.code, "internal/x/x_test.go": "package x"})
+			tree := mapFS(map[string]string{
+				"internal/x/x.go":      "package x\n" + tt.code,
+				"internal/x/x_test.go": "package x",
+			})
 			var got []string
 			for place := range tenantless(statements(t, tree), tables) {
 				_, table, _ := strings.Cut(place, " ")

@@ -28,7 +28,8 @@ func TestSystemTestsAreFound(t *testing.T) {
 		}
 		tests, calls := len(systemTest.FindAll(src, -1)), len(systemCall.FindAll(src, -1))
 		if found += tests; tests != calls {
-			t.Errorf("%s: make test-system finds %d of its %d system tests: begin each with tier.System(t)", name, tests, calls)
+			t.Errorf("%s: make test-system finds %d of its %d system tests: begin each with tier.System(t)", name,
+				tests, calls)
 		}
 		return nil
 	})

@@ -41,7 +41,8 @@ type Models interface {
 type Core interface {
 	// Find is a living record that a user sees, and whether the user may edit it; else
 	// fault.NotFound. With hold nobody changes it until the transaction ends.
-	Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, hold bool) (r model.Record, edit bool, err error)
+	Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, hold bool) (r model.Record, edit bool,
+		err error)
 	// Seen is a condition in SQL that is true when two columns, object and id, name a living
 	// record that a user sees.
 	Seen(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, binds *sqldb.Binds) (string, error)
@@ -147,14 +148,19 @@ func (s *Approvals) begin(ctx context.Context, tx *sqldb.Tx, c *Caller) (*sessio
 		return nil, err
 	}
 	now, err := s.now(ctx, tx)
-	return &session{Approvals: s, tx: tx, tenant: c.Tenant, correlationID: c.CorrelationID, model: m, user: user.ID, now: now}, err
+	return &session{
+		Approvals: s, tx: tx, tenant: c.Tenant, correlationID: c.CorrelationID, model: m, user: user.ID,
+		now: now,
+	}, err
 }
 
 // viewer is the caller as core knows it.
 func (w *session) viewer() model.Viewer { return model.Viewer{Tenant: w.tenant, User: w.user} }
 
 // read runs fn in a transaction that cannot write.
-func (s *Approvals) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context, w *session) error) error {
+func (s *Approvals) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context,
+	w *session) error,
+) error {
 	return fault.Wrap(op, s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		w, err := s.begin(ctx, tx, c)
 		if err != nil {
@@ -195,7 +201,8 @@ type request struct {
 // do looks, in a transaction that cannot write, at what the request is about, makes the
 // unit that does it and runs that, until nothing came in between.
 func (r *request) do(
-	ctx context.Context, op string, look func(ctx context.Context, w *session) error, unit func(ctx context.Context) (engine.Unit, error),
+	ctx context.Context, op string, look func(ctx context.Context, w *session) error, unit func(ctx context.Context) (
+		engine.Unit, error),
 ) ([]byte, bool, error) {
 	for range maxLooks {
 		err := r.read(ctx, op, &r.call, func(ctx context.Context, w *session) error {
@@ -218,7 +225,8 @@ func (r *request) do(
 		}
 		return r.answer, false, nil
 	}
-	return nil, false, fault.Wrap(op, fault.New(fault.Unavailable, "STORAGE_BUSY", "the approval changed all the time; nothing was done, send it again"))
+	return nil, false, fault.Wrap(op, fault.New(fault.Unavailable, "STORAGE_BUSY",
+		"the approval changed all the time; nothing was done, send it again"))
 }
 
 // run does what was planned: through the engine if there is a command. Its answer is
@@ -237,7 +245,10 @@ func (s *Approvals) perform(ctx context.Context, unit engine.Unit) error {
 		_, err := s.cfg.Engine.Do(ctx, unit)
 		return err
 	}
-	return s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return unit.After(ctx, tx, nil) })
+	return s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		return unit.After(ctx, tx,
+			nil)
+	})
 }
 
 // recall looks the key up before anything is done for it; errKnown when it has an answer.

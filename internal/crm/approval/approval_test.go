@@ -41,10 +41,12 @@ func TestFieldsAreLockedFromTheSubmissionToTheDecision(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := r.submit(quote)
-			if err := r.discount(quote, "12"); codeOf(err) != records.CodeFieldLocked || !strings.Contains(err.Error(), v.ID) {
+			if err := r.discount(quote, "12"); codeOf(err) != records.CodeFieldLocked ||
+				!strings.Contains(err.Error(), v.ID) {
 				t.Errorf("%s: got %v, want the field locked", end.name, err)
 			}
-			if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Delete, ID: quote}, ""); codeOf(err) != records.CodeLocked {
+			if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Delete, ID: quote}, ""); codeOf(
+				err) != records.CodeLocked {
 				t.Errorf("%s: delete: got %v", end.name, err)
 			}
 			r.consistent()
@@ -62,25 +64,33 @@ func TestStagesFollowEachOther(t *testing.T) {
 		r.staff()
 		never := step("Never", model.ByAny, ofUser(nat))
 		never.Condition = "record.DiscountPercent > 50.0"
-		r.define(processOf(step("Manager", model.ByAny, ofRole(managers), ofUser(mia)), never, step("Both", model.ByAll, ofUser(vic), ofGroup(legal))))
+		r.define(processOf(step("Manager", model.ByAny, ofRole(managers), ofUser(mia)), never, step("Both", model.ByAll,
+			ofUser(vic), ofGroup(legal))))
 		quote := r.quote(`"Subtotal":100,"DiscountPercent":10`)
 		v := r.submit(quote)
-		if got := strings.Join(v.Stages, " "); got != "Manager Both" || v.Status != Pending || v.CurrentStageIndex != 0 || v.SubmittedBy != sal || v.Comment != "please" {
+		if got := strings.Join(v.Stages, " "); got != "Manager Both" || v.Status != Pending ||
+			v.CurrentStageIndex != 0 || v.SubmittedBy != sal || v.Comment != "please" {
 			t.Errorf("got %+v", v)
 		}
-		want := []ApproverView{{UserID: mia, Via: []model.Member{ofRole(managers), ofUser(mia)}}, {UserID: max, Via: []model.Member{ofRole(managers)}}} // out does not read quotes
+		// out does not read quotes
+		want := []ApproverView{
+			{UserID: mia, Via: []model.Member{ofRole(managers), ofUser(mia)}},
+			{UserID: max, Via: []model.Member{ofRole(managers)}},
+		}
 		if diff := cmp.Diff(want, v.StageDetails[0].Approvers); diff != "" {
 			t.Errorf("approvers (-want +got):\n%s", diff)
 		}
 		r.refuses(sal, v.ID, Approved, CodeNotApprover)
 		r.refuses(vic, v.ID, Approved, CodeNotFound) // its turn has not come
 		v = r.decide(mia, v.ID, Approved)
-		if v.CurrentStageIndex != 1 || v.Status != Pending || v.StageDetails[0].Status != "APPROVED" || v.StageDetails[1].Status != stageOpen {
+		if v.CurrentStageIndex != 1 || v.Status != Pending || v.StageDetails[0].Status != "APPROVED" ||
+			v.StageDetails[1].Status != stageOpen {
 			t.Errorf("got %+v", v)
 		}
 		r.refuses(max, v.ID, Approved, CodeNotFound)
 		zero := 0
-		if _, _, err := r.Decide(t.Context(), as(vic), v.ID, Ballot{Decision: Approved, Stage: &zero}, nil); codeOf(err) != CodeStage {
+		if _, _, err := r.Decide(t.Context(), as(vic), v.ID, Ballot{Decision: Approved, Stage: &zero}, nil); codeOf(
+			err) != CodeStage {
 			t.Errorf("a stage that has passed: got %v", err)
 		}
 		v = r.decide(vic, v.ID, Approved)
@@ -89,13 +99,15 @@ func TestStagesFollowEachOther(t *testing.T) {
 		}
 		r.refuses(vic, v.ID, Rejected, CodeVoted)
 		v = r.decide(leo, v.ID, Approved)
-		if v.Status != Approved || v.Decision == nil || v.Decision.DecidedBy != leo || v.StageDetails[1].Status != "APPROVED" {
+		if v.Status != Approved || v.Decision == nil || v.Decision.DecidedBy != leo ||
+			v.StageDetails[1].Status != "APPROVED" {
 			t.Errorf("got %+v", v)
 		}
 		if e := r.execution(v.ExecutionID); e.Status != flow.Completed {
 			t.Errorf("the execution is %v", e.Status)
 		}
-		if _, _, err := r.Recall(t.Context(), as(sal), v.ID, "", nil); codeOf(err) != CodeEnded || fault.KindOf(err) != fault.Conflict {
+		if _, _, err := r.Recall(t.Context(), as(sal), v.ID, "", nil); codeOf(err) != CodeEnded ||
+			fault.KindOf(err) != fault.Conflict {
 			t.Errorf("a recall that is late: got %v", err)
 		}
 	})
@@ -151,7 +163,8 @@ func TestWhatCannotBeSubmittedIsRefused(t *testing.T) {
 		if n := r.count("approval_instance") + r.count("records_lock") + r.count("engine_execution"); n != 0 {
 			t.Errorf("%d rows are left of what was refused", n)
 		}
-		if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote, ProcessID: two.ID}, nil); err != nil {
+		if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote, ProcessID: two.ID},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		try(as(sal), Order{RecordID: quote, ProcessID: process}, CodePending)
@@ -286,7 +299,8 @@ func (r *rig) take(p wire.Payload) {
 func TestWhoMayModifyAllDecidesInThePlaceOfAll(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
-		r.define(processOf(step("Both", model.ByAll, ofUser(mia), ofUser(vic), ofUser(max)), step("VP", model.ByAll, ofUser(leo))))
+		r.define(processOf(step("Both", model.ByAll, ofUser(mia), ofUser(vic), ofUser(max)), step("VP", model.ByAll,
+			ofUser(leo))))
 		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
 		r.decide(mia, v.ID, Approved)
 		if _, _, err := r.Delegate(t.Context(), as(""), v.ID, vic, "", nil); err != nil { // max has left without a word
@@ -300,7 +314,8 @@ func TestWhoMayModifyAllDecidesInThePlaceOfAll(t *testing.T) {
 		}
 		r.define(user(leo, "Leo", "")) // nobody is left
 		got = r.decide("", v.ID, Approved)
-		if got.Status != Approved || len(got.StageDetails[1].Votes) != 1 || got.Decision.DecidedBy != model.SystemUser(tenantA) {
+		if got.Status != Approved || len(got.StageDetails[1].Votes) != 1 || got.Decision.DecidedBy != model.SystemUser(
+			tenantA) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -309,7 +324,8 @@ func TestWhoMayModifyAllDecidesInThePlaceOfAll(t *testing.T) {
 func TestApproversAreWhoTheyAreNow(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
-		r.define(processOf(step("All", model.ByAll, ofRole(managers), ofGroup(legal)), step("VP", model.ByAny, ofUser(vic))))
+		r.define(processOf(step("All", model.ByAll, ofRole(managers), ofGroup(legal)), step("VP", model.ByAny,
+			ofUser(vic))))
 		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
 		r.decide(mia, v.ID, Approved)
 		r.define(user(nat, "Nat", managers, readerSet)) // one more
@@ -318,8 +334,11 @@ func TestApproversAreWhoTheyAreNow(t *testing.T) {
 		if _, _, err := r.Delegate(t.Context(), as(nat), v.ID, vic, "", nil); err != nil {
 			t.Fatal(err)
 		}
-		r.define(user(nat, "Nat", "", readerSet), user(max, "Max", managers)) // one has another role, one may not read quotes
-		changed := wire.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: wire.PermissionSubject{Type: "User", ID: max}, EffectiveAt: 1}
+		// one has another role, one may not read quotes
+		r.define(user(nat, "Nat", "", readerSet), user(max, "Max", managers))
+		changed := wire.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: wire.PermissionSubject{
+			Type: "User", ID: max,
+		}, EffectiveAt: 1}
 		r.take(changed)
 		r.take(changed) // again
 		if err := r.renew(t.Context()); err != nil {
@@ -332,8 +351,15 @@ func TestApproversAreWhoTheyAreNow(t *testing.T) {
 		if n := r.count("approval_stale") + r.count("approval_deputy"); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
-		r.define(model.Definition{Kind: model.KindUser, ID: vic, Value: &model.User{ID: vic, Name: "Vic", PermissionSetIDs: []string{readerSet}}}) // he has left
-		r.take(wire.RoleHierarchyChanged{ChangeType: "RoleUpdated", RoleID: managers, RoleName: "Managers", EffectiveAt: 1})
+		// he has left
+		r.define(model.Definition{Kind: model.KindUser, ID: vic, Value: &model.User{
+			ID: vic, Name: "Vic",
+			PermissionSetIDs: []string{readerSet},
+		}})
+		r.take(wire.RoleHierarchyChanged{
+			ChangeType: "RoleUpdated", RoleID: managers, RoleName: "Managers",
+			EffectiveAt: 1,
+		})
 		if err := r.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -350,20 +376,27 @@ func TestAStagePassesWhenTheLastOfAGroupLeavesIt(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
 		group := func(members ...model.Member) model.Definition {
-			return model.Definition{Kind: model.KindGroup, ID: legal, Value: &model.Group{ID: legal, Name: "Legal", Type: model.PublicGroup, Members: members}}
+			return model.Definition{Kind: model.KindGroup, ID: legal, Value: &model.Group{
+				ID: legal, Name: "Legal",
+				Type: model.PublicGroup, Members: members,
+			}}
 		}
 		r.define(group(ofUser(leo), ofUser(nat)), processOf(step("All", model.ByAll, ofGroup(legal))))
 		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
 		r.decide(leo, v.ID, Approved)
 		r.define(group(ofUser(leo)))
 		body, err := wire.NewPayload(wire.GroupMemberChanged{
-			ChangeType: "MemberRemoved", GroupID: legal, GroupName: "Legal", GroupType: "public", MemberType: "User", MemberID: nat, EffectiveAt: 1,
+			ChangeType: "MemberRemoved", GroupID: legal, GroupName: "Legal", GroupType: "public", MemberType: "User",
+			MemberID: nat, EffectiveAt: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			return r.records.Consumer().Handle(ctx, tx, &wire.Event{ID: uid(0x77), Type: "GroupMemberChanged", Tenant: tenantA, Payload: body})
+			return r.records.Consumer().Handle(ctx, tx, &wire.Event{
+				ID: uid(0x77), Type: "GroupMemberChanged",
+				Tenant: tenantA, Payload: body,
+			})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -399,7 +432,8 @@ func TestACancelOfTheExecutionRecallsTheApproval(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := r.outbox(); strings.Count(got, "ApprovalDecided") != 1 || !strings.Contains(got, `"decision":"RECALLED"`) || !strings.Contains(got, `"comment":"an operator"`) ||
+		if got := r.outbox(); strings.Count(got, "ApprovalDecided") != 1 ||
+			!strings.Contains(got, `"decision":"RECALLED"`) || !strings.Contains(got, `"comment":"an operator"`) ||
 			!strings.Contains(got, `"decidedBy":"`+model.SystemUser(tenantA)+`"`) {
 			t.Errorf("got %s", got)
 		}
@@ -412,7 +446,8 @@ func TestACancelOfTheExecutionRecallsTheApproval(t *testing.T) {
 		if err := r.cancel(v.ExecutionID); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := r.Recall(t.Context(), as(sal), v.ID, "", nil); err != nil { // before the operator's cancel is noticed
+		// before the operator's cancel is noticed
+		if _, _, err := r.Recall(t.Context(), as(sal), v.ID, "", nil); err != nil {
 			t.Error(err)
 		}
 		if err := r.settle(t.Context()); err != nil || strings.Count(r.outbox(), "ApprovalDecided") != 1 {
@@ -429,7 +464,8 @@ func (r *rig) cancel(id string) error {
 		r.Fatal(err)
 	}
 	results, err := r.cfg.Engine.Do(r.Context(), engine.Unit{Commands: []engine.Request{{
-		Tenant: tenantA, Execution: execution, Command: flow.Cancel{Reason: "an operator"}, Actor: flow.Actor{Kind: flow.KindUser, ID: "op"}, CorrelationID: "test",
+		Tenant: tenantA, Execution: execution, Command: flow.Cancel{Reason: "an operator"},
+		Actor: flow.Actor{Kind: flow.KindUser, ID: "op"}, CorrelationID: "test",
 	}}})
 	if err != nil {
 		r.Fatal(err)
@@ -456,11 +492,16 @@ func TestAWaitThatIsResumedByHandApprovesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.cfg.Engine.Do(t.Context(), engine.Unit{Commands: []engine.Request{{Tenant: tenantA, Execution: execution, Command: c, CorrelationID: "test"}}}); err != nil {
+			if _, err := r.cfg.Engine.Do(t.Context(),
+				engine.Unit{Commands: []engine.Request{{
+					Tenant: tenantA, Execution: execution, Command: c,
+					CorrelationID: "test",
+				}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		first, second := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`)), r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
+		first, second := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`)),
+			r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
 		push(first.ExecutionID, 0)
 		if got := r.decide(mia, first.ID, Approved); got.CurrentStageIndex != 1 || got.Status != Pending {
 			t.Errorf("got %+v", got)
@@ -491,7 +532,8 @@ func TestAnApprovalIsShownToWhoSeesTheRecordOrDecides(t *testing.T) {
 			t.Helper()
 			_, err := r.Get(t.Context(), c, v.ID)
 			page, total, failed := r.List(t.Context(), c, Filter{}, 0, 10)
-			if failed != nil || (err == nil) != want || (total == 1) != want || len(page) != total || err != nil && codeOf(err) != CodeNotFound {
+			if failed != nil || (err == nil) != want || (total == 1) != want || len(page) != total || err != nil &&
+				codeOf(err) != CodeNotFound {
 				t.Errorf("%s: got %v, and %d in the list, want %v (%v)", c.Subject, err, total, want, failed)
 			}
 		}
@@ -503,12 +545,14 @@ func TestAnApprovalIsShownToWhoSeesTheRecordOrDecides(t *testing.T) {
 		sees(as(""), true)
 		sees(Caller{Tenant: tenantB}, false)
 		got := r.parsed(r.Get(t.Context(), as(mia), v.ID))
-		if diff := cmp.Diff(map[string]any{"Name": "Q", "DiscountPercent": 10.0, "GrandTotal": 90.0}, got.Record); diff != "" {
+		if diff := cmp.Diff(map[string]any{"Name": "Q", "DiscountPercent": 10.0, "GrandTotal": 90.0},
+			got.Record); diff != "" {
 			t.Errorf("the record (-want +got):\n%s", diff)
 		}
 		hidden(FieldPermissions{"Quote.DiscountPercent": {Read: true}})
 		got = r.parsed(r.Get(t.Context(), as(mia), v.ID))
-		if diff := cmp.Diff(map[string]any{"Name": "Q", "GrandTotal": 90.0}, got.Record); diff != "" || len(got.LockedFields) != 1 {
+		if diff := cmp.Diff(map[string]any{"Name": "Q", "GrandTotal": 90.0}, got.Record); diff != "" ||
+			len(got.LockedFields) != 1 {
 			t.Errorf("with a field that is hidden (-want +got):\n%s\n%v", diff, got.LockedFields)
 		}
 		r.define(user(mia, "Mia", "", readerSet)) // no manager any more
@@ -535,14 +579,17 @@ func TestAnApprovalIsHiddenFromWhoDoesNotDecideAnyMore(t *testing.T) {
 			_, err := r.Get(t.Context(), as(who), id)
 			page, total, failed := r.List(t.Context(), as(who), Filter{}, 0, 10)
 			_, waiting, failed2 := r.List(t.Context(), as(who), Filter{Assigned: true}, 0, 10)
-			if failed != nil || failed2 != nil || (err == nil) != want || (total == 1) != want || len(page) != total || err != nil && codeOf(err) != CodeNotFound || waiting == 1 && !want {
-				t.Errorf("%s: got %v, %d in the list and %d to decide, want %v (%v, %v)", who, err, total, waiting, want, failed, failed2)
+			if failed != nil || failed2 != nil || (err == nil) != want || (total == 1) != want || len(page) != total ||
+				err != nil && codeOf(err) != CodeNotFound || waiting == 1 && !want {
+				t.Errorf("%s: got %v, %d in the list and %d to decide, want %v (%v, %v)", who, err, total, waiting,
+					want, failed, failed2)
 			}
 		}
 		r.define(user(sal, "Sal", managers, salesSet))
 		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
 		sees(sal, v.ID, true) // its owner
-		if _, err := r.apply(as(""), "Quote", records.Op{Kind: records.Update, ID: v.RecordID, OwnerID: nat}, ""); err != nil {
+		if _, err := r.apply(as(""), "Quote", records.Op{Kind: records.Update, ID: v.RecordID, OwnerID: nat},
+			""); err != nil {
 			t.Fatal(err)
 		}
 		sees(sal, v.ID, false)
@@ -571,7 +618,8 @@ func TestAnApprovalShowsNoSensitiveValues(t *testing.T) {
 		}
 		for _, who := range []string{mia, sal, ""} { // the approver, who sees the record, and the system user
 			got := r.parsed(r.Get(t.Context(), as(who), v.ID))
-			if diff := cmp.Diff(map[string]any{"Name": "Q", "GrandTotal": 90.0}, got.Record); diff != "" || len(got.LockedFields) != 2 {
+			if diff := cmp.Diff(map[string]any{"Name": "Q", "GrandTotal": 90.0}, got.Record); diff != "" ||
+				len(got.LockedFields) != 2 {
 				t.Errorf("%q (-want +got):\n%s\nlocked %v", who, diff, got.LockedFields)
 			}
 		}
@@ -588,14 +636,18 @@ type FieldPermissions = map[string]model.FieldPermission
 // restrict makes a set that nobody has and that names fields.
 func restrict(fields FieldPermissions) model.Definition {
 	const id = "00000000-0000-4000-8000-000000000003"
-	return model.Definition{Kind: model.KindPermissionSet, ID: id, Value: &model.PermissionSet{ID: id, Name: "Secrets", Objects: map[string]model.ObjectPermission{}, Fields: fields}}
+	return model.Definition{Kind: model.KindPermissionSet, ID: id, Value: &model.PermissionSet{
+		ID: id, Name: "Secrets",
+		Objects: map[string]model.ObjectPermission{}, Fields: fields,
+	}}
 }
 
 func TestListsAreFiltered(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
 		r.define(processOf(step("Manager", model.ByAny, ofRole(managers))))
-		first, second, third := r.quote(`"DiscountPercent":10`), r.quote(`"DiscountPercent":10`), r.quote(`"DiscountPercent":10`)
+		first, second, third := r.quote(`"DiscountPercent":10`), r.quote(`"DiscountPercent":10`),
+			r.quote(`"DiscountPercent":10`)
 		a := r.submit(first)
 		r.clock.Add(1000)
 		b := r.submit(second)
@@ -635,7 +687,8 @@ func TestListsAreFiltered(t *testing.T) {
 		}
 		for _, object := range []string{"Invoice", "\x00"} {
 			_, _, err := r.List(t.Context(), as(mia), Filter{Object: object}, 0, 2)
-			if told, ok := fault.As(err); !ok || told.Kind != fault.Invalid || !strings.Contains(told.Message, "the objects are Account, ") {
+			if told, ok := fault.As(err); !ok || told.Kind != fault.Invalid ||
+				!strings.Contains(told.Message, "the objects are Account, ") {
 				t.Errorf("%q, which is no object: got %v", object, err)
 			}
 		}
@@ -663,7 +716,8 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 		if err != nil || !replay || string(first) != string(again) {
 			t.Errorf("got %s %v", again, err)
 		}
-		if _, _, err := r.Submit(t.Context(), as(sal), order, key("k", `{"a":2}`)); codeOf(err) != "IDEMPOTENCY_CONFLICT" {
+		if _, _, err := r.Submit(t.Context(), as(sal), order, key("k", `{"a":2}`)); codeOf(
+			err) != "IDEMPOTENCY_CONFLICT" {
 			t.Errorf("got %v", err)
 		}
 		v := r.parsed(first, nil)
@@ -682,10 +736,13 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 			t.Fatalf("got %s", first)
 		}
 		r.define(model.Definition{Kind: model.KindPermissionSet, ID: uid(0x77), Value: &model.PermissionSet{
-			ID: uid(0x77), Name: "Insiders", Fields: map[string]model.FieldPermission{"Quote.DiscountPercent": {Read: true}},
+			ID: uid(0x77), Name: "Insiders", Fields: map[string]model.FieldPermission{"Quote.DiscountPercent": {
+				Read: true,
+			}},
 		}})
 		again, replay, err = r.Submit(t.Context(), as(sal), order, key("k", `{"a":1}`))
-		if now := r.parsed(again, err); !replay || now.ID != v.ID || now.Status != Pending || strings.Contains(string(again), "DiscountPercent") || now.Record["Name"] != v.Record["Name"] {
+		if now := r.parsed(again, err); !replay || now.ID != v.ID || now.Status != Pending ||
+			strings.Contains(string(again), "DiscountPercent") || now.Record["Name"] != v.Record["Name"] {
 			t.Errorf("without the field: got %s", again)
 		}
 		r.retain(0)
@@ -724,20 +781,27 @@ func TestARecordThatChangesIsLookedAtAnew(t *testing.T) {
 			}
 		}
 		meets(true)
-		updated := wire.RecordUpdated{ObjectName: "Quote", RecordID: quote, OwnerID: sal, ChangedFields: []string{"Description"}, RecordVersion: 1}
-		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"Description":"withdrawn"}`); err != nil {
+		updated := wire.RecordUpdated{ObjectName: "Quote", RecordID: quote, OwnerID: sal, ChangedFields: []string{
+			"Description",
+		}, RecordVersion: 1}
+		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote},
+			`{"Description":"withdrawn"}`); err != nil {
 			t.Fatal(err)
 		}
 		r.take(updated)
 		meets(false)
-		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"Description":null}`); err != nil {
+		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote},
+			`{"Description":null}`); err != nil {
 			t.Fatal(err)
 		}
 		r.take(updated) // however old it is, what is true counts
 		meets(true)
 		p.Value.(*model.ApprovalProcess).IsActive = false
 		r.define(p)
-		r.take(wire.ApprovalConfigChanged{ChangeType: "ProcessDeactivated", ObjectName: "Quote", ProcessID: process, ProcessName: "P", EffectiveAt: 1})
+		r.take(wire.ApprovalConfigChanged{
+			ChangeType: "ProcessDeactivated", ObjectName: "Quote", ProcessID: process,
+			ProcessName: "P", EffectiveAt: 1,
+		})
 		meets(false)
 		if got := r.decide(mia, v.ID, Approved); got.Status != Approved { // what was submitted goes on
 			t.Errorf("got %+v", got)
@@ -759,14 +823,16 @@ func TestARecountFindsLocksThatAreWrong(t *testing.T) {
 			return model.FieldLock{ApprovalID: id, Object: "Quote", RecordID: uid(0x98), Fields: fields, At: 1}
 		}
 		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			return errors.Join(records.Locks{}.Unlock(ctx, tx, tenantA, ids[0]), records.Locks{}.Lock(ctx, tx, tenantA, lock(ids[1], "Name")),
+			return errors.Join(records.Locks{}.Unlock(ctx, tx, tenantA, ids[0]), records.Locks{}.Lock(ctx, tx, tenantA,
+				lock(ids[1], "Name")),
 				records.Locks{}.Lock(ctx, tx, tenantA, lock(ids[2], "Name")))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		found, err := r.Recount(t.Context(), tenantA)
-		if err != nil || len(found) != 3 || !strings.Contains(found[0], ids[0]) || !strings.Contains(found[0], "not locked") ||
+		if err != nil || len(found) != 3 || !strings.Contains(found[0], ids[0]) ||
+			!strings.Contains(found[0], "not locked") ||
 			!strings.Contains(found[1], "other fields") || !strings.Contains(found[2], "not pending") {
 			t.Errorf("got %q (%v)", found, err)
 		}

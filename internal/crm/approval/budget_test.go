@@ -82,7 +82,8 @@ func TestCostlyConditionsOfPendingApprovalsAreEvaluatedOneByOne(t *testing.T) {
 		for range some {
 			quote := r.quote(`"Subtotal":100`)
 			r.submit(quote)
-			if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"Name":"R"}`); err != nil {
+			if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote},
+				`{"Name":"R"}`); err != nil {
 				t.Fatal(err)
 			}
 			events = append(events, r.eventOf(wire.RecordUpdated{

@@ -40,7 +40,8 @@ func choose(j *model.Judge, m *model.Model, r *model.Record, id string) (*model.
 		case ok:
 			fit = append(fit, p)
 		case id != "":
-			return nil, fault.New(fault.Conflict, CodeNoProcess, "the record does not meet the condition of the approval process %s", p.Name)
+			return nil, fault.New(fault.Conflict, CodeNoProcess,
+				"the record does not meet the condition of the approval process %s", p.Name)
 		}
 	}
 	switch {
@@ -51,10 +52,14 @@ func choose(j *model.Judge, m *model.Model, r *model.Record, id string) (*model.
 		for i, p := range fit {
 			names[i] = p.ID
 		}
-		return nil, fault.New(fault.Conflict, CodeManyProcess, "%d approval processes take the record; name one as processId", len(fit)).
+		return nil, fault.New(fault.Conflict, CodeManyProcess,
+			"%d approval processes take the record; name one as processId", len(fit)).
 			With(map[string]any{"field": "processId", "processIds": names})
 	case id != "":
-		return nil, fault.New(fault.Invalid, CodeNoProcess, "processId must be the id of an active approval process of %s", r.Object).With(map[string]string{"field": "processId"})
+		return nil, fault.New(fault.Invalid, CodeNoProcess,
+			"processId must be the id of an active approval process of %s", r.Object).With(map[string]string{
+			"field": "processId",
+		})
 	}
 	return nil, fault.New(fault.Conflict, CodeNoProcess, "no active approval process of %s takes the record", r.Object)
 }
@@ -79,7 +84,9 @@ func judgeOf(tx *sqldb.Tx) *model.Judge {
 
 // stagesOf are the steps of a process that a record goes through. Whose manager decides is
 // known from here on; who that manager is, is worked out whenever somebody asks.
-func stagesOf(j *model.Judge, m *model.Model, p *model.ApprovalProcess, r *model.Record, submitter string) ([]stage, error) {
+func stagesOf(j *model.Judge, m *model.Model, p *model.ApprovalProcess, r *model.Record, submitter string) (
+	[]stage, error,
+) {
 	var all []stage
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -92,7 +99,8 @@ func stagesOf(j *model.Judge, m *model.Model, p *model.ApprovalProcess, r *model
 		}
 	}
 	if len(all) == 0 {
-		return nil, fault.New(fault.Conflict, CodeNoProcess, "no step of the approval process %s applies to the record: there is nothing to approve", p.Name)
+		return nil, fault.New(fault.Conflict, CodeNoProcess,
+			"no step of the approval process %s applies to the record: there is nothing to approve", p.Name)
 	}
 	return all, nil
 }
@@ -143,7 +151,10 @@ func slots(m *model.Model, a *instance, at int) []slot {
 			if !eligible(m, a, user) {
 				continue
 			}
-			i, found := slices.BinarySearchFunc(all, user, func(s slot, user string) int { return compare(s.approver, user) })
+			i, found := slices.BinarySearchFunc(all, user, func(s slot, user string) int {
+				return compare(s.approver,
+					user)
+			})
 			if !found {
 				all = slices.Insert(all, i, slot{approver: user})
 			}
@@ -230,9 +241,11 @@ func places(m *model.Model, a *instance, all []slot, user string) (mine []*slot,
 	case len(mine) > 0:
 		return mine, false, nil
 	case voted:
-		return nil, false, fault.New(fault.Conflict, CodeVoted, "you have decided in this stage already; it waits for others")
+		return nil, false, fault.New(fault.Conflict, CodeVoted,
+			"you have decided in this stage already; it waits for others")
 	case !m.ModifyAll(user):
-		return nil, false, fault.New(fault.Forbidden, CodeNotApprover, "the stage %s does not wait for your decision", a.open().Name)
+		return nil, false, fault.New(fault.Forbidden, CodeNotApprover, "the stage %s does not wait for your decision",
+			a.open().Name)
 	}
 	for i := range all {
 		if all[i].vote == nil {
@@ -257,10 +270,12 @@ func complete(all []slot) bool {
 func (a *instance) waits(seen *int) error {
 	switch {
 	case a.status != Pending:
-		return fault.New(fault.Conflict, CodeEnded, "the approval was %s at %s and stays so", verb(a.status), a.decidedAt).
+		return fault.New(fault.Conflict, CodeEnded, "the approval was %s at %s and stays so", verb(a.status),
+			a.decidedAt).
 			With(map[string]string{"status": a.status.String()})
 	case seen != nil && *seen != a.at:
-		return fault.New(fault.Conflict, CodeStage, "the approval is in stage %d by now; read it again and decide on that", a.at).
+		return fault.New(fault.Conflict, CodeStage,
+			"the approval is in stage %d by now; read it again and decide on that", a.at).
 			With(map[string]any{"field": "stageIndex", "currentStageIndex": a.at})
 	}
 	return nil
@@ -275,7 +290,8 @@ func hand(m *model.Model, a *instance, from, to string, now wire.Stamp, comment 
 		return nil, err
 	}
 	if !eligible(m, a, to) {
-		return nil, fault.New(fault.Invalid, wire.CodeInvalid, "userId must be an active user who may read records of %s and did not submit this one", a.object).
+		return nil, fault.New(fault.Invalid, wire.CodeInvalid,
+			"userId must be an active user who may read records of %s and did not submit this one", a.object).
 			With(map[string]string{"field": "userId"})
 	}
 	all := slots(m, a, a.at)
@@ -286,11 +302,17 @@ func hand(m *model.Model, a *instance, from, to string, now wire.Stamp, comment 
 	var given []deputy
 	for _, s := range mine {
 		if s.holder() != to {
-			given = append(given, deputy{stage: a.at, approver: s.approver, user: to, by: from, comment: comment, at: now})
+			given = append(given, deputy{
+				stage: a.at, approver: s.approver, user: to, by: from, comment: comment,
+				at: now,
+			})
 		}
 	}
 	if len(given) == 0 {
-		return nil, fault.New(fault.Invalid, wire.CodeInvalid, "userId must be somebody whom the stage does not wait for already").With(map[string]string{"field": "userId"})
+		return nil, fault.New(fault.Invalid, wire.CodeInvalid,
+			"userId must be somebody whom the stage does not wait for already").With(map[string]string{
+			"field": "userId",
+		})
 	}
 	return given, nil
 }

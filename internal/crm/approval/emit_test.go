@@ -64,8 +64,10 @@ ApprovalDecided Approval:A:SECOND 2026-01-10T15:00:00.001Z
 ApprovalDecided Approval:A:THIRD 2026-01-10T15:00:00.001Z
   {"approvalInstanceId":"THIRD","target":{"objectName":"Quote","recordId":"QUOTE"},"decision":"RECALLED","decidedBy":"SAL","decidedAt":"2026-01-10T15:00:00.001Z","comment":null,"finalStageIndex":0}
 `)
-		r.refuses(mia, third.ID, Approved, CodeNotFound) // the stage does not wait for her any more, and she does not see the quote
-		if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: sal}, nil); codeOf(err) != records.CodeRecordNotFound {
+		// the stage does not wait for her any more, and she does not see the quote
+		r.refuses(mia, third.ID, Approved, CodeNotFound)
+		if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: sal}, nil); codeOf(
+			err) != records.CodeRecordNotFound {
 			t.Errorf("got %v", err)
 		}
 		golden("\n") // what is refused tells nothing

@@ -20,7 +20,8 @@ const service = "approval-service"
 // submittedEvent tells that a record was submitted.
 func submittedEvent(a *instance) wire.Payload {
 	return wire.ApprovalSubmitted{
-		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID}, SubmittedBy: a.submittedBy,
+		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
+		SubmittedBy: a.submittedBy,
 		SubmittedAt: a.submittedAt, LockedFields: a.locked, CurrentStageIndex: wire.Count(a.at),
 	}
 }
@@ -28,8 +29,10 @@ func submittedEvent(a *instance) wire.Payload {
 // decidedEvent tells how an approval ended.
 func decidedEvent(a *instance) wire.Payload {
 	return wire.ApprovalDecided{
-		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID}, Decision: a.status.String(),
-		DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: wire.OrNull(a.decision), FinalStageIndex: wire.Count(a.at),
+		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
+		Decision:  a.status.String(),
+		DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: wire.OrNull(a.decision),
+		FinalStageIndex: wire.Count(a.at),
 	}
 }
 
@@ -40,8 +43,9 @@ func (w *session) announce(ctx context.Context, a *instance, p wire.Payload) err
 		return err
 	}
 	return w.cfg.Publisher.Publish(ctx, w.tx, wire.Event{
-		Type: p.EventType(), OccurredAt: a.version, Tenant: w.tenant, Producer: wire.Producer{Service: service}, CorrelationID: w.correlationID,
-		Key: wire.RecordKey("Approval", w.tenant, a.id), Version: a.version, Payload: body,
+		Type: p.EventType(), OccurredAt: a.version, Tenant: w.tenant, Producer: wire.Producer{Service: service},
+		CorrelationID: w.correlationID,
+		Key:           wire.RecordKey("Approval", w.tenant, a.id), Version: a.version, Payload: body,
 	})
 }
 
@@ -120,10 +124,16 @@ func (s *Approvals) Outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return model.Outcome{}, nil
 	}
-	return model.Outcome{Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy, DecidedBy: a.decidedBy}, fault.Wrap("approval.outcome", err)
+	return model.Outcome{
+		Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy,
+		DecidedBy: a.decidedBy,
+	}, fault.Wrap("approval.outcome", err)
 }
 
 // forgetStmt takes an execution from those whose approvals have to be looked at.
 func forgetStmt(tenant, execution string) sqldb.Stmt {
-	return sqldb.Stmt{Query: "DELETE FROM approval_ended WHERE tenant_id = $1 AND execution = $2", Args: []any{tenant, execution}}
+	return sqldb.Stmt{
+		Query: "DELETE FROM approval_ended WHERE tenant_id = $1 AND execution = $2",
+		Args:  []any{tenant, execution},
+	}
 }

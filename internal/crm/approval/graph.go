@@ -22,7 +22,10 @@ func graphID(n int) string { return GraphPrefix + "stages-" + strconv.Itoa(n) }
 // rejection leaves the others out.
 func chain(n int) flow.Graph {
 	const start, approved, rejected = "start", "approved", "rejected"
-	g := flow.Graph{Nodes: []flow.NodeSpec{{NodeID: start, Type: flow.StartKind}}, Edges: []flow.Edge{{From: start, To: nodeOf(0)}}}
+	g := flow.Graph{
+		Nodes: []flow.NodeSpec{{NodeID: start, Type: flow.StartKind}},
+		Edges: []flow.Edge{{From: start, To: nodeOf(0)}},
+	}
 	for i := range n {
 		next := approved
 		if i+1 < n {
@@ -33,7 +36,10 @@ func chain(n int) flow.Graph {
 			flow.Edge{From: nodeOf(i), To: next, When: `output.decision == "` + Approved.String() + `"`},
 			flow.Edge{From: nodeOf(i), To: rejected})
 	}
-	g.Nodes = append(g.Nodes, flow.NodeSpec{NodeID: approved, Type: flow.SuccessKind}, flow.NodeSpec{NodeID: rejected, Type: flow.SuccessKind})
+	g.Nodes = append(g.Nodes, flow.NodeSpec{NodeID: approved, Type: flow.SuccessKind}, flow.NodeSpec{
+		NodeID: rejected,
+		Type:   flow.SuccessKind,
+	})
 	return g
 }
 

@@ -63,7 +63,8 @@ func callerOf(c *gate.Call) Caller {
 func checkComment(comment string) error {
 	if utf8.RuneCountInString(comment) > MaxComment ||
 		strings.ContainsFunc(comment, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		return rest.Invalid("comment", "comment must have at most %d characters, without control characters", MaxComment)
+		return rest.Invalid("comment", "comment must have at most %d characters, without control characters",
+			MaxComment)
 	}
 	return nil
 }

@@ -103,21 +103,25 @@ const instanceColumns = `a.id, a.object, a.record_id, a.process_id, a.process_na
 
 const (
 	selectInstance    = "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = $1 AND a.id = $2"
-	selectByExecution = "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = $1 AND a.execution = $2"
-	selectPending     = "SELECT id FROM approval_instance WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND status = 0"
+	selectByExecution = "SELECT " + instanceColumns +
+		" FROM approval_instance a WHERE a.tenant_id = $1 AND a.execution = $2"
+	selectPending = "SELECT id FROM approval_instance WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND " +
+		"status = 0"
 
 	insertInstance = `INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name, status, stage, stages, locked, submitted_by,
 		submitted_at, comment, record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version, outcomes)
 		VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10, $11, $12, 1, '', 0, '', $13, $14, $15, $16)`
 	updateInstance = `UPDATE approval_instance SET status = $3, stage = $4, decided_by = $5, decided_at = $6, decision_comment = $7, version = $8
 		WHERE tenant_id = $1 AND id = $2`
-	insertPrincipal  = "INSERT INTO approval_principal (tenant_id, principal, approval_id) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, principal, approval_id) DO NOTHING"
+	insertPrincipal = "INSERT INTO approval_principal (tenant_id, principal, approval_id) VALUES ($1, $2, $3) ON " +
+		"CONFLICT (tenant_id, principal, approval_id) DO NOTHING"
 	deletePrincipals = "DELETE FROM approval_principal WHERE tenant_id = $1 AND approval_id = $2"
 
 	insertVote = `INSERT INTO approval_vote (tenant_id, approval_id, stage, approver_id, user_id, decision, comment, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	putDeputy  = `INSERT INTO approval_deputy (tenant_id, approval_id, stage, approver_id, user_id, given_by, comment, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (tenant_id, approval_id, stage, approver_id) DO UPDATE SET user_id = excluded.user_id, given_by = excluded.given_by, comment = excluded.comment, at = excluded.at`
-	deleteDeputy = "DELETE FROM approval_deputy WHERE tenant_id = $1 AND approval_id = $2 AND stage = $3 AND approver_id = $4"
+	deleteDeputy = "DELETE FROM approval_deputy WHERE tenant_id = $1 AND approval_id = $2 AND stage = $3 AND " +
+		"approver_id = $4"
 
 	selectVotes = `SELECT approval_id, stage, approver_id, user_id, decision, comment, at FROM approval_vote
 		WHERE tenant_id = %s AND %s ORDER BY approval_id, stage, at, approver_id`
@@ -128,13 +132,16 @@ const (
 func scanInstance(row *sqldb.Row) (a instance, err error) {
 	var stages, locked, outcomes string
 	var meets int64
-	err = row.Scan(&a.id, &a.object, &a.recordID, &a.processID, &a.processName, &a.status, &a.at, &stages, &locked, &a.submittedBy, &a.submittedAt,
-		&a.comment, &a.recordVersion, &meets, &a.decidedBy, &a.decidedAt, &a.decision, &a.execution, &a.correlationID, &a.version, &outcomes)
+	err = row.Scan(&a.id, &a.object, &a.recordID, &a.processID, &a.processName, &a.status, &a.at, &stages, &locked,
+		&a.submittedBy, &a.submittedAt,
+		&a.comment, &a.recordVersion, &meets, &a.decidedBy, &a.decidedAt, &a.decision, &a.execution, &a.correlationID,
+		&a.version, &outcomes)
 	if err != nil {
 		return a, err
 	}
 	a.meets = meets != 0
-	return a, errors.Join(json.Unmarshal([]byte(stages), &a.stages), json.Unmarshal([]byte(locked), &a.locked), json.Unmarshal([]byte(outcomes), &a.outcomes))
+	return a, errors.Join(json.Unmarshal([]byte(stages), &a.stages), json.Unmarshal([]byte(locked), &a.locked),
+		json.Unmarshal([]byte(outcomes), &a.outcomes))
 }
 
 // instances are those that a statement selects, without their votes.
@@ -235,7 +242,8 @@ func (a *instance) insert(tenant string) ([]sqldb.Stmt, error) {
 	}
 	locked, err := json.Marshal(a.locked)
 	return append([]sqldb.Stmt{{Query: insertInstance, Args: []any{
-		tenant, a.id, a.object, a.recordID, a.processID, a.processName, string(stages), string(locked), a.submittedBy, a.submittedAt, a.comment,
+		tenant, a.id, a.object, a.recordID, a.processID, a.processName, string(stages), string(locked), a.submittedBy,
+		a.submittedAt, a.comment,
 		a.recordVersion, a.execution, a.correlationID, a.version, string(outcomes),
 	}}}, a.principals(tenant)...), err
 }
@@ -259,7 +267,10 @@ func (a *instance) principals(tenant string) []sqldb.Stmt {
 
 // update is the statement that stores what can change.
 func (a *instance) update(tenant string) sqldb.Stmt {
-	return sqldb.Stmt{Query: updateInstance, Args: []any{tenant, a.id, int64(a.status), a.at, a.decidedBy, a.decidedAt, a.decision, a.version}}
+	return sqldb.Stmt{Query: updateInstance, Args: []any{
+		tenant, a.id, int64(a.status), a.at, a.decidedBy, a.decidedAt,
+		a.decision, a.version,
+	}}
 }
 
 // deputyOf begins the principal of somebody who decides in the place of an approver.

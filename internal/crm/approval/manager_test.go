@@ -19,14 +19,17 @@ func TestTheManagerDecides(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
 		byManager := func(of string) model.Member { return model.Member{Type: model.TypeManager, ID: of} }
-		r.define(processOf(step("Of the submitter", model.ByAny, byManager(model.OfSubmitter)), step("Of the owner", model.ByAll, byManager(model.OfOwner), ofUser(leo))))
+		r.define(processOf(step("Of the submitter", model.ByAny, byManager(model.OfSubmitter)),
+			step("Of the owner", model.ByAll, byManager(model.OfOwner), ofUser(leo))))
 		quote := r.quote(`"DiscountPercent":10`)
-		if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote}, nil); codeOf(err) != CodeNoApprover {
+		if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote}, nil); codeOf(
+			err) != CodeNoApprover {
 			t.Errorf("without a manager: got %v", err)
 		}
 		r.define(under(mia, user(sal, "Sal", "", salesSet)))
 		v := r.submit(quote)
-		if first := v.StageDetails[0]; len(first.Approvers) != 1 || first.Approvers[0].UserID != mia || first.Approvers[0].Via[0] != byManager(sal) {
+		if first := v.StageDetails[0]; len(first.Approvers) != 1 || first.Approvers[0].UserID != mia ||
+			first.Approvers[0].Via[0] != byManager(sal) {
 			t.Errorf("got %+v", first)
 		}
 		r.assigned(mia, v.ID)
@@ -43,7 +46,10 @@ func TestTheManagerDecides(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		r.define(user(sal, "Sal", "", salesSet)) // and nobody: leo is all who are left
-		r.take(wire.PermissionChanged{ChangeType: "UserManagerChanged", Subject: wire.PermissionSubject{Type: "User", ID: sal}, EffectiveAt: 1})
+		r.take(wire.PermissionChanged{ChangeType: "UserManagerChanged", Subject: wire.PermissionSubject{
+			Type: "User",
+			ID:   sal,
+		}, EffectiveAt: 1})
 		if err := r.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}

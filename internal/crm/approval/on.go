@@ -18,7 +18,10 @@ const ConsumerName = "approval"
 
 // Types are the events that approvals take: those that the document lists for them, in
 // its order.
-var Types = []string{"RecordCreated", "RecordUpdated", "PermissionChanged", "RoleHierarchyChanged", "ApprovalConfigChanged"}
+var Types = []string{
+	"RecordCreated", "RecordUpdated", "PermissionChanged", "RoleHierarchyChanged",
+	"ApprovalConfigChanged",
+}
 
 // Consumer is approvals as the bus knows them.
 func (s *Approvals) Consumer() bus.Consumer {
@@ -61,7 +64,10 @@ func (s *Approvals) onAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Even
 		of := [2]string{e.Tenant, object}
 		named[of] = append(named[of], id)
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int {
+		return slices.Compare(a[:],
+			b[:])
+	}) {
 		if err := s.judgeRecords(ctx, tx, of[0], of[1], named[of]); err != nil {
 			return fault.Wrap("approval.on", err)
 		}
@@ -90,7 +96,8 @@ func (s *Approvals) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 // judgeRecords judges the pending approvals of some records.
 func (s *Approvals) judgeRecords(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) error {
 	var b sqldb.Binds
-	query := "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = " + b.Add(tenant) + " AND a.object = " + b.Add(object) +
+	query := "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = " + b.Add(tenant) +
+		" AND a.object = " + b.Add(object) +
 		" AND a.status = 0 AND " + b.OneOf(tx.Dialect(), "a.record_id", ids)
 	open, err := instances(ctx, tx, query, b.Args()...)
 	if err != nil {
@@ -108,7 +115,9 @@ func (s *Approvals) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	open, err := instances(ctx, tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0 AND a.process_id = $2 ORDER BY a.id", e.Tenant, p.ProcessID)
+	open, err := instances(ctx, tx, "SELECT "+instanceColumns+
+		" FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0 AND a.process_id = $2 ORDER BY a.id",
+		e.Tenant, p.ProcessID)
 	if err != nil {
 		return err
 	}
@@ -148,7 +157,9 @@ func (s *Approvals) judge(ctx context.Context, tx *sqldb.Tx, tenant string, open
 		if a.meets == (takes == 1) {
 			continue
 		}
-		if _, err := tx.Exec(ctx, "UPDATE approval_instance SET meets = $3 WHERE tenant_id = $1 AND id = $2 AND status = 0", tenant, a.id, takes); err != nil {
+		if _, err := tx.Exec(ctx,
+			"UPDATE approval_instance SET meets = $3 WHERE tenant_id = $1 AND id = $2 AND status = 0", tenant, a.id,
+			takes); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,10 @@ func settling() model.Definition {
 	status := func(value string) map[string]jsontext.Value {
 		return map[string]jsontext.Value{"Status": jsontext.Value(`"` + value + `"`)}
 	}
-	d.Value.(*model.ApprovalProcess).Outcomes = model.Outcomes{OnApproved: status("Approved"), OnRejected: status("Rejected"), OnRecalled: status("Draft")}
+	d.Value.(*model.ApprovalProcess).Outcomes = model.Outcomes{
+		OnApproved: status("Approved"),
+		OnRejected: status("Rejected"), OnRecalled: status("Draft"),
+	}
 	return d
 }
 
@@ -28,7 +31,8 @@ func (r *rig) deliver(times int) {
 	r.Helper()
 	var decided []wire.Event
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id", r.delivered) {
+		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id",
+			r.delivered) {
 			var body []byte
 			if err == nil {
 				err = row.Scan(&r.delivered, &body)
@@ -139,13 +143,16 @@ func TestTheOutcomeIsWrittenIntoTheRecordOnce(t *testing.T) {
 					t.Errorf("%s: in between: got %v", end.status, err)
 				}
 			}
-			if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote}, nil); codeOf(err) != CodeSettling {
+			if _, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote}, nil); codeOf(
+				err) != CodeSettling {
 				t.Errorf("%s: submitted in between: got %v", end.status, err)
 			}
-			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeWaiting || string(out.Fields["Status"]) != `"`+end.status+`"` {
+			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeWaiting ||
+				string(out.Fields["Status"]) != `"`+end.status+`"` {
 				t.Errorf("%s: got %+v", end.status, out)
 			}
-			if found, err := r.Recount(t.Context(), tenantA); err != nil || len(found) != 2 || !strings.Contains(strings.Join(found, " "), "its outcome is not written") {
+			if found, err := r.Recount(t.Context(), tenantA); err != nil || len(found) != 2 ||
+				!strings.Contains(strings.Join(found, " "), "its outcome is not written") {
 				t.Errorf("%s: a recount finds %q (%v)", end.status, found, err)
 			}
 			before := r.updates(quote)
@@ -154,7 +161,8 @@ func TestTheOutcomeIsWrittenIntoTheRecordOnce(t *testing.T) {
 			if got != end.status || r.updates(quote) != before+1 {
 				t.Errorf("it is %s with %d more events, want %s", got, r.updates(quote)-before, end.status)
 			}
-			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeWritten || out.RecordVersion != version || out.Message != "" {
+			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeWritten ||
+				out.RecordVersion != version || out.Message != "" {
 				t.Errorf("%s: got %+v", end.status, out)
 			}
 			r.consistent()
@@ -187,7 +195,8 @@ func TestAnOutcomeThatIsRefusedIsTold(t *testing.T) {
 		r.decide(mia, v.ID, Approved)
 		r.deliver(2)
 		out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome
-		if out == nil || out.Status != OutcomeRefused || !strings.Contains(out.Message, "Status must be one of Draft, Rejected") || out.RecordVersion != 0 {
+		if out == nil || out.Status != OutcomeRefused ||
+			!strings.Contains(out.Message, "Status must be one of Draft, Rejected") || out.RecordVersion != 0 {
 			t.Errorf("got %+v", out)
 		}
 		if got, _ := r.status(quote); got != "Draft" {
@@ -212,8 +221,9 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
 		r.define(settling(), model.Definition{Kind: model.KindValidationRule, ID: "v", Value: &model.ValidationRule{
-			ID: "v", Name: "Expiry", Object: "Quote", Condition: `record.Status == "Approved" && record.ExpirationDate == null`,
-			Message: "An approved quote says until when it holds.", Field: "ExpirationDate", IsActive: true,
+			ID: "v", Name: "Expiry", Object: "Quote",
+			Condition: `record.Status == "Approved" && record.ExpirationDate == null`,
+			Message:   "An approved quote says until when it holds.", Field: "ExpirationDate", IsActive: true,
 		}})
 		quote := r.quote(`"Status":"Draft","DiscountPercent":10`)
 		v := r.submit(quote)
@@ -221,10 +231,12 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 		before := r.updates(quote)
 		r.deliver(2)
 		got := r.parsed(r.Get(t.Context(), as(sal), v.ID))
-		if out := got.Outcome; got.Status != Approved || out == nil || out.Status != OutcomeRefused || !strings.Contains(out.Message, "An approved quote says until when it holds.") || out.RecordVersion != 0 {
+		if out := got.Outcome; got.Status != Approved || out == nil || out.Status != OutcomeRefused ||
+			!strings.Contains(out.Message, "An approved quote says until when it holds.") || out.RecordVersion != 0 {
 			t.Errorf("got %s, %+v", got.Status, out)
 		}
-		if len(r.told()) != 1 || r.told()[0].SubmittedBy != sal || r.told()[0].DecidedBy != mia || r.told()[0].RecordID != quote {
+		if len(r.told()) != 1 || r.told()[0].SubmittedBy != sal || r.told()[0].DecidedBy != mia ||
+			r.told()[0].RecordID != quote {
 			t.Errorf("told was %+v", r.told())
 		}
 		if status, _ := r.status(quote); status != "Draft" || r.updates(quote) != before {
@@ -237,7 +249,8 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 		if err := r.set(quote, "In Review"); err != nil { // and what the outcome is about
 			t.Error(err)
 		}
-		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"ExpirationDate":"2026-12-31"}`); err != nil {
+		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote},
+			`{"ExpirationDate":"2026-12-31"}`); err != nil {
 			t.Fatal(err)
 		}
 		again := r.submit(quote)

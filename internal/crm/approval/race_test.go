@@ -76,7 +76,8 @@ func TestOfTwoWhoDecideAtOnceOneCounts(t *testing.T) {
 					winner = 1
 				}
 				won[winner]++
-				if code := codeOf(failed[1-winner]); code != CodeEnded && code != CodeNotFound { // the managers do not see what has ended
+				// the managers do not see what has ended
+				if code := codeOf(failed[1-winner]); code != CodeEnded && code != CodeNotFound {
 					t.Fatalf("%s: %v", race.name, failed[1-winner])
 				}
 				r.outcomeOf(v, race.ends[winner])
@@ -106,7 +107,8 @@ func (r *rig) outcomeOf(v View, want Status) {
 		r.Fatalf("the execution of what was %v is %v", want, status)
 	}
 	events := r.outbox()
-	if n := strings.Count(events, "ApprovalDecided "); n != 1 || strings.Count(events, `"decision":"`+want.String()+`"`) != 1 {
+	if n := strings.Count(events, "ApprovalDecided "); n != 1 || strings.Count(events, `"decision":"`+want.String()+
+		`"`) != 1 {
 		r.Fatalf("got %s", events)
 	}
 }
@@ -121,7 +123,8 @@ func (r *rig) writtenOnce(v View, end Status) {
 	_, before := r.status(v.RecordID)
 	r.deliver(1)
 	got, version := r.status(v.RecordID)
-	if want := [...]string{Approved: "Approved", Rejected: "Rejected", Recalled: "Draft"}[end]; got != want || version < before {
+	if want := [...]string{Approved: "Approved", Rejected: "Rejected", Recalled: "Draft"}[end]; got != want ||
+		version < before {
 		r.Fatalf("the record of what was %v is %s at %v, before at %v", end, got, version, before)
 	}
 	if n := r.count("records_lock"); n != 0 {
@@ -189,7 +192,8 @@ func TestAnApprovalIsOpenUntilItsDecisionIsCommitted(t *testing.T) {
 		v := r.submit(r.quote(`"DiscountPercent":10`))
 		open := true
 		waits := sqltest.Waits(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, "UPDATE approval_instance SET status = 1 WHERE tenant_id = $1 AND id = $2", tenantA, v.ID)
+			_, err := tx.Exec(ctx, "UPDATE approval_instance SET status = 1 WHERE tenant_id = $1 AND id = $2", tenantA,
+				v.ID)
 			return err
 		}, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 			open, err = r.Open(ctx, tx, tenantA, v.ID)
@@ -204,7 +208,8 @@ func TestAnApprovalIsOpenUntilItsDecisionIsCommitted(t *testing.T) {
 			_, err := r.Open(ctx, tx, tenantA, v.ID)
 			return err
 		}, func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, "UPDATE approval_instance SET status = 1 WHERE tenant_id = $1 AND id = $2", tenantA, v.ID)
+			_, err := tx.Exec(ctx, "UPDATE approval_instance SET status = 1 WHERE tenant_id = $1 AND id = $2", tenantA,
+				v.ID)
 			return err
 		}) {
 			t.Error("a decision does not wait for who found the approval open")
@@ -218,7 +223,8 @@ func TestAnApprovalIsOpenUntilItsDecisionIsCommitted(t *testing.T) {
 func TestTwoWhoMustBothApproveDecideAtOnce(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
-		r.define(processOf(step("Both", model.ByAll, ofUser(mia), ofUser(max)), step("Then", model.ByAll, ofUser(mia), ofUser(max))))
+		r.define(processOf(step("Both", model.ByAll, ofUser(mia), ofUser(max)), step("Then", model.ByAll, ofUser(mia),
+			ofUser(max))))
 		r.cfg.Models = meeting{r.cfg.Models, r.db.Dialect() == sqldb.Postgres}
 		for round := range 10 {
 			v := r.submit(r.quote(`"DiscountPercent":10`))
@@ -238,8 +244,10 @@ func TestTwoWhoMustBothApproveDecideAtOnce(t *testing.T) {
 					t.Fatalf("round %d, stage %d: %v, %v", round, stage, failed[0], failed[1])
 				}
 				got := r.parsed(r.Get(t.Context(), as(sal), v.ID))
-				if stage == 0 && (got.Status != Pending || got.CurrentStageIndex != 1) || stage == 1 && got.Status != Approved {
-					t.Fatalf("round %d: after stage %d it is %v in stage %d", round, stage, got.Status, got.CurrentStageIndex)
+				if stage == 0 && (got.Status != Pending || got.CurrentStageIndex != 1) || stage == 1 &&
+					got.Status != Approved {
+					t.Fatalf("round %d: after stage %d it is %v in stage %d", round, stage, got.Status,
+						got.CurrentStageIndex)
 				}
 			}
 			if status := r.execution(v.ExecutionID).Status; status != flow.Completed {

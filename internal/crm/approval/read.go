@@ -40,10 +40,13 @@ func (s *Approvals) Get(ctx context.Context, c Caller, id string) (out []byte, e
 
 // List gives a page of the approvals that the caller may know of, the newest first, and
 // how many there are. Those that wait for the caller come the oldest first.
-func (s *Approvals) List(ctx context.Context, c Caller, f Filter, offset, limit int) (page []Summary, total int, err error) {
+func (s *Approvals) List(ctx context.Context, c Caller, f Filter, offset, limit int) (
+	page []Summary, total int, err error,
+) {
 	err = s.read(ctx, "approval.list", &c, func(ctx context.Context, w *session) error {
 		if f.Object != "" && w.model.Object(f.Object) == nil {
-			return fault.New(fault.Invalid, wire.CodeInvalid, "%.80q is not an object; the objects are %s", f.Object, w.model.ObjectNames()).
+			return fault.New(fault.Invalid, wire.CodeInvalid, "%.80q is not an object; the objects are %s", f.Object,
+				w.model.ObjectNames()).
 				With(map[string]string{"field": "object"})
 		}
 		if f.Assigned {
@@ -66,7 +69,8 @@ func (w *session) visible(ctx context.Context, id string) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+" AND a.id = "+b.Add(id), b.Args()...)
+	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+		" AND a.id = "+b.Add(id), b.Args()...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +110,8 @@ func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	places := "a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " + principals + ")"
+	places := "a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " +
+		principals + ")"
 	delegated, err := w.delegated(ctx)
 	if err != nil {
 		return "", err
@@ -125,14 +130,18 @@ func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
 // approver. A place goes with its approver: who was given one by somebody who is none any
 // more has nothing.
 func (w *session) delegated(ctx context.Context) (ids []string, err error) {
-	found, err := loaded(ctx, w.tx, w.tenant, "SELECT "+instanceColumns+` FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0
+	found, err := loaded(ctx, w.tx, w.tenant, "SELECT "+instanceColumns+
+		` FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0
 		AND a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = $1 AND p.principal = $2)
 		ORDER BY a.submitted_at, a.id LIMIT $3`, w.tenant, deputyOf+w.user, MaxAssigned)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range found {
-		if slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool { return s.deputy != nil && s.deputy.user == w.user }) {
+		if slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool {
+			return s.deputy != nil &&
+				s.deputy.user == w.user
+		}) {
 			ids = append(ids, a.id)
 		}
 	}
@@ -173,7 +182,8 @@ func (w *session) list(ctx context.Context, f *Filter, offset, limit int) (page 
 		return nil, 0, err
 	}
 	where = f.narrow(where, &b)
-	if err := w.tx.Row(ctx, "SELECT count(*) FROM approval_instance a WHERE "+where, b.Args()...).Scan(&total); err != nil {
+	if err := w.tx.Row(ctx, "SELECT count(*) FROM approval_instance a WHERE "+where, b.Args()...).Scan(
+		&total); err != nil {
 		return nil, 0, err
 	}
 	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
@@ -200,7 +210,10 @@ func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (p
 		return nil, 0, err
 	}
 	for _, a := range found {
-		if !slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool { return s.vote == nil && s.holder() == w.user }) {
+		if !slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool {
+			return s.vote == nil &&
+				s.holder() == w.user
+		}) {
 			continue
 		}
 		if total++; total > offset && len(page) < limit {
@@ -253,8 +266,11 @@ func (s *Approvals) Deciders(ctx context.Context, tx *sqldb.Tx, tenant, id strin
 type Reads struct{}
 
 // Walk gives the approvals of a tenant by id, behind one; "" is the beginning.
-func (Reads) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (all []model.Approval, err error) {
-	for row, err := range tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, status, decided_at FROM approval_instance
+func (Reads) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (
+	all []model.Approval, err error,
+) {
+	for row, err := range tx.Query(ctx,
+		`SELECT id, object, record_id, submitted_by, submitted_at, status, decided_at FROM approval_instance
 		WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tenant, after, limit) {
 		var a model.Approval
 		var status int64

@@ -12,7 +12,9 @@ import (
 
 // Recall takes a submission back: its execution is cancelled, and no decision counts any
 // more. It is for the one who submitted, and for who may modify all records.
-func (s *Approvals) Recall(ctx context.Context, c Caller, id, comment string, key *wire.Once) (answer []byte, replay bool, err error) {
+func (s *Approvals) Recall(ctx context.Context, c Caller, id, comment string, key *wire.Once) (
+	answer []byte, replay bool, err error,
+) {
 	r := &recalling{about: about{request: request{Approvals: s, call: c, key: key}, id: id}, comment: comment}
 	return r.do(ctx, "approval.recall", r.look, r.unit)
 }
@@ -29,7 +31,8 @@ func (r *recalling) look(ctx context.Context, w *session) error {
 		return err
 	}
 	if a.submittedBy != w.user && !w.model.ModifyAll(w.user) {
-		return fault.New(fault.Forbidden, CodeDenied, "only who submitted the record, or may modify all records, recalls the approval")
+		return fault.New(fault.Forbidden, CodeDenied,
+			"only who submitted the record, or may modify all records, recalls the approval")
 	}
 	return a.waits(nil)
 }
@@ -58,7 +61,9 @@ func (r *recalling) unit(context.Context) (engine.Unit, error) {
 
 // Delegate gives the places in the open stage that the caller holds to another user, who
 // decides instead, and gives the approval as it is then.
-func (s *Approvals) Delegate(ctx context.Context, c Caller, id, to, comment string, key *wire.Once) (answer []byte, replay bool, err error) {
+func (s *Approvals) Delegate(ctx context.Context, c Caller, id, to, comment string, key *wire.Once) (
+	answer []byte, replay bool, err error,
+) {
 	r := &about{request: request{Approvals: s, call: c, key: key}, id: id}
 	look := func(ctx context.Context, w *session) error {
 		a, err := r.see(ctx, w)
@@ -100,7 +105,10 @@ func (w *session) answerDeputies(ctx context.Context, a *instance, given []deput
 			stmts = append(stmts, sqldb.Stmt{Query: deleteDeputy, Args: []any{w.tenant, a.id, d.stage, d.approver}})
 			continue
 		}
-		stmts = append(stmts, sqldb.Stmt{Query: putDeputy, Args: []any{w.tenant, a.id, d.stage, d.approver, d.user, d.by, d.comment, d.at}})
+		stmts = append(stmts, sqldb.Stmt{Query: putDeputy, Args: []any{
+			w.tenant, a.id, d.stage, d.approver, d.user,
+			d.by, d.comment, d.at,
+		}})
 	}
 	if err := w.tx.Batch(ctx, stmts...); err != nil {
 		return nil, err

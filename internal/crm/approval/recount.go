@@ -51,13 +51,16 @@ func (s *Approvals) allLocks(ctx context.Context, tx *sqldb.Tx, tenant string) (
 	}
 }
 
-func (s *Approvals) compareLocks(ctx context.Context, tx *sqldb.Tx, tenant string, locks map[string]model.FieldLock) (found []string, err error) {
+func (s *Approvals) compareLocks(ctx context.Context, tx *sqldb.Tx, tenant string, locks map[string]model.FieldLock) (
+	found []string, err error,
+) {
 	err = walk(ctx, tx, tenant, "a.status = 0", func(a *instance) error {
 		l, ok := locks[a.id]
 		delete(locks, a.id)
 		switch {
 		case !ok:
-			found = append(found, differs(a.id, a.object, a.recordID, "the approval is pending, and its fields are not locked"))
+			found = append(found, differs(a.id, a.object, a.recordID,
+				"the approval is pending, and its fields are not locked"))
 		case l.Object != a.object || l.RecordID != a.recordID || !slices.Equal(l.Fields, a.locked):
 			found = append(found, differs(a.id, a.object, a.recordID, "other fields are locked than the approval says"))
 		}
@@ -93,7 +96,8 @@ func (s *Approvals) unwritten(ctx context.Context, tx *sqldb.Tx, tenant string) 
 // walk gives the approvals of a tenant of which a condition is true, without their votes.
 func walk(ctx context.Context, tx *sqldb.Tx, tenant, where string, each func(*instance) error) error {
 	for after := ""; ; {
-		page, err := instances(ctx, tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE a.tenant_id = $1 AND "+where+" AND a.id > $2 ORDER BY a.id LIMIT $3",
+		page, err := instances(ctx, tx, "SELECT "+instanceColumns+
+			" FROM approval_instance a WHERE a.tenant_id = $1 AND "+where+" AND a.id > $2 ORDER BY a.id LIMIT $3",
 			tenant, after, chunk)
 		if err != nil {
 			return err

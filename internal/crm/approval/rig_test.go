@@ -93,7 +93,8 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	r := &rig{T: t, models: metadata.NewModels()}
 	r.clock.Store(time.Date(2026, 1, 10, 14, 0, 0, 0, time.UTC).UnixMilli())
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), Migration(), idempotency.Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(),
+		sharing.Migration(), Migration(), idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
@@ -104,7 +105,9 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		Engine
 		Run(ctx context.Context) error
 	}
-	kept := store.New(db, store.Config{Silent: true, Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return r.Ended(h) }})
+	kept := store.New(db, store.Config{Silent: true, Ended: func(h *engine.Head) (sqldb.Stmt, bool) {
+		return r.Ended(h)
+	}})
 	if db.Dialect() == sqldb.SQLite {
 		e = engine.New(kept, wall{}, engine.Config{Exclusive: true})
 	} else {
@@ -144,7 +147,8 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		Regrouped: func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error { return r.Regrouped(ctx, tx, e) },
 	})
 	r.Approvals = New(db, Config{
-		Models: r.models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: e, Now: now,
+		Models: r.models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus,
+		Engine: e, Now: now,
 	})
 	return r
 }
@@ -175,13 +179,16 @@ func (r *rig) define(all ...model.Definition) {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenantA, string(d.Kind), d.ID, string(body)); err != nil {
+			if _, err := tx.Exec(ctx,
+				`INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenantA, string(d.Kind), d.ID,
+				string(body)); err != nil {
 				return err
 			}
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
-			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, tenantA, time.Duration(r.stamps.Add(1)).String())
+			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, tenantA,
+			time.Duration(r.stamps.Add(1)).String())
 		return err
 	})
 	if err != nil {
@@ -190,13 +197,17 @@ func (r *rig) define(all ...model.Definition) {
 }
 
 func user(id, name, role string, sets ...string) model.Definition {
-	return model.Definition{Kind: model.KindUser, ID: id, Value: &model.User{ID: id, Name: name, RoleID: role, PermissionSetIDs: sets, IsActive: true}}
+	return model.Definition{Kind: model.KindUser, ID: id, Value: &model.User{
+		ID: id, Name: name, RoleID: role,
+		PermissionSetIDs: sets, IsActive: true,
+	}}
 }
 
 // processOf is the process of quotes with these steps.
 func processOf(steps ...model.ApprovalStep) model.Definition {
 	return model.Definition{Kind: model.KindApprovalProcess, ID: process, Value: &model.ApprovalProcess{
-		ID: process, Name: "Quote Discount Approval", Object: "Quote", Condition: "record.DiscountPercent != null && record.DiscountPercent > 5.0",
+		ID: process, Name: "Quote Discount Approval", Object: "Quote",
+		Condition:    "record.DiscountPercent != null && record.DiscountPercent > 5.0",
 		LockedFields: []string{"DiscountPercent", "GrandTotal"}, Steps: steps, IsActive: true,
 	}}
 }
@@ -215,15 +226,21 @@ func (r *rig) staff() {
 	all := model.ObjectPermission{Create: true, Read: true, Update: true, Delete: true}
 	r.define(
 		model.Definition{Kind: model.KindPermissionSet, ID: salesSet, Value: &model.PermissionSet{
-			ID: salesSet, Name: "Sales", Objects: map[string]model.ObjectPermission{"Quote": all, "Opportunity": all}, Fields: map[string]model.FieldPermission{},
+			ID: salesSet, Name: "Sales", Objects: map[string]model.ObjectPermission{"Quote": all, "Opportunity": all},
+			Fields: map[string]model.FieldPermission{},
 		}},
 		model.Definition{Kind: model.KindPermissionSet, ID: readerSet, Value: &model.PermissionSet{
-			ID: readerSet, Name: "Reader", Objects: map[string]model.ObjectPermission{"Quote": {Read: true}}, Fields: map[string]model.FieldPermission{},
+			ID: readerSet, Name: "Reader", Objects: map[string]model.ObjectPermission{"Quote": {Read: true}},
+			Fields: map[string]model.FieldPermission{},
 		}},
 		model.Definition{Kind: model.KindRole, ID: managers, Value: &model.Role{ID: managers, Name: "Managers"}},
-		user(sal, "Sal", "", salesSet), user(mia, "Mia", managers, readerSet), user(max, "Max", managers, readerSet), user(vic, "Vic", "", readerSet),
+		user(sal, "Sal", "", salesSet), user(mia, "Mia", managers, readerSet), user(max, "Max", managers, readerSet),
+		user(vic, "Vic", "", readerSet),
 		user(leo, "Leo", "", readerSet), user(out, "Out", managers), user(nat, "Nat", "", readerSet),
-		model.Definition{Kind: model.KindGroup, ID: legal, Value: &model.Group{ID: legal, Name: "Legal", Type: model.PublicGroup, Members: []model.Member{ofUser(leo)}}},
+		model.Definition{Kind: model.KindGroup, ID: legal, Value: &model.Group{
+			ID: legal, Name: "Legal",
+			Type: model.PublicGroup, Members: []model.Member{ofUser(leo)},
+		}},
 	)
 }
 
@@ -240,7 +257,10 @@ func (r *rig) apply(c Caller, object string, op records.Op, fields string) (v re
 			r.Fatal(err)
 		}
 	}
-	_, _, err = r.records.Apply(r.Context(), records.Caller(c), records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true},
+	_, _, err = r.records.Apply(r.Context(), records.Caller(c), records.Batch{
+		Object: object, Ops: []records.Op{op},
+		AllOrNone: true,
+	},
 		func(results []records.Result) ([]byte, error) { v = results[0].View(); return []byte("{}"), nil })
 	return v, err
 }
@@ -248,11 +268,13 @@ func (r *rig) apply(c Caller, object string, op records.Op, fields string) (v re
 // quote makes a quote of sal.
 func (r *rig) quote(fields string) string {
 	r.Helper()
-	opp, err := r.apply(as(sal), "Opportunity", records.Op{Kind: records.Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}`)
+	opp, err := r.apply(as(sal), "Opportunity", records.Op{Kind: records.Create},
+		`{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}`)
 	if err != nil {
 		r.Fatal(err)
 	}
-	v, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Create}, `{"Name":"Q","OpportunityId":"`+opp.ID+`",`+fields+`}`)
+	v, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Create}, `{"Name":"Q","OpportunityId":"`+opp.ID+`",`+
+		fields+`}`)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -327,7 +349,8 @@ func (r *rig) outbox() string {
 			if !strings.HasPrefix(e.Type, "Approval") {
 				continue
 			}
-			if e.Producer.Service != service || e.CorrelationID != "test" || e.OccurredAt != e.Version || e.Tenant != tenantA || e.Index != 0 {
+			if e.Producer.Service != service || e.CorrelationID != "test" || e.OccurredAt != e.Version ||
+				e.Tenant != tenantA || e.Index != 0 {
 				r.Errorf("the envelope is %s", body)
 			}
 			b.WriteString(e.Type + " " + e.Key + " " + e.Version.String() + "\n  " + string(e.Payload) + "\n")

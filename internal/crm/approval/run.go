@@ -26,8 +26,9 @@ func (s *Approvals) Ended(h *engine.Head) (sqldb.Stmt, bool) {
 	}
 	s.ended.Store(true)
 	return sqldb.Stmt{
-		Query: "INSERT INTO approval_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) DO NOTHING",
-		Args:  []any{h.Tenant, h.ID.String()},
+		Query: "INSERT INTO approval_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) " +
+			"DO NOTHING",
+		Args: []any{h.Tenant, h.ID.String()},
 	}, true
 }
 
@@ -87,7 +88,8 @@ func (s *Approvals) places(ctx context.Context, query string, args ...any) (foun
 	return found, err
 }
 
-const selectEnded = "SELECT tenant_id, execution FROM approval_ended WHERE (tenant_id, execution) > ($1, $2) ORDER BY tenant_id, execution LIMIT $3"
+const selectEnded = "SELECT tenant_id, execution FROM approval_ended WHERE (tenant_id, execution) > ($1, $2) ORDER " +
+	"BY tenant_id, execution LIMIT $3"
 
 // settle recalls the approvals of executions that ended without them. One that cannot be
 // does not hold up the others; its error comes at the end.
@@ -138,7 +140,8 @@ func (s *Approvals) settleOne(ctx context.Context, p place) error {
 
 const (
 	selectStale = "SELECT tenant_id, event FROM approval_stale ORDER BY tenant_id"
-	selectOpen  = "SELECT tenant_id, id FROM approval_instance WHERE tenant_id = $1 AND status = 0 AND id > $2 ORDER BY id LIMIT $3"
+	selectOpen  = "SELECT tenant_id, id FROM approval_instance WHERE tenant_id = $1 AND status = 0 AND id > $2 ORDER " +
+		"BY id LIMIT $3"
 )
 
 // renew looks at the open stages of tenants whose users, roles or permissions changed.
@@ -151,7 +154,8 @@ func (s *Approvals) renew(ctx context.Context) (failed error) {
 		err := s.renewTenant(ctx, tenant.tenant)
 		if err == nil {
 			err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-				_, err := tx.Exec(ctx, "DELETE FROM approval_stale WHERE tenant_id = $1 AND event = $2", tenant.tenant, tenant.id)
+				_, err := tx.Exec(ctx, "DELETE FROM approval_stale WHERE tenant_id = $1 AND event = $2", tenant.tenant,
+					tenant.id)
 				return err
 			})
 		}
@@ -226,7 +230,10 @@ func (s *Approvals) renewOne(ctx context.Context, p place) error {
 			return err
 		}
 		unit.Commands = []engine.Request{{
-			Tenant: p.tenant, Execution: execution, Command: c, Actor: flow.Actor{Kind: flow.KindSystem, ID: "approval"}, CorrelationID: p.id,
+			Tenant: p.tenant, Execution: execution, Command: c, Actor: flow.Actor{
+				Kind: flow.KindSystem,
+				ID:   "approval",
+			}, CorrelationID: p.id,
 		}}
 	}
 	return s.perform(ctx, unit)

@@ -27,5 +27,6 @@ func stuckAt(ctx context.Context, tx *sqldb.Tx, tenant, id string) (stuck, error
 		return stuck{}, err
 	}
 	l := &letters[0]
-	return stuck{l.ID, fmt.Sprintf("its event %s is the dead letter %s: when its cause is put right, an operator redrives it (renga dlq redrive %s)", l.EventType, l.ID, l.ID)}, nil
+	return stuck{l.ID, fmt.Sprintf("its event %s is the dead letter %s: when its cause is put right, an operator "+
+		"redrives it (renga dlq redrive %s)", l.EventType, l.ID, l.ID)}, nil
 }

@@ -42,7 +42,10 @@ func (r *rig) sick(flag *atomic.Bool) *bus.Bus {
 		return handle(ctx, tx, e)
 	}
 	core.HandleAll = nil
-	b := bus.New(r.db, memory.New(), bus.Config{Instance: "sick", Exclusive: r.db.Dialect() == sqldb.SQLite, Consumers: []bus.Consumer{core}})
+	b := bus.New(r.db, memory.New(), bus.Config{
+		Instance: "sick", Exclusive: r.db.Dialect() == sqldb.SQLite,
+		Consumers: []bus.Consumer{core},
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
@@ -70,7 +73,8 @@ func TestADeadLetterThatKeepsAnOutcomeIsNamed(t *testing.T) {
 			r.decide(mia, v.ID, Approved)
 			var letter string
 			r.until("a dead letter", func() bool {
-				page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{Status: []bus.Status{bus.Open}}, 0, 10)
+				page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{Status: []bus.Status{bus.Open}}, 0,
+					10)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,17 +88,22 @@ func TestADeadLetterThatKeepsAnOutcomeIsNamed(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if ans, err := b.DecideDead(t.Context(), bus.Decision{Tenant: tenantA, Skip: skip, Reason: "because", CorrelationID: "test"}, letter, once); err != nil || ans.Refused != "" {
+				if ans, err := b.DecideDead(t.Context(), bus.Decision{
+					Tenant: tenantA, Skip: skip, Reason: "because",
+					CorrelationID: "test",
+				}, letter, once); err != nil || ans.Refused != "" {
 					t.Fatalf("got %+v, %v", ans, err)
 				}
 			}
 			says := "renga dlq redrive " + letter
 			_, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote}, nil)
 			told, _ := fault.As(err)
-			if codeOf(err) != CodeSettling || !strings.Contains(told.Message, says) || told.Details.(map[string]string)["deadLetterId"] != letter {
+			if codeOf(err) != CodeSettling || !strings.Contains(told.Message, says) ||
+				told.Details.(map[string]string)["deadLetterId"] != letter {
 				t.Errorf("submitted again: %v", err)
 			}
-			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out.Status != OutcomeWaiting || out.DeadLetterID != letter || !strings.Contains(out.Message, says) {
+			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out.Status != OutcomeWaiting ||
+				out.DeadLetterID != letter || !strings.Contains(out.Message, says) {
 				t.Errorf("got %+v", out)
 			}
 			if err := r.discount(quote, "12"); err == nil || !strings.Contains(err.Error(), v.ID) {
@@ -110,8 +119,10 @@ func TestADeadLetterThatKeepsAnOutcomeIsNamed(t *testing.T) {
 			if skip {
 				ends = OutcomeRefused
 			}
-			r.until("the outcome is "+ends, func() bool { return r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome.Status == ends })
-			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out.DeadLetterID != "" || skip != strings.Contains(out.Message, "an operator skipped") {
+			r.until("the outcome is "+ends,
+				func() bool { return r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome.Status == ends })
+			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out.DeadLetterID != "" ||
+				skip != strings.Contains(out.Message, "an operator skipped") {
 				t.Errorf("%s: %+v", ends, out)
 			}
 			if status, _ := r.status(quote); skip != (status == "Draft") {

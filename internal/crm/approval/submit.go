@@ -28,7 +28,9 @@ type Order struct {
 
 // Submit submits a record and gives the approval (View), as JSON; replay says that it was
 // given before. The execution, the rows, the lock and the event are one transaction.
-func (s *Approvals) Submit(ctx context.Context, c Caller, o Order, key *wire.Once) (answer []byte, replay bool, err error) {
+func (s *Approvals) Submit(ctx context.Context, c Caller, o Order, key *wire.Once) (
+	answer []byte, replay bool, err error,
+) {
 	r := &submitting{request: request{Approvals: s, call: c, key: key}, order: o, id: uuid.Must(uuid.NewV7()).String()}
 	return r.do(ctx, "approval.submit", r.look, r.unit)
 }
@@ -57,12 +59,14 @@ func (r *submitting) draft(ctx context.Context, w *session, hold bool) (*instanc
 		return nil, nil, err
 	}
 	if !edit {
-		return nil, nil, fault.New(fault.Forbidden, CodeDenied, "you may read the %s %s, but not edit it, so you cannot submit it", o.Object, o.RecordID)
+		return nil, nil, fault.New(fault.Forbidden, CodeDenied,
+			"you may read the %s %s, but not edit it, so you cannot submit it", o.Object, o.RecordID)
 	}
 	var pending string
 	err = w.tx.Row(ctx, selectPending, w.tenant, record.Object, record.ID).Scan(&pending)
 	if err == nil {
-		return nil, nil, fault.New(fault.Conflict, CodePending, "the record was submitted before, and the approval %s is not decided yet", pending).
+		return nil, nil, fault.New(fault.Conflict, CodePending,
+			"the record was submitted before, and the approval %s is not decided yet", pending).
 			With(map[string]string{"approvalInstanceId": pending})
 	}
 	if !errors.Is(err, sqldb.ErrNoRow) {
@@ -80,12 +84,15 @@ func (r *submitting) draft(ctx context.Context, w *session, hold bool) (*instanc
 		return nil, nil, err
 	}
 	a := &instance{
-		id: r.id, object: record.Object, recordID: record.ID, processID: p.ID, processName: p.Name, stages: stages, locked: p.LockedFields, outcomes: p.Outcomes,
+		id: r.id, object: record.Object, recordID: record.ID, processID: p.ID, processName: p.Name, stages: stages,
+		locked: p.LockedFields, outcomes: p.Outcomes,
 		submittedBy: w.user, submittedAt: w.now, comment: o.Comment, recordVersion: record.Version, meets: true,
 		correlationID: w.correlationID, version: w.now,
 	}
 	if len(slots(w.model, a, 0)) == 0 {
-		return nil, nil, fault.New(fault.Conflict, CodeNoApprover, "nobody can decide the step %s: its approvers must be active, read %s and not submit themselves", stages[0].Name, a.object)
+		return nil, nil, fault.New(fault.Conflict, CodeNoApprover,
+			"nobody can decide the step %s: its approvers must be active, read %s and not submit themselves",
+			stages[0].Name, a.object)
 	}
 	return a, &record, nil
 }
@@ -103,10 +110,13 @@ func (w *session) settled(ctx context.Context, r *model.Record) error {
 		return err
 	}
 	if why.letter != "" {
-		return fault.New(fault.Unavailable, CodeSettling, "the approval %s was decided, and its outcome cannot be written into the record: %s; nothing was done", held, why.help).
+		return fault.New(fault.Unavailable, CodeSettling,
+			"the approval %s was decided, and its outcome cannot be written into the record: %s; nothing was done",
+			held, why.help).
 			With(map[string]string{"approvalInstanceId": held, "deadLetterId": why.letter})
 	}
-	return fault.New(fault.Unavailable, CodeSettling, "the approval %s was decided, and its outcome is not in the record yet; nothing was done, send it again", held).
+	return fault.New(fault.Unavailable, CodeSettling,
+		"the approval %s was decided, and its outcome is not in the record yet; nothing was done, send it again", held).
 		With(map[string]string{"approvalInstanceId": held})
 }
 
@@ -132,7 +142,9 @@ func (r *submitting) unit(ctx context.Context) (engine.Unit, error) {
 			if refused := results[0].Answer.Refused; refused != nil {
 				return refused
 			}
-			return r.idempotent(ctx, tx, func(w *session) ([]byte, error) { return r.save(ctx, w, results[0].Answer.Execution.String()) })
+			return r.idempotent(ctx, tx, func(w *session) ([]byte, error) {
+				return r.save(ctx, w, results[0].Answer.Execution.String())
+			})
 		},
 	}, err
 }

@@ -39,21 +39,24 @@ type Decision struct {
 // View is an approval as a caller may see it.
 type View struct {
 	Summary
-	LockedFields   []string       `json:"lockedFields"`   // that the caller may read
-	MeetsCondition bool           `json:"meetsCondition"` // of a pending one: the process would still take the record
-	ExecutionID    string         `json:"executionId"`
-	StageDetails   []StageView    `json:"stages"`
-	Record         map[string]any `json:"record,omitzero"`  // of a pending one: the name and the locked fields, as far as the caller may read them and they are not sensitive
-	Outcome        *OutcomeView   `json:"outcome,omitzero"` // of one that has ended and writes something into the record
+	LockedFields   []string    `json:"lockedFields"`   // that the caller may read
+	MeetsCondition bool        `json:"meetsCondition"` // of a pending one: the process would still take the record
+	ExecutionID    string      `json:"executionId"`
+	StageDetails   []StageView `json:"stages"`
+	// of a pending one: the name and the locked fields, as far as the caller may read them and they are not sensitive
+	Record  map[string]any `json:"record,omitzero"`
+	Outcome *OutcomeView   `json:"outcome,omitzero"` // of one that has ended and writes something into the record
 }
 
 // OutcomeView is what an approval writes into its record, and whether it has.
 type OutcomeView struct {
-	Status        string                    `json:"status"`
-	Fields        map[string]jsontext.Value `json:"fields"`                 // that the caller may read and that are not sensitive
+	Status string `json:"status"`
+	// that the caller may read and that are not sensitive
+	Fields        map[string]jsontext.Value `json:"fields"`
 	RecordVersion wire.Stamp                `json:"recordVersion,omitzero"` // of the record with it
-	Message       string                    `json:"message,omitzero"`       // why it was refused, or what to do when it does not come
-	DeadLetterID  string                    `json:"deadLetterId,omitzero"`  // that keeps core from taking the event
+	// why it was refused, or what to do when it does not come
+	Message      string `json:"message,omitzero"`
+	DeadLetterID string `json:"deadLetterId,omitzero"` // that keeps core from taking the event
 }
 
 // The statuses of outcomes.
@@ -99,8 +102,10 @@ const (
 
 func (a *instance) summary() Summary {
 	s := Summary{
-		ID: a.id, Object: a.object, RecordID: a.recordID, ProcessID: a.processID, ProcessName: a.processName, Status: a.status, CurrentStageIndex: a.at,
-		Stages: make([]string, len(a.stages)), SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt, Comment: a.comment,
+		ID: a.id, Object: a.object, RecordID: a.recordID, ProcessID: a.processID, ProcessName: a.processName,
+		Status: a.status, CurrentStageIndex: a.at,
+		Stages: make([]string, len(a.stages)), SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt,
+		Comment: a.comment,
 	}
 	for i := range a.stages {
 		s.Stages[i] = a.stages[i].Name
@@ -128,11 +133,15 @@ func (a *instance) stageStatus(i int) string {
 
 // view is the approval as a user may see it; record is nil when it is gone.
 func (a *instance) view(m *model.Model, user string, record *model.Record) View {
-	v := View{Summary: a.summary(), LockedFields: []string{}, MeetsCondition: a.meets, ExecutionID: a.execution, StageDetails: make([]StageView, len(a.stages))}
+	v := View{
+		Summary: a.summary(), LockedFields: []string{}, MeetsCondition: a.meets, ExecutionID: a.execution,
+		StageDetails: make([]StageView, len(a.stages)),
+	}
 	for i := range a.stages {
 		s := &a.stages[i]
 		v.StageDetails[i] = StageView{
-			Name: s.Name, Decide: s.Decide, Status: a.stageStatus(i), Members: s.Approvers, Approvers: []ApproverView{}, Votes: []VoteView{},
+			Name: s.Name, Decide: s.Decide, Status: a.stageStatus(i), Members: s.Approvers, Approvers: []ApproverView{},
+			Votes: []VoteView{},
 		}
 	}
 	if a.status == Pending {
@@ -157,7 +166,8 @@ func (a *instance) view(m *model.Model, user string, record *model.Record) View 
 	if a.status == Pending && record != nil {
 		v.Record = map[string]any{}
 		for _, field := range append(slices.Clone(v.LockedFields), "Name") {
-			if value := record.Fields[field]; value != nil && m.Readable(user, a.object, field) && !m.Sensitive(a.object, field) {
+			if value := record.Fields[field]; value != nil && m.Readable(user, a.object, field) &&
+				!m.Sensitive(a.object, field) {
 				v.Record[field] = value
 			}
 		}

@@ -14,7 +14,9 @@ import (
 // Decide says what an approver thinks, in the stage that is open, and gives the approval
 // as it is then. When that closes the stage, the execution goes on in the same
 // transaction; one that was cancelled refuses, and nothing happens.
-func (s *Approvals) Decide(ctx context.Context, c Caller, id string, b Ballot, key *wire.Once) (answer []byte, replay bool, err error) {
+func (s *Approvals) Decide(ctx context.Context, c Caller, id string, b Ballot, key *wire.Once) (
+	answer []byte, replay bool, err error,
+) {
 	r := &voting{about: about{request: request{Approvals: s, call: c, key: key}, id: id}, ballot: b}
 	return r.do(ctx, "approval.decide", r.look, r.unit)
 }
@@ -37,7 +39,10 @@ func (r *about) see(ctx context.Context, w *session) (*instance, error) {
 
 // command is a request to the engine on behalf of the caller.
 func (r *about) command(c flow.Command) engine.Request {
-	return engine.Request{Tenant: r.call.Tenant, Execution: r.execution, Command: c, Actor: r.call.actor(), CorrelationID: r.call.CorrelationID}
+	return engine.Request{
+		Tenant: r.call.Tenant, Execution: r.execution, Command: c, Actor: r.call.actor(),
+		CorrelationID: r.call.CorrelationID,
+	}
 }
 
 // voting is a decision under way.
@@ -117,14 +122,16 @@ func (r *voting) save(ctx context.Context, w *session, results []engine.Result) 
 // alive refuses what comes after the execution has ended. A Wait that somebody resumed by
 // hand is not one: what counts of the stages are the decisions.
 func (w *session) alive(ctx context.Context, a *instance, results []engine.Result) error {
-	over := fault.New(fault.Conflict, CodeEnded, "the execution of the approval was ended, so it is recalled").With(map[string]string{"status": Recalled.String()})
+	over := fault.New(fault.Conflict, CodeEnded, "the execution of the approval was ended, so it is recalled").With(
+		map[string]string{"status": Recalled.String()})
 	for i := range results {
 		if refused := results[i].Answer.Refused; refused != nil && refused.Guard != flow.GuardNodeWaiting {
 			return over
 		}
 	}
 	var one int64
-	err := w.tx.Row(ctx, "SELECT 1 FROM approval_ended WHERE tenant_id = $1 AND execution = $2", w.tenant, a.execution).Scan(&one)
+	err := w.tx.Row(ctx, "SELECT 1 FROM approval_ended WHERE tenant_id = $1 AND execution = $2", w.tenant,
+		a.execution).Scan(&one)
 	switch {
 	case errors.Is(err, sqldb.ErrNoRow):
 		return nil

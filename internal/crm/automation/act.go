@@ -167,8 +167,10 @@ func (s *Automation) perform(tx *sqldb.Tx, m *model.Model, r *run, written *mode
 	return nil, fault.New(fault.Invalid, wire.CodeInvalid, "%s: nobody knows the action %q", r.by(), r.action.Type)
 }
 
-var insertNotes = sqldb.NewInsert("automation_note (tenant_id, user_id, id, at, message, object, record_id, source, rule_id, action_key, "+
-	"event_id, read_at)", "", "text", "text", "text", "bigint", "text", "text", "text", "text", "text", "text", "text", "bigint")
+var insertNotes = sqldb.NewInsert(
+	"automation_note (tenant_id, user_id, id, at, message, object, record_id, source, rule_id, action_key, "+
+		"event_id, read_at)", "", "text", "text", "text", "bigint", "text", "text", "text", "text", "text", "text",
+	"text", "bigint")
 
 // notesLeft is how many notes a transaction may still write.
 type notesLeft int
@@ -177,12 +179,14 @@ type notesLeft int
 func (r *run) notify(tx *sqldb.Tx, m *model.Model) ([]sqldb.Stmt, error) {
 	users := r.audience(m, r.owner)
 	if len(users) > MaxTold {
-		return nil, fault.New(fault.TooLarge, "", "%s would tell more than %d users; an action tells no more", r.by(), MaxTold)
+		return nil, fault.New(fault.TooLarge, "", "%s would tell more than %d users; an action tells no more", r.by(),
+			MaxTold)
 	}
 	left := sqldb.Own(tx, func() *notesLeft { return new(notesLeft(MaxNotes)) })
 	if len(users) > int(*left) {
 		return nil, fault.New(fault.Invalid, model.CodeCostly,
-			"%s cannot tell %d users: with the actions before it, it would put more than %d notes into inboxes in one transaction; "+
+			"%s cannot tell %d users: with the actions before it, it would put more than %d notes into inboxes in "+
+				"one transaction; "+
 				"have fewer actions that notify, or tell fewer users", r.by(), len(users), MaxNotes).
 			With(map[string]string{"ruleId": r.ruleID, "rule": r.rule})
 	}
@@ -193,7 +197,8 @@ func (r *run) notify(tx *sqldb.Tx, m *model.Model) ([]sqldb.Stmt, error) {
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, r.tenant, user, id.String(), r.at, r.action.Message, r.object, r.record, r.source, r.ruleID, r.action.Key, r.eventID, 0)
+		values = append(values, r.tenant, user, id.String(), r.at, r.action.Message, r.object, r.record, r.source,
+			r.ruleID, r.action.Key, r.eventID, 0)
 	}
 	r.result = strconv.Itoa(len(users))
 	if len(users) == 0 {
@@ -234,7 +239,10 @@ func (r *run) createTask(m *model.Model) ([]sqldb.Stmt, error) {
 	return []sqldb.Stmt{{
 		Query: `INSERT INTO automation_task (tenant_id, id, assignee, at, message, due_on, object, record_id, source, rule_id, action_key, event_id, done_at, done_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, '')`,
-		Args: []any{r.tenant, r.result, assignee(to), r.at, r.action.Message, due, r.object, r.record, r.source, r.ruleID, r.action.Key, r.eventID},
+		Args: []any{
+			r.tenant, r.result, assignee(to), r.at, r.action.Message, due, r.object, r.record, r.source,
+			r.ruleID, r.action.Key, r.eventID,
+		},
 	}}, nil
 }
 

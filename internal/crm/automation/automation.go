@@ -42,7 +42,8 @@ type Records interface {
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
 	// At is a record as the change to a version left it and as it was before, and who made
 	// that change.
-	At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version wire.Stamp) (d model.Draft, by string, ok bool, err error)
+	At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version wire.Stamp) (d model.Draft,
+		by string, ok bool, err error)
 	// Walk gives the living records of an object by id, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
 }
@@ -52,7 +53,8 @@ type Writer interface {
 	// Set writes fields of some different records as the server itself, in the transaction
 	// of the one who asks, and tells of it. What is refused is an error of its Changed and
 	// leaves the others alone.
-	Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) ([]model.Changed, error)
+	Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) ([]model.Changed,
+		error)
 }
 
 // Engine starts executions.

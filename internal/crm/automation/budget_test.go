@@ -17,7 +17,8 @@ import (
 // is another text.
 func costly(n int) string {
 	const list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
-	return fmt.Sprintf("%s.exists(a, %s.exists(b, %s.exists(c, a + b + c == %d))) && record.Name == ''", list, list, list, 1_000+n)
+	return fmt.Sprintf("%s.exists(a, %s.exists(b, %s.exists(c, a + b + c == %d))) && record.Name == ''", list, list,
+		list, 1_000+n)
 }
 
 // Events that are taken together share a budget; when that is not enough each has its own.
@@ -25,11 +26,13 @@ func TestCostlyRulesAfterASaveAreADeadLetterThatNamesThem(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
 		for i := range 4 {
-			r.rule(100+i, fmt.Sprintf("Fits %d", i), "Account", `["create"]`, costly(i), `[{"key":"k","type":"notify","message":"m"}]`)
+			r.rule(100+i, fmt.Sprintf("Fits %d", i), "Account", `["create"]`, costly(i),
+				`[{"key":"k","type":"notify","message":"m"}]`)
 		}
 		r.rule(110, "Tell", "Account", `["create"]`, "", `[{"key":"k","type":"notify","message":"m"}]`)
 		for i := range 40 {
-			r.rule(200+i, fmt.Sprintf("Costly %d", i), "Contact", `["create"]`, costly(i), `[{"key":"k","type":"notify","message":"m"}]`)
+			r.rule(200+i, fmt.Sprintf("Costly %d", i), "Contact", `["create"]`, costly(i),
+				`[{"key":"k","type":"notify","message":"m"}]`)
 		}
 		for range 20 {
 			r.create("Account", `{"Name":"A"}`)
@@ -37,7 +40,8 @@ func TestCostlyRulesAfterASaveAreADeadLetterThatNamesThem(t *testing.T) {
 		r.create("Contact", `{"LastName":"C"}`)
 		r.quiet()
 		letters := r.dead()
-		if len(letters) != 1 || !strings.HasPrefix(letters[0], model.CodeCostly) || !strings.Contains(letters[0], `workflow rule "Costly`) {
+		if len(letters) != 1 || !strings.HasPrefix(letters[0], model.CodeCostly) ||
+			!strings.Contains(letters[0], `workflow rule "Costly`) {
 			t.Errorf("got %q, want one that names a rule", letters)
 		}
 		if n := len(r.inbox(ann)); n != 20 {
@@ -55,14 +59,16 @@ func TestAJobTakesFewerRecordsWhenTheirRulesAreCostly(t *testing.T) {
 			r.create("Account", `{"Name":"A"}`)
 		}
 		for i := range 2 {
-			r.define(model.KindValidationRule, id(300+i), fmt.Sprintf(`{"name":"V%d","object":"Account","condition":%q,"message":"Never."}`, i, costly(i)))
+			r.define(model.KindValidationRule, id(300+i),
+				fmt.Sprintf(`{"name":"V%d","object":"Account","condition":%q,"message":"Never."}`, i, costly(i)))
 		}
 		r.job(50, "Nightly", "30 9 * * *", "Asia/Tokyo",
 			`"object":"Account","condition":"record.Name == 'A'","actions":[{"key":"rate","type":"updateField","field":"Rating","value":"Warm"}]`)
 		r.at("2026-01-11T00:30:01Z")
 		r.work()
 		r.quiet()
-		if last := r.show(50).Last; last == nil || last.Seen != 30 || last.Matched != 30 || last.Failed != 0 || last.EndedAt == 0 {
+		if last := r.show(50).Last; last == nil || last.Seen != 30 || last.Matched != 30 || last.Failed != 0 ||
+			last.EndedAt == 0 {
 			t.Errorf("got %+v", last)
 		}
 	})
@@ -89,7 +95,8 @@ func (r *rig) crowds(n int) {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, "UPDATE metadata_tenant SET revision = revision + 1, stamp = 'guests' WHERE tenant_id = $1", tenant)
+		_, err := tx.Exec(ctx, "UPDATE metadata_tenant SET revision = revision + 1, stamp = 'guests' WHERE tenant_id "+
+			"= $1", tenant)
 		return err
 	})
 	if err != nil {
@@ -134,7 +141,8 @@ func TestActionsOfAnEventThatTellTooManyAreADeadLetterThatNamesTheRule(t *testin
 		r.create("Contact", `{"LastName":"C"}`)
 		r.quiet()
 		letters := r.dead()
-		if len(letters) != 1 || !strings.HasPrefix(letters[0], model.CodeCostly) || !strings.Contains(letters[0], `rule "Loud"`) {
+		if len(letters) != 1 || !strings.HasPrefix(letters[0], model.CodeCostly) ||
+			!strings.Contains(letters[0], `rule "Loud"`) {
 			t.Errorf("got %q, want one that names the rule", letters)
 		}
 		if got := r.notes(); got != automation.MaxTold {
@@ -190,8 +198,12 @@ func TestAJobThatTellsManyTakesFewerRecords(t *testing.T) {
 		if loud.Seen != 2 || loud.Matched != 2 || loud.Failed != 2 || loud.EndedAt == 0 {
 			t.Errorf("got %+v", loud)
 		}
-		page, _, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{EventID: loud.EventID, Outcome: automationFailed(t), Limit: 10})
-		if err != nil || len(page) != 2 || page[0].ActionKey != "k02" || !strings.Contains(page[0].Error, `job "Loud" cannot tell 1000 users`) {
+		page, _, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{
+			EventID: loud.EventID,
+			Outcome: automationFailed(t), Limit: 10,
+		})
+		if err != nil || len(page) != 2 || page[0].ActionKey != "k02" || !strings.Contains(page[0].Error,
+			`job "Loud" cannot tell 1000 users`) {
 			t.Errorf("got %+v %v, want the third action of both", page, err)
 		}
 		if got, want := r.notes(), 30*150+2*2*automation.MaxTold; got != want {

@@ -32,13 +32,15 @@ type cause struct {
 	chain   []string
 }
 
-const selectCause = "SELECT depth, actions, chain FROM automation_cause WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND version = $4"
+const selectCause = "SELECT depth, actions, chain FROM automation_cause WHERE tenant_id = $1 AND object = $2 AND " +
+	"record_id = $3 AND version = $4"
 
 // follow finds out how the change to a version came about, and refuses to go on with a
 // chain that is too long.
 func (t *turn) follow(ctx context.Context, tx *sqldb.Tx, version wire.Stamp) error {
 	var chain string
-	err := tx.Row(ctx, selectCause, t.tenant, t.object, t.record, version).Scan(&t.cause.depth, &t.cause.actions, &chain)
+	err := tx.Row(ctx, selectCause, t.tenant, t.object, t.record, version).Scan(&t.cause.depth, &t.cause.actions,
+		&chain)
 	switch {
 	case errors.Is(err, sqldb.ErrNoRow):
 	case err != nil:
@@ -65,7 +67,8 @@ func (c *cause) check(deeds []deed, eventType string) error {
 	next := &deeds[0]
 	chain := strings.Join(append(c.chain, fmt.Sprintf("%s would do %s", next.by(), next.action.Key)), ", then ")
 	return bus.Permanent(fault.New(fault.Conflict, CodeLoop,
-		"rules set each other off: more than %s follow from one. The chain: %s, on %s. Change a rule, then redrive or skip this event", limit, chain, eventType).
+		"rules set each other off: more than %s follow from one. The chain: %s, on %s. Change a rule, then redrive "+
+			"or skip this event", limit, chain, eventType).
 		With(map[string]any{"depth": c.depth, "actions": c.actions, "chain": c.chain}))
 }
 
@@ -81,6 +84,9 @@ func (t *turn) causeStmt(version wire.Stamp) (sqldb.Stmt, error) {
 	chain, err := json.Marshal(append(t.cause.chain[:len(t.cause.chain):len(t.cause.chain)], link))
 	return sqldb.Stmt{
 		Query: `INSERT INTO automation_cause (tenant_id, object, record_id, version, depth, actions, chain, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		Args:  []any{t.tenant, t.object, t.record, version, t.cause.depth + 1, t.cause.actions + len(t.deeds), string(chain), t.at},
+		Args: []any{
+			t.tenant, t.object, t.record, version, t.cause.depth + 1, t.cause.actions + len(t.deeds),
+			string(chain), t.at,
+		},
 	}, err
 }

@@ -58,7 +58,9 @@ func Plans() map[string]string {
 		selectNotes(inboxOf(sqldb.SQLite, true)):  "INDEX automation_note_unread",
 	}
 	for index, q := range map[string]RunQuery{
-		"INDEX automation_run_list": {}, "INDEX automation_run_record": {RecordID: "r"}, "INDEX automation_run_rule": {RuleID: "r"},
+		"INDEX automation_run_list": {}, "INDEX automation_run_record": {RecordID: "r"}, "INDEX automation_run_rule": {
+			RuleID: "r",
+		},
 		"INDEX automation_run_failed": {Outcome: failed},
 	} {
 		var b sqldb.Binds

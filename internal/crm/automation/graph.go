@@ -34,7 +34,8 @@ func (o *order) args(more ...any) []any {
 }
 
 // thisOrder is the row of an order that is still pending.
-const thisOrder = " WHERE tenant_id = $1 AND event_id = $2 AND rule_id = $3 AND action_key = $4 AND record_id = $5 AND outcome = 2"
+const thisOrder = " WHERE tenant_id = $1 AND event_id = $2 AND rule_id = $3 AND action_key = $4 AND record_id = $5 " +
+	"AND outcome = 2"
 
 const selectStarts = `SELECT tenant_id, event_id, rule_id, action_key, record_id, graph_id, input, tries FROM automation_run
 	WHERE outcome = 2 AND retry_at <= $1 ORDER BY retry_at LIMIT $2`
@@ -76,14 +77,16 @@ func (s *Automation) startGraph(ctx context.Context, o *order) error {
 			return err
 		},
 		Commands: []engine.Request{{
-			Tenant: o.tenant, GraphID: o.graph, Start: true, Command: flow.Create{Input: flow.Data(o.input)}, CorrelationID: o.event,
-			Actor: flow.Actor{Kind: flow.KindSystem, ID: "automation"},
+			Tenant: o.tenant, GraphID: o.graph, Start: true, Command: flow.Create{Input: flow.Data(o.input)},
+			CorrelationID: o.event,
+			Actor:         flow.Actor{Kind: flow.KindSystem, ID: "automation"},
 		}},
 		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
 			if refused := results[0].Answer.Refused; refused != nil {
 				return refused
 			}
-			_, err := tx.Exec(ctx, "UPDATE automation_run SET outcome = 1, input = '', result = $6"+thisOrder, o.args(results[0].Answer.Execution.String())...)
+			_, err := tx.Exec(ctx, "UPDATE automation_run SET outcome = 1, input = '', result = $6"+thisOrder,
+				o.args(results[0].Answer.Execution.String())...)
 			return err
 		},
 	})
@@ -105,7 +108,8 @@ func (s *Automation) startLater(ctx context.Context, o *order, cause error) erro
 		outcome = failed
 	}
 	return s.write(ctx, "automation.later", func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE automation_run SET tries = tries + 1, outcome = $6, error = $7, retry_at = $8"+thisOrder,
+		_, err := tx.Exec(ctx, "UPDATE automation_run SET tries = tries + 1, outcome = $6, error = $7, retry_at = $8"+
+			thisOrder,
 			o.args(int64(outcome), messageOf(cause), again)...)
 		return err
 	})

@@ -25,9 +25,15 @@ func (s *Automation) Routes() []gate.Route {
 	a := &api{s}
 	return rest.On(gate.CRM, []gate.Route{
 		{Pattern: "GET /automation/inbox", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listInbox},
-		{Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeWrite, Rate: rateWrite, Do: rest.WithID("id", a.readNote)},
+		{
+			Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeWrite, Rate: rateWrite,
+			Do: rest.WithID("id", a.readNote),
+		},
 		{Pattern: "GET /automation/tasks", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listTasks},
-		{Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeWrite, Rate: rateWrite, Do: rest.WithID("id", a.completeTask)},
+		{
+			Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeWrite, Rate: rateWrite,
+			Do: rest.WithID("id", a.completeTask),
+		},
 		{Pattern: "GET /automation/jobs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listJobs},
 		{Pattern: "GET /automation/runs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listRuns},
 	})
@@ -103,7 +109,10 @@ func (a *api) listJobs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 func (a *api) listRuns(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "eventId", "ruleId", "recordId", "outcome")
 	want := RunQuery{Offset: p.Offset(), Limit: p.Size}
-	for name, into := range map[string]*string{"eventId": &want.EventID, "ruleId": &want.RuleID, "recordId": &want.RecordID} {
+	for name, into := range map[string]*string{
+		"eventId": &want.EventID, "ruleId": &want.RuleID,
+		"recordId": &want.RecordID,
+	} {
 		id, given := q.Text(name)
 		if given && !model.ValidID(id) {
 			q.Fail(name, "%s must be a UUID in lower case", name)

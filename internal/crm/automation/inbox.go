@@ -44,7 +44,8 @@ func selectNotes(table, where string) string {
 }
 
 func scanNote(row *sqldb.Row) (n Note, err error) {
-	err = row.Scan(&n.ID, &n.At, &n.Message, &n.Object, &n.RecordID, &n.Source, &n.RuleID, &n.ActionKey, &n.EventID, &n.ReadAt)
+	err = row.Scan(&n.ID, &n.At, &n.Message, &n.Object, &n.RecordID, &n.Source, &n.RuleID, &n.ActionKey, &n.EventID,
+		&n.ReadAt)
 	if n.Source == SourceEvent {
 		n.RuleID = ""
 	}
@@ -53,7 +54,9 @@ func scanNote(row *sqldb.Row) (n Note, err error) {
 
 // Inbox is a page of what the caller was told, the newest first, and how much there is on
 // all pages, counted up to MaxListed.
-func (s *Automation) Inbox(ctx context.Context, c Caller, unread bool, offset, limit int) (page []Note, total int, err error) {
+func (s *Automation) Inbox(ctx context.Context, c Caller, unread bool, offset, limit int) (
+	page []Note, total int, err error,
+) {
 	if err := tooFar(offset); err != nil {
 		return nil, 0, err
 	}
@@ -67,7 +70,8 @@ func (s *Automation) Inbox(ctx context.Context, c Caller, unread bool, offset, l
 		if total, err = count(ctx, tx, table, where, []any{c.Tenant, user.ID}); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, selectNotes(table, where)+" LIMIT $3 OFFSET $4", c.Tenant, user.ID, limit, offset) {
+		for row, err := range tx.Query(ctx, selectNotes(table, where)+" LIMIT $3 OFFSET $4", c.Tenant, user.ID, limit,
+			offset) {
 			if err != nil {
 				return err
 			}
@@ -89,7 +93,8 @@ func (s *Automation) Read(ctx context.Context, c Caller, id string) (n Note, err
 		if err != nil {
 			return err
 		}
-		n, err = scanNote(tx.Row(ctx, `UPDATE automation_note SET read_at = CASE WHEN read_at = 0 THEN $4 ELSE read_at END
+		n, err = scanNote(tx.Row(ctx,
+			`UPDATE automation_note SET read_at = CASE WHEN read_at = 0 THEN $4 ELSE read_at END
 			WHERE tenant_id = $1 AND user_id = $2 AND id = $3 RETURNING `+noteColumns, c.Tenant, user.ID, id, s.now()))
 		if errors.Is(err, sqldb.ErrNoRow) {
 			return fault.New(fault.NotFound, "NOTE_NOT_FOUND", "there is no note %q in your inbox", id)

@@ -27,16 +27,19 @@ type job struct {
 	place                                  string
 }
 
-const jobColumns = "tenant_id, job_id, next_at, fired_at, missed, started_at, ended_at, running, place, seen, matched, failed"
+const jobColumns = "tenant_id, job_id, next_at, fired_at, missed, started_at, ended_at, running, place, seen, " +
+	"matched, failed"
 
 const jobsOf = "SELECT " + jobColumns + " FROM automation_job WHERE tenant_id = $1 ORDER BY job_id"
 
 // Which jobs there is something to do for, those that wait longest first. Tenants take turns,
 // and none has more than ten at a time: all of them are worked on one after the other.
 const (
-	dueJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns + `, row_number() OVER (PARTITION BY tenant_id ORDER BY next_at, job_id) AS turn
+	dueJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns +
+		`, row_number() OVER (PARTITION BY tenant_id ORDER BY next_at, job_id) AS turn
 		FROM automation_job WHERE next_at > 0 AND running = 0 AND next_at <= $1) AS due WHERE turn <= 10 ORDER BY turn, next_at LIMIT 100`
-	runningJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns + `, row_number() OVER (PARTITION BY tenant_id ORDER BY started_at, job_id) AS turn
+	runningJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns +
+		`, row_number() OVER (PARTITION BY tenant_id ORDER BY started_at, job_id) AS turn
 		FROM automation_job WHERE running = 1 AND started_at > 0) AS going WHERE turn <= 10 ORDER BY turn, started_at LIMIT 100`
 )
 
@@ -44,7 +47,8 @@ func jobs(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []j
 	for row, err := range tx.Query(ctx, query, args...) {
 		var j job
 		if err == nil {
-			err = row.Scan(&j.tenant, &j.id, &j.next, &j.fired, &j.missed, &j.started, &j.ended, &j.running, &j.place, &j.seen, &j.matched, &j.failed)
+			err = row.Scan(&j.tenant, &j.id, &j.next, &j.fired, &j.missed, &j.started, &j.ended, &j.running, &j.place,
+				&j.seen, &j.matched, &j.failed)
 		}
 		if err != nil {
 			return nil, err
@@ -150,7 +154,8 @@ func (s *Automation) fire(ctx context.Context, j *job) error {
 			return err
 		}
 		if def == nil { // its event is on the way
-			_, err := tx.Exec(ctx, "UPDATE automation_job SET next_at = 0 WHERE tenant_id = $1 AND job_id = $2 AND next_at = $3", j.tenant, j.id, j.next)
+			_, err := tx.Exec(ctx, "UPDATE automation_job SET next_at = 0 WHERE tenant_id = $1 AND job_id = $2 AND "+
+				"next_at = $3", j.tenant, j.id, j.next)
 			return err
 		}
 		cron, zone, err := times(def)
@@ -158,7 +163,8 @@ func (s *Automation) fire(ctx context.Context, j *job) error {
 			return err
 		}
 		now := s.now()
-		newest, missed := cron.Missed(time.UnixMilli(int64(j.next)).In(zone), time.UnixMilli(int64(now)).In(zone), MaxMissed)
+		newest, missed := cron.Missed(time.UnixMilli(int64(j.next)).In(zone), time.UnixMilli(int64(now)).In(zone),
+			MaxMissed)
 		next, err := nextOf(def, wire.Stamp(newest.UnixMilli()))
 		if err != nil {
 			return err
@@ -223,7 +229,8 @@ func (s *Automation) advanceBy(ctx context.Context, j *job, most int) error {
 			running, ended = 0, s.now()
 		}
 		n, err := tx.Exec(ctx, `UPDATE automation_job SET place = $5, seen = seen + $6, running = $7, ended_at = $8
-			WHERE tenant_id = $1 AND job_id = $2 AND fired_at = $3 AND place = $4 AND running = 1`, j.tenant, j.id, j.fired, j.place, place, len(found), running, ended)
+			WHERE tenant_id = $1 AND job_id = $2 AND fired_at = $3 AND place = $4 AND running = 1`, j.tenant, j.id,
+			j.fired, j.place, place, len(found), running, ended)
 		if err == nil && n == 0 {
 			err = errGone
 		}
@@ -238,7 +245,8 @@ func (s *Automation) advanceBy(ctx context.Context, j *job, most int) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "UPDATE automation_job SET matched = matched + $3, failed = failed + $4 WHERE tenant_id = $1 AND job_id = $2", j.tenant, j.id, len(turns), bad)
+		_, err = tx.Exec(ctx, "UPDATE automation_job SET matched = matched + $3, failed = failed + $4 WHERE "+
+			"tenant_id = $1 AND job_id = $2", j.tenant, j.id, len(turns), bad)
 		return err
 	})
 }
@@ -258,7 +266,8 @@ func (s *Automation) turnsOf(
 		deeds = append(deeds, d)
 	}
 	one := turn{
-		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.fired.String(), object: def.Object, at: at, deeds: deeds, lenient: true,
+		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.fired.String(), object: def.Object,
+		at: at, deeds: deeds, lenient: true,
 		several: len(found) > 1,
 	}
 	if def.Object == "" {
@@ -338,7 +347,10 @@ func (s *Automation) Jobs(ctx context.Context, tenant string) (all []Job, err er
 		all = []Job{}
 		for _, v := range m.All(model.KindScheduledJob) {
 			def := v.(*model.ScheduledJob)
-			shown := Job{ID: def.ID, Name: def.Name, Object: def.Object, Cron: def.Cron, TimeZone: def.TimeZone, IsActive: def.IsActive}
+			shown := Job{
+				ID: def.ID, Name: def.Name, Object: def.Object, Cron: def.Cron, TimeZone: def.TimeZone,
+				IsActive: def.IsActive,
+			}
 			if at := slices.IndexFunc(rows, func(j job) bool { return j.id == def.ID }); at >= 0 {
 				j := &rows[at]
 				if def.IsActive {
@@ -346,7 +358,8 @@ func (s *Automation) Jobs(ctx context.Context, tenant string) (all []Job, err er
 				}
 				if j.fired > 0 {
 					shown.Last = &Firing{
-						EventID: j.firing(), FiredFor: j.fired, Missed: j.missed, StartedAt: j.started, EndedAt: j.ended, Seen: j.seen, Matched: j.matched, Failed: j.failed,
+						EventID: j.firing(), FiredFor: j.fired, Missed: j.missed, StartedAt: j.started,
+						EndedAt: j.ended, Seen: j.seen, Matched: j.matched, Failed: j.failed,
 					}
 				}
 			}

@@ -15,7 +15,8 @@ import (
 // job defines a job and lets automation hear of it.
 func (r *rig) job(n int, name, cron, zone, more string) {
 	r.Helper()
-	r.define(model.KindScheduledJob, id(n), fmt.Sprintf(`{"name":%q,"cron":%q,"timeZone":%q,%s}`, name, cron, zone, more))
+	r.define(model.KindScheduledJob, id(n), fmt.Sprintf(`{"name":%q,"cron":%q,"timeZone":%q,%s}`, name, cron, zone,
+		more))
 	r.quiet()
 }
 
@@ -42,7 +43,8 @@ func TestAJobComesAtItsTimesAndActsOnItsRecordsOnce(t *testing.T) {
 			r.create("Account", fmt.Sprintf(`{"Name":"A%d","NumberOfEmployees":%d}`, n, n))
 		}
 		r.at("2026-01-10T12:00:00Z")
-		r.job(50, "Nightly", "30 9 * * *", "Asia/Tokyo", `"object":"Account","condition":"record.NumberOfEmployees >= 5","actions":[
+		r.job(50, "Nightly", "30 9 * * *", "Asia/Tokyo",
+			`"object":"Account","condition":"record.NumberOfEmployees >= 5","actions":[
 			{"key":"rate","type":"updateField","field":"Rating","value":"Warm"},{"key":"tell","type":"notify","message":"big"},{"key":"go","type":"startGraph","graphId":"greet"}]`)
 		r.job(51, "Alone", "0 * * * *", "UTC", `"actions":[{"key":"go","type":"startGraph","graphId":"greet"}]`)
 		if got := r.show(50); got.NextAt.String() != "2026-01-11T00:30:00.000Z" || got.Last != nil {
@@ -51,7 +53,8 @@ func TestAJobComesAtItsTimesAndActsOnItsRecordsOnce(t *testing.T) {
 		r.at("2026-01-11T00:29:59Z")
 		r.work()
 		alone := r.show(51).Last
-		if r.show(50).Last != nil || alone.FiredFor.String() != "2026-01-11T00:00:00.000Z" || alone.Missed != 11 || r.executions() != 1 {
+		if r.show(50).Last != nil || alone.FiredFor.String() != "2026-01-11T00:00:00.000Z" || alone.Missed != 11 ||
+			r.executions() != 1 {
 			t.Errorf("before its time: %+v, %+v", r.show(50).Last, alone)
 		}
 		r.at("2026-01-11T00:30:01Z")
@@ -72,7 +75,8 @@ func TestAJobComesAtItsTimesAndActsOnItsRecordsOnce(t *testing.T) {
 		all.Wait()
 		r.quiet()
 		got := r.show(50)
-		if got.Last == nil || got.Last.FiredFor.String() != "2026-01-11T00:30:00.000Z" || got.Last.Seen != 10 || got.Last.Matched != 5 || got.Last.Missed != 0 || got.Last.Failed != 0 ||
+		if got.Last == nil || got.Last.FiredFor.String() != "2026-01-11T00:30:00.000Z" || got.Last.Seen != 10 ||
+			got.Last.Matched != 5 || got.Last.Missed != 0 || got.Last.Failed != 0 ||
 			got.Last.EndedAt == 0 || got.NextAt.String() != "2026-01-12T00:30:00.000Z" {
 			t.Errorf("got %+v, last %+v", got, got.Last)
 		}
@@ -90,7 +94,8 @@ func TestMissedTimesRunOnceForTheNewest(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, r *rig) {
 		r.create("Account", `{"Name":"A"}`)
-		r.job(50, "Daily", "0 9 * * *", "UTC", `"object":"Account","actions":[{"key":"tell","type":"notify","message":"morning"}]`)
+		r.job(50, "Daily", "0 9 * * *", "UTC",
+			`"object":"Account","actions":[{"key":"tell","type":"notify","message":"morning"}]`)
 		r.at("2026-01-20T08:00:00Z") // nobody was there for nine mornings
 		r.work()
 		if got := r.show(50).Last; got.FiredFor.String() != "2026-01-19T09:00:00.000Z" || got.Missed != 8 {
@@ -143,8 +148,10 @@ func TestARefusedActionOfAJobIsNotedAndTheOthersAreDone(t *testing.T) {
 		for n := range 3 {
 			r.create("Account", fmt.Sprintf(`{"Name":"A%d"}`, n))
 		}
-		r.define(model.KindValidationRule, id(300), `{"name":"V","object":"Account","condition":"record.Name == \"A1\" && record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`)
-		r.job(50, "J", "0 9 * * *", "UTC", `"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)
+		r.define(model.KindValidationRule, id(300),
+			`{"name":"V","object":"Account","condition":"record.Name == \"A1\" && record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`)
+		r.job(50, "J", "0 9 * * *", "UTC",
+			`"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)
 		r.at("2026-01-11T09:00:00Z")
 		r.work()
 		bad := automationFailed(t)
@@ -167,11 +174,17 @@ func TestALongRefusalIsCutBetweenCharacters(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.create("Account", `{"Name":"A"}`)
 		message := strings.Repeat("連", 1000)
-		r.define(model.KindValidationRule, id(300), `{"name":"V","object":"Account","condition":"record.Phone == \"9\"","message":"`+message+`","field":"Phone"}`)
-		r.job(50, "J", "0 9 * * *", "UTC", `"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)
+		r.define(model.KindValidationRule, id(300),
+			`{"name":"V","object":"Account","condition":"record.Phone == \"9\"","message":"`+message+
+				`","field":"Phone"}`)
+		r.job(50, "J", "0 9 * * *", "UTC",
+			`"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)
 		r.at("2026-01-11T09:00:00Z")
 		r.work()
-		page, total, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{Outcome: automationFailed(t), Limit: 10})
+		page, total, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{
+			Outcome: automationFailed(t),
+			Limit:   10,
+		})
 		if err != nil || total != 1 || page[0].Error != strings.Repeat("連", 1024/3) {
 			t.Errorf("got %+v %d %v", page, total, err)
 		}
@@ -203,7 +216,8 @@ func TestOfTwoProcessesThatFireAJobOneDoes(t *testing.T) {
 			r.create("Account", fmt.Sprintf(`{"Name":"A%d"}`, n))
 		}
 		r.at("2026-01-10T12:00:00Z")
-		r.job(50, "Nightly", "30 9 * * *", "UTC", `"object":"Account","condition":"true","actions":[{"key":"tell","type":"notify","message":"hello"}]`)
+		r.job(50, "Nightly", "30 9 * * *", "UTC",
+			`"object":"Account","condition":"true","actions":[{"key":"tell","type":"notify","message":"hello"}]`)
 		r.at("2026-01-11T09:30:01Z")
 		due, _, err := r.auto.Seen(t.Context())
 		if err != nil || len(due) != 1 {
@@ -238,7 +252,8 @@ func TestOfTwoProcessesThatFireAJobOneDoes(t *testing.T) {
 			one(fmt.Sprintf("chunk %d", chunk), func() (bool, error) { return r.auto.Advance(t.Context(), running[0]) })
 		}
 		ended := r.show(50)
-		if ended.Last == nil || ended.Last.Seen != 7 || ended.Last.Matched != 7 || ended.Last.Missed != 0 || ended.Last.EndedAt == 0 {
+		if ended.Last == nil || ended.Last.Seen != 7 || ended.Last.Matched != 7 || ended.Last.Missed != 0 ||
+			ended.Last.EndedAt == 0 {
 			t.Errorf("it went %+v", ended.Last)
 		}
 		if got := r.inbox(ann); len(got) != 7 {
@@ -261,7 +276,8 @@ func TestWhatAJobDidForOneTimeIsNotDoneForTheNext(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.create("Account", `{"Name":"A"}`)
-		r.job(50, "Daily", "30 9 * * *", "UTC", `"object":"Account","actions":[{"key":"tell","type":"notify","message":"hello"}]`)
+		r.job(50, "Daily", "30 9 * * *", "UTC",
+			`"object":"Account","actions":[{"key":"tell","type":"notify","message":"hello"}]`)
 		fire := func(at string) (stale func() (bool, error)) {
 			t.Helper()
 			r.at(at)

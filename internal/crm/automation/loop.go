@@ -68,14 +68,18 @@ func (s *Automation) retain(ctx context.Context) error {
 		table, key, where string
 		keep              time.Duration
 	}{
-		{"automation_run", "tenant_id, event_id, rule_id, action_key, record_id", "at < $1 AND outcome <> 2", s.cfg.Retention},
+		{
+			"automation_run", "tenant_id, event_id, rule_id, action_key, record_id", "at < $1 AND outcome <> 2",
+			s.cfg.Retention,
+		},
 		{"automation_cause", "tenant_id, object, record_id, version", "at < $1", s.cfg.Retention},
 		{"automation_note", "tenant_id, user_id, id", "at < $1", keepNotes},
 		{"automation_task", "tenant_id, id", "done_at > 0 AND done_at < $1", keepTasks},
 		{"automation_approval", "tenant_id, approval_id", "at < $1", keepTasks},
 	} {
 		all = errors.Join(all, s.write(ctx, "automation.retain", func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, "DELETE FROM "+old.table+" WHERE ("+old.key+") IN (SELECT "+old.key+" FROM "+old.table+" WHERE "+old.where+" LIMIT $2)",
+			_, err := tx.Exec(ctx, "DELETE FROM "+old.table+" WHERE ("+old.key+") IN (SELECT "+old.key+" FROM "+
+				old.table+" WHERE "+old.where+" LIMIT $2)",
 				wire.Stamp(now.Add(-old.keep).UnixMilli()), retainMost)
 			return err
 		}))

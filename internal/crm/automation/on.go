@@ -17,7 +17,8 @@ const consumerName = "automation"
 
 // Types are the events that automation takes, in the order of the document.
 var Types = []string{
-	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted", "ApprovalSubmitted",
+	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted",
+	"ApprovalSubmitted",
 	"ApprovalDecided", "MetadataChanged", "AutomationConfigChanged", "CampaignMemberChanged",
 }
 
@@ -76,7 +77,10 @@ func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire
 }
 
 // ons is what happened to a record, by the type of the event.
-var ons = map[string]string{"RecordCreated": model.OnCreate, "RecordUpdated": model.OnUpdate, "RecordDeleted": model.OnDelete}
+var ons = map[string]string{
+	"RecordCreated": model.OnCreate, "RecordUpdated": model.OnUpdate,
+	"RecordDeleted": model.OnDelete,
+}
 
 // onRecord lets the rules act that come after a save.
 func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
@@ -118,7 +122,10 @@ func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e 
 			continue
 		}
 		for i := range rule.Actions {
-			t.deeds = append(t.deeds, deed{source: SourceRule, ruleID: rule.ID, rule: rule.Name, action: &rule.Actions[i]})
+			t.deeds = append(t.deeds, deed{
+				source: SourceRule, ruleID: rule.ID, rule: rule.Name,
+				action: &rule.Actions[i],
+			})
 		}
 	}
 	if len(t.deeds) == 0 {
@@ -169,6 +176,7 @@ func (s *Automation) onMetadata(context.Context, *sqldb.Tx, *wire.Event) error {
 // turnOf is what an event lets be done to a record.
 func (s *Automation) turnOf(e *wire.Event, object, record string) turn {
 	return turn{
-		tenant: e.Tenant, correlation: e.CorrelationID, eventID: e.ID, eventType: e.Type, object: object, record: record, at: s.now(),
+		tenant: e.Tenant, correlation: e.CorrelationID, eventID: e.ID, eventType: e.Type, object: object,
+		record: record, at: s.now(),
 	}
 }

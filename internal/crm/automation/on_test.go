@@ -22,11 +22,13 @@ import (
 // the document's lists of subscribers, sections 4.1 to 4.20.
 func TestAutomationConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 	want := []string{
-		"ApprovalDecided", "ApprovalSubmitted", "AutomationConfigChanged", "CampaignMemberChanged", "LeadConverted", "MetadataChanged",
+		"ApprovalDecided", "ApprovalSubmitted", "AutomationConfigChanged", "CampaignMemberChanged", "LeadConverted",
+		"MetadataChanged",
 		"OwnerChanged", "RecordCreated", "RecordDeleted", "RecordUpdated", "StageChanged",
 	}
 	c := automation.New(nil, automation.Config{}).Consumer()
-	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "automation" || c.Stream != wire.Events {
+	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "automation" ||
+		c.Stream != wire.Events {
 		t.Errorf("got %s on %v: %v", c.Name, c.Stream, got)
 	}
 }
@@ -42,13 +44,15 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 		r.graph("greet")
 		r.twice.Store(true)
 		r.rule(100, "Welcome", "Account", `["create"]`, `record.Name != "quiet"`, fmt.Sprintf(allActions, team))
-		r.rule(101, "Off", "Account", `["update","delete"]`, "", `[{"key":"k","type":"createTask","message":"Changed."}]`)
+		r.rule(101, "Off", "Account", `["update","delete"]`, "",
+			`[{"key":"k","type":"createTask","message":"Changed."}]`)
 		acme := r.create("Account", `{"Name":"Acme"}`)
 		r.create("Account", `{"Name":"quiet"}`)
 		r.quiet()
 		r.work()
 		want := []string{
-			"Welcome/go startGraph DONE", "Welcome/phone updateField DONE", "Welcome/rate updateField DONE", "Welcome/team notify DONE",
+			"Welcome/go startGraph DONE", "Welcome/phone updateField DONE", "Welcome/rate updateField DONE",
+			"Welcome/team notify DONE",
 			"Welcome/tell notify DONE", "Welcome/todo createTask DONE", "Off/k createTask DONE",
 		}
 		got := r.runs(automation.RunQuery{RecordID: acme.ID})
@@ -81,7 +85,8 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.rule(100, "Tell", "Account", `["create"]`, "", fmt.Sprintf(`[{"key":"all","type":"notify","to":{"type":"Group","id":%q},"message":"All of you."}]`, team))
+		r.rule(100, "Tell", "Account", `["create"]`, "",
+			fmt.Sprintf(`[{"key":"all","type":"notify","to":{"type":"Group","id":%q},"message":"All of you."}]`, team))
 		first, second := r.create("Account", `{"Name":"A"}`), r.create("Account", `{"Name":"B"}`)
 		r.create("Account", `{"Name":"C"}`)
 		r.quiet()
@@ -89,7 +94,8 @@ func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
 		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "DELETE FROM automation_note WHERE record_id = $1", first.ID)
 			if err == nil {
-				_, err = tx.Exec(ctx, "UPDATE automation_note SET user_id = 'x', record_id = $1 WHERE record_id = $2 AND user_id = $3", first.ID, second.ID, ann)
+				_, err = tx.Exec(ctx, "UPDATE automation_note SET user_id = 'x', record_id = $1 WHERE record_id = $2 "+
+					"AND user_id = $3", first.ID, second.ID, ann)
 			}
 			return err
 		})
@@ -97,7 +103,8 @@ func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		differences, err := r.auto.Recount(t.Context(), tenant)
-		if err != nil || len(differences) != 2 || !strings.HasPrefix(differences[0], "an action told others than it says: ") {
+		if err != nil || len(differences) != 2 || !strings.HasPrefix(differences[0],
+			"an action told others than it says: ") {
 			t.Errorf("got %q %v", differences, err)
 		}
 	})
@@ -127,14 +134,21 @@ func TestAGraphThatCannotBeStartedIsNotedAndTheOthersAreStarted(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, r *rig) {
 		r.graph("greet")
-		r.rule(100, "A", "Account", `["create"]`, "", `[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph","graphId":"greet"}]`)
+		r.rule(100, "A", "Account", `["create"]`, "",
+			`[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph","graphId":"greet"}]`)
 		r.create("Account", `{"Name":"Acme"}`)
 		r.quiet()
-		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"A/none startGraph PENDING", "A/some startGraph PENDING"}) {
+		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{
+			"A/none startGraph PENDING",
+			"A/some startGraph PENDING",
+		}) {
 			t.Errorf("before they are started: %q", got)
 		}
 		r.work()
-		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"A/none startGraph FAILED", "A/some startGraph DONE"}) || r.executions() != 1 {
+		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{
+			"A/none startGraph FAILED",
+			"A/some startGraph DONE",
+		}) || r.executions() != 1 {
 			t.Errorf("%q, %d executions", got, r.executions())
 		}
 		page, _, err := r.auto.Runs(t.Context(), tenant, automation.RunQuery{Limit: 10})
@@ -152,13 +166,15 @@ func TestRulesSeeTheRecordAsTheEventLeftIt(t *testing.T) {
 			v = r.update(v, fmt.Sprintf(`{"Amount":%d}`, amount))
 		}
 		r.quiet()
-		r.rule(100, "Three", "Opportunity", `["update"]`, "record.Amount == 3 && old.Amount == 2", `[{"key":"k","type":"notify","to":{"type":"User","id":"`+ben+`"},"message":"3"}]`)
+		r.rule(100, "Three", "Opportunity", `["update"]`, "record.Amount == 3 && old.Amount == 2",
+			`[{"key":"k","type":"notify","to":{"type":"User","id":"`+ben+`"},"message":"3"}]`)
 		r.replay("RecordUpdated")
 		if got := r.inbox(ben); !slices.Equal(got, []string{"3"}) {
 			t.Errorf("got %q", got)
 		}
 		r.save("Opportunity", records.Op{Kind: records.Delete, ID: v.ID}, `{}`)
-		r.rule(101, "Gone", "Opportunity", `["delete"]`, "record.Amount == 6", `[{"key":"k","type":"notify","to":{"type":"User","id":"`+ben+`"},"message":"gone"}]`)
+		r.rule(101, "Gone", "Opportunity", `["delete"]`, "record.Amount == 6",
+			`[{"key":"k","type":"notify","to":{"type":"User","id":"`+ben+`"},"message":"gone"}]`)
 		r.replay("RecordDeleted")
 		r.replay("RecordUpdated")
 		if got := r.inbox(ben); !slices.Equal(got, []string{"3", "gone"}) {
@@ -173,7 +189,8 @@ func (r *rig) replay(kind string) {
 	var events []wire.Event
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		events = nil
-		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events WHERE event_type = $1 ORDER BY id DESC", kind) {
+		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events WHERE event_type = $1 ORDER BY id DESC",
+			kind) {
 			var body []byte
 			if err == nil {
 				err = row.Scan(&body)
@@ -194,7 +211,9 @@ func (r *rig) replay(kind string) {
 	}
 	handle := r.auto.Consumer().Handle
 	for i := range events {
-		if err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return handle(ctx, tx, &events[i]) }); err != nil {
+		if err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			return handle(ctx, tx, &events[i])
+		}); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -203,8 +222,10 @@ func (r *rig) replay(kind string) {
 func TestRulesThatSetEachOtherOffEndAsADeadLetterWithTheChain(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.rule(100, "Ping", "Account", `["update"]`, `record.Phone == "1"`, `[{"key":"a","type":"updateField","field":"Phone","value":"2"}]`)
-		r.rule(101, "Pong", "Account", `["update"]`, `record.Phone == "2"`, `[{"key":"b","type":"updateField","field":"Phone","value":"1"}]`)
+		r.rule(100, "Ping", "Account", `["update"]`, `record.Phone == "1"`,
+			`[{"key":"a","type":"updateField","field":"Phone","value":"2"}]`)
+		r.rule(101, "Pong", "Account", `["update"]`, `record.Phone == "2"`,
+			`[{"key":"b","type":"updateField","field":"Phone","value":"1"}]`)
 		loop := r.create("Account", `{"Name":"Loop"}`)
 		other := r.create("Account", `{"Name":"Other"}`)
 		r.update(loop, `{"Phone":"1"}`)
@@ -214,7 +235,10 @@ func TestRulesThatSetEachOtherOffEndAsADeadLetterWithTheChain(t *testing.T) {
 			t.Fatalf("got %q", letters)
 		}
 		last := 0
-		for n, link := range []string{`rule "Ping" did a`, `rule "Pong" did b`, `rule "Ping" did a`, `rule "Pong" did b`, `rule "Ping" did a`, `rule "Pong" did b`, `rule "Ping" would do a`} {
+		for n, link := range []string{
+			`rule "Ping" did a`, `rule "Pong" did b`, `rule "Ping" did a`,
+			`rule "Pong" did b`, `rule "Ping" did a`, `rule "Pong" did b`, `rule "Ping" would do a`,
+		} {
 			at := strings.Index(letters[0][last:], link)
 			if at < 0 {
 				t.Fatalf("link %d, %s, is not in %s", n, link, letters[0])
@@ -270,19 +294,24 @@ func (r *rig) dead() (all []string) {
 func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, r *rig) {
-		r.define(model.KindValidationRule, id(300), `{"name":"V","object":"Account","condition":"record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`)
-		r.rule(100, "Bad", "Account", `["create"]`, "", `[{"key":"a","type":"notify","message":"hello"},{"key":"b","type":"updateField","field":"Phone","value":"9"}]`)
+		r.define(model.KindValidationRule, id(300),
+			`{"name":"V","object":"Account","condition":"record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`)
+		r.rule(100, "Bad", "Account", `["create"]`, "",
+			`[{"key":"a","type":"notify","message":"hello"},{"key":"b","type":"updateField","field":"Phone","value":"9"}]`)
 		v := r.create("Account", `{"Name":"A"}`)
 		r.quiet()
-		if letters := r.dead(); len(letters) != 1 || !strings.HasPrefix(letters[0], "VALIDATION_FAILED ") || !strings.Contains(letters[0], "Not 9.") {
+		if letters := r.dead(); len(letters) != 1 || !strings.HasPrefix(letters[0], "VALIDATION_FAILED ") ||
+			!strings.Contains(letters[0], "Not 9.") {
 			t.Errorf("got %q", letters)
 		}
 		if got := r.inbox(ann); len(got) != 0 {
 			t.Errorf("ann was told %q", got)
 		}
 		r.save("Account", records.Op{Kind: records.Delete, ID: v.ID}, `{}`)
-		r.rule(101, "Late", "Account", `["create"]`, "", `[{"key":"b","type":"updateField","field":"Phone","value":"1"}]`)
-		r.define(model.KindWorkflowRule, id(100), `{"name":"Bad","object":"Account","on":["create"],"when":"after","actions":[{"key":"a","type":"notify","message":"hello"}],"isActive":false}`)
+		r.rule(101, "Late", "Account", `["create"]`, "",
+			`[{"key":"b","type":"updateField","field":"Phone","value":"1"}]`)
+		r.define(model.KindWorkflowRule, id(100),
+			`{"name":"Bad","object":"Account","on":["create"],"when":"after","actions":[{"key":"a","type":"notify","message":"hello"}],"isActive":false}`)
 		r.replay("RecordCreated") // the record is gone by now
 		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"Late/b updateField NOTHING"}) {
 			t.Errorf("got %q", got)
@@ -297,27 +326,38 @@ func TestPeopleAreToldWhatEventsMeanForThem(t *testing.T) {
 		opp = r.update(opp, `{"StageName":"Qualification"}`) // her own deed
 		opp = r.save("Opportunity", records.Op{Kind: records.Update, ID: opp.ID, OwnerID: ben}, `{}`)
 		r.update(opp, `{"StageName":"Closed Won"}`)
-		lead := r.save("Lead", records.Op{Kind: records.Create, OwnerID: team}, `{"LastName":"Li","Company":"X","Status":"Open - Not Contacted"}`)
+		lead := r.save("Lead", records.Op{Kind: records.Create, OwnerID: team},
+			`{"LastName":"Li","Company":"X","Status":"Open - Not Contacted"}`)
 		campaign := r.create("Campaign", `{"Name":"Spring"}`)
 		caller := records.Caller{Tenant: tenant, Subject: ann, CorrelationID: "test"}
 		responded := true
-		if _, _, err := r.records.PutMember(t.Context(), caller, campaign.ID, "Lead", lead.ID, records.MemberDraft{}); err != nil {
+		if _, _, err := r.records.PutMember(t.Context(), caller, campaign.ID, "Lead", lead.ID,
+			records.MemberDraft{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := r.records.PutMember(t.Context(), caller, campaign.ID, "Lead", lead.ID, records.MemberDraft{HasResponded: &responded}); err != nil {
+		if _, _, err := r.records.PutMember(t.Context(), caller, campaign.ID, "Lead", lead.ID,
+			records.MemberDraft{HasResponded: &responded}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := r.records.Convert(t.Context(), caller, records.Conversion{LeadID: lead.ID}, func(records.Converted) ([]byte, error) { return []byte("{}"), nil }); err != nil {
+		if _, _, err := r.records.Convert(t.Context(), caller, records.Conversion{LeadID: lead.ID},
+			func(records.Converted) ([]byte, error) { return []byte("{}"), nil }); err != nil {
 			t.Fatal(err)
 		}
 		target := wire.ApprovalTarget{ObjectName: "Opportunity", RecordID: opp.ID}
-		r.publish(wire.ApprovalSubmitted{ApprovalInstanceID: id(70), Target: target, SubmittedBy: ann, SubmittedAt: 1, LockedFields: []string{}})
-		r.publish(wire.ApprovalDecided{ApprovalInstanceID: id(70), Target: target, Decision: "APPROVED", DecidedBy: ben, DecidedAt: 2})
+		r.publish(wire.ApprovalSubmitted{
+			ApprovalInstanceID: id(70), Target: target, SubmittedBy: ann, SubmittedAt: 1,
+			LockedFields: []string{},
+		})
+		r.publish(wire.ApprovalDecided{
+			ApprovalInstanceID: id(70), Target: target, Decision: "APPROVED", DecidedBy: ben,
+			DecidedAt: 2,
+		})
 		r.quiet()
 		want := map[string][]string{
 			ann: {"A lead of yours responded to a campaign.", "What you submitted for approval was decided: approved."},
 			ben: {
-				"A record of Opportunity was given to you.", "The stage of an opportunity of yours was changed.", "A lead of yours responded to a campaign.",
+				"A record of Opportunity was given to you.", "The stage of an opportunity of yours was changed.",
+				"A lead of yours responded to a campaign.",
 				"A lead of yours was converted.", "An approval waits for your decision.",
 			},
 		}
@@ -347,7 +387,8 @@ func (r *rig) publish(p wire.Payload) {
 			return err
 		}
 		return r.bus.Publish(ctx, tx, wire.Event{
-			Type: p.EventType(), OccurredAt: version, Tenant: tenant, Producer: wire.Producer{Service: "approval"}, CorrelationID: "test", Key: key, Version: version, Payload: body,
+			Type: p.EventType(), OccurredAt: version, Tenant: tenant, Producer: wire.Producer{Service: "approval"},
+			CorrelationID: "test", Key: key, Version: version, Payload: body,
 		})
 	})
 	if err != nil {
@@ -358,7 +399,8 @@ func (r *rig) publish(p wire.Payload) {
 func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.rule(100, "All", "Account", `["create"]`, "", `[{"key":"n","type":"notify","message":"Look."},{"key":"mine","type":"createTask","message":"Mine.","dueDays":2},
+		r.rule(100, "All", "Account", `["create"]`, "",
+			`[{"key":"n","type":"notify","message":"Look."},{"key":"mine","type":"createTask","message":"Mine.","dueDays":2},
 			{"key":"ours","type":"createTask","to":{"type":"Group","id":"`+team+`"},"message":"Ours.","dueDays":1}]`)
 		r.create("Account", `{"Name":"A"}`)
 		r.quiet()
@@ -376,7 +418,8 @@ func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 		if err != nil || err2 != nil || first.ReadAt == 0 || first != again {
 			t.Errorf("%v %v, %v %v", first, err, again, err2)
 		}
-		if unread, total, err := r.auto.Inbox(t.Context(), as(ann), true, 0, 10); len(unread) != 0 || total != 0 || err != nil {
+		if unread, total, err := r.auto.Inbox(t.Context(), as(ann), true, 0, 10); len(unread) != 0 || total != 0 ||
+			err != nil {
 			t.Errorf("unread: %v %d %v", unread, total, err)
 		}
 		tasks := func(user, status string) (texts []string) {
@@ -390,7 +433,8 @@ func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 			return texts
 		}
 		anns, bens := tasks(ann, automation.TaskOpen), tasks(ben, automation.TaskOpen)
-		if len(anns) != 2 || len(bens) != 1 || !strings.HasPrefix(anns[0], "Ours. 2026-01-11 ") || !strings.HasPrefix(anns[1], "Mine. 2026-01-12 ") || bens[0] != anns[0] {
+		if len(anns) != 2 || len(bens) != 1 || !strings.HasPrefix(anns[0], "Ours. 2026-01-11 ") ||
+			!strings.HasPrefix(anns[1], "Mine. 2026-01-12 ") || bens[0] != anns[0] {
 			t.Fatalf("ann has %q, ben %q", anns, bens)
 		}
 		mine, ours := anns[1][len("Mine. 2026-01-12 "):], anns[0][len("Ours. 2026-01-11 "):]
@@ -399,7 +443,8 @@ func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 		}
 		if r.db.Dialect() == sqldb.Postgres { // who comes second sees what the first did, also at the same time
 			waits, err := sqltest.During(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
-				_, err := tx.Exec(ctx, "UPDATE automation_task SET done_at = 1, done_by = $3 WHERE tenant_id = $1 AND id = $2", tenant, ours, ben)
+				_, err := tx.Exec(ctx, "UPDATE automation_task SET done_at = 1, done_by = $3 WHERE tenant_id = $1 "+
+					"AND id = $2", tenant, ours, ben)
 				return err
 			}, func() error {
 				_, err := r.auto.Complete(t.Context(), as(ann), ours)
@@ -417,7 +462,8 @@ func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 		if _, err := r.auto.Complete(t.Context(), as(ann), ours); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("ann does it too: %v", err)
 		}
-		if left, done := tasks(ann, automation.TaskOpen), tasks(ann, automation.TaskDone); len(left) != 1 || len(done) != 1 {
+		if left, done := tasks(ann, automation.TaskOpen), tasks(ann, automation.TaskDone); len(left) != 1 ||
+			len(done) != 1 {
 			t.Errorf("left %q, done %q", left, done)
 		}
 		r.sound()
@@ -425,7 +471,9 @@ func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 		if err := r.auto.Retain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if left, done, runs := tasks(ann, automation.TaskOpen), tasks(ann, automation.TaskDone), r.runs(automation.RunQuery{}); len(left) != 1 || len(done) != 0 || len(runs) != 0 || len(r.inbox(ann)) != 0 {
+		if left, done, runs := tasks(ann, automation.TaskOpen), tasks(ann, automation.TaskDone),
+			r.runs(automation.RunQuery{}); len(left) != 1 || len(done) != 0 || len(runs) != 0 ||
+			len(r.inbox(ann)) != 0 {
 			t.Errorf("after a year: open %q, done %q, runs %q", left, done, runs)
 		}
 	})

@@ -18,7 +18,8 @@ func TestRowsAreFoundByIndexes(t *testing.T) {
 	for query, want := range automation.Plans() {
 		var plan strings.Builder
 		err := r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-			for row, err := range tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, []any{"t", "a", "b", 1}[:strings.Count(query, "$")]...) {
+			for row, err := range tx.Query(ctx, "EXPLAIN QUERY PLAN "+query,
+				[]any{"t", "a", "b", 1}[:strings.Count(query, "$")]...) {
 				var id, parent, unused int64
 				var detail string
 				if err == nil {
@@ -65,7 +66,8 @@ func TestARecountJoinsNothingThatItGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plan.String(); strings.Contains(got, "Aggregate") && (strings.Contains(got, "Join") || strings.Contains(got, "Nested Loop")) {
+		if got := plan.String(); strings.Contains(got, "Aggregate") && (strings.Contains(got, "Join") ||
+			strings.Contains(got, "Nested Loop")) {
 			t.Errorf("%s\n%s", query, got)
 		}
 	}

@@ -11,13 +11,22 @@ import (
 
 // recounts are statements that find what should not be; each gives texts.
 var recounts = []struct{ what, query string }{
-	{"a note was put into an inbox more than once by one action", `SELECT event_id || ' ' || rule_id || '/' || action_key || ' ' || user_id FROM automation_note
-		WHERE tenant_id = $1 GROUP BY event_id, rule_id, action_key, record_id, user_id HAVING count(*) > 1`},
-	{"a task was made more than once by one action", `SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_task
-		WHERE tenant_id = $1 GROUP BY event_id, rule_id, action_key, record_id HAVING count(*) > 1`},
-	{"an action made a task that is not there", `SELECT r.event_id || ' ' || r.rule_id || '/' || r.action_key FROM automation_run r
+	{
+		"a note was put into an inbox more than once by one action",
+		`SELECT event_id || ' ' || rule_id || '/' || action_key || ' ' || user_id FROM automation_note
+		WHERE tenant_id = $1 GROUP BY event_id, rule_id, action_key, record_id, user_id HAVING count(*) > 1`,
+	},
+	{
+		"a task was made more than once by one action",
+		`SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_task
+		WHERE tenant_id = $1 GROUP BY event_id, rule_id, action_key, record_id HAVING count(*) > 1`,
+	},
+	{
+		"an action made a task that is not there",
+		`SELECT r.event_id || ' ' || r.rule_id || '/' || r.action_key FROM automation_run r
 		LEFT JOIN automation_task t ON t.tenant_id = r.tenant_id AND t.id = r.result
-		WHERE r.tenant_id = $1 AND r.type = 'createTask' AND r.outcome = 1 AND t.id IS NULL`},
+		WHERE r.tenant_id = $1 AND r.type = 'createTask' AND r.outcome = 1 AND t.id IS NULL`,
+	},
 	// One pass over both, with no join: PostgreSQL takes what it groups for a row or two as
 	// long as it knows little of the tables, and would go through all of it for each run.
 	{"an action told others than it says", `SELECT event_id || ' ' || rule_id || '/' || action_key FROM (
@@ -25,7 +34,10 @@ var recounts = []struct{ what, query string }{
 				WHERE tenant_id = $1 AND type = 'notify' AND outcome IN (1, 4)
 			UNION ALL SELECT event_id, rule_id, action_key, record_id, NULL, 1 FROM automation_note WHERE tenant_id = $1) AS told
 		GROUP BY event_id, rule_id, action_key, record_id HAVING max(says) <> CAST(sum(n) AS TEXT)`},
-	{"a graph was not started yet", `SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_run WHERE tenant_id = $1 AND outcome = 2`},
+	{
+		"a graph was not started yet",
+		`SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_run WHERE tenant_id = $1 AND outcome = 2`,
+	},
 }
 
 // Recount holds what was done against what is there, and the times of jobs against their
@@ -49,13 +61,18 @@ func (s *Automation) Recount(ctx context.Context, tenant string) (differences []
 		if err != nil {
 			return err
 		}
-		return s.recountJobs(ctx, tx, m, func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) })
+		return s.recountJobs(ctx, tx, m, func(format string, args ...any) {
+			differences = append(differences,
+				fmt.Sprintf(format, args...))
+		})
 	})
 	return differences, err
 }
 
 // recountJobs holds the rows of jobs against their definitions.
-func (s *Automation) recountJobs(ctx context.Context, tx *sqldb.Tx, m *model.Model, differs func(format string, args ...any)) error {
+func (s *Automation) recountJobs(ctx context.Context, tx *sqldb.Tx, m *model.Model, differs func(format string,
+	args ...any),
+) error {
 	rows, err := jobs(ctx, tx, jobsOf, m.Tenant)
 	if err != nil {
 		return err

@@ -26,7 +26,10 @@ func TestWhatIsRememberedStaysForExactlyItsTime(t *testing.T) {
 		}{
 			{"automation_run", `INSERT INTO automation_run VALUES ('t', $1, 'r', 'a', 'x', $2, 'e', 's', 'n', 'notify', 'Lead',
 				0, 1, '', '', '', '', 0, 0)`, 30 * dayLong},
-			{"automation_cause", `INSERT INTO automation_cause VALUES ('t', 'Lead', $1, 1, 0, 0, '', $2)`, 30 * dayLong},
+			{
+				"automation_cause", `INSERT INTO automation_cause VALUES ('t', 'Lead', $1, 1, 0, 0, '', $2)`,
+				30 * dayLong,
+			},
 			{"automation_note", `INSERT INTO automation_note VALUES ('t', 'u', $1, $2, 'm', 'Lead', 'x', 's',
 				'r', 'a', 'e', 0)`, 90 * dayLong},
 			{"automation_task", `INSERT INTO automation_task VALUES ('t', $1, 'u', 0, 'm', '', 'Lead', 'x', 's',

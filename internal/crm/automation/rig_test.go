@@ -84,19 +84,27 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	r := &rig{T: t, models: metadata.NewModels(), carrier: memory.New()}
 	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), automation.Migration(), idempotency.Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(),
+		sharing.Migration(), automation.Migration(), idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.db = db
-	r.engine = engine.New(store.New(db, store.Config{Silent: true}), r, engine.Config{Exclusive: db.Dialect() == sqldb.SQLite})
+	r.engine = engine.New(store.New(db, store.Config{Silent: true}), r,
+		engine.Config{Exclusive: db.Dialect() == sqldb.SQLite})
 	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}})
-	r.records = records.New(db, records.Config{Models: r.models, Visible: shared, Publisher: publisher{r}, Rules: automation.Rules{}, Now: r.Now})
+	r.records = records.New(db, records.Config{
+		Models: r.models, Visible: shared, Publisher: publisher{r},
+		Rules: automation.Rules{}, Now: r.Now,
+	})
 	r.auto = automation.New(db, automation.Config{
 		Models: r.models, Records: records.Reads{}, Writer: r.records, Engine: r.engine, Now: r.Now,
-		Approvers: func(context.Context, *sqldb.Tx, string, string) ([]string, error) { return []string{ben, cho}, nil },
+		Approvers: func(context.Context, *sqldb.Tx, string, string) ([]string, error) {
+			return []string{ben, cho},
+				nil
+		},
 	})
 	consumer := r.auto.Consumer()
 	handle := consumer.Handle
@@ -137,7 +145,10 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		})
 		return nil
 	}
-	r.bus = bus.New(db, r.carrier, bus.Config{Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite, Consumers: []bus.Consumer{consumer}})
+	r.bus = bus.New(db, r.carrier, bus.Config{
+		Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite,
+		Consumers: []bus.Consumer{consumer},
+	})
 	shared.Announce(r.bus)
 	r.metadata = metadata.New(db, metadata.Config{Models: r.models, Bus: r.bus, InUse: r.records.InUse})
 	r.serve()
@@ -187,7 +198,10 @@ func (r *rig) serve() {
 // define stores a definition, which tells of it.
 func (r *rig) define(kind model.Kind, id, body string) {
 	r.Helper()
-	if _, _, err := r.metadata.Put(r.Context(), metadata.Change{Tenant: tenant, Kind: kind, ID: id, Actor: "test", CorrelationID: "test"}, []byte(body)); err != nil {
+	if _, _, err := r.metadata.Put(r.Context(), metadata.Change{
+		Tenant: tenant, Kind: kind, ID: id, Actor: "test",
+		CorrelationID: "test",
+	}, []byte(body)); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -202,9 +216,11 @@ func (r *rig) people() {
 	r.Helper()
 	r.define(model.KindPermissionSet, id(9), `{"name":"all","modifyAll":true,"objects":{}}`)
 	for n, name := range []string{"Ann", "Ben", "Cho"} {
-		r.define(model.KindUser, id(n+1), fmt.Sprintf(`{"name":%q,"permissionSetIds":[%q],"isActive":%v}`, name, id(9), name != "Cho"))
+		r.define(model.KindUser, id(n+1), fmt.Sprintf(`{"name":%q,"permissionSetIds":[%q],"isActive":%v}`, name, id(9),
+			name != "Cho"))
 	}
-	r.define(model.KindGroup, team, `{"name":"Team","type":"queue","members":[{"type":"User","id":"`+ann+`"},{"type":"User","id":"`+ben+`"},{"type":"User","id":"`+cho+`"}]}`)
+	r.define(model.KindGroup, team, `{"name":"Team","type":"queue","members":[{"type":"User","id":"`+ann+
+		`"},{"type":"User","id":"`+ben+`"},{"type":"User","id":"`+cho+`"}]}`)
 }
 
 // rule defines a workflow rule that acts after saves.
@@ -213,7 +229,9 @@ func (r *rig) rule(n int, name, object, on, condition, actions string) {
 	if condition == "" {
 		condition = "true"
 	}
-	r.define(model.KindWorkflowRule, id(n), fmt.Sprintf(`{"name":%q,"object":%q,"on":%s,"when":"after","condition":%q,"actions":%s}`, name, object, on, condition, actions))
+	r.define(model.KindWorkflowRule, id(n),
+		fmt.Sprintf(`{"name":%q,"object":%q,"on":%s,"when":"after","condition":%q,"actions":%s}`, name, object, on,
+			condition, actions))
 }
 
 // save does one operation on a record, as Ann, and gives it.
@@ -224,7 +242,9 @@ func (r *rig) save(object string, op records.Op, fields string) records.View {
 	}
 	var v records.View
 	_, _, err := r.records.Apply(r.Context(), records.Caller{Tenant: tenant, Subject: ann, CorrelationID: "test"},
-		records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true}, func(results []records.Result) ([]byte, error) {
+		records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true}, func(results []records.Result) ([]byte,
+			error,
+		) {
 			v = results[0].View()
 			return []byte("{}"), nil
 		})
@@ -267,7 +287,8 @@ func (r *rig) quiet() {
 		var published, left int64
 		taken := r.taken.Load() // first: to take one may publish another
 		err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := tx.Row(ctx, "SELECT count(*) FROM outbox_events WHERE event_type IN ('"+strings.Join(automation.Types, "', '")+"')").Scan(&published); err != nil {
+			if err := tx.Row(ctx, "SELECT count(*) FROM outbox_events WHERE event_type IN ('"+
+				strings.Join(automation.Types, "', '")+"')").Scan(&published); err != nil {
 				return err
 			}
 			return tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_dead WHERE consumer = 'automation') +
@@ -311,7 +332,8 @@ func (r *rig) runs(q automation.RunQuery) (all []string) {
 		r.Fatal(total, len(page), err)
 	}
 	for i := range page {
-		all = append(all, fmt.Sprintf("%s/%s %s %s", page[i].RuleName, page[i].ActionKey, page[i].Type, page[i].Outcome))
+		all = append(all, fmt.Sprintf("%s/%s %s %s", page[i].RuleName, page[i].ActionKey, page[i].Type,
+			page[i].Outcome))
 	}
 	slices.Reverse(all)
 	return all
@@ -344,7 +366,11 @@ func (r *rig) inbox(user string) (texts []string) {
 func (r *rig) graph(name string) {
 	r.Helper()
 	_, _, err := r.engine.PutGraph(r.Context(), tenant, name, flow.Graph{
-		Nodes: []flow.NodeSpec{{NodeID: "start", Type: flow.StartKind}, {NodeID: "call", Type: flow.TaskKind}, {NodeID: "done", Type: flow.SuccessKind}},
+		Nodes: []flow.NodeSpec{
+			{NodeID: "start", Type: flow.StartKind},
+			{NodeID: "call", Type: flow.TaskKind},
+			{NodeID: "done", Type: flow.SuccessKind},
+		},
 		Edges: []flow.Edge{{From: "start", To: "call"}, {From: "call", To: "done"}},
 	})
 	if err != nil {

@@ -67,7 +67,8 @@ func (r *run) stmt() sqldb.Stmt {
 		Query: `INSERT INTO automation_run (tenant_id, event_id, rule_id, action_key, record_id, at, event_type, source, rule_name, type, object, depth,
 			outcome, result, error, graph_id, input, tries, retry_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $6)`,
 		Args: []any{
-			r.tenant, r.eventID, r.ruleID, r.action.Key, r.record, r.at, r.eventType, r.source, r.rule, r.action.Type, r.object, r.cause.depth,
+			r.tenant, r.eventID, r.ruleID, r.action.Key, r.record, r.at, r.eventType, r.source, r.rule, r.action.Type,
+			r.object, r.cause.depth,
 			int64(r.outcome), r.result, r.err, r.action.GraphID, r.input,
 		},
 	}
@@ -104,7 +105,11 @@ type RunQuery struct {
 // where is the condition of a query.
 func (q *RunQuery) where(tenant string, b *sqldb.Binds) string {
 	where := "tenant_id = " + b.Add(tenant)
-	for _, f := range []struct{ column, value string }{{"event_id", q.EventID}, {"rule_id", q.RuleID}, {"record_id", q.RecordID}} {
+	for _, f := range []struct{ column, value string }{
+		{"event_id", q.EventID},
+		{"rule_id", q.RuleID},
+		{"record_id", q.RecordID},
+	} {
 		if f.value != "" {
 			where += " AND " + f.column + " = " + b.Add(f.value)
 		}
@@ -118,7 +123,8 @@ func (q *RunQuery) where(tenant string, b *sqldb.Binds) string {
 // newestFirst is the statement that reads a page of runs.
 func newestFirst(where string) string {
 	return `SELECT at, event_id, event_type, source, rule_id, rule_name, action_key, type, object, record_id, depth, outcome, result, error
-		FROM automation_run WHERE ` + where + " ORDER BY at DESC, event_id DESC, rule_id DESC, action_key DESC, record_id DESC"
+		FROM automation_run WHERE ` + where +
+		" ORDER BY at DESC, event_id DESC, rule_id DESC, action_key DESC, record_id DESC"
 }
 
 // Runs is a page of what was done, the newest first, and how many there are on all pages,
@@ -153,7 +159,8 @@ func (s *Automation) Runs(ctx context.Context, tenant string, q RunQuery) (page 
 func scanRun(row *sqldb.Row) (r Run, err error) {
 	var outcome int64
 	var result string
-	err = row.Scan(&r.At, &r.EventID, &r.EventType, &r.Source, &r.RuleID, &r.RuleName, &r.ActionKey, &r.Type, &r.Object, &r.RecordID, &r.Depth,
+	err = row.Scan(&r.At, &r.EventID, &r.EventType, &r.Source, &r.RuleID, &r.RuleName, &r.ActionKey, &r.Type, &r.Object,
+		&r.RecordID, &r.Depth,
 		&outcome, &result, &r.Error)
 	r.Outcome = Outcome(outcome).String()
 	if r.Source == SourceEvent {
@@ -179,11 +186,13 @@ func tooFar(offset int) error {
 	if offset < MaxListed {
 		return nil
 	}
-	return fault.New(fault.Invalid, wire.CodeInvalid, "a list goes back %d items; use filters for older ones", MaxListed).With(map[string]string{"field": "page"})
+	return fault.New(fault.Invalid, wire.CodeInvalid, "a list goes back %d items; use filters for older ones",
+		MaxListed).With(map[string]string{"field": "page"})
 }
 
 // count counts rows, up to MaxListed.
 func count(ctx context.Context, tx *sqldb.Tx, table, where string, args []any) (n int, err error) {
-	err = tx.Row(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+table+" WHERE "+where+" LIMIT "+strconv.Itoa(MaxListed)+") AS few", args...).Scan(&n)
+	err = tx.Row(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+table+" WHERE "+where+" LIMIT "+strconv.Itoa(MaxListed)+
+		") AS few", args...).Scan(&n)
 	return n, err
 }

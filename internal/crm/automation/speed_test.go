@@ -27,10 +27,15 @@ func TestAutomationKeepsUp(t *testing.T) {
 			`[{"key":"tell","type":"notify","message":"m"},{"key":"rate","type":"updateField","field":"Rating","value":"Hot"}]`)
 		ops := make([]records.Op, each)
 		for i := range ops {
-			ops[i] = records.Op{Kind: records.Create, Fields: map[string]jsontext.Value{"Name": jsontext.Value(fmt.Sprintf(`"A%d"`, i))}}
+			ops[i] = records.Op{Kind: records.Create, Fields: map[string]jsontext.Value{
+				"Name": jsontext.Value(fmt.Sprintf(`"A%d"`, i)),
+			}}
 		}
 		apply := func() {
-			_, _, err := r.records.Apply(t.Context(), records.Caller{Tenant: tenant, Subject: ann, CorrelationID: "test"}, records.Batch{Object: "Account", Ops: ops, AllOrNone: true},
+			_, _, err := r.records.Apply(t.Context(), records.Caller{
+				Tenant: tenant, Subject: ann,
+				CorrelationID: "test",
+			}, records.Batch{Object: "Account", Ops: ops, AllOrNone: true},
 				func(results []records.Result) ([]byte, error) {
 					for i := range results {
 						ops[i].Kind, ops[i].ID = records.Update, results[i].ID
@@ -56,7 +61,8 @@ func TestAutomationKeepsUp(t *testing.T) {
 			for i := range ops {
 				ops[i].Fields = map[string]jsontext.Value{"NumberOfEmployees": jsontext.Value(fmt.Sprint(n + 1))}
 				if i%10 == 0 {
-					ops[i].Fields["Phone"], ops[i].Fields["Rating"] = jsontext.Value(fmt.Sprintf(`"%d"`, n)), jsontext.Value("null")
+					ops[i].Fields["Phone"], ops[i].Fields["Rating"] = jsontext.Value(fmt.Sprintf(`"%d"`, n)),
+						jsontext.Value("null")
 				}
 			}
 			r.clock.Store(time.Now().UnixMilli())

@@ -12,11 +12,13 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-const taskColumns = "id, assignee, at, message, due_on, object, record_id, source, rule_id, action_key, event_id, done_at, done_by"
+const taskColumns = "id, assignee, at, message, due_on, object, record_id, source, rule_id, action_key, event_id, " +
+	"done_at, done_by"
 
 func scanTask(row *sqldb.Row) (t Task, err error) {
 	var to string
-	err = row.Scan(&t.ID, &to, &t.CreatedAt, &t.Message, &t.DueOn, &t.Object, &t.RecordID, &t.Source, &t.RuleID, &t.ActionKey, &t.EventID, &t.DoneAt, &t.DoneBy)
+	err = row.Scan(&t.ID, &to, &t.CreatedAt, &t.Message, &t.DueOn, &t.Object, &t.RecordID, &t.Source, &t.RuleID,
+		&t.ActionKey, &t.EventID, &t.DoneAt, &t.DoneBy)
 	t.Assignee.Type, t.Assignee.ID, _ = strings.Cut(to, ":")
 	t.Status = TaskOpen
 	if t.DoneAt > 0 {
@@ -28,7 +30,9 @@ func scanTask(row *sqldb.Row) (t Task, err error) {
 // Tasks is a page of the tasks of a status that the caller is meant by, and how many there
 // are on all pages, counted up to MaxListed. Open ones come by when they are due, those
 // that are done by when they were, the newest first.
-func (s *Automation) Tasks(ctx context.Context, c Caller, status string, offset, limit int) (page []Task, total int, err error) {
+func (s *Automation) Tasks(ctx context.Context, c Caller, status string, offset, limit int) (
+	page []Task, total int, err error,
+) {
 	if err := tooFar(offset); err != nil {
 		return nil, 0, err
 	}
@@ -63,7 +67,8 @@ func (s *Automation) Tasks(ctx context.Context, c Caller, status string, offset,
 		if total, err = count(ctx, tx, "automation_task", where, b.Args()); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+taskColumns+" FROM automation_task WHERE "+where+" ORDER BY "+order+" LIMIT "+b.Add(limit)+" OFFSET "+b.Add(offset), b.Args()...) {
+		for row, err := range tx.Query(ctx, "SELECT "+taskColumns+" FROM automation_task WHERE "+where+" ORDER BY "+
+			order+" LIMIT "+b.Add(limit)+" OFFSET "+b.Add(offset), b.Args()...) {
 			if err != nil {
 				return err
 			}
@@ -94,7 +99,8 @@ func (s *Automation) Complete(ctx context.Context, c Caller, id string) (t Task,
 			query += " FOR UPDATE"
 		}
 		t, err = scanTask(tx.Row(ctx, query, c.Tenant, id))
-		if errors.Is(err, sqldb.ErrNoRow) || err == nil && !slices.Contains(assigneesOf(m, user), t.Assignee.Type+":"+t.Assignee.ID) {
+		if errors.Is(err, sqldb.ErrNoRow) || err == nil && !slices.Contains(assigneesOf(m, user), t.Assignee.Type+":"+
+			t.Assignee.ID) {
 			return fault.New(fault.NotFound, "TASK_NOT_FOUND", "there is no task %q that is yours", id)
 		}
 		switch {
@@ -107,7 +113,8 @@ func (s *Automation) Complete(ctx context.Context, c Caller, id string) (t Task,
 				With(map[string]string{"doneBy": t.DoneBy, "doneAt": t.DoneAt.String()})
 		}
 		t.Status, t.DoneAt, t.DoneBy = TaskDone, s.now(), user.ID
-		_, err = tx.Exec(ctx, "UPDATE automation_task SET done_at = $3, done_by = $4 WHERE tenant_id = $1 AND id = $2", c.Tenant, id, t.DoneAt, t.DoneBy)
+		_, err = tx.Exec(ctx, "UPDATE automation_task SET done_at = $3, done_by = $4 WHERE tenant_id = $1 AND id = $2",
+			c.Tenant, id, t.DoneAt, t.DoneBy)
 		return err
 	})
 	return t, err

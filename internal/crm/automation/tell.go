@@ -25,12 +25,17 @@ const (
 
 // tell puts a note into inboxes because of an event. Who made the change, except, is not
 // told of it.
-func (s *Automation) tell(ctx context.Context, tx *sqldb.Tx, m *model.Model, t turn, key string, users []string, except, message string) error {
+func (s *Automation) tell(ctx context.Context, tx *sqldb.Tx, m *model.Model, t turn, key string, users []string, except,
+	message string,
+) error {
 	users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return u == except })
 	if len(active(m, users)) == 0 {
 		return nil
 	}
-	t.deeds = []deed{{source: SourceEvent, ruleID: SourceEvent, action: &model.Action{Key: key, Type: model.Notify, Message: message}, users: users}}
+	t.deeds = []deed{{source: SourceEvent, ruleID: SourceEvent, action: &model.Action{
+		Key: key, Type: model.Notify,
+		Message: message,
+	}, users: users}}
 	return s.do(ctx, tx, m, &t)
 }
 
@@ -40,7 +45,8 @@ func (s *Automation) onOwner(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	return s.tellChange(ctx, tx, e, p.ObjectName, p.RecordID, tellOwner, "A record of "+p.ObjectName+" was given to you.")
+	return s.tellChange(ctx, tx, e, p.ObjectName, p.RecordID, tellOwner, "A record of "+p.ObjectName+
+		" was given to you.")
 }
 
 // onStage tells the owner of an opportunity.
@@ -49,7 +55,8 @@ func (s *Automation) onStage(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	return s.tellChange(ctx, tx, e, "Opportunity", p.OpportunityID, tellStage, "The stage of an opportunity of yours was changed.")
+	return s.tellChange(ctx, tx, e, "Opportunity", p.OpportunityID, tellStage,
+		"The stage of an opportunity of yours was changed.")
 }
 
 // onConverted tells the owner of a lead.
@@ -62,7 +69,9 @@ func (s *Automation) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 }
 
 // tellChange tells the owner of a record of a change that somebody else made.
-func (s *Automation) tellChange(ctx context.Context, tx *sqldb.Tx, e *wire.Event, object, id, key, message string) error {
+func (s *Automation) tellChange(ctx context.Context, tx *sqldb.Tx, e *wire.Event, object, id, key,
+	message string,
+) error {
 	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
 	if err != nil {
 		return err
@@ -105,8 +114,10 @@ func (s *Automation) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 	if err != nil {
 		return bus.Permanent(err)
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO automation_approval (tenant_id, approval_id, submitted_by, at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (tenant_id, approval_id) DO UPDATE SET submitted_by = excluded.submitted_by`, e.Tenant, p.ApprovalInstanceID, p.SubmittedBy, s.now()); err != nil {
+	if _, err := tx.Exec(ctx,
+		`INSERT INTO automation_approval (tenant_id, approval_id, submitted_by, at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, approval_id) DO UPDATE SET submitted_by = excluded.submitted_by`, e.Tenant,
+		p.ApprovalInstanceID, p.SubmittedBy, s.now()); err != nil {
 		return err
 	}
 	if s.cfg.Approvers == nil {
@@ -120,7 +131,8 @@ func (s *Automation) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 	if err != nil {
 		return err
 	}
-	return s.tell(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), tellApprovers, users, "", "An approval waits for your decision.")
+	return s.tell(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), tellApprovers, users, "",
+		"An approval waits for your decision.")
 }
 
 // onDecided tells who asked for an approval how it ended.
@@ -141,7 +153,8 @@ func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event)
 	if err != nil {
 		return err
 	}
-	return s.tell(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), tellDecided, []string{submitter}, p.DecidedBy,
+	return s.tell(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), tellDecided, []string{submitter},
+		p.DecidedBy,
 		"What you submitted for approval was decided: "+strings.ToLower(p.Decision)+".")
 }
 

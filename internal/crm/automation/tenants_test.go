@@ -56,7 +56,8 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 		tasks, notes := mine(tenant)
 		others, told := mine(other)
 		if len(tasks) != 3 || len(others) != 3 || len(notes) != 1 || len(told) != 1 {
-			t.Fatalf("%d and %d tasks, %d and %d notes; want 3 and 1 each", len(tasks), len(others), len(notes), len(told))
+			t.Fatalf("%d and %d tasks, %d and %d notes; want 3 and 1 each", len(tasks), len(others), len(notes),
+				len(told))
 		}
 		stranger := automation.Caller{Tenant: tenant, Subject: ann}
 		for _, task := range others {
@@ -78,7 +79,8 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 		if left, unread := mine(other); !slices.Equal(left, others) || !slices.Equal(unread, told) {
 			t.Errorf("the other tenant has %q and %q left, want %q and %q", left, unread, others, told)
 		}
-		if done, total, err := r.auto.Tasks(t.Context(), automation.Caller{Tenant: other, Subject: ann}, automation.TaskDone, 0, 100); err != nil || total != 0 {
+		if done, total, err := r.auto.Tasks(t.Context(), automation.Caller{Tenant: other, Subject: ann},
+			automation.TaskDone, 0, 100); err != nil || total != 0 {
 			t.Errorf("the other tenant has done %+v, %v", done, err)
 		}
 		for of, want := range map[string]string{tenant: "of " + tenant, other: "of " + other} {
@@ -106,12 +108,16 @@ func (r *rig) settle(of, role string) {
 	}{
 		{model.KindPermissionSet, set, `{"name":"all","modifyAll":true,"objects":{}}`},
 		{model.KindRole, role, `{"name":"Desk"}`},
-		{model.KindUser, ann, fmt.Sprintf(`{"name":"Ann","roleId":%q,"permissionSetIds":[%q],"isActive":true}`, role, set)},
+		{model.KindUser, ann, fmt.Sprintf(`{"name":"Ann","roleId":%q,"permissionSetIds":[%q],"isActive":true}`, role,
+			set)},
 		{model.KindGroup, team, fmt.Sprintf(`{"name":"Team","type":"queue","members":[{"type":"User","id":%q}]}`, ann)},
-		{model.KindWorkflowRule, id(100), fmt.Sprintf(`{"name":%[1]q,"object":"Account","on":["create"],"when":"after","condition":"true","actions":[
+		{
+			model.KindWorkflowRule, id(100),
+			fmt.Sprintf(`{"name":%[1]q,"object":"Account","on":["create"],"when":"after","condition":"true","actions":[
 			{"key":"u","type":"createTask","to":{"type":"User","id":%[2]q},"message":%[1]q},{"key":"r","type":"createTask","to":{"type":"Role","id":%[3]q},"message":%[1]q},
 			{"key":"g","type":"createTask","to":{"type":"Group","id":%[4]q},"message":%[1]q},{"key":"n","type":"notify","to":{"type":"User","id":%[2]q},"message":%[1]q}]}`,
-			"of "+of, ann, role, team)},
+				"of "+of, ann, role, team),
+		},
 	} {
 		change := metadata.Change{Tenant: of, Kind: d.kind, ID: d.id, Actor: "test", CorrelationID: "test"}
 		if _, _, err := r.metadata.Put(r.Context(), change, []byte(d.body)); err != nil {
@@ -119,7 +125,8 @@ func (r *rig) settle(of, role string) {
 		}
 	}
 	op := records.Op{Kind: records.Create, Fields: map[string]jsontext.Value{"Name": jsontext.Value(`"Acme"`)}}
-	_, _, err := r.records.Apply(r.Context(), records.Caller{Tenant: of, CorrelationID: "test"}, records.Batch{Object: "Account", Ops: []records.Op{op}, AllOrNone: true},
+	_, _, err := r.records.Apply(r.Context(), records.Caller{Tenant: of, CorrelationID: "test"},
+		records.Batch{Object: "Account", Ops: []records.Op{op}, AllOrNone: true},
 		func([]records.Result) ([]byte, error) { return []byte("{}"), nil })
 	if err != nil {
 		r.Fatal(err)
@@ -138,7 +145,8 @@ func TestTenantsTakeTurnsWithTheirJobs(t *testing.T) {
 				if n >= 2*many {
 					of, at = other, 1000+n
 				}
-				if _, err := tx.Exec(ctx, `INSERT INTO automation_job (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed,
+				if _, err := tx.Exec(ctx,
+					`INSERT INTO automation_job (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed,
 					started_at, ended_at, running, place, seen, matched, failed)
 					VALUES ($1, $2, '', 'UTC', $3, 0, 0, $3, 0, $4, '', 0, 0, 0)`, of, id(n), 1+at, n%2); err != nil {
 					return err
@@ -153,7 +161,8 @@ func TestTenantsTakeTurnsWithTheirJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, got := range map[string][]string{"due": automation.TenantsOf(due), "running": automation.TenantsOf(running)} {
+		for what, got := range map[string][]string{"due": automation.TenantsOf(due), "running": automation.TenantsOf(
+			running)} {
 			if len(got) != 11 || got[0] != tenant || got[1] != other || slices.Contains(got[2:], other) {
 				t.Errorf("%s: got jobs of %q, want ten of one tenant, and that of the other second", what, got)
 			}

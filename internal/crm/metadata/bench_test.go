@@ -20,12 +20,15 @@ func (r *rig) crowd(users int) {
 	for from := 0; from < users; from += rows {
 		err := r.write(func(ctx context.Context, tx *sqldb.Tx) error {
 			for i := from; i < min(from+rows, users); i++ {
-				body := fmt.Sprintf(`{"id":"%s","name":"User %d","subject":"auth0|%d","roleId":"%s","isActive":true}`, id(1000+i), i, i, id(1))
-				if _, err := tx.Exec(ctx, "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, 'user', $2, $3, 1)", tenantA, id(1000+i), body); err != nil {
+				body := fmt.Sprintf(`{"id":"%s","name":"User %d","subject":"auth0|%d","roleId":"%s","isActive":true}`,
+					id(1000+i), i, i, id(1))
+				if _, err := tx.Exec(ctx, "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) "+
+					"VALUES ($1, 'user', $2, $3, 1)", tenantA, id(1000+i), body); err != nil {
 					return err
 				}
 			}
-			_, err := tx.Exec(ctx, "UPDATE metadata_tenant SET stamp = $2 WHERE tenant_id = $1", tenantA, uuid.NewString())
+			_, err := tx.Exec(ctx, "UPDATE metadata_tenant SET stamp = $2 WHERE tenant_id = $1", tenantA,
+				uuid.NewString())
 			return err
 		})
 		if err != nil {
@@ -39,7 +42,10 @@ func (r *rig) crowd(users int) {
 func BenchmarkModel(b *testing.B) {
 	r := newRig(b, sqldb.Config{Path: filepath.Join(b.TempDir(), "bench.db")})
 	r.crowd(10_000)
-	for name, models := range map[string]func() *Models{"in memory": func() *Models { return r.models }, "read": NewModels} {
+	for name, models := range map[string]func() *Models{
+		"in memory": func() *Models { return r.models },
+		"read":      NewModels,
+	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if m := r.model(models(), tenantA); m.Who("auth0|77") == nil {

@@ -58,7 +58,8 @@ func (s *Metadata) Describe(ctx context.Context, tenant, subject, object string)
 		return d, fault.New(fault.Forbidden, "", "no permission set lets the user %s read %s", u.ID, object)
 	}
 	d = Description{
-		Name: o.Name, Label: o.Label, PluralLabel: o.PluralLabel, Description: o.Description, Permissions: may, OWD: m.OWD(object),
+		Name: o.Name, Label: o.Label, PluralLabel: o.PluralLabel, Description: o.Description, Permissions: may,
+		OWD:    m.OWD(object),
 		Fields: []DescribedField{}, TeamRoles: m.TeamRoles(object),
 		Limits: Limits{CustomFields: MaxFields, PicklistValues: MaxValues, Text: MaxText, LongText: MaxLongText},
 	}

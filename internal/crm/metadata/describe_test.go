@@ -15,8 +15,10 @@ func TestADescriptionIsWhatItsReaderMaySee(t *testing.T) {
 		r.must(
 			`put permission-set #11 {"name":"Reader","objects":{"Opportunity":{"read":true}}}`,
 			`put permission-set #12 {"name":"Amounts","objects":{"Opportunity":{"read":true,"update":true}},"fields":{"Opportunity.Amount":{"read":true,"edit":true}}}`,
-			`put user #21 {"name":"Anna","subject":"anna","permissionSetIds":["#11"]}`, `put user #22 {"name":"Ben","permissionSetIds":["#12"]}`,
-			`put user #23 {"name":"Carl"}`, `put user #24 {"name":"Dora","permissionSetIds":["#11"],"isActive":false}`, `put owd Opportunity {"access":"ReadOnly"}`,
+			`put user #21 {"name":"Anna","subject":"anna","permissionSetIds":["#11"]}`,
+			`put user #22 {"name":"Ben","permissionSetIds":["#12"]}`,
+			`put user #23 {"name":"Carl"}`, `put user #24 {"name":"Dora","permissionSetIds":["#11"],"isActive":false}`,
+			`put owd Opportunity {"access":"ReadOnly"}`,
 		)
 		field := func(d Description, name string) *DescribedField {
 			at := slices.IndexFunc(d.Fields, func(f DescribedField) bool { return f.Name == name })
@@ -26,7 +28,8 @@ func TestADescriptionIsWhatItsReaderMaySee(t *testing.T) {
 			return &d.Fields[at]
 		}
 		d, err := r.Describe(t.Context(), tenantA, "anna", "Opportunity")
-		if err != nil || field(d, "Amount") != nil || field(d, "Name") == nil || field(d, "Name").Editable || d.OWD != model.ReadOnly || len(d.Stages) != 10 ||
+		if err != nil || field(d, "Amount") != nil || field(d, "Name") == nil || field(d, "Name").Editable ||
+			d.OWD != model.ReadOnly || len(d.Stages) != 10 ||
 			d.Permissions != (model.ObjectPermission{Read: true}) || len(d.TeamRoles) == 0 {
 			t.Errorf("Anna sees %+v, %v", d, err)
 		}
@@ -34,11 +37,17 @@ func TestADescriptionIsWhatItsReaderMaySee(t *testing.T) {
 		if err != nil || field(d, "Amount") == nil || !field(d, "Amount").Editable || field(d, "IsWon").Editable {
 			t.Errorf("Ben sees %+v, %v", d, err)
 		}
-		if d, err = r.Describe(t.Context(), tenantA, "", "Lead"); err != nil || len(d.Fields) != len(model.NewModel(tenantA).Object("Lead").Fields) || d.Stages != nil || d.TeamRoles != nil {
+		if d, err = r.Describe(t.Context(), tenantA, "", "Lead"); err != nil ||
+			len(d.Fields) != len(model.NewModel(tenantA).Object("Lead").Fields) || d.Stages != nil ||
+			d.TeamRoles != nil {
 			t.Errorf("the system sees %+v, %v", d, err)
 		}
-		for subject, want := range map[string]fault.Kind{id(23): fault.Forbidden, id(24): fault.Forbidden, "nobody": fault.Forbidden} {
-			if d, err := r.Describe(t.Context(), tenantA, subject, "Opportunity"); fault.KindOf(err) != want || d.Fields != nil {
+		for subject, want := range map[string]fault.Kind{
+			id(23): fault.Forbidden, id(24): fault.Forbidden,
+			"nobody": fault.Forbidden,
+		} {
+			if d, err := r.Describe(t.Context(), tenantA, subject, "Opportunity"); fault.KindOf(err) != want ||
+				d.Fields != nil {
 				t.Errorf("%s: got %v", subject, err)
 			}
 		}
@@ -90,10 +99,12 @@ func TestListsHaveTheirOrderAndTheirPages(t *testing.T) {
 		} {
 			page, total, err := r.List(t.Context(), tenantA, tt.kind, tt.object, tt.offset, tt.limit)
 			if err != nil || len(page) != tt.rows || total != tt.total {
-				t.Errorf("%s %s: got %d of %d, want %d of %d (%v)", tt.kind, tt.object, len(page), total, tt.rows, tt.total, err)
+				t.Errorf("%s %s: got %d of %d, want %d of %d (%v)", tt.kind, tt.object, len(page), total, tt.rows,
+					tt.total, err)
 			}
 		}
-		if _, _, err := r.List(t.Context(), tenantA, model.KindSharingRule, "Ship", 0, 10); fault.KindOf(err) != fault.Invalid {
+		if _, _, err := r.List(t.Context(), tenantA, model.KindSharingRule, "Ship", 0, 10); fault.KindOf(
+			err) != fault.Invalid {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -96,7 +96,10 @@ func fieldChanges(before, after *model.Field) []news {
 
 func permissionChanged(subject, id, changeType string) news {
 	return news{"Permission", id, func(at wire.Stamp) wire.Payload {
-		return wire.PermissionChanged{ChangeType: changeType, Subject: wire.PermissionSubject{Type: subject, ID: id}, EffectiveAt: at}
+		return wire.PermissionChanged{
+			ChangeType: changeType, Subject: wire.PermissionSubject{Type: subject, ID: id},
+			EffectiveAt: at,
+		}
 	}}
 }
 
@@ -140,7 +143,10 @@ func roleChanges(before, after *model.Role) (all []news) {
 	r := either(before, after)
 	say := func(changeType string) {
 		all = append(all, news{"Role", r.ID, func(at wire.Stamp) wire.Payload {
-			return wire.RoleHierarchyChanged{ChangeType: changeType, RoleID: r.ID, RoleName: r.Name, ParentRoleID: wire.OrNull(r.ParentRoleID), EffectiveAt: at}
+			return wire.RoleHierarchyChanged{
+				ChangeType: changeType, RoleID: r.ID, RoleName: r.Name,
+				ParentRoleID: wire.OrNull(r.ParentRoleID), EffectiveAt: at,
+			}
 		}})
 	}
 	if before == nil || after == nil {
@@ -162,7 +168,8 @@ func groupChanges(before, after *model.Group) (all []news) {
 	say := func(changeType string, m model.Member) {
 		all = append(all, news{"Group", g.ID, func(at wire.Stamp) wire.Payload {
 			return wire.GroupMemberChanged{
-				ChangeType: changeType, GroupID: g.ID, GroupName: g.Name, GroupType: string(g.Type), MemberType: m.Type, MemberID: m.ID, EffectiveAt: at,
+				ChangeType: changeType, GroupID: g.ID, GroupName: g.Name, GroupType: string(g.Type), MemberType: m.Type,
+				MemberID: m.ID, EffectiveAt: at,
 			}
 		}})
 	}
@@ -216,7 +223,8 @@ func automationChanges(before, after any) []news {
 	}
 	switch v := either.(type) {
 	case *model.ValidationRule:
-		p.AutomationType, what = "ValidationRule", verb(of[model.ValidationRule](before), of[model.ValidationRule](after))
+		p.AutomationType, what = "ValidationRule", verb(of[model.ValidationRule](before),
+			of[model.ValidationRule](after))
 		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
 	case *model.WorkflowRule:
 		p.AutomationType, what = "WorkflowRule", verb(of[model.WorkflowRule](before), of[model.WorkflowRule](after))
@@ -241,7 +249,8 @@ func processChanges(before, after *model.ApprovalProcess) (all []news) {
 	say := func(changeType string) {
 		all = append(all, news{"Process", p.ID, func(at wire.Stamp) wire.Payload {
 			return wire.ApprovalConfigChanged{
-				ChangeType: changeType, ObjectName: p.Object, ProcessID: p.ID, ProcessName: p.Name, IsActive: after != nil && p.IsActive, EffectiveAt: at,
+				ChangeType: changeType, ObjectName: p.Object, ProcessID: p.ID, ProcessName: p.Name,
+				IsActive: after != nil && p.IsActive, EffectiveAt: at,
 			}
 		}})
 	}

@@ -166,7 +166,8 @@ func (a *api) remove(d collection) rest.Handler {
 // change is what a call wants of a definition.
 func (d *collection) change(c *gate.Call) (Change, error) {
 	change := Change{
-		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Kind: d.kind, ID: d.place(c),
+		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Kind: d.kind,
+		ID: d.place(c),
 	}
 	var err error
 	change.Match, err = rest.IfMatch(c)

@@ -99,7 +99,8 @@ func who(m *model.Model, subject string) (*model.User, error) {
 		return nil, fault.New(fault.Forbidden, CodeUserUnknown,
 			"no user has the id or the subject %q; register it with PUT /metadata/users/{id} and this subject", subject)
 	case !u.IsActive:
-		return nil, fault.New(fault.Forbidden, CodeUserInactive, "the user %s is not active; set its isActive to true with PUT /metadata/users/%s", u.ID, u.ID)
+		return nil, fault.New(fault.Forbidden, CodeUserInactive,
+			"the user %s is not active; set its isActive to true with PUT /metadata/users/%s", u.ID, u.ID)
 	}
 	return u, nil
 }
@@ -132,7 +133,8 @@ func load(ctx context.Context, tx *sqldb.Tx, tenant string) (m *model.Model, sta
 	standard := int64(model.StandardPersonal)
 	for row, err := range tx.Query(ctx, `SELECT t.stamp, t.revision, t.standard,
 			coalesce(d.kind, ''), coalesce(d.id, ''), coalesce(d.body, ''), coalesce(d.revision, 0)
-		FROM metadata_tenant t LEFT JOIN metadata_definition d ON d.tenant_id = t.tenant_id WHERE t.tenant_id = $1`, tenant) {
+		FROM metadata_tenant t LEFT JOIN metadata_definition d ON d.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
+		tenant) {
 		if err != nil {
 			return nil, "", err
 		}

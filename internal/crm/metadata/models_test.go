@@ -16,7 +16,8 @@ func define(ctx context.Context, tx *sqldb.Tx, tenant, stamp, id, body string) e
 	return tx.Batch(ctx,
 		sqldb.Stmt{Query: `INSERT INTO metadata_tenant (tenant_id, revision, stamp) VALUES ($1, 1, $2)
 			ON CONFLICT (tenant_id) DO UPDATE SET stamp = excluded.stamp`, Args: []any{tenant, stamp}},
-		sqldb.Stmt{Query: "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, 'user', $2, $3, 1)", Args: []any{tenant, id, body}})
+		sqldb.Stmt{Query: "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, 'user', " +
+			"$2, $3, 1)", Args: []any{tenant, id, body}})
 }
 
 func TestATransactionSeesTheDefinitionsThatItSees(t *testing.T) {
@@ -98,13 +99,17 @@ func TestCallersThatAreNobodyAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for subject, want := range map[string]string{"anna": "", "": "", "ben": CodeUserInactive, "carl": CodeUserUnknown} {
+		for subject, want := range map[string]string{
+			"anna": "", "": "", "ben": CodeUserInactive,
+			"carl": CodeUserUnknown,
+		} {
 			err := r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 				_, err := r.models.Who(ctx, tx, tenantA, subject)
 				return err
 			})
 			told, _ := fault.As(err)
-			if got := told; want == "" && err != nil || want != "" && (got == nil || got.Code != want || got.Kind != fault.Forbidden) {
+			if got := told; want == "" && err != nil || want != "" && (got == nil || got.Code != want ||
+				got.Kind != fault.Forbidden) {
 				t.Errorf("%q: got %v, want %q", subject, err, want)
 			}
 		}

@@ -70,7 +70,8 @@ func parse(m *model.Model, kind model.Kind, id string, body []byte) (any, error)
 		return p.teamRoles()
 	}
 	if !model.ValidID(id) {
-		return nil, unfit("id", "the id must be a UUID in lower case, such as %s", "0190c1de-0000-7000-8000-000000000001")
+		return nil, unfit("id", "the id must be a UUID in lower case, such as %s",
+			"0190c1de-0000-7000-8000-000000000001")
 	}
 	switch kind {
 	case model.KindPermissionSet:
@@ -194,7 +195,8 @@ func (p *parser) member(field string, m model.Member, types ...string) error {
 		path, there = "groups", p.m.Group(m.ID) != nil
 	}
 	if !there {
-		return unfit(field+".id", "%s.id: there is no %s %s; create it with PUT /metadata/%s/{id}", field, m.Type, quoted(m.ID), path)
+		return unfit(field+".id", "%s.id: there is no %s %s; create it with PUT /metadata/%s/{id}", field, m.Type,
+			quoted(m.ID), path)
 	}
 	return nil
 }
@@ -212,7 +214,10 @@ func line(field, s string, limit int) error {
 
 // words checks a text that may be left out and may have several lines.
 func words(field, s string, limit int) error {
-	if utf8.RuneCountInString(s) > limit || strings.ContainsFunc(s, func(r rune) bool { return control(r) && r != '\n' && r != '\t' }) {
+	if utf8.RuneCountInString(s) > limit || strings.ContainsFunc(s, func(r rune) bool {
+		return control(r) &&
+			r != '\n' && r != '\t'
+	}) {
 		return unfit(field, "%s must be at most %d characters", field, limit)
 	}
 	return nil

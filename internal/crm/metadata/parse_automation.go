@@ -51,7 +51,8 @@ func (p *parser) workflowRule() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := first(few("on", len(r.On), 1, 3), distinct("on", r.On), oneOf("when", r.When, model.BeforeSave, model.AfterSave)); err != nil {
+	if err := first(few("on", len(r.On), 1, 3), distinct("on", r.On), oneOf("when", r.When, model.BeforeSave,
+		model.AfterSave)); err != nil {
 		return nil, err
 	}
 	for i, on := range r.On {
@@ -124,7 +125,8 @@ func (p *parser) actions(o *model.Object, actions []model.Action, may []string) 
 	for i := range actions {
 		a, at := &actions[i], fmt.Sprintf("actions[%d]", i)
 		if !wire.Name(a.Key) {
-			return unfit(at+".key", "%s.key must be 1 to %d letters, digits, dots, dashes or underscores", at, wire.MaxName)
+			return unfit(at+".key", "%s.key must be 1 to %d letters, digits, dots, dashes or underscores", at,
+				wire.MaxName)
 		}
 		keys = append(keys, a.Key)
 		if err := oneOf(at+".type", a.Type, may...); err != nil {
@@ -162,7 +164,8 @@ func (p *parser) action(o *model.Object, a *model.Action, at string) error {
 		return writes(o, a.Field, a.Value, at+".field", at+".value")
 	}
 	if a.To != nil {
-		return first(words(at+".message", a.Message, MaxDescription), p.member(at+".to", *a.To, model.TypeUser, model.TypeRole, model.TypeGroup))
+		return first(words(at+".message", a.Message, MaxDescription), p.member(at+".to", *a.To, model.TypeUser,
+			model.TypeRole, model.TypeGroup))
 	}
 	return words(at+".message", a.Message, MaxDescription)
 }
@@ -203,10 +206,12 @@ func (p *parser) approvalProcess() (any, error) {
 	}
 	for i, name := range a.LockedFields {
 		if o.Field(name) == nil {
-			return nil, unfit(fmt.Sprintf("lockedFields[%d]", i), "lockedFields[%d]: %s has no field %s", i, o.Name, quoted(name))
+			return nil, unfit(fmt.Sprintf("lockedFields[%d]", i), "lockedFields[%d]: %s has no field %s", i, o.Name,
+				quoted(name))
 		}
 	}
-	if err := first(condition(o, "condition", a.Condition, false), distinct("lockedFields", a.LockedFields), few("steps", len(a.Steps), 1, model.MaxProcessSteps)); err != nil {
+	if err := first(condition(o, "condition", a.Condition, false), distinct("lockedFields", a.LockedFields),
+		few("steps", len(a.Steps), 1, model.MaxProcessSteps)); err != nil {
 		return nil, err
 	}
 	if err := outcomes(o, &a.Outcomes); err != nil {
@@ -219,7 +224,8 @@ func (p *parser) approvalProcess() (any, error) {
 			s.Decide = model.ByAny
 		}
 		if err := first(
-			line(at+".name", s.Name, MaxName), condition(o, at+".condition", s.Condition, false), oneOf(at+".decide", s.Decide, model.ByAny, model.ByAll),
+			line(at+".name", s.Name, MaxName), condition(o, at+".condition", s.Condition, false),
+			oneOf(at+".decide", s.Decide, model.ByAny, model.ByAll),
 			few(at+".approvers", len(s.Approvers), 1, MaxApprovers),
 		); err != nil {
 			return nil, err
@@ -240,7 +246,8 @@ func (p *parser) approver(at string, who model.Member) error {
 	if who.Type == model.TypeManager {
 		return oneOf(at+".id", who.ID, model.OfSubmitter, model.OfOwner)
 	}
-	if err := oneOf(at+".type", who.Type, model.TypeUser, model.TypeRole, model.TypeGroup, model.TypeManager); err != nil {
+	if err := oneOf(at+".type", who.Type, model.TypeUser, model.TypeRole, model.TypeGroup,
+		model.TypeManager); err != nil {
 		return err
 	}
 	return p.member(at, who, model.TypeUser, model.TypeRole, model.TypeGroup)
@@ -287,7 +294,8 @@ func (s *Metadata) findGraphs(ctx context.Context, c Change, body []byte) error 
 			return err
 		}
 		if !there {
-			return unfit(fmt.Sprintf("actions[%d].graphId", i), "actions[%d].graphId: there is no graph %s; store it with PUT /graphs/{graphId}", i, quoted(a.GraphID))
+			return unfit(fmt.Sprintf("actions[%d].graphId", i),
+				"actions[%d].graphId: there is no graph %s; store it with PUT /graphs/{graphId}", i, quoted(a.GraphID))
 		}
 	}
 	return nil

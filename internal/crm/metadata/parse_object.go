@@ -28,7 +28,8 @@ func (p *parser) object() (any, error) {
 	if o.Name != p.id {
 		return nil, unfit("name", "name is not the one in the path")
 	}
-	return &o, first(line("label", o.Label, MaxName), line("pluralLabel", o.PluralLabel, MaxName), words("description", o.Description, MaxDescription))
+	return &o, first(line("label", o.Label, MaxName), line("pluralLabel", o.PluralLabel, MaxName),
+		words("description", o.Description, MaxDescription))
 }
 
 var customName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,60}__c$`)
@@ -37,8 +38,10 @@ var customName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,60}__c$`)
 // kept inside their record. LeadConverted is itself the value of Lead.IsConverted, and its
 // account and contact are those of the contact and the opportunity too.
 var said = []string{
-	"Campaign.Name", "Opportunity.AccountId", "Opportunity.StageName", "Opportunity.CloseDate", "Opportunity.IsClosed", "Opportunity.IsWon",
-	"Lead.IsConverted", "Lead.ConvertedDate", "Lead.ConvertedAccountId", "Lead.ConvertedContactId", "Lead.ConvertedOpportunityId",
+	"Campaign.Name", "Opportunity.AccountId", "Opportunity.StageName", "Opportunity.CloseDate", "Opportunity.IsClosed",
+	"Opportunity.IsWon",
+	"Lead.IsConverted", "Lead.ConvertedDate", "Lead.ConvertedAccountId", "Lead.ConvertedContactId",
+	"Lead.ConvertedOpportunityId",
 	"Contact.AccountId", "Opportunity.ContactId",
 }
 
@@ -115,7 +118,8 @@ func (p *parser) unchanged(f, like, standard, was *model.Field) error {
 	case like.Required && !f.Required:
 		return unfit("required", "%s is a standard field that is always required", p.id)
 	case p.id == "Opportunity.StageName" && !slices.Equal(f.Values, like.Values):
-		return unfit("values", "the values of Opportunity.StageName are the stages; change them with PUT /metadata/stages")
+		return unfit("values", "the values of Opportunity.StageName are the stages; change them with PUT "+
+			"/metadata/stages")
 	case like.ReadOnly && !slices.Equal(f.Values, like.Values):
 		return unfit("values", "%s is set by the server: its values cannot be changed", p.id)
 	}
@@ -125,7 +129,8 @@ func (p *parser) unchanged(f, like, standard, was *model.Field) error {
 // custom checks what only custom fields choose.
 func (p *parser) custom(o *model.Object, f, was *model.Field) error {
 	if !customName.MatchString(f.Name) {
-		return unfit("name", "%s has no field %s; the name of a custom field is letters, digits and _, at most 64, and ends in __c", o.Name, quoted(f.Name))
+		return unfit("name", "%s has no field %s; the name of a custom field is letters, digits and _, at most 64, "+
+			"and ends in __c", o.Name, quoted(f.Name))
 	}
 	if f.Type == "" {
 		return unfit("type", "type is missing")
@@ -160,7 +165,8 @@ func (p *parser) custom(o *model.Object, f, was *model.Field) error {
 	}
 	for _, to := range f.ReferenceTo {
 		if p.m.Object(to) == nil {
-			return unfit("referenceTo", "referenceTo: %s is not an object; the objects are %s", quoted(to), p.m.ObjectNames())
+			return unfit("referenceTo", "referenceTo: %s is not an object; the objects are %s", quoted(to),
+				p.m.ObjectNames())
 		}
 	}
 	return distinct("referenceTo", f.ReferenceTo)
@@ -213,7 +219,8 @@ func (p *parser) unrestricted() error {
 	for _, v := range p.m.All(model.KindPermissionSet) {
 		s := v.(*model.PermissionSet)
 		if _, named := s.Fields[p.id]; named {
-			return fault.New(fault.Conflict, CodeInUse, "%s cannot be required: the permission set %s (%s) keeps it from some; take it out of its fields first", p.id, s.Name, s.ID).
+			return fault.New(fault.Conflict, CodeInUse, "%s cannot be required: the permission set %s (%s) keeps it "+
+				"from some; take it out of its fields first", p.id, s.Name, s.ID).
 				With(map[string]any{"usedBy": []use{{string(model.KindPermissionSet), s.ID, s.Name}}})
 		}
 	}

@@ -10,7 +10,8 @@ import (
 
 func (p *parser) user() (any, error) {
 	if p.m.IsSystem(p.id) {
-		return nil, fault.New(fault.Conflict, CodeStandard, "the system user belongs to the server and cannot be changed")
+		return nil, fault.New(fault.Conflict, CodeStandard,
+			"the system user belongs to the server and cannot be changed")
 	}
 	u := model.User{IsActive: true}
 	if err := first(p.decode(&u), p.named(&u.ID, u.Name)); err != nil {
@@ -25,7 +26,8 @@ func (p *parser) user() (any, error) {
 		return nil, err
 	}
 	if u.RoleID != "" && p.m.Role(u.RoleID) == nil {
-		return nil, unfit("roleId", "roleId: there is no role %s; create it with PUT /metadata/roles/{id}", quoted(u.RoleID))
+		return nil, unfit("roleId", "roleId: there is no role %s; create it with PUT /metadata/roles/{id}",
+			quoted(u.RoleID))
 	}
 	if err := p.manager(&u); err != nil {
 		return nil, err
@@ -38,7 +40,9 @@ func (p *parser) user() (any, error) {
 	}
 	for _, id := range u.PermissionSetIDs {
 		if p.m.PermissionSet(id) == nil {
-			return nil, unfit("permissionSetIds", "permissionSetIds: there is no permission set %s; create it with PUT /metadata/permission-sets/{id}", quoted(id))
+			return nil, unfit("permissionSetIds",
+				"permissionSetIds: there is no permission set %s; create it with PUT /metadata/permission-sets/{id}",
+				quoted(id))
 		}
 	}
 	return &u, nil
@@ -68,7 +72,8 @@ func (p *parser) manager(u *model.User) error {
 		return nil
 	}
 	if u.ManagerID != u.ID && p.m.User(u.ManagerID) == nil {
-		return unfit("managerId", "managerId: there is no user %s; create it with PUT /metadata/users/{id}", quoted(u.ManagerID))
+		return unfit("managerId", "managerId: there is no user %s; create it with PUT /metadata/users/{id}",
+			quoted(u.ManagerID))
 	}
 	if p.m.IsSystem(u.ManagerID) {
 		return unfit("managerId", "managerId: the system user is nobody's manager")
@@ -77,7 +82,8 @@ func (p *parser) manager(u *model.User) error {
 	for at := u.ManagerID; at != ""; {
 		ids = append(ids, at)
 		if at == u.ID {
-			return fault.New(fault.Invalid, CodeManagerCycle, "managerId would make the user its own manager: %s", strings.Join(append(path, u.Name), " → ")).
+			return fault.New(fault.Invalid, CodeManagerCycle, "managerId would make the user its own manager: %s",
+				strings.Join(append(path, u.Name), " → ")).
 				With(map[string]any{"field": "managerId", "path": ids})
 		}
 		above := p.m.User(at)
@@ -98,7 +104,8 @@ func (p *parser) role() (any, error) {
 		return &r, nil
 	}
 	if r.ParentRoleID != r.ID && p.m.Role(r.ParentRoleID) == nil {
-		return nil, unfit("parentRoleId", "parentRoleId: there is no role %s; create it with PUT /metadata/roles/{id}", quoted(r.ParentRoleID))
+		return nil, unfit("parentRoleId", "parentRoleId: there is no role %s; create it with PUT /metadata/roles/{id}",
+			quoted(r.ParentRoleID))
 	}
 	return &r, p.circle(&r)
 }
@@ -111,7 +118,8 @@ func (p *parser) circle(r *model.Role) error {
 		ids = append(ids, at)
 		if at == r.ID {
 			path = append(path, r.Name)
-			return fault.New(fault.Invalid, CodeCycle, "parentRoleId would put the role above itself: %s", strings.Join(path, " → ")).
+			return fault.New(fault.Invalid, CodeCycle, "parentRoleId would put the role above itself: %s",
+				strings.Join(path, " → ")).
 				With(map[string]any{"field": "parentRoleId", "path": ids})
 		}
 		above := p.m.Role(at)
@@ -125,7 +133,8 @@ func (p *parser) circle(r *model.Role) error {
 
 func (p *parser) group() (any, error) {
 	g := model.Group{Members: []model.Member{}}
-	if err := first(p.decode(&g), p.named(&g.ID, g.Name), oneOf("type", string(g.Type), string(model.PublicGroup), string(model.Queue))); err != nil {
+	if err := first(p.decode(&g), p.named(&g.ID, g.Name), oneOf("type", string(g.Type), string(model.PublicGroup),
+		string(model.Queue))); err != nil {
 		return nil, err
 	}
 	if was := p.m.Group(g.ID); was != nil && was.Type != g.Type {
@@ -145,7 +154,8 @@ func (p *parser) group() (any, error) {
 
 func (p *parser) permissionSet() (any, error) {
 	s := model.PermissionSet{Objects: map[string]model.ObjectPermission{}, Fields: map[string]model.FieldPermission{}}
-	if err := first(p.decode(&s), p.named(&s.ID, s.Name), words("description", s.Description, MaxDescription)); err != nil {
+	if err := first(p.decode(&s), p.named(&s.ID, s.Name), words("description", s.Description,
+		MaxDescription)); err != nil {
 		return nil, err
 	}
 	for _, name := range sorted(s.Objects) {
@@ -163,7 +173,8 @@ func (p *parser) permissionSet() (any, error) {
 		f := p.m.Field(object, name)
 		switch of := s.Fields[key]; {
 		case f == nil:
-			return nil, unfit(at, "fields: %s is not a field; a field is named with its object, such as Opportunity.Amount", quoted(key))
+			return nil, unfit(at, "fields: %s is not a field; a field is named with its object, such as "+
+				"Opportunity.Amount", quoted(key))
 		case f.Required:
 			return nil, unfit(at, "%s is required, so all who use the object have it; take it out of fields", at)
 		case of.Edit && !of.Read:
@@ -177,10 +188,12 @@ func (p *parser) permissionSet() (any, error) {
 
 // noSuch says that a definition does not exist.
 func noSuch(kind model.Kind, id string) *fault.Error {
-	return fault.New(fault.NotFound, CodeNotFound, "there is no %s %s", strings.ReplaceAll(string(kind), "-", " "), quoted(id))
+	return fault.New(fault.NotFound, CodeNotFound, "there is no %s %s", strings.ReplaceAll(string(kind), "-", " "),
+		quoted(id))
 }
 
 // invalidObject says that an object does not exist.
 func invalidObject(m *model.Model, name string) *fault.Error {
-	return fault.New(fault.NotFound, CodeNotFound, "there is no object %s; the objects are %s", quoted(name), m.ObjectNames())
+	return fault.New(fault.NotFound, CodeNotFound, "there is no object %s; the objects are %s", quoted(name),
+		m.ObjectNames())
 }

@@ -79,7 +79,8 @@ func (p *parser) sharingRule() (any, error) {
 		return nil, unfit("criteria", "criteria is missing: it says which records a criteria rule shares")
 	}
 	if r.Source != nil {
-		if err := p.member("source", *r.Source, model.TypeRole, model.TypeRoleAndSubordinates, model.TypeGroup); err != nil {
+		if err := p.member("source", *r.Source, model.TypeRole, model.TypeRoleAndSubordinates,
+			model.TypeGroup); err != nil {
 			return nil, err
 		}
 	}

@@ -25,21 +25,29 @@ func TestChangesAtTheSameTimeKeepEveryRule(t *testing.T) {
 			r.must(fmt.Sprintf(`put role #%d {"name":"r%d"}`, n, n))
 		}
 		other := NewModels()
-		processes := []*Metadata{r.Metadata, New(r.db, Config{Models: other, Bus: bus.New(r.db, memory.New(), bus.Config{Instance: "other"})})}
+		processes := []*Metadata{
+			r.Metadata,
+			New(r.db, Config{Models: other, Bus: bus.New(r.db, memory.New(), bus.Config{Instance: "other"})}),
+		}
 		var all sync.WaitGroup
 		for p, s := range processes {
 			for lane := range 2 {
 				draw := rand.New(rand.NewPCG(7, uint64(p*2+lane)))
 				all.Go(func() {
 					for range 40 {
-						c := Change{Tenant: tenantA, CorrelationID: "c-1", Kind: model.KindRole, ID: id(draw.IntN(roles))}
+						c := Change{
+							Tenant: tenantA, CorrelationID: "c-1", Kind: model.KindRole,
+							ID: id(draw.IntN(roles)),
+						}
 						var err error
 						if draw.IntN(6) == 0 {
 							err = s.Delete(t.Context(), c)
 						} else {
-							_, _, err = s.Put(t.Context(), c, fmt.Appendf(nil, `{"name":"r","parentRoleId":"%s"}`, id(draw.IntN(roles))))
+							_, _, err = s.Put(t.Context(), c, fmt.Appendf(nil, `{"name":"r","parentRoleId":"%s"}`,
+								id(draw.IntN(roles))))
 						}
-						if kind := fault.KindOf(err); err != nil && kind != fault.Invalid && kind != fault.Conflict && kind != fault.NotFound {
+						if kind := fault.KindOf(err); err != nil && kind != fault.Invalid && kind != fault.Conflict &&
+							kind != fault.NotFound {
 							t.Error(err)
 						}
 					}
@@ -85,7 +93,8 @@ func (r *rig) versionsRise() {
 			if err != nil {
 				return err
 			}
-			if was, seen := last[e.Key]; seen && (e.Version < was.Version || e.Version == was.Version && e.Index <= was.Index) {
+			if was, seen := last[e.Key]; seen && (e.Version < was.Version || e.Version == was.Version &&
+				e.Index <= was.Index) {
 				r.Errorf("%s: version %s/%d comes after %s/%d", e.Key, e.Version, e.Index, was.Version, was.Index)
 			}
 			last[e.Key] = e

@@ -19,7 +19,8 @@ func (s *Metadata) Get(ctx context.Context, tenant string, kind model.Kind, id s
 	if ok {
 		return d, nil
 	}
-	if object, _, _ := strings.Cut(id, "."); kind == model.KindField && m.Object(object) == nil || kind == model.KindObject {
+	if object, _, _ := strings.Cut(id, "."); kind == model.KindField && m.Object(object) == nil ||
+		kind == model.KindObject {
 		return d, invalidObject(m, object)
 	}
 	return d, noSuch(kind, id)
@@ -27,7 +28,9 @@ func (s *Metadata) Get(ctx context.Context, tenant string, kind model.Kind, id s
 
 // List is a page of the definitions of a kind by id, and how many there are. With an
 // object only those of it are meant.
-func (s *Metadata) List(ctx context.Context, tenant string, kind model.Kind, object string, offset, limit int) (page []any, total int, err error) {
+func (s *Metadata) List(ctx context.Context, tenant string, kind model.Kind, object string, offset, limit int) (
+	page []any, total int, err error,
+) {
 	m, err := s.model(ctx, tenant)
 	if err != nil {
 		return nil, 0, fault.Wrap("metadata.list", err)

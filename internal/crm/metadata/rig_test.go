@@ -122,7 +122,8 @@ func (r *rig) events(tenant string, after int64) (lines []string, last int64) {
 	r.Helper()
 	last = after
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE tenant_id = $1 AND id > $2 ORDER BY id", tenant, after) {
+		for row, err := range tx.Query(ctx,
+			"SELECT id, body FROM outbox_events WHERE tenant_id = $1 AND id > $2 ORDER BY id", tenant, after) {
 			var body []byte
 			if err == nil {
 				err = row.Scan(&last, &body)
@@ -137,8 +138,10 @@ func (r *rig) events(tenant string, after int64) (lines []string, last int64) {
 			if err != nil {
 				return err
 			}
-			if want := fmt.Sprintf(`"effectiveAt":"%s"`, e.Version); !strings.Contains(string(e.Payload), want) || e.CorrelationID != "c-1" || e.Producer.Service != "metadata-service" {
-				r.Errorf("%s has the version %s, the correlation %s and the producer %+v", e.Payload, e.Version, e.CorrelationID, e.Producer)
+			if want := fmt.Sprintf(`"effectiveAt":"%s"`, e.Version); !strings.Contains(string(e.Payload), want) ||
+				e.CorrelationID != "c-1" || e.Producer.Service != "metadata-service" {
+				r.Errorf("%s has the version %s, the correlation %s and the producer %+v", e.Payload, e.Version,
+					e.CorrelationID, e.Producer)
 			}
 			key := strings.Replace(e.Key, ":"+tenant+":", ":", 1)
 			text := fmt.Sprintf("%s %s/%d %s", e.Type, key, e.Index, anInstant.ReplaceAllString(string(e.Payload), ""))

@@ -69,21 +69,25 @@ func (s *Metadata) Put(ctx context.Context, c Change, body []byte) (stored model
 	if err := s.findGraphs(ctx, c, body); err != nil {
 		return stored, false, fault.Wrap("metadata.put", err)
 	}
-	err = s.change(ctx, c, func(m *model.Model) (any, error) { return parse(m, c.Kind, c.ID, body) }, func(d model.Definition, isNew bool) {
-		stored, created = d, isNew
-	})
+	err = s.change(ctx, c, func(m *model.Model) (any, error) { return parse(m, c.Kind, c.ID, body) },
+		func(d model.Definition, isNew bool) {
+			stored, created = d, isNew
+		})
 	return stored, created, fault.Wrap("metadata.put", err)
 }
 
 // Delete takes a definition away. What others need, or every tenant has, stays.
 func (s *Metadata) Delete(ctx context.Context, c Change) error {
-	err := s.change(ctx, c, func(m *model.Model) (any, error) { return nil, deletable(m, c.Kind, c.ID) }, func(model.Definition, bool) {})
+	err := s.change(ctx, c, func(m *model.Model) (any, error) { return nil, deletable(m, c.Kind, c.ID) },
+		func(model.Definition, bool) {})
 	return fault.Wrap("metadata.delete", err)
 }
 
 // change decides about a definition on the model as it is and writes what comes of it.
 // Both functions may be called again when the transaction is.
-func (s *Metadata) change(ctx context.Context, c Change, decide func(*model.Model) (any, error), done func(d model.Definition, created bool)) error {
+func (s *Metadata) change(ctx context.Context, c Change, decide func(*model.Model) (any, error),
+	done func(d model.Definition, created bool),
+) error {
 	return s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.lock(ctx, tx, c.Tenant)
 		if err != nil {
@@ -113,7 +117,8 @@ func (s *Metadata) change(ctx context.Context, c Change, decide func(*model.Mode
 			return err
 		}
 		if was && after != nil {
-			if same, err := json.Marshal(before.Value, json.Deterministic(true)); err != nil || bytes.Equal(same, body) {
+			if same, err := json.Marshal(before.Value, json.Deterministic(true)); err != nil ||
+				bytes.Equal(same, body) {
 				done(before, false)
 				return err
 			}
@@ -167,9 +172,11 @@ func match(c Change, d model.Definition, was bool) error {
 	case c.Match == "*" && was:
 		return nil
 	case !was:
-		return fault.New(fault.Conflict, CodeVersion, "If-Match names a version of %s %s, which does not exist", c.Kind, c.ID)
+		return fault.New(fault.Conflict, CodeVersion, "If-Match names a version of %s %s, which does not exist", c.Kind,
+			c.ID)
 	case c.Match != Version(d):
-		return fault.New(fault.Conflict, CodeVersion, "%s %s has the version %s; read it again and decide anew", c.Kind, c.ID, Version(d)).
+		return fault.New(fault.Conflict, CodeVersion, "%s %s has the version %s; read it again and decide anew", c.Kind,
+			c.ID, Version(d)).
 			With(map[string]string{"version": Version(d)})
 	}
 	return nil
@@ -177,7 +184,9 @@ func match(c Change, d model.Definition, was bool) error {
 
 // write stores a definition, or its absence, with a new stamp and its entry in the audit
 // log. The next model is put into memory when all of it is committed.
-func (s *Metadata) write(ctx context.Context, tx *sqldb.Tx, c Change, next *model.Model, d model.Definition, body string) error {
+func (s *Metadata) write(ctx context.Context, tx *sqldb.Tx, c Change, next *model.Model, d model.Definition,
+	body string,
+) error {
 	stamp := uuid.NewString()
 	save := sqldb.Stmt{
 		Query: `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, $5)
@@ -186,18 +195,23 @@ func (s *Metadata) write(ctx context.Context, tx *sqldb.Tx, c Change, next *mode
 	}
 	action := "metadata.put"
 	if d.Value == nil {
-		save = sqldb.Stmt{Query: "DELETE FROM metadata_definition WHERE tenant_id = $1 AND kind = $2 AND id = $3", Args: []any{c.Tenant, string(c.Kind), c.ID}}
+		save = sqldb.Stmt{
+			Query: "DELETE FROM metadata_definition WHERE tenant_id = $1 AND kind = $2 AND id = $3",
+			Args:  []any{c.Tenant, string(c.Kind), c.ID},
+		}
 		action = "metadata.delete"
 	}
 	tx.OnCommit(func() { s.cfg.Models.keep(c.Tenant, stamp, next) })
 	err := tx.Batch(ctx, save, sqldb.Stmt{
-		Query: "UPDATE metadata_tenant SET revision = $2, stamp = $3 WHERE tenant_id = $1", Args: []any{c.Tenant, d.Version, stamp},
+		Query: "UPDATE metadata_tenant SET revision = $2, stamp = $3 WHERE tenant_id = $1",
+		Args:  []any{c.Tenant, d.Version, stamp},
 	})
 	if err != nil {
 		return err
 	}
 	return audit.Write(ctx, tx, audit.Entry{
-		Tenant: c.Tenant, Actor: c.Actor, Action: action, Subject: string(c.Kind) + " " + c.ID, CorrelationID: c.CorrelationID, Outcome: audit.Accepted,
+		Tenant: c.Tenant, Actor: c.Actor, Action: action, Subject: string(c.Kind) + " " + c.ID,
+		CorrelationID: c.CorrelationID, Outcome: audit.Accepted,
 	})
 }
 
@@ -221,7 +235,8 @@ func (s *Metadata) announce(ctx context.Context, tx *sqldb.Tx, c Change, news []
 			return err
 		}
 		events = append(events, wire.Event{
-			Type: payload.EventType(), Tenant: c.Tenant, Producer: wire.Producer{Service: service}, CorrelationID: c.CorrelationID, Key: key, Version: version, Index: index, Payload: text,
+			Type: payload.EventType(), Tenant: c.Tenant, Producer: wire.Producer{Service: service},
+			CorrelationID: c.CorrelationID, Key: key, Version: version, Index: index, Payload: text,
 		})
 		index++
 	}

@@ -50,14 +50,17 @@ func TestPersonalFieldsOfANewTenantAreSensitive(t *testing.T) {
 func TestAFieldIsSearchableUnlessItSaysNo(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.must(
-			`put field Lead.Note__c {"label":"Note","type":"text"}`, `put field Lead.Code__c {"label":"Code","type":"text","searchable":false}`,
-			`put field Lead.Size__c {"label":"Size","type":"number"}`, `put field Lead.Kind__c {"label":"Kind","type":"picklist","values":["a"],"sensitive":true}`,
+			`put field Lead.Note__c {"label":"Note","type":"text"}`,
+			`put field Lead.Code__c {"label":"Code","type":"text","searchable":false}`,
+			`put field Lead.Size__c {"label":"Size","type":"number"}`,
+			`put field Lead.Kind__c {"label":"Kind","type":"picklist","values":["a"],"sensitive":true}`,
 			`put field Lead.Title {"searchable":false}`,
 		)
 		for _, models := range []*Models{r.models, NewModels()} {
 			m := r.model(models, tenantA)
 			for name, want := range map[string]bool{
-				"Note__c": true, "Code__c": false, "Size__c": false, "Kind__c": true, "Title": false, "Email": true, "AnnualRevenue": false,
+				"Note__c": true, "Code__c": false, "Size__c": false, "Kind__c": true, "Title": false, "Email": true,
+				"AnnualRevenue": false,
 			} {
 				if got := m.Field("Lead", name).Searchable; got != want {
 					t.Errorf("%s: got %t, want %t", name, got, want)
@@ -65,9 +68,11 @@ func TestAFieldIsSearchableUnlessItSaysNo(t *testing.T) {
 			}
 		}
 		for _, line := range []string{
-			`put field Lead.Size__c {"label":"Size","type":"number","searchable":true}`, `put field Lead.AnnualRevenue {"searchable":true}`,
+			`put field Lead.Size__c {"label":"Size","type":"number","searchable":true}`,
+			`put field Lead.AnnualRevenue {"searchable":true}`,
 		} {
-			if _, _, err := r.do(line); fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "texts and picklists") {
+			if _, _, err := r.do(line); fault.KindOf(err) != fault.Invalid ||
+				!strings.Contains(err.Error(), "texts and picklists") {
 				t.Errorf("%s: got %v", line, err)
 			}
 		}
@@ -79,15 +84,19 @@ func TestFieldsFromBeforeTheFlagAreFoundAsTheyWere(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		err := r.write(func(ctx context.Context, tx *sqldb.Tx) error {
 			for name, body := range map[string]string{
-				"Open__c": `"type":"text","sensitive":false`, "Secret__c": `"type":"text","sensitive":true`, "Size__c": `"type":"number","sensitive":false`,
+				"Open__c": `"type":"text","sensitive":false`, "Secret__c": `"type":"text","sensitive":true`,
+				"Size__c": `"type":"number","sensitive":false`,
 			} {
-				body = `{"id":"` + id(1) + `","object":"Lead","name":"` + name + `","label":"L","required":false,"readOnly":false,"custom":true,` + body + `}`
-				if _, err := tx.Exec(ctx, "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, 'field', $2, $3, 1)",
+				body = `{"id":"` + id(1) + `","object":"Lead","name":"` + name +
+					`","label":"L","required":false,"readOnly":false,"custom":true,` + body + `}`
+				if _, err := tx.Exec(ctx, "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) "+
+					"VALUES ($1, 'field', $2, $3, 1)",
 					tenantA, "Lead."+name, body); err != nil {
 					return err
 				}
 			}
-			_, err := tx.Exec(ctx, "INSERT INTO metadata_tenant (tenant_id, revision, stamp, standard) VALUES ($1, 1, 'old', 0)", tenantA)
+			_, err := tx.Exec(ctx, "INSERT INTO metadata_tenant (tenant_id, revision, stamp, standard) VALUES ($1, "+
+				"1, 'old', 0)", tenantA)
 			return err
 		})
 		if err != nil {

@@ -51,7 +51,8 @@ func refuseUsed(uses []use, what string) error {
 	for i, u := range shown {
 		texts[i] = fmt.Sprintf("%s %s (%s)", strings.ReplaceAll(u.Kind, "-", " "), u.Name, u.ID)
 	}
-	return fault.New(fault.Conflict, CodeInUse, "%s is used by %s; change or delete that first", what, strings.Join(texts, ", ")).
+	return fault.New(fault.Conflict, CodeInUse, "%s is used by %s; change or delete that first", what,
+		strings.Join(texts, ", ")).
 		With(map[string]any{"usedBy": shown, "total": len(uses)})
 }
 
@@ -62,7 +63,8 @@ func keepWritten(m *model.Model, object, field string, was, now []string) error 
 	if len(gone) == 0 {
 		return nil
 	}
-	return refuseUsed(writersOf(m, object, field, gone), "what is left out of the values of "+model.FieldKey(object, field))
+	return refuseUsed(writersOf(m, object, field, gone), "what is left out of the values of "+model.FieldKey(object,
+		field))
 }
 
 // writersOf are the definitions that write one of some texts into a field.
@@ -117,7 +119,8 @@ func refuseStored(m *model.Model, uses []model.Use, what string) error {
 		by[i] = stored{"record", m.Object(u.Object).PluralLabel, u}
 		total += u.Count
 	}
-	return fault.New(fault.Conflict, CodeInUse, "%s is used by %s; change or delete that first", what, strings.Join(texts, ", ")).
+	return fault.New(fault.Conflict, CodeInUse, "%s is used by %s; change or delete that first", what,
+		strings.Join(texts, ", ")).
 		With(map[string]any{"usedBy": by, "total": total})
 }
 
@@ -129,14 +132,16 @@ func usesOf(m *model.Model, kind model.Kind, id string) (uses []use) {
 		}
 	}
 	meant := func(of model.Member) bool {
-		return of.ID == id && (of.Type == model.TypeUser && kind == model.KindUser || of.Type == model.TypeGroup && kind == model.KindGroup ||
+		return of.ID == id && (of.Type == model.TypeUser && kind == model.KindUser || of.Type == model.TypeGroup &&
+			kind == model.KindGroup ||
 			(of.Type == model.TypeRole || of.Type == model.TypeRoleAndSubordinates) && kind == model.KindRole)
 	}
 	for _, by := range model.Kinds {
 		for _, v := range m.All(by) {
 			switch v := v.(type) {
 			case *model.User:
-				note(by, v.ID, v.Name, kind == model.KindRole && v.RoleID == id || kind == model.KindUser && v.ManagerID == id || kind == model.KindPermissionSet && slices.Contains(v.PermissionSetIDs, id))
+				note(by, v.ID, v.Name, kind == model.KindRole && v.RoleID == id || kind == model.KindUser &&
+					v.ManagerID == id || kind == model.KindPermissionSet && slices.Contains(v.PermissionSetIDs, id))
 			case *model.Role:
 				note(by, v.ID, v.Name, kind == model.KindRole && v.ParentRoleID == id)
 			case *model.Group:
@@ -145,13 +150,16 @@ func usesOf(m *model.Model, kind model.Kind, id string) (uses []use) {
 				_, named := v.Fields[id]
 				note(by, v.ID, v.Name, kind == model.KindField && named)
 			case *model.SharingRule:
-				note(by, v.ID, v.Name, meant(v.Target) || v.Source != nil && meant(*v.Source) || names(kind, id, v.Object, nil, v.Criteria))
+				note(by, v.ID, v.Name, meant(v.Target) || v.Source != nil && meant(*v.Source) ||
+					names(kind, id, v.Object, nil, v.Criteria))
 			case *model.ValidationRule:
 				note(by, v.ID, v.Name, names(kind, id, v.Object, []string{v.Field}, v.Condition))
 			case *model.WorkflowRule:
-				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) || told(v.Actions, meant))
+				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) ||
+					told(v.Actions, meant))
 			case *model.ScheduledJob:
-				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) || told(v.Actions, meant))
+				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) ||
+					told(v.Actions, meant))
 			case *model.ApprovalProcess:
 				note(by, v.ID, v.Name, processNeeds(v, kind, id, meant))
 			}
@@ -179,7 +187,9 @@ func processNeeds(p *model.ApprovalProcess, kind model.Kind, id string, meant fu
 func names(kind model.Kind, id, object string, fields []string, conditions ...string) bool {
 	of, field, _ := strings.Cut(id, ".")
 	return kind == model.KindField && of == object &&
-		(slices.Contains(fields, field) || slices.ContainsFunc(conditions, func(src string) bool { return model.Uses(src, field) }))
+		(slices.Contains(fields, field) || slices.ContainsFunc(conditions, func(src string) bool {
+			return model.Uses(src, field)
+		}))
 }
 
 // written are the fields that actions write.

@@ -102,7 +102,8 @@ type Outcomes struct {
 // Each gives them with their names. What is given may be changed in place.
 func (o *Outcomes) Each() iter.Seq2[string, *map[string]jsontext.Value] {
 	return func(yield func(string, *map[string]jsontext.Value) bool) {
-		_ = yield("onApproved", &o.OnApproved) && yield("onRejected", &o.OnRejected) && yield("onRecalled", &o.OnRecalled)
+		_ = yield("onApproved", &o.OnApproved) && yield("onRejected", &o.OnRejected) &&
+			yield("onRecalled", &o.OnRecalled)
 	}
 }
 

@@ -27,7 +27,8 @@ func (o *Object) Condition(src string, withOld bool) (*expr.Program, error) {
 	for _, variable := range []string{"record", "old"} {
 		for _, name := range p.Members(variable) {
 			if o.Field(name) == nil && name != memberID && name != memberOwner {
-				return nil, fault.New(fault.Invalid, wire.CodeInvalid, "%s has no field %s, which the expression names", o.Name, name)
+				return nil, fault.New(fault.Invalid, wire.CodeInvalid, "%s has no field %s, which the expression names",
+					o.Name, name)
 			}
 		}
 	}

@@ -16,7 +16,13 @@ type cronPart struct {
 	low, high int
 }
 
-var cronParts = [...]cronPart{{"the minute", 0, 59}, {"the hour", 0, 23}, {"the day of the month", 1, 31}, {"the month", 1, 12}, {"the day of the week", 0, 7}}
+var cronParts = [...]cronPart{
+	{"the minute", 0, 59},
+	{"the hour", 0, 23},
+	{"the day of the month", 1, 31},
+	{"the month", 1, 12},
+	{"the day of the week", 0, 7},
+}
 
 // Cron is when a job comes: the minutes, hours, days of the month, months and days of the
 // week that its line names.
@@ -41,7 +47,8 @@ func CheckCron(cron string) error {
 		for item := range strings.SplitSeq(part, ",") {
 			_, step, stepped := strings.Cut(item, "/")
 			if n, _ := p.number(step); stepped && n > p.high-p.low+1 {
-				return fmt.Errorf("has a step that is too long: %s is %q and begins anew after %d", p.name, item, p.high-p.low+1)
+				return fmt.Errorf("has a step that is too long: %s is %q and begins anew after %d", p.name, item,
+					p.high-p.low+1)
 			}
 		}
 	}

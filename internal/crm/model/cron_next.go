@@ -108,7 +108,8 @@ func (c *Cron) nextShown(after time.Time) time.Time {
 // many there are before it, counted up to most.
 func (c *Cron) Missed(first, now time.Time, most int) (newest time.Time, before int) {
 	newest = first
-	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, 32 * 24 * time.Hour} { // not from the first, which may be a year ago
+	// not from the first, which may be a year ago
+	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, 32 * 24 * time.Hour} {
 		if t := c.Next(now.Add(-back)); !t.IsZero() && !t.After(now) && t.After(newest) {
 			newest = t
 			break

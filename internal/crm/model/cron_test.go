@@ -37,7 +37,8 @@ func TestCronComesWhenClocksShowIt(t *testing.T) {
 		{"30 1 * * *", "America/New_York", "2026-11-01 01:30 EDT", "2026-11-02 01:30 EST"},
 		{"30 * * * *", "America/New_York", "2026-11-01 01:30 EDT", "2026-11-01 01:30 EST"},
 		{"30 * * * *", "America/New_York", "2026-03-08 01:30 EST", "2026-03-08 03:30 EDT"},
-		{"0 0 * * *", "America/Santiago", "2026-09-05 12:00 -04", "2026-09-06 01:00 -03"}, // a midnight that is left out
+		// a midnight that is left out
+		{"0 0 * * *", "America/Santiago", "2026-09-05 12:00 -04", "2026-09-06 01:00 -03"},
 	}
 	for _, tt := range tests {
 		zone, err := time.LoadLocation(tt.zone)
@@ -68,7 +69,10 @@ func TestCronIsWhatCountingMinutesFinds(t *testing.T) {
 		}
 		zones = append(zones, zone)
 	}
-	lines := []string{"*/7 * * * *", "5 */5 * * *", "0 3 * * *", "15 1,2,3 * * *", "59 23 * * 0", "0 0 1 * *", "30 2 8 3 *"}
+	lines := []string{
+		"*/7 * * * *", "5 */5 * * *", "0 3 * * *", "15 1,2,3 * * *", "59 23 * * 0", "0 0 1 * *",
+		"30 2 8 3 *",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
 		line := rapid.SampledFrom(lines).Draw(t, "line")
@@ -105,7 +109,8 @@ func leftOut(c *Cron, s time.Time) bool {
 	_, was := before.Zone()
 	_, is := s.Zone()
 	for i := range (is - was) / 60 {
-		shown := time.Date(before.Year(), before.Month(), before.Day(), before.Hour(), before.Minute()+1+i, 0, 0, time.UTC)
+		shown := time.Date(before.Year(), before.Month(), before.Day(), before.Hour(), before.Minute()+1+i, 0, 0,
+			time.UTC)
 		if c.onDay(shown) && c.hours>>shown.Hour()&1 == 1 && c.minutes>>shown.Minute()&1 == 1 {
 			return true
 		}

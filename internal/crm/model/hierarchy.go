@@ -17,7 +17,8 @@ type derived struct {
 func (m *Model) derive() *derived {
 	d := &derived{
 		subjects: map[string]string{}, children: map[string][]string{}, roleUsers: map[string][]string{},
-		groups: map[string][]string{}, members: map[string][]string{}, reports: map[string][]string{}, restricted: map[string]bool{},
+		groups: map[string][]string{}, members: map[string][]string{}, reports: map[string][]string{},
+		restricted: map[string]bool{},
 	}
 	for _, u := range m.Users() {
 		if u.Subject != "" {
@@ -62,7 +63,8 @@ func (m *Model) derive() *derived {
 // RoleAncestors are the roles above a role, from its parent to the top.
 func (m *Model) RoleAncestors(role string) []string {
 	var above []string
-	for r := m.Role(role); r != nil && r.ParentRoleID != "" && len(above) < m.Count(KindRole); r = m.Role(r.ParentRoleID) {
+	for r := m.Role(role); r != nil && r.ParentRoleID != "" && len(above) < m.Count(KindRole); r = m.Role(
+		r.ParentRoleID) {
 		above = append(above, r.ParentRoleID)
 	}
 	return above

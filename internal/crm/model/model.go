@@ -153,7 +153,8 @@ func (m *Model) buildObjects() {
 	if f := value[Field](m, KindField, key); f != nil && !slices.Equal(f.Values, m.stages.names()) {
 		staged, byID := *f, maps.Clone(fields.byID)
 		staged.Values = m.stages.names()
-		byID[key] = Definition{KindField, key, max(fields.byID[key].Version, m.shelves[KindStages].byID[stageObject].Version), &staged}
+		byID[key] = Definition{KindField, key, max(fields.byID[key].Version,
+			m.shelves[KindStages].byID[stageObject].Version), &staged}
 		fields = newShelf(byID)
 		m.shelves[KindField] = fields
 	}

@@ -9,7 +9,8 @@ func TestPermissionSetsAddUp(t *testing.T) {
 		set(1, PermissionSet{Objects: map[string]ObjectPermission{"Account": {Read: true}}}),
 		set(2, PermissionSet{Objects: map[string]ObjectPermission{"Account": {Read: true, Update: true}, "Lead": all}}),
 		set(3, PermissionSet{ViewAll: true}), set(4, PermissionSet{ModifyAll: true}),
-		user(1, "", true, id(1), id(2)), user(2, "", true, id(1)), user(3, "", true, id(3)), user(4, "", true, id(4)), user(5, "", false, id(4)), user(6, "", true),
+		user(1, "", true, id(1), id(2)), user(2, "", true, id(1)), user(3, "", true, id(3)), user(4, "", true, id(4)),
+		user(5, "", false, id(4)), user(6, "", true),
 	)
 	for _, tt := range []struct {
 		user, object             string
@@ -28,12 +29,16 @@ func TestPermissionSetsAddUp(t *testing.T) {
 		{SystemUser(tenant), "Quote", true, true, true, true},
 		{SystemUser(tenant), "Nothing", false, false, false, false},
 	} {
-		got := [4]bool{m.Can(tt.user, tt.object, CreateOp), m.Can(tt.user, tt.object, ReadOp), m.Can(tt.user, tt.object, UpdateOp), m.Can(tt.user, tt.object, DeleteOp)}
+		got := [4]bool{m.Can(tt.user, tt.object, CreateOp), m.Can(tt.user, tt.object, ReadOp), m.Can(tt.user, tt.object,
+			UpdateOp), m.Can(tt.user, tt.object, DeleteOp)}
 		if want := [4]bool{tt.create, tt.read, tt.update, tt.to}; got != want {
 			t.Errorf("%s %s: got %v, want %v", tt.user, tt.object, got, want)
 		}
 	}
-	for who, want := range map[string][2]bool{id(1): {}, id(3): {true, false}, id(4): {true, true}, id(5): {}, SystemUser(tenant): {true, true}} {
+	for who, want := range map[string][2]bool{
+		id(1): {}, id(3): {true, false}, id(4): {true, true}, id(5): {},
+		SystemUser(tenant): {true, true},
+	} {
 		if got := [2]bool{m.ViewAll(who), m.ModifyAll(who)}; got != want {
 			t.Errorf("%s views and modifies all: got %v, want %v", who, got, want)
 		}
@@ -49,7 +54,8 @@ func TestAFieldThatASetNamesIsForThoseWhoAreGivenIt(t *testing.T) {
 		set(3, PermissionSet{Fields: map[string]FieldPermission{"Opportunity.Amount": {Read: true, Edit: true}}}),
 		set(4, PermissionSet{Objects: map[string]ObjectPermission{"Opportunity": {Read: true}}}),
 		set(5, PermissionSet{ModifyAll: true}),
-		user(1, "", true, id(1)), user(2, "", true, id(1), id(2)), user(3, "", true, id(1), id(2), id(3)), user(4, "", true, id(3), id(4)),
+		user(1, "", true, id(1)), user(2, "", true, id(1), id(2)), user(3, "", true, id(1), id(2), id(3)),
+		user(4, "", true, id(3), id(4)),
 		user(5, "", true, id(5)), user(6, "", true, id(3)),
 	)
 	for _, tt := range []struct {

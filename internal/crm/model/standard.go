@@ -60,7 +60,8 @@ func (f field) fixed() field { f.readOnly = true; return f }
 // address is the five fields of an address.
 func address(prefix string) []field {
 	return []field{
-		text(prefix+"Street", prefix+" Street", 255), text(prefix+"City", prefix+" City", 40), text(prefix+"State", prefix+" State", 80),
+		text(prefix+"Street", prefix+" Street", 255), text(prefix+"City", prefix+" City", 40),
+		text(prefix+"State", prefix+" State", 80),
 		text(prefix+"PostalCode", prefix+" Postal Code", 20), text(prefix+"Country", prefix+" Country", 80),
 	}
 }
@@ -68,8 +69,10 @@ func address(prefix string) []field {
 var (
 	sources    = []string{"Web", "Phone Inquiry", "Partner Referral", "Purchased List", "Trade Show", "Other"}
 	industries = []string{
-		"Agriculture", "Banking", "Communications", "Construction", "Consulting", "Education", "Energy", "Finance", "Government",
-		"Healthcare", "Insurance", "Manufacturing", "Media", "Retail", "Technology", "Transportation", "Utilities", "Other",
+		"Agriculture", "Banking", "Communications", "Construction", "Consulting", "Education", "Energy", "Finance",
+		"Government",
+		"Healthcare", "Insurance", "Manufacturing", "Media", "Retail", "Technology", "Transportation", "Utilities",
+		"Other",
 	}
 	ratings     = []string{"Hot", "Warm", "Cold"}
 	salutations = []string{"Mr.", "Ms.", "Mrs.", "Dr.", "Prof."}
@@ -79,50 +82,75 @@ var (
 var standardObjects = []*Object{
 	object("Account", "Account", "Accounts", append(append([]field{
 		text("Name", "Account Name", 255).must(), text("AccountNumber", "Account Number", 40),
-		pick("Type", "Type", "Prospect", "Customer", "Partner", "Competitor", "Other"), pick("Industry", "Industry", industries...),
-		pick("Rating", "Rating", ratings...), plain("AnnualRevenue", "Annual Revenue", Currency), plain("NumberOfEmployees", "Employees", Integer),
-		plain("Phone", "Phone", Phone), plain("Website", "Website", URL), ref("ParentId", "Parent Account", "Account"), long("Description", "Description"),
+		pick("Type", "Type", "Prospect", "Customer", "Partner", "Competitor", "Other"), pick("Industry", "Industry",
+			industries...),
+		pick("Rating", "Rating", ratings...), plain("AnnualRevenue", "Annual Revenue", Currency),
+		plain("NumberOfEmployees", "Employees", Integer),
+		plain("Phone", "Phone", Phone), plain("Website", "Website", URL), ref("ParentId", "Parent Account", "Account"),
+		long("Description", "Description"),
 	}, address("Billing")...), address("Shipping")...)),
 	object("Contact", "Contact", "Contacts", append([]field{
-		text("Name", "Full Name", 121).fixed(), pick("Salutation", "Salutation", salutations...), text("FirstName", "First Name", 40),
-		text("LastName", "Last Name", 80).must(), ref("AccountId", "Account", "Account"), ref("ReportsToId", "Reports To", "Contact"),
-		text("Title", "Title", 128), text("Department", "Department", 80), plain("Email", "Email", Email), plain("Phone", "Phone", Phone),
-		plain("MobilePhone", "Mobile", Phone), plain("Birthdate", "Birthdate", Date), pick("LeadSource", "Lead Source", sources...),
+		text("Name", "Full Name", 121).fixed(), pick("Salutation", "Salutation", salutations...),
+		text("FirstName", "First Name", 40),
+		text("LastName", "Last Name", 80).must(), ref("AccountId", "Account", "Account"),
+		ref("ReportsToId", "Reports To", "Contact"),
+		text("Title", "Title", 128), text("Department", "Department", 80), plain("Email", "Email", Email),
+		plain("Phone", "Phone", Phone),
+		plain("MobilePhone", "Mobile", Phone), plain("Birthdate", "Birthdate", Date), pick("LeadSource", "Lead Source",
+			sources...),
 		plain("HasOptedOutOfEmail", "Email Opt Out", Boolean), long("Description", "Description"),
 	}, address("Mailing")...)),
 	object("Lead", "Lead", "Leads", []field{
-		text("Name", "Full Name", 121).fixed(), pick("Salutation", "Salutation", salutations...), text("FirstName", "First Name", 40),
+		text("Name", "Full Name", 121).fixed(), pick("Salutation", "Salutation", salutations...),
+		text("FirstName", "First Name", 40),
 		text("LastName", "Last Name", 80).must(), text("Company", "Company", 255).must(), text("Title", "Title", 128),
-		pick("Status", "Lead Status", "Open - Not Contacted", "Working - Contacted", "Closed - Converted", "Closed - Not Converted").must(),
-		pick("LeadSource", "Lead Source", sources...), pick("Industry", "Industry", industries...), pick("Rating", "Rating", ratings...),
-		plain("AnnualRevenue", "Annual Revenue", Currency), plain("NumberOfEmployees", "Employees", Integer), plain("Email", "Email", Email),
-		plain("Phone", "Phone", Phone), plain("MobilePhone", "Mobile", Phone), plain("Website", "Website", URL), text("Street", "Street", 255),
-		text("City", "City", 40), text("State", "State", 80), text("PostalCode", "Postal Code", 20), text("Country", "Country", 80),
-		long("Description", "Description"), plain("IsConverted", "Converted", Boolean).fixed(), plain("ConvertedDate", "Converted Date", DateTime).fixed(),
-		ref("ConvertedAccountId", "Converted Account", "Account").fixed(), ref("ConvertedContactId", "Converted Contact", "Contact").fixed(),
+		pick("Status", "Lead Status", "Open - Not Contacted", "Working - Contacted", "Closed - Converted",
+			"Closed - Not Converted").must(),
+		pick("LeadSource", "Lead Source", sources...), pick("Industry", "Industry", industries...),
+		pick("Rating", "Rating", ratings...),
+		plain("AnnualRevenue", "Annual Revenue", Currency), plain("NumberOfEmployees", "Employees", Integer),
+		plain("Email", "Email", Email),
+		plain("Phone", "Phone", Phone), plain("MobilePhone", "Mobile", Phone), plain("Website", "Website", URL),
+		text("Street", "Street", 255),
+		text("City", "City", 40), text("State", "State", 80), text("PostalCode", "Postal Code", 20),
+		text("Country", "Country", 80),
+		long("Description", "Description"), plain("IsConverted", "Converted", Boolean).fixed(), plain("ConvertedDate",
+			"Converted Date", DateTime).fixed(),
+		ref("ConvertedAccountId", "Converted Account", "Account").fixed(), ref("ConvertedContactId",
+			"Converted Contact", "Contact").fixed(),
 		ref("ConvertedOpportunityId", "Converted Opportunity", "Opportunity").fixed(),
 	}),
 	object("Opportunity", "Opportunity", "Opportunities", []field{
 		text("Name", "Opportunity Name", 120).must(), ref("AccountId", "Account", "Account"),
 		pick("StageName", "Stage", standardStages.names()...).must(), plain("CloseDate", "Close Date", Date).must(),
 		plain("Amount", "Amount", Currency), plain("Probability", "Probability (%)", Percent),
-		pick("ForecastCategoryName", "Forecast Category", ForecastCategories...).fixed(), plain("IsClosed", "Closed", Boolean).fixed(),
+		pick("ForecastCategoryName", "Forecast Category", ForecastCategories...).fixed(), plain("IsClosed", "Closed",
+			Boolean).fixed(),
 		plain("IsWon", "Won", Boolean).fixed(), pick("Type", "Type", "New Business", "Existing Business"),
-		pick("LeadSource", "Lead Source", sources...), text("NextStep", "Next Step", 255), ref("CampaignId", "Primary Campaign", "Campaign"),
+		pick("LeadSource", "Lead Source", sources...), text("NextStep", "Next Step", 255),
+		ref("CampaignId", "Primary Campaign", "Campaign"),
 		ref("ContactId", "Primary Contact", "Contact"), long("Description", "Description"),
 	}),
 	object("Quote", "Quote", "Quotes", []field{
-		text("Name", "Quote Name", 255).must(), ref("OpportunityId", "Opportunity", "Opportunity").must(), ref("ContactId", "Contact", "Contact"),
+		text("Name", "Quote Name", 255).must(), ref("OpportunityId", "Opportunity", "Opportunity").must(),
+		ref("ContactId", "Contact", "Contact"),
 		text("QuoteNumber", "Quote Number", 40),
-		pick("Status", "Status", "Draft", "Needs Review", "In Review", "Approved", "Rejected", "Presented", "Accepted", "Denied"),
-		plain("ExpirationDate", "Expiration Date", Date), plain("Subtotal", "Subtotal", Currency), plain("DiscountPercent", "Discount (%)", Percent),
-		plain("Tax", "Tax", Currency), plain("GrandTotal", "Grand Total", Currency).fixed(), long("Description", "Description"),
+		pick("Status", "Status", "Draft", "Needs Review", "In Review", "Approved", "Rejected", "Presented", "Accepted",
+			"Denied"),
+		plain("ExpirationDate", "Expiration Date", Date), plain("Subtotal", "Subtotal", Currency),
+		plain("DiscountPercent", "Discount (%)", Percent),
+		plain("Tax", "Tax", Currency), plain("GrandTotal", "Grand Total", Currency).fixed(),
+		long("Description", "Description"),
 	}),
 	object("Campaign", "Campaign", "Campaigns", []field{
-		text("Name", "Campaign Name", 80).must(), pick("Type", "Type", "Conference", "Webinar", "Trade Show", "Email", "Advertisement", "Partners", "Other"),
-		pick("Status", "Status", "Planned", "In Progress", "Completed", "Aborted"), plain("StartDate", "Start Date", Date), plain("EndDate", "End Date", Date),
-		plain("IsActive", "Active", Boolean), plain("BudgetedCost", "Budgeted Cost", Currency), plain("ActualCost", "Actual Cost", Currency),
-		plain("ExpectedRevenue", "Expected Revenue", Currency), ref("ParentId", "Parent Campaign", "Campaign"), long("Description", "Description"),
+		text("Name", "Campaign Name", 80).must(), pick("Type", "Type", "Conference", "Webinar", "Trade Show", "Email",
+			"Advertisement", "Partners", "Other"),
+		pick("Status", "Status", "Planned", "In Progress", "Completed", "Aborted"), plain("StartDate", "Start Date",
+			Date), plain("EndDate", "End Date", Date),
+		plain("IsActive", "Active", Boolean), plain("BudgetedCost", "Budgeted Cost", Currency),
+		plain("ActualCost", "Actual Cost", Currency),
+		plain("ExpectedRevenue", "Expected Revenue", Currency), ref("ParentId", "Parent Campaign", "Campaign"),
+		long("Description", "Description"),
 	}),
 }
 
@@ -139,7 +167,8 @@ func object(name, label, plural string, fields []field) *Object {
 	all := make([]Field, len(fields))
 	for i, f := range fields {
 		all[i] = Field{
-			ID: standardField(name, f.name), Object: name, Name: f.name, Label: f.label, Type: f.typ, Required: f.required,
+			ID: standardField(name, f.name), Object: name, Name: f.name, Label: f.label, Type: f.typ,
+			Required: f.required,
 			ReadOnly: f.readOnly, Sensitive: f.personal(), Searchable: f.typ.Searchable(),
 			MaxLength: f.length, Values: f.values, ReferenceTo: f.to,
 		}

@@ -14,16 +14,30 @@ func TestValuesFitTheirField(t *testing.T) {
 		yes   []string
 		no    []string
 	}{
-		{Field{Type: Text, MaxLength: 5}, []string{`"a"`, `""`, `null`, `"ééééé"`}, []string{`1`, long, `"a\nb"`, `true`, `{}`, `[]`}},
+		{Field{Type: Text, MaxLength: 5}, []string{`"a"`, `""`, `null`, `"ééééé"`}, []string{
+			`1`, long, `"a\nb"`,
+			`true`, `{}`, `[]`,
+		}},
 		{Field{Type: Text, MaxLength: 5, Required: true}, []string{`"a"`, `" a"`}, []string{`null`, `""`, `" 　"`}},
 		{Field{Type: LongText, MaxLength: 5}, []string{`"a\nb"`}, []string{long}},
 		{Field{Type: Number}, []string{`1`, `1.5`, `-1e3`, `null`}, []string{`"1"`, `true`}},
 		{Field{Type: Integer}, []string{`1`, `14.0`, `-3`}, []string{`1.5`, `"1"`}},
 		{Field{Type: Boolean}, []string{`true`, `false`}, []string{`null`, `0`, `"true"`}},
-		{Field{Type: Date}, []string{`"2026-02-28"`, `"0001-01-01"`}, []string{`"2026-02-30"`, `"0000-12-31"`, `"2026-2-3"`, `"2026-02-28T00:00:00Z"`, `""`}},
-		{Field{Type: DateTime}, []string{`"2026-02-28T09:00:00+09:00"`, `"0001-01-01T00:00:00Z"`}, []string{`"2026-02-28"`, `"0000-12-31T23:59:59Z"`, `"0001-01-01T00:00:00+09:00"`, `""`}},
+		{Field{Type: Date}, []string{`"2026-02-28"`, `"0001-01-01"`}, []string{
+			`"2026-02-30"`, `"0000-12-31"`,
+			`"2026-2-3"`, `"2026-02-28T00:00:00Z"`, `""`,
+		}},
+		{
+			Field{Type: DateTime},
+			[]string{`"2026-02-28T09:00:00+09:00"`, `"0001-01-01T00:00:00Z"`},
+			[]string{`"2026-02-28"`, `"0000-12-31T23:59:59Z"`, `"0001-01-01T00:00:00+09:00"`, `""`},
+		},
 		{Field{Type: Picklist, Values: []string{"a"}}, []string{`"a"`, `null`}, []string{`"A"`, `""`}},
-		{Field{Type: Reference}, []string{`"00000000-0000-7000-8000-000000000001"`}, []string{`"x"`, `"00000000-0000-7000-8000-00000000000G"`}},
+		{
+			Field{Type: Reference},
+			[]string{`"00000000-0000-7000-8000-000000000001"`},
+			[]string{`"x"`, `"00000000-0000-7000-8000-00000000000G"`},
+		},
 		{Field{Type: Email, MaxLength: 80}, []string{`"a@b"`, `""`}, []string{`"a"`, `"@"`, `"a@"`}},
 		{Field{Type: URL, MaxLength: 80}, []string{`"https://a.b"`}, []string{`"javascript:x"`, `"a.b"`}},
 	} {
@@ -41,14 +55,19 @@ func TestValuesFitTheirField(t *testing.T) {
 }
 
 func TestCronLinesAreRead(t *testing.T) {
-	for _, line := range []string{"* * * * *", "*/15 0-6,22 1,15 * 1-5", "0 9 29 2 *", "0 0 31 2 1", "5/10 1-9/2 * 12 7", "  0  3 * * 0 ", "*/60 */24 * * *"} {
+	for _, line := range []string{
+		"* * * * *", "*/15 0-6,22 1,15 * 1-5", "0 9 29 2 *", "0 0 31 2 1",
+		"5/10 1-9/2 * 12 7", "  0  3 * * 0 ", "*/60 */24 * * *",
+	} {
 		if err := CheckCron(line); err != nil {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 	for _, line := range []string{
-		"", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *", "5-1 * * * *", "a * * * *", "1, * * * *",
-		"-1 * * * *", "+1 * * * *", "1- * * * *", "0 0 30 2 *", "0 0 31 4,6 *", "001 * * * *", "*/61 * * * *", "0 1,*/25 * * *", "0 0 * */13 *", strings.Repeat(" ", MaxCron) + "* * * * *",
+		"", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *", "5-1 * * * *",
+		"a * * * *", "1, * * * *",
+		"-1 * * * *", "+1 * * * *", "1- * * * *", "0 0 30 2 *", "0 0 31 4,6 *", "001 * * * *", "*/61 * * * *",
+		"0 1,*/25 * * *", "0 0 * */13 *", strings.Repeat(" ", MaxCron) + "* * * * *",
 	} {
 		if CheckCron(line) == nil {
 			t.Errorf("%q is taken", line)

@@ -139,7 +139,8 @@ func (r *Runner[J]) graph() flow.Graph {
 		Nodes: []flow.NodeSpec{
 			{NodeID: "start", Type: flow.StartKind},
 			{NodeID: node, Type: flow.TaskKind, Queue: r.Queue(), Retry: &flow.Retry{
-				MaxAttempts: flow.MaxAttempts, InitialInterval: flow.Duration(50 * time.Millisecond), Backoff: 2, MaxInterval: flow.Duration(10 * time.Second),
+				MaxAttempts: flow.MaxAttempts, InitialInterval: flow.Duration(50 * time.Millisecond), Backoff: 2,
+				MaxInterval: flow.Duration(10 * time.Second),
 			}},
 			{NodeID: "done", Type: flow.SuccessKind},
 		},
@@ -157,10 +158,11 @@ func (r *Runner[J]) Request(
 		if err != nil {
 			return err
 		}
-		answer, again, err := r.keys.Do(ctx, tx, idempotency.Request{Tenant: tenant, Key: key, At: at}, func() ([]byte, error) {
-			name, err := begin(ctx, tx)
-			return []byte(name), err
-		})
+		answer, again, err := r.keys.Do(ctx, tx, idempotency.Request{Tenant: tenant, Key: key, At: at},
+			func() ([]byte, error) {
+				name, err := begin(ctx, tx)
+				return []byte(name), err
+			})
 		name, replay = string(answer), again
 		return err
 	})
@@ -262,7 +264,8 @@ func (r *Runner[J]) Start(ctx context.Context, job J) error {
 	_, err = r.cfg.Engine.Do(ctx, engine.Unit{
 		Before: func(ctx context.Context, tx *sqldb.Tx) error { return r.note(ctx, tx, s, "", "") }, // it holds the row
 		Commands: []engine.Request{{
-			Tenant: s.Tenant, GraphID: r.graphID(), Start: true, Command: flow.Create{Input: input}, Actor: r.actor(), CorrelationID: r.cfg.Worker,
+			Tenant: s.Tenant, GraphID: r.graphID(), Start: true, Command: flow.Create{Input: input}, Actor: r.actor(),
+			CorrelationID: r.cfg.Worker,
 		}},
 		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
 			if refused := results[0].Answer.Refused; refused != nil {
@@ -276,7 +279,9 @@ func (r *Runner[J]) Start(ctx context.Context, job J) error {
 
 // note notes the execution of a rebuild in the place of another one.
 func (r *Runner[J]) note(ctx context.Context, tx *sqldb.Tx, s State, was, is string) error {
-	n, err := tx.Exec(ctx, "UPDATE "+r.cfg.Table+" SET execution = $4 WHERE num = $1 AND tenant_id = $2 AND status = 1 AND execution = $3", s.Num, s.Tenant, was, is)
+	n, err := tx.Exec(ctx, "UPDATE "+r.cfg.Table+
+		" SET execution = $4 WHERE num = $1 AND tenant_id = $2 AND status = 1 AND execution = $3", s.Num, s.Tenant, was,
+		is)
 	if err == nil && n == 0 {
 		err = ErrGone
 	}
@@ -300,7 +305,8 @@ func (r *Runner[J]) Work(ctx context.Context, tenant string, task *engine.Task) 
 		return err
 	}
 	if len(found) == 0 || !found[0].State().Running {
-		return r.Submit(ctx, tenant, task.Execution, flow.Cancel{Reason: "the rebuild has ended, or was given up for another"})
+		return r.Submit(ctx, tenant, task.Execution,
+			flow.Cancel{Reason: "the rebuild has ended, or was given up for another"})
 	}
 	job := found[0]
 	for done := false; !done; {
@@ -327,7 +333,10 @@ func (r *Runner[J]) progress(job J, task *engine.Task) flow.Command {
 	if s.Total > 0 {
 		part = min(float64(s.Processed)/float64(s.Total), 1)
 	}
-	return flow.Progress{Node: task.Node, Attempt: task.Attempt, Worker: r.cfg.Worker, Progress: &part, Message: strconv.Itoa(s.Processed) + " records"}
+	return flow.Progress{
+		Node: task.Node, Attempt: task.Attempt, Worker: r.cfg.Worker, Progress: &part,
+		Message: strconv.Itoa(s.Processed) + " records",
+	}
 }
 
 // Finish ends a rebuild and its execution, in one transaction.

@@ -29,21 +29,25 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		field := func(object, name string, sensitive bool) model.Definition {
 			return model.Definition{Kind: model.KindField, ID: object + "." + name, Value: &model.Field{
-				ID: restricted, Object: object, Name: name, Type: model.Text, MaxLength: 40, Custom: true, Sensitive: sensitive,
+				ID: restricted, Object: object, Name: name, Type: model.Text, MaxLength: 40, Custom: true,
+				Sensitive: sensitive,
 			}}
 		}
 		r.define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales), set(sales, nil),
-			field("Account", "Open__c", false), field("Account", "Secret__c", true), field("Lead", "Open__c", false), field("Lead", "Secret__c", true))
+			field("Account", "Open__c", false), field("Account", "Secret__c", true), field("Lead", "Open__c", false),
+			field("Lead", "Secret__c", true))
 		anns := Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}
 		const fields = `"Open__c":"o","Secret__c":"` + secret + `"`
 		lead := r.create(anns, "Lead", `{"LastName":"Li","Company":"C","Status":"Open - Not Contacted",`+fields+`}`)
 		asks := map[string]func() string{
 			"create": func() string {
-				v, _, err := r.records.One(t.Context(), anns, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"A",` + fields + `}`)}, r.key("create"))
+				v, _, err := r.records.One(t.Context(), anns, "Account",
+					Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"A",` + fields + `}`)}, r.key("create"))
 				return r.text(v, err)
 			},
 			"convert": func() string {
-				out, _, err := r.records.Convert(t.Context(), anns, Conversion{LeadID: lead.ID, Once: r.key("convert")}, func(c Converted) ([]byte, error) { return json.Marshal(&c) })
+				out, _, err := r.records.Convert(t.Context(), anns, Conversion{LeadID: lead.ID, Once: r.key("convert")},
+					func(c Converted) ([]byte, error) { return json.Marshal(&c) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +86,10 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 			return err
 		})
 		const value, hidden = `,"Secret__c":"` + secret + `"`, `,"Open__c":"o"`
-		r.define(tenantA, set(restricted, map[string]model.FieldPermission{"Account.Open__c": {Read: true}, "Lead.Open__c": {Read: true}}))
+		r.define(tenantA, set(restricted, map[string]model.FieldPermission{
+			"Account.Open__c": {Read: true},
+			"Lead.Open__c":    {Read: true},
+		}))
 		again("without a field", hidden)
 		r.define(tenantA, set(restricted, nil))
 		again("with it again")
@@ -95,11 +102,15 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 			return err
 		})
 		again("of another version", value)
-		r.define(tenantA, set(restricted, map[string]model.FieldPermission{"Account.Open__c": {Read: true}, "Lead.Open__c": {Read: true}}))
+		r.define(tenantA, set(restricted, map[string]model.FieldPermission{
+			"Account.Open__c": {Read: true},
+			"Lead.Open__c":    {Read: true},
+		}))
 		again("of another version, without a field", value, hidden)
 		for _, v := range []View{made, lead} {
 			r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-				_, err := tx.Exec(ctx, "UPDATE records_record SET owner_id = $2 WHERE tenant_id = $1 AND id = $3", tenantA, ben, v.ID)
+				_, err := tx.Exec(ctx, "UPDATE records_record SET owner_id = $2 WHERE tenant_id = $1 AND id = $3",
+					tenantA, ben, v.ID)
 				return err
 			})
 		}

@@ -64,7 +64,9 @@ func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (
 
 // One does one operation, in one transaction, and gives the record as the caller may see it
 // then; replay says that it was done before, with the same key. An error refuses it.
-func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (shown View, replay bool, err error) {
+func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (
+	shown View, replay bool, err error,
+) {
 	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
 		var kept []byte
 		kept, replay, err = w.idempotent(ctx, key, func() ([]byte, error) {
@@ -224,7 +226,10 @@ func (k *bench) do(op *Op) Result {
 		k.done = append(k.done, d)
 		k.note(&d)
 	}
-	return Result{Kind: op.Kind, ID: d.after.ID, Version: d.after.Version, record: &d.after, view: k.view, changed: d.action != ""}
+	return Result{
+		Kind: op.Kind, ID: d.after.ID, Version: d.after.Version, record: &d.after, view: k.view,
+		changed: d.action != "",
+	}
 }
 
 func (k *bench) decide(op *Op) (decision, error) {
@@ -244,7 +249,8 @@ func (k *bench) decide(op *Op) (decision, error) {
 			return decision{}, err
 		}
 		if !before.edit {
-			return decision{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it", k.object, op.ID)
+			return decision{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it",
+				k.object, op.ID)
 		}
 		d, err := update(f, &before.Record, op)
 		if err == nil && k.above != nil {
@@ -258,7 +264,8 @@ func (k *bench) decide(op *Op) (decision, error) {
 		}
 		return remove(f, &before.Record, k.children[op.ID])
 	}
-	return decision{}, fault.New(fault.Invalid, wire.CodeInvalid, "op must be create, update or delete").With(map[string]string{"field": "op"})
+	return decision{}, fault.New(fault.Invalid, wire.CodeInvalid, "op must be create, update or delete").With(
+		map[string]string{"field": "op"})
 }
 
 func (k *bench) denied(op model.Op) error {
@@ -282,7 +289,8 @@ func checkVersion(r *model.Record, seen wire.Stamp) error {
 	if seen == 0 || seen == r.Version {
 		return nil
 	}
-	return fault.New(fault.Conflict, CodeVersionMismatch, "the record has the version %s by now; read it again and repeat the change on that", r.Version).
+	return fault.New(fault.Conflict, CodeVersionMismatch,
+		"the record has the version %s by now; read it again and repeat the change on that", r.Version).
 		With(map[string]string{"version": r.Version.String()})
 }
 

@@ -13,7 +13,9 @@ import (
 
 // Find is a living record that a user sees, and whether the user may edit it, in the
 // transaction of the one who asks. With hold nobody changes it until that ends.
-func (s *Records) Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, hold bool) (r model.Record, edit bool, err error) {
+func (s *Records) Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, hold bool) (
+	r model.Record, edit bool, err error,
+) {
 	w, err := s.sessionOf(ctx, tx, who)
 	if err != nil {
 		return r, false, err
@@ -36,13 +38,16 @@ func (s *Records) Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, obje
 func (s *Records) sessionOf(ctx context.Context, tx *sqldb.Tx, who model.Viewer) (*session, error) {
 	m, err := s.cfg.Models.Model(ctx, tx, who.Tenant)
 	return &session{
-		Records: s, tx: tx, caller: &Caller{Tenant: who.Tenant}, model: m, user: who.User, now: wire.Stamp(s.cfg.Now().UnixMilli()),
+		Records: s, tx: tx, caller: &Caller{Tenant: who.Tenant}, model: m, user: who.User,
+		now: wire.Stamp(s.cfg.Now().UnixMilli()),
 	}, err
 }
 
 // Seen is a condition in SQL that is true when two columns, object and id, name a living
 // record that a user sees. Its arguments are added to binds.
-func (s *Records) Seen(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, binds *sqldb.Binds) (string, error) {
+func (s *Records) Seen(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, binds *sqldb.Binds) (
+	string, error,
+) {
 	w, err := s.sessionOf(ctx, tx, who)
 	if err != nil {
 		return "", err
@@ -56,7 +61,8 @@ func (s *Records) Seen(ctx context.Context, tx *sqldb.Tx, who model.Viewer, obje
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, object+" = "+binds.Add(o.Name)+" AND EXISTS (SELECT 1 FROM records_record r WHERE "+where+" AND r.id = "+id+")")
+		parts = append(parts, object+" = "+binds.Add(o.Name)+" AND EXISTS (SELECT 1 FROM records_record r WHERE "+where+
+			" AND r.id = "+id+")")
 	}
 	if len(parts) == 0 {
 		return "1 = 0", nil
@@ -90,7 +96,9 @@ func (Locks) Unlock(ctx context.Context, tx *sqldb.Tx, tenant, approval string) 
 }
 
 // Walk gives the locks of a tenant by approval, behind one; "" is the beginning.
-func (Locks) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (all []model.FieldLock, err error) {
+func (Locks) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (
+	all []model.FieldLock, err error,
+) {
 	for row, err := range tx.Query(ctx, `SELECT approval_id, object, record_id, fields, at FROM records_lock
 		WHERE tenant_id = $1 AND approval_id > $2 ORDER BY approval_id LIMIT $3`, tenant, after, limit) {
 		if err != nil {

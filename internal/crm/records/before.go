@@ -46,8 +46,10 @@ func (f *facts) valueOf(a *model.Action) (any, error) {
 		return nil, f.view.unknown(a.Field)
 	}
 	value, err := parseValue(field, a.Value)
-	if id, ok := value.(string); ok && err == nil && field.Type == model.Reference && !slices.Contains(field.ReferenceTo, f.ruled[id].Object) {
-		return nil, unfit(field, "must be the id of a record of %s that is there", strings.Join(field.ReferenceTo, " or "))
+	if id, ok := value.(string); ok && err == nil && field.Type == model.Reference &&
+		!slices.Contains(field.ReferenceTo, f.ruled[id].Object) {
+		return nil, unfit(field, "must be the id of a record of %s that is there", strings.Join(field.ReferenceTo,
+			" or "))
 	}
 	return value, err
 }
@@ -63,7 +65,8 @@ func (f *facts) failed(rule *model.WorkflowRule, a *model.Action, cause error) e
 			why = e.Message
 		}
 	}
-	return fault.New(fault.Invalid, CodeRuleFailed, "the workflow rule %q cannot be carried out: %s", rule.Name, why).With(details)
+	return fault.New(fault.Invalid, CodeRuleFailed, "the workflow rule %q cannot be carried out: %s", rule.Name,
+		why).With(details)
 }
 
 // broken is a validation rule that refuses a record, as callers are told of it.
@@ -136,7 +139,8 @@ func (w *session) loadNamed(ctx context.Context, wanted map[string][]string) (pa
 		}
 		var b sqldb.Binds
 		tenant, name := b.Add(w.caller.Tenant), b.Add(object.Name)
-		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " + name +
+		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " +
+			name +
 			" AND " + b.OneOf(w.tx.Dialect(), "r.id", ids) + " AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
 		if w.tx.Dialect() == sqldb.Postgres {
 			query += string(named)

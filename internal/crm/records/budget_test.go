@@ -16,7 +16,8 @@ import (
 // is another text.
 func costly(n int) string {
 	const list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
-	return fmt.Sprintf("%s.exists(a, %s.exists(b, %s.exists(c, a + b + c == %d))) && record.Name == ''", list, list, list, 1_000+n)
+	return fmt.Sprintf("%s.exists(a, %s.exists(b, %s.exists(c, a + b + c == %d))) && record.Name == ''", list, list,
+		list, 1_000+n)
 }
 
 // accounts is a batch of new accounts.
@@ -53,7 +54,8 @@ func TestTheRulesOfATransactionHaveABudget(t *testing.T) {
 		for _, b := range []Batch{r.accounts(1, true), r.accounts(200, true)} {
 			_, err := r.apply(t.Context(), anns, b)
 			e, ok := fault.As(err)
-			if !ok || e.Kind != fault.Invalid || e.Code != model.CodeCostly || !strings.Contains(e.Message, `validation rule "VR-`) {
+			if !ok || e.Kind != fault.Invalid || e.Code != model.CodeCostly ||
+				!strings.Contains(e.Message, `validation rule "VR-`) {
 				t.Errorf("%d records: got %v, want a refusal that names the rule", len(b.Ops), err)
 			}
 		}
@@ -71,7 +73,8 @@ func TestABulkDoesWhatTheBudgetOfItsRulesAllows(t *testing.T) {
 			all = append(all, validation(fmt.Sprint(100+i), "Account", "", costly(0), "Never."))
 		}
 		r.define(tenantA, all...)
-		each, err := r.apply(t.Context(), Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}, r.accounts(200, false))
+		each, err := r.apply(t.Context(), Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"},
+			r.accounts(200, false))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +130,8 @@ func TestNothingIsStoredForACallerWhoseTimeRanOut(t *testing.T) {
 				close(ctx.passed)
 			}
 		}}
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), validation("101", "Account", "", `record.Name == "?"`, "Never."))
+		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), validation("101", "Account", "",
+			`record.Name == "?"`, "Never."))
 		rows := r.rows()
 		_, err := r.apply(ctx, Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}, r.accounts(20, false))
 		if !errors.Is(err, context.DeadlineExceeded) || fault.KindOf(err) != fault.Unavailable {

@@ -25,7 +25,8 @@ func TestParentsMakeNoCircle(t *testing.T) {
 		for _, parent := range []View{a, b, c} {
 			_, err := r.try(system, "Account", under(a, parent))
 			e, _ := fault.As(err)
-			if codeOf(err) != CodeFieldInvalid || !strings.Contains(e.Message, "ParentId must not be") || e.Details.(map[string]string)["field"] != "ParentId" {
+			if codeOf(err) != CodeFieldInvalid || !strings.Contains(e.Message, "ParentId must not be") ||
+				e.Details.(map[string]string)["field"] != "ParentId" {
 				t.Errorf("A below %s: got %v", parent.Fields, err)
 			}
 		}
@@ -37,7 +38,8 @@ func TestParentsMakeNoCircle(t *testing.T) {
 
 		// Changes of one batch see each other.
 		x, y := r.create(system, "Account", `{"Name":"X"}`), r.create(system, "Account", `{"Name":"Y"}`)
-		_, _, err := r.records.Apply(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"}, Batch{Object: "Account", Ops: []Op{under(x, y), under(y, x)}},
+		_, _, err := r.records.Apply(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"},
+			Batch{Object: "Account", Ops: []Op{under(x, y), under(y, x)}},
 			func(results []Result) ([]byte, error) {
 				if results[0].Err != nil || codeOf(results[1].Err) != CodeFieldInvalid {
 					t.Errorf("a batch: got %v and %v", results[0].Err, results[1].Err)
@@ -99,7 +101,8 @@ func TestARecordIsNotMovedBelowTooMany(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		levels := []View{r.create(system, "Account", `{"Name":"0"}`)}
 		for len(levels) <= maxLevels {
-			levels = append(levels, r.create(system, "Account", `{"Name":"n","ParentId":"`+levels[len(levels)-1].ID+`"}`))
+			levels = append(levels, r.create(system, "Account", `{"Name":"n","ParentId":"`+levels[len(levels)-1].ID+
+				`"}`))
 		}
 		one := r.create(system, "Account", `{"Name":"One"}`)
 		if _, err := r.try(system, "Account", r.under(one, levels[maxLevels])); codeOf(err) != CodeFieldInvalid {

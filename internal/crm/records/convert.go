@@ -49,7 +49,9 @@ type Converted struct {
 // Convert turns a lead into an account and a contact, and an opportunity if one is wanted:
 // new ones or such that are there, in one transaction. answer writes it down; replay says
 // that it was done before, with the same key.
-func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer func(Converted) ([]byte, error)) (out []byte, replay bool, err error) {
+func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer func(Converted) ([]byte, error)) (
+	out []byte, replay bool, err error,
+) {
 	err = s.write(ctx, "records.convert", &c, func(ctx context.Context, w *session) error {
 		var done Converted
 		var kept []byte
@@ -97,7 +99,8 @@ func (k *conversion) run(ctx context.Context) (Converted, error) {
 	case values(k.lead.Fields).flag("IsConverted"):
 		return Converted{}, fault.New(fault.Conflict, CodeConverted, "the lead %s was converted before", k.lead.ID)
 	case !k.lead.edit:
-		return Converted{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the lead %s, but not edit it", k.lead.ID)
+		return Converted{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the lead %s, but not edit it",
+			k.lead.ID)
 	}
 	if err := checkVersion(&k.lead.Record, k.want.Version); err != nil {
 		return Converted{}, err
@@ -133,7 +136,8 @@ func (k *conversion) people(ctx context.Context) (account, contact *model.Record
 	id := k.want.AccountID
 	if id == "" && contact != nil {
 		if id = contact.AccountID; id == "" {
-			return nil, nil, about(CodeFieldInvalid, "contactId", "contactId is a contact without an account; name the account too")
+			return nil, nil, about(CodeFieldInvalid, "contactId",
+				"contactId is a contact without an account; name the account too")
 		}
 	}
 	if account, err = k.account(ctx, id); err != nil {
@@ -155,7 +159,8 @@ func (k *conversion) join(ctx context.Context, object, id, field string) (*model
 	}
 	r, err := k.get(ctx, object, id, named)
 	if fault.KindOf(err) == fault.NotFound {
-		return nil, about(CodeFieldInvalid, field, "%s must be the id of a record of %s that is there and that you may see", field, object)
+		return nil, about(CodeFieldInvalid, field,
+			"%s must be the id of a record of %s that is there and that you may see", field, object)
 	}
 	if err != nil {
 		return nil, err
@@ -169,14 +174,19 @@ func (k *conversion) account(ctx context.Context, id string) (*model.Record, err
 		return k.join(ctx, objAccount, id, "accountId")
 	}
 	if k.want.Match && k.view.sees("Company") && k.model.Readable(k.user, objAccount, "Name") {
-		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string { return "r.name" + same(b, lead.text("Company")) })
+		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string {
+			return "r.name" +
+				same(b, lead.text("Company"))
+		})
 		if found != nil || err != nil {
 			return found, err
 		}
 	}
 	return k.make(ctx, objAccount, k.copy(objAccount, map[string]string{
-		"Name": "Company", "Industry": "Industry", "Rating": "Rating", "Phone": "Phone", "Website": "Website", "AnnualRevenue": "AnnualRevenue",
-		"NumberOfEmployees": "NumberOfEmployees", "BillingStreet": "Street", "BillingCity": "City", "BillingState": "State",
+		"Name": "Company", "Industry": "Industry", "Rating": "Rating", "Phone": "Phone", "Website": "Website",
+		"AnnualRevenue":     "AnnualRevenue",
+		"NumberOfEmployees": "NumberOfEmployees", "BillingStreet": "Street", "BillingCity": "City",
+		"BillingState":      "State",
 		"BillingPostalCode": "PostalCode", "BillingCountry": "Country",
 	}))
 }
@@ -191,7 +201,8 @@ func (k *conversion) copy(object string, from map[string]string) map[string]json
 		if value == nil || !k.view.sees(field) || k.model.Sensitive(objLead, field) && !k.model.Sensitive(object, to) {
 			continue
 		}
-		if f := k.model.Field(object, to); f.Type == model.Picklist && !slices.Contains(f.Values, values(k.lead.Fields).text(field)) {
+		if f := k.model.Field(object, to); f.Type == model.Picklist &&
+			!slices.Contains(f.Values, values(k.lead.Fields).text(field)) {
 			continue
 		}
 		fields[to] = jsonOf(value)
@@ -205,8 +216,10 @@ func (k *conversion) contact(ctx context.Context, account *model.Record) (*model
 		return found, err
 	}
 	fields := k.copy(objContact, map[string]string{
-		"Salutation": "Salutation", "FirstName": "FirstName", "LastName": "LastName", "Title": "Title", "Email": "Email", "Phone": "Phone",
-		"MobilePhone": "MobilePhone", "LeadSource": "LeadSource", "MailingStreet": "Street", "MailingCity": "City", "MailingState": "State",
+		"Salutation": "Salutation", "FirstName": "FirstName", "LastName": "LastName", "Title": "Title",
+		"Email": "Email", "Phone": "Phone",
+		"MobilePhone": "MobilePhone", "LeadSource": "LeadSource", "MailingStreet": "Street", "MailingCity": "City",
+		"MailingState":      "State",
 		"MailingPostalCode": "PostalCode", "MailingCountry": "Country",
 	})
 	fields["AccountId"] = jsonOf(account.ID)
@@ -249,7 +262,8 @@ func (k *conversion) match(ctx context.Context, object string, fits func(*sqldb.
 	if err != nil {
 		return nil, err
 	}
-	query := "SELECT " + columns + " FROM records_record r WHERE " + where + " AND " + fits(&b) + " ORDER BY r.id LIMIT 1"
+	query := "SELECT " + columns + " FROM records_record r WHERE " + where + " AND " + fits(&b) +
+		" ORDER BY r.id LIMIT 1"
 	if k.tx.Dialect() == sqldb.Postgres {
 		query += string(named)
 	}
@@ -264,7 +278,8 @@ func (k *conversion) match(ctx context.Context, object string, fits func(*sqldb.
 func (k *conversion) opportunity(ctx context.Context, account, contact *model.Record) (string, error) {
 	switch {
 	case k.want.OpportunityID != "" && k.want.Opportunity != nil:
-		return "", about(CodeFieldInvalid, "opportunity", "name either an opportunity that is there (opportunityId) or a new one (opportunity)")
+		return "", about(CodeFieldInvalid, "opportunity",
+			"name either an opportunity that is there (opportunityId) or a new one (opportunity)")
 	case k.want.OpportunityID != "":
 		r, err := k.join(ctx, objOpportunity, k.want.OpportunityID, "opportunityId")
 		if err != nil {

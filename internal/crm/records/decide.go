@@ -140,7 +140,8 @@ func create(f *facts, id string, op *Op) (decision, error) {
 func update(f *facts, before *model.Record, op *Op) (decision, error) {
 	object := f.view.object
 	if object.Name == objLead && values(before.Fields).flag("IsConverted") && !f.system {
-		return decision{}, fault.New(fault.Conflict, CodeConverted, "the lead %s was converted and cannot be changed any more", before.ID)
+		return decision{}, fault.New(fault.Conflict, CodeConverted,
+			"the lead %s was converted and cannot be changed any more", before.ID)
 	}
 	given, err := f.parse(op.Fields, before.Fields)
 	if err != nil {
@@ -210,7 +211,8 @@ func (f *facts) newOwner(before *model.Record, wanted string) (string, error) {
 	}
 	if !above(f.model, f.user, before.OwnerID) {
 		return "", fault.New(fault.Forbidden, CodeAccessDenied,
-			"only the owner of %s, a role above the owner's or somebody who may modify all records gives it away", before.ID).With(map[string]string{"field": "ownerId"})
+			"only the owner of %s, a role above the owner's or somebody who may modify all records gives it away",
+			before.ID).With(map[string]string{"field": "ownerId"})
 	}
 	return wanted, f.checkOwner(wanted)
 }
@@ -219,23 +221,29 @@ func (f *facts) newOwner(before *model.Record, wanted string) (string, error) {
 func remove(f *facts, before *model.Record, children []child) (decision, error) {
 	if !above(f.model, f.user, before.OwnerID) {
 		return decision{}, fault.New(fault.Forbidden, CodeAccessDenied,
-			"only the owner of %s, a role above the owner's or somebody who may modify all records deletes it", before.ID)
+			"only the owner of %s, a role above the owner's or somebody who may modify all records deletes it",
+			before.ID)
 	}
 	if len(f.locks) > 0 {
 		approval := f.locks[0].Approval
 		return decision{}, fault.New(fault.Conflict, CodeLocked,
-			"the record cannot be deleted until the approval %s is decided and its outcome is written; GET /approvals/%s says which of them is missing", approval, approval).
+			"the record cannot be deleted until the approval %s is decided and its outcome is written; GET "+
+				"/approvals/%s says which of them is missing", approval, approval).
 			With(map[string]string{"approvalInstanceId": approval})
 	}
 	if len(children) > 0 {
 		c := children[0]
-		return decision{}, fault.New(fault.Conflict, CodeReferenced, "%d records of %s name %s in %s; change or delete them first", c.Count, c.Object, before.ID, c.Field).
+		return decision{}, fault.New(fault.Conflict, CodeReferenced,
+			"%d records of %s name %s in %s; change or delete them first", c.Count, c.Object, before.ID, c.Field).
 			With(map[string]any{"references": children})
 	}
 	d := decision{before: before, after: *before, action: "Deleted"}
 	d.after.Version, d.after.Deleted = wire.NextStamp(before.Version, f.now), true
 	d.after.UpdatedAt, d.after.UpdatedBy = d.after.Version, f.user
-	d.events = []wire.Payload{wire.RecordDeleted{ObjectName: before.Object, RecordID: before.ID, Deleted: true, RecordVersion: d.after.Version}}
+	d.events = []wire.Payload{wire.RecordDeleted{
+		ObjectName: before.Object, RecordID: before.ID, Deleted: true,
+		RecordVersion: d.after.Version,
+	}}
 	return d, nil
 }
 
@@ -264,7 +272,8 @@ func (f *facts) parse(fields map[string]jsontext.Value, before values) (values, 
 		if id, ok := value.(string); ok && field.Type == model.Reference && value != before[name] {
 			p, found := f.parents[id]
 			if !found || !slices.Contains(field.ReferenceTo, p.Object) {
-				return nil, unfit(field, "must be the id of a record of %s that is there and that you may see", strings.Join(field.ReferenceTo, " or "))
+				return nil, unfit(field, "must be the id of a record of %s that is there and that you may see",
+					strings.Join(field.ReferenceTo, " or "))
 			}
 		}
 		given[name] = value
@@ -304,7 +313,8 @@ func blank(value any) bool {
 // not see.
 func (f *facts) missing(field *model.Field) error {
 	if at := f.view.places[field.Name]; !f.view.readable[at] && !f.view.editable[at] {
-		return fault.New(fault.Invalid, CodeFieldRequired, "%s needs a field that you may not write; ask an administrator", field.Object)
+		return fault.New(fault.Invalid, CodeFieldRequired,
+			"%s needs a field that you may not write; ask an administrator", field.Object)
 	}
 	return about(CodeFieldRequired, field.Name, "%s is required", field.Name)
 }
@@ -328,7 +338,9 @@ func (f *facts) checkLocks(changes []change) error {
 			if at, ok := f.view.places[c.Field]; !ok || f.view.readable[at] {
 				details["field"], what = c.Field, c.Field
 			}
-			return fault.New(fault.Conflict, CodeFieldLocked, "%s is locked until the approval %s is decided and its outcome is written, which the approval tells", what, l.Approval).With(details)
+			return fault.New(fault.Conflict, CodeFieldLocked,
+				"%s is locked until the approval %s is decided and its outcome is written, which the approval tells",
+				what, l.Approval).With(details)
 		}
 	}
 	return nil

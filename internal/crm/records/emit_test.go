@@ -71,7 +71,10 @@ const (
 )
 
 func user(id, name string, sets ...string) model.Definition {
-	return model.Definition{Kind: model.KindUser, ID: id, Value: &model.User{ID: id, Name: name, IsActive: true, PermissionSetIDs: sets}}
+	return model.Definition{Kind: model.KindUser, ID: id, Value: &model.User{
+		ID: id, Name: name, IsActive: true,
+		PermissionSetIDs: sets,
+	}}
 }
 
 // TestEveryChangeTellsExactlyWhatItMust is the table of emission: what is done, and the
@@ -79,11 +82,18 @@ func user(id, name string, sets ...string) model.Definition {
 func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"),
-			model.Definition{Kind: model.KindGroup, ID: queue, Value: &model.Group{ID: queue, Name: "Inbound", Type: model.Queue}},
+			model.Definition{Kind: model.KindGroup, ID: queue, Value: &model.Group{
+				ID: queue, Name: "Inbound",
+				Type: model.Queue,
+			}},
 			model.Definition{Kind: model.KindField, ID: "Account.Secret__c", Value: &model.Field{
-				ID: ann, Object: "Account", Name: "Secret__c", Type: model.Text, MaxLength: 40, Custom: true, Sensitive: true,
+				ID: ann, Object: "Account", Name: "Secret__c", Type: model.Text, MaxLength: 40, Custom: true,
+				Sensitive: true,
 			}})
-		s := &script{rig: r, names: map[string]string{ann: "ann", ben: "ben", queue: "queue", model.SystemUser(tenantA): "system", tenantA: "A"}}
+		s := &script{rig: r, names: map[string]string{
+			ann: "ann", ben: "ben", queue: "queue",
+			model.SystemUser(tenantA): "system", tenantA: "A",
+		}}
 		r.at("2026-01-10T12:34:56.789Z")
 		account := r.create(system, "Account", `{"Name":"Acme","Secret__c":"s3cret","AnnualRevenue":1234.5}`)
 		s.name(account.ID, "acme")
@@ -97,7 +107,10 @@ func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 		opp = r.update(system, opp, `{"StageName":"Negotiation","Probability":50}`)
 		s.step("another stage, with a probability of its own, in the same millisecond")
 		r.at("2026-01-10T12:00:00.000Z")
-		opp = r.do(system, "Opportunity", Op{Kind: Update, ID: opp.ID, Version: opp.RecordVersion, OwnerID: ben, Fields: r.fieldsOf(`{"StageName":"Closed Won"}`)})
+		opp = r.do(system, "Opportunity", Op{
+			Kind: Update, ID: opp.ID, Version: opp.RecordVersion, OwnerID: ben,
+			Fields: r.fieldsOf(`{"StageName":"Closed Won"}`),
+		})
 		s.step("owner and stage at once, by a clock that went back")
 		account = r.update(system, account, `{"Secret__c":"other","AnnualRevenue":null}`)
 		s.step("a sensitive field and one that is emptied")
@@ -105,7 +118,8 @@ func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 		s.step("a sensitive field alone")
 		account = r.do(system, "Account", Op{Kind: Update, ID: account.ID, OwnerID: queue})
 		s.step("an owner that is a queue")
-		quote := r.create(system, "Quote", `{"Name":"Q1","OpportunityId":"`+opp.ID+`","Subtotal":99.99,"DiscountPercent":12.5,"Tax":0.07}`)
+		quote := r.create(system, "Quote", `{"Name":"Q1","OpportunityId":"`+opp.ID+
+			`","Subtotal":99.99,"DiscountPercent":12.5,"Tax":0.07}`)
 		s.name(quote.ID, "quote")
 		s.step("a quote and its total")
 		quote = r.update(system, quote, `{"DiscountPercent":0}`)
@@ -122,7 +136,10 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
 		r.older(tenantA)
-		s := &script{rig: r, names: map[string]string{ann: "ann", ben: "ben", model.SystemUser(tenantA): "system", tenantA: "A"}}
+		s := &script{rig: r, names: map[string]string{
+			ann: "ann", ben: "ben", model.SystemUser(tenantA): "system",
+			tenantA: "A",
+		}}
 		as := Caller{Tenant: tenantA, CorrelationID: "test"}
 		yes, no, attended := true, false, "Attended"
 		r.at("2026-01-10T12:34:56.789Z")
@@ -136,9 +153,11 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 		s.name(account.ID, "acme")
 		campaign := r.create(system, "Campaign", `{"Name":"Spring 2026 Webinar"}`)
 		s.name(campaign.ID, "spring")
-		lead := r.create(system, "Lead", `{"FirstName":"Li","LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"li@example.com","LeadSource":"Web"}`)
+		lead := r.create(system, "Lead",
+			`{"FirstName":"Li","LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"li@example.com","LeadSource":"Web"}`)
 		s.name(lead.ID, "li")
-		second := r.create(system, "Lead", `{"LastName":"Na","FirstName":"Li","Company":"Initech","Status":"Working - Contacted","Email":"li@example.com"}`)
+		second := r.create(system, "Lead",
+			`{"LastName":"Na","FirstName":"Li","Company":"Initech","Status":"Working - Contacted","Email":"li@example.com"}`)
 		s.name(second.ID, "li2")
 		s.outbox()
 
@@ -178,14 +197,18 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 			must(err)
 			return done
 		}
-		first := convert(Conversion{LeadID: lead.ID, Match: true, Opportunity: r.fieldsOf(`{"StageName":"Prospecting","CloseDate":"2026-03-31"}`)})
+		first := convert(Conversion{
+			LeadID: lead.ID, Match: true,
+			Opportunity: r.fieldsOf(`{"StageName":"Prospecting","CloseDate":"2026-03-31"}`),
+		})
 		s.name(first.AccountID, "initech")
 		s.name(first.ContactID, "contact")
 		s.name(string(first.OpportunityID), "opportunity")
 		s.step("a lead becomes a new account, contact and opportunity")
 		again := convert(Conversion{LeadID: second.ID, Match: true})
 		s.step("another lead joins them")
-		if again.AccountID != first.AccountID || again.ContactID != first.ContactID || again.OpportunityID != "" || len(again.Created) != 0 {
+		if again.AccountID != first.AccountID || again.ContactID != first.ContactID || again.OpportunityID != "" ||
+			len(again.Created) != 0 {
 			t.Errorf("the second lead became %+v, want it to join %+v", again, first)
 		}
 		golden(t, "emission2.txt", s.text.String())
@@ -197,10 +220,14 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 func TestWhatGoesWithARecordIsTold(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
-		s := &script{rig: r, names: map[string]string{ann: "ann", ben: "ben", model.SystemUser(tenantA): "system", tenantA: "A"}}
+		s := &script{rig: r, names: map[string]string{
+			ann: "ann", ben: "ben", model.SystemUser(tenantA): "system",
+			tenantA: "A",
+		}}
 		as := Caller{Tenant: tenantA, CorrelationID: "test"}
 		r.at("2026-01-10T12:34:56.789Z")
-		lead := r.create(system, "Lead", `{"LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"na@example.com","Phone":"1","Street":"2","City":"Kobe"}`)
+		lead := r.create(system, "Lead",
+			`{"LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"na@example.com","Phone":"1","Street":"2","City":"Kobe"}`)
 		s.name(lead.ID, "na")
 		s.step("a lead with personal fields")
 		r.update(system, lead, `{"MobilePhone":"3","PostalCode":"4","Title":"Buyer"}`)
@@ -218,7 +245,8 @@ func TestWhatGoesWithARecordIsTold(t *testing.T) {
 			}
 		}
 		for _, id := range []string{ann, ben} {
-			if _, _, err := r.records.PutTeamMember(t.Context(), as, "Account", account.ID, id, "Sales Rep", ""); err != nil {
+			if _, _, err := r.records.PutTeamMember(t.Context(), as, "Account", account.ID, id, "Sales Rep",
+				""); err != nil {
 				t.Fatal(err)
 			}
 		}

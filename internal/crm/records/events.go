@@ -43,7 +43,8 @@ func createdEvent(r *model.Record, changes []change) wire.Payload {
 		}
 	}
 	return wire.RecordCreated{
-		ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, Fields: fields, ChangedFields: names(changes), RecordVersion: r.Version,
+		ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, Fields: fields, ChangedFields: names(changes),
+		RecordVersion: r.Version,
 	}
 }
 
@@ -67,7 +68,8 @@ func updatedEvents(m *model.Model, before, after *model.Record, changes []change
 	events := []wire.Payload{updated}
 	if before.OwnerID != after.OwnerID {
 		events = append(events, wire.OwnerChanged{
-			ObjectName: after.Object, RecordID: after.ID, OldOwnerID: before.OwnerID, NewOwnerID: after.OwnerID, RecordVersion: after.Version,
+			ObjectName: after.Object, RecordID: after.ID, OldOwnerID: before.OwnerID, NewOwnerID: after.OwnerID,
+			RecordVersion: after.Version,
 		})
 	}
 	if staged {
@@ -88,7 +90,8 @@ func stageEvent(m *model.Model, before, after *model.Record) wire.Payload {
 	return wire.StageChanged{
 		OpportunityID: after.ID, AccountID: wire.OrNull(open("AccountId", after.AccountID)),
 		OldStageName: open("StageName", old.text("StageName")), NewStageName: open("StageName", now.text("StageName")),
-		OldIsClosed: old.flag("IsClosed"), NewIsClosed: now.flag("IsClosed"), OldIsWon: old.flag("IsWon"), NewIsWon: now.flag("IsWon"),
+		OldIsClosed: old.flag("IsClosed"), NewIsClosed: now.flag("IsClosed"), OldIsWon: old.flag("IsWon"),
+		NewIsWon:  now.flag("IsWon"),
 		CloseDate: wire.OrNull(open("CloseDate", now.text("CloseDate"))), RecordVersion: after.Version,
 	}
 }
@@ -101,8 +104,9 @@ func envelopes(to []wire.Event, c *Caller, r *model.Record, payloads []wire.Payl
 			return nil, err
 		}
 		to = append(to, wire.Event{
-			Type: p.EventType(), OccurredAt: r.Version, Tenant: c.Tenant, Producer: wire.Producer{Service: service}, CorrelationID: c.CorrelationID,
-			Key: wire.RecordKey(r.Object, c.Tenant, r.ID), Version: r.Version, Index: i, Payload: body,
+			Type: p.EventType(), OccurredAt: r.Version, Tenant: c.Tenant, Producer: wire.Producer{Service: service},
+			CorrelationID: c.CorrelationID,
+			Key:           wire.RecordKey(r.Object, c.Tenant, r.ID), Version: r.Version, Index: i, Payload: body,
 		})
 	}
 	return to, nil

@@ -48,7 +48,9 @@ func appendChanges(dst []byte, changes []change) []byte {
 
 // History is a page of the changes of a record that the caller sees, the newest first, and
 // how many there are on all pages. An update of which it may read no field is not there.
-func (s *Records) History(ctx context.Context, c Caller, object, id string, offset, limit int) (page []Entry, total int, err error) {
+func (s *Records) History(ctx context.Context, c Caller, object, id string, offset, limit int) (
+	page []Entry, total int, err error,
+) {
 	err = s.read(ctx, "records.history", &c, func(ctx context.Context, w *session) error {
 		v, err := w.viewOf(object, model.ReadOp)
 		if err != nil {
@@ -60,12 +62,14 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 		}
 		page = []Entry{}
 		var b sqldb.Binds
-		from := " FROM records_history h WHERE h.tenant_id = " + b.Add(c.Tenant) + " AND h.object = " + b.Add(object) + " AND h.record_id = " + b.Add(r.ID) +
+		from := " FROM records_history h WHERE h.tenant_id = " + b.Add(c.Tenant) + " AND h.object = " + b.Add(object) +
+			" AND h.record_id = " + b.Add(r.ID) +
 			" AND (h.action <> " + b.Add(actionUpdated) + " OR " + v.told(w.tx.Dialect(), &b) + ")"
 		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
-		query := "SELECT h.version, h.at, h.user_id, h.action, h.changes" + from + " ORDER BY h.version DESC LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
+		query := "SELECT h.version, h.at, h.user_id, h.action, h.changes" + from + " ORDER BY h.version DESC LIMIT " +
+			b.Add(limit) + " OFFSET " + b.Add(offset)
 		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 			var e Entry
 			var changes string
@@ -95,9 +99,11 @@ func (v *view) told(d sqldb.Dialect, b *sqldb.Binds) string {
 		}
 	}
 	if d == sqldb.Postgres {
-		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " + b.OneOf(d, "(c.change ->> 'field')", seen) + ")"
+		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " +
+			b.OneOf(d, "(c.change ->> 'field')", seen) + ")"
 	}
-	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(d, "json_extract(c.value, '$.field')", seen) + ")"
+	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(d, "json_extract(c.value, '$.field')",
+		seen) + ")"
 }
 
 // filter leaves what the user may read now, without the values of what is sensitive now.

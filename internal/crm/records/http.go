@@ -44,7 +44,10 @@ func (s *Records) Routes(log *slog.Logger) []gate.Route {
 	return rest.On(gate.CRM, append([]gate.Route{
 		{Pattern: "POST " + all, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.create},
 		{Pattern: "GET " + all, Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list},
-		{Pattern: "POST " + all + "/bulk", Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, MaxBody: MaxBody, Do: a.bulk},
+		{
+			Pattern: "POST " + all + "/bulk", Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, MaxBody: MaxBody,
+			Do: a.bulk,
+		},
 		{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.get)},
 		{Pattern: "PATCH " + one, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.update},
 		{Pattern: "DELETE " + one, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.remove},

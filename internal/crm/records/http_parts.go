@@ -37,7 +37,8 @@ func (a *api) partRoutes() []gate.Route {
 func only(object string, next rest.Handler) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		if got := c.Path("object"); got != object {
-			return gate.Reply{}, fault.New(fault.NotFound, CodeObjectUnknown, "this is for records of %s, not of %q", object, got)
+			return gate.Reply{}, fault.New(fault.NotFound, CodeObjectUnknown, "this is for records of %s, not of %q",
+				object, got)
 		}
 		return next(ctx, c)
 	}
@@ -58,7 +59,8 @@ func (a *api) putTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	m, created, err := a.records.PutTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"), b.TeamRole, b.AccessLevel)
+	m, created, err := a.records.PutTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"),
+		b.TeamRole, b.AccessLevel)
 	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
 }
 
@@ -90,7 +92,8 @@ func (a *api) putMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	m, created, err := a.records.PutMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"), MemberDraft(b))
+	m, created, err := a.records.PutMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"),
+		MemberDraft(b))
 	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
 }
 
@@ -122,12 +125,15 @@ func (a *api) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error)
 		return gate.Reply{}, err
 	}
 	v := Conversion{
-		LeadID: c.Path("id"), OwnerID: string(b.OwnerID), AccountID: string(b.AccountID), ContactID: string(b.ContactID), OpportunityID: string(b.OpportunityID),
+		LeadID: c.Path("id"), OwnerID: string(b.OwnerID), AccountID: string(b.AccountID),
+		ContactID: string(b.ContactID), OpportunityID: string(b.OpportunityID),
 		Match: b.Match, Opportunity: b.Opportunity, Once: once,
 	}
 	if b.RecordVersion != nil {
 		v.Version = *b.RecordVersion
 	}
-	body, _, err := a.records.Convert(ctx, callerOf(c), v, func(done Converted) ([]byte, error) { return json.Marshal(&done) })
+	body, _, err := a.records.Convert(ctx, callerOf(c), v, func(done Converted) ([]byte, error) {
+		return json.Marshal(&done)
+	})
 	return gate.Reply{Raw: body}, err
 }

@@ -63,7 +63,8 @@ func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, tot
 	}
 	l := &listing{session: w, offset: q.Offset}
 	l.builder = &builder{view: v, dialect: w.tx.Dialect(), binds: &l.binds}
-	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.object.Name) + " AND r.deleted_at = 0"
+	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.object.Name) +
+		" AND r.deleted_at = 0"
 	if err := l.narrow(ctx, q); err != nil {
 		return nil, 0, err
 	}
@@ -111,7 +112,8 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 	few := false
 	if len(served) > 0 {
 		var n int
-		query := "SELECT count(*) FROM (SELECT 1 FROM records_record r WHERE " + l.where + " LIMIT " + strconv.Itoa(fewRows+1) + ") AS x"
+		query := "SELECT count(*) FROM (SELECT 1 FROM records_record r WHERE " + l.where + " LIMIT " +
+			strconv.Itoa(fewRows+1) + ") AS x"
 		if err := l.tx.Row(ctx, query, l.binds.Args()...).Scan(&n); err != nil {
 			return err
 		}

@@ -78,11 +78,13 @@ func (w *session) selectVisible(ctx context.Context, object string, ids []string
 	if err != nil {
 		return "", err
 	}
-	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where + " AND " + b.OneOf(w.tx.Dialect(), "r.id", ids), nil
+	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where +
+		" AND " + b.OneOf(w.tx.Dialect(), "r.id", ids), nil
 }
 
 // where is one of the methods of Visible.
-type where func(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+type where func(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
+	binds *sqldb.Binds) (string, error)
 
 // living is the condition of records of an object that live and that the caller sees.
 func (w *session) living(ctx context.Context, object string, ask where, b *sqldb.Binds) (string, error) {
@@ -135,15 +137,18 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 	}
 	var b sqldb.Binds
 	tenant := b.Add(w.caller.Tenant)
-	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " + b.OneOf(w.tx.Dialect(), "to_id", ids) +
+	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " +
+		b.OneOf(w.tx.Dialect(), "to_id", ids) +
 		" GROUP BY to_id, object, field" + inOrder(w.tx, "to_id") + ", object, field"
 	if err := w.countChildren(ctx, found, query, b.Args()); err != nil || object != objLead && object != objContact {
 		return found, err
 	}
 	var mb sqldb.Binds
 	tenant, member := mb.Add(w.caller.Tenant), mb.Add(object)
-	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = " + tenant + " AND member_type = " + member +
-		" AND " + mb.OneOf(w.tx.Dialect(), "member_id", ids) + notLeaving + " GROUP BY member_id" + inOrder(w.tx, "member_id")
+	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = " + tenant +
+		" AND member_type = " + member +
+		" AND " + mb.OneOf(w.tx.Dialect(), "member_id", ids) + notLeaving + " GROUP BY member_id" +
+		inOrder(w.tx, "member_id")
 	return found, w.countChildren(ctx, found, query, mb.Args())
 }
 
@@ -170,7 +175,8 @@ func (w *session) loadLocks(ctx context.Context, object string, ids []string) (m
 	}
 	var b sqldb.Binds
 	tenant, name := b.Add(w.caller.Tenant), b.Add(object)
-	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " + name + " AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) +
+	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " +
+		name + " AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) +
 		inOrder(w.tx, "record_id") + ", approval_id"
 	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id, fields string

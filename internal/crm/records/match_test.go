@@ -29,9 +29,11 @@ func TestAMatchGoesByWhatTheCallerReads(t *testing.T) {
 		r.create(system, "Contact", `{"LastName":"Ng","Email":"ng@acme.example","AccountId":"`+acme.ID+`"}`)
 		convert := func(who, company, email string, want Conversion) (outcome string) {
 			t.Helper()
-			lead := r.create(Caller{Tenant: tenantA, Subject: who}, "Lead", `{"LastName":"Li of `+company+email+`","Company":"`+company+`","Email":"`+email+`","Status":"Open - Not Contacted"}`)
+			lead := r.create(Caller{Tenant: tenantA, Subject: who}, "Lead", `{"LastName":"Li of `+company+email+
+				`","Company":"`+company+`","Email":"`+email+`","Status":"Open - Not Contacted"}`)
 			want.LeadID, want.Match = lead.ID, true
-			_, _, err := r.records.Convert(t.Context(), Caller{Tenant: tenantA, Subject: who, CorrelationID: "test"}, want,
+			_, _, err := r.records.Convert(t.Context(), Caller{Tenant: tenantA, Subject: who, CorrelationID: "test"},
+				want,
 				func(c Converted) ([]byte, error) {
 					outcome = fmt.Sprint("created ", c.Created)
 					return []byte("{}"), nil
@@ -43,10 +45,13 @@ func TestAMatchGoesByWhatTheCallerReads(t *testing.T) {
 		}
 		if right, wrong := convert(ann, "X", "ng@acme.example", Conversion{AccountID: acme.ID}), convert(ann, "X",
 			"no@acme.example", Conversion{AccountID: acme.ID}); right != wrong {
-			t.Errorf("the address of a contact, which she may not read, is told: %q, and for a wrong guess %q", right, wrong)
+			t.Errorf("the address of a contact, which she may not read, is told: %q, and for a wrong guess %q", right,
+				wrong)
 		}
-		if right, wrong := convert(ann, "Acme", "", Conversion{}), convert(ann, "Amce", "", Conversion{}); right != wrong {
-			t.Errorf("the name of an account, which she may not read, is told: %q, and for a wrong guess %q", right, wrong)
+		if right, wrong := convert(ann, "Acme", "", Conversion{}), convert(ann, "Amce", "",
+			Conversion{}); right != wrong {
+			t.Errorf("the name of an account, which she may not read, is told: %q, and for a wrong guess %q", right,
+				wrong)
 		}
 		if got := convert(ben, "Acme", "ng@acme.example", Conversion{}); got != "created []" {
 			t.Errorf("who may read both has %s", got)

@@ -29,7 +29,8 @@ const defaultStatus = "Sent"
 
 const (
 	memberColumns = "member_type, member_id, status, has_responded, added_at, updated_at"
-	oneMember     = " FROM records_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
+	oneMember     = " FROM records_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND " +
+		"member_id = $4"
 )
 
 func scanMember(row *sqldb.Row) (m Member, err error) {
@@ -38,7 +39,9 @@ func scanMember(row *sqldb.Row) (m Member, err error) {
 
 // Members is a page of those members of a campaign that the caller sees, by type and id, and
 // how many there are on all pages.
-func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset, limit int) (page []Member, total int, err error) {
+func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset, limit int) (
+	page []Member, total int, err error,
+) {
 	err = s.read(ctx, "records.members", &c, func(ctx context.Context, w *session) error {
 		page = []Member{}
 		r, err := w.campaign(ctx, campaign, model.ReadOp, loose)
@@ -53,7 +56,8 @@ func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset
 		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
-		query := "SELECT " + memberColumns + from + " ORDER BY m.member_type, m.member_id LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
+		query := "SELECT " + memberColumns + from + " ORDER BY m.member_type, m.member_id LIMIT " + b.Add(limit) +
+			" OFFSET " + b.Add(offset)
 		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 			var m Member
 			if err == nil {
@@ -81,12 +85,14 @@ func (w *session) seenMembers(ctx context.Context, campaign string, b *sqldb.Bin
 		if err != nil {
 			return "", err
 		}
-		seen = append(seen, "m.member_type = "+b.Add(object)+" AND EXISTS (SELECT 1 FROM records_record r WHERE r.id = m.member_id AND "+living+")")
+		seen = append(seen, "m.member_type = "+b.Add(object)+
+			" AND EXISTS (SELECT 1 FROM records_record r WHERE r.id = m.member_id AND "+living+")")
 	}
 	if len(seen) == 0 {
 		return "", nil
 	}
-	return " FROM records_member m WHERE m.tenant_id = " + b.Add(w.caller.Tenant) + " AND m.campaign_id = " + b.Add(campaign) +
+	return " FROM records_member m WHERE m.tenant_id = " + b.Add(w.caller.Tenant) + " AND m.campaign_id = " +
+		b.Add(campaign) +
 		" AND (" + strings.Join(seen, " OR ") + ")", nil
 }
 
@@ -111,7 +117,9 @@ type MemberDraft struct {
 
 // PutMember puts a lead or a contact into a campaign, or changes what is known of it there;
 // created says that it was not in it.
-func (s *Records) PutMember(ctx context.Context, c Caller, campaign, memberType, member string, d MemberDraft) (m Member, created bool, err error) {
+func (s *Records) PutMember(ctx context.Context, c Caller, campaign, memberType, member string, d MemberDraft) (
+	m Member, created bool, err error,
+) {
 	err = s.write(ctx, "records.members.put", &c, func(ctx context.Context, w *session) error {
 		m, created, err = w.putMember(ctx, campaign, memberType, strings.ToLower(member), d)
 		return err
@@ -119,7 +127,9 @@ func (s *Records) PutMember(ctx context.Context, c Caller, campaign, memberType,
 	return m, created, err
 }
 
-func (w *session) putMember(ctx context.Context, campaign, memberType, member string, d MemberDraft) (m Member, created bool, err error) {
+func (w *session) putMember(ctx context.Context, campaign, memberType, member string, d MemberDraft) (
+	m Member, created bool, err error,
+) {
 	r, err := w.withMembers(ctx, campaign, memberType)
 	if err != nil {
 		return m, false, err
@@ -157,7 +167,8 @@ func (w *session) putMember(ctx context.Context, campaign, memberType, member st
 // campaign and reads their object.
 func (w *session) withMembers(ctx context.Context, campaign, memberType string) (*row, error) {
 	if memberType != objLead && memberType != objContact {
-		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "members of a campaign are of type Lead or Contact, not %q", memberType)
+		return nil, fault.New(fault.NotFound, CodeObjectUnknown,
+			"members of a campaign are of type Lead or Contact, not %q", memberType)
 	}
 	r, err := w.campaign(ctx, campaign, model.UpdateOp, changing)
 	if err != nil {
@@ -236,10 +247,12 @@ func (s *Records) RemoveMember(ctx context.Context, c Caller, campaign, memberTy
 		}
 		var m Member
 		if _, err = w.get(ctx, memberType, member, loose); err == nil {
-			m, err = scanMember(w.tx.Row(ctx, "DELETE"+oneMember+" RETURNING "+memberColumns, c.Tenant, r.ID, memberType, strings.ToLower(member)))
+			m, err = scanMember(w.tx.Row(ctx, "DELETE"+oneMember+" RETURNING "+memberColumns, c.Tenant, r.ID,
+				memberType, strings.ToLower(member)))
 		}
 		if errors.Is(err, sqldb.ErrNoRow) || fault.KindOf(err) == fault.NotFound {
-			return fault.New(fault.NotFound, "CAMPAIGN_MEMBER_NOT_FOUND", "the %s %q is not a member of the campaign", memberType, member)
+			return fault.New(fault.NotFound, "CAMPAIGN_MEMBER_NOT_FOUND", "the %s %q is not a member of the campaign",
+				memberType, member)
 		}
 		if err != nil {
 			return err

@@ -12,10 +12,16 @@ import (
 func TestMembersThatTheCallerDoesNotSeeAreNotThere(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		all := model.ObjectPermission{Create: true, Read: true, Update: true, Delete: true}
-		r.define(tenantA, user(ann, "Ann", sales), model.Definition{Kind: model.KindPermissionSet, ID: sales, Value: &model.PermissionSet{
-			ID: sales, Name: "Campaigns", Objects: map[string]model.ObjectPermission{"Campaign": all, "Lead": all},
-		}})
-		admin, anns := Caller{Tenant: tenantA, CorrelationID: "test"}, Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}
+		r.define(tenantA, user(ann, "Ann", sales), model.Definition{
+			Kind: model.KindPermissionSet, ID: sales,
+			Value: &model.PermissionSet{
+				ID: sales, Name: "Campaigns", Objects: map[string]model.ObjectPermission{"Campaign": all, "Lead": all},
+			},
+		})
+		admin, anns := Caller{Tenant: tenantA, CorrelationID: "test"}, Caller{
+			Tenant: tenantA, Subject: ann,
+			CorrelationID: "test",
+		}
 		campaign := r.create(anns, "Campaign", `{"Name":"Spring"}`)
 		own := r.create(anns, "Lead", `{"LastName":"Na","Company":"Initech","Status":"Working - Contacted"}`)
 		hidden := r.create(system, "Lead", `{"LastName":"No","Company":"Initech","Status":"Working - Contacted"}`)

@@ -20,31 +20,46 @@ func TestTextsAreOneWhateverFormOfUnicodeTheyComeIn(t *testing.T) {
 		r.records.cfg.Rules = automation.Rules{}
 		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil),
 			model.Definition{Kind: model.KindField, ID: "Account.Kana__c", Value: &model.Field{
-				Object: "Account", Name: "Kana__c", Label: "Kana", Type: model.Picklist, Values: []string{composed}, Custom: true,
+				Object: "Account", Name: "Kana__c", Label: "Kana", Type: model.Picklist, Values: []string{composed},
+				Custom: true,
 			}},
 			validation("301", "Account", "Name", `record.Name == "禁止`+composed+`"`, "Forbidden."),
 			before("302", "Account", `record.Name == "rule"`, both, "Description", `"`+decomposed+`"`))
 
-		if _, err := r.try(system, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"禁止` + decomposed + `"}`)}); codeOf(err) != CodeRuleBroken {
+		if _, err := r.try(system, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"禁止` + decomposed +
+			`"}`)}); codeOf(err) != CodeRuleBroken {
 			t.Errorf("a rule is evaded: got %v", err)
 		}
-		account := r.create(system, "Account", `{"Name":"`+decomposed+`","Kana__c":"`+decomposed+`","Description":"a\n`+decomposed+`"}`)
-		if got := fieldsIn(t, account); got["Name"] != composed || got["Kana__c"] != composed || got["Description"] != "a\n"+composed {
+		account := r.create(system, "Account", `{"Name":"`+decomposed+`","Kana__c":"`+decomposed+`","Description":"a\n`+
+			decomposed+`"}`)
+		if got := fieldsIn(t, account); got["Name"] != composed || got["Kana__c"] != composed ||
+			got["Description"] != "a\n"+composed {
 			t.Errorf("created: %+q", got)
 		}
-		if again := r.update(system, account, `{"Name":"`+decomposed+`"}`); again.RecordVersion != account.RecordVersion {
+		if again := r.update(system, account, `{"Name":"`+decomposed+
+			`"}`); again.RecordVersion != account.RecordVersion {
 			t.Error("the same name in another form is a change")
 		}
 		if got := fieldsIn(t, r.create(system, "Account", `{"Name":"rule"}`)); got["Description"] != composed {
 			t.Errorf("a rule set %+q", got)
 		}
 		r.write(func(ctx context.Context, tx *sqldb.Tx) error { // as automation and outcomes of approvals write
-			_, err := r.records.Set(ctx, tx, tenantA, "test", "Account", []model.Change{{ID: account.ID, Fields: r.fieldsOf(`{"BillingCity":"` + decomposed + `"}`)}})
+			_, err := r.records.Set(ctx, tx, tenantA, "test", "Account",
+				[]model.Change{{ID: account.ID, Fields: r.fieldsOf(`{"BillingCity":"` + decomposed + `"}`)}})
 			return err
 		})
 		for _, text := range []string{composed, decomposed} {
-			for _, f := range []Filter{{"Name", text}, {"Name.in", "x," + text}, {"Name.contains", text}, {"Kana__c", text}, {"BillingCity", text}} {
-				page, total, err := r.records.List(t.Context(), system, "Account", Query{Filters: []Filter{f}, Limit: 10})
+			for _, f := range []Filter{
+				{"Name", text},
+				{"Name.in", "x," + text},
+				{"Name.contains", text},
+				{"Kana__c", text},
+				{"BillingCity", text},
+			} {
+				page, total, err := r.records.List(t.Context(), system, "Account", Query{
+					Filters: []Filter{f},
+					Limit:   10,
+				})
 				if err != nil || total != 1 || page[0].ID != account.ID {
 					t.Errorf("%s=%+q: got %d, %v", f.Name, text, total, err)
 				}
@@ -53,7 +68,8 @@ func TestTextsAreOneWhateverFormOfUnicodeTheyComeIn(t *testing.T) {
 
 		// Lengths count what is kept.
 		r.create(system, "Account", `{"Name":"`+strings.Repeat("e\u0301", 255)+`"}`)
-		if _, err := r.try(system, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"` + strings.Repeat("e\u0301", 256) + `"}`)}); codeOf(err) != CodeFieldInvalid {
+		if _, err := r.try(system, "Account",
+			Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"` + strings.Repeat("e\u0301", 256) + `"}`)}); codeOf(err) != CodeFieldInvalid {
 			t.Errorf("a name of 256 characters: got %v", err)
 		}
 	})

@@ -19,8 +19,10 @@ func (s *Records) Consumer() bus.Consumer {
 	return bus.Consumer{
 		Name: ConsumerName, Stream: wire.Events,
 		Types: []string{
-			"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "PermissionChanged", "RoleHierarchyChanged", "GroupMemberChanged",
-			"TerritoryAssignmentChanged", "SharingConfigChanged", "AutomationConfigChanged", "ApprovalConfigChanged", "SharingRebuildCompleted",
+			"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "PermissionChanged", "RoleHierarchyChanged",
+			"GroupMemberChanged",
+			"TerritoryAssignmentChanged", "SharingConfigChanged", "AutomationConfigChanged", "ApprovalConfigChanged",
+			"SharingRebuildCompleted",
 		},
 		Handle: s.on, GivenUp: s.onGivenUp,
 	}
@@ -56,7 +58,8 @@ func (s *Records) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 		}
 	}
 	return Locks{}.Lock(ctx, tx, e.Tenant, model.FieldLock{
-		ApprovalID: p.ApprovalInstanceID, Object: p.Target.ObjectName, RecordID: p.Target.RecordID, Fields: p.LockedFields, At: p.SubmittedAt,
+		ApprovalID: p.ApprovalInstanceID, Object: p.Target.ObjectName, RecordID: p.Target.RecordID,
+		Fields: p.LockedFields, At: p.SubmittedAt,
 	})
 }
 

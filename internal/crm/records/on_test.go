@@ -18,11 +18,14 @@ import (
 // lists of subscribers, sections 4.7 to 4.19.
 func TestCoreConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 	want := []string{
-		"ApprovalConfigChanged", "ApprovalDecided", "ApprovalSubmitted", "AutomationConfigChanged", "GroupMemberChanged", "MetadataChanged",
-		"PermissionChanged", "RoleHierarchyChanged", "SharingConfigChanged", "SharingRebuildCompleted", "TerritoryAssignmentChanged",
+		"ApprovalConfigChanged", "ApprovalDecided", "ApprovalSubmitted", "AutomationConfigChanged",
+		"GroupMemberChanged", "MetadataChanged",
+		"PermissionChanged", "RoleHierarchyChanged", "SharingConfigChanged", "SharingRebuildCompleted",
+		"TerritoryAssignmentChanged",
 	}
 	c := New(nil, Config{}).Consumer()
-	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "core" || c.Stream != wire.Events {
+	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "core" ||
+		c.Stream != wire.Events {
 		t.Errorf("got %s on %v: %v", c.Name, c.Stream, got)
 	}
 }
@@ -43,16 +46,19 @@ func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		const approval = "00000000-0000-4000-8000-0000000000f1"
 		opp := r.create(system, "Opportunity", `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}`)
-		quote := r.create(system, "Quote", `{"Name":"Q","OpportunityId":"`+opp.ID+`","Subtotal":100,"DiscountPercent":10}`)
+		quote := r.create(system, "Quote", `{"Name":"Q","OpportunityId":"`+opp.ID+
+			`","Subtotal":100,"DiscountPercent":10}`)
 		submitted := wire.ApprovalSubmitted{
-			ApprovalInstanceID: approval, Target: wire.ApprovalTarget{ObjectName: "Quote", RecordID: quote.ID}, SubmittedBy: ann, SubmittedAt: 1,
+			ApprovalInstanceID: approval, Target: wire.ApprovalTarget{ObjectName: "Quote", RecordID: quote.ID},
+			SubmittedBy: ann, SubmittedAt: 1,
 			LockedFields: []string{"DiscountPercent", "GrandTotal"},
 		}
 		r.take(submitted)
 		r.take(submitted)                                                               // again
 		for _, fields := range []string{`{"DiscountPercent":20}`, `{"Subtotal":200}`} { // the second changes the total
 			_, err := r.try(system, "Quote", Op{Kind: Update, ID: quote.ID, Fields: r.fieldsOf(fields)})
-			if codeOf(err) != CodeFieldLocked || fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), approval) {
+			if codeOf(err) != CodeFieldLocked || fault.KindOf(err) != fault.Conflict ||
+				!strings.Contains(err.Error(), approval) {
 				t.Errorf("%s: got %v, want it locked by %s", fields, err, approval)
 			}
 		}
@@ -74,8 +80,12 @@ func TestEventsDropWhatIsInMemory(t *testing.T) {
 		if len(r.records.views.byTenant) != 2 || r.records.views.size != 2 {
 			t.Fatalf("%d tenants are in memory", len(r.records.views.byTenant))
 		}
-		r.take(wire.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: wire.PermissionSubject{Type: "User", ID: ann}, EffectiveAt: 1})
-		if r.records.views.byTenant[tenantA] != nil || r.records.views.byTenant[tenantB] == nil || r.records.views.size != 1 {
+		r.take(wire.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: wire.PermissionSubject{
+			Type: "User",
+			ID:   ann,
+		}, EffectiveAt: 1})
+		if r.records.views.byTenant[tenantA] != nil || r.records.views.byTenant[tenantB] == nil ||
+			r.records.views.size != 1 {
 			t.Error("the event drops what is of its tenant, and nothing else")
 		}
 	})
@@ -87,19 +97,22 @@ func TestBulksAreDoneItemByItemOrNotAtAll(t *testing.T) {
 		child := r.create(system, "Account", `{"Name":"Child","ParentId":"`+parent.ID+`"}`)
 		r.outbox()
 		apply := func(all bool, ops ...Op) (results []Result, err error) {
-			_, _, err = r.records.Apply(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"}, Batch{Object: "Account", Ops: ops, AllOrNone: all},
+			_, _, err = r.records.Apply(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"},
+				Batch{Object: "Account", Ops: ops, AllOrNone: all},
 				func(got []Result) ([]byte, error) { results = got; return []byte("{}"), nil })
 			return results, err
 		}
 		good, bad := Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"New"}`)}, Op{Kind: Create}
 		before := r.rows()
-		if _, err := apply(true, good, bad); codeOf(err) != CodeFieldRequired || !strings.Contains(err.Error(), "operations[1]: Name") || r.rows() != before {
+		if _, err := apply(true, good, bad); codeOf(err) != CodeFieldRequired ||
+			!strings.Contains(err.Error(), "operations[1]: Name") || r.rows() != before {
 			t.Errorf("all or none: got %v", err)
 		}
 		results, err := apply(false,
 			Op{Kind: Delete, ID: parent.ID}, // still named
 			Op{Kind: Update, ID: child.ID, Version: child.RecordVersion, Fields: r.fieldsOf(`{"ParentId":null}`)},
-			Op{Kind: Update, ID: child.ID, Version: child.RecordVersion, Fields: r.fieldsOf(`{"Name":"Old"}`)}, // seen before the line above
+			// seen before the line above
+			Op{Kind: Update, ID: child.ID, Version: child.RecordVersion, Fields: r.fieldsOf(`{"Name":"Old"}`)},
 			Op{Kind: Update, ID: child.ID, Fields: r.fieldsOf(`{"Name":"Grown"}`)},
 			Op{Kind: Delete, ID: parent.ID}, // named no more
 			Op{Kind: Update, ID: child.ID, Fields: r.fieldsOf(`{"ParentId":"` + parent.ID + `"}`)}, // gone
@@ -112,7 +125,10 @@ func TestBulksAreDoneItemByItemOrNotAtAll(t *testing.T) {
 		for i := range results {
 			got = append(got, codeOf(results[i].Err))
 		}
-		want := []string{CodeReferenced, "", CodeVersionMismatch, "", "", CodeFieldInvalid, CodeRecordNotFound, CodeFieldRequired, ""}
+		want := []string{
+			CodeReferenced, "", CodeVersionMismatch, "", "", CodeFieldInvalid, CodeRecordNotFound,
+			CodeFieldRequired, "",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -130,8 +146,10 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil))
 		for i, fields := range []string{
-			`"Name":"b","Amount":10,"StageName":"Prospecting"`, `"Name":"A","Amount":2.5,"StageName":"Closed Won","NextStep":"Call Ång"`,
-			`"Name":"c","StageName":"Negotiation","NextStep":"call me"`, `"Name":"d","Amount":-1,"StageName":"Closed Lost"`,
+			`"Name":"b","Amount":10,"StageName":"Prospecting"`,
+			`"Name":"A","Amount":2.5,"StageName":"Closed Won","NextStep":"Call Ång"`,
+			`"Name":"c","StageName":"Negotiation","NextStep":"call me"`,
+			`"Name":"d","Amount":-1,"StageName":"Closed Lost"`,
 		} {
 			as := system
 			if i == 0 {
@@ -192,7 +210,8 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 		if err != nil || len(page) != 1 || total != 4 {
 			t.Errorf("the last page has %d of %d: %v", len(page), total, err)
 		}
-		if _, total, err := r.records.List(t.Context(), Caller{Tenant: tenantA, Subject: ann}, "Opportunity", Query{Limit: 10}); total != 1 || err != nil {
+		if _, total, err := r.records.List(t.Context(), Caller{Tenant: tenantA, Subject: ann}, "Opportunity",
+			Query{Limit: 10}); total != 1 || err != nil {
 			t.Errorf("ann sees %d: %v", total, err)
 		}
 		for _, bad := range []Query{
@@ -206,7 +225,8 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 			{Sort: "Name.asc,Name.desc"},
 			{Sort: "1; DROP TABLE records_record.asc"},
 		} {
-			if _, _, err := r.records.List(t.Context(), system, "Opportunity", bad); fault.KindOf(err) != fault.Invalid {
+			if _, _, err := r.records.List(t.Context(), system, "Opportunity", bad); fault.KindOf(
+				err) != fault.Invalid {
 				t.Errorf("%v: got %v, want it refused", bad, err)
 			}
 		}
@@ -215,9 +235,12 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 
 func TestDefinitionsThatRecordsNeedAreInUse(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"), model.Definition{Kind: model.KindField, ID: "Account.Size__c", Value: &model.Field{
-			ID: ann, Object: "Account", Name: "Size__c", Type: model.Number, Custom: true,
-		}})
+		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"), model.Definition{
+			Kind: model.KindField,
+			ID:   "Account.Size__c", Value: &model.Field{
+				ID: ann, Object: "Account", Name: "Size__c", Type: model.Number, Custom: true,
+			},
+		})
 		uses := func(kind model.Kind, id string) (by []model.Use) {
 			r.read(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 				by, err = r.records.InUse(ctx, tx, tenantA, kind, id)
@@ -230,13 +253,20 @@ func TestDefinitionsThatRecordsNeedAreInUse(t *testing.T) {
 		}
 		gone := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"G","Size__c":3}`)})
 		r.do(system, "Account", Op{Kind: Delete, ID: gone.ID})
-		lead := r.do(system, "Lead", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"LastName":"L","Company":"C","Status":"Open - Not Contacted"}`)})
+		lead := r.do(system, "Lead", Op{
+			Kind: Create, OwnerID: ann,
+			Fields: r.fieldsOf(`{"LastName":"L","Company":"C","Status":"Open - Not Contacted"}`),
+		})
 		v := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Size__c":3}`)})
 		r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"B","Size__c":0}`)})
-		if diff := cmp.Diff([]model.Use{{Object: "Account", ID: v.ID, Count: 2}}, uses(model.KindField, "Account.Size__c")); diff != "" {
+		if diff := cmp.Diff([]model.Use{{Object: "Account", ID: v.ID, Count: 2}},
+			uses(model.KindField, "Account.Size__c")); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]model.Use{{Object: "Account", ID: v.ID, Count: 2}, {Object: "Lead", ID: lead.ID, Count: 1}}, uses(model.KindUser, ann)); diff != "" {
+		if diff := cmp.Diff([]model.Use{{Object: "Account", ID: v.ID, Count: 2}, {
+			Object: "Lead", ID: lead.ID,
+			Count: 1,
+		}}, uses(model.KindUser, ann)); diff != "" {
 			t.Error(diff)
 		}
 		if by := uses(model.KindUser, ben); by != nil {

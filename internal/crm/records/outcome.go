@@ -18,7 +18,8 @@ func (s *Records) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, appro
 	if _, done, err := (Locks{}).Settled(ctx, tx, e.Tenant, approval); err != nil || done {
 		return err
 	}
-	results, err := s.Set(ctx, tx, e.Tenant, e.CorrelationID, o.Object, []model.Change{{ID: o.RecordID, Fields: o.Fields}})
+	results, err := s.Set(ctx, tx, e.Tenant, e.CorrelationID, o.Object,
+		[]model.Change{{ID: o.RecordID, Fields: o.Fields}})
 	if err != nil {
 		return err
 	}
@@ -33,18 +34,24 @@ func (s *Records) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, appro
 		told, _ := fault.As(got.Err)
 		refused, got.Version = told.Message, 0
 	}
-	return s.noteOutcome(ctx, tx, e, approval, o, model.Settled{Version: got.Version, Changed: changed, Refused: refused})
+	return s.noteOutcome(ctx, tx, e, approval, o, model.Settled{
+		Version: got.Version, Changed: changed,
+		Refused: refused,
+	})
 }
 
 // noteOutcome notes what became of the outcome of an approval, and tells of one that was
 // refused.
-func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome, got model.Settled) error {
+func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome,
+	got model.Settled,
+) error {
 	changed := 0
 	if got.Changed {
 		changed = 1
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed, got.Refused, s.cfg.Now().UnixMilli())
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed,
+		got.Refused, s.cfg.Now().UnixMilli())
 	if err != nil || got.Refused == "" || s.cfg.Refused == nil {
 		return err
 	}
@@ -52,9 +59,12 @@ func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 }
 
 // Settled is what became of the outcome of an approval; ok says that something did.
-func (Locks) Settled(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (got model.Settled, ok bool, err error) {
+func (Locks) Settled(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (
+	got model.Settled, ok bool, err error,
+) {
 	var changed int64
-	err = tx.Row(ctx, "SELECT version, changed, refused FROM records_outcome WHERE tenant_id = $1 AND approval_id = $2", tenant, approval).
+	err = tx.Row(ctx, "SELECT version, changed, refused FROM records_outcome WHERE tenant_id = $1 AND approval_id = $2",
+		tenant, approval).
 		Scan(&got.Version, &changed, &got.Refused)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return got, false, nil
@@ -65,7 +75,8 @@ func (Locks) Settled(ctx context.Context, tx *sqldb.Tx, tenant, approval string)
 
 // Held is an approval that keeps fields of a record as they are; "": none does.
 func (Locks) Held(ctx context.Context, tx *sqldb.Tx, tenant, object, record string) (approval string, err error) {
-	err = tx.Row(ctx, "SELECT approval_id FROM records_lock WHERE tenant_id = $1 AND object = $2 AND record_id = $3 LIMIT 1", tenant, object, record).Scan(&approval)
+	err = tx.Row(ctx, "SELECT approval_id FROM records_lock WHERE tenant_id = $1 AND object = $2 AND record_id = $3 "+
+		"LIMIT 1", tenant, object, record).Scan(&approval)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		err = nil
 	}

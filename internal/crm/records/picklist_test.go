@@ -22,7 +22,8 @@ func TestRecordsKeepValuesThatAPicklistDoesNotHaveAnyMore(t *testing.T) {
 		r.define(tenantA, picklist("Account", "Industry", "Banking", "Retail"))
 		refused := func(op Op) {
 			t.Helper()
-			if _, err := r.try(system, "Account", op); codeOf(err) != CodeFieldInvalid || !strings.Contains(err.Error(), "Industry must be one of Banking, Retail") {
+			if _, err := r.try(system, "Account", op); codeOf(err) != CodeFieldInvalid ||
+				!strings.Contains(err.Error(), "Industry must be one of Banking, Retail") {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -37,7 +38,10 @@ func TestRecordsKeepValuesThatAPicklistDoesNotHaveAnyMore(t *testing.T) {
 			t.Errorf("got %s", v.Fields)
 		}
 		refused(Op{Kind: Update, ID: v.ID, Fields: r.fieldsOf(`{"Industry":"energy"}`)})
-		if _, n, err := r.records.List(t.Context(), system, "Account", Query{Filters: []Filter{{"Industry", "Energy"}}, Limit: 10}); err != nil || n != 1 {
+		if _, n, err := r.records.List(t.Context(), system, "Account", Query{
+			Filters: []Filter{{"Industry", "Energy"}},
+			Limit:   10,
+		}); err != nil || n != 1 {
 			t.Errorf("a filter finds %d, %v", n, err)
 		}
 		v = r.update(system, v, `{"Industry":"Retail"}`)
@@ -47,18 +51,21 @@ func TestRecordsKeepValuesThatAPicklistDoesNotHaveAnyMore(t *testing.T) {
 
 func TestAConversionLeavesOutWhatThePicklistDoesNotHave(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		lead := r.create(system, "Lead", `{"LastName":"Ng","Company":"Acme","Status":"Open - Not Contacted","Industry":"Energy","Rating":"Hot"}`)
+		lead := r.create(system, "Lead",
+			`{"LastName":"Ng","Company":"Acme","Status":"Open - Not Contacted","Industry":"Energy","Rating":"Hot"}`)
 		r.define(tenantA, picklist("Account", "Industry", "Banking"))
 		var done Converted
-		_, _, err := r.records.Convert(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"}, Conversion{LeadID: lead.ID}, func(c Converted) ([]byte, error) {
-			done = c
-			return json.Marshal(c)
-		})
+		_, _, err := r.records.Convert(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"},
+			Conversion{LeadID: lead.ID}, func(c Converted) ([]byte, error) {
+				done = c
+				return json.Marshal(c)
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
 		account, err := r.records.Get(t.Context(), system, "Account", done.AccountID)
-		if err != nil || strings.Contains(string(account.Fields), "Industry") || !strings.Contains(string(account.Fields), `"Rating":"Hot"`) {
+		if err != nil || strings.Contains(string(account.Fields), "Industry") ||
+			!strings.Contains(string(account.Fields), `"Rating":"Hot"`) {
 			t.Errorf("got %s, %v", account.Fields, err)
 		}
 	})

@@ -16,12 +16,17 @@ func TestListsAreReadByIndexes(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	const where = " FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0"
 	for query, want := range map[string]string{
-		"SELECT count(*)" + where:                                                               "COVERING INDEX records_record_owner",
-		"SELECT count(*)" + where + " AND (r.owner_id = 'x')":                                   "COVERING INDEX records_record_owner",
-		"SELECT " + columns + where + " ORDER BY r.id":                                          "INDEX sqlite_autoindex_records_record_1",
-		"SELECT " + columns + where + " ORDER BY r.name DESC, r.id DESC":                        "INDEX records_record_name",
-		"SELECT count(*)" + where + " AND r.account_id IN ('x') AND r.account_id <> ''":         "COVERING INDEX records_record_account",
-		"SELECT count(*)" + where + " AND json_extract(r.fields, '$.Amount') > 1 AND r.id > ''": "INDEX sqlite_autoindex_records_record_1",
+		"SELECT count(*)" + where: "COVERING INDEX records_record_owner",
+		"SELECT count(*)" + where +
+			" AND (r.owner_id = 'x')": "COVERING INDEX records_record_owner",
+		"SELECT " + columns + where +
+			" ORDER BY r.id": "INDEX sqlite_autoindex_records_record_1",
+		"SELECT " + columns + where +
+			" ORDER BY r.name DESC, r.id DESC": "INDEX records_record_name",
+		"SELECT count(*)" + where +
+			" AND r.account_id IN ('x') AND r.account_id <> ''": "COVERING INDEX records_record_account",
+		"SELECT count(*)" + where +
+			" AND json_extract(r.fields, '$.Amount') > 1 AND r.id > ''": "INDEX sqlite_autoindex_records_record_1",
 		selectChildren: "INDEX records_record_account",
 		selectQuotes:   "INDEX records_record_opportunity",
 	} {
@@ -61,8 +66,12 @@ func TestNamedRecordsAreFoundByTheirIDs(t *testing.T) {
 		return err
 	})
 	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
-		const named = "records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0 AND r.id = ANY($3)"
-		listed := listing{named: true, where: strings.TrimPrefix(named, "records_record r WHERE "), builder: &builder{dialect: tx.Dialect()}}
+		const named = "records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0 AND r.id = " +
+			"ANY($3)"
+		listed := listing{
+			named: true, where: strings.TrimPrefix(named, "records_record r WHERE "),
+			builder: &builder{dialect: tx.Dialect()},
+		}
 		for _, query := range []string{
 			"SELECT " + columns + " FROM " + named + inOrder(tx, "r.id"),
 			"SELECT " + columns + " FROM " + listed.from() + " ORDER BY r.id LIMIT 50",

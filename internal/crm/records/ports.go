@@ -22,13 +22,16 @@ type Visible interface {
 	// See is how many living records of an object a user has at least this access to, as the
 	// transaction sees it, and their ids in order when they are few; else ids is nil. Whether
 	// the user may do anything with the object at all was asked before.
-	See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (total int, ids []string, err error)
+	See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (total int, ids []string,
+		err error)
 	// Where is a condition in SQL over the row r of records_record that is true for exactly
 	// these records, for statements that look at many. Its arguments are added to binds. r is
 	// of the tenant and the object, and not deleted. Equal questions should give equal texts.
-	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
+		string, error)
 	// WhereOne is the same condition for statements that look at few.
-	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
+		string, error)
 }
 
 // Rules are what somebody defined to be done with records before they are saved. They are

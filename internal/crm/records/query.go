@@ -176,7 +176,8 @@ func (b *builder) filter(f Filter) (string, error) {
 	}
 	symbol, ok := operators[op]
 	if !ok {
-		return "", about(wire.CodeInvalid, f.Name, "%s: the operator must be one of %s", f.Name, strings.Join(OperatorNames, ", "))
+		return "", about(wire.CodeInvalid, f.Name, "%s: the operator must be one of %s", f.Name,
+			strings.Join(OperatorNames, ", "))
 	}
 	value, err := t.value(f.Value)
 	if err != nil {
@@ -246,7 +247,8 @@ func (b *builder) contains(t *term, text string) string {
 	if b.dialect == sqldb.SQLite {
 		return "instr(lower(" + t.sql + "), lower(" + b.binds.Add(text) + ")) > 0"
 	}
-	return "position(lower(CAST(" + b.binds.Add(text) + ` AS text) COLLATE "C") IN lower(` + t.sql + ` COLLATE "C")) > 0`
+	return "position(lower(CAST(" + b.binds.Add(text) + ` AS text) COLLATE "C") IN lower(` + t.sql +
+		` COLLATE "C")) > 0`
 }
 
 // order is the ORDER BY of a list: what is empty comes last, and ids decide between equals.
@@ -262,7 +264,8 @@ func (b *builder) order(sort string) (string, error) {
 	for _, part := range parts {
 		name, way, _ := strings.Cut(part, ".")
 		if way != "asc" && way != "desc" || slices.Contains(seen, name) {
-			return "", about(wire.CodeInvalid, "sort", "sort must be fields with .asc or .desc, separated by commas, none twice")
+			return "", about(wire.CodeInvalid, "sort",
+				"sort must be fields with .asc or .desc, separated by commas, none twice")
 		}
 		seen = append(seen, name)
 		t, err := b.term(name)

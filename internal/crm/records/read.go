@@ -45,24 +45,33 @@ func (Reads) Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (
 }
 
 // Walk gives the living records of an object by id, behind afterID; "" is the beginning.
-func (Reads) Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error) {
+func (Reads) Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) (
+	[]model.Record, error,
+) {
 	return many(ctx, tx, "records.walk", selectWalk, tenant, object, afterID, min(limit, MaxWalk))
 }
 
 // Children gives the living contacts, opportunities and quotes of an account by object and
 // id, behind the record after; its zero value is the beginning.
-func (Reads) Children(ctx context.Context, tx *sqldb.Tx, tenant, accountID string, after model.Record, limit int) ([]model.Record, error) {
-	return many(ctx, tx, "records.children", selectChildren, tenant, accountID, after.Object, after.ID, min(limit, MaxWalk))
+func (Reads) Children(ctx context.Context, tx *sqldb.Tx, tenant, accountID string, after model.Record, limit int) (
+	[]model.Record, error,
+) {
+	return many(ctx, tx, "records.children", selectChildren, tenant, accountID, after.Object, after.ID,
+		min(limit, MaxWalk))
 }
 
 // Quotes gives the living quotes of an opportunity by id, behind afterID.
-func (Reads) Quotes(ctx context.Context, tx *sqldb.Tx, tenant, opportunityID, afterID string, limit int) ([]model.Record, error) {
+func (Reads) Quotes(ctx context.Context, tx *sqldb.Tx, tenant, opportunityID, afterID string, limit int) (
+	[]model.Record, error,
+) {
 	return many(ctx, tx, "records.quotes", selectQuotes, tenant, opportunityID, afterID, min(limit, MaxWalk))
 }
 
 // Teams gives the teams of all records of an object, by record and user, behind the member
 // after; its zero value is the beginning.
-func (Reads) Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) ([]model.TeamMember, error) {
+func (Reads) Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) (
+	[]model.TeamMember, error,
+) {
 	return team(ctx, tx, "records.teams", walkTeams, tenant, object, after.RecordID, after.UserID, min(limit, MaxWalk))
 }
 

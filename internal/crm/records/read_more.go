@@ -25,7 +25,9 @@ func readCampaignMember(row *sqldb.Row) (m model.CampaignMember, err error) {
 }
 
 // Member is a member of a campaign; ok says that it is one.
-func (Reads) Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m model.CampaignMember, ok bool, err error) {
+func (Reads) Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (
+	m model.CampaignMember, ok bool, err error,
+) {
 	m, err = readCampaignMember(tx.Row(ctx, readMember, tenant, campaign, memberType, member))
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return model.CampaignMember{}, false, nil
@@ -35,8 +37,11 @@ func (Reads) Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberT
 
 // Members gives the members of all campaigns by campaign, type and id, behind the member
 // after; its zero value is the beginning.
-func (Reads) Members(ctx context.Context, tx *sqldb.Tx, tenant string, after model.CampaignMember, limit int) (all []model.CampaignMember, err error) {
-	for row, err := range tx.Query(ctx, walkMembers, tenant, after.CampaignID, after.MemberType, after.MemberID, min(limit, MaxWalk)) {
+func (Reads) Members(ctx context.Context, tx *sqldb.Tx, tenant string, after model.CampaignMember, limit int) (
+	all []model.CampaignMember, err error,
+) {
+	for row, err := range tx.Query(ctx, walkMembers, tenant, after.CampaignID, after.MemberType, after.MemberID,
+		min(limit, MaxWalk)) {
 		var m model.CampaignMember
 		if err == nil {
 			m, err = readCampaignMember(row)
@@ -54,7 +59,8 @@ func Tenants(ctx context.Context, db *sqldb.DB) (all []string, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		for last := ""; ; {
 			var next string
-			err := tx.Row(ctx, "SELECT tenant_id FROM records_record WHERE tenant_id > $1 ORDER BY tenant_id LIMIT 1", last).Scan(&next)
+			err := tx.Row(ctx, "SELECT tenant_id FROM records_record WHERE tenant_id > $1 ORDER BY tenant_id LIMIT 1",
+				last).Scan(&next)
 			if errors.Is(err, sqldb.ErrNoRow) {
 				return nil
 			}

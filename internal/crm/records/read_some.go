@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	countLiving   = "SELECT count(*) FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0"
+	countLiving = "SELECT count(*) FROM records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at " +
+		"= 0"
 	walkCampaigns = `SELECT member_id, campaign_id FROM records_member
 		WHERE tenant_id = $1 AND member_type = $2 AND member_id > $3 AND member_id <= $4 ORDER BY member_id, campaign_id`
 )
@@ -29,17 +30,21 @@ func (Reads) Pick(
 		return nil, err
 	}
 	list := b.OneOf(tx.Dialect(), "r.id", ids)
-	return many(ctx, tx, "records.pick", "SELECT "+columns+" FROM records_record r WHERE "+of+" AND "+list+" AND ("+condition+")", b.Args()...)
+	return many(ctx, tx, "records.pick", "SELECT "+columns+" FROM records_record r WHERE "+of+" AND "+list+" AND ("+
+		condition+")", b.Args()...)
 }
 
 // Some gives those of some records of an object that exist, deleted ones too, by id.
-func (Reads) Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]model.Record, error) {
+func (Reads) Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (
+	map[string]model.Record, error,
+) {
 	some := make(map[string]model.Record, len(ids))
 	if len(ids) == 0 {
 		return some, nil
 	}
 	var b sqldb.Binds
-	query := "SELECT " + columns + " FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) + " AND " + b.OneOf(tx.Dialect(), "r.id", ids)
+	query := "SELECT " + columns + " FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " +
+		b.Add(object) + " AND " + b.OneOf(tx.Dialect(), "r.id", ids)
 	all, err := many(ctx, tx, "records.some", query, b.Args()...)
 	for i := range all {
 		some[all[i].ID] = all[i]
@@ -48,9 +53,12 @@ func (Reads) Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids 
 }
 
 // TeamsAmong gives the teams of some records, each by user.
-func (Reads) TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember, error) {
+func (Reads) TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (
+	map[string][]model.TeamMember, error,
+) {
 	var b sqldb.Binds
-	query := "SELECT object, record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object) +
+	query := "SELECT object, record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " +
+		b.Add(tenant) + " AND object = " + b.Add(object) +
 		" AND " + b.OneOf(tx.Dialect(), "record_id", ids) + inOrder(tx, "record_id") + ", user_id"
 	all, err := team(ctx, tx, "records.teams", query, b.Args()...)
 	teams := map[string][]model.TeamMember{}
@@ -67,7 +75,9 @@ func (Reads) Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (n 
 }
 
 // CampaignsOf gives the campaigns of all leads or contacts behind one id and up to another.
-func (Reads) CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error) {
+func (Reads) CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (
+	map[string][]string, error,
+) {
 	return campaigns(ctx, tx, walkCampaigns, tenant, object, afterID, lastID)
 }
 
@@ -88,29 +98,40 @@ func campaigns(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (ma
 }
 
 // CampaignsAmong gives the campaigns of some leads or contacts, each by id.
-func (Reads) CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]string, error) {
+func (Reads) CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (
+	map[string][]string, error,
+) {
 	var b sqldb.Binds
-	query := "SELECT member_id, campaign_id FROM records_member WHERE tenant_id = " + b.Add(tenant) + " AND member_type = " + b.Add(object) +
+	query := "SELECT member_id, campaign_id FROM records_member WHERE tenant_id = " + b.Add(tenant) +
+		" AND member_type = " + b.Add(object) +
 		" AND " + b.OneOf(tx.Dialect(), "member_id", ids) + inOrder(tx, "member_id") + ", campaign_id"
 	return campaigns(ctx, tx, query, b.Args()...)
 }
 
 // MembersAmong says which of some leads or contacts are in a campaign.
-func (Reads) MembersAmong(ctx context.Context, tx *sqldb.Tx, tenant, campaign, object string, ids []string) (map[string]bool, error) {
+func (Reads) MembersAmong(ctx context.Context, tx *sqldb.Tx, tenant, campaign, object string, ids []string) (
+	map[string]bool, error,
+) {
 	var b sqldb.Binds
-	query := "SELECT member_id FROM records_member WHERE tenant_id = " + b.Add(tenant) + " AND campaign_id = " + b.Add(campaign) + " AND member_type = " + b.Add(object)
+	query := "SELECT member_id FROM records_member WHERE tenant_id = " + b.Add(tenant) + " AND campaign_id = " +
+		b.Add(campaign) + " AND member_type = " + b.Add(object)
 	return among(ctx, tx, query, "member_id", ids, &b)
 }
 
 // LockedAmong says of which of some records an approval is open.
-func (Reads) LockedAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]bool, error) {
+func (Reads) LockedAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (
+	map[string]bool, error,
+) {
 	var b sqldb.Binds
-	query := "SELECT DISTINCT record_id FROM records_lock WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object)
+	query := "SELECT DISTINCT record_id FROM records_lock WHERE tenant_id = " + b.Add(tenant) + " AND object = " +
+		b.Add(object)
 	return among(ctx, tx, query, "record_id", ids, &b)
 }
 
 // among is the set of those ids that a statement finds.
-func among(ctx context.Context, tx *sqldb.Tx, query, column string, ids []string, b *sqldb.Binds) (map[string]bool, error) {
+func among(ctx context.Context, tx *sqldb.Tx, query, column string, ids []string, b *sqldb.Binds) (
+	map[string]bool, error,
+) {
 	found := map[string]bool{}
 	if len(ids) == 0 {
 		return found, nil

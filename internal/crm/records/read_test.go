@@ -54,7 +54,10 @@ func TestOtherServicesReadRecordsByPages(t *testing.T) {
 			var reads Reads
 			got, ok, err := reads.Get(ctx, tx, tenantA, "Account", "a3")
 			want := model.Record{
-				Object: "Account", ID: "a3", OwnerID: "o", Name: "a3", Fields: map[string]any{"Amount": 1.5, "IsWon": true, "Name": "a3"},
+				Object: "Account", ID: "a3", OwnerID: "o", Name: "a3", Fields: map[string]any{
+					"Amount": 1.5,
+					"IsWon":  true, "Name": "a3",
+				},
 				Version: 7, CreatedAt: 5, CreatedBy: "c", UpdatedAt: 6, UpdatedBy: "u", Deleted: true,
 			}
 			if diff := cmp.Diff(want, got); diff != "" || !ok || err != nil {
@@ -91,7 +94,8 @@ func TestOtherServicesReadRecordsByPages(t *testing.T) {
 			}
 			teams, err := reads.TeamsAmong(ctx, tx, tenantA, "Account", []string{"a1", "none"})
 			members := teams["a1"]
-			if err != nil || len(teams) != 1 || fmt.Sprint(members) != "[{Account a1 u1 Sales Rep Edit} {Account a1 u2 Sales Rep Edit}]" {
+			if err != nil || len(teams) != 1 ||
+				fmt.Sprint(members) != "[{Account a1 u1 Sales Rep Edit} {Account a1 u2 Sales Rep Edit}]" {
 				t.Errorf("teams: got %v %v", teams, err)
 			}
 			behind, err := reads.Teams(ctx, tx, tenantA, "Account", members[0], 5)

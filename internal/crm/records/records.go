@@ -104,7 +104,9 @@ func (s *Records) begin(ctx context.Context, tx *sqldb.Tx, c *Caller) (*session,
 }
 
 // read runs fn in a transaction that cannot write.
-func (s *Records) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context, w *session) error) error {
+func (s *Records) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context,
+	w *session) error,
+) error {
 	return fault.Wrap(op, s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		w, err := s.begin(ctx, tx, c)
 		if err != nil {
@@ -115,7 +117,9 @@ func (s *Records) read(ctx context.Context, op string, c *Caller, fn func(ctx co
 }
 
 // write runs fn in a transaction; it may run more than once.
-func (s *Records) write(ctx context.Context, op string, c *Caller, fn func(ctx context.Context, w *session) error) error {
+func (s *Records) write(ctx context.Context, op string, c *Caller, fn func(ctx context.Context,
+	w *session) error,
+) error {
 	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		w, err := s.begin(ctx, tx, c)
 		if err != nil {
@@ -133,13 +137,15 @@ func (w *session) viewOf(object string, op model.Op) (*view, error) {
 		return nil, w.noObject(object)
 	}
 	if !w.model.Can(w.user, object, op) {
-		return nil, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op, object)
+		return nil, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op,
+			object)
 	}
 	return w.views.of(w.model, w.user, o), nil
 }
 
 func (w *session) noObject(name string) error {
-	return fault.New(fault.NotFound, CodeObjectUnknown, "there is no object %.80q; the objects are %s", name, w.model.ObjectNames())
+	return fault.New(fault.NotFound, CodeObjectUnknown, "there is no object %.80q; the objects are %s", name,
+		w.model.ObjectNames())
 }
 
 // notFound says that there is no such record, or none that the caller may know of.

@@ -39,7 +39,8 @@ func Recount(ctx context.Context, db *sqldb.DB, tenant string) (differences []st
 			if err != nil {
 				return err
 			}
-			differences = append(differences, fmt.Sprintf("%s owns %d records of %s, and %d are counted", owner, found, object, counted))
+			differences = append(differences, fmt.Sprintf("%s owns %d records of %s, and %d are counted", owner, found,
+				object, counted))
 		}
 		return nil
 	})

@@ -31,7 +31,8 @@ func TestCountsThatAreWrongAreFoundAndPutRight(t *testing.T) {
 		recount(tenantA)
 		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
 			for _, query := range []string{
-				"UPDATE records_count SET n = n + 4 WHERE object = 'Account' AND seq = (SELECT min(seq) FROM records_count WHERE object = 'Account' AND tenant_id = $1) AND tenant_id = $1",
+				"UPDATE records_count SET n = n + 4 WHERE object = 'Account' AND seq = (SELECT min(seq) FROM " +
+					"records_count WHERE object = 'Account' AND tenant_id = $1) AND tenant_id = $1",
 				"DELETE FROM records_count WHERE object = 'Lead' AND tenant_id = $1",
 				"INSERT INTO records_count (tenant_id, object, owner_id, seq, n) VALUES ($1, 'Quote', 'nobody', 0, 2)",
 			} {
@@ -42,7 +43,8 @@ func TestCountsThatAreWrongAreFoundAndPutRight(t *testing.T) {
 			return nil
 		})
 		wrong := []string{
-			"o owns 3 records of Account, and 7 are counted", "o owns 1 records of Lead, and 0 are counted", "nobody owns 0 records of Quote, and 2 are counted",
+			"o owns 3 records of Account, and 7 are counted", "o owns 1 records of Lead, and 0 are counted",
+			"nobody owns 0 records of Quote, and 2 are counted",
 		}
 		recount(tenantA, wrong...)
 		if n, err := Repair(t.Context(), r.db, tenantB); n != 0 || err != nil {

@@ -22,14 +22,20 @@ func set(id string, fields map[string]model.FieldPermission) model.Definition {
 	for _, o := range []string{"Account", "Contact", "Lead", "Opportunity", "Quote", "Campaign"} {
 		objects[o] = all
 	}
-	return model.Definition{Kind: model.KindPermissionSet, ID: id, Value: &model.PermissionSet{ID: id, Name: id, Objects: objects, Fields: fields}}
+	return model.Definition{Kind: model.KindPermissionSet, ID: id, Value: &model.PermissionSet{
+		ID: id, Name: id,
+		Objects: objects, Fields: fields,
+	}}
 }
 
 // rows counts what the tables hold.
 func (r *rig) rows() (n string) {
 	r.Helper()
 	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
-		for _, table := range []string{"records_record", "records_history", "records_reference", "outbox_events", "records_team", "records_member"} {
+		for _, table := range []string{
+			"records_record", "records_history", "records_reference", "outbox_events",
+			"records_team", "records_member",
+		} {
 			var count, sum int64
 			if err := tx.Row(ctx, "SELECT count(*) FROM "+table).Scan(&count); err != nil {
 				return err
@@ -48,9 +54,12 @@ func (r *rig) rows() (n string) {
 
 func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), model.Definition{Kind: model.KindField, ID: "Account.Met__c", Value: &model.Field{
-			ID: ann, Object: "Account", Name: "Met__c", Type: model.DateTime, Custom: true,
-		}})
+		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), model.Definition{
+			Kind: model.KindField,
+			ID:   "Account.Met__c", Value: &model.Field{
+				ID: ann, Object: "Account", Name: "Met__c", Type: model.DateTime, Custom: true,
+			},
+		})
 		account := r.create(system, "Account", `{"Name":"Acme","Met__c":"0001-01-01T00:00:00Z"}`)
 		gone := r.create(system, "Account", `{"Name":"Gone"}`)
 		r.do(system, "Account", Op{Kind: Delete, ID: gone.ID})
@@ -67,48 +76,202 @@ func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 			code, field  string
 		}{
 			{"an unknown object", "Invoice", system, Op{Kind: Create}, `{"Name":"x"}`, CodeObjectUnknown, ""},
-			{"an unknown field", "Account", system, Op{Kind: Create}, `{"Name":"x","Colour":"red"}`, CodeFieldUnknown, "Colour"},
+			{
+				"an unknown field", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","Colour":"red"}`, CodeFieldUnknown,
+				"Colour",
+			},
 			{"a required field", "Account", system, Op{Kind: Create}, `{"Phone":"1"}`, CodeFieldRequired, "Name"},
-			{"a required field that is emptied", "Account", system, Op{Kind: Update, ID: account.ID}, `{"Name":null}`, CodeFieldRequired, "Name"},
-			{"a required field of nothing", "Account", system, Op{Kind: Create}, `{"Name":""}`, CodeFieldRequired, "Name"},
-			{"a required field of blanks only", "Account", system, Op{Kind: Create}, `{"Name":"   "}`, CodeFieldRequired, "Name"},
-			{"a required field of wide blanks", "Account", system, Op{Kind: Create}, `{"Name":"\u3000\u00a0"}`, CodeFieldRequired, "Name"},
-			{"a required field that becomes blank", "Account", system, Op{Kind: Update, ID: account.ID}, `{"Name":" "}`, CodeFieldRequired, "Name"},
+			{
+				"a required field that is emptied", "Account", system,
+				Op{Kind: Update, ID: account.ID},
+				`{"Name":null}`,
+				CodeFieldRequired, "Name",
+			},
+			{
+				"a required field of nothing", "Account", system,
+				Op{Kind: Create},
+				`{"Name":""}`, CodeFieldRequired,
+				"Name",
+			},
+			{
+				"a required field of blanks only", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"   "}`,
+				CodeFieldRequired, "Name",
+			},
+			{
+				"a required field of wide blanks", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"\u3000\u00a0"}`,
+				CodeFieldRequired, "Name",
+			},
+			{
+				"a required field that becomes blank", "Account", system,
+				Op{Kind: Update, ID: account.ID},
+				`{"Name":" "}`,
+				CodeFieldRequired, "Name",
+			},
 			{"a number for a text", "Account", system, Op{Kind: Create}, `{"Name":5}`, CodeFieldInvalid, "Name"},
-			{"a text for a number", "Account", system, Op{Kind: Create}, `{"Name":"x","AnnualRevenue":"5"}`, CodeFieldInvalid, "AnnualRevenue"},
-			{"a fraction for a whole number", "Account", system, Op{Kind: Create}, `{"Name":"x","NumberOfEmployees":1.5}`, CodeFieldInvalid, "NumberOfEmployees"},
-			{"too many digits", "Account", system, Op{Kind: Create}, `{"Name":"x","AnnualRevenue":1234567890.1234567}`, CodeFieldInvalid, "AnnualRevenue"},
+			{
+				"a text for a number", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","AnnualRevenue":"5"}`,
+				CodeFieldInvalid, "AnnualRevenue",
+			},
+			{
+				"a fraction for a whole number", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","NumberOfEmployees":1.5}`, CodeFieldInvalid, "NumberOfEmployees",
+			},
+			{
+				"too many digits", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","AnnualRevenue":1234567890.1234567}`,
+				CodeFieldInvalid, "AnnualRevenue",
+			},
 			{"an object", "Account", system, Op{Kind: Create}, `{"Name":{}}`, CodeFieldInvalid, "Name"},
-			{"a text for a boolean", "Contact", system, Op{Kind: Create}, `{"LastName":"x","HasOptedOutOfEmail":"yes"}`, CodeFieldInvalid, "HasOptedOutOfEmail"},
-			{"a value that is not in the picklist", "Account", system, Op{Kind: Create}, `{"Name":"x","Industry":"Mining"}`, CodeFieldInvalid, "Industry"},
-			{"a stage that is not there", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Won","CloseDate":"2026-02-28"}`, CodeFieldInvalid, "StageName"},
-			{"a day that is not there", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-30"}`, CodeFieldInvalid, "CloseDate"},
-			{"a day of the year 0", "Opportunity", system, Op{Kind: Create}, `{"Name":"D","StageName":"Prospecting","CloseDate":"0000-02-28"}`, CodeFieldInvalid, "CloseDate"},
-			{"an instant of the year 0", "Account", system, Op{Kind: Create}, `{"Name":"x","Met__c":"0000-12-31T23:59:59Z"}`, CodeFieldInvalid, "Met__c"},
-			{"an instant of the year 0 in UTC", "Account", system, Op{Kind: Create}, `{"Name":"x","Met__c":"0001-01-01T00:00:00+09:00"}`, CodeFieldInvalid, "Met__c"},
-			{"an impossible probability", "Opportunity", system, Op{Kind: Create}, `{` + opp + `,"Probability":101}`, CodeFieldInvalid, "Probability"},
-			{"an impossible discount", "Quote", system, Op{Kind: Create}, `{"Name":"Q","DiscountPercent":-1}`, CodeFieldInvalid, "DiscountPercent"},
-			{"a total of too many digits", "Quote", system, Op{Kind: Create}, `{"Name":"Q","Subtotal":99999999999999.9,"Tax":0.01}`, CodeFieldInvalid, "Subtotal"},
-			{"a discount that makes too many digits", "Quote", system, Op{Kind: Create}, `{"Name":"Q","Subtotal":123456789012345,"DiscountPercent":1}`, CodeFieldInvalid, "Subtotal"},
-			{"no e-mail address", "Contact", system, Op{Kind: Create}, `{"LastName":"x","Email":"x"}`, CodeFieldInvalid, "Email"},
-			{"no URL", "Account", system, Op{Kind: Create}, `{"Name":"x","Website":"javascript:alert(1)"}`, CodeFieldInvalid, "Website"},
-			{"a text that is too long", "Account", system, Op{Kind: Create}, `{"Name":"` + strings.Repeat("x", 256) + `"}`, CodeFieldInvalid, "Name"},
+			{
+				"a text for a boolean", "Contact", system,
+				Op{Kind: Create},
+				`{"LastName":"x","HasOptedOutOfEmail":"yes"}`,
+				CodeFieldInvalid, "HasOptedOutOfEmail",
+			},
+			{
+				"a value that is not in the picklist", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","Industry":"Mining"}`, CodeFieldInvalid, "Industry",
+			},
+			{
+				"a stage that is not there", "Opportunity", system,
+				Op{Kind: Create},
+				`{"Name":"D","StageName":"Won","CloseDate":"2026-02-28"}`, CodeFieldInvalid, "StageName",
+			},
+			{
+				"a day that is not there", "Opportunity", system,
+				Op{Kind: Create},
+				`{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-30"}`, CodeFieldInvalid, "CloseDate",
+			},
+			{
+				"a day of the year 0", "Opportunity", system,
+				Op{Kind: Create},
+				`{"Name":"D","StageName":"Prospecting","CloseDate":"0000-02-28"}`, CodeFieldInvalid, "CloseDate",
+			},
+			{
+				"an instant of the year 0", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","Met__c":"0000-12-31T23:59:59Z"}`, CodeFieldInvalid, "Met__c",
+			},
+			{
+				"an instant of the year 0 in UTC", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","Met__c":"0001-01-01T00:00:00+09:00"}`, CodeFieldInvalid, "Met__c",
+			},
+			{
+				"an impossible probability", "Opportunity", system,
+				Op{Kind: Create},
+				`{` + opp + `,"Probability":101}`,
+				CodeFieldInvalid, "Probability",
+			},
+			{
+				"an impossible discount", "Quote", system,
+				Op{Kind: Create},
+				`{"Name":"Q","DiscountPercent":-1}`,
+				CodeFieldInvalid, "DiscountPercent",
+			},
+			{
+				"a total of too many digits", "Quote", system,
+				Op{Kind: Create},
+				`{"Name":"Q","Subtotal":99999999999999.9,"Tax":0.01}`, CodeFieldInvalid, "Subtotal",
+			},
+			{
+				"a discount that makes too many digits", "Quote", system,
+				Op{Kind: Create},
+				`{"Name":"Q","Subtotal":123456789012345,"DiscountPercent":1}`, CodeFieldInvalid, "Subtotal",
+			},
+			{
+				"no e-mail address", "Contact", system,
+				Op{Kind: Create},
+				`{"LastName":"x","Email":"x"}`, CodeFieldInvalid,
+				"Email",
+			},
+			{
+				"no URL", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","Website":"javascript:alert(1)"}`,
+				CodeFieldInvalid, "Website",
+			},
+			{"a text that is too long", "Account", system, Op{Kind: Create}, `{"Name":"` + strings.Repeat("x", 256) +
+				`"}`, CodeFieldInvalid, "Name"},
 			{"a text of two lines", "Account", system, Op{Kind: Create}, `{"Name":"a\nb"}`, CodeFieldInvalid, "Name"},
-			{"a NUL", "Account", system, Op{Kind: Create}, `{"Name":"x","Description":"a\u0000b"}`, CodeFieldInvalid, "Description"},
-			{"a field that the server writes", "Opportunity", system, Op{Kind: Create}, `{` + opp + `,"IsWon":true}`, CodeFieldReadOnly, "IsWon"},
-			{"a deleted parent", "Contact", system, Op{Kind: Create}, `{"LastName":"x","AccountId":"` + gone.ID + `"}`, CodeFieldInvalid, "AccountId"},
-			{"a parent of another tenant", "Contact", system, Op{Kind: Create}, `{"LastName":"x","AccountId":"` + foreign.ID + `"}`, CodeFieldInvalid, "AccountId"},
-			{"a parent of another object", "Contact", system, Op{Kind: Create}, `{"LastName":"x","AccountId":"` + contact.ID + `"}`, CodeFieldInvalid, "AccountId"},
-			{"a parent that the caller does not see", "Contact", anns, Op{Kind: Create}, `{"LastName":"x","AccountId":"` + account.ID + `"}`, CodeFieldInvalid, "AccountId"},
-			{"an owner that is nobody", "Account", system, Op{Kind: Create, OwnerID: account.ID}, `{"Name":"x"}`, CodeFieldInvalid, "ownerId"},
-			{"a stale version", "Account", system, Op{Kind: Update, ID: account.ID, Version: account.RecordVersion - 1}, `{"Name":"x"}`, CodeVersionMismatch, ""},
-			{"a stale version of what is to be deleted", "Contact", system, Op{Kind: Delete, ID: contact.ID, Version: 1}, ``, CodeVersionMismatch, ""},
-			{"a deleted record", "Account", system, Op{Kind: Update, ID: gone.ID}, `{"Name":"x"}`, CodeRecordNotFound, ""},
-			{"a record of another tenant", "Account", system, Op{Kind: Update, ID: foreign.ID}, `{"Name":"x"}`, CodeRecordNotFound, ""},
-			{"a record that the caller does not see", "Account", anns, Op{Kind: Update, ID: account.ID}, `{"Name":"x"}`, CodeRecordNotFound, ""},
+			{
+				"a NUL", "Account", system,
+				Op{Kind: Create},
+				`{"Name":"x","Description":"a\u0000b"}`, CodeFieldInvalid,
+				"Description",
+			},
+			{
+				"a field that the server writes", "Opportunity", system,
+				Op{Kind: Create},
+				`{` + opp + `,"IsWon":true}`,
+				CodeFieldReadOnly, "IsWon",
+			},
+			{
+				"a deleted parent", "Contact", system,
+				Op{Kind: Create},
+				`{"LastName":"x","AccountId":"` + gone.ID + `"}`,
+				CodeFieldInvalid, "AccountId",
+			},
+			{"a parent of another tenant", "Contact", system, Op{Kind: Create}, `{"LastName":"x","AccountId":"` +
+				foreign.ID + `"}`, CodeFieldInvalid, "AccountId"},
+			{"a parent of another object", "Contact", system, Op{Kind: Create}, `{"LastName":"x","AccountId":"` +
+				contact.ID + `"}`, CodeFieldInvalid, "AccountId"},
+			{
+				"a parent that the caller does not see", "Contact", anns,
+				Op{Kind: Create},
+				`{"LastName":"x","AccountId":"` + account.ID + `"}`, CodeFieldInvalid, "AccountId",
+			},
+			{
+				"an owner that is nobody", "Account", system,
+				Op{Kind: Create, OwnerID: account.ID},
+				`{"Name":"x"}`,
+				CodeFieldInvalid, "ownerId",
+			},
+			{
+				"a stale version", "Account", system,
+				Op{Kind: Update, ID: account.ID, Version: account.RecordVersion - 1},
+				`{"Name":"x"}`, CodeVersionMismatch, "",
+			},
+			{"a stale version of what is to be deleted", "Contact", system, Op{
+				Kind: Delete, ID: contact.ID,
+				Version: 1,
+			}, ``, CodeVersionMismatch, ""},
+			{
+				"a deleted record", "Account", system,
+				Op{Kind: Update, ID: gone.ID},
+				`{"Name":"x"}`, CodeRecordNotFound,
+				"",
+			},
+			{
+				"a record of another tenant", "Account", system,
+				Op{Kind: Update, ID: foreign.ID},
+				`{"Name":"x"}`,
+				CodeRecordNotFound, "",
+			},
+			{
+				"a record that the caller does not see", "Account", anns,
+				Op{Kind: Update, ID: account.ID},
+				`{"Name":"x"}`,
+				CodeRecordNotFound, "",
+			},
 			{"no id", "Account", system, Op{Kind: Delete, ID: "1' OR '1'='1"}, ``, CodeRecordNotFound, ""},
 			{"a record that others name", "Account", system, Op{Kind: Delete, ID: account.ID}, ``, CodeReferenced, ""},
-			{"a field that is only for the server", "Lead", system, Op{Kind: Update, ID: lead.ID}, `{"ConvertedAccountId":"` + account.ID + `"}`, CodeFieldReadOnly, "ConvertedAccountId"},
+			{
+				"a field that is only for the server", "Lead", system,
+				Op{Kind: Update, ID: lead.ID},
+				`{"ConvertedAccountId":"` + account.ID + `"}`, CodeFieldReadOnly, "ConvertedAccountId",
+			},
 		}
 		before := r.rows()
 		for _, tt := range tests {
@@ -137,12 +300,16 @@ func TestBadInputIsRefusedByNameAndLeavesNothingBehind(t *testing.T) {
 // of one, as somebody who may read all fields and as somebody who may not.
 func TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales), set(sales, nil), set(restricted, map[string]model.FieldPermission{"Account.Hidden__c": {Read: true, Edit: true}}),
+		r.define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales), set(sales, nil),
+			set(restricted, map[string]model.FieldPermission{"Account.Hidden__c": {Read: true, Edit: true}}),
 			model.Definition{Kind: model.KindField, ID: "Account.Hidden__c", Value: &model.Field{
 				ID: restricted, Object: "Account", Name: "Hidden__c", Type: model.Text, MaxLength: 40, Custom: true,
 			}})
 		v := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Hidden__c":"1"}`)})
-		for _, fields := range []string{`{"Hidden__c":"2"}`, `{"Hidden__c":"3","Phone":"1"}`, `{"Hidden__c":"4"}`, `{"Hidden__c":null}`, `{"Name":"Hidden__c"}`} {
+		for _, fields := range []string{
+			`{"Hidden__c":"2"}`, `{"Hidden__c":"3","Phone":"1"}`, `{"Hidden__c":"4"}`,
+			`{"Hidden__c":null}`, `{"Name":"Hidden__c"}`,
+		} {
 			v = r.update(system, v, fields)
 		}
 		r.do(system, "Account", Op{Kind: Update, ID: v.ID, OwnerID: ben})
@@ -152,7 +319,8 @@ func TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead(t *testing.T) {
 		} {
 			got, n := "", strings.Count(tt.want, "[")
 			for at := range n + 1 {
-				page, total, err := r.records.History(t.Context(), Caller{Tenant: tenantA, Subject: tt.as}, "Account", v.ID, at, 1)
+				page, total, err := r.records.History(t.Context(), Caller{Tenant: tenantA, Subject: tt.as}, "Account",
+					v.ID, at, 1)
 				if err != nil || total != n {
 					t.Fatalf("%q is told of %d entries: %v", tt.as, total, err)
 				}
@@ -182,11 +350,14 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 				ID: restricted, Object: "Account", Name: "Hidden__c", Type: model.Text, MaxLength: 40, Custom: true,
 			}},
 			model.Definition{Kind: model.KindField, ID: "Account.Secret__c", Value: &model.Field{
-				ID: sales, Object: "Account", Name: "Secret__c", Type: model.Text, MaxLength: 40, Custom: true, Sensitive: true,
+				ID: sales, Object: "Account", Name: "Secret__c", Type: model.Text, MaxLength: 40, Custom: true,
+				Sensitive: true,
 			}})
 		anns, bens := Caller{Tenant: tenantA, Subject: ann}, Caller{Tenant: tenantA, Subject: ben}
-		v := r.do(bens, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Hidden__c":"` + secret + `","Secret__c":"` + secret + `"}`)})
-		v = r.do(system, "Account", Op{Kind: Update, ID: v.ID, Fields: r.fieldsOf(`{"Hidden__c":"` + secret + `2","Secret__c":"` + secret + `2"}`)})
+		v := r.do(bens, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Hidden__c":"` +
+			secret + `","Secret__c":"` + secret + `"}`)})
+		v = r.do(system, "Account", Op{Kind: Update, ID: v.ID, Fields: r.fieldsOf(`{"Hidden__c":"` + secret +
+			`2","Secret__c":"` + secret + `2"}`)})
 		if !strings.Contains(string(v.Fields), secret+"2") {
 			t.Fatalf("the system user sees %s", v.Fields)
 		}
@@ -203,12 +374,16 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 			t.Errorf("got %d entries %v, want 2 that name the sensitive field", total, history)
 		}
 		for _, filter := range []string{"Hidden__c", "Hidden__c.contains", "Nothing__c"} {
-			_, _, err := r.records.List(t.Context(), anns, "Account", Query{Filters: []Filter{{filter, "x"}}, Limit: 10})
+			_, _, err := r.records.List(t.Context(), anns, "Account", Query{
+				Filters: []Filter{{filter, "x"}},
+				Limit:   10,
+			})
 			if codeOf(err) != CodeFieldUnknown {
 				t.Errorf("filter %s: got %v, want it unknown", filter, err)
 			}
 		}
-		if _, _, err := r.records.List(t.Context(), anns, "Account", Query{Sort: "Hidden__c.asc", Limit: 10}); codeOf(err) != CodeFieldUnknown {
+		if _, _, err := r.records.List(t.Context(), anns, "Account", Query{Sort: "Hidden__c.asc", Limit: 10}); codeOf(
+			err) != CodeFieldUnknown {
 			t.Errorf("sort: got %v, want it unknown", err)
 		} else if told, _ := fault.As(err); fmt.Sprint(told.Details) != "map[field:Hidden__c]" {
 			t.Errorf("sort: the details are %v, want the field", told.Details)
@@ -238,7 +413,8 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 					return err
 				}
 				e, _ := wire.ParseEvent(body)
-				if text := strings.NewReplacer(`"Hidden__c":"`+secret, "", `"Hidden__c":{"old":"`+secret+`","new":"`+secret+`2"}`, "").Replace(string(e.Payload)); strings.Contains(text, secret) {
+				if text := strings.NewReplacer(`"Hidden__c":"`+secret, "", `"Hidden__c":{"old":"`+secret+`","new":"`+
+					secret+`2"}`, "").Replace(string(e.Payload)); strings.Contains(text, secret) {
 					t.Errorf("an event shows a sensitive value: %s", e.Payload)
 				}
 			}
@@ -249,15 +425,20 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 
 func TestAccessDecidesWhoReadsEditsGivesAwayAndDeletes(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		const boss, head, desk = "00000000-0000-4000-8000-0000000000e1", "00000000-0000-4000-8000-0000000000e2", "00000000-0000-4000-8000-0000000000e3"
+		const boss, head, desk = "00000000-0000-4000-8000-0000000000e1", "00000000-0000-4000-8000-0000000000e2",
+			"00000000-0000-4000-8000-0000000000e3"
 		role := func(id, parent string) model.Definition {
-			return model.Definition{Kind: model.KindRole, ID: id, Value: &model.Role{ID: id, Name: id, ParentRoleID: parent}}
+			return model.Definition{Kind: model.KindRole, ID: id, Value: &model.Role{
+				ID: id, Name: id,
+				ParentRoleID: parent,
+			}}
 		}
 		withRole := func(d model.Definition, role string) model.Definition {
 			d.Value.(*model.User).RoleID = role
 			return d
 		}
-		r.define(tenantA, set(sales, nil), role(head, ""), role(desk, head), withRole(user(ann, "Ann", sales), desk), withRole(user(ben, "Ben", sales), desk),
+		r.define(tenantA, set(sales, nil), role(head, ""), role(desk, head), withRole(user(ann, "Ann", sales), desk),
+			withRole(user(ben, "Ben", sales), desk),
 			withRole(user(boss, "Boss", sales), head))
 		anns, bens := Caller{Tenant: tenantA, Subject: ann}, Caller{Tenant: tenantA, Subject: ben}
 		mine := r.create(anns, "Account", `{"Name":"Mine","Description":"everybody reads"}`)
@@ -270,14 +451,17 @@ func TestAccessDecidesWhoReadsEditsGivesAwayAndDeletes(t *testing.T) {
 			"delete":    {Kind: Delete},
 		} {
 			op.ID = mine.ID
-			if _, err := r.try(bens, "Account", op); codeOf(err) != CodeAccessDenied || fault.KindOf(err) != fault.Forbidden {
+			if _, err := r.try(bens, "Account", op); codeOf(err) != CodeAccessDenied ||
+				fault.KindOf(err) != fault.Forbidden {
 				t.Errorf("%s what can only be read: got %v", name, err)
 			}
 		}
-		if _, _, err := r.records.PutTeamMember(t.Context(), bens, "Account", mine.ID, ben, "Sales Rep", ""); codeOf(err) != CodeAccessDenied {
+		if _, _, err := r.records.PutTeamMember(t.Context(), bens, "Account", mine.ID, ben, "Sales Rep", ""); codeOf(
+			err) != CodeAccessDenied {
 			t.Errorf("the team of what can only be read: got %v", err)
 		}
-		if _, err := r.try(Caller{Tenant: tenantA, Subject: "stranger"}, "Account", Op{Kind: Create}); fault.KindOf(err) != fault.Forbidden {
+		if _, err := r.try(Caller{Tenant: tenantA, Subject: "stranger"}, "Account", Op{Kind: Create}); fault.KindOf(
+			err) != fault.Forbidden {
 			t.Errorf("a stranger: got %v", err)
 		}
 		m := r.model()
@@ -285,7 +469,10 @@ func TestAccessDecidesWhoReadsEditsGivesAwayAndDeletes(t *testing.T) {
 			t.Error("a role above the owner's gives away and deletes, one beside or below does not")
 		}
 		r.do(anns, "Account", Op{Kind: Update, ID: mine.ID, OwnerID: ben})
-		if _, err := r.try(anns, "Account", Op{Kind: Update, ID: mine.ID, Fields: r.fieldsOf(`{"Name":"Again"}`)}); codeOf(err) != CodeAccessDenied {
+		if _, err := r.try(anns, "Account", Op{
+			Kind: Update, ID: mine.ID,
+			Fields: r.fieldsOf(`{"Name":"Again"}`),
+		}); codeOf(err) != CodeAccessDenied {
 			t.Errorf("what was given away: got %v", err)
 		}
 		r.do(bens, "Account", Op{Kind: Delete, ID: mine.ID})

@@ -11,5 +11,6 @@ func (Reads) Living(alias, tenant, object string) string {
 // Counts is what follows FROM, as in Living, where living records of an object are counted by owner: of the
 // columns a statement may name owner_id and n. An owner has one row or more, which add up.
 func (Reads) Counts(alias, tenant, object string) string {
-	return "records_count " + alias + " WHERE " + alias + ".tenant_id = " + tenant + " AND " + alias + ".object = " + object
+	return "records_count " + alias + " WHERE " + alias + ".tenant_id = " + tenant + " AND " + alias + ".object = " +
+		object
 }

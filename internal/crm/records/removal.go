@@ -22,8 +22,9 @@ const (
 	lockRemoval   = "SELECT 1 FROM records_removal WHERE tenant_id = $1 AND object = $2 AND record_id = $3"
 	nextRemoval   = `SELECT tenant_id, object, record_id, correlation_id FROM records_removal
 		WHERE (tenant_id, object, record_id) > ($1, $2, $3) ORDER BY tenant_id, object, record_id LIMIT 1`
-	deleteTeamMember = "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id = $4"
-	deleteMember     = "DELETE" + oneMember
+	deleteTeamMember = "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id " +
+		"= $4"
+	deleteMember = "DELETE" + oneMember
 )
 
 // removal is a member that goes with its record.
@@ -47,8 +48,10 @@ func (w *session) removals(ctx context.Context, object string, ids []string) ([]
 
 func (w *session) teamRemovals(ctx context.Context, object string, ids []string) (all []removal, err error) {
 	var b sqldb.Binds
-	query := "SELECT record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " + b.Add(w.caller.Tenant) + " AND object = " + b.Add(object) +
-		" AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) + inOrder(w.tx, "record_id") + ", user_id LIMIT " + b.Add(maxRemovals+1)
+	query := "SELECT record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " +
+		b.Add(w.caller.Tenant) + " AND object = " + b.Add(object) +
+		" AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) + inOrder(w.tx, "record_id") + ", user_id LIMIT " +
+		b.Add(maxRemovals+1)
 	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id string
 		var m TeamMember
@@ -68,8 +71,10 @@ func (w *session) teamRemovals(ctx context.Context, object string, ids []string)
 
 func (w *session) memberRemovals(ctx context.Context, ids []string) (all []removal, err error) {
 	var b sqldb.Binds
-	query := "SELECT campaign_id, " + memberColumns + " FROM records_member WHERE tenant_id = " + b.Add(w.caller.Tenant) + " AND " +
-		b.OneOf(w.tx.Dialect(), "campaign_id", ids) + inOrder(w.tx, "campaign_id") + ", member_type, member_id LIMIT " + b.Add(maxRemovals+1)
+	query := "SELECT campaign_id, " + memberColumns + " FROM records_member WHERE tenant_id = " +
+		b.Add(w.caller.Tenant) + " AND " +
+		b.OneOf(w.tx.Dialect(), "campaign_id", ids) + inOrder(w.tx, "campaign_id") + ", member_type, member_id LIMIT " +
+		b.Add(maxRemovals+1)
 	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id string
 		var m Member
@@ -80,7 +85,10 @@ func (w *session) memberRemovals(ctx context.Context, ids []string) (all []remov
 			return nil, err
 		}
 		all = append(all, removal{
-			record: id, delete: sqldb.Stmt{Query: deleteMember, Args: []any{w.caller.Tenant, id, m.MemberType, m.MemberID}},
+			record: id, delete: sqldb.Stmt{Query: deleteMember, Args: []any{
+				w.caller.Tenant, id, m.MemberType,
+				m.MemberID,
+			}},
 			payload: func(r *model.Record) wire.Payload { return w.memberEvent(r, memberRemoved, &m) },
 		})
 	}
@@ -90,7 +98,9 @@ func (w *session) memberRemovals(ctx context.Context, ids []string) (all []remov
 // clear removes the members of some records of an object that are deleted, by id, and
 // publishes it with the versions that the records have, from an index on. It gives the records
 // of which there may be more.
-func (w *session) clear(ctx context.Context, object string, gone map[string]*model.Record, from func(id string) int) (left []string, err error) {
+func (w *session) clear(ctx context.Context, object string, gone map[string]*model.Record, from func(id string) int) (
+	left []string, err error,
+) {
 	ids := make([]string, 0, len(gone))
 	for id := range gone {
 		ids = append(ids, id)
@@ -217,7 +227,8 @@ func (s *Records) clearSome(ctx context.Context, tx *sqldb.Tx, of *cleared) (mor
 	var left []string
 	if ok {
 		r.Version = wire.NextStamp(r.Version, w.now)
-		if left, err = w.clear(ctx, object, map[string]*model.Record{id: &r}, func(string) int { return 0 }); err != nil {
+		if left, err = w.clear(ctx, object, map[string]*model.Record{id: &r},
+			func(string) int { return 0 }); err != nil {
 			return false, err
 		}
 		if _, err := tx.Exec(ctx, updateVersion, c.Tenant, object, id, r.Version); err != nil {

@@ -20,8 +20,10 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 			campaigns = append(campaigns, r.create(system, "Campaign", fmt.Sprintf(`{"Name":"C%d"}`, i)).ID)
 			r.write(func(ctx context.Context, tx *sqldb.Tx) error {
 				for m := range n {
-					if _, err := tx.Exec(ctx, `INSERT INTO records_member (tenant_id, campaign_id, member_type, member_id, status, has_responded, added_at, updated_at)
-						VALUES ($1, $2, 'Lead', $3, 'Sent', $4, 1, 1)`, tenantA, campaigns[i], fmt.Sprintf("00000000-0000-4000-8000-%012d", m), false); err != nil {
+					if _, err := tx.Exec(ctx,
+						`INSERT INTO records_member (tenant_id, campaign_id, member_type, member_id, status, has_responded, added_at, updated_at)
+						VALUES ($1, $2, 'Lead', $3, 'Sent', $4, 1, 1)`, tenantA, campaigns[i],
+						fmt.Sprintf("00000000-0000-4000-8000-%012d", m), false); err != nil {
 						return err
 					}
 				}
@@ -33,7 +35,11 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 		for i, id := range campaigns {
 			ops[i] = Op{Kind: Delete, ID: id}
 		}
-		_, _, err := r.records.Apply(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"}, Batch{Object: "Campaign", Ops: ops, AllOrNone: true}, func([]Result) ([]byte, error) { return []byte("{}"), nil })
+		_, _, err := r.records.Apply(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"},
+			Batch{Object: "Campaign", Ops: ops, AllOrNone: true}, func([]Result) ([]byte, error) {
+				return []byte("{}"),
+					nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,13 +47,16 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 			t.Errorf("the deletion told of %d members, want %d", n, maxRemovals)
 		}
 		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
-			if _, ok, err := (Reads{}).Member(ctx, tx, tenantA, campaigns[1], "Lead", "00000000-0000-4000-8000-000000000999"); err != nil || ok {
+			if _, ok, err := (Reads{}).Member(ctx, tx, tenantA, campaigns[1], "Lead",
+				"00000000-0000-4000-8000-000000000999"); err != nil || ok {
 				t.Errorf("a member of a campaign that is gone counts: %v", err)
 			}
 			return nil
 		})
-		r.write(func(ctx context.Context, tx *sqldb.Tx) error { // one of the members is a lead that somebody deletes meanwhile
-			_, err := tx.Exec(ctx, insertRecord, tenantA, "Lead", "00000000-0000-4000-8000-000000000998", ann, "n", "", "", "{}", 1, 1, ann, 1, ann)
+		// one of the members is a lead that somebody deletes meanwhile
+		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+			_, err := tx.Exec(ctx, insertRecord, tenantA, "Lead", "00000000-0000-4000-8000-000000000998", ann, "n", "",
+				"", "{}", 1, 1, ann, 1, ann)
 			return err
 		})
 		r.do(system, "Lead", Op{Kind: Delete, ID: "00000000-0000-4000-8000-000000000998"})
@@ -114,7 +123,8 @@ func TestOneRemovalThatFailsHoldsUpNoOther(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		const broken, gone = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
 		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, insertRecord, tenantA, "Campaign", broken, ann, "n", "", "", "no JSON", 1, 1, ann, 1, ann)
+			_, err := tx.Exec(ctx, insertRecord, tenantA, "Campaign", broken, ann, "n", "", "", "no JSON", 1, 1, ann, 1,
+				ann)
 			for tenant, id := range map[string]string{tenantA: broken, tenantB: gone} {
 				if err == nil {
 					_, err = tx.Exec(ctx, insertRemoval, tenant, "Campaign", id, "test")

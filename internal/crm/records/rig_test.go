@@ -50,11 +50,14 @@ func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	db := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(), idempotency.Migration())
+	db := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(),
+		idempotency.Migration())
 	r := &rig{T: t, db: db, models: metadata.NewModels()}
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
 	r.records = New(db, Config{
-		Models: r.models, Visible: owned{r.models}, Publisher: r.bus, Now: func() time.Time { return time.UnixMilli(r.clock.Load()) },
+		Models: r.models, Visible: owned{r.models}, Publisher: r.bus, Now: func() time.Time {
+			return time.UnixMilli(r.clock.Load())
+		},
 	})
 	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
 	return r
@@ -64,7 +67,9 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 // their fields' Description: Read.
 type owned struct{ models *metadata.Models }
 
-func (o owned) Where(ctx context.Context, tx *sqldb.Tx, tenant, _, user string, level model.Access, b *sqldb.Binds) (string, error) {
+func (o owned) Where(ctx context.Context, tx *sqldb.Tx, tenant, _, user string, level model.Access, b *sqldb.Binds) (
+	string, error,
+) {
 	m, err := o.models.Model(ctx, tx, tenant)
 	if err != nil {
 		return "", err
@@ -78,17 +83,22 @@ func (o owned) Where(ctx context.Context, tx *sqldb.Tx, tenant, _, user string, 
 	return "r.owner_id = " + b.Add(user), nil
 }
 
-func (o owned) See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (total int, _ []string, err error) {
+func (o owned) See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (
+	total int, _ []string, err error,
+) {
 	var b sqldb.Binds
 	where, err := o.Where(ctx, tx, tenant, object, user, level, &b)
 	if err != nil {
 		return 0, nil, err
 	}
-	query := "SELECT count(*) FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) + " AND r.deleted_at = 0 AND (" + where + ")"
+	query := "SELECT count(*) FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " +
+		b.Add(object) + " AND r.deleted_at = 0 AND (" + where + ")"
 	return total, nil, tx.Row(ctx, query, b.Args()...).Scan(&total)
 }
 
-func (o owned) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, b *sqldb.Binds) (string, error) {
+func (o owned) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
+	b *sqldb.Binds,
+) (string, error) {
 	return o.Where(ctx, tx, tenant, object, user, level, b)
 }
 
@@ -117,8 +127,10 @@ func (r *rig) define(tenant string, all ...model.Definition) {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenant, string(d.Kind), d.ID, string(body)); err != nil {
+			if _, err := tx.Exec(ctx,
+				`INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenant, string(d.Kind), d.ID,
+				string(body)); err != nil {
 				return err
 			}
 		}
@@ -168,10 +180,11 @@ func (r *rig) try(c Caller, object string, op Op) (Result, error) {
 	r.Helper()
 	c.CorrelationID = "test"
 	var got Result
-	_, _, err := r.records.Apply(r.Context(), c, Batch{Object: object, Ops: []Op{op}, AllOrNone: true}, func(results []Result) ([]byte, error) {
-		got = results[0]
-		return []byte("{}"), nil
-	})
+	_, _, err := r.records.Apply(r.Context(), c, Batch{Object: object, Ops: []Op{op}, AllOrNone: true},
+		func(results []Result) ([]byte, error) {
+			got = results[0]
+			return []byte("{}"), nil
+		})
 	return got, err
 }
 
@@ -215,7 +228,8 @@ func (r *rig) outbox() string {
 			if e.Producer.Service != "core-platform" || e.CorrelationID != "test" || e.OccurredAt != e.Version {
 				r.Errorf("the envelope is %s", body)
 			}
-			b.WriteString(string(rune('0'+e.Index)) + " " + e.Type + " " + strings.Replace(e.Key, tenantA, "A", 1) + " " + e.Version.String() + "\n  " + string(e.Payload) + "\n")
+			b.WriteString(string(rune('0'+e.Index)) + " " + e.Type + " " + strings.Replace(e.Key, tenantA, "A", 1) +
+				" " + e.Version.String() + "\n  " + string(e.Payload) + "\n")
 		}
 		return nil
 	})

@@ -23,7 +23,8 @@ const (
 	moveQuotes = `UPDATE records_record SET account_id = $3
 		WHERE tenant_id = $1 AND opportunity_id = $2 AND opportunity_id <> '' AND deleted_at = 0`
 	insertReference = "INSERT INTO records_reference (tenant_id, to_id, object, field, id) VALUES ($1, $2, $3, $4, $5)"
-	deleteReference = "DELETE FROM records_reference WHERE tenant_id = $1 AND to_id = $2 AND object = $3 AND field = $4 AND id = $5"
+	deleteReference = "DELETE FROM records_reference WHERE tenant_id = $1 AND to_id = $2 AND object = $3 AND field = " +
+		"$4 AND id = $5"
 
 	// updateFields of some records at once, for PostgreSQL: there a statement costs more
 	// than a row does.
@@ -32,7 +33,8 @@ const (
 		WHERE r.tenant_id = $1 AND r.object = w.object AND r.id = w.id`
 )
 
-var insertHistory = sqldb.NewInsert("records_history (tenant_id, object, record_id, version, at, user_id, action, changes)", "",
+var insertHistory = sqldb.NewInsert(
+	"records_history (tenant_id, object, record_id, version, at, user_id, action, changes)", "",
 	"text", "text", "text", "bigint", "bigint", "text", "text", "text")
 
 // save writes what was decided: rows, history, references and events, and removes what goes
@@ -55,7 +57,8 @@ func (w *session) save(ctx context.Context, all []decision) error {
 		if stmts, err = w.statements(stmts, d, each); err != nil {
 			return err
 		}
-		history = append(history, w.caller.Tenant, r.Object, r.ID, r.Version, r.Version, w.user, d.action, string(appendChanges(nil, d.changes)))
+		history = append(history, w.caller.Tenant, r.Object, r.ID, r.Version, r.Version, w.user, d.action,
+			string(appendChanges(nil, d.changes)))
 		if events, err = envelopes(events, w.caller, r, d.events); err != nil {
 			return err
 		}
@@ -89,7 +92,10 @@ func (w *session) statements(to []sqldb.Stmt, d *decision, each *rewritten) ([]s
 	}
 	switch {
 	case r.Deleted:
-		to = append(to, sqldb.Stmt{Query: deleteRecord, Args: []any{tenant, r.Object, r.ID, r.Version, r.UpdatedAt, r.UpdatedBy}})
+		to = append(to, sqldb.Stmt{Query: deleteRecord, Args: []any{
+			tenant, r.Object, r.ID, r.Version, r.UpdatedAt,
+			r.UpdatedBy,
+		}})
 	case d.before == nil:
 		to = append(to, sqldb.Stmt{Query: insertRecord, Args: []any{
 			tenant, r.Object, r.ID, r.OwnerID, r.Name, r.AccountID, r.OpportunityID, string(fields), r.Version,
@@ -102,7 +108,8 @@ func (w *session) statements(to []sqldb.Stmt, d *decision, each *rewritten) ([]s
 		if sameLinks(d.before, r) {
 			to = append(to, sqldb.Stmt{Query: updateFields, Args: args})
 		} else {
-			to = append(to, sqldb.Stmt{Query: updateRecord, Args: append(args, r.OwnerID, r.Name, r.AccountID, r.OpportunityID)})
+			to = append(to, sqldb.Stmt{Query: updateRecord, Args: append(args, r.OwnerID, r.Name, r.AccountID,
+				r.OpportunityID)})
 		}
 		if r.Object == objOpportunity && r.AccountID != d.before.AccountID {
 			to = append(to, sqldb.Stmt{Query: moveQuotes, Args: []any{tenant, r.ID, r.AccountID}})
@@ -126,7 +133,8 @@ type rewritten struct {
 }
 
 func (e *rewritten) add(r *model.Record, fields string) {
-	e.objects, e.ids, e.fields, e.by = append(e.objects, r.Object), append(e.ids, r.ID), append(e.fields, fields), append(e.by, r.UpdatedBy)
+	e.objects, e.ids, e.fields, e.by = append(e.objects, r.Object), append(e.ids, r.ID), append(e.fields, fields),
+		append(e.by, r.UpdatedBy)
 	e.versions, e.at = append(e.versions, int64(r.Version)), append(e.at, int64(r.UpdatedAt))
 }
 
@@ -135,13 +143,17 @@ func (e *rewritten) statements(to []sqldb.Stmt, tenant string) []sqldb.Stmt {
 	if e == nil || len(e.ids) == 0 {
 		return to
 	}
-	return append(to, sqldb.Stmt{Query: updateEach, Args: []any{tenant, e.objects, e.ids, e.fields, e.versions, e.at, e.by}})
+	return append(to, sqldb.Stmt{Query: updateEach, Args: []any{
+		tenant, e.objects, e.ids, e.fields, e.versions, e.at,
+		e.by,
+	}})
 }
 
 // sameLinks reports whether two states of a record are the same in all columns but those
 // that every change writes.
 func sameLinks(a, b *model.Record) bool {
-	return a.OwnerID == b.OwnerID && a.Name == b.Name && a.AccountID == b.AccountID && a.OpportunityID == b.OpportunityID
+	return a.OwnerID == b.OwnerID && a.Name == b.Name && a.AccountID == b.AccountID &&
+		a.OpportunityID == b.OpportunityID
 }
 
 // reference is a field that names another record than before.

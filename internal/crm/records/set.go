@@ -14,7 +14,9 @@ import (
 
 // Set writes fields of some different records of an object for the server itself, in the
 // transaction of the one who asks, and tells of it. Rules and locks hold as for everybody.
-func (s *Records) Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) ([]model.Changed, error) {
+func (s *Records) Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) (
+	[]model.Changed, error,
+) {
 	w, err := s.begin(ctx, tx, &Caller{Tenant: tenant, CorrelationID: correlation})
 	if err != nil {
 		return nil, fault.Wrap("records.set", err)
@@ -37,7 +39,9 @@ func (s *Records) Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, ob
 // At is a record as the change to a version left it and as it was before, and who made
 // that change; ok says that the record exists, living or not. Values that were sensitive
 // when the history did not keep such yet are in both as they are now.
-func (Reads) At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version wire.Stamp) (d model.Draft, by string, ok bool, err error) {
+func (Reads) At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version wire.Stamp) (
+	d model.Draft, by string, ok bool, err error,
+) {
 	r, ok, err := Reads{}.Get(ctx, tx, tenant, o.Name, id)
 	if err != nil || !ok {
 		return d, "", ok, err
@@ -46,7 +50,8 @@ func (Reads) At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Objec
 	old := r
 	d.Old = &old
 	for row, err := range tx.Query(ctx, `SELECT version, user_id, action, changes FROM records_history
-		WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND version >= $4 ORDER BY version DESC`, tenant, o.Name, id, version) {
+		WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND version >= $4 ORDER BY version DESC`, tenant,
+		o.Name, id, version) {
 		var at wire.Stamp
 		var user, action, text string
 		var changes []FieldChange

@@ -43,7 +43,8 @@ func TestTenantsFromBeforeKeepTheirStandard(t *testing.T) {
 	onPlaces(t, func(t *testing.T, where sqldb.Config) {
 		old := where
 		old.Migrations = []sqldb.Migration{
-			audit.Migration(), bus.Migration(), tablesBefore(t, metadata.Migration(), "00002"), tablesBefore(t, Migration(), "00005"),
+			audit.Migration(), bus.Migration(), tablesBefore(t, metadata.Migration(), "00002"),
+			tablesBefore(t, Migration(), "00005"),
 		}
 		db, err := sqldb.Open(t.Context(), old)
 		if err != nil {
@@ -54,8 +55,14 @@ func TestTenantsFromBeforeKeepTheirStandard(t *testing.T) {
 		go func() { served <- db.Run(run) }()
 		err = db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.Batch(ctx,
-				sqldb.Stmt{Query: "INSERT INTO metadata_tenant (tenant_id, revision, stamp) VALUES ($1, 1, 's')", Args: []any{tenantA}},
-				sqldb.Stmt{Query: insertRecord, Args: []any{tenantB, "Lead", ann, ann, "n", "", "", "{}", 1, 1, ann, 1, ann}})
+				sqldb.Stmt{
+					Query: "INSERT INTO metadata_tenant (tenant_id, revision, stamp) VALUES ($1, 1, 's')",
+					Args:  []any{tenantA},
+				},
+				sqldb.Stmt{Query: insertRecord, Args: []any{
+					tenantB, "Lead", ann, ann, "n", "", "", "{}", 1, 1, ann, 1,
+					ann,
+				}})
 		})
 		stop()
 		if e := <-served; err == nil {
@@ -64,9 +71,11 @@ func TestTenantsFromBeforeKeepTheirStandard(t *testing.T) {
 		if e := db.Close(); err != nil || e != nil {
 			t.Fatal(err, e)
 		}
-		now := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(), idempotency.Migration())
+		now := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(),
+			idempotency.Migration())
 		models := metadata.NewModels()
-		for tenant, want := range map[string]bool{tenantA: false, tenantB: false, strings.ReplaceAll(tenantA, "a", "c"): true} {
+		for tenant, want := range map[string]bool{tenantA: false, tenantB: false, strings.ReplaceAll(tenantA, "a",
+			"c"): true} {
 			err := now.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 				m, err := models.Model(ctx, tx, tenant)
 				if err == nil && m.Sensitive("Lead", "Email") != want {

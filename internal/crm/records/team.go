@@ -32,7 +32,8 @@ const (
 	responded     = "Responded"
 )
 
-const selectMember = "SELECT user_id, team_role, access, added_at FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3"
+const selectMember = "SELECT user_id, team_role, access, added_at FROM records_team WHERE tenant_id = $1 AND object " +
+	"= $2 AND record_id = $3"
 
 func scanTeam(row *sqldb.Row) (m TeamMember, err error) {
 	return m, row.Scan(&m.UserID, &m.TeamRole, &m.AccessLevel, &m.AddedAt)
@@ -67,7 +68,8 @@ func (w *session) withTeam(ctx context.Context, object, id string, op model.Op, 
 		return nil, err
 	}
 	if !slices.Contains(model.TeamObjects, object) {
-		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "records of %s have no team; those of %s do", object, strings.Join(model.TeamObjects, " and "))
+		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "records of %s have no team; those of %s do", object,
+			strings.Join(model.TeamObjects, " and "))
 	}
 	r, err := w.get(ctx, object, id, how)
 	if err == nil && op == model.UpdateOp && !r.edit {
@@ -78,9 +80,14 @@ func (w *session) withTeam(ctx context.Context, object, id string, op model.Op, 
 
 // PutTeamMember puts a user into the team of a record, or changes its part in it; created
 // says that it was not in it. access "" is that of the role.
-func (s *Records) PutTeamMember(ctx context.Context, c Caller, object, id, user, role string, access model.Access) (m TeamMember, created bool, err error) {
+func (s *Records) PutTeamMember(ctx context.Context, c Caller, object, id, user, role string, access model.Access) (
+	m TeamMember, created bool, err error,
+) {
 	err = s.write(ctx, "records.team.put", &c, func(ctx context.Context, w *session) error {
-		m, created, err = w.putTeam(ctx, object, id, TeamMember{UserID: strings.ToLower(user), TeamRole: role, AccessLevel: access})
+		m, created, err = w.putTeam(ctx, object, id, TeamMember{
+			UserID: strings.ToLower(user), TeamRole: role,
+			AccessLevel: access,
+		})
 		return err
 	})
 	return m, created, err
@@ -96,7 +103,8 @@ func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) 
 	case u == nil || !u.IsActive:
 		return m, false, about(CodeFieldInvalid, "userId", "userId must be the id of an active user")
 	case role == nil:
-		return m, false, about(CodeFieldInvalid, "teamRole", "teamRole must be a role that GET /metadata/team-roles/%s lists", object)
+		return m, false, about(CodeFieldInvalid, "teamRole",
+			"teamRole must be a role that GET /metadata/team-roles/%s lists", object)
 	case m.AccessLevel == "":
 		m.AccessLevel = role.Access
 	case m.AccessLevel != model.Read && m.AccessLevel != model.Edit:
@@ -132,7 +140,8 @@ func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) 
 
 func (w *session) checkTeam(ctx context.Context, object, id string) error {
 	var n int
-	err := w.tx.Row(ctx, "SELECT count(*) FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3", w.caller.Tenant, object, id).Scan(&n)
+	err := w.tx.Row(ctx, "SELECT count(*) FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3",
+		w.caller.Tenant, object, id).Scan(&n)
 	if err == nil && n >= maxTeam {
 		err = fault.New(fault.Conflict, "TEAM_FULL", "a team may have at most %d members", maxTeam)
 	}
@@ -176,7 +185,8 @@ func (s *Records) RemoveTeamMember(ctx context.Context, c Caller, object, id, us
 		if err != nil {
 			return err
 		}
-		m, err := scanTeam(w.tx.Row(ctx, `DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id = $4
+		m, err := scanTeam(w.tx.Row(ctx,
+			`DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id = $4
 			RETURNING user_id, team_role, access, added_at`, c.Tenant, object, r.ID, strings.ToLower(user)))
 		if errors.Is(err, sqldb.ErrNoRow) {
 			return fault.New(fault.NotFound, "TEAM_MEMBER_NOT_FOUND", "the user %q is not in the team", user)

@@ -11,7 +11,9 @@ import (
 
 // InUse counts the living records that need a definition, by object: what a user or a
 // queue owns, or what has a value in a custom field. It is for whoever deletes definitions.
-func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind model.Kind, id string) (uses []model.Use, err error) {
+func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind model.Kind, id string) (
+	uses []model.Use, err error,
+) {
 	m, err := s.cfg.Models.Model(ctx, tx, tenant)
 	if err != nil {
 		return nil, err
@@ -36,9 +38,12 @@ func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind m
 }
 
 // countUses adds the records of an object that a condition is true of, if there are any.
-func countUses(ctx context.Context, tx *sqldb.Tx, to []model.Use, tenant, object, where string, b *sqldb.Binds) ([]model.Use, error) {
+func countUses(ctx context.Context, tx *sqldb.Tx, to []model.Use, tenant, object, where string, b *sqldb.Binds) (
+	[]model.Use, error,
+) {
 	u := model.Use{Object: object}
-	query := "SELECT count(*), coalesce(min(r.id), '') FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) +
+	query := "SELECT count(*), coalesce(min(r.id), '') FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) +
+		" AND r.object = " + b.Add(object) +
 		" AND r.deleted_at = 0 AND " + where
 	if err := tx.Row(ctx, query, b.Args()...).Scan(&u.Count, &u.ID); err != nil || u.Count == 0 {
 		return to, err

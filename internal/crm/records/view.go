@@ -55,7 +55,8 @@ type View struct {
 func (v *view) show(r *model.Record) View {
 	return View{
 		ID: r.ID, Object: r.Object, OwnerID: r.OwnerID, RecordVersion: r.Version,
-		CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy, Fields: v.fields(r.Fields, true),
+		CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy,
+		Fields: v.fields(r.Fields, true),
 	}
 }
 

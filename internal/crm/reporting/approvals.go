@@ -66,7 +66,8 @@ func (w *session) approvals(ctx context.Context, q *Query) (t Table, err error) 
 		}
 	}
 	if !may {
-		return t, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of any object", model.ReadOp)
+		return t, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of any object",
+			model.ReadOp)
 	}
 	return t, a.fill(&t, approvalMeasures)
 }

@@ -27,7 +27,11 @@ const (
 var (
 	campaignLeads = &spec{
 		name: campaignsReport, object: objLead, needs: []string{fieldConverted},
-		cube: prospectCube, facts: facts{"reporting_member", "f.member_type = 'Lead' AND f.member_id", [3]string{"f.campaign_id", "f.converted", "''"}, false},
+		cube: prospectCube, facts: facts{
+			"reporting_member", "f.member_type = 'Lead' AND f.member_id",
+			[3]string{"f.campaign_id", "f.converted", "''"},
+			false,
+		},
 		measures: []measure{
 			{Column: Column{"leads", Count}, of: counted(nProspects)},
 			{Column: Column{"convertedLeads", Count}, of: counted(nProspectsConverted)},
@@ -41,7 +45,11 @@ var (
 	}
 	campaignOpportunities = &spec{
 		name: campaignsReport, object: objOpportunity, needs: []string{"CampaignId", fieldClosed, fieldWon},
-		cube: campaignCube, facts: facts{"reporting_opportunity", "f.id", [3]string{"f.campaign_id", "f.status", "''"}, true}, only: [3]only{{"<>", ""}},
+		cube: campaignCube, facts: facts{
+			"reporting_opportunity", "f.id",
+			[3]string{"f.campaign_id", "f.status", "''"},
+			true,
+		}, only: [3]only{{"<>", ""}},
 		measures: []measure{
 			{Column: Column{"opportunities", Count}, of: counted(nInfluenced)},
 			{Column: Column{"amount", Sum}, fields: []string{fieldAmount}, of: summed(sumInfluenced)},
@@ -113,7 +121,9 @@ func (w *session) campaigns(ctx context.Context, q *Query) (t Table, err error) 
 
 // placesOf orders ids by their names.
 func placesOf(names map[string]string) func(*model.Model, string) int {
-	ids := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(strings.Compare(names[a], names[b]), strings.Compare(a, b)) })
+	ids := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(strings.Compare(names[a], names[b]), strings.Compare(a, b))
+	})
 	places := make(map[string]int, len(ids))
 	for i, id := range ids {
 		places[id] = i
@@ -146,7 +156,8 @@ func (w *session) visibleCampaigns(ctx context.Context, q *Query, a *assembly) (
 		from += " AND r.owner_id = " + b.Add(q.Owner)
 	}
 	names := map[string]string{}
-	for found, err := range w.tx.Query(ctx, "SELECT r.id, r.name, r.fields FROM "+from+" LIMIT "+b.Add(MaxRows+1), b.Args()...) {
+	for found, err := range w.tx.Query(ctx, "SELECT r.id, r.name, r.fields FROM "+from+" LIMIT "+b.Add(MaxRows+1),
+		b.Args()...) {
 		var id, name, text string
 		var fields map[string]any
 		if err == nil {
@@ -160,7 +171,10 @@ func (w *session) visibleCampaigns(ctx context.Context, q *Query, a *assembly) (
 		}
 		names[id] = name
 		cost, _ := fields["ActualCost"].(float64)
-		a.add(&cell{k1: id}, func(r *row) { r.sums[sumCost] = r.sums[sumCost].plus(moneyOf(hundredths(cost, hundred))) })
+		a.add(&cell{k1: id}, func(r *row) {
+			r.sums[sumCost] = r.sums[sumCost].plus(
+				moneyOf(hundredths(cost, hundred)))
+		})
 	}
 	if len(names) > MaxRows {
 		return nil, fault.New(fault.Invalid, CodeTooLarge, "you see more than %d campaigns; name an ownerId", MaxRows)
@@ -221,13 +235,16 @@ func (w *session) seenMembers(ctx context.Context, object string, b *sqldb.Binds
 	}
 	tenant, of := b.Add(w.tenant), b.Add(object)
 	return "SELECT f.campaign_id, f.responded, count(*) FROM reporting_member f CROSS JOIN " +
-		w.cfg.Records.Living("r", tenant, of) + " AND r.id = f.member_id AND f.tenant_id = " + tenant + " AND f.member_type = " + of +
+		w.cfg.Records.Living("r", tenant, of) + " AND r.id = f.member_id AND f.tenant_id = " + tenant +
+		" AND f.member_type = " + of +
 		" AND (" + visible + ") GROUP BY f.campaign_id, f.responded", nil
 }
 
 // campaignPart adds what is counted by owner, and gives its measures. It is left out when
 // the caller may not read what it stands on.
-func (w *session) campaignPart(ctx context.Context, t *Table, s *spec, a *assembly, names map[string]string) ([]measure, error) {
+func (w *session) campaignPart(ctx context.Context, t *Table, s *spec, a *assembly, names map[string]string) (
+	[]measure, error,
+) {
 	for _, field := range s.needs {
 		if w.sees(s.object, field) {
 			continue

@@ -28,7 +28,8 @@ type edition struct {
 const (
 	addChange = `INSERT INTO reporting_change (tenant_id, num, stamp, ids)
 		SELECT $1, coalesce(max(num), 0) + 1, $2, $3 FROM reporting_change WHERE tenant_id = $1`
-	dropChanges = "DELETE FROM reporting_change WHERE tenant_id = $1 AND num <= (SELECT max(num) - $2 FROM reporting_change WHERE tenant_id = $1)"
+	dropChanges = "DELETE FROM reporting_change WHERE tenant_id = $1 AND num <= (SELECT max(num) - $2 FROM " +
+		"reporting_change WHERE tenant_id = $1)"
 	lastChange  = "SELECT num, stamp FROM reporting_change WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1"
 	changesFrom = "SELECT num, stamp, ids FROM reporting_change WHERE tenant_id = $1 AND num >= $2 ORDER BY num"
 )

@@ -79,34 +79,61 @@ func (p *play) begin() {
 	for _, object := range []string{"Account", "Contact", "Lead", "Opportunity", "Quote", "Campaign"} {
 		all[object] = model.ObjectPermission{Read: true}
 	}
-	reads := model.PermissionSet{ID: num(sets, 1), Name: "reads", Objects: all, Fields: map[string]model.FieldPermission{}}
-	sees := model.PermissionSet{ID: num(sets, 2), Name: "sees all", Objects: all, Fields: map[string]model.FieldPermission{}, ViewAll: true}
+	reads := model.PermissionSet{
+		ID: num(sets, 1), Name: "reads", Objects: all,
+		Fields: map[string]model.FieldPermission{},
+	}
+	sees := model.PermissionSet{
+		ID: num(sets, 2), Name: "sees all", Objects: all,
+		Fields: map[string]model.FieldPermission{}, ViewAll: true,
+	}
 	define := []model.Definition{
 		{Kind: model.KindPermissionSet, ID: reads.ID, Value: reads},
 		{Kind: model.KindPermissionSet, ID: sees.ID, Value: sees},
 		{Kind: model.KindRole, ID: num(roles, 1), Value: model.Role{ID: num(roles, 1), Name: "r"}},
-		{Kind: model.KindRole, ID: num(roles, 2), Value: model.Role{ID: num(roles, 2), Name: "r", ParentRoleID: num(roles, 1)}},
-		{Kind: model.KindRole, ID: num(roles, 3), Value: model.Role{ID: num(roles, 3), Name: "r", ParentRoleID: num(roles, 1)}},
-		{Kind: model.KindGroup, ID: num(groups, 1), Value: model.Group{ID: num(groups, 1), Name: "q", Type: model.Queue, Members: []model.Member{{Type: model.TypeUser, ID: num(users, 4)}}}},
-		{Kind: model.KindGroup, ID: num(groups, 2), Value: model.Group{ID: num(groups, 2), Name: "g", Type: model.PublicGroup, Members: []model.Member{
-			{Type: model.TypeUser, ID: num(users, 3)}, {Type: model.TypeUser, ID: num(users, 4)},
-		}}},
+		{Kind: model.KindRole, ID: num(roles, 2), Value: model.Role{
+			ID: num(roles, 2), Name: "r",
+			ParentRoleID: num(roles, 1),
+		}},
+		{Kind: model.KindRole, ID: num(roles, 3), Value: model.Role{
+			ID: num(roles, 3), Name: "r",
+			ParentRoleID: num(roles, 1),
+		}},
+		{Kind: model.KindGroup, ID: num(groups, 1), Value: model.Group{
+			ID: num(groups, 1), Name: "q", Type: model.Queue,
+			Members: []model.Member{{Type: model.TypeUser, ID: num(users, 4)}},
+		}},
+		{Kind: model.KindGroup, ID: num(groups, 2), Value: model.Group{
+			ID: num(groups, 2), Name: "g",
+			Type: model.PublicGroup, Members: []model.Member{
+				{Type: model.TypeUser, ID: num(users, 3)}, {Type: model.TypeUser, ID: num(users, 4)},
+			},
+		}},
 		{Kind: model.KindSharingRule, ID: num(rules, 1), Value: model.SharingRule{
-			ID: num(rules, 1), Name: "s", Object: "Opportunity", Kind: model.CriteriaRule, Criteria: `record.StageName == "Negotiation"`, Access: model.Read,
+			ID: num(rules, 1), Name: "s", Object: "Opportunity", Kind: model.CriteriaRule,
+			Criteria: `record.StageName == "Negotiation"`, Access: model.Read,
 			Target: model.Member{Type: model.TypeGroup, ID: num(groups, 2)}, IsActive: true,
 		}},
 		{Kind: model.KindSharingRule, ID: num(rules, 2), Value: model.SharingRule{
-			ID: num(rules, 2), Name: "s", Object: "Lead", Kind: model.OwnerRule, Source: &model.Member{Type: model.TypeRole, ID: num(roles, 2)}, Access: model.Read,
+			ID: num(rules, 2), Name: "s", Object: "Lead", Kind: model.OwnerRule, Source: &model.Member{
+				Type: model.TypeRole, ID: num(roles, 2),
+			}, Access: model.Read,
 			Target: model.Member{Type: model.TypeUser, ID: num(users, 3)}, IsActive: true,
 		}},
 		{Kind: model.KindSharingRule, ID: num(rules, 3), Value: model.SharingRule{
-			ID: num(rules, 3), Name: "s", Object: "Lead", Kind: model.CriteriaRule, Criteria: `record.LeadSource == "Web"`, Access: model.Read,
+			ID: num(rules, 3), Name: "s", Object: "Lead", Kind: model.CriteriaRule,
+			Criteria: `record.LeadSource == "Web"`, Access: model.Read,
 			Target: model.Member{Type: model.TypeUser, ID: num(users, 4)}, IsActive: true,
 		}},
-		{Kind: model.KindOWD, ID: "Campaign", Value: model.Default{Object: "Campaign", Access: rapid.SampledFrom([]model.OWD{model.Private, model.ReadOnly}).Draw(p.T, "default")}},
+		{Kind: model.KindOWD, ID: "Campaign", Value: model.Default{
+			Object: "Campaign",
+			Access: rapid.SampledFrom([]model.OWD{model.Private, model.ReadOnly}).Draw(p.T, "default"),
+		}},
 	}
 	for n := 1; n <= 5; n++ {
-		u := model.User{ID: num(users, n), Name: fmt.Sprint("u", n), IsActive: true, PermissionSetIDs: []string{num(sets, 1)}}
+		u := model.User{ID: num(users, n), Name: fmt.Sprint("u", n), IsActive: true, PermissionSetIDs: []string{
+			num(sets, 1),
+		}}
 		switch n {
 		case 1, 2, 3:
 			u.RoleID = num(roles, n)
@@ -188,7 +215,10 @@ func (p *play) refused(err error) bool {
 }
 
 func (p *play) object() string {
-	return rapid.SampledFrom([]string{"Opportunity", "Opportunity", "Opportunity", "Lead", "Lead", "Account", "Campaign"}).Draw(p.T, "object")
+	return rapid.SampledFrom([]string{
+		"Opportunity", "Opportunity", "Opportunity", "Lead", "Lead", "Account",
+		"Campaign",
+	}).Draw(p.T, "object")
 }
 
 // step lets one thing happen.
@@ -213,7 +243,8 @@ func (p *play) step() {
 		p.join()
 	case 10:
 		if id := p.some("Opportunity"); id != "" {
-			_, _, err := p.records.PutTeamMember(p.Context(), p.system(), "Opportunity", id, num(users, rapid.IntRange(1, 5).Draw(p.T, "mate")), "Sales Rep", model.Read)
+			_, _, err := p.records.PutTeamMember(p.Context(), p.system(), "Opportunity", id,
+				num(users, rapid.IntRange(1, 5).Draw(p.T, "mate")), "Sales Rep", model.Read)
 			p.refused(err)
 		}
 	case 11:
@@ -272,13 +303,15 @@ func (p *play) join() {
 		return
 	}
 	if rapid.IntRange(0, 3).Draw(p.T, "leaves") == 0 {
-		if err := p.records.RemoveMember(p.Context(), p.system(), campaign, "Lead", lead); err != nil && fault.KindOf(err) != fault.NotFound {
+		if err := p.records.RemoveMember(p.Context(), p.system(), campaign, "Lead", lead); err != nil &&
+			fault.KindOf(err) != fault.NotFound {
 			p.rig.Fatal(err)
 		}
 		return
 	}
 	responded := rapid.Bool().Draw(p.T, "responded")
-	_, _, err := p.records.PutMember(p.Context(), p.system(), campaign, "Lead", lead, records.MemberDraft{HasResponded: &responded})
+	_, _, err := p.records.PutMember(p.Context(), p.system(), campaign, "Lead", lead,
+		records.MemberDraft{HasResponded: &responded})
 	p.refused(err)
 }
 
@@ -287,10 +320,13 @@ func (p *play) join() {
 func (p *play) approve() {
 	if len(p.approvals) > 0 && rapid.Bool().Draw(p.T, "decide") {
 		if a := rapid.SampledFrom(p.approvals).Draw(p.T, "approval"); a.decision == "" {
-			a.decision, a.decided = rapid.SampledFrom([]string{"APPROVED", "REJECTED", "RECALLED"}).Draw(p.T, "decision"), a.at+90*60*1000
-			p.exec("UPDATE approval_instance SET status = $3, decided_at = $4 WHERE tenant_id = $1 AND id = $2", p.id, a.id, decisions[a.decision], a.decided)
+			a.decision, a.decided = rapid.SampledFrom([]string{"APPROVED", "REJECTED", "RECALLED"}).Draw(p.T,
+				"decision"), a.at+90*60*1000
+			p.exec("UPDATE approval_instance SET status = $3, decided_at = $4 WHERE tenant_id = $1 AND id = $2", p.id,
+				a.id, decisions[a.decision], a.decided)
 			p.publish("Decision", a.id, wire.ApprovalDecided{
-				ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record}, Decision: a.decision,
+				ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
+				Decision:  a.decision,
 				DecidedBy: num(users, 1), DecidedAt: a.decided,
 			})
 		}
@@ -300,12 +336,17 @@ func (p *play) approve() {
 		return slices.ContainsFunc(p.approvals, func(a *submission) bool { return a.record == id && a.decision == "" })
 	}
 	if id := p.some("Opportunity"); id != "" && !pending(id) {
-		a := &submission{id: uuid.NewString(), object: "Opportunity", record: id, by: num(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000}
-		a.at += wire.Stamp(rapid.IntRange(0, 10).Draw(p.T, "days")) * 24 * 60 * 60 * 1000 // some in December, some in January
+		a := &submission{
+			id: uuid.NewString(), object: "Opportunity", record: id,
+			by: num(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000,
+		}
+		// some in December, some in January
+		a.at += wire.Stamp(rapid.IntRange(0, 10).Draw(p.T, "days")) * 24 * 60 * 60 * 1000
 		p.approvals = append(p.approvals, a)
 		p.submit(a)
 		p.publish("Submission", a.id, wire.ApprovalSubmitted{
-			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id}, SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
+			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id},
+			SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 	}
 }
@@ -315,7 +356,8 @@ func (t *tenant) submit(a *submission) {
 	t.Helper()
 	t.exec(`INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name, status, stage, stages, locked, submitted_by, submitted_at, comment,
 		record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version)
-		VALUES ($1, $2, $3, $4, '', '', 0, 0, '[]', '[]', $5, $6, '', 0, 1, '', 0, '', $2, '', $6)`, t.id, a.id, a.object, a.record, a.by, a.at)
+		VALUES ($1, $2, $3, $4, '', '', 0, 0, '[]', '[]', $5, $6, '', 0, 1, '', 0, '', $2, '', $6)`, t.id, a.id,
+		a.object, a.record, a.by, a.at)
 }
 
 // finish hands out what is left, in any order.

@@ -16,7 +16,8 @@ const everybody = ""
 type key struct{ cube, owner, k1, k2, k3 string }
 
 func (k key) compare(o key) int {
-	return cmp.Or(cmp.Compare(k.cube, o.cube), cmp.Compare(k.owner, o.owner), cmp.Compare(k.k1, o.k1), cmp.Compare(k.k2, o.k2), cmp.Compare(k.k3, o.k3))
+	return cmp.Or(cmp.Compare(k.cube, o.cube), cmp.Compare(k.owner, o.owner), cmp.Compare(k.k1, o.k1),
+		cmp.Compare(k.k2, o.k2), cmp.Compare(k.k3, o.k3))
 }
 
 // tally is how many there are, and their sums.
@@ -48,14 +49,16 @@ const (
 	countColumns = "cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo"
 )
 
-var addCounts = sqldb.NewInsert("reporting_count AS c (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo)",
+var addCounts = sqldb.NewInsert(
+	"reporting_count AS c (tenant_id, cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo)",
 	`ON CONFLICT (tenant_id, cube, owner_id, k1, k2, k3) DO UPDATE SET n = c.n + excluded.n,
 		amount_hi = c.amount_hi + excluded.amount_hi, amount_lo = c.amount_lo + excluded.amount_lo,
 		weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`,
 	"text", "text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint")
 
 func scanCount(row *sqldb.Row) (k key, t tally, err error) {
-	err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi, &t.weighted.lo)
+	err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi,
+		&t.weighted.lo)
 	return k, t, err
 }
 
@@ -68,7 +71,8 @@ func (d deltas) statements(in sqldb.Dialect, tenant string) []sqldb.Stmt {
 		if t == (tally{}) {
 			continue
 		}
-		counts = append(counts, tenant, k.cube, k.owner, k.k1, k.k2, k.k3, t.n, t.amount.hi, t.amount.lo, t.weighted.hi, t.weighted.lo)
+		counts = append(counts, tenant, k.cube, k.owner, k.k1, k.k2, k.k3, t.n, t.amount.hi, t.amount.lo, t.weighted.hi,
+			t.weighted.lo)
 		if t.n < 0 {
 			drops = append(drops, sqldb.Stmt{Query: dropCount, Args: []any{tenant, k.cube, k.owner, k.k1, k.k2, k.k3}})
 		}

@@ -44,9 +44,11 @@ func opportunityOf(r *model.Record) *opportunity {
 	flag := func(name string) bool { b, _ := r.Fields[name].(bool); return b }
 	number := func(name string) float64 { n, _ := r.Fields[name].(float64); return n }
 	o := &opportunity{
-		version: r.Version, owner: r.OwnerID, stage: text("StageName"), status: open, category: text("ForecastCategoryName"),
-		month: monthOfDate(text("CloseDate")), campaign: text("CampaignId"),
-		amount: hundredths(number("Amount"), hundred), weighted: hundredths(number("Amount"), exact(number("Probability"))),
+		version: r.Version, owner: r.OwnerID, stage: text("StageName"), status: open,
+		category: text("ForecastCategoryName"),
+		month:    monthOfDate(text("CloseDate")), campaign: text("CampaignId"),
+		amount: hundredths(number("Amount"), hundred), weighted: hundredths(number("Amount"),
+			exact(number("Probability"))),
 	}
 	switch {
 	case flag("IsWon"):

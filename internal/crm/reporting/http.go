@@ -42,7 +42,10 @@ type api struct{ reports *Reporting }
 func (s *Reporting) Routes() []gate.Route {
 	a := &api{s}
 	routes := []gate.Route{
-		{Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.rebuild},
+		{
+			Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
+			Do: a.rebuild,
+		},
 		{Pattern: "GET /reports/rebuilds", Scope: scopeRead, Rate: rateRead, Do: a.listRebuilds},
 		{
 			Pattern: "GET /reports/rebuilds/{id}", Scope: scopeRead, Rate: rateRead,
@@ -82,7 +85,8 @@ func (a *api) report(name string) rest.Handler {
 			raw, err := reportJSON(&t)
 			return gate.Reply{Raw: raw, Header: header}, err
 		}
-		header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + ".csv"}))
+		header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name +
+			".csv"}))
 		raw, err := reportCSV(&t)
 		return gate.Reply{Raw: raw, Type: "text/csv; charset=utf-8", Header: header}, err
 	}
@@ -91,7 +95,8 @@ func (a *api) report(name string) rest.Handler {
 // wantsCSV reports whether a caller names CSV as what it takes, and not JSON.
 func wantsCSV(header http.Header) bool {
 	takes := func(media string) bool {
-		return slices.ContainsFunc(header.Values("Accept"), func(v string) bool { return strings.Contains(strings.ToLower(v), media) })
+		return slices.ContainsFunc(header.Values("Accept"),
+			func(v string) bool { return strings.Contains(strings.ToLower(v), media) })
 	}
 	return takes("text/csv") && !takes("application/json")
 }

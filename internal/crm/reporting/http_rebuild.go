@@ -22,7 +22,8 @@ type rebuildView struct {
 
 func showRebuild(b *Rebuild) rebuildView {
 	return rebuildView{
-		RebuildID: b.ID, Status: b.Status.String(), ExecutionID: b.Execution, RecordsProcessed: b.Processed, RecordsTotal: b.Total, CreatedAt: b.CreatedAt, EndedAt: b.EndedAt,
+		RebuildID: b.ID, Status: b.Status.String(), ExecutionID: b.Execution, RecordsProcessed: b.Processed,
+		RecordsTotal: b.Total, CreatedAt: b.CreatedAt, EndedAt: b.EndedAt,
 	}
 }
 
@@ -54,7 +55,9 @@ func (a *api) listRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), func(b **Rebuild) rebuildView { return showRebuild(*b) })}, nil
+	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), func(b **Rebuild) rebuildView {
+		return showRebuild(*b)
+	})}, nil
 }
 
 // getRebuild answers GET /reports/rebuilds/{id}.

@@ -15,7 +15,8 @@ const (
 // leadConversion is what became of leads, by the month of their creation, source and owner.
 var leadConversion = &spec{
 	name: "lead-conversion", object: objLead, needs: []string{fieldConverted},
-	cube: leadCube, facts: facts{"reporting_lead", "f.id", [3]string{"f.month", "f.source", "f.converted"}, false}, months: true,
+	cube: leadCube, facts: facts{"reporting_lead", "f.id", [3]string{"f.month", "f.source", "f.converted"}, false},
+	months: true,
 	groups: []group{
 		{name: "source", fields: []string{fieldSource}, of: func(c *cell) string { return c.k2 }},
 		{name: "month", of: func(c *cell) string { return c.k1 }},

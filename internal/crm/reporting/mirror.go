@@ -244,7 +244,8 @@ func (m *mirror) sum(ids string, since edition, n changes, of *wanted, each func
 // add adds up the facts of some records, as they are in a view.
 func (m *mirror) add(ids string, v view, of *wanted, each func(*cell)) {
 	a := &adding{
-		mirror: m, of: of, owners: make([]answer, len(m.owners.all)), keys: make([]answer, len(m.keys[of.cube].all)), tallies: map[[2]uint32]*tally{},
+		mirror: m, of: of, owners: make([]answer, len(m.owners.all)), keys: make([]answer, len(m.keys[of.cube].all)),
+		tallies: map[[2]uint32]*tally{},
 	}
 	a.all(ids, v)
 	a.tell(each)
@@ -317,7 +318,8 @@ func (a *adding) all(ids string, v view) {
 
 func (a *adding) add(f *packed) {
 	at := [2]uint32{0, f.keys[a.of.cube]}
-	if !ask(a.owners, f.owner, a.mirror.owners.all, a.of.owner) || !ask(a.keys, at[1], a.mirror.keys[a.of.cube].all, a.of.key) {
+	if !ask(a.owners, f.owner, a.mirror.owners.all, a.of.owner) || !ask(a.keys, at[1], a.mirror.keys[a.of.cube].all,
+		a.of.key) {
 		return
 	}
 	if a.of.byOwner {

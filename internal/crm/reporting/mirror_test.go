@@ -27,7 +27,8 @@ func TestKeysOfRecordsAreDifferent(t *testing.T) {
 	}
 	keys := map[recordKey]string{}
 	for _, text := range []string{
-		id.String(), strings.ToUpper(id.String()), strings.ReplaceAll(id.String(), "-", ""), strings.ReplaceAll(id.String(), "-", "0"),
+		id.String(), strings.ToUpper(id.String()), strings.ReplaceAll(id.String(), "-", ""),
+		strings.ReplaceAll(id.String(), "-", "0"),
 		"~" + id.String(), id.String()[1:] + "x", "", "a",
 	} {
 		if other, is := keys[keyOf(text)]; is {
@@ -67,12 +68,16 @@ func askAMirror(rt *rapid.T) (told int) {
 				delete(next, id)
 				if rapid.IntRange(0, 3).Draw(rt, "there") > 0 {
 					next[id] = &opportunity{
-						owner: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "owner"), stage: rapid.SampledFrom([]string{"s", "t"}).Draw(rt, "stage"),
+						owner:  rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "owner"),
+						stage:  rapid.SampledFrom([]string{"s", "t"}).Draw(rt, "stage"),
 						status: open, amount: int64(rapid.IntRange(0, 9).Draw(rt, "amount")) * unit / 2,
 					}
 				}
 			}
-			history, editions = append(history, next), append(editions, edition{int64(len(editions)), strconv.Itoa(len(editions))})
+			history, editions = append(history, next), append(editions, edition{
+				int64(len(editions)),
+				strconv.Itoa(len(editions)),
+			})
 			continue
 		}
 		at := rapid.IntRange(max(0, len(editions)-4), len(editions)-1).Draw(rt, "edition")
@@ -99,9 +104,13 @@ func askAMirror(rt *rapid.T) (told int) {
 		visible := rapid.SliceOfN(rapid.SampledFrom(ids), 0, 10).Draw(rt, "visible")
 		got := map[string]tally{}
 		of := &wanted{
-			cube: 0, byOwner: true, key: func(k [3]string) bool { return k[0] == "s" && k[1] == open }, owner: func(id string) bool { return id != "a" },
+			cube: 0, byOwner: true, key: func(k [3]string) bool { return k[0] == "s" && k[1] == open },
+			owner: func(id string) bool { return id != "a" },
 		}
-		if !m.sum(strings.Join(visible, ","), since, n, of, func(c *cell) { got[c.owner+c.k1] = got[c.owner+c.k1].plus(c.tally, 1) }) {
+		if !m.sum(strings.Join(visible, ","), since, n, of, func(c *cell) {
+			got[c.owner+c.k1] = got[c.owner+c.k1].plus(
+				c.tally, 1)
+		}) {
 			continue
 		}
 		told++
@@ -140,7 +149,9 @@ func (t *tenant) remembered() *mirror {
 
 // bothWays makes a report from the tables and from the mirror in one transaction, and says
 // whether the mirror could tell.
-func (t *tenant) bothWays(ctx context.Context, user string, s *spec, q *Query, byOwner bool) (tables, mirror string, told bool, err error) {
+func (t *tenant) bothWays(ctx context.Context, user string, s *spec, q *Query, byOwner bool) (
+	tables, mirror string, told bool, err error,
+) {
 	err = t.read(ctx, "test", &Caller{t.id, user}, func(ctx context.Context, w *session) error {
 		a, err := w.asking(ctx, s, q, byOwner)
 		if err != nil {
@@ -209,7 +220,8 @@ func TestMirrorsAreExactBesideChanges(t *testing.T) {
 				readers.Go(func() {
 					for i := n; over.Err() == nil; i++ {
 						user, s := num(users, 1+i%4), []*spec{pipeline, forecast, wonLost, campaignOpportunities}[i/4%4]
-						tables, mirror, is, err := p.bothWays(r.Context(), user, s, &Query{}, i%2 == 0 && s != campaignOpportunities)
+						tables, mirror, is, err := p.bothWays(r.Context(), user, s, &Query{}, i%2 == 0 &&
+							s != campaignOpportunities)
 						if err != nil {
 							t.Error(err)
 							return
@@ -256,14 +268,23 @@ func TestMirrorsAreExactBesideChanges(t *testing.T) {
 // partner is a user of an office who sees some of its records by a team.
 func partner(o *tenant, boss string, deals int) (ann string, ids []string) {
 	ann = num(users, 3)
-	set := model.PermissionSet{ID: num(sets, 3), Name: "reads", Objects: map[string]model.ObjectPermission{"Opportunity": {Read: true}}, Fields: map[string]model.FieldPermission{"Opportunity.Amount": {Read: true}}}
+	set := model.PermissionSet{ID: num(sets, 3), Name: "reads", Objects: map[string]model.ObjectPermission{
+		"Opportunity": {Read: true},
+	}, Fields: map[string]model.FieldPermission{"Opportunity.Amount": {Read: true}}}
 	o.define(
 		model.Definition{Kind: model.KindPermissionSet, ID: set.ID, Value: set},
-		model.Definition{Kind: model.KindUser, ID: ann, Value: model.User{ID: ann, Name: "Ann", IsActive: true, PermissionSetIDs: []string{set.ID}}},
+		model.Definition{Kind: model.KindUser, ID: ann, Value: model.User{
+			ID: ann, Name: "Ann", IsActive: true,
+			PermissionSetIDs: []string{set.ID},
+		}},
 	)
 	for i := range deals {
-		ids = append(ids, o.create("Opportunity", boss, map[string]any{"Name": "O", "StageName": "Negotiation", "CloseDate": "2026-02-28", "Amount": 1 << i}))
-		if _, _, err := o.records.PutTeamMember(o.Context(), o.system(), "Opportunity", ids[i], ann, "Sales Rep", model.Read); err != nil {
+		ids = append(ids, o.create("Opportunity", boss, map[string]any{
+			"Name": "O", "StageName": "Negotiation",
+			"CloseDate": "2026-02-28", "Amount": 1 << i,
+		}))
+		if _, _, err := o.records.PutTeamMember(o.Context(), o.system(), "Opportunity", ids[i], ann, "Sales Rep",
+			model.Read); err != nil {
 			o.Fatal(err)
 		}
 	}
@@ -298,7 +319,10 @@ func TestWhatIsNotInMemoryComesFromTheTables(t *testing.T) {
 		o.remembered()
 		see("then", all, 1)
 
-		if _, err := o.apply("Opportunity", records.Op{Kind: records.Update, ID: deals[0], Fields: o.fieldsOf(map[string]any{"Amount": 11})}); err != nil {
+		if _, err := o.apply("Opportunity", records.Op{
+			Kind: records.Update, ID: deals[0],
+			Fields: o.fieldsOf(map[string]any{"Amount": 11}),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := o.apply("Opportunity", records.Op{Kind: records.Delete, ID: deals[1]}); err != nil {
@@ -332,7 +356,10 @@ func TestWhatChangesWhileFactsAreReadIsInTheMirror(t *testing.T) {
 		slices.Sort(deals)
 		change := func(amount int, gone string, ids ...string) {
 			for _, id := range ids {
-				if _, err := o.apply("Opportunity", records.Op{Kind: records.Update, ID: id, Fields: o.fieldsOf(map[string]any{"Amount": amount})}); err != nil {
+				if _, err := o.apply("Opportunity", records.Op{
+					Kind: records.Update, ID: id,
+					Fields: o.fieldsOf(map[string]any{"Amount": amount}),
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -413,7 +440,8 @@ func TestOnlyTheLastChangesAreKept(t *testing.T) {
 		o.settle()
 		var n, first, last int64
 		o.change(func(ctx context.Context, tx *sqldb.Tx) error {
-			return tx.Row(ctx, "SELECT count(*), min(num), max(num) FROM reporting_change WHERE tenant_id = $1", o.id).Scan(&n, &first, &last)
+			return tx.Row(ctx, "SELECT count(*), min(num), max(num) FROM reporting_change WHERE tenant_id = $1",
+				o.id).Scan(&n, &first, &last)
 		})
 		if first <= last-maxChanges || n < 2 {
 			t.Errorf("%d changes are kept, from %d to %d", n, first, last)

@@ -51,7 +51,10 @@ type kept struct {
 }
 
 func newMirrors() *mirrors {
-	return &mirrors{of: map[string]*kept{}, kick: make(chan struct{}, 1), most: MaxMirrored, chunk: mirrorChunk, now: time.Now}
+	return &mirrors{
+		of: map[string]*kept{}, kick: make(chan struct{}, 1), most: MaxMirrored, chunk: mirrorChunk,
+		now: time.Now,
+	}
 }
 
 // find is the mirror of a tenant, nil when there is none; known says that there is one, or
@@ -303,7 +306,8 @@ func (m *mirror) read(ctx context.Context, tx *sqldb.Tx, tenant, after string, l
 	defer m.mu.Unlock()
 	defer m.count()
 	rows := 0
-	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3", tenant, after, limit) {
+	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+
+		", id FROM reporting_opportunity WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3", tenant, after, limit) {
 		if err != nil {
 			return "", err
 		}
@@ -347,7 +351,9 @@ func (w *session) fromMirror(ctx context.Context, a *asking, each func(*cell)) (
 	case (len(ids)+1)/len(uuidText) >= maxBeside:
 		return false, nil
 	}
-	of := &wanted{cube: cube, byOwner: a.byOwner, key: a.counts, owner: func(id string) bool { return a.ofOwner(id, owners) }}
+	of := &wanted{cube: cube, byOwner: a.byOwner, key: a.counts, owner: func(id string) bool {
+		return a.ofOwner(id, owners)
+	}}
 	ok, err := w.sum(ctx, m, ids, of, each)
 	w.mirrors.told(ok)
 	return ok, err
@@ -388,7 +394,8 @@ func (w *session) seesMany(ctx context.Context, a *asking) (bool, error) {
 		return false, err
 	}
 	most, n := w.cfg.limits.beside, 0
-	err = w.tx.Row(ctx, "SELECT count(*) FROM (SELECT x.id FROM ("+seen.Records+") AS x LIMIT "+b.Add(max(most, 1))+") AS y", b.Args()...).Scan(&n)
+	err = w.tx.Row(ctx, "SELECT count(*) FROM (SELECT x.id FROM ("+seen.Records+") AS x LIMIT "+b.Add(max(most, 1))+
+		") AS y", b.Args()...).Scan(&n)
 	return n >= max(most, 1), err
 }
 
@@ -410,7 +417,8 @@ func (w *session) besides(ctx context.Context, a *asking) (ids string, owners ma
 	if a.few == nil {
 		reached = together("owner_id", seen.Owners)
 	}
-	if err := w.tx.Row(ctx, "SELECT coalesce("+reached+", ''), coalesce("+together("id", "SELECT y.id FROM ("+seen.Records+") AS y LIMIT "+b.Add(maxBeside))+", '')", b.Args()...).Scan(&text, &ids); err != nil {
+	if err := w.tx.Row(ctx, "SELECT coalesce("+reached+", ''), coalesce("+together("id", "SELECT y.id FROM ("+
+		seen.Records+") AS y LIMIT "+b.Add(maxBeside))+", '')", b.Args()...).Scan(&text, &ids); err != nil {
 		return "", nil, false, err
 	}
 	return ids, setOf(text), false, nil

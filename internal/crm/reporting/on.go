@@ -33,7 +33,8 @@ var handlers = map[string]func(*Reporting, context.Context, *sqldb.Tx, *wire.Eve
 
 // Types are the events that reporting takes, in the order of the document.
 var Types = []string{
-	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted", "ApprovalSubmitted", "ApprovalDecided",
+	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted",
+	"ApprovalSubmitted", "ApprovalDecided",
 	"MetadataChanged", "SharingUpdated", "SharingRebuildCompleted", "CampaignMemberChanged",
 }
 

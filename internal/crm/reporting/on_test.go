@@ -12,7 +12,8 @@ import (
 // subscribers in the document, sections 4.1 to 4.20.
 func TestReportingTakesExactlyWhatTheDocumentLists(t *testing.T) {
 	document := []string{
-		"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted", // 4.1 to 4.6
+		// 4.1 to 4.6
+		"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted",
 		"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "SharingUpdated", // 4.7 to 4.9, 4.11
 		"SharingRebuildCompleted", "CampaignMemberChanged", // 4.19, 4.20
 	}

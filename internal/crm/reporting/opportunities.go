@@ -34,7 +34,8 @@ var monthGroup = group{name: "month", fields: []string{fieldDate}, of: func(c *c
 // pipeline is the open opportunities by stage and owner.
 var pipeline = &spec{
 	name: "pipeline", object: objOpportunity, needs: []string{fieldStage, fieldClosed},
-	cube: stageCube, facts: facts{"reporting_opportunity", "f.id", [3]string{"f.stage", "f.status", "''"}, true}, only: [3]only{1: {"=", open}},
+	cube: stageCube, facts: facts{"reporting_opportunity", "f.id", [3]string{"f.stage", "f.status", "''"}, true},
+	only: [3]only{1: {"=", open}},
 	groups: []group{
 		{name: "stage", of: func(c *cell) string { return c.k1 }, order: stagePlace}, ownerGroup,
 	},
@@ -55,7 +56,8 @@ var monthFacts = facts{"reporting_opportunity", "f.id", [3]string{"f.month", "f.
 // forecast is what is open or won, by the month in which it closes, category and owner.
 var forecast = &spec{
 	name: "forecast", object: objOpportunity, needs: []string{fieldCategory, fieldClosed, fieldWon},
-	cube: monthCube, facts: monthFacts, only: [3]only{1: {"<>", "Omitted"}, 2: {"<>", lost}}, months: true, dated: []string{fieldDate},
+	cube: monthCube, facts: monthFacts, only: [3]only{1: {"<>", "Omitted"}, 2: {"<>", lost}}, months: true,
+	dated: []string{fieldDate},
 	groups: []group{
 		monthGroup, {name: "category", of: func(c *cell) string { return c.k2 }, order: categoryPlace}, ownerGroup,
 	},

@@ -25,7 +25,8 @@ func (p *play) visible(user, object string) map[string]model.Record {
 			return err
 		}
 		var ids []string
-		for row, err := range tx.Query(ctx, "SELECT r.id FROM records_record r WHERE r.tenant_id = "+b.Add(p.id)+" AND r.object = "+b.Add(object)+
+		for row, err := range tx.Query(ctx, "SELECT r.id FROM records_record r WHERE r.tenant_id = "+b.Add(p.id)+
+			" AND r.object = "+b.Add(object)+
 			" AND r.deleted_at = 0 AND ("+where+")", b.Args()...) {
 			var id string
 			if err == nil {
@@ -182,7 +183,8 @@ func (p *play) compareOpportunities(user string, all map[string]model.Record) {
 				add(one.at(fieldOf(&r, "StageName")))
 			}
 		}
-		if category := fieldOf(&r, "ForecastCategoryName"); category != "Omitted" && month >= "2026-02" && month <= "2026-12" {
+		if category := fieldOf(&r, "ForecastCategoryName"); category != "Omitted" && month >= "2026-02" &&
+			month <= "2026-12" {
 			add(forecast.at(month, category))
 		}
 		if flagOf(&r, "IsClosed") {
@@ -200,7 +202,10 @@ func (p *play) compareOpportunities(user string, all map[string]model.Record) {
 	p.same(user, "pipeline", Query{Owner: num(users, 2)}, one, three)
 	p.same(user, "forecast", Query{From: "2026-02", To: "2026-12"}, forecast, three)
 	p.same(user, "won-lost", Query{}, closed, func(l *line) []string {
-		return []string{fmt.Sprint(l.n[0]), money(l.sums[0]), fmt.Sprint(l.n[1]), money(l.sums[1]), share(l.n[0], l.n[0]+l.n[1])}
+		return []string{
+			fmt.Sprint(l.n[0]), money(l.sums[0]), fmt.Sprint(l.n[1]), money(l.sums[1]),
+			share(l.n[0], l.n[0]+l.n[1]),
+		}
 	})
 }
 
@@ -261,7 +266,8 @@ func (p *play) compareCampaigns(user string, opportunities, leads map[string]mod
 	}
 	p.same(user, "campaigns", Query{}, want, func(l *line) []string {
 		return []string{
-			money(l.sums[2]), fmt.Sprint(l.n[0]), fmt.Sprint(l.n[1]), share(l.n[1], l.n[0]), fmt.Sprint(l.n[2]), fmt.Sprint(l.n[3]),
+			money(l.sums[2]), fmt.Sprint(l.n[0]), fmt.Sprint(l.n[1]), share(l.n[1], l.n[0]), fmt.Sprint(l.n[2]),
+			fmt.Sprint(l.n[3]),
 			fmt.Sprint(l.n[4]), money(l.sums[0]), fmt.Sprint(l.n[5]), money(l.sums[1]),
 		}
 	})
@@ -294,6 +300,9 @@ func (p *play) compareApprovals(user string, opportunities map[string]model.Reco
 		if l.n[1]+l.n[2] > 0 {
 			hours = "1.5"
 		}
-		return []string{fmt.Sprint(l.n[4]), fmt.Sprint(l.n[0]), fmt.Sprint(l.n[1]), fmt.Sprint(l.n[2]), fmt.Sprint(l.n[3]), hours}
+		return []string{
+			fmt.Sprint(l.n[4]), fmt.Sprint(l.n[0]), fmt.Sprint(l.n[1]), fmt.Sprint(l.n[2]),
+			fmt.Sprint(l.n[3]), hours,
+		}
 	})
 }

@@ -17,12 +17,18 @@ func TestReportsAreReadByIndexes(t *testing.T) {
 	o, boss, _ := office(r)
 	r.cfg.fewUnreached = -1
 	ann := num(users, 3)
-	set := model.PermissionSet{ID: num(sets, 3), Name: "reads", Objects: map[string]model.ObjectPermission{"Opportunity": {Read: true}, "Lead": {Read: true}}, Fields: map[string]model.FieldPermission{}}
+	set := model.PermissionSet{ID: num(sets, 3), Name: "reads", Objects: map[string]model.ObjectPermission{
+		"Opportunity": {Read: true}, "Lead": {Read: true},
+	}, Fields: map[string]model.FieldPermission{}}
 	o.define(
 		model.Definition{Kind: model.KindPermissionSet, ID: set.ID, Value: set},
-		model.Definition{Kind: model.KindUser, ID: ann, Value: model.User{ID: ann, Name: "Ann", IsActive: true, PermissionSetIDs: []string{set.ID}}},
+		model.Definition{Kind: model.KindUser, ID: ann, Value: model.User{
+			ID: ann, Name: "Ann", IsActive: true,
+			PermissionSetIDs: []string{set.ID},
+		}},
 		model.Definition{Kind: model.KindSharingRule, ID: num(rules, 1), Value: model.SharingRule{
-			ID: num(rules, 1), Name: "s", Object: "Lead", Kind: model.CriteriaRule, Criteria: `record.Company == "C"`, Access: model.Read,
+			ID: num(rules, 1), Name: "s", Object: "Lead", Kind: model.CriteriaRule, Criteria: `record.Company == "C"`,
+			Access: model.Read,
 			Target: model.Member{Type: model.TypeUser, ID: ann}, IsActive: true,
 		}},
 	)

@@ -24,11 +24,14 @@ type Visible interface {
 	// left out of a statement that has Records.
 	SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error)
 	// SeenOwners is the same without Records; more says that there are some.
-	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen model.Seen, more bool, err error)
+	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen model.Seen,
+		more bool, err error)
 	// Where is a condition over the row r of a record, of the tenant and the object and
 	// not deleted. WhereOne is the same for statements that name their records.
-	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
-	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
+		string, error)
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
+		string, error)
 }
 
 // Records is where records are read, in the caller's transaction.
@@ -45,9 +48,11 @@ type Records interface {
 	// an alias, WHERE, and a condition that AND may follow.
 	Living(alias, tenant, object string) string
 	// Member is a member of a campaign; ok says that it is one.
-	Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m model.CampaignMember, ok bool, err error)
+	Member(ctx context.Context, tx *sqldb.Tx, tenant, campaign, memberType, member string) (m model.CampaignMember,
+		ok bool, err error)
 	// Members gives the members of all campaigns by campaign, type and id, behind one.
-	Members(ctx context.Context, tx *sqldb.Tx, tenant string, after model.CampaignMember, limit int) ([]model.CampaignMember, error)
+	Members(ctx context.Context, tx *sqldb.Tx, tenant string, after model.CampaignMember, limit int) (
+		[]model.CampaignMember, error)
 }
 
 // Approvals is where approvals are read, in the caller's transaction.

@@ -59,7 +59,8 @@ func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all
 		b := &Rebuild{}
 		var status int64
 		if err == nil {
-			err = row.Scan(&b.num, &b.tenant, &b.ID, &status, &b.Execution, &b.part, &b.place, &b.Processed, &b.Total, &b.CreatedAt, &b.EndedAt)
+			err = row.Scan(&b.num, &b.tenant, &b.ID, &status, &b.Execution, &b.part, &b.place, &b.Processed, &b.Total,
+				&b.CreatedAt, &b.EndedAt)
 		}
 		if err != nil {
 			return nil, err
@@ -106,7 +107,8 @@ func (s *Reporting) request(ctx context.Context, tx *sqldb.Tx, tenant string) (s
 		return "", err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM reporting_rebuild WHERE tenant_id = $1 AND status > 1 AND num <=
-		(SELECT num FROM reporting_rebuild WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`, tenant, MaxRebuilds)
+		(SELECT num FROM reporting_rebuild WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`, tenant,
+		MaxRebuilds)
 	tx.OnCommit(s.runs.Wake)
 	return id, err
 }
@@ -165,7 +167,10 @@ func (s *Reporting) Run(ctx context.Context) {
 
 // State is how far a rebuild is.
 func (b *Rebuild) State() rebuild.State {
-	return rebuild.State{Num: b.num, Tenant: b.tenant, Execution: b.Execution, Running: b.Status == Running, Processed: b.Processed, Total: b.Total}
+	return rebuild.State{
+		Num: b.num, Tenant: b.tenant, Execution: b.Execution, Running: b.Status == Running,
+		Processed: b.Processed, Total: b.Total,
+	}
 }
 
 // Summary is what its execution is started with, and what it ends with.
@@ -202,7 +207,8 @@ func (s *Reporting) end(ctx context.Context, tx *sqldb.Tx, b *Rebuild, status St
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE reporting_rebuild SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 AND status = 1", b.num, b.tenant, int64(status), at)
+	n, err := tx.Exec(ctx, "UPDATE reporting_rebuild SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = "+
+		"$2 AND status = 1", b.num, b.tenant, int64(status), at)
 	if err == nil && n == 0 {
 		err = rebuild.ErrGone
 	}
@@ -237,7 +243,8 @@ func (s rebuilder) Chunk(ctx context.Context, b *Rebuild) (done bool, err error)
 			next.part, next.place, next.different = all[at+1].name, "", nil
 		}
 		n, err := tx.Exec(ctx, `UPDATE reporting_rebuild SET part = $5, place = $6, processed = $7
-			WHERE num = $1 AND tenant_id = $2 AND status = 1 AND part = $3 AND place = $4`, b.num, b.tenant, b.part, b.place, next.part, next.place, next.Processed)
+			WHERE num = $1 AND tenant_id = $2 AND status = 1 AND part = $3 AND place = $4`, b.num, b.tenant, b.part,
+			b.place, next.part, next.place, next.Processed)
 		if err == nil && n == 0 {
 			err = rebuild.ErrGone
 		}

@@ -56,14 +56,19 @@ func market(r *rig) (t *tenant, deals, leads []string, campaign string) {
 		deals = append(deals, t.create("Opportunity", []string{boss, clerk}[i%2], map[string]any{
 			"Name": "O", "StageName": stage, "CloseDate": "2026-02-28", "Amount": 100 * (i + 1), "CampaignId": campaign,
 		}))
-		leads = append(leads, t.create("Lead", []string{boss, clerk}[i%2], map[string]any{"LastName": "L", "Company": "C", "Status": "Open - Not Contacted", "LeadSource": "Web"}))
-		if _, _, err := t.records.PutMember(t.Context(), t.system(), campaign, "Lead", leads[i], records.MemberDraft{}); err != nil {
+		leads = append(leads, t.create("Lead", []string{boss, clerk}[i%2], map[string]any{
+			"LastName": "L",
+			"Company":  "C", "Status": "Open - Not Contacted", "LeadSource": "Web",
+		}))
+		if _, _, err := t.records.PutMember(t.Context(), t.system(), campaign, "Lead", leads[i],
+			records.MemberDraft{}); err != nil {
 			t.Fatal(err)
 		}
 		a := &submission{id: num(9, i), object: "Opportunity", record: deals[i], by: boss, at: 1_767_000_000_000}
 		t.submit(a)
 		t.publish("Submission", a.id, wire.ApprovalSubmitted{
-			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record}, SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
+			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
+			SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 	}
 	t.settle()
@@ -78,7 +83,10 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 		boss := num(users, 1)
 		p.right("at first")
 		all := func() (text string) {
-			for _, name := range []string{"pipeline", "forecast", "won-lost", "lead-conversion", "campaigns", "approvals"} {
+			for _, name := range []string{
+				"pipeline", "forecast", "won-lost", "lead-conversion", "campaigns",
+				"approvals",
+			} {
 				text += p.table("", name, Query{})
 			}
 			return text
@@ -88,21 +96,33 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 			query string
 			args  []any
 		}{
-			{"UPDATE reporting_opportunity SET stage = 'Prospecting', version = version + 1000000 WHERE tenant_id = $1 AND id = $2", []any{deals[1]}},
+			{"UPDATE reporting_opportunity SET stage = 'Prospecting', version = version + 1000000 WHERE tenant_id = " +
+				"$1 AND id = $2", []any{deals[1]}},
 			{"DELETE FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2", []any{deals[2]}},
 			{"UPDATE reporting_opportunity SET id = '~' || id WHERE tenant_id = $1 AND id = $2", []any{deals[4]}},
 			{"UPDATE reporting_lead SET owner_id = $3 WHERE tenant_id = $1 AND id = $2", []any{leads[1], boss}},
 			{"DELETE FROM reporting_lead WHERE tenant_id = $1 AND id = $2", []any{leads[2]}},
 			{"UPDATE reporting_member SET responded = 'yes' WHERE tenant_id = $1 AND member_id = $2", []any{leads[0]}},
 			{"DELETE FROM reporting_member WHERE tenant_id = $1 AND member_id = $2", []any{leads[3]}},
-			{"UPDATE reporting_member SET campaign_id = '~' WHERE tenant_id = $1 AND member_id = $2 AND campaign_id = $3", []any{leads[4], campaign}},
-			{"UPDATE reporting_approval SET decision = 'APPROVED', decided_at = 1 WHERE tenant_id = $1 AND id = $2", []any{num(9, 0)}},
+			{"UPDATE reporting_member SET campaign_id = '~' WHERE tenant_id = $1 AND member_id = $2 AND campaign_id " +
+				"= $3", []any{leads[4], campaign}},
+			{
+				"UPDATE reporting_approval SET decision = 'APPROVED', decided_at = 1 WHERE tenant_id = $1 AND id = $2",
+				[]any{num(9, 0)},
+			},
 			{"DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2", []any{num(9, 1)}},
 			{"UPDATE reporting_approval SET id = $3 WHERE tenant_id = $1 AND id = $2", []any{num(9, 2), num(9, 90)}},
-			{"UPDATE reporting_count SET n = n + 7, amount_lo = amount_lo - 1 WHERE tenant_id = $1 AND cube = 'stage' AND owner_id = $2", []any{""}},
+			{"UPDATE reporting_count SET n = n + 7, amount_lo = amount_lo - 1 WHERE tenant_id = $1 AND cube = " +
+				"'stage' AND owner_id = $2", []any{""}},
 			{"DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = 'month' AND owner_id = $2", []any{boss}},
-			{"UPDATE reporting_count SET k1 = 'nothing' WHERE tenant_id = $1 AND cube = 'lead' AND owner_id = $2", []any{""}},
-			{"UPDATE reporting_count SET cube = 'nothing' WHERE tenant_id = $1 AND cube = 'prospect' AND owner_id = $2", []any{boss}},
+			{
+				"UPDATE reporting_count SET k1 = 'nothing' WHERE tenant_id = $1 AND cube = 'lead' AND owner_id = $2",
+				[]any{""},
+			},
+			{
+				"UPDATE reporting_count SET cube = 'nothing' WHERE tenant_id = $1 AND cube = 'prospect' AND owner_id = $2",
+				[]any{boss},
+			},
 		} {
 			p.change(func(ctx context.Context, tx *sqldb.Tx) error {
 				n, err := tx.Exec(ctx, damage.query, append([]any{p.id}, damage.args...)...)
@@ -133,7 +153,8 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 		if err != nil || b.Status != Done || b.Processed != 20 || b.EndedAt == 0 {
 			t.Fatalf("got %+v, %v", b, err)
 		}
-		if v, err := p.cfg.Engine.Execution(t.Context(), p.id, p.execution(b), 0); err != nil || v.State.Status != flow.Completed {
+		if v, err := p.cfg.Engine.Execution(t.Context(), p.id, p.execution(b), 0); err != nil ||
+			v.State.Status != flow.Completed {
 			t.Errorf("the execution is %v, %v", v.State.Status, err)
 		}
 		if _, err := p.GetRebuild(t.Context(), newTenant(r).id, first); fault.KindOf(err) != fault.NotFound {
@@ -197,8 +218,14 @@ func TestWhatIsCountedDuringARebuildIsKept(t *testing.T) {
 				}
 			}
 			second := *b
-			p.create("Opportunity", num(users, 2), map[string]any{"Name": "N", "StageName": "Qualification", "CloseDate": "2026-03-01", "Amount": 5})
-			p.create("Lead", num(users, 1), map[string]any{"LastName": "N", "Company": "N", "Status": "Open - Not Contacted"})
+			p.create("Opportunity", num(users, 2), map[string]any{
+				"Name": "N", "StageName": "Qualification",
+				"CloseDate": "2026-03-01", "Amount": 5,
+			})
+			p.create("Lead", num(users, 1), map[string]any{
+				"LastName": "N", "Company": "N",
+				"Status": "Open - Not Contacted",
+			})
 			if i < len(deals) {
 				if _, err := p.apply("Opportunity", records.Op{Kind: records.Delete, ID: deals[i]}); err != nil {
 					t.Fatal(err)
@@ -227,7 +254,8 @@ func TestARebuildBesideEventsConverges(t *testing.T) {
 			for range 40 {
 				p.step()
 			}
-			p.exec("UPDATE reporting_count SET n = n + 1, amount_lo = amount_lo + 3 WHERE tenant_id = $1 AND cube IN ('stage', 'lead')", p.id)
+			p.exec("UPDATE reporting_count SET n = n + 1, amount_lo = amount_lo + 3 WHERE tenant_id = $1 AND cube IN "+
+				"('stage', 'lead')", p.id)
 			p.exec("UPDATE reporting_opportunity SET amount = amount + 1 WHERE tenant_id = $1", p.id)
 			p.exec("DELETE FROM reporting_lead WHERE tenant_id = $1", p.id)
 			if _, _, err := p.Rebuild(r.Context(), p.id, nil); err != nil {

@@ -32,7 +32,10 @@ type recount struct {
 func (s *Reporting) Recount(ctx context.Context, tenant string) (differences []string, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		c := &recount{Reporting: s, tx: tx, tenant: tenant, counts: deltas{}}
-		for _, part := range []func(context.Context) error{c.opportunities, c.leads, c.members, c.approvals, c.compare} {
+		for _, part := range []func(context.Context) error{
+			c.opportunities, c.leads, c.members, c.approvals,
+			c.compare,
+		} {
 			if err := part(ctx); err != nil {
 				return err
 			}
@@ -51,7 +54,8 @@ func (c *recount) say(format string, args ...any) {
 
 // opportunities holds the facts of opportunities against their records.
 func (c *recount) opportunities(ctx context.Context) error {
-	kept, err := factsIn(ctx, c.tx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1", scanOpportunity, c.tenant)
+	kept, err := factsIn(ctx, c.tx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1",
+		scanOpportunity, c.tenant)
 	if err != nil {
 		return err
 	}
@@ -72,7 +76,8 @@ func (c *recount) opportunities(ctx context.Context) error {
 
 // leads holds the facts of leads against their records.
 func (c *recount) leads(ctx context.Context) error {
-	kept, err := factsIn(ctx, c.tx, "SELECT "+leadColumns+", id FROM reporting_lead WHERE tenant_id = $1", scanLead, c.tenant)
+	kept, err := factsIn(ctx, c.tx, "SELECT "+leadColumns+", id FROM reporting_lead WHERE tenant_id = $1", scanLead,
+		c.tenant)
 	if err != nil {
 		return err
 	}
@@ -92,7 +97,9 @@ func (c *recount) leads(ctx context.Context) error {
 }
 
 // factsIn are the facts of a table by the id of their record.
-func factsIn[T any](ctx context.Context, tx *sqldb.Tx, query string, scan func(*sqldb.Row, ...any) (*T, error), args ...any) (map[string]*T, error) {
+func factsIn[T any](ctx context.Context, tx *sqldb.Tx, query string, scan func(*sqldb.Row, ...any) (*T, error),
+	args ...any,
+) (map[string]*T, error) {
 	kept := map[string]*T{}
 	for row, err := range tx.Query(ctx, query, args...) {
 		if err != nil {
@@ -217,7 +224,8 @@ func (c *recount) approvals(ctx context.Context) error {
 // approvalsIn is what is noted of approvals, by their ids; and is more of the condition.
 func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (map[string]model.Approval, error) {
 	kept := map[string]model.Approval{}
-	for row, err := range tx.Query(ctx, `SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
+	for row, err := range tx.Query(ctx,
+		`SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
 		WHERE tenant_id = $1`+and, args...) {
 		var a model.Approval
 		if err == nil {
@@ -233,7 +241,8 @@ func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (ma
 
 // compare holds the counts against those of the recount.
 func (c *recount) compare(ctx context.Context) error {
-	for row, err := range c.tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3", c.tenant) {
+	for row, err := range c.tx.Query(ctx, "SELECT "+countColumns+
+		" FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3", c.tenant) {
 		if err != nil {
 			return err
 		}
@@ -253,6 +262,7 @@ func (c *recount) compare(ctx context.Context) error {
 }
 
 func (c *recount) differ(k key, got, want tally) {
-	c.say("the count %s of owner %q, %q %q %q, is %d (%s, weighted %s), and should be %d (%s, weighted %s)", k.cube, k.owner, k.k1, k.k2, k.k3,
+	c.say("the count %s of owner %q, %q %q %q, is %d (%s, weighted %s), and should be %d (%s, weighted %s)", k.cube,
+		k.owner, k.k1, k.k2, k.k3,
 		got.n, got.amount, got.weighted, want.n, want.amount, want.weighted)
 }

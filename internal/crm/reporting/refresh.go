@@ -39,20 +39,26 @@ const (
 	dropOpportunity    = "DELETE FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2"
 )
 
-var putOpportunities = sqldb.NewInsert("reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, month, campaign_id, amount, weighted)",
+var putOpportunities = sqldb.NewInsert("reporting_opportunity (tenant_id, id, version, owner_id, stage, status, "+
+	"category, month, campaign_id, amount, weighted)",
 	`ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id, stage = excluded.stage, status = excluded.status,
 		category = excluded.category, month = excluded.month, campaign_id = excluded.campaign_id, amount = excluded.amount, weighted = excluded.weighted`,
 	"text", "text", "bigint", "text", "text", "text", "text", "text", "text", "bigint", "bigint")
 
 func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
 	o := &opportunity{}
-	return o, row.Scan(append([]any{&o.version, &o.owner, &o.stage, &o.status, &o.category, &o.month, &o.campaign, &o.amount, &o.weighted}, more...)...)
+	return o, row.Scan(append([]any{
+		&o.version, &o.owner, &o.stage, &o.status, &o.category, &o.month, &o.campaign,
+		&o.amount, &o.weighted,
+	}, more...)...)
 }
 
 // refreshOpportunities brings what is counted of some opportunities up to date, with the
 // version that each must have seen. They are read together, and their counts are changed
 // by what they come to together.
-func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, named map[string]wire.Stamp) error {
+func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string,
+	named map[string]wire.Stamp,
+) error {
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
 	}
@@ -92,7 +98,8 @@ func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tena
 			continue
 		}
 		now.counted(d, 1)
-		facts = append(facts, tenant, id, now.version, now.owner, now.stage, now.status, now.category, now.month, now.campaign, now.amount, now.weighted)
+		facts = append(facts, tenant, id, now.version, now.owner, now.stage, now.status, now.category, now.month,
+			now.campaign, now.amount, now.weighted)
 	}
 	if len(others) == 0 {
 		return nil
@@ -116,7 +123,8 @@ const maxBatch = 500
 // opportunities are the facts of some opportunities.
 func opportunities(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) (map[string]*opportunity, error) {
 	var b sqldb.Binds
-	query := "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = " + b.Add(tenant) + " AND " + b.OneOf(tx.Dialect(), "id", ids)
+	query := "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = " + b.Add(tenant) +
+		" AND " + b.OneOf(tx.Dialect(), "id", ids)
 	facts := make(map[string]*opportunity, len(ids))
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		if err != nil {
@@ -172,7 +180,10 @@ func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id st
 	if r != nil {
 		now = leadOf(r)
 		now.counted(d, 1)
-		stmts[0] = sqldb.Stmt{Query: putLead, Args: []any{tenant, id, now.version, now.owner, now.source, now.month, now.converted}}
+		stmts[0] = sqldb.Stmt{Query: putLead, Args: []any{
+			tenant, id, now.version, now.owner, now.source, now.month,
+			now.converted,
+		}}
 	}
 	in, err := members(ctx, tx, selectMembersOf, tenant, objLead, id)
 	if err != nil {
@@ -192,19 +203,25 @@ func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id st
 }
 
 const (
-	memberColumns   = "campaign_id, member_type, member_id, responded, owner_id, converted"
-	selectMember    = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
+	memberColumns = "campaign_id, member_type, member_id, responded, owner_id, converted"
+	selectMember  = "SELECT " + memberColumns +
+		" FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
 	selectMembers   = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
-	selectMembersOf = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
-	putMember       = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id, converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
+	selectMembersOf = "SELECT " + memberColumns +
+		" FROM reporting_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
+	putMember = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id, converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (tenant_id, campaign_id, member_type, member_id) DO UPDATE SET responded = excluded.responded, owner_id = excluded.owner_id,
 			converted = excluded.converted`
-	dropMember  = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
+	dropMember = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND " +
+		"member_id = $4"
 	dropMembers = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
 )
 
 func (m *member) put(tenant string) sqldb.Stmt {
-	return sqldb.Stmt{Query: putMember, Args: []any{tenant, m.campaign, m.kind, m.id, m.responded, m.owner, m.converted}}
+	return sqldb.Stmt{Query: putMember, Args: []any{
+		tenant, m.campaign, m.kind, m.id, m.responded, m.owner,
+		m.converted,
+	}}
 }
 
 // members are those that a statement selects.
@@ -240,7 +257,10 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 		was[i].counted(d, -1)
 	}
 	if !ok {
-		return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{Query: dropMember, Args: []any{tenant, campaign, kind, id}})...)
+		return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{
+			Query: dropMember,
+			Args:  []any{tenant, campaign, kind, id},
+		})...)
 	}
 	l, err := s.leadOfMember(ctx, tx, tenant, &found)
 	if err != nil {
@@ -252,7 +272,9 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 }
 
 // leadOfMember is the lead that a member is, nil of a contact.
-func (s *Reporting) leadOfMember(ctx context.Context, tx *sqldb.Tx, tenant string, m *model.CampaignMember) (*lead, error) {
+func (s *Reporting) leadOfMember(ctx context.Context, tx *sqldb.Tx, tenant string, m *model.CampaignMember) (
+	*lead, error,
+) {
 	if m.MemberType != objLead {
 		return nil, nil
 	}
@@ -281,5 +303,8 @@ func (s *Reporting) refreshCampaign(ctx context.Context, tx *sqldb.Tx, tenant, i
 	for i := range gone {
 		gone[i].counted(d, -1)
 	}
-	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{Query: dropMembers, Args: []any{tenant, id}})...)
+	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{
+		Query: dropMembers,
+		Args:  []any{tenant, id},
+	})...)
 }

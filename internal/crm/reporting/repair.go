@@ -44,14 +44,20 @@ type step struct {
 // parts are the parts of a rebuild, in their order. A lead is put right before the members
 // that it is, which are counted by its owner.
 func (s *Reporting) parts() []part {
-	all := []part{{name: "opportunities", do: s.repairOpportunities}, {name: "leads", do: s.repairLeads}, {name: "members", do: s.repairMembers}}
+	all := []part{
+		{name: "opportunities", do: s.repairOpportunities},
+		{name: "leads", do: s.repairLeads},
+		{name: "members", do: s.repairMembers},
+	}
 	if s.cfg.Approvals != nil {
 		all = append(all, part{name: "approvals", do: s.repairApprovals})
 	}
 	return append(all,
-		part{name: "opportunity counts", do: s.addMissing, sums: &sums{s.sumOpportunities, "cube IN ('" + stageCube + "', '" + monthCube + "', '" + campaignCube + "')"}},
+		part{name: "opportunity counts", do: s.addMissing, sums: &sums{s.sumOpportunities, "cube IN ('" + stageCube +
+			"', '" + monthCube + "', '" + campaignCube + "')"}},
 		part{name: "lead counts", do: s.addMissing, sums: &sums{s.sumLeads, "cube = '" + leadCube + "'"}},
-		part{name: "member counts", do: s.addMissing, sums: &sums{s.sumMembers, "cube NOT IN ('" + stageCube + "', '" + monthCube + "', '" + campaignCube + "', '" + leadCube + "')"}},
+		part{name: "member counts", do: s.addMissing, sums: &sums{s.sumMembers, "cube NOT IN ('" + stageCube + "', '" +
+			monthCube + "', '" + campaignCube + "', '" + leadCube + "')"}},
 	)
 }
 
@@ -62,7 +68,8 @@ const between = " AND id > $2 AND ($3 = '' OR id <= $3)"
 // repairOpportunities counts those anew whose facts are not what their records say.
 func (s *Reporting) repairOpportunities(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
 	return repairFacts(ctx, tx, s, b, limit, sort[opportunity]{
-		object: objOpportunity, query: "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = $1" + between, scan: scanOpportunity, of: opportunityOf,
+		object: objOpportunity, query: "SELECT " + opportunityColumns +
+			", id FROM reporting_opportunity WHERE tenant_id = $1" + between, scan: scanOpportunity, of: opportunityOf,
 		refresh: func(ids []string) error {
 			named := make(map[string]wire.Stamp, len(ids))
 			for _, id := range ids {
@@ -76,7 +83,8 @@ func (s *Reporting) repairOpportunities(ctx context.Context, tx *sqldb.Tx, b *Re
 // repairLeads counts those anew whose facts are not what their records say.
 func (s *Reporting) repairLeads(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
 	return repairFacts(ctx, tx, s, b, limit, sort[lead]{
-		object: objLead, query: "SELECT " + leadColumns + ", id FROM reporting_lead WHERE tenant_id = $1" + between, scan: scanLead, of: leadOf,
+		object: objLead, query: "SELECT " + leadColumns + ", id FROM reporting_lead WHERE tenant_id = $1" + between,
+		scan: scanLead, of: leadOf,
 		refresh: func(ids []string) error {
 			for _, id := range ids {
 				if err := s.refreshLead(ctx, tx, b.tenant, id, 0); err != nil {
@@ -96,7 +104,9 @@ type sort[T any] struct {
 	refresh       func(ids []string) error
 }
 
-func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, b *Rebuild, limit int, of sort[T]) (step, error) {
+func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, b *Rebuild, limit int, of sort[T]) (
+	step, error,
+) {
 	records, err := s.cfg.Records.Walk(ctx, tx, b.tenant, of.object, b.place, limit)
 	if err != nil {
 		return step{}, err
@@ -129,7 +139,10 @@ func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, 
 // repairMembers counts members of campaigns anew that are counted as something else.
 func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
 	from := memberAt(b.place)
-	found, err := s.cfg.Records.Members(ctx, tx, b.tenant, model.CampaignMember{CampaignID: from[0], MemberType: from[1], MemberID: from[2]}, limit)
+	found, err := s.cfg.Records.Members(ctx, tx, b.tenant, model.CampaignMember{
+		CampaignID: from[0],
+		MemberType: from[1], MemberID: from[2],
+	}, limit)
 	if err != nil {
 		return step{}, err
 	}
@@ -139,8 +152,10 @@ func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild,
 		to = [3]string{last.CampaignID, last.MemberType, last.MemberID}
 		got.place = strings.Join(to[:], "/")
 	}
-	have, err := members(ctx, tx, "SELECT "+memberColumns+` FROM reporting_member WHERE tenant_id = $1 AND (campaign_id, member_type, member_id) > ($2, $3, $4)
-		AND ($5 = '' OR (campaign_id, member_type, member_id) <= ($5, $6, $7))`, b.tenant, from[0], from[1], from[2], to[0], to[1], to[2])
+	have, err := members(ctx, tx, "SELECT "+memberColumns+
+		` FROM reporting_member WHERE tenant_id = $1 AND (campaign_id, member_type, member_id) > ($2, $3, $4)
+		AND ($5 = '' OR (campaign_id, member_type, member_id) <= ($5, $6, $7))`, b.tenant, from[0], from[1], from[2],
+		to[0], to[1], to[2])
 	if err != nil {
 		return step{}, err
 	}
@@ -191,12 +206,18 @@ func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuil
 	for i := range found {
 		a := &found[i]
 		if has, ok := kept[a.ID]; !ok || has != *a {
-			stmts = append(stmts, sqldb.Stmt{Query: putApproval, Args: []any{b.tenant, a.ID, a.Object, a.RecordID, a.SubmittedBy, a.SubmittedAt, a.Decision, a.DecidedAt}})
+			stmts = append(stmts, sqldb.Stmt{Query: putApproval, Args: []any{
+				b.tenant, a.ID, a.Object, a.RecordID,
+				a.SubmittedBy, a.SubmittedAt, a.Decision, a.DecidedAt,
+			}})
 		}
 		delete(kept, a.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
-		stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2", Args: []any{b.tenant, id}})
+		stmts = append(stmts, sqldb.Stmt{
+			Query: "DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2",
+			Args:  []any{b.tenant, id},
+		})
 	}
 	if len(stmts) == 0 {
 		return got, nil
@@ -228,7 +249,8 @@ func (s *Reporting) compare(ctx context.Context, tenant string, of *sums) (*gap,
 		if err := of.add(ctx, tx, tenant, lack); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 AND "+of.cubes, tenant) {
+		for row, err := range tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 AND "+
+			of.cubes, tenant) {
 			if err != nil {
 				return err
 			}
@@ -252,7 +274,10 @@ func (*Reporting) addMissing(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limi
 		some[k] = b.different.of[k]
 	}
 	times, _ := strconv.Atoi(b.place)
-	got := step{place: strconv.Itoa(times + 1), over: n == len(b.different.keys), left: &gap{b.different.keys[n:], b.different.of}}
+	got := step{place: strconv.Itoa(times + 1), over: n == len(b.different.keys), left: &gap{
+		b.different.keys[n:],
+		b.different.of,
+	}}
 	if n == 0 {
 		return got, nil
 	}
@@ -260,7 +285,8 @@ func (*Reporting) addMissing(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limi
 }
 
 func (*Reporting) sumOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
-	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+" FROM reporting_opportunity WHERE tenant_id = $1", tenant) {
+	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+" FROM reporting_opportunity WHERE tenant_id = $1",
+		tenant) {
 		if err != nil {
 			return err
 		}

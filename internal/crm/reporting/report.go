@@ -108,7 +108,8 @@ func grouping(q *Query, defaults []string, may []group) ([]group, error) {
 			for j := range may {
 				known[j] = may[j].name
 			}
-			return nil, refuse("groupBy", "groupBy must be some of %s, each once, separated by commas", strings.Join(known, ", "))
+			return nil, refuse("groupBy", "groupBy must be some of %s, each once, separated by commas",
+				strings.Join(known, ", "))
 		}
 		groups[i] = may[at]
 	}
@@ -137,9 +138,10 @@ func (w *session) report(ctx context.Context, s *spec, q *Query) (t Table, err e
 	}
 	measures := w.readable(&t, s.object, s.measures)
 	a := newAssembly(w.model, groups)
-	err = w.cells(ctx, s, q, slices.ContainsFunc(groups, func(g group) bool { return g.name == ownerGroup.name }), func(c *cell) {
-		a.add(c, func(r *row) { s.add(c, r) })
-	})
+	err = w.cells(ctx, s, q, slices.ContainsFunc(groups, func(g group) bool { return g.name == ownerGroup.name }),
+		func(c *cell) {
+			a.add(c, func(r *row) { s.add(c, r) })
+		})
 	if err != nil {
 		return t, err
 	}
@@ -206,7 +208,8 @@ func (w *session) fromTables(ctx context.Context, a *asking, facts bool, each fu
 	for row, err := range w.tx.Query(ctx, query, args...) {
 		var c cell
 		if err == nil {
-			err = row.Scan(&c.owner, &c.k1, &c.k2, &c.k3, &c.n, &c.amount.hi, &c.amount.lo, &c.weighted.hi, &c.weighted.lo)
+			err = row.Scan(&c.owner, &c.k1, &c.k2, &c.k3, &c.n, &c.amount.hi, &c.amount.lo, &c.weighted.hi,
+				&c.weighted.lo)
 		}
 		if err != nil {
 			return err
@@ -232,7 +235,8 @@ func (w *session) statement(ctx context.Context, a *asking, facts bool) (string,
 		owner, by = "x.owner_id", "x.owner_id, "+by
 	}
 	sum := func(column string) string { return ", CAST(sum(x." + column + ") AS BIGINT)" }
-	return "SELECT " + owner + ", x.k1, x.k2, x.k3" + sum("n") + sum("amount_hi") + sum("amount_lo") + sum("weighted_hi") + sum("weighted_lo") +
+	return "SELECT " + owner + ", x.k1, x.k2, x.k3" + sum("n") + sum("amount_hi") + sum("amount_lo") +
+		sum("weighted_hi") + sum("weighted_lo") +
 		" FROM (" + parts + ") x GROUP BY " + by + " HAVING sum(x.n) <> 0", b.Args(), err
 }
 
@@ -308,8 +312,10 @@ func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool
 	if err != nil || seen.All {
 		return nil, err
 	}
-	query := "SELECT DISTINCT c.owner_id FROM reporting_count c WHERE c.tenant_id = " + b.Add(w.tenant) + " AND c.cube = " + b.Add(s.roster()) +
-		" AND c.owner_id > '' AND c.owner_id NOT IN (" + seen.Owners + ") ORDER BY c.owner_id LIMIT " + b.Add(w.cfg.fewUnreached+1)
+	query := "SELECT DISTINCT c.owner_id FROM reporting_count c WHERE c.tenant_id = " + b.Add(w.tenant) +
+		" AND c.cube = " + b.Add(s.roster()) +
+		" AND c.owner_id > '' AND c.owner_id NOT IN (" + seen.Owners + ") ORDER BY c.owner_id LIMIT " +
+		b.Add(w.cfg.fewUnreached+1)
 	all := &few{beside: more}
 	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var owner string
@@ -334,7 +340,8 @@ func (s *spec) sums(tenant, sign, owners string, q *Query, b *sqldb.Binds) strin
 	for _, name := range []string{"n", "amount_hi", "amount_lo", "weighted_hi", "weighted_lo"} {
 		columns += ", " + sign + "c." + name + " AS " + name
 	}
-	return "SELECT " + columns + " FROM reporting_count c WHERE c.tenant_id = " + tenant + " AND c.cube = " + b.Add(s.cube) + " AND " + owners +
+	return "SELECT " + columns + " FROM reporting_count c WHERE c.tenant_id = " + tenant + " AND c.cube = " +
+		b.Add(s.cube) + " AND " + owners +
 		s.conditions(q, "c.owner_id", [3]string{"c.k1", "c.k2", "c.k3"}, b)
 }
 
@@ -371,7 +378,8 @@ func (f *facts) query(tenant string, seen *model.Seen) string {
 	if f.amounts {
 		amounts = "f.amount / 1000000000, f.amount % 1000000000, f.weighted / 1000000000, f.weighted % 1000000000"
 	}
-	return "SELECT f.owner_id, " + f.keys[0] + ", " + f.keys[1] + ", " + f.keys[2] + ", 1, " + amounts + " FROM " + f.table + " f WHERE f.tenant_id = " + tenant +
+	return "SELECT f.owner_id, " + f.keys[0] + ", " + f.keys[1] + ", " + f.keys[2] + ", 1, " + amounts + " FROM " +
+		f.table + " f WHERE f.tenant_id = " + tenant +
 		" AND " + f.id + " IN (" + seen.Records + ")"
 }
 

@@ -15,14 +15,27 @@ import (
 func office(r *rig) (t *tenant, boss, clerk string) {
 	t, boss, clerk = newTenant(r), num(users, 1), num(users, 2)
 	read := map[string]model.ObjectPermission{"Opportunity": {Read: true}}
-	full := model.PermissionSet{ID: num(sets, 1), Name: "full", ViewAll: true, Objects: read, Fields: map[string]model.FieldPermission{
-		"Opportunity.Amount": {Read: true}, "Opportunity.ForecastCategoryName": {Read: true},
-	}}
-	some := model.PermissionSet{ID: num(sets, 2), Name: "some", ViewAll: true, Objects: read, Fields: map[string]model.FieldPermission{}}
+	full := model.PermissionSet{
+		ID: num(sets, 1), Name: "full", ViewAll: true, Objects: read,
+		Fields: map[string]model.FieldPermission{
+			"Opportunity.Amount": {Read: true}, "Opportunity.ForecastCategoryName": {Read: true},
+		},
+	}
+	some := model.PermissionSet{
+		ID: num(sets, 2), Name: "some", ViewAll: true, Objects: read,
+		Fields: map[string]model.FieldPermission{},
+	}
 	t.define(
-		model.Definition{Kind: model.KindPermissionSet, ID: full.ID, Value: full}, model.Definition{Kind: model.KindPermissionSet, ID: some.ID, Value: some},
-		model.Definition{Kind: model.KindUser, ID: boss, Value: model.User{ID: boss, Name: "Boss", IsActive: true, PermissionSetIDs: []string{full.ID}}},
-		model.Definition{Kind: model.KindUser, ID: clerk, Value: model.User{ID: clerk, Name: "Clerk", IsActive: true, PermissionSetIDs: []string{some.ID}}},
+		model.Definition{Kind: model.KindPermissionSet, ID: full.ID, Value: full},
+		model.Definition{Kind: model.KindPermissionSet, ID: some.ID, Value: some},
+		model.Definition{Kind: model.KindUser, ID: boss, Value: model.User{
+			ID: boss, Name: "Boss", IsActive: true,
+			PermissionSetIDs: []string{full.ID},
+		}},
+		model.Definition{Kind: model.KindUser, ID: clerk, Value: model.User{
+			ID: clerk, Name: "Clerk", IsActive: true,
+			PermissionSetIDs: []string{some.ID},
+		}},
 	)
 	return t, boss, clerk
 }
@@ -30,13 +43,21 @@ func office(r *rig) (t *tenant, boss, clerk string) {
 func TestWhatACallerMayNotReadIsNotToldInSums(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		o, boss, clerk := office(r)
-		o.create("Opportunity", boss, map[string]any{"Name": "A", "StageName": "Negotiation", "CloseDate": "2026-02-28", "Amount": 100.25})
-		o.create("Opportunity", clerk, map[string]any{"Name": "B", "StageName": "Prospecting", "CloseDate": "2026-02-28", "Amount": 50})
+		o.create("Opportunity", boss, map[string]any{
+			"Name": "A", "StageName": "Negotiation", "CloseDate": "2026-02-28",
+			"Amount": 100.25,
+		})
+		o.create("Opportunity", clerk, map[string]any{
+			"Name": "B", "StageName": "Prospecting",
+			"CloseDate": "2026-02-28", "Amount": 50,
+		})
 		o.settle()
-		if got, want := o.table(boss, "pipeline", Query{}), "[Prospecting 1 50 5]\n[Negotiation 1 100.25 90.23]\n[ 2 150.25 95.23]\n"; got != want {
+		if got, want := o.table(boss, "pipeline", Query{}),
+			"[Prospecting 1 50 5]\n[Negotiation 1 100.25 90.23]\n[ 2 150.25 95.23]\n"; got != want {
 			t.Errorf("the boss sees\n%swant\n%s", got, want)
 		}
-		if got, want := o.table(boss, "pipeline", Query{GroupBy: []string{"owner"}}), "["+boss+" Boss 1 100.25 90.23]\n["+clerk+" Clerk 1 50 5]\n[  2 150.25 95.23]\n"; got != want {
+		if got, want := o.table(boss, "pipeline", Query{GroupBy: []string{"owner"}}), "["+boss+
+			" Boss 1 100.25 90.23]\n["+clerk+" Clerk 1 50 5]\n[  2 150.25 95.23]\n"; got != want {
 			t.Errorf("the boss sees\n%swant\n%s", got, want)
 		}
 		seen, err := o.Report(t.Context(), Caller{o.id, clerk}, "pipeline", Query{})
@@ -46,11 +67,13 @@ func TestWhatACallerMayNotReadIsNotToldInSums(t *testing.T) {
 		if got, want := textOf(&seen), "[Prospecting 1]\n[Negotiation 1]\n[ 2]\n"; got != want {
 			t.Errorf("the clerk sees\n%swant\n%s", got, want)
 		}
-		if diff := cmp.Diff([]Omitted{{"Opportunity.Amount", []string{"amount", "weightedAmount"}}}, seen.Omitted); diff != "" {
+		if diff := cmp.Diff([]Omitted{{"Opportunity.Amount", []string{"amount", "weightedAmount"}}},
+			seen.Omitted); diff != "" {
 			t.Errorf("left out (-want +got):\n%s", diff)
 		}
 		_, err = o.Report(t.Context(), Caller{o.id, clerk}, "forecast", Query{})
-		if e, ok := fault.As(err); !ok || e.Kind != fault.Forbidden || cmp.Diff(e.Details, map[string]string{"field": "ForecastCategoryName"}) != "" {
+		if e, ok := fault.As(err); !ok || e.Kind != fault.Forbidden ||
+			cmp.Diff(e.Details, map[string]string{"field": "ForecastCategoryName"}) != "" {
 			t.Errorf("forecast: %v, want it to be refused for a field", err)
 		}
 	})
@@ -77,7 +100,8 @@ func TestWhatAReportDoesNotKnowIsRefused(t *testing.T) {
 				t.Errorf("%s %+v: %v, want %v", ask.name, ask.q, err, ask.want)
 			}
 		}
-		if _, err := o.Report(t.Context(), Caller{o.id, num(users, 9)}, "pipeline", Query{}); fault.KindOf(err) != fault.Forbidden {
+		if _, err := o.Report(t.Context(), Caller{o.id, num(users, 9)}, "pipeline", Query{}); fault.KindOf(
+			err) != fault.Forbidden {
 			t.Errorf("nobody: %v, want it to be refused", err)
 		}
 	})
@@ -87,15 +111,22 @@ func TestWhatAReportDoesNotKnowIsRefused(t *testing.T) {
 func TestARecountFindsWhatIsWrong(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		o, boss, clerk := office(r)
-		id := o.create("Opportunity", boss, map[string]any{"Name": "A", "StageName": "Negotiation", "CloseDate": "2026-02-28", "Amount": 100.25})
-		gone := o.create("Opportunity", boss, map[string]any{"Name": "B", "StageName": "Prospecting", "CloseDate": "2026-02-28"})
+		id := o.create("Opportunity", boss, map[string]any{
+			"Name": "A", "StageName": "Negotiation",
+			"CloseDate": "2026-02-28", "Amount": 100.25,
+		})
+		gone := o.create("Opportunity", boss, map[string]any{
+			"Name": "B", "StageName": "Prospecting",
+			"CloseDate": "2026-02-28",
+		})
 		if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) != 2+8 {
 			t.Errorf("before events are handled: %q, %v", found, err)
 		}
 		a := &submission{id: num(rules, 9), object: "Opportunity", record: id, by: boss, at: 5}
 		o.submit(a)
 		o.publish("Submission", a.id, wire.ApprovalSubmitted{
-			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id}, SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
+			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id},
+			SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 		o.settle()
 		if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) > 0 {
@@ -106,14 +137,25 @@ func TestARecountFindsWhatIsWrong(t *testing.T) {
 			args  []any
 			want  int
 		}{
-			{"UPDATE reporting_opportunity SET owner_id = $2 WHERE tenant_id = $1 AND id = $3", []any{o.id, clerk, id}, 1},
+			{
+				"UPDATE reporting_opportunity SET owner_id = $2 WHERE tenant_id = $1 AND id = $3",
+				[]any{o.id, clerk, id},
+				1,
+			},
 			{"DELETE FROM reporting_opportunity WHERE tenant_id = $1 AND id = $2", []any{o.id, gone}, 2},
-			{"UPDATE reporting_count SET amount_lo = amount_lo + 1 WHERE tenant_id = $1 AND cube = 'stage' AND k1 = 'Negotiation'", []any{o.id}, 4},
-			{"INSERT INTO reporting_lead (tenant_id, id, version, owner_id, source, month, converted) VALUES ($1, $2, 1, $2, '', '', 'no')", []any{o.id, id}, 5},
+			{"UPDATE reporting_count SET amount_lo = amount_lo + 1 WHERE tenant_id = $1 AND cube = 'stage' AND k1 = " +
+				"'Negotiation'", []any{o.id}, 4},
+			{"INSERT INTO reporting_lead (tenant_id, id, version, owner_id, source, month, converted) VALUES ($1, " +
+				"$2, 1, $2, '', '', 'no')", []any{o.id, id}, 5},
 			{"DELETE FROM reporting_count WHERE tenant_id = $1", []any{o.id}, 3 + 8},
 			{"UPDATE approval_instance SET status = 1, decided_at = 9 WHERE tenant_id = $1", []any{o.id}, 4 + 8},
-			{"UPDATE reporting_approval SET decision = 'APPROVED', decided_at = 9 WHERE tenant_id = $1", []any{o.id}, 3 + 8},
-			{"UPDATE approval_instance SET id = record_id WHERE tenant_id = $1", []any{o.id}, 5 + 8}, // one is missing, another is too many
+			{
+				"UPDATE reporting_approval SET decision = 'APPROVED', decided_at = 9 WHERE tenant_id = $1",
+				[]any{o.id},
+				3 + 8,
+			},
+			// one is missing, another is too many
+			{"UPDATE approval_instance SET id = record_id WHERE tenant_id = $1", []any{o.id}, 5 + 8},
 		} {
 			o.exec(damage.query, damage.args...)
 			if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) != damage.want {

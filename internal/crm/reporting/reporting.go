@@ -102,7 +102,9 @@ type session struct {
 }
 
 // read runs fn in a transaction that cannot write.
-func (s *Reporting) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context, w *session) error) error {
+func (s *Reporting) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context,
+	w *session) error,
+) error {
 	return fault.Wrap(op, s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, c.Tenant)
 		if err != nil {
@@ -125,11 +127,13 @@ const (
 // needs refuses a caller who may not read an object, or one of its fields.
 func (w *session) needs(object string, fields ...string) error {
 	if !w.model.Can(w.user, object, model.ReadOp) {
-		return fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", model.ReadOp, object)
+		return fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", model.ReadOp,
+			object)
 	}
 	for _, field := range fields {
 		if !w.sees(object, field) {
-			return fault.New(fault.Forbidden, CodeAccessDenied, "this report stands on %s of %s, which you may not read", field, object).
+			return fault.New(fault.Forbidden, CodeAccessDenied,
+				"this report stands on %s of %s, which you may not read", field, object).
 				With(map[string]string{"field": field})
 		}
 	}

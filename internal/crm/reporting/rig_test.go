@@ -73,7 +73,8 @@ func (wall) Now() time.Time { return time.Now() }
 func newRig(t testing.TB, where sqldb.Config) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), approval.Migration(), Migration(), idempotency.Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(),
+		sharing.Migration(), approval.Migration(), Migration(), idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
@@ -107,7 +108,10 @@ func newRig(t testing.TB, where sqldb.Config) *rig {
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
 	r.sharing.Announce(r.bus)
 	r.records = records.New(db, records.Config{Models: r.models, Visible: r.sharing, Publisher: r.bus})
-	r.Reporting = New(db, Config{Models: r.models, Visible: r.sharing, Records: records.Reads{}, Approvals: approval.Reads{}, Engine: e, Worker: "test"})
+	r.Reporting = New(db, Config{
+		Models: r.models, Visible: r.sharing, Records: records.Reads{},
+		Approvals: approval.Reads{}, Engine: e, Worker: "test",
+	})
 	return r
 }
 
@@ -156,16 +160,22 @@ func (t *tenant) define(all ...model.Definition) {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, t.id, string(d.Kind), d.ID, string(body)); err != nil {
+			if _, err := tx.Exec(ctx,
+				`INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, t.id, string(d.Kind), d.ID,
+				string(body)); err != nil {
 				return err
 			}
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
-			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, t.id, uuid.NewString())
+			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, t.id,
+			uuid.NewString())
 		return err
 	})
-	t.publish("Directory", t.id, wire.RoleHierarchyChanged{ChangeType: "RoleUpdated", RoleID: num(1, 1), RoleName: "r", EffectiveAt: 1})
+	t.publish("Directory", t.id, wire.RoleHierarchyChanged{
+		ChangeType: "RoleUpdated", RoleID: num(1, 1), RoleName: "r",
+		EffectiveAt: 1,
+	})
 }
 
 // publish announces something that is not of a record.
@@ -181,7 +191,10 @@ func (t *tenant) publish(kind, id string, p wire.Payload) {
 		if err != nil {
 			return err
 		}
-		return t.bus.Publish(ctx, tx, wire.Event{Type: p.EventType(), Tenant: t.id, CorrelationID: "test", Key: key, Version: version, Payload: body})
+		return t.bus.Publish(ctx, tx, wire.Event{
+			Type: p.EventType(), Tenant: t.id, CorrelationID: "test", Key: key,
+			Version: version, Payload: body,
+		})
 	})
 }
 
@@ -189,7 +202,10 @@ func (t *tenant) system() records.Caller { return records.Caller{Tenant: t.id, C
 
 // apply does something to a record, as the system user.
 func (t *tenant) apply(object string, op records.Op) (id string, err error) {
-	_, _, err = t.records.Apply(t.Context(), t.system(), records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true}, func(results []records.Result) ([]byte, error) {
+	_, _, err = t.records.Apply(t.Context(), t.system(), records.Batch{
+		Object: object, Ops: []records.Op{op},
+		AllOrNone: true,
+	}, func(results []records.Result) ([]byte, error) {
 		id = results[0].ID
 		return []byte("{}"), nil
 	})
@@ -223,7 +239,8 @@ func (t *tenant) create(object, owner string, fields map[string]any) string {
 func (t *tenant) keys() []string {
 	t.Helper()
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, tenant_id, body FROM outbox_events WHERE id > $1 ORDER BY id", t.seen) {
+		for row, err := range tx.Query(ctx, "SELECT id, tenant_id, body FROM outbox_events WHERE id > $1 ORDER BY id",
+			t.seen) {
 			var of string
 			var body []byte
 			if err == nil {

@@ -131,7 +131,8 @@ func (s *shelf) find(keys []recordKey, places []int) {
 	}
 	for i := range keys {
 		place := int(slots[i]&placeBits) - 1
-		if slots[i] == 0 || slots[i]>>32 != hashes[i]>>32 || slots[i]&placeBits == goneSlot || s.facts[place].key != keys[i] {
+		if slots[i] == 0 || slots[i]>>32 != hashes[i]>>32 || slots[i]&placeBits == goneSlot ||
+			s.facts[place].key != keys[i] {
 			_, place = s.slot(&keys[i], hashes[i])
 		}
 		places[i] = place

@@ -39,7 +39,8 @@ func TestAShelfIsAMap(t *testing.T) {
 			var places [handful]int
 			s.find(some, places[:len(some)])
 			for i, at := range places[:len(some)] {
-				if p, there := want[some[i]]; (at >= 0) != there || there && (s.facts[at].packed != p || s.facts[at].key != some[i]) {
+				if p, there := want[some[i]]; (at >= 0) != there || there && (s.facts[at].packed != p ||
+					s.facts[at].key != some[i]) {
 					t.Fatalf("%x is at %d, want %v %v", some[i], at, p, there)
 				}
 			}

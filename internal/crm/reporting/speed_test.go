@@ -39,14 +39,21 @@ func gauge(t *testing.T, r *rig) {
 	p := newTenant(r)
 	p.fill()
 	for _, who := range []struct{ name, user string }{
-		{"rep", num(users, 1000)}, {"manager", num(users, 60)}, {"director", num(users, 6)}, {"top", num(users, 1)}, {"sees all", ""},
+		{"rep", num(users, 1000)},
+		{"manager", num(users, 60)},
+		{"director", num(users, 6)},
+		{"top", num(users, 1)},
+		{"sees all", ""},
 	} {
 		for name, q := range map[string]Query{"pipeline": {}, "forecast": {From: "2026-01", To: "2026-03"}} {
 			p.time(who.name+" "+name, 100, func() { p.table(who.user, name, q) })
 		}
 	}
 	p.time("an event", 300, p.oneEvent)
-	for _, damage := range []string{"DELETE FROM reporting_count WHERE tenant_id = $1", "DELETE FROM reporting_opportunity WHERE tenant_id = $1"} {
+	for _, damage := range []string{
+		"DELETE FROM reporting_count WHERE tenant_id = $1",
+		"DELETE FROM reporting_opportunity WHERE tenant_id = $1",
+	} {
 		p.exec(damage, p.id)
 		began := time.Now()
 		if _, _, err := p.Rebuild(t.Context(), p.id, nil); err != nil {
@@ -79,7 +86,8 @@ func (t *tenant) oneEvent() {
 	t.Helper()
 	t.seen++
 	id := num(5, int(t.seen)+100)
-	t.exec("UPDATE records_record SET fields = $3, version = 2 WHERE tenant_id = $1 AND object = 'Opportunity' AND id = $2", t.id, id,
+	t.exec("UPDATE records_record SET fields = $3, version = 2 WHERE tenant_id = $1 AND object = 'Opportunity' AND "+
+		"id = $2", t.id, id,
 		`{"Name":"o","StageName":"Negotiation","CloseDate":"2026-05-05","Amount":5}`)
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
 		return t.refresh(ctx, tx, t.id, objOpportunity, id, wire.Stamp(2))
@@ -99,21 +107,31 @@ func (t *tenant) fill() {
 		}
 		define = append(define, model.Definition{Kind: model.KindRole, ID: role.ID, Value: role})
 	}
-	set := model.PermissionSet{ID: num(sets, 1), Name: "reads", Objects: map[string]model.ObjectPermission{"Opportunity": {Read: true}}, Fields: map[string]model.FieldPermission{}}
+	set := model.PermissionSet{ID: num(sets, 1), Name: "reads", Objects: map[string]model.ObjectPermission{
+		"Opportunity": {Read: true},
+	}, Fields: map[string]model.FieldPermission{}}
 	define = append(define, model.Definition{Kind: model.KindPermissionSet, ID: set.ID, Value: set})
 	for n := 1; n <= manyUsers; n++ {
-		u := model.User{ID: num(users, n), Name: "u", RoleID: num(roles, min(n, 12+n%100)), IsActive: true, PermissionSetIDs: []string{set.ID}}
+		u := model.User{
+			ID: num(users, n), Name: "u", RoleID: num(roles, min(n, 12+n%100)), IsActive: true,
+			PermissionSetIDs: []string{set.ID},
+		}
 		define = append(define, model.Definition{Kind: model.KindUser, ID: u.ID, Value: u})
 	}
 	t.define(define...)
 	t.series(20_000, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-		SELECT $1, 'Account', `+t.made(6, "i")+`, `+t.made(users, "1 + i * 7 % 1000")+`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`)
+		SELECT $1, 'Account', `+t.made(6, "i")+`, `+t.made(users, "1 + i * 7 % 1000")+
+		`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`)
 	month := t.lpad("1 + i % 12", 2)
-	stage := "CASE i % 5 WHEN 0 THEN 'Prospecting' WHEN 1 THEN 'Qualification' WHEN 2 THEN 'Negotiation' WHEN 3 THEN 'Closed Won' ELSE 'Closed Lost' END"
+	stage := "CASE i % 5 WHEN 0 THEN 'Prospecting' WHEN 1 THEN 'Qualification' WHEN 2 THEN 'Negotiation' WHEN 3 THEN " +
+		"'Closed Won' ELSE 'Closed Lost' END"
 	closed := "CASE i % 5 WHEN 3 THEN 'true,\"IsWon\":true' WHEN 4 THEN 'true' ELSE 'false' END"
 	t.series(manyRecords, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-		SELECT $1, 'Opportunity', `+t.made(5, "i")+`, `+t.made(users, "1 + i * 13 % 1000")+`, 'o', `+t.made(6, "1 + i % 20000")+`, '', '{"Name":"o","Amount":1000.25,"StageName":"' || `+stage+
-		` || '","CloseDate":"2026-' || `+month+` || '-15","ForecastCategoryName":"Pipeline","Probability":10,"IsClosed":' || `+closed+` || '}', 1, 1, '', 1, '', 0`)
+		SELECT $1, 'Opportunity', `+t.made(5, "i")+`, `+t.made(users, "1 + i * 13 % 1000")+`, 'o', `+
+		t.made(6, "1 + i % 20000")+`, '', '{"Name":"o","Amount":1000.25,"StageName":"' || `+stage+
+		` || '","CloseDate":"2026-' || `+month+
+		` || '-15","ForecastCategoryName":"Pipeline","Probability":10,"IsClosed":' || `+closed+
+		` || '}', 1, 1, '', 1, '', 0`)
 	t.series(manyRecords, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at)
 		SELECT $1, 'Opportunity', `+t.made(5, "i")+`, `+t.made(users, "1 + i * 17 % 1000")+`, 'Sales Rep', 'Read', 1`)
 	t.settle()
@@ -144,11 +162,15 @@ func (t *tenant) rebuild() {
 		after = last
 	}
 	for _, object := range []string{"Opportunity", "Account"} { // the first event of an object makes its model
-		body, err := wire.NewPayload(wire.RecordCreated{ObjectName: object, RecordID: num(5, 1), OwnerID: num(users, 1), ChangedFields: []string{}, RecordVersion: 1})
+		body, err := wire.NewPayload(wire.RecordCreated{
+			ObjectName: object, RecordID: num(5, 1), OwnerID: num(users, 1),
+			ChangedFields: []string{}, RecordVersion: 1,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.give(wire.Event{Type: "RecordCreated", Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(object, t.id, num(5, 1)), Version: 1, Payload: body})
+		t.give(wire.Event{Type: "RecordCreated", Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(object, t.id,
+			num(5, 1)), Version: 1, Payload: body})
 	}
 	t.exec(`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
 		SELECT t.tenant_id, m.num, t.record_id, 'user:' || t.user_id, 'team', '', 1, r.owner_id
@@ -177,6 +199,7 @@ func (t *tenant) series(n int, insert string) {
 	t.Helper()
 	const step = 20_000
 	for from := 1; from <= n; from += step {
-		t.exec(fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS series", insert, from, min(from+step-1, n)), t.id)
+		t.exec(fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) "+
+			"SELECT i FROM n) AS series", insert, from, min(from+step-1, n)), t.id)
 	}
 }

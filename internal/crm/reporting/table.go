@@ -148,7 +148,9 @@ func (a *assembly) add(c *cell, to func(*row)) {
 // fill puts the rows into a table, in order.
 func (a *assembly) fill(t *Table, measures []measure) error {
 	if len(a.rows) > MaxRows {
-		return fault.New(fault.Invalid, CodeTooLarge, "the report would have %d rows, and may have %d; name an ownerId or a shorter period, or group by less", len(a.rows), MaxRows)
+		return fault.New(fault.Invalid, CodeTooLarge,
+			"the report would have %d rows, and may have %d; name an ownerId or a shorter period, or group by less",
+			len(a.rows), MaxRows)
 	}
 	for i := range a.groups {
 		t.Columns = append(t.Columns, a.groups[i].columns()...)

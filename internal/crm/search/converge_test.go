@@ -111,7 +111,8 @@ func (p *play) step() {
 	case 12:
 		p.kept = rapid.Bool().Draw(p.T, "kept")
 		sensitive := rapid.Bool().Draw(p.T, "sensitive")
-		p.define(model.KindField, "Account.Description", fmt.Sprintf(`{"searchable":%v,"sensitive":%v}`, !p.kept, sensitive))
+		p.define(model.KindField, "Account.Description", fmt.Sprintf(`{"searchable":%v,"sensitive":%v}`, !p.kept,
+			sensitive))
 	case 13:
 		p.rebuild()
 	case 14:
@@ -146,7 +147,10 @@ func (p *play) remove() {
 		return
 	}
 	p.clock.Add(1)
-	_, _, err := p.tenant.rig.records.Apply(p.tenant.Context(), p.as(""), records.Batch{Object: object, Ops: []records.Op{{Kind: records.Delete, ID: id}}, AllOrNone: true},
+	_, _, err := p.tenant.rig.records.Apply(p.tenant.Context(), p.as(""), records.Batch{
+		Object: object,
+		Ops:    []records.Op{{Kind: records.Delete, ID: id}}, AllOrNone: true,
+	},
 		func([]records.Result) ([]byte, error) { return []byte("{}"), nil })
 	if err == nil { // else it is a member of a campaign
 		delete(p.records, id)
@@ -164,7 +168,8 @@ func (p *play) member() {
 		_ = p.tenant.rig.records.RemoveMember(p.tenant.Context(), p.as(""), campaign, object, id) // it may not be one
 		return
 	}
-	if _, _, err := p.tenant.rig.records.PutMember(p.tenant.Context(), p.as(""), campaign, object, id, records.MemberDraft{}); err != nil {
+	if _, _, err := p.tenant.rig.records.PutMember(p.tenant.Context(), p.as(""), campaign, object, id,
+		records.MemberDraft{}); err != nil {
 		p.Fatal(err)
 	}
 }
@@ -172,7 +177,8 @@ func (p *play) member() {
 // rebuild begins a rebuild, or does a piece of one.
 func (p *play) rebuild() {
 	if p.running == nil {
-		id, _, err := p.Rebuild(p.tenant.Context(), p.id, rapid.SampledFrom([]string{"", "Account"}).Draw(p.T, "of"), nil)
+		id, _, err := p.Rebuild(p.tenant.Context(), p.id, rapid.SampledFrom([]string{"", "Account"}).Draw(p.T, "of"),
+			nil)
 		if err != nil {
 			p.Fatal(err)
 		}
@@ -244,7 +250,8 @@ func (p *play) look(user string, q query) (ids []string) {
 		for _, v := range page {
 			var texts []fieldText
 			for name, raw := range fields(p.tenant, string(v.Fields)) {
-				if f := model.StandardField(object, name); f.Type.Searchable() && !(name == "Description" && object == "Account" && p.kept) {
+				if f := model.StandardField(object, name); f.Type.Searchable() && !(name == "Description" &&
+					object == "Account" && p.kept) {
 					var text string
 					if err := json.Unmarshal(raw, &text); err != nil {
 						p.Fatal(err)

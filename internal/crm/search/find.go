@@ -147,7 +147,10 @@ func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c Caller, ask Ask,
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{Search: s, tx: tx, caller: c, ask: ask, query: q, user: user.ID, fields: map[string][]string{}, named: map[string]bool{}, known: map[candidate]*known{}}
+	f := &finder{
+		Search: s, tx: tx, caller: c, ask: ask, query: q, user: user.ID, fields: map[string][]string{},
+		named: map[string]bool{}, known: map[candidate]*known{},
+	}
 	if err := f.objects(m); err != nil {
 		return nil, err
 	}
@@ -188,7 +191,8 @@ func (f *finder) objects(m *model.Model) error {
 		var names []string
 		for i := range o.Fields {
 			name := o.Fields[i].Name
-			if (f.ask.Field == "" || f.ask.Field == name) && o.Fields[i].Searchable && m.Readable(f.user, o.Name, name) {
+			if (f.ask.Field == "" || f.ask.Field == name) && o.Fields[i].Searchable &&
+				m.Readable(f.user, o.Name, name) {
 				names = append(names, name)
 			}
 		}
@@ -198,7 +202,8 @@ func (f *finder) objects(m *model.Model) error {
 		}
 	}
 	if f.ask.Field != "" && len(f.fields) == 0 {
-		return fault.New(fault.Invalid, "FIELD_UNKNOWN", "there is no field %q that records are found by", f.ask.Field).With(map[string]string{"field": "field"})
+		return fault.New(fault.Invalid, "FIELD_UNKNOWN", "there is no field %q that records are found by",
+			f.ask.Field).With(map[string]string{"field": "field"})
 	}
 	return nil
 }
@@ -415,7 +420,8 @@ func (f *finder) texts(r *model.Record) []fieldText {
 // show is a record that was found.
 func (f *finder) show(r *model.Record, texts []fieldText, of Relevance, at place) Hit {
 	h := Hit{
-		Object: r.Object, ID: r.ID, OwnerID: r.OwnerID, RecordVersion: r.Version, UpdatedAt: r.UpdatedAt, Relevance: of, at: at,
+		Object: r.Object, ID: r.ID, OwnerID: r.OwnerID, RecordVersion: r.Version, UpdatedAt: r.UpdatedAt, Relevance: of,
+		at:         at,
 		Highlights: f.query.highlights(texts),
 	}
 	if f.named[r.Object] {

@@ -105,7 +105,8 @@ func nobodyFindsWhatItMayNotSee(t *testing.T, r *rig) {
 	p.create("Opportunity", `{"Name":"Acme deal","StageName":"Qualification","CloseDate":"2026-02-28"}`)
 	p.settle()
 	ask := func(text string) Ask { return Ask{Text: text} }
-	if a, b, s := p.find(anna, ask("acme")), p.find(ben, ask("acme")), p.find("", ask("acme")); a != "Acme" || b != "" || s != "Acme deal,Acme of nobody,Acme" {
+	if a, b, s := p.find(anna, ask("acme")), p.find(ben, ask("acme")), p.find("", ask("acme")); a != "Acme" ||
+		b != "" || s != "Acme deal,Acme of nobody,Acme" {
 		t.Fatalf("found %q, %q, %q", a, b, s)
 	}
 	p.give("Account", acme, ben)
@@ -119,7 +120,8 @@ func nobodyFindsWhatItMayNotSee(t *testing.T, r *rig) {
 	if got := p.find(ben, ask("acme sauce")); got != "" {
 		t.Errorf("by a name and a field that is not to be read: %q", got)
 	}
-	if _, err := p.tryFind(ben, Ask{Text: "sauce", Field: "Description", Objects: []string{"Account"}}); codeOf(err) != "FIELD_UNKNOWN" {
+	if _, err := p.tryFind(ben, Ask{Text: "sauce", Field: "Description", Objects: []string{"Account"}}); codeOf(
+		err) != "FIELD_UNKNOWN" {
 		t.Errorf("in a field that is not to be read: %v", err)
 	}
 	p.define(model.KindPermissionSet, num(sets, 2), `{"name":"few","fields":{"Contact.Name":{"read":true}}}`)
@@ -127,10 +129,12 @@ func nobodyFindsWhatItMayNotSee(t *testing.T, r *rig) {
 	p.give("Contact", chen, ben)
 	p.settle()
 	hits, err := p.hits(ben, ask("soup"))
-	if err != nil || len(hits) != 1 || hits[0].Name != "" || len(hits[0].Highlights) != 1 || hits[0].Highlights[0].Field != "Description" || hits[0].Relevance != Words {
+	if err != nil || len(hits) != 1 || hits[0].Name != "" || len(hits[0].Highlights) != 1 ||
+		hits[0].Highlights[0].Field != "Description" || hits[0].Relevance != Words {
 		t.Errorf("by a field, when the name is not to be read: %+v, %v", hits, err)
 	}
-	if got, err := p.hits(ben, ask("chen")); err != nil || len(got) != 1 || got[0].Relevance != Words || got[0].Highlights[0].Field != "LastName" {
+	if got, err := p.hits(ben, ask("chen")); err != nil || len(got) != 1 || got[0].Relevance != Words ||
+		got[0].Highlights[0].Field != "LastName" {
 		t.Errorf("by a name that is not to be read: %+v", got)
 	}
 	p.define(model.KindField, "Account.Description", `{"sensitive":true}`)
@@ -162,7 +166,8 @@ func nobodyFindsWhatItMayNotSee(t *testing.T, r *rig) {
 func personalFieldsAreFoundAndNotTold(t *testing.T, r *rig) {
 	p := newTenant(r)
 	anna, ben := p.user(1), p.user(2)
-	chen := p.create("Contact", `{"LastName":"Chen","Email":"chen@acme.example","Phone":"+81 3 1234","Birthdate":"1990-01-02"}`)
+	chen := p.create("Contact",
+		`{"LastName":"Chen","Email":"chen@acme.example","Phone":"+81 3 1234","Birthdate":"1990-01-02"}`)
 	p.give("Contact", chen, anna)
 	p.update("Contact", chen, `{"MobilePhone":"+81 90 5678","Title":"Buyer"}`)
 	p.settle()
@@ -192,7 +197,8 @@ func leadsCampaignsAndApprovals(t *testing.T, r *rig) {
 	lead := p.create("Lead", `{"LastName":"Tanaka","Company":"Acme","Status":"Open - Not Contacted"}`)
 	p.create("Lead", `{"LastName":"Suzuki","Company":"Acme","Status":"Open - Not Contacted"}`)
 	spring := p.create("Campaign", `{"Name":"Spring"}`)
-	if _, _, err := p.records.PutMember(t.Context(), p.as(""), spring, "Lead", lead, records.MemberDraft{}); err != nil {
+	if _, _, err := p.records.PutMember(t.Context(), p.as(""), spring, "Lead", lead,
+		records.MemberDraft{}); err != nil {
 		t.Fatal(err)
 	}
 	p.settle()
@@ -204,10 +210,12 @@ func leadsCampaignsAndApprovals(t *testing.T, r *rig) {
 		t.Errorf("members of a campaign that is not to be seen: %v", err)
 	}
 	p.change(func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO records_lock (tenant_id, object, record_id, approval_id, fields, at) VALUES ($1, 'Lead', $2, 'a', '[]', 1)", p.id, lead)
+		_, err := tx.Exec(ctx, "INSERT INTO records_lock (tenant_id, object, record_id, approval_id, fields, at) "+
+			"VALUES ($1, 'Lead', $2, 'a', '[]', 1)", p.id, lead)
 		return err
 	})
-	if hits, err := p.hits("", Ask{Text: "acme"}); err != nil || len(hits) != 2 || hits[0].InApproval || !hits[1].InApproval {
+	if hits, err := p.hits("", Ask{Text: "acme"}); err != nil || len(hits) != 2 || hits[0].InApproval ||
+		!hits[1].InApproval {
 		t.Errorf("an open approval is not shown: %+v, %v", hits, err)
 	}
 	if err := p.records.RemoveMember(t.Context(), p.as(""), spring, "Lead", lead); err != nil {
@@ -217,7 +225,8 @@ func leadsCampaignsAndApprovals(t *testing.T, r *rig) {
 		t.Errorf("members before the event: %q", got)
 	}
 	p.settle()
-	_, _, err := p.records.Convert(t.Context(), p.as(""), records.Conversion{LeadID: lead}, func(records.Converted) ([]byte, error) { return []byte("{}"), nil })
+	_, _, err := p.records.Convert(t.Context(), p.as(""), records.Conversion{LeadID: lead},
+		func(records.Converted) ([]byte, error) { return []byte("{}"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,9 +251,11 @@ func TestStatementsUseIndexes(t *testing.T) {
 		selectSome + " WHERE tenant_id = $1 AND object = $2 AND id IN (SELECT value FROM json_each($3))": "INDEX search_doc_record",
 		selectEntries: "INDEX search_doc_record",
 		nextPlace:     "INTEGER PRIMARY KEY",
-		"SELECT " + rebuildColumns + " FROM search_rebuild WHERE status = 1 ORDER BY num LIMIT 100": "INDEX search_rebuild_running",
-		"SELECT " + rebuildColumns + " FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC":  "INDEX search_rebuild_tenant",
-		"SELECT " + rebuildColumns + " FROM search_rebuild WHERE tenant_id = $1 AND id = $2":        "INDEX search_rebuild_id",
+		"SELECT " + rebuildColumns +
+			" FROM search_rebuild WHERE status = 1 ORDER BY num LIMIT 100": "INDEX search_rebuild_running",
+		"SELECT " + rebuildColumns +
+			" FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC": "INDEX search_rebuild_tenant",
+		"SELECT " + rebuildColumns + " FROM search_rebuild WHERE tenant_id = $1 AND id = $2": "INDEX search_rebuild_id",
 	} {
 		var plan strings.Builder
 		r.see(func(ctx context.Context, tx *sqldb.Tx) error {
@@ -329,7 +340,10 @@ func commonWordsAreNotLookedUp(t *testing.T, r *rig) {
 		p.create("Account", `{"Name":"Star"}`)
 	}
 	p.settle()
-	for text, want := range map[string]string{"rare star": "rare", "star rare none": "none rare", "star": "star", "sta star": "sta star"} {
+	for text, want := range map[string]string{
+		"rare star": "rare", "star rare none": "none rare", "star": "star",
+		"sta star": "sta star",
+	} {
 		q, err := parseQuery(text)
 		if err != nil {
 			t.Fatal(err)
@@ -341,7 +355,8 @@ func commonWordsAreNotLookedUp(t *testing.T, r *rig) {
 			}
 			s := &source{finder: f, of: Starts, after: first}
 			rare, err := s.rare(ctx, s.parts())
-			got := strings.NewReplacer(f.tokens.of(textToken, ""), "", "'", "", ":*", "", " & ", " ").Replace(tsquery(rare))
+			got := strings.NewReplacer(f.tokens.of(textToken, ""), "", "'", "", ":*", "", " & ", " ").Replace(
+				tsquery(rare))
 			if got != want {
 				t.Errorf("%s: %s is looked up, want %s", text, got, want)
 			}

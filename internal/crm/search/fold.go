@@ -67,7 +67,8 @@ func (s *splitter) add(r rune, from, to int) {
 	case isSole(r):
 		s.end()
 		s.put(unit{text: string(r), from: from, to: to, sole: true})
-	case 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N, unicode.M):
+	case 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N,
+		unicode.M):
 		if len(s.word) == 0 {
 			s.from = from
 		}

@@ -66,7 +66,8 @@ func hiddenMovesNoPage(t *testing.T, p *tenant, finds int) {
 		hide(7)
 		p.give("Account", p.create("Account", `{"Name":"Mine `+strconv.Itoa(i)+`","Description":"the word"}`), anna)
 		if i%2 == 0 {
-			p.give("Account", p.create("Account", `{"Name":"Mine too `+strconv.Itoa(i)+`","Description":"a word"}`), cleo)
+			p.give("Account", p.create("Account", `{"Name":"Mine too `+strconv.Itoa(i)+`","Description":"a word"}`),
+				cleo)
 		}
 	}
 	hide(7)

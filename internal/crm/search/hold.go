@@ -14,7 +14,8 @@ import (
 const (
 	holdShared = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 7002))"
 	holdAlone  = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7002))"
-	holdEach   = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7002)) FROM unnest($1::text[]) AS name" // in their order
+	// in their order
+	holdEach = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7002)) FROM unnest($1::text[]) AS name"
 )
 
 // holdRecords lets nobody else write what the index has of some records, which are in
@@ -28,7 +29,10 @@ func holdRecords(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids [
 	for i, id := range ids {
 		names[i] = place + ":" + id
 	}
-	return tx.Batch(ctx, sqldb.Stmt{Query: holdShared, Args: []any{place}}, sqldb.Stmt{Query: holdEach, Args: []any{names}})
+	return tx.Batch(ctx, sqldb.Stmt{Query: holdShared, Args: []any{place}}, sqldb.Stmt{
+		Query: holdEach,
+		Args:  []any{names},
+	})
 }
 
 // holdObject lets nobody else write what the index has of an object.

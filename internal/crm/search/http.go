@@ -42,7 +42,10 @@ func (s *Search) Routes(seals *seal.Seals) []gate.Route {
 	a := &api{search: s, seals: seals}
 	return rest.On(gate.CRM, []gate.Route{
 		{Pattern: "GET /search", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.find},
-		{Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.rebuild},
+		{
+			Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
+			Do: a.rebuild,
+		},
 		{Pattern: "GET /search/rebuilds", Scope: scopeRead, Rate: rateRead, Do: a.listRebuilds},
 		{
 			Pattern: "GET /search/rebuilds/{id}", Scope: scopeRead, Rate: rateRead,
@@ -140,7 +143,8 @@ func (a *api) cursors(ctx context.Context, c *gate.Call, ask *Ask) (*seal.Sealer
 
 func showHit(h *Hit) hitView {
 	v := hitView{
-		Object: h.Object, ID: h.ID, Name: h.Name, OwnerID: h.OwnerID, RecordVersion: h.RecordVersion, UpdatedAt: h.UpdatedAt,
+		Object: h.Object, ID: h.ID, Name: h.Name, OwnerID: h.OwnerID, RecordVersion: h.RecordVersion,
+		UpdatedAt: h.UpdatedAt,
 		Relevance: int(h.Relevance), InApproval: h.InApproval, Highlights: make([]highlightView, len(h.Highlights)),
 	}
 	for i, light := range h.Highlights {

@@ -22,7 +22,8 @@ const (
 	entryColumns = "id, place, version, updated_at, digest, campaigns"
 
 	selectSome    = "SELECT " + entryColumns + " FROM search_doc"
-	selectEntries = "SELECT " + entryColumns + " FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4 ORDER BY id"
+	selectEntries = "SELECT " + entryColumns +
+		" FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4 ORDER BY id"
 
 	updateVersion = "UPDATE search_doc SET version = $4 WHERE tenant_id = $1 AND object = $2 AND id = $3"
 	deleteEntry   = "DELETE FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id = $3"
@@ -38,11 +39,13 @@ var (
 	// SQLite.
 	putEntries = sqldb.NewInsert("search_doc (place, tenant_id, object, id, version, updated_at, digest, campaigns)",
 		`ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place, version = excluded.version, updated_at = excluded.updated_at,
-			digest = excluded.digest, campaigns = excluded.campaigns`, "bigint", "text", "text", "text", "bigint", "bigint", "bigint", "text")
+			digest = excluded.digest, campaigns = excluded.campaigns`, "bigint", "text", "text", "text", "bigint",
+		"bigint", "bigint", "text")
 	insertGone = sqldb.NewInsert("search_gone (place)", "", "bigint")
 
 	// PostgreSQL. The last value of a row is its tokens, none of which has a space.
-	putTokens = sqldb.NewInsertSelect("search_doc (tenant_id, object, id, place, version, updated_at, digest, campaigns, tokens)",
+	putTokens = sqldb.NewInsertSelect(
+		"search_doc (tenant_id, object, id, place, version, updated_at, digest, campaigns, tokens)",
 		"w.a, w.b, w.c, w.d, w.e, w.f, w.g, w.h, array_to_tsvector(string_to_array(w.i, ' '))",
 		`AS w (a, b, c, d, e, f, g, h, i) ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place, version = excluded.version,
 			updated_at = excluded.updated_at, digest = excluded.digest, campaigns = excluded.campaigns, tokens = excluded.tokens`,
@@ -94,7 +97,8 @@ func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 		return err
 	}
 	var b sqldb.Binds
-	query := selectSome + " WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object) + " AND " + b.OneOf(tx.Dialect(), "id", ids)
+	query := selectSome + " WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object) + " AND " +
+		b.OneOf(tx.Dialect(), "id", ids)
 	have, err := entries(ctx, tx, query, b.Args()...)
 	if err != nil {
 		return err
@@ -109,7 +113,9 @@ func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 
 // want is records as the index is to have them now; those that it is not to have are not
 // among them.
-func (s *Search) want(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *model.Object, ids []string) (map[string]*doc, error) {
+func (s *Search) want(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *model.Object, ids []string) (
+	map[string]*doc, error,
+) {
 	records, err := s.cfg.Records.Some(ctx, tx, tenant, o.Name, ids)
 	if err != nil {
 		return nil, err
@@ -155,7 +161,10 @@ func (w *writer) some(ctx context.Context, all []change) error {
 			stmts = append(stmts, sqldb.Stmt{Query: deleteEntry, Args: []any{w.tenant, w.object, c.have.id}})
 		case c.have != nil && c.have.is(c.want):
 			if c.have.version != c.want.version {
-				stmts = append(stmts, sqldb.Stmt{Query: updateVersion, Args: []any{w.tenant, w.object, c.want.id, c.want.version}})
+				stmts = append(stmts, sqldb.Stmt{Query: updateVersion, Args: []any{
+					w.tenant, w.object, c.want.id,
+					c.want.version,
+				}})
 			}
 		case w.tx.Dialect() == sqldb.Postgres:
 			tokens = w.addTokens(tokens, c.want)
@@ -217,7 +226,8 @@ func (w *writer) place(ctx context.Context, instant wire.Stamp) (int64, error) {
 
 // addTokens adds a record to those that putTokens writes.
 func (w *writer) addTokens(to []any, d *doc) []any {
-	return append(to, w.tenant, w.object, d.id, placeAt(d.updatedAt), d.version, d.updatedAt, d.digest, d.campaigns, strings.Join(d.tokens, " "))
+	return append(to, w.tenant, w.object, d.id, placeAt(d.updatedAt), d.version, d.updatedAt, d.digest, d.campaigns,
+		strings.Join(d.tokens, " "))
 }
 
 // change is what becomes of a record in the index.
@@ -285,7 +295,8 @@ func (s *Search) sweep(ctx context.Context) (more bool, err error) {
 	}
 	err = s.write(ctx, "search.sweep", func(ctx context.Context, tx *sqldb.Tx) error {
 		var places []int64
-		for row, err := range tx.Query(ctx, "SELECT place FROM search_gone ORDER BY place LIMIT $1", s.cfg.limits.sweep) {
+		for row, err := range tx.Query(ctx, "SELECT place FROM search_gone ORDER BY place LIMIT $1",
+			s.cfg.limits.sweep) {
 			var place int64
 			if err == nil {
 				err = row.Scan(&place)

@@ -31,7 +31,8 @@ var handlers = map[string]func(*Search, context.Context, *sqldb.Tx, *wire.Event)
 
 // Types are the events that search takes, in the order of the document.
 var Types = []string{
-	"RecordCreated", "RecordUpdated", "RecordDeleted", "StageChanged", "LeadConverted", "ApprovalSubmitted", "MetadataChanged",
+	"RecordCreated", "RecordUpdated", "RecordDeleted", "StageChanged", "LeadConverted", "ApprovalSubmitted",
+	"MetadataChanged",
 	"SharingUpdated", "SharingRebuildCompleted", "CampaignMemberChanged",
 }
 
@@ -65,7 +66,10 @@ func (s *Search) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Eve
 			return err
 		}
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int {
+		return slices.Compare(a[:],
+			b[:])
+	}) {
 		ids := named[of]
 		slices.Sort(ids)
 		if err := s.refresh(ctx, tx, of[0], of[1], slices.Compact(ids)...); err != nil {
@@ -123,7 +127,10 @@ func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 		return bus.Permanent(err)
 	}
 	for _, of := range [][2]string{
-		{leadObject, p.LeadID}, {"Account", p.AccountID}, {"Contact", p.ContactID}, {"Opportunity", string(p.OpportunityID)},
+		{leadObject, p.LeadID},
+		{"Account", p.AccountID},
+		{"Contact", p.ContactID},
+		{"Opportunity", string(p.OpportunityID)},
 	} {
 		if of[1] == "" {
 			continue

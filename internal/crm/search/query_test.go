@@ -18,13 +18,17 @@ func textsOf(pairs ...string) (all []fieldText) {
 }
 
 func TestRelevance(t *testing.T) {
-	texts := textsOf("Name", "Acme 東京商事 Holding", "Description", "Spring webinar with Tanaka; sub-prime 大阪支店", "Email", "anna@acme.example")
+	texts := textsOf("Name", "Acme 東京商事 Holding", "Description", "Spring webinar with Tanaka; sub-prime 大阪支店", "Email",
+		"anna@acme.example")
 	for text, want := range map[string]Relevance{
-		"acme": NameWords, "ACME holding": NameWords, "東京": NameWords, "京商": NameWords, "東": NameWords, "事": NameWords, "東京商事": NameWords,
-		"acm": NameStarts, "acm hold": NameStarts, `"acme 東京商事 holding"`: NameWords, "holding東京": 0,
+		"acme": NameWords, "ACME holding": NameWords, "東京": NameWords, "京商": NameWords, "東": NameWords, "事": NameWords,
+		"東京商事": NameWords,
+		"acm":  NameStarts, "acm hold": NameStarts, `"acme 東京商事 holding"`: NameWords, "holding東京": 0,
 		"acme spring": Words, "webinar tanaka": Words, "anna@acme": Words, "anna@acme.example": Words, "大阪 acme": Words,
-		"tan": Starts, "ta": 0, "acme spri": Starts, "anna@acm": Starts, `"spring webinar"`: Words, "sub-prime": Words, "spring-webinar": Words,
-		`"webinar spring"`: 0, `"spring web"`: 0, "a": 0, "ring": 0, "京東": 0, "東商": 0, "東京 nothing": 0, "prime-sub": 0, "acme-tanaka": 0,
+		"tan": Starts, "ta": 0, "acme spri": Starts, "anna@acm": Starts, `"spring webinar"`: Words, "sub-prime": Words,
+		"spring-webinar":   Words,
+		`"webinar spring"`: 0, `"spring web"`: 0, "a": 0, "ring": 0, "京東": 0, "東商": 0, "東京 nothing": 0, "prime-sub": 0,
+		"acme-tanaka": 0,
 	} {
 		q, err := parseQuery(text)
 		if err != nil {
@@ -38,7 +42,8 @@ func TestRelevance(t *testing.T) {
 
 func TestQueriesThatSayNothingAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "letter or a digit", " ! \"\" ": "letter or a digit", strings.Repeat("あ", 201): "at most 200", "a b c d e f g h i j k": "at most 10", "a\xff": "UTF-8",
+		"": "letter or a digit", " ! \"\" ": "letter or a digit", strings.Repeat("あ", 201): "at most 200",
+		"a b c d e f g h i j k": "at most 10", "a\xff": "UTF-8",
 	} {
 		if _, err := parseQuery(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
@@ -79,11 +84,15 @@ func TestHighlightsShowWhereItStands(t *testing.T) {
 // words makes texts of few words, so that they are found now and then.
 func words() *rapid.Generator[string] {
 	word := rapid.SampledFrom([]string{
-		"acme", "Acm", "acmeology", "ACME-corp", "東京", "東", "京都", "東京都", "ガス", "ｶﾞｽ", "anna@acme.jp", "Müller", "muller", "한국", "x", "xy",
+		"acme", "Acm", "acmeology", "ACME-corp", "東京", "東", "京都", "東京都", "ガス", "ｶﾞｽ", "anna@acme.jp", "Müller",
+		"muller", "한국", "x", "xy",
 		strings.Repeat("donau", 8), strings.Repeat("donau", 8) + "dampf", "日本acme", "\"", ",", "ー",
 	})
 	return rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(word, 0, 5).Draw(t, "words"), rapid.SampledFrom([]string{" ", " ", "", "-", "\""}).Draw(t, "between"))
+		return strings.Join(rapid.SliceOfN(word, 0, 5).Draw(t, "words"), rapid.SampledFrom([]string{
+			" ", " ", "", "-",
+			"\"",
+		}).Draw(t, "between"))
 	})
 }
 
@@ -93,12 +102,14 @@ func TestEveryRecordThatFitsIsACandidate(t *testing.T) {
 	account := model.NewModel("t").Object("Account")
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
-		r := model.Record{Fields: map[string]any{"Name": words().Draw(t, "name"), "Description": words().Draw(t, "description"), "Type": "Partner"}}
+		r := model.Record{Fields: map[string]any{"Name": words().Draw(t, "name"), "Description": words().Draw(t,
+			"description"), "Type": "Partner"}}
 		q, err := parseQuery(words().Draw(t, "query"))
 		if err != nil {
 			return
 		}
-		of := q.relevance(textsOf("Name", r.Fields["Name"].(string), "Description", r.Fields["Description"].(string), "Type", "Partner"))
+		of := q.relevance(textsOf("Name", r.Fields["Name"].(string), "Description", r.Fields["Description"].(string),
+			"Type", "Partner"))
 		if of == 0 {
 			return
 		}
@@ -108,7 +119,10 @@ func TestEveryRecordThatFitsIsACandidate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range tokensOf(7).wants(q, of) {
-			if !slices.ContainsFunc(d.tokens, func(token string) bool { return token == w.token || w.start && strings.HasPrefix(token, w.token) }) {
+			if !slices.ContainsFunc(d.tokens, func(token string) bool {
+				return token == w.token || w.start &&
+					strings.HasPrefix(token, w.token)
+			}) {
 				t.Fatalf("%v is of relevance %d and has no token %v, but %q", r.Fields, of, w, d.tokens)
 			}
 		}

@@ -55,7 +55,8 @@ type Rebuild struct {
 	placeObject, placeID string
 }
 
-const rebuildColumns = "num, tenant_id, id, object, cause, status, execution, place_object, place_id, processed, total, created_at, ended_at"
+const rebuildColumns = "num, tenant_id, id, object, cause, status, execution, place_object, place_id, processed, " +
+	"total, created_at, ended_at"
 
 // rebuilds are those that a statement selects.
 func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all []Rebuild, err error) {
@@ -63,7 +64,8 @@ func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all
 		var b Rebuild
 		var status int64
 		if err == nil {
-			err = row.Scan(&b.num, &b.tenant, &b.ID, &b.Object, &b.Cause, &status, &b.Execution, &b.placeObject, &b.placeID, &b.Processed, &b.Total,
+			err = row.Scan(&b.num, &b.tenant, &b.ID, &b.Object, &b.Cause, &status, &b.Execution, &b.placeObject,
+				&b.placeID, &b.Processed, &b.Total,
 				&b.CreatedAt, &b.EndedAt)
 		}
 		if err != nil {
@@ -78,7 +80,9 @@ func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all
 // Rebuild starts a rebuild of an object, or ("") of all, and gives its id. One that
 // somebody asked for and that is under way is the answer. A request with a key is done
 // once; replay says that it was before.
-func (s *Search) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (id string, replay bool, err error) {
+func (s *Search) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
+	id string, replay bool, err error,
+) {
 	return s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
 		return s.request(ctx, tx, tenant, object)
 	})
@@ -96,7 +100,8 @@ func (s *Search) request(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 	if err := holdRebuilds(ctx, tx, tenant); err != nil {
 		return "", err
 	}
-	under, err := rebuilds(ctx, tx, "tenant_id = $1 AND object = $2 AND cause = $3 AND status = 1 ORDER BY num LIMIT 1", tenant, object, CauseRequest)
+	under, err := rebuilds(ctx, tx, "tenant_id = $1 AND object = $2 AND cause = $3 AND status = 1 ORDER BY num LIMIT 1",
+		tenant, object, CauseRequest)
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +112,8 @@ func (s *Search) request(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 }
 
 func noObject(m *model.Model, object string) error {
-	return fault.New(fault.NotFound, "OBJECT_UNKNOWN", "there is no object %.80q; the objects are %s", object, m.ObjectNames())
+	return fault.New(fault.NotFound, "OBJECT_UNKNOWN", "there is no object %.80q; the objects are %s", object,
+		m.ObjectNames())
 }
 
 // define notes by which fields records of an object are written into the index. When these
@@ -121,7 +127,8 @@ func (s *Search) define(ctx context.Context, tx *sqldb.Tx, tenant string, o *mod
 	var has string
 	switch err = tx.Row(ctx, selectFields, tenant, o.Name).Scan(&has); {
 	case errors.Is(err, sqldb.ErrNoRow):
-		n, err := tx.Exec(ctx, "INSERT INTO search_index (tenant_id, object, fields) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, object) DO NOTHING", tenant, o.Name, fields)
+		n, err := tx.Exec(ctx, "INSERT INTO search_index (tenant_id, object, fields) VALUES ($1, $2, $3) ON CONFLICT "+
+			"(tenant_id, object) DO NOTHING", tenant, o.Name, fields)
 		if err != nil || n > 0 {
 			return err
 		}
@@ -151,12 +158,15 @@ func (s *Search) redefine(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE search_index SET fields = $3 WHERE tenant_id = $1 AND object = $2 AND fields <> $3", tenant, object, fields)
+	n, err := tx.Exec(ctx, "UPDATE search_index SET fields = $3 WHERE tenant_id = $1 AND object = $2 AND fields <> $3",
+		tenant, object, fields)
 	if err != nil || n == 0 { // nothing is in the index yet, or it is as it is to be
 		return err
 	}
 	// One that has done nothing yet will do everything with these fields.
-	waiting, err := rebuilds(ctx, tx, "tenant_id = $1 AND object = $2 AND status = 1 AND execution = '' AND place_object = '' ORDER BY num LIMIT 1", tenant, object)
+	waiting, err := rebuilds(ctx, tx,
+		"tenant_id = $1 AND object = $2 AND status = 1 AND execution = '' AND place_object = '' ORDER BY num LIMIT 1",
+		tenant, object)
 	if err != nil || len(waiting) > 0 {
 		return err
 	}
@@ -185,7 +195,8 @@ func (s *Search) begin(ctx context.Context, tx *sqldb.Tx, m *model.Model, object
 		return "", err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM search_rebuild WHERE tenant_id = $1 AND status > 1 AND num <=
-		(SELECT num FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`, m.Tenant, MaxRebuilds)
+		(SELECT num FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`, m.Tenant,
+		MaxRebuilds)
 	tx.OnCommit(s.runs.Wake)
 	return id, err
 }
@@ -273,7 +284,8 @@ func (s *Search) chunk(ctx context.Context, b *Rebuild) (done bool, err error) {
 	*b = next
 	if done { // searches pass over what was written anew till then
 		if err := s.db.Vacuum(ctx, "search_doc"); err != nil && s.cfg.Log != nil {
-			s.cfg.Log.WarnContext(ctx, "PostgreSQL is left to vacuum the index by itself", "service", consumerName, "error", err)
+			s.cfg.Log.WarnContext(ctx, "PostgreSQL is left to vacuum the index by itself", "service", consumerName,
+				"error", err)
 		}
 	}
 	return done, nil
@@ -281,7 +293,9 @@ func (s *Search) chunk(ctx context.Context, b *Rebuild) (done bool, err error) {
 
 // rewrite brings the index up to date with records that follow each other, the last one
 // given.
-func (s *Search) rewrite(ctx context.Context, tx *sqldb.Tx, b *Rebuild, o *model.Object, records []model.Record, last string) error {
+func (s *Search) rewrite(ctx context.Context, tx *sqldb.Tx, b *Rebuild, o *model.Object, records []model.Record,
+	last string,
+) error {
 	if err := s.define(ctx, tx, b.tenant, o); err != nil {
 		return err
 	}
@@ -317,7 +331,9 @@ func (s *Search) rewrite(ctx context.Context, tx *sqldb.Tx, b *Rebuild, o *model
 }
 
 // wantAll are records that follow each other as the index is to have them.
-func (s *Search) wantAll(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *model.Object, records []model.Record, after, last string) ([]*doc, error) {
+func (s *Search) wantAll(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *model.Object,
+	records []model.Record, after, last string,
+) ([]*doc, error) {
 	var campaigns map[string][]string
 	if slices.Contains(memberObjects, o.Name) {
 		var err error

@@ -167,7 +167,8 @@ func recountFindsWhatIsWrong(t *testing.T, r *rig) {
 		"UPDATE search_doc SET id = '~' || id WHERE tenant_id = $1 AND id = $2",
 	}
 	if r.db.Dialect() == sqldb.SQLite {
-		damage = append(damage, "DELETE FROM search_text WHERE rowid = (SELECT place FROM search_doc WHERE tenant_id = $1 AND id = $2)")
+		damage = append(damage, "DELETE FROM search_text WHERE rowid = (SELECT place FROM search_doc WHERE tenant_id "+
+			"= $1 AND id = $2)")
 	} else {
 		damage = append(damage, "UPDATE search_doc SET tokens = '' WHERE tenant_id = $1 AND id = $2")
 	}
@@ -222,7 +223,10 @@ func rebuildBesideEvents(t *testing.T, r *rig) {
 		if i%3 == 0 {
 			p.drop("Account", id)
 		} else {
-			p.apply("Account", records.Op{Kind: records.Update, ID: id, Fields: fields(t, fmt.Sprintf(`{"Name":"New %d"}`, i))})
+			p.apply("Account", records.Op{
+				Kind: records.Update, ID: id,
+				Fields: fields(t, fmt.Sprintf(`{"Name":"New %d"}`, i)),
+			})
 		}
 		p.settle()
 	}

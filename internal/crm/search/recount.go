@@ -119,7 +119,9 @@ func (s *Search) recountSome(
 
 // recountOne compares what is noted of a record. That a member is in a campaign which was
 // deleted may be noted: nobody can ask for it.
-func (s *Search) recountOne(ctx context.Context, tx *sqldb.Tx, tenant, object string, e *entry, d *doc, out *Recounted) error {
+func (s *Search) recountOne(ctx context.Context, tx *sqldb.Tx, tenant, object string, e *entry, d *doc,
+	out *Recounted,
+) error {
 	if e.updatedAt != d.updatedAt || e.digest != d.digest {
 		out.say("%s %s is in the index as it was at %s", object, d.id, e.version)
 	}
@@ -236,9 +238,12 @@ func (s *Search) recountPlaces(ctx context.Context, tenant string, out *Recounte
 }
 
 // addTokens adds up the tokens from one to another by place, and gives where to go on.
-func addTokens(ctx context.Context, tx *sqldb.Tx, from, to string, sums map[int64]uint64) (next string, more bool, err error) {
+func addTokens(ctx context.Context, tx *sqldb.Tx, from, to string, sums map[int64]uint64) (
+	next string, more bool, err error,
+) {
 	n, last, value := 0, "", uint64(0)
-	for row, err := range tx.Query(ctx, "SELECT term, doc FROM search_vocabulary WHERE term >= $1 AND term < $2", from, to) {
+	for row, err := range tx.Query(ctx, "SELECT term, doc FROM search_vocabulary WHERE term >= $1 AND term < $2", from,
+		to) {
 		var term string
 		var place int64
 		if err == nil {

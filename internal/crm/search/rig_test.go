@@ -71,7 +71,10 @@ func TestOnEveryDatabase(t *testing.T) {
 		"a rebuild and events at once keep what is true": rebuildBesideEvents,
 	}
 	for database, where := range map[string]func(t *testing.T) sqldb.Config{
-		"sqlite":   func(t *testing.T) sqldb.Config { return sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")} },
+		"sqlite": func(t *testing.T) sqldb.Config {
+			return sqldb.Config{Path: filepath.Join(t.TempDir(),
+				"test.db")}
+		},
 		"postgres": func(t *testing.T) sqldb.Config { return sqldb.Config{URL: pgtest.New(t)} },
 	} {
 		t.Run(database, func(t *testing.T) {
@@ -93,7 +96,8 @@ func (wall) Now() time.Time { return time.Now() }
 func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), sharing.Migration(), Migration(), idempotency.Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(),
+		sharing.Migration(), Migration(), idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {
@@ -127,8 +131,14 @@ func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
 	now := func() time.Time { return time.UnixMilli(r.clock.Load()) }
 	r.sharing = sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}, Now: now})
-	r.Search = New(db, Config{Models: models, Records: records.Reads{}, Visible: r.sharing, Engine: e, Worker: "test", Now: now, limits: most})
-	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test", Sensitive: models.Sensitive, Consumers: []bus.Consumer{r.sharing.Consumer(), r.Consumer()}})
+	r.Search = New(db, Config{
+		Models: models, Records: records.Reads{}, Visible: r.sharing, Engine: e, Worker: "test",
+		Now: now, limits: most,
+	})
+	r.bus = bus.New(db, memory.New(), bus.Config{
+		Instance: "test", Sensitive: models.Sensitive,
+		Consumers: []bus.Consumer{r.sharing.Consumer(), r.Consumer()},
+	})
 	r.sharing.Announce(r.bus)
 	r.records = records.New(db, records.Config{Models: models, Visible: r.sharing, Publisher: r.bus, Now: now})
 	r.metadata = metadata.New(db, metadata.Config{Models: models, Bus: r.bus, InUse: r.records.InUse})
@@ -180,7 +190,10 @@ const (
 // define defines something, as metadata does.
 func (t *tenant) define(kind model.Kind, id, body string) {
 	t.Helper()
-	if _, _, err := t.metadata.Put(t.Context(), metadata.Change{Tenant: t.id, Kind: kind, ID: id, CorrelationID: "test"}, []byte(body)); err != nil {
+	if _, _, err := t.metadata.Put(t.Context(), metadata.Change{
+		Tenant: t.id, Kind: kind, ID: id,
+		CorrelationID: "test",
+	}, []byte(body)); err != nil {
 		t.Fatalf("%s %s: %v", kind, id, err)
 	}
 }
@@ -190,7 +203,8 @@ func (t *tenant) define(kind model.Kind, id, body string) {
 func (t *tenant) user(n int) string {
 	t.Helper()
 	if n == 1 {
-		t.define(model.KindPermissionSet, num(sets, 1), `{"name":"all","objects":{"Account":{"create":true,"read":true,"update":true,"delete":true},
+		t.define(model.KindPermissionSet, num(sets, 1),
+			`{"name":"all","objects":{"Account":{"create":true,"read":true,"update":true,"delete":true},
 			"Contact":{"read":true},"Lead":{"read":true},"Campaign":{"read":true}}}`)
 	}
 	t.define(model.KindUser, num(users, n), `{"name":"u","permissionSetIds":["`+num(sets, 1)+`"],"isActive":true}`)
@@ -205,7 +219,10 @@ func (t *tenant) as(user string) records.Caller {
 func (t *tenant) apply(object string, op records.Op) (v records.View) {
 	t.Helper()
 	t.clock.Add(1)
-	_, _, err := t.records.Apply(t.Context(), t.as(""), records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true}, func(results []records.Result) ([]byte, error) {
+	_, _, err := t.records.Apply(t.Context(), t.as(""), records.Batch{
+		Object: object, Ops: []records.Op{op},
+		AllOrNone: true,
+	}, func(results []records.Result) ([]byte, error) {
 		v = results[0].View()
 		return []byte("{}"), nil
 	})
@@ -248,7 +265,8 @@ func (t *tenant) drop(object, id string) {
 func (t *tenant) fetch() {
 	t.Helper()
 	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, tenant_id, body FROM outbox_events WHERE id > $1 ORDER BY id", t.seen) {
+		for row, err := range tx.Query(ctx, "SELECT id, tenant_id, body FROM outbox_events WHERE id > $1 ORDER BY id",
+			t.seen) {
 			var of string
 			var body []byte
 			if err == nil {

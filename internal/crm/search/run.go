@@ -21,7 +21,10 @@ func (s *Search) Run(ctx context.Context) { s.runs.Run(ctx) }
 
 // State is how far a rebuild is.
 func (b *Rebuild) State() rebuild.State {
-	return rebuild.State{Num: b.num, Tenant: b.tenant, Execution: b.Execution, Running: b.Status == Running, Processed: b.Processed, Total: b.Total}
+	return rebuild.State{
+		Num: b.num, Tenant: b.tenant, Execution: b.Execution, Running: b.Status == Running,
+		Processed: b.Processed, Total: b.Total,
+	}
 }
 
 // Summary is what its execution is started with, and what it ends with.
@@ -58,7 +61,8 @@ func (s *Search) end(ctx context.Context, tx *sqldb.Tx, b *Rebuild, status Statu
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE search_rebuild SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 AND status = 1", b.num, b.tenant, int64(status), at)
+	n, err := tx.Exec(ctx, "UPDATE search_rebuild SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 "+
+		"AND status = 1", b.num, b.tenant, int64(status), at)
 	if err == nil && n == 0 {
 		err = rebuild.ErrGone
 	}

@@ -45,14 +45,16 @@ type Records interface {
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
 	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
 	// Pick gives those of some living records that a condition over their row r is true of.
-	Pick(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string, where func(*sqldb.Binds) (string, error)) ([]model.Record, error)
+	Pick(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string, where func(*sqldb.Binds) (string,
+		error)) ([]model.Record, error)
 	// CampaignsAmong are those that some leads or contacts are in; CampaignsOf those of all
 	// behind one id and up to another.
 	CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]string, error)
 	CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error)
 	// MembersAmong says which of some leads or contacts are in a campaign, LockedAmong of
 	// which records an approval is open.
-	MembersAmong(ctx context.Context, tx *sqldb.Tx, tenant, campaign, object string, ids []string) (map[string]bool, error)
+	MembersAmong(ctx context.Context, tx *sqldb.Tx, tenant, campaign, object string, ids []string) (map[string]bool,
+		error)
 	LockedAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]bool, error)
 }
 
@@ -68,7 +70,8 @@ type Visible interface {
 	See(
 		ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
 	) (total int, ids []string, err error)
-	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error)
+	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
+		string, error)
 }
 
 // Config is what search works with.
@@ -117,7 +120,8 @@ func New(db *sqldb.DB, cfg Config) *Search {
 	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{
-			chunk: 500, sweep: 500, first: 64, look: 500, deep: 5000, own: 2000, few: 1000, pass: 512, forms: 40, named: 1000,
+			chunk: 500, sweep: 500, first: 64, look: 500, deep: 5000, own: 2000, few: 1000, pass: 512, forms: 40,
+			named: 1000,
 		}
 	}
 	s := &Search{db: db, cfg: cfg, turns: newTurns(max(runtime.GOMAXPROCS(0)/2, 1)), numbers: map[string]int64{}}
@@ -154,7 +158,8 @@ func (s *Search) tokens(ctx context.Context, tx *sqldb.Tx, tenant string, give b
 		return tokensOf(n), true, nil
 	}
 	if give {
-		if _, err := tx.Exec(ctx, "INSERT INTO search_tenant (tenant_id) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", tenant); err != nil {
+		if _, err := tx.Exec(ctx,
+			"INSERT INTO search_tenant (tenant_id) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", tenant); err != nil {
 			return t, false, err
 		}
 	}

@@ -50,7 +50,8 @@ func measure(t *testing.T, r *rig) {
 	}
 	p.work()
 	took := time.Since(began)
-	t.Logf("%d records indexed in %v, CPU %v", manyRecords, took.Round(100*time.Millisecond), (cpu() - used).Round(100*time.Millisecond))
+	t.Logf("%d records indexed in %v, CPU %v", manyRecords, took.Round(100*time.Millisecond),
+		(cpu() - used).Round(100*time.Millisecond))
 	if took > rebuildBar {
 		t.Errorf("a rebuild takes %v, want at most %v", took, rebuildBar)
 	}
@@ -100,7 +101,8 @@ func (t *tenant) time(what string, n int, do func(i int)) {
 	}
 	slices.Sort(took)
 	p50, p99 := took[n/2], took[n*99/100]
-	t.Logf("%-44s p50 %8v  p99 %8v  CPU %8v each", what, p50.Round(10*time.Microsecond), p99.Round(10*time.Microsecond), ((cpu() - used) / time.Duration(n)).Round(10*time.Microsecond))
+	t.Logf("%-44s p50 %8v  p99 %8v  CPU %8v each", what, p50.Round(10*time.Microsecond), p99.Round(10*time.Microsecond),
+		((cpu() - used) / time.Duration(n)).Round(10*time.Microsecond))
 	if p99 > findBar {
 		t.Errorf("%s takes %v, want at most %v", what, p99, findBar)
 	}
@@ -168,7 +170,10 @@ func (t *tenant) populate() {
 				stmts = append(stmts, sqldb.Stmt{
 					Query: `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
 						VALUES ($1, $2, $3, $4, $5, '', '', $6, $7, $7, '', $7, '', 0)`,
-					Args: []any{t.id, object, num(50, i), num(users, 1+i*13%manyUsers), name, string(body), 1_700_000_000_000 + int64(i*7919%manyRecords)*60_000},
+					Args: []any{
+						t.id, object, num(50, i), num(users, 1+i*13%manyUsers), name, string(body),
+						1_700_000_000_000 + int64(i*7919%manyRecords)*60_000,
+					},
 				})
 			}
 			return tx.Batch(ctx, stmts...)
@@ -188,11 +193,16 @@ func (t *tenant) takeMany() {
 			for i := range events {
 				k := (n*size+i)*61%(manyRecords/4)*4 + 1 // contacts
 				t.clock.Add(1)
-				if _, err := tx.Exec(ctx, "UPDATE records_record SET version = $4, updated_at = $4 WHERE tenant_id = $1 AND object = $2 AND id = $3",
+				if _, err := tx.Exec(ctx, "UPDATE records_record SET version = $4, updated_at = $4 WHERE tenant_id = "+
+					"$1 AND object = $2 AND id = $3",
 					t.id, "Contact", num(50, k), t.clock.Load()); err != nil {
 					return err
 				}
-				payload, err := wire.NewPayload(wire.RecordUpdated{ObjectName: "Contact", RecordID: num(50, k), OwnerID: num(users, 1), ChangedFields: []string{"Title"}, RecordVersion: wire.Stamp(t.clock.Load())})
+				payload, err := wire.NewPayload(wire.RecordUpdated{
+					ObjectName: "Contact", RecordID: num(50, k),
+					OwnerID: num(users, 1), ChangedFields: []string{"Title"},
+					RecordVersion: wire.Stamp(t.clock.Load()),
+				})
 				if err != nil {
 					return err
 				}

@@ -20,7 +20,8 @@ const (
 	// byPlace goes on until it has so many.
 	byPlace = "SELECT place, id, object" + selectPlaces + "AND tokens @@ CAST($6 AS tsquery) " + inPlaces + "$5"
 	// newest looks at so many records and no more.
-	newest = "SELECT place, id, object FROM (SELECT place, id, object, tokens" + selectPlaces + inPlaces + "$7) AS d WHERE tokens @@ CAST($6 AS tsquery) " + inPlaces + "$5"
+	newest = "SELECT place, id, object FROM (SELECT place, id, object, tokens" + selectPlaces + inPlaces +
+		"$7) AS d WHERE tokens @@ CAST($6 AS tsquery) " + inPlaces + "$5"
 
 	// PostgreSQL does not know how many have the tokens, and would take any index but that
 	// of the tokens; the sums keep it from the other. OFFSET keeps it from looking up what

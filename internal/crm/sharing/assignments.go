@@ -28,19 +28,28 @@ var assignments = [...]struct {
 	table, column                   string
 	most                            int
 }{
-	Users:    {"User", "UserAssigned", "UserUnassigned", "DEFINITION_NOT_FOUND", "sharing_territory_user", "user_id", MaxTerritoryUsers},
-	Accounts: {"Account", "AccountAssigned", "AccountUnassigned", "RECORD_NOT_FOUND", "sharing_territory_account", "account_id", MaxTerritoryAccounts},
+	Users: {
+		"User", "UserAssigned", "UserUnassigned", "DEFINITION_NOT_FOUND", "sharing_territory_user", "user_id",
+		MaxTerritoryUsers,
+	},
+	Accounts: {
+		"Account", "AccountAssigned", "AccountUnassigned", "RECORD_NOT_FOUND", "sharing_territory_account",
+		"account_id", MaxTerritoryAccounts,
+	},
 }
 
 // Assigned is a page of what is assigned to a territory, by id, and how many there are.
-func (s *Sharing) Assigned(ctx context.Context, tenant, territoryID string, of Assignment, offset, limit int) (page []string, total int, err error) {
+func (s *Sharing) Assigned(ctx context.Context, tenant, territoryID string, of Assignment, offset, limit int) (
+	page []string, total int, err error,
+) {
 	a := &assignments[of]
 	err = s.read(ctx, "sharing.assigned", func(ctx context.Context, tx *sqldb.Tx) error {
 		page = nil
 		if _, err := territory(ctx, tx, tenant, territoryID); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+a.column+" FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 ORDER BY "+a.column+" LIMIT $3 OFFSET $4",
+		for row, err := range tx.Query(ctx, "SELECT "+a.column+" FROM "+a.table+
+			" WHERE tenant_id = $1 AND territory_id = $2 ORDER BY "+a.column+" LIMIT $3 OFFSET $4",
 			tenant, territoryID, limit, offset) {
 			if err != nil {
 				return err
@@ -51,14 +60,17 @@ func (s *Sharing) Assigned(ctx context.Context, tenant, territoryID string, of A
 			}
 			page = append(page, id)
 		}
-		return tx.Row(ctx, "SELECT count(*) FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2", tenant, territoryID).Scan(&total)
+		return tx.Row(ctx, "SELECT count(*) FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2", tenant,
+			territoryID).Scan(&total)
 	})
 	return page, total, err
 }
 
 // Assign assigns a user or an account to a territory; created says that it was not
 // before.
-func (s *Sharing) Assign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) (created bool, err error) {
+func (s *Sharing) Assign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) (
+	created bool, err error,
+) {
 	a := &assignments[of]
 	err = s.write(ctx, "sharing.assign", func(ctx context.Context, tx *sqldb.Tx) error {
 		created = false
@@ -72,7 +84,8 @@ func (s *Sharing) Assign(ctx context.Context, call Caller, territoryID string, o
 		if err := s.assignable(ctx, tx, call.Tenant, of, id); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, "INSERT INTO "+a.table+" (tenant_id, territory_id, "+a.column+") VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		n, err := tx.Exec(ctx, "INSERT INTO "+a.table+" (tenant_id, territory_id, "+a.column+
+			") VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 			call.Tenant, territoryID, id)
 		if err != nil || n == 0 {
 			return err
@@ -97,7 +110,8 @@ func (s *Sharing) Unassign(ctx context.Context, call Caller, territoryID string,
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, "DELETE FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 AND "+a.column+" = $3", call.Tenant, territoryID, id)
+		n, err := tx.Exec(ctx, "DELETE FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 AND "+a.column+
+			" = $3", call.Tenant, territoryID, id)
 		if err != nil {
 			return err
 		}
@@ -183,7 +197,8 @@ func (s *Sharing) assignable(ctx context.Context, tx *sqldb.Tx, tenant string, o
 func (s *Sharing) room(ctx context.Context, tx *sqldb.Tx, tenant, territoryID string, of Assignment, id string) error {
 	a := &assignments[of]
 	var n int
-	if err := tx.Row(ctx, "SELECT count(*) FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2", tenant, territoryID).Scan(&n); err != nil {
+	if err := tx.Row(ctx, "SELECT count(*) FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2", tenant,
+		territoryID).Scan(&n); err != nil {
 		return err
 	}
 	if n > a.most {
@@ -192,7 +207,8 @@ func (s *Sharing) room(ctx context.Context, tx *sqldb.Tx, tenant, territoryID st
 	if of != Accounts {
 		return nil
 	}
-	if err := tx.Row(ctx, "SELECT count(*) FROM sharing_territory_account WHERE tenant_id = $1 AND account_id = $2", tenant, id).Scan(&n); err != nil {
+	if err := tx.Row(ctx, "SELECT count(*) FROM sharing_territory_account WHERE tenant_id = $1 AND account_id = $2",
+		tenant, id).Scan(&n); err != nil {
 		return err
 	}
 	if n > MaxAccountTerritory {
@@ -202,7 +218,9 @@ func (s *Sharing) room(ctx context.Context, tx *sqldb.Tx, tenant, territoryID st
 }
 
 // announceTerritory publishes a change of a territory and gives its version.
-func (s *Sharing) announceTerritory(ctx context.Context, tx *sqldb.Tx, call Caller, t Territory, e wire.TerritoryAssignmentChanged) (wire.Stamp, error) {
+func (s *Sharing) announceTerritory(ctx context.Context, tx *sqldb.Tx, call Caller, t Territory,
+	e wire.TerritoryAssignmentChanged,
+) (wire.Stamp, error) {
 	key := wire.RecordKey("Territory", call.Tenant, t.ID)
 	version, err := s.bus.NextVersion(ctx, tx, key)
 	if err != nil {
@@ -219,12 +237,15 @@ func (s *Sharing) announceTerritory(ctx context.Context, tx *sqldb.Tx, call Call
 const service = "sharing-service"
 
 // publish announces an event of a key.
-func (s *Sharing) publish(ctx context.Context, tx *sqldb.Tx, call Caller, key string, version wire.Stamp, p wire.Payload) error {
+func (s *Sharing) publish(ctx context.Context, tx *sqldb.Tx, call Caller, key string, version wire.Stamp,
+	p wire.Payload,
+) error {
 	body, err := wire.NewPayload(p)
 	if err != nil {
 		return err
 	}
 	return s.bus.Publish(ctx, tx, wire.Event{
-		Type: p.EventType(), Tenant: call.Tenant, Producer: wire.Producer{Service: service}, CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
+		Type: p.EventType(), Tenant: call.Tenant, Producer: wire.Producer{Service: service},
+		CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
 	})
 }

@@ -20,7 +20,8 @@ func TestARebuildTakesAsManyRecordsAsTheirCriteriaAllow(t *testing.T) {
 	const list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 	costly := func(n int) (s Setup) {
 		for i := range n {
-			criteria := fmt.Sprintf("%s.exists(a, %s.exists(b, %s.exists(c, a + b + c == %d))) || record.Name == 'a'", list, list, list, 1_000+i)
+			criteria := fmt.Sprintf("%s.exists(a, %s.exists(b, %s.exists(c, a + b + c == %d))) || record.Name == 'a'",
+				list, list, list, 1_000+i)
 			s.Rules = append(s.Rules, Rule{ID: fmt.Sprint("rule-", i), Kind: model.CriteriaRule, Criteria: criteria})
 		}
 		return s
@@ -94,7 +95,10 @@ func TestEventsThatLeadToManyRowsAreTakenOneByOne(t *testing.T) {
 		for _, text := range []string{"shared", "not"} {
 			for n := range some {
 				fields := map[string]any{"Description": text}
-				p.putRecord(model.Record{Object: "Account", ID: num(recordIDs, n), OwnerID: num(users, 1), Fields: fields})
+				p.putRecord(model.Record{
+					Object: "Account", ID: num(recordIDs, n), OwnerID: num(users, 1),
+					Fields: fields,
+				})
 			}
 			if err := p.tryAll(); !model.IsCostly(err) {
 				t.Errorf("%s: together: got %v, want a refusal that names the rule", text, err)
@@ -121,15 +125,17 @@ func (t *tenant) putRules(n int) {
 		var stmts []sqldb.Stmt
 		for i := range n {
 			body, err := json.Marshal(&model.SharingRule{
-				ID: num(rules, i), Object: "Account", Kind: model.CriteriaRule, Criteria: `record.Description == "shared"`,
-				Target: target, Access: model.Read, IsActive: true,
+				ID: num(rules, i), Object: "Account", Kind: model.CriteriaRule,
+				Criteria: `record.Description == "shared"`,
+				Target:   target, Access: model.Read, IsActive: true,
 			})
 			if err != nil {
 				return err
 			}
 			stmts = append(stmts, sqldb.Stmt{
-				Query: "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)",
-				Args:  []any{t.id, string(model.KindSharingRule), num(rules, i), string(body)},
+				Query: "INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, " +
+					"$4, 1)",
+				Args: []any{t.id, string(model.KindSharingRule), num(rules, i), string(body)},
 			})
 		}
 		return batch(ctx, tx, stmts)
@@ -162,7 +168,8 @@ func (t *tenant) tryAll() (err error) {
 func (t *tenant) ruleRows() (n int) {
 	t.Helper()
 	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND cause = $2", t.id, CauseRule).Scan(&n)
+		return tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND cause = $2", t.id,
+			CauseRule).Scan(&n)
 	})
 	return n
 }

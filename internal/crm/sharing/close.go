@@ -94,19 +94,22 @@ func writeMembers(ctx context.Context, tx *sqldb.Tx, tenant string, want []Membe
 	stmts := make([]sqldb.Stmt, 0, len(gone)+len(added))
 	for _, m := range gone {
 		stmts = append(stmts, sqldb.Stmt{
-			Query: "DELETE FROM sharing_principal WHERE tenant_id = $1 AND user_id = $2 AND principal = $3", Args: []any{tenant, m.User, m.Principal},
+			Query: "DELETE FROM sharing_principal WHERE tenant_id = $1 AND user_id = $2 AND principal = $3",
+			Args:  []any{tenant, m.User, m.Principal},
 		})
 	}
 	for _, m := range added {
 		stmts = append(stmts, sqldb.Stmt{
-			Query: "INSERT INTO sharing_principal (tenant_id, user_id, principal) VALUES ($1, $2, $3)", Args: []any{tenant, m.User, m.Principal},
+			Query: "INSERT INTO sharing_principal (tenant_id, user_id, principal) VALUES ($1, $2, $3)",
+			Args:  []any{tenant, m.User, m.Principal},
 		})
 	}
 	return batch(ctx, tx, stmts)
 }
 
 func readMembers(ctx context.Context, tx *sqldb.Tx, tenant string) (have []Member, err error) {
-	for row, err := range tx.Query(ctx, "SELECT user_id, principal FROM sharing_principal WHERE tenant_id = $1 ORDER BY user_id, principal", tenant) {
+	for row, err := range tx.Query(ctx,
+		"SELECT user_id, principal FROM sharing_principal WHERE tenant_id = $1 ORDER BY user_id, principal", tenant) {
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +145,8 @@ func writeReach(ctx context.Context, tx *sqldb.Tx, tenant string, want []Reach) 
 }
 
 func readReach(ctx context.Context, tx *sqldb.Tx, tenant string) (have []Reach, err error) {
-	for row, err := range tx.Query(ctx, `SELECT model, principal, owner_id, cause, cause_id, level FROM sharing_reach WHERE tenant_id = $1
+	for row, err := range tx.Query(ctx,
+		`SELECT model, principal, owner_id, cause, cause_id, level FROM sharing_reach WHERE tenant_id = $1
 		ORDER BY model, principal, owner_id, cause, cause_id`, tenant) {
 		if err != nil {
 			return nil, err

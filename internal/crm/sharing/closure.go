@@ -56,7 +56,10 @@ func closureOf(m *model.Model, tree *Tree, models []frozen) closure {
 		c.addAbove(m, u)
 	}
 	for _, g := range m.Groups() { // only queues own records, but any group may become one
-		c.reach = append(c.reach, Reach{Principal: principal(groupKind, g.ID), Owner: g.ID, Level: Full, Cause: CauseQueue, CauseID: g.ID})
+		c.reach = append(c.reach, Reach{
+			Principal: principal(groupKind, g.ID), Owner: g.ID, Level: Full,
+			Cause: CauseQueue, CauseID: g.ID,
+		})
 	}
 	for i := range models {
 		for j := range models[i].setup.Rules {
@@ -91,7 +94,10 @@ func (c *closure) addUser(m *model.Model, tree *Tree, u *model.User) {
 // addAbove gives the records of a user to the roles above its own.
 func (c *closure) addAbove(m *model.Model, u *model.User) {
 	for _, above := range m.RoleAncestors(u.RoleID) {
-		c.reach = append(c.reach, Reach{Principal: principal(roleKind, above), Owner: u.ID, Level: Full, Cause: CauseRole, CauseID: above})
+		c.reach = append(c.reach, Reach{
+			Principal: principal(roleKind, above), Owner: u.ID, Level: Full,
+			Cause: CauseRole, CauseID: above,
+		})
 	}
 }
 
@@ -107,7 +113,8 @@ func (c *closure) addRule(m *model.Model, edition int64, r *Rule) {
 	}
 	for _, owner := range owners {
 		c.reach = append(c.reach, Reach{
-			Model: edition, Principal: principalOf(r.Target), Owner: owner, Level: levelOf(r.Access), Cause: CauseRule, CauseID: r.ID,
+			Model: edition, Principal: principalOf(r.Target), Owner: owner, Level: levelOf(r.Access), Cause: CauseRule,
+			CauseID: r.ID,
 		})
 	}
 }

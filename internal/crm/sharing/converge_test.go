@@ -224,7 +224,8 @@ func (p *play) assignment() {
 
 func (p *play) rule() {
 	r := model.SharingRule{
-		ID: p.pick("rule", rules, 5), Name: "s", Object: p.object(), Kind: model.OwnerRule, Access: p.access(), Target: p.member("target"),
+		ID: p.pick("rule", rules, 5), Name: "s", Object: p.object(), Kind: model.OwnerRule, Access: p.access(),
+		Target:   p.member("target"),
 		IsActive: rapid.IntRange(0, 4).Draw(p.T, "active") > 0,
 	}
 	if before := p.rules[r.ID]; before != nil {
@@ -235,7 +236,8 @@ func (p *play) rule() {
 		}
 	}
 	if rapid.Bool().Draw(p.T, "criteria") {
-		r.Kind, r.Criteria = model.CriteriaRule, rapid.SampledFrom(slices.Sorted(maps.Keys(criteria))).Draw(p.T, "condition")
+		r.Kind, r.Criteria = model.CriteriaRule, rapid.SampledFrom(slices.Sorted(maps.Keys(criteria))).Draw(p.T,
+			"condition")
 	} else {
 		source := p.member("source")
 		for source.Type == model.TypeUser {
@@ -280,7 +282,10 @@ func (p *play) step() {
 	case 10:
 		p.rule()
 	case 11:
-		p.putDefault(p.object(), rapid.SampledFrom([]model.OWD{model.Private, model.Private, model.ReadOnly, model.ReadWrite}).Draw(p.T, "default"))
+		p.putDefault(p.object(), rapid.SampledFrom([]model.OWD{
+			model.Private, model.Private, model.ReadOnly,
+			model.ReadWrite,
+		}).Draw(p.T, "default"))
 	case 12:
 		if _, _, err := p.Rebuild(p.Context(), p.id, p.object(), nil); err != nil {
 			p.rig.Fatal(err)
@@ -337,7 +342,8 @@ func (p *play) rebuild() {
 		}
 	}
 	claimed, err := p.cfg.Engine.Claim(p.Context(), engine.ClaimRequest{
-		Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{p.runs.Queue()}, Max: 1, Lease: rebuild.Lease, CorrelationID: "test",
+		Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{p.runs.Queue()}, Max: 1, Lease: rebuild.Lease,
+		CorrelationID: "test",
 	})
 	if err != nil {
 		p.rig.Fatal(err)
@@ -347,7 +353,8 @@ func (p *play) rebuild() {
 	}
 	p.task = &claimed.Tasks[0]
 	p.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		all, err := rebuilder{p.Sharing}.Jobs(ctx, tx, "tenant_id = $1 AND execution = $2", p.id, p.task.Execution.String())
+		all, err := rebuilder{p.Sharing}.Jobs(ctx, tx, "tenant_id = $1 AND execution = $2", p.id,
+			p.task.Execution.String())
 		p.building = all[0]
 		return err
 	})
@@ -362,7 +369,8 @@ func (p *play) rebuild() {
 // models are those of the tenant that are being built.
 func (p *play) models() (all []Model) {
 	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		all, err = models(ctx, tx, "SELECT "+modelColumns+" FROM sharing_model WHERE tenant_id = $1 AND status = 1 ORDER BY num", p.id)
+		all, err = models(ctx, tx, "SELECT "+modelColumns+
+			" FROM sharing_model WHERE tenant_id = $1 AND status = 1 ORDER BY num", p.id)
 		return err
 	})
 	return all
@@ -403,7 +411,8 @@ func (p *play) rebuildOnce() {
 	}
 	if !worked { // a task waits for its next attempt
 		claimed, err := p.cfg.Engine.Claim(p.Context(), engine.ClaimRequest{
-			Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{p.runs.Queue()}, Max: 1, Lease: rebuild.Lease, Wait: 5 * time.Second, CorrelationID: "test",
+			Tenant: p.id, Worker: p.cfg.Worker, Queues: []string{p.runs.Queue()}, Max: 1, Lease: rebuild.Lease,
+			Wait: 5 * time.Second, CorrelationID: "test",
 		})
 		if err != nil {
 			p.rig.Fatal(err)
@@ -474,14 +483,17 @@ func (p *play) compareList(user, object string, level model.Access) {
 type where func(context.Context, *sqldb.Tx, string, string, string, model.Access, *sqldb.Binds) (string, error)
 
 // visible are the records of which a condition is true.
-func (t *tenant) visible(ctx context.Context, tx *sqldb.Tx, object, user string, level model.Access, where where) ([]string, error) {
+func (t *tenant) visible(ctx context.Context, tx *sqldb.Tx, object, user string, level model.Access, where where) (
+	[]string, error,
+) {
 	var b sqldb.Binds
 	text, err := where(ctx, tx, t.id, object, user, level, &b)
 	if err != nil {
 		return nil, err
 	}
 	got := []string{}
-	query := "SELECT r.id FROM records_record r WHERE r.tenant_id = " + b.Add(t.id) + " AND r.object = " + b.Add(object) +
+	query := "SELECT r.id FROM records_record r WHERE r.tenant_id = " + b.Add(t.id) + " AND r.object = " +
+		b.Add(object) +
 		" AND r.deleted_at = 0 AND (" + text + ") ORDER BY r.id"
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		var id string

@@ -10,18 +10,24 @@ import (
 
 // Seen says by owner which records of an object a user may read: the records of which
 // owners, and which beside them. The arguments of its queries are added to binds.
-func (s *Sharing) Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error) {
+func (s *Sharing) Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (
+	model.Seen, error,
+) {
 	return s.seen(ctx, tx, &question{tenant: tenant, object: object, user: user}, true, binds)
 }
 
 // SeenShared is Seen with all records that shares and accounts give, also those of these
 // owners: to hold each record against the owners is half of the work, and who looks at the
 // owners of the records anyway need not have it done.
-func (s *Sharing) SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error) {
+func (s *Sharing) SeenShared(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (
+	model.Seen, error,
+) {
 	return s.seen(ctx, tx, &question{tenant: tenant, object: object, user: user}, false, binds)
 }
 
-func (s *Sharing) seen(ctx context.Context, tx *sqldb.Tx, of *question, unreached bool, binds *sqldb.Binds) (model.Seen, error) {
+func (s *Sharing) seen(ctx context.Context, tx *sqldb.Tx, of *question, unreached bool, binds *sqldb.Binds) (
+	model.Seen, error,
+) {
 	q, all, err := s.ask(ctx, tx, of.tenant, of.object, of.user, Read)
 	switch {
 	case err != nil:
@@ -36,7 +42,9 @@ func (s *Sharing) seen(ctx context.Context, tx *sqldb.Tx, of *question, unreache
 }
 
 // SeenOwners is Seen for who asks for owners alone: more says that there are Records, too.
-func (s *Sharing) SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen model.Seen, more bool, err error) {
+func (s *Sharing) SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (
+	seen model.Seen, more bool, err error,
+) {
 	q, all, err := s.ask(ctx, tx, tenant, object, user, Read)
 	switch {
 	case err != nil:

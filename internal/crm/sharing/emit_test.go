@@ -52,7 +52,8 @@ func (s *script) does(what string) {
 	s.text.WriteString("# " + what + "\n")
 	told := false
 	s.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 AND tenant_id = $2 ORDER BY id", s.place, s.id) {
+		for row, err := range tx.Query(ctx,
+			"SELECT id, body FROM outbox_events WHERE id > $1 AND tenant_id = $2 ORDER BY id", s.place, s.id) {
 			var body []byte
 			if err == nil {
 				err = row.Scan(&s.place, &body)
@@ -64,7 +65,8 @@ func (s *script) does(what string) {
 			if err != nil {
 				return err
 			}
-			if !slices.Contains([]string{"TerritoryAssignmentChanged", "SharingUpdated", "SharingRebuildCompleted"}, e.Type) {
+			if !slices.Contains([]string{"TerritoryAssignmentChanged", "SharingUpdated", "SharingRebuildCompleted"},
+				e.Type) {
 				continue // of others
 			}
 			told = true
@@ -96,12 +98,16 @@ func TestSharingTellsExactlyWhatItMust(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		p := newTenant(r)
 		ann, ben := num(users, 1), num(users, 2)
-		acme, globex, west, japan, rule := num(recordIDs, 1), num(recordIDs, 2), num(territoryIDs, 1), num(territoryIDs, 2), num(rules, 1)
+		acme, globex, west, japan, rule := num(recordIDs, 1), num(recordIDs, 2), num(territoryIDs, 1),
+			num(territoryIDs, 2), num(rules, 1)
 		s := &script{play: &play{tenant: p}, place: p.seen, names: map[string]string{
-			p.id: "A", ann: "ann", ben: "ben", acme: "acme", globex: "globex", west: "west", japan: "japan", rule: "rule",
+			p.id: "A", ann: "ann", ben: "ben", acme: "acme", globex: "globex", west: "west", japan: "japan",
+			rule: "rule",
 		}}
 		account := func(id, owner, name string) model.Record {
-			return model.Record{Object: "Account", ID: id, OwnerID: owner, Name: name, Fields: map[string]any{"Name": name}}
+			return model.Record{Object: "Account", ID: id, OwnerID: owner, Name: name, Fields: map[string]any{
+				"Name": name,
+			}}
 		}
 		s.putUser(model.User{ID: ann, Name: "Ann", IsActive: true})
 		s.putUser(model.User{ID: ben, Name: "Ben", IsActive: true})
@@ -137,7 +143,8 @@ func TestSharingTellsExactlyWhatItMust(t *testing.T) {
 		}
 		s.does("the territory is deleted")
 		s.putRule(model.SharingRule{
-			ID: rule, Name: "s", Object: "Account", Kind: model.CriteriaRule, Criteria: `record.Name == "Globex"`, Access: model.Read, IsActive: true,
+			ID: rule, Name: "s", Object: "Account", Kind: model.CriteriaRule, Criteria: `record.Name == "Globex"`,
+			Access: model.Read, IsActive: true,
 			Target: model.Member{Type: model.TypeUser, ID: ann},
 		})
 		s.does("a rule on what accounts say: all of them are looked at")

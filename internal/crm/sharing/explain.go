@@ -82,7 +82,8 @@ func (s *Sharing) readable(ctx context.Context, tx *sqldb.Tx, m *model.Model, as
 		return nil, err
 	}
 	if !m.Can(who.ID, ask.Object, model.ReadOp) {
-		return nil, fault.New(fault.Forbidden, "ACCESS_DENIED", "no permission set of the user %s lets it read records of %s", who.ID, ask.Object)
+		return nil, fault.New(fault.Forbidden, "ACCESS_DENIED",
+			"no permission set of the user %s lets it read records of %s", who.ID, ask.Object)
 	}
 	var b sqldb.Binds
 	of := s.cfg.Records.Living("r", b.Add(ask.Tenant), b.Add(ask.Object)) + " AND r.id = " + b.Add(ask.ID)
@@ -131,7 +132,8 @@ func (s *Sharing) grants(ctx context.Context, tx *sqldb.Tx, m *model.Model, r *m
 	if err != nil {
 		return nil, err
 	}
-	shared, err := grantsIn(ctx, tx, "SELECT grantee, level, cause, cause_id FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND record_id = $3",
+	shared, err := grantsIn(ctx, tx, "SELECT grantee, level, cause, cause_id FROM sharing_share WHERE tenant_id = $1 "+
+		"AND model = $2 AND record_id = $3",
 		m.Tenant, active.num, r.ID)
 	if err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, m *model.Model, r 
 	if err != nil || !ok || account.Deleted {
 		return nil, err
 	}
-	all, err := grantsIn(ctx, tx, "SELECT principal, level, cause, cause_id FROM sharing_reach WHERE tenant_id = $1 AND owner_id = $2 AND model = 0 AND cause = 'queue'",
+	all, err := grantsIn(ctx, tx, "SELECT principal, level, cause, cause_id FROM sharing_reach WHERE tenant_id = $1 "+
+		"AND owner_id = $2 AND model = 0 AND cause = 'queue'",
 		tenant, account.OwnerID)
 	if err != nil {
 		return nil, err
@@ -207,7 +210,8 @@ func principalsOf(ctx context.Context, tx *sqldb.Tx, m *model.Model, user string
 	for _, id := range u.PermissionSetIDs {
 		own[principal(setKind, id)] = true
 	}
-	for row, err := range tx.Query(ctx, "SELECT principal FROM sharing_principal WHERE tenant_id = $1 AND user_id = $2", m.Tenant, user) {
+	for row, err := range tx.Query(ctx, "SELECT principal FROM sharing_principal WHERE tenant_id = $1 AND user_id = $2",
+		m.Tenant, user) {
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +257,8 @@ func byGrantee(grants []Grant) []Access {
 // settle puts the reasons in order; the first one says what the access is.
 func (a *Access) settle() {
 	slices.SortFunc(a.Why, func(g, h Grant) int {
-		return cmp.Or(cmp.Compare(h.Level, g.Level), cmp.Compare(g.Cause, h.Cause), cmp.Compare(g.Kind, h.Kind), cmp.Compare(g.ID, h.ID), cmp.Compare(g.CauseID, h.CauseID))
+		return cmp.Or(cmp.Compare(h.Level, g.Level), cmp.Compare(g.Cause, h.Cause), cmp.Compare(g.Kind, h.Kind),
+			cmp.Compare(g.ID, h.ID), cmp.Compare(g.CauseID, h.CauseID))
 	})
 	a.Why = slices.Compact(a.Why)
 	if len(a.Why) > 0 {

@@ -15,7 +15,8 @@ import (
 const (
 	holdShared = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 7001))"
 	holdAlone  = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7001))"
-	holdEach   = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7001)) FROM unnest($1::text[]) AS name" // in their order
+	// in their order
+	holdEach = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7001)) FROM unnest($1::text[]) AS name"
 )
 
 // holdRecords lets nobody else write the rows of some records, which are in order, so that
@@ -29,7 +30,10 @@ func holdRecords(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids [
 	for i, id := range ids {
 		names[i] = place + ":" + id
 	}
-	return tx.Batch(ctx, sqldb.Stmt{Query: holdShared, Args: []any{place}}, sqldb.Stmt{Query: holdEach, Args: []any{names}})
+	return tx.Batch(ctx, sqldb.Stmt{Query: holdShared, Args: []any{place}}, sqldb.Stmt{
+		Query: holdEach,
+		Args:  []any{names},
+	})
 }
 
 // holdObject lets nobody else write rows of an object, nor change its models.

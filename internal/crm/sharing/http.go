@@ -32,8 +32,9 @@ func (s *Sharing) Routes() []gate.Route {
 			Do: rest.WithID("id", a.explain),
 		},
 		{
-			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
-			Do: a.rebuild,
+			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite,
+			Once: gate.Optional,
+			Do:   a.rebuild,
 		},
 	}, a.territoryRoutes()...))
 }
@@ -83,7 +84,10 @@ func (a *api) explain(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	for _, one := range all {
 		v := accessView{Grantee: grantee{one.Kind, one.ID}, Access: one.Level.String(), Why: []grantView{}}
 		for _, g := range one.Why {
-			v.Why = append(v.Why, grantView{Cause: g.Cause, ID: g.CauseID, Access: g.Level.String(), Via: grantee{g.Kind, g.ID}})
+			v.Why = append(v.Why, grantView{
+				Cause: g.Cause, ID: g.CauseID, Access: g.Level.String(),
+				Via: grantee{g.Kind, g.ID},
+			})
 		}
 		out.Access = append(out.Access, v)
 	}
@@ -107,8 +111,10 @@ type modelView struct {
 
 func showModel(m *Model) modelView {
 	return modelView{
-		Object: m.Object, Version: m.Version, Status: m.Status.String(), OWD: m.Setup.OWD, Rules: m.Setup.Rules, ExecutionID: m.Execution,
-		RecordsProcessed: m.Processed, RecordsTotal: m.Total, CreatedAt: m.CreatedAt, ActiveAt: m.ActiveAt, EndedAt: m.EndedAt,
+		Object: m.Object, Version: m.Version, Status: m.Status.String(), OWD: m.Setup.OWD, Rules: m.Setup.Rules,
+		ExecutionID:      m.Execution,
+		RecordsProcessed: m.Processed, RecordsTotal: m.Total, CreatedAt: m.CreatedAt, ActiveAt: m.ActiveAt,
+		EndedAt: m.EndedAt,
 	}
 }
 

@@ -26,9 +26,15 @@ func (a *api) territoryRoutes() []gate.Route {
 		withIDs := func(do rest.Handler) rest.Handler { return rest.WithID("id", rest.WithID(s.id, do)) }
 		routes = append(
 			routes,
-			gate.Route{Pattern: "GET " + s.path, Scope: scopeRead, Rate: rateRead, Do: rest.WithID("id", a.listAssigned(s.of))},
+			gate.Route{
+				Pattern: "GET " + s.path, Scope: scopeRead, Rate: rateRead,
+				Do: rest.WithID("id", a.listAssigned(s.of)),
+			},
 			gate.Route{Pattern: "PUT " + item, Scope: scopeWrite, Rate: rateWrite, Do: withIDs(a.assign(s.of, s.id))},
-			gate.Route{Pattern: "DELETE " + item, Scope: scopeWrite, Rate: rateWrite, Do: withIDs(a.unassign(s.of, s.id))},
+			gate.Route{
+				Pattern: "DELETE " + item, Scope: scopeWrite, Rate: rateWrite,
+				Do: withIDs(a.unassign(s.of, s.id)),
+			},
 		)
 	}
 	return routes
@@ -62,7 +68,8 @@ func (b *territoryBody) draft(id string) (Draft, error) {
 	case b.ID != nil && *b.ID != id:
 		return d, rest.Invalid("id", "id is not the one in the path")
 	case b.ParentID != nil && *b.ParentID == "":
-		return d, rest.Invalid("parentTerritoryId", "parentTerritoryId must be the id of a territory; without a parent it is left out")
+		return d, rest.Invalid("parentTerritoryId",
+			"parentTerritoryId must be the id of a territory; without a parent it is left out")
 	case b.Access != nil && *b.Access == "":
 		return d, rest.Invalid("access", "access must be Read or Edit; left out, it is Read")
 	}
@@ -152,6 +159,7 @@ func (a *api) assign(of Assignment, name string) rest.Handler {
 // unassign answers DELETE of an assignment to a territory.
 func (a *api) unassign(of Assignment, name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		return gate.Reply{Status: http.StatusNoContent}, a.sharing.Unassign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+		return gate.Reply{Status: http.StatusNoContent}, a.sharing.Unassign(ctx, callerOf(c), c.Path("id"), of,
+			c.Path(name))
 	}
 }

@@ -50,8 +50,10 @@ type Model struct {
 const (
 	modelColumns = `num, tenant_id, object, version, status, setup, execution, place, processed, total, created_at, active_at, ended_at`
 
-	selectCurrent = "SELECT " + modelColumns + " FROM sharing_model WHERE tenant_id = $1 AND object = $2 AND status < 3 ORDER BY status DESC, num"
-	selectTenants = "SELECT " + modelColumns + " FROM sharing_model WHERE tenant_id = $1 AND status < 3 ORDER BY object, status DESC, num"
+	selectCurrent = "SELECT " + modelColumns +
+		" FROM sharing_model WHERE tenant_id = $1 AND object = $2 AND status < 3 ORDER BY status DESC, num"
+	selectTenants = "SELECT " + modelColumns +
+		" FROM sharing_model WHERE tenant_id = $1 AND status < 3 ORDER BY object, status DESC, num"
 )
 
 // currentModels are the active model of an object, then the one that is being built; of
@@ -80,7 +82,8 @@ func models(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all [
 
 func scanModel(row *sqldb.Row) (m Model, err error) {
 	var status int64
-	err = row.Scan(&m.num, &m.tenant, &m.Object, &m.Version, &status, &m.text, &m.Execution, &m.place, &m.Processed, &m.Total,
+	err = row.Scan(&m.num, &m.tenant, &m.Object, &m.Version, &status, &m.text, &m.Execution, &m.place, &m.Processed,
+		&m.Total,
 		&m.CreatedAt, &m.ActiveAt, &m.EndedAt)
 	if err != nil {
 		return m, err
@@ -207,7 +210,8 @@ func (s *Sharing) endModel(ctx context.Context, tx *sqldb.Tx, m *Model, status S
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 AND status < 3",
+	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 "+
+		"AND status < 3",
 		m.num, m.tenant, int64(status), at)
 	if err == nil && n == 0 {
 		err = rebuild.ErrGone
@@ -233,7 +237,8 @@ func (s *Sharing) ListModels(ctx context.Context, tenant, object string) (all []
 		if object != "" && m.Object(object) == nil {
 			return noObject(m, object)
 		}
-		all, err = models(ctx, tx, "SELECT "+modelColumns+` FROM sharing_model WHERE tenant_id = $1 AND ($2 = '' OR object = $2)
+		all, err = models(ctx, tx, "SELECT "+modelColumns+
+			` FROM sharing_model WHERE tenant_id = $1 AND ($2 = '' OR object = $2)
 			ORDER BY object, version DESC`, tenant, object)
 		return err
 	})

@@ -34,7 +34,8 @@ var handlers = map[string]func(*Sharing, context.Context, *sqldb.Tx, *wire.Event
 // Types are the events that sharing takes, in the order of the document.
 var Types = []string{
 	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "MetadataChanged", "PermissionChanged",
-	"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged", "SharingConfigChanged",
+	"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged",
+	"SharingConfigChanged",
 }
 
 // Consumer is sharing as the bus knows it.
@@ -76,7 +77,10 @@ func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Ev
 		}
 		of[place][m.id] = m
 	}
-	for _, place := range slices.SortedFunc(maps.Keys(of), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, place := range slices.SortedFunc(maps.Keys(of), func(a, b [2]string) int {
+		return slices.Compare(a[:],
+			b[:])
+	}) {
 		if err := s.refreshAll(ctx, tx, place[0], place[1], of[place]); err != nil {
 			return fault.Wrap("sharing.on", err)
 		}
@@ -127,7 +131,8 @@ func (m *mention) join(before *mention) {
 // concerns reports whether the rows of the record may have to be others, given what rules
 // look at.
 func (m *mention) concerns(w *watched) bool {
-	return m.surely || w.some && (m.ruled || w.all || slices.ContainsFunc(m.fields, func(name string) bool { return w.names[name] }))
+	return m.surely || w.some &&
+		(m.ruled || w.all || slices.ContainsFunc(m.fields, func(name string) bool { return w.names[name] }))
 }
 
 // watched is what rules look at records for.

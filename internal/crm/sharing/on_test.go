@@ -16,7 +16,9 @@ func TestSharingTakesExactlyWhatTheDocumentLists(t *testing.T) {
 	document := []string{
 		"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", // 4.1 to 4.4
 		"MetadataChanged", "PermissionChanged", // 4.9, 4.10
-		"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged", "SharingConfigChanged", // 4.12 to 4.16
+		// 4.12 to 4.16
+		"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged",
+		"SharingConfigChanged",
 	}
 	if diff := cmp.Diff(document, Types); diff != "" {
 		t.Errorf("subscriptions (-document +code):\n%s", diff)
@@ -43,11 +45,23 @@ func TestOnlyWhatRulesLookAtConcernsTheRowsOfARecord(t *testing.T) {
 		"rules on owners":        {rules(), mention{ruled: true, fields: []string{"Name"}}, false},
 		"gone, or another owner": {nil, mention{surely: true}, true},
 		"new":                    {rules(`record.Name == "x"`), mention{ruled: true}, true},
-		"what a rule names":      {rules(`record.Amount > 1.0`, `record["Name"] == "x"`), mention{fields: []string{"Name"}}, true},
-		"what none names":        {rules(`record.Amount > 1.0`, `record.Name == "x"`), mention{fields: []string{"StageName"}}, false},
-		"the owner":              {rules(`record.Name == "x"`), mention{fields: []string{"OwnerId"}}, true},
-		"any field":              {rules(`record.exists(name, record[name] == "x")`), mention{fields: []string{"StageName"}}, true},
-		"what does not compile":  {rules(`record.`), mention{fields: []string{"StageName"}}, true},
+		"what a rule names": {
+			rules(`record.Amount > 1.0`, `record["Name"] == "x"`),
+			mention{fields: []string{"Name"}},
+			true,
+		},
+		"what none names": {
+			rules(`record.Amount > 1.0`, `record.Name == "x"`),
+			mention{fields: []string{"StageName"}},
+			false,
+		},
+		"the owner": {rules(`record.Name == "x"`), mention{fields: []string{"OwnerId"}}, true},
+		"any field": {
+			rules(`record.exists(name, record[name] == "x")`),
+			mention{fields: []string{"StageName"}},
+			true,
+		},
+		"what does not compile": {rules(`record.`), mention{fields: []string{"StageName"}}, true},
 	} {
 		if got := tc.m.concerns(watchedBy(tc.models)); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)

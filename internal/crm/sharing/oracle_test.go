@@ -70,7 +70,8 @@ func (w *world) access(user, record string) Level {
 	if r.Object == "Account" {
 		best = max(best, w.fromTerritories(user, record))
 	}
-	if a := w.records[r.AccountID]; a != nil && (w.owns(u, a.OwnerID) || w.teams[a.ID][user] != "" || w.fromTerritories(user, a.ID) > None) {
+	if a := w.records[r.AccountID]; a != nil && (w.owns(u, a.OwnerID) || w.teams[a.ID][user] != "" ||
+		w.fromTerritories(user, a.ID) > None) {
 		best = max(best, Read)
 	}
 	return best

@@ -13,7 +13,10 @@ import (
 // TestTotalsLookAtNoRecords asks SQLite how it would add totals up.
 func TestTotalsLookAtNoRecords(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}, limits{})
-	q := question{records: records.Reads{}, tenant: "t", object: "Opportunity", user: "u", level: Read, model: 2, account: 1, shares: true, cascade: true}
+	q := question{
+		records: records.Reads{}, tenant: "t", object: "Opportunity", user: "u", level: Read, model: 2,
+		account: 1, shares: true, cascade: true,
+	}
 	for name, text := range map[string]func(*asked) string{
 		"reached": (*asked).reached,
 		"beside":  func(a *asked) string { return a.beside(true) },

@@ -16,7 +16,9 @@ import (
 // Rebuild starts a rebuild of an object, also when its setup is what it was, and gives the
 // version of its model. One that is under way is the answer when it has the setup of now.
 // A request with a key is done once; replay says that it was before.
-func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (version int64, replay bool, err error) {
+func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
+	version int64, replay bool, err error,
+) {
 	number, replay, err := s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
 		version, err := s.rebuild(ctx, tx, tenant, object)
 		return strconv.FormatInt(version, 10), err
@@ -48,7 +50,8 @@ func (s *Sharing) rebuild(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 }
 
 func noObject(m *model.Model, object string) error {
-	return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no object %.80q; the objects are %s", object, m.ObjectNames())
+	return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no object %.80q; the objects are %s", object,
+		m.ObjectNames())
 }
 
 // chunk does the next records of a rebuild, with what is true of them now, and notes how
@@ -80,7 +83,8 @@ func (s *Sharing) chunk(ctx context.Context, b *Model) (done bool, err error) {
 		if n > 0 {
 			last = records[n-1].ID
 		}
-		changed, err := tx.Exec(ctx, "UPDATE sharing_model SET place = $4, processed = processed + $5 WHERE num = $1 AND tenant_id = $2 AND status = 1 AND place = $3",
+		changed, err := tx.Exec(ctx, "UPDATE sharing_model SET place = $4, processed = processed + $5 WHERE num = $1 "+
+			"AND tenant_id = $2 AND status = 1 AND place = $3",
 			b.num, b.tenant, b.place, last, n)
 		if err == nil && changed == 0 {
 			err = rebuild.ErrGone
@@ -200,7 +204,8 @@ func addTerritories(ctx context.Context, tx *sqldb.Tx, b *Model, all []facts, la
 	byID := index(all)
 	for row, err := range tx.Query(ctx, `SELECT a.account_id, t.id, t.access FROM sharing_territory_account a
 		JOIN sharing_territory t ON t.tenant_id = a.tenant_id AND t.id = a.territory_id
-		WHERE a.tenant_id = $1 AND a.account_id > $2 AND a.account_id <= $3 ORDER BY a.account_id, t.id`, b.tenant, b.place, last) {
+		WHERE a.tenant_id = $1 AND a.account_id > $2 AND a.account_id <= $3 ORDER BY a.account_id, t.id`, b.tenant,
+		b.place, last) {
 		if err != nil {
 			return err
 		}
@@ -246,7 +251,8 @@ func (s *Sharing) switchTo(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	if err := s.endModel(ctx, tx, old, Retired); err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = 2, active_at = $3 WHERE num = $1 AND tenant_id = $2 AND status = 1", b.num, b.tenant, at)
+	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = 2, active_at = $3 WHERE num = $1 AND tenant_id = $2 "+
+		"AND status = 1", b.num, b.tenant, at)
 	if err == nil && n == 0 {
 		err = rebuild.ErrGone
 	}
@@ -269,7 +275,8 @@ func (s *Sharing) switchTo(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 func (s *Sharing) sweep(ctx context.Context) (swept bool, err error) {
 	var old []Model
 	err = s.read(ctx, "sharing.sweep", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		old, err = models(ctx, tx, "SELECT "+modelColumns+" FROM sharing_model WHERE status > 2 AND swept = 0 ORDER BY num LIMIT 1")
+		old, err = models(ctx, tx, "SELECT "+modelColumns+
+			" FROM sharing_model WHERE status > 2 AND swept = 0 ORDER BY num LIMIT 1")
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -281,7 +288,8 @@ func (s *Sharing) sweep(ctx context.Context) (swept bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		reason := flow.Cancel{Reason: "the rebuild was given up: " + m.Object + " is to be shared in another way by now"}
+		reason := flow.Cancel{Reason: "the rebuild was given up: " + m.Object +
+			" is to be shared in another way by now"}
 		if err := s.runs.Submit(ctx, m.tenant, id, reason); err != nil {
 			return false, err
 		}
@@ -294,8 +302,14 @@ func (s *Sharing) sweep(ctx context.Context) (swept bool, err error) {
 			return err
 		}
 		return tx.Batch(ctx,
-			sqldb.Stmt{Query: "DELETE FROM sharing_reach WHERE tenant_id = $1 AND model = $2", Args: []any{m.tenant, m.num}},
-			sqldb.Stmt{Query: "UPDATE sharing_model SET swept = 1 WHERE num = $1 AND tenant_id = $2", Args: []any{m.num, m.tenant}},
+			sqldb.Stmt{
+				Query: "DELETE FROM sharing_reach WHERE tenant_id = $1 AND model = $2",
+				Args:  []any{m.tenant, m.num},
+			},
+			sqldb.Stmt{
+				Query: "UPDATE sharing_model SET swept = 1 WHERE num = $1 AND tenant_id = $2",
+				Args:  []any{m.num, m.tenant},
+			},
 			sqldb.Stmt{
 				Query: `DELETE FROM sharing_model WHERE tenant_id = $1 AND object = $2 AND status > 2 AND swept = 1
 					AND version <= (SELECT max(version) FROM sharing_model WHERE tenant_id = $1 AND object = $2) - $3`,

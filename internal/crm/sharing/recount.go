@@ -67,7 +67,8 @@ func (c *recount) say(format string, args ...any) {
 func (c *recount) closure(ctx context.Context, now []Model) error {
 	var revision int64
 	var closed string
-	for row, err := range c.tx.Query(ctx, "SELECT revision, closed FROM sharing_tenant WHERE tenant_id = $1", c.model.Tenant) {
+	for row, err := range c.tx.Query(ctx, "SELECT revision, closed FROM sharing_tenant WHERE tenant_id = $1",
+		c.model.Tenant) {
 		if err == nil {
 			err = row.Scan(&revision, &closed)
 		}
@@ -132,7 +133,8 @@ func (c *recount) shares(ctx context.Context, m *Model) error {
 		after = some[len(some)-1].ID
 	}
 	var all int
-	err := c.tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND model = $2", c.model.Tenant, m.num).Scan(&all)
+	err := c.tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND model = $2", c.model.Tenant,
+		m.num).Scan(&all)
 	if err == nil && all != rows {
 		c.say("%d rows of %s are of records that do not exist", all-rows, m.Object)
 	}

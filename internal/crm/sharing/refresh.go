@@ -75,7 +75,9 @@ func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 
 // refreshIn writes the rows that some records have in one model. What they are to have comes
 // first: when that is too much, as many rows need not be read.
-func refreshIn(ctx context.Context, tx *sqldb.Tx, of *model.Model, m *Model, known map[string]*facts, all []touched) error {
+func refreshIn(ctx context.Context, tx *sqldb.Tx, of *model.Model, m *Model, known map[string]*facts,
+	all []touched,
+) error {
 	judge := judgeOf(tx)
 	want := make([][]Share, len(all))
 	ids := make([]string, len(all))
@@ -118,7 +120,9 @@ func chargeGone(j *model.Judge, have, want []Share) error {
 }
 
 // facts reads what decides about the rows of some records.
-func (s *Sharing) facts(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]*facts, error) {
+func (s *Sharing) facts(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (
+	map[string]*facts, error,
+) {
 	records, err := s.cfg.Records.Some(ctx, tx, tenant, object, ids)
 	if err != nil {
 		return nil, err
@@ -153,7 +157,8 @@ func (s *Sharing) facts(ctx context.Context, tx *sqldb.Tx, tenant, object string
 // sharesIn are the rows that some records have in a model, each in order.
 func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, ids []string) (map[string][]Share, error) {
 	var b sqldb.Binds
-	query := "SELECT record_id, grantee, cause, cause_id, level, owner_id FROM sharing_share WHERE tenant_id = " + b.Add(tenant) +
+	query := "SELECT record_id, grantee, cause, cause_id, level, owner_id FROM sharing_share WHERE tenant_id = " +
+		b.Add(tenant) +
 		" AND model = " + b.Add(model) + " AND " + b.OneOf(tx.Dialect(), "record_id", ids)
 	have := map[string][]Share{}
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
@@ -175,7 +180,8 @@ func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, ids
 	return have, nil
 }
 
-var insertShares = sqldb.NewInsert("sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)", "",
+var insertShares = sqldb.NewInsert(
+	"sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)", "",
 	"text", "bigint", "text", "text", "text", "text", "bigint", "text")
 
 // shareStmts write the difference between two sets of rows of a record. The rows of rules go in
@@ -190,14 +196,16 @@ func shareStmts(d sqldb.Dialect, m *Model, id string, have, want []Share) (stmts
 			continue
 		}
 		stmts = append(stmts, sqldb.Stmt{
-			Query: "DELETE FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND record_id = $3 AND grantee = $4 AND cause = $5 AND cause_id = $6",
-			Args:  []any{m.tenant, m.num, id, g.Grantee, g.Cause, g.CauseID},
+			Query: "DELETE FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND record_id = $3 AND grantee = " +
+				"$4 AND cause = $5 AND cause_id = $6",
+			Args: []any{m.tenant, m.num, id, g.Grantee, g.Cause, g.CauseID},
 		})
 	}
 	if len(rules) > 0 {
 		var b sqldb.Binds
 		query := "DELETE FROM sharing_share WHERE tenant_id = " + b.Add(m.tenant) + " AND model = " + b.Add(m.num) +
-			" AND record_id = " + b.Add(id) + " AND cause = " + b.Add(CauseRule) + " AND " + b.OneOf(d, "cause_id", rules)
+			" AND record_id = " + b.Add(id) + " AND cause = " + b.Add(CauseRule) + " AND " + b.OneOf(d, "cause_id",
+			rules)
 		stmts = append(stmts, sqldb.Stmt{Query: query, Args: b.Args()})
 	}
 	values := make([]any, 0, 8*len(added))
@@ -216,12 +224,14 @@ func (s *Sharing) regrant(ctx context.Context, tx *sqldb.Tx, tenant, territoryID
 	if err != nil || len(now) == 0 {
 		return err
 	}
-	all, err := territories(ctx, tx, "SELECT "+territoryColumns+" FROM sharing_territory WHERE tenant_id = $1 AND id = $2", tenant, territoryID)
+	all, err := territories(ctx, tx, "SELECT "+territoryColumns+
+		" FROM sharing_territory WHERE tenant_id = $1 AND id = $2", tenant, territoryID)
 	if err != nil || len(all) == 0 {
 		return err // with the last assignment its rows went
 	}
 	for i := range now {
-		_, err := tx.Exec(ctx, "UPDATE sharing_share SET level = $4 WHERE tenant_id = $1 AND model = $2 AND grantee = $3 AND level <> $4",
+		_, err := tx.Exec(ctx, "UPDATE sharing_share SET level = $4 WHERE tenant_id = $1 AND model = $2 AND grantee "+
+			"= $3 AND level <> $4",
 			tenant, now[i].num, principal(territoryKind, territoryID), int64(levelOf(all[0].Access)))
 		if err != nil {
 			return err
@@ -231,7 +241,9 @@ func (s *Sharing) regrant(ctx context.Context, tx *sqldb.Tx, tenant, territoryID
 }
 
 // announceShare publishes that another set of users may see a record.
-func (s *Sharing) announceShare(ctx context.Context, tx *sqldb.Tx, call Caller, object, id string, version int64) error {
+func (s *Sharing) announceShare(ctx context.Context, tx *sqldb.Tx, call Caller, object, id string,
+	version int64,
+) error {
 	key := wire.RecordKey("Share", call.Tenant, id)
 	at, err := s.bus.NextVersion(ctx, tx, key)
 	if err != nil {

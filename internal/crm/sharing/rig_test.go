@@ -48,7 +48,10 @@ type rig struct {
 // onEvery runs a test on every database.
 func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("sqlite", func(t *testing.T) {
-		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}, limits{chunk: 2, sweep: 3, few: 5, unreached: 2}))
+		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}, limits{
+			chunk: 2, sweep: 3, few: 5,
+			unreached: 2,
+		}))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)}, limits{chunk: 2, sweep: 3, few: 5, unreached: 2}))
@@ -62,7 +65,8 @@ func (wall) Now() time.Time { return time.Now() }
 func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 	t.Helper()
 	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), Migration(), idempotency.Migration(),
+		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(), Migration(),
+		idempotency.Migration(),
 	}
 	db, err := sqldb.Open(t.Context(), where)
 	if err != nil {

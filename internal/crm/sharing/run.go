@@ -21,7 +21,10 @@ func (s *Sharing) Run(ctx context.Context) { s.runs.Run(ctx) }
 
 // State is how far the rebuild of a model is.
 func (m *Model) State() rebuild.State {
-	return rebuild.State{Num: m.num, Tenant: m.tenant, Execution: m.Execution, Running: m.Status == Building, Processed: m.Processed, Total: m.Total}
+	return rebuild.State{
+		Num: m.num, Tenant: m.tenant, Execution: m.Execution, Running: m.Status == Building,
+		Processed: m.Processed, Total: m.Total,
+	}
 }
 
 // Summary is what the execution of a rebuild is started with, and what it ends with.

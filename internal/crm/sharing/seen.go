@@ -23,7 +23,9 @@ const (
 // and which, in order, when they are few; else ids is nil, and Where tells. What owners
 // give is added up from the counts of records; only what shares and accounts give beside
 // is counted.
-func (s *Sharing) See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (total int, ids []string, err error) {
+func (s *Sharing) See(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access) (
+	total int, ids []string, err error,
+) {
 	q, all, err := s.ask(ctx, tx, tenant, object, user, levelOf(level))
 	switch {
 	case err != nil:
@@ -105,7 +107,8 @@ func (a *asked) rows() string {
 
 // reached counts the records, and those of owners whom the user reaches.
 func (a *asked) reached() string {
-	return `SELECT CAST(coalesce(sum(c.n), 0) AS bigint), CAST(coalesce(sum(CASE WHEN c.owner_id IN (` + a.owners() + `) THEN c.n ELSE 0 END), 0) AS bigint)
+	return `SELECT CAST(coalesce(sum(c.n), 0) AS bigint), CAST(coalesce(sum(CASE WHEN c.owner_id IN (` + a.owners() +
+		`) THEN c.n ELSE 0 END), 0) AS bigint)
 		FROM ` + a.q.records.Counts("c", a.tenant(), a.object())
 }
 
@@ -123,7 +126,8 @@ func (a *asked) beside(unreached bool) string {
 		parts = append(parts, a.shared()+beyond("s.owner_id"))
 	}
 	if a.q.cascade {
-		parts = append(parts, a.rows()+` AND o.account_id <> '' AND o.account_id IN (`+a.accounts()+`)`+beyond("o.owner_id"))
+		parts = append(parts, a.rows()+` AND o.account_id <> '' AND o.account_id IN (`+a.accounts()+`)`+
+			beyond("o.owner_id"))
 	}
 	return strings.Join(parts, " UNION ALL ")
 }
@@ -131,6 +135,7 @@ func (a *asked) beside(unreached bool) string {
 // amongUnreached counts them by looking at each record of these owners, who have few.
 func (a *asked) amongUnreached() string {
 	return "SELECT count(*) FROM " + a.q.records.Living("r", a.tenant(), a.object()) + `
-		AND r.owner_id IN (SELECT c.owner_id FROM ` + a.q.records.Counts("c", a.tenant(), a.object()) + ` AND c.owner_id NOT IN (` + a.owners() + `))
+		AND r.owner_id IN (SELECT c.owner_id FROM ` + a.q.records.Counts("c", a.tenant(), a.object()) +
+		` AND c.owner_id NOT IN (` + a.owners() + `))
 		AND (` + strings.Join(a.eachUnreached(), " OR ") + `)`
 }

@@ -33,7 +33,8 @@ func setupOf(m *model.Model, object string) Setup {
 			continue
 		}
 		s.Rules = append(s.Rules, Rule{
-			ID: r.ID, Kind: r.Kind, Source: r.Source, Criteria: r.Criteria, Fields: fieldsOf(m.Object(object), r.Criteria),
+			ID: r.ID, Kind: r.Kind, Source: r.Source, Criteria: r.Criteria, Fields: fieldsOf(m.Object(object),
+				r.Criteria),
 			Target: r.Target, Access: r.Access,
 		})
 	}

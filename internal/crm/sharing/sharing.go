@@ -42,9 +42,11 @@ type Records interface {
 	// Walk gives the living records of an object by id, behind one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
 	// TeamsAmong are the teams of some records, each by user.
-	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember, error)
+	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember,
+		error)
 	// Teams are the teams of all records of an object by record and user, behind a member.
-	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) ([]model.TeamMember, error)
+	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) (
+		[]model.TeamMember, error)
 	// Count is how many living records an object has.
 	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
 	// Living and Counts are what follows FROM where a statement looks at the living records of an object,

@@ -97,7 +97,8 @@ func (t *tenant) check(user, id string) (n int) {
 		if err != nil {
 			return err
 		}
-		return tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE r.tenant_id = "+b.Add(t.id)+" AND r.object = "+b.Add("Opportunity")+
+		return tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE r.tenant_id = "+b.Add(t.id)+" AND r.object = "+
+			b.Add("Opportunity")+
 			" AND r.id = "+b.Add(id)+" AND r.deleted_at = 0 AND ("+where+")", b.Args()...).Scan(&n)
 	})
 	return n
@@ -115,9 +116,14 @@ func (t *tenant) fill() {
 		}
 		t.putRole(role)
 	}
-	t.putSet(model.PermissionSet{ID: num(sets, 1), Name: "s", Objects: map[string]model.ObjectPermission{"Opportunity": {Read: true}}})
+	t.putSet(model.PermissionSet{ID: num(sets, 1), Name: "s", Objects: map[string]model.ObjectPermission{
+		"Opportunity": {Read: true},
+	}})
 	for n := 1; n <= manyUsers; n++ {
-		t.putUser(model.User{ID: num(users, n), Name: "u", PermissionSetIDs: []string{num(sets, 1)}, RoleID: num(roles, min(n, 12+n%100)), IsActive: true})
+		t.putUser(model.User{
+			ID: num(users, n), Name: "u", PermissionSetIDs: []string{num(sets, 1)},
+			RoleID: num(roles, min(n, 12+n%100)), IsActive: true,
+		})
 	}
 	for n := 1; n <= manyGroups; n++ {
 		g := model.Group{ID: num(groups, n), Name: "g", Type: model.PublicGroup}
@@ -127,7 +133,8 @@ func (t *tenant) fill() {
 		t.putGroup(g)
 	}
 	t.putRule(model.SharingRule{
-		ID: num(rules, 1), Object: "Opportunity", Kind: model.CriteriaRule, Criteria: `record.Name == "red"`, IsActive: true, Access: model.Read,
+		ID: num(rules, 1), Object: "Opportunity", Kind: model.CriteriaRule, Criteria: `record.Name == "red"`,
+		IsActive: true, Access: model.Read,
 		Target: model.Member{Type: model.TypeGroup, ID: num(groups, 1)},
 	})
 	var model int64
@@ -143,17 +150,21 @@ func (t *tenant) fill() {
 		return err
 	})
 	t.series(20_000, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-		SELECT $1, 'Account', `+t.made(recordIDs+10, "i")+`, `+t.made(users, "1 + i * 7 % 1000")+`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`)
+		SELECT $1, 'Account', `+t.made(recordIDs+10, "i")+`, `+t.made(users, "1 + i * 7 % 1000")+
+		`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`)
 	t.series(manyRecords, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-		SELECT $1, 'Opportunity', `+t.made(recordIDs, "i")+`, `+t.made(users, "1 + i * 13 % 1000")+`, 'o', `+t.made(recordIDs+10, "1 + i % 20000")+`, '', '{"Name":"o","Amount":1000}', 1, 1, '', 1, '', 0`)
+		SELECT $1, 'Opportunity', `+t.made(recordIDs, "i")+`, `+t.made(users, "1 + i * 13 % 1000")+`, 'o', `+
+		t.made(recordIDs+10, "1 + i % 20000")+`, '', '{"Name":"o","Amount":1000}', 1, 1, '', 1, '', 0`)
 	for k := range sharesEach {
 		grantee := `'group:' || ` + t.made(groups, fmt.Sprintf("1 + (i * %d + %d) %% %d", 2*k+3, 31*k, manyGroups))
 		cause := "'rule'"
 		if k == 0 {
 			grantee, cause = `'user:' || `+t.made(users, "1 + i * 17 % 1000"), "'team'"
 		}
-		t.series(manyRecords, fmt.Sprintf(`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
-			SELECT $1, %d, %s, %s, %s, 'c%d', 1, %s`, model, t.made(recordIDs, "i"), grantee, cause, k, t.made(users, "1 + i * 13 % 1000")))
+		t.series(manyRecords, fmt.Sprintf(
+			`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
+			SELECT $1, %d, %s, %s, %s, 'c%d', 1, %s`, model, t.made(recordIDs, "i"), grantee, cause, k,
+			t.made(users, "1 + i * 13 % 1000")))
 	}
 	if t.db.Dialect() == sqldb.Postgres {
 		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
@@ -179,7 +190,8 @@ func (t *tenant) series(n int, insert string) {
 	const step = 20_000
 	for from := 1; from <= n; from += step {
 		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS series", insert, from, min(from+step-1, n)), t.id)
+			_, err := tx.Exec(ctx, fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 "+
+				"FROM n WHERE i < %d) SELECT i FROM n) AS series", insert, from, min(from+step-1, n)), t.id)
 			return err
 		})
 	}

@@ -40,12 +40,14 @@ type Draft struct {
 
 // readTree reads the territories of a tenant with their users.
 func readTree(ctx context.Context, tx *sqldb.Tx, tenant string) (*Tree, error) {
-	all, err := territories(ctx, tx, "SELECT "+territoryColumns+" FROM sharing_territory WHERE tenant_id = $1 ORDER BY id", tenant)
+	all, err := territories(ctx, tx, "SELECT "+territoryColumns+
+		" FROM sharing_territory WHERE tenant_id = $1 ORDER BY id", tenant)
 	if err != nil {
 		return nil, err
 	}
 	var users []Member
-	for row, err := range tx.Query(ctx, "SELECT user_id, territory_id FROM sharing_territory_user WHERE tenant_id = $1 ORDER BY territory_id, user_id", tenant) {
+	for row, err := range tx.Query(ctx, "SELECT user_id, territory_id FROM sharing_territory_user WHERE tenant_id = "+
+		"$1 ORDER BY territory_id, user_id", tenant) {
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +86,8 @@ func territoriesOf(ctx context.Context, tx *sqldb.Tx, tenant, account string) ([
 
 // territory is one of them, with fault.NotFound when there is none.
 func territory(ctx context.Context, tx *sqldb.Tx, tenant, id string) (t Territory, err error) {
-	all, err := territories(ctx, tx, "SELECT "+territoryColumns+" FROM sharing_territory WHERE tenant_id = $1 AND id = $2", tenant, id)
+	all, err := territories(ctx, tx, "SELECT "+territoryColumns+
+		" FROM sharing_territory WHERE tenant_id = $1 AND id = $2", tenant, id)
 	if err == nil && len(all) == 0 {
 		err = fault.New(fault.NotFound, codeTerritory, "there is no territory %s", id)
 	}
@@ -95,9 +98,12 @@ func territory(ctx context.Context, tx *sqldb.Tx, tenant, id string) (t Territor
 }
 
 // Territories are a page of a tenant's territories by id, and how many there are.
-func (s *Sharing) Territories(ctx context.Context, tenant string, offset, limit int) (page []Territory, total int, err error) {
+func (s *Sharing) Territories(ctx context.Context, tenant string, offset, limit int) (
+	page []Territory, total int, err error,
+) {
 	err = s.read(ctx, "sharing.territories", func(ctx context.Context, tx *sqldb.Tx) error {
-		page, err = territories(ctx, tx, "SELECT "+territoryColumns+" FROM sharing_territory WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3", tenant, limit, offset)
+		page, err = territories(ctx, tx, "SELECT "+territoryColumns+
+			" FROM sharing_territory WHERE tenant_id = $1 ORDER BY id LIMIT $2 OFFSET $3", tenant, limit, offset)
 		if err != nil {
 			return err
 		}
@@ -117,12 +123,17 @@ func (s *Sharing) Territory(ctx context.Context, tenant, id string) (t Territory
 
 // PutTerritory makes a territory what a draft says; created says that there was none. What
 // changes nothing is not announced.
-func (s *Sharing) PutTerritory(ctx context.Context, call Caller, id string, d Draft) (t Territory, created bool, err error) {
+func (s *Sharing) PutTerritory(ctx context.Context, call Caller, id string, d Draft) (
+	t Territory, created bool, err error,
+) {
 	if err := checkDraft(id, &d); err != nil {
 		return t, false, err
 	}
 	err = s.write(ctx, "sharing.putTerritory", func(ctx context.Context, tx *sqldb.Tx) error {
-		t, created, err = s.putTerritory(ctx, tx, call, Territory{ID: id, Name: d.Name, ParentID: d.ParentID, Access: d.Access})
+		t, created, err = s.putTerritory(ctx, tx, call, Territory{
+			ID: id, Name: d.Name, ParentID: d.ParentID,
+			Access: d.Access,
+		})
 		return err
 	})
 	return t, created, err
@@ -166,7 +177,8 @@ func checkDraft(id string, d *Draft) error {
 	switch {
 	case !model.ValidID(id):
 		return invalid("id", "the id of a territory must be a UUID in lower case")
-	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > MaxTerritoryName || strings.ContainsFunc(d.Name, unicode.IsControl):
+	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > MaxTerritoryName ||
+		strings.ContainsFunc(d.Name, unicode.IsControl):
 		return invalid("name", "name must have 1 to %d characters on one line", MaxTerritoryName)
 	case d.ParentID != "" && !model.ValidID(d.ParentID):
 		return invalid("parentTerritoryId", "parentTerritoryId must be a UUID in lower case")
@@ -196,7 +208,8 @@ func (t *Tree) admit(one Territory, had bool) error {
 		t.byID[one.ID] = before
 	}
 	if circle {
-		return invalid("parentTerritoryId", "the territories would be above themselves: %s", strings.Join(way, " is in "))
+		return invalid("parentTerritoryId", "the territories would be above themselves: %s",
+			strings.Join(way, " is in "))
 	}
 	return nil
 }
@@ -214,10 +227,13 @@ func (s *Sharing) DeleteTerritory(ctx context.Context, call Caller, id string) e
 		if err := unused(ctx, tx, call.Tenant, id); err != nil {
 			return err
 		}
-		if _, err := s.announceTerritory(ctx, tx, call, t, wire.TerritoryAssignmentChanged{ChangeType: hierarchyChanged}); err != nil {
+		if _, err := s.announceTerritory(ctx, tx, call, t, wire.TerritoryAssignmentChanged{
+			ChangeType: hierarchyChanged,
+		}); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM sharing_territory WHERE tenant_id = $1 AND id = $2", call.Tenant, id); err != nil {
+		if _, err := tx.Exec(ctx, "DELETE FROM sharing_territory WHERE tenant_id = $1 AND id = $2", call.Tenant,
+			id); err != nil {
 			return err
 		}
 		return bump(ctx, tx, call.Tenant)
@@ -227,14 +243,20 @@ func (s *Sharing) DeleteTerritory(ctx context.Context, call Caller, id string) e
 // unused refuses what is in use, and names by whom.
 func unused(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 	for _, use := range []struct{ what, query string }{
-		{"the territory %s is in it; move that one first", "SELECT id FROM sharing_territory WHERE tenant_id = $1 AND parent_id = $2 ORDER BY id LIMIT 1"},
-		{"the user %s is assigned to it; unassign its users first", "SELECT user_id FROM sharing_territory_user WHERE tenant_id = $1 AND territory_id = $2 ORDER BY user_id LIMIT 1"},
-		{"the account %s is assigned to it; unassign its accounts first", "SELECT account_id FROM sharing_territory_account WHERE tenant_id = $1 AND territory_id = $2 ORDER BY account_id LIMIT 1"},
+		{
+			"the territory %s is in it; move that one first",
+			"SELECT id FROM sharing_territory WHERE tenant_id = $1 AND parent_id = $2 ORDER BY id LIMIT 1",
+		},
+		{"the user %s is assigned to it; unassign its users first", "SELECT user_id FROM sharing_territory_user " +
+			"WHERE tenant_id = $1 AND territory_id = $2 ORDER BY user_id LIMIT 1"},
+		{"the account %s is assigned to it; unassign its accounts first", "SELECT account_id FROM " +
+			"sharing_territory_account WHERE tenant_id = $1 AND territory_id = $2 ORDER BY account_id LIMIT 1"},
 	} {
 		var by string
 		switch err := tx.Row(ctx, use.query, tenant, id).Scan(&by); {
 		case err == nil:
-			return fault.New(fault.Conflict, "IN_USE", "%s", fmt.Sprintf("the territory cannot be deleted: "+use.what, by))
+			return fault.New(fault.Conflict, "IN_USE", "%s", fmt.Sprintf("the territory cannot be deleted: "+use.what,
+				by))
 		case !errors.Is(err, sqldb.ErrNoRow):
 			return err
 		}

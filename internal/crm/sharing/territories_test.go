@@ -17,7 +17,8 @@ import (
 func (t *tenant) told() (all []string) {
 	t.Helper()
 	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 AND tenant_id = $2 ORDER BY id", t.seen, t.id) {
+		for row, err := range tx.Query(ctx,
+			"SELECT id, body FROM outbox_events WHERE id > $1 AND tenant_id = $2 ORDER BY id", t.seen, t.id) {
 			if err != nil {
 				return err
 			}
@@ -44,7 +45,10 @@ func TestTerritoriesAreAnnouncedWhenTheyChangeAndNotElse(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		p := newTenant(r)
 		p.putUser(model.User{ID: num(users, 1), Name: "u", IsActive: true})
-		p.putRecord(model.Record{Object: "Account", ID: num(recordIDs, 1), OwnerID: num(users, 1), Fields: map[string]any{"Name": "a"}})
+		p.putRecord(model.Record{
+			Object: "Account", ID: num(recordIDs, 1), OwnerID: num(users, 1),
+			Fields: map[string]any{"Name": "a"},
+		})
 		p.told()
 		west, japan := num(territoryIDs, 1), num(territoryIDs, 2)
 		p.putTerritoryOf(japan, "", model.Read)
@@ -91,21 +95,39 @@ func TestWhatTerritoriesRefuseNamesTheReason(t *testing.T) {
 			kind fault.Kind
 			want string
 		}{
-			{"a circle", put(a, Draft{Name: "a", ParentID: c}), fault.Invalid, a + " is in " + c + " is in " + b + " is in " + a},
+			{"a circle", put(a, Draft{Name: "a", ParentID: c}), fault.Invalid, a + " is in " + c + " is in " + b +
+				" is in " + a},
 			{"itself above", put(a, Draft{Name: "a", ParentID: a}), fault.Invalid, a + " is in " + a},
-			{"no parent", put(a, Draft{Name: "a", ParentID: num(territoryIDs, 9)}), fault.Invalid, "there is no territory " + num(territoryIDs, 9)},
+			{
+				"no parent", put(a, Draft{Name: "a", ParentID: num(territoryIDs, 9)}), fault.Invalid,
+				"there is no territory " + num(territoryIDs, 9),
+			},
 			{"no name", put(a, Draft{Name: " "}), fault.Invalid, "name must have"},
 			{"a long name", put(a, Draft{Name: strings.Repeat("x", 256)}), fault.Invalid, "name must have"},
 			{"a name that no line has", put(a, Draft{Name: "a\x00"}), fault.Invalid, "name must have"},
 			{"an access", put(a, Draft{Name: "a", Access: "All"}), fault.Invalid, "access must be"},
 			{"an id", put("x", Draft{Name: "a"}), fault.Invalid, "UUID"},
-			{"children", p.DeleteTerritory(p.Context(), p.call(), b), fault.Conflict, "the territory " + c + " is in it"},
-			{"users", p.DeleteTerritory(p.Context(), p.call(), c), fault.Conflict, "the user " + num(users, 1) + " is assigned"},
+			{"children", p.DeleteTerritory(p.Context(), p.call(), b), fault.Conflict, "the territory " + c +
+				" is in it"},
+			{"users", p.DeleteTerritory(p.Context(), p.call(), c), fault.Conflict, "the user " + num(users, 1) +
+				" is assigned"},
 			{"another tenant", elsewhere, fault.NotFound, "there is no territory"},
-			{"another tenant's", other.DeleteTerritory(other.Context(), other.call(), a), fault.NotFound, "there is no territory"},
-			{"nobody", func() error { _, err := p.Assign(p.Context(), p.call(), a, Users, num(users, 9)); return err }(), fault.NotFound, "there is no user"},
-			{"no account", func() error { _, err := p.Assign(p.Context(), p.call(), a, Accounts, num(recordIDs, 9)); return err }(), fault.NotFound, "there is no account"},
-			{"not assigned", p.Unassign(p.Context(), p.call(), a, Users, num(users, 1)), fault.NotFound, "is not assigned"},
+			{
+				"another tenant's", other.DeleteTerritory(other.Context(), other.call(), a), fault.NotFound,
+				"there is no territory",
+			},
+			{"nobody", func() error {
+				_, err := p.Assign(p.Context(), p.call(), a, Users, num(users, 9))
+				return err
+			}(), fault.NotFound, "there is no user"},
+			{"no account", func() error {
+				_, err := p.Assign(p.Context(), p.call(), a, Accounts, num(recordIDs, 9))
+				return err
+			}(), fault.NotFound, "there is no account"},
+			{
+				"not assigned", p.Unassign(p.Context(), p.call(), a, Users, num(users, 1)), fault.NotFound,
+				"is not assigned",
+			},
 		} {
 			if fault.KindOf(tt.err) != tt.kind || !strings.Contains(tt.err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %v with %q", tt.name, tt.err, tt.kind, tt.want)
@@ -150,12 +172,14 @@ func TestATerritoryThatIsLoweredKeepsNoHigherShare(t *testing.T) {
 							return err
 						}
 						if len(reads) != 1 || (len(edits) == 1) != (level == model.Edit) {
-							t.Errorf("%s: %s reads %d and edits %d accounts, want %s", when, user, len(reads), len(edits), level)
+							t.Errorf("%s: %s reads %d and edits %d accounts, want %s", when, user, len(reads),
+								len(edits), level)
 						}
 					}
 				}
 				var highest int64
-				err := tx.Row(ctx, "SELECT max(level) FROM sharing_share WHERE tenant_id = $1 AND grantee = $2", p.id, principal(territoryKind, west)).Scan(&highest)
+				err := tx.Row(ctx, "SELECT max(level) FROM sharing_share WHERE tenant_id = $1 AND grantee = $2", p.id,
+					principal(territoryKind, west)).Scan(&highest)
 				if err == nil && Level(highest) != levelOf(level) {
 					t.Errorf("%s: the highest share is %d, want %d", when, highest, levelOf(level))
 				}

@@ -26,14 +26,29 @@ func TestTotalsAreExact(t *testing.T) {
 		for i := range 150 {
 			r.cfg.limits.few, r.cfg.limits.unreached = []int{-1, 20, 1000}[i%3], []int{0, 1000}[i%2]
 			user, object := num(users, 1+random.IntN(8)), []string{"Account", "Contact", "Opportunity"}[random.IntN(3)]
-			q := records.Query{Sort: []string{"", "Name.desc", "Description.asc,Name.asc"}[random.IntN(3)], Offset: random.IntN(3) * 5, Limit: 10}
+			q := records.Query{
+				Sort:   []string{"", "Name.desc", "Description.asc,Name.asc"}[random.IntN(3)],
+				Offset: random.IntN(3) * 5, Limit: 10,
+			}
 			wanted := p.seenBy(user, object)
 			for _, f := range []filter{
-				{records.Filter{Name: "ownerId", Value: num(users, 1+random.IntN(8))}, func(r *model.Record, v string) bool { return r.OwnerID == v }},
-				{records.Filter{Name: "Name.in", Value: "red,blue"}, func(r *model.Record, _ string) bool { return r.Name == "red" || r.Name == "blue" }},
-				{records.Filter{Name: "Description", Value: `a "b" ü`}, func(r *model.Record, v string) bool { return r.Fields["Description"] == v }},
-				{records.Filter{Name: "Description.ne", Value: "short"}, func(r *model.Record, v string) bool { return r.Fields["Description"] != v }},
-				{records.Filter{Name: "AccountId", Value: num(recordIDs, 1+random.IntN(20))}, func(r *model.Record, v string) bool { return r.AccountID == v }},
+				{
+					records.Filter{Name: "ownerId", Value: num(users, 1+random.IntN(8))},
+					func(r *model.Record, v string) bool { return r.OwnerID == v },
+				},
+				{records.Filter{Name: "Name.in", Value: "red,blue"}, func(r *model.Record, _ string) bool {
+					return r.Name == "red" || r.Name == "blue"
+				}},
+				{records.Filter{Name: "Description", Value: `a "b" ü`}, func(r *model.Record, v string) bool {
+					return r.Fields["Description"] == v
+				}},
+				{records.Filter{Name: "Description.ne", Value: "short"}, func(r *model.Record, v string) bool {
+					return r.Fields["Description"] != v
+				}},
+				{
+					records.Filter{Name: "AccountId", Value: num(recordIDs, 1+random.IntN(20))},
+					func(r *model.Record, v string) bool { return r.AccountID == v },
+				},
 			} {
 				if random.IntN(3) == 0 && (f.Name != "AccountId" || object != "Account") {
 					q.Filters = append(q.Filters, f.Filter)
@@ -42,10 +57,12 @@ func TestTotalsAreExact(t *testing.T) {
 			}
 			page, total, err := p.kept.List(t.Context(), records.Caller{Tenant: p.id, Subject: user}, object, q)
 			if err != nil || total != len(wanted) || len(page) != min(max(0, total-q.Offset), q.Limit) {
-				t.Fatalf("%s lists %d on a page of %d %s by %+v, want %d: %v", user, len(page), total, object, q, len(wanted), err)
+				t.Fatalf("%s lists %d on a page of %d %s by %+v, want %d: %v", user, len(page), total, object, q,
+					len(wanted), err)
 			}
 			for i, v := range page {
-				if !slices.ContainsFunc(wanted, func(r *model.Record) bool { return r.ID == v.ID }) || q.Sort == "" && v.ID != wanted[q.Offset+i].ID {
+				if !slices.ContainsFunc(wanted, func(r *model.Record) bool { return r.ID == v.ID }) || q.Sort == "" &&
+					v.ID != wanted[q.Offset+i].ID {
 					t.Fatalf("%s finds %s by %+v", user, v.ID, q)
 				}
 			}
@@ -63,7 +80,9 @@ type filter struct {
 func (t *tenant) company(random *rand.Rand) {
 	t.Helper()
 	read := model.ObjectPermission{Create: true, Read: true, Update: true, Delete: true}
-	t.putSet(model.PermissionSet{ID: num(sets, 1), Name: "s", Objects: map[string]model.ObjectPermission{"Account": read, "Contact": read, "Opportunity": read}})
+	t.putSet(model.PermissionSet{ID: num(sets, 1), Name: "s", Objects: map[string]model.ObjectPermission{
+		"Account": read, "Contact": read, "Opportunity": read,
+	}})
 	t.putSet(model.PermissionSet{ID: num(sets, 2), Name: "v", ViewAll: true})
 	for n := 1; n <= 4; n++ {
 		role := model.Role{ID: num(roles, n), Name: "r"}
@@ -73,26 +92,38 @@ func (t *tenant) company(random *rand.Rand) {
 		t.putRole(role)
 	}
 	for n := 1; n <= 8; n++ {
-		u := model.User{ID: num(users, n), Name: "u", RoleID: num(roles, 1+n%4), IsActive: true, PermissionSetIDs: []string{num(sets, 1)}}
+		u := model.User{
+			ID: num(users, n), Name: "u", RoleID: num(roles, 1+n%4), IsActive: true,
+			PermissionSetIDs: []string{num(sets, 1)},
+		}
 		if n == 8 {
 			u.PermissionSetIDs = append(u.PermissionSetIDs, num(sets, 2))
 		}
 		t.putUser(u)
 	}
 	t.putGroup(model.Group{ID: num(groups, 1), Name: "g", Type: model.PublicGroup, Members: []model.Member{
-		{Type: model.TypeUser, ID: num(users, 2)}, {Type: model.TypeUser, ID: num(users, 3)}, {Type: model.TypeRole, ID: num(roles, 4)},
+		{Type: model.TypeUser, ID: num(users, 2)}, {Type: model.TypeUser, ID: num(users, 3)}, {
+			Type: model.TypeRole,
+			ID:   num(roles, 4),
+		},
 	}})
-	t.putGroup(model.Group{ID: num(groups, 2), Name: "g", Type: model.PublicGroup, Members: []model.Member{{Type: model.TypeUser, ID: num(users, 2)}}})
+	t.putGroup(model.Group{ID: num(groups, 2), Name: "g", Type: model.PublicGroup, Members: []model.Member{
+		{Type: model.TypeUser, ID: num(users, 2)},
+	}})
 	for n, object := range []string{"Account", "Opportunity"} {
 		for g := 1; g <= 2; g++ {
 			t.putRule(model.SharingRule{
-				ID: num(rules, 2*n+g), Object: object, Kind: model.CriteriaRule, Criteria: `record.Name == "red"`, IsActive: true, Access: model.Read,
+				ID: num(rules, 2*n+g), Object: object, Kind: model.CriteriaRule, Criteria: `record.Name == "red"`,
+				IsActive: true, Access: model.Read,
 				Target: model.Member{Type: model.TypeGroup, ID: num(groups, g)},
 			})
 		}
 	}
 	for n := 1; n <= 100; n++ {
-		r := model.Record{Object: "Account", ID: num(recordIDs, n), OwnerID: num(users, 1+random.IntN(8)), Fields: map[string]any{}}
+		r := model.Record{
+			Object: "Account", ID: num(recordIDs, n), OwnerID: num(users, 1+random.IntN(8)),
+			Fields: map[string]any{},
+		}
 		if n > 20 {
 			r.Object, r.AccountID = []string{"Contact", "Opportunity"}[n%2], num(recordIDs, 1+random.IntN(20))
 		}
@@ -191,7 +222,10 @@ func (t *tenant) write(tb testing.TB, random *rand.Rand) {
 	var mine []string
 	call := records.Caller{Tenant: t.id, CorrelationID: uuid.NewString()}
 	apply := func(op records.Op) (id string) {
-		_, _, err := t.kept.Apply(tb.Context(), call, records.Batch{Object: "Opportunity", Ops: []records.Op{op}, AllOrNone: true}, func(results []records.Result) ([]byte, error) {
+		_, _, err := t.kept.Apply(tb.Context(), call, records.Batch{
+			Object: "Opportunity", Ops: []records.Op{op},
+			AllOrNone: true,
+		}, func(results []records.Result) ([]byte, error) {
 			id = results[0].ID
 			return nil, nil
 		})
@@ -209,7 +243,9 @@ func (t *tenant) write(tb testing.TB, random *rand.Rand) {
 		common := num(recordIDs, 21+2*random.IntN(4))
 		switch random.IntN(4) {
 		case 0:
-			apply(records.Op{Kind: records.Update, ID: common, OwnerID: owner, Fields: map[string]jsontext.Value{"Name": name}})
+			apply(records.Op{Kind: records.Update, ID: common, OwnerID: owner, Fields: map[string]jsontext.Value{
+				"Name": name,
+			}})
 		case 1:
 			if len(mine) > 0 {
 				apply(records.Op{Kind: records.Delete, ID: mine[0]})
@@ -218,9 +254,12 @@ func (t *tenant) write(tb testing.TB, random *rand.Rand) {
 			}
 			fallthrough
 		default:
-			mine = append(mine, apply(records.Op{Kind: records.Create, OwnerID: owner, Fields: map[string]jsontext.Value{
-				"Name": name, "StageName": text("Qualification"), "CloseDate": text("2026-02-28"),
-			}}))
+			mine = append(mine, apply(records.Op{
+				Kind: records.Create, OwnerID: owner,
+				Fields: map[string]jsontext.Value{
+					"Name": name, "StageName": text("Qualification"), "CloseDate": text("2026-02-28"),
+				},
+			}))
 		}
 	}
 }
@@ -229,7 +268,8 @@ func (t *tenant) write(tb testing.TB, random *rand.Rand) {
 func (t *tenant) add(tb testing.TB, when string) {
 	tb.Helper()
 	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, `SELECT x.owner_id, CAST(sum(x.counted) AS bigint), CAST(sum(x.found) AS bigint) FROM (
+		for row, err := range tx.Query(ctx,
+			`SELECT x.owner_id, CAST(sum(x.counted) AS bigint), CAST(sum(x.found) AS bigint) FROM (
 				SELECT object, owner_id, n AS counted, 0 AS found FROM records_count WHERE tenant_id = $1
 				UNION ALL SELECT object, owner_id, 0, 1 FROM records_record WHERE tenant_id = $1 AND deleted_at = 0) AS x
 			GROUP BY x.object, x.owner_id HAVING sum(x.counted) <> sum(x.found)`, t.id) {

@@ -35,7 +35,9 @@ type question struct {
 // Where is a condition in SQL over the row r of a record that is true for exactly
 // the records of an object that a user has at least this access to, for statements that
 // look at many. r is of the tenant and the object, and not deleted.
-func (s *Sharing) Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error) {
+func (s *Sharing) Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
+	binds *sqldb.Binds,
+) (string, error) {
 	q, all, err := s.ask(ctx, tx, tenant, object, user, levelOf(level))
 	if err != nil || all != "" {
 		return all, fault.Wrap("sharing.where", err)
@@ -45,7 +47,9 @@ func (s *Sharing) Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user 
 
 // WhereOne is the same condition for statements that name their records: it looks for
 // what gives access to each.
-func (s *Sharing) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (string, error) {
+func (s *Sharing) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
+	binds *sqldb.Binds,
+) (string, error) {
 	q, all, err := s.ask(ctx, tx, tenant, object, user, levelOf(level))
 	if err != nil || all != "" {
 		return all, fault.Wrap("sharing.where", err)
@@ -54,7 +58,9 @@ func (s *Sharing) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, us
 }
 
 // ask finds out what the answer goes by, or that it is the same for all records.
-func (s *Sharing) ask(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level Level) (q question, all string, err error) {
+func (s *Sharing) ask(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level Level) (
+	q question, all string, err error,
+) {
 	m, err := s.cfg.Models.Model(ctx, tx, tenant)
 	if err != nil {
 		return q, "", err
@@ -128,27 +134,33 @@ func (a *asked) arg(name string, value any) string {
 // has to work out.
 func (a *asked) owners() string {
 	return `SELECT x.owner_id FROM sharing_principal p CROSS JOIN sharing_reach x
-		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND x.model IN (0, ` + a.model() + `) AND x.level >= ` + a.level() + ` UNION ALL SELECT ` + a.user()
+		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant() +
+		` AND p.user_id = ` + a.user() + ` AND x.model IN (0, ` + a.model() + `) AND x.level >= ` + a.level() +
+		` UNION ALL SELECT ` + a.user()
 }
 
 // shared are the records that have rows for the user.
 func (a *asked) shared() string {
 	return `SELECT s.record_id AS id FROM sharing_principal p CROSS JOIN sharing_share s
-		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.model() + ` AND s.level >= ` + a.level()
+		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() +
+		` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.model() + ` AND s.level >= ` + a.level()
 }
 
 // own are the owners that are the user, or queues that it is in.
 func (a *asked) own() string {
 	return `SELECT x.owner_id FROM sharing_principal p CROSS JOIN sharing_reach x
-		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND x.model = 0 AND x.cause = 'queue' UNION ALL SELECT ` + a.user()
+		WHERE x.tenant_id = p.tenant_id AND x.principal = p.principal AND p.tenant_id = ` + a.tenant() +
+		` AND p.user_id = ` + a.user() + ` AND x.model = 0 AND x.cause = 'queue' UNION ALL SELECT ` + a.user()
 }
 
 // accounts are the accounts whose records the user sees: its own, and those of its teams
 // and territories.
 func (a *asked) accounts() string {
-	return "SELECT a.id FROM " + a.q.records.Living("a", a.tenant(), a.accountObject()) + ` AND a.owner_id IN (` + a.own() + `)
+	return "SELECT a.id FROM " + a.q.records.Living("a", a.tenant(), a.accountObject()) + ` AND a.owner_id IN (` +
+		a.own() + `)
 		UNION ALL SELECT s.record_id FROM sharing_principal p CROSS JOIN sharing_share s
-		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.account() + ` AND s.cause <> 'rule'`
+		WHERE s.tenant_id = p.tenant_id AND s.grantee = p.principal AND p.tenant_id = ` + a.tenant() +
+		` AND p.user_id = ` + a.user() + ` AND s.model = ` + a.account() + ` AND s.cause <> 'rule'`
 }
 
 // many is the condition for statements that look at many records: each is held against
@@ -168,7 +180,8 @@ func (a *asked) many() string {
 // access to each.
 func (a *asked) each() string {
 	parts := append([]string{`r.owner_id = ` + a.user(), `EXISTS (SELECT 1 FROM sharing_reach x
-		WHERE x.tenant_id = ` + a.tenant() + ` AND x.owner_id = r.owner_id AND x.model IN (0, ` + a.model() + `) AND x.level >= ` + a.level() +
+		WHERE x.tenant_id = ` + a.tenant() + ` AND x.owner_id = r.owner_id AND x.model IN (0, ` + a.model() +
+		`) AND x.level >= ` + a.level() +
 		` AND ` + a.has("x.principal") + `)`}, a.eachUnreached()...)
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
@@ -177,20 +190,24 @@ func (a *asked) each() string {
 // each is looked for among them: in a list of some hundred records that is half of the time.
 // To be one of two conditions keeps both databases from looking for each in an index.
 func (a *asked) has(principal string) string {
-	return `(` + principal + ` IN (SELECT p.principal FROM sharing_principal p WHERE p.tenant_id = ` + a.tenant() + ` AND p.user_id = ` + a.user() + `) OR ` + nothing + `)`
+	return `(` + principal + ` IN (SELECT p.principal FROM sharing_principal p WHERE p.tenant_id = ` + a.tenant() +
+		` AND p.user_id = ` + a.user() + `) OR ` + nothing + `)`
 }
 
 // eachUnreached is what gives access to a record beside its owner.
 func (a *asked) eachUnreached() (parts []string) {
 	if a.q.shares {
 		parts = append(parts, `EXISTS (SELECT 1 FROM sharing_share s
-			WHERE s.tenant_id = `+a.tenant()+` AND s.model = `+a.model()+` AND s.record_id = r.id AND s.level >= `+a.level()+` AND `+a.has("s.grantee")+`)`)
+			WHERE s.tenant_id = `+a.tenant()+` AND s.model = `+a.model()+` AND s.record_id = r.id AND s.level >= `+
+			a.level()+` AND `+a.has("s.grantee")+`)`)
 	}
 	if a.q.cascade {
 		parts = append(parts, `r.account_id <> '' AND (EXISTS (SELECT 1 FROM `+
-			a.q.records.Living("a", a.tenant(), a.accountObject())+` AND a.id = r.account_id AND a.owner_id IN (`+a.own()+`))
+			a.q.records.Living("a", a.tenant(), a.accountObject())+` AND a.id = r.account_id AND a.owner_id IN (`+
+			a.own()+`))
 			OR EXISTS (SELECT 1 FROM sharing_share s
-			WHERE s.tenant_id = `+a.tenant()+` AND s.model = `+a.account()+` AND s.record_id = r.account_id AND s.cause <> 'rule' AND `+a.has("s.grantee")+`))`)
+			WHERE s.tenant_id = `+a.tenant()+` AND s.model = `+a.account()+
+			` AND s.record_id = r.account_id AND s.cause <> 'rule' AND `+a.has("s.grantee")+`))`)
 	}
 	return parts
 }

@@ -28,7 +28,10 @@ type tenant struct {
 }
 
 func newTenant(r *rig) *tenant {
-	t := &tenant{rig: r, world: newWorld(), id: uuid.NewString(), version: 1_800_000_000_000, waits: map[string][]wire.Event{}}
+	t := &tenant{
+		rig: r, world: newWorld(), id: uuid.NewString(), version: 1_800_000_000_000,
+		waits: map[string][]wire.Event{},
+	}
 	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT coalesce(max(id), 0) FROM outbox_events").Scan(&t.seen)
 	})
@@ -45,19 +48,22 @@ func (t *tenant) define(kind model.Kind, id string, value any, events ...wire.Pa
 	t.Helper()
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
-			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, t.id, uuid.NewString())
+			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, t.id,
+			uuid.NewString())
 		if err != nil {
 			return err
 		}
 		if value == nil {
-			_, err = tx.Exec(ctx, "DELETE FROM metadata_definition WHERE tenant_id = $1 AND kind = $2 AND id = $3", t.id, string(kind), id)
+			_, err = tx.Exec(ctx, "DELETE FROM metadata_definition WHERE tenant_id = $1 AND kind = $2 AND id = $3",
+				t.id, string(kind), id)
 		} else {
 			body, problem := json.Marshal(value)
 			if problem != nil {
 				return problem
 			}
 			_, err = tx.Exec(ctx, `INSERT INTO metadata_definition AS d (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, t.id, string(kind), id, string(body))
+				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, t.id, string(kind), id,
+				string(body))
 		}
 		if err != nil {
 			return err
@@ -75,7 +81,8 @@ func (t *tenant) announce(ctx context.Context, tx *sqldb.Tx, kind, id string, pa
 			return err
 		}
 		events[i] = wire.Event{
-			Type: p.EventType(), Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(kind, t.id, id), Version: t.version, Index: i, Payload: body,
+			Type: p.EventType(), Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(kind, t.id, id),
+			Version: t.version, Index: i, Payload: body,
 		}
 	}
 	return t.rig.bus.Publish(ctx, tx, events...)
@@ -91,14 +98,16 @@ func (t *tenant) putUser(u model.User) {
 func (t *tenant) putRole(r model.Role) {
 	t.roles[r.ID] = &r
 	t.define(model.KindRole, r.ID, &r, wire.RoleHierarchyChanged{
-		ChangeType: "ParentChanged", RoleID: r.ID, RoleName: "r", ParentRoleID: wire.OrNull(r.ParentRoleID), EffectiveAt: 1,
+		ChangeType: "ParentChanged", RoleID: r.ID, RoleName: "r", ParentRoleID: wire.OrNull(r.ParentRoleID),
+		EffectiveAt: 1,
 	})
 }
 
 func (t *tenant) putGroup(g model.Group) {
 	t.groups[g.ID] = &g
 	t.define(model.KindGroup, g.ID, &g, wire.GroupMemberChanged{
-		ChangeType: "MemberAdded", GroupID: g.ID, GroupName: "g", GroupType: string(g.Type), MemberType: "User", MemberID: g.ID, EffectiveAt: 1,
+		ChangeType: "MemberAdded", GroupID: g.ID, GroupName: "g", GroupType: string(g.Type), MemberType: "User",
+		MemberID: g.ID, EffectiveAt: 1,
 	})
 }
 
@@ -144,15 +153,18 @@ func (t *tenant) putRecord(r model.Record) {
 	switch {
 	case before == nil:
 		events = []wire.Payload{wire.RecordCreated{
-			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, Fields: map[string]jsontext.Value{}, ChangedFields: []string{}, RecordVersion: t.version + 1,
+			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, Fields: map[string]jsontext.Value{},
+			ChangedFields: []string{}, RecordVersion: t.version + 1,
 		}}
 	default:
 		events = []wire.Payload{wire.RecordUpdated{
-			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, ChangedFields: changedFields(before, &r), RecordVersion: t.version + 1,
+			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, ChangedFields: changedFields(before, &r),
+			RecordVersion: t.version + 1,
 		}}
 		if before.OwnerID != r.OwnerID {
 			events = append(events, wire.OwnerChanged{
-				ObjectName: r.Object, RecordID: r.ID, OldOwnerID: before.OwnerID, NewOwnerID: r.OwnerID, RecordVersion: t.version + 1,
+				ObjectName: r.Object, RecordID: r.ID, OldOwnerID: before.OwnerID, NewOwnerID: r.OwnerID,
+				RecordVersion: t.version + 1,
 			})
 		}
 	}
@@ -204,12 +216,19 @@ func (t *tenant) dropRecord(id string) {
 	}
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Batch(ctx,
-			sqldb.Stmt{Query: "UPDATE records_record SET deleted_at = 1 WHERE tenant_id = $1 AND object = $2 AND id = $3", Args: []any{t.id, r.Object, id}},
-			sqldb.Stmt{Query: "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3", Args: []any{t.id, r.Object, id}})
+			sqldb.Stmt{Query: "UPDATE records_record SET deleted_at = 1 WHERE tenant_id = $1 AND object = $2 AND id " +
+				"= $3", Args: []any{t.id, r.Object, id}},
+			sqldb.Stmt{
+				Query: "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3",
+				Args:  []any{t.id, r.Object, id},
+			})
 		if err != nil {
 			return err
 		}
-		return t.announce(ctx, tx, r.Object, id, wire.RecordDeleted{ObjectName: r.Object, RecordID: id, Deleted: true, RecordVersion: t.version + 1})
+		return t.announce(ctx, tx, r.Object, id, wire.RecordDeleted{
+			ObjectName: r.Object, RecordID: id, Deleted: true,
+			RecordVersion: t.version + 1,
+		})
 	})
 }
 
@@ -221,14 +240,17 @@ func (t *tenant) putMate(record, user string, access model.Access) {
 		t.teams[record] = map[string]model.Access{}
 	}
 	e := wire.TeamMemberChanged{
-		ChangeType: "MemberUpdated", ObjectName: r.Object, RecordID: record, UserID: user, TeamRole: "Sales Rep", AccessLevel: "Read", EffectiveAt: 1,
+		ChangeType: "MemberUpdated", ObjectName: r.Object, RecordID: record, UserID: user, TeamRole: "Sales Rep",
+		AccessLevel: "Read", EffectiveAt: 1,
 	}
 	t.change(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		if access == "" {
-			_, err = tx.Exec(ctx, "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id = $4", t.id, r.Object, record, user)
+			_, err = tx.Exec(ctx, "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 "+
+				"AND user_id = $4", t.id, r.Object, record, user)
 		} else {
 			_, err = tx.Exec(ctx, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at) VALUES ($1, $2, $3, $4, 'Sales Rep', $5, 1)
-				ON CONFLICT (tenant_id, object, record_id, user_id) DO UPDATE SET access = excluded.access`, t.id, r.Object, record, user, string(access))
+				ON CONFLICT (tenant_id, object, record_id, user_id) DO UPDATE SET access = excluded.access`, t.id,
+				r.Object, record, user, string(access))
 		}
 		if err != nil {
 			return err
@@ -244,7 +266,10 @@ func (t *tenant) putMate(record, user string, access model.Access) {
 
 func (t *tenant) putTerritoryOf(id, parent string, access model.Access) {
 	t.Helper()
-	if _, _, err := t.PutTerritory(t.Context(), t.call(), id, Draft{Name: "t", ParentID: parent, Access: access}); err != nil {
+	if _, _, err := t.PutTerritory(t.Context(), t.call(), id, Draft{
+		Name: "t", ParentID: parent,
+		Access: access,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.territories[id] = &Territory{ID: id, ParentID: parent, Access: access}
@@ -261,7 +286,8 @@ func (t *tenant) assign(territory string, of Assignment, id string, on bool) {
 		set[territory] = map[string]bool{}
 	}
 	if on {
-		if created, err := t.Assign(t.Context(), t.call(), territory, of, id); err != nil || created == set[territory][id] {
+		if created, err := t.Assign(t.Context(), t.call(), territory, of, id); err != nil ||
+			created == set[territory][id] {
 			t.Fatalf("assigned: %v %v, want it to be new: %v", created, err, !set[territory][id])
 		}
 		set[territory][id] = true
@@ -277,7 +303,8 @@ func (t *tenant) assign(territory string, of Assignment, id string, on bool) {
 func (t *tenant) fetch() {
 	t.Helper()
 	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, tenant_id, event_type, body FROM outbox_events WHERE id > $1 ORDER BY id", t.seen) {
+		for row, err := range tx.Query(ctx,
+			"SELECT id, tenant_id, event_type, body FROM outbox_events WHERE id > $1 ORDER BY id", t.seen) {
 			if err != nil {
 				return err
 			}

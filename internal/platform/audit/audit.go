@@ -137,7 +137,8 @@ func Stmt(e Entry) (sqldb.Stmt, error) {
 	}
 	return sqldb.Stmt{Query: insert, Args: []any{
 		e.ID, e.At, e.Tenant, line(e.Actor), e.Action, line(e.Subject),
-		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(string(e.ReasonCode)), string(e.RetryAdvice), detail,
+		line(e.CorrelationID), string(e.Outcome), line(e.Reason), string(e.ReasonClass), line(string(e.ReasonCode)),
+		string(e.RetryAdvice), detail,
 	}}, nil
 }
 

@@ -106,14 +106,17 @@ func entry(at wire.Stamp, action, actor, subject string) Entry {
 func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 	onEvery(t, func(t *testing.T, r rig) {
 		want := Entry{
-			At: 1_767_600_000_000, Tenant: tenantA, Actor: "佐藤", Action: "dlq.skip", Subject: "some-id", CorrelationID: "call-9",
-			Outcome: Refused, Reason: "それは古い", ReasonClass: fault.ReasonRunConflict, ReasonCode: "dead_open", RetryAdvice: fault.DoNotRetry,
-			Detail: []byte(` {"consumer": "search"} `),
+			At: 1_767_600_000_000, Tenant: tenantA, Actor: "佐藤", Action: "dlq.skip", Subject: "some-id",
+			CorrelationID: "call-9",
+			Outcome:       Refused, Reason: "それは古い", ReasonClass: fault.ReasonRunConflict, ReasonCode: "dead_open",
+			RetryAdvice: fault.DoNotRetry,
+			Detail:      []byte(` {"consumer": "search"} `),
 		}
 		r.mustWrite(want)
 		want.Detail = []byte(`{"consumer":"search"}`)
 		got := r.list(Query{Tenant: tenantA})
-		if diff := cmp.Diff([]Entry{want}, got, cmpopts.IgnoreFields(Entry{}, "ID", "Num")); diff != "" || len(got[0].ID) != 36 {
+		if diff := cmp.Diff([]Entry{want}, got, cmpopts.IgnoreFields(Entry{}, "ID", "Num")); diff != "" ||
+			len(got[0].ID) != 36 {
 			t.Errorf("(-want +got):\n%s\nid %s", diff, got[0].ID)
 		}
 	})
@@ -196,7 +199,8 @@ func TestEntriesAreListedNewestFirstAndByFilters(t *testing.T) {
 				t.Errorf("%+v: got %q, want %q", tt.query, got, tt.want)
 			}
 		}
-		if _, _, err := r.List(t.Context(), Query{Tenant: tenantA, Offset: MaxListed, Limit: 10}); fault.KindOf(err) != fault.Invalid {
+		if _, _, err := r.List(t.Context(), Query{Tenant: tenantA, Offset: MaxListed, Limit: 10}); fault.KindOf(
+			err) != fault.Invalid {
 			t.Errorf("beyond the limit: %v", err)
 		}
 	})
@@ -226,7 +230,10 @@ func TestMistakesAreRefused(t *testing.T) {
 			"another outcome":     func(e *Entry) { e.Outcome = "maybe" },
 			"a detail, no object": func(e *Entry) { e.Detail = []byte("[]") },
 			"a detail, no JSON":   func(e *Entry) { e.Detail = []byte("{") },
-			"a large detail":      func(e *Entry) { e.Detail = []byte(`{"a":"` + strings.Repeat("x", MaxDetail) + `"}`) },
+			"a large detail": func(e *Entry) {
+				e.Detail = []byte(`{"a":"` + strings.Repeat("x", MaxDetail) +
+					`"}`)
+			},
 		} {
 			e := entry(1, "a", "", "")
 			change(&e)
@@ -250,14 +257,23 @@ func TestAnExportHasEveryEntryThatMatchesOldestFirst(t *testing.T) {
 			all = append(all, e)
 		}
 		r.mustWrite(all...)
-		for _, q := range []Query{{}, {Action: "dlq.skip"}, {From: 3, To: 7}, {From: 9, To: 10}, {Subject: "17"}, {Actor: "bob"}, {Tenant: tenantB}} {
+		for _, q := range []Query{
+			{},
+			{Action: "dlq.skip"},
+			{From: 3, To: 7},
+			{From: 9, To: 10},
+			{Subject: "17"},
+			{Actor: "bob"},
+			{Tenant: tenantB},
+		} {
 			if q.Tenant == "" {
 				q.Tenant = tenantA
 			}
 			var want []string
 			for at := range wire.Stamp(11) {
 				for _, e := range all {
-					if e.At == at && e.Tenant == q.Tenant && (q.Action == "" || e.Action == q.Action) && (q.Actor == "" || e.Actor == q.Actor) &&
+					if e.At == at && e.Tenant == q.Tenant && (q.Action == "" || e.Action == q.Action) &&
+						(q.Actor == "" || e.Actor == q.Actor) &&
 						(q.Subject == "" || e.Subject == q.Subject) && at >= q.From && (q.To == 0 || at < q.To) {
 						want = append(want, e.Subject)
 					}
@@ -298,7 +314,9 @@ func TestListsReadWhatTheyAreAbout(t *testing.T) {
 	for bits := range 32 {
 		q := Query{Tenant: tenantA}
 		for bit, set := range []func(){
-			func() { q.Action = "a" }, func() { q.Actor = "a" }, func() { q.Subject = "a" }, func() { q.From = 1 }, func() { q.To = 1 },
+			func() { q.Action = "a" }, func() { q.Actor = "a" }, func() { q.Subject = "a" }, func() {
+				q.From = 1
+			}, func() { q.To = 1 },
 		} {
 			if bits&(1<<bit) != 0 {
 				set()
@@ -358,7 +376,10 @@ func BenchmarkListOfAMillion(b *testing.B) {
 	if os.Getenv("RENGA_BENCH") == "" {
 		b.Skip("RENGA_BENCH is not set")
 	}
-	db, err := sqldb.Open(b.Context(), sqldb.Config{Path: filepath.Join(b.TempDir(), "test.db"), Migrations: []sqldb.Migration{Migration()}})
+	db, err := sqldb.Open(b.Context(), sqldb.Config{
+		Path:       filepath.Join(b.TempDir(), "test.db"),
+		Migrations: []sqldb.Migration{Migration()},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -369,7 +390,8 @@ func BenchmarkListOfAMillion(b *testing.B) {
 	for n := 0; n < 1_000_000; n += 10_000 {
 		err := db.Write(b.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			for i := n; i < n+10_000; i++ {
-				e := entry(wire.Stamp(1+i), fmt.Sprint("action.", i%10), fmt.Sprint("user-", i%1000), fmt.Sprint("subject-", i/3))
+				e := entry(wire.Stamp(1+i), fmt.Sprint("action.", i%10), fmt.Sprint("user-", i%1000),
+					fmt.Sprint("subject-", i/3))
 				e.Detail = []byte(`{"consumer":"search","eventId":"0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01"}`)
 				if err := Write(ctx, tx, e); err != nil {
 					return err
@@ -383,9 +405,11 @@ func BenchmarkListOfAMillion(b *testing.B) {
 	}
 	log := New(db)
 	for name, q := range map[string]Query{
-		"first page": {}, "last page": {Offset: MaxListed - 50}, "action": {Action: "action.3"}, "actor": {Actor: "user-7"},
-		"subject": {Subject: "subject-7"}, "range": {From: 400_000, To: 600_000}, "action and actor": {Action: "action.7", Actor: "user-7"},
-		"nobody": {Action: "action.3", Actor: "user-7"},
+		"first page": {}, "last page": {Offset: MaxListed - 50}, "action": {Action: "action.3"},
+		"actor":   {Actor: "user-7"},
+		"subject": {Subject: "subject-7"}, "range": {From: 400_000, To: 600_000},
+		"action and actor": {Action: "action.7", Actor: "user-7"},
+		"nobody":           {Action: "action.3", Actor: "user-7"},
 	} {
 		q.Tenant, q.Limit = tenantA, 50
 		b.Run(name, func(b *testing.B) {

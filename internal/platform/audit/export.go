@@ -55,6 +55,7 @@ func (l *Log) last(ctx context.Context) (num int64, err error) {
 func (q Query) oldestFirst(d sqldb.Dialect) (string, []any) {
 	q.From = wire.Stamp(0)
 	where, args := q.where()
-	return selectEntries + q.table(d) + " WHERE " + where + " AND (at, num) > (" + behind(args, 1) + ", " + behind(args, 2) + ") AND num <= " + behind(args, 3) +
+	return selectEntries + q.table(d) + " WHERE " + where + " AND (at, num) > (" + behind(args, 1) + ", " +
+		behind(args, 2) + ") AND num <= " + behind(args, 3) +
 		" ORDER BY at, num LIMIT " + behind(args, 4), args
 }

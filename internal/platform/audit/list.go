@@ -31,7 +31,8 @@ type Query struct {
 func (l *Log) List(ctx context.Context, q Query) (page []Entry, total int, err error) {
 	if q.Offset >= MaxListed {
 		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid,
-			"a list goes back %d entries; use an earlier end of the range of time for older ones", MaxListed).With(map[string]string{"field": "page"})
+			"a list goes back %d entries; use an earlier end of the range of time for older ones", MaxListed).With(
+			map[string]string{"field": "page"})
 	}
 	err = l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		count, args := q.count(tx.Dialect())
@@ -108,13 +109,15 @@ func behind(args []any, n int) string { return "$" + strconv.Itoa(len(args)+n) }
 // count is the statement that counts what matches, and its arguments.
 func (q *Query) count(d sqldb.Dialect) (string, []any) {
 	where, args := q.where()
-	return "SELECT count(*) FROM (SELECT 1 AS one FROM " + q.table(d) + " WHERE " + where + " LIMIT " + strconv.Itoa(MaxListed) + ") AS counted", args
+	return "SELECT count(*) FROM (SELECT 1 AS one FROM " + q.table(d) + " WHERE " + where + " LIMIT " +
+		strconv.Itoa(MaxListed) + ") AS counted", args
 }
 
 // newestFirst is the statement of a page, and its arguments but limit and offset.
 func (q *Query) newestFirst(d sqldb.Dialect) (string, []any) {
 	where, args := q.where()
-	return selectEntries + q.table(d) + " WHERE " + where + " ORDER BY at DESC, num DESC LIMIT " + behind(args, 1) + " OFFSET " + behind(args, 2), args
+	return selectEntries + q.table(d) + " WHERE " + where + " ORDER BY at DESC, num DESC LIMIT " + behind(args, 1) +
+		" OFFSET " + behind(args, 2), args
 }
 
 const selectEntries = `SELECT num, id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason, reason_class, reason_code, retry_advice, detail
@@ -150,7 +153,8 @@ func collect(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (page
 
 func scan(row *sqldb.Row) (e Entry, err error) {
 	var detail string
-	err = row.Scan(&e.Num, &e.ID, &e.At, &e.Tenant, &e.Actor, &e.Action, &e.Subject, &e.CorrelationID, &e.Outcome, &e.Reason,
+	err = row.Scan(&e.Num, &e.ID, &e.At, &e.Tenant, &e.Actor, &e.Action, &e.Subject, &e.CorrelationID, &e.Outcome,
+		&e.Reason,
 		&e.ReasonClass, &e.ReasonCode, &e.RetryAdvice, &detail)
 	e.Detail = []byte(detail)
 	return e, err

@@ -16,19 +16,24 @@ func TestASmallSetIsFrozenAtOnceAndNothingIsDone(t *testing.T) {
 		req := r.request(freezeChunk - 1)
 		ans, err := r.Create(t.Context(), req)
 		r.must(err)
-		want := Answer{BulkID: ans.BulkID, Status: Preview, Total: freezeChunk - 1, CorrelationID: req.CorrelationID, Key: req.Once.Key}
+		want := Answer{
+			BulkID: ans.BulkID, Status: Preview, Total: freezeChunk - 1, CorrelationID: req.CorrelationID,
+			Key: req.Once.Key,
+		}
 		if diff := cmp.Diff(want, ans); diff != "" {
 			t.Errorf("answer (-want +got):\n%s", diff)
 		}
 		b := r.is(ans.BulkID, Preview)
-		if b.CreatedBy != "ann" || b.CorrelationID != req.CorrelationID || string(b.Spec) != string(req.Spec) || b.Kind != "crowd" ||
+		if b.CreatedBy != "ann" || b.CorrelationID != req.CorrelationID || string(b.Spec) != string(req.Spec) ||
+			b.Kind != "crowd" ||
 			b.CreatedAt.IsZero() || !b.StartedAt.IsZero() || !b.EndedAt.IsZero() {
 			t.Errorf("got %+v", b)
 		}
 		if worked, err := r.step(t.Context()); worked || err != nil || r.kind.asked > 0 {
 			t.Errorf("a preview was worked on: %v %v", worked, err)
 		}
-		if all := r.items(ans.BulkID, nil); len(all) != freezeChunk-1 || all[0].Name != "1" || all[0].Outcome != Pending {
+		if all := r.items(ans.BulkID, nil); len(all) != freezeChunk-1 || all[0].Name != "1" ||
+			all[0].Outcome != Pending {
 			t.Errorf("got %d items, such as %+v", len(all), all[0])
 		}
 	})
@@ -63,7 +68,8 @@ func TestABulkWorksThroughItsItemsInOrder(t *testing.T) {
 		r.settled(Running)
 		r.complete(id, size)
 		b := r.is(id, Done)
-		if b.Counts != (Counts{Applied: 43, Already: 6, Refused: 5, Failed: 1}) || b.StartedBy != "bob" || b.StartedAt.IsZero() {
+		if b.Counts != (Counts{Applied: 43, Already: 6, Refused: 5, Failed: 1}) || b.StartedBy != "bob" ||
+			b.StartedAt.IsZero() {
 			t.Errorf("got %+v", b)
 		}
 		for name, n := range r.kind.done {
@@ -220,7 +226,8 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		r.refused(err, fault.NotFound, "BULK_NOT_FOUND")
 		_, _, err = r.Items(t.Context(), tenantB, id, nil, 0, 10)
 		r.refused(err, fault.NotFound, "BULK_NOT_FOUND")
-		if page, total, err := r.List(t.Context(), tenantB, []string{"crowd"}, 0, 10); err != nil || total != 0 || len(page) != 0 {
+		if page, total, err := r.List(t.Context(), tenantB, []string{"crowd"}, 0, 10); err != nil || total != 0 ||
+			len(page) != 0 {
 			t.Errorf("list: %v %d %v", page, total, err)
 		}
 		o := r.order(id, "start")

@@ -122,8 +122,10 @@ const columns = `num, id, tenant, kind, spec, status, total, applied, already, r
 func scan(row *sqldb.Row) (Bulk, error) {
 	var b Bulk
 	var created, started, ended int64
-	err := row.Scan(&b.num, &b.ID, &b.Tenant, &b.Kind, &b.Spec, &b.Status, &b.Total, &b.Counts.Applied, &b.Counts.Already,
-		&b.Counts.Refused, &b.Counts.Failed, &b.CreatedBy, &b.StartedBy, &b.CorrelationID, &created, &started, &ended, &b.place, &b.epoch)
+	err := row.Scan(&b.num, &b.ID, &b.Tenant, &b.Kind, &b.Spec, &b.Status, &b.Total, &b.Counts.Applied,
+		&b.Counts.Already,
+		&b.Counts.Refused, &b.Counts.Failed, &b.CreatedBy, &b.StartedBy, &b.CorrelationID, &created, &started, &ended,
+		&b.place, &b.epoch)
 	b.CreatedAt, b.StartedAt, b.EndedAt = instant(created), instant(started), instant(ended)
 	return b, err
 }

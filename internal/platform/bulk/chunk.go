@@ -89,7 +89,8 @@ func (s *Bulks) settle(ctx context.Context, b *Bulk, results []Result) error {
 			return errLost
 		}
 		if first+len(results) == b.Total {
-			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, ended_at = $3, changed_at = $3 WHERE num = $1", b.num, int64(Done), now)
+			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, ended_at = $3, changed_at = $3 WHERE num = $1", b.num,
+				int64(Done), now)
 			if err != nil {
 				return err
 			}

@@ -126,7 +126,10 @@ func insertItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, names []s
 	stmts := make([]sqldb.Stmt, len(names))
 	for i, name := range names {
 		stmts[i] = sqldb.Stmt{
-			Query: "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)", Args: []any{bulk, n + i + 1, name},
+			Query: "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)", Args: []any{
+				bulk, n + i + 1,
+				name,
+			},
 		}
 	}
 	return tx.Batch(ctx, stmts...)
@@ -182,7 +185,8 @@ func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status
 			if next == Running {
 				return ans, begin(ctx, tx, &b, o.Actor, now)
 			}
-			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, changed_at = $3 WHERE num = $1", b.num, int64(next), now)
+			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, changed_at = $3 WHERE num = $1", b.num, int64(next),
+				now)
 			return ans, err
 		})
 		return err
@@ -196,7 +200,8 @@ func begin(ctx context.Context, tx *sqldb.Tx, b *Bulk, actor string, now int64) 
 	if !b.StartedAt.IsZero() {
 		started = b.StartedAt.UnixMilli()
 	}
-	_, err := tx.Exec(ctx, "UPDATE bulk SET status = $2, started_by = $3, started_at = $4, changed_at = $5 WHERE num = $1",
+	_, err := tx.Exec(ctx, "UPDATE bulk SET status = $2, started_by = $3, started_at = $4, changed_at = $5 WHERE num "+
+		"= $1",
 		b.num, int64(Running), actor, started, now)
 	return err
 }
@@ -211,7 +216,8 @@ func forUpdate(tx *sqldb.Tx) string {
 
 // find is a bulk of a tenant.
 func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (Bulk, error) {
-	b, err := scan(tx.Row(ctx, "SELECT "+columns+" FROM bulk WHERE id = $1 AND tenant = $2 AND status < $3"+lock, id, tenant, int64(gone)))
+	b, err := scan(tx.Row(ctx, "SELECT "+columns+" FROM bulk WHERE id = $1 AND tenant = $2 AND status < $3"+lock, id,
+		tenant, int64(gone)))
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return b, fault.New(fault.NotFound, "BULK_NOT_FOUND", "there is no bulk %.64q", id)
 	}

@@ -17,7 +17,8 @@ func TestAKeyGivesItsAnswerAgain(t *testing.T) {
 		created, err := r.Create(t.Context(), req)
 		r.must(err)
 		id := created.BulkID
-		start, again, stop, refused := r.order(id, "start"), r.order(id, "start"), r.order(id, "stop"), r.order(id, "stop")
+		start, again, stop, refused := r.order(id, "start"), r.order(id, "start"), r.order(id, "stop"),
+			r.order(id, "stop")
 		commands := []func() (Answer, error){
 			func() (Answer, error) { return r.Create(t.Context(), req) },
 			func() (Answer, error) { return r.Start(t.Context(), start) },

@@ -19,7 +19,9 @@ func (s *Bulks) Bulk(ctx context.Context, tenant, id string) (b Bulk, err error)
 
 // List is a page of a tenant's bulks of some kinds, newest first, and how many there
 // are in all.
-func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset, limit int) (page []Bulk, total int, err error) {
+func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset, limit int) (
+	page []Bulk, total int, err error,
+) {
 	where, args := "tenant = $1 AND status < $2 AND kind IN (", []any{tenant, int64(gone)}
 	for i, kind := range kinds {
 		if i > 0 {
@@ -36,7 +38,8 @@ func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset,
 		}
 		n := len(args)
 		for row, err := range tx.Query(ctx, "SELECT "+columns+" FROM bulk WHERE "+where+
-			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2), append(args, limit, offset)...) {
+			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
+			append(args, limit, offset)...) {
 			if err != nil {
 				return err
 			}
@@ -53,7 +56,9 @@ func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset,
 
 // Items is a page of the items of a bulk, in their order, and how many there are in
 // all; with an outcome, only of those that ended so.
-func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, offset, limit int) (page []Item, total int, err error) {
+func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, offset, limit int) (
+	page []Item, total int, err error,
+) {
 	var b Bulk
 	err = s.read(ctx, "bulk.items", func(ctx context.Context, tx *sqldb.Tx) error {
 		b, err = find(ctx, tx, tenant, id, "")

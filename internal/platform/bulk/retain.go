@@ -19,7 +19,8 @@ func (s *Bulks) retain(ctx context.Context) error {
 // A bulk that nothing happens to any more goes in steps: nobody sees it, its items
 // are deleted, and then itself.
 const (
-	selectOld  = "SELECT num FROM bulk WHERE status >= 2 AND status < $1 AND changed_at < $2 ORDER BY changed_at LIMIT 1"
+	selectOld = "SELECT num FROM bulk WHERE status >= 2 AND status < $1 AND changed_at < $2 ORDER BY changed_at " +
+		"LIMIT 1"
 	selectGone = "SELECT num FROM bulk WHERE status >= 2 AND status = $1 ORDER BY changed_at LIMIT 1"
 )
 
@@ -36,7 +37,8 @@ func (s *Bulks) retainBulks(ctx context.Context) (n int64, err error) {
 		if err != nil {
 			return err
 		}
-		n, err = tx.Exec(ctx, "DELETE FROM bulk_item WHERE bulk = $1 AND n IN (SELECT n FROM bulk_item WHERE bulk = $1 ORDER BY n LIMIT $2)",
+		n, err = tx.Exec(ctx, "DELETE FROM bulk_item WHERE bulk = $1 AND n IN (SELECT n FROM bulk_item WHERE bulk = "+
+			"$1 ORDER BY n LIMIT $2)",
 			num, s.cfg.limits.retain)
 		if n == 0 && err == nil {
 			n, err = tx.Exec(ctx, "DELETE FROM bulk WHERE num = $1", num)

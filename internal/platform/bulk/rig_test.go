@@ -98,7 +98,8 @@ func (r *rig) move(d time.Duration) {
 		return
 	}
 	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE bulk SET changed_at = changed_at - $1, lease_until = lease_until - $1", d.Milliseconds())
+		_, err := tx.Exec(ctx, "UPDATE bulk SET changed_at = changed_at - $1, lease_until = lease_until - $1",
+			d.Milliseconds())
 		if err == nil {
 			_, err = tx.Exec(ctx, "UPDATE idempotency_request SET at = at - $1", d.Milliseconds())
 		}

@@ -136,7 +136,8 @@ func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
 			return err
 		}
 		b, err = scan(tx.Row(ctx, `UPDATE bulk SET epoch = epoch + 1, lease_until = $3
-			WHERE num = $1 AND epoch = $2 AND status < 2 RETURNING `+columns, num, epoch, now+s.cfg.Lease.Milliseconds()))
+			WHERE num = $1 AND epoch = $2 AND status < 2 RETURNING `+columns, num, epoch,
+			now+s.cfg.Lease.Milliseconds()))
 		return err
 	})
 	if errors.Is(err, sqldb.ErrNoRow) {
@@ -153,7 +154,8 @@ func (s *Bulks) leave(ctx context.Context, b *Bulk, pause time.Duration) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "UPDATE bulk SET lease_until = $3 WHERE num = $1 AND epoch = $2", b.num, b.epoch, now+pause.Milliseconds())
+		_, err = tx.Exec(ctx, "UPDATE bulk SET lease_until = $3 WHERE num = $1 AND epoch = $2", b.num, b.epoch,
+			now+pause.Milliseconds())
 		return err
 	})
 }

@@ -24,7 +24,8 @@ func (r *rig) rows(table string) (n int) {
 func TestStatementsUseAnIndex(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	for name, query := range map[string]string{
-		"items": selectItems, "items of an outcome": selectEnded, "waiting": selectWaiting, "old": selectOld, "gone": selectGone, "key": idempotency.Select,
+		"items": selectItems, "items of an outcome": selectEnded, "waiting": selectWaiting, "old": selectOld,
+		"gone": selectGone, "key": idempotency.Select,
 	} {
 		var steps []string
 		r.must(r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {

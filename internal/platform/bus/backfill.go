@@ -97,7 +97,9 @@ func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
 			return err
 		}
 		if len(found.items) > 0 {
-			if err := rp.applier.consume(ctx, found.items, func([]item) position { return rp.progress.pos }); err != nil {
+			if err := rp.applier.consume(ctx, found.items, func([]item) position {
+				return rp.progress.pos
+			}); err != nil {
 				return err
 			}
 		}

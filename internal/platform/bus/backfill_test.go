@@ -20,7 +20,8 @@ func (r *rig) fill(n int, created wire.Stamp) {
 	r.Helper()
 	r.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-		SELECT $5, $2, $2, i % 4, 'e' || i, $3, 'RecordDeleted', 'k', 's', $4 FROM n`, n, created, tenantB, []byte("{}"), lately())
+		SELECT $5, $2, $2, i % 4, 'e' || i, $3, 'RecordDeleted', 'k', 's', $4 FROM n`, n, created, tenantB,
+		[]byte("{}"), lately())
 }
 
 // lately is when something was published that the bus does not delete yet, as it begins to do
@@ -32,11 +33,14 @@ func lately() wire.Stamp { return wire.Stamp(time.Now().Add(-time.Hour).UnixMill
 func (r *rig) replaying() (b *bus.Bus, pages *atomic.Int64) {
 	r.Helper()
 	pages = new(atomic.Int64)
-	b, _ = r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{newCrew().consumer("c")}, Passed: func(point string) {
-		if point == "reader.replay" {
-			pages.Add(1)
-		}
-	}})
+	b, _ = r.launch(r.carrier, bus.Config{
+		Consumers: []bus.Consumer{newCrew().consumer("c")},
+		Passed: func(point string) {
+			if point == "reader.replay" {
+				pages.Add(1)
+			}
+		},
+	})
 	var all []wire.Event
 	for i := range 20 {
 		all = append(all, r.event(fmt.Sprint("seen", i)))
@@ -89,7 +93,8 @@ func TestAReplayTakesLargeEventsAFewAtATime(t *testing.T) {
 		for range 20 {
 			e := r.event("x")
 			e.Type = "RecordUpdated"
-			e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["n"],"fieldChanges":{"n":{"old":null,"new":"%s"}},"recordVersion":"%v"}`,
+			e.Payload = fmt.Appendf(nil,
+				`{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["n"],"fieldChanges":{"n":{"old":null,"new":"%s"}},"recordVersion":"%v"}`,
 				strings.Split(e.Key, ":")[2], strings.Repeat("x", 1_000_000), e.Version)
 			r.must(e.CheckPublished())
 			all = append(all, e)

@@ -23,7 +23,8 @@ func BenchmarkReaders(b *testing.B) {
 	done := make(chan struct{})
 	n := 0
 	handle := func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-		_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ($1, $2, $3, $4, $5)",
+		_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ($1, $2, $3, "+
+			"$4, $5)",
 			"c", e.Key, e.ID, e.Version, e.Index)
 		if n++; n == b.N {
 			close(done)

@@ -30,7 +30,8 @@ func Configure(consumers []Consumer, choices []string) ([]Consumer, error) {
 		name, option, _ := strings.Cut(strings.TrimSpace(choice), ":")
 		i := slices.Index(names, name)
 		if i < 0 {
-			return nil, fault.New(fault.Invalid, codeConsumer, "%q: there is no consumer %q; there are %s", choice, name,
+			return nil, fault.New(fault.Invalid, codeConsumer, "%q: there is no consumer %q; there are %s", choice,
+				name,
 				strings.Join(names, ", "))
 		}
 		if want := all[i].choose(option); want != "" {

@@ -138,7 +138,10 @@ func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp,
 	var stmts []sqldb.Stmt
 	for _, p := range slices.SortedFunc(maps.Keys(k.assigned), compareAssignments) {
 		if !slices.Contains(lost, p) {
-			stmts = append(stmts, sqldb.Stmt{Query: query, Args: []any{p.name, p.part, k.assigned[p].lease.epoch, until}})
+			stmts = append(stmts, sqldb.Stmt{Query: query, Args: []any{
+				p.name, p.part, k.assigned[p].lease.epoch,
+				until,
+			}})
 		}
 	}
 	return tx.Batch(ctx, stmts...)
@@ -262,7 +265,8 @@ func (k *coordinator) release(ctx context.Context, posts []assignment) {
 	slices.SortFunc(posts, compareAssignments)
 	err := k.bus.write(ctx, "bus.leave", func(ctx context.Context, tx *sqldb.Tx) error {
 		for _, p := range posts {
-			if _, err := tx.Exec(ctx, "UPDATE bus_lease SET until = 0, holder = '' WHERE name = $1 AND part = $2 AND epoch = $3",
+			if _, err := tx.Exec(ctx,
+				"UPDATE bus_lease SET until = 0, holder = '' WHERE name = $1 AND part = $2 AND epoch = $3",
 				p.name, p.part, k.assigned[p].lease.epoch); err != nil {
 				return err
 			}

@@ -27,7 +27,8 @@ func (r *rig) holders() map[string]int {
 	r.Helper()
 	all := map[string]int{}
 	r.must(r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT holder, count(*) FROM bus_lease WHERE name NOT LIKE 'process:%' AND holder <> '' GROUP BY holder") {
+		for row, err := range tx.Query(ctx,
+			"SELECT holder, count(*) FROM bus_lease WHERE name NOT LIKE 'process:%' AND holder <> '' GROUP BY holder") {
 			if err != nil {
 				return err
 			}
@@ -52,7 +53,12 @@ func TestProcessesShareTheAssignmentsAndTakeOverFromEachOther(t *testing.T) {
 	stopA := start("a")
 	r.eventually("all for one", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": assignments}) })
 	stopB := start("b")
-	r.eventually("halves", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": assignments / 2, "b": assignments / 2}) })
+	r.eventually("halves", func() bool {
+		return cmp.Equal(r.holders(), map[string]int{
+			"a": assignments / 2,
+			"b": assignments / 2,
+		})
+	})
 	var all []wire.Event
 	for i := range 40 {
 		all = append(all, r.event(fmt.Sprint(i)))
@@ -64,7 +70,10 @@ func TestProcessesShareTheAssignmentsAndTakeOverFromEachOther(t *testing.T) {
 	stopA()
 	r.eventually("all for the other", func() bool { return cmp.Equal(r.holders(), map[string]int{"b": assignments}) })
 	r.send(all[20:]...)
-	r.eventually("the rest", func() bool { return same(r.ids("one", ""), idsOf(all...)) && same(r.ids("two", ""), idsOf(all...)) })
+	r.eventually("the rest", func() bool {
+		return same(r.ids("one", ""), idsOf(all...)) &&
+			same(r.ids("two", ""), idsOf(all...))
+	})
 	stopB()
 }
 
@@ -147,7 +156,8 @@ func TestEffectsAreOnceAndInOrderWhateverFails(t *testing.T) {
 			sick.Store(true)
 			var failing atomic.Uint64
 			handle := func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-				_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ('c', $1, $2, $3, $4)", e.Key, e.ID, e.Version, e.Index)
+				_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ('c', "+
+					"$1, $2, $3, $4)", e.Key, e.ID, e.Version, e.Index)
 				if n := failing.Add(1); sick.Load() && (n*2654435761>>7)%9 == 0 {
 					return errSick
 				}
@@ -172,7 +182,10 @@ func TestEffectsAreOnceAndInOrderWhateverFails(t *testing.T) {
 				}
 			}
 			sick.Store(false)
-			r.eventually("all effects", func() bool { return len(r.ids("c", "")) >= len(all) && r.count("SELECT count(*) FROM bus_lane") == 0 })
+			r.eventually("all effects", func() bool {
+				return len(r.ids("c", "")) >= len(all) &&
+					r.count("SELECT count(*) FROM bus_lane") == 0
+			})
 			for key, want := range byKey {
 				if got := r.ids("c", key); !slices.Equal(got, want) {
 					t.Errorf("%s (-want +got):\n%s", key, cmp.Diff(want, got))

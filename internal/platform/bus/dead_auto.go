@@ -42,7 +42,8 @@ func (dq *deadLetterQueue) redriveAt(cause error, now wire.Stamp) wire.Stamp {
 // dueForRedrive are dead letters whose automatic redrive is due, in the order in which they died.
 func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
 	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
-		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, dq.consumer.Name, dq.lease.part, now, decideChunk)
+		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, dq.consumer.Name, dq.lease.part, now,
+		decideChunk)
 }
 
 // postponeRedrive postpones the automatic redrive of a dead letter while an older one of its key is in front; otherwise
@@ -66,7 +67,8 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	var first wire.Stamp
 	err = dc.bus.read(ctx, "bus.redrive", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
-			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, dc.consumer.Name, dc.lease.part).Scan(&first)
+			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, dc.consumer.Name, dc.lease.part).Scan(
+			&first)
 	})
 	if err != nil || first == 0 || first > dc.machineNow() {
 		return false, err

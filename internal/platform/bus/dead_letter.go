@@ -160,7 +160,8 @@ func (dq *deadLetterQueue) add(
 		VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', 0, '', 0,
 			$19) RETURNING num`,
 		id.String(), e.Tenant, dq.consumer.Name, dq.lease.part, e.Key, e.ID, e.Type, e.Version, e.Index,
-		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now, dq.redriveAt(cause, t.now),
+		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now,
+		dq.redriveAt(cause, t.now),
 		it.Body).Scan(&num)
 	t.deadKeys = append(t.deadKeys, e.Key)
 	dq.bus.cfg.Passed("reader.buried")

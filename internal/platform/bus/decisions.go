@@ -94,7 +94,8 @@ func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decide
 		return nil
 	}
 	var waiting int
-	if err := tx.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2", dc.consumer.Name,
+	if err := tx.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2",
+		dc.consumer.Name,
 		e.Key).Scan(&waiting); err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ const deadColumns = `num, id, tenant_id, consumer, part, status, partition_key, 
 // scanDead reads deadColumns and the columns selected after them.
 func scanDead(row *sqldb.Row, more ...any) (l DeadLetter, err error) {
 	err = row.Scan(append([]any{
-		&l.Num, &l.ID, &l.Tenant, &l.Consumer, &l.Part, &l.Status, &l.Key, &l.EventID, &l.EventType, &l.Version, &l.Index,
+		&l.Num, &l.ID, &l.Tenant, &l.Consumer, &l.Part, &l.Status, &l.Key, &l.EventID, &l.EventType, &l.Version,
+		&l.Index,
 		&l.ReasonClass, &l.ReasonCode, &l.RetryAdvice, &l.Error, &l.Attempts, &l.FirstFailedAt, &l.DeadAt, &l.RedriveAt,
 		&l.DecidedBy, &l.DecidedAt, &l.DecidedIn, &l.Reason, &l.EndedAt,
 	}, more...)...)

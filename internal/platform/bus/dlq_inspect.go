@@ -92,7 +92,8 @@ func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, firs
 		return 0, nil, err
 	}
 	for row, err := range tx.Query(ctx, `SELECT event_id, event_type, version, idx, at FROM bus_parked
-		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxParkedShown) {
+		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key,
+		maxParkedShown) {
 		if err != nil {
 			return 0, nil, err
 		}

@@ -120,10 +120,14 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consu
 		stmts = append(stmts, sqldb.Stmt{
 			Query: "SELECT version, idx, event_id FROM bus_applied WHERE consumer = $1 AND partition_key = $2",
 			Args:  []any{k.consumer, k.key},
-			Row:   func(row *sqldb.Row) error { return row.Scan(&f.applied.version, &f.applied.index, &f.applied.eventID) },
+			Row: func(row *sqldb.Row) error {
+				return row.Scan(&f.applied.version, &f.applied.index,
+					&f.applied.eventID)
+			},
 		}, sqldb.Stmt{
-			Query: "SELECT version, idx, event_id FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND status IN (0, 1)",
-			Args:  []any{k.consumer, k.key}, Row: into,
+			Query: "SELECT version, idx, event_id FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND " +
+				"status IN (0, 1)",
+			Args: []any{k.consumer, k.key}, Row: into,
 		}, sqldb.Stmt{
 			Query: `SELECT version, idx, event_id FROM (SELECT version, idx, event_id, dead FROM bus_parked
 				WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $5) AS first

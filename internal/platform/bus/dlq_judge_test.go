@@ -23,16 +23,41 @@ func TestWhatBecomesOfADeadLetterIsForeseen(t *testing.T) {
 	}{
 		{"nothing is known", keyFacts{}, alone(at(1, 0, "a")), []Verdict{WillApply}},
 		{"an older one was applied", keyFacts{applied: at(1, 0, "a")}, alone(at(2, 0, "b")), []Verdict{WillApply}},
-		{"an earlier one of the same change was applied", keyFacts{applied: at(1, 0, "a")}, alone(at(1, 1, "b")), []Verdict{WillApply}},
+		{
+			"an earlier one of the same change was applied",
+			keyFacts{applied: at(1, 0, "a")},
+			alone(at(1, 1, "b")),
+			[]Verdict{WillApply},
+		},
 		{"a newer one was applied", keyFacts{applied: at(2, 0, "b")}, alone(at(1, 5, "a")), []Verdict{WillBeStale}},
-		{"a later one of the same change was applied", keyFacts{applied: at(1, 1, "b")}, alone(at(1, 0, "a")), []Verdict{WillBeStale}},
+		{
+			"a later one of the same change was applied",
+			keyFacts{applied: at(1, 1, "b")},
+			alone(at(1, 0, "a")),
+			[]Verdict{WillBeStale},
+		},
 		{"it was applied itself", keyFacts{applied: at(1, 0, "a")}, alone(at(1, 0, "a")), []Verdict{IsDuplicate}},
 		{"another one has its place", keyFacts{applied: at(1, 0, "b")}, alone(at(1, 0, "a")), []Verdict{IsConflict}},
 		{"it was processed", keyFacts{}, []candidate{{at(1, 0, "a"), true}}, []Verdict{IsDuplicate}},
 		{"nobody can read it", keyFacts{applied: at(1, 0, "b")}, alone(keyVersion{eventID: "a"}), []Verdict{WillApply}},
-		{"an older one is open", keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}}, alone(at(2, 0, "b")), []Verdict{BreaksOrder}},
-		{"a newer one is open", keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}}, alone(at(1, 0, "a")), []Verdict{WillApply}},
-		{"it waits itself", keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(1, 0, "a")}}, alone(at(1, 0, "a")), []Verdict{WillApply}},
+		{
+			"an older one is open",
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}},
+			alone(at(2, 0, "b")),
+			[]Verdict{BreaksOrder},
+		},
+		{
+			"a newer one is open",
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(2, 0, "b")}},
+			alone(at(1, 0, "a")),
+			[]Verdict{WillApply},
+		},
+		{
+			"it waits itself",
+			keyFacts{waiting: []keyVersion{at(1, 0, "a"), at(1, 0, "a")}},
+			alone(at(1, 0, "a")),
+			[]Verdict{WillApply},
+		},
 		{
 			"an older one is open and stale already",
 			keyFacts{applied: at(2, 0, "b"), waiting: []keyVersion{at(1, 0, "a"), at(3, 0, "c")}},
@@ -90,8 +115,9 @@ func TestADecisionIsTakenOnce(t *testing.T) {
 		Guard  Guard
 	}
 	redrive := map[Status]outcome{
-		Open: {Redriving, ""}, Redriving: {Redriving, ""}, Applied: {Applied, ""}, Stale: {Stale, ""}, Duplicate: {Duplicate, ""},
-		Skipping: {Skipping, GuardDeadOpen}, Skipped: {Skipped, GuardDeadOpen},
+		Open: {Redriving, ""}, Redriving: {Redriving, ""}, Applied: {Applied, ""}, Stale: {Stale, ""},
+		Duplicate: {Duplicate, ""},
+		Skipping:  {Skipping, GuardDeadOpen}, Skipped: {Skipped, GuardDeadOpen},
 	}
 	skip := map[Status]outcome{
 		Open: {Skipping, ""}, Skipping: {Skipping, ""}, Skipped: {Skipped, ""}, Redriving: {Redriving, GuardDeadOpen},
@@ -110,7 +136,8 @@ func TestADecisionIsTakenOnce(t *testing.T) {
 		}
 	}
 	for verdict, want := range map[Verdict]outcome{
-		WillBeStale: {Redriving, ""}, IsDuplicate: {Redriving, ""}, IsConflict: {Open, GuardPlaceFree}, BreaksOrder: {Open, GuardKeyOrder},
+		WillBeStale: {Redriving, ""}, IsDuplicate: {Redriving, ""}, IsConflict: {Open, GuardPlaceFree},
+		BreaksOrder: {Open, GuardKeyOrder},
 	} {
 		var got outcome
 		if got.Status, got.Guard = Open.decide(false, verdict); got != want {

@@ -74,7 +74,8 @@ func (b *Bus) DeadLetters(
 		}
 		n := len(args)
 		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
-			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2), append(args, limit, offset)...)
+			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
+			append(args, limit, offset)...)
 		return err
 	})
 	return page, total, err

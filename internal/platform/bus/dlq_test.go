@@ -89,7 +89,10 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 		d := bus.Decision{Tenant: tenantA, Actor: "ann", CorrelationID: "call-1"}
 		first, err := b.DecideDead(t.Context(), d, l.ID, once)
 		r.must(err)
-		want := bus.DeadAnswer{ID: l.ID, Status: bus.Redriving, Verdict: bus.WillApply, CorrelationID: "call-1", Key: "k"}
+		want := bus.DeadAnswer{
+			ID: l.ID, Status: bus.Redriving, Verdict: bus.WillApply, CorrelationID: "call-1",
+			Key: "k",
+		}
 		if diff := cmp.Diff(want, first); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -113,7 +116,8 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 		if told, _ := fault.As(err); told == nil || told.Code != "IDEMPOTENCY_CONFLICT" {
 			t.Errorf("the key with another body: %v", err)
 		}
-		if diff := cmp.Diff([]string{"dlq.redrive accepted " + l.ID + " by ann: ", "dlq.skip refused " + l.ID + " by ann: because"}, r.audited(tenantA)); diff != "" {
+		if diff := cmp.Diff([]string{"dlq.redrive accepted " + l.ID + " by ann: ", "dlq.skip refused " + l.ID +
+			" by ann: because"}, r.audited(tenantA)); diff != "" {
 			t.Errorf("audit (-want +got):\n%s", diff)
 		}
 	})
@@ -153,7 +157,8 @@ func TestADeadLetterWhoseConsumerRefusesASkipIsOpenAgain(t *testing.T) {
 			if e.Key != sick.Key {
 				return nil
 			}
-			_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ('given up', $1, $2, 0, 0)", e.Key, e.ID)
+			_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ('given "+
+				"up', $1, $2, 0, 0)", e.Key, e.ID)
 			switch how.Load() {
 			case "panic":
 				panic("not so")
@@ -177,7 +182,8 @@ func TestADeadLetterWhoseConsumerRefusesASkipIsOpenAgain(t *testing.T) {
 			r.eventually("it is open again after "+way, func() bool { return r.status(b, letters[0].ID) == bus.Open })
 			seen, err := b.InspectDead(t.Context(), tenantA, letters[0].ID)
 			r.must(err)
-			if last := seen.Failures[len(seen.Failures)-1].Error; len(seen.Failures) != i+2 || !strings.HasPrefix(last, "the event cannot be skipped: ") {
+			if last := seen.Failures[len(seen.Failures)-1].Error; len(seen.Failures) != i+2 ||
+				!strings.HasPrefix(last, "the event cannot be skipped: ") {
 				t.Errorf("%s: got %+v", way, seen.Failures)
 			}
 		}
@@ -204,10 +210,12 @@ func TestADeadLetterThatDiesAgainIsOpenWithItsWholeHistory(t *testing.T) {
 		l := r.bury(b, c, e)[0]
 		c.fail(e.Key, bus.Permanent(errSick))
 		r.decideOn(b, l.ID, false)
-		r.eventually("it is open again", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
+		r.eventually("it is open again",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
 		seen, err := b.InspectDead(t.Context(), tenantA, l.ID)
 		r.must(err)
-		if len(seen.Failures) != 2 || seen.Failures[1].Error != errSick.Error() || seen.Failures[0].At == 0 || seen.Attempts != 2 {
+		if len(seen.Failures) != 2 || seen.Failures[1].Error != errSick.Error() || seen.Failures[0].At == 0 ||
+			seen.Attempts != 2 {
 			t.Errorf("got %+v", seen.Failures)
 		}
 		c.fail(e.Key, nil)
@@ -237,13 +245,16 @@ func TestARedriveMayNotBreakTheOrderOfItsKey(t *testing.T) {
 		if diff := cmp.Diff([]bus.Verdict{bus.WillApply, bus.BreaksOrder, bus.BreaksOrder}, verdicts(nil)); diff != "" {
 			t.Errorf("each alone (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]bus.Verdict{bus.WillApply, bus.WillApply, bus.WillApply}, verdicts(&bus.DeadFilter{Consumer: "c"})); diff != "" {
+		if diff := cmp.Diff([]bus.Verdict{bus.WillApply, bus.WillApply, bus.WillApply},
+			verdicts(&bus.DeadFilter{Consumer: "c"})); diff != "" {
 			t.Errorf("all together (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]bus.Verdict{bus.WillApply, bus.BreaksOrder, bus.BreaksOrder}, verdicts(&bus.DeadFilter{EventType: "RecordCreated"})); diff != "" {
+		if diff := cmp.Diff([]bus.Verdict{bus.WillApply, bus.BreaksOrder, bus.BreaksOrder},
+			verdicts(&bus.DeadFilter{EventType: "RecordCreated"})); diff != "" {
 			t.Errorf("with a filter that selects none of them (-want +got):\n%s", diff)
 		}
-		if ans := r.decideOn(b, ids[2], false); ans.Refused != bus.GuardKeyOrder || ans.Status != bus.Open || ans.Verdict != bus.BreaksOrder {
+		if ans := r.decideOn(b, ids[2], false); ans.Refused != bus.GuardKeyOrder || ans.Status != bus.Open ||
+			ans.Verdict != bus.BreaksOrder {
 			t.Errorf("the last first: %+v", ans)
 		}
 		if seen, err := b.InspectDead(t.Context(), tenantA, ids[1]); err != nil || seen.SkipMakesStale != 1 {
@@ -275,7 +286,8 @@ func TestARedriveMayNotTakeAPlaceThatAnotherEventHolds(t *testing.T) {
 		first, second := r.eventAt("x", v, 0), r.eventAt("x", v, 0)
 		r.send(first, second)
 		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
-		page, total, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{ReasonClass: fault.ReasonRunConflict}, 0, 10)
+		page, total, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{ReasonClass: fault.ReasonRunConflict}, 0,
+			10)
 		r.must(err)
 		if total != 1 || page[0].EventID != second.ID || page[0].ReasonCode != "EVENT_CONFLICT" {
 			t.Fatalf("got %+v", page)
@@ -347,7 +359,8 @@ func TestDeadLettersAreFilteredNewestFirst(t *testing.T) {
 		if got := list(bus.DeadFilter{Consumer: "one"}); !slices.Equal(got, []string{"one y"}) {
 			t.Errorf("open: %q", got)
 		}
-		if got := list(bus.DeadFilter{Consumer: "one", Status: []bus.Status{bus.Applied, bus.Open}}); !slices.Equal(got, []string{"one y", "one x"}) {
+		if got := list(bus.DeadFilter{Consumer: "one", Status: []bus.Status{bus.Applied, bus.Open}}); !slices.Equal(got,
+			[]string{"one y", "one x"}) {
 			t.Errorf("open and applied: %q", got)
 		}
 		walked, err := b.WalkDead(t.Context(), tenantA, bus.DeadFilter{Consumer: "two"}, 0, 1)
@@ -365,18 +378,21 @@ func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		l := r.bury(b, c, r.event("x"))[0]
-		if page, total, err := b.DeadLetters(t.Context(), tenantB, bus.DeadFilter{}, 0, 10); err != nil || total != 0 || len(page) != 0 {
+		if page, total, err := b.DeadLetters(t.Context(), tenantB, bus.DeadFilter{}, 0, 10); err != nil || total != 0 ||
+			len(page) != 0 {
 			t.Errorf("a list: %v %d %v", page, total, err)
 		}
 		_, err := b.InspectDead(t.Context(), tenantB, l.ID)
 		if told, _ := fault.As(err); fault.KindOf(err) != fault.NotFound || told.Code != "DEAD_LETTER_NOT_FOUND" {
 			t.Errorf("a look: %v", err)
 		}
-		_, err = b.DecideDead(t.Context(), bus.Decision{Tenant: tenantB, Skip: true, Reason: "mine?"}, l.ID, onceOf(t, "k", "POST /x", "{}"))
+		_, err = b.DecideDead(t.Context(), bus.Decision{Tenant: tenantB, Skip: true, Reason: "mine?"}, l.ID,
+			onceOf(t, "k", "POST /x", "{}"))
 		if fault.KindOf(err) != fault.NotFound {
 			t.Errorf("a decision: %v", err)
 		}
-		if many, err := b.DecideMany(t.Context(), bus.Decision{Tenant: tenantB}, []string{l.ID}); err != nil || many[0].ID != "" {
+		if many, err := b.DecideMany(t.Context(), bus.Decision{Tenant: tenantB}, []string{l.ID}); err != nil ||
+			many[0].ID != "" {
 			t.Errorf("many decisions: %+v %v", many, err)
 		}
 		if seen, err := b.ForeseeDead(t.Context(), tenantB, nil, []string{l.ID}); err != nil || seen[0].ID != "" {
@@ -411,19 +427,24 @@ func TestTheEventsParkedAfterADeadLetterAreShown(t *testing.T) {
 		r.must(err)
 		seen, err := b.InspectDead(t.Context(), tenantA, page[0].ID)
 		r.must(err)
-		if seen.Waiting != len(behind) || len(seen.First) != 100 || seen.Verdict != bus.WillApply || len(seen.Failures) != 1 {
-			t.Fatalf("%d wait, %d are shown, %d failures, it is %s", seen.Waiting, len(seen.First), len(seen.Failures), seen.Verdict)
+		if seen.Waiting != len(behind) || len(seen.First) != 100 || seen.Verdict != bus.WillApply ||
+			len(seen.Failures) != 1 {
+			t.Fatalf("%d wait, %d are shown, %d failures, it is %s", seen.Waiting, len(seen.First), len(seen.Failures),
+				seen.Verdict)
 		}
-		if w := seen.First[0]; w.EventID != behind[0].ID || w.EventType != "RecordDeleted" || w.Version != behind[0].Version || w.At == 0 {
+		if w := seen.First[0]; w.EventID != behind[0].ID || w.EventType != "RecordDeleted" ||
+			w.Version != behind[0].Version || w.At == 0 {
 			t.Errorf("the first is %+v", w)
 		}
-		if seen.Event == nil || seen.Event.ID != first.ID || seen.Event.CorrelationID != "c" || string(seen.Event.Payload) != string(first.Payload) || seen.Withheld {
+		if seen.Event == nil || seen.Event.ID != first.ID || seen.Event.CorrelationID != "c" ||
+			string(seen.Event.Payload) != string(first.Payload) || seen.Withheld {
 			t.Errorf("the event is %+v", seen.Event)
 		}
 		states, err := b.Consumers(t.Context(), tenantA)
 		r.must(err)
 		p := states[0].Parts[wire.Partition(first.Key)]
-		if p.Dead != 1 || p.Blocked != 1 || p.Retrying != 0 || p.WaitingSince == 0 || p.Holder == "" || p.Failed != 1 || p.Seq == 0 || p.SeenAt == 0 {
+		if p.Dead != 1 || p.Blocked != 1 || p.Retrying != 0 || p.WaitingSince == 0 || p.Holder == "" || p.Failed != 1 ||
+			p.Seq == 0 || p.SeenAt == 0 {
 			t.Errorf("the consumer is at %+v", p)
 		}
 	})
@@ -433,12 +454,16 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		sensitive := func(_ context.Context, _ *sqldb.Tx, tenant string) (func(object, field string) bool, error) {
-			return func(object, field string) bool { return tenant == tenantA && object == "Account" && field == "ssn" }, nil
+			return func(object, field string) bool {
+				return tenant == tenantA && object == "Account" &&
+					field == "ssn"
+			}, nil
 		}
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Sensitive: sensitive})
 		e := r.event("x")
 		e.Type = "RecordUpdated" // published before the field was marked
-		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"00000000-0000-0000-0000-0000000000aa","changedFields":["ssn","name"],"fieldChanges":{"name":{"old":"a","new":"b"},"ssn":{"old":null,"new":"secret"}},"recordVersion":"%v"}`,
+		e.Payload = fmt.Appendf(nil,
+			`{"objectName":"Account","recordId":"%s","ownerId":"00000000-0000-0000-0000-0000000000aa","changedFields":["ssn","name"],"fieldChanges":{"name":{"old":"a","new":"b"},"ssn":{"old":null,"new":"secret"}},"recordVersion":"%v"}`,
 			strings.Split(e.Key, ":")[2], e.Version)
 		r.must(e.CheckPublished())
 		odd := r.event("odd")
@@ -450,7 +475,8 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 			l := r.bury(b, c, tt.event)[0]
 			seen, err := b.InspectDead(t.Context(), tenantA, l.ID)
 			r.must(err)
-			if seen.Event == nil || seen.Withheld != tt.withheld || strings.Contains(string(seen.Event.Payload), "secret") {
+			if seen.Event == nil || seen.Withheld != tt.withheld || strings.Contains(string(seen.Event.Payload),
+				"secret") {
 				t.Errorf("got %t %s", seen.Withheld, seen.Event.Payload)
 			}
 			if !tt.withheld && !strings.Contains(string(seen.Event.Payload), `"new":"b"`) {
@@ -458,10 +484,12 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 			}
 		}
 		r.sendMessage(bus.Message{ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted", Body: []byte("{secret")})
-		r.eventually("what cannot be read", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE event_id = 'odd'") == 1 })
+		r.eventually("what cannot be read",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE event_id = 'odd'") == 1 })
 		page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{}, 0, 1)
 		r.must(err)
-		if seen, err := b.InspectDead(t.Context(), tenantA, page[0].ID); err != nil || seen.Event != nil || !seen.Withheld {
+		if seen, err := b.InspectDead(t.Context(), tenantA, page[0].ID); err != nil || seen.Event != nil ||
+			!seen.Withheld {
 			t.Errorf("got %+v %v", seen, err)
 		}
 	})
@@ -480,13 +508,16 @@ func TestABulkDecidesAboutADeadLetterOnce(t *testing.T) {
 		if many[0].Answer.Status != bus.Redriving || many[1].ID != "" {
 			t.Fatalf("got %+v", many)
 		}
-		r.eventually("it died again", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
-		if many, err = b.DecideMany(t.Context(), d, []string{l.ID}); err != nil || many[0].Answer.Status != bus.Open || many[0].Answer.Refused != "" {
+		r.eventually("it died again",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
+		if many, err = b.DecideMany(t.Context(), d, []string{l.ID}); err != nil || many[0].Answer.Status != bus.Open ||
+			many[0].Answer.Refused != "" {
 			t.Errorf("the same bulk again: %+v %v", many, err)
 		}
 		d.Bulk = "another"
 		c.fail(e.Key, nil)
-		if many, err = b.DecideMany(t.Context(), d, []string{l.ID}); err != nil || many[0].Answer.Status != bus.Redriving {
+		if many, err = b.DecideMany(t.Context(), d, []string{l.ID}); err != nil ||
+			many[0].Answer.Status != bus.Redriving {
 			t.Errorf("another bulk: %+v %v", many, err)
 		}
 		r.eventually("it is applied", func() bool { return r.status(b, l.ID) == bus.Applied })
@@ -508,7 +539,8 @@ func TestOfTwoWhoDecideAtOnceOneWins(t *testing.T) {
 				wg.Go(func() {
 					d := bus.Decision{Tenant: tenantA, Skip: n%2 == 0, Reason: "r", Actor: fmt.Sprint(n)}
 					var err error
-					if answers[n], err = b.DecideDead(t.Context(), d, l.ID, onceOf(t, fmt.Sprint("k", i, n), "POST /x", "{}")); err != nil {
+					if answers[n], err = b.DecideDead(t.Context(), d, l.ID, onceOf(t, fmt.Sprint("k", i, n), "POST /x",
+						"{}")); err != nil {
 						t.Error(err)
 					}
 				})

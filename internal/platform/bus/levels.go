@@ -19,7 +19,8 @@ type Level struct {
 func (b *Bus) Levels(ctx context.Context) (all []Level, err error) {
 	err = b.read(ctx, "bus.levels", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = nil
-		for row, err := range tx.Query(ctx, `SELECT consumer, CAST(sum(pending) AS BIGINT), CAST(sum(applied) AS BIGINT),
+		for row, err := range tx.Query(ctx,
+			`SELECT consumer, CAST(sum(pending) AS BIGINT), CAST(sum(applied) AS BIGINT),
 			CAST(sum(duplicate) AS BIGINT), CAST(sum(stale) AS BIGINT), CAST(sum(failed) AS BIGINT),
 			(SELECT count(*) FROM bus_lane l WHERE l.consumer = r.consumer AND state = 0),
 			(SELECT count(*) FROM bus_lane l WHERE l.consumer = r.consumer AND state = 1),
@@ -29,7 +30,8 @@ func (b *Bus) Levels(ctx context.Context) (all []Level, err error) {
 				return err
 			}
 			var l Level
-			if err := row.Scan(&l.Consumer, &l.Pending, &l.Applied, &l.Duplicate, &l.Stale, &l.Failed, &l.Retrying, &l.Blocked,
+			if err := row.Scan(&l.Consumer, &l.Pending, &l.Applied, &l.Duplicate, &l.Stale, &l.Failed, &l.Retrying,
+				&l.Blocked,
 				&l.Dead); err != nil {
 				return err
 			}

@@ -45,7 +45,8 @@ func (m *Message) Check() error {
 	case m.Part < 0 || m.Part >= wire.Partitions:
 		return bad("partition", "does not exist")
 	case len(m.Body) > wire.MaxEvent:
-		return fault.New(fault.TooLarge, wire.CodeEventTooLarge, "message %s has more than %d bytes", m.ID, wire.MaxEvent)
+		return fault.New(fault.TooLarge, wire.CodeEventTooLarge, "message %s has more than %d bytes", m.ID,
+			wire.MaxEvent)
 	}
 	return nil
 }

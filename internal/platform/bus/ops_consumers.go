@@ -103,8 +103,9 @@ func (s *survey) questions(tenant string) []sqldb.Stmt {
 			Args: []any{tenant}, Row: s.noteLane,
 		},
 		{
-			Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY consumer, part",
-			Args:  []any{tenant}, Row: s.noteDead,
+			Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY " +
+				"consumer, part",
+			Args: []any{tenant}, Row: s.noteDead,
 		},
 	}
 }

@@ -21,7 +21,8 @@ import (
 // announced puts an event into the outbox in a transaction, as if at an instant.
 func announced(ctx context.Context, tx *sqldb.Tx, e wire.Event, at wire.Stamp, published any) error {
 	_, err := tx.Exec(ctx, `INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'x', $9)`, published, at, e.OccurredAt, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'x', $9)`, published, at, e.OccurredAt, wire.Partition(e.Key), e.ID,
+		e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
 	return err
 }
 
@@ -107,7 +108,10 @@ func TestATailGivesTheEventsOfItsTenantInOrder(t *testing.T) {
 		if got := until(t, again, 2); !slices.Equal(got, idsOf(more...)) {
 			t.Errorf("from where it was: %v", got)
 		}
-		byKey, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA, Key: more[1].Key, EventType: "RecordDeleted"}, bus.TailFrom{Place: &begin})
+		byKey, err := b.Tail(t.Context(), bus.EventFilter{
+			Tenant: tenantA, Key: more[1].Key,
+			EventType: "RecordDeleted",
+		}, bus.TailFrom{Place: &begin})
 		r.must(err)
 		if got := until(t, byKey, 1); !slices.Equal(got, idsOf(more[1])) {
 			t.Errorf("of one key: %v", got)
@@ -184,7 +188,8 @@ func TestATailWaitsForWhoBeganLate(t *testing.T) {
 		write, has, end, done = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
 			done <- r.db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-				if _, err := tx.Exec(ctx, "INSERT INTO bus_key (partition_key, version) VALUES ($1, 1)", e.ID); err != nil {
+				if _, err := tx.Exec(ctx, "INSERT INTO bus_key (partition_key, version) VALUES ($1, 1)",
+					e.ID); err != nil {
 					return err
 				}
 				close(wrote)
@@ -228,7 +233,8 @@ func TestATailReadsLargeEventsAFewAtATime(t *testing.T) {
 			r.announce(1, nil, of(r.event("theirs"), tenantB), e)
 		}
 		begin := int64(0)
-		tail, err := r.idle(bus.Config{}).Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
+		tail, err := r.idle(bus.Config{}).Tail(t.Context(), bus.EventFilter{Tenant: tenantA},
+			bus.TailFrom{Place: &begin})
 		r.must(err)
 		var places []int64
 		for reads := 0; len(places) < len(all); reads++ {
@@ -257,7 +263,8 @@ func TestATailHidesSensitiveFields(t *testing.T) {
 		b := r.idle(bus.Config{Sensitive: only("ssn"), Hidden: only("ssn", "pay")})
 		e := r.event("x")
 		e.Type = "RecordCreated"
-		e.Payload = fmt.Appendf(nil, `{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn","pay"],"fields":{"name":"n","ssn":"secret","pay":"secret"},"recordVersion":"%v"}`,
+		e.Payload = fmt.Appendf(nil,
+			`{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn","pay"],"fields":{"name":"n","ssn":"secret","pay":"secret"},"recordVersion":"%v"}`,
 			strings.Split(e.Key, ":")[2], e.Version)
 		r.must(e.CheckReceived())
 		r.announce(1, nil, e)
@@ -293,7 +300,8 @@ func TestTheOutboxTellsWhatWaits(t *testing.T) {
 		b := r.idle(bus.Config{})
 		state, err := b.Outbox(t.Context())
 		r.must(err)
-		if state.Unpublished != 0 || state.Parts[0].Oldest != 0 || len(state.Parts) != wire.Partitions || len(state.Holders) != wire.Partitions {
+		if state.Unpublished != 0 || state.Parts[0].Oldest != 0 || len(state.Parts) != wire.Partitions ||
+			len(state.Holders) != wire.Partitions {
 			t.Fatalf("empty: %+v", state)
 		}
 		waits, sent := r.event("waits"), r.event("sent")
@@ -308,7 +316,8 @@ func TestTheOutboxTellsWhatWaits(t *testing.T) {
 		}
 		rows, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA}, 0, 10)
 		r.must(err)
-		if len(rows) != 2 || rows[0].EventID != waits.ID || rows[0].PublishedAt != 0 || rows[1].EventID != sent.ID || rows[1].PublishedAt != 90 || rows[1].CreatedAt != 80 {
+		if len(rows) != 2 || rows[0].EventID != waits.ID || rows[0].PublishedAt != 0 || rows[1].EventID != sent.ID ||
+			rows[1].PublishedAt != 90 || rows[1].CreatedAt != 80 {
 			t.Errorf("got %+v", rows)
 		}
 		behind, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA}, rows[0].ID, 10)
@@ -321,12 +330,14 @@ func TestTheOutboxTellsWhatWaits(t *testing.T) {
 		if len(newest) != 1 || newest[0].EventID != sent.ID {
 			t.Errorf("the newest: %+v", newest)
 		}
-		only, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA, Key: waits.Key, EventType: "RecordDeleted"}, 0, 10)
+		only, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA, Key: waits.Key, EventType: "RecordDeleted"},
+			0, 10)
 		r.must(err)
 		if len(only) != 1 || only[0].EventID != waits.ID {
 			t.Errorf("of one key: %+v", only)
 		}
-		if none, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA, EventType: "OwnerChanged"}, 0, 10); err != nil || len(none) > 0 {
+		if none, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA, EventType: "OwnerChanged"}, 0,
+			10); err != nil || len(none) > 0 {
 			t.Errorf("of another type: %+v %v", none, err)
 		}
 	})
@@ -345,7 +356,10 @@ func (r *rig) owned(record string) wire.Event {
 	r.Helper()
 	e := r.event(record)
 	id := strings.Split(e.Key, ":")[2]
-	payload, err := wire.NewPayload(wire.OwnerChanged{ObjectName: "Account", RecordID: id, OldOwnerID: id, NewOwnerID: id, RecordVersion: e.Version})
+	payload, err := wire.NewPayload(wire.OwnerChanged{
+		ObjectName: "Account", RecordID: id, OldOwnerID: id,
+		NewOwnerID: id, RecordVersion: e.Version,
+	})
 	r.must(err)
 	e.Type, e.Payload = "OwnerChanged", payload
 	return e
@@ -389,7 +403,8 @@ func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 		})
 		found, err := b.Replay(t.Context(), tenantA, ans.ID)
 		r.must(err)
-		if found.Counts != (bus.ReplayCounts{Applied: 20, Duplicate: 20}) || found.EndedAt == 0 || found.CreatedBy != "ann" || found.From != 1 || found.To != to {
+		if found.Counts != (bus.ReplayCounts{Applied: 20, Duplicate: 20}) || found.EndedAt == 0 ||
+			found.CreatedBy != "ann" || found.From != 1 || found.To != to {
 			t.Errorf("got %+v", found)
 		}
 		got := r.ids("c", "")
@@ -405,11 +420,15 @@ func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 		if err != nil || !again.Replay || again.ID != ans.ID {
 			t.Errorf("the key again: %+v %v", again, err)
 		}
-		stopped, err := b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ans.ID, Once: onceOf(t, "s", "POST /s", "{}")})
+		stopped, err := b.StopReplay(t.Context(), bus.ReplayOrder{
+			Tenant: tenantA, ID: ans.ID,
+			Once: onceOf(t, "s", "POST /s", "{}"),
+		})
 		if err != nil || stopped.Refused != bus.GuardReplayRun || stopped.Status != bus.ReplayDone {
 			t.Errorf("a stop too late: %+v %v", stopped, err)
 		}
-		if lines := r.audited(tenantA); len(lines) != 2 || !strings.HasPrefix(lines[0], "events.replay accepted "+ans.ID) || !strings.HasPrefix(lines[1], "events.replay.stop refused") {
+		if lines := r.audited(tenantA); len(lines) != 2 || !strings.HasPrefix(lines[0], "events.replay accepted "+
+			ans.ID) || !strings.HasPrefix(lines[1], "events.replay.stop refused") {
 			t.Errorf("audit: %q", lines)
 		}
 	})
@@ -432,7 +451,10 @@ func TestAReplayCanBeStopped(t *testing.T) {
 			t.Errorf("one too many: %v", err)
 		}
 		for range 2 { // the second time changes nothing
-			stop, err := b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantA, ID: ids[0], Once: onceOf(t, uuid.NewString(), "POST /s", "{}")})
+			stop, err := b.StopReplay(t.Context(), bus.ReplayOrder{
+				Tenant: tenantA, ID: ids[0],
+				Once: onceOf(t, uuid.NewString(), "POST /s", "{}"),
+			})
 			if err != nil || stop.Refused != "" || stop.Status != bus.ReplayStopped {
 				t.Errorf("got %+v %v", stop, err)
 			}
@@ -445,13 +467,17 @@ func TestAReplayCanBeStopped(t *testing.T) {
 			t.Errorf("%d of %d: %v", len(page), total, err)
 		}
 		last, _, err := b.Replays(t.Context(), tenantA, 10, 5)
-		if err != nil || len(last) != 1 || last[0].ID != ids[0] || last[0].Status != bus.ReplayStopped || last[0].EndedAt == 0 {
+		if err != nil || len(last) != 1 || last[0].ID != ids[0] || last[0].Status != bus.ReplayStopped ||
+			last[0].EndedAt == 0 {
 			t.Errorf("the oldest: %+v %v", last, err)
 		}
 		for what, err := range map[string]error{
 			"a consumer that nobody knows": second(r.startReplay(b, "u", "nobody", 1, 2)),
 			"another tenant's":             second(b.Replay(t.Context(), tenantB, ids[1])),
-			"a stop of another tenant's":   second(b.StopReplay(t.Context(), bus.ReplayOrder{Tenant: tenantB, ID: ids[1], Once: onceOf(t, "t", "POST /s", "{}")})),
+			"a stop of another tenant's": second(b.StopReplay(t.Context(), bus.ReplayOrder{
+				Tenant: tenantB,
+				ID:     ids[1], Once: onceOf(t, "t", "POST /s", "{}"),
+			})),
 		} {
 			if fault.KindOf(err) != fault.NotFound {
 				t.Errorf("%s: %v", what, err)

@@ -83,10 +83,22 @@ func TestAnEventThatBreaksItsSchemaFailsTheTransaction(t *testing.T) {
 			code  string
 			says  string
 		}{
-			{"a member of the wrong type", func(e *wire.Event) { e.Payload = replace(e.Payload, `"deleted":true`, `"deleted":7`) }, fault.Invalid, wire.CodeEventInvalid, "/payload/deleted"},
-			{"a member too many", func(e *wire.Event) { e.Payload = replace(e.Payload, `{`, `{"extra":1,`) }, fault.Invalid, wire.CodeEventInvalid, "/payload"},
-			{"no correlation id", func(e *wire.Event) { e.CorrelationID = "" }, fault.Invalid, wire.CodeEventInvalid, "/correlationId"},
-			{"an unknown type", func(e *wire.Event) { e.Type = "RecordEaten" }, fault.Invalid, wire.CodeEventType, "RecordEaten"},
+			{"a member of the wrong type", func(e *wire.Event) {
+				e.Payload = replace(e.Payload, `"deleted":true`,
+					`"deleted":7`)
+			}, fault.Invalid, wire.CodeEventInvalid, "/payload/deleted"},
+			{
+				"a member too many", func(e *wire.Event) { e.Payload = replace(e.Payload, `{`, `{"extra":1,`) },
+				fault.Invalid, wire.CodeEventInvalid, "/payload",
+			},
+			{
+				"no correlation id", func(e *wire.Event) { e.CorrelationID = "" }, fault.Invalid, wire.CodeEventInvalid,
+				"/correlationId",
+			},
+			{
+				"an unknown type", func(e *wire.Event) { e.Type = "RecordEaten" }, fault.Invalid, wire.CodeEventType,
+				"RecordEaten",
+			},
 			{"2 MiB", func(e *wire.Event) {
 				e.Payload = replace(e.Payload, `Account`, strings.Repeat("A", 2<<20))
 			}, fault.TooLarge, wire.CodeEventTooLarge, ""},
@@ -116,7 +128,9 @@ func replace(text []byte, old, with string) []byte {
 
 func TestSensitiveFieldsStayOutOfTheOutbox(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		b := bus.New(r.db, r.carrier, bus.Config{Instance: "x", Sensitive: func(_ context.Context, _ *sqldb.Tx, tenant string) (func(object, field string) bool, error) {
+		b := bus.New(r.db, r.carrier, bus.Config{Instance: "x", Sensitive: func(_ context.Context, _ *sqldb.Tx,
+			tenant string,
+		) (func(object, field string) bool, error) {
 			return func(object, field string) bool {
 				return tenant == tenantA && object == "Account" && field == "TaxNumber"
 			}, nil
@@ -131,7 +145,8 @@ func TestSensitiveFieldsStayOutOfTheOutbox(t *testing.T) {
 		r.publish(b, e)
 		got := string(r.bodies()[0].Payload)
 		if strings.Contains(got, "secret") || !strings.Contains(got, "Acme") || !strings.Contains(got, `"TaxNumber"]`) {
-			t.Errorf("the payload is %s, want it without the value of TaxNumber and with its name among the changed fields", got)
+			t.Errorf("the payload is %s, want it without the value of TaxNumber and with its name among the changed "+
+				"fields", got)
 		}
 	})
 }

@@ -162,7 +162,8 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
 		l := t.keys[key]
 		if l == nil {
-			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
+			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2",
+				pk.consumer.Name,
 				key); err != nil {
 				return err
 			}
@@ -175,7 +176,8 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt, next_at,
+		if _, err := tx.Exec(ctx,
+			`INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt, next_at,
 			since, next_n,
 			last_version, last_idx, errors) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			ON CONFLICT (consumer, partition_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,

@@ -12,22 +12,28 @@ import (
 // TestStatementsOnDeadLettersUseTheRightIndex asks SQLite how it would run what must
 // stay fast when there are many dead letters.
 func TestStatementsOnDeadLettersUseTheRightIndex(t *testing.T) {
-	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db"), Migrations: []sqldb.Migration{Migration()}})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		Path:       filepath.Join(t.TempDir(), "test.db"),
+		Migrations: []sqldb.Migration{Migration()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	open, _ := (&DeadFilter{}).where("t")
-	some, _ := (&DeadFilter{Consumer: "c", EventType: "t", Key: "k", ReasonClass: "r", DeadFrom: 1, DeadTo: 2}).where("t")
+	some, _ := (&DeadFilter{Consumer: "c", EventType: "t", Key: "k", ReasonClass: "r", DeadFrom: 1, DeadTo: 2}).where(
+		"t")
 	for query, index := range map[string]string{
 		selectSame: "bus_dead_key",
 		selectDead: "bus_dead_id",
-		"SELECT count(*) FROM bus_dead WHERE " + open:                                            "COVERING INDEX bus_dead_list",
+		"SELECT count(*) FROM bus_dead WHERE " +
+			open: "COVERING INDEX bus_dead_list",
 		"SELECT " + deadColumns + " FROM bus_dead WHERE " + open + " ORDER BY num DESC LIMIT 50": "bus_dead_list",
 		"SELECT " + deadColumns + " FROM bus_dead WHERE " + some + " ORDER BY num DESC LIMIT 50": "bus_dead",
 		selectProcessed: "PRIMARY KEY",
 	} {
-		if got := planOf(t, db, query); !strings.Contains(got, "USING "+index) && !strings.Contains(got, "USING INDEX "+index) || strings.Contains(got, "TEMP B-TREE") {
+		if got := planOf(t, db, query); !strings.Contains(got, "USING "+index) &&
+			!strings.Contains(got, "USING INDEX "+index) || strings.Contains(got, "TEMP B-TREE") {
 			t.Errorf("%s:\n\t%s", query, got)
 		}
 	}
@@ -36,19 +42,26 @@ func TestStatementsOnDeadLettersUseTheRightIndex(t *testing.T) {
 // TestAPageOfARefillIsReadByID asks the same of what a replay reads again and again while
 // its reader waits: a page may not cost what the whole outbox does.
 func TestAPageOfARefillIsReadByID(t *testing.T) {
-	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db"), Migrations: []sqldb.Migration{Migration()}})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		Path:       filepath.Join(t.TempDir(), "test.db"),
+		Migrations: []sqldb.Migration{Migration()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if got := planOf(t, db, queriesSQLite.backfill); got != "SEARCH outbox_events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" {
+	if got := planOf(t, db, queriesSQLite.backfill); got != "SEARCH outbox_events USING INTEGER PRIMARY KEY (rowid>? "+
+		"AND rowid<?)" {
 		t.Errorf("got %s", got)
 	}
 }
 
 // TestTheEndsOfTheOutboxAreLookedUp asks the same of what every list of events begins with.
 func TestTheEndsOfTheOutboxAreLookedUp(t *testing.T) {
-	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db"), Migrations: []sqldb.Migration{Migration()}})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		Path:       filepath.Join(t.TempDir(), "test.db"),
+		Migrations: []sqldb.Migration{Migration()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ func (b *poisonDetector) begin() { b.called = b.called[:0] }
 func (b *poisonDetector) noteCall(id string, took time.Duration) {
 	b.called = append(b.called, id)
 	if took >= handleTimeout {
-		b.poison, b.cause = id, fmt.Errorf("the handler took %v, and it has %v", took.Round(time.Millisecond), handleTimeout)
+		b.poison, b.cause = id, fmt.Errorf("the handler took %v, and it has %v", took.Round(time.Millisecond),
+			handleTimeout)
 	}
 }
 

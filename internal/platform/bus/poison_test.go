@@ -48,7 +48,8 @@ func ruins(t *testing.T, r *rig, why string, ruin func(ctx context.Context, tx *
 	var attempts int
 	r.patient(func() error {
 		return r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-			return tx.Row(ctx, "SELECT error, attempts FROM bus_dead WHERE event_id = $1", bad.ID).Scan(&said, &attempts)
+			return tx.Row(ctx, "SELECT error, attempts FROM bus_dead WHERE event_id = $1", bad.ID).Scan(&said,
+				&attempts)
 		})
 	})
 	if !strings.Contains(said, why) || attempts != 2 {

@@ -25,8 +25,8 @@ var queriesPostgres = queries{
 		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7",
 	lastPosition: `SELECT coalesce(pg_sequence_last_value(
 		CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)`,
-	// Every transaction under a lease renews it (see fence). While one runs it holds the row, and waiting for that would
-	// let all other leases of this process run out.
+	// Every transaction under a lease renews it (see fence). While one runs it holds the row, and waiting for that
+	// would let all other leases of this process run out.
 	renewLease: `UPDATE bus_lease SET until = $4 WHERE (name, part) IN (
 		SELECT name, part FROM bus_lease WHERE name = $1 AND part = $2 AND epoch = $3 FOR UPDATE SKIP LOCKED)`,
 	holdDead: " FOR UPDATE",

@@ -57,16 +57,19 @@ func newReader(b *Bus, c *Consumer, l lease) *reader {
 	handler := &invoker{partition: p}
 	progress := &progress{partition: p, versions: versions, parked: parked, dlq: dlq, handler: handler}
 	applier := &applier{
-		partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq, handler: handler,
-		most: batchMost,
+		partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq,
+		handler: handler,
+		most:    batchMost,
 	}
 	return &reader{
 		partition: p, progress: progress, parked: parked, dlq: dlq, applier: applier,
 		retrier: &retrier{
-			partition: p, progress: progress, versions: versions, parked: parked, dlq: dlq, handler: handler, applier: applier,
+			partition: p, progress: progress, versions: versions, parked: parked, dlq: dlq, handler: handler,
+			applier: applier,
 		},
 		decisions: &decider{
-			partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq, handler: handler,
+			partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq,
+			handler: handler,
 		},
 		replays:     &replayer{partition: p, progress: progress, applier: applier},
 		lookForWork: true,
@@ -212,7 +215,8 @@ func (r *reader) process(ctx context.Context, got batch) error {
 	}
 	to := r.progress.pos
 	to.seq = got.upto
-	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= commitIdleEvery || r.progress.pending == 0 && r.progress.waited {
+	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= commitIdleEvery || r.progress.pending == 0 &&
+		r.progress.waited {
 		r.noted = now
 		return r.progress.commit(ctx, &to, func(context.Context, *sqldb.Tx, *changes) error { return nil })
 	}
@@ -277,7 +281,8 @@ func (r *reader) load(ctx context.Context) error {
 		r.progress.pos, r.dlq.deadKeys = position{}, map[string]bool{}
 		r.parked.keys, r.parked.due = map[string]*blockedKey{}, 0
 		name, part := r.consumer.Name, r.lease.part
-		if _, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id,
+		if _, err := tx.Exec(ctx,
+			`INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id,
 			min_relay,
 			last_seq, last_event, pending, at, applied, duplicate, stale, failed)
 			VALUES ($1, $2, $3, 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0)

@@ -68,7 +68,8 @@ func TestAnOutageOfAReaderIsLoggedTwice(t *testing.T) {
 		log.await(t, wire.Partitions, "INFO reader of events goes on")
 		r.send(r.event("x"))
 		r.eventually("what came after", func() bool { return len(r.ids("c", "")) == 2 })
-		if began, ended := log.of("WARN reader of events was interrupted"), log.of("INFO reader of events goes on"); began != wire.Partitions || ended != wire.Partitions {
+		if began, ended := log.of("WARN reader of events was interrupted"),
+			log.of("INFO reader of events goes on"); began != wire.Partitions || ended != wire.Partitions {
 			t.Errorf("%d lines tell of its beginning and %d of its end, want one of each reader", began, ended)
 		}
 	})

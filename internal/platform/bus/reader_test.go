@@ -161,7 +161,8 @@ func TestTwoEventsInOnePlaceAreAConflict(t *testing.T) {
 		first, second := r.eventAt("x", v, 0), r.eventAt("x", v, 0)
 		r.send(first, second)
 		r.eventually("a dead letter", func() bool {
-			return r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = 'EVENT_CONFLICT' AND status = 0", second.ID) == 1
+			return r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = 'EVENT_CONFLICT' AND "+
+				"status = 0", second.ID) == 1
 		})
 		if got := r.ids("c", ""); !slices.Equal(got, idsOf(first)) {
 			t.Errorf("effects are of %v, want the first", got)
@@ -182,7 +183,10 @@ func TestAFailingKeyWaitsAndTheOthersGoOn(t *testing.T) {
 			t.Fatalf("the sick key has effects: %v", got)
 		}
 		c.fail(sick[0].Key, nil)
-		r.eventually("the key that is well again", func() bool { return slices.Equal(r.ids("c", sick[0].Key), idsOf(sick...)) })
+		r.eventually("the key that is well again", func() bool {
+			return slices.Equal(r.ids("c", sick[0].Key),
+				idsOf(sick...))
+		})
 		r.eventually("no blocked key", func() bool { return r.count("SELECT count(*) FROM bus_lane") == 0 })
 	})
 }
@@ -197,11 +201,13 @@ func TestTriesGoOnAfterARestartAndEndAsADeadLetter(t *testing.T) {
 		e := r.event("x")
 		c.fail(e.Key, errSick)
 		r.send(e)
-		r.eventually("a first try", func() bool { return r.count("SELECT count(*) FROM bus_lane WHERE attempt >= 1") == 1 })
+		r.eventually("a first try",
+			func() bool { return r.count("SELECT count(*) FROM bus_lane WHERE attempt >= 1") == 1 })
 		stop()
 		r.start(cfg)
 		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
-		if n := r.count("SELECT attempts FROM bus_dead WHERE reason_class = 'infra' AND retry_advice = 'retry_with_backoff'"); n != 4 {
+		if n := r.count("SELECT attempts FROM bus_dead WHERE reason_class = 'infra' AND retry_advice = " +
+			"'retry_with_backoff'"); n != 4 {
 			t.Errorf("it has %d attempts, want 4", n)
 		}
 		if n := r.count("SELECT count(*) FROM bus_lane WHERE state = 1"); n != 1 {
@@ -220,8 +226,10 @@ func TestAPermanentErrorIsADeadLetterAtOnce(t *testing.T) {
 		e := r.event("x")
 		c.fail(e.Key, bus.Permanent(errSick))
 		r.send(e, r.event("x"))
-		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE attempts = 1") == 1 })
-		if n := r.count("SELECT count(*) FROM bus_dead WHERE reason_class = 'validation' AND retry_advice = 'retry_after_fix'"); n != 1 {
+		r.eventually("a dead letter",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE attempts = 1") == 1 })
+		if n := r.count("SELECT count(*) FROM bus_dead WHERE reason_class = 'validation' AND retry_advice = " +
+			"'retry_after_fix'"); n != 1 {
 			t.Error("the dead letter is classed as an outage that passes")
 		}
 		r.eventually("the event behind it", func() bool { return r.count("SELECT count(*) FROM bus_parked") == 1 })
@@ -230,10 +238,13 @@ func TestAPermanentErrorIsADeadLetterAtOnce(t *testing.T) {
 
 func TestAHandlerThatPanicsFails(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		c := bus.Consumer{Name: "c", MaxTries: 2, Handle: func(context.Context, *sqldb.Tx, *wire.Event) error { panic("boo") }}
+		c := bus.Consumer{Name: "c", MaxTries: 2, Handle: func(context.Context, *sqldb.Tx, *wire.Event) error {
+			panic("boo")
+		}}
 		r.start(bus.Config{Consumers: []bus.Consumer{c}})
 		r.send(r.event("x"))
-		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE error LIKE '%boo%'") == 1 })
+		r.eventually("a dead letter",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE error LIKE '%boo%'") == 1 })
 	})
 }
 
@@ -246,14 +257,28 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 		unknown.Type = "SomethingElse"
 		invalid.Payload = []byte(`{"objectName":7}`)
 		r.send(unknown, invalid, good)
-		r.sendMessage(bus.Message{ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted", Body: []byte("{not json")})
-		r.sendMessage(bus.Message{ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted", Body: []byte("{not json")})
+		r.sendMessage(bus.Message{
+			ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted",
+			Body: []byte("{not json"),
+		})
+		r.sendMessage(bus.Message{
+			ID: "odd", Tenant: tenantA, Part: 1, Type: "RecordDeleted",
+			Body: []byte("{not json"),
+		})
 		moved := r.event("moved") // it says that it is of another tenant than its subject
-		r.sendMessage(bus.Message{ID: moved.ID, Tenant: tenantB, Part: wire.Partition(moved.Key), Type: moved.Type, Key: moved.Key, Body: moved.AppendJSON(nil)})
+		r.sendMessage(bus.Message{
+			ID: moved.ID, Tenant: tenantB, Part: wire.Partition(moved.Key), Type: moved.Type,
+			Key: moved.Key, Body: moved.AppendJSON(nil),
+		})
 		r.eventually("four dead letters", func() bool { return r.count("SELECT count(*) FROM bus_dead") >= 4 })
 		r.eventually("the good one", func() bool { return slices.Equal(r.ids("c", ""), idsOf(good)) })
-		for _, want := range []struct{ id, code string }{{unknown.ID, "EVENT_TYPE_UNKNOWN"}, {invalid.ID, "EVENT_INVALID"}, {moved.ID, "EVENT_INVALID"}} {
-			if n := r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = $2 AND reason_class = 'validation'", want.id, want.code); n != 1 {
+		for _, want := range []struct{ id, code string }{
+			{unknown.ID, "EVENT_TYPE_UNKNOWN"},
+			{invalid.ID, "EVENT_INVALID"},
+			{moved.ID, "EVENT_INVALID"},
+		} {
+			if n := r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = $2 AND reason_class "+
+				"= 'validation'", want.id, want.code); n != 1 {
 				t.Errorf("%d dead letters are of %s with code %s, want 1", n, want.id, want.code)
 			}
 		}
@@ -277,20 +302,30 @@ func TestADeadLetterThatBreaksItsSchemaBlocksItsKey(t *testing.T) {
 				stop := r.start(cfg)
 				broken, next, other := r.event("x"), r.event("x"), r.event("y")
 				broken.Payload = []byte(`{"objectName":7}`)
-				m := bus.Message{ID: broken.ID, Tenant: tenantA, Part: wire.Partition(broken.Key), Type: broken.Type, Key: broken.Key}
+				m := bus.Message{
+					ID: broken.ID, Tenant: tenantA, Part: wire.Partition(broken.Key), Type: broken.Type,
+					Key: broken.Key,
+				}
 				change(&broken, &m)
 				m.Body = broken.AppendJSON(nil)
 				r.sendMessage(m)
 				r.send(next, other, next) // it is delivered twice
-				r.eventually("the event of another key", func() bool { return slices.Equal(r.ids("c", other.Key), idsOf(other)) })
-				r.eventually("the event of its key waits", func() bool { return r.count("SELECT count(*) FROM bus_parked WHERE event_id = $1", next.ID) == 1 })
+				r.eventually("the event of another key", func() bool {
+					return slices.Equal(r.ids("c", other.Key),
+						idsOf(other))
+				})
+				r.eventually("the event of its key waits",
+					func() bool { return r.count("SELECT count(*) FROM bus_parked WHERE event_id = $1", next.ID) == 1 })
 				if got := r.ids("c", next.Key); len(got) > 0 {
 					t.Fatalf("%v was taken past a dead letter of its key", got)
 				}
 				r.decide(broken.ID, 2)
 				stop()
 				r.start(cfg)
-				r.eventually("the event of its key", func() bool { return slices.Equal(r.ids("c", next.Key), idsOf(next)) })
+				r.eventually("the event of its key", func() bool {
+					return slices.Equal(r.ids("c", next.Key),
+						idsOf(next))
+				})
 			})
 		})
 	}
@@ -308,7 +343,10 @@ func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 		for part := range wire.Partitions {
 			for range 2 {
 				id := uuid.NewString()
-				r.sendMessage(bus.Message{ID: id, Tenant: tenantA, Part: part, Type: "RecordDeleted", Key: "one key", Body: []byte("{not json")})
+				r.sendMessage(bus.Message{
+					ID: id, Tenant: tenantA, Part: part, Type: "RecordDeleted", Key: "one key",
+					Body: []byte("{not json"),
+				})
 				odd = append(odd, id)
 			}
 			for i := 0; len(good) == part; i++ {
@@ -322,7 +360,8 @@ func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 		waiting := "SELECT count(*) FROM bus_parked WHERE event_id = $1"
 		for _, id := range odd {
 			r.eventually("a dead letter, or one that waits behind it", func() bool {
-				return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND event_id = $1", id)+r.count(waiting, id) == 1
+				return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND event_id = $1", id)+r.count(waiting,
+					id) == 1
 			})
 		}
 		for _, id := range odd {
@@ -332,7 +371,8 @@ func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 		}
 		stop()
 		r.start(cfg)
-		r.eventually("they die again", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 7 })
+		r.eventually("they die again",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 7 })
 	})
 }
 
@@ -353,7 +393,8 @@ func TestAConsumerMayContinueAfterADeadLetter(t *testing.T) {
 		r.decide(first.ID, 1)
 		stop()
 		r.start(cfg)
-		r.eventually("the letter is stale now", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 5 AND ended_at > 0") == 1 })
+		r.eventually("the letter is stale now",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 5 AND ended_at > 0") == 1 })
 	})
 }
 
@@ -369,13 +410,15 @@ func TestARedeliveredDeadLetterIsLeftToADecision(t *testing.T) {
 		dead := r.event("x")
 		c.fail(dead.Key, bus.Permanent(errSick))
 		r.send(dead)
-		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0") == 1 })
+		r.eventually("a dead letter",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0") == 1 })
 		c.fail(dead.Key, nil)
 		again := func(times int) {
 			t.Helper()
 			r.carrier.EndDedupeWindow(wire.Events) // that it had it
 			r.send(dead)
-			r.eventually("it came again", func() bool { return r.count("SELECT sum(duplicate) FROM bus_reader") == times })
+			r.eventually("it came again",
+				func() bool { return r.count("SELECT sum(duplicate) FROM bus_reader") == times })
 			if got := r.ids("c", ""); len(got) > 0 {
 				t.Errorf("it was taken: %v", got)
 			}
@@ -387,7 +430,8 @@ func TestARedeliveredDeadLetterIsLeftToADecision(t *testing.T) {
 		r.decide(dead.ID, 1)
 		stop()
 		r.start(cfg)
-		r.eventually("the letter is applied", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 3") == 1 })
+		r.eventually("the letter is applied",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 3") == 1 })
 		if got := r.ids("c", ""); !slices.Equal(got, idsOf(dead)) {
 			t.Errorf("taken: %v", got)
 		}
@@ -397,7 +441,8 @@ func TestARedeliveredDeadLetterIsLeftToADecision(t *testing.T) {
 // decide writes a decision about a dead letter: 1 redrive, 2 skip.
 func (r *rig) decide(event string, status int) {
 	r.Helper()
-	if n := r.exec("UPDATE bus_dead SET status = $2, decided_by = 'ann', reason = 'test' WHERE event_id = $1 AND status = 0", event, status); n != 1 {
+	if n := r.exec("UPDATE bus_dead SET status = $2, decided_by = 'ann', reason = 'test' WHERE event_id = $1 AND "+
+		"status = 0", event, status); n != 1 {
 		r.Fatalf("%d letters could be decided about, want 1", n)
 	}
 }
@@ -416,7 +461,8 @@ func TestARedriveAppliesTheDeadLetterAndTheEventsParkedAfterIt(t *testing.T) {
 		r.decide(all[0].ID, 1) // while it still fails
 		stop()
 		stop = r.start(cfg)
-		r.eventually("the letter is open again", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
+		r.eventually("the letter is open again",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1 })
 		c.fail(all[0].Key, nil)
 		r.decide(all[0].ID, 1)
 		stop()
@@ -466,12 +512,16 @@ func TestAReaderThatWasAwayTooLongReadsTheOutbox(t *testing.T) {
 		missed := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
 		for _, e := range missed {
 			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-				VALUES ($1, $1, $1, $2, $3, $4, $5, $6, 'x', $7)`, int64(r.now)+1_000_000, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
+				VALUES ($1, $1, $1, $2, $3, $4, $5, $6, 'x', $7)`, int64(r.now)+1_000_000, wire.Partition(e.Key), e.ID,
+				e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
 		}
 		r.send(missed...)
 		r.carrier.Expire(wire.Events, 4)
 		r.start(cfg)
-		r.eventually("all", func() bool { return slices.Equal(r.ids("c", ""), idsOf(append([]wire.Event{first}, missed...)...)) })
+		r.eventually("all", func() bool {
+			return slices.Equal(r.ids("c", ""),
+				idsOf(append([]wire.Event{first}, missed...)...))
+		})
 	})
 }
 
@@ -488,16 +538,19 @@ func TestAReplayAppliesWhatWasNeverApplied(t *testing.T) {
 		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
 		r.eventually("the relays", func() bool { return r.count("SELECT count(*) FROM bus_relay") == wire.Partitions })
 		stop()
-		for _, e := range []wire.Event{seen, missed} { // published before the reader's place, say by a process that had no such consumer
+		// published before the reader's place, say by a process that had no such consumer
+		for _, e := range []wire.Event{seen, missed} {
 			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
-				VALUES ($7, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key, e.AppendJSON(nil), int64(r.now)-60_000)
+				VALUES ($7, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key,
+				e.AppendJSON(nil), int64(r.now)-60_000)
 		}
 		r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed, created_by, created_at, ended_at)
 			VALUES ('r', $1, $2, 'c', 0, 100, 0, 0, 0, 0, 0, 0, 'ann', 1, 0)`, wire.Partition(seen.Key), tenantA)
 		r.start(cfg)
 		r.eventually("what was missed", func() bool { return same(r.ids("c", ""), idsOf(seen, missed)) })
 		r.eventually("the end of the replay", func() bool {
-			return r.count("SELECT count(*) FROM bus_replay WHERE status = 1 AND applied = 1 AND duplicate = 1 AND ended_at > 0") == 1
+			return r.count("SELECT count(*) FROM bus_replay WHERE status = 1 AND applied = 1 AND duplicate = 1 AND "+
+				"ended_at > 0") == 1
 		})
 	})
 }
@@ -514,9 +567,11 @@ func TestADeadLetterThatRanOutOfTriesIsRedrivenAutomatically(t *testing.T) {
 		r.eventually("a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
 		c.fail(e.Key, nil)
 		r.eventually("the event", func() bool {
-			return slices.Equal(r.ids("c", ""), idsOf(e)) || r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1
+			return slices.Equal(r.ids("c", ""), idsOf(e)) ||
+				r.count("SELECT count(*) FROM bus_dead WHERE status = 0 AND attempts = 2") == 1
 		})
-		if n := r.count("SELECT count(*) FROM audit_log WHERE action = 'dlq.redrive' AND actor = $1", bus.Automatic); n != 1 {
+		if n := r.count("SELECT count(*) FROM audit_log WHERE action = 'dlq.redrive' AND actor = $1",
+			bus.Automatic); n != 1 {
 			t.Errorf("%d decisions are in the audit log, want 1", n)
 		}
 	})
@@ -540,15 +595,20 @@ func TestDeadLettersOfOneKeyAreRedrivenAutomaticallyInTurn(t *testing.T) {
 		c.fail(first.Key, errSick)
 		c.fail(poison.Key, bus.Permanent(errSick))
 		r.send(poison)
-		r.eventually("one that somebody must decide about", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE redrive_at = 0") == 1 })
+		r.eventually("one that somebody must decide about",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE redrive_at = 0") == 1 })
 		c.fail(poison.Key, errSick)
 		r.send(first, second, behind)
-		r.eventually("those that need nobody", func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE redrive_at > 0") == 3 })
+		r.eventually("those that need nobody",
+			func() bool { return r.count("SELECT count(*) FROM bus_dead WHERE redrive_at > 0") == 3 })
 		c.fail(first.Key, nil)
 		c.fail(poison.Key, nil)
 		due := func() { r.exec("UPDATE bus_dead SET redrive_at = 1 WHERE status = 0 AND redrive_at > 0") }
 		status := func(e wire.Event) string {
-			page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{Key: e.Key, Status: []bus.Status{bus.Open, bus.Redriving, bus.Applied, bus.Stale}}, 0, 10)
+			page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{
+				Key:    e.Key,
+				Status: []bus.Status{bus.Open, bus.Redriving, bus.Applied, bus.Stale},
+			}, 0, 10)
 			r.must(err)
 			i := slices.IndexFunc(page, func(l bus.DeadLetter) bool { return l.EventID == e.ID })
 			return page[i].Status.String()
@@ -566,7 +626,8 @@ func TestDeadLettersOfOneKeyAreRedrivenAutomaticallyInTurn(t *testing.T) {
 		if got := status(behind); got != "OPEN" {
 			t.Errorf("the one behind a decision is %s", got)
 		}
-		if n := r.count("SELECT count(*) FROM audit_log WHERE outcome = 'accepted' AND detail LIKE '%\"consumer\":\"c\"%'"); n != 2 || len(r.audited(tenantA)) != 2 {
+		if n := r.count("SELECT count(*) FROM audit_log WHERE outcome = 'accepted' AND detail LIKE " +
+			"'%\"consumer\":\"c\"%'"); n != 2 || len(r.audited(tenantA)) != 2 {
 			t.Errorf("the audit log has %q, want the two", r.audited(tenantA))
 		}
 	})
@@ -575,7 +636,10 @@ func TestDeadLettersOfOneKeyAreRedrivenAutomaticallyInTurn(t *testing.T) {
 func TestLevelsCountWhatWaitsAndWhatWasDone(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Exclusive: r.db.Dialect() == sqldb.SQLite, Instance: "x"}
+		cfg := bus.Config{
+			Consumers: []bus.Consumer{c.consumer("c")}, Exclusive: r.db.Dialect() == sqldb.SQLite,
+			Instance: "x",
+		}
 		r.start(cfg)
 		dead, sick, good := r.event("dead"), r.event("sick"), r.event("good")
 		c.fail(dead.Key, bus.Permanent(errSick))
@@ -589,7 +653,10 @@ func TestLevelsCountWhatWaitsAndWhatWasDone(t *testing.T) {
 				return false
 			}
 			levels[0].Failed = min(levels[0].Failed, 2) // tries go on
-			return levels[0] == bus.Level{Consumer: "c", Retrying: 1, Blocked: 1, Dead: 1, Applied: 1, Duplicate: 1, Failed: 2}
+			return levels[0] == bus.Level{
+				Consumer: "c", Retrying: 1, Blocked: 1, Dead: 1, Applied: 1, Duplicate: 1,
+				Failed: 2,
+			}
 		})
 	})
 }
@@ -602,7 +669,8 @@ func TestAnErrorMayHoldAnything(t *testing.T) {
 		c.fail(e.Key, bus.Permanent(errors.New("a NUL \x00, no UTF-8 \xff and 日本語 ")))
 		r.send(e)
 		r.eventually("a dead letter", func() bool {
-			return r.count("SELECT count(*) FROM bus_dead WHERE error = $1", "a NUL \uFFFD, no UTF-8 \uFFFD and 日本語 ") == 1
+			return r.count("SELECT count(*) FROM bus_dead WHERE error = $1",
+				"a NUL \uFFFD, no UTF-8 \uFFFD and 日本語 ") == 1
 		})
 	})
 }
@@ -612,7 +680,9 @@ func TestAnErrorMayHoldAnything(t *testing.T) {
 func TestEventsThatTakeLongAreCommittedInPortions(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		events := slices.DeleteFunc(r.events(200, 200), func(e wire.Event) bool { return wire.Partition(e.Key) != 0 })[:20]
+		events := slices.DeleteFunc(r.events(200, 200), func(e wire.Event) bool {
+			return wire.Partition(e.Key) != 0
+		})[:20]
 		var fine []wire.Event
 		for i, e := range events { // whatever batches they come in
 			if i%2 == 0 {

@@ -153,7 +153,8 @@ const (
 func (o *outage) note(ctx context.Context, err error) time.Duration {
 	if err == nil || ctx.Err() != nil {
 		if o.pause > 0 && err == nil {
-			o.bus.log.Info("events are published again", "post", o.lease.String(), "ms", time.Since(o.began).Milliseconds())
+			o.bus.log.Info("events are published again", "post", o.lease.String(), "ms",
+				time.Since(o.began).Milliseconds())
 			o.pause = 0
 		}
 		return 0

@@ -87,7 +87,9 @@ func BenchmarkRelayDelay(b *testing.B) {
 		for b.Loop() {
 			time.Sleep(10 * time.Millisecond)
 			e := r.event("x")
-			r.must(r.db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return running.Publish(ctx, tx, e) }))
+			r.must(r.db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+				return running.Publish(ctx, tx, e)
+			}))
 			committed := time.Now()
 			for {
 				msgs, err := feed.Next(b.Context(), 1)

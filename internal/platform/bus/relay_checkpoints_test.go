@@ -77,7 +77,8 @@ func TestCheckpointsAreFewAndReachBack(t *testing.T) {
 		for lost := wire.Stamp(2000); lost < now-begin; lost *= 2 {
 			m := kept.last(func(m checkpoint) bool { return m.At <= now-lost })
 			if m.Seq == 0 || now-m.At > 2*lost+4*checkpointStep {
-				t.Fatalf("after a loss of %d ms %d ms are published again, with %d checkpoints", lost, now-m.At, len(kept))
+				t.Fatalf("after a loss of %d ms %d ms are published again, with %d checkpoints", lost, now-m.At,
+					len(kept))
 			}
 		}
 	}

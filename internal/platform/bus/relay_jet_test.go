@@ -52,7 +52,10 @@ func TestEventsSurviveWhatOperatorsDoToJetStream(t *testing.T) {
 		}
 		come()
 		r.took("c", all)
-		for _, what := range []string{"STREAM.DELETE.RENGA_EVENTS", "STREAM.PURGE.RENGA_EVENTS", "STREAM.DELETE.RENGA_EVENTS"} {
+		for _, what := range []string{
+			"STREAM.DELETE.RENGA_EVENTS", "STREAM.PURGE.RENGA_EVENTS",
+			"STREAM.DELETE.RENGA_EVENTS",
+		} {
 			ask(t, s, what)
 			come()
 			r.took("c", all)

@@ -110,7 +110,8 @@ func TestTheLogIsPublishedInOrderAndWhereItIsIsNotedNowAndThen(t *testing.T) {
 		for _, m := range msgs {
 			for i, e := range all {
 				if number(i) <= m.Relay.Source && seqs[e.ID] >= m.Seq {
-					t.Fatalf("message %d says that all up to %d was sent before, and event %d was not", m.Seq, m.Relay.Source, number(i))
+					t.Fatalf("message %d says that all up to %d was sent before, and event %d was not", m.Seq,
+						m.Relay.Source, number(i))
 				}
 			}
 		}

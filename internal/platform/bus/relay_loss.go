@@ -49,7 +49,8 @@ func (r *relay) compare(ctx context.Context) error {
 // gapReported reports whether a reader has found a gap in the stream.
 func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
-		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(&is)
+		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(
+			&is)
 		return ignoreNoRow(err)
 	})
 	return is, err
@@ -140,7 +141,8 @@ func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 	}
 	r.bus.cfg.Passed("relay.loss-noted")
 	if first := r.stream == wire.Executions && r.state.streamAt == 0; !first {
-		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since", s.last.At.String())
+		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since",
+			s.last.At.String())
 	}
 	r.state, r.tail, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, checkpoint{}, 0
 	wake(r.bus.coordinator.wake) // readers of this process restart at once
@@ -250,7 +252,10 @@ func (r *relay) resumeOutbox(
 	var from int64
 	err := tx.Batch(ctx,
 		sqldb.Stmt{
-			Query: "SELECT min(id) FROM outbox_events WHERE part = $1 AND published_at >= $2", Args: []any{r.lease.part, since},
+			Query: "SELECT min(id) FROM outbox_events WHERE part = $1 AND published_at >= $2", Args: []any{
+				r.lease.part,
+				since,
+			},
 			Row: func(row *sqldb.Row) error { return row.Scan(&from) },
 		},
 		sqldb.Stmt{

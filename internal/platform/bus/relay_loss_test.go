@@ -87,7 +87,8 @@ func TestALossIsFoundAlsoWhenNothingIsPublished(t *testing.T) {
 	r.publishAll(b, all...)
 	r.published()
 	r.carrier.Lose(wire.Events)
-	r.eventually("the loss is found", func() bool { return r.count("SELECT count(*) FROM bus_relay WHERE epoch > 1") == wire.Partitions })
+	r.eventually("the loss is found",
+		func() bool { return r.count("SELECT count(*) FROM bus_relay WHERE epoch > 1") == wire.Partitions })
 	r.published()
 	inOrderAtLast(t, messages(t, r.carrier, wire.Events), all)
 }
@@ -202,7 +203,10 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 		defer func() { stop() }()
 		var all []wire.Event
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
-			switch step := rapid.SampledFrom([]string{"events", "events", "events", "truncate", "lose", "forget", "gate", "restart", "away", "crash", "expire"}).Draw(rt, "step"); step {
+			switch step := rapid.SampledFrom([]string{
+				"events", "events", "events", "truncate", "lose", "forget",
+				"gate", "restart", "away", "crash", "expire",
+			}).Draw(rt, "step"); step {
 			case "events":
 				more := r.events(rapid.IntRange(1, 30).Draw(rt, "n"), 5)
 				r.publishAll(b, more...)
@@ -231,10 +235,14 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 				r.carrier.Leave()
 				r.carrier.Return()
 			case "crash":
-				p := rapid.SampledFrom([]string{"relay.read", "relay.wave", "relay.before-mark", "relay.loss-found", "relay.loss-noted", "relay.replay-page"}).Draw(rt, "point")
+				p := rapid.SampledFrom([]string{
+					"relay.read", "relay.wave", "relay.before-mark", "relay.loss-found",
+					"relay.loss-noted", "relay.replay-page",
+				}).Draw(rt, "point")
 				crash.Store(&p)
 			case "expire": // a consumer that is new begins with what the stream has
-				known := r.count("SELECT count(*) FROM bus_reader WHERE relayed_at > 0 OR part NOT IN (SELECT part FROM outbox_events)")
+				known := r.count("SELECT count(*) FROM bus_reader WHERE relayed_at > 0 OR part NOT IN (SELECT part " +
+					"FROM outbox_events)")
 				if info, err := r.carrier.Ensure(rt.Context(), wire.Events); err == nil && known == 2*wire.Partitions {
 					r.carrier.Expire(wire.Events, info.First+uint64(rapid.IntRange(1, 5).Draw(rt, "n")))
 				}

@@ -206,7 +206,8 @@ func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
 	if a.tries += tries; a.tries >= keyBackoffTries {
 		a.until = time.Now().Add(keyBackoffFor)
 		if before < keyBackoffTries {
-			r.bus.log.Error("event cannot be published; its key waits", "post", r.lease.String(), "eventId", m.ID, "error", why)
+			r.bus.log.Error("event cannot be published; its key waits", "post", r.lease.String(), "eventId", m.ID,
+				"error", why)
 		}
 	}
 	r.backoffs[m.Key] = a

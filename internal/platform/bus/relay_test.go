@@ -36,10 +36,12 @@ func TestWhatIsCommittedIsPublishedInOrderOfItsKey(t *testing.T) {
 		}
 		for i, m := range msgs {
 			e, err := wire.ParseEvent(m.Body)
-			if err != nil || e.ID != m.ID || e.Type != m.Type || e.Tenant != m.Tenant || e.Key != m.Key || m.Part != wire.Partition(e.Key) {
+			if err != nil || e.ID != m.ID || e.Type != m.Type || e.Tenant != m.Tenant || e.Key != m.Key ||
+				m.Part != wire.Partition(e.Key) {
 				t.Fatalf("message %d is %+v of %+v (%v)", i, m, e, err)
 			}
-			if at := r.count("SELECT published_at FROM outbox_events WHERE id = $1 AND event_id = $2", m.Relay.Source, m.ID); at != int(m.Relay.At) {
+			if at := r.count("SELECT published_at FROM outbox_events WHERE id = $1 AND event_id = $2", m.Relay.Source,
+				m.ID); at != int(m.Relay.At) {
 				t.Fatalf("message %d was sent at %d, its row says %d", i, m.Relay.At, at)
 			}
 		}
@@ -125,7 +127,8 @@ func TestAMarkOfAProcessThatLostItsLeaseDoesNotCount(t *testing.T) {
 		var h hook
 		refused := make(chan int, 1)
 		h.on("relay.before-mark", func() {
-			r.exec("UPDATE bus_lease SET epoch = epoch + 1, holder = 'other', until = $1 WHERE name = 'relay:outbox'", int64(r.now)+3_600_000)
+			r.exec("UPDATE bus_lease SET epoch = epoch + 1, holder = 'other', until = $1 WHERE name = 'relay:outbox'",
+				int64(r.now)+3_600_000)
 		})
 		h.on("relay.marked", func() { t.Error("it was marked") })
 		e := r.event("x")
@@ -156,7 +159,10 @@ func TestOrderOfKeysSurvivesFailingPublishes(t *testing.T) {
 		r.exec("DELETE FROM outbox_events")
 		r.carrier = memory.New()
 		n, keys := rapid.IntRange(1, 60).Draw(rt, "events"), rapid.IntRange(1, 6).Draw(rt, "keys")
-		fates := rapid.SliceOfN(rapid.SampledFrom([]memory.Fate{memory.Stored, memory.Stored, memory.Refused, memory.Doubted}), 0, 40).Draw(rt, "fates")
+		fates := rapid.SliceOfN(rapid.SampledFrom([]memory.Fate{
+			memory.Stored, memory.Stored, memory.Refused,
+			memory.Doubted,
+		}), 0, 40).Draw(rt, "fates")
 		forgets := rapid.Bool().Draw(rt, "forgets")
 		var mu sync.Mutex
 		r.carrier.Fate = func(*bus.Message) memory.Fate {
@@ -195,7 +201,8 @@ func TestAKeyThatTheCarrierRefusesWaitsAloneAndIsTriedAgain(t *testing.T) {
 		b, _ := r.launch(picky, bus.Config{Logger: logTo(func(line string) { said <- line })})
 		r.publishAll(b, sick, well)
 		within(t, "a line in the log", said)
-		r.eventually("the other key", func() bool { return r.count("SELECT count(*) FROM outbox_events WHERE published_at IS NULL") == 1 })
+		r.eventually("the other key",
+			func() bool { return r.count("SELECT count(*) FROM outbox_events WHERE published_at IS NULL") == 1 })
 		picky.refuse.Store(nil)
 		r.published()
 		inOrder(t, messages(t, r.carrier, wire.Events), []wire.Event{sick, well})
@@ -298,7 +305,8 @@ func TestTwoProcessesShareTheRelays(t *testing.T) {
 	for range 3 {
 		two, stop := r.launch(r.carrier, cfg("two"))
 		r.eventually("both have assignments", func() bool {
-			return r.count("SELECT count(DISTINCT holder) FROM bus_lease WHERE name NOT LIKE 'process:%' AND holder <> ''") == 2
+			return r.count("SELECT count(DISTINCT holder) FROM bus_lease WHERE name NOT LIKE 'process:%' AND holder "+
+				"<> ''") == 2
 		})
 		more := r.events(120, 11)
 		for i, e := range more {

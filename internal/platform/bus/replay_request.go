@@ -84,7 +84,8 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{r.Tenant, &r.Once},
 			func(now wire.Stamp) (ReplayAnswer, error) {
 				id := uuid.Must(uuid.NewV7()).String()
-				return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r, id, now)
+				return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r,
+					id, now)
 			})
 		ans.Replay = replay
 		return err
@@ -102,7 +103,8 @@ func (b *Bus) replayable(consumer string) error {
 	case i < 0:
 		return fault.New(fault.NotFound, "CONSUMER_NOT_FOUND", "there is no consumer %.64q", consumer)
 	case b.cfg.Consumers[i].Stream != wire.Events:
-		return fault.New(fault.Invalid, wire.CodeInvalid, "%s takes the engine's own events, which are not in the outbox",
+		return fault.New(fault.Invalid, wire.CodeInvalid,
+			"%s takes the engine's own events, which are not in the outbox",
 			consumer).
 			With(map[string]string{"field": "consumer"})
 	}

@@ -36,7 +36,8 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		dead := func(id string, ended wire.Stamp) {
 			r.exec(`INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type, version, idx, reason_class,
 				reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at, decided_by, decided_at, reason, ended_at, body)
-				VALUES ($1, 't', 'c', 0, 0, 'k', $1, 'T', 1, 0, '', '', '', '', 1, '[]', 1, 1, 0, '', 0, '', $2, $3)`, id, ended, []byte("{}"))
+				VALUES ($1, 't', 'c', 0, 0, 'k', $1, 'T', 1, 0, '', '', '', '', 1, '[]', 1, 1, 0, '', 0, '', $2, $3)`,
+				id, ended, []byte("{}"))
 		}
 		dead("open", 0)
 		dead("young", ago(bus.DeadFor)+hour)
@@ -48,7 +49,10 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		replay("running", 0, 0)
 		replay("young", 1, ago(bus.ReplayFor)+hour)
 		replay("old", 1, ago(bus.ReplayFor)-hour)
-		for name, until := range map[string]wire.Stamp{"process:a": ago(0) + hour, "process:b": ago(48 * time.Hour), "relay:outbox": ago(48 * time.Hour)} {
+		for name, until := range map[string]wire.Stamp{
+			"process:a": ago(0) + hour, "process:b": ago(48 * time.Hour),
+			"relay:outbox": ago(48 * time.Hour),
+		} {
 			r.exec("INSERT INTO bus_lease (name, part, epoch, holder, until) VALUES ($1, 0, 1, '', $2)", name, until)
 		}
 		r.must(b.Retain(t.Context()))
@@ -79,7 +83,9 @@ func (r *rig) processed(day, n int) {
 	r.Helper()
 	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		for i := range n {
-			if _, err := tx.Exec(ctx, "INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, 'c', 't', $2)", day, fmt.Sprint(i)); err != nil {
+			if _, err := tx.Exec(ctx,
+				"INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, 'c', 't', $2)", day,
+				fmt.Sprint(i)); err != nil {
 				return err
 			}
 		}
@@ -96,7 +102,8 @@ func TestDaysOfProcessedEventsGoWhenNothingCanComeAgain(t *testing.T) {
 		r.processed(today(), 5)
 		r.processed(today()+40, 6)
 		r.must(b.Retain(t.Context()))
-		for day, want := range map[int]int{today() - 30: 0, today() - 9: 0, today() - 8: 4, today(): 5, today() + 40: 6} {
+		for day, want := range map[int]int{today() - 30: 0, today() - 9: 0, today() - 8: 4, today(): 5, today() +
+			40: 6} {
 			if got := r.count("SELECT count(*) FROM processed_events WHERE day = $1", day); got != want {
 				t.Errorf("day %+d has %d events, want %d", day-today(), got, want)
 			}
@@ -131,7 +138,8 @@ func TestDaysHaveTablesThatAreMadeAheadAndDropped(t *testing.T) {
 		t.Errorf("the rest has %d rows, want 3", n)
 	}
 	old := today() - 12
-	r.exec(fmt.Sprintf("CREATE TABLE processed_events_d%d PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", old, old, old+1))
+	r.exec(fmt.Sprintf("CREATE TABLE processed_events_d%d PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)",
+		old, old, old+1))
 	r.processed(old, 5)
 	r.must(b.PrepareDays(t.Context()))
 	if got := r.days(); got != 4 {
@@ -156,7 +164,8 @@ func TestReadersGoOnWhileDaysAreMadeAndDropped(t *testing.T) {
 		r.publishAll(b, more...)
 		all = append(all, more...)
 		old := today() - 20 - i
-		r.exec(fmt.Sprintf("CREATE TABLE processed_events_d%d PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", old, old, old+1))
+		r.exec(fmt.Sprintf("CREATE TABLE processed_events_d%d PARTITION OF processed_events FOR VALUES FROM (%d) TO "+
+			"(%d)", old, old, old+1))
 		r.must(b.PrepareDays(t.Context()))
 	}
 	r.took("c", all)

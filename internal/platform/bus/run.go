@@ -46,7 +46,8 @@ func (c *Config) mustBeSound() {
 		names[consumer.Name] = true
 		for _, typ := range consumer.Types {
 			if _, ok := wire.EventSchema(typ); !ok {
-				panic(fmt.Sprintf("bus: consumer %s asks for events of type %s, which does not exist", consumer.Name, typ))
+				panic(fmt.Sprintf("bus: consumer %s asks for events of type %s, which does not exist", consumer.Name,
+					typ))
 			}
 		}
 	}
@@ -62,10 +63,16 @@ func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 		all[assignment{homeAssignment, 0}] = func(ctx context.Context, _ lease) error { <-ctx.Done(); return nil }
 	}
 	for part := range wire.Partitions {
-		all[assignment{relayOutbox, part}] = func(ctx context.Context, l lease) error { return runOutboxRelay(ctx, b, l) }
+		all[assignment{relayOutbox, part}] = func(ctx context.Context, l lease) error {
+			return runOutboxRelay(ctx, b,
+				l)
+		}
 		for i := range b.cfg.Consumers {
 			c := &b.cfg.Consumers[i]
-			all[readerAssignment(c.Name, part)] = func(ctx context.Context, l lease) error { return newReader(b, c, l).run(ctx) }
+			all[readerAssignment(c.Name, part)] = func(ctx context.Context, l lease) error {
+				return newReader(b, c,
+					l).run(ctx)
+			}
 		}
 	}
 	if b.cfg.Log != nil {

@@ -14,11 +14,17 @@ import (
 func TestMistakesInTheListOfConsumersEndTheProgram(t *testing.T) {
 	handle := func(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
 	for want, cfg := range map[string]bus.Config{
-		"two consumers":           {Consumers: []bus.Consumer{{Name: "a", Handle: handle}, {Name: "a", Handle: handle}}},
-		`cannot be named ""`:      {Consumers: []bus.Consumer{{Handle: handle}}},
-		`cannot be named "A b"`:   {Consumers: []bus.Consumer{{Name: "A b", Handle: handle}}},
-		"handles nothing":         {Consumers: []bus.Consumer{{Name: "a"}}},
-		"RecordMoved, which does": {Consumers: []bus.Consumer{{Name: "a", Handle: handle, Types: []string{"RecordMoved"}}}},
+		"two consumers": {Consumers: []bus.Consumer{
+			{Name: "a", Handle: handle},
+			{Name: "a", Handle: handle},
+		}},
+		`cannot be named ""`:    {Consumers: []bus.Consumer{{Handle: handle}}},
+		`cannot be named "A b"`: {Consumers: []bus.Consumer{{Name: "A b", Handle: handle}}},
+		"handles nothing":       {Consumers: []bus.Consumer{{Name: "a"}}},
+		"RecordMoved, which does": {Consumers: []bus.Consumer{{
+			Name: "a", Handle: handle,
+			Types: []string{"RecordMoved"},
+		}}},
 	} {
 		for _, take := range []func(){
 			func() { bus.New(nil, nil, cfg) },

@@ -209,7 +209,10 @@ func (t *sharedFeed) read(br *subscription, limit int) (got []item, grown <-chan
 	if t.broken || br.upto < t.first {
 		return nil, nil, false
 	}
-	i, _ := slices.BinarySearchFunc(t.items, br.upto+1, func(it item, seq uint64) int { return cmp.Compare(it.Seq, seq) })
+	i, _ := slices.BinarySearchFunc(t.items, br.upto+1, func(it item, seq uint64) int {
+		return cmp.Compare(it.Seq,
+			seq)
+	})
 	upto := t.upto
 	br.pending = t.pending
 	for ; i < len(t.items); i++ {

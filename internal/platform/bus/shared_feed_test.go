@@ -99,7 +99,10 @@ func (f *countedFeed) Close() {
 func newGrove(t *testing.T) *grove {
 	g := &grove{T: t, Carrier: memory.New()}
 	handle := func(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
-	g.bus = bus.New(nil, g, bus.Config{Instance: "test", Consumers: []bus.Consumer{{Name: "one", Handle: handle}, {Name: "two", Handle: handle}}})
+	g.bus = bus.New(nil, g, bus.Config{Instance: "test", Consumers: []bus.Consumer{
+		{Name: "one", Handle: handle},
+		{Name: "two", Handle: handle},
+	}})
 	return g
 }
 
@@ -122,7 +125,10 @@ func (g *grove) elsewhere(n int) {
 
 func (g *grove) publish(part int, typ string, n int) bus.Message {
 	g.Helper()
-	m := bus.Message{Stream: wire.Events, ID: fmt.Sprintf("%s-%d", typ, n), Tenant: "t", Part: part, Type: typ, Key: fmt.Sprint(n), Relay: bus.Relay{Epoch: 1}}
+	m := bus.Message{
+		Stream: wire.Events, ID: fmt.Sprintf("%s-%d", typ, n), Tenant: "t", Part: part, Type: typ,
+		Key: fmt.Sprint(n), Relay: bus.Relay{Epoch: 1},
+	}
 	acks := g.Publish(g.Context(), []bus.Message{m})
 	if acks[0].Err != nil {
 		g.Fatal(acks[0].Err)

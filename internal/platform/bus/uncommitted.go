@@ -64,7 +64,8 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 		if err := ignoreNoRow(err); err != nil {
 			return err
 		}
-		if known = streamAt != 0 && (streamAt != created(info) || m.Seq <= noted); known || m.Stream == wire.Executions {
+		if known = streamAt != 0 && (streamAt != created(info) || m.Seq <= noted); known ||
+			m.Stream == wire.Executions {
 			return nil
 		}
 		var id string

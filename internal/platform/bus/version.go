@@ -96,7 +96,8 @@ func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys
 		return nil
 	}
 	var b sqldb.Binds
-	query := "SELECT partition_key, version, idx, event_id FROM bus_applied WHERE consumer = " + b.Add(vs.consumer.Name) +
+	query := "SELECT partition_key, version, idx, event_id FROM bus_applied WHERE consumer = " +
+		b.Add(vs.consumer.Name) +
 		" AND " + b.OneOf(queriesIn(tx).dialect, "partition_key", keys)
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		var key string

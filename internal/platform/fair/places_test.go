@@ -38,7 +38,8 @@ func TestAKeyHasItsPartAndOthersComeInTurn(t *testing.T) {
 			p.Leave(key)
 			synctest.Wait()
 		}
-		if want := []string{"a", "b", "a", "b", "c", "a", "a"}; !slices.Equal(order[:5], want[:5]) || len(order) != len(want) {
+		if want := []string{"a", "b", "a", "b", "c", "a", "a"}; !slices.Equal(order[:5], want[:5]) ||
+			len(order) != len(want) {
 			t.Errorf("got %v, want %v", order, want)
 		}
 		if p.taken != 0 || p.waiting != 0 || len(p.held)+len(p.lines)+len(p.turns)+len(p.of) != 0 {

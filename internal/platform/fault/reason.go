@@ -44,11 +44,12 @@ type Reason struct {
 // The reasons of workflow events, one for each way a delivery can end without a run.
 // What is not here has the reason of its kind (Kind.Reason).
 var (
-	RefusedToken      = Reason{ReasonAuth, HTTPCode(401), RetryAfterFix}
-	RefusedField      = Reason{ReasonValidation, HTTPCode(400), RetryAfterFix}
-	RefusedYearMonth  = Reason{ReasonValidation, CodeInvalidYearMonth, RetryAfterFix}
-	NoTemplate        = Reason{ReasonTemplateConflict, HTTPCode(404), RetryAfterFix}
-	UnfitTemplate     = Reason{ReasonTemplateConflict, HTTPCode(409), RetryAfterFix} // another first step, or too many fit
+	RefusedToken     = Reason{ReasonAuth, HTTPCode(401), RetryAfterFix}
+	RefusedField     = Reason{ReasonValidation, HTTPCode(400), RetryAfterFix}
+	RefusedYearMonth = Reason{ReasonValidation, CodeInvalidYearMonth, RetryAfterFix}
+	NoTemplate       = Reason{ReasonTemplateConflict, HTTPCode(404), RetryAfterFix}
+	// another first step, or too many fit
+	UnfitTemplate     = Reason{ReasonTemplateConflict, HTTPCode(409), RetryAfterFix}
 	UnsupportedAction = Reason{ReasonUnsupportedAction, HTTPCode(409), RetryAfterFix}
 	RunActive         = Reason{ReasonRunConflict, HTTPCode(409), RetryWithBackoff}
 	DuplicateKey      = Reason{"", CodeDuplicateKey, DoNotRetry}

@@ -33,7 +33,10 @@ func TestReasonsAreThoseOfTheRequirements(t *testing.T) {
 		{fault.Internal.Reason(fault.Internal.Status()), "infra", "http_500", "retry_with_backoff"},
 		{fault.Unavailable.Reason(fault.Unavailable.Status()), "infra", "http_503", "retry_with_backoff"},
 	} {
-		want := fault.Reason{Class: fault.ReasonClass(tt.class), Code: fault.ReasonCode(tt.code), Advice: fault.RetryAdvice(tt.advice)}
+		want := fault.Reason{
+			Class: fault.ReasonClass(tt.class), Code: fault.ReasonCode(tt.code),
+			Advice: fault.RetryAdvice(tt.advice),
+		}
 		if tt.got != want {
 			t.Errorf("got %+v, want %+v", tt.got, want)
 		}

@@ -86,7 +86,8 @@ func (x *exchange) occupy(ctx context.Context) error {
 	}
 	switch err := places.Enter(ctx, x.call.Principal.Tenant); {
 	case errors.Is(err, fair.ErrTooMany):
-		return fault.TooMuch(MaxTenantWaiting, "%d heavy requests of this tenant wait already; send fewer at a time and try again", MaxTenantWaiting)
+		return fault.TooMuch(MaxTenantWaiting,
+			"%d heavy requests of this tenant wait already; send fewer at a time and try again", MaxTenantWaiting)
 	case errors.Is(err, fair.ErrFull):
 		return fault.Overloaded("too many heavy requests wait; nothing was done, repeat it unchanged")
 	case err != nil:
@@ -130,7 +131,8 @@ func (b *bodies) reserve(tenant string, size int64) error {
 	case b.all+size > MaxBodies:
 		return fault.Overloaded("too many large requests are under way; nothing was done, repeat it unchanged")
 	case b.of[tenant] > 0 && b.of[tenant]+size > MaxTenantBodies:
-		return fault.TooMuch(MaxTenantBodies, "this tenant has %d MiB of large requests under way; send fewer at a time and try again", b.of[tenant]>>20)
+		return fault.TooMuch(MaxTenantBodies,
+			"this tenant has %d MiB of large requests under way; send fewer at a time and try again", b.of[tenant]>>20)
 	}
 	if b.of == nil {
 		b.of = map[string]int64{}

@@ -57,7 +57,8 @@ func TestHeavyRequestsOfOneTenantRunInTurn(t *testing.T) {
 			t.Errorf("%d heavy requests of a tenant run at a time", len(begun))
 		}
 		w := d.ask(http.MethodGet, "/report", "", loud)
-		if got := decodeError(t, w); w.Code != http.StatusTooManyRequests || got.Error.Code != "RATE_LIMITED" || w.Header().Get("Retry-After") != "1" {
+		if got := decodeError(t, w); w.Code != http.StatusTooManyRequests || got.Error.Code != "RATE_LIMITED" ||
+			w.Header().Get("Retry-After") != "1" {
 			t.Errorf("beyond those who wait: %d %s", w.Code, w.Body)
 		}
 		ask(1, http.MethodGet, "/report", "", quiet)
@@ -135,13 +136,16 @@ func readsRunInTurn(t *testing.T, method string) {
 func TestAHandlerGivesItsPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, waiting := make(chan struct{}), 0
-		d := openDoor(t, Config{}, Route{Pattern: "GET /report", Heavy: true, Timeout: NoTimeout, Do: func(ctx context.Context, c *Call) (Reply, error) {
-			c.Yield()
-			c.Yield()
-			waiting++
-			<-release
-			return ok(ctx, c)
-		}})
+		d := openDoor(t, Config{}, Route{
+			Pattern: "GET /report", Heavy: true, Timeout: NoTimeout,
+			Do: func(ctx context.Context, c *Call) (Reply, error) {
+				c.Yield()
+				c.Yield()
+				waiting++
+				<-release
+				return ok(ctx, c)
+			},
+		})
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() { d.ask(http.MethodGet, "/report", "", loud) })
@@ -158,7 +162,11 @@ func TestAHandlerGivesItsPlaceBack(t *testing.T) {
 // TestAPanicGivesThePlaceBack lets a heavy handler fail in the worst way, more often than there
 // are places.
 func TestAPanicGivesThePlaceBack(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "GET /report", Heavy: true, Do: func(context.Context, *Call) (Reply, error) { panic("no") }})
+	d := openDoor(t, Config{}, Route{Pattern: "GET /report", Heavy: true, Do: func(context.Context, *Call) (Reply,
+		error,
+	) {
+		panic("no")
+	}})
 	for range 2 * MaxTenantWaiting {
 		if w := d.ask(http.MethodGet, "/report", "", loud); w.Code != http.StatusInternalServerError {
 			t.Fatalf("got %d %s", w.Code, w.Body)
@@ -170,7 +178,10 @@ func TestAPanicGivesThePlaceBack(t *testing.T) {
 func TestLargeBodiesOfOneTenantLeaveRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, release := make(chan string, 10), make(chan struct{})
-		d := openDoor(t, Config{}, Route{Pattern: "POST /large", MaxBody: MaxBodies, Timeout: NoTimeout, Do: held(begun, release)})
+		d := openDoor(t, Config{}, Route{
+			Pattern: "POST /large", MaxBody: MaxBodies, Timeout: NoTimeout,
+			Do: held(begun, release),
+		})
 		large := strings.Repeat(" ", MaxTenantBodies/2)
 		var all sync.WaitGroup
 		for range 2 {
@@ -178,7 +189,8 @@ func TestLargeBodiesOfOneTenantLeaveRoomForOthers(t *testing.T) {
 			synctest.Wait()
 		}
 		w := d.ask(http.MethodPost, "/large", large, loud)
-		if got := decodeError(t, w); w.Code != http.StatusTooManyRequests || got.Error.Code != "RATE_LIMITED" || w.Header().Get("Retry-After") != "1" {
+		if got := decodeError(t, w); w.Code != http.StatusTooManyRequests || got.Error.Code != "RATE_LIMITED" ||
+			w.Header().Get("Retry-After") != "1" {
 			t.Errorf("a third large body: %d %s", w.Code, w.Body)
 		}
 		all.Go(func() {
@@ -217,7 +229,8 @@ func TestOpenRequestsHaveMaxima(t *testing.T) {
 			t.Helper()
 			w := d.ask(method, path, "", "X-User-Id: "+user, tenant)
 			got := decodeError(t, w)
-			if w.Code != status || got.Error.Code != code || !strings.Contains(got.Error.Message, text) || w.Header().Get("Retry-After") == "" {
+			if w.Code != status || got.Error.Code != code || !strings.Contains(got.Error.Message, text) ||
+				w.Header().Get("Retry-After") == "" {
 				t.Errorf("%s of %s: %d %s", path, user, w.Code, w.Body)
 			}
 		}
@@ -260,10 +273,14 @@ func TestATenantHasHalfOfTheOpenRequests(t *testing.T) {
 
 func TestMaximaOfOpenRequestsAreRead(t *testing.T) {
 	got, err := ParseOpen([]string{"streams=5/10", " claims=1/1"})
-	if err != nil || got[OpenStreams] != (Open{5, 10}) || got[OpenClaims] != (Open{1, 1}) || got[OpenWatches] != DefaultOpen[OpenWatches] {
+	if err != nil || got[OpenStreams] != (Open{5, 10}) || got[OpenClaims] != (Open{1, 1}) ||
+		got[OpenWatches] != DefaultOpen[OpenWatches] {
 		t.Errorf("got %v (%v)", got, err)
 	}
-	for _, text := range []string{"", "streams", "streams=5", "streams=0/5", "streams=5/4", "streams=a/b", "streams=1/1000000", "tails=1/2"} {
+	for _, text := range []string{
+		"", "streams", "streams=5", "streams=0/5", "streams=5/4", "streams=a/b",
+		"streams=1/1000000", "tails=1/2",
+	} {
 		if got, err := ParseOpen([]string{text}); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}

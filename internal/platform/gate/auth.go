@@ -199,7 +199,8 @@ func (a *Auth) local(r *http.Request) (Principal, error) {
 	}
 	user, n := header(r, "X-User-Id")
 	if n > 1 || n == 1 && !wire.Printable(user, maxSubject) {
-		return p, fault.New(fault.Invalid, "", "the header X-User-Id must be there once, as 1..%d printable ASCII characters", maxSubject)
+		return p, fault.New(fault.Invalid, "",
+			"the header X-User-Id must be there once, as 1..%d printable ASCII characters", maxSubject)
 	}
 	p.Subject = user
 	return p, nil

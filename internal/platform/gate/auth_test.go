@@ -102,7 +102,10 @@ func jwtDoor(t *testing.T, keys []byte, cfg AuthConfig, routes ...Route) *door {
 			{Pattern: "GET /admin", Scope: "things:admin", Do: ok},
 			{Pattern: "GET /any", Do: ok},
 			{Pattern: "GET /open", Public: true, Do: ok},
-			{Pattern: "GET /gui", Scope: "things:read", Surface: &Surface{KeyHeader: "X", Audiences: []string{"pdca", "pdca.gui"}, Invalid: 400, Render: Core.Render}, Do: ok},
+			{Pattern: "GET /gui", Scope: "things:read", Surface: &Surface{KeyHeader: "X", Audiences: []string{
+				"pdca",
+				"pdca.gui",
+			}, Invalid: 400, Render: Core.Render}, Do: ok},
 		}
 	}
 	return openDoor(t, Config{Auth: auth}, routes...)
@@ -119,10 +122,13 @@ func TestTokensThatOpenTheDoor(t *testing.T) {
 		change jwt.MapClaims
 		tenant string
 	}{
-		"as it is":                  {nil, defaultTenant},
-		"several audiences":         {jwt.MapClaims{"aud": []string{"x", "here"}}, defaultTenant},
-		"scopes as a list":          {jwt.MapClaims{"scope": []string{"a", "things:read"}}, defaultTenant},
-		"a tenant":                  {jwt.MapClaims{"tenant": "ABCDEF00-0000-0000-0000-000000000009"}, "abcdef00-0000-0000-0000-000000000009"},
+		"as it is":          {nil, defaultTenant},
+		"several audiences": {jwt.MapClaims{"aud": []string{"x", "here"}}, defaultTenant},
+		"scopes as a list":  {jwt.MapClaims{"scope": []string{"a", "things:read"}}, defaultTenant},
+		"a tenant": {
+			jwt.MapClaims{"tenant": "ABCDEF00-0000-0000-0000-000000000009"},
+			"abcdef00-0000-0000-0000-000000000009",
+		},
 		"expired within the leeway": {jwt.MapClaims{"exp": time.Now().Add(-clockLeeway / 2).Unix()}, defaultTenant},
 	} {
 		change := maps.Clone(base)
@@ -142,14 +148,18 @@ func TestScopesDecideWhatATokenMay(t *testing.T) {
 	key := rsaKey(t, 2048)
 	d := jwtDoor(t, publicPEM(t, &key.PublicKey), AuthConfig{})
 	bearer := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, nil)
-	for target, want := range map[string]int{"/things": 200, "/any": 200, "/open": 200, "/admin": 403, "/gui": 401, "/nothing": 404} {
+	for target, want := range map[string]int{
+		"/things": 200, "/any": 200, "/open": 200, "/admin": 403, "/gui": 401,
+		"/nothing": 404,
+	} {
 		if w := d.ask("GET", target, "", bearer); w.Code != want {
 			t.Errorf("%s: got %d %s, want %d", target, w.Code, w.Body, want)
 		}
 	}
 	w := d.ask("GET", "/admin", "", bearer)
 	if got := decodeError(t, w); got.Error.Code != "FORBIDDEN" || got.Error.Details["scope"] != "things:admin" ||
-		!strings.Contains(got.Error.Message, "things:admin") || !strings.Contains(w.Header().Get("WWW-Authenticate"), `scope="things:admin"`) {
+		!strings.Contains(got.Error.Message, "things:admin") || !strings.Contains(w.Header().Get("WWW-Authenticate"),
+		`scope="things:admin"`) {
 		t.Errorf("the scope that is needed is not named: %s %v", w.Body, w.Header())
 	}
 	none := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"scope": ""})
@@ -157,14 +167,18 @@ func TestScopesDecideWhatATokenMay(t *testing.T) {
 		t.Errorf("an empty scope: got %d", w.Code)
 	}
 	// Scopes are separated by a space (RFC 6749, section 3.3), and by nothing that looks like one.
-	for separator, want := range map[string]int{" ": 200, "  ": 200, "\t": 403, "\n": 403, "\u00a0": 403, "\u0085": 403, "\u2003": 403, "\u3000": 403, ",": 403} {
+	for separator, want := range map[string]int{
+		" ": 200, "  ": 200, "\t": 403, "\n": 403, "\u00a0": 403, "\u0085": 403,
+		"\u2003": 403, "\u3000": 403, ",": 403,
+	} {
 		many := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"scope": "other" +
 			separator + "things:read"})
 		if w := d.ask("GET", "/things", "", many); w.Code != want {
 			t.Errorf("scopes separated by %q: got %d, want %d", separator, w.Code, want)
 		}
 	}
-	gui := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"aud": []string{"pdca.gui"}})
+	gui := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil,
+		jwt.MapClaims{"aud": []string{"pdca.gui"}})
 	if w := d.ask("GET", "/gui", "", gui); w.Code != 200 {
 		t.Errorf("the surface's own audience: got %d %s", w.Code, w.Body)
 	}
@@ -191,8 +205,12 @@ func TestAudiencesAreThoseOfTheRouteThenOfTheSurface(t *testing.T) {
 		{"renga", 401, 401, 401, 200},
 		{[]string{"renga", "pdca"}, 200, 200, 401, 200},
 	} {
-		bearer := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"aud": tc.audience})
-		for target, want := range map[string]int{"/read": tc.read, "/write": tc.write, "/gui": tc.gui, "/core": tc.core} {
+		bearer := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil,
+			jwt.MapClaims{"aud": tc.audience})
+		for target, want := range map[string]int{
+			"/read": tc.read, "/write": tc.write, "/gui": tc.gui,
+			"/core": tc.core,
+		} {
 			if got := d.ask("GET", target, "", bearer).Code; got != want {
 				t.Errorf("%v at %s: got %d, want %d", tc.audience, target, got, want)
 			}

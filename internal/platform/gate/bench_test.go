@@ -38,7 +38,8 @@ func BenchmarkGate(b *testing.B) {
 		b.Fatal(err)
 	}
 	body := `{"attempt":1,"workerId":"worker-7"}`
-	r := httptest.NewRequest("POST", "/executions/0190c1de-0000-7000-8000-000000000000/nodes/a/success", strings.NewReader(body))
+	r := httptest.NewRequest("POST", "/executions/0190c1de-0000-7000-8000-000000000000/nodes/a/success",
+		strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Idempotency-Key", "0190c1de-0000-7000-8000-000000000001")

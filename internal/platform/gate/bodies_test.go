@@ -19,7 +19,9 @@ import (
 func TestLargeBodiesShareABudget(t *testing.T) {
 	var d *door
 	inside := func() {}
-	d = openDoor(t, Config{}, Route{Pattern: "POST /large", MaxBody: MaxBodies, Do: func(ctx context.Context, c *Call) (Reply, error) {
+	d = openDoor(t, Config{}, Route{Pattern: "POST /large", MaxBody: MaxBodies, Do: func(ctx context.Context, c *Call) (
+		Reply, error,
+	) {
 		inside()
 		return ok(ctx, c)
 	}})
@@ -27,7 +29,8 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	inside = func() {
 		inside = func() {}
 		w := d.ask(http.MethodPost, "/large", large)
-		if got := decodeError(t, w); w.Code != http.StatusServiceUnavailable || got.Error.Code != "OVERLOADED" || w.Header().Get("Retry-After") != "1" {
+		if got := decodeError(t, w); w.Code != http.StatusServiceUnavailable || got.Error.Code != "OVERLOADED" ||
+			w.Header().Get("Retry-After") != "1" {
 			t.Errorf("a second large body: %d %s %v", w.Code, w.Body, w.Header())
 		}
 		if w := d.ask(http.MethodPost, "/large", strings.Repeat(" ", smallBody)); w.Code != http.StatusOK {
@@ -46,7 +49,10 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 
 // TestABodyMustComeWithinTheTimeOfItsRequest sends the beginning of a body and no more.
 func TestABodyMustComeWithinTheTimeOfItsRequest(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "POST /quick", MaxBody: quickBody, Timeout: 100 * time.Millisecond, Do: ok})
+	d := openDoor(t, Config{}, Route{
+		Pattern: "POST /quick", MaxBody: quickBody, Timeout: 100 * time.Millisecond,
+		Do: ok,
+	})
 	server := httptest.NewUnstartedServer(d)
 	server.Config.ReadTimeout = readTimeout
 	server.Start()
@@ -57,7 +63,8 @@ func TestABodyMustComeWithinTheTimeOfItsRequest(t *testing.T) {
 	}
 	defer conn.Close()
 	stalls, began := stalltest.New(t), time.Now()
-	if _, err := io.WriteString(conn, "POST /quick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"); err != nil {
+	if _, err := io.WriteString(conn,
+		"POST /quick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -49,7 +49,8 @@ func (e *entry) media(r *http.Request) (string, error) {
 	}
 	media, params, err := mime.ParseMediaType(value)
 	charset := params["charset"]
-	if n != 1 || err != nil || !slices.Contains(e.Media, media) || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if n != 1 || err != nil || !slices.Contains(e.Media, media) || charset != "" &&
+		!strings.EqualFold(charset, "utf-8") {
 		return "", fault.New(fault.Unsupported, "", "the Content-Type must be %s", strings.Join(e.Media, " or "))
 	}
 	return media, nil

@@ -93,7 +93,10 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 		return nil, err
 	}
 	for _, route := range routes {
-		if err := g.add(&entry{Route: route, limit: limits[route.Rate], opened: opened[route.Open], timeout: route.Timeout}, measure); err != nil {
+		if err := g.add(&entry{
+			Route: route, limit: limits[route.Rate], opened: opened[route.Open],
+			timeout: route.Timeout,
+		}, measure); err != nil {
 			return nil, err
 		}
 	}

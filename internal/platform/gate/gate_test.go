@@ -25,12 +25,17 @@ func table() []Route {
 		{Pattern: "POST /notes", Once: Optional, MaxBody: 16, Do: ok},
 		{Pattern: "PUT /graphs/{id}", Media: []string{"application/json", "application/yaml", "text/yaml"}, Do: ok},
 		{Pattern: "GET /fails/invalid", Do: do(Reply{}, fault.New(fault.Invalid, "", "page must be 1 or more"))},
-		{Pattern: "GET /fails/missing", Do: do(Reply{}, fault.Wrap("store.load", fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "there is no such execution")))},
-		{Pattern: "GET /fails/conflict", Do: do(Reply{}, fault.New(fault.Conflict, "COMMAND_REJECTED", "no").With(map[string]any{"guard": "cancel_fence", "retryAdvice": "retry_after_fix"}))},
+		{Pattern: "GET /fails/missing", Do: do(Reply{}, fault.Wrap("store.load", fault.New(fault.NotFound,
+			"EXECUTION_NOT_FOUND", "there is no such execution")))},
+		{Pattern: "GET /fails/conflict", Do: do(Reply{}, fault.New(fault.Conflict, "COMMAND_REJECTED", "no").With(
+			map[string]any{"guard": "cancel_fence", "retryAdvice": "retry_after_fix"}))},
 		{Pattern: "GET /fails/busy", Do: do(Reply{}, busy)},
 		{Pattern: "GET /fails/limited", Do: do(Reply{}, fault.New(fault.RateLimited, "", "slow down"))},
 		{Pattern: "GET /fails/secret", Do: do(Reply{}, errors.New("disk /secret/path is gone"))},
-		{Pattern: "GET /fails/internal", Do: do(Reply{}, &fault.Error{Kind: fault.Internal, Message: "seq 7 is /secret", Code: "SECRET"})},
+		{Pattern: "GET /fails/internal", Do: do(Reply{}, &fault.Error{
+			Kind: fault.Internal, Message: "seq 7 is /secret",
+			Code: "SECRET",
+		})},
 		{Pattern: "GET /fails/body", Do: do(Reply{Body: make(chan int)}, nil)},
 		{Pattern: "GET /panics", Do: func(context.Context, *Call) (Reply, error) { panic("secret state") }},
 	}
@@ -54,32 +59,113 @@ func TestEveryRefusalHasItsStatusAndShape(t *testing.T) {
 		{"wrong method", "POST", "/things", "{}", nil, 405, "METHOD_NOT_ALLOWED", "retry_after_fix"},
 		{"a preflight", "OPTIONS", "/things", "", nil, 405, "METHOD_NOT_ALLOWED", "retry_after_fix"},
 		{"no key", "POST", "/things/1/go", "{}", nil, 422, "IDEMPOTENCY_KEY_REQUIRED", "retry_after_fix"},
-		{"an empty key", "POST", "/things/1/go", "{}", []string{"X-Idempotency-Key: "}, 422, "IDEMPOTENCY_KEY_REQUIRED", "retry_after_fix"},
-		{"a key of another surface", "POST", "/things/1/go", "{}", []string{"Idempotency-Key: k1"}, 422, "IDEMPOTENCY_KEY_REQUIRED", "retry_after_fix"},
-		{"a key that is too long", "POST", "/things/1/go", "{}", []string{"X-Idempotency-Key: " + strings.Repeat("k", 256)}, 422, "IDEMPOTENCY_KEY_INVALID", "retry_after_fix"},
-		{"a key that is not ASCII", "POST", "/things/1/go", "{}", []string{"X-Idempotency-Key: é"}, 422, "IDEMPOTENCY_KEY_INVALID", "retry_after_fix"},
-		{"two keys", "POST", "/things/1/go", "{}", []string{key, key}, 422, "IDEMPOTENCY_KEY_INVALID", "retry_after_fix"},
-		{"an optional key that is bad", "POST", "/notes", "{}", []string{"X-Idempotency-Key: \x01"}, 422, "IDEMPOTENCY_KEY_INVALID", "retry_after_fix"},
-		{"a body that is too large", "POST", "/notes", strings.Repeat(" ", 17), nil, 413, "PAYLOAD_TOO_LARGE", "retry_after_fix"},
-		{"a form", "POST", "/notes", "a=b", []string{"Content-Type: application/x-www-form-urlencoded"}, 415, "UNSUPPORTED_MEDIA_TYPE", "retry_after_fix"},
-		{"plain text", "POST", "/notes", "{}", []string{"Content-Type: text/plain"}, 415, "UNSUPPORTED_MEDIA_TYPE", "retry_after_fix"},
-		{"no media type", "POST", "/notes", "{}", []string{"Content-Type: "}, 415, "UNSUPPORTED_MEDIA_TYPE", "retry_after_fix"},
-		{"another charset", "POST", "/notes", "{}", []string{"Content-Type: application/json; charset=latin1"}, 415, "UNSUPPORTED_MEDIA_TYPE", "retry_after_fix"},
-		{"a compressed body", "POST", "/notes", "{}", []string{"Content-Encoding: gzip"}, 415, "UNSUPPORTED_MEDIA_TYPE", "retry_after_fix"},
-		{"YAML where only JSON is spoken", "POST", "/notes", "{}", []string{"Content-Type: application/yaml"}, 415, "UNSUPPORTED_MEDIA_TYPE", "retry_after_fix"},
+		{
+			"an empty key", "POST", "/things/1/go", "{}",
+			[]string{"X-Idempotency-Key: "},
+			422, "IDEMPOTENCY_KEY_REQUIRED",
+			"retry_after_fix",
+		},
+		{
+			"a key of another surface", "POST", "/things/1/go", "{}",
+			[]string{"Idempotency-Key: k1"},
+			422,
+			"IDEMPOTENCY_KEY_REQUIRED", "retry_after_fix",
+		},
+		{"a key that is too long", "POST", "/things/1/go", "{}", []string{"X-Idempotency-Key: " + strings.Repeat("k",
+			256)}, 422, "IDEMPOTENCY_KEY_INVALID", "retry_after_fix"},
+		{
+			"a key that is not ASCII", "POST", "/things/1/go", "{}",
+			[]string{"X-Idempotency-Key: é"},
+			422,
+			"IDEMPOTENCY_KEY_INVALID", "retry_after_fix",
+		},
+		{
+			"two keys", "POST", "/things/1/go", "{}",
+			[]string{key, key},
+			422, "IDEMPOTENCY_KEY_INVALID",
+			"retry_after_fix",
+		},
+		{
+			"an optional key that is bad", "POST", "/notes", "{}",
+			[]string{"X-Idempotency-Key: \x01"},
+			422,
+			"IDEMPOTENCY_KEY_INVALID", "retry_after_fix",
+		},
+		{
+			"a body that is too large", "POST", "/notes", strings.Repeat(" ", 17), nil, 413, "PAYLOAD_TOO_LARGE",
+			"retry_after_fix",
+		},
+		{
+			"a form", "POST", "/notes", "a=b",
+			[]string{"Content-Type: application/x-www-form-urlencoded"},
+			415,
+			"UNSUPPORTED_MEDIA_TYPE", "retry_after_fix",
+		},
+		{
+			"plain text", "POST", "/notes", "{}",
+			[]string{"Content-Type: text/plain"},
+			415, "UNSUPPORTED_MEDIA_TYPE",
+			"retry_after_fix",
+		},
+		{
+			"no media type", "POST", "/notes", "{}",
+			[]string{"Content-Type: "},
+			415, "UNSUPPORTED_MEDIA_TYPE",
+			"retry_after_fix",
+		},
+		{
+			"another charset", "POST", "/notes", "{}",
+			[]string{"Content-Type: application/json; charset=latin1"},
+			415,
+			"UNSUPPORTED_MEDIA_TYPE", "retry_after_fix",
+		},
+		{
+			"a compressed body", "POST", "/notes", "{}",
+			[]string{"Content-Encoding: gzip"},
+			415, "UNSUPPORTED_MEDIA_TYPE",
+			"retry_after_fix",
+		},
+		{
+			"YAML where only JSON is spoken", "POST", "/notes", "{}",
+			[]string{"Content-Type: application/yaml"},
+			415,
+			"UNSUPPORTED_MEDIA_TYPE", "retry_after_fix",
+		},
 		{"a malformed query", "GET", "/things?a=%zz", "", nil, 422, "INVALID_INPUT", "retry_after_fix"},
-		{"a correlation id that is too long", "GET", "/things", "", []string{"X-Correlation-Id: " + strings.Repeat("c", 129)}, 422, "INVALID_INPUT", "retry_after_fix"},
-		{"a correlation id that is not ASCII", "GET", "/things", "", []string{"X-Correlation-Id: é"}, 422, "INVALID_INPUT", "retry_after_fix"},
-		{"a tenant that is no UUID", "GET", "/things", "", []string{"X-Tenant-Id: acme"}, 422, "INVALID_INPUT", "retry_after_fix"},
-		{"a tenant in braces", "GET", "/things", "", []string{"X-Tenant-Id: {00000000-0000-0000-0000-000000000001}"}, 422, "INVALID_INPUT", "retry_after_fix"},
-		{"two tenants", "GET", "/things", "", []string{"X-Tenant-Id: " + defaultTenant, "X-Tenant-Id: " + defaultTenant}, 422, "INVALID_INPUT", "retry_after_fix"},
+		{"a correlation id that is too long", "GET", "/things", "", []string{"X-Correlation-Id: " + strings.Repeat("c",
+			129)}, 422, "INVALID_INPUT", "retry_after_fix"},
+		{
+			"a correlation id that is not ASCII", "GET", "/things", "",
+			[]string{"X-Correlation-Id: é"},
+			422,
+			"INVALID_INPUT", "retry_after_fix",
+		},
+		{
+			"a tenant that is no UUID", "GET", "/things", "",
+			[]string{"X-Tenant-Id: acme"},
+			422, "INVALID_INPUT",
+			"retry_after_fix",
+		},
+		{
+			"a tenant in braces", "GET", "/things", "",
+			[]string{"X-Tenant-Id: {00000000-0000-0000-0000-000000000001}"},
+			422, "INVALID_INPUT", "retry_after_fix",
+		},
+		{"two tenants", "GET", "/things", "", []string{"X-Tenant-Id: " + defaultTenant, "X-Tenant-Id: " +
+			defaultTenant}, 422, "INVALID_INPUT", "retry_after_fix"},
 		{"a handler's invalid input", "GET", "/fails/invalid", "", nil, 422, "INVALID_INPUT", "retry_after_fix"},
 		{"a handler's missing thing", "GET", "/fails/missing", "", nil, 404, "EXECUTION_NOT_FOUND", "retry_after_fix"},
-		{"a handler's conflict with its own advice", "GET", "/fails/conflict", "", nil, 409, "COMMAND_REJECTED", "retry_after_fix"},
+		{
+			"a handler's conflict with its own advice", "GET", "/fails/conflict", "", nil, 409, "COMMAND_REJECTED",
+			"retry_after_fix",
+		},
 		{"a full queue", "GET", "/fails/busy", "", nil, 503, "UNAVAILABLE", "retry_with_backoff"},
 		{"too many calls", "GET", "/fails/limited", "", nil, 429, "RATE_LIMITED", "retry_with_backoff"},
 		{"an unclassified error", "GET", "/fails/secret", "", nil, 500, "INTERNAL_ERROR", "retry_with_backoff"},
-		{"an internal error with a message", "GET", "/fails/internal", "", nil, 500, "INTERNAL_ERROR", "retry_with_backoff"},
+		{
+			"an internal error with a message", "GET", "/fails/internal", "", nil, 500, "INTERNAL_ERROR",
+			"retry_with_backoff",
+		},
 		{"a reply that cannot be written", "GET", "/fails/body", "", nil, 500, "INTERNAL_ERROR", "retry_with_backoff"},
 		{"a panic", "GET", "/panics", "", nil, 500, "INTERNAL_ERROR", "retry_with_backoff"},
 	} {
@@ -126,7 +212,10 @@ func TestInternalFailuresAreLoggedWithTheirCause(t *testing.T) {
 	if got := decodeError(t, w).Error.Details["correlationId"]; got != "corr-7" {
 		t.Errorf("the answer does not say how to find its line: %v", got)
 	}
-	for _, want := range []string{`"level":"ERROR"`, `disk /secret/path is gone`, `"correlationId":"corr-7"`, `"route":"GET /fails/secret"`} {
+	for _, want := range []string{
+		`"level":"ERROR"`, `disk /secret/path is gone`, `"correlationId":"corr-7"`,
+		`"route":"GET /fails/secret"`,
+	} {
 		if !strings.Contains(d.log.String(), want) {
 			t.Errorf("the log lacks %s: %s", want, d.log)
 		}
@@ -161,7 +250,8 @@ func TestEveryAnswerHasTheCommonHeaders(t *testing.T) {
 			t.Errorf("%s: correlation id %q", target, h.Get("X-Correlation-Id"))
 		}
 	}
-	if got := d.ask("GET", "/things", "", "X-Correlation-Id: mine").Header()["X-Correlation-Id"]; !cmp.Equal(got, []string{"mine"}) {
+	if got := d.ask("GET", "/things", "", "X-Correlation-Id: mine").Header()["X-Correlation-Id"]; !cmp.Equal(got,
+		[]string{"mine"}) {
 		t.Errorf("the correlation id came back as %q", got)
 	}
 }
@@ -177,7 +267,10 @@ func TestEveryAnswerHasARequestIDOfItsOwn(t *testing.T) {
 		},
 	})...)
 	seen := map[string]bool{}
-	for _, target := range []string{"/noted", "/things", "/nothing", "/fails/invalid", "/fails/secret", "/panics", "/things?a=%zz"} {
+	for _, target := range []string{
+		"/noted", "/things", "/nothing", "/fails/invalid", "/fails/secret", "/panics",
+		"/things?a=%zz",
+	} {
 		for range 2 {
 			w := d.ask("GET", target, "", "X-Request-Id: 01ARZ3NDEKTSV4RRFFQ69G5FAV")
 			got := w.Header()["X-Request-Id"]
@@ -230,7 +323,10 @@ func TestRoutesThatGoAwaySaySo(t *testing.T) {
 	}
 	for name, route := range map[string]Route{
 		"a sunset without a deprecation": {Pattern: "GET /a", Sunset: since, Do: ok},
-		"a sunset too soon":              {Pattern: "GET /a", Deprecated: since, Sunset: since.Add(MinNotice - time.Second), Do: ok},
+		"a sunset too soon": {
+			Pattern: "GET /a", Deprecated: since,
+			Sunset: since.Add(MinNotice - time.Second), Do: ok,
+		},
 	} {
 		if _, err := New(Config{Auth: auth}, []Route{route}); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -240,22 +336,27 @@ func TestRoutesThatGoAwaySaySo(t *testing.T) {
 
 func TestCallCarriesWhatWasSent(t *testing.T) {
 	var got *Call
-	d := openDoor(t, Config{}, Route{Pattern: "POST /a/{id}/b/{rest...}", Once: Required, Do: func(_ context.Context, c *Call) (Reply, error) {
+	d := openDoor(t, Config{}, Route{Pattern: "POST /a/{id}/b/{rest...}", Once: Required, Do: func(_ context.Context,
+		c *Call,
+	) (Reply, error) {
 		got = c
 		return Reply{Status: 202, Header: http.Header{"X-More": {"1"}}}, nil
 	}})
 	w := d.ask("POST", "/a/x%2Fy/b/c/d%20e?q=1", `{"n":1.0}`, "X-Idempotency-Key: k 1", "X-Correlation-Id: c1",
-		"X-Tenant-Id: AAAAAAAA-0000-0000-0000-000000000001", "X-User-Id: ada", "Content-Type: application/json; charset=UTF-8", "Authorization: Bearer nonsense")
+		"X-Tenant-Id: AAAAAAAA-0000-0000-0000-000000000001", "X-User-Id: ada",
+		"Content-Type: application/json; charset=UTF-8", "Authorization: Bearer nonsense")
 	if w.Code != 202 || w.Header().Get("X-More") != "1" || w.Body.Len() != 0 {
 		t.Fatalf("got %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if got.Path("id") != "x/y" || got.Path("rest") != "c/d e" || got.Path("none") != "" || got.Query().Get("q") != "1" {
 		t.Errorf("path %q %q, query %v", got.Path("id"), got.Path("rest"), got.Query())
 	}
-	if string(got.Body) != `{"n":1.0}` || got.Media != "application/json" || got.Key != "k 1" || got.CorrelationID != "c1" {
+	if string(got.Body) != `{"n":1.0}` || got.Media != "application/json" || got.Key != "k 1" ||
+		got.CorrelationID != "c1" {
 		t.Errorf("got %+v", got)
 	}
-	if p := got.Principal; p.Tenant != "aaaaaaaa-0000-0000-0000-000000000001" || p.Subject != "ada" || !p.Has("anything") {
+	if p := got.Principal; p.Tenant != "aaaaaaaa-0000-0000-0000-000000000001" || p.Subject != "ada" ||
+		!p.Has("anything") {
 		t.Errorf("got %+v", p)
 	}
 	once, err := got.Once()
@@ -292,7 +393,9 @@ func TestAnEndpointHasOneSpelling(t *testing.T) {
 }
 
 func TestBodiesOfEveryLength(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "POST /echo", MaxBody: 200_000, Do: func(_ context.Context, c *Call) (Reply, error) {
+	d := openDoor(t, Config{}, Route{Pattern: "POST /echo", MaxBody: 200_000, Do: func(_ context.Context, c *Call) (
+		Reply, error,
+	) {
 		return Reply{Raw: c.Body, Type: "application/octet-stream"}, nil
 	}})
 	for _, size := range []int{0, 1, smallBody, smallBody + 1, 200_000} {
@@ -311,7 +414,8 @@ func TestScratchIsUsedForTheReply(t *testing.T) {
 		return c.Built(201, append(c.Scratch(), `{"raw":true}`...)), nil
 	}})
 	for range 3 {
-		if w := d.ask("GET", "/raw", ""); w.Code != 201 || w.Body.String() != `{"raw":true}` || w.Header().Get("Content-Length") != "12" {
+		if w := d.ask("GET", "/raw", ""); w.Code != 201 || w.Body.String() != `{"raw":true}` ||
+			w.Header().Get("Content-Length") != "12" {
 			t.Errorf("got %d %s", w.Code, w.Body)
 		}
 	}
@@ -323,10 +427,14 @@ func TestTimeRunsOut(t *testing.T) {
 			<-ctx.Done()
 			return Reply{}, ctx.Err()
 		}
-		d := openDoor(t, Config{}, Route{Pattern: "GET /slow", Do: wait}, Route{Pattern: "GET /poll", Timeout: NoTimeout, Do: wait})
+		d := openDoor(t, Config{}, Route{Pattern: "GET /slow", Do: wait}, Route{
+			Pattern: "GET /poll",
+			Timeout: NoTimeout, Do: wait,
+		})
 		start := time.Now()
 		w := d.ask("GET", "/slow", "")
-		if got := decodeError(t, w).Error.Code; w.Code != 503 || got != "TIMEOUT" || time.Since(start) >= DefaultTimeout {
+		if got := decodeError(t, w).Error.Code; w.Code != 503 || got != "TIMEOUT" ||
+			time.Since(start) >= DefaultTimeout {
 			t.Errorf("got %d %s after %s", w.Code, got, time.Since(start))
 		}
 		time.AfterFunc(time.Hour, d.Drain)

@@ -104,7 +104,8 @@ func (p Pages) probe(ctx context.Context) []error {
 func (p Pages) metrics(_ context.Context, c *Call) (Reply, error) {
 	page := rendered{header: http.Header{}}
 	p.Metrics.ServeHTTP(&page, c.Request)
-	return Reply{Status: page.status, Header: page.header, Type: page.header.Get("Content-Type"), Raw: page.Bytes()}, nil
+	return Reply{Status: page.status, Header: page.header, Type: page.header.Get("Content-Type"), Raw: page.Bytes()},
+		nil
 }
 
 // rendered is what a handler wrote.

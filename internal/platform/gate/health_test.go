@@ -54,7 +54,8 @@ func TestMetricsWaitForNoTenant(t *testing.T) {
 		for range 2 {
 			began := time.Now()
 			w := d.ask("GET", "/metrics", "")
-			if w.Code != 200 || w.Body.String() != text || w.Header().Get("Content-Encoding") != "identity" || time.Since(began) > 0 {
+			if w.Code != 200 || w.Body.String() != text || w.Header().Get("Content-Encoding") != "identity" ||
+				time.Since(began) > 0 {
 				t.Errorf("got %d, %d bytes and %v after %v", w.Code, w.Body.Len(), w.Header(), time.Since(began))
 			}
 		}

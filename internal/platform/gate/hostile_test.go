@@ -83,7 +83,8 @@ func keyForms(t *testing.T, key *rsa.PrivateKey) []keyForm {
 // secretsOf are public texts that a careless door takes for the secret of an HMAC.
 func secretsOf(t *testing.T, key *rsa.PrivateKey, forms []keyForm) map[string][]byte {
 	secrets := map[string][]byte{
-		"an empty text": {}, "the modulus": key.N.Bytes(), "the PKCS 1 form": x509.MarshalPKCS1PublicKey(&key.PublicKey),
+		"an empty text": {}, "the modulus": key.N.Bytes(), "the PKCS 1 form": x509.MarshalPKCS1PublicKey(
+			&key.PublicKey),
 	}
 	for _, form := range forms {
 		secrets["the file, "+form.name] = form.data
@@ -119,7 +120,8 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 	good := claim("jti", canary)
 	parts := strings.Split(good, ".")
 	encode := base64.RawURLEncoding.EncodeToString
-	sound := fmt.Sprintf(`"iss":"noctria.auth","aud":"renga","sub":"ada","exp":%d,"jti":"%s","scope":"things:read"`, at(time.Hour), canary)
+	sound := fmt.Sprintf(`"iss":"noctria.auth","aud":"renga","sub":"ada","exp":%d,"jti":"%s","scope":"things:read"`,
+		at(time.Hour), canary)
 	raw := func(payload string) string { return forge(t, key, `{"alg":"RS256","kid":"a"}`, payload) }
 	header := func(text string) string { return forge(t, key, text, "{"+sound+"}") }
 	swapped := encode([]byte(strings.Replace("{"+sound+"}", "ada", "root", 1)))
@@ -128,7 +130,10 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 
 	var symmetric []hostile
 	for name, secret := range secretsOf(t, key, forms) {
-		for _, method := range []jwt.SigningMethod{jwt.SigningMethodHS256, jwt.SigningMethodHS384, jwt.SigningMethodHS512} {
+		for _, method := range []jwt.SigningMethod{
+			jwt.SigningMethodHS256, jwt.SigningMethodHS384,
+			jwt.SigningMethodHS512,
+		} {
 			symmetric = append(symmetric, hostile{method.Alg() + " with " + name, by(method, secret), 401, false})
 		}
 	}
@@ -141,7 +146,8 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"four parts", good + "." + canary, 401, false},
 		{"five parts, as of an encrypted token", good + "." + canary + "." + canary, 401, false},
 		{"padding inside the encoding", parts[0] + "=." + parts[1] + "." + parts[2], 401, false},
-		{"the encoding of other bases", strings.NewReplacer("-", "+", "_", "/").Replace(parts[0]) + "+/." + parts[1] + "." + parts[2], 401, false},
+		{"the encoding of other bases", strings.NewReplacer("-", "+", "_", "/").Replace(parts[0]) + "+/." + parts[1] +
+			"." + parts[2], 401, false},
 		{"a header that is no JSON", encode([]byte(canary)) + "." + parts[1] + "." + parts[2], 401, false},
 		{"a header that is a list", header(`["RS256"]`), 401, false},
 		{"claims that are no JSON", raw(canary), 401, false},
@@ -154,7 +160,10 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		// What is not signed by whom it says.
 		{"no signature", parts[0] + "." + parts[1] + ".", 401, false},
 		{"a signature with one bit changed", parts[0] + "." + parts[1] + "." + string(flipped), 401, false},
-		{"the signature of another token", strings.Join(append(parts[:2:2], strings.Split(claim("x", 1), ".")[2]), "."), 401, false},
+		{
+			"the signature of another token", strings.Join(append(parts[:2:2], strings.Split(claim("x", 1), ".")[2]), "."),
+			401, false,
+		},
 		{"other claims under a good signature", parts[0] + "." + swapped + "." + parts[2], 401, false},
 		{"alg none", by(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType), 401, false},
 		{"alg None with a good signature", header(`{"alg":"None","kid":"a"}`), 401, false},
@@ -178,7 +187,11 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"a key name that is SQL", head(key, map[string]any{"kid": "a' OR '1'='1"}), 401, true},
 		{"a key name that is a number", head(key, map[string]any{"kid": 1}), 401, true},
 		{"a key name that is a list", head(key, map[string]any{"kid": []string{"a"}}), 401, true},
-		{"a key of its own in jwk", head(other, map[string]any{"jwk": map[string]any{"kty": "RSA", "n": encode(other.N.Bytes()), "e": "AQAB"}}), 401, false},
+		{
+			"a key of its own in jwk",
+			head(other, map[string]any{"jwk": map[string]any{"kty": "RSA", "n": encode(other.N.Bytes()), "e": "AQAB"}}),
+			401, false,
+		},
 		{"keys of its own at jku", head(other, map[string]any{"kid": "mine", "jku": elsewhere}), 401, false},
 		{"keys of its own at x5u", head(other, map[string]any{"x5u": elsewhere}), 401, false},
 		{"a certificate of its own in x5c", head(other, map[string]any{"x5c": []string{canary}}), 401, false},
@@ -194,15 +207,22 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"two expiries", raw("{" + sound + `,"exp":99999999999}`), 401, false},
 		{"two scopes", raw("{" + sound + `,"scope":"things:admin"}`), 401, false},
 		{"two audiences", raw("{" + sound + `,"aud":"other"}`), 401, false},
-		{"claims in capitals", raw(strings.NewReplacer("iss", "ISS", "aud", "AUD", "sub", "SUB", "exp", "EXP", "scope", "SCOPE").Replace("{" + sound + "}")), 401, false},
+		{"claims in capitals", raw(strings.NewReplacer("iss", "ISS", "aud", "AUD", "sub", "SUB", "exp", "EXP", "scope",
+			"SCOPE").Replace("{" + sound + "}")), 401, false},
 
 		// Time. The leeway is 30 s to both sides.
 		{"no expiry", claim("exp", nil), 401, false},
-		{"an expiry that is null", raw(strings.Replace("{"+sound+"}", fmt.Sprint(at(time.Hour)), "null", 1)), 401, false},
+		{
+			"an expiry that is null", raw(strings.Replace("{"+sound+"}", fmt.Sprint(at(time.Hour)), "null", 1)), 401,
+			false,
+		},
 		{"an expiry that is a text", claim("exp", "tomorrow"), 401, false},
 		{"an expiry that is a number in a text", claim("exp", fmt.Sprint(at(time.Hour))), 401, false},
 		{"an expiry that is true", claim("exp", true), 401, false},
-		{"an expiry beyond all years", raw(strings.Replace("{"+sound+"}", fmt.Sprint(at(time.Hour)), "1e300", 1)), 401, false},
+		{
+			"an expiry beyond all years", raw(strings.Replace("{"+sound+"}", fmt.Sprint(at(time.Hour)), "1e300", 1)), 401,
+			false,
+		},
 		{"an expiry in milliseconds", claim("exp", noon.Add(time.Hour).UnixMilli()), 401, false},
 		{"an expiry before all years", claim("exp", -1), 401, false},
 		{"an expiry at zero", claim("exp", 0), 401, false},
@@ -263,13 +283,18 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"a list of audiences", claim("aud", []string{"x", "renga"}), 200, false},
 		{"a list of scopes", claim("scope", []string{"x", "things:read"}), 200, false},
 		{"an expiry with a fraction", claim("exp", float64(at(time.Hour))+.5), 200, false},
-		{"a jku beside a known key, which nobody follows", head(key, map[string]any{"kid": "a", "jku": elsewhere}), 200, false},
+		{
+			"a jku beside a known key, which nobody follows", head(key, map[string]any{"kid": "a", "jku": elsewhere}), 200,
+			false,
+		},
 	}...)
 }
 
 func TestHostileTokensAreRefusedAndLeaveNoTrace(t *testing.T) {
 	var asked []string
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.Path) }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+	}))
 	defer elsewhere.Close()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	key := rsaKey(t, 2048)

@@ -22,7 +22,8 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey(t, 2048))})
+	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(
+		rsaKey(t, 2048))})
 	for name, data := range map[string][]byte{
 		"empty":          nil,
 		"text":           []byte("hello"),
@@ -66,7 +67,8 @@ func TestKeysAreExchangedWithoutARestart(t *testing.T) {
 	}
 	d := openDoor(t, Config{Auth: auth}, Route{Pattern: "GET /things", Do: ok})
 	ask := func(key *rsa.PrivateKey) int {
-		return d.ask("GET", "/things", "", "Authorization: Bearer "+sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"exp": now.Add(time.Hour).Unix()})).Code
+		return d.ask("GET", "/things", "", "Authorization: Bearer "+sign(t, jwt.SigningMethodRS256, key, nil,
+			jwt.MapClaims{"exp": now.Add(time.Hour).Unix()})).Code
 	}
 	expect := func(stage string, oldKey, newKey int) {
 		t.Helper()
@@ -103,7 +105,8 @@ func TestVerifiedTokensAreForgottenWhenTheyExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := openDoor(t, Config{Auth: auth}, Route{Pattern: "GET /things", Do: ok})
-	bearer := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"exp": now.Add(time.Minute).Unix()})
+	bearer := "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil,
+		jwt.MapClaims{"exp": now.Add(time.Minute).Unix()})
 	for _, want := range []int{200, 200} {
 		if got := d.ask("GET", "/things", "", bearer).Code; got != want {
 			t.Errorf("got %d, want %d", got, want)

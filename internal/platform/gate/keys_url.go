@@ -51,15 +51,19 @@ func openKeyURL(from string, now time.Time, log *slog.Logger) (*keyURL, error) {
 	case err != nil:
 		return nil, errors.New("gate: the URL of keys is malformed")
 	case at.Scheme != "https" && !(at.Scheme == "http" && loopbackHost(at.Host)):
-		return nil, fmt.Errorf("gate: keys are fetched over https, or over http from this machine; %s://%s is neither", at.Scheme, at.Host)
+		return nil, fmt.Errorf("gate: keys are fetched over https, or over http from this machine; %s://%s is neither",
+			at.Scheme, at.Host)
 	case at.Host == "":
 		return nil, errors.New("gate: the URL of keys names no host")
 	case at.User != nil:
 		return nil, errors.New("gate: the URL of keys holds credentials; public keys need none")
 	}
 	u := &keyURL{url: from, log: log, tried: now, client: &http.Client{
-		Timeout:       keysTimeout,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+		Timeout: keysTimeout,
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
 		CheckRedirect: stayThere,
 	}}
 	if err := u.fetch(); err != nil {

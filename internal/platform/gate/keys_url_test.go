@@ -64,7 +64,8 @@ func newLender(t *testing.T, from string) *lender {
 	t.Helper()
 	l := &lender{t: t, now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), log: &logbook{}}
 	auth, err := OpenAuth(AuthConfig{
-		Mode: ModeJWT, Keys: from, Now: func() time.Time { return l.now }, Log: slog.New(slog.NewTextHandler(l.log, nil)),
+		Mode: ModeJWT, Keys: from, Now: func() time.Time { return l.now },
+		Log: slog.New(slog.NewTextHandler(l.log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,8 @@ func newLender(t *testing.T, from string) *lender {
 // try asks with a token of a key under a name.
 func (l *lender) try(key *rsa.PrivateKey, kid string) int {
 	l.t.Helper()
-	token := sign(l.t, jwt.SigningMethodRS256, key, map[string]any{"kid": kid}, jwt.MapClaims{"exp": l.now.Add(time.Hour).Unix()})
+	token := sign(l.t, jwt.SigningMethodRS256, key, map[string]any{"kid": kid},
+		jwt.MapClaims{"exp": l.now.Add(time.Hour).Unix()})
 	return l.ask("GET", "/things", "", "Authorization: Bearer "+token).Code
 }
 
@@ -181,16 +183,28 @@ func TestTheLastGoodKeysStayWhileTheURLIsAway(t *testing.T) {
 	elsewhere := newIssuer(t)
 	elsewhere.publish(map[string]*rsa.PrivateKey{"b": b})
 	for name, wrong := range map[string]http.HandlerFunc{
-		"an error":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret-cause", http.StatusBadGateway) },
+		"an error": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "secret-cause",
+				http.StatusBadGateway)
+		},
 		"rubbish":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 		"an empty set": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
 		"a short key": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(jwks(map[string]*rsa.PrivateKey{"b": rsaKey(t, 1024)}))
 		},
-		"too much":            func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, maxKeyFile+1)) },
-		"a redirect away":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) },
-		"a redirect in a row": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) },
-		"a cut connection":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"too much": func(w http.ResponseWriter, _ *http.Request) {
+			_,
+				_ = w.Write(make([]byte, maxKeyFile+1))
+		},
+		"a redirect away": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL,
+				http.StatusFound)
+		},
+		"a redirect in a row": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"x",
+				http.StatusFound)
+		},
+		"a cut connection": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := newIssuer(t)
@@ -205,7 +219,8 @@ func TestTheLastGoodKeysStayWhileTheURLIsAway(t *testing.T) {
 			if got := l.try(a, "a"); got != 200 {
 				t.Errorf("the last good key: got %d", got)
 			}
-			if log := l.log.String(); !strings.Contains(log, "level=WARN msg=\"keys could not be fetched, the last ones stay\"") || strings.Contains(log, "secret") {
+			if log := l.log.String(); !strings.Contains(log,
+				"level=WARN msg=\"keys could not be fetched, the last ones stay\"") || strings.Contains(log, "secret") {
 				t.Errorf("got the log %s", log)
 			}
 			asked := from.times()
@@ -254,7 +269,8 @@ func TestKeysComeOverTLSFromElsewhere(t *testing.T) {
 	}))
 	served.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	defer served.Close()
-	if _, err := OpenAuth(AuthConfig{Mode: ModeJWT, Keys: served.URL}); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := OpenAuth(AuthConfig{Mode: ModeJWT, Keys: served.URL}); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate of nobody's: got %v", err)
 	}
 	u := &keyURL{url: served.URL, client: served.Client(), log: slog.New(slog.DiscardHandler)}
@@ -278,7 +294,8 @@ func TestURLsOfKeysThatAreRefused(t *testing.T) {
 		"https://%zz/secret-word",
 		away.URL,
 	} {
-		if _, err := OpenAuth(AuthConfig{Mode: ModeJWT, Keys: from}); err == nil || strings.Contains(err.Error(), "secret-word") {
+		if _, err := OpenAuth(AuthConfig{Mode: ModeJWT, Keys: from}); err == nil ||
+			strings.Contains(err.Error(), "secret-word") {
 			t.Errorf("%s: got %v", from, err)
 		}
 	}

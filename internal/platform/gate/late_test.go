@@ -71,7 +71,8 @@ func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 			return err
 		},
 		"in chunks": func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, strings.Repeat("x", size))
+			_, err := fmt.Fprintf(w, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size,
+				strings.Repeat("x", size))
 			return err
 		},
 	} {
@@ -82,7 +83,8 @@ func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 			}
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(time.Minute))
-			_, err = io.WriteString(conn, "POST /small HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
+			_, err = io.WriteString(conn,
+				"POST /small HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
 			if err == nil {
 				err = send(conn)
 			}
@@ -112,7 +114,8 @@ func TestWhoWaitsToBeAskedSendsNothingTooLarge(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, err = io.WriteString(conn, "POST /small HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2000\r\nExpect: 100-continue\r\n\r\n")
+	_, err = io.WriteString(conn, "POST /small HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "+
+		"application/json\r\nContent-Length: 2000\r\nExpect: 100-continue\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}

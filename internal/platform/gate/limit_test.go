@@ -10,8 +10,11 @@ import (
 
 func TestRateClassesLimitEachClient(t *testing.T) {
 	now := time.Now()
-	d := openDoor(t, Config{Now: func() time.Time { return now }, Rates: map[string]Rate{"reads": {Limit: 3, Per: time.Minute}}},
-		Route{Pattern: "GET /a", Rate: "reads", Do: ok}, Route{Pattern: "GET /b", Rate: "reads", Do: ok}, Route{Pattern: "GET /free", Rate: "other", Do: ok})
+	d := openDoor(t, Config{Now: func() time.Time { return now }, Rates: map[string]Rate{
+		"reads": {Limit: 3, Per: time.Minute},
+	}},
+		Route{Pattern: "GET /a", Rate: "reads", Do: ok}, Route{Pattern: "GET /b", Rate: "reads", Do: ok},
+		Route{Pattern: "GET /free", Rate: "other", Do: ok})
 	ask := func(target, user string) (int, string, string) {
 		w := d.ask("GET", target, "", "X-User-Id: "+user)
 		return w.Code, w.Header().Get("X-RateLimit-Remaining"), w.Header().Get("Retry-After")
@@ -35,7 +38,8 @@ func TestRateClassesLimitEachClient(t *testing.T) {
 	now = now.Add(20 * time.Second)
 	expect("/a", "ada", 200, "0", "")
 	w = d.ask("GET", "/a", "", "X-User-Id: ada")
-	if got := decodeError(t, w); got.Error.Code != "RATE_LIMITED" || w.Header().Get("X-RateLimit-Limit") != "3" || w.Header().Get("X-RateLimit-Reset") != "60" {
+	if got := decodeError(t, w); got.Error.Code != "RATE_LIMITED" || w.Header().Get("X-RateLimit-Limit") != "3" ||
+		w.Header().Get("X-RateLimit-Reset") != "60" {
 		t.Errorf("got %s %v", w.Body, w.Header())
 	}
 }

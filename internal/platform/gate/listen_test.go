@@ -16,9 +16,11 @@ import (
 
 func TestModeNoneListensOnLoopbackOnly(t *testing.T) {
 	for addr, want := range map[string]bool{
-		"127.0.0.1:8080": true, "127.1.2.3:0": true, "[::1]:8080": true, "localhost:8080": true, "[::ffff:127.0.0.1]:1": true,
-		":8080": false, "0.0.0.0:8080": false, "[::]:8080": false, "10.0.0.1:8080": false, "[fe80::1]:80": false,
-		"127.0.0.1": false, "": false, "[::ffff:10.0.0.1]:1": false,
+		"127.0.0.1:8080": true, "127.1.2.3:0": true, "[::1]:8080": true, "localhost:8080": true,
+		"[::ffff:127.0.0.1]:1": true,
+		":8080":                false, "0.0.0.0:8080": false, "[::]:8080": false, "10.0.0.1:8080": false,
+		"[fe80::1]:80": false,
+		"127.0.0.1":    false, "": false, "[::ffff:10.0.0.1]:1": false,
 	} {
 		if err := CheckListen(t.Context(), addr, ModeNone); (err == nil) != want {
 			t.Errorf("%q: got %v", addr, err)
@@ -34,12 +36,17 @@ func TestModeNoneListensOnLoopbackOnly(t *testing.T) {
 func TestModeNoneServesLoopbackHostsOnly(t *testing.T) {
 	d := openDoor(t, Config{}, Route{Pattern: "GET /things", Do: ok}, Route{Pattern: "GET /open", Public: true, Do: ok})
 	for host, want := range map[string]bool{
-		"localhost": true, "localhost:8080": true, "LOCALHOST:1": true, "127.0.0.1": true, "127.0.0.1:8080": true, "127.9.9.9:65535": true,
-		"[::1]": true, "[::1]:8080": true,
-		"": false, "example.com": false, "localhost.example.com": false, "localhost:8080.example.com": false, "localhost:": false,
-		"127.0.0.1.example.com": false, "127.0.0.1:8080:1": false, "10.0.0.1": false, "0.0.0.0": false, "[::]": false, "[::1": false,
-		"[::1]x": false, "[::1].example.com": false, "::1": false, "127.1": false, "2130706433": false, "0x7f000001": false,
-		"[127.0.0.1]": false, "localhost@example.com": false, "user@localhost": false, "localhost:80a": false, "[::ffff:10.0.0.1]": false,
+		"localhost": true, "localhost:8080": true, "LOCALHOST:1": true, "127.0.0.1": true, "127.0.0.1:8080": true,
+		"127.9.9.9:65535": true,
+		"[::1]":           true, "[::1]:8080": true,
+		"": false, "example.com": false, "localhost.example.com": false, "localhost:8080.example.com": false,
+		"localhost:":            false,
+		"127.0.0.1.example.com": false, "127.0.0.1:8080:1": false, "10.0.0.1": false, "0.0.0.0": false, "[::]": false,
+		"[::1":   false,
+		"[::1]x": false, "[::1].example.com": false, "::1": false, "127.1": false, "2130706433": false,
+		"0x7f000001":  false,
+		"[127.0.0.1]": false, "localhost@example.com": false, "user@localhost": false, "localhost:80a": false,
+		"[::ffff:10.0.0.1]": false,
 	} {
 		for _, target := range []string{"/things", "/open", "/nothing"} {
 			w := d.ask("GET", target, "", "Host: "+host)
@@ -93,7 +100,9 @@ func raw(t *testing.T, addr, request string) string {
 
 func TestRequestsThatTwoReadersCouldReadDifferently(t *testing.T) {
 	seen := 0
-	d := openDoor(t, Config{}, Route{Pattern: "POST /things", MaxBody: 100, Do: func(context.Context, *Call) (Reply, error) {
+	d := openDoor(t, Config{}, Route{Pattern: "POST /things", MaxBody: 100, Do: func(context.Context, *Call) (Reply,
+		error,
+	) {
 		seen++
 		return Reply{Status: 202}, nil
 	}})
@@ -108,9 +117,14 @@ func TestRequestsThatTwoReadersCouldReadDifferently(t *testing.T) {
 		{"a header with a space before the colon", head + "Content-Length : 2\r\n\r\n{}", "HTTP/1.1 400"},
 		{"no host", "GET /things HTTP/1.1\r\n\r\n", "HTTP/1.1 400"},
 		{"two hosts", "GET /things HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n", "HTTP/1.1 400"},
-		{"a foreign absolute target", "GET http://evil/things HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 403"},
-		{"headers without end", "GET /things HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "HTTP/1.1 431"},
-		{"a chunked body that is too large", head + "Transfer-Encoding: chunked\r\n\r\nc8\r\n" + strings.Repeat("x", 200) + "\r\n0\r\n\r\n", "HTTP/1.1 413"},
+		{
+			"a foreign absolute target", "GET http://evil/things HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			"HTTP/1.1 403",
+		},
+		{"headers without end", "GET /things HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) +
+			"\r\n\r\n", "HTTP/1.1 431"},
+		{"a chunked body that is too large", head + "Transfer-Encoding: chunked\r\n\r\nc8\r\n" + strings.Repeat("x",
+			200) + "\r\n0\r\n\r\n", "HTTP/1.1 413"},
 		{"a length that promises too much", head + "Content-Length: 99999999999\r\n\r\n", "HTTP/1.1 413"},
 		{"a chunk that is malformed", head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 422"},
 	} {
@@ -126,7 +140,9 @@ func TestRequestsThatTwoReadersCouldReadDifferently(t *testing.T) {
 }
 
 func TestStreamsFlowAndEndWhenTheProcessDrains(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Do: func(ctx context.Context, c *Call) (Reply, error) {
+	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Do: func(ctx context.Context, c *Call) (
+		Reply, error,
+	) {
 		if c.Query().Get("refuse") != "" {
 			return Reply{Status: 204}, nil
 		}
@@ -175,7 +191,9 @@ func TestStreamsFlowAndEndWhenTheProcessDrains(t *testing.T) {
 }
 
 func TestAStreamThatPanicsIsCutOff(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Do: func(_ context.Context, c *Call) (Reply, error) {
+	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Do: func(_ context.Context, c *Call) (Reply,
+		error,
+	) {
 		fmt.Fprint(c.Stream, "data: 1\n\n")
 		panic("half way")
 	}})
@@ -187,7 +205,9 @@ func TestAStreamThatPanicsIsCutOff(t *testing.T) {
 }
 
 func TestAStreamThatMustBeWholeIsCutOffWhenItFails(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Whole: true, Do: func(_ context.Context, c *Call) (Reply, error) {
+	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Whole: true, Do: func(_ context.Context,
+		c *Call,
+	) (Reply, error) {
 		fmt.Fprint(c.Stream, "data: 1\n\n")
 		return Reply{}, errors.New("half way")
 	}})

@@ -71,7 +71,8 @@ func (x *exchange) log(ctx context.Context, took time.Duration) {
 
 // attrs are what the line says of every request.
 func (x *exchange) attrs(ms float64) []slog.Attr {
-	correlation, tenant := slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyTenant, x.call.Principal.Tenant)
+	correlation, tenant := slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyTenant,
+		x.call.Principal.Tenant)
 	if x.surface.Lines {
 		attrs := []slog.Attr{
 			slog.String(keyRequest, x.call.RequestID),

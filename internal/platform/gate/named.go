@@ -39,7 +39,8 @@ func newNamed(m metric.Meter, s *Surface) (*named, error) {
 		return nil, err
 	}
 	latency, err := m.Float64Histogram(s.Metrics+".latency_ms",
-		metric.WithDescription("Milliseconds from a request's arrival to its answer."), metric.WithExplicitBucketBoundaries(millis...))
+		metric.WithDescription("Milliseconds from a request's arrival to its answer."),
+		metric.WithExplicitBucketBoundaries(millis...))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,8 @@ func (n *named) of(endpoint string, s *Surface) *named {
 }
 
 func (n *named) outcome(outcome string) []metric.AddOption {
-	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(n.endpoint, attribute.String("outcome", outcome)))}
+	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(n.endpoint, attribute.String("outcome",
+		outcome)))}
 }
 
 // answered counts a request. A surface without a catalogue may have any code.

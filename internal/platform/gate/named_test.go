@@ -28,7 +28,9 @@ const (
 func recheckTable() []Route {
 	return []Route{
 		{Pattern: "GET /things", Do: ok},
-		{Pattern: "POST /pdca/recheck", Surface: Recheck, Once: Required, Do: func(_ context.Context, c *Call) (Reply, error) {
+		{Pattern: "POST /pdca/recheck", Surface: Recheck, Once: Required, Do: func(_ context.Context, c *Call) (Reply,
+			error,
+		) {
 			switch c.Key {
 			case conflicts:
 				return Reply{}, fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "the key was used for another body")
@@ -51,7 +53,8 @@ func TestTheMetricsOfASurfaceHaveTheNamesOfItsDocument(t *testing.T) {
 	}
 	delete(limits, "pdca.recheck")
 	delete(limits, "pdca.bulk")
-	d := openDoor(t, Config{Telemetry: tel, Rates: limits}, append(Pages{Metrics: tel.Metrics}.Routes(), recheckTable()...)...)
+	d := openDoor(t, Config{Telemetry: tel, Rates: limits}, append(Pages{Metrics: tel.Metrics}.Routes(),
+		recheckTable()...)...)
 	page := func() []string {
 		metric := regexp.MustCompile(`(?m)^(pdca_|airflow_).*$`)
 		return metric.FindAllString(d.ask("GET", "/metrics", "").Body.String(), -1)
@@ -100,17 +103,24 @@ func TestTheMetricsOfASurfaceHaveTheNamesOfItsDocument(t *testing.T) {
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if buckets := strings.Join(page(), "\n"); !strings.Contains(buckets, `pdca_api_latency_ms_bucket{endpoint="POST /pdca/recheck",le="10000"} 6`) {
+	if buckets := strings.Join(page(), "\n"); !strings.Contains(buckets,
+		`pdca_api_latency_ms_bucket{endpoint="POST /pdca/recheck",le="10000"} 6`) {
 		t.Errorf("the latencies are not in milliseconds:\n%s", buckets)
 	}
 }
 
 func TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument(t *testing.T) {
-	fixed := []string{"client_id", "correlationId", "endpoint", "http_status", "latency_ms", "level", "msg", "tenant", "time", "x_request_id"}
+	fixed := []string{
+		"client_id", "correlationId", "endpoint", "http_status", "latency_ms", "level", "msg", "tenant",
+		"time", "x_request_id",
+	}
 	key := rsaKey(t, 2048)
 	d := jwtDoor(t, publicPEM(t, &key.PublicKey), AuthConfig{}, recheckTable()...)
 	as := func(scope string) string {
-		return "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{"aud": AudiencePDCA, "sub": "desk-1", "scope": scope})
+		return "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{
+			"aud": AudiencePDCA,
+			"sub": "desk-1", "scope": scope,
+		})
 	}
 	for _, tt := range []struct {
 		method, path string
@@ -121,14 +131,39 @@ func TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument(t *test
 		client       string
 		about, code  string
 	}{
-		{"POST", "/pdca/recheck", []string{"Idempotency-Key: " + goodKey, as("x")}, "INFO", "POST /pdca/recheck", 202, "desk-1", recheckID, ""},
-		{"POST", "/pdca/recheck", []string{"Idempotency-Key: " + conflicts, as("x")}, "INFO", "POST /pdca/recheck", 409, "desk-1", "", "IDEMPOTENCY_CONFLICT"},
-		{"GET", "/pdca/recheck/" + recheckID, []string{as(readScope)}, "INFO", checkRoute, 200, "desk-1", recheckID, ""},
+		{
+			"POST", "/pdca/recheck",
+			[]string{"Idempotency-Key: " + goodKey, as("x")},
+			"INFO", "POST /pdca/recheck", 202,
+			"desk-1", recheckID, "",
+		},
+		{
+			"POST", "/pdca/recheck",
+			[]string{"Idempotency-Key: " + conflicts, as("x")},
+			"INFO", "POST /pdca/recheck", 409,
+			"desk-1", "", "IDEMPOTENCY_CONFLICT",
+		},
+		{
+			"GET", "/pdca/recheck/" + recheckID,
+			[]string{as(readScope)},
+			"INFO", checkRoute, 200, "desk-1", recheckID,
+			"",
+		},
 		{"GET", "/pdca/recheck/anything%0Aelse", []string{as(readScope)}, "INFO", checkRoute, 200, "desk-1", "", ""},
-		{"GET", "/pdca/recheck/" + recheckID, []string{as("x")}, "INFO", checkRoute, 403, "desk-1", recheckID, "FORBIDDEN"},
+		{
+			"GET", "/pdca/recheck/" + recheckID,
+			[]string{as("x")},
+			"INFO", checkRoute, 403, "desk-1", recheckID,
+			"FORBIDDEN",
+		},
 		{"GET", "/pdca/recheck/" + recheckID, nil, "DEBUG", checkRoute, 401, "", recheckID, "UNAUTHORIZED"},
 		{"GET", "/gui/secret", nil, "DEBUG", "none", 404, "", "", "NOT_FOUND"},
-		{"POST", "/pdca/recheck", []string{"Idempotency-Key: " + panics, as("x")}, "ERROR", "POST /pdca/recheck", 500, "desk-1", "", "INTERNAL_ERROR"},
+		{
+			"POST", "/pdca/recheck",
+			[]string{"Idempotency-Key: " + panics, as("x")},
+			"ERROR", "POST /pdca/recheck", 500,
+			"desk-1", "", "INTERNAL_ERROR",
+		},
 	} {
 		before := len(d.log.String())
 		body := ""
@@ -142,7 +177,8 @@ func TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument(t *test
 			t.Fatalf("%v: %v", lines, err)
 		}
 		want := map[string]any{
-			"level": tt.level, "msg": "request", "endpoint": tt.endpoint, "http_status": tt.status, "client_id": tt.client,
+			"level": tt.level, "msg": "request", "endpoint": tt.endpoint, "http_status": tt.status,
+			"client_id":    tt.client,
 			"x_request_id": w.Header().Get("X-Request-Id"), "correlationId": w.Header().Get("X-Correlation-Id"),
 		}
 		keys := slices.Clone(fixed)
@@ -169,7 +205,8 @@ func TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument(t *test
 	}
 	before := len(d.log.String())
 	d.ask("GET", "/things", "", "Authorization: Bearer "+sign(t, jwt.SigningMethodRS256, key, nil, nil))
-	if line := d.log.String()[before:]; !strings.Contains(line, `"level":"DEBUG","msg":"request","method":"GET","route":"GET /things"`) {
+	if line := d.log.String()[before:]; !strings.Contains(line,
+		`"level":"DEBUG","msg":"request","method":"GET","route":"GET /things"`) {
 		t.Errorf("the line of another surface is %s", line)
 	}
 }

@@ -50,10 +50,12 @@ func ParseOpen(texts []string) (map[string]Open, error) {
 		o.Caller, errs[0] = strconv.Atoi(caller)
 		o.Process, errs[1] = strconv.Atoi(process)
 		if _, known := all[class]; !known {
-			return nil, fmt.Errorf("%q: there is no class %q; there are %s", text, class, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+			return nil, fmt.Errorf("%q: there is no class %q; there are %s", text, class,
+				strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 		}
 		if errs[0] != nil || errs[1] != nil || o.Caller < 1 || o.Process < o.Caller || o.Process > maxOpen {
-			return nil, fmt.Errorf("%q is not CLASS=PER_CALLER/PER_PROCESS: 1 to %d, and for the process at least as many as for a caller", text, maxOpen)
+			return nil, fmt.Errorf("%q is not CLASS=PER_CALLER/PER_PROCESS: 1 to %d, and for the process at least as "+
+				"many as for a caller", text, maxOpen)
 		}
 		all[class] = o
 	}
@@ -101,7 +103,8 @@ func (o *opened) enter(tenant, caller string) error {
 	case o.ofTenant[tenant] >= most:
 		return fault.TooMuch(most, format, most, o.class, "tenant")
 	case o.all >= o.max.Process:
-		return fault.Overloaded("%d %s are open in this process, and no more may be at a time; try again later", o.max.Process, o.class)
+		return fault.Overloaded("%d %s are open in this process, and no more may be at a time; try again later",
+			o.max.Process, o.class)
 	}
 	o.all++
 	o.of[caller]++

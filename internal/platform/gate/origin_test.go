@@ -32,19 +32,25 @@ func TestOtherWebOriginsAreRefused(t *testing.T) {
 			"the console's host":     {"Origin: http://localhost:8080", false, false},
 			"the console, by a page": {"Sec-Fetch-Site: same-origin\nOrigin: http://localhost:8080", false, false},
 			"another site":           {"Sec-Fetch-Site: cross-site", true, false},
-			"a page of another site": {"Sec-Fetch-Site: cross-site\nOrigin: https://evil.example\nSec-Fetch-Mode: cors", true, false},
-			"a form of another site": {"Sec-Fetch-Site: cross-site\nOrigin: https://evil.example\nSec-Fetch-Mode: navigate", true, true},
-			"a link elsewhere":       {navigates + "document", true, true},
-			"a frame elsewhere":      {navigates + "iframe", true, false},
-			"an object elsewhere":    {navigates + "object", true, false},
-			"a sister":               {"Sec-Fetch-Site: same-site\nOrigin: http://other.localhost:8080", true, false},
-			"another port":           {"Origin: http://localhost:3000", true, false},
-			"an old browser":         {"Origin: http://evil.example", true, false},
-			"a sandbox":              {"Origin: null", true, false},
+			"a page of another site": {
+				"Sec-Fetch-Site: cross-site\nOrigin: https://evil.example\nSec-Fetch-Mode: cors",
+				true, false,
+			},
+			"a form of another site": {
+				"Sec-Fetch-Site: cross-site\nOrigin: https://evil.example\nSec-Fetch-Mode: navigate", true, true,
+			},
+			"a link elsewhere":    {navigates + "document", true, true},
+			"a frame elsewhere":   {navigates + "iframe", true, false},
+			"an object elsewhere": {navigates + "object", true, false},
+			"a sister":            {"Sec-Fetch-Site: same-site\nOrigin: http://other.localhost:8080", true, false},
+			"another port":        {"Origin: http://localhost:3000", true, false},
+			"an old browser":      {"Origin: http://evil.example", true, false},
+			"a sandbox":           {"Origin: null", true, false},
 		} {
 			headers := strings.Split(tc.headers, "\n")
 			for path, body := range map[string]string{
-				"/things": `"code":"CROSS_ORIGIN"`, "/records/x": `"code":"CROSS_ORIGIN"`, "/pdca/x": `{"error":"FORBIDDEN","message":"`,
+				"/things": `"code":"CROSS_ORIGIN"`, "/records/x": `"code":"CROSS_ORIGIN"`,
+				"/pdca/x":              `{"error":"FORBIDDEN","message":"`,
 				"/api/workflow-events": `{"detail":"`, "/nothing": `"code":"CROSS_ORIGIN"`,
 			} {
 				for _, sent := range []string{"", "{}"} {
@@ -73,7 +79,10 @@ func TestThePublicURLIsAnOriginOfOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := openDoor(t, Config{Auth: auth}, Route{Pattern: "POST /things", Do: ok}, Route{Pattern: "GET /things", Do: ok})
-	for origin, want := range map[string]int{"https://renga.example.com": 200, "http://renga.example.com": 403, "https://renga.example.com:8443": 403} {
+	for origin, want := range map[string]int{
+		"https://renga.example.com": 200, "http://renga.example.com": 403,
+		"https://renga.example.com:8443": 403,
+	} {
 		for _, method := range []string{"GET", "POST"} {
 			if w := d.ask(method, "/things", "", "Origin: "+origin); w.Code != want {
 				t.Errorf("%s of %s: got %d, want %d: %s", method, origin, w.Code, want, w.Body)

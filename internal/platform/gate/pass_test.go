@@ -89,7 +89,10 @@ func TestWithoutAnEventTokenEverybodyIsLetIn(t *testing.T) {
 	d := openDoor(t, Config{Auth: jwtAuth(t)}, Route{
 		Pattern: "GET /api/workflow-x", Surface: Workflow, Pass: eventToken(t, "", ""), Do: ok,
 	}, Route{Pattern: "GET /things", Do: ok})
-	for _, header := range []string{"Authorization: Bearer whatever", "X-Workflow-Event-Token: whatever", "Accept: */*"} {
+	for _, header := range []string{
+		"Authorization: Bearer whatever", "X-Workflow-Event-Token: whatever",
+		"Accept: */*",
+	} {
 		if w := d.ask("GET", "/api/workflow-x?token=any", "", header); w.Code != 200 {
 			t.Errorf("%s: got %d %s", header, w.Code, w.Body)
 		}
@@ -153,7 +156,9 @@ type refusal struct {
 func TestARouteIsToldOfEveryRequestThatEndedBeforeItsHandler(t *testing.T) {
 	var got []refusal
 	now := time.Now()
-	d := openDoor(t, Config{Now: func() time.Time { return now }, Rates: map[string]Rate{"few": {Limit: 100, Per: time.Minute}, "none": {Limit: 1, Per: time.Hour}}},
+	d := openDoor(t, Config{Now: func() time.Time { return now }, Rates: map[string]Rate{
+		"few": {Limit: 100, Per: time.Minute}, "none": {Limit: 1, Per: time.Hour},
+	}},
 		delivery(t, "POST /api/workflow-events", "few", &got), delivery(t, "POST /api/workflow-rare", "none", &got))
 	const token = "X-Workflow-Event-Token: s3cret"
 	d.ask("POST", "/api/workflow-rare", "", token)
@@ -163,13 +168,42 @@ func TestARouteIsToldOfEveryRequestThatEndedBeforeItsHandler(t *testing.T) {
 		status             int
 		want               refusal
 	}{
-		{"a wrong token", "/api/workflow-events", "{}", []string{"X-Tenant-Id: " + headTenant}, 401, refusal{headTenant, fault.Unauthorized}},
-		{"a wrong token and no tenant", "/api/workflow-events", "{}", []string{"X-Tenant-Id: acme"}, 401, refusal{defaultTenant, fault.Unauthorized}},
-		{"no tenant", "/api/workflow-events", "{}", []string{token, "X-Tenant-Id: acme"}, 400, refusal{defaultTenant, fault.Invalid}},
-		{"a form", "/api/workflow-events", "a=b", []string{token, "Content-Type: text/plain"}, 415, refusal{defaultTenant, fault.Unsupported}},
-		{"a large body", "/api/workflow-events", strings.Repeat(" ", 65), []string{token}, 413, refusal{defaultTenant, fault.TooLarge}},
-		{"a malformed query", "/api/workflow-events?a=%zz", "{}", []string{token}, 400, refusal{defaultTenant, fault.Invalid}},
-		{"a bad correlation id", "/api/workflow-events", "{}", []string{token, "X-Correlation-Id: é"}, 400, refusal{defaultTenant, fault.Invalid}},
+		{
+			"a wrong token", "/api/workflow-events", "{}",
+			[]string{"X-Tenant-Id: " + headTenant},
+			401,
+			refusal{headTenant, fault.Unauthorized},
+		},
+		{
+			"a wrong token and no tenant", "/api/workflow-events", "{}",
+			[]string{"X-Tenant-Id: acme"},
+			401,
+			refusal{defaultTenant, fault.Unauthorized},
+		},
+		{"no tenant", "/api/workflow-events", "{}", []string{token, "X-Tenant-Id: acme"}, 400, refusal{
+			defaultTenant,
+			fault.Invalid,
+		}},
+		{
+			"a form", "/api/workflow-events", "a=b",
+			[]string{token, "Content-Type: text/plain"},
+			415,
+			refusal{defaultTenant, fault.Unsupported},
+		},
+		{"a large body", "/api/workflow-events", strings.Repeat(" ", 65), []string{token}, 413, refusal{
+			defaultTenant,
+			fault.TooLarge,
+		}},
+		{"a malformed query", "/api/workflow-events?a=%zz", "{}", []string{token}, 400, refusal{
+			defaultTenant,
+			fault.Invalid,
+		}},
+		{
+			"a bad correlation id", "/api/workflow-events", "{}",
+			[]string{token, "X-Correlation-Id: é"},
+			400,
+			refusal{defaultTenant, fault.Invalid},
+		},
 		{"too many calls", "/api/workflow-rare", "", []string{token}, 429, refusal{defaultTenant, fault.RateLimited}},
 	} {
 		got = nil
@@ -180,7 +214,8 @@ func TestARouteIsToldOfEveryRequestThatEndedBeforeItsHandler(t *testing.T) {
 		if diff := cmp.Diff([]refusal{tc.want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
-		if code := w.Header().Get("X-Reason-Code"); code != fmt.Sprintf("http_%d", tc.status) || w.Header().Get("X-Reason-Class") == "" || w.Header().Get("X-Retry-Advice") == "" {
+		if code := w.Header().Get("X-Reason-Code"); code != fmt.Sprintf("http_%d", tc.status) ||
+			w.Header().Get("X-Reason-Class") == "" || w.Header().Get("X-Retry-Advice") == "" {
 			t.Errorf("%s: got the reason %v", tc.name, w.Header())
 		}
 	}
@@ -225,7 +260,8 @@ func TestWhatARouteMakesOfARefusalIsAnswered(t *testing.T) {
 		Pattern: "POST /api/workflow-events", Surface: Workflow, Pass: eventToken(t, "s3cret", ""), Do: ok,
 		Refused: func(context.Context, *Call, error) error { return fault.New(fault.Unavailable, "", "not now") },
 	})
-	if w := d.ask("POST", "/api/workflow-events", ""); w.Code != 503 || w.Body.String() != `{"detail":"not now"}` || w.Header().Get("Retry-After") == "" {
+	if w := d.ask("POST", "/api/workflow-events", ""); w.Code != 503 || w.Body.String() != `{"detail":"not now"}` ||
+		w.Header().Get("Retry-After") == "" {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
@@ -257,7 +293,8 @@ func TestAnEventTokenReachesNoLogNoSpanAndNoAnswer(t *testing.T) {
 	d := openDoor(t, Config{Telemetry: tel}, post, get)
 	n := 0
 	for _, token := range []string{"s3cret", "s3cret-wrong"} {
-		for _, query := range []string{"?token=" + token, "?a=b&token=" + token, "?tok%65n=" + token, "?%zz&token=" + token, "?token=" + token + "%zz", "?a;token=" + token} {
+		for _, query := range []string{"?token=" + token, "?a=b&token=" + token, "?tok%65n=" + token, "?%zz&token=" +
+			token, "?token=" + token + "%zz", "?a;token=" + token} {
 			for _, body := range []string{"", "1", "2", "3", strings.Repeat("x", 65)} {
 				n++
 				fmt.Fprintln(told, answered(d.ask("POST", "/api/workflow-events"+query, body)))
@@ -291,7 +328,8 @@ func answered(w *httptest.ResponseRecorder) string {
 }
 
 func TestNothingUnderThePrefixOfWorkflowEventsHasAnotherShape(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "POST /api/workflow-events", Surface: Workflow, Pass: eventToken(t, "", ""), Do: ok})
+	d := openDoor(t, Config{}, Route{Pattern: "POST /api/workflow-events", Surface: Workflow, Pass: eventToken(t, "",
+		""), Do: ok})
 	for _, tc := range []struct {
 		method, target string
 		status         int
@@ -303,7 +341,8 @@ func TestNothingUnderThePrefixOfWorkflowEventsHasAnotherShape(t *testing.T) {
 	} {
 		w := d.ask(tc.method, tc.target, "")
 		if w.Code != tc.status || w.Body.String() != tc.body || w.Header().Get("X-Retry-Advice") != "retry_after_fix" {
-			t.Errorf("%s %s: got %d %s %v, want %d %s", tc.method, tc.target, w.Code, w.Body, w.Header(), tc.status, tc.body)
+			t.Errorf("%s %s: got %d %s %v, want %d %s", tc.method, tc.target, w.Code, w.Body, w.Header(), tc.status,
+				tc.body)
 		}
 	}
 }

@@ -39,7 +39,10 @@ type account struct {
 }
 
 func newPool(class string, rate Rate, quota *Quota) *pool {
-	return &pool{class: class, rate: rate, block: max(1, rate.Limit/blocks), quota: quota, accounts: map[string]*account{}}
+	return &pool{
+		class: class, rate: rate, block: max(1, rate.Limit/blocks), quota: quota,
+		accounts: map[string]*account{},
+	}
 }
 
 func (p *pool) limits() Rate { return p.rate }

@@ -104,7 +104,8 @@ func (q *Quota) draw(class string, client []byte, n int, rate Rate, at time.Time
 		var r result
 		r.err = q.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			var calls, ahead int64
-			err := tx.Row(ctx, drawStatement, class, client, n, rate.interval().Microseconds(), rate.full().Microseconds()).Scan(&calls, &ahead)
+			err := tx.Row(ctx, drawStatement, class, client, n, rate.interval().Microseconds(),
+				rate.full().Microseconds()).Scan(&calls, &ahead)
 			r.drawn = drawn{int(calls), time.Duration(ahead) * time.Microsecond}
 			return err
 		})
@@ -165,10 +166,14 @@ func (q *Quota) beat(ctx context.Context) error {
 	var peers int64
 	err := q.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Batch(ctx,
-			sqldb.Stmt{Query: `INSERT INTO gate_process (name, seen) VALUES ($1, ` + sqlNow + `) ON CONFLICT (name) DO UPDATE SET seen = ` + sqlNow, Args: []any{q.name}},
-			sqldb.Stmt{Query: `DELETE FROM gate_process WHERE name IN (SELECT name FROM gate_process WHERE seen < ` + sqlNow + ` - $1::bigint FOR UPDATE SKIP LOCKED)`, Args: []any{goneAfter.Microseconds()}},
+			sqldb.Stmt{Query: `INSERT INTO gate_process (name, seen) VALUES ($1, ` + sqlNow +
+				`) ON CONFLICT (name) DO UPDATE SET seen = ` + sqlNow, Args: []any{q.name}},
+			sqldb.Stmt{Query: `DELETE FROM gate_process WHERE name IN (SELECT name FROM gate_process WHERE seen < ` +
+				sqlNow + ` - $1::bigint FOR UPDATE SKIP LOCKED)`, Args: []any{goneAfter.Microseconds()}},
 			sqldb.Stmt{Query: `DELETE FROM gate_rate WHERE (class, client) IN (SELECT class, client FROM gate_rate WHERE arrival < ` + sqlNow + ` LIMIT $1 FOR UPDATE SKIP LOCKED)`, Args: []any{sweepMost}},
-			sqldb.Stmt{Query: `SELECT count(*) FROM gate_process`, Row: func(r *sqldb.Row) error { return r.Scan(&peers) }},
+			sqldb.Stmt{Query: `SELECT count(*) FROM gate_process`, Row: func(r *sqldb.Row) error {
+				return r.Scan(&peers)
+			}},
 		)
 	})
 	if err == nil {

@@ -34,7 +34,10 @@ func newFellow(t *testing.T, url, name string, rate Rate) *fellow {
 	t.Helper()
 	f := &fellow{log: &logbook{}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Migrations: []sqldb.Migration{Migration()}, Conns: 4, Log: log})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		URL: url, Migrations: []sqldb.Migration{Migration()}, Conns: 4,
+		Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +131,8 @@ func holdLimit(t *testing.T, all []*fellow, rate Rate, client string) (total flo
 	}
 	done.Wait()
 	total = float64(let[0] + let[1] + let[2])
-	quota := float64(rate.Limit) * (1 + time.Since(start).Seconds()/rate.Per.Seconds()) // the burst, and what came back since
+	// the burst, and what came back since
+	quota := float64(rate.Limit) * (1 + time.Since(start).Seconds()/rate.Per.Seconds())
 	t.Logf("let in %v of %v, together %.0f of a quota of %.0f", let, asked, total, quota)
 	return total, total <= quota+float64(rate.Limit)/10 && total >= 0.9*min(quota, float64(asked[0]+asked[1]+asked[2]))
 }
@@ -142,7 +146,8 @@ func TestABurstOverThreeProcessesIsTheQuota(t *testing.T) {
 		t.Errorf("let in %d, want 600 within a tenth, and not more", got)
 	}
 	for _, f := range all {
-		if w := f.ask("GET", "/a", "", "X-User-Id: "+client); w.Code != 429 || w.Header().Get("X-RateLimit-Remaining") != "0" || w.Header().Get("X-RateLimit-Limit") != "600" {
+		if w := f.ask("GET", "/a", "", "X-User-Id: "+client); w.Code != 429 ||
+			w.Header().Get("X-RateLimit-Remaining") != "0" || w.Header().Get("X-RateLimit-Limit") != "600" {
 			t.Errorf("got %d %v", w.Code, w.Header())
 		}
 		if !f.let(t, "bob") {
@@ -216,7 +221,8 @@ func countDown(all []*fellow, client string) (wrong error) {
 	}
 	w := all[1].ask("GET", "/a", "", "X-User-Id: "+client)
 	if got, _ := strconv.Atoi(w.Header().Get("Retry-After")); w.Code != 429 || got < 300 || got > 360 {
-		wrong = errors.Join(wrong, fmt.Errorf("got %d, retry after %s, want a tenth of an hour", w.Code, w.Header().Get("Retry-After")))
+		wrong = errors.Join(wrong, fmt.Errorf("got %d, retry after %s, want a tenth of an hour", w.Code,
+			w.Header().Get("Retry-After")))
 	}
 	if reset, _ := strconv.Atoi(w.Header().Get("X-RateLimit-Reset")); reset < 3500 || reset > 3600 {
 		wrong = errors.Join(wrong, fmt.Errorf("reset in %d s, want an hour", reset))

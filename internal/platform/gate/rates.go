@@ -65,7 +65,8 @@ func checkClasses(rates map[string]Rate, routes []Route) error {
 	known = slices.Compact(known)
 	for class := range rates {
 		if !slices.Contains(known, class) {
-			return fault.New(fault.Invalid, "INVALID_INPUT", "there is no rate class %q; there are %s", class, strings.Join(known, ", "))
+			return fault.New(fault.Invalid, "INVALID_INPUT", "there is no rate class %q; there are %s", class,
+				strings.Join(known, ", "))
 		}
 	}
 	return nil

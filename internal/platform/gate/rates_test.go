@@ -9,7 +9,10 @@ import (
 )
 
 func TestRatesAreReadOverTheDefaults(t *testing.T) {
-	got, err := ParseRates([]string{"pdca.bulk=20/min", " executions.write=50/s", "events.read=1000/h", "pdca.read=unlimited"})
+	got, err := ParseRates([]string{
+		"pdca.bulk=20/min", " executions.write=50/s", "events.read=1000/h",
+		"pdca.read=unlimited",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +26,10 @@ func TestRatesAreReadOverTheDefaults(t *testing.T) {
 	if DefaultRates["pdca.bulk"].Limit != 10 {
 		t.Error("the defaults were changed")
 	}
-	for _, text := range []string{"", "x", "=1/s", "x=", "x=1", "x=1/", "x=1/day", "x=0/s", "x=-1/s", "x=1.5/s", "x=/s", "x=1000001/s", "x=none", "x=1/s/s"} {
+	for _, text := range []string{
+		"", "x", "=1/s", "x=", "x=1", "x=1/", "x=1/day", "x=0/s", "x=-1/s", "x=1.5/s", "x=/s",
+		"x=1000001/s", "x=none", "x=1/s/s",
+	} {
 		if rates, err := ParseRates([]string{text}); err == nil {
 			t.Errorf("%q was read as %v", text, rates)
 		}
@@ -31,7 +37,10 @@ func TestRatesAreReadOverTheDefaults(t *testing.T) {
 }
 
 func TestAClassWithoutALimitIsUnlimited(t *testing.T) {
-	d := openDoor(t, Config{Rates: map[string]Rate{"pdca.read": {}}}, Route{Pattern: "GET /a", Rate: "pdca.read", Do: ok})
+	d := openDoor(t, Config{Rates: map[string]Rate{"pdca.read": {}}}, Route{
+		Pattern: "GET /a", Rate: "pdca.read",
+		Do: ok,
+	})
 	for range 1000 {
 		if w := d.ask("GET", "/a", ""); w.Code != 200 || w.Header().Get("X-RateLimit-Limit") != "" {
 			t.Fatalf("got %d %v", w.Code, w.Header())
@@ -44,7 +53,8 @@ func TestAnUnknownClassIsNamedWithThoseThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = New(Config{Auth: auth, Rates: map[string]Rate{"raeds": {Limit: 1, Per: time.Second}}}, []Route{{Pattern: "GET /a", Rate: "reads", Do: ok}})
+	_, err = New(Config{Auth: auth, Rates: map[string]Rate{"raeds": {Limit: 1, Per: time.Second}}},
+		[]Route{{Pattern: "GET /a", Rate: "reads", Do: ok}})
 	if err == nil || !strings.Contains(err.Error(), `"raeds"; there are pdca.bulk, pdca.read, pdca.recheck, reads`) {
 		t.Errorf("got %v", err)
 	}

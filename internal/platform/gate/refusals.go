@@ -38,11 +38,15 @@ type Refusals struct {
 
 // NewRefusals makes one. It does no I/O.
 func NewRefusals(db *sqldb.DB, meter metric.Meter) (*Refusals, error) {
-	dropped, err := meter.Int64Counter("audit.dropped", metric.WithDescription("Refused tokens that are not in the audit log."))
+	dropped, err := meter.Int64Counter("audit.dropped",
+		metric.WithDescription("Refused tokens that are not in the audit log."))
 	if err == nil {
 		dropped.Add(context.Background(), 0) // so that it is shown before there is one
 	}
-	return &Refusals{db: db, waiting: make(chan audit.Entry, maxRefusals), dropped: dropped, limit: newLimiter(allRefusals), within: refusalWithin}, err
+	return &Refusals{
+		db: db, waiting: make(chan audit.Entry, maxRefusals), dropped: dropped,
+		limit: newLimiter(allRefusals), within: refusalWithin,
+	}, err
 }
 
 // Run writes until ctx ends, and then what waits.
@@ -70,7 +74,10 @@ func (r *Refusals) Run(ctx context.Context) {
 func (r *Refusals) write(ctx context.Context, e audit.Entry) {
 	ctx, cancel := context.WithTimeout(ctx, r.within)
 	defer cancel()
-	err := r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Write(ctx, tx, e) })
+	err := r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		return audit.Write(ctx, tx,
+			e)
+	})
 	if err != nil {
 		r.drop(ctx)
 	}
@@ -99,8 +106,10 @@ func (x *exchange) refusal(from string, err error) audit.Entry {
 		Route   string `json:"route"`
 	}{from, x.pattern()})
 	e := audit.Entry{
-		At: wire.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused, CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
-		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code, RetryAdvice: fault.RefusedToken.Advice, Detail: detail,
+		At: wire.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused,
+		CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
+		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code,
+		RetryAdvice: fault.RefusedToken.Advice, Detail: detail,
 	}
 	if told, ok := fault.As(err); ok {
 		e.Reason = told.Message

@@ -29,7 +29,10 @@ type logged struct {
 
 func newLogged(t *testing.T) *logged {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db"), Migrations: []sqldb.Migration{audit.Migration()}})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		Path:       filepath.Join(t.TempDir(), "test.db"),
+		Migrations: []sqldb.Migration{audit.Migration()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +104,15 @@ func TestARefusedTokenIsInTheAuditLogWithoutTheToken(t *testing.T) {
 		Route{Pattern: "POST /things/{id}", Scope: "things:admin", Do: ok},
 		Route{Pattern: "POST /passed", Pass: &EventToken{}, Do: ok})
 	secret := "eyJzZWNyZXQi.c2VjcmV0.c2lnbmF0dXJl"
-	if w := d.ask("POST", "/things/7?token=query-secret", "{}", "Authorization: Bearer "+secret, "X-Correlation-Id: call-1"); w.Code != 401 {
+	if w := d.ask("POST", "/things/7?token=query-secret", "{}", "Authorization: Bearer "+secret,
+		"X-Correlation-Id: call-1"); w.Code != 401 {
 		t.Fatalf("got %d", w.Code)
 	}
 	want := audit.Entry{
-		At: 1_767_600_000_000, Tenant: defaultTenant, Action: "token.refused", CorrelationID: "call-1", Outcome: audit.Refused, Reason: "the token is malformed",
-		ReasonClass: fault.ReasonAuth, ReasonCode: "http_401", RetryAdvice: fault.RetryAfterFix, Detail: []byte(`{"address":"192.0.2.1","route":"POST /things/{id}"}`),
+		At: 1_767_600_000_000, Tenant: defaultTenant, Action: "token.refused", CorrelationID: "call-1",
+		Outcome: audit.Refused, Reason: "the token is malformed",
+		ReasonClass: fault.ReasonAuth, ReasonCode: "http_401", RetryAdvice: fault.RetryAfterFix,
+		Detail: []byte(`{"address":"192.0.2.1","route":"POST /things/{id}"}`),
 	}
 	got := l.entries(t)
 	if diff := cmp.Diff([]audit.Entry{want}, got, cmpopts.IgnoreFields(audit.Entry{}, "ID", "Num")); diff != "" {
@@ -118,7 +124,8 @@ func TestARefusedTokenIsInTheAuditLogWithoutTheToken(t *testing.T) {
 		}
 	}
 	d.ask("POST", "/passed", "{}") // it audits itself
-	if w := d.ask("POST", "/things/7", "{}", "Authorization: Bearer "+sign(t, jwt.SigningMethodRS256, key, nil, nil)); w.Code != 403 {
+	if w := d.ask("POST", "/things/7", "{}", "Authorization: Bearer "+sign(t, jwt.SigningMethodRS256, key, nil,
+		nil)); w.Code != 403 {
 		t.Errorf("got %d", w.Code)
 	}
 	if n := len(l.entries(t)); n != 1 {
@@ -141,7 +148,10 @@ func TestRefusedTokensThatFindNoRoomAreDroppedAndCounted(t *testing.T) {
 	now := time.UnixMilli(1_767_600_000_000)
 	note := func(n int) {
 		for range n {
-			l.note(t.Context(), audit.Entry{At: 1, Tenant: defaultTenant, Action: "token.refused", Outcome: audit.Refused}, now)
+			l.note(t.Context(), audit.Entry{
+				At: 1, Tenant: defaultTenant, Action: "token.refused",
+				Outcome: audit.Refused,
+			}, now)
 		}
 	}
 	note(maxRefusals)
@@ -164,7 +174,8 @@ func TestRefusedTokensThatFindNoRoomAreDroppedAndCounted(t *testing.T) {
 func TestRefusedTokensAreDroppedWhenTheDatabaseIsAway(t *testing.T) {
 	l := newLogged(t)
 	l.end()
-	l.note(t.Context(), audit.Entry{At: 1, Tenant: defaultTenant, Action: "token.refused", Outcome: audit.Refused}, time.Now())
+	l.note(t.Context(), audit.Entry{At: 1, Tenant: defaultTenant, Action: "token.refused", Outcome: audit.Refused},
+		time.Now())
 	l.settle()
 	if got := l.dropped(t); got != "1" {
 		t.Errorf("dropped %q, want 1", got)
@@ -188,7 +199,8 @@ func TestTheEndDoesNotWaitForEveryRefusedToken(t *testing.T) {
 	stalltest.Within(t, "the job that holds the database", held)
 	const waiting = 20
 	for range waiting {
-		l.note(t.Context(), audit.Entry{At: 1, Tenant: defaultTenant, Action: "token.refused", Outcome: audit.Refused}, time.Now())
+		l.note(t.Context(), audit.Entry{At: 1, Tenant: defaultTenant, Action: "token.refused", Outcome: audit.Refused},
+			time.Now())
 	}
 	stalls, began := stalltest.New(t), time.Now()
 	l.settle()

@@ -9,7 +9,8 @@ import (
 func TestRouter(t *testing.T) {
 	r := router{root: newBranch()}
 	for _, pattern := range []string{
-		"GET /", "GET /a", "POST /a", "GET /a/{x}", "GET /a/list", "DELETE /a/{x}", "GET /a/{x}/b/{y}", "GET /files/{path...}", "HEAD /h", "GET /h",
+		"GET /", "GET /a", "POST /a", "GET /a/{x}", "GET /a/list", "DELETE /a/{x}", "GET /a/{x}/b/{y}",
+		"GET /files/{path...}", "HEAD /h", "GET /h",
 	} {
 		if err := r.add(&entry{Route: Route{Pattern: pattern}}); err != nil {
 			t.Fatal(err)
@@ -51,7 +52,8 @@ func TestRouter(t *testing.T) {
 			got = e.Pattern
 		}
 		if got != tc.want || !cmp.Equal(params, tc.params) || !cmp.Equal(allow, tc.allow) {
-			t.Errorf("%s %s: got %q %q %q, want %q %q %q", tc.method, tc.path, got, params, allow, tc.want, tc.params, tc.allow)
+			t.Errorf("%s %s: got %q %q %q, want %q %q %q", tc.method, tc.path, got, params, allow, tc.want, tc.params,
+				tc.allow)
 		}
 	}
 }

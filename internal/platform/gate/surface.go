@@ -17,18 +17,20 @@ import (
 // what headers are called. It is data; a new surface is a new value.
 type Surface struct {
 	Name      string
-	Prefixes  []string               // paths whose unknown members are refused in this shape
-	KeyHeader string                 // canonical spelling: "X-Idempotency-Key"
-	KeyForm   *KeyForm               // what keys must be, beside printable; nil: anything
-	Audiences []string               // `aud` of tokens, any of them; nil: the gate's default
-	Invalid   int                    // status of fault.Invalid
-	Codes     map[fault.Kind]string  // error codes in place of the default ones
-	Statuses  map[string]int         // by error code, in place of the kind's status
-	Catalogue []string               // the only error codes that are shown; in place of another stands that of its kind. nil: all are
-	Reasons   bool                   // refusals carry the headers of SetReason
-	Metrics   string                 // what the metrics that its document names begin with; "": it names none
-	Lines     bool                   // every request of a known caller has a line in the log, with the keys of its document
-	Render    func(p Problem) []byte // the body of an error
+	Prefixes  []string              // paths whose unknown members are refused in this shape
+	KeyHeader string                // canonical spelling: "X-Idempotency-Key"
+	KeyForm   *KeyForm              // what keys must be, beside printable; nil: anything
+	Audiences []string              // `aud` of tokens, any of them; nil: the gate's default
+	Invalid   int                   // status of fault.Invalid
+	Codes     map[fault.Kind]string // error codes in place of the default ones
+	Statuses  map[string]int        // by error code, in place of the kind's status
+	// the only error codes that are shown; in place of another stands that of its kind. nil: all are
+	Catalogue []string
+	Reasons   bool   // refusals carry the headers of SetReason
+	Metrics   string // what the metrics that its document names begin with; "": it names none
+	// every request of a known caller has a line in the log, with the keys of its document
+	Lines  bool
+	Render func(p Problem) []byte // the body of an error
 }
 
 // Core is the surface of executions and of all that use its error shape.
@@ -188,7 +190,8 @@ func renderCore(p Problem) []byte {
 		Message string         `json:"message"`
 		Details jsontext.Value `json:"details"`
 	}
-	body, err := json.Marshal(map[string]inner{"error": {p.Code, p.Message, details(p)}}, jsontext.AllowInvalidUTF8(true))
+	body, err := json.Marshal(map[string]inner{"error": {p.Code, p.Message, details(p)}},
+		jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic("gate: an error body cannot be written: " + err.Error())
 	}
@@ -231,7 +234,10 @@ func details(p Problem) jsontext.Value {
 			members = map[string]jsontext.Value{}
 		}
 	}
-	for name, word := range map[string]string{"reasonClass": string(p.Reason.Class), "retryAdvice": string(p.Reason.Advice)} {
+	for name, word := range map[string]string{
+		"reasonClass": string(p.Reason.Class),
+		"retryAdvice": string(p.Reason.Advice),
+	} {
 		if _, own := members[name]; !own {
 			members[name] = jsontext.Value(`"` + word + `"`)
 		}

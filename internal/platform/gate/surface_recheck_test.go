@@ -15,13 +15,22 @@ func TestRefusalsOfTheRecheckSurfaceKeepToItsCatalogue(t *testing.T) {
 		status int
 		body   string
 	}{
-		{fault.New(fault.Invalid, "INVALID_INPUT", "window is invalid"), 400, `{"error":"BAD_REQUEST","message":"window is invalid"}`},
-		{fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED", "a key"), 400, `{"error":"BAD_REQUEST","message":"a key"}`},
+		{
+			fault.New(fault.Invalid, "INVALID_INPUT", "window is invalid"), 400,
+			`{"error":"BAD_REQUEST","message":"window is invalid"}`,
+		},
+		{
+			fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED", "a key"), 400,
+			`{"error":"BAD_REQUEST","message":"a key"}`,
+		},
 		{fault.New(fault.Unauthorized, "", "no"), 401, `{"error":"UNAUTHORIZED","message":"no"}`},
 		{fault.New(fault.Forbidden, "CROSS_ORIGIN", "no"), 403, `{"error":"FORBIDDEN","message":"no"}`},
 		{fault.New(fault.NotFound, "STRATEGY_NOT_FOUND", "none"), 404, `{"error":"NOT_FOUND","message":"none"}`},
 		{fault.New(fault.MethodNotAllowed, "", "no"), 405, `{"error":"METHOD_NOT_ALLOWED","message":"no"}`},
-		{fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "no"), 409, `{"error":"IDEMPOTENCY_CONFLICT","message":"no"}`},
+		{
+			fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "no"), 409,
+			`{"error":"IDEMPOTENCY_CONFLICT","message":"no"}`,
+		},
 		{fault.New(fault.TooLarge, "", "no"), 413, `{"error":"PAYLOAD_TOO_LARGE","message":"no"}`},
 		{fault.New(fault.Unsupported, "", "no"), 415, `{"error":"UNSUPPORTED_MEDIA_TYPE","message":"no"}`},
 		{limited, 429, `{"error":"RATE_LIMITED","message":"slowly","retry_after":2}`},

@@ -28,8 +28,10 @@ func TestEverySurfaceHasItsOwnShape(t *testing.T) {
 	d := openDoor(t, Config{},
 		Route{Pattern: "POST /api/events", Surface: detailed, Do: ok},
 		Route{Pattern: "POST /pdca/recheck", Surface: flat, Once: Required, Do: ok},
-		Route{Pattern: "GET /pdca/down", Surface: flat, Do: do(Reply{}, fault.New(fault.Unavailable, "AIRFLOW_DOWN", "Airflow does not answer"))},
-		Route{Pattern: "GET /pdca/bad", Surface: flat, Do: do(Reply{}, fault.New(fault.Invalid, "", "window is invalid"))},
+		Route{Pattern: "GET /pdca/down", Surface: flat, Do: do(Reply{}, fault.New(fault.Unavailable, "AIRFLOW_DOWN",
+			"Airflow does not answer"))},
+		Route{Pattern: "GET /pdca/bad", Surface: flat, Do: do(Reply{}, fault.New(fault.Invalid, "",
+			"window is invalid"))},
 		Route{Pattern: "GET /things", Do: ok},
 	)
 	for _, tc := range []struct {
@@ -61,7 +63,8 @@ func TestEverySurfaceHasItsOwnShape(t *testing.T) {
 func TestEveryKindHasAStatusAndACode(t *testing.T) {
 	for kind := fault.Internal; kind <= fault.Unavailable; kind++ {
 		p := Core.Problem(fault.New(kind, "", "x"))
-		if p.Status < 400 || p.Status > 599 || p.Code == "" || p.Reason.Class == "" || p.Reason.Code == "" || p.Reason.Advice == "" {
+		if p.Status < 400 || p.Status > 599 || p.Code == "" || p.Reason.Class == "" || p.Reason.Code == "" ||
+			p.Reason.Advice == "" {
 			t.Errorf("%s: got %+v", kind, p)
 		}
 	}
@@ -72,10 +75,14 @@ func TestEveryKindHasAStatusAndACode(t *testing.T) {
 
 func TestDetailsAreAlwaysAnObject(t *testing.T) {
 	for name, details := range map[string]any{
-		"none": nil, "a struct": struct{ A int }{1}, "a text": "x", "a list": []int{1}, "a nil map": map[string]any(nil),
+		"none": nil, "a struct": struct{ A int }{1}, "a text": "x", "a list": []int{1},
+		"a nil map":              map[string]any(nil),
 		"what cannot be written": make(chan int), "bad UTF-8": map[string]string{"a": "\xff"},
 	} {
-		body := string(renderCore(Problem{Code: "C", Message: "m\xff", Details: details, Reason: fault.Reason{Class: "infra", Advice: "do_not_retry"}}))
+		body := string(renderCore(Problem{
+			Code: "C", Message: "m\xff", Details: details,
+			Reason: fault.Reason{Class: "infra", Advice: "do_not_retry"},
+		}))
 		if !strings.Contains(body, `"details":{`) || !strings.Contains(body, `"reasonClass":"infra"`) {
 			t.Errorf("%s: %s", name, body)
 		}
@@ -90,16 +97,29 @@ func TestAFailureWithAReasonOfItsOwnIsShownWithIt(t *testing.T) {
 	}{
 		{own, fault.RunActive},
 		{fault.Wrap("somewhere", own), fault.RunActive},
-		{fault.New(fault.Conflict, "", "no"), fault.Reason{Class: "run_conflict", Code: "http_409", Advice: "do_not_retry"}},
-		{fault.New(fault.Unavailable, "AIRFLOW_DOWN", "no"), fault.Reason{Class: "infra", Code: "http_502", Advice: "retry_with_backoff"}},
-		{(&fault.Error{Message: "ours"}).Because(fault.RunActive), fault.Reason{Class: "infra", Code: "http_500", Advice: "retry_with_backoff"}},
-		{(&fault.Error{Message: "damaged"}).Because(fault.Damaged), fault.Reason{Class: "infra", Code: "http_500", Advice: "retry_after_fix"}},
+		{fault.New(fault.Conflict, "", "no"), fault.Reason{
+			Class: "run_conflict", Code: "http_409",
+			Advice: "do_not_retry",
+		}},
+		{fault.New(fault.Unavailable, "AIRFLOW_DOWN", "no"), fault.Reason{
+			Class: "infra", Code: "http_502",
+			Advice: "retry_with_backoff",
+		}},
+		{(&fault.Error{Message: "ours"}).Because(fault.RunActive), fault.Reason{
+			Class: "infra", Code: "http_500",
+			Advice: "retry_with_backoff",
+		}},
+		{(&fault.Error{Message: "damaged"}).Because(fault.Damaged), fault.Reason{
+			Class: "infra", Code: "http_500",
+			Advice: "retry_after_fix",
+		}},
 	} {
 		p := flat.Problem(tt.err)
 		if p.Reason != tt.want {
 			t.Errorf("%v: got %+v, want %+v", tt.err, p.Reason, tt.want)
 		}
-		if body := string(renderCore(p)); !strings.Contains(body, `"details":{"reasonClass":"`+string(tt.want.Class)+`","retryAdvice":"`+string(tt.want.Advice)+`"}`) {
+		if body := string(renderCore(p)); !strings.Contains(body, `"details":{"reasonClass":"`+string(tt.want.Class)+
+			`","retryAdvice":"`+string(tt.want.Advice)+`"}`) {
 			t.Errorf("%v: got %s", tt.err, body)
 		}
 	}

@@ -26,8 +26,10 @@ import (
 // at /metrics; traces are made only when the environment names a collector
 // (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).
 type Telemetry struct {
-	Meter   metric.Meter // every name begins with the service's
-	Bare    metric.Meter // for metrics that a document names: shown under that name with underscores for dots; give no unit, which would be added
+	Meter metric.Meter // every name begins with the service's
+	// for metrics that a document names: shown under that name with underscores for dots; give no unit, which would
+	// be added
+	Bare    metric.Meter
 	Tracer  trace.Tracer
 	Tracing bool         // a collector is there
 	Metrics http.Handler // the Prometheus page
@@ -59,7 +61,8 @@ func (t *Telemetry) meter(service, version string, about *resource.Resource) err
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	provide := func(options ...promexport.Option) (metric.Meter, error) {
-		exporter, err := promexport.New(append(options, promexport.WithRegisterer(registry), promexport.WithoutScopeInfo())...)
+		exporter, err := promexport.New(append(options, promexport.WithRegisterer(registry),
+			promexport.WithoutScopeInfo())...)
 		if err != nil {
 			return nil, fmt.Errorf("gate: metrics: %w", err)
 		}

@@ -29,7 +29,10 @@ func TestPagesOfAProcess(t *testing.T) {
 	tel := telemetry(t)
 	var broken, lost error
 	pages := Pages{
-		Checks:  []Check{{Name: "store", Probe: func(context.Context) error { return broken }}, {Name: "bus", Probe: func(context.Context) error { return lost }, Optional: true}},
+		Checks: []Check{
+			{Name: "store", Probe: func(context.Context) error { return broken }},
+			{Name: "bus", Probe: func(context.Context) error { return lost }, Optional: true},
+		},
 		Metrics: tel.Metrics, OpenAPI: []byte("openapi: 3.1.0\n"),
 	}
 	d := openDoor(t, Config{Telemetry: tel}, append(pages.Routes(), table()...)...)
@@ -64,7 +67,8 @@ func TestPagesOfAProcess(t *testing.T) {
 		}
 	}
 	lost = errors.New("no bus")
-	if w := d.ask("GET", "/readyz", ""); w.Code != 200 || w.Body.String() != `{"status":"ready","checks":{"bus":"failed","store":"ok"}}` {
+	if w := d.ask("GET", "/readyz", ""); w.Code != 200 ||
+		w.Body.String() != `{"status":"ready","checks":{"bus":"failed","store":"ok"}}` {
 		t.Errorf("without what it does not need: %d %s", w.Code, w.Body)
 	}
 	lost, broken = nil, errors.New("secret cause")
@@ -82,7 +86,9 @@ func TestTracesAreMadeOnlyForACollector(t *testing.T) {
 		t.Error("there are traces without a collector")
 	}
 	spans := make(chan string, 1)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { spans <- r.URL.Path }))
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		spans <- r.URL.Path
+	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	tel, err := NewTelemetry(t.Context(), "renga", "1.2.3")
@@ -90,7 +96,9 @@ func TestTracesAreMadeOnlyForACollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got trace.SpanContext
-	d := openDoor(t, Config{Telemetry: tel}, Route{Pattern: "GET /things", Do: func(ctx context.Context, _ *Call) (Reply, error) {
+	d := openDoor(t, Config{Telemetry: tel}, Route{Pattern: "GET /things", Do: func(ctx context.Context, _ *Call) (
+		Reply, error,
+	) {
 		got = trace.SpanContextFromContext(ctx)
 		return Reply{}, nil
 	}})

@@ -26,7 +26,8 @@ type rig struct {
 func onEvery(t *testing.T, test func(r *rig)) {
 	open := func(t *testing.T, where sqldb.Config) *rig {
 		return &rig{
-			T: t, Keys: idempotency.Keys{Service: "test", Retention: time.Hour}, db: sqltest.Open(t, where, idempotency.Migration()),
+			T: t, Keys: idempotency.Keys{Service: "test", Retention: time.Hour}, db: sqltest.Open(t, where,
+				idempotency.Migration()),
 		}
 	}
 	t.Run("sqlite", func(t *testing.T) { test(open(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})) })
@@ -197,7 +198,8 @@ func TestAKeyThatIsUsedAnewIsNotDeletedMeanwhile(t *testing.T) {
 			return err
 		}
 		if waits := sqltest.Waits(r, r.db, anew, retain); !waits || deleted != 0 || r.recall(c) != "new" {
-			r.Errorf("waits %t, %d keys were deleted, %q is remembered; want a key that stays", waits, deleted, r.recall(c))
+			r.Errorf("waits %t, %d keys were deleted, %q is remembered; want a key that stays", waits, deleted,
+				r.recall(c))
 		}
 	})
 }
@@ -211,7 +213,10 @@ func TestARequestWithoutAKeyIsExecutedEveryTime(t *testing.T) {
 				if known, err := r.Recall(ctx, tx, idempotency.Request{Tenant: "acme"}); known != nil || err != nil {
 					t.Errorf("recalled %q %v", known, err)
 				}
-				_, replay, err := r.Do(ctx, tx, idempotency.Request{Tenant: "acme"}, func() ([]byte, error) { n++; return nil, nil })
+				_, replay, err := r.Do(ctx, tx, idempotency.Request{Tenant: "acme"}, func() ([]byte, error) {
+					n++
+					return nil, nil
+				})
 				if replay || err != nil {
 					t.Errorf("replay %t %v", replay, err)
 				}
@@ -233,7 +238,10 @@ func TestASweepDeletesAllThatHasExpired(t *testing.T) {
 			for i := range minutes * each {
 				keys, at := idempotency.Keys{Service: fmt.Sprint(i % each)}, now.Add(-time.Duration(i/each)*time.Minute)
 				c := call{"acme", "POST /a", fmt.Sprint(i), `{}`, wire.Stamp(at.UnixMilli())}
-				if _, _, err := keys.Do(ctx, tx, r.request(c), func() ([]byte, error) { return []byte("x"), nil }); err != nil {
+				if _, _, err := keys.Do(ctx, tx, r.request(c), func() ([]byte, error) {
+					return []byte("x"),
+						nil
+				}); err != nil {
 					return err
 				}
 			}

@@ -52,7 +52,8 @@ func NoQuery(next Handler) Handler {
 func WithID(name string, next Handler) Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		if id := c.Path(name); !validID(id) {
-			return gate.Reply{}, fault.New(fault.NotFound, "", "there is no %s %.64q: ids are UUIDs in lower case", name, id)
+			return gate.Reply{}, fault.New(fault.NotFound, "", "there is no %s %.64q: ids are UUIDs in lower case",
+				name, id)
 		}
 		return next(ctx, c)
 	}

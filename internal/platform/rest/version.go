@@ -25,7 +25,8 @@ func IfMatch(c *gate.Call) (string, error) {
 	version, quoted := strings.CutPrefix(text, `"`)
 	version, closed := strings.CutSuffix(version, `"`)
 	if len(values) > 1 || !quoted || !closed || version == "" || strings.Contains(version, `"`) {
-		return "", Invalid("If-Match", `the header If-Match must be one version in quotes, as the header ETag gave it, or *`)
+		return "", Invalid("If-Match",
+			`the header If-Match must be one version in quotes, as the header ETag gave it, or *`)
 	}
 	return version, nil
 }

@@ -130,7 +130,10 @@ func (s *Seals) load(ctx context.Context) ([]byte, error) {
 		return *known, nil
 	}
 	var secret []byte
-	err := s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return tx.Row(ctx, selectSecret).Scan(&secret) })
+	err := s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		return tx.Row(ctx, selectSecret).Scan(
+			&secret)
+	})
 	if errors.Is(err, sqldb.ErrNoRow) {
 		made := fresh()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

@@ -72,7 +72,12 @@ func TestASealIsGoodForItsPurposeAlone(t *testing.T) {
 		}
 	}
 	position := s.Position(7)
-	for _, purpose := range [][]string{{"search", "tenant", "ben", "q"}, {"search", "tenanta", "nna", "q"}, {"search", "tenant", "anna"}, {}} {
+	for _, purpose := range [][]string{
+		{"search", "tenant", "ben", "q"},
+		{"search", "tenanta", "nna", "q"},
+		{"search", "tenant", "anna"},
+		{},
+	} {
 		other := sealer(t, seals, purpose...)
 		if _, ok := other.OpenText(text); ok || other.Position(7) == position {
 			t.Errorf("it is good for %q", purpose)

@@ -48,7 +48,10 @@ func TestWhatIsUndoneTellsNobody(t *testing.T) {
 				if err := tx.Savepoint(ctx, undone); err != no {
 					return err
 				}
-				if err := tx.Savepoint(ctx, func(context.Context) error { tell(tx, name+": kept"); return nil }); err != nil {
+				if err := tx.Savepoint(ctx, func(context.Context) error {
+					tell(tx, name+": kept")
+					return nil
+				}); err != nil {
 					return err
 				}
 				func() {

@@ -96,7 +96,8 @@ func (w *wal) broken() error {
 
 // stop notes that the disk cannot be trusted any more.
 func (w *wal) stop(cause error) error {
-	return w.end("sqldb.sync", fmt.Errorf("the disk could not be synced, so what it holds is unknown; stopping: %w", cause))
+	return w.end("sqldb.sync", fmt.Errorf("the disk could not be synced, so what it holds is unknown; stopping: %w",
+		cause))
 }
 
 // end notes why nothing may be written or acknowledged any more. The first reason stands.

@@ -71,7 +71,8 @@ func judgeCode(code int) verdict {
 		return verdict{kind: fault.Unavailable, code: codeFull, scope: transaction}
 	case sqlite3.SQLITE_IOERR:
 		return verdict{kind: fault.Unavailable, code: codeIO, scope: transaction}
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_NOMEM,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL:
 		return verdict{kind: fault.Unavailable, code: codeBusy, scope: transaction}
 	case sqlite3.SQLITE_TOOBIG:
 		return verdict{kind: fault.TooLarge, code: codeTooBig}
@@ -102,7 +103,10 @@ func (d *dialect) wrap(op string, err error) error {
 	case v.kind == fault.Unavailable:
 		return unavailable(op, v.code, messages[v.code], err)
 	case v.code == codeDamaged:
-		return &fault.Error{Kind: v.kind, Op: op, Code: v.code, Message: messages[v.code], Reason: fault.Damaged, Err: err}
+		return &fault.Error{
+			Kind: v.kind, Op: op, Code: v.code, Message: messages[v.code], Reason: fault.Damaged,
+			Err: err,
+		}
 	case v.kind == fault.Internal:
 		return fault.Wrap(op, err)
 	}
@@ -122,7 +126,10 @@ var messages = map[string]string{
 }
 
 func unavailable(op, code, message string, cause error) error {
-	return &fault.Error{Kind: fault.Unavailable, Op: op, Code: code, Message: message, RetryAfter: retryAfter, Err: cause}
+	return &fault.Error{
+		Kind: fault.Unavailable, Op: op, Code: code, Message: message, RetryAfter: retryAfter,
+		Err: cause,
+	}
 }
 
 // reach is how far an error goes; what is no error of the driver is the statement's own.

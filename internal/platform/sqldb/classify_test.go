@@ -83,7 +83,10 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 		{"a second row with the same key", "INSERT INTO test_row (a, b) VALUES (1, 1), (1, 1)", fault.Conflict},
 		{"a row without a column", "INSERT INTO test_row (a) VALUES (1)", fault.Internal},
 		{"no such table", "INSERT INTO nowhere VALUES (1)", fault.Internal},
-		{"a value that is too large", "INSERT INTO test_row (a, b, body) VALUES (1, 2, zeroblob(2000000000))", fault.TooLarge},
+		{
+			"a value that is too large", "INSERT INTO test_row (a, b, body) VALUES (1, 2, zeroblob(2000000000))",
+			fault.TooLarge,
+		},
 	} {
 		err := db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
 			_, err := tx.Exec(ctx, tt.query)

@@ -14,8 +14,9 @@ const maxStatements = 256
 
 // conn is one connection with its prepared statements. One goroutine uses it at a time.
 type conn struct {
-	raw     driver.Conn
-	cancels bool // statements end with their context; not on the write connection, where that would undo the jobs of others
+	raw driver.Conn
+	// statements end with their context; not on the write connection, where that would undo the jobs of others
+	cancels bool
 	stmts   map[string]*stmt
 	args    []driver.NamedValue // scratch; the driver copies what it binds
 

@@ -138,7 +138,9 @@ func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx
 		return db.dialect.wrap("sqldb.write", err)
 	}
 	if told := db.teller(ctx); told != nil {
-		return tell(Transaction{Write: true, Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error { return db.base.write(ctx, lane, fn) })
+		return tell(Transaction{Write: true, Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error {
+			return db.base.write(ctx, lane, fn)
+		})
 	}
 	return db.base.write(ctx, lane, fn)
 }
@@ -179,7 +181,9 @@ func (db *DB) readIn(ctx context.Context, lane Lane, fn func(context.Context, *T
 	bounded, cancel := context.WithTimeout(ctx, db.reading)
 	defer cancel()
 	if told := db.teller(ctx); told != nil {
-		return tell(Transaction{Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error { return db.base.read(bounded, lane, fn) })
+		return tell(Transaction{Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error {
+			return db.base.read(bounded, lane, fn)
+		})
 	}
 	return db.base.read(bounded, lane, fn)
 }

@@ -44,7 +44,8 @@ func TestTablesOfANewerProgramAreRefused(t *testing.T) {
 			t.Run("change", func(t *testing.T) {
 				db := start(t, cfg)
 				err := db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
-					_, err := tx.Exec(ctx, "INSERT INTO goose_"+rowTable.Name+" (version_id, is_applied) VALUES (99, true)")
+					_, err := tx.Exec(ctx, "INSERT INTO goose_"+rowTable.Name+
+						" (version_id, is_applied) VALUES (99, true)")
 					return err
 				})
 				if err != nil {
@@ -123,7 +124,10 @@ func TestPackagesMigrateByThemselves(t *testing.T) {
 	if err := reopen(more, two); err != nil {
 		t.Fatal(err)
 	}
-	bad := Migration{Name: "bad", FS: fstest.MapFS{"sqlite/00001_x.sql": file("CREATE TABLE bad_x (x INTEGER); SELECT nothing FROM nowhere;")}}
+	bad := Migration{
+		Name: "bad",
+		FS:   fstest.MapFS{"sqlite/00001_x.sql": file("CREATE TABLE bad_x (x INTEGER); SELECT nothing FROM nowhere;")},
+	}
 	if err := reopen(bad); err == nil || !strings.Contains(err.Error(), "tables of bad") {
 		t.Errorf("got %v, want an error that names the package", err)
 	}

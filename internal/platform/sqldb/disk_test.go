@@ -172,7 +172,10 @@ func TestACommitThatFailsIsUndone(t *testing.T) {
 				t.Errorf("code %d: %v, want Unavailable with advice", code, f)
 			}
 		}
-		if err := db.Write(t.Context(), Engine, func(context.Context, *Tx) error { broken = false; return nil }); err != nil {
+		if err := db.Write(t.Context(), Engine, func(context.Context, *Tx) error {
+			broken = false
+			return nil
+		}); err != nil {
 			t.Errorf("code %d: the next commit: %v", code, err)
 		}
 		if err := db.Write(t.Context(), Engine, insert(1, 1)); err != nil {

@@ -32,7 +32,12 @@ func TestWhatALookAtTheDatabaseDoes(t *testing.T) {
 		{"nothing is committed", seen{good: ago(5 * time.Second)}, ago(5 * time.Second), nil, smallProbe},
 		{"nothing is committed, but asked for", seen{good: ago(5 * time.Second)}, ago(time.Second), nil, noProbe},
 		{"a commit failed", seen{good: ago(0), bad: ago(time.Second)}, ago(2 * time.Second), nil, largeProbe},
-		{"one failed before the probe", seen{good: ago(0), bad: ago(3 * time.Second)}, ago(2 * time.Second), nil, noProbe},
+		{
+			"one failed before the probe",
+			seen{good: ago(0), bad: ago(3 * time.Second)},
+			ago(2 * time.Second), nil,
+			noProbe,
+		},
 		{"the last probe failed", seen{good: ago(0)}, ago(time.Second), errors.New("full"), largeProbe},
 	} {
 		if got := due(now, tc.seen, tc.asked, tc.failed); got != tc.want {

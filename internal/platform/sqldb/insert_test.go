@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	insertRows  = NewInsert("test_row (a, b, body)", "ON CONFLICT (a, b) DO UPDATE SET body = excluded.body", "bigint", "bigint", "bytea")
+	insertRows = NewInsert("test_row (a, b, body)", "ON CONFLICT (a, b) DO UPDATE SET body = excluded.body", "bigint",
+		"bigint", "bytea")
 	insertSames = NewInsertSelect("test_row (a, b, body)", "7, *", "", "bigint", "bytea")
 )
 

@@ -41,7 +41,8 @@ func victim(path string) error {
 	if err != nil {
 		return err
 	}
-	db.lite().wal.step, db.lite().wal.start, db.lite().wal.limit = 1<<18, 1<<19, 4<<20 // checkpoints too are to be interrupted
+	// checkpoints too are to be interrupted
+	db.lite().wal.step, db.lite().wal.start, db.lite().wal.limit = 1<<18, 1<<19, 4<<20
 	base, _ := strconv.Atoi(os.Getenv(victimEnv + "_BASE"))
 	var mu sync.Mutex
 	for w := range 4 {
@@ -106,7 +107,9 @@ func killOnce(t *testing.T, path string, base, jobs int, acked map[int]bool) {
 
 // watch runs a victim, notes what it acknowledges, and gives what else it said and
 // how it ended.
-func watch(t *testing.T, cmd *exec.Cmd, path string, base int, acked map[int]bool, each func()) (said string, err error) {
+func watch(t *testing.T, cmd *exec.Cmd, path string, base int, acked map[int]bool, each func()) (
+	said string, err error,
+) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), victimEnv+"="+path, victimEnv+"_BASE="+strconv.Itoa(base))
 	out, err := cmd.StdoutPipe()

@@ -24,7 +24,8 @@ func lockFile(path string) (*os.File, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return nil, fmt.Errorf("another process%s uses this database (%s is locked); stop it, or give this one another data folder", holder(f), path)
+		return nil, fmt.Errorf("another process%s uses this database (%s is locked); stop it, or give this one "+
+			"another data folder", holder(f), path)
 	}
 	return f, nil
 }

@@ -68,7 +68,8 @@ func pgConfig(cfg Config) (*pgxpool.Config, error) {
 	if pool.MaxConns < minConns {
 		return nil, fmt.Errorf("%d connections are too few; give it at least %d", cfg.Conns, minConns)
 	}
-	pool.MinConns, pool.MaxConnLifetime, pool.MaxConnLifetimeJitter, pool.MaxConnIdleTime = 0, connLife, connLife/10, connIdle
+	pool.MinConns, pool.MaxConnLifetime, pool.MaxConnLifetimeJitter, pool.MaxConnIdleTime = 0, connLife, connLife/10,
+		connIdle
 	pool.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // the first trip tells
 	c := pool.ConnConfig
 	c.ConnectTimeout = dialTimeout
@@ -138,6 +139,7 @@ func old(version int, name string) error {
 // risky warns of a server without one of the two settings that it needs to lose nothing.
 func risky(setting string, log *slog.Logger) {
 	if setting != "on" {
-		log.Warn("PostgreSQL runs without fsync or full_page_writes: when its machine stops it can lose what was acknowledged, or everything")
+		log.Warn("PostgreSQL runs without fsync or full_page_writes: when its machine stops it can lose what was " +
+			"acknowledged, or everything")
 	}
 }

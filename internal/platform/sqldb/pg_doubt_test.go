@@ -105,7 +105,8 @@ func TestATransactionInProgressIsWaitedFor(t *testing.T) {
 		}
 		asked.Wait()
 	}
-	if again, err := db.postgres().settle("4611686018427387904", life(t, db), cause); again || fault.KindOf(err) != fault.Unavailable {
+	if again, err := db.postgres().settle("4611686018427387904", life(t, db), cause); again ||
+		fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("of a transaction that the server has not had: %t, %v", again, err)
 	}
 }
@@ -129,7 +130,8 @@ func TestDeadConnectionsAreReplaced(t *testing.T) {
 	for b, kill := range []func(){
 		func() { proxy.Sever() },
 		func() {
-			_, err := other.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'renga'")
+			_, err := other.Exec(t.Context(),
+				"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'renga'")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -201,7 +201,8 @@ func (l *link) encode(stmts []Stmt) ([]packet, error) {
 		st, ps := &stmts[i], l.stmts[stmts[i].Query]
 		oids := ps.desc.ParamOIDs
 		if len(oids) != len(st.Args) {
-			return nil, fmt.Errorf("sqldb: a statement with %d parameters has %d arguments: %s", len(oids), len(st.Args), st.Query)
+			return nil, fmt.Errorf("sqldb: a statement with %d parameters has %d arguments: %s", len(oids),
+				len(st.Args), st.Query)
 		}
 		c := packet{stmt: ps, values: make([][]byte, len(oids)), formats: make([]int16, len(oids))}
 		for k, arg := range st.Args {

@@ -71,7 +71,8 @@ func TestAProcessWaitsForWhoChangesTheTables(t *testing.T) {
 		default:
 		}
 		err := other.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_locks
-			WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waits)
+			WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(
+			&waits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,8 +118,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 func TestSettingsOfEveryConnectionToPostgreSQL(t *testing.T) {
 	db := start(t, Config{URL: pgtest.New(t)})
 	want := map[string]string{
-		"synchronous_commit": "on", "idle_in_transaction_session_timeout": "5s", "lock_timeout": "2s", "statement_timeout": "30s",
-		"application_name": "renga", "tcp_user_timeout": "10000", "transaction_isolation": "read committed", "enable_seqscan": "off",
+		"synchronous_commit": "on", "idle_in_transaction_session_timeout": "5s", "lock_timeout": "2s",
+		"statement_timeout": "30s",
+		"application_name":  "renga", "tcp_user_timeout": "10000", "transaction_isolation": "read committed",
+		"enable_seqscan": "off",
 	}
 	look := func(ctx context.Context, tx *Tx) error {
 		for name, value := range want {
@@ -180,11 +183,13 @@ func TestStatesHaveKinds(t *testing.T) {
 			t.Errorf("%s: %+v", tt.state, v)
 		}
 		wrapped := postgresDialect.wrap("test", cause)
-		if f, _ := fault.As(wrapped); f.Kind != tt.kind || (f.RetryAfter > 0) != (tt.kind == fault.Unavailable) || !errors.Is(wrapped, cause) {
+		if f, _ := fault.As(wrapped); f.Kind != tt.kind || (f.RetryAfter > 0) != (tt.kind == fault.Unavailable) ||
+			!errors.Is(wrapped, cause) {
 			t.Errorf("%s: wrapped as %v", tt.state, wrapped)
 		}
 	}
-	if f, _ := fault.As(postgresDialect.wrap("test", lost{errors.New("EOF")})); f.Kind != fault.Unavailable || f.Code != codeDown {
+	if f, _ := fault.As(postgresDialect.wrap("test", lost{errors.New("EOF")})); f.Kind != fault.Unavailable ||
+		f.Code != codeDown {
 		t.Errorf("a lost connection: %v", f)
 	}
 }
@@ -216,9 +221,19 @@ func TestValuesComeBackFromPostgreSQLAsTheyWent(t *testing.T) {
 			{"SELECT $1::text", nil, ref("x"), ref("")},
 			{"SELECT $1::bytea", []byte(nil), ref([]byte("x")), new([]byte)},
 			{"SELECT $1::jsonb", `{"a": 1}`, new(string), ref(`{"a": 1}`)},
-			{"SELECT sum(n) FROM unnest($1::bigint[]) n", []int64{math.MaxInt64, -1}, new(int64), ref(int64(math.MaxInt64 - 1))},
+			{
+				"SELECT sum(n) FROM unnest($1::bigint[]) n",
+				[]int64{math.MaxInt64, -1},
+				new(int64),
+				ref(int64(math.MaxInt64 - 1)),
+			},
 			{"SELECT count(*) FROM unnest($1::bigint[])", []int64{}, new(int), ref(0)},
-			{"SELECT string_agg(s, '|') FROM unnest($1::text[]) s", []string{"a,b", "", `{"`}, new(string), ref(`a,b||{"`)},
+			{
+				"SELECT string_agg(s, '|') FROM unnest($1::text[]) s",
+				[]string{"a,b", "", `{"`},
+				new(string),
+				ref(`a,b||{"`),
+			},
 			{"SELECT count(*) * 10 + count(b) FROM unnest($1::bytea[]) b", [][]byte{{0}, nil, {}}, new(int), ref(32)},
 			{"SELECT count(*) FROM unnest($1::uuid[])", [][]byte{make([]byte, 16)}, new(int), ref(1)},
 			{"SELECT count(*) FROM unnest($1::bool[]) b WHERE b", []bool{true, false, true}, new(int), ref(2)},
@@ -232,7 +247,8 @@ func TestValuesComeBackFromPostgreSQLAsTheyWent(t *testing.T) {
 		}
 		// What does not fit is found before it leaves, so the transaction goes on.
 		for query, arg := range map[string]any{
-			"SELECT $1::int[]": []int64{1}, "SELECT $1::text": struct{}{}, "SELECT 1": 1, "SELECT $1::bigint": uint64(math.MaxInt64 + 1),
+			"SELECT $1::int[]": []int64{1}, "SELECT $1::text": struct{}{}, "SELECT 1": 1,
+			"SELECT $1::bigint": uint64(math.MaxInt64 + 1),
 		} {
 			if err := tx.Row(ctx, query, arg).Scan(new(any)); err == nil || fault.KindOf(err) != fault.Internal {
 				t.Errorf("%s with %v: %v", query, arg, err)

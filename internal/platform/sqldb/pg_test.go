@@ -161,7 +161,8 @@ func TestALockThatIsNotGivenIsTriedAgainAndThenUnavailable(t *testing.T) {
 		return tx.Batch(ctx, Stmt{Query: "SET LOCAL lock_timeout = '20ms'"}, Stmt{Query: "DELETE FROM test_row"})
 	}
 	err := db.Write(t.Context(), Engine, job)
-	if f, _ := fault.As(err); f == nil || f.Kind != fault.Unavailable || f.Code != codeBusy || f.RetryAfter != retryAfter {
+	if f, _ := fault.As(err); f == nil || f.Kind != fault.Unavailable || f.Code != codeBusy ||
+		f.RetryAfter != retryAfter {
 		t.Errorf("got %v, want %s", err, codeBusy)
 	}
 	if s := db.Stats(); runs != maxRedo+1 || s.Redone[maxRedo] != 1 {

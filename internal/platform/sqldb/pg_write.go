@@ -12,11 +12,12 @@ import (
 
 // The bounds of trying again.
 const (
-	maxRedo     = 6                      // times that a job is run again
-	maxRedoTime = 10 * time.Second       // from its begin: no further run after it
-	redoPause   = 5 * time.Millisecond   // before the first, at most; twice as long each time
-	maxDoubt    = 15 * time.Second       // to learn what became of a COMMIT: the server ends an idle transaction after 5 s
-	doubtPause  = 100 * time.Millisecond // between two questions
+	maxRedo     = 6                    // times that a job is run again
+	maxRedoTime = 10 * time.Second     // from its begin: no further run after it
+	redoPause   = 5 * time.Millisecond // before the first, at most; twice as long each time
+	// to learn what became of a COMMIT: the server ends an idle transaction after 5 s
+	maxDoubt   = 15 * time.Second
+	doubtPause = 100 * time.Millisecond // between two questions
 )
 
 // write runs fn in a transaction of its own, again when that failed for a reason
@@ -170,7 +171,8 @@ func (db *postgres) settle(xid, life string, cause error) (again bool, err error
 			return false, nil
 		case err == nil && (status == "aborted" || status == "in progress" && now != life):
 			return true, postgresDialect.wrap("sqldb.commit", cause)
-		case err == nil && (status == "" || now != life), fault.KindOf(err) == fault.Internal && err != nil: // it does not know
+		case err == nil && (status == "" || now != life), fault.KindOf(err) == fault.Internal &&
+			err != nil: // it does not know
 			return false, unknown(cause)
 		}
 		if !pause(ctx, doubtPause) { // in progress, or the server is away

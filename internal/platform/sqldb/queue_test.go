@@ -17,15 +17,39 @@ func TestPickDividesTime(t *testing.T) {
 		{name: "nothing waits", ok: false},
 		{name: "the engine goes first", engine: true, other: true, want: Engine, ok: true},
 		{name: "the others go when the engine rests", other: true, want: Other, ok: true},
-		{name: "the others get their third", share: share{ran: [lanes]time.Duration{3 * ms, 0}}, engine: true, other: true, want: Other, ok: true},
-		{name: "and not more while the engine waits", share: share{ran: [lanes]time.Duration{4 * ms, 2 * ms}}, engine: true, other: true, want: Engine, ok: true},
-		{name: "a short engine job is held up by the floor at most", share: share{ran: [lanes]time.Duration{ms / 10, otherFloor}}, other: true, ok: false},
-		{name: "within the floor the others share its commit", share: share{ran: [lanes]time.Duration{ms / 10, ms}}, other: true, want: Other, ok: true},
-		{name: "a transaction without engine jobs lasts as long as any", share: share{ran: [lanes]time.Duration{0, 15 * ms}}, other: true, want: Other, ok: true},
-		{name: "but no longer", share: share{ran: [lanes]time.Duration{0, maxRun}}, engine: true, other: true, ok: false},
-		{name: "what the others are owed comes first", share: share{owed: ms}, engine: true, other: true, want: Other, ok: true},
+		{
+			name: "the others get their third", share: share{ran: [lanes]time.Duration{3 * ms, 0}}, engine: true,
+			other: true, want: Other, ok: true,
+		},
+		{
+			name: "and not more while the engine waits", share: share{ran: [lanes]time.Duration{4 * ms, 2 * ms}},
+			engine: true, other: true, want: Engine, ok: true,
+		},
+		{name: "a short engine job is held up by the floor at most", share: share{ran: [lanes]time.Duration{
+			ms / 10,
+			otherFloor,
+		}}, other: true, ok: false},
+		{
+			name: "within the floor the others share its commit", share: share{ran: [lanes]time.Duration{ms / 10, ms}},
+			other: true, want: Other, ok: true,
+		},
+		{
+			name:  "a transaction without engine jobs lasts as long as any",
+			share: share{ran: [lanes]time.Duration{0, 15 * ms}}, other: true, want: Other, ok: true,
+		},
+		{
+			name: "but no longer", share: share{ran: [lanes]time.Duration{0, maxRun}}, engine: true, other: true,
+			ok: false,
+		},
+		{
+			name: "what the others are owed comes first", share: share{owed: ms}, engine: true, other: true, want: Other,
+			ok: true,
+		},
 		{name: "a slow engine begins a transaction", share: share{slow: true}, engine: true, want: Engine, ok: true},
-		{name: "and joins none of others", share: share{slow: true, ran: [lanes]time.Duration{0, ms}}, engine: true, ok: false},
+		{
+			name: "and joins none of others", share: share{slow: true, ran: [lanes]time.Duration{0, ms}}, engine: true,
+			ok: false,
+		},
 		{name: "the number of jobs is bounded", share: share{jobs: maxJobs}, engine: true, ok: false},
 	}
 	for _, tt := range tests {

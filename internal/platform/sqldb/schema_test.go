@@ -38,14 +38,19 @@ func TestAnOlderProgramRefusesAPackageThatItDoesNotKnow(t *testing.T) {
 				{"1.1.0", true, []Migration{rowTable, added}, ""}, // who only looks changes nothing
 				{"1.0.0", false, []Migration{rowTable}, ""},
 				{"1.1.0", false, []Migration{rowTable, added}, ""},
-				{"1.0.0", false, []Migration{rowTable}, "schema 3 of version 1.1.0, and this program, version 1.0.0, knows schema 2"},
+				{
+					"1.0.0", false,
+					[]Migration{rowTable},
+					"schema 3 of version 1.1.0, and this program, version 1.0.0, knows schema 2",
+				},
 				{"1.0.0", true, []Migration{rowTable}, "start version 1.1.0"},
 				{"1.2.0", false, []Migration{rowTable, added}, ""}, // the same schema: the way back is open
 				{"1.1.0", false, []Migration{rowTable, added}, ""},
 			} {
 				err := try(step.program, step.asIs, step.all...)
 				if (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
-					t.Errorf("version %s with %d packages: got %v, want %q", step.program, len(step.all), err, step.want)
+					t.Errorf("version %s with %d packages: got %v, want %q", step.program, len(step.all), err,
+						step.want)
 				}
 			}
 		})

@@ -103,7 +103,10 @@ func (db *lite) open(ctx context.Context, path string, cfg Config) error {
 // write puts a job into the queue and waits for it; a caller that finds the loop
 // idle does its turn itself.
 func (db *lite) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
-	j := &job{lane: lane, key: keyOf(ctx), ctx: context.WithoutCancel(ctx), fn: fn, waits: ctx.Err, put: time.Now(), done: make(chan struct{})}
+	j := &job{
+		lane: lane, key: keyOf(ctx), ctx: context.WithoutCancel(ctx), fn: fn, waits: ctx.Err, put: time.Now(),
+		done: make(chan struct{}),
+	}
 	if err := db.queue.put(j); err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ func (c *counters) stalled(log *slog.Logger, w waits, jobs int, behind string) {
 		return
 	}
 	c.stalls.Add(1)
-	log.Warn("a commit was held up", "reason", w.reason(), "behind", behind, "ms", w.total().Milliseconds(), "jobs", jobs,
+	log.Warn("a commit was held up", "reason", w.reason(), "behind", behind, "ms", w.total().Milliseconds(), "jobs",
+		jobs,
 		"queueMs", w.queue.Milliseconds(), "connectionMs", w.link.Milliseconds(), "lockMs", w.lock.Milliseconds(),
 		"jobMs", w.job.Milliseconds(), "syncMs", w.sync.Milliseconds(), "retriesMs", w.again.Milliseconds())
 }

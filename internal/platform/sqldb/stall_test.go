@@ -32,7 +32,10 @@ func TestACommitThatIsHeldUpIsExplained(t *testing.T) {
 	said := &lines{}
 	db := open(t, Config{Log: slog.New(slog.NewTextHandler(said, nil))})
 	now := time.Now()
-	j := &job{lane: Engine, ctx: t.Context(), fn: insert(1, 1), put: now.Add(-2 * time.Second), done: make(chan struct{})}
+	j := &job{
+		lane: Engine, ctx: t.Context(), fn: insert(1, 1), put: now.Add(-2 * time.Second),
+		done: make(chan struct{}),
+	}
 	if err := db.lite().queue.put(j); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +45,8 @@ func TestACommitThatIsHeldUpIsExplained(t *testing.T) {
 	if err := db.Write(t.Context(), Engine, insert(1, 2)); err != nil { // it is counted after the answer
 		t.Fatal(err)
 	}
-	explained := regexp.MustCompile(`msg="a commit was held up" reason=queue behind=checkpoint ms=(\d{5,}|[2-9]\d{3})\b`)
+	explained := regexp.MustCompile(
+		`msg="a commit was held up" reason=queue behind=checkpoint ms=(\d{5,}|[2-9]\d{3})\b`)
 	if got := db.Stats().Stalls; got == 0 || !explained.MatchString(said.String()) {
 		t.Errorf("%d commits were held up, and the log says:\n%s", got, said)
 	}

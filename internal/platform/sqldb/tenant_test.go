@@ -24,15 +24,16 @@ func TestTenantsWriteInTurn(t *testing.T) {
 			var results []<-chan error
 			add := func(tenant string, n int) {
 				for range n {
-					results = append(results, enqueue(For(t.Context(), tenant), db, Other, func(context.Context, *Tx) error {
-						mu.Lock()
-						defer mu.Unlock()
-						order = append(order, tenant)
-						if slow && tenant == "loud" {
-							db.lite().queue.charge(&job{lane: Other, key: tenant}, time.Second)
-						}
-						return nil
-					}))
+					results = append(results, enqueue(For(t.Context(), tenant), db, Other,
+						func(context.Context, *Tx) error {
+							mu.Lock()
+							defer mu.Unlock()
+							order = append(order, tenant)
+							if slow && tenant == "loud" {
+								db.lite().queue.charge(&job{lane: Other, key: tenant}, time.Second)
+							}
+							return nil
+						}))
 				}
 			}
 			add("loud", 20)

@@ -26,7 +26,9 @@ func (db *DB) teller(ctx context.Context) func(Transaction) {
 
 // tell runs a transaction by run and tells of it. A job that is run again ran from its
 // first time on.
-func tell(t Transaction, told func(Transaction), fn func(context.Context, *Tx) error, run func(fn func(context.Context, *Tx) error) error) error {
+func tell(t Transaction, told func(Transaction), fn func(context.Context, *Tx) error,
+	run func(fn func(context.Context, *Tx) error) error,
+) error {
 	t.Began = time.Now()
 	var ran time.Time // run does not return while fn runs
 	t.Err = run(func(ctx context.Context, tx *Tx) error {

@@ -43,7 +43,12 @@ func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
 		if err := db.Write(t.Context(), Other, insert(1, 2)); err != nil { // nobody wants to know
 			t.Error(err)
 		}
-		want := []Transaction{{Write: true, Lane: Engine}, {Write: true, Lane: Other, Err: no}, {Lane: Other}, {Lane: Engine}}
+		want := []Transaction{
+			{Write: true, Lane: Engine},
+			{Write: true, Lane: Other, Err: no},
+			{Lane: Other},
+			{Lane: Engine},
+		}
 		if len(told) != len(want) {
 			t.Fatalf("told of %d transactions, want %d: %+v", len(told), len(want), told)
 		}
@@ -51,7 +56,8 @@ func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
 			if got.Write != want[i].Write || got.Lane != want[i].Lane || got.Err != want[i].Err {
 				t.Errorf("%d: got %+v, want %+v", i, got, want[i])
 			}
-			if end := got.Began.Add(got.Waited + got.Ran); got.Began.Before(began) || end.After(time.Now()) || got.Waited < 0 || got.Ran <= 0 {
+			if end := got.Began.Add(got.Waited + got.Ran); got.Began.Before(began) || end.After(time.Now()) ||
+				got.Waited < 0 || got.Ran <= 0 {
 				t.Errorf("%d: its times cannot be: %+v", i, got)
 			}
 		}

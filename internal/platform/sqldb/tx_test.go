@@ -201,14 +201,16 @@ func TestValuesThatDoNotFitAreRefused(t *testing.T) {
 			{int64(1), 5},
 			{1.5, new(int)},
 		} {
-			if err := tx.Row(ctx, "SELECT $1", tt.arg).Scan(tt.dest); err == nil || fault.KindOf(err) != fault.Internal {
+			if err := tx.Row(ctx, "SELECT $1", tt.arg).Scan(tt.dest); err == nil ||
+				fault.KindOf(err) != fault.Internal {
 				t.Errorf("%T(%v) into %T: %v", tt.arg, tt.arg, tt.dest, err)
 			}
 		}
 		if err := tx.Row(ctx, "SELECT 1, 2").Scan(new(int)); err == nil {
 			t.Error("two columns went into one place")
 		}
-		if err := tx.Row(ctx, "SELECT 1 WHERE 1 = 0").Scan(new(int)); !errors.Is(err, ErrNoRow) || fault.KindOf(err) != fault.NotFound {
+		if err := tx.Row(ctx, "SELECT 1 WHERE 1 = 0").Scan(new(int)); !errors.Is(err, ErrNoRow) ||
+			fault.KindOf(err) != fault.NotFound {
 			t.Errorf("no row: %v", err)
 		}
 		return nil

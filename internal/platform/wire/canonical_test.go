@@ -25,7 +25,10 @@ func TestCanonicalFormOf(t *testing.T) {
 		{"array order kept", `[3,1,2]`, `[3,1,2]`},
 		{"a prefix before the longer name", `{"ab":1,"a":2,"":3}`, `{"":3,"a":2,"ab":1}`},
 		{"names by code point, not UTF-16 unit", "{\"\U0001f600\":1,\"\uffee\":2}", "{\"\uffee\":2,\"\U0001f600\":1}"},
-		{"names by code point, not by escape", `{"]":1,"\\":2,"[":3,"\"":4,"!":5,"#":6}`, `{"!":5,"\"":4,"#":6,"[":3,"\\":2,"]":1}`},
+		{
+			"names by code point, not by escape", `{"]":1,"\\":2,"[":3,"\"":4,"!":5,"#":6}`,
+			`{"!":5,"\"":4,"#":6,"[":3,"\\":2,"]":1}`,
+		},
 		{"control names first", `{" ":1,"\u0001":2,"\n":3}`, `{"\u0001":2,"\n":3," ":1}`},
 		{"names in NFC before sorting", "{\"e\u0301\":1,\"f\":2}", "{\"f\":2,\"é\":1}"},
 		{"strings in NFC", "\"e\u0301 \u212b \u1100\u1161\"", `"é Å 가"`},
@@ -37,7 +40,8 @@ func TestCanonicalFormOf(t *testing.T) {
 		{"a surrogate pair", `"\ud83d\uDE00"`, `"😀"`},
 		{"a replacement character that was sent", `"\ufffd` + "\ufffd\"", "\"\ufffd\ufffd\""},
 		{"duplicates in different objects", `[{"a":1},{"a":{"a":1}}]`, `[{"a":1},{"a":{"a":1}}]`},
-		{"the deepest nesting", strings.Repeat("[", 64) + strings.Repeat("]", 64), strings.Repeat("[", 64) + strings.Repeat("]", 64)},
+		{"the deepest nesting", strings.Repeat("[", 64) + strings.Repeat("]", 64), strings.Repeat("[", 64) +
+			strings.Repeat("]", 64)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Canonical([]byte("prefix:"), []byte(tc.in), Options{})
@@ -190,7 +194,8 @@ func genValue(t *rapid.T, depth int) string {
 	case 2, 3:
 		return genString(t)
 	case 4:
-		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return genValue(t, depth-1) }), 0, 4).Draw(t, "items")
+		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return genValue(t, depth-1) }), 0, 4).Draw(t,
+			"items")
 		return "[" + strings.Join(items, " , ") + "]"
 	}
 	members := genMembers(t, depth)
@@ -241,7 +246,8 @@ func TestOrderOfMembersDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := genMembers(t, 3)
 		a, errA := ParseOnce("k", "e", []byte("{"+strings.Join(members, ",")+"}"))
-		b, errB := ParseOnce("k", "e", []byte("{ "+strings.Join(rapid.Permutation(members).Draw(t, "order"), "\n,")+"}"))
+		b, errB := ParseOnce("k", "e", []byte("{ "+strings.Join(rapid.Permutation(members).Draw(t, "order"), "\n,")+
+			"}"))
 		if errA != nil || errB != nil || a.Hash != b.Hash || len(Differing(a.Members, b.Members)) > 0 {
 			t.Fatalf("%v %v: %v %v", members, a.Members, errA, errB)
 		}

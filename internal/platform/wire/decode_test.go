@@ -39,7 +39,10 @@ func TestDecodeReads(t *testing.T) {
 	}{
 		{``, sample{}},
 		{` {} `, sample{}},
-		{`{"text":"x","flag":true,"words":["a"],"labels":{"a":"b"}}`, sample{Text: "x", Flag: true, Words: []string{"a"}, Labels: map[string]string{"a": "b"}}},
+		{`{"text":"x","flag":true,"words":["a"],"labels":{"a":"b"}}`, sample{
+			Text: "x", Flag: true,
+			Words: []string{"a"}, Labels: map[string]string{"a": "b"},
+		}},
 		{`{"count":14}`, sample{Count: 14}},
 		{`{"count":14.0}`, sample{Count: 14}},
 		{`{"count":1.4e1,"small":-2.0,"seq":1e3}`, sample{Count: 14, Small: -2, Seq: 1000}},
@@ -97,9 +100,10 @@ func TestDecodeNamesWhatItRefuses(t *testing.T) {
 		`{"raw":{"a":1,"a":2}}`:             `the body holds the member "a" twice`,
 		"{\"raw\":{\"é\":1,\"e\u0301\":2}}": `the body holds the member "é" twice`,
 		`{"raw":1e99999}`:                   "the body holds a number with an exponent beyond ±9999",
-		`{"text":"\ud800"}`:                 "the body is not valid JSON: a string holds half of a surrogate pair (byte 15)",
-		`{"text":"x"`:                       "the body is not valid JSON: it ends too early (byte 11)",
-		`{} x`:                              "the body is not valid JSON: there is something after the JSON value (byte 3)",
+		`{"text":"\ud800"}`: "the body is not valid JSON: a string holds half of a surrogate pair " +
+			"(byte 15)",
+		`{"text":"x"`: "the body is not valid JSON: it ends too early (byte 11)",
+		`{} x`:        "the body is not valid JSON: there is something after the JSON value (byte 3)",
 		`{"raw":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`: "the body is nested deeper than 64 levels",
 	} {
 		var into sample
@@ -110,7 +114,8 @@ func TestDecodeNamesWhatItRefuses(t *testing.T) {
 			continue
 		}
 		details, _ := told.Details.(map[string]string)
-		if field := details["field"]; strings.HasPrefix(want, "the body") != (field == "") || !strings.HasPrefix(want, field) {
+		if field := details["field"]; strings.HasPrefix(want, "the body") != (field == "") ||
+			!strings.HasPrefix(want, field) {
 			t.Errorf("%s: the details name the field %q", in, field)
 		}
 	}
@@ -133,7 +138,10 @@ func TestDecodeTellsWhatATypeSaysItself(t *testing.T) {
 }
 
 func TestDecodeNeverShowsGoTypes(t *testing.T) {
-	for _, kind := range []any{new(int8), new(uint16), new([4]int), new(map[int]int), new(chan int), new([]byte), new(flow.Type)} {
+	for _, kind := range []any{
+		new(int8), new(uint16), new([4]int), new(map[int]int), new(chan int), new([]byte),
+		new(flow.Type),
+	} {
 		for _, in := range []string{`"x"`, `-1`, `[1]`, `{"a":1}`, `null`, `true`} {
 			holder := reflect.New(reflect.TypeOf(kind).Elem())
 			err := Decode([]byte(in), holder.Interface())
@@ -151,12 +159,18 @@ func TestDecodeNeverShowsGoTypes(t *testing.T) {
 }
 
 func TestParseInt(t *testing.T) {
-	for in, want := range map[string]int64{"0": 0, "-0": 0, "14": 14, "14.0": 14, "1.4e1": 14, "-7": -7, "9223372036854775807": 9223372036854775807} {
+	for in, want := range map[string]int64{
+		"0": 0, "-0": 0, "14": 14, "14.0": 14, "1.4e1": 14, "-7": -7,
+		"9223372036854775807": 9223372036854775807,
+	} {
 		if got, ok := ParseInt([]byte(in)); !ok || got != want {
 			t.Errorf("%s: got %d, %v", in, got, ok)
 		}
 	}
-	for _, in := range []string{"", "1.5", "01", "1 ", "x", `"1"`, "9223372036854775808", "1e30", "1e99999", "null", "-"} {
+	for _, in := range []string{
+		"", "1.5", "01", "1 ", "x", `"1"`, "9223372036854775808", "1e30", "1e99999", "null",
+		"-",
+	} {
 		if got, ok := ParseInt([]byte(in)); ok {
 			t.Errorf("%s: got %d", in, got)
 		}

@@ -58,7 +58,8 @@ func (e *Event) check(strict bool) error {
 		return refused("payload", err)
 	}
 	if s.version && w.stamp(noteVersion) != e.Version {
-		return fault.New(fault.Invalid, CodeEventInvalid, "/payload/recordVersion must be the same instant as /sequence/recordVersion")
+		return fault.New(fault.Invalid, CodeEventInvalid,
+			"/payload/recordVersion must be the same instant as /sequence/recordVersion")
 	}
 	if strict && s.about != nil {
 		if what := s.about.misses(&w, e.Key); what != "" {
@@ -84,13 +85,17 @@ func (e *Event) misfit() string {
 	case !isUUID(e.Tenant):
 		return wants("/tenantId", e.Tenant, "must be a UUID")
 	case !isLabel(e.Producer.Service, MaxProducer):
-		return wants("/producer/service", e.Producer.Service, "must have 1 to 128 characters, no control characters among them")
+		return wants("/producer/service", e.Producer.Service,
+			"must have 1 to 128 characters, no control characters among them")
 	case !isLabel(e.Producer.Instance, MaxProducer):
-		return wants("/producer/instanceId", e.Producer.Instance, "must have 1 to 128 characters, no control characters among them")
+		return wants("/producer/instanceId", e.Producer.Instance,
+			"must have 1 to 128 characters, no control characters among them")
 	case !isLabel(e.CorrelationID, MaxCorrelation):
-		return wants("/correlationId", e.CorrelationID, "must have 1 to 128 characters, no control characters among them")
+		return wants("/correlationId", e.CorrelationID,
+			"must have 1 to 128 characters, no control characters among them")
 	case !e.hasKey():
-		return wants("/sequence/partitionKey", e.Key, "must be {Object}:{tenantId}:{recordId}, without spaces, in 255 characters at most")
+		return wants("/sequence/partitionKey", e.Key,
+			"must be {Object}:{tenantId}:{recordId}, without spaces, in 255 characters at most")
 	case e.Version == 0:
 		return "/sequence/recordVersion is missing"
 	case e.Version < 0 || e.Version > lastStamp: // one before 1970 would be older than a key that has no events yet

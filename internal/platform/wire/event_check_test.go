@@ -18,37 +18,80 @@ func TestEnvelopesThatBreakARuleAreRefused(t *testing.T) {
 		{"an id that is no UUID", func(e *Event) { e.ID = "1" }, "/eventId must be a UUID"},
 		{"another version of the schema", func(e *Event) { e.SchemaVersion = 2 }, "/schemaVersion must be 1"},
 		{"no time", func(e *Event) { e.OccurredAt = 0 }, "/occurredAt is missing"},
-		{"a time that cannot be written", func(e *Event) { e.OccurredAt = lastStamp + 1 }, "/occurredAt must be an instant"},
+		{
+			"a time that cannot be written", func(e *Event) { e.OccurredAt = lastStamp + 1 },
+			"/occurredAt must be an instant",
+		},
 		{"a tenant that is no UUID", func(e *Event) { e.Tenant = "acme" }, "/tenantId must be a UUID"},
 		{"no service", func(e *Event) { e.Producer.Service = "" }, "/producer/service is missing"},
-		{"a service over two lines", func(e *Event) { e.Producer.Service = "a\r\nNats-Msg-Id: b" }, "/producer/service must have"},
-		{"a long instance", func(e *Event) { e.Producer.Instance = strings.Repeat("長", 129) }, "/producer/instanceId must have"},
+		{
+			"a service over two lines", func(e *Event) { e.Producer.Service = "a\r\nNats-Msg-Id: b" },
+			"/producer/service must have",
+		},
+		{
+			"a long instance", func(e *Event) { e.Producer.Instance = strings.Repeat("長", 129) },
+			"/producer/instanceId must have",
+		},
 		{"bad UTF-8", func(e *Event) { e.CorrelationID = "\xff" }, "/correlationId must have"},
 		{"no correlation", func(e *Event) { e.CorrelationID = "" }, "/correlationId is missing"},
-		{"a long correlation", func(e *Event) { e.CorrelationID = strings.Repeat("x", 129) }, "/correlationId must have"},
+		{
+			"a long correlation", func(e *Event) { e.CorrelationID = strings.Repeat("x", 129) },
+			"/correlationId must have",
+		},
 		{"no key", func(e *Event) { e.Key = "" }, "/sequence/partitionKey is missing"},
 		{"a key of two parts", func(e *Event) { e.Key = "Lead:" + e.Tenant }, "/sequence/partitionKey must be"},
-		{"a key of four parts", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":x:y" }, "/sequence/partitionKey must be"},
-		{"a key without a record", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":" }, "/sequence/partitionKey must be"},
+		{
+			"a key of four parts", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":x:y" },
+			"/sequence/partitionKey must be",
+		},
+		{
+			"a key without a record", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":" },
+			"/sequence/partitionKey must be",
+		},
 		{"a key without an object", func(e *Event) { e.Key = ":" + e.Tenant + ":x" }, "/sequence/partitionKey must be"},
-		{"a key of another tenant", func(e *Event) { e.Key = "Lead:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a71:x" }, "/sequence/partitionKey must be"},
-		{"a key with a space", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":x y" }, "/sequence/partitionKey must be"},
-		{"a long key", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":" + strings.Repeat("x", 255) }, "/sequence/partitionKey must be"},
+		{
+			"a key of another tenant", func(e *Event) { e.Key = "Lead:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a71:x" },
+			"/sequence/partitionKey must be",
+		},
+		{
+			"a key with a space", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":x y" },
+			"/sequence/partitionKey must be",
+		},
+		{
+			"a long key", func(e *Event) { e.Key = "Lead:" + e.Tenant + ":" + strings.Repeat("x", 255) },
+			"/sequence/partitionKey must be",
+		},
 		{"no version", func(e *Event) { e.Version = 0 }, "/sequence/recordVersion is missing"},
-		{"a version before 1970", func(e *Event) { e.Version = -1 }, "/sequence/recordVersion must be an instant from 1970"},
-		{"a version that cannot be written", func(e *Event) { e.Version = lastStamp + 1 }, "/sequence/recordVersion must be an instant from 1970"},
-		{"an index that not every reader takes exactly", func(e *Event) { e.Index = MaxWhole + 1 }, "/sequence/index must not be larger"},
+		{
+			"a version before 1970", func(e *Event) { e.Version = -1 },
+			"/sequence/recordVersion must be an instant from 1970",
+		},
+		{
+			"a version that cannot be written", func(e *Event) { e.Version = lastStamp + 1 },
+			"/sequence/recordVersion must be an instant from 1970",
+		},
+		{
+			"an index that not every reader takes exactly", func(e *Event) { e.Index = MaxWhole + 1 },
+			"/sequence/index must not be larger",
+		},
 		{"a negative index", func(e *Event) { e.Index = -1 }, "/sequence/index must not be negative"},
 		{"no payload", func(e *Event) { e.Payload = nil }, "/payload is missing"},
 		{"a payload that is no object", func(e *Event) { e.Payload = []byte("[]") }, "/payload must be an object"},
-		{"a payload that is no JSON", func(e *Event) { e.Payload = []byte(`{"a"}`) }, "/payload: the body is not valid JSON"},
-		{"another version than its payload's", func(e *Event) { e.Version++ }, "/payload/recordVersion must be the same instant"},
+		{
+			"a payload that is no JSON", func(e *Event) { e.Payload = []byte(`{"a"}`) },
+			"/payload: the body is not valid JSON",
+		},
+		{
+			"another version than its payload's", func(e *Event) { e.Version++ },
+			"/payload/recordVersion must be the same instant",
+		},
 	} {
 		e := parsed(t, golden(t, "RecordUpdated"))
 		tc.spoil(&e)
 		for _, err := range []error{e.CheckPublished(), e.CheckReceived()} {
 			told, _ := fault.As(err)
-			if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || !strings.HasPrefix(told.Message, tc.want) {
+			if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid ||
+				!strings.HasPrefix(told.Message, tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 			}
 		}
@@ -70,7 +113,8 @@ func TestPublishersUseTheKeyOfTheRecord(t *testing.T) {
 	} {
 		right := parsed(t, golden(t, typ))
 		parts := strings.Split(right.Key, ":")
-		for _, key := range []string{RecordKey("Quote", parts[1], parts[2]), RecordKey(parts[0], parts[1], "0198c0de-0111-7000-8000-00000012332f")} {
+		for _, key := range []string{RecordKey("Quote", parts[1], parts[2]), RecordKey(parts[0], parts[1],
+			"0198c0de-0111-7000-8000-00000012332f")} {
 			e := right
 			e.Key = key
 			told, _ := fault.As(e.CheckPublished())
@@ -88,7 +132,8 @@ func TestUnknownTypesAreRefused(t *testing.T) {
 	for _, typ := range []string{"", "recordUpdated", "RecordRestored"} {
 		e := parsed(t, golden(t, "RecordUpdated"))
 		e.Type = typ
-		if told, _ := fault.As(e.CheckReceived()); told == nil || told.Kind != fault.Invalid || told.Code != CodeEventType {
+		if told, _ := fault.As(e.CheckReceived()); told == nil || told.Kind != fault.Invalid ||
+			told.Code != CodeEventType {
 			t.Errorf("%q: got %v, want %s", typ, told, CodeEventType)
 		}
 	}
@@ -170,14 +215,18 @@ func TestWhatAChangeDoesNotTouchIsLeftOutOfItsPayload(t *testing.T) {
 		e.Payload = text
 		return &e
 	}
-	rule := SharingConfigChanged{ChangeType: "ShareRuleCreated", ObjectName: "Lead", ResourceID: "rule-7", EffectiveAt: 1}
+	rule := SharingConfigChanged{
+		ChangeType: "ShareRuleCreated", ObjectName: "Lead", ResourceID: "rule-7",
+		EffectiveAt: 1,
+	}
 	if err := of(config, rule).CheckPublished(); err != nil {
 		t.Error(err)
 	}
 	owd := SharingConfigChanged{ChangeType: "OWDChanged", ObjectName: "Lead", OldOWD: "Private", EffectiveAt: 1}
 	wantRefusal(t, of(config, owd).CheckPublished(), "/payload/newOWD is missing")
 	hierarchy := TerritoryAssignmentChanged{
-		ChangeType: "TerritoryHierarchyChanged", TerritoryID: "0198c0de-0001-7000-8000-00000000abcd", TerritoryName: "Japan", EffectiveAt: 1,
+		ChangeType: "TerritoryHierarchyChanged", TerritoryID: "0198c0de-0001-7000-8000-00000000abcd",
+		TerritoryName: "Japan", EffectiveAt: 1,
 	}
 	if err := of(territory, hierarchy).CheckPublished(); err != nil {
 		t.Error(err)
@@ -190,7 +239,8 @@ func TestMessagesDoNotRepeatValues(t *testing.T) {
 	secret := "4111-1111-1111-1111"
 	for _, e := range []*Event{
 		with(t, "StageChanged", "closeDate", secret), with(t, "ApprovalDecided", "decision", secret),
-		with(t, "RecordUpdated", "ownerId", secret), with(t, "RecordUpdated", "fieldChanges", map[string]any{"Card": secret}),
+		with(t, "RecordUpdated", "ownerId", secret), with(t, "RecordUpdated", "fieldChanges",
+			map[string]any{"Card": secret}),
 	} {
 		if err := e.CheckPublished(); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: got %v", e.Type, err)
@@ -210,7 +260,8 @@ func TestEventsOfTheCoreFitIntoExecutionChanged(t *testing.T) {
 	}
 	e := parsed(t, golden(t, ExecutionChanged))
 	for _, events := range append(lines, strings.Join(lines, ",")) {
-		e.Payload = []byte(`{"executionId":"` + e.ID + `","commitNo":1,"firstSeq":1,"lastSeq":99,"events":[` + events + `]}`)
+		e.Payload = []byte(`{"executionId":"` + e.ID + `","commitNo":1,"firstSeq":1,"lastSeq":99,"events":[` + events +
+			`]}`)
 		if err := e.CheckPublished(); err != nil {
 			t.Errorf("%s: %v", events, err)
 		}

@@ -27,7 +27,8 @@ func FuzzParseEvent(f *testing.F) {
 		}
 		if err != nil {
 			told, ok := fault.As(err)
-			if !ok || told.Kind != fault.Invalid && told.Kind != fault.TooLarge || told.Message == "" || !utf8.ValidString(told.Message) {
+			if !ok || told.Kind != fault.Invalid && told.Kind != fault.TooLarge || told.Message == "" ||
+				!utf8.ValidString(told.Message) {
 				t.Fatalf("%q: %v", body, err)
 			}
 			return

@@ -21,9 +21,11 @@ var envelope = func() *rule {
 		member(noteType, "eventType", text),
 		member(noteOccurred, "occurredAt", instant),
 		member(noteTenant, "tenantId", text),
-		member(noteNone, "producer", object(member(noteService, "service", text), member(noteInstance, "instanceId", text))),
+		member(noteNone, "producer", object(member(noteService, "service", text), member(noteInstance, "instanceId",
+			text))),
 		member(noteCorrelation, "correlationId", text),
-		member(noteNone, "sequence", object(member(noteKey, "partitionKey", text), member(noteVersion, "recordVersion", instant), member(notePlace, "index", number))),
+		member(noteNone, "sequence", object(member(noteKey, "partitionKey", text), member(noteVersion, "recordVersion",
+			instant), member(notePlace, "index", number))),
 		member(notePayload, "payload", object()),
 	)
 	return &r

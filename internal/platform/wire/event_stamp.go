@@ -77,7 +77,8 @@ func ParseStamp(text string) (Stamp, error) {
 }
 
 func parseStamp(text []byte) (Stamp, bool) {
-	if len(text) < len("2006-01-02T15:04:05Z") || !isDate(text[:10]) || text[10]|0x20 != 't' || text[13] != ':' || text[16] != ':' {
+	if len(text) < len("2006-01-02T15:04:05Z") || !isDate(text[:10]) || text[10]|0x20 != 't' || text[13] != ':' ||
+		text[16] != ':' {
 		return 0, false
 	}
 	hour, minute, second := number(text[11:13]), number(text[14:16]), number(text[17:19])
@@ -86,7 +87,8 @@ func parseStamp(text []byte) (Stamp, bool) {
 	if !ok || !right || hour > 23 || minute > 59 || second > 60 {
 		return 0, false
 	}
-	day := time.Date(number(text[:4]), time.Month(number(text[5:7])), number(text[8:10]), 0, 0, 0, 0, time.UTC).Unix() / 86400
+	day := time.Date(number(text[:4]), time.Month(number(text[5:7])), number(text[8:10]), 0, 0, 0, 0,
+		time.UTC).Unix() / 86400
 	minutes := int64(hour*60+minute) - offset
 	if second == 60 && (minutes+1)%1440 != 0 {
 		return 0, false // leap seconds are at the end of a day

@@ -71,9 +71,15 @@ var carried = map[string]map[string][]string{
 
 // listed is where payloads list fields by their names.
 var listed = map[string]*rule{
-	"RecordCreated":     {kinds: kindObject, others: anything, members: []ruled{objectNamed, namesIn("changedFields")}},
-	"RecordUpdated":     {kinds: kindObject, others: anything, members: []ruled{objectNamed, namesIn("changedFields")}},
-	"ApprovalSubmitted": {kinds: kindObject, others: anything, members: []ruled{{"target", &rule{kinds: kindObject, others: anything, members: []ruled{objectNamed}}}, namesIn("lockedFields")}},
+	"RecordCreated": {kinds: kindObject, others: anything, members: []ruled{objectNamed, namesIn("changedFields")}},
+	"RecordUpdated": {kinds: kindObject, others: anything, members: []ruled{objectNamed, namesIn("changedFields")}},
+	"ApprovalSubmitted": {
+		kinds: kindObject, others: anything,
+		members: []ruled{
+			{"target", &rule{kinds: kindObject, others: anything, members: []ruled{objectNamed}}},
+			namesIn("lockedFields"),
+		},
+	},
 }
 
 var objectNamed = ruled{"objectName", &rule{kinds: kindString, note: noteObject}}
@@ -115,7 +121,10 @@ func (e *Event) hideNames(hidden func(object, field string) bool) {
 		return
 	}
 	at, object, all := w.notes[noteValues], string(w.inside(noteObject)), len(names)
-	names = slices.DeleteFunc(names, func(name string) bool { return hidden(object, name) || hidden(object, NFC(name)) })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return hidden(object, name) ||
+			hidden(object, NFC(name))
+	})
 	if len(names) == all {
 		return
 	}

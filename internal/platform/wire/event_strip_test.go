@@ -9,7 +9,10 @@ import (
 )
 
 func TestStripTakesSensitiveValuesAndLeavesTheirNames(t *testing.T) {
-	sensitive := map[string]bool{"Lead 給与": true, "Lead Card": true, "Lead がいよう": true, "Lead a\"b": true, "Contact Name": true}
+	sensitive := map[string]bool{
+		"Lead 給与": true, "Lead Card": true, "Lead がいよう": true, "Lead a\"b": true,
+		"Contact Name": true,
+	}
 	of := func(typ, payload string) *Event { return &Event{Type: typ, Payload: []byte(payload)} }
 	for _, tc := range []struct{ name, typ, payload, want string }{
 		{
@@ -32,10 +35,22 @@ func TestStripTakesSensitiveValuesAndLeavesTheirNames(t *testing.T) {
 			`{"object\u004eame":"Le\u0061d","fi\u0065lds":{"\u0043ard":1,"か` + "\u3099" + `いよう":2,"a\"b":3,"x":4}}`,
 			`{"object\u004eame":"Le\u0061d","fi\u0065lds":{"x":4}}`,
 		},
-		{"of another object", "RecordCreated", `{"objectName":"Contact","fields":{"Card":1}}`, `{"objectName":"Contact","fields":{"Card":1}}`},
-		{"a value that has the name inside", "RecordCreated", `{"objectName":"Lead","fields":{"x":{"Card":1}}}`, `{"objectName":"Lead","fields":{"x":{"Card":1}}}`},
-		{"without changes", "RecordUpdated", `{"objectName":"Lead","changedFields":["Card"]}`, `{"objectName":"Lead","changedFields":["Card"]}`},
-		{"many fields", "RecordCreated", `{"objectName":"Lead","fields":{` + many(100) + `"Card":1}}`, `{"objectName":"Lead","fields":{` + strings.TrimSuffix(many(100), ",") + `}}`},
+		{
+			"of another object", "RecordCreated", `{"objectName":"Contact","fields":{"Card":1}}`,
+			`{"objectName":"Contact","fields":{"Card":1}}`,
+		},
+		{
+			"a value that has the name inside", "RecordCreated", `{"objectName":"Lead","fields":{"x":{"Card":1}}}`,
+			`{"objectName":"Lead","fields":{"x":{"Card":1}}}`,
+		},
+		{
+			"without changes", "RecordUpdated", `{"objectName":"Lead","changedFields":["Card"]}`,
+			`{"objectName":"Lead","changedFields":["Card"]}`,
+		},
+		{
+			"many fields", "RecordCreated", `{"objectName":"Lead","fields":{` + many(100) + `"Card":1}}`,
+			`{"objectName":"Lead","fields":{` + strings.TrimSuffix(many(100), ",") + `}}`,
+		},
 	} {
 		e := of(tc.typ, tc.payload)
 		before := string(e.Payload)
@@ -73,7 +88,8 @@ func TestStrippedEventsCanBePublished(t *testing.T) {
 	}
 	updated := parsed(t, golden(t, "RecordUpdated"))
 	updated.Strip(func(string, string) bool { return true })
-	if got := string(updated.Payload); !strings.Contains(got, `"fieldChanges":{}`) || !strings.Contains(got, `"changedFields":["StageName","Probability","ForecastCategoryName"]`) {
+	if got := string(updated.Payload); !strings.Contains(got, `"fieldChanges":{}`) ||
+		!strings.Contains(got, `"changedFields":["StageName","Probability","ForecastCategoryName"]`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -144,12 +160,22 @@ func TestHideTakesMembersThatAreValuesOfHiddenFields(t *testing.T) {
 	}
 	for _, tc := range []struct{ typ, payload, want string }{
 		{
-			"RecordUpdated", `{"objectName":"Lead","changedFields":["Name", "\u0043ard","か` + "\u3099" + `いよう","Age"],"fieldChanges":{"Card":{"old":1,"new":2},"Age":{"old":1,"new":2}}}`,
+			"RecordUpdated", `{"objectName":"Lead","changedFields":["Name", "\u0043ard","か` + "\u3099" +
+				`いよう","Age"],"fieldChanges":{"Card":{"old":1,"new":2},"Age":{"old":1,"new":2}}}`,
 			`{"objectName":"Lead","changedFields":["Name","Age"],"fieldChanges":{"Age":{"old":1,"new":2}}}`,
 		},
-		{"RecordCreated", `{"changedFields":["Card"],"objectName":"Contact","fields":{"Card":1}}`, `{"changedFields":["Card"],"objectName":"Contact","fields":{"Card":1}}`},
-		{"ApprovalSubmitted", `{"target":{"objectName":"Lead"},"lockedFields":["Card","Name"]}`, `{"target":{"objectName":"Lead"},"lockedFields":["Name"]}`},
-		{"ApprovalSubmitted", `{"target":{"objectName":"Contact"},"lockedFields":["Card"],"x":1}`, `{"target":{"objectName":"Contact"},"lockedFields":["Card"],"x":1}`},
+		{
+			"RecordCreated", `{"changedFields":["Card"],"objectName":"Contact","fields":{"Card":1}}`,
+			`{"changedFields":["Card"],"objectName":"Contact","fields":{"Card":1}}`,
+		},
+		{
+			"ApprovalSubmitted", `{"target":{"objectName":"Lead"},"lockedFields":["Card","Name"]}`,
+			`{"target":{"objectName":"Lead"},"lockedFields":["Name"]}`,
+		},
+		{
+			"ApprovalSubmitted", `{"target":{"objectName":"Contact"},"lockedFields":["Card"],"x":1}`,
+			`{"target":{"objectName":"Contact"},"lockedFields":["Card"],"x":1}`,
+		},
 	} {
 		e := Event{Type: tc.typ, Payload: []byte(tc.payload)}
 		original := e.Payload

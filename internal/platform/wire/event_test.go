@@ -110,10 +110,12 @@ func TestGoTypesReadAndWriteTheGoldenPayloads(t *testing.T) {
 func TestEnvelopeIsReadInAnyOrderAndSpelling(t *testing.T) {
 	want := parsed(t, golden(t, "RecordDeleted"))
 	body := ` {"payload" : ` + string(want.Payload) + `, "later": [{"a": 1}, "x"],
-		"sequence":{"index":0.0,"recordVersion":"2026-01-10T21:40:00.0009+09:00","more":null,"partitionKey":"` + want.Key + `"},
+		"sequence":{"index":0.0,"recordVersion":"2026-01-10T21:40:00.0009+09:00","more":null,"partitionKey":"` +
+		want.Key + `"},
 		"correlationId":"` + strings.Replace(want.CorrelationID, "0", `\u0030`, 1) + `",
 		"producer":{"instanceId":"pod-xyz","service":"core-platform"}, "tenantId":"` + want.Tenant + `",
-		"occurredAt":"2026-01-10t12:40:00z","event\u0054ype":"RecordDeleted","schemaVersion":1e0,"eventId":"` + want.ID + `"} `
+		"occurredAt":"2026-01-10t12:40:00z","event\u0054ype":"RecordDeleted","schemaVersion":1e0,"eventId":"` +
+		want.ID + `"} `
 	got := parsed(t, []byte(body))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -137,28 +139,62 @@ func TestBodiesThatAreNotEventsAreRefused(t *testing.T) {
 		{"nothing", "", "not valid JSON: it ends too early"},
 		{"no object", "[]", "must be an object"},
 		{"a number for a text", strings.Replace(good, `"RecordUpdated"`, "7", 1), "/eventType must be a string"},
-		{"a text for a number", strings.Replace(good, `"index":0`, `"index":"0"`, 1), "/sequence/index must be a whole number"},
+		{
+			"a text for a number", strings.Replace(good, `"index":0`, `"index":"0"`, 1),
+			"/sequence/index must be a whole number",
+		},
 		{"a fraction", strings.Replace(good, `"index":0`, `"index":0.5`, 1), "/sequence/index must be a whole number"},
-		{"a number that is too large", strings.Replace(good, `"index":0`, `"index":1e30`, 1), "/sequence/index must be a whole number"},
+		{
+			"a number that is too large", strings.Replace(good, `"index":0`, `"index":1e30`, 1),
+			"/sequence/index must be a whole number",
+		},
 		{"null", strings.Replace(good, `"pod-xyz"`, "null", 1), "/producer/instanceId must be a string"},
-		{"no time", strings.Replace(good, `"occurredAt":"2026`, `"occurredAt":"26`, 1), "/occurredAt must be an RFC 3339 time"},
-		{"a payload that is no object", good[:strings.Index(good, `"payload"`)] + `"payload":[]}`, "/payload must be an object"},
-		{"a member twice", strings.Replace(good, `{"eventId"`, `{"tenantId":"x","eventId"`, 1), `the member "tenantId" twice`},
-		{"a foreign member twice", strings.Replace(good, `{"eventId"`, `{"x":1,"x":2,"eventId"`, 1), `the member "x" twice`},
-		{"a member twice in other letters", strings.Replace(good, `{"eventId"`, `{"\u0065ventId":1,"eventId"`, 1), `/eventId must be a string`},
-		{"a value twice, deep inside", strings.Replace(good, `"old":10`, `"old":{"a":[{"b":1,"b":2}]}`, 1), `the member "b" twice`},
-		{"a value twice among a few", strings.Replace(good, `"old":10`, `"old":{"x":1,`+many(40)+`"x":2}`, 1), `the member "x" twice`},
-		{"a value twice among many", strings.Replace(good, `"old":10`, `"old":{"x":1,`+many(300)+`"x":2}`, 1), `the member "x" twice`},
+		{
+			"no time", strings.Replace(good, `"occurredAt":"2026`, `"occurredAt":"26`, 1),
+			"/occurredAt must be an RFC 3339 time",
+		},
+		{
+			"a payload that is no object", good[:strings.Index(good, `"payload"`)] + `"payload":[]}`,
+			"/payload must be an object",
+		},
+		{
+			"a member twice", strings.Replace(good, `{"eventId"`, `{"tenantId":"x","eventId"`, 1),
+			`the member "tenantId" twice`,
+		},
+		{
+			"a foreign member twice", strings.Replace(good, `{"eventId"`, `{"x":1,"x":2,"eventId"`, 1),
+			`the member "x" twice`,
+		},
+		{
+			"a member twice in other letters", strings.Replace(good, `{"eventId"`, `{"\u0065ventId":1,"eventId"`, 1),
+			`/eventId must be a string`,
+		},
+		{
+			"a value twice, deep inside", strings.Replace(good, `"old":10`, `"old":{"a":[{"b":1,"b":2}]}`, 1),
+			`the member "b" twice`,
+		},
+		{
+			"a value twice among a few", strings.Replace(good, `"old":10`, `"old":{"x":1,`+many(40)+`"x":2}`, 1),
+			`the member "x" twice`,
+		},
+		{
+			"a value twice among many", strings.Replace(good, `"old":10`, `"old":{"x":1,`+many(300)+`"x":2}`, 1),
+			`the member "x" twice`,
+		},
 		{"two names that are one", strings.Replace(good, `"old":10`, `"old":{"é":1,"`+"e\u0301"+`":2}`, 1), `twice`},
 		{"bad UTF-8", strings.Replace(good, "Negotiation", "\xff", 1), "not valid UTF-8"},
 		{"half a pair", strings.Replace(good, "Negotiation", `\ud800`, 1), "surrogate"},
-		{"too deep", strings.Replace(good, `"old":10`, `"old":`+strings.Repeat("[", 61)+strings.Repeat("]", 61), 1), "nested deeper than 64"},
+		{
+			"too deep", strings.Replace(good, `"old":10`, `"old":`+strings.Repeat("[", 61)+strings.Repeat("]", 61), 1),
+			"nested deeper than 64",
+		},
 		{"more behind it", good + "{}", "something after"},
 		{"a huge exponent", strings.Replace(good, `"old":10`, `"old":1e99999`, 1), "exponent"},
 	} {
 		_, err := ParseEvent([]byte(tc.body))
 		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || !strings.Contains(told.Message, tc.want) {
+		if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid ||
+			!strings.Contains(told.Message, tc.want) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
@@ -167,10 +203,12 @@ func TestBodiesThatAreNotEventsAreRefused(t *testing.T) {
 func TestNestingIsCountedFromTheEnvelope(t *testing.T) {
 	deep := func(n int) Event {
 		e := parsed(t, golden(t, "RecordUpdated"))
-		e.Payload = []byte(strings.Replace(string(e.Payload), `"old":10`, `"old":`+strings.Repeat("[", n)+strings.Repeat("]", n), 1))
+		e.Payload = []byte(strings.Replace(string(e.Payload), `"old":10`, `"old":`+strings.Repeat("[", n)+
+			strings.Repeat("]", n), 1))
 		return e
 	}
-	for n, ok := range map[int]bool{MaxDepth - 4: true, MaxDepth - 3: false} { // envelope, payload, fieldChanges, Probability
+	// envelope, payload, fieldChanges, Probability
+	for n, ok := range map[int]bool{MaxDepth - 4: true, MaxDepth - 3: false} {
 		e := deep(n)
 		if err := e.CheckPublished(); (err == nil) != ok {
 			t.Errorf("%d arrays: publishing gives %v", n, err)
@@ -198,7 +236,8 @@ func TestLargeEventsAreRefused(t *testing.T) {
 	e := parsed(t, golden(t, "RecordCreated"))
 	of := func(size int) *Event { // an event of exactly so many bytes
 		text := strings.Replace(string(golden(t, "RecordCreated")), "Deal A", "", 1)
-		e := parsed(t, []byte(strings.Replace(text, `"Name":""`, `"Name":"`+strings.Repeat("x", size-len(text))+`"`, 1)))
+		e := parsed(t, []byte(strings.Replace(text, `"Name":""`, `"Name":"`+strings.Repeat("x", size-len(text))+`"`,
+			1)))
 		return &e
 	}
 	if got := len(of(MaxEvent).AppendJSON(nil)); got != MaxEvent {
@@ -211,7 +250,10 @@ func TestLargeEventsAreRefused(t *testing.T) {
 	large := of(MaxEvent)
 	large.CorrelationID += "x"
 	_, err := ParseEvent(e.AppendJSON(nil))
-	for name, err := range map[string]error{"2 MiB": e.CheckPublished(), "one byte more": large.CheckPublished(), "2 MiB to read": err} {
+	for name, err := range map[string]error{
+		"2 MiB": e.CheckPublished(), "one byte more": large.CheckPublished(),
+		"2 MiB to read": err,
+	} {
 		if told, _ := fault.As(err); told == nil || told.Kind != fault.TooLarge || told.Code != CodeEventTooLarge {
 			t.Errorf("%s: got %v, want %s", name, err, CodeEventTooLarge)
 		}

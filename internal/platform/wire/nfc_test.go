@@ -10,8 +10,10 @@ import (
 
 // pieces make strings on which normalisation has something to do.
 var pieces = []string{
-	"a", "e", "o", "A", "\u0300", "\u0301", "\u0323", "\u0345", "\u05b0", "\u0fb2", "\u0f71", "\u0f80", "\u1100", "\u1161", "\u11a8", "가",
-	"\u212b", "\u1e69", "\u0958", "\u3099", "か", "\u0b47", "\u0b3e", "\u034f", "\u0334", "\u0653", "\u06d5", "\u0654", "\u2adc",
+	"a", "e", "o", "A", "\u0300", "\u0301", "\u0323", "\u0345", "\u05b0", "\u0fb2", "\u0f71", "\u0f80", "\u1100",
+	"\u1161", "\u11a8", "가",
+	"\u212b", "\u1e69", "\u0958", "\u3099", "か", "\u0b47", "\u0b3e", "\u034f", "\u0334", "\u0653", "\u06d5", "\u0654",
+	"\u2adc",
 }
 
 func TestExactNFCIsNFC(t *testing.T) {

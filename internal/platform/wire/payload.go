@@ -17,7 +17,8 @@ type Payload interface{ EventType() string }
 func NewPayload(p Payload) ([]byte, error) {
 	text, err := json.Marshal(p, json.Deterministic(true))
 	if err != nil {
-		return nil, fault.New(fault.Invalid, CodeEventInvalid, "the payload of %s cannot be written: %v", p.EventType(), err)
+		return nil, fault.New(fault.Invalid, CodeEventInvalid, "the payload of %s cannot be written: %v", p.EventType(),
+			err)
 	}
 	return text, nil
 }
@@ -31,7 +32,8 @@ func DecodePayload[T any](e *Event) (payload T, err error) {
 		if errors.As(err, &semantic) {
 			at = semantic.JSONPointer
 		}
-		return payload, fault.New(fault.Invalid, CodeEventInvalid, "/payload%s of %s does not fit its Go type", at, e.Type)
+		return payload, fault.New(fault.Invalid, CodeEventInvalid, "/payload%s of %s does not fit its Go type", at,
+			e.Type)
 	}
 	return payload, nil
 }

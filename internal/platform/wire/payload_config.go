@@ -43,7 +43,8 @@ type GroupMemberChanged struct {
 
 // SharingConfigChanged says that the sharing settings of an object changed.
 type SharingConfigChanged struct {
-	ChangeType  string `json:"changeType"` // OWDChanged, ShareRuleCreated, ShareRuleUpdated, ShareRuleDeleted, TeamRoleSettingChanged
+	// OWDChanged, ShareRuleCreated, ShareRuleUpdated, ShareRuleDeleted, TeamRoleSettingChanged
+	ChangeType  string `json:"changeType"`
 	ObjectName  string `json:"objectName"`
 	OldOWD      string `json:"oldOWD,omitzero"`
 	NewOWD      string `json:"newOWD,omitzero"`
@@ -65,7 +66,8 @@ type AutomationConfigChanged struct {
 
 // ApprovalConfigChanged says that an approval process or a step of it changed.
 type ApprovalConfigChanged struct {
-	ChangeType  string `json:"changeType"` // ProcessCreated, ProcessUpdated, ProcessDeleted, ProcessActivated, ProcessDeactivated
+	// ProcessCreated, ProcessUpdated, ProcessDeleted, ProcessActivated, ProcessDeactivated
+	ChangeType  string `json:"changeType"`
 	ObjectName  string `json:"objectName"`
 	ProcessID   string `json:"processId"`
 	ProcessName string `json:"processName"`

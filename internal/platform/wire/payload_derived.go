@@ -38,7 +38,8 @@ type SharingUpdated struct {
 // TerritoryAssignmentChanged says that a territory was assigned or taken away, or that
 // the hierarchy of territories changed.
 type TerritoryAssignmentChanged struct {
-	ChangeType     string `json:"changeType"` // UserAssigned, UserUnassigned, AccountAssigned, AccountUnassigned, TerritoryHierarchyChanged
+	// UserAssigned, UserUnassigned, AccountAssigned, AccountUnassigned, TerritoryHierarchyChanged
+	ChangeType     string `json:"changeType"`
 	TerritoryID    string `json:"territoryId"`
 	TerritoryName  string `json:"territoryName"`
 	AssignmentType OrNull `json:"assignmentType"`

@@ -11,11 +11,15 @@ import (
 )
 
 func TestPayloadsAreDecodedWhateverTheirSpelling(t *testing.T) {
-	e := Event{Type: "ApprovalDecided", Payload: []byte(`{"finalStageIndex":1.0e1,"comment":null,"target":{"recordId":"r","objectName":"Quote","later":[]},
-		"decision":"APPROVED","decidedAt":"2026-01-11T00:00:00+09:00","later":{"a":1}}`)}
+	e := Event{
+		Type: "ApprovalDecided",
+		Payload: []byte(`{"finalStageIndex":1.0e1,"comment":null,"target":{"recordId":"r","objectName":"Quote","later":[]},
+		"decision":"APPROVED","decidedAt":"2026-01-11T00:00:00+09:00","later":{"a":1}}`),
+	}
 	got, err := DecodePayload[ApprovalDecided](&e)
 	want := ApprovalDecided{
-		Target: ApprovalTarget{ObjectName: "Quote", RecordID: "r"}, Decision: "APPROVED", DecidedAt: stampOf(t, "2026-01-10T15:00:00Z"), FinalStageIndex: 10,
+		Target: ApprovalTarget{ObjectName: "Quote", RecordID: "r"}, Decision: "APPROVED",
+		DecidedAt: stampOf(t, "2026-01-10T15:00:00Z"), FinalStageIndex: 10,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
@@ -41,7 +45,8 @@ func TestPayloadsOfAnotherFormAreRefusedWithTheirPlace(t *testing.T) {
 	} {
 		_, err := DecodePayload[ApprovalDecided](&Event{Type: "ApprovalDecided", Payload: []byte(payload)})
 		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || !strings.HasPrefix(told.Message, want+" ") {
+		if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid ||
+			!strings.HasPrefix(told.Message, want+" ") {
 			t.Errorf("%s: got %v, want %s", payload, err, want)
 		}
 	}
@@ -62,8 +67,10 @@ func TestPayloadsAreWrittenTheSameEveryTime(t *testing.T) {
 
 func TestPayloadsThatCannotBeWrittenAreRefused(t *testing.T) {
 	for name, p := range map[string]Payload{
-		"a time that is none":        RecordDeleted{Deleted: true},
-		"a value that is not JSON":   RecordCreated{RecordVersion: 1, Fields: map[string]jsontext.Value{"a": jsontext.Value("{")}},
+		"a time that is none": RecordDeleted{Deleted: true},
+		"a value that is not JSON": RecordCreated{RecordVersion: 1, Fields: map[string]jsontext.Value{
+			"a": jsontext.Value("{"),
+		}},
 		"a text that is not Unicode": RecordDeleted{ObjectName: "\xff", RecordVersion: 1},
 	} {
 		if _, err := NewPayload(p); fault.KindOf(err) != fault.Invalid {

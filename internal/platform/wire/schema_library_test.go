@@ -135,7 +135,8 @@ func TestPublishersAreHeldAsStrictlyAsByTheLibrary(t *testing.T) {
 		e.Payload = spell(dice(t), nil, tree["payload"])
 		got, places := e.CheckPublished(), faults(references()[typ].published, tree)
 		if len(places) == 0 && ofAnotherRecord(typ, tree) {
-			if told, _ := fault.As(got); told == nil || !strings.HasPrefix(told.Message, "/sequence/partitionKey must be") && !beyond(tree) {
+			if told, _ := fault.As(got); told == nil || !strings.HasPrefix(told.Message,
+				"/sequence/partitionKey must be") && !beyond(tree) {
 				t.Fatalf("got %v, want a fault at the key\n%v", got, tree)
 			}
 			return
@@ -248,7 +249,8 @@ func change(t *rapid.T, tree any) {
 		names := slices.Sorted(maps.Keys(part))
 		switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
 		case what == 0 || len(names) == 0:
-			part[rapid.SampledFrom([]string{"extra", "金額", "a/b~c", "é", "resourceId", "comment"}).Draw(t, "name")] = sampled(t)
+			part[rapid.SampledFrom([]string{"extra", "金額", "a/b~c", "é", "resourceId", "comment"}).Draw(t,
+				"name")] = sampled(t)
 		case what == 1:
 			delete(part, rapid.SampledFrom(names).Draw(t, "name"))
 		default:
@@ -283,18 +285,33 @@ func containers(tree any) []any {
 
 // The values that take the place of others, by what they look like.
 var (
-	uuids = []any{"0198C0DE-0001-7000-8000-00000000ABCD", "0198c0de-0001-7000-8000-00000000abcg", "0198c0de-0001-7000-800000000000abcdef", "0198c0de00017000800000000000abcd"}
-	dates = []any{"2026-02-28", "2026-02-29", "2024-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "2026-04-31", "2026-1-10", nil}
-	times = []any{
-		"2026-01-10T12:34:56.789Z", "2026-01-10T21:34:56+09:00", "2026-01-10T12:34:56", "2016-12-31T23:59:60Z", "2016-12-31T18:59:60.5-05:00",
-		"2026-01-10T12:34:60Z", "2026-01-10t12:34:56z", "2026-01-10T12:34:56.Z", "2026-01-10T24:00:00Z", "2026-02-29T00:00:00Z", "1969-07-20T20:17:40Z",
+	uuids = []any{
+		"0198C0DE-0001-7000-8000-00000000ABCD", "0198c0de-0001-7000-8000-00000000abcg",
+		"0198c0de-0001-7000-800000000000abcdef", "0198c0de00017000800000000000abcd",
 	}
-	keys    = []any{"a:b:c", "two words:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:x", "商談:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:x", ":6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:x"}
-	numbers = []any{num("0"), num("1"), num("-1"), num("14.0"), num("1.2e1"), num("0.5"), num("9007199254740991"), num("9007199254740992"), num("1e300"), num("-0")}
-	lists   = []any{[]any{}, []any{"a", "b"}, []any{num("1")}, []any{""}, []any{nil}}
-	texts   = []any{
+	dates = []any{
+		"2026-02-28", "2026-02-29", "2024-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "2026-04-31",
+		"2026-1-10", nil,
+	}
+	times = []any{
+		"2026-01-10T12:34:56.789Z", "2026-01-10T21:34:56+09:00", "2026-01-10T12:34:56", "2016-12-31T23:59:60Z",
+		"2016-12-31T18:59:60.5-05:00",
+		"2026-01-10T12:34:60Z", "2026-01-10t12:34:56z", "2026-01-10T12:34:56.Z", "2026-01-10T24:00:00Z",
+		"2026-02-29T00:00:00Z", "1969-07-20T20:17:40Z",
+	}
+	keys = []any{
+		"a:b:c", "two words:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:x",
+		"商談:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:x", ":6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:x",
+	}
+	numbers = []any{
+		num("0"), num("1"), num("-1"), num("14.0"), num("1.2e1"), num("0.5"), num("9007199254740991"),
+		num("9007199254740992"), num("1e300"), num("-0"),
+	}
+	lists = []any{[]any{}, []any{"a", "b"}, []any{num("1")}, []any{""}, []any{nil}}
+	texts = []any{
 		"", "x", "商談", strings.Repeat("長", 128), strings.Repeat("長", 129), "line\nfeed", "\x7f",
-		"MemberAdded", "MemberRemoved", "StatusChanged", "OWDChanged", "ShareRuleDeleted", "TerritoryHierarchyChanged", "AccountAssigned",
+		"MemberAdded", "MemberRemoved", "StatusChanged", "OWDChanged", "ShareRuleDeleted", "TerritoryHierarchyChanged",
+		"AccountAssigned",
 		"APPROVED", "RECALLED", "approved", "full", "incremental", "RecordCreated", "NODE_WAITING", "user",
 	}
 	others = []any{
@@ -308,7 +325,8 @@ var (
 )
 
 func sampled(t *rapid.T) any {
-	return clone(rapid.SampledFrom(slices.Concat(uuids, dates, times, keys, numbers, lists, texts, others)).Draw(t, "value"))
+	return clone(rapid.SampledFrom(slices.Concat(uuids, dates, times, keys, numbers, lists, texts, others)).Draw(t,
+		"value"))
 }
 
 // clone copies a tree, so that a later change does not change where it comes from.

@@ -59,13 +59,17 @@ const (
 )
 
 var kindNames = map[string]kinds{
-	"null": kindNull, "boolean": kindBoolean, "integer": kindInteger, "string": kindString, "array": kindArray, "object": kindObject,
+	"null": kindNull, "boolean": kindBoolean, "integer": kindInteger, "string": kindString, "array": kindArray,
+	"object": kindObject,
 }
 
 // String says what is expected: "a string or null".
 func (k kinds) String() string {
 	var names []string
-	for i, name := range []string{"null", "true or false", "a whole number", "a number", "a string", "an array", "an object"} {
+	for i, name := range []string{
+		"null", "true or false", "a whole number", "a number", "a string", "an array",
+		"an object",
+	} {
 		if k&(1<<i) != 0 {
 			names = append([]string{name}, names...)
 		}
@@ -185,7 +189,10 @@ func compileRule(text jsontext.Value) (*rule, error) {
 		return nil, err
 	}
 	r := &rule{words: k.Enum, minLength: k.MinLength, maxLength: k.MaxLength, minItems: k.MinItems}
-	for _, step := range []func(*rule, *keywords) error{compileKinds, compileConst, compileNumbers, compileObject, compileParts} {
+	for _, step := range []func(*rule, *keywords) error{
+		compileKinds, compileConst, compileNumbers, compileObject,
+		compileParts,
+	} {
 		if err := step(r, &k); err != nil {
 			return nil, fmt.Errorf("%w in %s", err, text)
 		}

@@ -97,14 +97,18 @@ func TestGoTypesHaveTheMembersOfTheirSchemas(t *testing.T) {
 // for word; a list that is not here stays open.
 func TestEnumerationsOfTheDocumentAreComplete(t *testing.T) {
 	closed := map[string]string{
-		"RoleHierarchyChanged/changeType":       "RoleCreated RoleUpdated RoleDeleted ParentChanged",
-		"GroupMemberChanged/changeType":         "MemberAdded MemberRemoved",
-		"TeamMemberChanged/changeType":          "MemberAdded MemberUpdated MemberRemoved",
-		"TerritoryAssignmentChanged/changeType": "UserAssigned UserUnassigned AccountAssigned AccountUnassigned TerritoryHierarchyChanged",
-		"SharingConfigChanged/changeType":       "OWDChanged ShareRuleCreated ShareRuleUpdated ShareRuleDeleted TeamRoleSettingChanged",
+		"RoleHierarchyChanged/changeType": "RoleCreated RoleUpdated RoleDeleted ParentChanged",
+		"GroupMemberChanged/changeType":   "MemberAdded MemberRemoved",
+		"TeamMemberChanged/changeType":    "MemberAdded MemberUpdated MemberRemoved",
+		"TerritoryAssignmentChanged/changeType": "UserAssigned UserUnassigned AccountAssigned AccountUnassigned " +
+			"TerritoryHierarchyChanged",
+		"SharingConfigChanged/changeType": "OWDChanged ShareRuleCreated ShareRuleUpdated ShareRuleDeleted " +
+			"TeamRoleSettingChanged",
 		"AutomationConfigChanged/changeType": "ValidationRuleCreated ValidationRuleUpdated ValidationRuleDeleted " +
-			"WorkflowRuleCreated WorkflowRuleUpdated WorkflowRuleDeleted ScheduledJobCreated ScheduledJobUpdated ScheduledJobDeleted",
-		"ApprovalConfigChanged/changeType": "ProcessCreated ProcessUpdated ProcessDeleted ProcessActivated ProcessDeactivated",
+			"WorkflowRuleCreated WorkflowRuleUpdated WorkflowRuleDeleted ScheduledJobCreated ScheduledJobUpdated " +
+			"ScheduledJobDeleted",
+		"ApprovalConfigChanged/changeType": "ProcessCreated ProcessUpdated ProcessDeleted ProcessActivated " +
+			"ProcessDeactivated",
 		"CampaignMemberChanged/changeType": "MemberAdded MemberUpdated MemberRemoved StatusChanged Responded",
 		"SharingRebuildCompleted/scope":    "full incremental",
 		"ApprovalDecided/decision":         "APPROVED REJECTED RECALLED",
@@ -129,7 +133,10 @@ func TestEnumerationsOfTheDocumentAreComplete(t *testing.T) {
 			wantRefusal(t, with(t, typ, member, word).CheckReceived(), "/payload/"+member+" must be one of")
 		}
 	}
-	for _, at := range []string{"MetadataChanged/changeType", "PermissionChanged/changeType", "GroupMemberChanged/groupType", "TeamMemberChanged/accessLevel", "SharingConfigChanged/newOWD"} {
+	for _, at := range []string{
+		"MetadataChanged/changeType", "PermissionChanged/changeType",
+		"GroupMemberChanged/groupType", "TeamMemberChanged/accessLevel", "SharingConfigChanged/newOWD",
+	} {
 		typ, member, _ := strings.Cut(at, "/")
 		if err := with(t, typ, member, "Something").CheckPublished(); err != nil {
 			t.Errorf("%s: %v", at, err)
@@ -160,13 +167,18 @@ func with(t *testing.T, typ, member string, value any) *Event {
 func wantRefusal(t *testing.T, err error, want string) {
 	t.Helper()
 	told, _ := fault.As(err)
-	if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || !strings.HasPrefix(told.Message, want) {
+	if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || !strings.HasPrefix(told.Message,
+		want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
 func TestEveryRequiredMemberIsMissedWithItsPointer(t *testing.T) {
-	optional := []string{"/sequence/index", "/payload/fieldChanges", "/payload/events/0/correlationId", "/payload/events/1/correlationId", "/payload/events/1/causationId", "/payload/events/0/actor/id", "/payload/events/1/actor/id"}
+	optional := []string{
+		"/sequence/index", "/payload/fieldChanges", "/payload/events/0/correlationId",
+		"/payload/events/1/correlationId", "/payload/events/1/causationId", "/payload/events/0/actor/id",
+		"/payload/events/1/actor/id",
+	}
 	open := []string{"/payload/fields", "/payload/events/0/payload", "/payload/events/1/payload"}
 	for _, typ := range allTypes() {
 		var tree any

@@ -66,7 +66,8 @@ func New(cfg Config, ports Ports) (*Adapter, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if ports.Engine == nil || ports.Tenants == nil || ports.Parse == nil || ports.Log == nil || ports.Queue == "" || ports.Worker == "" {
+	if ports.Engine == nil || ports.Tenants == nil || ports.Parse == nil || ports.Log == nil || ports.Queue == "" ||
+		ports.Worker == "" {
 		return nil, errors.New("airflow: a port is missing")
 	}
 	a := &Adapter{cfg: cfg, ports: ports, log: ports.Log}

@@ -52,7 +52,8 @@ func TestEveryCheckGetsTheResultOfItsRun(t *testing.T) {
 					r.Errorf("%d runs were triggered", n)
 				}
 				for _, run := range r.airflow.Runs() {
-					if run.Conf["request_id"] != request && run.Conf["tenant"] != "other" || run.ID != runID(run.Conf["request_id"].(string), run.Conf["strategy"].(string)) {
+					if run.Conf["request_id"] != request && run.Conf["tenant"] != "other" ||
+						run.ID != runID(run.Conf["request_id"].(string), run.Conf["strategy"].(string)) {
 						r.Errorf("got %+v", run)
 					}
 				}
@@ -80,8 +81,10 @@ func TestAFailedRunIsAFinalAnswer(t *testing.T) {
 	r := onSQLite(t, airflowtest.Config{End: soon("failed", nil)})
 	r.adapter(nil)
 	node := r.ended(tenant, r.batch(tenant, request, 1))["s1"]
-	want := `{"airflow":{"dag_id":"recheck","dag_run_id":"renga__` + request + `__strat.1","reason_class":"infra","retry_advice":"retry_after_fix"},` +
-		`"error":{"code":"AIRFLOW_RUN_FAILED","message":"The DAG run renga__` + request + `__strat.1 ended as failed; Airflow's log of it says why."}}`
+	want := `{"airflow":{"dag_id":"recheck","dag_run_id":"renga__` + request +
+		`__strat.1","reason_class":"infra","retry_advice":"retry_after_fix"},` +
+		`"error":{"code":"AIRFLOW_RUN_FAILED","message":"The DAG run renga__` + request +
+		`__strat.1 ended as failed; Airflow's log of it says why."}}`
 	if node.Status != flow.NodeIsSucceeded || node.Attempt != 1 || string(node.Output.Inline) != want {
 		t.Errorf("got %v, attempt %d, %s\nwant %s", node.Status, node.Attempt, node.Output.Inline, want)
 	}
@@ -173,7 +176,8 @@ func TestAnOutageFailsNothing(t *testing.T) {
 		renewed := time.Since(began)-stalls.Since(began) < lease-lease/beats
 		for n, node := range nodes {
 			again := node.Attempt != 1 && renewed
-			if node.Kind == flow.TaskKind && (node.Status != flow.NodeIsSucceeded || again || string(node.Output.Inline) != `{"n":1}`) {
+			if node.Kind == flow.TaskKind && (node.Status != flow.NodeIsSucceeded || again ||
+				string(node.Output.Inline) != `{"n":1}`) {
 				r.Errorf("%s: %v, attempt %d, %s", n, node.Status, node.Attempt, node.Output.Inline)
 			}
 		}
@@ -211,7 +215,8 @@ func TestAnotherProcessFindsTheRuns(t *testing.T) {
 		}
 		r.adapter(func(_ *Config, p *Ports) { p.Worker = "airflow-2" })
 		for n, node := range r.ended(tenant, id) {
-			if node.Kind == flow.TaskKind && (node.Status != flow.NodeIsSucceeded || node.Attempt != 2 || string(node.Output.Inline) != `{"n":2}`) {
+			if node.Kind == flow.TaskKind && (node.Status != flow.NodeIsSucceeded || node.Attempt != 2 ||
+				string(node.Output.Inline) != `{"n":2}`) {
 				r.Errorf("%s: %v, attempt %d, %s", n, node.Status, node.Attempt, node.Output.Inline)
 			}
 		}
@@ -230,7 +235,8 @@ func TestRunsThatNobodyWaitsForAreEnded(t *testing.T) {
 		stop()
 		r.cancel(gone)
 		r.airflow.Put(airflowtest.Run{ID: "renga__x__y", State: "running", Conf: map[string]any{
-			"request_id": "x", "strategy": "y", "tenant": tenant, "execution_id": "00000000-0000-7000-8000-000000000001", "node_id": "s1",
+			"request_id": "x", "strategy": "y", "tenant": tenant,
+			"execution_id": "00000000-0000-7000-8000-000000000001", "node_id": "s1",
 		}})
 		r.airflow.Put(airflowtest.Run{ID: "scheduled__1", State: "running"})
 		r.adapter(nil)
@@ -294,7 +300,8 @@ func TestResultsThatCannotBeTakenAreSaidToBe(t *testing.T) {
 			a, _ := r.adapter(nil)
 			node := r.ended(tenant, r.batch(tenant, request, 1))["s1"]
 			got := string(node.Output.Inline)
-			if tt.want == "" && got != "" || !contains(got, tt.want) || tt.want != "" && !contains(got, "AIRFLOW_BAD_RESULT") || node.Attempt != 1 || a.Down() {
+			if tt.want == "" && got != "" || !contains(got, tt.want) || tt.want != "" &&
+				!contains(got, "AIRFLOW_BAD_RESULT") || node.Attempt != 1 || a.Down() {
 				t.Errorf("got %v, attempt %d, %.200s; down %t", node.Status, node.Attempt, got, a.Down())
 			}
 		})
@@ -321,10 +328,14 @@ func TestRefusedCredentialsFailNothing(t *testing.T) {
 
 func TestARefusedTriggerFailsTheAttempt(t *testing.T) {
 	r := onSQLite(t, airflowtest.Config{API: "v1"})
-	r.airflow.Ail(airflowtest.Trouble{Status: 400, Body: `{"detail":"DAG has import errors"}`, Media: "application/json", Only: "POST"})
+	r.airflow.Ail(airflowtest.Trouble{
+		Status: 400, Body: `{"detail":"DAG has import errors"}`,
+		Media: "application/json", Only: "POST",
+	})
 	a, _ := r.adapter(nil)
 	node := r.ended(tenant, r.batch(tenant, request, 1))["s1"]
-	if node.Status != flow.NodeIsFailed || node.Attempt != 5 || node.Error.Code != "AIRFLOW_RUN_REFUSED" || !contains(node.Error.Message, "import errors") || a.Down() {
+	if node.Status != flow.NodeIsFailed || node.Attempt != 5 || node.Error.Code != "AIRFLOW_RUN_REFUSED" ||
+		!contains(node.Error.Message, "import errors") || a.Down() {
 		t.Errorf("got %v, attempt %d, %+v", node.Status, node.Attempt, node.Error)
 	}
 }
@@ -365,7 +376,8 @@ func TestATaskOfAnotherKindIsFailed(t *testing.T) {
 	r.adapter(func(_ *Config, p *Ports) {
 		p.Parse = func(string, flow.Data) (Check, error) { return Check{}, fmt.Errorf("no strategy") }
 	})
-	if node := r.ended(tenant, r.batch(tenant, request, 1))["s1"]; node.Status != flow.NodeIsFailed || node.Error.Code != "AIRFLOW_BAD_TASK" {
+	if node := r.ended(tenant, r.batch(tenant, request, 1))["s1"]; node.Status != flow.NodeIsFailed ||
+		node.Error.Code != "AIRFLOW_BAD_TASK" {
 		t.Errorf("got %v %+v", node.Status, node.Error)
 	}
 }
@@ -396,7 +408,8 @@ func TestAResultThatCannotBeToldIsToldLater(t *testing.T) {
 	r := onSQLite(t, airflowtest.Config{End: soon("success", map[string]any{"n": 1})})
 	id := r.batch(tenant, request, 1)
 	r.adapter(func(_ *Config, p *Ports) { p.Engine = &flaky{Engine: p.Engine, away: 8} })
-	if node := r.ended(tenant, id)["s1"]; node.Status != flow.NodeIsSucceeded || string(node.Output.Inline) != `{"n":1}` {
+	if node := r.ended(tenant, id)["s1"]; node.Status != flow.NodeIsSucceeded ||
+		string(node.Output.Inline) != `{"n":1}` {
 		t.Errorf("got %v %s", node.Status, node.Output.Inline)
 	}
 }

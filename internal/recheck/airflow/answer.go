@@ -119,7 +119,8 @@ func refusal(endpoint string, status int, body []byte) *callError {
 	switch {
 	case status == http.StatusUnauthorized, endpoint == endToken && status >= 400 && status < 500: // there is no way in
 		e.outcome = unauthorized
-	case (status == http.StatusNotFound || status == http.StatusConflict) && jsontext.Value(body).Kind() != jsontext.KindBeginObject:
+	case (status == http.StatusNotFound || status == http.StatusConflict) &&
+		jsontext.Value(body).Kind() != jsontext.KindBeginObject:
 		e.outcome, e.detail = badAnswer, "it is not Airflow's" // a proxy says so while Airflow is away
 	case status == http.StatusNotFound:
 		e.outcome = notFound

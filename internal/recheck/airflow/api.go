@@ -62,7 +62,8 @@ func (c *client) trigger(ctx context.Context, id string, told conf) (run, error)
 		ID   string `json:"dag_run_id"`
 		Conf conf   `json:"conf"`
 	}{id, told}
-	in := exchange{endpoint: endTrigger, method: http.MethodPost, path: "/dags/" + url.PathEscape(c.cfg.DAG) + "/dagRuns", body: body}
+	in := exchange{endpoint: endTrigger, method: http.MethodPost, path: "/dags/" + url.PathEscape(c.cfg.DAG) +
+		"/dagRuns", body: body}
 	if api, err := c.known(ctx); err != nil {
 		return run{}, err
 	} else if api == V2 { // it must be there, and null means: no date of its own
@@ -112,7 +113,10 @@ func (c *client) run(ctx context.Context, id string) (run, error) {
 // cancel ends a run: Airflow stops its tasks and calls it failed.
 func (c *client) cancel(ctx context.Context, id string) error {
 	var got run
-	return c.do(ctx, exchange{endpoint: endCancel, method: http.MethodPatch, path: c.runPath(id), body: map[string]string{"state": runFailed}}, &got)
+	return c.do(ctx, exchange{
+		endpoint: endCancel, method: http.MethodPatch, path: c.runPath(id),
+		body: map[string]string{"state": runFailed},
+	}, &got)
 }
 
 // pageSize is how many runs are listed at a time.
@@ -124,8 +128,12 @@ func (c *client) active(ctx context.Context, offset int) ([]run, int, error) {
 		Runs  []run `json:"dag_runs"`
 		Total int   `json:"total_entries"`
 	}
-	query := url.Values{"state": {"queued", "running"}, "limit": {strconv.Itoa(pageSize)}, "offset": {strconv.Itoa(offset)}, "order_by": {"id"}}
-	err := c.do(ctx, exchange{endpoint: endRuns, method: http.MethodGet, path: "/dags/" + url.PathEscape(c.cfg.DAG) + "/dagRuns", query: query}, &got)
+	query := url.Values{
+		"state": {"queued", "running"}, "limit": {strconv.Itoa(pageSize)},
+		"offset": {strconv.Itoa(offset)}, "order_by": {"id"},
+	}
+	err := c.do(ctx, exchange{endpoint: endRuns, method: http.MethodGet, path: "/dags/" + url.PathEscape(c.cfg.DAG) +
+		"/dagRuns", query: query}, &got)
 	return got.Runs, got.Total, err
 }
 
@@ -135,7 +143,8 @@ func (c *client) dag(ctx context.Context) (paused bool, err error) {
 	var got struct {
 		Paused bool `json:"is_paused"`
 	}
-	err = c.do(ctx, exchange{endpoint: endDAG, method: http.MethodGet, path: "/dags/" + url.PathEscape(c.cfg.DAG)}, &got)
+	err = c.do(ctx, exchange{endpoint: endDAG, method: http.MethodGet, path: "/dags/" + url.PathEscape(c.cfg.DAG)},
+		&got)
 	return got.Paused, err
 }
 

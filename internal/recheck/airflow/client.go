@@ -51,7 +51,8 @@ func newClient(cfg Config, circuit *circuit, tell *teller) (*client, error) {
 	c.http = &http.Client{
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
-			TLSHandshakeTimeout: cfg.ConnectTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: cfg.ConnectTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2:     true,
 			ResponseHeaderTimeout: cfg.ReadTimeout, MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConnsPerHost: cfg.Calls, MaxConnsPerHost: cfg.Calls + 2, IdleConnTimeout: 30 * time.Second,
 		},
@@ -126,7 +127,8 @@ func (c *client) version(ctx context.Context) (string, error) {
 		var got struct {
 			Version string `json:"version"`
 		}
-		last = c.exchange(ctx, exchange{endpoint: endVersion, method: http.MethodGet, path: "/api/" + api + "/version"}, &pass{}, &got)
+		last = c.exchange(ctx, exchange{endpoint: endVersion, method: http.MethodGet, path: "/api/" + api + "/version"},
+			&pass{}, &got)
 		switch outcomeOf(last) {
 		case ok:
 			if got.Version != "" {
@@ -140,7 +142,10 @@ func (c *client) version(ctx context.Context) (string, error) {
 		}
 	}
 	e, _ := last.(*callError)
-	return "", &callError{endpoint: endVersion, outcome: badAnswer, status: e.status, detail: "neither /api/v2 nor /api/v1 is there: is --airflow-url right?"}
+	return "", &callError{
+		endpoint: endVersion, outcome: badAnswer, status: e.status,
+		detail: "neither /api/v2 nor /api/v1 is there: is --airflow-url right?",
+	}
 }
 
 // exchange sends a request and reads its answer into a value. It is the only place
@@ -171,11 +176,15 @@ func (c *client) exchange(ctx context.Context, in exchange, p *pass, into any) (
 	case len(body) > MaxAnswer:
 		return &callError{endpoint: in.endpoint, outcome: tooLarge, status: status}
 	}
-	if media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	if media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err != nil ||
+		media != "application/json" {
 		return &callError{endpoint: in.endpoint, outcome: badAnswer, status: status, detail: "it is not JSON"}
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		e := &callError{endpoint: in.endpoint, outcome: badAnswer, status: status, detail: "it is not the JSON that was expected"}
+		e := &callError{
+			endpoint: in.endpoint, outcome: badAnswer, status: status,
+			detail: "it is not the JSON that was expected",
+		}
 		if in.endpoint == endResult { // the DAG has written it, so it says nothing of Airflow
 			e.outcome = unreadable
 		}

@@ -27,7 +27,8 @@ func quick(s *airflowtest.Server) Config {
 	return Config{
 		URL: s.URL(), DAG: "recheck", API: Auto, User: "renga", Password: text("airflow-pass"), ResultTask: "report",
 		ConnectTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, Probe: 50 * time.Millisecond,
-		pollFirst: 5 * time.Millisecond, pollMost: 20 * time.Millisecond, retryFirst: 5 * time.Millisecond, retryMost: 20 * time.Millisecond,
+		pollFirst: 5 * time.Millisecond, pollMost: 20 * time.Millisecond, retryFirst: 5 * time.Millisecond,
+		retryMost:  20 * time.Millisecond,
 		claimEvery: 10 * time.Millisecond, watchEvery: 20 * time.Millisecond, sweepEvery: 50 * time.Millisecond,
 	}
 }
@@ -56,7 +57,10 @@ func dial(t *testing.T, cfg Config) *client {
 	return c
 }
 
-var told = conf{RequestID: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Strategy: "strat.a", Window: jsontext.Value(`{"lookback_days":14}`), Reason: "manual", Tenant: "default", Node: "s1"}
+var told = conf{
+	RequestID: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Strategy: "strat.a",
+	Window: jsontext.Value(`{"lookback_days":14}`), Reason: "manual", Tenant: "default", Node: "s1",
+}
 
 func TestARunIsTriggeredOnceFollowedAndRead(t *testing.T) {
 	for _, tt := range []struct {
@@ -70,8 +74,19 @@ func TestARunIsTriggeredOnceFollowedAndRead(t *testing.T) {
 		{"v2", airflowtest.Config{API: "v2"}, V2, map[string]any{"health": "healthy"}, `{"health":"healthy"}`},
 		{"v1 found out", airflowtest.Config{API: "v1"}, Auto, map[string]any{"n": 1}, `{"n":1}`},
 		{"v2 found out", airflowtest.Config{API: "v2"}, Auto, map[string]any{"n": 1}, `{"n":1}`},
-		{"v1 before 2.10, JSON in a text", airflowtest.Config{API: "v1", Old: true}, V1, `{"health":"degraded"}`, `{"health":"degraded"}`},
-		{"v1 before 2.10, a dictionary", airflowtest.Config{API: "v1", Old: true}, V1, map[string]any{"n": 1}, `{"return_value":"map[n:1]"}`},
+		{
+			"v1 before 2.10, JSON in a text",
+			airflowtest.Config{API: "v1", Old: true},
+			V1, `{"health":"degraded"}`,
+			`{"health":"degraded"}`,
+		},
+		{
+			"v1 before 2.10, a dictionary",
+			airflowtest.Config{API: "v1", Old: true},
+			V1,
+			map[string]any{"n": 1},
+			`{"return_value":"map[n:1]"}`,
+		},
 		{"a number", airflowtest.Config{API: "v2"}, V2, 7, `{"return_value":7}`},
 		{"a text", airflowtest.Config{API: "v2"}, V2, "fine", `{"return_value":"fine"}`},
 		{"nothing", airflowtest.Config{API: "v2"}, V2, nil, ``},
@@ -88,7 +103,8 @@ func TestARunIsTriggeredOnceFollowedAndRead(t *testing.T) {
 			if _, err := c.trigger(t.Context(), id, told); outcomeOf(err) != conflict {
 				t.Errorf("a second trigger: %v", err)
 			}
-			if runs := server.Runs(); len(runs) != 1 || runs[0].Conf["strategy"] != "strat.a" || runs[0].Conf["tenant"] != "default" {
+			if runs := server.Runs(); len(runs) != 1 || runs[0].Conf["strategy"] != "strat.a" ||
+				runs[0].Conf["tenant"] != "default" {
 				t.Errorf("got %+v", runs)
 			}
 			if got, _, err := c.active(t.Context(), 0); err != nil || len(got) != 1 || got[0].ID != id {
@@ -222,7 +238,8 @@ func TestATokenOfTheOperatorIsUsedAsItIs(t *testing.T) {
 		t.Errorf("%v after %d logins", err, server.Calls("token"))
 	}
 	cfg.Token = func() (string, error) { return "", errors.New("permission denied: hunter2") }
-	if _, err := dial(t, cfg).dag(t.Context()); outcomeOf(err) != unauthorized || strings.Contains(err.Error(), "hunter2") {
+	if _, err := dial(t, cfg).dag(t.Context()); outcomeOf(err) != unauthorized ||
+		strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -238,15 +255,31 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 		{"a fault", airflowtest.Trouble{Status: 500, Body: "Internal Server Error"}, failed},
 		{"a proxy without a server", airflowtest.Trouble{Status: 502}, failed},
 		{"a proxy that knows no server", airflowtest.Trouble{Status: 404, Body: "default backend - 404"}, badAnswer},
-		{"a run that is not there", airflowtest.Trouble{Status: 404, Body: `{"detail":"no"}`, Media: "application/problem+json"}, notFound},
+		{"a run that is not there", airflowtest.Trouble{
+			Status: 404, Body: `{"detail":"no"}`,
+			Media: "application/problem+json",
+		}, notFound},
 		{"a page", airflowtest.Trouble{Status: 200, Body: "<html>login</html>"}, badAnswer},
 		{"no JSON", airflowtest.Trouble{Status: 200, Body: `{"dag_run_id":`, Media: "application/json"}, badAnswer},
 		{"another document", airflowtest.Trouble{Status: 200, Body: `[]`, Media: "application/json"}, badAnswer},
-		{"another run", airflowtest.Trouble{Status: 200, Body: `{"dag_run_id":"x","dag_id":"recheck","state":"success"}`, Media: "application/json"}, badAnswer},
+		{"another run", airflowtest.Trouble{
+			Status: 200,
+			Body:   `{"dag_run_id":"x","dag_id":"recheck","state":"success"}`, Media: "application/json",
+		}, badAnswer},
 		{"a redirect", airflowtest.Trouble{Status: 302, Body: "/login"}, badAnswer},
-		{"a refusal", airflowtest.Trouble{Status: 422, Body: `{"detail":[{"loc":["body","conf"],"msg":"no","input":"airflow-pass"}]}`, Media: "application/json"}, refused},
+		{
+			"a refusal",
+			airflowtest.Trouble{
+				Status: 422,
+				Body:   `{"detail":[{"loc":["body","conf"],"msg":"no","input":"airflow-pass"}]}`, Media: "application/json",
+			},
+			refused,
+		},
 		{"too many", airflowtest.Trouble{Status: 429}, refused},
-		{"too much", airflowtest.Trouble{Status: 200, Body: strings.Repeat(" ", MaxAnswer+1), Media: "application/json"}, tooLarge},
+		{"too much", airflowtest.Trouble{
+			Status: 200, Body: strings.Repeat(" ", MaxAnswer+1),
+			Media: "application/json",
+		}, tooLarge},
 		{"no answer", airflowtest.Trouble{Delay: time.Minute}, timedOut},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -287,7 +320,8 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 	t.Run("something else", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
-		if _, err := dial(t, Config{URL: server.URL, DAG: "recheck", ConnectTimeout: 30 * time.Second}).dag(t.Context()); outcomeOf(err) != badAnswer || !strings.Contains(err.Error(), "--airflow-url") {
+		if _, err := dial(t, Config{URL: server.URL, DAG: "recheck", ConnectTimeout: 30 * time.Second}).dag(
+			t.Context()); outcomeOf(err) != badAnswer || !strings.Contains(err.Error(), "--airflow-url") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -295,7 +329,9 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 
 func TestCredentialsDoNotFollowRedirects(t *testing.T) {
 	var seen string
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Get("Authorization") + " asked" }))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = r.Header.Get("Authorization") + " asked"
+	}))
 	defer other.Close()
 	server := airflowtest.New(t, airflowtest.Config{API: "v1"})
 	cfg := quick(server)
@@ -311,8 +347,12 @@ func TestAnUntrustedCertificateIsRefused(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
-	cfg := Config{URL: server.URL, DAG: "recheck", User: "renga", Password: text("airflow-pass"), ConnectTimeout: 30 * time.Second}
-	if _, err := dial(t, cfg).dag(t.Context()); outcomeOf(err) != unreachable || !strings.Contains(err.Error(), "certificate") {
+	cfg := Config{
+		URL: server.URL, DAG: "recheck", User: "renga", Password: text("airflow-pass"),
+		ConnectTimeout: 30 * time.Second,
+	}
+	if _, err := dial(t, cfg).dag(t.Context()); outcomeOf(err) != unreachable ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -350,7 +390,10 @@ func wait(t *testing.T, what string, holds func() bool) {
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
-	sound := Config{URL: "https://airflow.example.com/prefix/", DAG: "recheck", User: "u", Password: text("p")}.withDefaults()
+	sound := Config{
+		URL: "https://airflow.example.com/prefix/", DAG: "recheck", User: "u",
+		Password: text("p"),
+	}.withDefaults()
 	if err := sound.check(); err != nil || sound.Exposed() {
 		t.Fatal(err)
 	}
@@ -379,7 +422,10 @@ func TestConfigurationIsChecked(t *testing.T) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
-	for url, exposed := range map[string]bool{"http://airflow:8080": true, "http://10.0.0.1": true, "http://127.0.0.1:8080": false, "http://localhost": false, "https://airflow": false} {
+	for url, exposed := range map[string]bool{
+		"http://airflow:8080": true, "http://10.0.0.1": true,
+		"http://127.0.0.1:8080": false, "http://localhost": false, "https://airflow": false,
+	} {
 		c := sound
 		if c.URL = url; c.Exposed() != exposed {
 			t.Errorf("%s: exposed is %t", url, !exposed)

@@ -121,11 +121,13 @@ func parseBase(text string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errors.New("--airflow-url must be http://HOST:PORT or https://HOST")
 	case u.User != nil:
-		return nil, errors.New("--airflow-url must not hold credentials: use --airflow-user with --airflow-password-file, or a token")
+		return nil, errors.New("--airflow-url must not hold credentials: use --airflow-user with " +
+			"--airflow-password-file, or a token")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("--airflow-url must not have a query or a fragment")
 	}
-	if u.Path = strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(u.Path, "/api/v1") || strings.HasSuffix(u.Path, "/api/v2") {
+	if u.Path = strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(u.Path, "/api/v1") ||
+		strings.HasSuffix(u.Path, "/api/v2") {
 		return nil, errors.New("--airflow-url must end before /api")
 	}
 	return u, nil

@@ -99,10 +99,14 @@ func (c *client) signIn(ctx context.Context, api string) (*pass, error) {
 // and until then nothing can be asked. The cause stays out, it may hold anything.
 func (c *client) secret(read Secret) (string, error) {
 	text, err := read()
-	if text = strings.TrimSpace(text); err == nil && text != "" && len(text) <= MaxSecret && !strings.ContainsAny(text, "\r\n\x00") {
+	if text = strings.TrimSpace(text); err == nil && text != "" && len(text) <= MaxSecret &&
+		!strings.ContainsAny(text, "\r\n\x00") {
 		return text, nil
 	}
-	return "", &callError{endpoint: endToken, outcome: unauthorized, detail: "the password or token cannot be read, is empty, too long, or has several lines"}
+	return "", &callError{
+		endpoint: endToken, outcome: unauthorized,
+		detail: "the password or token cannot be read, is empty, too long, or has several lines",
+	}
 }
 
 // fetchToken logs in to Airflow 3.

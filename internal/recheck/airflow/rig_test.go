@@ -147,21 +147,31 @@ func parse(node string, data flow.Data) (Check, error) {
 	if err := json.Unmarshal(data, &in); err != nil || in.Strategies[node] == "" {
 		return Check{}, fmt.Errorf("node %s has no strategy", node)
 	}
-	return Check{RequestID: in.RequestID, Strategy: in.Strategies[node], Reason: "test", TraceID: "0af7651916cd43dd8448eb211c80319c"}, nil
+	return Check{
+		RequestID: in.RequestID, Strategy: in.Strategies[node], Reason: "test",
+		TraceID: "0af7651916cd43dd8448eb211c80319c",
+	}, nil
 }
 
 // batch starts an execution with n checks, s1 to sn, of the strategies strat.1 on.
 func (r *rig) batch(of, request string, n int) flow.ID {
 	r.Helper()
-	g := flow.Graph{Nodes: []flow.NodeSpec{{NodeID: "start", Type: flow.StartKind}, {NodeID: "fork", Type: flow.ForkKind}, {NodeID: "join", Type: flow.JoinKind, Policy: flow.AllDone}, {NodeID: "end", Type: flow.SuccessKind}}}
+	g := flow.Graph{Nodes: []flow.NodeSpec{
+		{NodeID: "start", Type: flow.StartKind},
+		{NodeID: "fork", Type: flow.ForkKind},
+		{NodeID: "join", Type: flow.JoinKind, Policy: flow.AllDone},
+		{NodeID: "end", Type: flow.SuccessKind},
+	}}
 	g.Edges = []flow.Edge{{From: "start", To: "fork"}, {From: "join", To: "end"}}
 	in := input{request, map[string]string{}}
 	for i := range n {
 		id := fmt.Sprintf("s%d", i+1)
 		g.Nodes = append(g.Nodes, flow.NodeSpec{NodeID: id, Type: flow.TaskKind, Queue: queue, Retry: &flow.Retry{
-			MaxAttempts: 5, InitialInterval: flow.Duration(10 * time.Millisecond), Backoff: 1, MaxInterval: flow.Duration(time.Second),
+			MaxAttempts: 5, InitialInterval: flow.Duration(10 * time.Millisecond), Backoff: 1,
+			MaxInterval: flow.Duration(time.Second),
 		}})
-		g.Edges = append(g.Edges, flow.Edge{From: "fork", To: id}, flow.Edge{From: id, To: "join"}, flow.Edge{From: id, To: "join", On: flow.OnFailure})
+		g.Edges = append(g.Edges, flow.Edge{From: "fork", To: id}, flow.Edge{From: id, To: "join"},
+			flow.Edge{From: id, To: "join", On: flow.OnFailure})
 		in.Strategies[id] = fmt.Sprintf("strat.%d", i+1)
 	}
 	graph := fmt.Sprintf("checks-%d", n)
@@ -172,7 +182,10 @@ func (r *rig) batch(of, request string, n int) flow.ID {
 	if err != nil {
 		r.Fatal(err)
 	}
-	got := r.engine.Submit(r.Context(), []engine.Request{{Tenant: of, GraphID: graph, Start: true, Command: flow.Create{Input: data}}})[0]
+	got := r.engine.Submit(r.Context(), []engine.Request{{
+		Tenant: of, GraphID: graph, Start: true,
+		Command: flow.Create{Input: data},
+	}})[0]
 	if got.Err != nil || got.Answer.Refused != nil {
 		r.Fatal(got.Err, got.Answer.Refused)
 	}
@@ -208,7 +221,10 @@ func (r *rig) ended(of string, id flow.ID) map[string]flow.Node {
 // cancel cancels an execution.
 func (r *rig) cancel(id flow.ID) {
 	r.Helper()
-	got := r.engine.Submit(r.Context(), []engine.Request{{Tenant: tenant, Execution: id, Command: flow.Cancel{Reason: "test"}}})[0]
+	got := r.engine.Submit(r.Context(), []engine.Request{{
+		Tenant: tenant, Execution: id,
+		Command: flow.Cancel{Reason: "test"},
+	}})[0]
 	if got.Err != nil || got.Answer.Refused != nil {
 		r.Fatal(got.Err, got.Answer.Refused)
 	}

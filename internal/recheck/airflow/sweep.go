@@ -42,7 +42,8 @@ func (a *Adapter) sweep(ctx context.Context) {
 // followed here.
 func (a *Adapter) foreign(r *run) (conf, bool) {
 	var told conf
-	if !strings.HasPrefix(r.ID, idPrefix) || r.DAG != a.cfg.DAG || a.line.has(r.ID) || json.Unmarshal(r.Conf, &told) != nil {
+	if !strings.HasPrefix(r.ID, idPrefix) || r.DAG != a.cfg.DAG || a.line.has(r.ID) ||
+		json.Unmarshal(r.Conf, &told) != nil {
 		return conf{}, false
 	}
 	return told, wire.Name(told.Node) && told.Tenant != "" && runID(told.RequestID, told.Strategy) == r.ID
@@ -60,7 +61,8 @@ func (a *Adapter) reap(ctx context.Context, runs []run) {
 			byTenant[told.Tenant] = map[engine.TaskRef]*job{}
 		}
 		j := &job{
-			tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID, phase: ending, lost: over,
+			tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID,
+			phase: ending, lost: over,
 			check: Check{RequestID: told.RequestID, Strategy: told.Strategy, TraceID: told.TraceID},
 		}
 		byTenant[told.Tenant][j.ref()] = j

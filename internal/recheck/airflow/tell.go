@@ -38,10 +38,16 @@ func newTeller(meter metric.Meter, tracer trace.Tracer, state func() State, held
 	}
 	_, err1 := meter.Int64ObservableGauge("airflow.adapter.circuit_state",
 		metric.WithDescription("0 closed, 1 open, 2 half-open"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(stateValues[state()]); return nil }))
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(stateValues[state()])
+			return nil
+		}))
 	_, err2 := meter.Int64ObservableGauge("airflow.adapter.runs",
 		metric.WithDescription("DAG runs that this process follows"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(int64(held())); return nil }))
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(held()))
+			return nil
+		}))
 	return &teller{tracer: tracer, calls: calls}, errors.Join(err1, err2)
 }
 
@@ -51,7 +57,8 @@ func (t *teller) begin(ctx context.Context, endpoint string) (_ context.Context,
 		trace.WithAttributes(attribute.String("airflow.endpoint", endpoint)))
 	return ctx, func(status int, err error) {
 		o := outcomeOf(err)
-		t.calls.Add(context.WithoutCancel(ctx), 1, metric.WithAttributes(attribute.String("endpoint", endpoint), attribute.String("outcome", string(o))))
+		t.calls.Add(context.WithoutCancel(ctx), 1, metric.WithAttributes(attribute.String("endpoint", endpoint),
+			attribute.String("outcome", string(o))))
 		span.SetAttributes(attribute.String("airflow.outcome", string(o)))
 		if status != 0 {
 			span.SetAttributes(attribute.Int("http.response.status_code", status))

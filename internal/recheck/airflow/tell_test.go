@@ -48,7 +48,8 @@ func TestCallsAreCountedAndTraced(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int64{
-		"airflow.adapter.requests_total trigger ok": 3, "airflow.adapter.requests_total result ok": 3, "airflow.adapter.circuit_state": 0, "airflow.adapter.runs": 0,
+		"airflow.adapter.requests_total trigger ok": 3, "airflow.adapter.requests_total result ok": 3,
+		"airflow.adapter.circuit_state": 0, "airflow.adapter.runs": 0,
 	} {
 		if n, there := counts[name]; !there || n != want {
 			t.Errorf("%s: got %d, want %d in %v", name, n, want, counts)

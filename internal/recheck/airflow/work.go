@@ -93,7 +93,8 @@ func (a *Adapter) poll(ctx context.Context, j *job) (time.Duration, bool) {
 	case runSucceeded:
 		return a.finish(ctx, j)
 	case runFailed:
-		return a.failed(ctx, j, codeRunFailed, fmt.Sprintf("The DAG run %s ended as failed; Airflow's log of it says why.", j.id))
+		return a.failed(ctx, j, codeRunFailed,
+			fmt.Sprintf("The DAG run %s ended as failed; Airflow's log of it says why.", j.id))
 	}
 	j.tries, j.faults = 0, 0
 	a.note(ctx, j, got.State)
@@ -105,7 +106,8 @@ func (a *Adapter) finish(ctx context.Context, j *job) (time.Duration, bool) {
 	output, err := a.client.result(ctx, j.id)
 	switch o := outcomeOf(err); {
 	case o == tooLarge || o == ok && len(output) > maxOutput:
-		return a.failed(ctx, j, codeBadResult, fmt.Sprintf("The result of the run %s is too large: an output has at most %d bytes.", j.id, maxOutput))
+		return a.failed(ctx, j, codeBadResult,
+			fmt.Sprintf("The result of the run %s is too large: an output has at most %d bytes.", j.id, maxOutput))
 	case o == unreadable && j.tries < maxRefusals:
 		return a.retryPause(j), false
 	case o == unreadable:
@@ -115,7 +117,8 @@ func (a *Adapter) finish(ctx context.Context, j *job) (time.Duration, bool) {
 	}
 	if output != nil {
 		if err := wire.Check(output); err != nil {
-			return a.failed(ctx, j, codeBadResult, fmt.Sprintf("The result of the run %s cannot be taken: %s", j.id, cut(err.Error())))
+			return a.failed(ctx, j, codeBadResult, fmt.Sprintf("The result of the run %s cannot be taken: %s", j.id,
+				cut(err.Error())))
 		}
 	}
 	return a.succeed(ctx, j, output)
@@ -125,8 +128,11 @@ func (a *Adapter) finish(ctx context.Context, j *job) (time.Duration, bool) {
 func (a *Adapter) failed(ctx context.Context, j *job, code, message string) (time.Duration, bool) {
 	class, advice := fault.ReasonInfra, fault.RetryAfterFix
 	output, err := json.Marshal(map[string]any{
-		"error":   map[string]string{"code": code, "message": message},
-		"airflow": map[string]string{"dag_id": a.cfg.DAG, "dag_run_id": j.id, "reason_class": string(class), "retry_advice": string(advice)},
+		"error": map[string]string{"code": code, "message": message},
+		"airflow": map[string]string{
+			"dag_id": a.cfg.DAG, "dag_run_id": j.id, "reason_class": string(class),
+			"retry_advice": string(advice),
+		},
 	}, json.Deterministic(true))
 	if err != nil {
 		return a.fail(ctx, j, code, message)
@@ -143,7 +149,8 @@ func (a *Adapter) end(ctx context.Context, j *job) (time.Duration, bool) {
 	got, err := a.client.run(ctx, j.id)
 	if err == nil && !got.ended() {
 		if err = a.client.cancel(ctx, j.id); err == nil {
-			a.log.Info("run cancelled in Airflow", "dagRunId", j.id, "executionId", j.task.Execution, "nodeId", j.task.Node)
+			a.log.Info("run cancelled in Airflow", "dagRunId", j.id, "executionId", j.task.Execution, "nodeId",
+				j.task.Node)
 		}
 	}
 	switch outcomeOf(err) {
@@ -166,7 +173,10 @@ func (a *Adapter) note(ctx context.Context, j *job, state string) {
 	}
 	j.state, j.polls = state, 0
 	at := time.Now()
-	r := a.submit(ctx, j, flow.Progress{Node: j.task.Node, Attempt: j.task.Attempt, Worker: a.ports.Worker, Message: "Airflow: " + cut(state)})
+	r := a.submit(ctx, j, flow.Progress{
+		Node: j.task.Node, Attempt: j.task.Attempt, Worker: a.ports.Worker,
+		Message: "Airflow: " + cut(state),
+	})
 	if r.Err == nil && r.Answer.Refused == nil {
 		a.line.renewed(j, at)
 	}
@@ -219,7 +229,8 @@ func notTaken(r engine.Result) bool {
 // fail fails the attempt; the retry policy of the task decides what follows.
 func (a *Adapter) fail(ctx context.Context, j *job, code, message string) (time.Duration, bool) {
 	detail, err := json.Marshal(map[string]string{
-		"dagId": a.cfg.DAG, "dagRunId": j.id, "reasonClass": string(fault.ReasonInfra), "retryAdvice": string(fault.RetryWithBackoff),
+		"dagId": a.cfg.DAG, "dagRunId": j.id, "reasonClass": string(fault.ReasonInfra),
+		"retryAdvice": string(fault.RetryWithBackoff),
 	}, json.Deterministic(true))
 	if err != nil {
 		detail = nil

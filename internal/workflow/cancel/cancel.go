@@ -87,7 +87,9 @@ func (k *Kind) Count(ctx context.Context, b *bulk.Bulk) (int, error) {
 }
 
 // Select walks through the executions in the order of their creation.
-func (k *Kind) Select(ctx context.Context, b *bulk.Bulk, after string, limit int) (names []string, last string, err error) {
+func (k *Kind) Select(ctx context.Context, b *bulk.Bulk, after string, limit int) (
+	names []string, last string, err error,
+) {
 	q, err := query(b)
 	if err != nil {
 		return nil, "", err

@@ -34,7 +34,8 @@ func (f *fake) List(_ context.Context, q engine.ListQuery) ([]engine.Head, int, 
 func (f *fake) Walk(_ context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
 	f.query = q
 	for _, h := range f.heads {
-		if (h.CreatedAt > after.CreatedAt || h.CreatedAt == after.CreatedAt && h.Num > after.Num) && len(part) < q.Limit {
+		if (h.CreatedAt > after.CreatedAt || h.CreatedAt == after.CreatedAt && h.Num > after.Num) &&
+			len(part) < q.Limit {
 			part = append(part, h)
 		}
 	}
@@ -56,8 +57,9 @@ func idOf(n int) flow.ID { return flow.ID{15: byte(n)} }
 
 func bulkOf(spec string) *bulk.Bulk {
 	return &bulk.Bulk{
-		ID: "b1", Tenant: "t", Kind: Name, Spec: []byte(spec), CreatedBy: "ann", StartedBy: "bob", CorrelationID: "corr",
-		CreatedAt: time.UnixMilli(5000),
+		ID: "b1", Tenant: "t", Kind: Name, Spec: []byte(spec), CreatedBy: "ann", StartedBy: "bob",
+		CorrelationID: "corr",
+		CreatedAt:     time.UnixMilli(5000),
 	}
 }
 
@@ -110,7 +112,8 @@ func TestTheSetIsWalkedThroughInParts(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if names, last, err := kindOf(f).Select(t.Context(), bulkOf(`{}`), place, 3); len(names) > 0 || last != place || err != nil {
+	if names, last, err := kindOf(f).Select(t.Context(), bulkOf(`{}`), place, 3); len(names) > 0 || last != place ||
+		err != nil {
 		t.Errorf("after the end: %v %q %v", names, last, err)
 	}
 }
@@ -124,7 +127,8 @@ func TestACancelIsSentAsIfItWereAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, req := range f.requests {
-		if req.Tenant != "t" || req.Execution != idOf(i+1) || req.Command != (flow.Cancel{Reason: "why"}) || req.CorrelationID != "corr" ||
+		if req.Tenant != "t" || req.Execution != idOf(i+1) || req.Command != (flow.Cancel{Reason: "why"}) ||
+			req.CorrelationID != "corr" ||
 			req.Actor != (flow.Actor{Kind: flow.KindUser, ID: "bob"}) || req.Once.Key != "bulk:b1" ||
 			req.Once.Endpoint != "POST /executions/"+names[i]+"/cancel" || len(req.Once.Members) != 1 {
 			t.Errorf("request %d: %+v", i, req)
@@ -167,7 +171,10 @@ func TestHowEachCancelEnded(t *testing.T) {
 }
 
 func TestNothingIsSettledWhileTheEngineIsNotThere(t *testing.T) {
-	for _, busy := range []error{&fault.Error{Kind: fault.Unavailable, Code: "OVERLOADED"}, fault.TooMuch(1, "too many of this tenant wait")} {
+	for _, busy := range []error{
+		&fault.Error{Kind: fault.Unavailable, Code: "OVERLOADED"},
+		fault.TooMuch(1, "too many of this tenant wait"),
+	} {
 		settleNothing(t, busy)
 	}
 }

@@ -144,7 +144,8 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 			if req.Wait > 0 && c.asked.Load() && withdraw() {
 				return Claimed{}, nil
 			}
-			timer.Reset(maxIdle) // the loop answers it, now that it waits no longer; should that commit fail, it waits again
+			// the loop answers it, now that it waits no longer; should that commit fail, it waits again
+			timer.Reset(maxIdle)
 		case <-ctx.Done():
 			if withdraw() {
 				return Claimed{}, errGone

@@ -62,7 +62,8 @@ func TestClaimsSeeTheirQueuesAndTenantAlone(t *testing.T) {
 
 func TestClaimsThatWaitAreServedInTheirOrder(t *testing.T) {
 	r := newRig(t)
-	a, b, c := r.claim(r.claiming("w1", 1, time.Minute)), r.claim(r.claiming("w2", 2, time.Minute)), r.claim(r.claiming("w3", 1, time.Minute))
+	a, b, c := r.claim(r.claiming("w1", 1, time.Minute)), r.claim(r.claiming("w2", 2, time.Minute)),
+		r.claim(r.claiming("w3", 1, time.Minute))
 	r.settle()
 	var ids []flow.ID
 	for range 3 {

@@ -19,7 +19,8 @@ func conditional(n int) string {
 		fmt.Fprintf(&edges, `{"from":"work","to":"end","when":"size(input) > 1000 + %d"},`, i)
 	}
 	return `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task","queue":"q","timeout":"1h"},
-		{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"work"},` + edges.String() + `{"from":"work","to":"end"}]}`
+		{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"work"},` + edges.String() +
+		`{"from":"work","to":"end"}]}`
 }
 
 // cold is a rig with a started execution of a large graph, which its engine has not compiled.
@@ -58,7 +59,10 @@ func TestCommandsOnALargeGraphStayInTheirOrder(t *testing.T) {
 	r, id := cold(t)
 	r.loop(t)
 	for _, res := range r.Submit(t.Context(), []engine.Request{
-		r.to(id, flow.StartNode{Node: "work", Attempt: 1, Worker: "w"}), r.to(id, flow.Succeed{Node: "work", Attempt: 1, Worker: "w"}),
+		r.to(id, flow.StartNode{Node: "work", Attempt: 1, Worker: "w"}), r.to(id, flow.Succeed{
+			Node: "work", Attempt: 1,
+			Worker: "w",
+		}),
 	}) {
 		r.accepted(res)
 	}

@@ -34,8 +34,9 @@ func (cr creator) create(req *Request) (Answer, error) {
 	}
 	id := cr.e.newExecutionID(cr.now)
 	events, err := flow.Decide(flow.State{}, req.Command, flow.Facts{
-		Now: cr.now, ID: cr.e.newID(cr.now), Execution: id, Plan: plan, Actor: req.Actor, CorrelationID: req.CorrelationID,
-		Accepted: req.accepted,
+		Now: cr.now, ID: cr.e.newID(cr.now), Execution: id, Plan: plan, Actor: req.Actor,
+		CorrelationID: req.CorrelationID,
+		Accepted:      req.accepted,
 	})
 	if err != nil {
 		return Answer{}, err
@@ -71,7 +72,8 @@ func (cr creator) startNew(ent *entry, req *Request) ([]Task, error) {
 		return nil, err
 	}
 	c := &claim{req: ClaimRequest{
-		Tenant: req.Tenant, Worker: req.Claim.Worker, Queues: req.Claim.Queues, Max: req.Claim.Max, Lease: req.Claim.Lease,
+		Tenant: req.Tenant, Worker: req.Claim.Worker, Queues: req.Claim.Queues, Max: req.Claim.Max,
+		Lease:         req.Claim.Lease,
 		CorrelationID: req.CorrelationID,
 	}}
 	for _, t := range slices.Clone(cr.ready[first:]) { // starting one takes it away
@@ -175,5 +177,6 @@ func graphFault(id string, version int, err error) error {
 	if version > 0 {
 		return fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %s has no version %d", id, version)
 	}
-	return fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %s does not exist; register it with PUT /graphs/%s", id, id)
+	return fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %s does not exist; register it with PUT /graphs/%s", id,
+		id)
 }

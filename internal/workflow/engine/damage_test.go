@@ -144,7 +144,8 @@ func TestAnExecutionThatSomebodyHoldsFailsAloneAndForNow(t *testing.T) {
 	r.clock.Move(10 * time.Second) // its lease runs out
 	r.settle()
 	for _, err := range []error{(*both)[0].Err, unit} {
-		if told, ok := fault.As(err); !ok || told.Kind != fault.Unavailable || told.Code != "STORAGE_BUSY" || told.RetryAfter == 0 {
+		if told, ok := fault.As(err); !ok || told.Kind != fault.Unavailable || told.Code != "STORAGE_BUSY" ||
+			told.RetryAfter == 0 {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -171,7 +172,8 @@ func TestAnExecutionThatSomebodyHoldsFailsAloneAndForNow(t *testing.T) {
 func TestASnapshotOfAnotherCommitIsNotUsed(t *testing.T) {
 	for name, change := range map[string]func(row *engine.LogRow){
 		"its commit": func(row *engine.LogRow) {
-			row.Snapshot = bytes.Replace(row.Snapshot, fmt.Appendf(nil, `"no":%d`, row.CommitNo), fmt.Appendf(nil, `"no":%d`, row.CommitNo-1), 1)
+			row.Snapshot = bytes.Replace(row.Snapshot, fmt.Appendf(nil, `"no":%d`, row.CommitNo),
+				fmt.Appendf(nil, `"no":%d`, row.CommitNo-1), 1)
 		},
 		"the commit of its row": func(row *engine.LogRow) { row.CommitNo++ },
 		"the events of its row": func(row *engine.LogRow) { row.LastSeq++ },
@@ -187,7 +189,8 @@ func TestASnapshotOfAnotherCommitIsNotUsed(t *testing.T) {
 			changed := 0
 			store := &tampered{Store: r.mem, change: func(row *engine.LogRow) {
 				was := *row
-				if change(row); !bytes.Equal(was.Snapshot, row.Snapshot) || was.CommitNo != row.CommitNo || was.LastSeq != row.LastSeq {
+				if change(row); !bytes.Equal(was.Snapshot, row.Snapshot) || was.CommitNo != row.CommitNo ||
+					was.LastSeq != row.LastSeq {
 					changed++
 				}
 			}}

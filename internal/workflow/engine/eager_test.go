@@ -117,7 +117,9 @@ func TestAUnitThatFailsTakesItsClaimBack(t *testing.T) {
 	r := newRig(t)
 	req := r.eager("line", 1, "q")
 	var told error
-	r.OfferUnit(engine.Unit{Commands: []engine.Request{req}, After: func(context.Context, *sqldb.Tx, []engine.Result) error {
+	r.OfferUnit(engine.Unit{Commands: []engine.Request{req}, After: func(context.Context, *sqldb.Tx,
+		[]engine.Result,
+	) error {
 		return fault.New(fault.Conflict, "NO", "no")
 	}}, func(_ []engine.Result, err error) { told = err })
 	r.settle()

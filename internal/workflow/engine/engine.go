@@ -58,7 +58,8 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 		cache:     newCache(cfg.CacheBytes),
 	}
 	e.tasks = taskQueues{
-		all: map[queueKey]*taskQueue{}, commands: &e.q, clock: reads.clock, exclusive: cfg.Exclusive, announce: cfg.Announce,
+		all: map[queueKey]*taskQueue{}, commands: &e.q, clock: reads.clock, exclusive: cfg.Exclusive,
+		announce: cfg.Announce,
 	}
 	e.deadlines = deadlines{e: e, next: 1, ill: map[flow.ID]pause{}} // look once at the start
 	if shard.none() {

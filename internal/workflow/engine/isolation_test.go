@@ -105,7 +105,10 @@ func TestDeadlinesThatCannotBeWrittenFailAlone(t *testing.T) {
 	r.node(bad, "a", flow.NodeIsReady)
 }
 
-var errDown = &fault.Error{Kind: fault.Unavailable, Code: "STORAGE_FULL", RetryAfter: time.Second, Message: "the disk is full"}
+var errDown = &fault.Error{
+	Kind: fault.Unavailable, Code: "STORAGE_FULL", RetryAfter: time.Second,
+	Message: "the disk is full",
+}
 
 func TestAStoreThatIsDownFailsAllAndIsTriedOnce(t *testing.T) {
 	for _, point := range []sim.Point{sim.BeforeCommit, sim.BeforeWrite, sim.MidWrite, sim.BeforeApply} {

@@ -51,7 +51,8 @@ func TestAKeyGivesItsAnswerAgain(t *testing.T) {
 		t.Fatalf("got %+v", first)
 	}
 	if !first[6].Answer.Changed || first[7].Answer.Changed || first[7].Answer.CancelSeq != first[6].Answer.CancelSeq {
-		t.Errorf("two cancels: got %+v and %+v, want that the first changed something", first[6].Answer, first[7].Answer)
+		t.Errorf("two cancels: got %+v and %+v, want that the first changed something", first[6].Answer,
+			first[7].Answer)
 	}
 	for i, res := range r.send(reqs...) {
 		r.equal(first[i], res)

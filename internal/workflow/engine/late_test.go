@@ -39,7 +39,10 @@ func TestResultsThatComeTooLateAreKept(t *testing.T) {
 	}
 	at := flow.At(r.clock.Now())
 	want := []engine.LateResult{
-		{Command: "SucceedNode", NodeID: "a", Attempt: 1, WorkerID: "w", At: at, Guard: flow.GuardCancelFence, Output: flow.Data(`{"paid":true}`)},
+		{
+			Command: "SucceedNode", NodeID: "a", Attempt: 1, WorkerID: "w", At: at, Guard: flow.GuardCancelFence,
+			Output: flow.Data(`{"paid":true}`),
+		},
 		{Command: "FailNode", NodeID: "a", Attempt: 1, At: at, Guard: flow.GuardCancelFence, Error: fail},
 	}
 	if diff := cmp.Diff(want, r.late(id)); diff != "" {

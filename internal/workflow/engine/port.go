@@ -75,7 +75,8 @@ type Reader interface {
 	// Due lists executions of a shard whose DueAt is not after now, after the place of one
 	// in this order (DueAt, Num), and the next DueAt of it after those (0: none). now is
 	// the time by the clock that Tx.Now goes by.
-	Due(ctx context.Context, here flow.Time, of Shard, after Head, limit int) (due []Head, next, now flow.Time, err error)
+	Due(ctx context.Context, here flow.Time, of Shard, after Head, limit int) (due []Head, next, now flow.Time,
+		err error)
 	// Commits are the newest commit numbers of executions, in the order asked for; 0
 	// where there is none. They serve to notice that an execution has moved.
 	Commits(ctx context.Context, ids []flow.ID) ([]int64, error)

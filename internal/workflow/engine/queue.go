@@ -114,9 +114,11 @@ var (
 		Message: "too many commands are waiting; nothing was done, repeat with the same key",
 	}
 	errCrowded = fault.TooMuch(MaxTenantQueue,
-		"too many commands of this tenant are waiting; nothing was done, send fewer at a time and repeat with the same key")
+		"too many commands of this tenant are waiting; nothing was done, send fewer at a time and repeat with the "+
+			"same key")
 	errCancels = fault.TooMuch(MaxCancelQueue,
-		"too many cancels of this tenant are waiting; nothing was done, send fewer at a time and repeat with the same key")
+		"too many cancels of this tenant are waiting; nothing was done, send fewer at a time and repeat with the "+
+			"same key")
 	errLate = &fault.Error{
 		Kind: fault.Unavailable, Code: "OVERLOADED", RetryAfter: time.Second,
 		Message: "the command waited too long for its turn; nothing was done, repeat with the same key",

@@ -66,7 +66,8 @@ func (r *Reads) Commands(ctx context.Context, q CommandQuery) ([]Decided, int, e
 			done, from = row.CommitNo, max(row.LastSeq, 1)
 		}
 		if done == before {
-			return nil, 0, fmt.Errorf("engine: the log of %v ends at commit %d, not %d", q.Execution, done, newest.CommitNo)
+			return nil, 0, fmt.Errorf("engine: the log of %v ends at commit %d, not %d", q.Execution, done,
+				newest.CommitNo)
 		}
 	}
 	return page.found, page.total, nil
@@ -111,8 +112,9 @@ func (p *commandPage) add(row *LogRow) error {
 
 func decided(r *record, number int) Decided {
 	d := Decided{
-		Number: number, Command: r.Command, Node: r.Node, Key: r.Once.Key, At: r.At, Actor: r.Actor, CorrelationID: r.Corr,
-		CancelSeq: r.CancelSeq, Refused: r.Refused, Late: r.Late,
+		Number: number, Command: r.Command, Node: r.Node, Key: r.Once.Key, At: r.At, Actor: r.Actor,
+		CorrelationID: r.Corr,
+		CancelSeq:     r.CancelSeq, Refused: r.Refused, Late: r.Late,
 	}
 	if n := len(r.Events); n > 0 {
 		d.FirstSeq, d.LastSeq = r.Events[0].Seq, r.Events[n-1].Seq

@@ -174,7 +174,8 @@ func (r *rig) claiming(worker string, most int, wait time.Duration) engine.Claim
 	r.keys++
 	return engine.ClaimRequest{
 		Tenant: tenant, Worker: worker, Queues: []string{"q"}, Max: most, Wait: wait, Lease: 30,
-		Once: r.once(fmt.Sprintf("key-%d", r.keys), "POST /tasks/claim", 1), CorrelationID: fmt.Sprintf("corr-%d", r.keys),
+		Once: r.once(fmt.Sprintf("key-%d", r.keys), "POST /tasks/claim", 1), CorrelationID: fmt.Sprintf("corr-%d",
+			r.keys),
 	}
 }
 

@@ -224,7 +224,8 @@ func TestDeadlinesFireByThemselves(t *testing.T) {
 		r.submit(r.to(id, flow.StartNode{Node: "a", Attempt: 1}))
 		r.submit(r.to(id, flow.Fail{Node: "a"}))
 		begin := time.Now()
-		if got := <-r.ask(r.Context(), r.claiming("w", 1, time.Minute)); len(got.Tasks) != 1 || got.at.Sub(begin) != 10*time.Second {
+		if got := <-r.ask(r.Context(), r.claiming("w", 1, time.Minute)); len(got.Tasks) != 1 ||
+			got.at.Sub(begin) != 10*time.Second {
 			r.Errorf("got %+v after %v, want the retry after ten seconds", got, got.at.Sub(begin))
 		}
 	})

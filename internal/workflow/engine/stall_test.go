@@ -28,7 +28,8 @@ func TestAClaimThatIsHeldUpIsExplained(t *testing.T) {
 	r.clock.Move(2 * time.Second)
 	r.settle()
 	r.tasks(late, other)
-	if got := r.Metrics().Stalls; got != 1 || !strings.Contains(said.String(), `msg="a claim was held up" reason=queue ms=2000`) {
+	if got := r.Metrics().Stalls; got != 1 || !strings.Contains(said.String(),
+		`msg="a claim was held up" reason=queue ms=2000`) {
 		t.Errorf("%d claims were held up, and the log says:\n%s", got, &said)
 	}
 }

@@ -234,7 +234,10 @@ func (w *work) parts() []work {
 	parts := make([]work, 0, w.count())
 	for _, c := range w.calls {
 		for i := c.decided; i < len(c.reqs); i++ {
-			parts = append(parts, work{alone: true, calls: []*call{{reqs: c.reqs[i : i+1], results: c.results[i : i+1]}}})
+			parts = append(parts, work{
+				alone: true,
+				calls: []*call{{reqs: c.reqs[i : i+1], results: c.results[i : i+1]}},
+			})
 		}
 	}
 	for i := range w.units {

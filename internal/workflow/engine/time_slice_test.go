@@ -255,7 +255,8 @@ func TestAnExecutionWithALargeBeginningIsNotStoredAgainSoon(t *testing.T) {
 func gathering(n int) string {
 	return strings.NewReplacer(
 		`{"nodeId":"end","type":"Success"}`, `{"nodeId":"last","type":"Task"},{"nodeId":"end","type":"Success"}`,
-		`{"from":"join","to":"end"}`, `{"from":"join","to":"last"},{"from":"last","to":"end","when":"size(outputs) > 0"}`,
+		`{"from":"join","to":"end"}`,
+		`{"from":"join","to":"last"},{"from":"last","to":"end","when":"size(outputs) > 0"}`,
 	).Replace(wide(n))
 }
 

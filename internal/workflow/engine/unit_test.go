@@ -129,7 +129,10 @@ func TestACommandThatCannotBeDecidedUndoesItsUnit(t *testing.T) {
 	_, err := r.run(engine.Unit{Commands: []engine.Request{r.to(id, flow.Start{}), r.to(flow.ID{9}, flow.Start{})}})
 	r.kind(err, fault.NotFound, "EXECUTION_NOT_FOUND")
 	r.node(id, "a", flow.NodeIsCreated)
-	_, err = r.run(engine.Unit{Commands: []engine.Request{r.to(id, flow.Start{}), r.to(id, flow.CancelNode{Node: "x"})}})
+	_, err = r.run(engine.Unit{Commands: []engine.Request{
+		r.to(id, flow.Start{}),
+		r.to(id, flow.CancelNode{Node: "x"}),
+	}})
 	r.kind(err, fault.NotFound, "NODE_NOT_FOUND")
 	r.node(id, "a", flow.NodeIsCreated)
 }

@@ -113,7 +113,8 @@ func compile(src string, env *cel.Env) (*Program, error) {
 		return nil, explain(issues)
 	}
 	if n := countMacros(parsed); n > MaxMacros {
-		return nil, invalid("the expression has %d macros (all, exists, exists_one, filter, map); at most %d are allowed", n, MaxMacros)
+		return nil, invalid("the expression has %d macros (all, exists, exists_one, filter, map); at most %d are "+
+			"allowed", n, MaxMacros)
 	}
 	checked, issues := env.Check(parsed)
 	if issues.Err() != nil {

@@ -19,8 +19,10 @@ func values() map[string]any {
 			"prices": map[string]any{"b": 2.5, "a": float64(1), "c": float64(3)},
 			"name":   "山田太郎", "deep": map[string]any{"list": []any{[]any{float64(1)}, map[string]any{"x": true}}},
 		},
-		"outputs": map[string]any{"check": map[string]any{"ok": true}, "price.v1": map[string]any{"total": float64(10)}},
-		"output":  map[string]any{"amount": 10.5, "n": float64(3), "i": int64(3), "half": 0.5},
+		"outputs": map[string]any{"check": map[string]any{"ok": true}, "price.v1": map[string]any{
+			"total": float64(10),
+		}},
+		"output": map[string]any{"amount": 10.5, "n": float64(3), "i": int64(3), "half": 0.5},
 	}
 }
 
@@ -88,7 +90,10 @@ func TestWhen(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	vars := map[string]any{"expected": []string{"a", "b", "c"}, "completed": []string{"a", "c"}, "failed": []string{"b"}, "canceled": []string(nil)}
+	vars := map[string]any{
+		"expected": []string{"a", "b", "c"}, "completed": []string{"a", "c"},
+		"failed": []string{"b"}, "canceled": []string(nil),
+	}
 	tests := []struct {
 		src  string
 		want bool
@@ -128,17 +133,44 @@ func TestAnExpressionThatDoesNotCompileSaysWhere(t *testing.T) {
 		{"variable of another kind", "completed == []", "line 1, column 1: undeclared reference to 'completed'"},
 		{"types", "'x' == 1", "line 1, column 5: found no matching overload for '==' applied to '(string, int)'"},
 		{"not a condition", "1 + 2", "the expression gives int, not true or false"},
-		{"text is no range", "''.all(x, true)", "line 1, column 7: all, exists, exists_one, filter and map need a list or a map"},
-		{"message literal", "google.protobuf.Struct{} == input", "line 1, column 23: message literals are not supported"},
-		{"time zone", "timestamp('2026-01-01T00:00:00Z').getHours('Asia/Tokyo') == 1", "line 1, column 43: found no matching overload for 'getHours' applied to 'timestamp.(string)'"},
-		{"string extension", "input.name.replace('a', 'b') == ''", "line 1, column 19: undeclared reference to 'replace'"},
+		{
+			"text is no range", "''.all(x, true)",
+			"line 1, column 7: all, exists, exists_one, filter and map need a list or a map",
+		},
+		{
+			"message literal", "google.protobuf.Struct{} == input",
+			"line 1, column 23: message literals are not supported",
+		},
+		{
+			"time zone", "timestamp('2026-01-01T00:00:00Z').getHours('Asia/Tokyo') == 1",
+			"line 1, column 43: found no matching overload for 'getHours' applied to 'timestamp.(string)'",
+		},
+		{
+			"string extension", "input.name.replace('a', 'b') == ''",
+			"line 1, column 19: undeclared reference to 'replace'",
+		},
 		{"duration", "duration('soon') == duration('1s')", "line 1, column 10: invalid duration argument"},
-		{"pattern from data", "input.name.matches(input.region)", "line 1, column 25: the pattern of matches must be a string literal"},
-		{"pattern", "input.name.matches('(')", "line 1, column 20: the pattern does not compile: error parsing regexp: missing closing ): `(`"},
-		{"long pattern", "input.name.matches('" + strings.Repeat("a", MaxPattern+1) + "')", "line 1, column 20: the pattern has 257 bytes; at most 256 are allowed"},
-		{"large pattern", "input.name.matches('((abc){30}){30}')", "line 1, column 20: the pattern has 4562 states; at most 2000 are allowed"},
+		{
+			"pattern from data", "input.name.matches(input.region)",
+			"line 1, column 25: the pattern of matches must be a string literal",
+		},
+		{
+			"pattern", "input.name.matches('(')",
+			"line 1, column 20: the pattern does not compile: error parsing regexp: missing closing ): `(`",
+		},
+		{
+			"long pattern", "input.name.matches('" + strings.Repeat("a", MaxPattern+1) + "')",
+			"line 1, column 20: the pattern has 257 bytes; at most 256 are allowed",
+		},
+		{
+			"large pattern", "input.name.matches('((abc){30}){30}')",
+			"line 1, column 20: the pattern has 4562 states; at most 2000 are allowed",
+		},
 		{"deep", strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100), "the expression nests deeper than 64"},
-		{"many macros", "[1]" + strings.Repeat(".map(a, [a, a])", MaxMacros+1) + " == []", "the expression has 9 macros (all, exists, exists_one, filter, map); at most 8 are allowed"},
+		{
+			"many macros", "[1]" + strings.Repeat(".map(a, [a, a])", MaxMacros+1) + " == []",
+			"the expression has 9 macros (all, exists, exists_one, filter, map); at most 8 are allowed",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -181,7 +213,8 @@ func TestEvaluationFails(t *testing.T) {
 		{`input.region.all(x, true)`, "all, exists, exists_one, filter and map need a list or a map"},
 		{`output.n`, "the expression gives double, not true or false"},
 		{`input`, "the expression gives map, not true or false"},
-		{`outputs[input.region + '` + strings.Repeat("長", 200) + `']`, "no such key: jp" + strings.Repeat("長", 75) + "…"},
+		{`outputs[input.region + '` + strings.Repeat("長", 200) + `']`, "no such key: jp" + strings.Repeat("長", 75) +
+			"…"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.src, func(t *testing.T) {
@@ -205,7 +238,10 @@ func TestUses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"input": true, "output": true, "outputs": true, "error": false, "v": false, "a": false, "": false} {
+	for name, want := range map[string]bool{
+		"input": true, "output": true, "outputs": true, "error": false, "v": false,
+		"a": false, "": false,
+	} {
 		if got := p.Uses(name); got != want {
 			t.Errorf("Uses(%q) = %v, want %v", name, got, want)
 		}
@@ -287,7 +323,10 @@ func hostileValues() map[string]any {
 	for i := range 30_000 {
 		members[fmt.Sprint("k", i)] = float64(i)
 	}
-	return map[string]any{"input": map[string]any{"list": list, "few": few, "map": members, "text": strings.Repeat("あいうえお", 60_000)}}
+	return map[string]any{"input": map[string]any{
+		"list": list, "few": few, "map": members,
+		"text": strings.Repeat("あいうえお", 60_000),
+	}}
 }
 
 func TestEveryEvaluationIsShort(t *testing.T) {
@@ -304,7 +343,8 @@ func TestEveryEvaluationIsShort(t *testing.T) {
 			if err == nil {
 				t.Fatal("want an error: too many steps")
 			}
-			if got := err.Error(); got != "the expression takes more than 20000 steps" && got != "the map has too many members to walk" {
+			if got := err.Error(); got != "the expression takes more than 20000 steps" &&
+				got != "the map has too many members to walk" {
 				t.Errorf("got %q", got)
 			}
 			if took > time.Second { // a few milliseconds; the machine may be busy
@@ -343,8 +383,10 @@ func FuzzWhen(f *testing.F) {
 	}
 	for _, src := range []string{
 		`output.amount > 10`, `input.prices.map(k, k) == []`, `input.deep.list[0][0] == 1`, `{b'a': 1} == {}`,
-		`"\U0001F600" == '山'`, `input[input]`, `[[]][0.0]`, `9223372036854775807 + 1 == -1 / 0`, `timestamp('9999-12-31T23:59:59Z') + duration('1s') > timestamp(0)`,
-		`input.tags.exists(x, x.y.z) || true`, `{1: 2, 1u: 3}[1.0] == 2`, `0.0 / 0.0 in [0.0 / 0.0]`, `(true ? [1] : [2])[0] == 1`,
+		`"\U0001F600" == '山'`, `input[input]`, `[[]][0.0]`, `9223372036854775807 + 1 == -1 / 0`,
+		`timestamp('9999-12-31T23:59:59Z') + duration('1s') > timestamp(0)`,
+		`input.tags.exists(x, x.y.z) || true`, `{1: 2, 1u: 3}[1.0] == 2`, `0.0 / 0.0 in [0.0 / 0.0]`,
+		`(true ? [1] : [2])[0] == 1`,
 	} {
 		f.Add(src)
 	}

@@ -12,7 +12,8 @@ func (p *Program) Holds(b Branches) (bool, error) {
 
 func (b Branches) vars() map[string]any {
 	return map[string]any{
-		"expected": some(b.Expected), "completed": some(b.Completed), "failed": some(b.Failed), "canceled": some(b.Canceled),
+		"expected": some(b.Expected), "completed": some(b.Completed), "failed": some(b.Failed),
+		"canceled": some(b.Canceled),
 	}
 }
 

@@ -102,7 +102,9 @@ type binary struct {
 	op       func(w *walk, lhs, rhs ref.Val) ref.Val
 }
 
-func newBinary(call interpreter.InterpretableCall, op func(w *walk, lhs, rhs ref.Val) ref.Val) (interpreter.InterpretableV2, error) {
+func newBinary(call interpreter.InterpretableCall, op func(w *walk, lhs, rhs ref.Val) ref.Val) (
+	interpreter.InterpretableV2, error,
+) {
 	args := call.Args()
 	if len(args) != 2 {
 		return nil, fmt.Errorf("%s needs two operands", call.Function())

@@ -100,7 +100,8 @@ func untrue(e ast.Expr, boolean func(member string) bool) string {
 	case ast.CallKind:
 		c := e.AsCall()
 		switch c.FunctionName() {
-		case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate:
+		case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+			operators.Negate:
 			return "a result of arithmetic"
 		case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional:
 			for _, arg := range c.Args() {

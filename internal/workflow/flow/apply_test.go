@@ -49,7 +49,8 @@ func TestNoOrderChangesACancel(t *testing.T) {
 // EVT-3: after a cancel request no event makes an execution COMPLETED or FAILED.
 func TestARequestBlocksEveryOtherEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		log := slices.DeleteFunc(withCancel(drawLog(t)), func(ev Event) bool { return ev.Type == ExecutionCanceledType })
+		log := slices.DeleteFunc(withCancel(drawLog(t)),
+			func(ev Event) bool { return ev.Type == ExecutionCanceledType })
 		log = rapid.Permutation(log).Draw(t, "order")
 		var s State
 		for i, ev := range log {
@@ -118,7 +119,10 @@ func TestNodesAreFound(t *testing.T) {
 	for _, count := range []int{1, indexFrom - 1, indexFrom, indexFrom + 1, 200} {
 		var s State
 		for i := range count {
-			s = Apply(s, Event{Seq: uint64(i + 1), Payload: &NodeCreated{NodeID: string(rune('A' + i)), NodeType: TaskKind}})
+			s = Apply(s, Event{Seq: uint64(i + 1), Payload: &NodeCreated{
+				NodeID:   string(rune('A' + i)),
+				NodeType: TaskKind,
+			}})
 		}
 		for i := range count {
 			if n, at := s.Find(string(rune('A' + i))); n == nil || at != i || n != s.Nodes[i] {
@@ -151,12 +155,26 @@ func TestApplyHoldsEveryGuardByItself(t *testing.T) {
 		{"ready on a cancelled execution", []Payload{created, cancel, ready}, Canceled, NodeIsCreated},
 		{"started after a request", []Payload{created, ready, request, started}, Active, NodeIsReady},
 		{"started after a cancel", []Payload{created, ready, cancel, started}, Canceled, NodeIsReady},
-		{"an older attempt started", []Payload{created, &NodeStarted{NodeID: "a", Attempt: 2}, waiting, started}, Active, NodeIsWaiting},
+		{
+			"an older attempt started",
+			[]Payload{created, &NodeStarted{NodeID: "a", Attempt: 2}, waiting, started},
+			Active, NodeIsWaiting,
+		},
 		{"resumed while running", []Payload{created, started, resumed}, Active, NodeIsRunning},
 		{"resumed while ready", []Payload{created, ready, resumed}, Active, NodeIsReady},
 		{"resumed while waiting", []Payload{created, started, waiting, resumed}, Active, NodeIsRunning},
-		{"resume requested is a request only", []Payload{created, waiting, &NodeResumeRequested{NodeID: "a"}}, Active, NodeIsWaiting},
-		{"succeeded after a request", []Payload{created, started, request, succeeded, complete}, Active, NodeIsSucceeded},
+		{
+			"resume requested is a request only",
+			[]Payload{created, waiting, &NodeResumeRequested{NodeID: "a"}},
+			Active,
+			NodeIsWaiting,
+		},
+		{
+			"succeeded after a request",
+			[]Payload{created, started, request, succeeded, complete},
+			Active,
+			NodeIsSucceeded,
+		},
 		{"failed after a request", []Payload{created, started, request, failed, fail}, Active, NodeIsFailed},
 		{"completed after a cancel", []Payload{created, cancel, complete}, Canceled, NodeIsCreated},
 		{"cancelled after completed", []Payload{created, complete, cancel}, Canceled, NodeIsCreated},
@@ -168,7 +186,10 @@ func TestApplyHoldsEveryGuardByItself(t *testing.T) {
 		{"node failed after it succeeded", []Payload{created, succeeded, failed}, Active, NodeIsSucceeded},
 		{"node succeeded after it failed", []Payload{created, failed, succeeded}, Active, NodeIsFailed},
 		{"ready after it succeeded", []Payload{created, succeeded, ready, started, waiting}, Active, NodeIsSucceeded},
-		{"a passable gate after a request", []Payload{created, request, &JoinGateUpdated{NodeID: "a", Passable: true}, complete}, Active, NodeIsCreated},
+		{"a passable gate after a request", []Payload{
+			created, request, &JoinGateUpdated{NodeID: "a", Passable: true},
+			complete,
+		}, Active, NodeIsCreated},
 		{"a node before its creation", []Payload{started, created}, Active, NodeIsRunning},
 	} {
 		t.Run(c.name, func(t *testing.T) {

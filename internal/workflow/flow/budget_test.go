@@ -20,7 +20,12 @@ const ten = `{"l":[1,2,3,4,5,6,7,8,9,10]}`
 func junction(t testing.TB, conditions []string) *Plan {
 	t.Helper()
 	g := Graph{
-		Nodes: []NodeSpec{{NodeID: "start", Type: StartKind}, {NodeID: "work", Type: TaskKind}, {NodeID: "a", Type: SuccessKind}, {NodeID: "b", Type: SuccessKind}},
+		Nodes: []NodeSpec{
+			{NodeID: "start", Type: StartKind},
+			{NodeID: "work", Type: TaskKind},
+			{NodeID: "a", Type: SuccessKind},
+			{NodeID: "b", Type: SuccessKind},
+		},
 		Edges: []Edge{{From: "start", To: "work"}},
 	}
 	for _, when := range conditions {
@@ -74,7 +79,8 @@ func TestTheJoinsOfADecisionShareItsBudget(t *testing.T) {
 	}
 	s = apply(t, s, StartNode{Node: "first", Attempt: 1}, f)
 	s = apply(t, s, Succeed{Node: "first"}, f)
-	if s.Status != Failed || s.Error == nil || s.Error.Code != CodeExpression || !strings.Contains(s.Error.Message, "join join") {
+	if s.Status != Failed || s.Error == nil || s.Error.Code != CodeExpression || !strings.Contains(s.Error.Message,
+		"join join") {
 		t.Errorf("the execution is %s with %v, want %s of the join", s.Status, s.Error, CodeExpression)
 	}
 }
@@ -114,7 +120,8 @@ func gauntlet(t testing.TB, n int, when func(i int) string) (*Plan, []string) {
 		fork, task, join := fmt.Sprintf("fork-%d", i), fmt.Sprintf("task-%d", i), fmt.Sprintf("join-%d", i)
 		g.Nodes = append(g.Nodes, NodeSpec{NodeID: fork, Type: ForkKind}, NodeSpec{NodeID: task, Type: TaskKind},
 			NodeSpec{NodeID: join, Type: JoinKind, Policy: AllDone})
-		g.Edges = append(g.Edges, Edge{From: last, To: fork}, Edge{From: fork, To: task, When: when(i)}, Edge{From: task, To: join})
+		g.Edges = append(g.Edges, Edge{From: last, To: fork}, Edge{From: fork, To: task, When: when(i)},
+			Edge{From: task, To: join})
 		tasks, last = append(tasks, task), join
 	}
 	g.Nodes = append(g.Nodes, NodeSpec{NodeID: "end", Type: SuccessKind})
@@ -145,7 +152,10 @@ func TestDataIsReadOnceInADecision(t *testing.T) {
 func TestAConditionReadsWhatItNames(t *testing.T) {
 	large := Data(`{"n":1,"fill":"` + strings.Repeat("x", 2*MaxInline) + `"}`)
 	g := Graph{Nodes: []NodeSpec{{NodeID: "start", Type: StartKind}}, Edges: []Edge{
-		{From: "start", To: "a"}, {From: "a", To: "b"}, {From: "b", To: "c"}, {From: "c", To: "end", When: "outputs.a.n == 1"},
+		{From: "start", To: "a"}, {From: "a", To: "b"}, {From: "b", To: "c"}, {
+			From: "c", To: "end",
+			When: "outputs.a.n == 1",
+		},
 	}}
 	for _, id := range []string{"a", "b", "c"} {
 		g.Nodes = append(g.Nodes, NodeSpec{NodeID: id, Type: TaskKind})
@@ -176,7 +186,10 @@ func TestWhatIsTooMuchToReadEndsTheBudget(t *testing.T) {
 	large := Data(`{"n":1,"fill":"` + strings.Repeat("x", 2*MaxInline) + `"}`)
 	s, f := begun(t, compiled(t, Graph{
 		Nodes: []NodeSpec{
-			{NodeID: "start", Type: StartKind}, {NodeID: "a", Type: TaskKind}, {NodeID: "b", Type: TaskKind}, {NodeID: "end", Type: SuccessKind},
+			{NodeID: "start", Type: StartKind},
+			{NodeID: "a", Type: TaskKind},
+			{NodeID: "b", Type: TaskKind},
+			{NodeID: "end", Type: SuccessKind},
 		},
 		Edges: []Edge{{From: "start", To: "a"}, {From: "a", To: "b"}, {From: "b", To: "end", When: "outputs.a.n == 1"}},
 	}), nil)

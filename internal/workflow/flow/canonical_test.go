@@ -70,7 +70,10 @@ func TestGraphsThatSayTheSameHaveOneDigest(t *testing.T) {
 	for _, change := range [][2]string{
 		{"queue: io, timeout: 30s", "queue: io, timeout: 31s"},
 		{"nodeId: convert, type: Task", "nodeId: convert, type: Wait"},
-		{"{nodeId: store, type: Task, queue: io}", "{nodeId: store, type: Task, queue: io, retry: {initialInterval: 0s}}"},
+		{
+			"{nodeId: store, type: Task, queue: io}",
+			"{nodeId: store, type: Task, queue: io, retry: {initialInterval: 0s}}",
+		},
 		{"{from: store, to: done}", "{from: store, to: done, when: output.ok}"},
 	} {
 		other := strings.Replace(yaml, change[0], change[1], 1)
@@ -84,10 +87,16 @@ func TestGraphsThatSayTheSameHaveOneDigest(t *testing.T) {
 }
 
 func TestDefaultsInCodeAndInTextAreTheSame(t *testing.T) {
-	short := Graph{Nodes: []NodeSpec{{NodeID: "a", Type: TaskKind}, {NodeID: "j", Type: JoinKind}}, Edges: []Edge{{From: "a", To: "j"}}}
+	short := Graph{
+		Nodes: []NodeSpec{{NodeID: "a", Type: TaskKind}, {NodeID: "j", Type: JoinKind}},
+		Edges: []Edge{{From: "a", To: "j"}},
+	}
 	long := Graph{
 		Nodes: []NodeSpec{
-			{NodeID: "a", Type: TaskKind, Queue: "default", Retry: &Retry{InitialInterval: Duration(time.Second), MaxInterval: Duration(time.Hour)}},
+			{NodeID: "a", Type: TaskKind, Queue: "default", Retry: &Retry{
+				InitialInterval: Duration(time.Second),
+				MaxInterval:     Duration(time.Hour),
+			}},
 			{NodeID: "j", Type: JoinKind, Policy: AllSuccess},
 		},
 		Edges: []Edge{{From: "a", To: "j", On: OnSuccess}},
@@ -137,7 +146,8 @@ func TestTheExamplesCompile(t *testing.T) {
 func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a": true, "A.b_c-9": true, strings.Repeat("x", 128): true,
-		"": false, strings.Repeat("x", 129): false, "a b": false, "a/b": false, "日本": false, "a\x00": false, "\xff": false,
+		"": false, strings.Repeat("x", 129): false, "a b": false, "a/b": false, "日本": false, "a\x00": false,
+		"\xff": false,
 	} {
 		if got := ValidName(name); got != want {
 			t.Errorf("ValidName(%q) = %v, want %v", name, got, want)

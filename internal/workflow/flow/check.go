@@ -14,7 +14,8 @@ func checkNode(i int, n *NodeSpec) error {
 	case n.NodeID == "":
 		return invalidGraph(fmt.Sprintf("nodes[%d].nodeId", i), "is missing")
 	case !ValidName(n.NodeID):
-		return invalidGraph(fmt.Sprintf("nodes[%d].nodeId", i), "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -", shorten(n.NodeID), MaxName)
+		return invalidGraph(fmt.Sprintf("nodes[%d].nodeId", i), "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -",
+			shorten(n.NodeID), MaxName)
 	case !n.Type.valid():
 		return refuse(n.NodeID, "node %q has no type", n.NodeID)
 	}
@@ -88,7 +89,8 @@ func checkPolicy(n *NodeSpec) error {
 			return refuseField(n, "expression", "is missing: the policy %s needs one", Custom)
 		}
 	default:
-		return refuseField(n, "policy", "%q does not exist: use %s, %s, %s or %s", shorten(string(n.Policy)), AllSuccess, AnySuccess, AllDone, Custom)
+		return refuseField(n, "policy", "%q does not exist: use %s, %s, %s or %s", shorten(string(n.Policy)),
+			AllSuccess, AnySuccess, AllDone, Custom)
 	}
 	return nil
 }
@@ -107,7 +109,8 @@ func (c *compiler) checkEdge(k int, e *Edge) (from, to int, err error) {
 	case to < 0:
 		return 0, 0, invalidGraph(field("to"), "there is no node %q", shorten(e.To))
 	case e.On != OnSuccess && e.On != OnFailure:
-		return 0, 0, invalidGraph(field("on"), "%q does not exist: use %s or %s", shorten(string(e.On)), OnSuccess, OnFailure)
+		return 0, 0, invalidGraph(field("on"), "%q does not exist: use %s or %s", shorten(string(e.On)), OnSuccess,
+			OnFailure)
 	case from == to:
 		return 0, 0, refuse(e.From, "node %q has an edge to itself", e.From)
 	}
@@ -118,7 +121,8 @@ func (c *compiler) checkEdge(k int, e *Edge) (from, to int, err error) {
 	case to == c.start:
 		return 0, 0, refuse(e.To, "node %q is the Start node: no edge may lead to it (from %q)", e.To, e.From)
 	case e.On == OnFailure && kind != TaskKind && kind != WaitKind && kind != JoinKind:
-		return 0, 0, refuse(e.From, "node %q is a %s node: only a Task, a Wait or a Join has failure edges", e.From, kind)
+		return 0, 0, refuse(e.From, "node %q is a %s node: only a Task, a Wait or a Join has failure edges", e.From,
+			kind)
 	}
 	return from, to, nil
 }

@@ -146,7 +146,10 @@ func TestInstantsAreWrittenAsTheStandardLibraryDoes(t *testing.T) {
 }
 
 func TestStatesThatAreNoneAreRefused(t *testing.T) {
-	for _, bad := range []string{``, `[]`, `{"status":4}`, `{"nodes":[null]}`, `{"nodes":[{"id":"a","status":7}]}`, `{"seq":-1}`} {
+	for _, bad := range []string{
+		``, `[]`, `{"status":4}`, `{"nodes":[null]}`, `{"nodes":[{"id":"a","status":7}]}`,
+		`{"seq":-1}`,
+	} {
 		if got, err := ParseState([]byte(bad)); err == nil {
 			t.Errorf("%s is read as %+v", bad, got)
 		}

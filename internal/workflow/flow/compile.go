@@ -144,7 +144,8 @@ func (c *compiler) addEdges() error {
 		}
 		if e.When == "" && c.nodes[from].spec.Type != ForkKind {
 			if other, taken := open[e.On][from]; taken {
-				return refuse(e.From, "node %q has two unconditional %s edges, to %q and %q; only a Fork may", e.From, e.On, c.name(other), e.To)
+				return refuse(e.From, "node %q has two unconditional %s edges, to %q and %q; only a Fork may", e.From,
+					e.On, c.name(other), e.To)
 			}
 			open[e.On][from] = to
 		}
@@ -154,7 +155,8 @@ func (c *compiler) addEdges() error {
 		edge := planEdge{to: to}
 		if e.When != "" {
 			if edge.when, err = c.expression("when ", expr.When, e.When); err != nil {
-				return explainExpression(err, e.From, fmt.Sprintf("edges[%d].when", k), "edge from %q to %q: when: ", e.From, e.To)
+				return explainExpression(err, e.From, fmt.Sprintf("edges[%d].when", k), "edge from %q to %q: when: ",
+					e.From, e.To)
 			}
 			edge.outputs = c.outputs(edge.when)
 		}
@@ -180,7 +182,8 @@ func (c *compiler) expression(kind string, compile compileFunc, src string) (*ex
 		return p, nil
 	}
 	if c.text += len(src); c.text > MaxExpressions {
-		return nil, fault.New(fault.Invalid, CodeInvalidGraph, "the expressions of the graph have more than %d bytes together", MaxExpressions)
+		return nil, fault.New(fault.Invalid, CodeInvalidGraph,
+			"the expressions of the graph have more than %d bytes together", MaxExpressions)
 	}
 	p, err := compile(src)
 	if err != nil {
@@ -231,9 +234,11 @@ func (c *compiler) checkWaysOn() error {
 		switch {
 		case p.spec.Type.Terminal() || len(p.success) > 0:
 		case !ends:
-			return refuse(p.spec.NodeID, "node %q leads nowhere: the graph has no terminal node (Success, Failed or Canceled)", p.spec.NodeID)
+			return refuse(p.spec.NodeID,
+				"node %q leads nowhere: the graph has no terminal node (Success, Failed or Canceled)", p.spec.NodeID)
 		default:
-			return refuse(p.spec.NodeID, "node %q leads nowhere: it has no success edge and is no terminal node", p.spec.NodeID)
+			return refuse(p.spec.NodeID, "node %q leads nowhere: it has no success edge and is no terminal node",
+				p.spec.NodeID)
 		}
 	}
 	return nil

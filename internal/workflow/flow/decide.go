@@ -103,7 +103,8 @@ func (d *draft) known() error {
 		return nil
 	}
 	if d.plan == nil || len(d.plan.nodes) != len(d.Nodes) || d.plan.Version != d.GraphVersion {
-		return fmt.Errorf("flow: %s with another plan than that of graph %s version %d", c.Name(), d.GraphID, d.GraphVersion)
+		return fmt.Errorf("flow: %s with another plan than that of graph %s version %d", c.Name(), d.GraphID,
+			d.GraphVersion)
 	}
 	return nil
 }

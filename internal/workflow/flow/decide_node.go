@@ -8,7 +8,8 @@ func (d *draft) startNode(c StartNode) error {
 	}
 	n := d.Nodes[i]
 	if c.Attempt != 0 && c.Attempt != n.Attempt+1 {
-		return d.refuseNode(n, GuardAttempt, "attempt %d of node %s is due, not attempt %d", n.Attempt+1, n.ID, c.Attempt)
+		return d.refuseNode(n, GuardAttempt, "attempt %d of node %s is due, not attempt %d", n.Attempt+1, n.ID,
+			c.Attempt)
 	}
 	if c.Lease > 0 {
 		d.actor = Actor{Kind: KindExternal, ID: c.Worker}

@@ -58,7 +58,10 @@ func wide(t testing.TB, branches int, policy Policy, expression ...string) *Plan
 		g.Nodes = append(g.Nodes, NodeSpec{NodeID: id, Type: TaskKind})
 		g.Edges = append(g.Edges, Edge{From: "fork", To: id}, Edge{From: id, To: "join"})
 	}
-	g.Nodes = append(g.Nodes, NodeSpec{NodeID: "join", Type: JoinKind, Policy: policy, Expression: strings.Join(expression, "")}, NodeSpec{NodeID: "end", Type: SuccessKind})
+	g.Nodes = append(g.Nodes, NodeSpec{
+		NodeID: "join", Type: JoinKind, Policy: policy,
+		Expression: strings.Join(expression, ""),
+	}, NodeSpec{NodeID: "end", Type: SuccessKind})
 	g.Edges = append(g.Edges, Edge{From: "join", To: "end"})
 	return compiled(t, g)
 }
@@ -152,7 +155,10 @@ func TestAnExecutionHoldsOnlySoMuchData(t *testing.T) {
 	ten, eleven := Data(`{"x":1234}`), Data(`{"x":12345}`)
 	for _, c := range []struct{ fits, not Command }{
 		{Succeed{Node: "task-0", Output: ten}, Succeed{Node: "task-0", Output: eleven}},
-		{Fail{Node: "task-0", Error: &Error{Detail: ten}}, Fail{Node: "task-0", Error: &Error{Message: "m", Detail: ten}}},
+		{Fail{Node: "task-0", Error: &Error{Detail: ten}}, Fail{Node: "task-0", Error: &Error{
+			Message: "m",
+			Detail:  ten,
+		}}},
 		{Progress{Node: "task-0", Message: "1234567890"}, Progress{Node: "task-0", Message: "1", Metrics: ten}},
 		{Wait{Node: "task-0", Prompt: ten}, Wait{Node: "task-0", Prompt: eleven}},
 	} {
@@ -165,7 +171,11 @@ func TestAnExecutionHoldsOnlySoMuchData(t *testing.T) {
 		}
 	}
 	s.Data = MaxExecutionData + 1
-	for _, c := range []Command{Cancel{Reason: "full"}, CancelNode{Node: "task-0", Reason: "full"}, Succeed{Node: "task-0"}} {
+	for _, c := range []Command{
+		Cancel{Reason: "full"},
+		CancelNode{Node: "task-0", Reason: "full"},
+		Succeed{Node: "task-0"},
+	} {
 		if _, err := Decide(s, c, f); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -222,7 +232,8 @@ func TestARefusalSaysWhatItSaw(t *testing.T) {
 	}
 	s = apply(t, s, Cancel{}, f)
 	got = refusal(Resume{Node: "task-0"})
-	if got.Guard != GuardCancelFence || got.Execution != Canceled || got.Fence != 9 || got.Cause.Type != ExecutionCanceledType {
+	if got.Guard != GuardCancelFence || got.Execution != Canceled || got.Fence != 9 ||
+		got.Cause.Type != ExecutionCanceledType {
 		t.Errorf("the refusal is %+v", got)
 	}
 	if got, want := got.Error(), "ResumeNode rejected because execution is cancel-requested"; got != want {
@@ -254,7 +265,8 @@ edges:
 	s = apply(t, s, StartNode{Node: "c", Attempt: 1}, f)
 	_, err := Decide(s, Succeed{Node: "c", Output: large}, f)
 	var need Need
-	if !errors.As(err, &need) || len(need) != 2 || need[0] != s.Nodes[1].Output.Seq || need[1] != s.Nodes[2].Output.Seq {
+	if !errors.As(err, &need) || len(need) != 2 || need[0] != s.Nodes[1].Output.Seq ||
+		need[1] != s.Nodes[2].Output.Seq {
 		t.Fatalf("got %v, want a need of the two outputs", err)
 	}
 	f.Outputs = map[uint64]Data{need[0]: large, need[1]: large}
@@ -385,7 +397,8 @@ func BenchmarkWideFork(b *testing.B) {
 // the others may still let the join pass.
 func BenchmarkJoin(b *testing.B) {
 	for _, src := range []string{
-		"", `size(completed) >= 400`, `size(completed) > size(canceled) && size(failed) < 510`, `"task-999" in completed || size(failed) > 700`,
+		"", `size(completed) >= 400`, `size(completed) > size(canceled) && size(failed) < 510`,
+		`"task-999" in completed || size(failed) > 700`,
 		`completed.exists(c, c.startsWith("task-9"))`, `failed.all(f, f != "task-999") && size(completed) > 3`,
 		`completed != [] && completed[0] == "task-999"`,
 	} {
@@ -395,7 +408,10 @@ func BenchmarkJoin(b *testing.B) {
 				policy = AllDone // for comparison
 			}
 			s, f := begun(b, wide(b, 1_000, policy, src), nil)
-			g := &JoinGateUpdated{NodeID: "join", Policy: policy, Expected: s.Nodes[1].Branches, Failed: s.Nodes[1].Branches[:500]}
+			g := &JoinGateUpdated{
+				NodeID: "join", Policy: policy, Expected: s.Nodes[1].Branches,
+				Failed: s.Nodes[1].Branches[:500],
+			}
 			s = Apply(s, Event{Seq: s.Seq + 1, Type: g.Type(), Payload: g})
 			b.ReportAllocs()
 			for b.Loop() {
@@ -408,7 +424,10 @@ func BenchmarkJoin(b *testing.B) {
 }
 
 func BenchmarkAppendPayload(b *testing.B) {
-	p := &NodeStarted{NodeID: "task-0", Attempt: 1, WorkerID: "worker-1", Lease: 60, LeaseUntil: scriptZero, TimeoutAt: scriptZero}
+	p := &NodeStarted{
+		NodeID: "task-0", Attempt: 1, WorkerID: "worker-1", Lease: 60, LeaseUntil: scriptZero,
+		TimeoutAt: scriptZero,
+	}
 	buf := make([]byte, 0, 256)
 	b.ReportAllocs()
 	for b.Loop() {

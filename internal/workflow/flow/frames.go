@@ -130,11 +130,13 @@ func (c *compiler) openFrames(i int, heads map[[2]int]*frame) error {
 		depth += p.frame.depth
 	}
 	if depth > MaxNesting {
-		return refuse(p.spec.NodeID, "fork %q stands in %d other forks; at most %d are allowed", p.spec.NodeID, depth-1, MaxNesting-1)
+		return refuse(p.spec.NodeID, "fork %q stands in %d other forks; at most %d are allowed", p.spec.NodeID, depth-1,
+			MaxNesting-1)
 	}
 	for _, e := range p.success {
 		if c.nodes[e.to].spec.Type == JoinKind {
-			return refuse(p.spec.NodeID, "fork %q leads straight to join %q; a branch needs a node of its own", p.spec.NodeID, c.name(e.to))
+			return refuse(p.spec.NodeID, "fork %q leads straight to join %q; a branch needs a node of its own",
+				p.spec.NodeID, c.name(e.to))
 		}
 		heads[[2]int{i, e.to}] = &frame{fork: i, head: e.to, parent: p.frame, depth: depth}
 	}
@@ -169,7 +171,8 @@ func (c *compiler) keepFrame(i int, heads map[[2]int]*frame) error {
 		return c.mixedFrames(i, heads, "node %q is reached from different branches: from %q (%s) and from %q (%s)")
 	}
 	if p.spec.Type == SuccessKind && f != nil {
-		return refuse(p.spec.NodeID, "node %q is a Success node inside fork %q; the fork must be joined first", p.spec.NodeID, c.name(f.fork))
+		return refuse(p.spec.NodeID, "node %q is a Success node inside fork %q; the fork must be joined first",
+			p.spec.NodeID, c.name(f.fork))
 	}
 	p.frame = f
 	return nil
@@ -182,7 +185,8 @@ func (c *compiler) closeFrame(i int, heads map[[2]int]*frame) error {
 	for _, from := range p.preds {
 		f := c.frameFrom(from, i, heads)
 		if f == nil {
-			return refuse(p.spec.NodeID, "join %q is reached from %q, which stands in no fork", p.spec.NodeID, c.name(from))
+			return refuse(p.spec.NodeID, "join %q is reached from %q, which stands in no fork", p.spec.NodeID,
+				c.name(from))
 		}
 		if f.fork != first.fork {
 			return c.mixedFrames(i, heads, "join %q is reached from different forks: from %q (%s) and from %q (%s)")
@@ -190,7 +194,8 @@ func (c *compiler) closeFrame(i int, heads map[[2]int]*frame) error {
 	}
 	fork := &c.nodes[first.fork]
 	if fork.peer >= 0 {
-		return refuse(fork.spec.NodeID, "fork %q has two Joins, %q and %q", fork.spec.NodeID, c.name(fork.peer), p.spec.NodeID)
+		return refuse(fork.spec.NodeID, "fork %q has two Joins, %q and %q", fork.spec.NodeID, c.name(fork.peer),
+			p.spec.NodeID)
 	}
 	fork.peer, p.peer, p.frame = i, first.fork, first.parent
 	return nil

@@ -45,7 +45,10 @@ func FuzzApply(f *testing.F) {
 
 // fuzzEvent makes an event of three bytes: its type, its node, and what it says.
 func fuzzEvent(seq uint64, typ, node, say byte) Event {
-	ev := Event{ID: testID(1, int(seq)), Execution: testID(2, 0), Seq: seq, Type: Type(typ), At: Time(1 + int64(say)), Actor: Actor{Kind: KindSystem}}
+	ev := Event{
+		ID: testID(1, int(seq)), Execution: testID(2, 0), Seq: seq, Type: Type(typ), At: Time(1 + int64(say)),
+		Actor: Actor{Kind: KindSystem},
+	}
 	p := NewPayload(ev.Type)
 	id, at, n := fmt.Sprintf("n%d", node), Time(say), int(say%4)
 	data := Data(fmt.Sprintf(`{"x":%d}`, say))

@@ -18,7 +18,10 @@ func examples() []Event {
 	ann, system := &Actor{Kind: KindUser, ID: "ann"}, &Actor{Kind: KindSystem}
 	failure := &Error{Code: "ERR_TIMEOUT", Message: "timeout", Detail: Data(`{"after":"5s"}`)}
 	payloads := []Payload{
-		&ExecutionCreated{GraphID: "order", Input: Data(`{"orderId":"o-1","total":12.50}`), GraphVersion: 3, GraphDigest: "sha256:00ff"},
+		&ExecutionCreated{
+			GraphID: "order", Input: Data(`{"orderId":"o-1","total":12.50}`), GraphVersion: 3,
+			GraphDigest: "sha256:00ff",
+		},
 		&ExecutionStarted{StartedBy: ann},
 		&ExecutionCompleted{Result: Data(`{"ok":true}`)},
 		&ExecutionArchived{Reason: "filed"},
@@ -28,9 +31,18 @@ func examples() []Event {
 		&ExecutionFailed{Reason: "node pay failed", FailedNodeID: "pay", Error: failure},
 		&NodeCreated{NodeID: "pay", NodeType: TaskKind, Meta: Data(`{"title":"Pay"}`)},
 		&NodeReady{NodeID: "pay", Attempt: 2},
-		&NodeStarted{NodeID: "pay", Attempt: 2, WorkerID: "worker-1", Lease: 60, LeaseUntil: at.Add(60e9), TimeoutAt: at.Add(300e9)},
-		&NodeProgressReported{NodeID: "pay", Progress: &progress, Message: "processing...", Metrics: Data(`{"rows":7}`), LeaseUntil: at.Add(90e9)},
-		&NodeWaiting{NodeID: "approve", WaitKey: "approval-123", Prompt: Data(`{"ask":"ok?"}`), WaitUntil: at.Add(3600e9)},
+		&NodeStarted{
+			NodeID: "pay", Attempt: 2, WorkerID: "worker-1", Lease: 60, LeaseUntil: at.Add(60e9),
+			TimeoutAt: at.Add(300e9),
+		},
+		&NodeProgressReported{
+			NodeID: "pay", Progress: &progress, Message: "processing...", Metrics: Data(`{"rows":7}`),
+			LeaseUntil: at.Add(90e9),
+		},
+		&NodeWaiting{
+			NodeID: "approve", WaitKey: "approval-123", Prompt: Data(`{"ask":"ok?"}`),
+			WaitUntil: at.Add(3600e9),
+		},
 		&NodeResumeRequested{NodeID: "approve", ResumeKey: "approval-123", RequestedBy: ann},
 		&NodeResumed{NodeID: "approve", LeaseUntil: at.Add(60e9), TimeoutAt: at.Add(120e9)},
 		&NodeSucceeded{NodeID: "pay", Output: Data(`{"receipt":"r-1"}`)},

@@ -62,7 +62,8 @@ func (k *Kind) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown node type %q: use Start, Task, Wait, Fork, Join, Success, Failed or Canceled", shorten(string(b)))
+	return fmt.Errorf("unknown node type %q: use Start, Task, Wait, Fork, Join, Success, Failed or Canceled",
+		shorten(string(b)))
 }
 
 // Policy says when a Join lets the execution pass.

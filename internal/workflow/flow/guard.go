@@ -86,7 +86,8 @@ func (d *draft) running(attempt int, worker string) (int, error) {
 	}
 	n := d.Nodes[i]
 	if attempt != 0 && attempt != n.Attempt {
-		return i, d.refuseNode(n, GuardAttempt, "attempt %d of node %s is running, not attempt %d", n.Attempt, n.ID, attempt)
+		return i, d.refuseNode(n, GuardAttempt, "attempt %d of node %s is running, not attempt %d", n.Attempt, n.ID,
+			attempt)
 	}
 	if worker != "" && n.Worker != "" && worker != n.Worker {
 		return i, d.refuseNode(n, GuardWorker, "attempt %d of node %s belongs to another worker", n.Attempt, n.ID)

@@ -231,7 +231,8 @@ func (b *bench) answer(events []flow.Event, err error) string {
 	}
 	var lines []string
 	for _, ev := range events {
-		lines = append(lines, line(ev.Type.String(), ev.Payload.Node(), fields(ev), ev.Actor.Kind+"/"+ev.Actor.ID, b.seqs[ev.CausationID]))
+		lines = append(lines, line(ev.Type.String(), ev.Payload.Node(), fields(ev), ev.Actor.Kind+"/"+ev.Actor.ID,
+			b.seqs[ev.CausationID]))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -251,7 +252,8 @@ func (b *bench) refusal(r *flow.Refusal, c flow.Command) string {
 	if *r != want {
 		return fmt.Sprintf("the refusal is %+v, want %+v", *r, want)
 	}
-	if text := c.Name() + " rejected because execution is cancel-requested"; r.Guard == "cancel_fence" && r.Error() != text {
+	if text := c.Name() + " rejected because execution is cancel-requested"; r.Guard == "cancel_fence" &&
+		r.Error() != text {
 		return fmt.Sprintf("the refusal reads %q, want %q", r.Error(), text)
 	}
 	return ""

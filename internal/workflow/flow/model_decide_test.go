@@ -237,7 +237,8 @@ func (m *model) progress(c flow.Progress, n *modelNode) {
 	if c.Progress != nil {
 		value = fmt.Sprint(*c.Progress)
 	}
-	m.emit("NODE_PROGRESS_REPORTED", n.NodeID, fmt.Sprintf("progress=%s message=%s metrics=%s leaseUntil=%d", value, c.Message, string(c.Metrics), n.leaseUntil))
+	m.emit("NODE_PROGRESS_REPORTED", n.NodeID, fmt.Sprintf("progress=%s message=%s metrics=%s leaseUntil=%d", value,
+		c.Message, string(c.Metrics), n.leaseUntil))
 }
 
 func (m *model) putWaiting(c flow.Wait, n *modelNode) {
@@ -259,7 +260,8 @@ func (m *model) resume(c flow.Resume, n *modelNode) {
 		n.timeoutAt = m.now + n.timeLeft
 	}
 	n.renew(m.now)
-	m.emit("NODE_RESUMED", n.NodeID, fmt.Sprintf("leaseUntil=%d timeoutAt=%d output=%s", n.leaseUntil, n.timeoutAt, string(c.Output)))
+	m.emit("NODE_RESUMED", n.NodeID, fmt.Sprintf("leaseUntil=%d timeoutAt=%d output=%s", n.leaseUntil, n.timeoutAt,
+		string(c.Output)))
 	m.put(n, "RUNNING")
 }
 
@@ -285,7 +287,8 @@ func (m *model) next(asked bool, done *modelNode, worker string) {
 
 // expire lets a deadline fire, if it is still the one that stands.
 func (m *model) expire(c flow.Expire, n *modelNode) {
-	if m.status != "ACTIVE" || c.Attempt != n.attempt || int64(c.At) != n.deadline() || c.At == 0 || int64(c.At) > m.now {
+	if m.status != "ACTIVE" || c.Attempt != n.attempt || int64(c.At) != n.deadline() || c.At == 0 ||
+		int64(c.At) > m.now {
 		m.note("deadline without effect")
 		return
 	}

@@ -78,7 +78,9 @@ func (b *builder) whenError() string {
 var gates = map[string]func(completed, failed, canceled, expected []string) (bool, error){
 	"size(completed) >= 1": func(completed, _, _, _ []string) (bool, error) { return len(completed) >= 1, nil },
 	"size(completed) >= 2": func(completed, _, _, _ []string) (bool, error) { return len(completed) >= 2, nil },
-	"size(completed) + size(failed) + size(canceled) == size(expected)": func(completed, failed, canceled, expected []string) (bool, error) {
+	"size(completed) + size(failed) + size(canceled) == size(expected)": func(completed, failed, canceled,
+		expected []string,
+	) (bool, error) {
 		return len(completed)+len(failed)+len(canceled) == len(expected), nil
 	},
 	"size(failed) > 0 || size(canceled) > 0": func(_, failed, canceled, _ []string) (bool, error) {
@@ -102,7 +104,9 @@ var gates = map[string]func(completed, failed, canceled, expected []string) (boo
 	"size(completed) == size(failed) && size(completed) > 1": func(completed, failed, _, _ []string) (bool, error) {
 		return len(completed) == len(failed) && len(completed) > 1, nil
 	},
-	"failed.all(f, f == expected[0]) && size(completed) >= size(expected) - 1": func(completed, failed, _, expected []string) (bool, error) {
+	"failed.all(f, f == expected[0]) && size(completed) >= size(expected) - 1": func(completed, failed, _,
+		expected []string,
+	) (bool, error) {
 		for _, f := range failed {
 			if f != expected[0] {
 				return false, nil
@@ -110,13 +114,17 @@ var gates = map[string]func(completed, failed, canceled, expected []string) (boo
 		}
 		return len(completed) >= len(expected)-1, nil
 	},
-	"expected.filter(e, e in completed).size() > 2 ? failed == [] : size(canceled) > 1": func(completed, failed, canceled, _ []string) (bool, error) {
+	"expected.filter(e, e in completed).size() > 2 ? failed == [] : size(canceled) > 1": func(completed, failed,
+		canceled, _ []string,
+	) (bool, error) {
 		if len(completed) > 2 {
 			return len(failed) == 0, nil
 		}
 		return len(canceled) > 1, nil
 	},
-	"size(completed) > 0 && completed.map(c, c)[size(completed) - 1] == expected[1]": func(completed, _, _, expected []string) (bool, error) {
+	"size(completed) > 0 && completed.map(c, c)[size(completed) - 1] == expected[1]": func(completed, _, _,
+		expected []string,
+	) (bool, error) {
 		if len(completed) == 0 {
 			return false, nil
 		}

@@ -145,16 +145,19 @@ func (b *builder) block(in *place, depth int) (entry string, ends []loose) {
 }
 
 func (b *builder) taskSpec() flow.NodeSpec {
-	spec := flow.NodeSpec{NodeID: b.name("t"), Type: flow.TaskKind, Queue: pickOne(b.r, "default", "default", "q1", "q2")}
+	spec := flow.NodeSpec{NodeID: b.name("t"), Type: flow.TaskKind, Queue: pickOne(b.r, "default", "default", "q1",
+		"q2")}
 	if b.odds(45) {
-		spec.Timeout = span(b.r, time.Millisecond, 700*time.Millisecond, 1500*time.Microsecond, 2*time.Second, 10*time.Second)
+		spec.Timeout = span(b.r, time.Millisecond, 700*time.Millisecond, 1500*time.Microsecond, 2*time.Second,
+			10*time.Second)
 	}
 	if b.odds(50) {
 		spec.Retry = &flow.Retry{
-			MaxAttempts:     1 + b.r.IntN(4),
-			InitialInterval: span(b.r, time.Second, 0, time.Millisecond, 100*time.Millisecond, 1250*time.Microsecond, 3*time.Second),
-			Backoff:         pickOne(b.r, 2, 1, 1.5, 3),
-			MaxInterval:     span(b.r, time.Hour, time.Hour, 0, time.Minute, 150*time.Millisecond),
+			MaxAttempts: 1 + b.r.IntN(4),
+			InitialInterval: span(b.r, time.Second, 0, time.Millisecond, 100*time.Millisecond, 1250*time.Microsecond,
+				3*time.Second),
+			Backoff:     pickOne(b.r, 2, 1, 1.5, 3),
+			MaxInterval: span(b.r, time.Hour, time.Hour, 0, time.Minute, 150*time.Millisecond),
 		}
 	}
 	return spec
@@ -231,7 +234,8 @@ func (b *builder) badWay(l loose, in *place, depth int) []loose {
 func (b *builder) fork(in *place, depth int) (entry string, ends []loose) {
 	fork := b.node(flow.NodeSpec{NodeID: b.name("fork"), Type: flow.ForkKind}, in)
 	spec := flow.NodeSpec{NodeID: b.name("join"), Type: flow.JoinKind}
-	spec.Policy = pickOne(b.r, flow.AllSuccess, flow.AllSuccess, flow.AnySuccess, flow.AnySuccess, flow.AllDone, flow.Custom, flow.Custom)
+	spec.Policy = pickOne(b.r, flow.AllSuccess, flow.AllSuccess, flow.AnySuccess, flow.AnySuccess, flow.AllDone,
+		flow.Custom, flow.Custom)
 	if spec.Policy == flow.Custom {
 		spec.Expression = b.gate()
 	}

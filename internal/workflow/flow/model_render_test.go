@@ -31,7 +31,8 @@ func fields(ev flow.Event) string {
 	case *flow.ForkOpened:
 		return names(p.BranchIDs)
 	case *flow.JoinGateUpdated:
-		return fmt.Sprintf("%s%s%s%s %s passable=%t", names(p.Expected), names(p.Completed), names(p.Failed), names(p.Canceled), p.Policy, p.Passable)
+		return fmt.Sprintf("%s%s%s%s %s passable=%t", names(p.Expected), names(p.Completed), names(p.Failed),
+			names(p.Canceled), p.Policy, p.Passable)
 	}
 	return nodeFields(ev.Payload, ev.Actor.Kind == flow.KindSystem)
 }
@@ -42,13 +43,15 @@ func nodeFields(p flow.Payload, automatic bool) string {
 	case *flow.NodeReady:
 		return fmt.Sprintf("attempt=%d", p.Attempt)
 	case *flow.NodeStarted:
-		return fmt.Sprintf("attempt=%d worker=%s lease=%d leaseUntil=%d timeoutAt=%d", p.Attempt, p.WorkerID, p.Lease, p.LeaseUntil, p.TimeoutAt)
+		return fmt.Sprintf("attempt=%d worker=%s lease=%d leaseUntil=%d timeoutAt=%d", p.Attempt, p.WorkerID, p.Lease,
+			p.LeaseUntil, p.TimeoutAt)
 	case *flow.NodeProgressReported:
 		value := "none"
 		if p.Progress != nil {
 			value = fmt.Sprint(*p.Progress)
 		}
-		return fmt.Sprintf("progress=%s message=%s metrics=%s leaseUntil=%d", value, p.Message, string(p.Metrics), p.LeaseUntil)
+		return fmt.Sprintf("progress=%s message=%s metrics=%s leaseUntil=%d", value, p.Message, string(p.Metrics),
+			p.LeaseUntil)
 	case *flow.NodeWaiting:
 		return fmt.Sprintf("key=%s prompt=%s until=%d", p.WaitKey, string(p.Prompt), p.WaitUntil)
 	case *flow.NodeResumeRequested:
@@ -110,7 +113,8 @@ func (b *bench) text() string {
 		fmt.Fprintf(&out, "%s %s attempt=%d deadline=%d retry=%d byExecution=%t error=%s cause=%d",
 			n.ID, n.Status, n.Attempt, n.Deadline(), n.RetryAt, n.ByExecution, code(n.Error), b.seqs[n.Cause.ID])
 		if g := n.Gate; g != nil {
-			fmt.Fprintf(&out, " gate=%s%s%s%s", names(g.Expected), names(g.Completed), names(g.Failed), names(g.Canceled))
+			fmt.Fprintf(&out, " gate=%s%s%s%s", names(g.Expected), names(g.Completed), names(g.Failed),
+				names(g.Canceled))
 		}
 		out.WriteByte('\n')
 	}

@@ -208,7 +208,8 @@ func (m *model) detail(n *modelNode) string {
 
 // pause is how long a Task waits after its nth attempt.
 func pause(r *flow.Retry, n int) int64 {
-	return millis(flow.Duration(min(float64(r.InitialInterval)*math.Pow(r.Backoff, float64(n-1)), float64(r.MaxInterval))))
+	return millis(flow.Duration(min(float64(r.InitialInterval)*math.Pow(r.Backoff, float64(n-1)),
+		float64(r.MaxInterval))))
 }
 
 // millis rounds up to whole milliseconds.
@@ -324,7 +325,8 @@ func (m *model) updateGate(j *modelNode, pass bool) {
 	g := j.gate
 	g.told = true
 	m.emit("JOIN_GATE_UPDATED", j.NodeID, fmt.Sprintf("%s%s%s%s %s passable=%t",
-		names(g.expected), names(g.list("completed")), names(g.list("failed")), names(g.list("canceled")), j.Policy, pass))
+		names(g.expected), names(g.list("completed")), names(g.list("failed")), names(g.list("canceled")), j.Policy,
+		pass))
 }
 
 // judge asks the policy of a Join.

@@ -164,7 +164,8 @@ func (p *player) sensible() flow.Command {
 	}
 	switch n.status {
 	case "READY":
-		return flow.StartNode{Node: n.NodeID, Attempt: n.attempt + 1, Worker: p.worker(), Lease: pickOne(p.Rand, 0, 0, 1, 2, 5)}
+		return flow.StartNode{Node: n.NodeID, Attempt: n.attempt + 1, Worker: p.worker(), Lease: pickOne(p.Rand, 0, 0,
+			1, 2, 5)}
 	case "WAITING":
 		return flow.Resume{Node: n.NodeID, ResumeKey: n.waitKey, Output: p.data(85)}
 	}
@@ -179,7 +180,10 @@ func (p *player) report(n *modelNode) flow.Command {
 	case k < 12:
 		return p.progress(n.NodeID, attempt, worker)
 	case k < 22:
-		return flow.Wait{Node: n.NodeID, Attempt: attempt, Worker: worker, WaitKey: pickOne(p.Rand, "", "k1", "k2"), Prompt: p.data(20)}
+		return flow.Wait{
+			Node: n.NodeID, Attempt: attempt, Worker: worker, WaitKey: pickOne(p.Rand, "", "k1", "k2"),
+			Prompt: p.data(20),
+		}
 	case k < 78:
 		return flow.Succeed{Node: n.NodeID, Attempt: attempt, Worker: worker, Output: p.data(90), Next: next}
 	}
@@ -187,7 +191,10 @@ func (p *player) report(n *modelNode) flow.Command {
 }
 
 func (p *player) progress(node string, attempt int, worker string) flow.Command {
-	c := flow.Progress{Node: node, Attempt: attempt, Worker: worker, Message: pickOne(p.Rand, "", "half way"), Metrics: p.data(20)}
+	c := flow.Progress{
+		Node: node, Attempt: attempt, Worker: worker, Message: pickOne(p.Rand, "", "half way"),
+		Metrics: p.data(20),
+	}
 	if p.odds(70) {
 		value := float64(p.IntN(101))
 		c.Progress = &value

@@ -228,13 +228,15 @@ func (m *model) due(now int64) []string {
 // String is the state of the model as text, nodes in the order of the graph.
 func (m *model) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s started=%t archived=%t fence=%d failed=%s/%s\n", m.status, m.started, m.archived, m.fence, m.failed, m.failCode)
+	fmt.Fprintf(&b, "%s started=%t archived=%t fence=%d failed=%s/%s\n", m.status, m.started, m.archived, m.fence,
+		m.failed, m.failCode)
 	for _, spec := range m.shape.graph.Nodes {
 		n := m.nodes[spec.NodeID]
 		fmt.Fprintf(&b, "%s %s attempt=%d deadline=%d retry=%d byExecution=%t error=%s cause=%d",
 			n.NodeID, n.status, n.attempt, n.deadline(), n.retryAt, n.byExec, n.code, n.cause)
 		if g := n.gate; g != nil && g.told {
-			fmt.Fprintf(&b, " gate=%s%s%s%s", names(g.expected), names(g.list("completed")), names(g.list("failed")), names(g.list("canceled")))
+			fmt.Fprintf(&b, " gate=%s%s%s%s", names(g.expected), names(g.list("completed")), names(g.list("failed")),
+				names(g.list("canceled")))
 		}
 		b.WriteByte('\n')
 	}

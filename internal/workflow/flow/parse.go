@@ -237,7 +237,10 @@ func (e *edgeDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 func (r *retryDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	type plain retryDoc
 	def := defaultRetry()
-	*r = retryDoc{attempts(def.MaxAttempts), span(def.InitialInterval), factor(def.Backoff), span(def.MaxInterval), true}
+	*r = retryDoc{
+		attempts(def.MaxAttempts), span(def.InitialInterval), factor(def.Backoff), span(def.MaxInterval),
+		true,
+	}
 	return readObject(d, (*plain)(r))
 }
 

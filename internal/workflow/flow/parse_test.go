@@ -17,8 +17,14 @@ func TestParseGraphReadsEveryMember(t *testing.T) {
 	want := Graph{
 		Nodes: []NodeSpec{
 			{NodeID: "s", Type: StartKind},
-			{NodeID: "a", Type: TaskKind, Queue: "q", Timeout: Duration(90 * time.Second), Retry: &Retry{MaxAttempts: 3, InitialInterval: 0, Backoff: 1.5, MaxInterval: Duration(time.Minute)}},
-			{NodeID: "b", Type: TaskKind, Retry: &Retry{MaxAttempts: 1, InitialInterval: Duration(time.Second), Backoff: 2, MaxInterval: Duration(time.Hour)}},
+			{NodeID: "a", Type: TaskKind, Queue: "q", Timeout: Duration(90 * time.Second), Retry: &Retry{
+				MaxAttempts:     3,
+				InitialInterval: 0, Backoff: 1.5, MaxInterval: Duration(time.Minute),
+			}},
+			{NodeID: "b", Type: TaskKind, Retry: &Retry{
+				MaxAttempts: 1, InitialInterval: Duration(time.Second),
+				Backoff: 2, MaxInterval: Duration(time.Hour),
+			}},
 			{NodeID: "w", Type: WaitKind, WaitKey: "承認 1", Timeout: Duration(24 * time.Hour)},
 			{NodeID: "j", Type: JoinKind, Policy: Custom, Expression: "true"},
 		},
@@ -70,17 +76,36 @@ func TestAMalformedDocumentIsRefused(t *testing.T) {
 	}{
 		{"empty", ``, "there is no graph: the document is empty", ""},
 		{"cut off", `{"nodes":[{"nodeId":"a"`, "the document ends too early", ""},
-		{"no JSON", `{"nodes":[{"nodeId":a}]}`, "nodes[0].nodeId: malformed JSON at byte 20: invalid character 'a' at start of value", "nodes[0].nodeId"},
+		{
+			"no JSON", `{"nodes":[{"nodeId":a}]}`,
+			"nodes[0].nodeId: malformed JSON at byte 20: invalid character 'a' at start of value", "nodes[0].nodeId",
+		},
 		{"trailing data", `{"nodes":[]} {}`, "there is something after the end of the graph", ""},
 		{"trailing garbage", `{"nodes":[]} x`, "there is something after the end of the graph", ""},
-		{"bad UTF-8", "{\"nodes\":[{\"nodeId\":\"\xff\"}]}", "nodes[0].nodeId: malformed JSON at byte 21: invalid UTF-8", "nodes[0].nodeId"},
-		{"lone surrogate", `{"nodes":[{"nodeId":"\ud800"}]}`, "nodes[0].nodeId: malformed JSON at byte 21: invalid surrogate pair `\\ud800\"}]}` in string", "nodes[0].nodeId"},
-		{"repeated member", `{"nodes":[{"nodeId":"a","type":"Task","type":"Wait"}]}`, "nodes[0].type: is there twice", "nodes[0].type"},
+		{
+			"bad UTF-8", "{\"nodes\":[{\"nodeId\":\"\xff\"}]}",
+			"nodes[0].nodeId: malformed JSON at byte 21: invalid UTF-8", "nodes[0].nodeId",
+		},
+		{
+			"lone surrogate", `{"nodes":[{"nodeId":"\ud800"}]}`,
+			"nodes[0].nodeId: malformed JSON at byte 21: invalid surrogate pair `\\ud800\"}]}` in string",
+			"nodes[0].nodeId",
+		},
+		{
+			"repeated member", `{"nodes":[{"nodeId":"a","type":"Task","type":"Wait"}]}`, "nodes[0].type: is there twice",
+			"nodes[0].type",
+		},
 		{"repeated member of the graph", `{"nodes":[],"nodes":[]}`, "nodes: is there twice", "nodes"},
 		{"deep", strings.Repeat(`{"a":`, 65) + `1` + strings.Repeat(`}`, 65), "the document nests deeper than 64", ""},
 		{"unknown member", `{"nodes":[],"name":"x"}`, "name: is not a member that exists here", "name"},
-		{"member in another case", `{"nodes":[{"nodeID":"a"}]}`, "nodes[0].nodeID: is not a member that exists here", "nodes[0].nodeID"},
-		{"unknown member of an edge", `{"edges":[{"from":"a","if":"x"}]}`, "edges[0].if: is not a member that exists here", "edges[0].if"},
+		{
+			"member in another case", `{"nodes":[{"nodeID":"a"}]}`, "nodes[0].nodeID: is not a member that exists here",
+			"nodes[0].nodeID",
+		},
+		{
+			"unknown member of an edge", `{"edges":[{"from":"a","if":"x"}]}`,
+			"edges[0].if: is not a member that exists here", "edges[0].if",
+		},
 		{"not an object", `[]`, "the graph must be an object", ""},
 		{"null", `null`, "the graph must be an object", ""},
 		{"nodes are no list", `{"nodes":{}}`, "nodes: must be a list", "nodes"},
@@ -89,19 +114,60 @@ func TestAMalformedDocumentIsRefused(t *testing.T) {
 		{"an edge is null", `{"edges":[null]}`, "edges[0]: must be an object", "edges[0]"},
 		{"a name is a number", `{"nodes":[{"nodeId":7}]}`, "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"a name is null", `{"nodes":[{"nodeId":null}]}`, "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
-		{"a condition is empty", `{"edges":[{"from":"a","to":"b","when":""}]}`, "edges[0].when: must not be empty", "edges[0].when"},
-		{"attempts in text", `{"nodes":[{"retry":{"maxAttempts":"3"}}]}`, "nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts"},
-		{"half an attempt", `{"nodes":[{"retry":{"maxAttempts":1.5}}]}`, "nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts"},
-		{"no attempt", `{"nodes":[{"retry":{"maxAttempts":0}}]}`, "nodes[0].retry.maxAttempts: must be 1 to 100", "nodes[0].retry.maxAttempts"},
-		{"too many attempts", `{"nodes":[{"retry":{"maxAttempts":101}}]}`, "nodes[0].retry.maxAttempts: must be 1 to 100", "nodes[0].retry.maxAttempts"},
-		{"endless attempts", `{"nodes":[{"retry":{"maxAttempts":1e999}}]}`, "nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts"},
-		{"backoff is true", `{"nodes":[{"retry":{"backoff":true}}]}`, "nodes[0].retry.backoff: must be a number", "nodes[0].retry.backoff"},
-		{"backoff too small", `{"nodes":[{"retry":{"backoff":0.5}}]}`, "nodes[0].retry.backoff: must be 1 to 100", "nodes[0].retry.backoff"},
-		{"interval is a number", `{"nodes":[{"retry":{"initialInterval":5}}]}`, "nodes[0].retry.initialInterval: must be a duration like 50ms, 2s or 24h", "nodes[0].retry.initialInterval"},
-		{"interval is no duration", `{"nodes":[{"retry":{"maxInterval":"5 days"}}]}`, `nodes[0].retry.maxInterval: "5 days" is not a duration: write it like 50ms, 2s or 24h`, "nodes[0].retry.maxInterval"},
-		{"timeout is a number", `{"nodes":[{"timeout":30}]}`, "nodes[0].timeout: must be a duration like 50ms, 2s or 24h", "nodes[0].timeout"},
-		{"timeout of nothing", `{"nodes":[{"timeout":"0s"}]}`, "nodes[0].timeout: must be more than 0s", "nodes[0].timeout"},
-		{"timeout in the past", `{"nodes":[{"timeout":"-1s"}]}`, "nodes[0].timeout: must be more than 0s", "nodes[0].timeout"},
+		{
+			"a condition is empty", `{"edges":[{"from":"a","to":"b","when":""}]}`, "edges[0].when: must not be empty",
+			"edges[0].when",
+		},
+		{
+			"attempts in text", `{"nodes":[{"retry":{"maxAttempts":"3"}}]}`,
+			"nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts",
+		},
+		{
+			"half an attempt", `{"nodes":[{"retry":{"maxAttempts":1.5}}]}`,
+			"nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts",
+		},
+		{
+			"no attempt", `{"nodes":[{"retry":{"maxAttempts":0}}]}`, "nodes[0].retry.maxAttempts: must be 1 to 100",
+			"nodes[0].retry.maxAttempts",
+		},
+		{
+			"too many attempts", `{"nodes":[{"retry":{"maxAttempts":101}}]}`,
+			"nodes[0].retry.maxAttempts: must be 1 to 100", "nodes[0].retry.maxAttempts",
+		},
+		{
+			"endless attempts", `{"nodes":[{"retry":{"maxAttempts":1e999}}]}`,
+			"nodes[0].retry.maxAttempts: must be an integer", "nodes[0].retry.maxAttempts",
+		},
+		{
+			"backoff is true", `{"nodes":[{"retry":{"backoff":true}}]}`, "nodes[0].retry.backoff: must be a number",
+			"nodes[0].retry.backoff",
+		},
+		{
+			"backoff too small", `{"nodes":[{"retry":{"backoff":0.5}}]}`, "nodes[0].retry.backoff: must be 1 to 100",
+			"nodes[0].retry.backoff",
+		},
+		{
+			"interval is a number", `{"nodes":[{"retry":{"initialInterval":5}}]}`,
+			"nodes[0].retry.initialInterval: must be a duration like 50ms, 2s or 24h",
+			"nodes[0].retry.initialInterval",
+		},
+		{
+			"interval is no duration", `{"nodes":[{"retry":{"maxInterval":"5 days"}}]}`,
+			`nodes[0].retry.maxInterval: "5 days" is not a duration: write it like 50ms, 2s or 24h`,
+			"nodes[0].retry.maxInterval",
+		},
+		{
+			"timeout is a number", `{"nodes":[{"timeout":30}]}`,
+			"nodes[0].timeout: must be a duration like 50ms, 2s or 24h", "nodes[0].timeout",
+		},
+		{
+			"timeout of nothing", `{"nodes":[{"timeout":"0s"}]}`, "nodes[0].timeout: must be more than 0s",
+			"nodes[0].timeout",
+		},
+		{
+			"timeout in the past", `{"nodes":[{"timeout":"-1s"}]}`, "nodes[0].timeout: must be more than 0s",
+			"nodes[0].timeout",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,13 +182,35 @@ func TestAnErrorInsideANodeNamesTheNode(t *testing.T) {
 	tests := []struct {
 		name, text, want, field string
 	}{
-		{"unknown member of a node", `{"nodes":[{"nodeId":"a","type":"Task"},{"nodeId":"b","quue":"x"}]}`, "nodes[1].quue: is not a member that exists here", "nodes[1].quue"},
-		{"unknown member of a retry", `{"nodes":[{"nodeId":"a","retry":{"max":1}}]}`, "nodes[0].retry.max: is not a member that exists here", "nodes[0].retry.max"},
-		{"a queue is empty", `{"nodes":[{"nodeId":"a","queue":""}]}`, "nodes[0].queue: must not be empty", "nodes[0].queue"},
-		{"unknown type", `{"nodes":[{"nodeId":"a","type":"task"}]}`, `nodes[0].type: unknown node type "task": use Start, Task, Wait, Fork, Join, Success, Failed or Canceled`, "nodes[0].type"},
-		{"type is a list", `{"nodes":[{"nodeId":"a","type":["Task"]}]}`, "nodes[0].type: must be text", "nodes[0].type"},
-		{"retry is null", `{"nodes":[{"nodeId":"a","retry":null}]}`, "nodes[0].retry: must be an object", "nodes[0].retry"},
-		{"YAML", "nodes:\n- {nodeId: a, quue: x}\n", "nodes[0].quue: is not a member that exists here", "nodes[0].quue"},
+		{
+			"unknown member of a node", `{"nodes":[{"nodeId":"a","type":"Task"},{"nodeId":"b","quue":"x"}]}`,
+			"nodes[1].quue: is not a member that exists here", "nodes[1].quue",
+		},
+		{
+			"unknown member of a retry", `{"nodes":[{"nodeId":"a","retry":{"max":1}}]}`,
+			"nodes[0].retry.max: is not a member that exists here", "nodes[0].retry.max",
+		},
+		{
+			"a queue is empty", `{"nodes":[{"nodeId":"a","queue":""}]}`, "nodes[0].queue: must not be empty",
+			"nodes[0].queue",
+		},
+		{
+			"unknown type", `{"nodes":[{"nodeId":"a","type":"task"}]}`,
+			`nodes[0].type: unknown node type "task": use Start, Task, Wait, Fork, Join, Success, Failed or Canceled`,
+			"nodes[0].type",
+		},
+		{
+			"type is a list", `{"nodes":[{"nodeId":"a","type":["Task"]}]}`, "nodes[0].type: must be text",
+			"nodes[0].type",
+		},
+		{
+			"retry is null", `{"nodes":[{"nodeId":"a","retry":null}]}`, "nodes[0].retry: must be an object",
+			"nodes[0].retry",
+		},
+		{
+			"YAML", "nodes:\n- {nodeId: a, quue: x}\n", "nodes[0].quue: is not a member that exists here",
+			"nodes[0].quue",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,7 +227,8 @@ func TestAnErrorInsideANodeNamesTheNode(t *testing.T) {
 func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 9 {
-		bomb += strings.ReplaceAll("aN: &aN [*aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM]\n", "M", string(rune('0'+i)))
+		bomb += strings.ReplaceAll("aN: &aN [*aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM]\n", "M",
+			string(rune('0'+i)))
 		bomb = strings.ReplaceAll(bomb, "N", string(rune('1'+i)))
 	}
 	tests := []struct {
@@ -150,13 +239,19 @@ func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 		{"no YAML", "nodes: [", "malformed YAML: yaml: line 1: did not find expected node content", ""},
 		{"two documents", "nodes: []\n---\nnodes: []\n", "there is something after the end of the graph", ""},
 		{"repeated member", "nodes: []\nedges: []\nnodes: []\n", "nodes: is there twice", "nodes"},
-		{"repeated member of a node", "nodes:\n- nodeId: a\n  nodeId: b\n", "nodes[0].nodeId: is there twice", "nodes[0].nodeId"},
+		{
+			"repeated member of a node", "nodes:\n- nodeId: a\n  nodeId: b\n", "nodes[0].nodeId: is there twice",
+			"nodes[0].nodeId",
+		},
 		{"unknown member", "nodes:\n- {quue: x}\n", "nodes[0].quue: is not a member that exists here", "nodes[0].quue"},
 		{"number as name", "nodes:\n- {nodeId: 7}\n", "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"no value", "nodes:\n- nodeId:\n", "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"number as key", "nodes:\n- {1: a}\n", "line 2: the key of a member must be plain text", ""},
 		{"list as key", "? [a]\n: b\n", "line 1: the key of a member must be plain text", ""},
-		{"merged members", "nodes:\n- &a {nodeId: a}\n- {<<: *a, type: Task}\n", "line 3: the key of a member must be plain text", ""},
+		{
+			"merged members", "nodes:\n- &a {nodeId: a}\n- {<<: *a, type: Task}\n",
+			"line 3: the key of a member must be plain text", "",
+		},
 		{"foreign tag", "nodes:\n- {nodeId: !secret a}\n", "line 2: the tag !secret is not supported", ""},
 		{"binary", "nodes:\n- {nodeId: !!binary aGk=}\n", "line 2: the tag !!binary is not supported", ""},
 		{"not a number", "nodes:\n- {retry: {backoff: .nan}}\n", `line 2: ".nan" is not a number`, ""},

@@ -40,8 +40,10 @@ func TestCancelWinsInEveryOrder(t *testing.T) {
 		}
 	}
 	for _, what := range []string{
-		"canceled", "canceled over COMPLETED", "canceled over FAILED", "blocked EXECUTION_COMPLETED", "blocked EXECUTION_FAILED",
-		"blocked NODE_READY", "blocked NODE_STARTED", "blocked NODE_RESUMED", "stays COMPLETED", "stays FAILED", "requested only",
+		"canceled", "canceled over COMPLETED", "canceled over FAILED", "blocked EXECUTION_COMPLETED",
+		"blocked EXECUTION_FAILED",
+		"blocked NODE_READY", "blocked NODE_STARTED", "blocked NODE_RESUMED", "stays COMPLETED", "stays FAILED",
+		"requested only",
 		"node canceled over SUCCEEDED", "node canceled over FAILED", "node stays SUCCEEDED", "node stays FAILED",
 	} {
 		if seen[what] < ordersWanted/100 {
@@ -183,7 +185,8 @@ func (r *statusRule) blocks(ev flow.Event, status string) bool {
 		return r.requested || r.status == "CANCELED"
 	case flow.NodeResumedType:
 		return status != "WAITING"
-	case flow.NodeResumeRequestedType, flow.NodeCancelRequestedType, flow.NodeInterruptRequestedType, flow.NodeProgressReportedType:
+	case flow.NodeResumeRequestedType, flow.NodeCancelRequestedType, flow.NodeInterruptRequestedType,
+		flow.NodeProgressReportedType:
 		return true
 	}
 	return false
@@ -204,7 +207,10 @@ func (r *statusRule) see(ev flow.Event) string {
 		if r.requested || r.status != "" {
 			return "blocked " + ev.Type.String()
 		}
-		r.status = map[flow.Type]string{flow.ExecutionCompletedType: "COMPLETED", flow.ExecutionFailedType: "FAILED"}[ev.Type]
+		r.status = map[flow.Type]string{
+			flow.ExecutionCompletedType: "COMPLETED",
+			flow.ExecutionFailedType:    "FAILED",
+		}[ev.Type]
 	case flow.NodeCanceledType:
 		had := r.nodes[ev.Payload.Node()]
 		r.nodes[ev.Payload.Node()] = "CANCELED"
@@ -215,7 +221,10 @@ func (r *statusRule) see(ev flow.Event) string {
 		if had := r.nodes[ev.Payload.Node()]; had != "" {
 			return "node stays " + had
 		}
-		r.nodes[ev.Payload.Node()] = map[flow.Type]string{flow.NodeSucceededType: "SUCCEEDED", flow.NodeFailedType: "FAILED"}[ev.Type]
+		r.nodes[ev.Payload.Node()] = map[flow.Type]string{
+			flow.NodeSucceededType: "SUCCEEDED",
+			flow.NodeFailedType:    "FAILED",
+		}[ev.Type]
 	}
 	return ""
 }

@@ -50,7 +50,8 @@ func (s *scope) holds(edge *planEdge) (bool, *Error) {
 	ok, err := s.draft.budget.Eval(edge.when, s.vars)
 	if err != nil {
 		from, to := s.draft.plan.nodes[s.node].spec.NodeID, s.draft.plan.nodes[edge.to].spec.NodeID
-		return false, &Error{Code: CodeExpression, Message: "The condition of the edge from " + from + " to " + to + " failed: " + err.Error()}
+		return false, &Error{Code: CodeExpression, Message: "The condition of the edge from " + from + " to " + to +
+			" failed: " + err.Error()}
 	}
 	s.known[edge.when] = ok
 	return ok, nil

@@ -333,7 +333,10 @@ func (a args) command(t testing.TB, verb, node string) Command {
 	case "archive":
 		return Archive{Reason: a.text("reason")}
 	case "progress":
-		c := Progress{Node: node, Attempt: attempt, Worker: worker, Message: a.text("message"), Metrics: a.data("metrics")}
+		c := Progress{
+			Node: node, Attempt: attempt, Worker: worker, Message: a.text("message"),
+			Metrics: a.data("metrics"),
+		}
 		if a.has("progress") {
 			p := float64(a.number("progress"))
 			c.Progress = &p

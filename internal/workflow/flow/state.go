@@ -123,9 +123,10 @@ type State struct {
 	CancelSeq         uint64   `json:"cancelSeq,omitzero"` // the fence: the seq of EXECUTION_CANCEL_REQUESTED
 	CancelReason      string   `json:"cancelReason,omitempty"`
 	CancelBy          *Actor   `json:"cancelBy,omitzero"`
-	Cause             EventRef `json:"cause,omitzero"` // the event that put it into its status or, while ACTIVE, created, started or asked to cancel it
-	Data              int64    `json:"data"`           // bytes of callers' data held so far
-	Nodes             []*Node  `json:"nodes"`
+	// the event that put it into its status or, while ACTIVE, created, started or asked to cancel it
+	Cause EventRef `json:"cause,omitzero"`
+	Data  int64    `json:"data"` // bytes of callers' data held so far
+	Nodes []*Node  `json:"nodes"`
 
 	index map[string]int // node by id, kept when there are many
 	draft bool           // shares its nodes and index with another state: copy before writing

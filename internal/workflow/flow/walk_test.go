@@ -112,7 +112,10 @@ func (s *sketch) task() NodeSpec {
 		spec.Timeout = Duration(10 * time.Second)
 	}
 	if s.chance(30) {
-		spec.Retry = &Retry{MaxAttempts: 2, InitialInterval: Duration(time.Second), Backoff: 2, MaxInterval: Duration(time.Minute)}
+		spec.Retry = &Retry{
+			MaxAttempts: 2, InitialInterval: Duration(time.Second), Backoff: 2,
+			MaxInterval: Duration(time.Minute),
+		}
 	}
 	if s.chance(20) {
 		spec.Queue = "other"
@@ -244,7 +247,8 @@ func (w *walker) chain(c Command, events []Event) {
 		if want := uint64(len(w.log) + i + 1); ev.Seq != want {
 			w.t.Fatalf("%+v: event %d has seq %d, want %d", c, i, ev.Seq, want)
 		}
-		if ev.Type != ev.Payload.Type() || ev.ID != testID(7, len(w.log)+i) || ev.At != w.now || ev.Execution != testID(8, 0) {
+		if ev.Type != ev.Payload.Type() || ev.ID != testID(7, len(w.log)+i) || ev.At != w.now ||
+			ev.Execution != testID(8, 0) {
 			w.t.Fatalf("%+v: bad envelope %+v", c, ev)
 		}
 		if i > 0 && ev.CausationID != events[i-1].ID {

@@ -16,16 +16,18 @@ func TestAYAMLDocumentThatIsTooMuchCostsLittle(t *testing.T) {
 	const most = 50 << 20 // bytes that a refusal may allocate, all together
 	for name, text := range map[string]string{
 		"aliases of a long text": "a: &a \"" + long + "\"\nb: [" + strings.Repeat("*a, ", 9_000) + "*a]\n",
-		"aliases of escapes":     "a: &a \"" + strings.Repeat(`\x01`, 200_000) + "\"\nb: [" + strings.Repeat("*a, ", 9_000) + "*a]\n",
-		"aliases of keys":        "a: &a {" + strings.Repeat("k", 900) + ": 1}\nb: [" + strings.Repeat("*a, ", 30_000) + "*a]\n",
-		"a long list":            "[" + strings.Repeat("1,", 4<<20) + "1]",
-		"a list of a megabyte":   "[" + strings.Repeat("1,", 500_000) + "1]",
-		"keys without values":    "{" + strings.Repeat("a,", 90_000) + "a}",
-		"a list, line by line":   strings.Repeat("- 1\n", 200_000),
-		"keys, line by line":     strings.Repeat("? a\n", 200_000),
-		"maps":                   strings.Repeat("a:\n", 200_000),
-		"comments":               strings.Repeat("#\n", 4<<20) + "nodes: []",
-		"a second document":      "nodes: []\n---\n[" + strings.Repeat("1,", 400_000) + "1]",
+		"aliases of escapes": "a: &a \"" + strings.Repeat(`\x01`, 200_000) + "\"\nb: [" + strings.Repeat("*a, ",
+			9_000) + "*a]\n",
+		"aliases of keys": "a: &a {" + strings.Repeat("k", 900) + ": 1}\nb: [" + strings.Repeat("*a, ", 30_000) +
+			"*a]\n",
+		"a long list":          "[" + strings.Repeat("1,", 4<<20) + "1]",
+		"a list of a megabyte": "[" + strings.Repeat("1,", 500_000) + "1]",
+		"keys without values":  "{" + strings.Repeat("a,", 90_000) + "a}",
+		"a list, line by line": strings.Repeat("- 1\n", 200_000),
+		"keys, line by line":   strings.Repeat("? a\n", 200_000),
+		"maps":                 strings.Repeat("a:\n", 200_000),
+		"comments":             strings.Repeat("#\n", 4<<20) + "nodes: []",
+		"a second document":    "nodes: []\n---\n[" + strings.Repeat("1,", 400_000) + "1]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -46,9 +48,18 @@ func TestAYAMLDocumentThatIsTooMuchCostsLittle(t *testing.T) {
 // The same in JSON: nobody builds millions of nodes to say that there are too many.
 func TestAListThatIsTooLongCostsLittle(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
-		"nodes":  {`{"nodes":[` + strings.Repeat("{},", 300_000) + `{}]}`, "nodes: the graph has more than 10000 nodes"},
-		"values": {`{"nodes":[` + strings.Repeat("{},", 2_700_000) + `{}]}`, "the document has more than 1000000 values"},
-		"edges":  {`{"nodes":[],"edges":[` + strings.Repeat("{},", 300_000) + `{}]}`, "edges: the graph has more than 40000 edges"},
+		"nodes": {
+			`{"nodes":[` + strings.Repeat("{},", 300_000) + `{}]}`,
+			"nodes: the graph has more than 10000 nodes",
+		},
+		"values": {
+			`{"nodes":[` + strings.Repeat("{},", 2_700_000) + `{}]}`,
+			"the document has more than 1000000 values",
+		},
+		"edges": {
+			`{"nodes":[],"edges":[` + strings.Repeat("{},", 300_000) + `{}]}`,
+			"edges: the graph has more than 40000 edges",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

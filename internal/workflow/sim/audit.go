@@ -97,7 +97,10 @@ func (a *audit) follow(h *engine.Head) *audited {
 	a.w.calm = true
 	x := a.byID[h.ID]
 	if x == nil {
-		x = &audited{tenant: h.Tenant, num: h.Num, data: map[uint64]flow.Data{}, starts: map[attempt]*flow.NodeStarted{}}
+		x = &audited{
+			tenant: h.Tenant, num: h.Num, data: map[uint64]flow.Data{},
+			starts: map[attempt]*flow.NodeStarted{},
+		}
 		a.all, a.byID[h.ID] = append(a.all, x), x
 		a.w.stress.Executions++
 	}

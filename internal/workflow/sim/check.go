@@ -38,7 +38,8 @@ func (w *World) checkHead(x *audited) {
 	s, h := &x.state, &stored.head
 	if h.Status != s.Status || h.EndedAt != s.EndedAt || h.ArchivedAt != s.ArchivedAt || h.CreatedAt != s.CreatedAt ||
 		h.GraphID != s.GraphID || h.GraphVersion != s.GraphVersion {
-		w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v", s.Execution, *h, s.Status, s.EndedAt, s.ArchivedAt)
+		w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v", s.Execution, *h, s.Status,
+			s.EndedAt, s.ArchivedAt)
 	}
 	if due := s.NextDeadline(); due > 0 && (h.DueAt == 0 || h.DueAt > due) {
 		w.fail("execution %v: due at %v, the row says %v", s.Execution, due, h.DueAt)

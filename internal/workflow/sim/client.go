@@ -67,12 +67,16 @@ func (w *World) depart(o *order) {
 		o.poison = w.rough > 0 && w.one(60)
 	}
 	o.flights = append(o.flights, w.here)
-	w.trace.say("  send to %s %s %s %s %s %s", w.here.name, o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
+	w.trace.say("  send to %s %s %s %s %s %s", w.here.name, o.req.Once.Key, o.req.Command.Name(),
+		o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
 }
 
 // eager is a claim that goes with a creation.
 func (w *World) eager() *engine.Eager {
-	return &engine.Eager{Worker: pick(w, workers), Queues: queues[:1+w.rng.IntN(len(queues))], Max: 1 + w.rng.IntN(3), Lease: 1 + w.rng.IntN(30)}
+	return &engine.Eager{
+		Worker: pick(w, workers), Queues: queues[:1+w.rng.IntN(len(queues))], Max: 1 + w.rng.IntN(3),
+		Lease: 1 + w.rng.IntN(30),
+	}
 }
 
 // brief is who says what about a node, without any data.
@@ -208,7 +212,8 @@ func (w *World) stray() {
 // data is a JSON object, now and then one that a state does not hold itself.
 func (w *World) data(most int) flow.Data {
 	if w.rng.IntN(12) < most {
-		return fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, w.rng.IntN(10), strings.Repeat("x", flow.MaxInline+w.rng.IntN(9000)))
+		return fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, w.rng.IntN(10), strings.Repeat("x", flow.MaxInline+
+			w.rng.IntN(9000)))
 	}
 	if w.one(10) {
 		return nil
@@ -261,7 +266,8 @@ func (w *World) sendUnit(orders []*order, before, after error) {
 
 func (w *World) unitDone(m *machine, orders []*order, results []engine.Result, before, after error) {
 	if before != nil || after != nil || len(results) != len(orders) {
-		w.fail("a unit of %d commands is done with %d results; before: %v, after: %v", len(orders), len(results), before, after)
+		w.fail("a unit of %d commands is done with %d results; before: %v, after: %v", len(orders), len(results),
+			before, after)
 		return
 	}
 	w.stress.Units++

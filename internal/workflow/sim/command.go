@@ -90,9 +90,15 @@ func (w *World) report(node string, attempt int, worker string) flow.Command {
 		return flow.Fail{Node: node, Attempt: attempt, Worker: worker, Error: w.failure(), Next: w.one(4)}
 	case n < 17:
 		done := float64(w.rng.IntN(100)) / 100
-		return flow.Progress{Node: node, Attempt: attempt, Worker: worker, Progress: &done, Message: "at it", Metrics: w.data(1)}
+		return flow.Progress{
+			Node: node, Attempt: attempt, Worker: worker, Progress: &done, Message: "at it",
+			Metrics: w.data(1),
+		}
 	case n < 19:
-		return flow.Wait{Node: node, Attempt: attempt, Worker: worker, WaitKey: []string{"", "approval"}[w.rng.IntN(2)], Prompt: w.data(1)}
+		return flow.Wait{
+			Node: node, Attempt: attempt, Worker: worker, WaitKey: []string{"", "approval"}[w.rng.IntN(2)],
+			Prompt: w.data(1),
+		}
 	}
 	return flow.CancelNode{Node: node, Reason: "not this one"}
 }

@@ -87,7 +87,9 @@ func (t *tx) key(ref engine.KeyRef) (engine.KeyRow, bool) {
 }
 
 // Ready lists ready tasks of a queue, oldest first.
-func (t *tx) Ready(_ context.Context, tenant, queue string, after engine.ReadyRow, limit int) ([]engine.ReadyRow, error) {
+func (t *tx) Ready(_ context.Context, tenant, queue string, after engine.ReadyRow, limit int) (
+	[]engine.ReadyRow, error,
+) {
 	var rows []engine.ReadyRow
 	for _, row := range t.allReady() {
 		if row.Tenant == tenant && row.Queue == queue && compareReady(row, after) > 0 {
@@ -200,7 +202,8 @@ func (t *tx) setReady(added, taken []engine.ReadyRow) error {
 			t.m.mu.RUnlock()
 		}
 		if there {
-			return fault.New(fault.Conflict, "ALREADY_EXISTS", "node %s of execution %d is ready already", row.Node, row.Execution)
+			return fault.New(fault.Conflict, "ALREADY_EXISTS", "node %s of execution %d is ready already", row.Node,
+				row.Execution)
 		}
 		t.ready[row] = true
 	}

@@ -237,7 +237,8 @@ func (w *World) drop(o *order) { o.lost, o.answer = true, &engine.Answer{} }
 
 // describe is one line about an answer.
 func describe(o *order, res engine.Result) string {
-	head := fmt.Sprintf("%s %s %s %s: ", o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(), short(o.req.Execution))
+	head := fmt.Sprintf("%s %s %s %s: ", o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(),
+		short(o.req.Execution))
 	if res.Err != nil {
 		return head + res.Err.Error()
 	}

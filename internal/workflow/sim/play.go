@@ -21,7 +21,10 @@ import (
 // lines, also when the engine has one of them to itself.
 func Play(ctx context.Context, seed uint64, commands int, store engine.Store, exclusive bool) ([]string, error) {
 	p := &player{
-		World:  &World{rng: rand.New(rand.NewPCG(seed, 0x706c6179)), clock: NewClock(epoch), climate: climate{cancels: 3}},
+		World: &World{
+			rng: rand.New(rand.NewPCG(seed, 0x706c6179)), clock: NewClock(epoch),
+			climate: climate{cancels: 3},
+		},
 		tenant: fmt.Sprintf("player-%d", seed),
 		keys:   map[string][]byte{},
 	}
@@ -89,7 +92,8 @@ func (p *player) found(ctx context.Context) error {
 
 // act offers something to the engine: commands, one or more in a call, or a claim.
 func (p *player) act(ctx context.Context) {
-	p.clock.Move([]time.Duration{0, 7 * time.Millisecond, 900 * time.Millisecond, 20 * time.Second}[min(p.rng.IntN(10), 3)] * time.Duration(p.rng.IntN(2)))
+	p.clock.Move([]time.Duration{0, 7 * time.Millisecond, 900 * time.Millisecond, 20 * time.Second}[min(p.rng.IntN(10),
+		3)] * time.Duration(p.rng.IntN(2)))
 	if p.rng.IntN(6) == 0 {
 		p.claimTasks()
 		return
@@ -116,7 +120,8 @@ func (p *player) request(ctx context.Context) engine.Request {
 	}
 	req := engine.Request{Tenant: p.tenant, Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}}
 	if len(p.ids) == 0 || p.rng.IntN(8) == 0 {
-		req.Command, req.GraphID, req.Start = flow.Create{Input: p.data(1)}, graphID(p.rng.IntN(p.graphs)), p.rng.IntN(2) == 0
+		req.Command, req.GraphID, req.Start = flow.Create{Input: p.data(1)}, graphID(p.rng.IntN(p.graphs)),
+			p.rng.IntN(2) == 0
 		if req.Start && p.rng.IntN(2) == 0 {
 			req.Claim = p.eager()
 		}
@@ -132,7 +137,8 @@ func (p *player) request(ctx context.Context) engine.Request {
 		}
 		req.Command = p.commandOn(&audited{state: v.State})
 	}
-	req.Once, req.CorrelationID = p.identity(req.Command.Name(), fmt.Appendf(nil, `{"command":%q,"on":%q}`, req.Command.Name(), req.Command.Target()))
+	req.Once, req.CorrelationID = p.identity(req.Command.Name(), fmt.Appendf(nil, `{"command":%q,"on":%q}`,
+		req.Command.Name(), req.Command.Target()))
 	p.past = append(p.past, req)
 	return req
 }
@@ -147,7 +153,8 @@ func (p *player) identity(endpoint string, body []byte) (wire.Once, string) {
 
 func (p *player) claimTasks() {
 	req := engine.ClaimRequest{
-		Tenant: p.tenant, Worker: workers[p.rng.IntN(len(workers))], Queues: queues[:1+p.rng.IntN(len(queues))], Max: 1 + p.rng.IntN(4), Lease: 1 + p.rng.IntN(30),
+		Tenant: p.tenant, Worker: workers[p.rng.IntN(len(workers))], Queues: queues[:1+p.rng.IntN(len(queues))],
+		Max: 1 + p.rng.IntN(4), Lease: 1 + p.rng.IntN(30),
 	}
 	req.Once, req.CorrelationID = p.identity(claimEndpoint, []byte(`{"claim":true}`))
 	p.engine.OfferClaim(req, func(out engine.Claimed, err error) {
@@ -247,7 +254,8 @@ func (p *player) readOne(ctx context.Context, id flow.ID) error {
 		if d.Refused != nil {
 			refused = fmt.Sprintf("%+v", *d.Refused)
 		}
-		p.say("  %s %s %s at %v %d–%d %d %s late %t", d.Command, d.Node, d.Key, d.At, d.FirstSeq, d.LastSeq, d.CancelSeq, refused, d.Late != nil)
+		p.say("  %s %s %s at %v %d–%d %d %s late %t", d.Command, d.Node, d.Key, d.At, d.FirstSeq, d.LastSeq,
+			d.CancelSeq, refused, d.Late != nil)
 	}
 	return nil
 }

@@ -26,7 +26,10 @@ func TestTheSameLogIsPlayedTheSame(t *testing.T) {
 			t.Fatalf("seed %d, first and second:\n%s", seed, cmp.Diff(first, second))
 		}
 		for _, line := range first {
-			for _, what := range []string{": accepted", ": refused", "replay, ", "IDEMPOTENCY_CONFLICT", "  task ", "next ", "kept as late", "cancel won", "ERR_TIMEOUT", "JOIN_PASSED"} {
+			for _, what := range []string{
+				": accepted", ": refused", "replay, ", "IDEMPOTENCY_CONFLICT", "  task ",
+				"next ", "kept as late", "cancel won", "ERR_TIMEOUT", "JOIN_PASSED",
+			} {
 				if strings.Contains(line, what) {
 					kinds[what]++
 				}
@@ -34,7 +37,10 @@ func TestTheSameLogIsPlayedTheSame(t *testing.T) {
 		}
 	}
 	t.Logf("%v", kinds)
-	for _, what := range []string{": accepted", ": refused", "replay, ", "IDEMPOTENCY_CONFLICT", "  task ", "next ", "kept as late", "cancel won", "ERR_TIMEOUT", "JOIN_PASSED"} {
+	for _, what := range []string{
+		": accepted", ": refused", "replay, ", "IDEMPOTENCY_CONFLICT", "  task ", "next ",
+		"kept as late", "cancel won", "ERR_TIMEOUT", "JOIN_PASSED",
+	} {
 		if kinds[what] < 3 {
 			t.Errorf("too weak: %q comes %d times", what, kinds[what])
 		}

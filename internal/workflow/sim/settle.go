@@ -73,7 +73,10 @@ func (w *World) drain() bool {
 		for _, n := range s.Nodes {
 			switch n.Status {
 			case flow.NodeIsRunning:
-				orders = append(orders, w.place(x.tenant, s.Execution, flow.Succeed{Node: n.ID, Attempt: n.Attempt, Output: w.data(1)}))
+				orders = append(orders, w.place(x.tenant, s.Execution, flow.Succeed{
+					Node: n.ID, Attempt: n.Attempt,
+					Output: w.data(1),
+				}))
 			case flow.NodeIsWaiting:
 				orders = append(orders, w.place(x.tenant, s.Execution, flow.Resume{Node: n.ID, ResumeKey: n.WaitKey}))
 			}

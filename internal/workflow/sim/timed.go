@@ -55,7 +55,10 @@ func (s Timed) Due(
 			break
 		}
 	}
-	slices.SortFunc(due, func(a, b engine.Head) int { return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), cmp.Compare(a.Num, b.Num)) })
+	slices.SortFunc(due, func(a, b engine.Head) int {
+		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt),
+			cmp.Compare(a.Num, b.Num))
+	})
 	if len(due) > limit {
 		next, due = due[limit].DueAt, due[:limit]
 	}

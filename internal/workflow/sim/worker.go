@@ -77,7 +77,8 @@ func (w *World) newClaim(wait, most int) *claim {
 }
 
 func (w *World) sendClaim(c *claim) {
-	w.trace.say("  claim at %s %s %s %s %v at most %d, wait %v", w.here.name, c.req.Once.Key, c.req.Tenant, c.req.Worker, c.req.Queues, c.req.Max, c.req.Wait)
+	w.trace.say("  claim at %s %s %s %s %v at most %d, wait %v", w.here.name, c.req.Once.Key, c.req.Tenant,
+		c.req.Worker, c.req.Queues, c.req.Max, c.req.Wait)
 	c.flying, c.waited, c.at = true, false, w.here
 	if !slices.Contains(w.claims, c) {
 		w.claims = append(w.claims, c)

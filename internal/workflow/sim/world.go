@@ -223,8 +223,11 @@ type mishap struct {
 type death struct{}
 
 var (
-	errTaken  = fault.New(fault.Conflict, "ALREADY_EXISTS", "somebody else was faster")
-	errDown   = &fault.Error{Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second, Message: "the store is down"}
+	errTaken = fault.New(fault.Conflict, "ALREADY_EXISTS", "somebody else was faster")
+	errDown  = &fault.Error{
+		Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
+		Message: "the store is down",
+	}
 	errPoison = errors.New("sim: a row that the disk does not take")
 )
 

@@ -100,7 +100,9 @@ func fill(b *testing.B, s *store.Store, n int64) {
 				Status: status, CreatedAt: base + flow.Time(num*1000),
 			})
 		}
-		err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error { return tx.Write(ctx, &batch) })
+		err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error {
+			return tx.Write(ctx, &batch)
+		})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -150,7 +152,8 @@ func commits(b *testing.B, s *store.Store, db *sqldb.DB, writers, perCommit int)
 					wants = append(wants, engine.Want{Tenant: "t", ID: idOf(num), Num: num, Known: no[num]})
 					no[num]++
 					batch.Log = append(batch.Log, engine.LogRow{
-						Execution: num, CommitNo: no[num], FirstSeq: uint64(no[num]*3 - 2), LastSeq: uint64(no[num] * 3), Body: make([]byte, 400),
+						Execution: num, CommitNo: no[num], FirstSeq: uint64(no[num]*3 - 2),
+						LastSeq: uint64(no[num] * 3), Body: make([]byte, 400),
 					})
 				}
 				err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error {
@@ -190,14 +193,26 @@ func benchmarkCreate(b *testing.B, s *store.Store, _ *sqldb.DB) {
 		var batch engine.Batch
 		for range perCommit {
 			num++
-			batch.Create = append(batch.Create, engine.Head{Num: num, ID: idOf(num), Tenant: "00000000-0000-0000-0000-000000000000", GraphID: "orders", GraphVersion: 1, CreatedAt: base + flow.Time(num)})
-			batch.Log = append(batch.Log, engine.LogRow{Execution: num, CommitNo: 1, FirstSeq: 1, LastSeq: 9, Body: body})
+			batch.Create = append(batch.Create, engine.Head{
+				Num: num, ID: idOf(num),
+				Tenant: "00000000-0000-0000-0000-000000000000", GraphID: "orders", GraphVersion: 1, CreatedAt: base +
+					flow.Time(num),
+			})
+			batch.Log = append(batch.Log, engine.LogRow{
+				Execution: num, CommitNo: 1, FirstSeq: 1, LastSeq: 9,
+				Body: body,
+			})
 			batch.Keys = append(batch.Keys, engine.KeyRow{
-				KeyRef: engine.KeyRef{Tenant: "00000000-0000-0000-0000-000000000000", Endpoint: "POST /executions", Key: fmt.Sprintf("order-%d", num)},
-				At:     base + flow.Time(num), Body: body[:250],
+				KeyRef: engine.KeyRef{
+					Tenant: "00000000-0000-0000-0000-000000000000", Endpoint: "POST /executions",
+					Key: fmt.Sprintf("order-%d", num),
+				},
+				At: base + flow.Time(num), Body: body[:250],
 			})
 		}
-		err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error { return tx.Write(ctx, &batch) })
+		err := s.Commit(context.Background(), func(ctx context.Context, tx engine.Tx) error {
+			return tx.Write(ctx, &batch)
+		})
 		if err != nil {
 			b.Fatal(err)
 		}

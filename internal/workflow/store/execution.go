@@ -54,7 +54,10 @@ func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 	var h engine.Head
 	var id []byte
 	var version, status, created, ended, archived, due int64
-	err := row.Scan(append([]any{&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived, &due},
+	err := row.Scan(append([]any{
+		&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived,
+		&due,
+	},
 		more...)...)
 	copy(h.ID[:], id)
 	h.GraphVersion, h.Status = int(version), flow.Status(status)

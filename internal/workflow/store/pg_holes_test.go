@@ -289,16 +289,19 @@ func numbersOf(t *testing.T, url string) (numbers []int64) {
 	_, db, _ := serve(t, url)
 	var last, of int64
 	err := db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Batch(ctx, sqldb.Stmt{Query: "SELECT execution, news FROM engine_log WHERE news IS NOT NULL ORDER BY execution, commit_no", Row: func(r *sqldb.Row) error {
-			var execution, number int64
-			err := r.Scan(&execution, &number)
-			if execution == of && number <= last {
-				t.Errorf("execution %d: number %d follows %d", execution, number, last)
-			}
-			of, last = execution, number
-			numbers = append(numbers, number)
-			return err
-		}})
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: "SELECT execution, news FROM engine_log WHERE news IS NOT NULL ORDER BY execution, commit_no",
+			Row: func(r *sqldb.Row) error {
+				var execution, number int64
+				err := r.Scan(&execution, &number)
+				if execution == of && number <= last {
+					t.Errorf("execution %d: number %d follows %d", execution, number, last)
+				}
+				of, last = execution, number
+				numbers = append(numbers, number)
+				return err
+			},
+		})
 	})
 	if err != nil {
 		t.Fatal(err)

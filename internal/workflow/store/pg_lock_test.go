@@ -25,7 +25,10 @@ func TestAnExecutionThatSomebodyHoldsIsLeftOut(t *testing.T) {
 	defer db.Close()
 	s := New(db, Config{})
 	s.patience = time.Millisecond
-	free, held := engine.Head{Num: 1, ID: flow.ID{1}, Tenant: "t", GraphID: "g"}, engine.Head{Num: 2, ID: flow.ID{2}, Tenant: "t", GraphID: "g"}
+	free, held := engine.Head{Num: 1, ID: flow.ID{1}, Tenant: "t", GraphID: "g"}, engine.Head{
+		Num: 2, ID: flow.ID{2},
+		Tenant: "t", GraphID: "g",
+	}
 	row := engine.LogRow{Execution: 1, CommitNo: 1, FirstSeq: 1, LastSeq: 1, Body: []byte("x")}
 	must := func(err error) {
 		if err != nil {
@@ -46,7 +49,12 @@ func TestAnExecutionThatSomebodyHoldsIsLeftOut(t *testing.T) {
 		}))
 	}()
 	stalltest.Within(t, "the other process holds the row", locked)
-	wants := []engine.Want{{Tenant: "t", ID: held.ID}, {Tenant: "t", ID: free.ID}, {Tenant: "other", ID: held.ID}, {Tenant: "t", Num: 2, Known: 1}}
+	wants := []engine.Want{
+		{Tenant: "t", ID: held.ID},
+		{Tenant: "t", ID: free.ID},
+		{Tenant: "other", ID: held.ID},
+		{Tenant: "t", Num: 2, Known: 1},
+	}
 	tries := 0
 	var got []engine.History
 	must(s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {

@@ -18,7 +18,9 @@ import (
 func TestStatementsUseAnIndexOnPostgreSQL(t *testing.T) {
 	for _, steps := range [][]string{{"fill"}, {"analyze", "fill"}, {"fill", "analyze"}} {
 		t.Run(strings.Join(steps, " then "), func(t *testing.T) {
-			db, err := sqldb.Open(t.Context(), sqldb.Config{URL: pgtest.New(t), Migrations: []sqldb.Migration{Migration()}})
+			db, err := sqldb.Open(t.Context(), sqldb.Config{URL: pgtest.New(t), Migrations: []sqldb.Migration{
+				Migration(),
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,22 +62,28 @@ func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 
 func checkPlans(t *testing.T, db *sqldb.DB) {
 	statements := map[string]string{
-		"lock": pgLock, "seize": pgSeize, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate, "bump": pgBump, "append": pgAppend,
-		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount, "fold": compactCountDeltas, "commits": pgCommits,
+		"lock": pgLock, "seize": pgSeize, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate,
+		"bump": pgBump, "append": pgAppend,
+		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount,
+		"fold": compactCountDeltas, "commits": pgCommits,
 		"retain": pgOldest, "bodies": pgBodies,
 	}
 	ordered := map[string]string{ // and nothing is sorted
-		"ready": pgReady, "by id": selectByID, "by number": selectByNum, "due": dueBegin + dueEnd, "due in a shard": dueBegin + pgShard + dueEnd,
-		"due after one": dueBegin + pgShard + dueAfter + dueEnd, "newest row": selectNewest,
-		"rows": selectRows, "row": selectRow, "commit of": selectCommitOf, "newest graph": selectNewestGraph, "scan": selectAll,
-		"graphs": selectGraphs, "numbers": pgNumbers, "instant of news": selectInstant, "last news": selectLastNumber, "unpublished": selectUnpublished,
+		"ready": pgReady, "by id": selectByID, "by number": selectByNum, "due": dueBegin + dueEnd,
+		"due in a shard": dueBegin + pgShard + dueEnd,
+		"due after one":  dueBegin + pgShard + dueAfter + dueEnd, "newest row": selectNewest,
+		"rows": selectRows, "row": selectRow, "commit of": selectCommitOf, "newest graph": selectNewestGraph,
+		"scan":   selectAll,
+		"graphs": selectGraphs, "numbers": pgNumbers, "instant of news": selectInstant, "last news": selectLastNumber,
+		"unpublished": selectUnpublished,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},
 		"list of two statuses of a graph": {GraphID: "g", Status: []flow.Status{flow.Failed, flow.Canceled}},
 	} {
 		l := newList(sqldb.Postgres, q)
-		ordered[name+", newest first"], ordered[name+", oldest first"], ordered[name+", walk"] = l.page("DESC"), l.page("ASC"), l.walk()
+		ordered[name+", newest first"], ordered[name+", oldest first"], ordered[name+", walk"] = l.page("DESC"),
+			l.page("ASC"), l.walk()
 		ordered[name+", total"], ordered[name+", total of a range"] = l.counted(), l.count()
 	}
 	// Deltas of counts are few: they are folded all the time.
@@ -119,7 +127,8 @@ func explain(t *testing.T, db *sqldb.DB, name, query string, bad *regexp.Regexp)
 		t.Errorf("%s: %s\n\t%s", name, query, text)
 	}
 	for i, step := range plan {
-		if !scan.MatchString(step) || strings.Contains(step, "engine_count_delta") || strings.Contains(step, "engine_execution_due") {
+		if !scan.MatchString(step) || strings.Contains(step, "engine_count_delta") ||
+			strings.Contains(step, "engine_execution_due") {
 			continue
 		}
 		found := i+1 < len(plan) && strings.Contains(plan[i+1], "Index Cond")

@@ -56,7 +56,10 @@ func execution(t *testing.T, s *store.Store) (h engine.Head) {
 }
 
 func logRow(num, commit int64) engine.LogRow {
-	return engine.LogRow{Execution: num, CommitNo: commit, FirstSeq: uint64(commit), LastSeq: uint64(commit), Body: []byte{byte(commit)}}
+	return engine.LogRow{
+		Execution: num, CommitNo: commit, FirstSeq: uint64(commit), LastSeq: uint64(commit),
+		Body: []byte{byte(commit)},
+	}
 }
 
 // TestAFetchSeesWhatItWaitedFor has one process append while the other waits for
@@ -76,7 +79,9 @@ func TestAFetchSeesWhatItWaitedFor(t *testing.T) {
 			<-release
 			moved := h
 			moved.DueAt = 77
-			return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{logRow(h.Num, 2)}, Update: []engine.Update{{Head: moved}}})
+			return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{logRow(h.Num, 2)}, Update: []engine.Update{
+				{Head: moved},
+			}})
 		})
 	})
 	stalltest.Within(t, "the other process holds the row", locked)
@@ -111,7 +116,8 @@ func blocked(t *testing.T, url string, want int) {
 	defer db.Close()
 	for n := 0; n < want; runtime.Gosched() {
 		err := db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-			return tx.Row(ctx, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()").Scan(&n)
+			return tx.Row(ctx, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "+
+				"current_database()").Scan(&n)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +149,13 @@ func TestManyAreFetched(t *testing.T) {
 		stale := one(1)
 		stale.Rows = append(stale.Rows, logRow(heads[1].Num, 2), logRow(heads[1].Num, 3))
 		want := []engine.History{
-			one(3), stale, {}, {Found: true, Fresh: true, Head: heads[0]}, one(2), one(2), {}, one(3), {Found: true, Fresh: true, Head: heads[1]},
+			one(3), stale,
+			{},
+			{Found: true, Fresh: true, Head: heads[0]},
+			one(2), one(2),
+			{},
+			one(3),
+			{Found: true, Fresh: true, Head: heads[1]},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -161,7 +173,10 @@ func TestTasksThatAreBeingTakenAreLeftOut(t *testing.T) {
 	a, b := two(t)
 	var tasks []engine.ReadyRow
 	for i := range 4 {
-		tasks = append(tasks, engine.ReadyRow{Tenant: "t", Queue: "q", At: flow.Time(i), Execution: execution(t, a).Num, Node: "n"})
+		tasks = append(tasks, engine.ReadyRow{
+			Tenant: "t", Queue: "q", At: flow.Time(i), Execution: execution(t, a).Num,
+			Node: "n",
+		})
 	}
 	write(t, a, engine.Batch{Ready: tasks})
 	commit(t, a, func(ctx context.Context, tx engine.Tx) error {
@@ -191,21 +206,29 @@ func TestTwoThatDecideAtOnceDoNotBothSucceed(t *testing.T) {
 	ended.Status = flow.Completed
 	for name, batch := range map[string]engine.Batch{
 		"a commit number": {Log: []engine.LogRow{logRow(h.Num, 2)}},
-		"a key":           {Keys: []engine.KeyRow{{KeyRef: engine.KeyRef{Tenant: "t", Endpoint: "e", Key: "k"}, At: 1, Body: []byte("b")}}},
-		"an end":          {Update: []engine.Update{{Head: ended}}},
+		"a key": {Keys: []engine.KeyRow{{
+			KeyRef: engine.KeyRef{Tenant: "t", Endpoint: "e", Key: "k"}, At: 1,
+			Body: []byte("b"),
+		}}},
+		"an end": {Update: []engine.Update{{Head: ended}}},
 	} {
 		var done sync.WaitGroup
 		errs := make([]error, 2)
 		for i, s := range []*store.Store{a, b} {
 			done.Go(func() {
-				errs[i] = s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error { return tx.Write(ctx, &batch) })
+				errs[i] = s.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+					return tx.Write(ctx, &batch)
+				})
 			})
 		}
 		done.Wait()
 		if slices.IndexFunc(errs, func(err error) bool { return err == nil }) < 0 {
 			t.Errorf("%s: nobody succeeded: %v", name, errs)
 		}
-		if slices.IndexFunc(errs, func(err error) bool { return err != nil && fault.KindOf(err) == fault.Conflict }) < 0 {
+		if slices.IndexFunc(errs, func(err error) bool {
+			return err != nil &&
+				fault.KindOf(err) == fault.Conflict
+		}) < 0 {
 			t.Errorf("%s: %v, want one conflict", name, errs)
 		}
 	}
@@ -219,7 +242,10 @@ func TestGraphsThatAreStoredAtOnceGetTheirVersions(t *testing.T) {
 	for i := range 6 {
 		done.Go(func() {
 			digest := fmt.Sprint(i / 2) // two put the same
-			g, is, err := []*store.Store{a, b}[i%2].PutGraph(t.Context(), engine.GraphRow{Tenant: "t", ID: "g", Digest: digest, Body: []byte("{}")})
+			g, is, err := []*store.Store{a, b}[i%2].PutGraph(t.Context(), engine.GraphRow{
+				Tenant: "t", ID: "g",
+				Digest: digest, Body: []byte("{}"),
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -321,7 +347,9 @@ func TestTotalsAreExactWhileTheyAreCompacted(t *testing.T) {
 	folders.Wait()
 	for range 2 { // before and after the rest is folded
 		for status, want := range map[flow.Status]int{flow.Active: 0, flow.Failed: 2 * each} {
-			_, total, err := a.List(t.Context(), engine.ListQuery{Tenant: "t", GraphID: "g", Status: []flow.Status{status}, Limit: 1})
+			_, total, err := a.List(t.Context(), engine.ListQuery{Tenant: "t", GraphID: "g", Status: []flow.Status{
+				status,
+			}, Limit: 1})
 			if err != nil || total != want {
 				t.Errorf("%v: %d, %v; want %d", status, total, err, want)
 			}
@@ -360,7 +388,8 @@ func TestTheTimeIsTheDatabases(t *testing.T) {
 			return err
 		})
 	}
-	if _, _, now, err := a.Due(t.Context(), here, engine.Shard{}, engine.Head{}, 10); err != nil || !near(now) || now < first {
+	if _, _, now, err := a.Due(t.Context(), here, engine.Shard{}, engine.Head{}, 10); err != nil || !near(now) ||
+		now < first {
 		t.Errorf("deadlines: %d, %v", now, err)
 	}
 	key := engine.KeyRow{KeyRef: engine.KeyRef{Tenant: "t", Endpoint: "e", Key: "k"}, At: first, Body: []byte("{}")}
@@ -392,7 +421,10 @@ func TestProcessesThatShareExecutionsLoseNothing(t *testing.T) {
 			for range rounds {
 				var wants []engine.Want
 				for _, i := range random.Perm(executions)[:perCommit] {
-					wants = append(wants, engine.Want{Tenant: "t", ID: heads[i].ID, Num: heads[i].Num, Known: known[heads[i].Num]})
+					wants = append(wants, engine.Want{
+						Tenant: "t", ID: heads[i].ID, Num: heads[i].Num,
+						Known: known[heads[i].Num],
+					})
 				}
 				commit(t, stores[w%2], func(ctx context.Context, tx engine.Tx) error {
 					found, err := tx.Fetch(ctx, wants)

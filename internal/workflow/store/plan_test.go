@@ -14,17 +14,22 @@ import (
 // TestStatementsUseAnIndex asks the database how it would run what must stay fast
 // on large tables: nothing walks a table, nothing is sorted.
 func TestStatementsUseAnIndex(t *testing.T) {
-	db, err := sqldb.Open(t.Context(), sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db"), Migrations: []sqldb.Migration{Migration()}})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{
+		Path:       filepath.Join(t.TempDir(), "test.db"),
+		Migrations: []sqldb.Migration{Migration()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	statements := map[string]string{
-		"by id": selectByID, "by number": selectByNum, "due": dueBegin + dueEnd, "due in a shard": dueBegin + inShard + dueEnd,
+		"by id": selectByID, "by number": selectByNum, "due": dueBegin + dueEnd, "due in a shard": dueBegin + inShard +
+			dueEnd,
 		"due after one": dueBegin + inShard + dueAfter + dueEnd, "newest row": selectNewest, "snapshot": selectSnapshot,
 		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
-		"news": selectPublications, "instant of news": selectInstant, "last news": selectLastNumber, "unpublished": selectUnpublished,
+		"news": selectPublications, "instant of news": selectInstant, "last news": selectLastNumber,
+		"unpublished": selectUnpublished,
 	}
 	for name, q := range map[string]engine.ListQuery{
 		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},
@@ -41,7 +46,8 @@ func TestStatementsUseAnIndex(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, step := range steps {
-			walks := strings.HasPrefix(step, "SCAN engine_") || strings.HasPrefix(step, "SEARCH engine_") && !strings.Contains(step, " USING ")
+			walks := strings.HasPrefix(step, "SCAN engine_") || strings.HasPrefix(step, "SEARCH engine_") &&
+				!strings.Contains(step, " USING ")
 			if walks || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s\n\t%s", name, query, strings.Join(steps, "\n\t"))
 				break

@@ -20,13 +20,16 @@ import (
 func placedPublication(num, commit int64, at flow.Time) engine.LogRow {
 	id := idOf(num<<20 + commit)
 	row := logRow(num, commit)
-	row.Body = fmt.Appendf(nil, `[{"c":"StartExecution","t":%d,"a":["system"],"i":%q,"e":[[2,{}]]}]`, at, base64.RawURLEncoding.EncodeToString(id[:]))
+	row.Body = fmt.Appendf(nil, `[{"c":"StartExecution","t":%d,"a":["system"],"i":%q,"e":[[2,{}]]}]`, at,
+		base64.RawURLEncoding.EncodeToString(id[:]))
 	return row
 }
 
 // tell appends a row to an execution in a commit.
 func tell(ctx context.Context, tx engine.Tx, h engine.Head, row engine.LogRow) error {
-	return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row}, Publications: []engine.Publication{{Tenant: h.Tenant, Execution: h.ID, Main: true}}})
+	return tx.Write(ctx, &engine.Batch{Log: []engine.LogRow{row}, Publications: []engine.Publication{
+		{Tenant: h.Tenant, Execution: h.ID, Main: true},
+	}})
 }
 
 // TestRowsAreFoundByTheirInstant looks for instants in a log whose rows are about in

@@ -82,13 +82,16 @@ func (s *Source) pgPublications(
 	executions := column(missing, func(i *int) int64 { return rows[*i].execution })
 	commits := column(missing, func(i *int) int64 { return rows[*i].commitNo })
 	err := s.store.db.Read(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
-		return sql.Batch(ctx, sqldb.Stmt{Query: pgBodies, Args: []any{executions, commits}, Row: func(r *sqldb.Row) error {
-			n, err := scanPublication(r)
-			i := missing[n.number-1]
-			n.number = rows[i].number
-			out[i] = s.publication(&n, wanted)
-			return err
-		}})
+		return sql.Batch(ctx, sqldb.Stmt{
+			Query: pgBodies, Args: []any{executions, commits},
+			Row: func(r *sqldb.Row) error {
+				n, err := scanPublication(r)
+				i := missing[n.number-1]
+				n.number = rows[i].number
+				out[i] = s.publication(&n, wanted)
+				return err
+			},
+		})
 	})
 	return out, err
 }

@@ -54,7 +54,8 @@ func newNewsRig(t *testing.T, where string) *publishRig {
 	r := &publishRig{T: t, where: where}
 	r.begin()
 	for _, tenant := range []string{acme, other} {
-		r.graph(tenant, "steps", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"w","type":"Wait"},{"nodeId":"end","type":"Success"}],
+		r.graph(tenant, "steps",
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"w","type":"Wait"},{"nodeId":"end","type":"Success"}],
 			"edges":[{"from":"start","to":"a"},{"from":"a","to":"w"},{"from":"w","to":"end"}]}`)
 	}
 	return r
@@ -189,7 +190,8 @@ func (r *publishRig) open(m bus.Message) (wire.Event, changed) {
 		r.Errorf("%v\n%s", err, m.Body)
 	}
 	want := bus.Message{
-		Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: wire.ExecutionChanged, Key: e.Key,
+		Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: wire.ExecutionChanged,
+		Key:        e.Key,
 		OccurredAt: e.OccurredAt, Service: "renga", Body: m.Body, Relay: bus.Relay{Source: m.Relay.Source},
 	}
 	if diff := cmp.Diff(want, m, asText); diff != "" {
@@ -254,7 +256,8 @@ func (r *publishRig) asLogged(m bus.Message, id flow.ID) {
 		r.Errorf("version: got %v, index %d, want %v", e.Version, e.Index, want)
 	}
 	if e.ID != first.ID.String() || e.OccurredAt != wire.Stamp(first.At) || e.CorrelationID != first.CorrelationID {
-		r.Errorf("got %s at %v for %s, want %s at %v for %s", e.ID, e.OccurredAt, e.CorrelationID, first.ID, first.At, first.CorrelationID)
+		r.Errorf("got %s at %v for %s, want %s at %v for %s", e.ID, e.OccurredAt, e.CorrelationID, first.ID, first.At,
+			first.CorrelationID)
 	}
 	for _, text := range p.Events {
 		var ev flow.Event
@@ -282,7 +285,8 @@ func TestThePolicyOfATenantSaysWhatIsPublished(t *testing.T) {
 			t.Errorf("(-memory +table):\n%s", diff)
 		}
 		undone := errors.New("undone")
-		if err := r.store.SetPublishPolicy(t.Context(), acme, engine.PublishNone, func(context.Context, *sqldb.Tx) error { return undone }); !errors.Is(err, undone) {
+		if err := r.store.SetPublishPolicy(t.Context(), acme, engine.PublishNone,
+			func(context.Context, *sqldb.Tx) error { return undone }); !errors.Is(err, undone) {
 			t.Errorf("got %v, want %v", err, undone)
 		}
 		if p, err := r.store.PublishPolicy(t.Context(), acme); p != engine.PublishAll || err != nil {
@@ -316,7 +320,8 @@ func TestASourceGoesOnAfterARestart(t *testing.T) {
 		}
 		r.run(other)
 		more, _ := r.read(r.source, last)
-		if diff := cmp.Diff(slices.Concat(before, after, more), r.fromTable(0), asText); diff != "" || len(more) != len(mainOfSteps) {
+		if diff := cmp.Diff(slices.Concat(before, after, more), r.fromTable(0), asText); diff != "" ||
+			len(more) != len(mainOfSteps) {
 			t.Errorf("%d more (-read in parts +read at once):\n%s", len(more), diff)
 		}
 	})
@@ -372,7 +377,8 @@ func TestWhatIsLargeIsNamedByItsPlace(t *testing.T) {
 		}
 		for _, want := range []string{
 			fmt.Sprintf(`"inputRef":{"seq":1,"size":%d}`, len(large)),
-			fmt.Sprintf(`"error":{"code":"E","message":"m","detailRef":{"seq":%d,"size":%d}}`, lastFailed(r, id), len(large)),
+			fmt.Sprintf(`"error":{"code":"E","message":"m","detailRef":{"seq":%d,"size":%d}}`, lastFailed(r, id),
+				len(large)),
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("got %s\nwant %s in it", text, want)
@@ -415,8 +421,10 @@ func TestARowThatIsTooLargeIsSeveralMessages(t *testing.T) {
 		first, _ := r.open(msgs[0])
 		for i, m := range msgs {
 			e, p := r.open(m)
-			if e.Index != i || e.Version != first.Version || (i > 0 && e.ID == msgs[i-1].ID) || m.Relay.Source != msgs[0].Relay.Source {
-				t.Errorf("message %d: index %d, version %v, id %s, number %d", i, e.Index, e.Version, e.ID, m.Relay.Source)
+			if e.Index != i || e.Version != first.Version || (i > 0 && e.ID == msgs[i-1].ID) ||
+				m.Relay.Source != msgs[0].Relay.Source {
+				t.Errorf("message %d: index %d, version %v, id %s, number %d", i, e.Index, e.Version, e.ID,
+					m.Relay.Source)
 			}
 			for _, text := range p.Events {
 				var ev flow.Event

@@ -82,7 +82,8 @@ func TestNumbersGoOnAfterARestart(t *testing.T) {
 				return err
 			}
 			return tx.Write(ctx, &engine.Batch{Create: []engine.Head{
-				{Num: first, ID: flow.ID{1, byte(first)}, Tenant: "t"}, {Num: first + 1, ID: flow.ID{1, byte(first + 1)}, Tenant: "t"},
+				{Num: first, ID: flow.ID{1, byte(first)}, Tenant: "t"},
+				{Num: first + 1, ID: flow.ID{1, byte(first + 1)}, Tenant: "t"},
 			}})
 		})
 		if err != nil {
@@ -107,7 +108,8 @@ func retainDeletesTheOldestKeys(t *testing.T, s *store.Store) {
 	var keys []engine.KeyRow
 	var refs []engine.KeyRef
 	for i := range n {
-		ref := engine.KeyRef{Tenant: "t", Endpoint: "POST /executions", Key: string(rune('a'+i%26)) + string(rune(0x4e00+i))}
+		ref := engine.KeyRef{Tenant: "t", Endpoint: "POST /executions", Key: string(rune('a'+i%26)) +
+			string(rune(0x4e00+i))}
 		keys = append(keys, engine.KeyRow{KeyRef: ref, At: flow.Time(i), Body: []byte("{}")})
 		refs = append(refs, ref)
 	}

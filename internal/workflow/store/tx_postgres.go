@@ -170,19 +170,23 @@ func (f *fetch) heads() sqldb.Stmt {
 func (f *fetch) rows(of *names) sqldb.Stmt { return f.rowsUpTo(of, maxSeq) }
 
 func (f *fetch) rowsUpTo(of *names, upTo int64) sqldb.Stmt {
-	return sqldb.Stmt{Query: pgRows, Args: append(of.args(), engine.ReducerVersion, upTo), Row: func(r *sqldb.Row) error {
-		var row engine.LogRow
-		if err := r.Scan(&row.Execution, &row.CommitNo, &row.FirstSeq, &row.LastSeq, &row.Body, &row.Snapshot); err != nil {
-			return err
-		}
-		if row.Snapshot != nil {
-			row.Reducer = engine.ReducerVersion
-		}
-		if e := f.byNum[row.Execution]; e != nil {
-			e.rows = append(e.rows, row)
-		}
-		return nil
-	}}
+	return sqldb.Stmt{
+		Query: pgRows, Args: append(of.args(), engine.ReducerVersion, upTo),
+		Row: func(r *sqldb.Row) error {
+			var row engine.LogRow
+			if err := r.Scan(&row.Execution, &row.CommitNo, &row.FirstSeq, &row.LastSeq, &row.Body,
+				&row.Snapshot); err != nil {
+				return err
+			}
+			if row.Snapshot != nil {
+				row.Reducer = engine.ReducerVersion
+			}
+			if e := f.byNum[row.Execution]; e != nil {
+				e.rows = append(e.rows, row)
+			}
+			return nil
+		},
+	}
 }
 
 // find gives what is stored of a wanted execution, nil when there is none.

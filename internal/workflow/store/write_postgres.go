@@ -20,7 +20,8 @@ const (
 	// What changes is an array for each column, in the order of the numbers; place is
 	// where an execution stands in them.
 	place    = `[width_bucket(num, $1::bigint[])]`
-	pgUpdate = `UPDATE engine_execution SET status = ($4::bigint[])` + place + `, ended_at = ($5::bigint[])` + place + `,
+	pgUpdate = `UPDATE engine_execution SET status = ($4::bigint[])` + place + `, ended_at = ($5::bigint[])` + place +
+		`,
 			archived_at = ($6::bigint[])` + place + `, due_at = ($7::bigint[])` + place + `,
 			commit_no = greatest(commit_no, ($8::bigint[])` + place + `)
 		WHERE num = ANY($1::bigint[]) AND tenant = ($2::text[])` + place + ` AND status = ($3::bigint[])` + place

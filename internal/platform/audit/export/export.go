@@ -75,7 +75,8 @@ func (x *Export) Run(ctx context.Context) {
 		}
 		if !x.failing {
 			x.failing = true
-			x.cfg.Log.Warn("the audit log cannot be exported; it is tried again until it can", "path", x.cfg.Dir, "error", err)
+			x.cfg.Log.Warn("the audit log cannot be exported; it is tried again until it can", "path", x.cfg.Dir,
+				"error", err)
 		}
 		if x.tried != nil {
 			x.tried()

@@ -107,7 +107,8 @@ func TestARotationIsFinishedOrForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			if crash != "before the rename" {
-				if err := os.Rename(filepath.Join(r.dir, fileName), filepath.Join(r.dir, fmt.Sprintf(awayPattern, 1))); err != nil {
+				if err := os.Rename(filepath.Join(r.dir, fileName), filepath.Join(r.dir, fmt.Sprintf(awayPattern,
+					1))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -119,7 +120,8 @@ func TestARotationIsFinishedOrForgotten(t *testing.T) {
 			r.fill(10)
 			r.once(r.export(Config{}))
 			r.complete(r.dir)
-			if n, want := len(files(t, r.dir)), map[bool]int{true: 1, false: 2}[crash == "before the rename"]; n != want {
+			if n, want := len(files(t, r.dir)),
+				map[bool]int{true: 1, false: 2}[crash == "before the rename"]; n != want {
 				t.Errorf("%d files, want %d", n, want)
 			}
 		})
@@ -135,7 +137,8 @@ func TestAFileThatWasTakenAwayIsWrittenAgain(t *testing.T) {
 	said, log := newNotes()
 	r.once(r.export(Config{MaxFile: 8192, Log: log}))
 	r.complete(r.dir)
-	if got := files(t, r.dir); len(got) != n || !slices.Equal(said.said(), []string{"WARN the exported audit log was taken away and is written again"}) {
+	if got := files(t, r.dir); len(got) != n ||
+		!slices.Equal(said.said(), []string{"WARN the exported audit log was taken away and is written again"}) {
 		t.Errorf("got %q, said %q", got, said.said())
 	}
 	if err := os.RemoveAll(r.dir); err != nil {
@@ -199,7 +202,9 @@ func TestFilesWithoutAPlaceAreSetAside(t *testing.T) {
 		"missing": func(r rig) { r.remove(placeName) },
 		"empty":   func(r rig) { r.change(placeName, func([]byte) []byte { return nil }) },
 		"damaged": func(r rig) { r.change(placeName, func(raw []byte) []byte { return raw[:len(raw)/2] }) },
-		"absurd":  func(r rig) { r.change(placeName, func([]byte) []byte { return []byte(`{"size":-1,"position":1}`) }) },
+		"absurd": func(r rig) {
+			r.change(placeName, func([]byte) []byte { return []byte(`{"size":-1,"position":1}`) })
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := onSQLite(t)

@@ -75,7 +75,8 @@ func victim() error {
 	for w := range 3 {
 		go func() {
 			for n := 0; ; n++ {
-				if err := db.Write(context.Background(), sqldb.Other, job(entry(fmt.Sprint(os.Getpid(), " ", w, " ", n)))); err != nil {
+				if err := db.Write(context.Background(), sqldb.Other,
+					job(entry(fmt.Sprint(os.Getpid(), " ", w, " ", n)))); err != nil {
 					fmt.Println("error:", err)
 					return
 				}
@@ -165,7 +166,8 @@ func TestTheFileIsCompleteWhateverStepWasTheLast(t *testing.T) {
 			prepare(t, at, 400)
 			killed := 0
 			for n := 1; n < 200; n++ {
-				cmd := exec.Command(strace, "-f", "-qqq", "-o", os.DevNull, "-P", dir, "-P", filepath.Join(dir, fileName), "-P", filepath.Join(dir, placeName+".new"),
+				cmd := exec.Command(strace, "-f", "-qqq", "-o", os.DevNull, "-P", dir, "-P",
+					filepath.Join(dir, fileName), "-P", filepath.Join(dir, placeName+".new"),
 					"-e", "trace="+call, "-e", "inject="+call+":signal=SIGKILL:when="+strconv.Itoa(n), os.Args[0])
 				cmd.Env = victimEnv(at, dir, "")
 				out, err := cmd.CombinedOutput()

@@ -13,18 +13,26 @@ import (
 
 func TestLinesAreThoseOfTheDocument(t *testing.T) {
 	delivery := audit.Entry{
-		ID: "id-1", At: 1_767_600_000_000, Tenant: tenant, Actor: "bank", Action: "workflow_event", Subject: "run-1", CorrelationID: "call-1",
-		Outcome: audit.Accepted, Detail: []byte(`{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026}`),
+		ID: "id-1", At: 1_767_600_000_000, Tenant: tenant, Actor: "bank", Action: "workflow_event", Subject: "run-1",
+		CorrelationID: "call-1",
+		Outcome:       audit.Accepted,
+		Detail:        []byte(`{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026}`),
 	}
 	duplicate := delivery
-	duplicate.Outcome, duplicate.ReasonCode, duplicate.RetryAdvice = audit.Skipped, fault.DuplicateKey.Code, fault.DuplicateKey.Advice
+	duplicate.Outcome, duplicate.ReasonCode, duplicate.RetryAdvice = audit.Skipped, fault.DuplicateKey.Code,
+		fault.DuplicateKey.Advice
 	refused := audit.Entry{
-		ID: "id-2", At: 1_767_600_000_001, Tenant: tenant, Action: "workflow_event", Outcome: audit.Refused, Reason: "Workflow template not found.",
-		ReasonClass: fault.NoTemplate.Class, ReasonCode: fault.NoTemplate.Code, RetryAdvice: fault.NoTemplate.Advice, Detail: []byte(`{"template_id":"t9"}`),
+		ID: "id-2", At: 1_767_600_000_001, Tenant: tenant, Action: "workflow_event", Outcome: audit.Refused,
+		Reason:      "Workflow template not found.",
+		ReasonClass: fault.NoTemplate.Class, ReasonCode: fault.NoTemplate.Code, RetryAdvice: fault.NoTemplate.Advice,
+		Detail: []byte(`{"template_id":"t9"}`),
 	}
 	failed := refused
 	failed.Outcome = audit.Failed
-	canceled := audit.Entry{ID: "id-3", At: 1_767_600_000_002, Tenant: tenant, Actor: "ann", Action: "execution.cancel", Subject: "run-1", Outcome: audit.Accepted, Detail: []byte(`{"cancelSeq":7}`)}
+	canceled := audit.Entry{
+		ID: "id-3", At: 1_767_600_000_002, Tenant: tenant, Actor: "ann", Action: "execution.cancel",
+		Subject: "run-1", Outcome: audit.Accepted, Detail: []byte(`{"cancelSeq":7}`),
+	}
 	skip := entry("letter-1")
 	skip.ID, skip.Detail = "id-4", []byte(`{"consumer":"search","subject":"another"}`)
 	const who = `"tenant":"` + tenant + `","audit_id":`
@@ -33,10 +41,12 @@ func TestLinesAreThoseOfTheDocument(t *testing.T) {
 		want  string
 	}{
 		{delivery, `{"at":"2026-01-05T08:00:00.000Z","event_type":"workflow_event","status":"success","action":"preflight","run_id":"run-1",` +
-			`"details":{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026,` + who + `"id-1","actor":"bank","subject":"run-1",` +
+			`"details":{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026,` + who +
+			`"id-1","actor":"bank","subject":"run-1",` +
 			`"correlation_id":"call-1","reason":null,"reason_class":null,"reason_code":null,"retry_advice":null}}`},
 		{duplicate, `{"at":"2026-01-05T08:00:00.000Z","event_type":"workflow_event","status":"skipped","action":"preflight","run_id":"run-1",` +
-			`"details":{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026,` + who + `"id-1","actor":"bank","subject":"run-1",` +
+			`"details":{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026,` + who +
+			`"id-1","actor":"bank","subject":"run-1",` +
 			`"correlation_id":"call-1","reason":null,"reason_class":null,"reason_code":"duplicate_idempotency_key","retry_advice":"do_not_retry"}}`},
 		{refused, `{"at":"2026-01-05T08:00:00.001Z","event_type":"workflow_event","status":"rejected","action":null,"run_id":null,` +
 			`"details":{"template_id":"t9",` + who + `"id-2","actor":null,"subject":null,"correlation_id":null,` +
@@ -45,9 +55,11 @@ func TestLinesAreThoseOfTheDocument(t *testing.T) {
 			`"details":{"template_id":"t9",` + who + `"id-2","actor":null,"subject":null,"correlation_id":null,` +
 			`"reason":"Workflow template not found.","reason_class":"template_conflict","reason_code":"http_404","retry_advice":"retry_after_fix"}}`},
 		{canceled, `{"at":"2026-01-05T08:00:00.002Z","event_type":"execution.cancel","status":"success","action":"execution.cancel","run_id":"run-1",` +
-			`"details":{"cancelSeq":7,` + who + `"id-3","actor":"ann","subject":"run-1","correlation_id":null,"reason":null,"reason_class":null,"reason_code":null,"retry_advice":null}}`},
+			`"details":{"cancelSeq":7,` + who +
+			`"id-3","actor":"ann","subject":"run-1","correlation_id":null,"reason":null,"reason_class":null,"reason_code":null,"retry_advice":null}}`},
 		{skip, `{"at":"2026-01-05T08:00:00.000Z","event_type":"dlq.skip","status":"success","action":"dlq.skip","run_id":null,` +
-			`"details":{"consumer":"search",` + who + `"id-4","actor":"ann","subject":"letter-1","correlation_id":"call-1","reason":"merged by hand",` +
+			`"details":{"consumer":"search",` + who +
+			`"id-4","actor":"ann","subject":"letter-1","correlation_id":"call-1","reason":"merged by hand",` +
 			`"reason_class":null,"reason_code":null,"retry_advice":null}}`},
 	} {
 		if got := string(appendLine(nil, &tt.entry)); got != tt.want+"\n" {
@@ -64,10 +76,13 @@ func TestNobodyCanMakeTwoLinesOfOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := []byte(strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(note))) // as another writer has them
+	// as another writer has them
+	raw := []byte(strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(note)))
 	e := audit.Entry{
-		At: 1, Tenant: evil, ID: evil, Actor: evil, Action: "workflow_event", Subject: evil, CorrelationID: evil, Outcome: audit.Refused,
-		Reason: evil, ReasonClass: fault.ReasonClass(evil), ReasonCode: fault.ReasonCode(evil), RetryAdvice: fault.RetryAdvice(evil), Detail: raw,
+		At: 1, Tenant: evil, ID: evil, Actor: evil, Action: "workflow_event", Subject: evil, CorrelationID: evil,
+		Outcome: audit.Refused,
+		Reason:  evil, ReasonClass: fault.ReasonClass(evil), ReasonCode: fault.ReasonCode(evil),
+		RetryAdvice: fault.RetryAdvice(evil), Detail: raw,
 	}
 	got := string(appendLine(nil, &e))
 	for i, r := range got {
@@ -79,7 +94,10 @@ func TestNobodyCanMakeTwoLinesOfOne(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &l); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"notes", "tenant", "audit_id", "actor", "subject", "correlation_id", "reason", "reason_class", "reason_code", "retry_advice"} {
+	for _, name := range []string{
+		"notes", "tenant", "audit_id", "actor", "subject", "correlation_id", "reason",
+		"reason_class", "reason_code", "retry_advice",
+	} {
 		if l.Details[name] != evil {
 			t.Errorf("%s: got %q, want %q", name, l.Details[name], evil)
 		}
@@ -96,7 +114,10 @@ func TestNobodyCanMakeTwoLinesOfOne(t *testing.T) {
 }
 
 func TestALineIsWrittenWhateverADetailHolds(t *testing.T) {
-	for _, detail := range []string{"", "{", `{"a":`, `{"a":1,"b`, "[]", "\xff", `{"a":"` + "\xff" + `"}`, `{"a":1,"a":2}`} {
+	for _, detail := range []string{
+		"", "{", `{"a":`, `{"a":1,"b`, "[]", "\xff", `{"a":"` + "\xff" + `"}`,
+		`{"a":1,"a":2}`,
+	} {
 		e := entry("s")
 		e.Detail = []byte(detail)
 		var l line

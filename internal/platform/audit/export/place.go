@@ -37,7 +37,8 @@ func readPlace(dir string) (p place, known bool, err error) {
 	if err != nil {
 		return place{}, false, err
 	}
-	if json.Unmarshal(raw, &p, json.RejectUnknownMembers(true)) != nil || p.Size < 0 || p.From < 0 || p.Position < p.From {
+	if json.Unmarshal(raw, &p, json.RejectUnknownMembers(true)) != nil || p.Size < 0 || p.From < 0 ||
+		p.Position < p.From {
 		return place{}, false, nil
 	}
 	return p, true, nil

@@ -48,7 +48,10 @@ func onEvery(t *testing.T, test func(t *testing.T, r rig)) {
 
 // onBoth are fresh databases of every kind.
 func onBoth(t *testing.T) map[string]sqldb.Config {
-	return map[string]sqldb.Config{"sqlite": {Path: filepath.Join(t.TempDir(), "test.db")}, "postgres": {URL: pgtest.New(t)}}
+	return map[string]sqldb.Config{
+		"sqlite":   {Path: filepath.Join(t.TempDir(), "test.db")},
+		"postgres": {URL: pgtest.New(t)},
+	}
 }
 
 func newRig(t *testing.T, cfg sqldb.Config) rig {
@@ -80,8 +83,9 @@ func openDB(cfg sqldb.Config) (db *sqldb.DB, stop func() error, err error) {
 // entry is an entry with a subject.
 func entry(subject string) audit.Entry {
 	return audit.Entry{
-		At: 1_767_600_000_000, Tenant: tenant, Actor: "ann", Action: "dlq.skip", Subject: subject, CorrelationID: "call-1",
-		Outcome: audit.Accepted, Reason: "merged by hand", Detail: []byte(`{"consumer":"search"}`),
+		At: 1_767_600_000_000, Tenant: tenant, Actor: "ann", Action: "dlq.skip", Subject: subject,
+		CorrelationID: "call-1",
+		Outcome:       audit.Accepted, Reason: "merged by hand", Detail: []byte(`{"consumer":"search"}`),
 	}
 }
 
@@ -214,12 +218,15 @@ func (r rig) complete(dir string) {
 	r.Helper()
 	var want, got []string
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Batch(ctx, sqldb.Stmt{Query: "SELECT id FROM audit_log ORDER BY num", Row: func(row *sqldb.Row) error {
-			var id string
-			err := row.Scan(&id)
-			want = append(want, id)
-			return err
-		}})
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: "SELECT id FROM audit_log ORDER BY num",
+			Row: func(row *sqldb.Row) error {
+				var id string
+				err := row.Scan(&id)
+				want = append(want, id)
+				return err
+			},
+		})
 	})
 	if err != nil {
 		r.Fatal(err)

@@ -81,7 +81,10 @@ func TestTheEndExportsWhatIsThere(t *testing.T) {
 		x := r.export(Config{})
 		x.pace = pace{time.Hour, time.Hour, time.Hour}
 		stop := r.run(x)
-		r.until("the file is there", func() bool { _, err := os.Stat(filepath.Join(r.dir, fileName)); return err == nil })
+		r.until("the file is there", func() bool {
+			_, err := os.Stat(filepath.Join(r.dir, fileName))
+			return err == nil
+		})
 		r.fill(1000)
 		stop()
 		r.complete(r.dir)
@@ -108,7 +111,10 @@ func TestAFolderThatCannotBeWrittenIsWarnedOfOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := said.wait(t, 2)
-		want := []string{"WARN the audit log cannot be exported; it is tried again until it can", "INFO the audit log is exported again"}
+		want := []string{
+			"WARN the audit log cannot be exported; it is tried again until it can",
+			"INFO the audit log is exported again",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("said %q", got)
 		}

@@ -78,7 +78,10 @@ func Kinds(b Bus) map[string]bulk.Kind {
 }
 
 func newKind(b Bus, skip bool) *Kind {
-	return &Kind{bus: b, skip: skip, patience: 3 * time.Second, giveUp: 2 * time.Minute, waiting: map[string]time.Time{}}
+	return &Kind{
+		bus: b, skip: skip, patience: 3 * time.Second, giveUp: 2 * time.Minute,
+		waiting: map[string]time.Time{},
+	}
 }
 
 // Parse reads the parameters of a bulk.
@@ -91,8 +94,9 @@ func Parse(b *bulk.Bulk) (Spec, error) {
 func filter(b *bulk.Bulk) (bus.DeadFilter, error) {
 	s, err := Parse(b)
 	f := bus.DeadFilter{
-		Consumer: s.Filter.Consumer, EventType: s.Filter.EventType, Key: s.Filter.Key, ReasonClass: s.Filter.ReasonClass,
-		DeadFrom: s.Filter.DeadFrom, DeadTo: wire.Stamp(b.CreatedAt.UnixMilli()) + 1,
+		Consumer: s.Filter.Consumer, EventType: s.Filter.EventType, Key: s.Filter.Key,
+		ReasonClass: s.Filter.ReasonClass,
+		DeadFrom:    s.Filter.DeadFrom, DeadTo: wire.Stamp(b.CreatedAt.UnixMilli()) + 1,
 	}
 	if s.Filter.DeadTo != 0 {
 		f.DeadTo = min(f.DeadTo, s.Filter.DeadTo)

@@ -41,9 +41,13 @@ func TestABulkDrivesAllThatMatchedWhenItWasAskedFor(t *testing.T) {
 		if line := r.items(id)[29]; line != `APPLIED {"verdict":"WILL_APPLY","status":"APPLIED"}` {
 			t.Errorf("result: %s", line)
 		}
-		entries, total, err := audit.New(r.db).List(t.Context(), audit.Query{Tenant: tenant, Action: "dlq.redrive", Limit: 100})
+		entries, total, err := audit.New(r.db).List(t.Context(), audit.Query{
+			Tenant: tenant, Action: "dlq.redrive",
+			Limit: 100,
+		})
 		r.must(err)
-		if e := entries[0]; total != 30 || e.Actor != "bob" || e.CorrelationID != "clean" || e.Reason != "well again" || !strings.Contains(string(e.Detail), id) {
+		if e := entries[0]; total != 30 || e.Actor != "bob" || e.CorrelationID != "clean" || e.Reason != "well again" ||
+			!strings.Contains(string(e.Detail), id) {
 			t.Errorf("%d entries, the last is %+v", total, entries[0])
 		}
 		seen, err := r.bus.InspectDead(t.Context(), tenant, letters[0].ID)
@@ -105,7 +109,8 @@ func TestABulkSkipsWhatAFilterSelects(t *testing.T) {
 				t.Errorf("%+v: %s", f, got)
 			}
 		}
-		if got := r.items(r.create(Skip, Spec{Filter: Filter{ReasonClass: fault.ReasonAuth}, Reason: "r"})); len(got) > 0 {
+		if got := r.items(r.create(Skip, Spec{Filter: Filter{ReasonClass: fault.ReasonAuth}, Reason: "r"})); len(
+			got) > 0 {
 			t.Errorf("nothing: %s", got)
 		}
 		id := r.create(Skip, Spec{Filter: Filter{Consumer: "stop"}, Reason: "gone"})
@@ -127,7 +132,10 @@ func TestWhatWasDecidedMeanwhileIsNotDecidedAgain(t *testing.T) {
 		letters := r.bury(r.event("stop", "a"), r.event("stop", "b"), r.event("stop", "c"))
 		redrive, skip := r.create(Redrive, Spec{}), r.create(Skip, Spec{Reason: "r"})
 		for i, s := range []bool{false, true} {
-			_, err := r.bus.DecideMany(t.Context(), bus.Decision{Tenant: tenant, Skip: s, Reason: "first", Actor: "eve"}, []string{letters[i].ID})
+			_, err := r.bus.DecideMany(t.Context(), bus.Decision{
+				Tenant: tenant, Skip: s, Reason: "first",
+				Actor: "eve",
+			}, []string{letters[i].ID})
 			r.must(err)
 		}
 		r.eventually("both have ended", func() bool {
@@ -137,13 +145,16 @@ func TestWhatWasDecidedMeanwhileIsNotDecidedAgain(t *testing.T) {
 		})
 		r.work(redrive)
 		if diff := cmp.Diff([]string{
-			`ALREADY {"verdict":"WILL_APPLY","status":"APPLIED"}`, `REFUSED {"status":"SKIPPED","guard":"dead_letter_open"}`, `APPLIED {"verdict":"WILL_APPLY","status":"APPLIED"}`,
+			`ALREADY {"verdict":"WILL_APPLY","status":"APPLIED"}`,
+			`REFUSED {"status":"SKIPPED","guard":"dead_letter_open"}`,
+			`APPLIED {"verdict":"WILL_APPLY","status":"APPLIED"}`,
 		}, r.items(redrive)); diff != "" {
 			t.Errorf("redrive (-want +got):\n%s", diff)
 		}
 		r.work(skip)
 		if diff := cmp.Diff([]string{
-			`REFUSED {"status":"APPLIED","guard":"dead_letter_open"}`, `ALREADY {"status":"SKIPPED"}`, `REFUSED {"status":"APPLIED","guard":"dead_letter_open"}`,
+			`REFUSED {"status":"APPLIED","guard":"dead_letter_open"}`, `ALREADY {"status":"SKIPPED"}`,
+			`REFUSED {"status":"APPLIED","guard":"dead_letter_open"}`,
 		}, r.items(skip)); diff != "" {
 			t.Errorf("skip (-want +got):\n%s", diff)
 		}
@@ -155,7 +166,10 @@ func TestTheSameItemsGiveTheSameResults(t *testing.T) {
 		letters := r.bury(r.event("stop", "a"), r.event("stop", "b"))
 		r.mail.Fail(letters[1].Key)
 		names := []string{letters[0].ID, letters[1].ID, "00000000-0000-7000-8000-000000000000"}
-		b := &bulk.Bulk{ID: "00000000-0000-7000-8000-0000000000bb", Tenant: tenant, Spec: []byte(`{"filter":{}}`), StartedBy: "bob", CreatedAt: time.Now()}
+		b := &bulk.Bulk{
+			ID: "00000000-0000-7000-8000-0000000000bb", Tenant: tenant, Spec: []byte(`{"filter":{}}`),
+			StartedBy: "bob", CreatedAt: time.Now(),
+		}
 		first, err := r.kinds[Redrive].Do(t.Context(), b, names)
 		r.must(err)
 		r.mail.Recover(letters[1].Key)
@@ -166,7 +180,8 @@ func TestTheSameItemsGiveTheSameResults(t *testing.T) {
 				t.Errorf("(-first +again):\n%s", diff)
 			}
 		}
-		if first[0].Outcome != bulk.Applied || first[1].Outcome != bulk.Failed || first[2].Outcome != bulk.Failed || !strings.Contains(string(first[2].Detail), "DEAD_LETTER_NOT_FOUND") {
+		if first[0].Outcome != bulk.Applied || first[1].Outcome != bulk.Failed || first[2].Outcome != bulk.Failed ||
+			!strings.Contains(string(first[2].Detail), "DEAD_LETTER_NOT_FOUND") {
 			t.Errorf("got %s", first)
 		}
 	})
@@ -176,17 +191,22 @@ func TestTheSameItemsGiveTheSameResults(t *testing.T) {
 func TestABulkWaitsForReadersThatAreAway(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		l := r.bury(r.event("stop", "a"))[0]
-		idle := bus.New(r.db, memory.New(), bus.Config{Instance: "p2"}) // it wakes no reader, and the one that runs does not look
+		// it wakes no reader, and the one that runs does not look
+		idle := bus.New(r.db, memory.New(), bus.Config{Instance: "p2"})
 		kind := newKind(idle, false)
 		kind.patience = 50 * time.Millisecond
-		b := &bulk.Bulk{ID: "00000000-0000-7000-8000-0000000000bb", Tenant: tenant, Spec: []byte(`{"filter":{}}`), CreatedAt: time.Now()}
+		b := &bulk.Bulk{
+			ID: "00000000-0000-7000-8000-0000000000bb", Tenant: tenant, Spec: []byte(`{"filter":{}}`),
+			CreatedAt: time.Now(),
+		}
 		if _, err := kind.Do(t.Context(), b, []string{l.ID}); fault.KindOf(err) != fault.Unavailable {
 			t.Fatalf("got %v", err)
 		}
 		kind.giveUp = 0
 		results, err := kind.Do(t.Context(), b, []string{l.ID})
 		r.must(err)
-		if results[0].Outcome != bulk.Failed || !strings.Contains(string(results[0].Detail), `"status":"REDRIVING","code":"NOT_CARRIED_OUT"`) {
+		if results[0].Outcome != bulk.Failed || !strings.Contains(string(results[0].Detail),
+			`"status":"REDRIVING","code":"NOT_CARRIED_OUT"`) {
 			t.Errorf("got %v %s", results[0].Outcome, results[0].Detail)
 		}
 	})

@@ -108,7 +108,8 @@ func (k *Kind) await(ctx context.Context, b *bulk.Bulk, ids []string, until time
 			return nil
 		}
 		if time.Now().After(until) {
-			return fault.New(fault.Unavailable, "", "%d decisions about dead letters are still to be carried out", len(ids))
+			return fault.New(fault.Unavailable, "", "%d decisions about dead letters are still to be carried out",
+				len(ids))
 		}
 		select {
 		case <-tick.C:

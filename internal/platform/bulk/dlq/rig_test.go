@@ -60,7 +60,10 @@ func newRig(t *testing.T, cfg sqldb.Config) *rig {
 	r := &rig{T: t, db: db, mail: bustest.NewEvents(t, time.Now)}
 	r.bus = bus.New(db, memory.New(), bus.Config{
 		Instance: "p1", Exclusive: true,
-		Consumers: []bus.Consumer{{Name: "stop", Handle: r.mail.Handle, Types: []string{"RecordDeleted"}}, {Name: "go", Handle: r.mail.Handle, Types: []string{"OwnerChanged"}, Continue: true}},
+		Consumers: []bus.Consumer{
+			{Name: "stop", Handle: r.mail.Handle, Types: []string{"RecordDeleted"}},
+			{Name: "go", Handle: r.mail.Handle, Types: []string{"OwnerChanged"}, Continue: true},
+		},
 	})
 	r.mail.Bus, r.mail.DB = r.bus, db
 	r.kinds = Kinds(r.bus)
@@ -123,7 +126,10 @@ func (r *rig) create(kind string, s Spec) string {
 	r.must(err)
 	once, err := wire.ParseOnce(uuid.NewString(), "POST /x", raw)
 	r.must(err)
-	ans, err := r.bulks.Create(r.Context(), bulk.Request{Tenant: tenant, Kind: kind, Spec: raw, Actor: "ann", CorrelationID: "clean", Once: once})
+	ans, err := r.bulks.Create(r.Context(), bulk.Request{
+		Tenant: tenant, Kind: kind, Spec: raw, Actor: "ann",
+		CorrelationID: "clean", Once: once,
+	})
 	r.must(err)
 	return ans.BulkID
 }

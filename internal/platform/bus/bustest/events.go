@@ -96,9 +96,10 @@ func (m *Events) event(tenant, record string, version wire.Stamp, p wire.Payload
 	m.t.Helper()
 	payload, err := wire.NewPayload(p)
 	e := wire.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: wire.SchemaVersion, Type: p.EventType(), OccurredAt: version,
-		Tenant:   tenant,
-		Producer: wire.Producer{Service: "core-platform", Instance: "p1"}, CorrelationID: "merge-7",
+		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: wire.SchemaVersion, Type: p.EventType(),
+		OccurredAt: version,
+		Tenant:     tenant,
+		Producer:   wire.Producer{Service: "core-platform", Instance: "p1"}, CorrelationID: "merge-7",
 		Key: wire.RecordKey("Account", tenant, record), Version: version, Payload: payload,
 	}
 	if err == nil {

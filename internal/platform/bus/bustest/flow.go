@@ -121,7 +121,8 @@ func filtered(r *rig) {
 				r.Fatalf("of %v there was more: %v, %v", wanted, more, err)
 			}
 			if got, want := f.Upto(), msgs[len(msgs)-1].Seq; got != want {
-				return fault.New(fault.Unavailable, "", "of %v everything was given up to %d, want %d", wanted, got, want)
+				return fault.New(fault.Unavailable, "", "of %v everything was given up to %d, want %d", wanted, got,
+					want)
 			}
 			return nil
 		})
@@ -207,7 +208,8 @@ func refused(r *rig) {
 	r.within(maxWait, "publishing", func(ctx context.Context) error {
 		acks = r.Carrier().Publish(ctx, msgs)
 		for _, i := range []int{0, 7} {
-			if fault.KindOf(acks[i].Err) == fault.Unavailable { // somebody is being elected; what is stored is not stored again
+			// somebody is being elected; what is stored is not stored again
+			if fault.KindOf(acks[i].Err) == fault.Unavailable {
 				return acks[i].Err
 			}
 		}

@@ -94,7 +94,10 @@ func restarted(r *rig) {
 		carrier := r.Carrier()
 		r.Restart(r.T)
 		r.within(maxWait, "reading again", func(ctx context.Context) error {
-			again, err := r.Carrier().Read(ctx, bus.From{Stream: wire.Events, Created: info.Created, After: got[len(got)-1].Seq})
+			again, err := r.Carrier().Read(ctx, bus.From{
+				Stream: wire.Events, Created: info.Created,
+				After: got[len(got)-1].Seq,
+			})
 			if err == nil {
 				feed.Close()
 				feed = again

@@ -106,7 +106,8 @@ func (r *rig) ensure(s wire.Stream) (info bus.StreamInfo) {
 func (r *rig) message(part int) bus.Message {
 	r.n++
 	return bus.Message{
-		Stream: wire.Events, ID: fmt.Sprintf("id-%05d", r.n), Tenant: "7b0f4a10-1111-4222-8333-444455556666", Part: part,
+		Stream: wire.Events, ID: fmt.Sprintf("id-%05d", r.n), Tenant: "7b0f4a10-1111-4222-8333-444455556666",
+		Part: part,
 		Type: "RecordUpdated", Key: fmt.Sprintf("Account:t:%d", r.n), OccurredAt: wire.Stamp(1767225600000 + r.n),
 		Service: "records",
 		Body:    fmt.Appendf(nil, `{"n":%d}`, r.n), Relay: bus.Relay{Epoch: 1, At: 1767225700000, Source: int64(r.n)},

@@ -25,7 +25,8 @@ func numbered(i, part int) bus.Message {
 	id := fmt.Sprintf("018f3f9e-0000-7000-8000-%012x", i)
 	const tenant = "7b0f4a10-1111-4222-8333-444455556666"
 	return bus.Message{
-		Stream: wire.Events, ID: id, Tenant: tenant, Part: part, Type: "RecordUpdated", Key: wire.RecordKey("Opportunity", tenant, id),
+		Stream: wire.Events, ID: id, Tenant: tenant, Part: part, Type: "RecordUpdated",
+		Key:        wire.RecordKey("Opportunity", tenant, id),
 		OccurredAt: 1767225600000, Service: "records", Relay: bus.Relay{Epoch: 1, At: 1767225600000, Source: int64(i)},
 		Body: []byte(`{"eventId":"` + id + `","payload":{"x":"` + strings.Repeat("y", 600) + `"}}`),
 	}

@@ -14,11 +14,15 @@ import (
 // TestRefusedLoginsAreLoggedNowAndThen guesses passwords as fast as it can.
 func TestRefusedLoginsAreLoggedNowAndThen(t *testing.T) {
 	log := newNotes()
-	followers, err := ReadFollowers([]byte("users:\n  - {user: eve, password: " + secret + ", tenant: " + tenantA + "}\n"))
+	followers, err := ReadFollowers([]byte("users:\n  - {user: eve, password: " + secret + ", tenant: " + tenantA +
+		"}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, Config{Dir: t.TempDir(), Log: log.logger(), Listen: &Listen{Addr: "127.0.0.1:0", Followers: followers}})
+	s := open(t, Config{Dir: t.TempDir(), Log: log.logger(), Listen: &Listen{
+		Addr:      "127.0.0.1:0",
+		Followers: followers,
+	}})
 	for i := range 4 * loginLines {
 		if conn, err := nats.Connect(s.Addr().String(), nats.UserInfo("eve", fmt.Sprint("guess ", i))); err == nil {
 			conn.Close()

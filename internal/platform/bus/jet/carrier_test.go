@@ -75,8 +75,10 @@ func TestStreamsAreMadeAsDocumented(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := config(t, s, tt.stream)
-			if got.Replicas != copies || len(got.Subjects) != 1 || got.Subjects[0] != tt.subject || got.MaxBytes != tt.size ||
-				got.MaxAge != 7*24*time.Hour || got.Duplicates != 20*time.Second || got.Storage != jetstream.FileStorage || !got.AllowDirect {
+			if got.Replicas != copies || len(got.Subjects) != 1 || got.Subjects[0] != tt.subject ||
+				got.MaxBytes != tt.size ||
+				got.MaxAge != 7*24*time.Hour || got.Duplicates != 20*time.Second ||
+				got.Storage != jetstream.FileStorage || !got.AllowDirect {
 				t.Errorf("%s with %d copies: %+v", tt.stream, copies, got)
 			}
 		}
@@ -91,7 +93,8 @@ func TestAStreamThatSomebodyChangedStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	ensure(t, c)
-	if got := config(t, s, wire.Events); got.MaxBytes != changed.MaxBytes || got.MaxAge != changed.MaxAge || len(got.Subjects) != 2 {
+	if got := config(t, s, wire.Events); got.MaxBytes != changed.MaxBytes || got.MaxAge != changed.MaxAge ||
+		len(got.Subjects) != 2 {
 		t.Errorf("it is %+v", got)
 	}
 }
@@ -102,11 +105,26 @@ func TestAStreamThatCannotServeIsRefused(t *testing.T) {
 		spoil func(*jetstream.StreamConfig)
 		want  string
 	}{
-		{"other subjects", func(c *jetstream.StreamConfig) { c.Subjects = []string{"renga.event.a.*.*"} }, "its subjects must hold renga.event.*.*.*"},
-		{"a work queue", func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "retention must be by limits"},
-		{"refuses when it is full", func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "discard the oldest"},
-		{"keeps the last of a subject", func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, "may not limit the messages of a subject"},
-		{"takes small messages only", func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 }, "must take messages of 1048576 bytes"},
+		{
+			"other subjects", func(c *jetstream.StreamConfig) { c.Subjects = []string{"renga.event.a.*.*"} },
+			"its subjects must hold renga.event.*.*.*",
+		},
+		{
+			"a work queue", func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
+			"retention must be by limits",
+		},
+		{
+			"refuses when it is full", func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew },
+			"discard the oldest",
+		},
+		{
+			"keeps the last of a subject", func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 },
+			"may not limit the messages of a subject",
+		},
+		{
+			"takes small messages only", func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 },
+			"must take messages of 1048576 bytes",
+		},
 		{"does not acknowledge", func(c *jetstream.StreamConfig) { c.NoAck = true }, "without acknowledgements"},
 		{"another stream has the subjects", func(c *jetstream.StreamConfig) { c.Name = "THEIRS" }, "another stream"},
 	} {
@@ -207,7 +225,10 @@ func TestAnAnswerThatDoesNotComeIsAnError(t *testing.T) {
 
 func TestAnAnswerOfTheWrongStreamIsAnError(t *testing.T) {
 	s := open(t, Config{Dir: t.TempDir()})
-	if _, err := s.stream.CreateStream(t.Context(), jetstream.StreamConfig{Name: "THEIRS", Subjects: []string{"renga.event.>"}}); err != nil {
+	if _, err := s.stream.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name:     "THEIRS",
+		Subjects: []string{"renga.event.>"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	ack := s.Carrier().Publish(t.Context(), []bus.Message{numbered(1, 0)})[0]
@@ -229,12 +250,16 @@ func TestTheUsualAnswerIsReadAsJSONWouldBe(t *testing.T) {
 		{`{"stream":"S","domain":"d","seq":7}`, 7, 0},
 		{`{"stream":"T","seq":7}`, 0, fault.Conflict},
 		{`{"stream":"S","seq":x}`, 0, fault.Unavailable},
-		{`{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"},"stream":"S","seq":0}`, 0, fault.Unavailable},
+		{
+			`{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"},"stream":"S","seq":0}`, 0,
+			fault.Unavailable,
+		},
 		{`{"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"},"stream":"S","seq":0}`, 0, fault.TooLarge},
 		{``, 0, fault.Unavailable},
 	} {
 		got := w.read(&nats.Msg{Data: []byte(tt.text)})
-		if got.Seq != tt.seq || (got.Err == nil) != (tt.kind == 0) || got.Err != nil && fault.KindOf(got.Err) != tt.kind {
+		if got.Seq != tt.seq || (got.Err == nil) != (tt.kind == 0) || got.Err != nil &&
+			fault.KindOf(got.Err) != tt.kind {
 			t.Errorf("%s: got %+v", tt.text, got)
 		}
 	}

@@ -67,7 +67,8 @@ func TestTheGoExampleOfTheDocumentFollowsEvents(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	cmd := exec.Command(bin)
-	cmd.Env = append(os.Environ(), "NATS_URL="+s.Addr().String(), "NATS_USER=acme-crm", "NATS_PASSWORD="+secret, "RENGA_TENANT="+tenantA)
+	cmd.Env = append(os.Environ(), "NATS_URL="+s.Addr().String(), "NATS_USER=acme-crm", "NATS_PASSWORD="+secret,
+		"RENGA_TENANT="+tenantA)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -155,8 +156,12 @@ func TestTheConfigurationOfTheDocumentServes(t *testing.T) {
 	}
 	defer conn.Close()
 	fetch(t, conn, 3)
-	for _, reply := range []string{"$JS.API.STREAM.DELETE.RENGA_EVENTS", "renga.event." + tenantB + ".1.RecordUpdated"} {
-		for _, subject := range []string{"$JS.API.CONSUMER.MSG.NEXT.RENGA_EVENTS.acme-crm", "$JS.API.CONSUMER.INFO.RENGA_EVENTS.acme-crm"} {
+	for _, reply := range []string{"$JS.API.STREAM.DELETE.RENGA_EVENTS", "renga.event." + tenantB +
+		".1.RecordUpdated"} {
+		for _, subject := range []string{
+			"$JS.API.CONSUMER.MSG.NEXT.RENGA_EVENTS.acme-crm",
+			"$JS.API.CONSUMER.INFO.RENGA_EVENTS.acme-crm",
+		} {
 			if err := conn.PublishRequest(subject, reply, []byte(`{"batch":1,"no_wait":true}`)); err != nil {
 				t.Fatal(err)
 			}

@@ -112,7 +112,8 @@ func (f *feed) open(ctx context.Context) error {
 func (f *feed) verifyLast(ctx context.Context) error {
 	m, err := f.c.At(ctx, f.from.Stream, f.last)
 	if fault.KindOf(err) == fault.NotFound && err != nil || err == nil && m.ID != f.lastID {
-		return fault.Wrap("jet.read", bus.Lost("message %d of stream %s is another one than before", f.last, f.from.Stream))
+		return fault.Wrap("jet.read", bus.Lost("message %d of stream %s is another one than before", f.last,
+			f.from.Stream))
 	}
 	return err
 }

@@ -94,7 +94,8 @@ func TestAFeedGoesOnWithoutItsConsumer(t *testing.T) {
 	for i := range 5 {
 		publish(t, c, i*300, 300)
 		take(t, f, 100+i*20)
-		if err := s.stream.DeleteConsumer(t.Context(), wire.Events.String(), f.name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		if err := s.stream.DeleteConsumer(t.Context(), wire.Events.String(), f.name); err != nil &&
+			!errors.Is(err, jetstream.ErrConsumerNotFound) {
 			t.Fatal(err) // not found: the feed has not noticed that the one before is gone
 		}
 	}

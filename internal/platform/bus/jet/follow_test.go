@@ -120,7 +120,10 @@ func TestAHostileFollowerReachesNothingOfOthers(t *testing.T) {
 	makeConsumer(t, eve, "eve", tenantA)
 	heard := newNotes()
 	hear := func(conn *nats.Conn, subject string) {
-		if _, err := conn.Subscribe(subject, func(m *nats.Msg) { _, _ = heard.Write([]byte(m.Subject + "\n")) }); err != nil {
+		if _, err := conn.Subscribe(subject, func(m *nats.Msg) {
+			_,
+				_ = heard.Write([]byte(m.Subject + "\n"))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if err := conn.Flush(); err != nil {
@@ -135,34 +138,52 @@ func TestAHostileFollowerReachesNothingOfOthers(t *testing.T) {
 	before := state(t, s)
 
 	for _, subject := range []string{
-		">", "*.>", "renga.>", "renga.event.>", "renga.event.*.>", "renga.event." + tenantB + ".>", "renga.event.*.1.RecordUpdated",
-		"renga.execution." + tenantB + ".>", "renga.ready.>", "renga.ready." + tenantA, "renga.follow.>", "$SYS.>", "$JS.>", "$JS.API.>", "$JS.EVENT.ADVISORY.>", "_R_.>",
+		">", "*.>", "renga.>", "renga.event.>", "renga.event.*.>", "renga.event." + tenantB + ".>",
+		"renga.event.*.1.RecordUpdated",
+		"renga.execution." + tenantB + ".>", "renga.ready.>", "renga.ready." + tenantA, "renga.follow.>", "$SYS.>",
+		"$JS.>", "$JS.API.>", "$JS.EVENT.ADVISORY.>", "_R_.>",
 	} {
-		denied(t, eve, log, func() error { _, err := eve.Subscribe(subject, func(*nats.Msg) {}); return err }, "hears "+subject)
+		denied(t, eve, log, func() error { _, err := eve.Subscribe(subject, func(*nats.Msg) {}); return err }, "hears "+
+			subject)
 	}
 	own := `{"stream_name":"RENGA_EVENTS","config":{"name":"eve","filter_subject":"renga.event.` + tenantA + `.>"}}`
 	for _, subject := range []string{
-		"renga.event." + tenantA + ".0.RecordUpdated", "renga.event." + tenantB + ".0.RecordUpdated", "renga.execution." + tenantA + ".0", "renga.ready." + tenantA,
-		"renga.follow.bob.RENGA_EVENTS.renga.event." + tenantB + ".>", "_INBOX.victim.x", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ",
-		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.RENGA_EVENTS", "$JS.API.STREAM.DELETE.RENGA_EVENTS",
-		"$JS.API.STREAM.PURGE.RENGA_EVENTS", "$JS.API.STREAM.UPDATE.RENGA_EVENTS", "$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.SNAPSHOT.RENGA_EVENTS",
-		"$JS.API.STREAM.MSG.GET.RENGA_EVENTS", "$JS.API.STREAM.MSG.DELETE.RENGA_EVENTS", "$JS.API.DIRECT.GET.RENGA_EVENTS",
-		"$JS.API.DIRECT.GET.RENGA_EVENTS.renga.event." + tenantB + ".1.RecordUpdated", "$JS.API.CONSUMER.NAMES.RENGA_EVENTS", "$JS.API.CONSUMER.LIST.RENGA_EVENTS",
-		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS", "$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve", "$JS.API.CONSUMER.DURABLE.CREATE.RENGA_EVENTS.eve",
-		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.>", "$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.renga.event.>", "$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.renga.event.*.>",
-		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.renga.event." + tenantB + ".>", "$JS.API.CONSUMER.CREATE.RENGA_EVENTS.bob.renga.event." + tenantB + ".>",
-		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.adam.renga.event." + tenantA + ".>", "$JS.API.CONSUMER.MSG.NEXT.RENGA_EVENTS.bob", "$JS.API.CONSUMER.MSG.NEXT.RENGA_EVENTS.adam",
-		"$JS.API.CONSUMER.INFO.RENGA_EVENTS.bob", "$JS.API.CONSUMER.DELETE.RENGA_EVENTS.bob", "$JS.API.CONSUMER.DELETE.RENGA_EVENTS.adam",
-		"$JS.API.CONSUMER.PAUSE.RENGA_EVENTS.eve", "$JS.API.CONSUMER.RESET.RENGA_EVENTS.eve", "$JS.API.CONSUMER.LEADER.STEPDOWN.RENGA_EVENTS.eve",
+		"renga.event." + tenantA + ".0.RecordUpdated", "renga.event." + tenantB + ".0.RecordUpdated",
+		"renga.execution." + tenantA + ".0", "renga.ready." + tenantA,
+		"renga.follow.bob.RENGA_EVENTS.renga.event." + tenantB + ".>", "_INBOX.victim.x", "$SYS.REQ.SERVER.PING",
+		"$SYS.REQ.ACCOUNT.PING.CONNZ",
+		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.RENGA_EVENTS",
+		"$JS.API.STREAM.DELETE.RENGA_EVENTS",
+		"$JS.API.STREAM.PURGE.RENGA_EVENTS", "$JS.API.STREAM.UPDATE.RENGA_EVENTS", "$JS.API.STREAM.CREATE.MINE",
+		"$JS.API.STREAM.SNAPSHOT.RENGA_EVENTS",
+		"$JS.API.STREAM.MSG.GET.RENGA_EVENTS", "$JS.API.STREAM.MSG.DELETE.RENGA_EVENTS",
+		"$JS.API.DIRECT.GET.RENGA_EVENTS",
+		"$JS.API.DIRECT.GET.RENGA_EVENTS.renga.event." + tenantB + ".1.RecordUpdated",
+		"$JS.API.CONSUMER.NAMES.RENGA_EVENTS", "$JS.API.CONSUMER.LIST.RENGA_EVENTS",
+		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS", "$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve",
+		"$JS.API.CONSUMER.DURABLE.CREATE.RENGA_EVENTS.eve",
+		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.>", "$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.renga.event.>",
+		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.renga.event.*.>",
+		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.eve.renga.event." + tenantB + ".>",
+		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.bob.renga.event." + tenantB + ".>",
+		"$JS.API.CONSUMER.CREATE.RENGA_EVENTS.adam.renga.event." + tenantA + ".>",
+		"$JS.API.CONSUMER.MSG.NEXT.RENGA_EVENTS.bob", "$JS.API.CONSUMER.MSG.NEXT.RENGA_EVENTS.adam",
+		"$JS.API.CONSUMER.INFO.RENGA_EVENTS.bob", "$JS.API.CONSUMER.DELETE.RENGA_EVENTS.bob",
+		"$JS.API.CONSUMER.DELETE.RENGA_EVENTS.adam",
+		"$JS.API.CONSUMER.PAUSE.RENGA_EVENTS.eve", "$JS.API.CONSUMER.RESET.RENGA_EVENTS.eve",
+		"$JS.API.CONSUMER.LEADER.STEPDOWN.RENGA_EVENTS.eve",
 		"$JS.ACK.RENGA_EVENTS.bob.1.1.1.1.1", "$JS.FC.RENGA_EVENTS.eve.x", "$KV.x", "$O.x", "$MQTT.x",
 	} {
-		denied(t, eve, log, func() error { return eve.PublishRequest(subject, "_INBOX.x", []byte(own)) }, "says "+subject)
+		denied(t, eve, log, func() error { return eve.PublishRequest(subject, "_INBOX.x", []byte(own)) }, "says "+
+			subject)
 	}
 
 	// What it may say, with an answer that goes elsewhere.
 	for _, reply := range []string{
-		"$JS.API.STREAM.DELETE.RENGA_EVENTS", "$JS.API.STREAM.PURGE.RENGA_EVENTS", "$JS.API.CONSUMER.DELETE.RENGA_EVENTS.bob",
-		"renga.event." + tenantB + ".1.RecordUpdated", "renga.event." + tenantA + ".1.RecordUpdated", "renga.execution." + tenantB + ".1", "renga.ready." + tenantB,
+		"$JS.API.STREAM.DELETE.RENGA_EVENTS", "$JS.API.STREAM.PURGE.RENGA_EVENTS",
+		"$JS.API.CONSUMER.DELETE.RENGA_EVENTS.bob",
+		"renga.event." + tenantB + ".1.RecordUpdated", "renga.event." + tenantA + ".1.RecordUpdated",
+		"renga.execution." + tenantB + ".1", "renga.ready." + tenantB,
 		"_INBOX.victim.x", "$JS.ACK.RENGA_EVENTS.bob.1.1.1.1.1", "$SYS.REQ.SERVER.PING",
 	} {
 		for _, request := range []struct{ subject, body string }{
@@ -176,9 +197,15 @@ func TestAHostileFollowerReachesNothingOfOthers(t *testing.T) {
 			{"$JS.ACK.RENGA_EVENTS.eve.1.1.1.1.1", `+ACK`},
 		} {
 			for _, header := range []nats.Header{
-				nil, {"Nats-Trace-Dest": {reply}}, {"Nats-Request-Info": {`{"acc":"$G","svc":"$G"}`}}, {"Nats-Msg-Id": {"x"}},
+				nil,
+				{"Nats-Trace-Dest": {reply}},
+				{"Nats-Request-Info": {`{"acc":"$G","svc":"$G"}`}},
+				{"Nats-Msg-Id": {"x"}},
 			} {
-				err := eve.PublishMsg(&nats.Msg{Subject: request.subject, Reply: reply, Data: []byte(request.body), Header: header})
+				err := eve.PublishMsg(&nats.Msg{
+					Subject: request.subject, Reply: reply, Data: []byte(request.body),
+					Header: header,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +215,8 @@ func TestAHostileFollowerReachesNothingOfOthers(t *testing.T) {
 	// All of it is worked through, by the server and by this process, when this comes back.
 	makeConsumer(t, eve, "eve", tenantA)
 	for range 3 {
-		if err := errors.Join(eve.Flush(), s.conn.Flush(), bob.Flush(), adam.Flush(), s.Check(t.Context())); err != nil {
+		if err := errors.Join(eve.Flush(), s.conn.Flush(), bob.Flush(), adam.Flush(),
+			s.Check(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +238,8 @@ func state(t *testing.T, s *Server) string {
 			t.Fatal(err)
 		}
 		info := stream.CachedInfo()
-		fmt.Fprintf(&text, "%s %v %d..%d of %d messages, %d consumers\n", st, info.Created, info.State.FirstSeq, info.State.LastSeq, info.State.Msgs, info.State.Consumers)
+		fmt.Fprintf(&text, "%s %v %d..%d of %d messages, %d consumers\n", st, info.Created, info.State.FirstSeq,
+			info.State.LastSeq, info.State.Msgs, info.State.Consumers)
 	}
 	return text.String()
 }
@@ -220,7 +249,10 @@ func makeConsumer(t *testing.T, conn *nats.Conn, user, tenant string) {
 	t.Helper()
 	js, err := jetstream.New(conn)
 	if err == nil {
-		_, err = js.CreateOrUpdateConsumer(t.Context(), "RENGA_EVENTS", jetstream.ConsumerConfig{Durable: user, FilterSubject: "renga.event." + tenant + ".>"})
+		_, err = js.CreateOrUpdateConsumer(t.Context(), "RENGA_EVENTS", jetstream.ConsumerConfig{
+			Durable:       user,
+			FilterSubject: "renga.event." + tenant + ".>",
+		})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -257,23 +289,40 @@ func TestAFollowersConsumerIsWhatItMayBe(t *testing.T) {
 		change map[string]any
 		want   string
 	}{
-		"sound":                       {nil, ""},
-		"durable":                     {map[string]any{"durable_name": "eve", "ack_policy": "explicit"}, ""},
-		"from a time":                 {map[string]any{"deliver_policy": "by_start_time", "opt_start_time": "2026-01-01T00:00:00Z"}, ""},
-		"push":                        {map[string]any{"deliver_subject": "_INBOX.x"}, "pull consumers only"},
-		"push to the API":             {map[string]any{"deliver_subject": "$JS.API.STREAM.DELETE.RENGA_EVENTS"}, "pull consumers only"},
-		"push to a group":             {map[string]any{"deliver_group": "g"}, "pull consumers only"},
-		"another filter":              {map[string]any{"filter_subject": "renga.event." + tenantB + ".>"}, "filter_subject must be"},
-		"no filter":                   {map[string]any{"filter_subject": ""}, "filter_subject must be"},
-		"several filters":             {map[string]any{"filter_subject": "", "filter_subjects": []string{"renga.event." + tenantA + ".>", "renga.event." + tenantB + ".>"}}, "filter_subject must be"},
-		"one and several":             {map[string]any{"filter_subjects": []string{"renga.event." + tenantB + ".>"}}, "filter_subject must be"},
-		"another name":                {map[string]any{"name": "bob"}, "must be named eve"},
-		"another durable":             {map[string]any{"durable_name": "bob"}, "must be named eve"},
-		"no name":                     {map[string]any{"name": ""}, "must be named eve"},
-		"too many requests":           {map[string]any{"max_waiting": 100_000}, "max_waiting"},
-		"too many unacknowledged":     {map[string]any{"max_ack_pending": 1_000_000}, "max_ack_pending"},
-		"redelivered without pause":   {map[string]any{"ack_wait": 1}, "ack_wait"},
-		"what is dropped is harmless": {map[string]any{"sample_freq": "100", "num_replicas": 5, "metadata": map[string]string{"a": "b"}, "flow_control": true}, ""},
+		"sound":   {nil, ""},
+		"durable": {map[string]any{"durable_name": "eve", "ack_policy": "explicit"}, ""},
+		"from a time": {map[string]any{
+			"deliver_policy": "by_start_time",
+			"opt_start_time": "2026-01-01T00:00:00Z",
+		}, ""},
+		"push": {map[string]any{"deliver_subject": "_INBOX.x"}, "pull consumers only"},
+		"push to the API": {
+			map[string]any{"deliver_subject": "$JS.API.STREAM.DELETE.RENGA_EVENTS"},
+			"pull consumers only",
+		},
+		"push to a group": {map[string]any{"deliver_group": "g"}, "pull consumers only"},
+		"another filter": {
+			map[string]any{"filter_subject": "renga.event." + tenantB + ".>"},
+			"filter_subject must be",
+		},
+		"no filter": {map[string]any{"filter_subject": ""}, "filter_subject must be"},
+		"several filters": {map[string]any{"filter_subject": "", "filter_subjects": []string{
+			"renga.event." + tenantA + ".>", "renga.event." + tenantB + ".>",
+		}}, "filter_subject must be"},
+		"one and several": {
+			map[string]any{"filter_subjects": []string{"renga.event." + tenantB + ".>"}},
+			"filter_subject must be",
+		},
+		"another name":              {map[string]any{"name": "bob"}, "must be named eve"},
+		"another durable":           {map[string]any{"durable_name": "bob"}, "must be named eve"},
+		"no name":                   {map[string]any{"name": ""}, "must be named eve"},
+		"too many requests":         {map[string]any{"max_waiting": 100_000}, "max_waiting"},
+		"too many unacknowledged":   {map[string]any{"max_ack_pending": 1_000_000}, "max_ack_pending"},
+		"redelivered without pause": {map[string]any{"ack_wait": 1}, "ack_wait"},
+		"what is dropped is harmless": {map[string]any{
+			"sample_freq": "100", "num_replicas": 5,
+			"metadata": map[string]string{"a": "b"}, "flow_control": true,
+		}, ""},
 	} {
 		config := map[string]any{}
 		for _, m := range []map[string]any{sound, tt.change} {
@@ -305,11 +354,13 @@ func TestAFollowersConsumerIsWhatItMayBe(t *testing.T) {
 			}
 		case answer.Error != nil:
 			t.Errorf("%s: %s", name, answer.Error.Description)
-		case answer.Name != "eve" || answer.Stream != "RENGA_EVENTS" || answer.Config.MaxWaiting != maxFollowerWaiting ||
+		case answer.Name != "eve" || answer.Stream != "RENGA_EVENTS" ||
+			answer.Config.MaxWaiting != maxFollowerWaiting ||
 			answer.Config.SampleFrequency != "" || answer.Config.DeliverSubject != "":
 			t.Errorf("%s: got %s", name, m.Data)
 		}
-		if err := s.stream.DeleteConsumer(t.Context(), "RENGA_EVENTS", "eve"); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		if err := s.stream.DeleteConsumer(t.Context(), "RENGA_EVENTS", "eve"); err != nil &&
+			!errors.Is(err, jetstream.ErrConsumerNotFound) {
 			t.Fatal(err)
 		}
 	}

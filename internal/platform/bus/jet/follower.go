@@ -54,7 +54,8 @@ func ReadFollowers(text []byte) ([]Follower, error) {
 		}
 		f.Tenant = tenant.String()
 		if _, err := bcrypt.Cost([]byte(f.Password)); err != nil && len(f.Password) < minPassword {
-			return nil, badFollowers("the password of user %s must be a bcrypt hash or have %d characters", f.User, minPassword)
+			return nil, badFollowers("the password of user %s must be a bcrypt hash or have %d characters", f.User,
+				minPassword)
 		}
 	}
 	return file.Users, nil

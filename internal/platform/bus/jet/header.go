@@ -45,7 +45,10 @@ func newWriter() *writer {
 		ceContent: {mediaType},
 		content:   {mediaType},
 	}}
-	for i, k := range [len(w.values)]string{nats.MsgIdHdr, ceID, ceSource, ceTime, ceSubject, relayed, ceType, ceTenant} {
+	for i, k := range [len(w.values)]string{
+		nats.MsgIdHdr, ceID, ceSource, ceTime, ceSubject, relayed, ceType,
+		ceTenant,
+	} {
 		w.header[k] = w.values[i : i+1 : i+1]
 	}
 	return w

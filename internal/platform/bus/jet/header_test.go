@@ -14,8 +14,12 @@ import (
 
 func TestHeadersAreThoseOfCloudEvents(t *testing.T) {
 	m := bus.Message{
-		ID: "018f3f9e-1111-7000-8000-000000000001", Tenant: "7b0f4a10-1111-4222-8333-444455556666", Part: 3, Type: "StageChanged",
-		Key: "商談:7b0f:10 %", OccurredAt: 1767225600789, Service: "records", Relay: bus.Relay{Epoch: 7, At: 1767225601000, Source: 42},
+		ID: "018f3f9e-1111-7000-8000-000000000001", Tenant: "7b0f4a10-1111-4222-8333-444455556666", Part: 3,
+		Type: "StageChanged",
+		Key:  "商談:7b0f:10 %", OccurredAt: 1767225600789, Service: "records", Relay: bus.Relay{
+			Epoch: 7,
+			At:    1767225601000, Source: 42,
+		},
 	}
 	got := newWriter().of(&m)
 	want := nats.Header{
@@ -39,10 +43,14 @@ func TestHeadersAreThoseOfCloudEvents(t *testing.T) {
 func TestAMessageSurvivesItsHeaders(t *testing.T) {
 	w := newWriter()
 	for _, s := range []wire.Stream{wire.Events, wire.Executions} {
-		for _, key := range []string{"", "a", " a ", "商談:t:é", `100% "sure"`, "%41", "%", "a:b: c", strings.Repeat("𠮷", 255)} {
+		for _, key := range []string{
+			"", "a", " a ", "商談:t:é", `100% "sure"`, "%41", "%", "a:b: c",
+			strings.Repeat("𠮷", 255),
+		} {
 			m := bus.Message{
-				Stream: s, Seq: 9, ID: "id %", Tenant: "東京", Part: 2, Type: "型", Key: key, OccurredAt: 1, Service: "a b",
-				Body: []byte("{}"), Relay: bus.Relay{Epoch: 1, At: 2, Source: 3, Behind: 4, BehindID: "id 5"},
+				Stream: s, Seq: 9, ID: "id %", Tenant: "東京", Part: 2, Type: "型", Key: key, OccurredAt: 1,
+				Service: "a b",
+				Body:    []byte("{}"), Relay: bus.Relay{Epoch: 1, At: 2, Source: 3, Behind: 4, BehindID: "id 5"},
 			}
 			header := w.of(&m)
 			if size := headerSize(t, header); size > MaxHeader {
@@ -66,7 +74,10 @@ func headerSize(t *testing.T, h nats.Header) int {
 }
 
 func TestMessagesOfOthersAreNotOurs(t *testing.T) {
-	sound := bus.Message{ID: "i", Tenant: "t", Part: 1, Type: "T", Key: "k", OccurredAt: 1, Service: "s", Relay: bus.Relay{Epoch: 1}}
+	sound := bus.Message{
+		ID: "i", Tenant: "t", Part: 1, Type: "T", Key: "k", OccurredAt: 1, Service: "s",
+		Relay: bus.Relay{Epoch: 1},
+	}
 	for name, spoil := range map[string]func(h nats.Header) string{
 		"no relay":              func(h nats.Header) string { h.Del(relayed); return "renga.event.t.1.T" },
 		"half a relay":          func(h nats.Header) string { h.Set(relayed, "1 2"); return "renga.event.t.1.T" },

@@ -33,7 +33,8 @@ type Listen struct {
 func (l *Listen) check(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(l.Addr)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && port != "0" {
-		return fault.New(fault.Invalid, "NATS_LISTEN_INVALID", "the address to listen on for NATS must be HOST:PORT, not %q",
+		return fault.New(fault.Invalid, "NATS_LISTEN_INVALID",
+			"the address to listen on for NATS must be HOST:PORT, not %q",
 			l.Addr)
 	}
 	if len(l.Followers) == 0 {

@@ -48,9 +48,10 @@ func listening(t *testing.T) *Server {
 func as(t *testing.T, s *Server, user string) (*nats.Conn, *notes) {
 	t.Helper()
 	log := newNotes()
-	conn, err := nats.Connect(s.Addr().String(), nats.UserInfo(user, secret), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		_, _ = log.Write([]byte(err.Error() + "\n"))
-	}))
+	conn, err := nats.Connect(s.Addr().String(), nats.UserInfo(user, secret),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			_, _ = log.Write([]byte(err.Error() + "\n"))
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,13 @@ func TestFollowersMustProveWhoTheyAre(t *testing.T) {
 		as(t, s, user)
 	}
 	for _, tt := range []struct{ user, password string }{
-		{"eve", "a wrong password"}, {"eve", ""}, {"bob", "a wrong password"}, {"nobody", secret}, {"renga", secret}, {"renga", ""}, {"", ""},
+		{"eve", "a wrong password"},
+		{"eve", ""},
+		{"bob", "a wrong password"},
+		{"nobody", secret},
+		{"renga", secret},
+		{"renga", ""},
+		{"", ""},
 	} {
 		conn, err := nats.Connect(s.Addr().String(), nats.UserInfo(tt.user, tt.password))
 		if err == nil || !strings.Contains(err.Error(), "Authorization Violation") {
@@ -86,7 +93,8 @@ func TestFollowersMustProveWhoTheyAre(t *testing.T) {
 
 func TestFilesOfFollowers(t *testing.T) {
 	const ok = "users: [{user: a, password: a long password, tenant: " + tenantA + "}]"
-	if got, err := ReadFollowers([]byte(ok)); err != nil || len(got) != 1 || got[0] != (Follower{"a", secret, tenantA}) {
+	if got, err := ReadFollowers([]byte(ok)); err != nil || len(got) != 1 ||
+		got[0] != (Follower{"a", secret, tenantA}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for name, text := range map[string]string{
@@ -103,7 +111,8 @@ func TestFilesOfFollowers(t *testing.T) {
 		"no password":             strings.Replace(ok, secret, "''", 1),
 		"a tenant that is none":   strings.Replace(ok, tenantA, "acme", 1),
 		"a tenant that is all":    strings.Replace(ok, tenantA, "'*'", 1),
-		"a name twice":            strings.Replace(ok, "[{", "[{user: a, password: another password, tenant: "+tenantB+"}, {", 1),
+		"a name twice": strings.Replace(ok, "[{", "[{user: a, password: another password, tenant: "+tenantB+
+			"}, {", 1),
 	} {
 		_, err := ReadFollowers([]byte(text))
 		if fault.KindOf(err) != fault.Invalid {
@@ -126,7 +135,11 @@ func TestAServerDoesNotListenCarelessly(t *testing.T) {
 		{"to everybody without TLS", "in the clear", Listen{Addr: ":0", Followers: followers}, ""},
 		{"nowhere", "must be HOST:PORT", Listen{Addr: "4222", Followers: followers}, ""},
 		{"at no port", "must be HOST:PORT", Listen{Addr: "127.0.0.1:nats", Followers: followers}, ""},
-		{"for a server outside", "only the NATS server inside", Listen{Addr: "127.0.0.1:0", Followers: followers}, "nats://127.0.0.1:1"},
+		{
+			"for a server outside", "only the NATS server inside",
+			Listen{Addr: "127.0.0.1:0", Followers: followers},
+			"nats://127.0.0.1:1",
+		},
 	} {
 		_, err := Open(t.Context(), Config{Dir: t.TempDir(), URL: tt.url, Listen: &tt.listen})
 		if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), tt.want) {
@@ -138,7 +151,10 @@ func TestAServerDoesNotListenCarelessly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, err = Open(t.Context(), Config{Dir: t.TempDir(), Listen: &Listen{Addr: taken.Addr().String(), Followers: followers}})
+	_, err = Open(t.Context(), Config{Dir: t.TempDir(), Listen: &Listen{
+		Addr:      taken.Addr().String(),
+		Followers: followers,
+	}})
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("where somebody listens: got %v", err)
 	}
@@ -165,7 +181,8 @@ func TestFollowersAreReachedOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if _, err := plain.Write([]byte(`CONNECT {"user":"eve","pass":"` + secret + `","tls_required":false}` + "\r\nPING\r\n")); err != nil {
+	if _, err := plain.Write([]byte(`CONNECT {"user":"eve","pass":"` + secret + `","tls_required":false}` +
+		"\r\nPING\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	_ = plain.SetReadDeadline(time.Now().Add(maxWait))
@@ -203,5 +220,8 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(parsed)
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, roots
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{
+		Certificate: [][]byte{der},
+		PrivateKey:  key,
+	}}}, roots
 }

@@ -193,7 +193,8 @@ func (w *wave) read(m *nats.Msg) bus.Ack {
 	case answer.Error != nil:
 		err = unavailable("a message was not stored", answer.Error)
 	case answer.Stream != w.stream:
-		err = fault.New(fault.Conflict, "NATS_STREAM_UNFIT", "stream %s took a message of stream %s", answer.Stream, w.stream)
+		err = fault.New(fault.Conflict, "NATS_STREAM_UNFIT", "stream %s took a message of stream %s", answer.Stream,
+			w.stream)
 	default:
 		return bus.Ack{Seq: answer.Seq}
 	}

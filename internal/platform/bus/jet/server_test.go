@@ -229,7 +229,8 @@ func TestAServerOutsideIsUsedAndFoundAgain(t *testing.T) {
 	log.wait(t, "connection to NATS lost")
 	stalls, began := stalltest.New(t), time.Now()
 	err := s.Check(t.Context())
-	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no connection to NATS at nats://127.0.0.1") {
+	if fault.KindOf(err) != fault.Unavailable ||
+		!strings.Contains(err.Error(), "no connection to NATS at nats://127.0.0.1") {
 		t.Errorf("without a server the check says %v", err)
 	}
 	if _, err := s.stream.Publish(t.Context(), "events.a", nil); err == nil {
@@ -268,11 +269,15 @@ func TestAServerOutsideThatCannotBeUsedIsRefused(t *testing.T) {
 	gone.Shutdown()
 	for _, tt := range []struct{ name, url, want string }{
 		{"nobody listens", strings.Replace(away, "//", "//renga:s3cret@", 1), "NATS cannot be reached at " + away},
-		{"a token, and nobody listens", strings.Replace(away, "//", "//s3cret@", 1), "NATS cannot be reached at " + away},
+		{"a token, and nobody listens", strings.Replace(away, "//", "//s3cret@", 1), "NATS cannot be reached at " +
+			away},
 		{"all of several are away", strings.Replace(away, "//", "//s3cret@", 1) + "," + away, away + "," + away},
 		{"without JetStream", at(plain, ""), "JetStream is not enabled on NATS at " + at(plain, "")},
 		{"with a wrong password", at(locked, "renga:s3cret@"), "Authorization Violation"},
-		{"without TLS", strings.Replace(at(plain, "renga:s3cret@"), "nats:", "tls:", 1), "secure connection not available"},
+		{
+			"without TLS", strings.Replace(at(plain, "renga:s3cret@"), "nats:", "tls:", 1),
+			"secure connection not available",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log := newNotes()

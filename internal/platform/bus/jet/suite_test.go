@@ -44,7 +44,8 @@ func TestTheSuiteOfCarriersInACluster(t *testing.T) {
 		c := &clustered{streams: streams{s: s}, nodes: three}
 		c.settle(t)
 		for _, st := range []wire.Stream{wire.Events, wire.Executions} {
-			if err := s.stream.DeleteStream(t.Context(), st.String()); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			if err := s.stream.DeleteStream(t.Context(), st.String()); err != nil &&
+				!errors.Is(err, jetstream.ErrStreamNotFound) {
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,8 @@ func filled(t *testing.T, n int) *memory.Carrier {
 	c := memory.New()
 	ensure(t, c)
 	for i := range n {
-		if ack := c.Publish(t.Context(), []bus.Message{msg(fmt.Sprint("m", i+1))})[0]; ack.Err != nil || ack.Seq != uint64(i+1) {
+		if ack := c.Publish(t.Context(), []bus.Message{msg(fmt.Sprint("m", i+1))})[0]; ack.Err != nil ||
+			ack.Seq != uint64(i+1) {
 			t.Fatalf("message %d: got %+v", i+1, ack)
 		}
 	}

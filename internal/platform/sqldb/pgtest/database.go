@@ -128,7 +128,8 @@ func create(psql, server, master string) (at, name string, err error) {
 func query(psql, server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, psql, "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--command="+statement, server)
+	cmd := exec.CommandContext(ctx, psql, "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--command="+statement,
+		server)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", statement, err, out)
 	}
@@ -139,7 +140,8 @@ func query(psql, server, statement string) error {
 func Restore(t testing.TB, dump io.Reader) string {
 	t.Helper()
 	at := New(t)
-	cmd := exec.CommandContext(t.Context(), client(t), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output="+os.DevNull, at)
+	cmd := exec.CommandContext(t.Context(), client(t), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output="+
+		os.DevNull, at)
 	cmd.Stdin = dump
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the dump cannot be restored: %v: %s", err, out)

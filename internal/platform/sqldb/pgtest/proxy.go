@@ -56,7 +56,10 @@ func NewProxy(t testing.TB, database string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: listener, server: at.Host, at: at, cuts: map[Cut]int{}, links: map[*link]bool{}, change: make(chan struct{})}
+	p := &Proxy{
+		listener: listener, server: at.Host, at: at, cuts: map[Cut]int{}, links: map[*link]bool{},
+		change: make(chan struct{}),
+	}
 	p.at.Host = listener.Addr().String()
 	p.wg.Go(p.serve)
 	t.Cleanup(func() {

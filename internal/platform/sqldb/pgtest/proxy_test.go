@@ -29,7 +29,8 @@ func TestConnectionsAreCutAroundACommit(t *testing.T) {
 			t.Errorf("cut %d: answered %t", tt.at, got)
 		}
 		if tt.at == During { // in the server's own time
-			for ask(t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'") != "0" {
+			for ask(t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid "+
+				"<> pg_backend_pid() AND backend_type = 'client backend'") != "0" {
 			}
 		}
 		want := map[bool]string{true: "1", false: "0"}[tt.done]
@@ -48,7 +49,8 @@ func TestConnectionsAreCutAroundACommit(t *testing.T) {
 func TestCommitsAreFoundInEveryForm(t *testing.T) {
 	for query, want := range map[string]bool{
 		"commit": true, "COMMIT;": true, " Commit ; ": true, "INSERT INTO a VALUES (1); COMMIT": true,
-		"commit prepared 'x'": false, "SELECT 'commit'": false, "COMMENT ON TABLE a IS 'commit'": false, "": false, "BEGIN": false,
+		"commit prepared 'x'": false, "SELECT 'commit'": false, "COMMENT ON TABLE a IS 'commit'": false, "": false,
+		"BEGIN": false,
 	} {
 		if got := isCommit(query); got != want {
 			t.Errorf("%q: %t", query, got)

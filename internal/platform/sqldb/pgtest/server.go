@@ -136,8 +136,10 @@ func (s *Server) prepare(disk, auth string) (err error) {
 	if err := os.WriteFile(secret, []byte(s.password), 0o644); err != nil { // the folder is closed to others
 		return err
 	}
-	initdb := s.program("initdb", "--pgdata="+s.data(), "--waldir="+filepath.Join(s.dir, "wal"), "--username="+superuser, "--pwfile="+secret, "--auth="+auth,
-		"--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions")
+	initdb := s.program("initdb", "--pgdata="+s.data(), "--waldir="+filepath.Join(s.dir, "wal"), "--username="+
+		superuser, "--pwfile="+secret, "--auth="+auth,
+		"--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--no-sync",
+		"--no-instructions")
 	if err := initdb.Run(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, s.Log())
 	}
@@ -220,7 +222,8 @@ func (s *Server) KillPostmaster() { s.signal(syscall.SIGKILL) }
 // all others, and recovers.
 func (s *Server) KillBackend(t testing.TB) {
 	t.Helper()
-	sleeper := exec.Command(program(s.bin, "psql"), "--no-psqlrc", "-Atqc", "SELECT pg_backend_pid()", "-c", "SELECT pg_sleep(60)", s.URL())
+	sleeper := exec.Command(program(s.bin, "psql"), "--no-psqlrc", "-Atqc", "SELECT pg_backend_pid()", "-c",
+		"SELECT pg_sleep(60)", s.URL())
 	out, err := sleeper.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +266,10 @@ func (s *Server) remove() {
 
 // URL is the address of the server, with the database that every server has.
 func (s *Server) URL() string {
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(superuser, s.password), Host: s.addr(), Path: "/postgres", RawQuery: "sslmode=disable"}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, s.password), Host: s.addr(), Path: "/postgres",
+		RawQuery: "sslmode=disable",
+	}
 	return u.String()
 }
 

@@ -13,7 +13,10 @@ import (
 )
 
 func (s *Server) version(*http.Request, []byte, []string) answer {
-	return answer{http.StatusOK, map[string]any{"version": map[string]string{"v1": "2.10.5", "v2": "3.1.0"}[s.cfg.API], "git_version": nil}}
+	return answer{http.StatusOK, map[string]any{
+		"version":     map[string]string{"v1": "2.10.5", "v2": "3.1.0"}[s.cfg.API],
+		"git_version": nil,
+	}}
 }
 
 func (s *Server) dag(_ *http.Request, _ []byte, at []string) answer {
@@ -27,9 +30,15 @@ func (s *Server) dag(_ *http.Request, _ []byte, at []string) answer {
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_.~:+-]{1,250}$`)
 
 func (s *Server) trigger(r *http.Request, body []byte, at []string) answer {
-	names, required := []string{"dag_run_id", "logical_date", "execution_date", "data_interval_start", "data_interval_end", "conf", "note"}, 0
+	names, required := []string{
+		"dag_run_id", "logical_date", "execution_date", "data_interval_start",
+		"data_interval_end", "conf", "note",
+	}, 0
 	if s.cfg.API == "v2" {
-		names, required = []string{"logical_date", "dag_run_id", "data_interval_start", "data_interval_end", "run_after", "conf", "note"}, 1
+		names, required = []string{
+			"logical_date", "dag_run_id", "data_interval_start", "data_interval_end",
+			"run_after", "conf", "note",
+		}, 1
 	}
 	members, why := strict(body, required, names...)
 	if why != "" {
@@ -52,7 +61,8 @@ func (s *Server) trigger(r *http.Request, body []byte, at []string) answer {
 	case at[0] != s.cfg.DAG || s.noDAG:
 		return problem(http.StatusNotFound, "DAG with dag_id: '"+at[0]+"' not found")
 	case s.runs[run.ID] != nil:
-		return problem(http.StatusConflict, "DAGRun with DAG ID: '"+at[0]+"' and DAGRun ID: '"+run.ID+"' already exists")
+		return problem(http.StatusConflict, "DAGRun with DAG ID: '"+at[0]+"' and DAGRun ID: '"+run.ID+
+			"' already exists")
 	}
 	s.runs[run.ID] = run
 	s.order = append(s.order, run.ID)
@@ -73,7 +83,8 @@ func (s *Server) view(r *Run) map[string]any {
 func (s *Server) find(at []string) (*Run, answer) {
 	r := s.runs[at[1]]
 	if at[0] != s.cfg.DAG || r == nil {
-		return nil, problem(http.StatusNotFound, "The DagRun with dag_id: `"+at[0]+"` and run_id: `"+at[1]+"` was not found")
+		return nil, problem(http.StatusNotFound, "The DagRun with dag_id: `"+at[0]+"` and run_id: `"+at[1]+
+			"` was not found")
 	}
 	return r, answer{}
 }
@@ -99,7 +110,8 @@ func (s *Server) patch(r *http.Request, body []byte, at []string) answer {
 	}
 	members, why := strict(body, 1, names...)
 	var state string
-	if why == "" && (json.Unmarshal(members["state"], &state) != nil || !slices.Contains([]string{"success", "failed", "queued"}, state)) {
+	if why == "" && (json.Unmarshal(members["state"], &state) != nil ||
+		!slices.Contains([]string{"success", "failed", "queued"}, state)) {
 		why = "state is " + string(members["state"])
 	}
 	if why != "" {
@@ -159,7 +171,10 @@ func (s *Server) xcom(r *http.Request, _ []byte, at []string) answer {
 	if err != nil {
 		s.t.Error(err)
 	}
-	out := map[string]any{"key": "return_value", "dag_id": at[0], "task_id": at[2], "timestamp": time.Now(), "map_index": -1, "value": string(value)}
+	out := map[string]any{
+		"key": "return_value", "dag_id": at[0], "task_id": at[2], "timestamp": time.Now(),
+		"map_index": -1, "value": string(value),
+	}
 	switch {
 	case s.cfg.API == "v2":
 		out["run_id"] = run.ID

@@ -45,7 +45,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		write(w, trouble)
 		return
 	}
-	w.Header().Set("Content-Type", map[bool]string{true: "application/json", false: "application/problem+json"}[got.status < 400 || s.cfg.API == "v2"])
+	w.Header().Set("Content-Type", map[bool]string{
+		true:  "application/json",
+		false: "application/problem+json",
+	}[got.status < 400 || s.cfg.API == "v2"])
 	w.WriteHeader(got.status)
 	switch b := got.body.(type) {
 	case raw:
@@ -90,8 +93,13 @@ var paths = []struct {
 	{"trigger", "POST", regexp.MustCompile(`^/dags/([^/]+)/dagRuns$`), func(s *Server) handler { return s.trigger }},
 	{"runs", "GET", regexp.MustCompile(`^/dags/([^/]+)/dagRuns$`), func(s *Server) handler { return s.list }},
 	{"run", "GET", regexp.MustCompile(`^/dags/([^/]+)/dagRuns/([^/]+)$`), func(s *Server) handler { return s.run }},
-	{"cancel", "PATCH", regexp.MustCompile(`^/dags/([^/]+)/dagRuns/([^/]+)$`), func(s *Server) handler { return s.patch }},
-	{"result", "GET", regexp.MustCompile(`^/dags/([^/]+)/dagRuns/([^/]+)/taskInstances/([^/]+)/xcomEntries/return_value$`), func(s *Server) handler { return s.xcom }},
+	{"cancel", "PATCH", regexp.MustCompile(`^/dags/([^/]+)/dagRuns/([^/]+)$`), func(s *Server) handler {
+		return s.patch
+	}},
+	{"result", "GET", regexp.MustCompile(
+		`^/dags/([^/]+)/dagRuns/([^/]+)/taskInstances/([^/]+)/xcomEntries/return_value$`), func(s *Server) handler {
+		return s.xcom
+	}},
 }
 
 // route finds out what a request asks for.

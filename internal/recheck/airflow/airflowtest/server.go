@@ -83,7 +83,8 @@ func New(t testing.TB, cfg Config) *Server {
 		cfg.TokenFor = time.Hour
 	}
 	s := &Server{
-		t: t, cfg: cfg, addr: "127.0.0.1:0", runs: map[string]*Run{}, tokens: map[string]time.Time{}, calls: map[string]int{},
+		t: t, cfg: cfg, addr: "127.0.0.1:0", runs: map[string]*Run{}, tokens: map[string]time.Time{},
+		calls:    map[string]int{},
 		released: make(chan struct{}),
 	}
 	s.Start()
@@ -222,7 +223,10 @@ type answer struct {
 }
 
 func problem(status int, detail string) answer {
-	return answer{status, map[string]any{"detail": detail, "status": status, "title": http.StatusText(status), "type": "about:blank"}}
+	return answer{status, map[string]any{
+		"detail": detail, "status": status, "title": http.StatusText(status),
+		"type": "about:blank",
+	}}
 }
 
 // raw is a body that is written as it is.

@@ -71,7 +71,8 @@ func lists(t *testing.T, s *suite) {
 		num := s.number()
 		all = append(all, s.create(engine.Head{
 			Num: num, Tenant: []string{tenantA, tenantA, tenantB}[i%3], GraphID: []string{"g", "h"}[i/2%2],
-			Status: flow.Status(i % 4), CreatedAt: flow.Time(1000 + i/3), EndedAt: flow.Time(i), ArchivedAt: flow.Time(i / 2),
+			Status: flow.Status(i % 4), CreatedAt: flow.Time(1000 + i/3), EndedAt: flow.Time(i),
+			ArchivedAt: flow.Time(i / 2),
 		}))
 	}
 	for _, status := range statuses {
@@ -147,7 +148,10 @@ func scan(t *testing.T, s *suite) {
 }
 
 func graph(tenant, id, digest string) engine.GraphRow {
-	return engine.GraphRow{Tenant: tenant, ID: id, Digest: digest, Body: []byte(`{"d":"` + digest + `"}`), CreatedAt: flow.Time(len(digest))}
+	return engine.GraphRow{
+		Tenant: tenant, ID: id, Digest: digest, Body: []byte(`{"d":"` + digest + `"}`),
+		CreatedAt: flow.Time(len(digest)),
+	}
 }
 
 func (s *suite) put(g engine.GraphRow, version int, created bool) engine.GraphRow {
@@ -170,7 +174,10 @@ func graphs(t *testing.T, s *suite) {
 		s.must(err)
 		equal(t, "graph", got, want)
 	}
-	again, _, err := s.store.PutGraph(t.Context(), engine.GraphRow{Tenant: tenantA, ID: "g", Digest: "x", Body: []byte("{}"), CreatedAt: 99})
+	again, _, err := s.store.PutGraph(t.Context(), engine.GraphRow{
+		Tenant: tenantA, ID: "g", Digest: "x",
+		Body: []byte("{}"), CreatedAt: 99,
+	})
 	s.must(err)
 	equal(t, "what is stored already", again, three)
 	_, err = s.store.Graph(t.Context(), tenantA, "g", 4)
@@ -193,7 +200,8 @@ func graphPages(t *testing.T, s *suite) {
 	for offset := range 6 {
 		got, total, err := s.store.Graphs(t.Context(), tenantA, offset, 2)
 		s.must(err)
-		equal(t, "page", append([]engine.GraphRow{}, got...), append([]engine.GraphRow{}, newest[offset:][:min(2, 5-offset)]...))
+		equal(t, "page", append([]engine.GraphRow{}, got...), append([]engine.GraphRow{},
+			newest[offset:][:min(2, 5-offset)]...))
 		equal(t, "total", total, 5)
 	}
 }

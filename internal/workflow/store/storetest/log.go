@@ -14,7 +14,10 @@ func failedCommit(t *testing.T, s *suite) {
 	old := s.create(engine.Head{})
 	num := s.number()
 	own := errors.New("my own")
-	key := engine.KeyRow{KeyRef: engine.KeyRef{Tenant: tenantA, Endpoint: "POST /x", Key: "k"}, At: 1, Body: []byte("b")}
+	key := engine.KeyRow{
+		KeyRef: engine.KeyRef{Tenant: tenantA, Endpoint: "POST /x", Key: "k"}, At: 1,
+		Body: []byte("b"),
+	}
 	ready := engine.ReadyRow{Tenant: tenantA, Queue: "q", At: 1, Execution: old.Num, Node: "n"}
 	err := s.store.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
 		ended := old
@@ -79,7 +82,11 @@ func fetchFound(t *testing.T, s *suite) {
 	}
 	other := s.create(engine.Head{})
 	s.commit(func(ctx context.Context, tx engine.Tx) error {
-		got, err := tx.Fetch(ctx, []engine.Want{{Tenant: tenantA, ID: other.ID}, {Tenant: tenantA, ID: idOf(9)}, {Tenant: tenantA, ID: h.ID}})
+		got, err := tx.Fetch(ctx, []engine.Want{
+			{Tenant: tenantA, ID: other.ID},
+			{Tenant: tenantA, ID: idOf(9)},
+			{Tenant: tenantA, ID: h.ID},
+		})
 		s.must(err)
 		equal(t, "order", []int64{got[0].Head.Num, got[1].Head.Num, got[2].Head.Num}, []int64{other.Num, 0, h.Num})
 		return nil
@@ -213,7 +220,8 @@ func historyUpTo(t *testing.T, s *suite) {
 
 func rowsFrom(t *testing.T, s *suite) {
 	rows := []engine.LogRow{
-		row(0, 1, 1, 3), row(0, 2, 4, 3), withSnapshot(row(0, 3, 4, 8), engine.ReducerVersion), row(0, 4, 9, 9), row(0, 5, 10, 9), row(0, 6, 10, 20),
+		row(0, 1, 1, 3), row(0, 2, 4, 3), withSnapshot(row(0, 3, 4, 8), engine.ReducerVersion), row(0, 4, 9, 9),
+		row(0, 5, 10, 9), row(0, 6, 10, 20),
 	}
 	h := s.writeLog(rows...)
 	for from, first := range map[uint64]int{0: 0, 1: 0, 3: 0, 4: 2, 8: 2, 9: 3, 10: 5, 20: 5, 21: 6} {
@@ -248,7 +256,17 @@ func rowsLimit(t *testing.T, s *suite) {
 		from        uint64
 		limit       int
 		first, rows int
-	}{{1, 1, 0, 1}, {1, 3, 0, 1}, {1, 4, 0, 2}, {3, 1, 0, 1}, {3, 2, 0, 2}, {4, 30, 1, 10}, {899, 2, 299, 1}, {898, 100, 299, 1}, {500, 1, 166, 1}} {
+	}{
+		{1, 1, 0, 1},
+		{1, 3, 0, 1},
+		{1, 4, 0, 2},
+		{3, 1, 0, 1},
+		{3, 2, 0, 2},
+		{4, 30, 1, 10},
+		{899, 2, 299, 1},
+		{898, 100, 299, 1},
+		{500, 1, 166, 1},
+	} {
 		got, err := s.store.Rows(t.Context(), h.Num, tt.from, tt.limit)
 		s.must(err)
 		equal(t, "rows", got, rows[tt.first:tt.first+tt.rows])

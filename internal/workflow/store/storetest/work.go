@@ -71,16 +71,21 @@ func readyOrder(t *testing.T, s *suite) {
 		return engine.ReadyRow{Tenant: tenantA, Queue: "q", At: at, Execution: execution, Node: node}
 	}
 	ordered := []engine.ReadyRow{
-		task(1, three, "z"), task(2, one, "B"), task(2, one, "a"), task(2, two, "a"), task(10, one, "a"), task(100, one, "a"),
+		task(1, three, "z"), task(2, one, "B"), task(2, one, "a"), task(2, two, "a"), task(10, one, "a"),
+		task(100, one, "a"),
 	}
 	other := engine.ReadyRow{Tenant: tenantA, Queue: "q2", At: 1, Execution: one, Node: "a"}
-	foreign := engine.ReadyRow{Tenant: tenantB, Queue: "q", At: 1, Execution: s.create(engine.Head{Tenant: tenantB}).Num, Node: "a"}
+	foreign := engine.ReadyRow{
+		Tenant: tenantB, Queue: "q", At: 1,
+		Execution: s.create(engine.Head{Tenant: tenantB}).Num, Node: "a",
+	}
 	s.write(engine.Batch{Ready: []engine.ReadyRow{ordered[3], ordered[0], other, ordered[5]}})
 	s.write(engine.Batch{Ready: []engine.ReadyRow{ordered[4], foreign, ordered[1], ordered[2]}})
 	equal(t, "all", s.ready(tenantA, "q", engine.ReadyRow{}, 10), ordered)
 	equal(t, "the first two", s.ready(tenantA, "q", engine.ReadyRow{}, 2), ordered[:2])
 	for i := range ordered {
-		equal(t, "after one", s.ready(tenantA, "q", ordered[i], 2), append([]engine.ReadyRow(nil), ordered[i+1:min(i+3, len(ordered))]...))
+		equal(t, "after one", s.ready(tenantA, "q", ordered[i], 2), append([]engine.ReadyRow(nil),
+			ordered[i+1:min(i+3, len(ordered))]...))
 	}
 	equal(t, "another queue", s.ready(tenantA, "q2", engine.ReadyRow{}, 10), []engine.ReadyRow{other})
 	equal(t, "another tenant", s.ready(tenantB, "q", engine.ReadyRow{}, 10), []engine.ReadyRow{foreign})
@@ -153,7 +158,8 @@ func due(t *testing.T, s *suite) {
 	for i, after := range []engine.Head{early, middle, late} {
 		got, _, _, err := s.store.Due(t.Context(), here, engine.Shard{}, after, 10)
 		s.must(err)
-		equal(t, "due after one", append([]engine.Head{}, got...), append([]engine.Head{}, []engine.Head{middle, late}[min(i, 2):]...))
+		equal(t, "due after one", append([]engine.Head{}, got...), append([]engine.Head{},
+			[]engine.Head{middle, late}[min(i, 2):]...))
 	}
 	for n := byte(1); n <= 16; n++ {
 		for i := range n {

@@ -109,7 +109,10 @@ func Cluster(t testing.TB, size int) []*Node {
 	var all []*Node
 	for i := range size {
 		name := "n" + strconv.Itoa(i)
-		n := &Node{t: t, setup: setup{Name: name, Dir: filepath.Join(dir, name), Port: freePort(t), Cluster: routes[i], Routes: routes}}
+		n := &Node{t: t, setup: setup{
+			Name: name, Dir: filepath.Join(dir, name), Port: freePort(t), Cluster: routes[i],
+			Routes: routes,
+		}}
 		n.Start()
 		t.Cleanup(n.Kill)
 		all = append(all, n)
@@ -206,7 +209,8 @@ func (n *Node) await(address string) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), startWithin)
 	defer cancel()
-	conn, err := nats.Connect(address, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	conn, err := nats.Connect(address, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+		nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ func publish(t *testing.T, url string, replicas int) uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startWithin)
 	defer cancel()
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.RetryOnFailedConnect(true))
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.RetryOnFailedConnect(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,10 @@ func publish(t *testing.T, url string, replicas int) uint64 {
 	}
 	for ctx.Err() == nil {
 		try, cancel := context.WithTimeout(ctx, time.Second)
-		_, err = js.CreateOrUpdateStream(try, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Replicas: replicas})
+		_, err = js.CreateOrUpdateStream(try, jetstream.StreamConfig{
+			Name: "S", Subjects: []string{"s"},
+			Replicas: replicas,
+		})
 		var ack *jetstream.PubAck
 		if err == nil {
 			ack, err = js.Publish(try, "s", []byte("text"))
