@@ -22,7 +22,7 @@ type airflowFlags struct {
 	TokenFile      string        `name:"token-file" env:"RENGA_AIRFLOW_TOKEN_FILE" placeholder:"FILE" type:"path" help:"File with a bearer token, in place of a user; or RENGA_AIRFLOW_TOKEN."`
 	ConnectTimeout time.Duration `name:"connect-timeout" default:"3s" env:"RENGA_AIRFLOW_CONNECT_TIMEOUT" placeholder:"DURATION" help:"How long a connection to Airflow may take (${default})."`
 	ReadTimeout    time.Duration `name:"read-timeout" default:"10s" env:"RENGA_AIRFLOW_READ_TIMEOUT" placeholder:"DURATION" help:"How long an answer of Airflow may take (${default})."`
-	Failures       int           `name:"failures" default:"5" env:"RENGA_AIRFLOW_FAILURES" placeholder:"N" help:"Failures in a row after which Airflow is taken for dead (${default})."`
+	Failures       int           `name:"failures" default:"5" env:"RENGA_AIRFLOW_FAILURES" placeholder:"N" help:"Consecutive failures that open the circuit to Airflow (${default})."`
 	Probe          time.Duration `name:"probe" default:"10s" env:"RENGA_AIRFLOW_PROBE" placeholder:"DURATION" help:"How often a dead Airflow is asked whether it is back (${default})."`
 	Runs           int           `name:"runs" default:"500" env:"RENGA_AIRFLOW_RUNS" placeholder:"N" help:"DAG runs that this process follows at a time (${default})."`
 	Lease          time.Duration `name:"lease" default:"1m" env:"RENGA_AIRFLOW_LEASE" placeholder:"DURATION" help:"How long a check stays with a process that gives no sign of life (${default})."`

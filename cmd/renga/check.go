@@ -11,7 +11,7 @@ import (
 
 // checkCmd is `renga check`.
 type checkCmd struct {
-	Consistency consistencyCmd `cmd:"" help:"Count again, from the records, what the services keep, and print the differences."`
+	Consistency consistencyCmd `cmd:"" help:"Recount the services' data from the records, and print the differences."`
 }
 
 // consistencyCmd is `renga check consistency`.

@@ -28,9 +28,9 @@ type commands struct {
 
 	Serve serveCmd `cmd:"" help:"Run the system: HTTP, engine and database in this process."`
 	cli.Commands
-	Verify  verifyCmd  `cmd:"" help:"Reduce every execution again from its log and compare it with what is stored."`
-	Check   checkCmd   `cmd:"" help:"Count again from the records what the services keep, and compare."`
-	Bench   benchCmd   `cmd:"" help:"Measure this machine: throughput, latency, and what it could do bare."`
+	Verify  verifyCmd  `cmd:"" help:"Replay the log of every execution and compare it with what is stored."`
+	Check   checkCmd   `cmd:"" help:"Recount the services' data from the records, and compare."`
+	Bench   benchCmd   `cmd:"" help:"Measure this machine: throughput and latency, against bare commits."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	BenchEcho echoCmd `cmd:"" name:"bench-echo" hidden:""`

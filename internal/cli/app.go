@@ -28,23 +28,23 @@ type Flags struct {
 // Commands are the commands of this package. The program's root struct embeds them.
 type Commands struct {
 	Graph      graphCmd      `cmd:"" help:"Check, play, register and read graphs."`
-	Execution  executionCmd  `cmd:"" help:"Create, steer, read and follow executions."`
-	Bulk       bulkCmd       `cmd:"" help:"Do one thing to many executions."`
-	Events     eventsCmd     `cmd:"" help:"Follow events, see who takes them, deliver them again."`
-	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"See and decide about events that could not be taken."`
+	Execution  executionCmd  `cmd:"" help:"Create, control, read and follow executions."`
+	Bulk       bulkCmd       `cmd:"" help:"Apply one operation to many executions."`
+	Events     eventsCmd     `cmd:"" help:"Follow events, see their consumers, replay them."`
+	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"List, redrive and skip dead letters."`
 	Template   templateCmd   `cmd:"" help:"Store and read the templates that workflow events start."`
-	Event      eventCmd      `cmd:"" help:"Send workflow events and see what became of them."`
-	Strategy   strategyCmd   `cmd:"" help:"Register and list the strategies that are checked again."`
-	Recheck    recheckCmd    `cmd:"" help:"Have strategies checked again, and see what comes of it."`
+	Event      eventCmd      `cmd:"" help:"Send workflow events and see their outcomes."`
+	Strategy   strategyCmd   `cmd:"" help:"Register and list strategies."`
+	Recheck    recheckCmd    `cmd:"" help:"Re-check strategies, and see the results."`
 	Metadata   metadataCmd   `cmd:"" help:"Define and read users, roles, fields, permissions, rules and processes."`
 	Record     recordCmd     `cmd:"" help:"Create, read, change and delete records."`
 	Sharing    sharingCmd    `cmd:"" help:"See who may see which record and why; territories and rebuilds."`
-	Automation automationCmd `cmd:"" help:"See what you are told and are to do, and what rules and jobs did."`
-	Demo       demoCmd       `cmd:"" help:"Fill a tenant with data to try things on."`
+	Automation automationCmd `cmd:"" help:"Your inbox and tasks; runs of rules and scheduled jobs."`
+	Demo       demoCmd       `cmd:"" help:"Fill a tenant with sample data."`
 	Search     searchCmd     `cmd:"" help:"Find records by their texts; rebuild the index."`
-	Report     reportCmd     `cmd:"" help:"Count records: pipeline, forecast, won and lost, leads, campaigns, approvals."`
-	Approval   approvalCmd   `cmd:"" help:"Submit records for approval, and decide about them."`
-	Audit      auditCmd      `cmd:"" help:"See who did what."`
+	Report     reportCmd     `cmd:"" help:"Reports: pipeline, forecast, won and lost, leads, campaigns, approvals."`
+	Approval   approvalCmd   `cmd:"" help:"Submit records for approval, and decide on approvals."`
+	Audit      auditCmd      `cmd:"" help:"Read the audit log."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`
 	Token      tokenCmd      `cmd:"" help:"Make a token and keys, for development and tests."`

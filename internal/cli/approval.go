@@ -17,7 +17,7 @@ type approvalCmd struct {
 	Show     approvalShowCmd     `cmd:"" help:"Show the stages of an approval, who may decide and why."`
 	Decide   approvalDecideCmd   `cmd:"" help:"Approve or reject."`
 	Delegate approvalDelegateCmd `cmd:"" help:"Let another user decide instead."`
-	Recall   approvalRecallCmd   `cmd:"" help:"Take a submission back."`
+	Recall   approvalRecallCmd   `cmd:"" help:"Recall a submission."`
 }
 
 // approvalComment is a comment on the command line.

@@ -10,8 +10,8 @@ import (
 
 // auditCmd is `renga audit`.
 type auditCmd struct {
-	List   auditListCmd   `cmd:"" help:"List who did what, newest first."`
-	Export auditExportCmd `cmd:"" help:"Write all of it as lines of JSON, oldest first."`
+	List   auditListCmd   `cmd:"" help:"List the entries of the audit log, newest first."`
+	Export auditExportCmd `cmd:"" help:"Export all entries as lines of JSON, oldest first."`
 }
 
 // auditFilter are the flags that choose entries.
@@ -41,7 +41,7 @@ type auditListCmd struct {
 
 // Help shows examples.
 func (auditListCmd) Help() string {
-	return `Who did what, to what, why, and what came of it, also when it was refused. A list goes back 50,000 entries; older ones are
+	return `Who did what, to what, why, and with which outcome, refusals too. A list goes back 50,000 entries; older ones are
 reached with --to.
 
 Examples:

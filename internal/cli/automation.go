@@ -9,12 +9,12 @@ import (
 
 // automationCmd is `renga automation`.
 type automationCmd struct {
-	Inbox automationInboxCmd `cmd:"" help:"Show what you were told."`
+	Inbox automationInboxCmd `cmd:"" help:"Show your inbox."`
 	Read  automationReadCmd  `cmd:"" help:"Mark notes as read."`
-	Tasks automationTasksCmd `cmd:"" help:"List what you are to do."`
+	Tasks automationTasksCmd `cmd:"" help:"List your tasks."`
 	Done  automationDoneCmd  `cmd:"" help:"Mark tasks as done."`
-	Jobs  automationJobsCmd  `cmd:"" help:"List the scheduled jobs, when they come and how they went."`
-	Runs  automationRunsCmd  `cmd:"" help:"List what rules and jobs did."`
+	Jobs  automationJobsCmd  `cmd:"" help:"List the scheduled jobs, their next times and last results."`
+	Runs  automationRunsCmd  `cmd:"" help:"List the runs of rules and jobs."`
 }
 
 // automationInboxCmd is `renga automation inbox`.

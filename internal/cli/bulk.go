@@ -14,12 +14,12 @@ import (
 
 // bulkCmd is `renga bulk`.
 type bulkCmd struct {
-	Cancel bulkCancelCmd `cmd:"" help:"Cancel all executions that match, after a look at them."`
+	Cancel bulkCancelCmd `cmd:"" help:"Cancel all executions that match a filter, after a preview."`
 	List   bulkListCmd   `cmd:"" help:"List bulks, newest first."`
-	Show   bulkShowCmd   `cmd:"" help:"Show how far a bulk is."`
+	Show   bulkShowCmd   `cmd:"" help:"Show a bulk and its progress."`
 	Items  bulkItemsCmd  `cmd:"" help:"List the executions of a bulk, with a result for each."`
-	Start  bulkStartCmd  `cmd:"" help:"Start a bulk, or go on with one that was stopped."`
-	Stop   bulkStopCmd   `cmd:"" help:"Stop a bulk; what is left stays as it is until it is started again."`
+	Start  bulkStartCmd  `cmd:"" help:"Start a bulk, or continue one that was stopped."`
+	Stop   bulkStopCmd   `cmd:"" help:"Stop a bulk; the rest stays as it is until you start it again."`
 }
 
 // bulkCancelCmd is `renga bulk cancel`.
@@ -164,7 +164,7 @@ func (a *App) ask(question string) bool {
 	return false
 }
 
-// startBulk starts a bulk, waits until it is done and shows what came of it.
+// startBulk starts a bulk, waits until it is done and shows the results.
 func (r *remote) startBulk(ctx context.Context, id, key string, noWait, quiet bool) error {
 	a := r.app
 	if _, err := r.Bulks.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {

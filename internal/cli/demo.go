@@ -14,7 +14,7 @@ import (
 
 // demoCmd is `renga demo`.
 type demoCmd struct {
-	Load demoLoadCmd `cmd:"" help:"Fill a tenant with the data of a company that does not exist."`
+	Load demoLoadCmd `cmd:"" help:"Fill a tenant with the data of a sample company."`
 }
 
 // How many records demo data may have.

@@ -13,10 +13,10 @@ import (
 // dlqCmd is `renga dlq`.
 type dlqCmd struct {
 	List    dlqListCmd    `cmd:"" help:"List dead letters, newest first."`
-	Show    dlqShowCmd    `cmd:"" help:"Show a dead letter, why it died and what waits behind it."`
-	Redrive dlqRedriveCmd `cmd:"" help:"Drive dead letters again."`
-	Skip    dlqSkipCmd    `cmd:"" help:"Give dead letters up."`
-	Bulk    dlqBulkCmd    `cmd:"" help:"See and steer decisions about many dead letters."`
+	Show    dlqShowCmd    `cmd:"" help:"Show a dead letter, its failures and the events that wait for it."`
+	Redrive dlqRedriveCmd `cmd:"" help:"Redrive dead letters."`
+	Skip    dlqSkipCmd    `cmd:"" help:"Skip dead letters."`
+	Bulk    dlqBulkCmd    `cmd:"" help:"Redrive or skip many dead letters, and see the progress."`
 }
 
 // deadFilter are the flags that choose dead letters.

@@ -10,14 +10,14 @@ import (
 
 // dlqBulkCmd is `renga dlq bulk`.
 type dlqBulkCmd struct {
-	List  dlqBulkListCmd  `cmd:"" help:"List bulks about dead letters, newest first."`
-	Show  dlqBulkShowCmd  `cmd:"" help:"Show how far a bulk is."`
+	List  dlqBulkListCmd  `cmd:"" help:"List bulks of dead letters, newest first."`
+	Show  dlqBulkShowCmd  `cmd:"" help:"Show a bulk and its progress."`
 	Items dlqBulkItemsCmd `cmd:"" help:"List the dead letters of a bulk, with a result for each."`
-	Start dlqBulkStartCmd `cmd:"" help:"Start a bulk, or go on with one that was stopped."`
-	Stop  dlqBulkStopCmd  `cmd:"" help:"Stop a bulk; what is left stays as it is until it is started again."`
+	Start dlqBulkStartCmd `cmd:"" help:"Start a bulk, or continue one that was stopped."`
+	Stop  dlqBulkStopCmd  `cmd:"" help:"Stop a bulk; the rest stays as it is until you start it again."`
 }
 
-// decideMany shows the set of a bulk, asks, lets it work and shows what came of it.
+// decideMany shows the set of a bulk, asks, lets it work and shows the results.
 func (r *remote) decideMany(ctx context.Context, id, question string, d *deciding) error {
 	a := r.app
 	b, err := r.followDead(ctx, id, "freezing", client.BulkFreezing)
@@ -95,7 +95,7 @@ func (r *remote) followDead(ctx context.Context, id, what string, while client.B
 	}
 }
 
-// startDead starts a bulk, waits until it is done and shows what came of it.
+// startDead starts a bulk, waits until it is done and shows the results.
 func (r *remote) startDead(ctx context.Context, id, key string, noWait bool) error {
 	a := r.app
 	if _, err := r.DeadLetterBulks.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {

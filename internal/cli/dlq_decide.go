@@ -35,7 +35,7 @@ func (d *deciding) check() error {
 // dlqRedriveCmd is `renga dlq redrive`.
 type dlqRedriveCmd struct {
 	deciding
-	DryRun bool   `help:"Only say what would become of them."`
+	DryRun bool   `help:"Only report what would happen."`
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the audit log."`
 }
 

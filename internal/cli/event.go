@@ -19,7 +19,7 @@ import (
 // eventCmd is `renga event`.
 type eventCmd struct {
 	Send    eventSendCmd    `cmd:"" help:"Send a workflow event, which starts a run of its template once."`
-	Summary eventSummaryCmd `cmd:"" help:"See what became of the workflow events of a month."`
+	Summary eventSummaryCmd `cmd:"" help:"Summarize the workflow events of a month."`
 }
 
 // eventAccess is the flag of commands about workflow events and templates.

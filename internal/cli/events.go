@@ -12,14 +12,14 @@ import (
 
 // eventsCmd is `renga events`.
 type eventsCmd struct {
-	Tail       eventsTailCmd       `cmd:"" help:"Follow the tenant's events as they are announced."`
-	Outbox     eventsOutboxCmd     `cmd:"" help:"Show what waits to be published, and the newest events."`
-	Consumers  eventsConsumersCmd  `cmd:"" help:"Show how far every consumer is."`
+	Tail       eventsTailCmd       `cmd:"" help:"Follow the tenant's events as they are published."`
+	Outbox     eventsOutboxCmd     `cmd:"" help:"Show the unpublished events of the outbox, and the newest events."`
+	Consumers  eventsConsumersCmd  `cmd:"" help:"Show the position of every consumer."`
 	Schemas    eventsSchemasCmd    `cmd:"" help:"List the event types, or print the JSON Schema of one."`
-	Replay     eventsReplayCmd     `cmd:"" help:"Deliver a range of time again, to one consumer."`
+	Replay     eventsReplayCmd     `cmd:"" help:"Replay the events of a time range to one consumer."`
 	Replays    eventsReplaysCmd    `cmd:"" help:"List replays, newest first."`
 	StopReplay eventsStopReplayCmd `cmd:"" name:"stop-replay" help:"Stop a replay."`
-	Settings   eventsSettingsCmd   `cmd:"" help:"Show or decide what others are told of the tenant's executions."`
+	Settings   eventsSettingsCmd   `cmd:"" help:"Show or set the publish policy of the tenant's executions."`
 }
 
 // eventFilter are the flags that choose events.

@@ -8,8 +8,8 @@ import (
 
 // eventsSettingsCmd is `renga events settings`.
 type eventsSettingsCmd struct {
-	Show eventsSettingsShowCmd `cmd:"" default:"1" help:"Show what others are told (the default)."`
-	Set  eventsSettingsSetCmd  `cmd:"" help:"Decide what others are told from now on."`
+	Show eventsSettingsShowCmd `cmd:"" default:"1" help:"Show the publish policy (the default)."`
+	Set  eventsSettingsSetCmd  `cmd:"" help:"Set the publish policy."`
 }
 
 // eventsSettingsShowCmd is `renga events settings show`.

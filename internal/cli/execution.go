@@ -13,7 +13,7 @@ type executionCmd struct {
 	Start   executionStartCmd   `cmd:"" help:"Start an execution."`
 	Cancel  executionCancelCmd  `cmd:"" help:"Cancel an execution; cancel always wins."`
 	Resume  executionResumeCmd  `cmd:"" help:"Resume a node that waits."`
-	Archive executionArchiveCmd `cmd:"" help:"Put an execution away that has ended."`
+	Archive executionArchiveCmd `cmd:"" help:"Archive an execution that has ended."`
 	Show    executionShowCmd    `cmd:"" help:"Show an execution, now or as it was."`
 	List    executionListCmd    `cmd:"" help:"List executions, newest first."`
 	Watch   executionWatchCmd   `cmd:"" help:"Follow an execution until it ends."`

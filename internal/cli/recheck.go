@@ -12,9 +12,9 @@ import (
 
 // recheckCmd is `renga recheck`.
 type recheckCmd struct {
-	Run    recheckRunCmd    `cmd:"" help:"Have some strategies checked again."`
-	All    recheckAllCmd    `cmd:"" help:"Have all strategies checked again that match."`
-	Show   recheckShowCmd   `cmd:"" help:"Show how far a request is."`
+	Run    recheckRunCmd    `cmd:"" help:"Re-check some strategies."`
+	All    recheckAllCmd    `cmd:"" help:"Re-check all strategies that match a filter."`
+	Show   recheckShowCmd   `cmd:"" help:"Show a request and its progress."`
 	Watch  recheckWatchCmd  `cmd:"" help:"Follow a request until it has ended."`
 	Cancel recheckCancelCmd `cmd:"" help:"Cancel a request."`
 }
@@ -26,7 +26,7 @@ type recheckOrder struct {
 	To        string `placeholder:"TIME" help:"And up to this one."`
 	Reason    string `required:"" placeholder:"TEXT" help:"Why, at most 64 characters."`
 	DryRun    bool   `help:"Put the plan down and run nothing."`
-	Params    string `placeholder:"JSON" help:"What the workers are told beside: a JSON object, @FILE or -."`
+	Params    string `placeholder:"JSON" help:"Parameters for the workers: a JSON object, @FILE or -."`
 	BatchSize int    `default:"0" placeholder:"N" help:"So many strategies are checked at a time, 1 to 100 (25)."`
 	TraceID   string `placeholder:"ID" help:"A name for your logs."`
 	Wait      bool   `short:"w" help:"Follow it until it has ended."`
@@ -219,7 +219,7 @@ const (
 	mostRecheckPoll = 3 * time.Second
 )
 
-// followRecheck shows how far a request is until it has ended, and then what came of it.
+// followRecheck shows how far a request is until it has ended, and then its results.
 func (r *remote) followRecheck(ctx context.Context, id string) error {
 	a := r.app
 	p, err := r.untilEnded(ctx, id)

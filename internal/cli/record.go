@@ -19,8 +19,8 @@ type recordCmd struct {
 	List    recordListCmd    `cmd:"" help:"List records."`
 	Update  recordUpdateCmd  `cmd:"" help:"Change a record."`
 	Delete  recordDeleteCmd  `cmd:"" help:"Delete a record."`
-	History recordHistoryCmd `cmd:"" help:"Show what was done to a record."`
-	Convert recordConvertCmd `cmd:"" help:"Turn a lead into an account, a contact and an opportunity."`
+	History recordHistoryCmd `cmd:"" help:"Show the history of a record."`
+	Convert recordConvertCmd `cmd:"" help:"Convert a lead into an account, a contact and an opportunity."`
 }
 
 // recordFields are fields on the command line.

@@ -11,13 +11,13 @@ import (
 // reportCmd is `renga report`.
 type reportCmd struct {
 	Pipeline       reportPipelineCmd  `cmd:"" help:"Open opportunities by stage and owner."`
-	Forecast       reportForecastCmd  `cmd:"" help:"What is open or won, by the month in which it closes and by forecast category."`
+	Forecast       reportForecastCmd  `cmd:"" help:"Open and won amounts by closing month and forecast category."`
 	WonLost        reportWonLostCmd   `cmd:"" help:"What was won and lost, by month."`
-	LeadConversion reportLeadsCmd     `cmd:"" help:"What became of leads."`
-	Campaigns      reportCampaignsCmd `cmd:"" help:"What came of campaigns."`
-	Approvals      reportApprovalsCmd `cmd:"" help:"What became of approvals."`
-	Rebuild        reportRebuildCmd   `cmd:"" help:"Count again, from the records, and put right what differs."`
-	Rebuilds       reportRebuildsCmd  `cmd:"" help:"List the rebuilds, and how far they are."`
+	LeadConversion reportLeadsCmd     `cmd:"" help:"Conversion of leads."`
+	Campaigns      reportCampaignsCmd `cmd:"" help:"Effect of campaigns."`
+	Approvals      reportApprovalsCmd `cmd:"" help:"Outcomes of approvals."`
+	Rebuild        reportRebuildCmd   `cmd:"" help:"Recount from the records and correct what differs."`
+	Rebuilds       reportRebuildsCmd  `cmd:"" help:"List the rebuilds and their progress."`
 }
 
 // reportFlags are those of every report.

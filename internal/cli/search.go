@@ -13,7 +13,7 @@ import (
 type searchCmd struct {
 	Find     searchFindCmd     `cmd:"" default:"withargs" help:"Find records by their texts."`
 	Rebuild  searchRebuildCmd  `cmd:"" help:"Rebuild the index."`
-	Rebuilds searchRebuildsCmd `cmd:"" help:"List the rebuilds of the index, and how far they are."`
+	Rebuilds searchRebuildsCmd `cmd:"" help:"List the rebuilds of the index and their progress."`
 }
 
 // searchFindCmd is `renga search find`.

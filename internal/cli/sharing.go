@@ -10,9 +10,9 @@ import (
 // sharingCmd is `renga sharing`.
 type sharingCmd struct {
 	Why       sharingWhyCmd     `cmd:"" help:"Say who has access to a record, and why."`
-	Models    sharingModelsCmd  `cmd:"" help:"List the sharing models, and how far rebuilds are."`
+	Models    sharingModelsCmd  `cmd:"" help:"List the sharing models and the progress of rebuilds."`
 	Rebuild   sharingRebuildCmd `cmd:"" help:"Rebuild the sharing of an object."`
-	Territory territoryCmd      `cmd:"" help:"Make territories, and assign users and accounts to them."`
+	Territory territoryCmd      `cmd:"" help:"Create territories, and assign users and accounts to them."`
 }
 
 // sharingWhyCmd is `renga sharing why`.
@@ -112,7 +112,7 @@ func (c *sharingRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
 
 // territoryCmd is `renga sharing territory`.
 type territoryCmd struct {
-	Put      territoryPutCmd      `cmd:"" help:"Make a territory, or make it anew."`
+	Put      territoryPutCmd      `cmd:"" help:"Create or replace a territory."`
 	List     territoryListCmd     `cmd:"" help:"List the territories."`
 	Delete   territoryDeleteCmd   `cmd:"" help:"Delete a territory that nothing is in."`
 	Assign   territoryAssignCmd   `cmd:"" help:"Assign users and accounts to a territory."`

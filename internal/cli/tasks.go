@@ -15,8 +15,8 @@ import (
 
 // tasksCmd is `renga tasks`: the work of a worker, by hand.
 type tasksCmd struct {
-	Claim    tasksClaimCmd    `cmd:"" help:"Take ready tasks; they are started for you."`
-	Progress tasksProgressCmd `cmd:"" help:"Say how far a task is, and renew its lease."`
+	Claim    tasksClaimCmd    `cmd:"" help:"Claim ready tasks; they are started for you."`
+	Progress tasksProgressCmd `cmd:"" help:"Report the progress of a task, and renew its lease."`
 	Complete tasksCompleteCmd `cmd:"" help:"Complete a task."`
 	Fail     tasksFailCmd     `cmd:"" help:"Report that a task failed."`
 	Wait     tasksWaitCmd     `cmd:"" help:"Let a task wait until somebody resumes it."`
@@ -64,7 +64,7 @@ type tasksClaimCmd struct {
 // Help shows examples.
 func (tasksClaimCmd) Help() string {
 	return `Every task in the answer is started for you and stays yours for the lease; progress renews it. Report
-what came of it with renga tasks complete or fail before the lease runs out.
+the result with renga tasks complete or fail before the lease runs out.
 
 Examples:
   renga tasks claim --queue mail --wait 30s --lease 10m

@@ -16,7 +16,7 @@ import (
 // tokenCmd is `renga token`.
 type tokenCmd struct {
 	Mint   tokenMintCmd   `cmd:"" default:"withargs" help:"Make a token from a private key."`
-	NewKey tokenNewKeyCmd `cmd:"" name:"new-key" aliases:"keygen" help:"Write a new pair of keys."`
+	NewKey tokenNewKeyCmd `cmd:"" name:"new-key" aliases:"keygen" help:"Create a key pair."`
 }
 
 // tokenMintCmd is `renga token mint`.

@@ -333,7 +333,7 @@ func (a *App) showWhy(w *why) error {
 		if err := a.line(""); err != nil {
 			return err
 		}
-		if err := a.grid([]string{"#", "TIME", "COMMAND", "NODE", "FROM", "WHAT CAME OF IT"}, rows); err != nil {
+		if err := a.grid([]string{"#", "TIME", "COMMAND", "NODE", "FROM", "OUTCOME"}, rows); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,7 @@ func (r *rig) templateOf(tenant, id, body string) Stored {
 	return stored
 }
 
-// deliver sends a body and gives what came of it.
+// deliver sends a body and gives the answer.
 func (r *rig) deliver(body string) (Outcome, error) {
 	r.Helper()
 	return r.deliverTo(caller, body)

@@ -61,7 +61,7 @@ type Entry struct {
 	Detail      []byte // a JSON object: names, ids and counts, no data of callers; nil: {}
 }
 
-// Outcome is what came of it.
+// Outcome is the result of an action.
 type Outcome string
 
 // The outcomes.
