@@ -12,7 +12,7 @@ type creator struct{ *batch }
 
 // create makes a new execution.
 func (cr creator) create(req *Request) (Answer, error) {
-	known, err := keyTable{cr.batch}.recallKey(req.Tenant, &req.Once)
+	known, err := keyTable(cr).recallKey(req.Tenant, &req.Once)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -83,7 +83,7 @@ func (cr creator) startNew(ent *entry, req *Request) ([]Task, error) {
 		if t.ent == nil || !c.wants(t.row.Queue) {
 			continue
 		}
-		if err := (claimServer{cr.batch}).start(c, ent, t.row); err != nil {
+		if err := claimServer(cr).start(c, ent, t.row); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (cr creator) rememberCreation(req *Request, id flow.ID, tasks []Task) error
 	if req.Once.Key == "" {
 		return nil
 	}
-	return keyTable{cr.batch}.rememberKey(req.Tenant, &req.Once,
+	return keyTable(cr).rememberKey(req.Tenant, &req.Once,
 		&storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
 }
 
@@ -108,7 +108,7 @@ func (cr creator) replayCreation(req *Request, known *storedKey) (Answer, error)
 	if req.Claim == nil {
 		return ans, nil
 	}
-	tasks, err := (claimServer{cr.batch}).tasks(req.Tenant, known.Tasks)
+	tasks, err := claimServer(cr).tasks(req.Tenant, known.Tasks)
 	ans.Tasks = some(tasks)
 	return ans, err
 }

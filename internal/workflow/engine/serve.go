@@ -104,7 +104,7 @@ func (c *claim) wants(queue string) bool { return slices.Contains(c.req.Queues, 
 // claim answers a new claim from what is remembered, from ready tasks, or lets
 // it wait.
 func (s claimServer) claim(c *claim) error {
-	known, err := keyTable{s.batch}.recallKey(c.req.Tenant, &c.req.Once)
+	known, err := keyTable(s).recallKey(c.req.Tenant, &c.req.Once)
 	if err != nil {
 		return err
 	}
@@ -387,6 +387,6 @@ func (s claimServer) rememberClaim(c *claim) error {
 	if c.req.Once.Key == "" {
 		return nil
 	}
-	return keyTable{s.batch}.rememberKey(c.req.Tenant, &c.req.Once,
+	return keyTable(s).rememberKey(c.req.Tenant, &c.req.Once,
 		&storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
 }
