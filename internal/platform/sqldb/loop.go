@@ -24,7 +24,8 @@ type loop struct {
 	stats *counters
 	watch func(Commit)
 	log   *slog.Logger
-	first func() // called before the first commit is answered
+	first func()                        // called before the first commit is answered
+	since func(time.Time) time.Duration // how long a job took; time.Since
 
 	running atomic.Bool
 
@@ -149,7 +150,7 @@ func (l *loop) turn(first *job) error {
 		started := time.Now()
 		err := l.do(j)
 		l.share.jobs++
-		took := time.Since(started)
+		took := l.since(started)
 		l.share.ran[j.lane] += max(took, 1)
 		l.queue.charge(j, took)
 		if j.lane == Engine {

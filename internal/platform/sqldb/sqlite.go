@@ -94,7 +94,8 @@ func (db *lite) open(ctx context.Context, path string, cfg Config) error {
 	db.wal = newWAL(path+"-wal", dial(readCacheKiB, false), reads, cfg.Log)
 	db.wal.drain, db.wal.look = db.readers.drain, db.queue.wake
 	db.loop = &loop{
-		conn: db.conn, queue: db.queue, wal: db.wal, stats: db.stats, watch: cfg.Watch, log: cfg.Log,
+		since: time.Since,
+		conn:  db.conn, queue: db.queue, wal: db.wal, stats: db.stats, watch: cfg.Watch, log: cfg.Log,
 		first: func() { note(db.lock, inUse) },
 	}
 	return nil
