@@ -97,7 +97,7 @@ func TestAHandlerThatMindsNoDeadlineHasFailed(t *testing.T) {
 		t.Skip("SKIP: it waits for time-outs")
 	}
 	onPostgreSQL(t, func(t *testing.T, r *rig) {
-		ruins(t, r, "the handler took 5.5", func(context.Context, *sqldb.Tx) error {
+		ruins(t, r, "s, and it has 4s", func(context.Context, *sqldb.Tx) error {
 			<-time.After(5500 * time.Millisecond) // it is as slow as that
 			return nil
 		})
