@@ -24,7 +24,7 @@ const (
 	maxMethods = 40
 	maxLines   = 500
 
-	wideLines    = 703 // longer than maxColumns; wanted: 0
+	wideLines    = 700 // longer than maxColumns; wanted: 0
 	dialectAsked = 97  // calls of Dialect() in shipped code outside *_sqlite.go and *_postgres.go; wanted: at most 40
 )
 
