@@ -10,20 +10,20 @@ import (
 	"renga.dev/renga/internal/workflow/engine"
 )
 
-// EventSettings is what tenants want others to be told. SetPublicity writes the entry of
-// the audit log in the transaction of the change.
+// EventSettings are the publish policies of tenants. SetPublishPolicy writes the entry of the audit log in the
+// transaction of the change.
 type EventSettings interface {
 	PublishPolicy(ctx context.Context, tenant string) (engine.PublishPolicy, error)
 	SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy, entry audit.Entry) error
 }
 
-// publicities are the names of what is told.
+// publishPolicies are the names of the policies.
 var publishPolicies = map[string]engine.PublishPolicy{
 	"default": engine.PublishMain, "all": engine.PublishAll,
 	"none": engine.PublishNone,
 }
 
-// eventSettingsView is what a tenant wants others to be told.
+// eventSettingsView is the publish policy of a tenant.
 type eventSettingsView struct {
 	Executions string `json:"executions"`
 }

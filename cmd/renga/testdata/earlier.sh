@@ -4,7 +4,7 @@
 #   earlier.sh RENGA OUT                      a data folder: OUT.tar.gz, OUT.jsonl
 #   earlier.sh RENGA OUT postgres://…         a database: OUT.sql.gz, OUT.jsonl
 #
-# The files here are those of commit b536e91, the last one before migrations of 0.2.0 were joined.
+# The files here were made with the binary of commit b536e91.
 set -euo pipefail
 renga=$1 out=$2 database=${3:-}
 dir=$(mktemp -d)
