@@ -165,6 +165,29 @@ func (tx *Tx) Query(ctx context.Context, query string, args ...any) iter.Seq2[*R
 	}
 }
 
+// Collect runs a statement and gives what scan makes of each of its rows.
+func Collect[T any](ctx context.Context, tx *Tx, scan func(*Row) (T, error), query string, args ...any) (
+	all []T, err error,
+) {
+	for row, err := range tx.Query(ctx, query, args...) {
+		if err != nil {
+			return nil, err
+		}
+		one, err := scan(row)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Column reads a row that has one column, for Collect.
+func Column[T any](row *Row) (value T, err error) {
+	err = row.Scan(&value)
+	return value, err
+}
+
 // Row runs a statement and gives its first row. Its Scan gives ErrNoRow if there is none.
 func (tx *Tx) Row(ctx context.Context, query string, args ...any) *Row {
 	for row, err := range tx.Query(ctx, query, args...) {

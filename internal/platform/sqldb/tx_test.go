@@ -216,3 +216,30 @@ func TestValuesThatDoNotFitAreRefused(t *testing.T) {
 		return nil
 	})
 }
+
+func TestCollectGivesAllRowsOrTheFirstError(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		type name string
+		no := errors.New("no")
+		in(t, db, func(ctx context.Context, tx *Tx) error {
+			const query = "SELECT 'a' AS s UNION ALL SELECT 'b' ORDER BY s"
+			got, err := Collect(ctx, tx, Column[name], query)
+			if diff := cmp.Diff([]name{"a", "b"}, got); diff != "" || err != nil {
+				t.Errorf("%v, (-want +got):\n%s", err, diff)
+			}
+			if got, err = Collect(ctx, tx, Column[name], query+" LIMIT $1", 0); got != nil || err != nil {
+				t.Errorf("of no rows: %q, %v", got, err)
+			}
+			_, err = Collect(ctx, tx, func(*Row) (name, error) { return "", no }, query)
+			if err != no {
+				t.Errorf("got %v, want the error of the scan", err)
+			}
+			return tx.Savepoint(ctx, func(ctx context.Context) error {
+				if _, err := Collect(ctx, tx, Column[int64], "SELECT 'text'"); err == nil {
+					t.Error("a text was read as a number")
+				}
+				return nil
+			})
+		})
+	})
+}
