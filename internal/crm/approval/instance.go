@@ -206,7 +206,7 @@ func load(ctx context.Context, tx *sqldb.Tx, tenant string, all []*instance) err
 	}
 	of := func(query string, each func(row *sqldb.Row) error) sqldb.Stmt {
 		var b sqldb.Binds
-		query = fmt.Sprintf(query, b.Add(tenant), b.OneOf(tx.Dialect(), "approval_id", ids))
+		query = fmt.Sprintf(query, b.Add(tenant), b.OneOf(tx, "approval_id", ids))
 		return sqldb.Stmt{Query: query, Args: b.Args(), Row: each}
 	}
 	return tx.Batch(ctx,

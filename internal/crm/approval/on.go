@@ -98,7 +98,7 @@ func (s *Approvals) judgeRecords(ctx context.Context, tx *sqldb.Tx, tenant, obje
 	var b sqldb.Binds
 	query := "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = " + b.Add(tenant) +
 		" AND a.object = " + b.Add(object) +
-		" AND a.status = 0 AND " + b.OneOf(tx.Dialect(), "a.record_id", ids)
+		" AND a.status = 0 AND " + b.OneOf(tx, "a.record_id", ids)
 	open, err := instances(ctx, tx, query, b.Args()...)
 	if err != nil {
 		return err

@@ -204,7 +204,7 @@ func (r *run) notify(tx *sqldb.Tx, m *model.Model) ([]sqldb.Stmt, error) {
 	if len(users) == 0 {
 		r.outcome = nothing
 	}
-	return insertNotes.Stmts(tx.Dialect(), values), nil
+	return insertNotes.Stmts(tx, values), nil
 }
 
 // audience are the users whom a deed tells about a record of an owner, or more than MaxTold

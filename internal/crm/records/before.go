@@ -141,7 +141,7 @@ func (w *session) loadNamed(ctx context.Context, wanted map[string][]string) (pa
 		tenant, name := b.Add(w.caller.Tenant), b.Add(object.Name)
 		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " +
 			name +
-			" AND " + b.OneOf(w.tx.Dialect(), "r.id", ids) + " AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
+			" AND " + b.OneOf(w.tx, "r.id", ids) + " AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
 		if w.tx.Dialect() == sqldb.Postgres {
 			query += string(named)
 		}

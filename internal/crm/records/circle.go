@@ -77,7 +77,7 @@ func (k *bench) loadAbove(ctx context.Context, ids []string) error {
 		up := (&builder{dialect: k.tx.Dialect(), binds: &b}).extract(f)
 		query := "SELECT r.id, coalesce(" + up + ", '') FROM records_record r WHERE r.tenant_id = " +
 			b.Add(k.caller.Tenant) + " AND r.object = " + b.Add(k.object) +
-			" AND " + b.OneOf(k.tx.Dialect(), "r.id", slices.Compact(ids)) + " AND r.deleted_at = 0"
+			" AND " + b.OneOf(k.tx, "r.id", slices.Compact(ids)) + " AND r.deleted_at = 0"
 		ids = nil
 		for row, err := range k.tx.Query(ctx, query, b.Args()...) {
 			var id, parent string

@@ -64,7 +64,7 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 		var b sqldb.Binds
 		from := " FROM records_history h WHERE h.tenant_id = " + b.Add(c.Tenant) + " AND h.object = " + b.Add(object) +
 			" AND h.record_id = " + b.Add(r.ID) +
-			" AND (h.action <> " + b.Add(actionUpdated) + " OR " + v.told(w.tx.Dialect(), &b) + ")"
+			" AND (h.action <> " + b.Add(actionUpdated) + " OR " + v.told(w.tx, &b) + ")"
 		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
@@ -91,18 +91,18 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 }
 
 // told is the condition of entries of which the user may read a field.
-func (v *view) told(d sqldb.Dialect, b *sqldb.Binds) string {
+func (v *view) told(tx *sqldb.Tx, b *sqldb.Binds) string {
 	seen := []string{ownerField}
 	for i := range v.object.Fields {
 		if v.readable[i] {
 			seen = append(seen, v.object.Fields[i].Name)
 		}
 	}
-	if d == sqldb.Postgres {
+	if tx.Dialect() == sqldb.Postgres {
 		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " +
-			b.OneOf(d, "(c.change ->> 'field')", seen) + ")"
+			b.OneOf(tx, "(c.change ->> 'field')", seen) + ")"
 	}
-	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(d, "json_extract(c.value, '$.field')",
+	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(tx, "json_extract(c.value, '$.field')",
 		seen) + ")"
 }
 

@@ -145,7 +145,7 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 		ids, l.offset = ids[min(q.Offset, total):min(q.Offset+q.Limit, total)], 0
 	}
 	l.named = true
-	l.where += " AND " + l.binds.OneOf(l.tx.Dialect(), "r.id", ids)
+	l.where += " AND " + l.binds.OneOf(l.tx, "r.id", ids)
 	return nil
 }
 

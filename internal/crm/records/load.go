@@ -79,7 +79,7 @@ func (w *session) selectVisible(ctx context.Context, object string, ids []string
 		return "", err
 	}
 	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where +
-		" AND " + b.OneOf(w.tx.Dialect(), "r.id", ids), nil
+		" AND " + b.OneOf(w.tx, "r.id", ids), nil
 }
 
 // where is one of the methods of Visible.
@@ -138,7 +138,7 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 	var b sqldb.Binds
 	tenant := b.Add(w.caller.Tenant)
 	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " +
-		b.OneOf(w.tx.Dialect(), "to_id", ids) +
+		b.OneOf(w.tx, "to_id", ids) +
 		" GROUP BY to_id, object, field" + inOrder(w.tx, "to_id") + ", object, field"
 	if err := w.countChildren(ctx, found, query, b.Args()); err != nil || object != objLead && object != objContact {
 		return found, err
@@ -147,7 +147,7 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 	tenant, member := mb.Add(w.caller.Tenant), mb.Add(object)
 	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = " + tenant +
 		" AND member_type = " + member +
-		" AND " + mb.OneOf(w.tx.Dialect(), "member_id", ids) + notLeaving + " GROUP BY member_id" +
+		" AND " + mb.OneOf(w.tx, "member_id", ids) + notLeaving + " GROUP BY member_id" +
 		inOrder(w.tx, "member_id")
 	return found, w.countChildren(ctx, found, query, mb.Args())
 }
@@ -176,7 +176,7 @@ func (w *session) loadLocks(ctx context.Context, object string, ids []string) (m
 	var b sqldb.Binds
 	tenant, name := b.Add(w.caller.Tenant), b.Add(object)
 	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " +
-		name + " AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) +
+		name + " AND " + b.OneOf(w.tx, "record_id", ids) +
 		inOrder(w.tx, "record_id") + ", approval_id"
 	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id, fields string

@@ -29,7 +29,7 @@ func (Reads) Pick(
 	if err != nil {
 		return nil, err
 	}
-	list := b.OneOf(tx.Dialect(), "r.id", ids)
+	list := b.OneOf(tx, "r.id", ids)
 	return many(ctx, tx, "records.pick", "SELECT "+columns+" FROM records_record r WHERE "+of+" AND "+list+" AND ("+
 		condition+")", b.Args()...)
 }
@@ -44,7 +44,7 @@ func (Reads) Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids 
 	}
 	var b sqldb.Binds
 	query := "SELECT " + columns + " FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " +
-		b.Add(object) + " AND " + b.OneOf(tx.Dialect(), "r.id", ids)
+		b.Add(object) + " AND " + b.OneOf(tx, "r.id", ids)
 	all, err := many(ctx, tx, "records.some", query, b.Args()...)
 	for i := range all {
 		some[all[i].ID] = all[i]
@@ -59,7 +59,7 @@ func (Reads) TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string
 	var b sqldb.Binds
 	query := "SELECT object, record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " +
 		b.Add(tenant) + " AND object = " + b.Add(object) +
-		" AND " + b.OneOf(tx.Dialect(), "record_id", ids) + inOrder(tx, "record_id") + ", user_id"
+		" AND " + b.OneOf(tx, "record_id", ids) + inOrder(tx, "record_id") + ", user_id"
 	all, err := team(ctx, tx, "records.teams", query, b.Args()...)
 	teams := map[string][]model.TeamMember{}
 	for _, m := range all {
@@ -104,7 +104,7 @@ func (Reads) CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object st
 	var b sqldb.Binds
 	query := "SELECT member_id, campaign_id FROM records_member WHERE tenant_id = " + b.Add(tenant) +
 		" AND member_type = " + b.Add(object) +
-		" AND " + b.OneOf(tx.Dialect(), "member_id", ids) + inOrder(tx, "member_id") + ", campaign_id"
+		" AND " + b.OneOf(tx, "member_id", ids) + inOrder(tx, "member_id") + ", campaign_id"
 	return campaigns(ctx, tx, query, b.Args()...)
 }
 
@@ -136,7 +136,7 @@ func among(ctx context.Context, tx *sqldb.Tx, query, column string, ids []string
 	if len(ids) == 0 {
 		return found, nil
 	}
-	query += " AND " + b.OneOf(tx.Dialect(), column, ids)
+	query += " AND " + b.OneOf(tx, column, ids)
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		var id string
 		if err == nil {

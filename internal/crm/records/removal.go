@@ -50,7 +50,7 @@ func (w *session) teamRemovals(ctx context.Context, object string, ids []string)
 	var b sqldb.Binds
 	query := "SELECT record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " +
 		b.Add(w.caller.Tenant) + " AND object = " + b.Add(object) +
-		" AND " + b.OneOf(w.tx.Dialect(), "record_id", ids) + inOrder(w.tx, "record_id") + ", user_id LIMIT " +
+		" AND " + b.OneOf(w.tx, "record_id", ids) + inOrder(w.tx, "record_id") + ", user_id LIMIT " +
 		b.Add(maxRemovals+1)
 	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id string
@@ -73,7 +73,7 @@ func (w *session) memberRemovals(ctx context.Context, ids []string) (all []remov
 	var b sqldb.Binds
 	query := "SELECT campaign_id, " + memberColumns + " FROM records_member WHERE tenant_id = " +
 		b.Add(w.caller.Tenant) + " AND " +
-		b.OneOf(w.tx.Dialect(), "campaign_id", ids) + inOrder(w.tx, "campaign_id") + ", member_type, member_id LIMIT " +
+		b.OneOf(w.tx, "campaign_id", ids) + inOrder(w.tx, "campaign_id") + ", member_type, member_id LIMIT " +
 		b.Add(maxRemovals+1)
 	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
 		var id string

@@ -63,7 +63,7 @@ func (w *session) save(ctx context.Context, all []decision) error {
 			return err
 		}
 	}
-	stmts = append(each.statements(stmts, w.caller.Tenant), insertHistory.Stmts(w.tx.Dialect(), history)...)
+	stmts = append(each.statements(stmts, w.caller.Tenant), insertHistory.Stmts(w.tx, history)...)
 	if err := w.tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func scanCount(row *sqldb.Row) (k key, t tally, err error) {
 }
 
 // statements are those that change the counts, in one order for all.
-func (d deltas) statements(in sqldb.Dialect, tenant string) []sqldb.Stmt {
+func (d deltas) statements(tx *sqldb.Tx, tenant string) []sqldb.Stmt {
 	var drops []sqldb.Stmt
 	var counts []any
 	for _, k := range slices.SortedFunc(maps.Keys(d), key.compare) {
@@ -77,7 +77,7 @@ func (d deltas) statements(in sqldb.Dialect, tenant string) []sqldb.Stmt {
 			drops = append(drops, sqldb.Stmt{Query: dropCount, Args: []any{tenant, k.cube, k.owner, k.k1, k.k2, k.k3}})
 		}
 	}
-	return append(addCounts.Stmts(in, counts), drops...)
+	return append(addCounts.Stmts(tx, counts), drops...)
 }
 
 // hold lets nobody else change the counts of a tenant until the end of the transaction, so

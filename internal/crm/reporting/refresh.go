@@ -108,7 +108,7 @@ func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tena
 	if err != nil {
 		return err
 	}
-	stmts := append(d.statements(tx.Dialect(), tenant), putOpportunities.Stmts(tx.Dialect(), facts)...)
+	stmts := append(d.statements(tx, tenant), putOpportunities.Stmts(tx, facts)...)
 	for some := range slices.Chunk(slices.Concat(stmts, drops, notes), maxBatch) {
 		if err := tx.Batch(ctx, some...); err != nil {
 			return err
@@ -124,7 +124,7 @@ const maxBatch = 500
 func opportunities(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) (map[string]*opportunity, error) {
 	var b sqldb.Binds
 	query := "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = " + b.Add(tenant) +
-		" AND " + b.OneOf(tx.Dialect(), "id", ids)
+		" AND " + b.OneOf(tx, "id", ids)
 	facts := make(map[string]*opportunity, len(ids))
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		if err != nil {
@@ -199,7 +199,7 @@ func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id st
 		m.counted(d, 1)
 		stmts = append(stmts, m.put(tenant))
 	}
-	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), stmts...)...)
+	return tx.Batch(ctx, append(d.statements(tx, tenant), stmts...)...)
 }
 
 const (
@@ -257,7 +257,7 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 		was[i].counted(d, -1)
 	}
 	if !ok {
-		return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{
+		return tx.Batch(ctx, append(d.statements(tx, tenant), sqldb.Stmt{
 			Query: dropMember,
 			Args:  []any{tenant, campaign, kind, id},
 		})...)
@@ -268,7 +268,7 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 	}
 	m := memberOf(&found, l)
 	m.counted(d, 1)
-	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), m.put(tenant))...)
+	return tx.Batch(ctx, append(d.statements(tx, tenant), m.put(tenant))...)
 }
 
 // leadOfMember is the lead that a member is, nil of a contact.
@@ -303,7 +303,7 @@ func (s *Reporting) refreshCampaign(ctx context.Context, tx *sqldb.Tx, tenant, i
 	for i := range gone {
 		gone[i].counted(d, -1)
 	}
-	return tx.Batch(ctx, append(d.statements(tx.Dialect(), tenant), sqldb.Stmt{
+	return tx.Batch(ctx, append(d.statements(tx, tenant), sqldb.Stmt{
 		Query: dropMembers,
 		Args:  []any{tenant, id},
 	})...)

@@ -281,7 +281,7 @@ func (*Reporting) addMissing(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limi
 	if n == 0 {
 		return got, nil
 	}
-	return got, tx.Batch(ctx, some.statements(tx.Dialect(), b.tenant)...)
+	return got, tx.Batch(ctx, some.statements(tx, b.tenant)...)
 }
 
 func (*Reporting) sumOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {

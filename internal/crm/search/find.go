@@ -307,7 +307,7 @@ func (f *finder) instead(ctx context.Context) (all []candidate, few bool, err er
 		var b sqldb.Binds
 		query := "SELECT place, id, object FROM search_doc WHERE tenant_id = " + b.Add(f.caller.Tenant) +
 			" AND object = " + b.Add(object) +
-			" AND " + b.OneOf(f.tx.Dialect(), "id", ids)
+			" AND " + b.OneOf(f.tx, "id", ids)
 		some, err := candidates(ctx, f.tx, query, b.Args()...)
 		if err != nil {
 			return nil, false, err

@@ -98,7 +98,7 @@ func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 	}
 	var b sqldb.Binds
 	query := selectSome + " WHERE tenant_id = " + b.Add(tenant) + " AND object = " + b.Add(object) + " AND " +
-		b.OneOf(tx.Dialect(), "id", ids)
+		b.OneOf(tx, "id", ids)
 	have, err := entries(ctx, tx, query, b.Args()...)
 	if err != nil {
 		return err
@@ -176,10 +176,10 @@ func (w *writer) some(ctx context.Context, all []change) error {
 		}
 	}
 	if w.tx.Dialect() == sqldb.Postgres {
-		return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(sqldb.Postgres, tokens)...)...)
+		return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(w.tx, tokens)...)...)
 	}
 	// What is not used any more keeps its place until it is deleted.
-	if err := w.tx.Batch(ctx, append(stmts, insertGone.Stmts(sqldb.SQLite, gone)...)...); err != nil {
+	if err := w.tx.Batch(ctx, append(stmts, insertGone.Stmts(w.tx, gone)...)...); err != nil {
 		return err
 	}
 	slices.SortStableFunc(put, func(a, b *doc) int { return cmp.Compare(a.updatedAt, b.updatedAt) })
@@ -198,7 +198,7 @@ func (w *writer) put(ctx context.Context, all []*doc, at func(i int) int64) (err
 		}
 		entries = append(entries, places[i], w.tenant, w.object, d.id, d.version, d.updatedAt, d.digest, d.campaigns)
 	}
-	if err := w.tx.Batch(ctx, putEntries.Stmts(sqldb.SQLite, entries)...); err != nil {
+	if err := w.tx.Batch(ctx, putEntries.Stmts(w.tx, entries)...); err != nil {
 		return err
 	}
 	// Each in a statement of its own: FTS5 writes what it has in memory down before one
@@ -278,7 +278,7 @@ func (w *writer) manyTokens(ctx context.Context, all []change) error {
 			tokens = w.addTokens(tokens, c.want)
 		}
 	}
-	return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(sqldb.Postgres, tokens)...)...)
+	return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(w.tx, tokens)...)...)
 }
 
 // sweep deletes tokens that are not used any more and reports whether there may be more.

@@ -134,7 +134,7 @@ func (s *Sharing) unassignGone(ctx context.Context, tx *sqldb.Tx, tenant string,
 	}
 	var b sqldb.Binds
 	query := "DELETE FROM sharing_territory_account WHERE tenant_id = " + b.Add(tenant) + " AND " +
-		b.OneOf(tx.Dialect(), "account_id", ids) + " RETURNING territory_id, account_id"
+		b.OneOf(tx, "account_id", ids) + " RETURNING territory_id, account_id"
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		var p place
 		if err == nil {

@@ -139,11 +139,11 @@ func (s *Sharing) build(
 	var stmts []sqldb.Stmt
 	for i := range all {
 		id := records[i].ID
-		stmts = append(stmts, shareStmts(tx.Dialect(), b, id, have[id], all[i].add(granted[i]))...)
+		stmts = append(stmts, shareStmts(tx, b, id, have[id], all[i].add(granted[i]))...)
 		delete(have, id)
 	}
 	for id, rows := range have { // of records that are gone
-		stmts = append(stmts, shareStmts(tx.Dialect(), b, id, rows, nil)...)
+		stmts = append(stmts, shareStmts(tx, b, id, rows, nil)...)
 	}
 	return batch(ctx, tx, stmts)
 }

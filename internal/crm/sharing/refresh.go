@@ -98,7 +98,7 @@ func refreshIn(ctx context.Context, tx *sqldb.Tx, of *model.Model, m *Model, kno
 		if err := chargeGone(judge, have[t.id], want[i]); err != nil {
 			return err
 		}
-		more := shareStmts(tx.Dialect(), m, t.id, have[t.id], want[i])
+		more := shareStmts(tx, m, t.id, have[t.id], want[i])
 		t.changed = t.changed || len(more) > 0 && m.Status == Active
 		stmts = append(stmts, more...)
 	}
@@ -159,7 +159,7 @@ func sharesIn(ctx context.Context, tx *sqldb.Tx, tenant string, model int64, ids
 	var b sqldb.Binds
 	query := "SELECT record_id, grantee, cause, cause_id, level, owner_id FROM sharing_share WHERE tenant_id = " +
 		b.Add(tenant) +
-		" AND model = " + b.Add(model) + " AND " + b.OneOf(tx.Dialect(), "record_id", ids)
+		" AND model = " + b.Add(model) + " AND " + b.OneOf(tx, "record_id", ids)
 	have := map[string][]Share{}
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		if err != nil {
@@ -187,7 +187,7 @@ var insertShares = sqldb.NewInsert(
 // shareStmts write the difference between two sets of rows of a record. The rows of rules go in
 // one statement, which does not name their grantee: a rule has one in a model, and thousands of
 // rules may have the same, whose rows PostgreSQL would otherwise look through for each of them.
-func shareStmts(d sqldb.Dialect, m *Model, id string, have, want []Share) (stmts []sqldb.Stmt) {
+func shareStmts(tx *sqldb.Tx, m *Model, id string, have, want []Share) (stmts []sqldb.Stmt) {
 	gone, added := difference(have, want, Share.compare)
 	var rules []string
 	for _, g := range gone {
@@ -204,7 +204,7 @@ func shareStmts(d sqldb.Dialect, m *Model, id string, have, want []Share) (stmts
 	if len(rules) > 0 {
 		var b sqldb.Binds
 		query := "DELETE FROM sharing_share WHERE tenant_id = " + b.Add(m.tenant) + " AND model = " + b.Add(m.num) +
-			" AND record_id = " + b.Add(id) + " AND cause = " + b.Add(CauseRule) + " AND " + b.OneOf(d, "cause_id",
+			" AND record_id = " + b.Add(id) + " AND cause = " + b.Add(CauseRule) + " AND " + b.OneOf(tx, "cause_id",
 			rules)
 		stmts = append(stmts, sqldb.Stmt{Query: query, Args: b.Args()})
 	}
@@ -212,7 +212,7 @@ func shareStmts(d sqldb.Dialect, m *Model, id string, have, want []Share) (stmts
 	for _, a := range added {
 		values = append(values, m.tenant, m.num, id, a.Grantee, a.Cause, a.CauseID, int64(a.Level), a.Owner)
 	}
-	return append(stmts, insertShares.Stmts(d, values)...)
+	return append(stmts, insertShares.Stmts(tx, values)...)
 }
 
 // regrant gives the rows of a territory the access that it has now.

@@ -17,7 +17,7 @@ type dedupe struct{ partition }
 // markAll marks the events of a batch as processed. A duplicate that the version guard did not see is rare: then it
 // returns errOneByOne.
 func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error {
-	stmts, err := queriesIn(tx).markEvents(dd.consumer.Name, todo)
+	stmts, err := queriesIn(tx).markEvents(tx, dd.consumer.Name, todo)
 	if err != nil {
 		return err
 	}

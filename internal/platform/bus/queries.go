@@ -28,7 +28,7 @@ type queries struct {
 	insertOutbox func(context.Context, *sqldb.Tx, Clock, []Message) ([]int64, error)
 	nextVersion  func(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (wire.Stamp, error)
 	markOutbox   func(ids []int64, at wire.Stamp) sqldb.Stmt
-	markEvents   func(consumer string, todo []*item) ([]sqldb.Stmt, error)
+	markEvents   func(tx *sqldb.Tx, consumer string, todo []*item) ([]sqldb.Stmt, error)
 }
 
 // queriesOf chooses by dialect.

@@ -72,7 +72,7 @@ func insertOutboxPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, msgs []Mes
 		m := &msgs[i]
 		values = append(values, m.OccurredAt, m.Part, m.ID, m.Tenant, m.Type, m.Key, m.Service, m.Body)
 	}
-	return nil, tx.Batch(ctx, insertOutboxPG.Stmts(sqldb.Postgres, values)...)
+	return nil, tx.Batch(ctx, insertOutboxPG.Stmts(tx, values)...)
 }
 
 // nextVersionPostgres gives the time, unless that has not passed since the key's last version.
@@ -95,10 +95,10 @@ var insertMarks = sqldb.NewInsert("processed_events (day, consumer, tenant_id, e
 	"bigint", "text", "text", "text")
 
 // markEventsPostgres are the statements that mark events as processed.
-func markEventsPostgres(consumer string, todo []*item) ([]sqldb.Stmt, error) {
+func markEventsPostgres(tx *sqldb.Tx, consumer string, todo []*item) ([]sqldb.Stmt, error) {
 	values := make([]any, 0, 4*len(todo))
 	for _, it := range todo {
 		values = append(values, int64(it.event.OccurredAt)/dayLength, consumer, it.event.Tenant, it.event.ID)
 	}
-	return insertMarks.Stmts(sqldb.Postgres, values), nil
+	return insertMarks.Stmts(tx, values), nil
 }

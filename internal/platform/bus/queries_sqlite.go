@@ -66,7 +66,7 @@ func insertOutboxSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, msgs []Messa
 		m := &msgs[i]
 		values = append(values, now, m.OccurredAt, m.Part, m.ID, m.Tenant, m.Type, m.Key, m.Service, m.Body)
 	}
-	stmts := insertOutbox.Stmts(sqldb.SQLite, values)
+	stmts := insertOutbox.Stmts(tx, values)
 	last, rows := make([]int64, len(stmts)), make([]int64, len(stmts))
 	for i := range stmts {
 		stmts[i].Inserted, stmts[i].Changed = &last[i], &rows[i]
@@ -109,7 +109,7 @@ func markOutboxSQLite(ids []int64, at wire.Stamp) sqldb.Stmt {
 
 // markEventsSQLite are the statements that mark events as processed. There is one writer, so their order does not
 // matter: the ids of a tenant and a day are one argument.
-func markEventsSQLite(consumer string, todo []*item) (stmts []sqldb.Stmt, err error) {
+func markEventsSQLite(_ *sqldb.Tx, consumer string, todo []*item) (stmts []sqldb.Stmt, err error) {
 	type group struct {
 		day    int64
 		tenant string

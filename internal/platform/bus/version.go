@@ -98,7 +98,7 @@ func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys
 	var b sqldb.Binds
 	query := "SELECT partition_key, version, idx, event_id FROM bus_applied WHERE consumer = " +
 		b.Add(vs.consumer.Name) +
-		" AND " + b.OneOf(queriesIn(tx).dialect, "partition_key", keys)
+		" AND " + b.OneOf(tx, "partition_key", keys)
 	for row, err := range tx.Query(ctx, query, b.Args()...) {
 		var key string
 		var p keyVersion
@@ -120,7 +120,7 @@ func (vs *versionStore) save(ctx context.Context, tx *sqldb.Tx, t *changes, keys
 		p := t.versions[key]
 		values = append(values, vs.consumer.Name, key, p.version, p.index, p.eventID)
 	}
-	return tx.Batch(ctx, insertVersions.Stmts(queriesIn(tx).dialect, values)...)
+	return tx.Batch(ctx, insertVersions.Stmts(tx, values)...)
 }
 
 // of is the newest version of a key, as the transaction knows it.

@@ -21,8 +21,8 @@ func (b *Binds) Args() []any { return b.args }
 
 // OneOf is a condition that a column is one of some texts. They are one argument, so that
 // the text of the statement is the same however many there are.
-func (b *Binds) OneOf(d Dialect, column string, texts []string) string {
-	if d == Postgres {
+func (b *Binds) OneOf(tx *Tx, column string, texts []string) string {
+	if tx.pg != nil {
 		return column + " = ANY(" + b.Add(texts) + ")"
 	}
 	list, _ := json.Marshal(texts) // of texts, it cannot fail

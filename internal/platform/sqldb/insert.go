@@ -44,14 +44,14 @@ func NewInsertSelect(into, what, then string, types ...string) *Insert {
 
 // Stmts are the statements that insert rows, in their order: one on PostgreSQL, few on
 // SQLite. The values of all rows are in one slice, row after row; none may be NULL.
-func (in *Insert) Stmts(d Dialect, values []any) (stmts []Stmt) {
+func (in *Insert) Stmts(tx *Tx, values []any) (stmts []Stmt) {
 	if len(values) == 0 {
 		return nil
 	}
 	if len(values)%in.columns != 0 {
 		panic("sqldb: values that make no whole rows")
 	}
-	if d == Postgres {
+	if tx.pg != nil {
 		args := make([]any, in.columns)
 		for i := range args {
 			args[i] = column{values, i, in.columns}

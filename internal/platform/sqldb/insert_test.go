@@ -29,7 +29,7 @@ func TestRowsAreInsertedInTheirOrder(t *testing.T) {
 					for i := range n {
 						values = append(values, 1000+n, most-i, []byte(text))
 					}
-					stmts := insertRows.Stmts(tx.Dialect(), values)
+					stmts := insertRows.Stmts(tx, values)
 					changed := make([]int64, len(stmts))
 					for i := range stmts {
 						stmts[i].Changed = &changed[i]
@@ -78,19 +78,19 @@ func TestPostgreSQLSelectsFromTheRows(t *testing.T) {
 			return
 		}
 		in(t, db, func(ctx context.Context, tx *Tx) error {
-			return tx.Batch(ctx, insertSames.Stmts(Postgres, []any{1, []byte("x"), 2, []byte{}})...)
+			return tx.Batch(ctx, insertSames.Stmts(tx, []any{1, []byte("x"), 2, []byte{}})...)
 		})
 		if got := rows(t, db, 7); got != 2 {
 			t.Errorf("got %d rows", got)
 		}
 		err := db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
-			return tx.Batch(ctx, insertSames.Stmts(Postgres, []any{3, []byte("x"), "4", []byte("x")})...)
+			return tx.Batch(ctx, insertSames.Stmts(tx, []any{3, []byte("x"), "4", []byte("x")})...)
 		})
 		if err == nil || !strings.Contains(err.Error(), "string in a column") {
 			t.Errorf("a text among numbers: got %v", err)
 		}
 		err = db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
-			return tx.Batch(ctx, insertSames.Stmts(Postgres, []any{3, nil})...)
+			return tx.Batch(ctx, insertSames.Stmts(tx, []any{3, nil})...)
 		})
 		if err == nil {
 			t.Error("NULL was taken")

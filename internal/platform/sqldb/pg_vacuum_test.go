@@ -15,7 +15,7 @@ func TestAVacuumForgetsRowsThatAreGone(t *testing.T) {
 			for i := range 2000 {
 				values = append(values, 1, i, []byte("x"))
 			}
-			return tx.Batch(ctx, insertRows.Stmts(tx.Dialect(), values)...)
+			return tx.Batch(ctx, insertRows.Stmts(tx, values)...)
 		})
 		in(t, db, func(ctx context.Context, tx *Tx) error {
 			_, err := tx.Exec(ctx, "DELETE FROM test_row WHERE a = 1 AND b > 3")
