@@ -62,8 +62,12 @@ func TestTheWidestGraphsDoNotHoldUpOthers(t *testing.T) {
 		fmt.Fprintf(&nodes, `,{"nodeId":"t%d","type":"Task"}`, i)
 		fmt.Fprintf(&edges, `,{"from":"fork","to":"t%d"},{"from":"t%d","to":"join"}`, i, i)
 	}
-	r.graph("wide", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"join","type":"Join"},{"nodeId":"end","type":"Success"}`+
-		nodes.String()+`],"edges":[{"from":"start","to":"fork"},{"from":"join","to":"end"}`+edges.String()+`]}`)
+	r.graph(
+		"wide",
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},
+		{"nodeId":"join","type":"Join"},{"nodeId":"end","type":"Success"}`+
+			nodes.String()+`],"edges":[{"from":"start","to":"fork"},{"from":"join","to":"end"}`+edges.String()+`]}`,
+	)
 	create := r.creation("wide")
 	create.Start, create.Once = true, wire.Once{}
 	loud := r.offer(slices.Repeat([]engine.Request{create}, 6)...)

@@ -361,7 +361,10 @@ func TestACostlyTenantIsServedApart(t *testing.T) {
 // fork is a graph of so many tasks at a time, of one queue.
 func fork(width int) string {
 	var s strings.Builder
-	s.WriteString(`{"nodes":[{"nodeId":"s","type":"Start"},{"nodeId":"f","type":"Fork"},{"nodeId":"j","type":"Join"},{"nodeId":"e","type":"Success"}`)
+	s.WriteString(
+		`{"nodes":[{"nodeId":"s","type":"Start"},{"nodeId":"f","type":"Fork"},
+		{"nodeId":"j","type":"Join"},{"nodeId":"e","type":"Success"}`,
+	)
 	for i := range width {
 		fmt.Fprintf(&s, `,{"nodeId":"n%d","type":"Task","queue":"q"}`, i)
 	}

@@ -136,8 +136,12 @@ func TestUnitsThatAreLeftComeNext(t *testing.T) {
 
 func TestDeadlinesThatAreLeftComeNext(t *testing.T) {
 	r := slow(t)
-	r.graph("timed", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"wait","type":"Wait","timeout":"1h"},{"nodeId":"end","type":"Success"}],
-		"edges":[{"from":"start","to":"wait"},{"from":"wait","to":"end"}]}`)
+	r.graph(
+		"timed",
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"wait","type":"Wait","timeout":"1h"},
+		{"nodeId":"end","type":"Success"}],
+		"edges":[{"from":"start","to":"wait"},{"from":"wait","to":"end"}]}`,
+	)
 	var ids []flow.ID
 	for range 20 {
 		ids = append(ids, r.started("timed"))
@@ -155,7 +159,8 @@ func TestDeadlinesThatAreLeftComeNext(t *testing.T) {
 // and longer ago.
 func TestDeadlinesOfOneTenantDoNotHideThoseOfAnother(t *testing.T) {
 	r := slow(t)
-	const timed = `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"wait","type":"Wait","timeout":"1h"},{"nodeId":"end","type":"Success"}],
+	const timed = `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"wait","type":"Wait","timeout":"1h"},
+		{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"wait"},{"from":"wait","to":"end"}]}`
 	r.graph("timed", timed)
 	for range 600 {

@@ -17,7 +17,8 @@ func values() map[string]any {
 		"input": map[string]any{
 			"region": "jp", "qty": float64(3), "big": int64(1) << 60, "tags": []any{"a", "b", nil},
 			"prices": map[string]any{"b": 2.5, "a": float64(1), "c": float64(3)},
-			"name":   "山田太郎", "deep": map[string]any{"list": []any{[]any{float64(1)}, map[string]any{"x": true}}},
+			"name":   "山田太郎",
+			"deep":   map[string]any{"list": []any{[]any{float64(1)}, map[string]any{"x": true}}},
 		},
 		"outputs": map[string]any{"check": map[string]any{"ok": true}, "price.v1": map[string]any{
 			"total": float64(10),
@@ -292,24 +293,27 @@ func TestMapsAreWalkedInOrder(t *testing.T) {
 
 // hostile are expressions that would take seconds or for ever if nobody counted.
 var hostile = map[string]string{
-	"large list against itself":    `input.list == input.list`,
-	"large list in a list":         `input.list in [input.list]`,
-	"walk of a large list":         `input.list.all(x, x >= 0)`,
-	"loops in loops":               `input.few.all(a, input.few.all(b, input.few.all(c, a + b + c >= 0)))`,
-	"large map against itself":     `input.map == input.map`,
-	"walk of a large map":          `input.map.all(k, k != '')`,
-	"long text, many times":        `input.few.all(x, size(input.text) > 0)`,
-	"long text compared":           `input.few.all(x, input.text != 'x' + input.text)`,
-	"long text as a key":           `input.few.exists(x, input[input.text] == 1)`,
-	"long text as a key of has":    `input.few.exists(x, has(input[input.text].a))`,
-	"long text converted":          `input.few.exists(x, int(input.text) == 1)`,
-	"regular expression":           `input.text.matches('(a|あ|[^x]*)*$')`,
-	"text that grows":              `input.few.map(x, input.text + input.text + input.text).size() == 1`,
-	"lists that grow":              `input.few.map(x, input.list + input.list).size() == 1`,
-	"shared lists":                 `[[1].map(a, [a, a, a, a]).map(a, [a, a, a, a]).map(a, [a, a, a, a]).map(a, [a, a, a, a]).map(a, [a, a, a, a]).map(a, [a, a, a, a]).map(a, [a, a, a, a])].exists(x, x == x)`,
-	"long literals in a loop":      `input.list.all(x, [` + strings.Repeat("1,", 900) + `1] != [])`,
-	"long map literals in a loop":  `input.list.all(x, {` + strings.Repeat("1: 1,", 450) + `2: 1} != {})`,
-	"concatenation walked in vain": `input.few.all(x, (input.few` + strings.Repeat(" + [1]", 20) + `).all(y, y >= 0))`,
+	"large list against itself":   `input.list == input.list`,
+	"large list in a list":        `input.list in [input.list]`,
+	"walk of a large list":        `input.list.all(x, x >= 0)`,
+	"loops in loops":              `input.few.all(a, input.few.all(b, input.few.all(c, a + b + c >= 0)))`,
+	"large map against itself":    `input.map == input.map`,
+	"walk of a large map":         `input.map.all(k, k != '')`,
+	"long text, many times":       `input.few.all(x, size(input.text) > 0)`,
+	"long text compared":          `input.few.all(x, input.text != 'x' + input.text)`,
+	"long text as a key":          `input.few.exists(x, input[input.text] == 1)`,
+	"long text as a key of has":   `input.few.exists(x, has(input[input.text].a))`,
+	"long text converted":         `input.few.exists(x, int(input.text) == 1)`,
+	"regular expression":          `input.text.matches('(a|あ|[^x]*)*$')`,
+	"text that grows":             `input.few.map(x, input.text + input.text + input.text).size() == 1`,
+	"lists that grow":             `input.few.map(x, input.list + input.list).size() == 1`,
+	"shared lists":                "[[1]" + strings.Repeat(".map(a, [a, a, a, a])", 7) + "].exists(x, x == x)",
+	"long literals in a loop":     `input.list.all(x, [` + strings.Repeat("1,", 900) + `1] != [])`,
+	"long map literals in a loop": `input.list.all(x, {` + strings.Repeat("1: 1,", 450) + `2: 1} != {})`,
+	"concatenation walked in vain": `input.few.all(x, (input.few` + strings.Repeat(
+		" + [1]",
+		20,
+	) + `).all(y, y >= 0))`,
 }
 
 func hostileValues() map[string]any {

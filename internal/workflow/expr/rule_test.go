@@ -31,7 +31,10 @@ func TestRulesLookAtARecordAndAtWhatItWas(t *testing.T) {
 }
 
 func TestARuleTellsWhichMembersItNames(t *testing.T) {
-	p, err := Rule(`record.B > 1 && has(record.A) && record["C d"] == old.E && record.F.G == record.B && ["x"].exists(r, r == record.H)`)
+	p, err := Rule(
+		`record.B > 1 && has(record.A) && record["C d"] == old.E && record.F.G == record.B &&
+			["x"].exists(r, r == record.H)`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,11 @@ func TestWhatIsTooMuchToReadEndsTheBudget(t *testing.T) {
 			{NodeID: "b", Type: TaskKind},
 			{NodeID: "end", Type: SuccessKind},
 		},
-		Edges: []Edge{{From: "start", To: "a"}, {From: "a", To: "b"}, {From: "b", To: "end", When: "outputs.a.n == 1"}},
+		Edges: []Edge{
+			{From: "start", To: "a"},
+			{From: "a", To: "b"},
+			{From: "b", To: "end", When: "outputs.a.n == 1"},
+		},
 	}), nil)
 	s = apply(t, s, StartNode{Node: "a", Attempt: 1}, f)
 	s = apply(t, s, Succeed{Node: "a", Output: large}, f)
@@ -327,7 +331,8 @@ func TestAGraphThatNoDecisionCanAffordIsRefused(t *testing.T) {
 	if err := junction(t, []string{costly(1), fixed}).CheckCost(); err == nil {
 		t.Error("a condition that always takes too long was not refused")
 	} else {
-		checkRefused(t, err, `edge from "work" to "a": when: the expression takes more than 20000 steps, whatever the data is`, detailsOf("work", ""))
+		const want = `edge from "work" to "a": when: the expression takes more than 20000 steps, whatever the data is`
+		checkRefused(t, err, want, detailsOf("work", ""))
 	}
 }
 

@@ -40,9 +40,11 @@ edges:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"edges":[{"from":"s","on":"success","to":"a"},{"from":"a","on":"success","to":"w","when":"output.n > 1"},{"from":"w","on":"success","to":"e"}],` +
+	want := `{"edges":[{"from":"s","on":"success","to":"a"},` +
+		`{"from":"a","on":"success","to":"w","when":"output.n > 1"},{"from":"w","on":"success","to":"e"}],` +
 		`"nodes":[{"nodeId":"s","type":"Start"},` +
-		`{"nodeId":"a","queue":"default","retry":{"backoff":2,"initialInterval":"0s","maxAttempts":1,"maxInterval":"1h0m0s"},"timeout":"1m30s","type":"Task"},` +
+		`{"nodeId":"a","queue":"default","retry":{"backoff":2,"initialInterval":"0s","maxAttempts":1,` +
+		`"maxInterval":"1h0m0s"},"timeout":"1m30s","type":"Task"},` +
 		`{"nodeId":"w","type":"Wait","waitKey":"承認\n<&>"},{"nodeId":"e","type":"Success"}]}`
 	if diff := cmp.Diff(want, string(body)); diff != "" {
 		t.Errorf("canonical form (-want +got):\n%s", diff)

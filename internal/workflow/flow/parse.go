@@ -195,24 +195,24 @@ type (
 	factor   float64
 )
 
-func (d graphDoc) graph() Graph {
-	g := Graph{Nodes: make([]NodeSpec, len(d.Nodes)), Edges: make([]Edge, len(d.Edges))}
-	for i, n := range d.Nodes {
-		g.Nodes[i] = NodeSpec{
+func (g graphDoc) graph() Graph {
+	out := Graph{Nodes: make([]NodeSpec, len(g.Nodes)), Edges: make([]Edge, len(g.Edges))}
+	for i, n := range g.Nodes {
+		out.Nodes[i] = NodeSpec{
 			NodeID: string(n.NodeID), Type: Kind(n.Type), Queue: string(n.Queue), Timeout: Duration(n.Timeout),
 			WaitKey: string(n.WaitKey), Policy: Policy(n.Policy), Expression: string(n.Expression),
 		}
 		if r := n.Retry; r.written {
-			g.Nodes[i].Retry = &Retry{
+			out.Nodes[i].Retry = &Retry{
 				MaxAttempts: int(r.MaxAttempts), InitialInterval: Duration(r.InitialInterval),
 				Backoff: float64(r.Backoff), MaxInterval: Duration(r.MaxInterval),
 			}
 		}
 	}
-	for i, e := range d.Edges {
-		g.Edges[i] = Edge{From: string(e.From), To: string(e.To), On: Outcome(e.On), When: string(e.When)}
+	for i, e := range g.Edges {
+		out.Edges[i] = Edge{From: string(e.From), To: string(e.To), On: Outcome(e.On), When: string(e.When)}
 	}
-	return g
+	return out
 }
 
 // UnmarshalJSONFrom reads an object.

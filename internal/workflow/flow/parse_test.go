@@ -34,7 +34,8 @@ func TestParseGraphReadsEveryMember(t *testing.T) {
 		},
 	}
 	json := `{"nodes":[{"nodeId":"s","type":"Start"},
-		{"nodeId":"a","type":"Task","queue":"q","timeout":"90s","retry":{"maxAttempts":3.0,"initialInterval":"0s","backoff":1.5,"maxInterval":"1m"}},
+		{"nodeId":"a","type":"Task","queue":"q","timeout":"90s",
+			"retry":{"maxAttempts":3.0,"initialInterval":"0s","backoff":1.5,"maxInterval":"1m"}},
 		{"nodeId":"b","type":"Task","retry":{}},
 		{"nodeId":"w","type":"Wait","waitKey":"承認 1","timeout":"24h"},
 		{"nodeId":"j","type":"Join","policy":"CUSTOM","expression":"true"}],
@@ -92,11 +93,17 @@ func TestAMalformedDocumentIsRefused(t *testing.T) {
 			"nodes[0].nodeId",
 		},
 		{
-			"repeated member", `{"nodes":[{"nodeId":"a","type":"Task","type":"Wait"}]}`, "nodes[0].type: is there twice",
+			"repeated member", `{"nodes":[{"nodeId":"a","type":"Task","type":"Wait"}]}`,
+			"nodes[0].type: is there twice",
 			"nodes[0].type",
 		},
 		{"repeated member of the graph", `{"nodes":[],"nodes":[]}`, "nodes: is there twice", "nodes"},
-		{"deep", strings.Repeat(`{"a":`, 65) + `1` + strings.Repeat(`}`, 65), "the document nests deeper than 64", ""},
+		{
+			"deep",
+			strings.Repeat(`{"a":`, 65) + `1` + strings.Repeat(`}`, 65),
+			"the document nests deeper than 64",
+			"",
+		},
 		{"unknown member", `{"nodes":[],"name":"x"}`, "name: is not a member that exists here", "name"},
 		{
 			"member in another case", `{"nodes":[{"nodeID":"a"}]}`, "nodes[0].nodeID: is not a member that exists here",
@@ -243,7 +250,12 @@ func TestAMalformedYAMLDocumentIsRefused(t *testing.T) {
 			"repeated member of a node", "nodes:\n- nodeId: a\n  nodeId: b\n", "nodes[0].nodeId: is there twice",
 			"nodes[0].nodeId",
 		},
-		{"unknown member", "nodes:\n- {quue: x}\n", "nodes[0].quue: is not a member that exists here", "nodes[0].quue"},
+		{
+			"unknown member",
+			"nodes:\n- {quue: x}\n",
+			"nodes[0].quue: is not a member that exists here",
+			"nodes[0].quue",
+		},
 		{"number as name", "nodes:\n- {nodeId: 7}\n", "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"no value", "nodes:\n- nodeId:\n", "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"number as key", "nodes:\n- {1: a}\n", "line 2: the key of a member must be plain text", ""},
@@ -349,7 +361,8 @@ func FuzzParseGraph(f *testing.F) {
 		f.Add(data, strings.HasSuffix(name, ".yaml"))
 	}
 	for _, seed := range []string{
-		`{"nodes":[{"nodeId":"s","type":"Start"},{"nodeId":"e","type":"Canceled"}],"edges":[{"from":"s","to":"e","when":"input == null"}]}`,
+		`{"nodes":[{"nodeId":"s","type":"Start"},{"nodeId":"e","type":"Canceled"}],
+			"edges":[{"from":"s","to":"e","when":"input == null"}]}`,
 		`{"nodes":[{"nodeId":"a","type":"Task","retry":{"maxAttempts":1e2,"backoff":1.0000001}}]}`,
 		"nodes: &n [*n]", "a: [1_000, 0o7, 0b1, .5, 2024-01-01, yes, ~]",
 	} {

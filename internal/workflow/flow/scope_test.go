@@ -11,7 +11,8 @@ import (
 
 func TestAConditionSeesEveryNumber(t *testing.T) {
 	got := decode(Data(`{"plain":5,"half":0.5,"id":9007199254740993,"least":-9223372036854775808,
-		"wide":123456789012345678901234567890,"huge":1e400,"low":-1e400,"tiny":1e-400,"list":[1,[9007199254740993]],"none":null}`))
+		"wide":123456789012345678901234567890,"huge":1e400,"low":-1e400,"tiny":1e-400,
+		"list":[1,[9007199254740993]],"none":null}`))
 	want := map[string]any{
 		"plain": 5.0, "half": 0.5, "id": int64(9007199254740993), "least": int64(math.MinInt64),
 		"wide": 123456789012345678901234567890.0, "huge": math.Inf(1), "low": math.Inf(-1), "tiny": 0.0,

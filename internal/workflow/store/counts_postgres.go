@@ -14,7 +14,8 @@ const compactChunk = 5000
 const compactLock int64 = 0x666f6c64
 
 const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
-			WHERE id = ANY(ARRAY(SELECT id FROM engine_count_delta ORDER BY id LIMIT $1)) RETURNING tenant, graph_id, status, n),
+			WHERE id = ANY(ARRAY(SELECT id FROM engine_count_delta ORDER BY id LIMIT $1))
+			RETURNING tenant, graph_id, status, n),
 		folded AS (INSERT INTO engine_count AS c (tenant, graph_id, status, n)
 			SELECT tenant, graph_id, status, sum(n) FROM gone GROUP BY tenant, graph_id, status
 			ON CONFLICT (tenant, graph_id, status) DO UPDATE SET n = c.n + excluded.n)

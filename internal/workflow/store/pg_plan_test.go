@@ -44,14 +44,19 @@ func TestStatementsUseAnIndexOnPostgreSQL(t *testing.T) {
 // fillTables makes every table large enough that walking through it is a bad plan.
 func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 	for _, query := range []string{
-		`INSERT INTO engine_execution (num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at, commit_no)
-			SELECT n, gen_random_uuid(), 't', 'g' || n % 20, 1, n % 4, n, n, 0, CASE WHEN n % 10 = 0 THEN n ELSE 0 END, 1 FROM generate_series(1, 20000) n`,
-		`INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body) SELECT n, 1, 1, 1, '' FROM generate_series(1, 20000) n`,
-		`INSERT INTO engine_ready (ready_at, execution, tenant, queue, node) SELECT n, n, 't', 'q', 'a' FROM generate_series(1, 5000) n`,
+		`INSERT INTO engine_execution (num, id, tenant, graph_id, graph_version, status, created_at, ended_at,
+			archived_at, due_at, commit_no)
+			SELECT n, gen_random_uuid(), 't', 'g' || n % 20, 1, n % 4, n, n, 0,
+			CASE WHEN n % 10 = 0 THEN n ELSE 0 END, 1 FROM generate_series(1, 20000) n`,
+		`INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body)
+			SELECT n, 1, 1, 1, '' FROM generate_series(1, 20000) n`,
+		`INSERT INTO engine_ready (ready_at, execution, tenant, queue, node)
+			SELECT n, n, 't', 'q', 'a' FROM generate_series(1, 5000) n`,
 		`INSERT INTO engine_key (digest, tenant, endpoint, key, hash, at, body)
 			SELECT decode(md5(n::text), 'hex'), 't', 'e', 'k', '', n, '' FROM generate_series(1, 5000) n`,
 		`INSERT INTO engine_count SELECT 't', 'g' || n, n % 4, 1 FROM generate_series(1, 5000) n`,
-		`INSERT INTO engine_graph (tenant, id, version, digest, body, created_at) SELECT 't', 'g' || n, 1, '', '', 1 FROM generate_series(1, 5000) n`,
+		`INSERT INTO engine_graph (tenant, id, version, digest, body, created_at)
+			SELECT 't', 'g' || n, 1, '', '', 1 FROM generate_series(1, 5000) n`,
 	} {
 		if _, err := tx.Exec(ctx, query); err != nil {
 			return err

@@ -54,9 +54,13 @@ func newNewsRig(t *testing.T, where string) *publishRig {
 	r := &publishRig{T: t, where: where}
 	r.begin()
 	for _, tenant := range []string{acme, other} {
-		r.graph(tenant, "steps",
-			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"w","type":"Wait"},{"nodeId":"end","type":"Success"}],
-			"edges":[{"from":"start","to":"a"},{"from":"a","to":"w"},{"from":"w","to":"end"}]}`)
+		r.graph(
+			tenant,
+			"steps",
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"w","type":"Wait"},
+			{"nodeId":"end","type":"Success"}],
+			"edges":[{"from":"start","to":"a"},{"from":"a","to":"w"},{"from":"w","to":"end"}]}`,
+		)
 	}
 	return r
 }
@@ -362,7 +366,11 @@ func TestWhatIsLargeIsNamedByItsPlace(t *testing.T) {
 		id := r.do(acme, flow.ID{}, flow.Create{Input: large})
 		r.do(acme, id, flow.Start{})
 		r.do(acme, id, flow.StartNode{Node: "a", Worker: "w"})
-		r.do(acme, id, flow.Fail{Node: "a", Error: &flow.Error{Code: "E", Message: "m", Detail: jsontext.Value(large)}})
+		r.do(
+			acme,
+			id,
+			flow.Fail{Node: "a", Error: &flow.Error{Code: "E", Message: "m", Detail: jsontext.Value(large)}},
+		)
 		msgs, _ := r.read(r.source, 0)
 		if diff := cmp.Diff(msgs, r.fromTable(0), asText); diff != "" {
 			t.Errorf("(-memory +table):\n%s", diff)
@@ -405,8 +413,13 @@ func TestARowThatIsTooLargeIsSeveralMessages(t *testing.T) {
 			fmt.Fprintf(&nodes, `,{"nodeId":%q,"type":"Wait"}`, name)
 			fmt.Fprintf(&edges, `{"from":"fork","to":%q},{"from":%q,"to":"join"},`, name, name)
 		}
-		r.graph(acme, "steps", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"join","type":"Join"},{"nodeId":"end","type":"Success"}`+
-			nodes.String()+`],"edges":[{"from":"start","to":"fork"},`+edges.String()+`{"from":"join","to":"end"}]}`)
+		r.graph(
+			acme,
+			"steps",
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},
+			{"nodeId":"join","type":"Join"},{"nodeId":"end","type":"Success"}`+
+				nodes.String()+`],"edges":[{"from":"start","to":"fork"},`+edges.String()+`{"from":"join","to":"end"}]}`,
+		)
 		id := r.do(acme, flow.ID{}, flow.Create{})
 		_, from := r.read(r.source, 0)
 		r.do(acme, id, flow.Start{})

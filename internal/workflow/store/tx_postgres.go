@@ -49,7 +49,8 @@ const (
 		LEFT JOIN LATERAL (SELECT commit_no AS no FROM engine_log
 			WHERE execution = w.num AND reducer = $4 AND last_seq <= $5 ORDER BY commit_no DESC LIMIT 1) AS s ON true
 		JOIN LATERAL (SELECT execution, commit_no, first_seq, last_seq, body, snapshot FROM engine_log
-			WHERE execution = w.num AND commit_no >= coalesce(s.no, 1) AND (first_seq <= $5 OR commit_no = s.no)) AS l ON true`
+			WHERE execution = w.num AND commit_no >= coalesce(s.no, 1)
+				AND (first_seq <= $5 OR commit_no = s.no)) AS l ON true`
 
 	pgClock = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 )
@@ -270,7 +271,8 @@ func (t *pgTx) Ready(
 
 const pgKeys = `SELECT w.i, k.hash, k.at, k.body
 	FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (digest, tenant, endpoint, key, i)
-	LEFT JOIN engine_key AS k ON k.digest = w.digest AND k.tenant = w.tenant AND k.endpoint = w.endpoint AND k.key = w.key`
+	LEFT JOIN engine_key AS k ON k.digest = w.digest AND k.tenant = w.tenant
+		AND k.endpoint = w.endpoint AND k.key = w.key`
 
 // Keys gives remembered keys, in the order asked for.
 func (t *pgTx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, error) {

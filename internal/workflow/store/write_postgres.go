@@ -44,7 +44,8 @@ const (
 	// A key that has expired makes room, and is the newest from then on.
 	pgRemember = `INSERT INTO engine_key AS k (digest, tenant, endpoint, key, hash, at, body)
 		SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::bytea[])
-		ON CONFLICT (digest) DO UPDATE SET id = excluded.id, hash = excluded.hash, at = excluded.at, body = excluded.body
+		ON CONFLICT (digest) DO UPDATE
+		SET id = excluded.id, hash = excluded.hash, at = excluded.at, body = excluded.body
 		WHERE k.tenant = excluded.tenant AND k.at <= excluded.at - $8`
 
 	pgTake = `DELETE FROM engine_ready WHERE ctid = ANY(ARRAY(SELECT r.ctid
