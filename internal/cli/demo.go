@@ -2,13 +2,15 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/demo"
 	"renga.dev/renga/internal/platform/fault"
 )
 
@@ -16,12 +18,6 @@ import (
 type demoCmd struct {
 	Load demoLoadCmd `cmd:"" help:"Fill a tenant with the data of a sample company."`
 }
-
-// How many records demo data may have.
-const (
-	minDemo = 100
-	maxDemo = 200_000
-)
 
 // demoLoadCmd is `renga demo load`.
 type demoLoadCmd struct {
@@ -52,8 +48,8 @@ Examples:
 
 // Validate refuses numbers that are none.
 func (c *demoLoadCmd) Validate() error {
-	if c.Records < minDemo || c.Records > maxDemo {
-		return fmt.Errorf("--records must be %d to %d", minDemo, maxDemo)
+	if c.Records < demo.MinRecords || c.Records > demo.MaxRecords {
+		return fmt.Errorf("--records must be %d to %d", demo.MinRecords, demo.MaxRecords)
 	}
 	if c.Seed < 1 {
 		return errors.New("--seed must be 1 or more")
@@ -67,73 +63,44 @@ func (c *demoLoadCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	day, err := c.dated(ctx, r)
-	if err != nil {
-		return err
+	l, err := demo.Prepare(ctx, r.Client, demo.Options{
+		Seed: c.Seed, Records: c.Records, Now: a.now(), Subject: subjectOf(r.token), User: a.As, Force: c.Force,
+	})
+	if err == nil {
+		bar := a.Bar("demo data", l.Steps())
+		err = l.Run(ctx, bar.Set)
+		bar.End()
 	}
-	d := newDemo(c.Seed, c.Records, day)
-	bar := a.Bar("demo data", d.steps())
-	l := &demoLoad{company: d, remote: r, bar: bar, ids: map[string][]string{}}
-	err = l.run(ctx)
-	bar.End()
+	if refused := (*demo.Error)(nil); errors.As(err, &refused) {
+		return fault.New(fault.Invalid, refused.Code, "%s", refused.Message)
+	}
 	if err != nil {
 		return err
 	}
 	return c.report(a, l)
 }
 
-// dated is the day that the data lies around: today, or that of the data that is there. It
-// refuses a tenant that holds something else.
-func (c *demoLoadCmd) dated(ctx context.Context, r *remote) (time.Time, error) {
-	today := r.app.now().UTC().Truncate(24 * time.Hour)
-	marker := newDemo(c.Seed, minDemo, today).marker()
-	found, err := r.Metadata.Get(ctx, marker.kind, marker.id)
-	if err == nil {
-		var body struct {
-			Description string `json:"description"`
-		}
-		if err := json.Unmarshal(found.Body, &body); err != nil {
-			return today, err
-		}
-		_, size, day, ok := readMarker(body.Description)
-		switch {
-		case !ok:
-			return today, usage("the permission set %s does not say any more when the demo data was loaded; choose "+
-				"another --seed", marker.id)
-		case size != c.Records:
-			return today, usage("the tenant has demo data of seed %d with %d records: repeat it with --records %d, "+
-				"or choose another --seed", c.Seed, size, size)
-		}
-		return day, nil
+// subjectOf is the subject of a token, "" when it has none. The server checks the token.
+func subjectOf(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
 	}
-	if !errors.Is(err, client.ErrNotFound) {
-		return today, err
+	var claims struct {
+		Subject string `json:"sub"`
 	}
-	page, err := r.Records.List(ctx, "Account", client.RecordQuery{})
-	if err != nil {
-		if err = r.register(ctx, newDemo(c.Seed, minDemo, today), err); err == nil {
-			page, err = r.Records.List(ctx, "Account", client.RecordQuery{})
-		}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(body, &claims) != nil {
+		return ""
 	}
-	if err == nil && page.Total > 0 && !c.Force {
-		return today, fault.New(fault.Invalid, "TENANT_NOT_EMPTY",
-			"the tenant has %d accounts; choose another with --tenant, or say --force", page.Total)
-	}
-	return today, err
-}
-
-// loadedKind is how much there is of something.
-type loadedKind struct {
-	What  string `json:"what"`
-	Count int    `json:"count"`
+	return claims.Subject
 }
 
 // report says what the tenant holds, and how to look at it.
-func (c *demoLoadCmd) report(a *App, l *demoLoad) error {
-	counts := l.counts()
+func (c *demoLoadCmd) report(a *App, l *demo.Loader) error {
+	counts := l.Counts()
 	err := a.Answer(map[string]any{
-		"seed": c.Seed, "records": c.Records, "date": l.day.Format(dayLayout),
-		"items": counts,
+		"seed": c.Seed, "records": c.Records, "date": l.Date(), "items": counts,
 	}, func() error {
 		var rows [][]string
 		for _, k := range counts {
@@ -141,10 +108,8 @@ func (c *demoLoadCmd) report(a *App, l *demoLoad) error {
 		}
 		return a.grid([]string{"WHAT", "COUNT"}, rows)
 	})
-	if err == nil && a.Output != "json" && len(l.placed) > 0 {
-		p := l.placed[0]
-		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s",
-			l.ids["Account"][p.account], l.reps[regions[l.records["Account"][p.account].region].code][1])
+	if account, user := l.Example(); err == nil && a.Output != "json" && account != "" {
+		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s", account, user)
 	}
 	return err
 }

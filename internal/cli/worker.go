@@ -69,7 +69,7 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App, r *remote) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	d := &demo{cmd: c, app: a, stop: stop, did: map[string]int{}}
+	d := &demoWorker{cmd: c, app: a, stop: stop, did: map[string]int{}}
 	w := client.Worker{
 		Client: r.Client, Handle: d.handle, Queues: c.Queue, Concurrency: c.Concurrency, ID: c.Worker, Lease: c.Lease,
 		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -88,8 +88,8 @@ func checkLease(d time.Duration) error {
 	return nil
 }
 
-// demo is the worker that only takes time.
-type demo struct {
+// demoWorker is the worker that only takes time.
+type demoWorker struct {
 	cmd  *workerDemoCmd
 	app  *App
 	stop func()
@@ -100,7 +100,7 @@ type demo struct {
 }
 
 // handle works one task.
-func (d *demo) handle(ctx context.Context, t *client.Task) (any, error) {
+func (d *demoWorker) handle(ctx context.Context, t *client.Task) (any, error) {
 	began, outcome := time.Now(), "succeeded"
 	timer := time.NewTimer(d.cmd.Duration)
 	defer timer.Stop()
@@ -124,7 +124,7 @@ func (d *demo) handle(ctx context.Context, t *client.Task) (any, error) {
 }
 
 // note tells of a task that was worked on, and ends when there were enough.
-func (d *demo) note(t *client.Task, outcome string, took time.Duration) {
+func (d *demoWorker) note(t *client.Task, outcome string, took time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.did[outcome]++

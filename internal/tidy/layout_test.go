@@ -132,9 +132,9 @@ var imports = map[string][]string{
 	"internal/inbound":                     business,
 	"internal/recheck":                     business,
 	"internal/crm/*":                       business,
+	"internal/demo":                        {"client"},
 	"internal/cli": {
-		"api", "client", "internal/platform/wire", "internal/workflow/flow",
-		"internal/platform/fault",
+		"api", "client", "internal/demo", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault",
 	},
 	"internal/workflow/sim": {anything},
 }

@@ -48,7 +48,7 @@ var keyedOtherwise = map[string]string{
 	"internal/platform/bus.wakes.all":                 "by partition assignment",
 	"internal/platform/bus/jet.acks.waves":            "by the wave of messages that is published",
 	"internal/platform/bus/jet.door.guests":           "by the user names that the operator wrote down",
-	"internal/cli.demo.did":                           "of one call of the command line",
+	"internal/cli.demoWorker.did":                     "of one call of the command line",
 	"internal/workflow/engine.Reads.warming":          "by graph and queue, each with its tenant",
 	"internal/workflow/engine.deadlines.ill":          "by the id of an execution, which the server draws",
 	"internal/workflow/engine.watchers.byID":          "by the id of an execution, which the server draws",

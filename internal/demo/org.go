@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 	"renga.dev/renga/client"
 )
 
-// demoNames is the namespace of the ids of demo data.
-var demoNames = uuid.MustParse("6f0c8a52-2f5e-5c52-9a7c-72656e676101")
+// namespace is the namespace of the ids of demo data.
+var namespace = uuid.MustParse("6f0c8a52-2f5e-5c52-9a7c-72656e676101")
 
 // id is the id of something that is defined: it follows from the seed and a name.
 func (d *company) id(kind, name string) string {
-	return uuid.NewSHA1(demoNames, []byte(strconv.FormatInt(d.seed, 10)+" "+kind+" "+name)).String()
+	return uuid.NewSHA1(namespace, []byte(strconv.FormatInt(d.seed, 10)+" "+kind+" "+name)).String()
 }
 
-// demoDefinition is something to define.
-type demoDefinition struct {
+// definition is something to define.
+type definition struct {
 	kind client.DefinitionKind
 	id   string
 	body map[string]any
 }
 
-// demoUser is somebody who works for the demo company.
-type demoUser struct{ id, name, role string }
+// employee is somebody who works for the demo company.
+type employee struct{ id, name, role string }
 
-// demoTerritory is a territory with its users.
-type demoTerritory struct {
+// territory is a territory with its users.
+type territory struct {
 	client.Territory
 	users []string
 }
@@ -41,8 +41,8 @@ const (
 )
 
 // marker is the definition that tells of demo data: where it stands, some was loaded.
-func (d *company) marker() demoDefinition {
-	return demoDefinition{client.DefinePermissionSet, d.id("permission set", "marker"), map[string]any{
+func (d *company) marker() definition {
+	return definition{client.DefinePermissionSet, d.id("permission set", "marker"), map[string]any{
 		"name": "Demo data", "description": fmt.Sprintf(markerForm, d.seed, d.size, d.day.Format(dayLayout)),
 	}}
 }
@@ -51,14 +51,15 @@ func (d *company) marker() demoDefinition {
 const markerForm = "Demo data of seed %d with %d records, dated %s. Loading it again needs this definition."
 
 // readMarker is what a marker says.
-func readMarker(text string) (seed int64, size int, day time.Time, ok bool) {
+func readMarker(text string) (size int, day time.Time, ok bool) {
+	var seed int64
 	var date string
 	if n, err := fmt.Sscanf(text, "Demo data of seed %d with %d records, dated %s", &seed, &size, &date); err != nil ||
 		n != 3 {
-		return 0, 0, time.Time{}, false
+		return 0, time.Time{}, false
 	}
 	day, err := time.Parse(dayLayout+".", date)
-	return seed, size, day, err == nil
+	return size, day, err == nil
 }
 
 // organize defines who works for the company and what they may.
@@ -84,7 +85,7 @@ func (d *company) organize() {
 }
 
 func (d *company) define(kind client.DefinitionKind, id string, body map[string]any) {
-	d.definitions = append(d.definitions, demoDefinition{kind, id, body})
+	d.definitions = append(d.definitions, definition{kind, id, body})
 }
 
 // permit defines the permission sets.
@@ -123,9 +124,9 @@ func (d *company) permit() {
 	}
 }
 
-// demoRoles are the roles above and beside those of the regions: name, the one above, the
+// roles are the roles above and beside those of the regions: name, the one above, the
 // permission set and how many users they have.
-var demoRoles = []struct {
+var roles = []struct {
 	name, above, set string
 	users            int
 }{
@@ -148,14 +149,14 @@ var directors = map[string]string{"jp": "国内営業部長", "emea": "Sales Dir
 // hire defines the roles and the users.
 func (d *company) hire() {
 	rng := d.dice("users")
-	for _, r := range demoRoles {
+	for _, r := range roles {
 		d.role(r.name, r.above)
 	}
 	for _, r := range regions {
 		d.role(r.manager, directors[r.parent])
 		d.role(r.rep, r.manager)
 	}
-	for _, r := range demoRoles {
+	for _, r := range roles {
 		japanese := r.name[0] >= utf8.RuneSelf // as the name of the role is
 		for range r.users {
 			d.user(rng, r.name, r.set, japanese)
@@ -182,7 +183,7 @@ func (d *company) role(name, above string) {
 func (d *company) user(rng *dice, role, set string, japanese bool) string {
 	n := len(d.users) + 1
 	p := rng.person(japanese)
-	u := demoUser{d.id("user", strconv.Itoa(n)), p.full(japanese), role}
+	u := employee{d.id("user", strconv.Itoa(n)), p.full(japanese), role}
 	d.users = append(d.users, u)
 	address := fmt.Sprintf("%s.%s.%d-%d@renga.example", p.given.latin, p.family.latin, d.seed, n)
 	body := map[string]any{
@@ -281,7 +282,7 @@ func (d *company) divide() {
 		if parent != "" {
 			t.ParentID = d.id("territory", parent)
 		}
-		d.territories = append(d.territories, demoTerritory{t, users})
+		d.territories = append(d.territories, territory{t, users})
 	}
 	add("world", "世界", "", "Read", d.ofRole("営業本部長")...)
 	add("jp", "日本", "world", "Read", d.ofRole("国内営業部長")...)

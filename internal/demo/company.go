@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"fmt"
@@ -16,84 +16,84 @@ type company struct {
 	size int
 	day  time.Time // that its dates lie around
 
-	definitions []demoDefinition // in the order in which they can be defined
-	territories []demoTerritory  // parents first
-	users       []demoUser
+	definitions []definition // in the order in which they can be defined
+	territories []territory  // parents first
+	users       []employee
 	above       map[string]string   // roles, by the role below
 	reps        map[string][]string // users, by region
 
-	records   map[string][]demoRecord // by object
-	moves     [][]demoMove            // one after the other
-	approvals []demoApproval
-	teams     []demoTeam
-	members   []demoMember
-	converted []demoConversion
-	placed    []demoPlace
+	records   map[string][]record // by object
+	moves     [][]move            // one after the other
+	approvals []approvalPlan
+	teams     []teamMember
+	members   []campaignMember
+	converted []conversion
+	placed    []placement
 }
 
-// demoObjects are the objects in the order in which their records name each other, with how
+// objects are the objects in the order in which their records name each other, with how
 // many of a hundred records there are of them; quotes are the rest.
-var demoObjects = []struct {
+var objects = []struct {
 	name  string
 	share int
 }{{"Campaign", 1}, {"Account", 15}, {"Contact", 30}, {"Lead", 20}, {"Opportunity", 22}, {"Quote", 12}}
 
-// demoRecord is a record to create.
-type demoRecord struct {
+// record is a record to create.
+type record struct {
 	region int
 	owner  string
 	fields map[string]any
-	refs   map[string]demoRef // fields that name other records
-	amount int                // of an opportunity
+	refs   map[string]ref // fields that name other records
+	amount int            // of an opportunity
 }
 
-// demoRef is another record by its place.
-type demoRef struct {
+// ref is another record by its place.
+type ref struct {
 	object string
 	at     int
 }
 
-// demoMove is a change of a record that was created before.
-type demoMove struct {
-	of     demoRef
+// move is a change of a record that was created before.
+type move struct {
+	of     ref
 	owner  string // "": as it is
 	fields map[string]any
 }
 
-// demoTeam is a member of the team of a record.
-type demoTeam struct {
-	of         demoRef
+// teamMember is a member of the team of a record.
+type teamMember struct {
+	of         ref
 	user, role string
 }
 
-// demoMember is a lead or a contact in a campaign.
-type demoMember struct {
+// campaignMember is a lead or a contact in a campaign.
+type campaignMember struct {
 	campaign  int
-	of        demoRef
+	of        ref
 	status    string
 	responded bool
 }
 
-// demoConversion is a lead that joined an account and a contact, and an opportunity unless
+// conversion is a lead that joined an account and a contact, and an opportunity unless
 // that is negative.
-type demoConversion struct{ lead, account, contact, opportunity int }
+type conversion struct{ lead, account, contact, opportunity int }
 
-// demoPlace is an account in a territory.
-type demoPlace struct {
+// placement is an account in a territory.
+type placement struct {
 	account   int
 	territory string
 }
 
-// newDemo plans the data of a seed.
-func newDemo(seed int64, size int, day time.Time) *company {
+// plan plans the data of a seed.
+func plan(seed int64, size int, day time.Time) *company {
 	d := &company{
 		seed: seed, size: size, day: day, above: map[string]string{}, reps: map[string][]string{},
-		records: map[string][]demoRecord{},
+		records: map[string][]record{},
 	}
 	d.organize()
 	left := size
 	counts := map[string]int{}
-	for _, o := range demoObjects {
+	for _, o := range objects {
 		counts[o.name] = max(1, size*o.share/100)
 		left -= counts[o.name]
 	}
@@ -181,14 +181,14 @@ func (r *dice) amount(least int) int {
 // date is the day moved by some days.
 func (d *company) date(days int) string { return d.day.AddDate(0, 0, days).Format(dayLayout) }
 
-func (d *company) add(object string, r demoRecord) { d.records[object] = append(d.records[object], r) }
+func (d *company) add(object string, r record) { d.records[object] = append(d.records[object], r) }
 
 // advertise plans the campaigns.
 func (d *company) advertise(n int) {
 	rng := d.dice("campaigns")
 	owners := append(d.ofRole("マーケティング部長"), d.ofRole("Marketing Specialist")...)
 	for i := range n {
-		what, from := oneOf(rng, demoEvents), rng.IntN(360)-300
+		what, from := oneOf(rng, campaignEvents), rng.IntN(360)-300
 		status := "Completed"
 		switch {
 		case from > 0:
@@ -197,7 +197,7 @@ func (d *company) advertise(n int) {
 			status = "In Progress"
 		}
 		cost := rng.amount(100_000)
-		d.add("Campaign", demoRecord{owner: oneOf(rng, owners), fields: map[string]any{
+		d.add("Campaign", record{owner: oneOf(rng, owners), fields: map[string]any{
 			"Name": fmt.Sprintf("%s %s #%d", d.date(from)[:7], what.text, i+1), "Type": what.latin, "Status": status,
 			"IsActive":  status == "In Progress",
 			"StartDate": d.date(from), "EndDate": d.date(from + 14), "BudgetedCost": cost, "ExpectedRevenue": cost * 8,
@@ -213,15 +213,15 @@ func (d *company) acquire(n int) {
 		where := &regions[at]
 		name, domain := rng.company(where)
 		town := oneOf(rng, where.cities)
-		r := demoRecord{
-			region: at, owner: oneOf(rng, d.reps[where.code]), refs: map[string]demoRef{},
+		r := record{
+			region: at, owner: oneOf(rng, d.reps[where.code]), refs: map[string]ref{},
 			fields: map[string]any{
 				"Name": name, "AccountNumber": fmt.Sprintf("D%d-%06d", d.seed, i+1),
 				"Type":     oneOf(rng, []string{"Prospect", "Customer", "Customer", "Partner"}),
-				"Industry": oneOf(rng, demoIndustries), "Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}),
+				"Industry": oneOf(rng, industries), "Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}),
 				"AnnualRevenue":     rng.amount(10_000_000),
 				"NumberOfEmployees": 5 + rng.IntN(2000), "Phone": rng.number(where), "Website": "https://www." + domain,
-				"Tier__c":     oneOf(rng, demoTiers),
+				"Tier__c":     oneOf(rng, tiers),
 				"BillingCity": town.name, "BillingState": town.state, "BillingPostalCode": town.postal,
 				"BillingCountry": where.country,
 			},
@@ -230,15 +230,15 @@ func (d *company) acquire(n int) {
 			r.fields["CreditLimit__c"] = rng.amount(500_000)
 		}
 		if i >= bulkSize && rng.percent(8) {
-			r.refs["ParentId"] = demoRef{"Account", rng.IntN(bulkSize)} // it is there before the others are sent
+			r.refs["ParentId"] = ref{"Account", rng.IntN(bulkSize)} // it is there before the others are sent
 		}
 		d.add("Account", r)
 		if rng.percent(70) {
-			d.placed = append(d.placed, demoPlace{i, d.id("territory", where.code)})
+			d.placed = append(d.placed, placement{i, d.id("territory", where.code)})
 		}
 		if rng.percent(20) {
-			d.teams = append(d.teams, demoTeam{
-				demoRef{"Account", i},
+			d.teams = append(d.teams, teamMember{
+				ref{"Account", i},
 				oneOf(rng, d.users).id,
 				oneOf(rng, []string{"Account Manager", "Executive Sponsor", "Pre-Sales Consultant"}),
 			})
@@ -254,28 +254,28 @@ func (d *company) meet(n int) {
 		of := i % len(accounts)
 		where := &regions[accounts[of].region]
 		p := rng.person(where.japanese)
-		titles := demoTitlesWest
+		titles := westernTitles
 		if where.japanese {
-			titles = demoTitles
+			titles = japaneseTitles
 		}
-		r := demoRecord{region: accounts[of].region, owner: accounts[of].owner, refs: map[string]demoRef{
+		r := record{region: accounts[of].region, owner: accounts[of].owner, refs: map[string]ref{
 			"AccountId": {"Account", of},
 		}, fields: map[string]any{
 			"LastName": p.family.text, "FirstName": p.given.text, "Title": oneOf(rng, titles),
 			"Email": fmt.Sprintf("%s.%s.%d@mail.example", p.given.latin, p.family.latin, i+1),
-			"Phone": rng.number(where), "LeadSource": oneOf(rng, demoSources), "HasOptedOutOfEmail": rng.percent(10),
+			"Phone": rng.number(where), "LeadSource": oneOf(rng, leadSources), "HasOptedOutOfEmail": rng.percent(10),
 		}}
 		d.add("Contact", r)
 		if rng.percent(10) {
-			d.invite(rng, demoRef{"Contact", i})
+			d.invite(rng, ref{"Contact", i})
 		}
 	}
 }
 
 // invite puts somebody into a campaign.
-func (d *company) invite(rng *dice, of demoRef) {
+func (d *company) invite(rng *dice, of ref) {
 	status := oneOf(rng, []string{"Sent", "Sent", "Registered", "Attended"})
-	d.members = append(d.members, demoMember{rng.IntN(len(d.records["Campaign"])), of, status, status != "Sent"})
+	d.members = append(d.members, campaignMember{rng.IntN(len(d.records["Campaign"])), of, status, status != "Sent"})
 }
 
 // find plans the leads: those of representatives, those that wait in a queue, and those that
@@ -296,19 +296,19 @@ func (d *company) find(n int) {
 		p := rng.person(where.japanese)
 		name, domain := rng.company(where)
 		town := oneOf(rng, where.cities)
-		d.add("Lead", demoRecord{region: at, owner: owner, fields: map[string]any{
+		d.add("Lead", record{region: at, owner: owner, fields: map[string]any{
 			"LastName": p.family.text, "FirstName": p.given.text, "Company": name, "Status": status,
-			"LeadSource": oneOf(rng, demoSources), "Industry": oneOf(rng, demoIndustries),
+			"LeadSource": oneOf(rng, leadSources), "Industry": oneOf(rng, industries),
 			"Rating": oneOf(rng, []string{"Hot", "Warm", "Cold"}), "Email": fmt.Sprintf("%s.%d@%s", p.family.latin, i+1,
 				domain), "Phone": rng.number(where),
 			"City": town.name, "State": town.state, "PostalCode": town.postal, "Country": where.country,
 		}})
 		if rng.percent(25) {
-			d.invite(rng, demoRef{"Lead", i})
+			d.invite(rng, ref{"Lead", i})
 		}
 		if status == "Working - Contacted" && rng.percent(4) {
 			contact := rng.IntN(len(contacts))
-			d.converted = append(d.converted, demoConversion{i, contacts[contact].refs["AccountId"].at, contact, -1})
+			d.converted = append(d.converted, conversion{i, contacts[contact].refs["AccountId"].at, contact, -1})
 		}
 	}
 }
@@ -320,20 +320,20 @@ func (d *company) sell(n int) {
 	for i := range n {
 		of := rng.IntN(len(accounts))
 		where := &regions[accounts[of].region]
-		product := oneOf(rng, demoWest)
+		product := oneOf(rng, westernProducts)
 		if where.japanese {
-			product = oneOf(rng, demoProducts)
+			product = oneOf(rng, japaneseProducts)
 		}
-		r := demoRecord{
+		r := record{
 			region: accounts[of].region, owner: accounts[of].owner, amount: rng.amount(200_000),
-			refs: map[string]demoRef{
+			refs: map[string]ref{
 				// the first contacts are of the accounts in turn
 				"AccountId": {"Account", of}, "ContactId": {"Contact", of},
 			}, fields: map[string]any{
 				"Name": fmt.Sprintf("%s %s", accounts[of].fields["Name"], product), "StageName": oneOf(rng,
 					firstStages), "CloseDate": d.date(rng.IntN(180) - 30),
 				"Type": oneOf(rng, []string{"New Business", "Existing Business"}), "LeadSource": oneOf(rng,
-					demoSources), "NextStep": oneOf(rng, demoSteps),
+					leadSources), "NextStep": oneOf(rng, nextSteps),
 			},
 		}
 		r.fields["Amount"] = r.amount
@@ -341,15 +341,15 @@ func (d *company) sell(n int) {
 			r.owner = oneOf(rng, d.reps[where.code])
 		}
 		if rng.percent(30) {
-			r.refs["CampaignId"] = demoRef{"Campaign", rng.IntN(len(d.records["Campaign"]))}
+			r.refs["CampaignId"] = ref{"Campaign", rng.IntN(len(d.records["Campaign"]))}
 		}
 		d.add("Opportunity", r)
 		if rng.percent(65) {
 			d.advanceTo(rng, i, oneOf(rng, laterStages))
 		}
 		if rng.percent(10) {
-			d.teams = append(d.teams, demoTeam{
-				demoRef{"Opportunity", i},
+			d.teams = append(d.teams, teamMember{
+				ref{"Opportunity", i},
 				oneOf(rng, d.users).id,
 				oneOf(rng, []string{"Sales Rep", "Pre-Sales Consultant", "Lead Qualifier"}),
 			})
@@ -364,7 +364,7 @@ func (d *company) quote(n int) {
 	for i := range n {
 		of := rng.IntN(len(opportunities))
 		net := opportunities[of].amount
-		r := demoRecord{region: opportunities[of].region, owner: opportunities[of].owner, refs: map[string]demoRef{
+		r := record{region: opportunities[of].region, owner: opportunities[of].owner, refs: map[string]ref{
 			"OpportunityId": {"Opportunity", of}, "ContactId": opportunities[of].refs["ContactId"],
 		}, fields: map[string]any{
 			"Name": fmt.Sprintf("見積 %d-%05d", d.seed, i+1), "QuoteNumber": fmt.Sprintf("Q%d-%05d", d.seed, i+1),
@@ -378,8 +378,8 @@ func (d *company) quote(n int) {
 	}
 }
 
-// steps is how many things are sent.
-func (d *company) steps() int {
+// Steps is how many things are sent.
+func (d *company) Steps() int {
 	n := 2 + len(d.definitions) + d.size + len(d.teams) + len(d.members) + len(d.converted) + len(d.placed) +
 		len(d.approvals)
 	for _, moves := range d.moves {

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"renga.dev/renga/client"
 )
 
-// demoApproval is a quote that was submitted, and how that ended.
-type demoApproval struct {
+// approvalPlan is a quote that was submitted, and how that ended.
+type approvalPlan struct {
 	quote        int
 	end          string // APPROVED, REJECTED, RECALLED; "": it is pending
 	asks, answer string // comments
@@ -21,8 +21,8 @@ type demoApproval struct {
 // recalled is the end of an approval that its submitter takes back.
 const recalled = "RECALLED"
 
-// demoEnds are the ends of approvals in turn, and what is said to them.
-var demoEnds = []struct{ end, answer string }{
+// approvalEnds are the ends of approvals in turn, and what is said to them.
+var approvalEnds = []struct{ end, answer string }{
 	{client.Approve, "OK"},
 	{client.Reject, "値引きが大きすぎます"},
 	{recalled, "The customer wants other terms"},
@@ -35,7 +35,7 @@ var demoEnds = []struct{ end, answer string }{
 
 // change plans a change of a record, in a round: a record has one in each at most, and its
 // rounds follow each other.
-func (d *company) change(round int, m demoMove) {
+func (d *company) change(round int, m move) {
 	for len(d.moves) <= round {
 		d.moves = append(d.moves, nil)
 	}
@@ -53,7 +53,7 @@ func (d *company) advanceTo(rng *dice, at int, target string) {
 	past, round := d.dice("opportunity "+strconv.Itoa(at)), 0
 	r := &d.records["Opportunity"][at]
 	next := func(fields map[string]any) {
-		d.change(round, demoMove{of: demoRef{"Opportunity", at}, fields: fields})
+		d.change(round, move{of: ref{"Opportunity", at}, fields: fields})
 		round++
 	}
 	begin, _ := r.fields["StageName"].(string)
@@ -75,7 +75,7 @@ func (d *company) advanceTo(rng *dice, at int, target string) {
 	}
 	if past.percent(8) { // lost, and taken up again
 		next(map[string]any{"StageName": "Closed Lost", "CloseDate": d.date(day - 30)})
-		next(map[string]any{"StageName": "Negotiation", "NextStep": oneOf(past, demoSteps)})
+		next(map[string]any{"StageName": "Negotiation", "NextStep": oneOf(past, nextSteps)})
 	}
 	next(map[string]any{"StageName": target, "CloseDate": d.date(day)})
 }
@@ -86,25 +86,25 @@ func (d *company) remember() {
 	for i, r := range d.records["Campaign"] {
 		if r.fields["Status"] == "Completed" {
 			cost := r.fields["BudgetedCost"].(int)
-			d.change(0, demoMove{of: demoRef{"Campaign", i}, fields: map[string]any{"ActualCost": cost / 100 * (75 +
+			d.change(0, move{of: ref{"Campaign", i}, fields: map[string]any{"ActualCost": cost / 100 * (75 +
 				rng.IntN(50))}})
 		}
 	}
 	for i, r := range d.records["Account"] {
-		of := demoRef{"Account", i}
+		of := ref{"Account", i}
 		if rng.percent(12) {
-			d.change(0, demoMove{of: of, fields: map[string]any{
+			d.change(0, move{of: of, fields: map[string]any{
 				"Rating":            oneOf(rng, []string{"Hot", "Warm", "Cold"}),
 				"NumberOfEmployees": 5 + rng.IntN(2000),
 			}})
 		}
 		if rng.percent(5) {
-			d.change(1, demoMove{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{
+			d.change(1, move{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{
 				"Type": "Customer",
 			}})
 		}
 		if rng.percent(3) {
-			d.change(2, demoMove{of: of, fields: map[string]any{"Tier__c": "Platinum"}})
+			d.change(2, move{of: of, fields: map[string]any{"Tier__c": "Platinum"}})
 		}
 	}
 	d.takeLeads(rng)
@@ -122,17 +122,17 @@ func (d *company) takeLeads(rng *dice) {
 		if r.fields["Status"] != "Open - Not Contacted" || !rng.percent(45) {
 			continue
 		}
-		of := demoRef{"Lead", i}
-		d.change(0, demoMove{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{
+		of := ref{"Lead", i}
+		d.change(0, move{of: of, owner: oneOf(rng, d.reps[regions[r.region].code]), fields: map[string]any{
 			"Status": "Working - Contacted",
 		}})
 		switch {
 		case rng.percent(30):
-			d.change(1, demoMove{of: of, fields: map[string]any{"Status": "Closed - Not Converted", "Rating": "Cold"}})
+			d.change(1, move{of: of, fields: map[string]any{"Status": "Closed - Not Converted", "Rating": "Cold"}})
 		case rng.percent(40):
 			contact := rng.IntN(len(contacts))
 			account := contacts[contact].refs["AccountId"].at
-			d.converted = append(d.converted, demoConversion{i, account, contact, deals[account] - 1})
+			d.converted = append(d.converted, conversion{i, account, contact, deals[account] - 1})
 		}
 	}
 }
@@ -141,29 +141,29 @@ func (d *company) takeLeads(rng *dice) {
 // shown to the customer, who takes them or not.
 func (d *company) review(rng *dice) {
 	for i, r := range d.records["Quote"] {
-		of := demoRef{"Quote", i}
+		of := ref{"Quote", i}
 		percent, _ := r.fields["DiscountPercent"].(int)
 		fields := map[string]any{"Status": "Needs Review"}
-		if percent < 10 && i < len(demoEnds) { // also little data shows all ends
+		if percent < 10 && i < len(approvalEnds) { // also little data shows all ends
 			percent = 10 + 5*(i%4)
 			fields["DiscountPercent"] = percent
 		}
 		if percent >= 10 {
-			turn := demoEnds[len(d.approvals)%len(demoEnds)]
-			d.change(0, demoMove{of: of, fields: fields})
-			d.approvals = append(d.approvals, demoApproval{
+			turn := approvalEnds[len(d.approvals)%len(approvalEnds)]
+			d.change(0, move{of: of, fields: fields})
+			d.approvals = append(d.approvals, approvalPlan{
 				quote: i, end: turn.end, asks: fmt.Sprintf("%d %%", percent),
 				answer: turn.answer,
 			})
 			continue
 		}
 		if r.fields["Status"] == "Draft" && rng.percent(60) {
-			d.change(0, demoMove{of: of, fields: map[string]any{
+			d.change(0, move{of: of, fields: map[string]any{
 				"Status":         "Presented",
 				"ExpirationDate": d.date(10 + rng.IntN(60)),
 			}})
 			if rng.percent(60) {
-				d.change(1, demoMove{of: of, fields: map[string]any{
+				d.change(1, move{of: of, fields: map[string]any{
 					"Status": oneOf(rng, []string{"Accepted", "Denied"}),
 				}})
 			}
@@ -172,9 +172,9 @@ func (d *company) review(rng *dice) {
 }
 
 // advance lets records change, round by round.
-func (l *demoLoad) advance(ctx context.Context) error {
+func (l *Loader) advance(ctx context.Context) error {
 	for round, moves := range l.moves {
-		for _, o := range demoObjects {
+		for _, o := range objects {
 			var ops []client.RecordOperation
 			for _, m := range moves {
 				if m.of.object == o.name {
@@ -186,9 +186,9 @@ func (l *demoLoad) advance(ctx context.Context) error {
 			}
 			for from := 0; from < len(ops); from += bulkSize {
 				some := ops[from:min(from+bulkSize, len(ops))]
-				if _, err := l.Records.BulkWithKey(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from),
+				if _, err := l.server.Records.BulkWithKey(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from),
 					o.name, true, some); err != nil {
-					return inSource("changes of "+o.name, err)
+					return about("changes of "+o.name, err)
 				}
 				l.step(len(some))
 			}
@@ -199,29 +199,29 @@ func (l *demoLoad) advance(ctx context.Context) error {
 
 // join puts somebody into a campaign. Who has responded was invited before, unless the
 // campaign has it already from another time.
-func (l *demoLoad) join(ctx context.Context, m *demoMember) error {
+func (l *Loader) join(ctx context.Context, m *campaignMember) error {
 	campaign := l.ids["Campaign"][m.campaign]
 	is := client.CampaignMember{MemberType: m.of.object, MemberID: l.ids[m.of.object][m.of.at]}
-	if m.responded && !l.invited[demoInvitation{campaign, is.MemberType, is.MemberID}] {
+	if m.responded && !l.invited[invitation{campaign, is.MemberType, is.MemberID}] {
 		is.Status = "Sent"
-		if _, err := l.Records.PutCampaignMember(ctx, campaign, is); err != nil {
+		if _, err := l.server.Records.PutCampaignMember(ctx, campaign, is); err != nil {
 			return err
 		}
 	}
 	is.Status, is.HasResponded = m.status, m.responded
-	_, err := l.Records.PutCampaignMember(ctx, campaign, is)
+	_, err := l.server.Records.PutCampaignMember(ctx, campaign, is)
 	return err
 }
 
-// demoInvitation is somebody in a campaign.
-type demoInvitation struct{ campaign, object, id string }
+// invitation is somebody in a campaign.
+type invitation struct{ campaign, object, id string }
 
 // lookAround finds out who is in the campaigns.
-func (l *demoLoad) lookAround(ctx context.Context) error {
-	l.invited = map[demoInvitation]bool{}
+func (l *Loader) lookAround(ctx context.Context) error {
+	l.invited = map[invitation]bool{}
 	for _, campaign := range l.ids["Campaign"] {
 		for page := 1; ; page++ {
-			got, err := l.Records.CampaignMembers(ctx, campaign, client.Paging{Page: page, Size: 100})
+			got, err := l.server.Records.CampaignMembers(ctx, campaign, client.Paging{Page: page, Size: 100})
 			if errors.Is(err, client.ErrNotFound) {
 				break
 			}
@@ -229,7 +229,7 @@ func (l *demoLoad) lookAround(ctx context.Context) error {
 				return err
 			}
 			for _, m := range got.Items {
-				l.invited[demoInvitation{campaign, m.MemberType, m.MemberID}] = true
+				l.invited[invitation{campaign, m.MemberType, m.MemberID}] = true
 			}
 			if page*100 >= got.Total {
 				break
@@ -241,9 +241,9 @@ func (l *demoLoad) lookAround(ctx context.Context) error {
 
 // approve submits a quote, and decides about it. What somebody has decided meanwhile stays
 // as it is.
-func (l *demoLoad) approve(ctx context.Context, i int) error {
+func (l *Loader) approve(ctx context.Context, i int) error {
 	a := &l.approvals[i]
-	made, err := l.Approvals.Submit(ctx, client.Submission{
+	made, err := l.server.Approvals.Submit(ctx, client.Submission{
 		Object: "Quote", RecordID: l.ids["Quote"][a.quote], ProcessID: l.process(), Comment: a.asks,
 		Key: l.key("approval", i),
 	})
@@ -251,10 +251,10 @@ func (l *demoLoad) approve(ctx context.Context, i int) error {
 		return err
 	}
 	if a.end == recalled {
-		_, err = l.Approvals.RecallWithKey(ctx, l.key("recall", i), made.ID, a.answer)
+		_, err = l.server.Approvals.RecallWithKey(ctx, l.key("recall", i), made.ID, a.answer)
 	} else {
 		for stage := 0; err == nil && made.Status == "PENDING"; stage++ {
-			made, err = l.Approvals.Decide(ctx, made.ID, client.Ballot{
+			made, err = l.server.Approvals.Decide(ctx, made.ID, client.Ballot{
 				Key: l.key(fmt.Sprintf("decision-%d", stage+1), i), Decision: a.end, Comment: a.answer,
 			})
 		}

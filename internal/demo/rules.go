@@ -1,18 +1,20 @@
-package cli
+package demo
 
 import "renga.dev/renga/client"
 
-// demoGraph is what a deal that was won sets going; `renga worker demo` can do its tasks.
+// graphID is what a deal that was won sets going; `renga worker demo` can do its tasks.
 const (
-	demoGraph  = "demo-onboarding"
-	graphTasks = `{
+	graphID = "demo-onboarding"
+	graph   = `{
   "nodes": [
     {"nodeId": "start", "type": "Start"},
     {"nodeId": "contract", "type": "Task", "queue": "onboarding", "retry": {"maxAttempts": 3}},
     {"nodeId": "kickoff", "type": "Task", "queue": "onboarding", "retry": {"maxAttempts": 3}},
     {"nodeId": "done", "type": "Success"}
   ],
-  "edges": [{"from": "start", "to": "contract"}, {"from": "contract", "to": "kickoff"}, {"from": "kickoff", "to": "done"}]
+  "edges": [
+    {"from": "start", "to": "contract"}, {"from": "contract", "to": "kickoff"}, {"from": "kickoff", "to": "done"}
+  ]
 }`
 )
 
@@ -73,7 +75,8 @@ func (d *company) validate() {
 		},
 		{
 			"An approved quote keeps its discount", "Quote",
-			`old != null && old.Status == "Approved" && record.Status == "Approved" && record.DiscountPercent != old.DiscountPercent`,
+			`old != null && old.Status == "Approved" && record.Status == "Approved" && ` +
+				`record.DiscountPercent != old.DiscountPercent`,
 			"DiscountPercent", "承認済みの値引きは変更できません。 Make another quote instead.",
 		},
 	} {
@@ -124,7 +127,7 @@ func (d *company) react() {
 			[]string{"update"},
 			"after", won + ` && record.Amount >= ` + largeDeal,
 			[]any{
-				map[string]any{"key": "start", "type": "startGraph", "graphId": demoGraph},
+				map[string]any{"key": "start", "type": "startGraph", "graphId": graphID},
 				map[string]any{"key": "tell", "type": "notify", "to": desk, "message": "大型案件を受注しました。"},
 			},
 		},

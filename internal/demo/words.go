@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import "strings"
 
@@ -128,24 +128,24 @@ var (
 
 // What records say of themselves.
 var (
-	demoIndustries = []string{
+	industries = []string{
 		"Banking", "Communications", "Construction", "Energy", "Finance", "Healthcare",
 		"Manufacturing", "Media", "Retail", "Technology", "Transportation", "Utilities",
 	}
-	demoSources    = []string{"Web", "Phone Inquiry", "Partner Referral", "Purchased List", "Trade Show", "Other"}
-	demoTiers      = []string{"Bronze", "Bronze", "Bronze", "Silver", "Silver", "Gold", "Platinum"}
-	demoTitles     = []string{"代表取締役", "取締役", "部長", "課長", "係長", "主任", "購買担当"}
-	demoTitlesWest = []string{
+	leadSources    = []string{"Web", "Phone Inquiry", "Partner Referral", "Purchased List", "Trade Show", "Other"}
+	tiers          = []string{"Bronze", "Bronze", "Bronze", "Silver", "Silver", "Gold", "Platinum"}
+	japaneseTitles = []string{"代表取締役", "取締役", "部長", "課長", "係長", "主任", "購買担当"}
+	westernTitles  = []string{
 		"CEO", "Director", "Head of Purchasing", "Buyer", "IT Manager", "Operations Manager",
 		"Engineer",
 	}
-	demoProducts = []string{"在庫管理システム", "受発注ポータル", "会計連携", "保守契約", "分析基盤", "倉庫ロボット"}
-	demoWest     = []string{
+	japaneseProducts = []string{"在庫管理システム", "受発注ポータル", "会計連携", "保守契約", "分析基盤", "倉庫ロボット"}
+	westernProducts  = []string{
 		"Inventory Suite", "Order Portal", "Ledger Connect", "Maintenance Contract",
 		"Analytics Platform", "Warehouse Robots",
 	}
-	demoSteps  = []string{"Call back", "Send a proposal", "Meet on site", "見積書を送る", "次回の打ち合わせ", "Ask for references"}
-	demoEvents = spell("展示会:Trade Show, ウェビナー:Webinar, メール配信:Email, Partner Day:Partners, Conference:Conference, " +
+	nextSteps      = []string{"Call back", "Send a proposal", "Meet on site", "見積書を送る", "次回の打ち合わせ", "Ask for references"}
+	campaignEvents = spell("展示会:Trade Show, ウェビナー:Webinar, メール配信:Email, Partner Day:Partners, Conference:Conference, " +
 		"広告:Advertisement")
 )
 
