@@ -23,24 +23,14 @@ type Audit interface {
 	Export(ctx context.Context, q audit.Query) iter.Seq2[[]audit.Entry, error]
 }
 
-// The scope and rate class of the audit log.
-const (
-	scopeAudit = "audit:read"
-	rateAudit  = "audit.read"
-)
-
 // auditAPI answers the calls of the audit log.
 type auditAPI struct{ audit Audit }
 
 // routes are the routes of the audit log.
 func (a *auditAPI) routes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "GET /audit", Heavy: true, Scope: scopeAudit, Rate: rateAudit, Do: a.listAudit},
-		{
-			Pattern: "GET /audit/export", Open: gate.OpenStreams, Scope: scopeAudit, Rate: rateAudit, Stream: true,
-			Whole: true,
-			Do:    a.exportAudit,
-		},
+		{Operation: "listAudit", Heavy: true, Do: a.listAudit},
+		{Operation: "exportAudit", Open: gate.OpenStreams, Stream: true, Whole: true, Do: a.exportAudit},
 	}
 }
 

@@ -35,24 +35,12 @@ type bulkAPI struct{ bulks Bulks }
 // bulkRoutes are the routes of bulks.
 func (a *bulkAPI) bulkRoutes() []gate.Route {
 	return []gate.Route{
-		{
-			Pattern: "POST /bulks", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Required,
-			Do: a.createBulk,
-		},
-		{Pattern: "GET /bulks", Scope: scopeRead, Rate: rateRead, Do: a.listBulks(&ofExecutions)},
-		{Pattern: "GET /bulks/{bulkId}", Scope: scopeRead, Rate: rateRead, Do: a.bulk(&ofExecutions)},
-		{
-			Pattern: "GET /bulks/{bulkId}/items", Heavy: true, Scope: scopeRead, Rate: rateRead,
-			Do: a.bulkItems(&ofExecutions),
-		},
-		{
-			Pattern: "POST /bulks/{bulkId}/start", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required,
-			Do: a.startBulk(&ofExecutions),
-		},
-		{
-			Pattern: "POST /bulks/{bulkId}/stop", Scope: scopeWrite, Rate: rateWrite, Once: gate.Required,
-			Do: a.stopBulk(&ofExecutions),
-		},
+		{Operation: "createBulk", Heavy: true, Do: a.createBulk},
+		{Operation: "listBulks", Do: a.listBulks(&ofExecutions)},
+		{Operation: "getBulk", Do: a.bulk(&ofExecutions)},
+		{Operation: "listBulkItems", Heavy: true, Do: a.bulkItems(&ofExecutions)},
+		{Operation: "startBulk", Do: a.startBulk(&ofExecutions)},
+		{Operation: "stopBulk", Do: a.stopBulk(&ofExecutions)},
 	}
 }
 

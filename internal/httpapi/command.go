@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -41,32 +42,32 @@ type command struct {
 }
 
 // commands are all commands that a caller may send.
-var commands = []command{
+var commands = contracted([]command{
 	{
-		name: flow.Create{}.Name(), scope: scopeWrite, may: set(mGraphID, mInput, mStart, mClaim),
+		name: flow.Create{}.Name(), may: set(mGraphID, mInput, mStart, mClaim),
 		build: func(b *body, _ string) flow.Command { return flow.Create{Input: b.object(mInput)} },
 	},
 	{
-		name: flow.Start{}.Name(), action: "start", scope: scopeWrite,
+		name: flow.Start{}.Name(), action: "start",
 		build: func(*body, string) flow.Command { return flow.Start{} },
 	},
 	{
-		name: flow.Cancel{}.Name(), action: "cancel", scope: scopeWrite, may: set(mReason),
+		name: flow.Cancel{}.Name(), action: "cancel", may: set(mReason),
 		build: func(b *body, _ string) flow.Command { return flow.Cancel{Reason: b.text(mReason, 0, maxReason)} },
 	},
 	{
-		name: flow.Archive{}.Name(), action: "archive", scope: scopeWrite, may: set(mReason),
+		name: flow.Archive{}.Name(), action: "archive", may: set(mReason),
 		build: func(b *body, _ string) flow.Command { return flow.Archive{Reason: b.text(mReason, 0, maxReason)} },
 	},
 	{
-		name: flow.StartNode{}.Name(), action: "start", onNode: true, scope: scopeWork, may: set(mAttempt, mWorkerID),
+		name: flow.StartNode{}.Name(), action: "start", onNode: true, may: set(mAttempt, mWorkerID),
 		build: func(b *body, node string) flow.Command {
 			b.require(mAttempt)
 			return flow.StartNode{Node: node, Attempt: b.attempt(), Worker: b.worker()}
 		},
 	},
 	{
-		name: flow.Progress{}.Name(), action: "progress", onNode: true, scope: scopeWork,
+		name: flow.Progress{}.Name(), action: "progress", onNode: true,
 		may: set(mProgress, mMessage, mMetrics, mAttempt, mWorkerID),
 		build: func(b *body, node string) flow.Command {
 			return flow.Progress{
@@ -77,7 +78,7 @@ var commands = []command{
 		},
 	},
 	{
-		name: flow.Wait{}.Name(), action: "wait", onNode: true, scope: scopeWork,
+		name: flow.Wait{}.Name(), action: "wait", onNode: true,
 		may: set(mWaitKey, mPrompt, mAttempt, mWorkerID),
 		build: func(b *body, node string) flow.Command {
 			return flow.Wait{
@@ -87,13 +88,13 @@ var commands = []command{
 		},
 	},
 	{
-		name: flow.Resume{}.Name(), action: "resume", onNode: true, scope: scopeWrite, may: set(mResumeKey, mOutput),
+		name: flow.Resume{}.Name(), action: "resume", onNode: true, may: set(mResumeKey, mOutput),
 		build: func(b *body, node string) flow.Command {
 			return flow.Resume{Node: node, ResumeKey: b.text(mResumeKey, 1, flow.MaxWaitKey), Output: b.object(mOutput)}
 		},
 	},
 	{
-		name: flow.Succeed{}.Name(), action: "success", onNode: true, scope: scopeWork,
+		name: flow.Succeed{}.Name(), action: "success", onNode: true,
 		may: set(mOutput, mAttempt, mWorkerID, mNext),
 		build: func(b *body, node string) flow.Command {
 			return flow.Succeed{
@@ -102,7 +103,7 @@ var commands = []command{
 		},
 	},
 	{
-		name: flow.Fail{}.Name(), action: "fail", onNode: true, scope: scopeWork,
+		name: flow.Fail{}.Name(), action: "fail", onNode: true,
 		may: set(mError, mAttempt, mWorkerID, mNext),
 		build: func(b *body, node string) flow.Command {
 			return flow.Fail{
@@ -111,11 +112,19 @@ var commands = []command{
 		},
 	},
 	{
-		name: flow.CancelNode{}.Name(), action: "cancel", onNode: true, scope: scopeWrite, may: set(mReason),
+		name: flow.CancelNode{}.Name(), action: "cancel", onNode: true, may: set(mReason),
 		build: func(b *body, node string) flow.Command {
 			return flow.CancelNode{Node: node, Reason: b.text(mReason, 0, maxReason)}
 		},
 	},
+})
+
+// contracted gives commands the scopes that the contract names.
+func contracted(all []command) []command {
+	for i := range all {
+		all[i].scope = gate.FromContract([]gate.Route{{Pattern: all[i].pattern()}})[0].Scope
+	}
+	return all
 }
 
 // find looks a command up by its name in quotes, as it stands in a body.
@@ -131,16 +140,8 @@ func find(quoted []byte) *command {
 // creates reports whether the command makes its execution.
 func (c *command) creates() bool { return c.action == "" }
 
-// path is the pattern of the command's own endpoint.
-func (c *command) path() string {
-	switch {
-	case c.creates():
-		return "/executions"
-	case c.onNode:
-		return "/executions/{executionId}/nodes/{nodeId}/" + c.action
-	}
-	return "/executions/{executionId}/" + c.action
-}
+// pattern is the pattern of the command's own endpoint.
+func (c *command) pattern() string { return c.endpoint("{executionId}", "{nodeId}") }
 
 // endpoint is what a key of the command is scoped to: method and path of its own
 // endpoint, in one spelling.

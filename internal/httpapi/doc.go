@@ -129,35 +129,15 @@ func New(cfg Config) *API {
 	return a
 }
 
-// The scopes of the surface.
-const (
-	scopeRead   = "executions:read"
-	scopeWrite  = "executions:write"
-	scopeGraphs = "graphs:write"
-	scopeWork   = "tasks:work"
-)
-
-// The rate classes of the surface.
-const (
-	rateRead  = "executions.read"
-	rateWrite = "executions.write"
-)
-
 // Routes is the route table of the surface.
 func (a *API) Routes() []gate.Route {
 	routes := []gate.Route{
-		{Pattern: "GET /executions", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list},
-		{Pattern: "GET /executions/{executionId}", Scope: scopeRead, Rate: rateRead, Do: a.execution},
-		{Pattern: "GET /executions/{executionId}/events", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.events},
-		{
-			Pattern: "GET /executions/{executionId}/commands", Heavy: true, Scope: scopeRead, Rate: rateRead,
-			Do: a.decided,
-		},
-		{
-			Pattern: "GET /executions/{executionId}/stream", Open: gate.OpenStreams, Scope: scopeRead, Rate: rateRead,
-			Stream: true, Do: a.stream,
-		},
-		{Pattern: "POST /commands", Rate: rateWrite, MaxBody: MaxBatchBody, Do: a.sendCommands},
+		{Operation: "listExecutions", Heavy: true, Do: a.list},
+		{Operation: "getExecution", Do: a.execution},
+		{Operation: "listEvents", Heavy: true, Do: a.events},
+		{Operation: "listCommands", Heavy: true, Do: a.decided},
+		{Operation: "streamEvents", Open: gate.OpenStreams, Stream: true, Do: a.stream},
+		{Operation: "sendCommands", MaxBody: MaxBatchBody, Do: a.sendCommands},
 	}
 	tasks := &taskAPI{commands: a.commands, reads: a.reads, watched: a.watched}
 	graphs, bulks := &graphAPI{graphs: a.graphs, reserved: a.reserved}, &bulkAPI{bulks: a.bulks}
@@ -166,10 +146,7 @@ func (a *API) Routes() []gate.Route {
 		a.eventRoutes(), (&auditAPI{audit: a.audit}).routes(),
 	)
 	for i := range commands {
-		routes = append(routes, gate.Route{
-			Pattern: "POST " + commands[i].path(), Scope: commands[i].scope, Rate: rateWrite, Once: gate.Required,
-			MaxBody: MaxBody, Do: a.single(&commands[i]),
-		})
+		routes = append(routes, gate.Route{Pattern: commands[i].pattern(), MaxBody: MaxBody, Do: a.single(&commands[i])})
 	}
-	return rest.On(nil, routes)
+	return rest.Routes(routes)
 }

@@ -23,47 +23,24 @@ type Events interface {
 	Tail(ctx context.Context, f bus.EventFilter, from bus.TailFrom) (*bus.Tail, error)
 }
 
-// The scopes and rate classes of events.
-const (
-	scopeEvents     = "events:read"
-	scopeEventsDo   = "events:write"
-	rateEventsRead  = "events.read"
-	rateEventsWrite = "events.write"
-)
-
 // eventRoutes are the routes of events.
 func (a *API) eventRoutes() []gate.Route {
 	return []gate.Route{
-		{Pattern: "GET /events/schemas", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listSchemas},
-		{Pattern: "GET /events/schemas/{eventType}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.schema},
-		{Pattern: "GET /events/settings", Scope: scopeEvents, Rate: rateEventsRead, Do: a.eventSettings},
-		{Pattern: "PUT /events/settings", Scope: scopeEventsDo, Rate: rateEventsWrite, Do: a.putEventSettings},
-		{Pattern: "GET /events/consumers", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.listConsumers},
-		{Pattern: "GET /events/outbox", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.outbox},
-		{
-			Pattern: "GET /events/stream", Open: gate.OpenStreams, Scope: scopeEvents, Rate: rateEventsRead, Stream: true,
-			Do: a.tail,
-		},
-		{Pattern: "GET /events/dlq", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead, Do: a.listDead},
-		{Pattern: "GET /events/dlq/{deadLetterId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.deadLetter},
-		{
-			Pattern: "POST /events/dlq/{deadLetterId}/redrive", Scope: scopeEventsDo, Rate: rateEventsWrite,
-			Once: gate.Required, Do: a.redrive,
-		},
-		{
-			Pattern: "POST /events/dlq/{deadLetterId}/skip", Scope: scopeEventsDo, Rate: rateEventsWrite,
-			Once: gate.Required, Do: a.skip,
-		},
-		{
-			Pattern: "POST /events/replays", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
-			Do: a.startReplay,
-		},
-		{Pattern: "GET /events/replays", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listReplays},
-		{Pattern: "GET /events/replays/{replayId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.replay},
-		{
-			Pattern: "POST /events/replays/{replayId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite,
-			Once: gate.Required, Do: a.stopReplay,
-		},
+		{Operation: "listEventSchemas", Do: a.listSchemas},
+		{Operation: "getEventSchema", Do: a.schema},
+		{Operation: "getEventSettings", Do: a.eventSettings},
+		{Operation: "putEventSettings", Do: a.putEventSettings},
+		{Operation: "listConsumers", Heavy: true, Do: a.listConsumers},
+		{Operation: "getOutbox", Heavy: true, Do: a.outbox},
+		{Operation: "followEvents", Open: gate.OpenStreams, Stream: true, Do: a.tail},
+		{Operation: "listDeadLetters", Heavy: true, Do: a.listDead},
+		{Operation: "getDeadLetter", Do: a.deadLetter},
+		{Operation: "redriveDeadLetter", Do: a.redrive},
+		{Operation: "skipDeadLetter", Do: a.skip},
+		{Operation: "startReplay", Heavy: true, Do: a.startReplay},
+		{Operation: "listReplays", Do: a.listReplays},
+		{Operation: "getReplay", Do: a.replay},
+		{Operation: "stopReplay", Do: a.stopReplay},
 	}
 }
 

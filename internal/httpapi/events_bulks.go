@@ -21,24 +21,12 @@ import (
 func (a *bulkAPI) deadBulkRoutes() []gate.Route {
 	f := &ofDeadLetters
 	return []gate.Route{
-		{
-			Pattern: "POST /events/bulks", Heavy: true, Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
-			Do: a.createDeadBulk,
-		},
-		{Pattern: "GET /events/bulks", Scope: scopeEvents, Rate: rateEventsRead, Do: a.listBulks(f)},
-		{Pattern: "GET /events/bulks/{bulkId}", Scope: scopeEvents, Rate: rateEventsRead, Do: a.bulk(f)},
-		{
-			Pattern: "GET /events/bulks/{bulkId}/items", Heavy: true, Scope: scopeEvents, Rate: rateEventsRead,
-			Do: a.bulkItems(f),
-		},
-		{
-			Pattern: "POST /events/bulks/{bulkId}/start", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
-			Do: a.startBulk(f),
-		},
-		{
-			Pattern: "POST /events/bulks/{bulkId}/stop", Scope: scopeEventsDo, Rate: rateEventsWrite, Once: gate.Required,
-			Do: a.stopBulk(f),
-		},
+		{Operation: "createDeadLetterBulk", Heavy: true, Do: a.createDeadBulk},
+		{Operation: "listDeadLetterBulks", Do: a.listBulks(f)},
+		{Operation: "getDeadLetterBulk", Do: a.bulk(f)},
+		{Operation: "listDeadLetterBulkItems", Heavy: true, Do: a.bulkItems(f)},
+		{Operation: "startDeadLetterBulk", Do: a.startBulk(f)},
+		{Operation: "stopDeadLetterBulk", Do: a.stopBulk(f)},
 	}
 }
 

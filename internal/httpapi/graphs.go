@@ -49,12 +49,9 @@ type graphAPI struct {
 // routes are the routes of graphs.
 func (a *graphAPI) routes() []gate.Route {
 	return []gate.Route{
-		{
-			Pattern: "PUT /graphs/{graphId}", Heavy: true, Scope: scopeGraphs, Rate: rateWrite, MaxBody: MaxGraphBody,
-			Media: graphMedia, Do: a.putGraph,
-		},
-		{Pattern: "GET /graphs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listGraphs},
-		{Pattern: "GET /graphs/{graphId}", Scope: scopeRead, Rate: rateRead, Do: a.graph},
+		{Operation: "putGraph", Heavy: true, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
+		{Operation: "listGraphs", Heavy: true, Do: a.listGraphs},
+		{Operation: "getGraph", Do: a.graph},
 	}
 }
 

@@ -73,6 +73,9 @@ func executionID(s string) (flow.ID, error) {
 	return id, nil
 }
 
+// scopeWork is the scope that a claim needs, also one that goes with a creation.
+const scopeWork = "tasks:work"
+
 // checkScope refuses a caller without a scope that its body asks for.
 func checkScope(c *gate.Call, scope string) error {
 	if c.Principal.Has(scope) {

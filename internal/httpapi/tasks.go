@@ -24,14 +24,8 @@ type taskAPI struct {
 // routes are the routes of workers.
 func (a *taskAPI) routes() []gate.Route {
 	return []gate.Route{
-		{
-			Pattern: "POST /tasks/claim", Open: gate.OpenClaims, Scope: scopeWork, Rate: rateWrite, Once: gate.Required,
-			Timeout: gate.NoTimeout, Do: a.claim,
-		},
-		{
-			Pattern: "POST /tasks/watch", Open: gate.OpenWatches, Scope: scopeWork, Rate: rateRead, Once: gate.Required,
-			Timeout: gate.NoTimeout, Do: a.watchTasks,
-		},
+		{Operation: "claimTasks", Open: gate.OpenClaims, Timeout: gate.NoTimeout, Do: a.claim},
+		{Operation: "watchTasks", Open: gate.OpenWatches, Timeout: gate.NoTimeout, Do: a.watchTasks},
 	}
 }
 

@@ -9,13 +9,6 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 )
 
-// The rate classes of workflow events and templates.
-const (
-	rateEvents = "workflow.events"
-	rateRead   = "workflow.read"
-	rateWrite  = "workflow.write"
-)
-
 // api answers the calls of workflow events and templates.
 type api struct {
 	trigger  *Trigger
@@ -33,18 +26,17 @@ func (t *Trigger) Routes(pass gate.Pass, reserved func(queue string) bool) []gat
 		reserved = func(string) bool { return false }
 	}
 	a := &api{trigger: t, reserved: reserved}
-	routes := rest.On(gate.Workflow, []gate.Route{
-		{Pattern: "GET /api/workflow-events/summary", Heavy: true, Rate: rateRead, Do: a.summarize},
-		{Pattern: "GET /api/workflow-templates", Rate: rateRead, Do: a.listTemplates},
-		{Pattern: "GET /api/workflow-templates/{id}", Rate: rateRead, Do: rest.NoQuery(a.template)},
-		{Pattern: "PUT /api/workflow-templates/{id}", Heavy: true, Rate: rateWrite, Do: a.putTemplate},
-		{Pattern: "DELETE /api/workflow-templates/{id}", Rate: rateWrite, Do: a.deleteTemplate},
+	routes := rest.Routes([]gate.Route{
+		{Operation: "summarizeWorkflowEvents", Heavy: true, Do: a.summarize},
+		{Operation: "listWorkflowTemplates", Do: a.listTemplates},
+		{Operation: "getWorkflowTemplate", Do: rest.NoQuery(a.template)},
+		{Operation: "putWorkflowTemplate", Heavy: true, Do: a.putTemplate},
+		{Operation: "deleteWorkflowTemplate", Do: a.deleteTemplate},
 	})
 	// Senders of events are foreign: their query parameters are not looked at.
-	routes = append(routes, gate.Route{
-		Pattern: "POST /api/workflow-events", Surface: gate.Workflow, Rate: rateEvents,
-		Do: a.deliver, Refused: a.refuseDelivery,
-	})
+	routes = append(routes, gate.FromContract([]gate.Route{
+		{Operation: "deliverWorkflowEvent", Do: a.deliver, Refused: a.refuseDelivery},
+	})...)
 	for i := range routes {
 		routes[i].Pass = pass
 	}

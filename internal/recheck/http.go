@@ -13,19 +13,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The scopes and rate classes of the re-check surface.
-const (
-	scopePDCARead   = "pdca:read"
-	scopePDCAAdmin  = "pdca:admin"
-	scopeRecheck    = "pdca:recheck"
-	scopeRecheckAll = "pdca:recheck_all"
-	scopeDownload   = "pdca:download"
-
-	ratePDCARead = "pdca.read"
-	rateRecheck  = "pdca.recheck"
-	ratePDCABulk = "pdca.bulk"
-)
-
 // MaxBody is the longest body on the re-check surface, in bytes.
 const MaxBody = 64 << 10
 
@@ -39,37 +26,17 @@ type api struct {
 // callers reach this process, without a slash at its end; "": URLs that they are given have no host.
 // What is under /gui is for tokens of an audience of its own.
 func (r *Rechecks) Routes(publicURL string) []gate.Route {
-	const request, artifact = "/pdca/recheck/{request_id}", "/pdca/artifacts/{artifact_id}"
 	either := []string{gate.AudiencePDCA, gate.AudienceGUI}
 	a := &api{rechecks: r, publicURL: publicURL}
-	return rest.On(gate.Recheck, []gate.Route{
-		{
-			Pattern: "PUT /pdca/strategies/{id}", Heavy: true, Scope: scopePDCAAdmin, Rate: rateRecheck, MaxBody: MaxBody,
-			Do: a.putStrategy,
-		},
-		{
-			Pattern: "GET /gui/strategies", Heavy: true, Audiences: []string{gate.AudienceGUI}, Scope: scopePDCARead,
-			Rate: ratePDCARead, Do: a.listStrategies,
-		},
-		{
-			Pattern: "POST /pdca/recheck", Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
-			MaxBody: MaxBody, Do: a.recheck(ParseOrder),
-		},
-		{
-			Pattern: "POST /pdca/recheck_all", Heavy: true, Scope: scopeRecheckAll, Rate: ratePDCABulk,
-			Once:    gate.Required,
-			MaxBody: MaxBody, Do: a.recheck(ParseOrderAll),
-		},
-		{Pattern: "GET " + request, Audiences: either, Scope: scopePDCARead, Rate: ratePDCARead, Do: a.recheckProgress},
-		{
-			Pattern: "POST " + request + "/cancel", Scope: scopeRecheck, Rate: rateRecheck, Once: gate.Required,
-			MaxBody: MaxBody, Do: a.cancelRecheck,
-		},
-		{
-			Pattern: "GET " + artifact + "/download_url", Audiences: either, Scope: scopeDownload,
-			Rate: ratePDCARead, Do: rest.NoQuery(a.artifactURL),
-		},
-		{Pattern: "GET " + artifact + "/content", Public: true, Rate: ratePDCARead, Do: a.artifact},
+	return rest.Routes([]gate.Route{
+		{Operation: "putStrategy", Heavy: true, MaxBody: MaxBody, Do: a.putStrategy},
+		{Operation: "listStrategies", Heavy: true, Audiences: []string{gate.AudienceGUI}, Do: a.listStrategies},
+		{Operation: "recheck", MaxBody: MaxBody, Do: a.recheck(ParseOrder)},
+		{Operation: "recheckAll", Heavy: true, MaxBody: MaxBody, Do: a.recheck(ParseOrderAll)},
+		{Operation: "getRecheck", Audiences: either, Do: a.recheckProgress},
+		{Operation: "cancelRecheck", MaxBody: MaxBody, Do: a.cancelRecheck},
+		{Operation: "getArtifactURL", Audiences: either, Do: rest.NoQuery(a.artifactURL)},
+		{Operation: "downloadArtifact", Public: true, Do: a.artifact},
 	})
 }
 

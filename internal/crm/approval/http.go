@@ -13,34 +13,22 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The scopes and the rate classes of approvals.
-const (
-	scopeRead  = "approvals:read"
-	scopeWrite = "approvals:write"
-
-	rateRead  = "approvals.read"
-	rateWrite = "approvals.write"
-)
-
 // api answers the calls of approvals.
 type api struct{ approvals *Approvals }
 
 // Routes are the routes of approvals.
 func (s *Approvals) Routes() []gate.Route {
-	const one = "/approvals/{id}"
 	a := &api{s}
 	routes := []gate.Route{
-		{Pattern: "GET /approvals", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list},
-		{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.get)},
+		{Operation: "listApprovals", Heavy: true, Do: a.list},
+		{Operation: "getApproval", Do: rest.NoQuery(a.get)},
 	}
-	for path, do := range map[string]func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error){
-		"/approvals": a.submit, one + "/decide": a.decide, one + "/delegate": a.delegate, one + "/recall": a.recall,
+	for operation, do := range map[string]func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error){
+		"submitApproval": a.submit, "decideApproval": a.decide, "delegateApproval": a.delegate, "recallApproval": a.recall,
 	} {
-		routes = append(routes, gate.Route{
-			Pattern: "POST " + path, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: keyed(do),
-		})
+		routes = append(routes, gate.Route{Operation: operation, Do: keyed(do)})
 	}
-	return rest.On(gate.CRM, routes)
+	return rest.Routes(routes)
 }
 
 // keyed gives a handler the identity of its request, nil of one that has no key.

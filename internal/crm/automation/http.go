@@ -8,34 +8,19 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 )
 
-// The scopes and the rate classes of automation.
-const (
-	scopeRead  = "automation:read"
-	scopeWrite = "automation:write"
-
-	rateRead  = "automation.read"
-	rateWrite = "automation.write"
-)
-
 // api answers the calls of automation.
 type api struct{ automation *Automation }
 
 // Routes are the routes of inboxes, tasks, jobs and runs.
 func (s *Automation) Routes() []gate.Route {
 	a := &api{s}
-	return rest.On(gate.CRM, []gate.Route{
-		{Pattern: "GET /automation/inbox", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listInbox},
-		{
-			Pattern: "PUT /automation/inbox/{id}/read", Scope: scopeWrite, Rate: rateWrite,
-			Do: rest.WithID("id", a.readNote),
-		},
-		{Pattern: "GET /automation/tasks", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listTasks},
-		{
-			Pattern: "PUT /automation/tasks/{id}/done", Scope: scopeWrite, Rate: rateWrite,
-			Do: rest.WithID("id", a.completeTask),
-		},
-		{Pattern: "GET /automation/jobs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listJobs},
-		{Pattern: "GET /automation/runs", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.listRuns},
+	return rest.Routes([]gate.Route{
+		{Operation: "listInbox", Heavy: true, Do: a.listInbox},
+		{Operation: "readNote", Do: rest.WithID("id", a.readNote)},
+		{Operation: "listUserTasks", Heavy: true, Do: a.listTasks},
+		{Operation: "completeUserTask", Do: rest.WithID("id", a.completeTask)},
+		{Operation: "listScheduledJobRuns", Heavy: true, Do: a.listJobs},
+		{Operation: "listActionRuns", Heavy: true, Do: a.listRuns},
 	})
 }
 

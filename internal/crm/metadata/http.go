@@ -11,15 +11,6 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 )
 
-// The scopes and the rate classes of definitions.
-const (
-	scopeRead  = "metadata:read"
-	scopeWrite = "metadata:write"
-
-	rateRead  = "metadata.read"
-	rateWrite = "metadata.write"
-)
-
 // MaxBody is the longest definition, in bytes.
 const MaxBody = 256 << 10
 
@@ -30,32 +21,23 @@ type api struct{ metadata *Metadata }
 func (s *Metadata) Routes() []gate.Route {
 	a := &api{s}
 	routes := []gate.Route{
-		{
-			Pattern: "GET /metadata/describe/{object}", Heavy: true, Scope: scopeRead, Rate: rateRead,
-			Do: rest.NoQuery(a.describe),
-		},
+		{Operation: "describeObject", Heavy: true, Do: rest.NoQuery(a.describe)},
 	}
 	for _, d := range collections {
 		one := d.path + d.id
 		if d.path != "" {
-			routes = append(routes, gate.Route{
-				Pattern: "GET " + d.path, Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list(d),
-			})
+			routes = append(routes, gate.Route{Pattern: "GET " + d.path, Heavy: true, Do: a.list(d)})
 		}
 		routes = append(
 			routes,
-			gate.Route{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.get(d))},
-			gate.Route{
-				Pattern: "PUT " + one, Heavy: true, Scope: scopeWrite, Rate: rateWrite, MaxBody: MaxBody, Do: a.put(d),
-			},
+			gate.Route{Pattern: "GET " + one, Do: rest.NoQuery(a.get(d))},
+			gate.Route{Pattern: "PUT " + one, Heavy: true, MaxBody: MaxBody, Do: a.put(d)},
 		)
 		if !d.standard {
-			routes = append(routes, gate.Route{
-				Pattern: "DELETE " + one, Heavy: true, Scope: scopeWrite, Rate: rateWrite, Do: a.remove(d),
-			})
+			routes = append(routes, gate.Route{Pattern: "DELETE " + one, Heavy: true, Do: a.remove(d)})
 		}
 	}
-	return rest.On(gate.CRM, routes)
+	return rest.Routes(routes)
 }
 
 // collection is where the definitions of a kind are: in a list under a path, by an id.

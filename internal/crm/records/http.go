@@ -15,15 +15,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The scopes and the rate classes of records.
-const (
-	scopeRead  = "records:read"
-	scopeWrite = "records:write"
-
-	rateRead  = "records.read"
-	rateWrite = "records.write"
-)
-
 // MaxBody is the longest body of a bulk of records, in bytes.
 const MaxBody = 8 << 20
 
@@ -36,22 +27,18 @@ type api struct {
 // Routes are the routes of records and of what belongs to them. Failures of the server in a
 // bulk, whose answer has others, are logged; nil: nowhere.
 func (s *Records) Routes(log *slog.Logger) []gate.Route {
-	const all, one = "/records/{object}", "/records/{object}/{id}"
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	a := &api{records: s, log: log}
-	return rest.On(gate.CRM, append([]gate.Route{
-		{Pattern: "POST " + all, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.create},
-		{Pattern: "GET " + all, Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.list},
-		{
-			Pattern: "POST " + all + "/bulk", Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, MaxBody: MaxBody,
-			Do: a.bulk,
-		},
-		{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.get)},
-		{Pattern: "PATCH " + one, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.update},
-		{Pattern: "DELETE " + one, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional, Do: a.remove},
-		{Pattern: "GET " + one + "/history", Scope: scopeRead, Rate: rateRead, Do: a.history},
+	return rest.Routes(append([]gate.Route{
+		{Operation: "createRecord", Do: a.create},
+		{Operation: "listRecords", Heavy: true, Do: a.list},
+		{Operation: "bulkRecords", MaxBody: MaxBody, Do: a.bulk},
+		{Operation: "getRecord", Do: rest.NoQuery(a.get)},
+		{Operation: "updateRecord", Do: a.update},
+		{Operation: "deleteRecord", Do: a.remove},
+		{Operation: "listRecordHistory", Do: a.history},
 	}, a.partRoutes()...))
 }
 

@@ -17,19 +17,14 @@ import (
 // partRoutes are the routes of what belongs to records: teams and members of campaigns. One
 // converts leads.
 func (a *api) partRoutes() []gate.Route {
-	const one = "/records/{object}/{id}"
-	const team, members, member = one + "/team", one + "/members", one + "/members/{memberType}/{memberId}"
 	return []gate.Route{
-		{Pattern: "GET " + team, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(a.listTeam)},
-		{Pattern: "PUT " + team + "/{userId}", Scope: scopeWrite, Rate: rateWrite, Do: a.putTeamMember},
-		{Pattern: "DELETE " + team + "/{userId}", Scope: scopeWrite, Rate: rateWrite, Do: a.removeTeamMember},
-		{Pattern: "GET " + members, Scope: scopeRead, Rate: rateRead, Do: only("Campaign", a.listMembers)},
-		{Pattern: "PUT " + member, Scope: scopeWrite, Rate: rateWrite, Do: only("Campaign", a.putMember)},
-		{Pattern: "DELETE " + member, Scope: scopeWrite, Rate: rateWrite, Do: only("Campaign", a.removeMember)},
-		{
-			Pattern: "POST " + one + "/convert", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
-			Do: only("Lead", a.convertLead),
-		},
+		{Operation: "listTeam", Do: rest.NoQuery(a.listTeam)},
+		{Operation: "putTeamMember", Do: a.putTeamMember},
+		{Operation: "removeTeamMember", Do: a.removeTeamMember},
+		{Operation: "listCampaignMembers", Do: only("Campaign", a.listMembers)},
+		{Operation: "putCampaignMember", Do: only("Campaign", a.putMember)},
+		{Operation: "removeCampaignMember", Do: only("Campaign", a.removeMember)},
+		{Operation: "convertLead", Heavy: true, Do: only("Lead", a.convertLead)},
 	}
 }
 

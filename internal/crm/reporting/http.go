@@ -16,15 +16,6 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 )
 
-// The scopes and the rate classes of reports.
-const (
-	scopeRead  = "reports:read"
-	scopeWrite = "reports:write"
-
-	rateRead  = "reports.read"
-	rateWrite = "reports.write"
-)
-
 // reportParams are the parameters of each report, beside format and ownerId.
 var reportParams = map[string][]string{
 	"pipeline":        {"groupBy"},
@@ -42,22 +33,14 @@ type api struct{ reports *Reporting }
 func (s *Reporting) Routes() []gate.Route {
 	a := &api{s}
 	routes := []gate.Route{
-		{
-			Pattern: "POST /reports/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
-			Do: a.rebuild,
-		},
-		{Pattern: "GET /reports/rebuilds", Scope: scopeRead, Rate: rateRead, Do: a.listRebuilds},
-		{
-			Pattern: "GET /reports/rebuilds/{id}", Scope: scopeRead, Rate: rateRead,
-			Do: rest.NoQuery(rest.WithID("id", a.getRebuild)),
-		},
+		{Operation: "rebuildReports", Heavy: true, Do: a.rebuild},
+		{Operation: "listReportRebuilds", Do: a.listRebuilds},
+		{Operation: "getReportRebuild", Do: rest.NoQuery(rest.WithID("id", a.getRebuild))},
 	}
 	for name := range reportParams {
-		routes = append(routes, gate.Route{
-			Pattern: "GET /reports/" + name, Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.report(name),
-		})
+		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Heavy: true, Do: a.report(name)})
 	}
-	return rest.On(gate.CRM, routes)
+	return rest.Routes(routes)
 }
 
 // report answers GET /reports/{name}.

@@ -12,15 +12,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The scopes and the rate classes of search.
-const (
-	scopeRead  = "search:read"
-	scopeWrite = "search:write"
-
-	rateRead  = "search.read"
-	rateWrite = "search.write"
-)
-
 // How many hits a page may be asked for.
 const (
 	maxHits     = 100
@@ -40,17 +31,11 @@ func (s *Search) Routes(seals *seal.Seals) []gate.Route {
 		seals = seal.Fixed(nil)
 	}
 	a := &api{search: s, seals: seals}
-	return rest.On(gate.CRM, []gate.Route{
-		{Pattern: "GET /search", Heavy: true, Scope: scopeRead, Rate: rateRead, Do: a.find},
-		{
-			Pattern: "POST /search/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite, Once: gate.Optional,
-			Do: a.rebuild,
-		},
-		{Pattern: "GET /search/rebuilds", Scope: scopeRead, Rate: rateRead, Do: a.listRebuilds},
-		{
-			Pattern: "GET /search/rebuilds/{id}", Scope: scopeRead, Rate: rateRead,
-			Do: rest.NoQuery(rest.WithID("id", a.getRebuild)),
-		},
+	return rest.Routes([]gate.Route{
+		{Operation: "search", Heavy: true, Do: a.find},
+		{Operation: "rebuildSearch", Heavy: true, Do: a.rebuild},
+		{Operation: "listSearchRebuilds", Do: a.listRebuilds},
+		{Operation: "getSearchRebuild", Do: rest.NoQuery(rest.WithID("id", a.getRebuild))},
 	})
 }
 

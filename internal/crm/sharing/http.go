@@ -10,32 +10,16 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The scopes and the rate classes of sharing.
-const (
-	scopeRead  = "sharing:read"
-	scopeWrite = "sharing:write"
-
-	rateRead  = "sharing.read"
-	rateWrite = "sharing.write"
-)
-
 // api answers the calls of sharing.
 type api struct{ sharing *Sharing }
 
 // Routes are the routes of access, of its models and of territories.
 func (s *Sharing) Routes() []gate.Route {
 	a := &api{s}
-	return rest.On(gate.CRM, append([]gate.Route{
-		{Pattern: "GET /sharing/models", Scope: scopeRead, Rate: rateRead, Do: a.listModels},
-		{
-			Pattern: "GET /sharing/{object}/{id}", Heavy: true, Scope: scopeRead, Rate: rateRead,
-			Do: rest.WithID("id", a.explain),
-		},
-		{
-			Pattern: "POST /sharing/{object}/rebuild", Heavy: true, Scope: scopeWrite, Rate: rateWrite,
-			Once: gate.Optional,
-			Do:   a.rebuild,
-		},
+	return rest.Routes(append([]gate.Route{
+		{Operation: "listSharingModels", Do: a.listModels},
+		{Operation: "explainAccess", Heavy: true, Do: rest.WithID("id", a.explain)},
+		{Operation: "rebuildSharing", Heavy: true, Do: a.rebuild},
 	}, a.territoryRoutes()...))
 }
 

@@ -11,31 +11,22 @@ import (
 
 // territoryRoutes are the routes of territories.
 func (a *api) territoryRoutes() []gate.Route {
-	const one = "/sharing/territories/{id}"
 	routes := []gate.Route{
-		{Pattern: "GET /sharing/territories", Scope: scopeRead, Rate: rateRead, Do: a.listTerritories},
-		{Pattern: "GET " + one, Scope: scopeRead, Rate: rateRead, Do: rest.NoQuery(rest.WithID("id", a.getTerritory))},
-		{Pattern: "PUT " + one, Scope: scopeWrite, Rate: rateWrite, Do: a.putTerritory},
-		{Pattern: "DELETE " + one, Scope: scopeWrite, Rate: rateWrite, Do: rest.WithID("id", a.deleteTerritory)},
+		{Operation: "listTerritories", Do: a.listTerritories},
+		{Operation: "getTerritory", Do: rest.NoQuery(rest.WithID("id", a.getTerritory))},
+		{Operation: "putTerritory", Do: a.putTerritory},
+		{Operation: "deleteTerritory", Do: rest.WithID("id", a.deleteTerritory)},
 	}
 	for _, s := range []struct {
 		of       Assignment
-		path, id string
-	}{{Users, one + "/users", "userId"}, {Accounts, one + "/accounts", "accountId"}} {
-		item := s.path + "/{" + s.id + "}"
+		name, id string
+	}{{Users, "User", "userId"}, {Accounts, "Account", "accountId"}} {
 		withIDs := func(do rest.Handler) rest.Handler { return rest.WithID("id", rest.WithID(s.id, do)) }
-		routes = append(
-			routes,
-			gate.Route{
-				Pattern: "GET " + s.path, Scope: scopeRead, Rate: rateRead,
-				Do: rest.WithID("id", a.listAssigned(s.of)),
-			},
-			gate.Route{Pattern: "PUT " + item, Scope: scopeWrite, Rate: rateWrite, Do: withIDs(a.assign(s.of, s.id))},
-			gate.Route{
-				Pattern: "DELETE " + item, Scope: scopeWrite, Rate: rateWrite,
-				Do: withIDs(a.unassign(s.of, s.id)),
-			},
-		)
+		routes = append(routes, []gate.Route{
+			{Operation: "listTerritory" + s.name + "s", Do: rest.WithID("id", a.listAssigned(s.of))},
+			{Operation: "assignTerritory" + s.name, Do: withIDs(a.assign(s.of, s.id))},
+			{Operation: "unassignTerritory" + s.name, Do: withIDs(a.unassign(s.of, s.id))},
+		}...)
 	}
 	return routes
 }

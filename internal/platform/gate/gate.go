@@ -121,6 +121,8 @@ func (g *Gate) add(e *entry, measure *instruments) error {
 		e.timeout = NoTimeout
 	}
 	switch {
+	case e.Pattern == "":
+		return fmt.Errorf("gate: the contract has no operation %q", e.Operation)
 	case e.Do == nil:
 		return fmt.Errorf("gate: pattern %q has no handler", e.Pattern)
 	case e.Public && e.Scope != "":

@@ -28,16 +28,16 @@ type Pages struct {
 // and /openapi.yaml.
 func (p Pages) Routes() []Route {
 	routes := []Route{
-		{Pattern: "GET /healthz", Public: true, Rate: rateServer, Do: healthy},
-		{Pattern: "GET /readyz", Public: true, Rate: rateServer, Do: p.ready},
+		{Operation: "health", Public: true, Do: healthy},
+		{Operation: "readiness", Public: true, Do: p.ready},
 	}
 	if p.Metrics != nil {
-		routes = append(routes, Route{Pattern: "GET /metrics", Public: true, Rate: rateServer, Do: p.metrics})
+		routes = append(routes, Route{Operation: "metrics", Public: true, Do: p.metrics})
 	}
 	if p.OpenAPI != nil {
-		routes = append(routes, Route{Pattern: "GET /openapi.yaml", Public: true, Rate: rateServer, Do: p.openAPI})
+		routes = append(routes, Route{Operation: "contract", Public: true, Do: p.openAPI})
 	}
-	return routes
+	return FromContract(routes)
 }
 
 func healthy(context.Context, *Call) (Reply, error) {

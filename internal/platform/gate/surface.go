@@ -83,6 +83,34 @@ var Recheck = &Surface{
 	Render:  renderFlat,
 }
 
+var surfaces = map[string]*Surface{"core": Core, "crm": CRM, "workflow": Workflow, "recheck": Recheck}
+
+// FromContract fills in what the contract says of the operation that a route names or, where it
+// names none, of the one with its pattern. A route that the contract does not have stays as it is.
+func FromContract(routes []Route) []Route {
+	operations := api.Operations()
+	for i := range routes {
+		r := &routes[i]
+		at := slices.IndexFunc(operations, func(op api.Operation) bool {
+			return op.ID == r.Operation || r.Operation == "" && op.Method+" "+op.Path == r.Pattern
+		})
+		if at < 0 {
+			continue
+		}
+		op := &operations[at]
+		r.Operation, r.Pattern, r.Scope, r.Rate = op.ID, op.Method+" "+op.Path, op.Scope, op.Rate
+		r.Surface = surfaces[op.Surface]
+		switch {
+		case r.Surface.KeyHeader == "": // its handlers read keys themselves
+		case op.KeyRequired:
+			r.Once = Required
+		case op.KeyHeader != "":
+			r.Once = Optional
+		}
+	}
+	return routes
+}
+
 // KeyForm is what the idempotency keys of a surface must be.
 type KeyForm struct {
 	Words   string // "a ULID or a UUID"

@@ -24,11 +24,10 @@ import (
 // Handler answers a route.
 type Handler = func(context.Context, *gate.Call) (gate.Reply, error)
 
-// On puts routes on a surface, nil for that of executions. Of those that change something
+// Routes are routes with what the contract says of their operations. Of those that change something
 // none takes query parameters.
-func On(s *gate.Surface, routes []gate.Route) []gate.Route {
-	for i := range routes {
-		routes[i].Surface = s
+func Routes(routes []gate.Route) []gate.Route {
+	for i := range gate.FromContract(routes) {
 		if !strings.HasPrefix(routes[i].Pattern, http.MethodGet+" ") {
 			routes[i].Do = NoQuery(routes[i].Do)
 		}
