@@ -18,7 +18,7 @@ tool     := $(GO) tool -modfile=tools/go.mod
 # clones of the repository on a machine, as long as nothing changed that they read.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-sources  := $(wildcard *.go api client cmd internal web/*.go)
+sources  := $(wildcard *.go api client cmd internal test web/*.go)
 
 # The packages in which goroutines meet.
 racing := $(patsubst %,./%/...,$(wildcard internal/workflow/expr internal/platform/sqldb internal/workflow/store internal/workflow/engine internal/platform/bulk))
@@ -29,7 +29,7 @@ RACE ?= Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins|Workers|Process
 
 # The packages whose tests run on SQLite, and once more on PostgreSQL with the system's. All others
 # choose for themselves. With the quick ones the story of the contract is played on PostgreSQL.
-twice := ./internal/httpapi ./cmd/renga
+twice := ./internal/httpapi ./test
 story := -run TestTheExamplesOfTheContractAreWhatTheServerDoes ./internal/httpapi
 
 # Tests with servers of their own wait for disks most of their time, so four of a package run
@@ -70,7 +70,7 @@ quick-postgres:
 	RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 10m $(story) 2>&1 | sed -u 's/^/on PostgreSQL: /'
 
 # System tests begin with tier.System(t): their names and packages are read off the files.
-system-files = $$(grep -rl --include='*_test.go' 'tier\.System(t)' client cmd internal)
+system-files = $$(grep -rl --include='*_test.go' 'tier\.System(t)' client internal test)
 system-tests = ^($$(grep -h -B1 'tier\.System(t)' $(system-files) | sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | sort -u | paste -sd'|'))$$
 
 # The test that measures has the machine to itself; the others wait for disks and for each other.
@@ -80,8 +80,8 @@ measures := TestOneTenantCannotHoldUpAnother
 test-system: ## kill, cut, fill and race the real program, on SQLite and on PostgreSQL
 	@$(call need,strace,strace,the tests that make fsync fail are skipped)
 	@$(need-postgres)
-	RENGA_SYSTEM=1 $(GO) test $(beside) -timeout 15m -run $(measures) ./cmd/renga
-	RENGA_SYSTEM=1 RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 15m -run $(measures) ./cmd/renga
+	RENGA_SYSTEM=1 $(GO) test $(beside) -timeout 15m -run $(measures) ./test
+	RENGA_SYSTEM=1 RENGA_TEST_DB=postgres $(GO) test $(beside) -timeout 15m -run $(measures) ./test
 	@$(MAKE) --no-print-directory -j 2 -Oline system system-postgres
 
 .PHONY: system system-postgres
@@ -145,7 +145,7 @@ race: ## run the packages in which goroutines meet under the race detector
 bench: ## measure throughput and latency against bare commits and an echo server
 	@$(need-postgres)
 	$(GO) run ./cmd/renga bench $(ARGS)
-	RENGA_BENCH=1 $(GO) test -count=1 -v -run TestBenchOnPostgreSQL ./cmd/renga | grep -v '^=== \|^--- \|^ok\|^PASS'
+	RENGA_BENCH=1 $(GO) test -count=1 -v -run TestBenchOnPostgreSQL ./test | grep -v '^=== \|^--- \|^ok\|^PASS'
 
 .PHONY: sim
 sim: ## run the simulation from one seed (SEED=1)
@@ -191,7 +191,7 @@ test-airflow: ## run the whole path with real Airflows from PyPI (AIRFLOW="3.3.2
 		if ! { python3 -m venv "$$venv" && "$$venv/bin/pip" install -q "apache-airflow==$$version" -c "$$dir/rules"; } >"$$dir/log" 2>&1; then \
 			tail -n 2 "$$dir/log"; echo "SKIP: Airflow $$version cannot be installed from PyPI; nothing was tried with it"; continue; \
 		fi; \
-		RENGA_TEST_AIRFLOW="$$venv" $(GO) test -count=1 -v -timeout 30m -run '^TestARealAirflow' ./cmd/renga || failed=1; \
+		RENGA_TEST_AIRFLOW="$$venv" $(GO) test -count=1 -v -timeout 30m -run '^TestARealAirflow' ./test || failed=1; \
 	done; exit $$failed
 
 .PHONY: clean

@@ -132,6 +132,7 @@ func Run(ctx context.Context, p Program, args []string) int {
 		// for commands that Run with one
 		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor) }),
 		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.PostBuild(addFlagHelp),
 	)
 	if err != nil {
 		panic(err) // the tags of the commands are wrong

@@ -271,7 +271,7 @@ func theLogHasBothIDs(t *testing.T) {
 }
 
 func nothingSecretIsTold(t *testing.T) {
-	provedBy("../../cmd/renga", "TestNoSecretLeavesItsPlace", "TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret",
+	provedBy("../../test", "TestNoSecretLeavesItsPlace", "TestASettingThatCannotBeUsedIsRefusedWithoutItsSecret",
 		"TestATraceShowsTheTransactionsOfARequest")
 	provedBy("../platform/gate", "TestHostileTokensAreRefusedAndLeaveNoTrace",
 		"TestARefusedTokenIsInTheAuditLogWithoutTheToken", "TestAnEventTokenReachesNoLogNoSpanAndNoAnswer")

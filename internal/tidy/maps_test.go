@@ -39,7 +39,7 @@ func TestEveryMapThatRequestsShareIsKeyedByTenant(t *testing.T) {
 // keyedOtherwise are the maps whose keys have no field tenant, and why nothing of one tenant is
 // found for another there.
 var keyedOtherwise = map[string]string{
-	"cmd/renga.benchBus.taken":                   "by the id of an event, which the benchmark draws",
+	"internal/bench.busBench.taken":              "by the id of an event, which the benchmark draws",
 	"internal/recheck/airflow.line.all":          "by the job",
 	"internal/platform/bulk/dlq.Kind.waiting":    "by the id of a dead letter, which the server draws",
 	"internal/platform/bus.sharedFeed.positions": "by partition: a feed carries the events of all tenants",

@@ -24,7 +24,7 @@ const (
 	maxMethods = 40
 	maxLines   = 500
 
-	wideLines    = 700 // longer than maxColumns; wanted: 0
+	wideLines    = 641 // longer than maxColumns; wanted: 0
 	dialectAsked = 97  // calls of Dialect() in shipped code outside *_sqlite.go and *_postgres.go; wanted: at most 40
 )
 
@@ -52,7 +52,6 @@ var long = map[string]int{
 	"internal/platform/bus/dlq_test.go":      558,
 	"internal/platform/bus/reader_test.go":   716,
 	"internal/platform/gate/exchange.go":     536,
-	"internal/tidy/layout_test.go":           514,
 	"internal/workflow/flow/compile_test.go": 582,
 }
 

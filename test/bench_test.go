@@ -1,0 +1,81 @@
+package test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/tier"
+)
+
+// measure asks for figures: a test run is too short and too busy for them.
+const measure = "RENGA_BENCH"
+
+// TestBenchOnPostgreSQL runs `renga bench` on a throw-away server. With RENGA_BENCH
+// (make bench) it measures, else it only shows that the command works.
+func TestBenchOnPostgreSQL(t *testing.T) {
+	args := []string{"bench", "--database-url", pgtest.New(t), "--dir", t.TempDir()}
+	if os.Getenv(measure) == "" {
+		args = append(args, "--executions", "60", "--rounds", "1", "--records", "0")
+	} else {
+		args = append(args, strings.Fields(os.Getenv(measure+"_ARGS"))...)
+	}
+	cmd := renga(args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	t.Logf("\n%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"one process", "bus off", "published", "bare inserts", "2 processes"} {
+		if !strings.Contains(string(out), line) {
+			t.Errorf("the figures have no %q", line)
+		}
+	}
+}
+
+// TestTheBenchMeasuresEvents shows that the part about the bus works. With RENGA_BENCH it
+// is long enough to be profiled.
+func TestTheBenchMeasuresEvents(t *testing.T) {
+	tier.System(t)
+	onSQLite(t)
+	size := []string{"--events", "500", "--published", "1000", "--rounds", "1"}
+	if os.Getenv(measure) != "" {
+		size = []string{"--events", "50000", "--published", "0"}
+	}
+	cmd := renga(slices.Concat([]string{"bench", "--executions", "0", "--records", "0", "--dir", t.TempDir()}, size)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestTheBenchMeasuresRecords shows that the part about records works. With RENGA_BENCH it
+// is of full size.
+func TestTheBenchMeasuresRecords(t *testing.T) {
+	tier.System(t)
+	size := "2000"
+	if os.Getenv(measure) != "" {
+		size = "200000"
+	}
+	args := []string{"bench", "--records", size, "--events", "0", "--executions", "0", "--dir", t.TempDir()}
+	if postgres() {
+		args = append(args, "--database-url", pgtest.New(t))
+	}
+	cmd := renga(args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	t.Logf("\n%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"list", "access check", "owner change", "reindex", "search", "pipeline", "updates",
+		"sharing", "sharing lag", "search lag", "automation lag", "approval lag", "reporting lag",
+	} {
+		if !strings.Contains(string(out), "\n  "+line+" ") {
+			t.Errorf("the figures have no %q", line)
+		}
+	}
+}

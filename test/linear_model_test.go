@@ -1,0 +1,207 @@
+package test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// links is how many Tasks the graph of the linearizability test has, one after the other.
+const links = 4
+
+// chain is an execution of that graph as the model sees it, and as it is read.
+type chain struct {
+	seq      int
+	status   string
+	started  bool
+	archived bool
+	cancel   int // the event that requested the cancel
+	tasks    [links]string
+}
+
+// newChain is an execution that was created: its own event and one for each node.
+func newChain() chain {
+	c := chain{seq: 1 + links + 2, status: "ACTIVE"}
+	for i := range c.tasks {
+		c.tasks[i] = "CREATED"
+	}
+	return c
+}
+
+// asked is an operation on one execution: a command, or a read.
+type asked struct {
+	execution string
+	command   string // look and count are reads
+	task      int
+}
+
+const (
+	look  = "look"  // read the execution
+	count = "count" // read how many events it has
+)
+
+// told is what came of an operation.
+type told struct {
+	unknown  bool // no answer came: it may take effect at any time later, or never
+	accepted bool
+	cancel   int   // of a cancel
+	seen     chain // of a look
+	total    int   // of a count
+}
+
+// after is the execution after a command, and whether the command is accepted.
+func (c chain) after(q asked) (chain, bool) {
+	if q.command == "CancelExecution" || q.command == "ArchiveExecution" {
+		return c.ended(q.command)
+	}
+	if c.status != "ACTIVE" {
+		return c, false
+	}
+	if q.command == "StartExecution" {
+		if c.started {
+			return c, false
+		}
+		c.started, c.tasks[0] = true, "READY"
+		c.seq += 3 // EXECUTION_STARTED, NODE_SUCCEEDED, NODE_READY
+		return c, true
+	}
+	return c.work(q)
+}
+
+// ended is after for the commands that end an execution and that follow its end.
+func (c chain) ended(command string) (chain, bool) {
+	switch {
+	case command == "ArchiveExecution":
+		if c.status == "ACTIVE" || c.archived {
+			return c, false
+		}
+		c.archived = true
+		c.seq++
+		return c, true
+	case c.status == "CANCELED":
+		return c, true
+	case c.status != "ACTIVE":
+		return c, false
+	}
+	c.status, c.cancel = "CANCELED", c.seq+1
+	c.seq += 2 + 1 // the request and its confirmation; NODE_CANCELED of the last node
+	if !c.started {
+		c.seq++ // and of the first
+	}
+	for i, task := range c.tasks {
+		switch task {
+		case "SUCCEEDED":
+			continue
+		case "RUNNING":
+			c.seq++ // NODE_INTERRUPT_REQUESTED
+		}
+		c.tasks[i] = "CANCELED"
+		c.seq++
+	}
+	return c, true
+}
+
+// turns are what the commands on a task need, make of it, and add to the log.
+var turns = map[string]struct {
+	from, to string
+	events   int
+}{
+	"StartNode":          {"READY", "RUNNING", 1},
+	"ReportNodeProgress": {"RUNNING", "RUNNING", 1},
+	"PutNodeWaiting":     {"RUNNING", "WAITING", 1},
+	"ResumeNode":         {"WAITING", "RUNNING", 2},
+	"SucceedNode":        {"RUNNING", "SUCCEEDED", 2}, // and the next is ready
+	"FailNode":           {"RUNNING", "FAILED", 4},    // and so is the execution
+}
+
+// work is after for the commands on a task.
+func (c chain) work(q asked) (chain, bool) {
+	turn := turns[q.command]
+	if !c.started || c.tasks[q.task] != turn.from {
+		return c, false
+	}
+	c.tasks[q.task] = turn.to
+	c.seq += turn.events
+	switch {
+	case turn.to == "FAILED":
+		c.status = "FAILED"
+	case turn.to == "SUCCEEDED" && q.task == links-1:
+		c.status = "COMPLETED"
+		c.seq++
+	case turn.to == "SUCCEEDED":
+		c.tasks[q.task+1] = "READY"
+	}
+	return c, true
+}
+
+// chainModel is what one execution would do if everything happened one after the
+// other. An operation without an answer ends with the history: one that never took
+// effect is one that came last.
+var chainModel = porcupine.Model{
+	Init: func() any { return newChain() },
+	Step: func(state, input, output any) (bool, any) {
+		c, q, a := state.(chain), input.(asked), output.(told)
+		switch q.command {
+		case look:
+			return a.seen == c, c
+		case count:
+			return a.total == c.seq, c
+		}
+		next, accepted := c.after(q)
+		if a.unknown {
+			return true, next
+		}
+		if q.command == "CancelExecution" && accepted && a.cancel != next.cancel {
+			return false, c
+		}
+		return accepted == a.accepted, next
+	},
+}
+
+// TestTheModelFindsWhatIsNotLinearizable plants what the checker must find.
+func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
+	started, _ := newChain().after(asked{command: "StartExecution"})
+	canceled, _ := started.after(asked{command: "CancelExecution"})
+	op := func(call, end int64, command string, a told) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: end, Input: asked{command: command}, Output: a}
+	}
+	start := op(1, 2, "StartExecution", told{accepted: true})
+	tests := []struct {
+		name    string
+		history []porcupine.Operation
+		want    bool
+	}{
+		{"in order", []porcupine.Operation{
+			start, op(3, 4, look, told{seen: started}),
+			op(5, 6, count, told{total: started.seq}),
+		}, true},
+		{"a stale read", []porcupine.Operation{start, op(3, 4, look, told{seen: newChain()})}, false},
+		{"a read at the same time", []porcupine.Operation{start, op(1, 4, look, told{seen: newChain()})}, true},
+		{"a doubled effect", []porcupine.Operation{start, op(3, 4, "StartExecution", told{accepted: true})}, false},
+		{"a lost effect", []porcupine.Operation{start, op(3, 4, "StartNode", told{})}, false},
+		{"an unknown effect that is seen", []porcupine.Operation{
+			op(1, 99, "StartExecution", told{unknown: true}),
+			op(3, 4, look, told{seen: started}),
+		}, true},
+		{"and then is not", []porcupine.Operation{
+			op(1, 99, "StartExecution", told{unknown: true}), op(3, 4, look, told{seen: started}),
+			op(5, 6, look, told{seen: newChain()}),
+		}, false},
+		{"an unknown effect that never came", []porcupine.Operation{
+			op(1, 99, "StartExecution", told{unknown: true}),
+			op(3, 4, look, told{seen: newChain()}),
+		}, true},
+		{"a cancel that did not win", []porcupine.Operation{
+			start, op(3, 4, "CancelExecution", told{accepted: true, cancel: canceled.cancel}),
+			op(5, 6, "StartNode", told{accepted: true}),
+		}, false},
+		{"a cancel at another place", []porcupine.Operation{start, op(3, 4, "CancelExecution",
+			told{accepted: true, cancel: canceled.cancel + 1})}, false},
+	}
+	for _, tt := range tests {
+		if got := porcupine.CheckOperations(chainModel, slices.Clone(tt.history)); got != tt.want {
+			t.Errorf("%s: linearizable is %t", tt.name, got)
+		}
+	}
+}

@@ -1,0 +1,339 @@
+package test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"renga.dev/renga/internal/platform/sqldb/pgtest"
+	"renga.dev/renga/internal/tier"
+)
+
+const (
+	linearClients = 16
+	hotChains     = 4  // executions that all clients work on at a time
+	opsPerChain   = 80 // then another takes its place
+	undecided     = time.Minute
+)
+
+// TestTheHistoryOfEveryExecutionIsLinearizable lets clients send commands to a few
+// executions and read them, through all processes, while processes are killed and
+// connections to the database are cut. Each execution must look as if everything had
+// happened one after the other, each operation between its call and its answer.
+func TestTheHistoryOfEveryExecutionIsLinearizable(t *testing.T) {
+	tier.System(t)
+	operations := int64(2_000)
+	if long() {
+		operations = 20_000
+	}
+	at := newSite(t)
+	sites := []site{at}
+	l := &linear{rand: rand.New(rand.NewPCG(6, 6)), epoch: time.Now()}
+	if postgres() {
+		l.proxy = pgtest.NewProxy(t, at.database)
+		at.database = l.proxy.URL()
+		sites = []site{at, at.beside(t)}
+	}
+	l.rig = newRig(t, 1, sites...)
+	l.hands[0].put("chain", chainGraph())
+	for i := range l.hot {
+		l.renew(l.hands[0].client, i)
+	}
+	var wg sync.WaitGroup
+	var done atomic.Bool
+	for i := range linearClients {
+		c := newClientAt(t, l.home, "client"+strconv.Itoa(i), l.stress)
+		c.roams = rand.New(rand.NewPCG(7, uint64(i)))
+		wg.Go(func() {
+			for !done.Load() && !t.Failed() {
+				l.operate(c)
+			}
+		})
+	}
+	l.trouble(operations)
+	done.Store(true)
+	wg.Wait()
+	l.judge()
+	l.end()
+}
+
+// chainGraph is a graph of some Tasks, one after the other.
+func chainGraph() string {
+	nodes, edges, last := `{"nodeId":"start","type":"Start"}`, "", "start"
+	for i := range links {
+		name := taskName(i)
+		nodes += `,{"nodeId":"` + name + `","type":"Task","queue":"nobody"}`
+		edges += `{"from":"` + last + `","to":"` + name + `"},`
+		last = name
+	}
+	return `{"nodes":[` + nodes + `,{"nodeId":"end","type":"Success"}],"edges":[` + edges + `{"from":"` + last +
+		`","to":"end"}]}`
+}
+
+func taskName(i int) string { return "t" + strconv.Itoa(i) }
+
+// linear is one run of the test.
+type linear struct {
+	*rig
+	proxy *pgtest.Proxy // before PostgreSQL
+	rand  *rand.Rand    // of the troubles
+	epoch time.Time
+	kills int
+	cuts  int
+
+	mu      sync.Mutex
+	hot     [hotChains]*hotChain
+	history []porcupine.Operation
+	count   atomic.Int64
+	agreed  atomic.Int64 // commands that were accepted
+	unknown atomic.Int64
+}
+
+// hotChain is an execution that clients work on, and what they guess of it.
+type hotChain struct {
+	id    string
+	ops   atomic.Int64
+	guess atomic.Pointer[chain]
+}
+
+// learn guesses what the execution is like after an operation.
+func (x *hotChain) learn(q asked, a told) {
+	switch {
+	case q.command == look:
+		x.guess.Store(&a.seen)
+	case a.accepted:
+		next, _ := x.guess.Load().after(q)
+		x.guess.Store(&next)
+	}
+}
+
+// renew puts another execution in a place.
+func (l *linear) renew(c *client, place int) {
+	made := c.request("CreateExecution", "", "", `"graphId":"chain"`)
+	if err := c.do(l.t.Context(), made); err != nil || !made.accepted() {
+		l.t.Errorf("%d %s %v", made.status, made.answer, err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := newChain()
+	l.hot[place] = &hotChain{id: made.reply().ExecutionID}
+	l.hot[place].guess.Store(&fresh)
+}
+
+// operate does one operation on one of the executions.
+func (l *linear) operate(c *client) {
+	place := c.roams.IntN(hotChains)
+	l.mu.Lock()
+	x := l.hot[place]
+	l.mu.Unlock()
+	if x.ops.Add(1) == opsPerChain {
+		l.renew(c, place)
+	}
+	q := l.choose(c.roams, x)
+	called := time.Since(l.epoch)
+	a, ok := l.ask(c, q)
+	if !ok {
+		return
+	}
+	op := porcupine.Operation{Input: q, Output: a, Call: int64(called), Return: int64(time.Since(l.epoch))}
+	l.mu.Lock()
+	l.history = append(l.history, op)
+	l.mu.Unlock()
+	l.count.Add(1)
+	if a.accepted {
+		l.agreed.Add(1)
+	}
+	x.learn(q, a)
+}
+
+// choose draws an operation: mostly one that makes sense as far as one knows.
+func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
+	c := x.guess.Load()
+	q := asked{execution: x.id, task: max(0, slices.IndexFunc(c.tasks[:], func(task string) bool {
+		return task != "SUCCEEDED"
+	}))}
+	sensible := map[string]string{
+		"CREATED": "StartExecution", "READY": "StartNode", "RUNNING": "ReportNodeProgress", "WAITING": "ResumeNode",
+		"FAILED": "ArchiveExecution", "CANCELED": "ArchiveExecution", "SUCCEEDED": "ArchiveExecution",
+	}
+	n := random.IntN(100)
+	for _, choice := range []struct {
+		command string
+		weight  int
+	}{
+		{look, 20},
+		{count, 8},
+		{sensible[c.tasks[q.task]], 50},
+		{"SucceedNode", 7},
+		{"PutNodeWaiting", 5},
+		{"StartNode", 3},
+		{"ResumeNode", 3},
+		{"StartExecution", 1},
+		{"CancelExecution", 1},
+		{"FailNode", 1},
+		{"ArchiveExecution", 1},
+	} {
+		if n -= choice.weight; n < 0 {
+			q.command = choice.command
+			break
+		}
+	}
+	if random.IntN(20) == 0 {
+		q.task = random.IntN(links)
+	}
+	return q
+}
+
+// ask does an operation. A read without an answer is none. A command without an answer
+// is repeated, or left as it is.
+func (l *linear) ask(c *client, q asked) (told, bool) {
+	switch q.command {
+	case look:
+		v, ok := c.view(q.execution)
+		return told{seen: chainOf(v)}, ok
+	case count:
+		var page struct {
+			Total int `json:"total"`
+		}
+		status := c.get("/executions/"+q.execution+"/events?page_size=10", &page)
+		return told{total: page.Total}, status == http.StatusOK
+	}
+	node, members := "", ""
+	if turns[q.command].from != "" {
+		node, members = taskName(q.task), `"attempt":1`
+		if q.command == "ResumeNode" {
+			members = ""
+		}
+	}
+	r := c.request(q.command, q.execution, node, members)
+	c.move()
+	for began := time.Now(); r.status == 0; {
+		_, err := c.try(l.t.Context(), r)
+		switch {
+		case r.status != 0:
+		case time.Since(began) > maxWait, err != nil && !errors.Is(err, errUnanswered):
+			l.t.Errorf("%s was not answered: %v\n%s", r.path(), err, l.logs())
+			return told{}, false
+		case !errors.Is(err, errNobody) && c.roams.IntN(2) == 0:
+			l.unknown.Add(1)
+			return told{unknown: true}, true
+		}
+	}
+	return told{accepted: r.accepted(), cancel: int(r.reply().CancelSeq)}, true
+}
+
+// chainOf is an execution as it was read.
+func chainOf(v view) chain {
+	c := chain{seq: int(v.Seq), status: v.Status, started: v.StartedAt != "", archived: v.ArchivedAt != ""}
+	if v.Cancel != nil {
+		c.cancel = int(v.Cancel.Seq)
+	}
+	for _, n := range v.Nodes {
+		if i, err := strconv.Atoi(strings.TrimPrefix(n.NodeID, "t")); err == nil {
+			c.tasks[i] = n.Status
+		}
+	}
+	return c
+}
+
+// trouble kills and cuts until there are enough operations.
+func (l *linear) trouble(operations int64) {
+	places := []pgtest.Cut{pgtest.Before, pgtest.During, pgtest.AfterAnswer}
+	if l.proxy != nil {
+		random := rand.New(rand.NewPCG(8, 8))
+		l.proxy.Choose(func(int) pgtest.Cut {
+			if random.IntN(40) > 0 {
+				return pgtest.Whole
+			}
+			return places[random.IntN(len(places))]
+		})
+	}
+	for i := 0; l.count.Load() < operations && !l.t.Failed(); i++ {
+		l.answers(100 + l.rand.Int64N(100))
+		if l.proxy != nil && i%2 == 0 {
+			l.proxy.Sever()
+			continue
+		}
+		server := l.rand.IntN(len(l.servers))
+		l.servers[server].signal(syscall.SIGKILL)
+		l.lose(server)
+		l.start(server)
+		l.kills++
+	}
+	if l.proxy == nil {
+		return
+	}
+	l.proxy.Choose(nil)
+	for _, place := range places {
+		l.cuts += l.proxy.Cuts(place)
+	}
+}
+
+// judge asks the checker about every execution.
+func (l *linear) judge() {
+	last := int64(time.Since(l.epoch))
+	parts := map[string][]porcupine.Operation{}
+	met := 0
+	for i, op := range l.history {
+		if op.Output.(told).unknown {
+			op.Return = last // its client goes on, it may still take effect
+		}
+		op.ClientId = i
+		id := op.Input.(asked).execution
+		for _, other := range parts[id] {
+			if other.Call < op.Return && op.Call < other.Return {
+				met++
+				break
+			}
+		}
+		parts[id] = append(parts[id], op)
+	}
+	began := time.Now()
+	for id, history := range parts {
+		switch porcupine.CheckOperationsTimeout(chainModel, history, undecided) {
+		case porcupine.Illegal:
+			l.t.Errorf("the history of execution %s is not linearizable:\n%s", id, story(history))
+		case porcupine.Unknown:
+			l.t.Errorf("the checker did not decide on the %d operations of execution %s within %v", len(history), id,
+				undecided)
+		}
+	}
+	l.t.Logf("%d operations on %d executions, %d at the same time as another, %d accepted, %d with unknown outcome; "+
+		"%d kills, %d cuts around a COMMIT; checked in %v",
+		len(l.history), len(parts), met, l.agreed.Load(), l.unknown.Load(), l.kills, l.cuts, round(time.Since(began)))
+	atLeast := func(what string, got, want int) {
+		if got < want {
+			l.t.Errorf("too weak: %d %s, want at least %d", got, what, want)
+		}
+	}
+	atLeast("operations at the same time as another", met, len(l.history)/2)
+	atLeast("commands that were accepted", int(l.agreed.Load()), len(l.history)/16)
+	atLeast("operations with unknown outcome", int(l.unknown.Load()), len(l.history)/1000)
+	atLeast("kills", l.kills, len(l.history)/1000)
+	if l.proxy != nil {
+		atLeast("cuts", l.cuts, len(l.history)/500)
+	}
+}
+
+// story tells a history in the order of the calls.
+func story(history []porcupine.Operation) string {
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	var out strings.Builder
+	for _, op := range history {
+		q := op.Input.(asked)
+		fmt.Fprintf(&out, "%12d – %12d %s t%d: %+v\n", op.Call/1000, op.Return/1000, q.command, q.task, op.Output)
+	}
+	return out.String()
+}
