@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"renga.dev/renga/internal/crm/rebuild"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/engine"

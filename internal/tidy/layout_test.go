@@ -24,50 +24,45 @@ const anything = "..."
 var business = []string{
 	"internal/platform/gate", "internal/platform/rest", "internal/platform/seal",
 	"internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/idempotency",
-	"internal/crm/rebuild", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr",
+	"internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr",
 	"internal/platform/wire", "internal/workflow/flow", "internal/platform/fault",
 }
+
+// kit is what the CRM services share.
+var kit = []string{"internal/crm/kit", "internal/crm/kit/rebuild"}
 
 // imports is the import table of docs/architecture.md: the folders that hold Go
 // code and, of our own code, what each may import. "*" stands for one folder name.
 // It lists every folder that the architecture has, also those still to come.
 var imports = map[string][]string{
-	".":                       {},
-	"cmd/renga":               {"internal/program"},
-	"internal/program":        {anything},
-	"internal/bench":          {anything},
-	"test":                    {anything},
-	"internal/app":            {anything},
-	"internal/app/apptest":    {anything},
-	"client":                  {"api"},
-	"api":                     {},
-	"api/contract":            {},
-	"web":                     {},
-	"docs":                    {},
-	"internal/platform/fault": {},
-	"internal/platform/fair":  {},
-	"internal/stalltest":      {},
-	"internal/tier":           {},
-	"internal/tidy":           {},
-	"internal/workflow/expr":  {"internal/platform/fault"},
-	"internal/workflow/flow":  {"internal/workflow/expr", "internal/platform/fault"},
-	"internal/platform/wire":  {"api", "internal/workflow/flow", "internal/platform/fault"},
-	"internal/crm/model": {
-		"internal/workflow/expr", "internal/platform/wire",
-		"internal/platform/fault",
-	},
+	".":                               {},
+	"cmd/renga":                       {"internal/program"},
+	"internal/program":                {anything},
+	"internal/bench":                  {anything},
+	"test":                            {anything},
+	"internal/app":                    {anything},
+	"internal/app/apptest":            {anything},
+	"client":                          {"api"},
+	"api":                             {},
+	"api/contract":                    {},
+	"web":                             {},
+	"docs":                            {},
+	"internal/platform/fault":         {},
+	"internal/platform/fair":          {},
+	"internal/stalltest":              {},
+	"internal/tier":                   {},
+	"internal/tidy":                   {},
+	"internal/workflow/expr":          {"internal/platform/fault"},
+	"internal/workflow/flow":          {"internal/workflow/expr", "internal/platform/fault"},
+	"internal/platform/wire":          {"api", "internal/workflow/flow", "internal/platform/fault"},
+	"internal/crm/crmtest":            {anything},
+	"internal/crm/model":              {"internal/workflow/expr", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/sqldb":         {"internal/platform/fair", "internal/platform/fault"},
 	"internal/platform/sqldb/pgtest":  {},
 	"internal/platform/sqldb/sqltest": {"internal/platform/sqldb", "internal/platform/fault"},
 	"internal/platform/seal":          {"internal/platform/sqldb", "internal/platform/fault"},
-	"internal/platform/idempotency": {
-		"internal/platform/sqldb", "internal/platform/wire",
-		"internal/platform/fault",
-	},
-	"internal/platform/audit": {
-		"internal/platform/sqldb", "internal/platform/wire",
-		"internal/platform/fault",
-	},
+	"internal/platform/idempotency":   {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
+	"internal/platform/audit":         {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/audit/export": {
 		"internal/platform/audit", "internal/platform/sqldb",
 		"internal/platform/fault",
@@ -76,7 +71,11 @@ var imports = map[string][]string{
 		"internal/workflow/flow", "internal/platform/wire", "internal/platform/sqldb",
 		"internal/platform/fair", "internal/platform/fault",
 	},
-	"internal/crm/rebuild": {
+	"internal/crm/kit": {
+		"internal/platform/gate", "internal/platform/bus", "internal/platform/sqldb", "internal/platform/wire",
+		"internal/crm/model", "internal/platform/fault",
+	},
+	"internal/crm/kit/rebuild": {
 		"internal/workflow/engine", "internal/workflow/flow",
 		"internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire",
 		"internal/platform/fault",
@@ -133,7 +132,7 @@ var imports = map[string][]string{
 	"internal/recheck/airflow/airflowtest": {},
 	"internal/inbound":                     business,
 	"internal/recheck":                     business,
-	"internal/crm/*":                       business,
+	"internal/crm/*":                       slices.Concat(business, kit),
 	"internal/demo":                        {"client"},
 	"internal/cli": {
 		"api", "client", "internal/demo", "internal/platform/wire", "internal/workflow/flow", "internal/platform/fault",
@@ -147,7 +146,8 @@ var unimportable = []string{
 	"cmd/renga", "test", "internal/app/apptest", "internal/workflow/sim",
 	"internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest",
 	"internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest",
-	"internal/recheck/airflow/airflowtest", "internal/stalltest", "internal/tier", "internal/tidy", "docs", ".",
+	"internal/crm/crmtest", "internal/recheck/airflow/airflowtest", "internal/stalltest",
+	"internal/tier", "internal/tidy", "docs", ".",
 }
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It

@@ -163,7 +163,7 @@ var acrossTenants = map[string]map[string]int{
 	},
 	"finds work of all tenants; each row says whose it is": {
 		"internal/platform/bulk/run.go bulk":                    4,
-		"internal/crm/rebuild/rebuild.go ‹condition›":           1,
+		"internal/crm/kit/rebuild/rebuild.go ‹condition›":       1,
 		"internal/workflow/store/execution.go engine_execution": 6,
 		"internal/crm/approval/run.go approval_stale":           1,
 		"internal/crm/automation/graph.go automation_run":       1,

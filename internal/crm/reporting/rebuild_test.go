@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"renga.dev/renga/internal/crm/rebuild"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"

@@ -18,9 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/internal/crm/approval"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/platform/audit"

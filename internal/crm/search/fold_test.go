@@ -55,7 +55,8 @@ func TestUnitsSayWhereTheyStand(t *testing.T) {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("aBé\u0301ß 東京ｶﾞ㍿ー、🎉한")), 0, 30, -1).Draw(t, "text")
 		at := 0
 		for _, u := range units(text) {
-			if u.from < 0 || u.to > len(text) || u.from >= u.to || u.from < at || !utf8.ValidString(text[u.from:u.to]) {
+			if u.from < 0 || u.to > len(text) || u.from >= u.to || u.from < at ||
+				!utf8.ValidString(text[u.from:u.to]) {
 				t.Fatalf("%q: %+v", text, u)
 			}
 			at = u.from

@@ -3,7 +3,7 @@ package search
 import (
 	"context"
 
-	"renga.dev/renga/internal/crm/rebuild"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"

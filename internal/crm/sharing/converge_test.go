@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/tier"
 	"renga.dev/renga/internal/workflow/engine"

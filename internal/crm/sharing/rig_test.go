@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/rebuild"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
