@@ -1,10 +1,8 @@
-// Package audit is the one audit log: who did what, to what, when, why, and what came
-// of it.
+// Package audit is the audit log: who did what, to what, when, why, and with which outcome.
 //
-// An entry is written in the transaction of what it tells of (Write), so there is no
-// deed without its entry and no entry without its deed. The log is only added to: the
-// database refuses to change a row. It holds names, ids and reasons, never tokens,
-// payloads or other data of callers.
+// Write adds an entry in the transaction of the action, so neither exists without the other. The log is append-only:
+// the database refuses to change a row. It holds names, ids and reasons, never tokens, payloads or other data of
+// callers.
 package audit
 
 import (
@@ -12,7 +10,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,59 +20,48 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Named maxima of the audit log.
 const (
-	MaxText   = 1024     // characters of an actor, a subject or a reason; more are cut off
+	MaxText   = 1024     // characters of an actor, a subject or a reason, then truncated
 	MaxDetail = 16 << 10 // bytes of the detail of an entry
-	MaxListed = 50_000   // entries that one list reaches back, and counts
+	MaxListed = 50_000   // entries that a list counts and pages through
 )
 
 //go:embed migrations
 var files embed.FS
 
-// Migration is the table of the audit log, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "audit", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("audit", files) }
 
 // Entry is one line of the audit log.
 type Entry struct {
-	Num           int64  // rises from entry to entry; set by readers
-	ID            string // set by Write where there is none; see NewID
+	Num           int64  // rises with each entry; set by readers
+	ID            string // "": Write makes one
 	At            wire.Stamp
 	Tenant        string
-	Actor         string // who did it; "": not known
-	Action        string // what was done: "dlq.redrive", "events.replay" …
-	Subject       string // to what, mostly an id
+	Actor         string // "": unknown
+	Action        string // "dlq.redrive", "events.replay" …
+	Subject       string // mostly an id
 	CorrelationID string
 	Outcome       Outcome
-	Reason        string // why, as the actor said
-	// Of what was refused or failed:
+	Reason        string // in the actor's words
+	// Of refusals and failures:
 	ReasonClass fault.ReasonClass
 	ReasonCode  fault.ReasonCode
 	RetryAdvice fault.RetryAdvice
-	Detail      []byte // a JSON object: names, ids and counts, no data of callers; nil: {}
+	Detail      []byte // a JSON object without data of callers; nil: {}
 }
 
-// Outcome is the result of an action.
 type Outcome string
 
-// The outcomes.
 const (
 	Accepted Outcome = "accepted"
-	Refused  Outcome = "refused" // the state, or who may do what, says no
+	Refused  Outcome = "refused" // by state or permission
 	Failed   Outcome = "failed"
-	Skipped  Outcome = "skipped" // it was done before, and nothing was left to do
+	Skipped  Outcome = "skipped" // done before; nothing was left to do
 )
 
-// Outcomes are all of them.
 var Outcomes = []Outcome{Accepted, Refused, Failed, Skipped}
 
-// The outcomes in the words of the workflow events document, for its files and reports.
+// The outcomes as the workflow events document calls them.
 const (
 	StatusSuccess  = "success"
 	StatusSkipped  = "skipped"
@@ -84,7 +70,7 @@ const (
 	StatusUnknown  = "unknown"
 )
 
-// Status is the document's word for an outcome.
+// Status is the outcome in the words of the workflow events document.
 func (o Outcome) Status() string {
 	switch o {
 	case Accepted:
@@ -99,24 +85,25 @@ func (o Outcome) Status() string {
 	return StatusUnknown
 }
 
-// WorkflowEvent is the action of entries that tell of deliveries. Their subject is the
-// run, and the action of its first step stands in the detail.
+// WorkflowEvent is the action of delivery entries. Their subject is the run; the detail names the action of its first
+// step.
 const WorkflowEvent = "workflow_event"
 
-// NewID is an id for an entry, for whoever may have to look whether it was written.
+// NewID is for callers who must be able to find the entry again.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 const insert = `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
 	reason_class, reason_code, retry_advice, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
-// Write adds an entry in the transaction of what it tells of. Without a time it has
-// the database's, on SQLite the machine's. Texts are made safe for one line of a
-// report: whoever wrote them cannot make two entries of one.
+// Write adds an entry in the transaction of its action. At 0 becomes now. Texts are reduced to one line, so that a
+// caller cannot forge a second entry in a report.
 func Write(ctx context.Context, tx *sqldb.Tx, e Entry) (err error) {
 	if e.At == 0 {
-		if e.At, err = now(ctx, tx); err != nil {
+		now, err := tx.Now(ctx)
+		if err != nil {
 			return fault.Wrap("audit.write", err)
 		}
+		e.At = wire.Stamp(now)
 	}
 	st, err := Stmt(e)
 	if err == nil {
@@ -125,8 +112,7 @@ func Write(ctx context.Context, tx *sqldb.Tx, e Entry) (err error) {
 	return fault.Wrap("audit.write", err)
 }
 
-// Stmt is the statement that writes an entry with a time, for whoever writes several
-// things in one trip.
+// Stmt is Write as a statement of a batch; the entry must have a time.
 func Stmt(e Entry) (sqldb.Stmt, error) {
 	detail, err := check(&e)
 	if err != nil {
@@ -142,7 +128,7 @@ func Stmt(e Entry) (sqldb.Stmt, error) {
 	}}, nil
 }
 
-// check refuses what only a mistake in the program can make, and gives the detail.
+// check rejects mistakes of the program and returns the detail.
 func check(e *Entry) (string, error) {
 	switch {
 	case e.Tenant == "" || e.Action == "" || e.At == 0:
@@ -157,9 +143,4 @@ func check(e *Entry) (string, error) {
 		return "", fmt.Errorf("a detail is a JSON object of at most %d bytes", MaxDetail)
 	}
 	return string(detail), nil
-}
-
-func now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
-	at, err := tx.Now(ctx)
-	return wire.Stamp(at), err
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// line is a text on one line, not too long and in UTF-8.
+// line is a text as valid UTF-8 on one line of at most MaxText characters.
 func line(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	s = strings.Map(func(r rune) rune {
@@ -25,10 +25,8 @@ func line(s string) string {
 	return string(runes[:MaxText-1]) + "…"
 }
 
-// OneLine escapes what some readers take for the end of a line, or terminals for a
-// command, in the JSON that dst holds from a place on: DEL, the control characters
-// U+0080 to U+009F (NEL among them), U+2028 and U+2029. JSON itself escapes only those
-// below U+0020. All of them can only stand inside of texts.
+// OneLine escapes, in the JSON at dst[from:], the characters that JSON leaves alone and that readers take for a line
+// end or terminals for a command: DEL, U+0080 to U+009F, U+2028 and U+2029.
 func OneLine(dst []byte, from int) []byte {
 	breaks := func(r rune) bool { return r >= 0x7f && r <= 0x9f || r == '\u2028' || r == '\u2029' }
 	if bytes.IndexFunc(dst[from:], breaks) < 0 {

@@ -5,59 +5,51 @@ import (
 	"time"
 )
 
-// Named maxima of bulks.
 const (
 	MaxItems = 1_000_000 // items of one bulk
-	MaxOpen  = 100       // bulks of one tenant that are not DONE
+	MaxOpen  = 100       // of one tenant, not DONE
 )
 
-// Kind is what a bulk does to its items. A bulk carries the kind's own parameters
-// (Bulk.Spec). An error that is Unavailable makes the same call again soon, any
-// other a little later.
+// Kind is what a bulk does to its items, with parameters of its own (Bulk.Spec). After an Unavailable error the call
+// is repeated soon, after any other a little later.
 type Kind interface {
-	// Count is how many items Select gives in all.
+	// Count is how many items Select returns in all.
 	Count(ctx context.Context, b *Bulk) (int, error)
-	// Select gives the names of up to limit items of the set after a place in the
-	// kind's own order ("": from its beginning), and the place of the last. Fewer than
-	// limit are the end. What came into being after b.CreatedAt is not in the set.
+	// Select returns up to limit names of the set after a place in the kind's own order ("": the beginning), and the
+	// place of the last. Fewer than limit are the end. The set holds nothing newer than b.CreatedAt.
 	Select(ctx context.Context, b *Bulk, after string, limit int) (names []string, last string, err error)
-	// Do does it to items and says in their order how each ended. It may be called again
-	// for items that it was called for before, and then gives the same results.
+	// Do returns the result of each item, in order. Repeated for the same items, it returns the same results.
 	Do(ctx context.Context, b *Bulk, names []string) ([]Result, error)
 }
 
-// Foreseer is a Kind that can say beforehand what Do would make of items that are
-// pending.
+// Foreseer is a Kind that can preview Do.
 type Foreseer interface {
-	// Foresee gives a JSON object of the kind's own for each item, nil for none.
+	// Foresee returns a JSON object for each item; nil: no preview.
 	Foresee(ctx context.Context, b *Bulk, names []string) ([][]byte, error)
 }
 
-// Bulk is one thing that is done to many items.
 type Bulk struct {
 	ID            string
 	Tenant        string
 	Kind          string
-	Spec          []byte // JSON; what it means is up to the kind
+	Spec          []byte // JSON of the kind
 	Status        Status
-	Total         int // items of the set; while FREEZING, so far
+	Total         int // items; while FREEZING, so far
 	Counts        Counts
-	CreatedBy     string // who asked for it; "": not known
-	StartedBy     string // who started it last
-	CorrelationID string // of its creation
+	CreatedBy     string // "": unknown
+	StartedBy     string // last
+	CorrelationID string
 	CreatedAt     time.Time
-	StartedAt     time.Time // the first time
+	StartedAt     time.Time // first
 	EndedAt       time.Time
 
 	num   int64
-	place string // of the kind: where freezing goes on
-	epoch int64  // of the lease under which it was read
+	place string // of Kind.Select, where freezing continues
+	epoch int64  // of the lease
 }
 
-// Counts says how many items ended how.
 type Counts struct{ Applied, Already, Refused, Failed int }
 
-// Settled is how many items have a result.
 func (c Counts) Settled() int { return c.Applied + c.Already + c.Refused + c.Failed }
 
 func (c *Counts) add(o Outcome) {
@@ -73,50 +65,45 @@ func (c *Counts) add(o Outcome) {
 	}
 }
 
-// Of is how many of total items are where o says.
+// Of is how many of total items have an outcome.
 func (c Counts) Of(o Outcome, total int) int {
 	return [...]int{total - c.Settled(), c.Applied, c.Already, c.Refused, c.Failed}[o]
 }
 
-// Status is where a bulk stands. The first two are those that Run works on; the
-// values are stored.
+// Status is the state of a bulk. Run works on the first two. The values are stored.
 type Status uint8
 
-// The statuses of a bulk.
 const (
-	Freezing Status = iota // its set is being put together
-	Running                // its items are worked through
-	Preview                // its set is frozen; nothing was done yet
-	Stopped                // somebody stopped it; it can be started again
-	Done                   // every item has a result
-	TooLarge               // its set turned out larger than MaxItems; nothing was done
-	gone                   // past its retention and on the way out; nobody sees it
+	Freezing Status = iota // its set is being selected
+	Running
+	Preview  // its set is frozen; nothing was done
+	Stopped  // by an operator; it can be started again
+	Done     // every item has a result
+	TooLarge // more than MaxItems; nothing was done
+	gone     // expired and being deleted; invisible
 )
 
 var statusNames = [...]string{"FREEZING", "RUNNING", "PREVIEW", "STOPPED", "DONE", "TOO_LARGE", "GONE"}
 
 func (s Status) String() string { return statusNames[s] }
 
-// Outcome is how an item ended. The values are stored.
+// Outcome is the result of an item. The values are stored.
 type Outcome uint8
 
-// The outcomes.
 const (
-	Pending Outcome = iota // its turn has not come
-	Applied                // it was done
-	Already                // there was nothing left to do
-	Refused                // the item's state refuses it
-	Failed                 // it could not be decided
+	Pending Outcome = iota // not processed yet
+	Applied
+	Already // nothing was left to do
+	Refused // by the item's state
+	Failed
 )
 
 var outcomeNames = [...]string{"PENDING", "APPLIED", "ALREADY", "REFUSED", "FAILED"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Outcomes are the names of all outcomes.
 func Outcomes() []string { return outcomeNames[:] }
 
-// ParseOutcome finds an outcome by its name.
 func ParseOutcome(name string) (Outcome, bool) {
 	for i, n := range outcomeNames {
 		if n == name {
@@ -126,15 +113,13 @@ func ParseOutcome(name string) (Outcome, bool) {
 	return 0, false
 }
 
-// Result is how an item ended.
 type Result struct {
 	Outcome Outcome
-	Detail  []byte // a JSON object of the kind's own; nil: none
+	Detail  []byte // a JSON object of the kind; nil: none
 }
 
-// Item is one item of a bulk.
 type Item struct {
-	Name string // as the kind calls it
+	Name string // of Kind.Select
 	Result
-	Foreseen []byte // of one that is pending, what the kind expects; nil: it does not say
+	Foreseen []byte // preview of a pending item; nil: none
 }

@@ -3,7 +3,6 @@ package bulk
 import (
 	"context"
 	"embed"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -14,42 +13,32 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the tables of bulks, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "bulk", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("bulk", files) }
 
-// Clock tells the time.
 type Clock interface{ Now() time.Time }
 
-// Config is how bulks are done. Zero values mean what their comments say.
+// Config configures bulks.
 type Config struct {
-	Kinds map[string]Kind // by their names
-	// Exclusive says that no other process works on these bulks, so a lease that is
-	// found at the start is of a process that has ended.
+	Kinds map[string]Kind // by name
+	// Exclusive: no other process works on these bulks, so at the start every lease is free.
 	Exclusive bool
-	// KeyRetention is how long a key is remembered; 0: 30 days.
+	// KeyRetention is how long an idempotency key is kept; 0: 30 days.
 	KeyRetention time.Duration
-	// Retention is how long a bulk is kept that nothing happens to any more; 0: 30 days.
+	// Retention is how long a bulk is kept after its last change; 0: 30 days.
 	Retention time.Duration
-	// Lease is how long a chunk stays with a process that gives no sign of life; 0: 10s.
+	// Lease is how long a process holds a bulk without a sign of life; 0: 10s.
 	Lease time.Duration
-	Clock Clock        // nil: the machine's. With PostgreSQL its clock counts, not this one.
-	Log   *slog.Logger // nil: nowhere
+	Clock Clock        // nil: the machine's; PostgreSQL's own clock wins
+	Log   *slog.Logger // nil: none
 
-	limits limits // tests have smaller ones
+	limits limits // smaller in tests
 }
 
-// limits bound what is done at once. Zero values are the real ones.
 type limits struct {
 	items  int // of one bulk
-	freeze int // items that one transaction freezes; a smaller set is frozen when Create answers
-	work   int // items that are worked on at once
-	retain int // rows that one job deletes
+	freeze int // items of one transaction; Create freezes a smaller set itself
+	work   int // items of one call of Kind.Do
+	retain int // rows of one transaction
 }
 
 var realLimits = limits{items: MaxItems, freeze: 500, work: 200, retain: 500}
@@ -75,17 +64,16 @@ func (c Config) withDefaults() Config {
 
 type wall struct{}
 
-// Now is the machine's time.
 func (wall) Now() time.Time { return time.Now() }
 
-// Bulks are the bulks in a database. Its methods may be called from anywhere.
+// Bulks are the bulks of a database, safe for concurrent use.
 type Bulks struct {
 	db   *sqldb.DB
 	cfg  Config
-	kick chan struct{} // holds one token when there is something new to work on
+	kick chan struct{} // holds a token when there is work
 }
 
-// New makes bulks of a database that has their tables (Migration). It does no I/O.
+// New does no I/O.
 func New(db *sqldb.DB, cfg Config) *Bulks {
 	return &Bulks{db: db, cfg: cfg.withDefaults(), kick: make(chan struct{}, 1)}
 }
@@ -97,7 +85,6 @@ func (s *Bulks) wake() {
 	}
 }
 
-// now is the time in milliseconds by the clock that all processes share.
 func (s *Bulks) now(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	if tx.Dialect() == sqldb.SQLite {
 		return s.cfg.Clock.Now().UnixMilli(), nil
@@ -105,13 +92,11 @@ func (s *Bulks) now(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return tx.Now(ctx)
 }
 
-// read runs fn in a read transaction and names the operation in its errors.
 func (s *Bulks) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Read(ctx, fn))
 }
 
-// write runs fn in a transaction of its own, behind what executions wait for. It may
-// run more than once, so fn sets everything that it gives back anew.
+// write runs fn at a lower priority than executions. fn may run again, so it sets its results anew.
 func (s *Bulks) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
 }
@@ -130,7 +115,6 @@ func scan(row *sqldb.Row) (Bulk, error) {
 	return b, err
 }
 
-// instant is a stored time; 0 is none.
 func instant(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

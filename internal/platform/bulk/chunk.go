@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// freeze adds one chunk to the set of a bulk.
+// freeze adds a chunk to the set.
 func (s *Bulks) freeze(ctx context.Context, kind Kind, b *Bulk) error {
 	names, last, err := kind.Select(ctx, b, b.place, s.cfg.limits.freeze)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Bulks) freeze(ctx context.Context, kind Kind, b *Bulk) error {
 	})
 }
 
-// work does the next chunk of a bulk and writes its results down.
+// work does the next chunk and stores its results.
 func (s *Bulks) work(ctx context.Context, kind Kind, b *Bulk) error {
 	var next []Item
 	err := s.read(ctx, "bulk.work", func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -66,8 +66,7 @@ func (s *Bulks) work(ctx context.Context, kind Kind, b *Bulk) error {
 	return s.settle(ctx, b, results)
 }
 
-// settle writes the results of a chunk down, and counts them, in one transaction. It
-// counts also when the bulk was stopped meanwhile: the work is done.
+// settle stores and counts the results of a chunk, also when the bulk was stopped meanwhile: the work is done.
 func (s *Bulks) settle(ctx context.Context, b *Bulk, results []Result) error {
 	var counts Counts
 	for _, r := range results {
@@ -99,7 +98,7 @@ func (s *Bulks) settle(ctx context.Context, b *Bulk, results []Result) error {
 	})
 }
 
-// settleItems writes results into the items after the first n.
+// settleItems stores results of the items after the first n.
 func settleItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, results []Result) error {
 	stmts, changed := make([]sqldb.Stmt, len(results)), make([]int64, len(results))
 	for i, r := range results {

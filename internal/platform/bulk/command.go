@@ -13,17 +13,15 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Request asks for a bulk.
 type Request struct {
 	Tenant        string
 	Kind          string
-	Spec          []byte // JSON; what it means is up to the kind
-	Actor         string // who asks; "": not known
+	Spec          []byte // JSON of the kind
+	Actor         string // "": unknown
 	CorrelationID string
 	Once          wire.Once
 }
 
-// Order is a command on a bulk.
 type Order struct {
 	Tenant        string
 	ID            string
@@ -32,8 +30,7 @@ type Order struct {
 	Once          wire.Once
 }
 
-// Create freezes a set and does nothing to it. A set that is too large is
-// fault.TooLarge; so is one bulk more than a tenant may have.
+// Create freezes a set and does nothing to it. It is fault.TooLarge for too many items or bulks.
 func (s *Bulks) Create(ctx context.Context, r Request) (Answer, error) {
 	kind := s.cfg.Kinds[r.Kind]
 	if kind == nil {
@@ -64,8 +61,7 @@ func (s *Bulks) Create(ctx context.Context, r Request) (Answer, error) {
 	return ans, s.passed(ctx, b.CreatedAt)
 }
 
-// prepare looks the key up and makes the bulk that will be stored. Its CreatedAt is
-// the moment that its set is of.
+// prepare looks up the key and makes the bulk. Its set is that of CreatedAt.
 func (s *Bulks) prepare(ctx context.Context, r *Request) (known *Answer, b *Bulk, err error) {
 	err = s.read(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := s.now(ctx, tx)
@@ -82,7 +78,6 @@ func (s *Bulks) prepare(ctx context.Context, r *Request) (known *Answer, b *Bulk
 	return known, b, err
 }
 
-// insert stores a bulk and the first part of its set.
 func (s *Bulks) insert(ctx context.Context, r *Request, b *Bulk, names []string, last string) (ans Answer, err error) {
 	status := Freezing
 	if len(names) < s.cfg.limits.freeze {
@@ -109,7 +104,6 @@ func (s *Bulks) insert(ctx context.Context, r *Request, b *Bulk, names []string,
 	return ans, err
 }
 
-// room refuses one bulk more than a tenant may have.
 func (s *Bulks) room(ctx context.Context, tx *sqldb.Tx, tenant string) error {
 	var open int
 	err := tx.Row(ctx, "SELECT count(*) FROM bulk WHERE tenant = $1 AND status < $2", tenant, int64(Done)).Scan(&open)
@@ -121,7 +115,7 @@ func (s *Bulks) room(ctx context.Context, tx *sqldb.Tx, tenant string) error {
 	return err
 }
 
-// insertItems stores items of a bulk after the first n.
+// insertItems stores items after the first n.
 func insertItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, names []string) error {
 	stmts := make([]sqldb.Stmt, len(names))
 	for i, name := range names {
@@ -135,8 +129,8 @@ func insertItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, names []s
 	return tx.Batch(ctx, stmts...)
 }
 
-// passed returns when the clock is past a moment: what begins to exist from then on
-// is not of that moment's set, even when that is still being put together.
+// passed returns when the clock is past a moment: whatever is created later is not in that moment's set, even while
+// freezing goes on.
 func (s *Bulks) passed(ctx context.Context, moment time.Time) error {
 	for {
 		var now int64
@@ -155,7 +149,7 @@ func (s *Bulks) passed(ctx context.Context, moment time.Time) error {
 	}
 }
 
-// Start lets a bulk work, also one that was stopped.
+// Start starts a bulk, or continues a stopped one.
 func (s *Bulks) Start(ctx context.Context, o Order) (Answer, error) {
 	ans, err := s.order(ctx, &o, Status.start)
 	if err == nil && ans.Refused == "" {
@@ -164,12 +158,11 @@ func (s *Bulks) Start(ctx context.Context, o Order) (Answer, error) {
 	return ans, err
 }
 
-// Stop lets a bulk rest. The chunk that is being worked on is finished and counted.
+// Stop stops a bulk after the chunk in progress.
 func (s *Bulks) Stop(ctx context.Context, o Order) (Answer, error) {
 	return s.order(ctx, &o, Status.stop)
 }
 
-// order decides a command on a bulk and stores what it makes of it.
 func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status, Guard)) (ans Answer, err error) {
 	err = s.write(ctx, "bulk.order", func(ctx context.Context, tx *sqldb.Tx) error {
 		ans, err = s.idempotent(ctx, tx, o.Tenant, &o.Once, func(now int64) (Answer, error) {
@@ -194,7 +187,7 @@ func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status
 	return ans, err
 }
 
-// begin notes who started a bulk. One without items is worked on too: Run ends it.
+// begin starts a bulk. Run ends an empty one too.
 func begin(ctx context.Context, tx *sqldb.Tx, b *Bulk, actor string, now int64) error {
 	started := now
 	if !b.StartedAt.IsZero() {
@@ -206,7 +199,6 @@ func begin(ctx context.Context, tx *sqldb.Tx, b *Bulk, actor string, now int64) 
 	return err
 }
 
-// forUpdate locks the row that a statement selects, where there is more than one writer.
 func forUpdate(tx *sqldb.Tx) string {
 	if tx.Dialect() == sqldb.SQLite {
 		return ""
@@ -214,7 +206,6 @@ func forUpdate(tx *sqldb.Tx) string {
 	return " FOR UPDATE"
 }
 
-// find is a bulk of a tenant.
 func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (Bulk, error) {
 	b, err := scan(tx.Row(ctx, "SELECT "+columns+" FROM bulk WHERE id = $1 AND tenant = $2 AND status < $3"+lock, id,
 		tenant, int64(gone)))

@@ -1,18 +1,13 @@
-// Package bulk does one thing to many items: to a set that is frozen first and can
-// be looked at before anything happens, with a result for every item.
+// Package bulk applies one operation to many items: to a frozen set that can be inspected first, with a result per
+// item.
 //
-// A bulk has a kind, which knows what the items are and what is done to them; this
-// package knows neither. It freezes the set (FREEZING, then PREVIEW), works through
-// it in order once somebody starts it (RUNNING), rests when somebody stops it
-// (STOPPED), and ends DONE. Both freezing and working go in chunks: each is taken
-// under a lease, done, and written down in one transaction together with the counts
-// and the place to go on from.
+// Only the kind knows the items and the operation. A bulk freezes its set (FREEZING, then PREVIEW), processes it in
+// order once started (RUNNING), pauses when stopped (STOPPED) and ends DONE. Freezing and working go in chunks: each
+// is done under a lease and stored in one transaction with the counts and the next position.
 //
-// The invariants: every item of the set gets one result and is counted once, however
-// often a process dies on the way; what came into being after the bulk was asked for
-// is not in its set; a process that lost its lease writes nothing down (the epoch).
-// A chunk that was done and not written down is done again, so a kind must give the
-// same results then.
+// The invariants: every item has one result, counted once, through any number of crashes; nothing created after the
+// bulk is in its set; a process that lost its lease stores nothing (the epoch). A chunk that was done but not stored
+// is done again, so a kind must repeat its results.
 //
-// Run works in every process. It knows nothing of HTTP and of the engine.
+// Run works in every process. The package knows nothing of HTTP and the engine.
 package bulk

@@ -10,10 +10,9 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Answer is what a command on a bulk led to: accepted, or refused by a guard. It is
-// what is remembered with the key, so a replay gives an equal one.
+// Answer is the result of a command: accepted, or refused by a guard. It is stored with the idempotency key.
 type Answer struct {
-	Replay        bool   `json:"-"` // answered from memory; nothing happened now
+	Replay        bool   `json:"-"` // a stored answer; nothing happened now
 	BulkID        string `json:"bulk"`
 	Status        Status `json:"status"`
 	Total         int    `json:"total"`
@@ -22,12 +21,11 @@ type Answer struct {
 	Refused       Guard  `json:"refused,omitempty"` // "" when accepted
 }
 
-// keys are the idempotency keys of commands on bulks.
 func (s *Bulks) keys() idempotency.Keys {
 	return idempotency.Keys{Service: "bulk", Retention: s.cfg.KeyRetention}
 }
 
-// recall finds the answer that is stored with a key, nil when there is none.
+// recall returns the answer stored with a key; nil: none.
 func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, r idempotency.Request) (*Answer, error) {
 	stored, err := s.keys().Recall(ctx, tx, r)
 	if stored == nil || err != nil {
@@ -37,8 +35,7 @@ func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, r idempotency.Request)
 	return ans, json.Unmarshal(stored, ans)
 }
 
-// idempotent executes a command the first time that its key is used, and stores the answer in
-// the same transaction. An error is not stored.
+// idempotent runs a command once per key and stores the answer in the same transaction. An error is not stored.
 func (s *Bulks) idempotent(
 	ctx context.Context, tx *sqldb.Tx, tenant string, key *wire.Once, do func(now int64) (Answer, error),
 ) (ans Answer, err error) {

@@ -8,7 +8,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// Bulk is one bulk of a tenant. An unknown one is fault.NotFound.
+// Bulk returns a bulk of a tenant, or fault.NotFound.
 func (s *Bulks) Bulk(ctx context.Context, tenant, id string) (b Bulk, err error) {
 	err = s.read(ctx, "bulk.read", func(ctx context.Context, tx *sqldb.Tx) error {
 		b, err = find(ctx, tx, tenant, id, "")
@@ -17,8 +17,7 @@ func (s *Bulks) Bulk(ctx context.Context, tenant, id string) (b Bulk, err error)
 	return b, err
 }
 
-// List is a page of a tenant's bulks of some kinds, newest first, and how many there
-// are in all.
+// List is a page of a tenant's bulks of some kinds, newest first, and their number.
 func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset, limit int) (
 	page []Bulk, total int, err error,
 ) {
@@ -54,8 +53,7 @@ func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset,
 	return page, total, err
 }
 
-// Items is a page of the items of a bulk, in their order, and how many there are in
-// all; with an outcome, only of those that ended so.
+// Items is a page of a bulk's items, in order, and their number; only limits them to one outcome.
 func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, offset, limit int) (
 	page []Item, total int, err error,
 ) {
@@ -85,7 +83,7 @@ func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, off
 	return page, total, err
 }
 
-// foresee asks the kind of a bulk what it would make of items that are pending.
+// foresee adds the previews of pending items.
 func (s *Bulks) foresee(ctx context.Context, b *Bulk, page []Item) error {
 	kind, ok := s.cfg.Kinds[b.Kind].(Foreseer)
 	if !ok {
@@ -111,8 +109,8 @@ func (s *Bulks) foresee(ctx context.Context, b *Bulk, page []Item) error {
 	return nil
 }
 
-// Items are numbered without a gap, so a page is a range; what is pending follows
-// what is settled. Those of one outcome stand in an index.
+// Items are numbered without gaps, so a page is a range, and the pending ones follow the others. An index serves
+// single outcomes.
 const (
 	itemColumns = "SELECT name, outcome, detail FROM bulk_item WHERE bulk = $1"
 	selectItems = itemColumns + " AND n > $2 ORDER BY n LIMIT $3"

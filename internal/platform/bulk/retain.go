@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// retain deletes what is past its time, in short jobs.
 func (s *Bulks) retain(ctx context.Context) error {
 	for {
 		if n, err := s.retainBulks(ctx); err != nil || n == 0 {
@@ -16,16 +15,15 @@ func (s *Bulks) retain(ctx context.Context) error {
 	}
 }
 
-// A bulk that nothing happens to any more goes in steps: nobody sees it, its items
-// are deleted, and then itself.
+// An expired bulk becomes invisible, loses its items in short transactions, and is deleted.
 const (
 	selectOld = "SELECT num FROM bulk WHERE status >= 2 AND status < $1 AND changed_at < $2 ORDER BY changed_at " +
 		"LIMIT 1"
 	selectGone = "SELECT num FROM bulk WHERE status >= 2 AND status = $1 ORDER BY changed_at LIMIT 1"
 )
 
-// retainBulks does one step and gives how many rows it changed. It holds the bulk
-// meanwhile: a process that finds its items deleted by another does not take it for empty.
+// retainBulks does one step and returns the rows that it changed. It locks the bulk: no process may take it for empty
+// because another one deletes its items.
 func (s *Bulks) retainBulks(ctx context.Context) (n int64, err error) {
 	err = s.write(ctx, "bulk.retain", func(ctx context.Context, tx *sqldb.Tx) error {
 		var num int64
@@ -48,7 +46,7 @@ func (s *Bulks) retainBulks(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// hide takes the oldest bulk that is past its time out of sight.
+// hide makes the oldest expired bulk invisible.
 func (s *Bulks) hide(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	now, err := s.now(ctx, tx)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	idleFor   = time.Second      // between two looks for bulks of other processes
-	failPause = 10 * time.Second // after a chunk that failed for no reason that passes by itself
+	idleFor   = time.Second      // for bulks of other processes
+	failPause = 10 * time.Second // after a chunk that failed permanently
 	maxRest   = time.Second      // between two chunks
 
-	retainEvery = 10 * time.Minute // between two looks for what is past its time
+	retainEvery = 10 * time.Minute
 )
 
-// Run works on bulks until ctx ends; the chunk under way is finished. After each
-// chunk it rests as long as that took, so that bulk work leaves room for all else.
+// Run works on bulks until ctx ends and finishes the chunk in progress. After a chunk it rests as long as that took,
+// to leave room for other work.
 func (s *Bulks) Run(ctx context.Context) {
 	if s.cfg.Exclusive {
 		s.attempt(ctx, "leases of a process that ended could not be freed", s.free)
@@ -44,8 +44,7 @@ func (s *Bulks) Run(ctx context.Context) {
 	}
 }
 
-// attempt does what can be done again later. What cannot be done now is not worth a
-// line each time: the database says so itself.
+// attempt runs what is repeated anyway. It does not log an unavailable database, which logs itself.
 func (s *Bulks) attempt(ctx context.Context, failed string, do func(context.Context) error) {
 	err := do(context.WithoutCancel(ctx))
 	if err != nil && !fault.Passes(err) {
@@ -53,7 +52,7 @@ func (s *Bulks) attempt(ctx context.Context, failed string, do func(context.Cont
 	}
 }
 
-// rest waits, or until something new comes when that is what it waits for.
+// rest waits; when idle it also returns on a wakeup.
 func (s *Bulks) rest(ctx context.Context, d time.Duration, idle bool) {
 	kick := s.kick
 	if !idle {
@@ -68,7 +67,7 @@ func (s *Bulks) rest(ctx context.Context, d time.Duration, idle bool) {
 	}
 }
 
-// free lets bulks be taken whose leases are of a process that has ended.
+// free releases the leases of ended processes.
 func (s *Bulks) free(ctx context.Context) error {
 	return s.write(ctx, "bulk.free", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE bulk SET epoch = epoch + 1, lease_until = 0 WHERE status < 2 AND lease_until > 0")
@@ -76,8 +75,7 @@ func (s *Bulks) free(ctx context.Context) error {
 	})
 }
 
-// step takes the bulk that has waited longest and does one chunk of it. It reports
-// whether there was one.
+// step does a chunk of the bulk that has waited longest, and reports whether there was one.
 func (s *Bulks) step(ctx context.Context) (bool, error) {
 	b, err := s.take(ctx)
 	if b == nil || err != nil {
@@ -85,9 +83,9 @@ func (s *Bulks) step(ctx context.Context) (bool, error) {
 	}
 	kind := s.cfg.Kinds[b.Kind]
 	if kind == nil {
-		return true, nil // another process may know it; the lease keeps it from being asked for all the time
+		return true, nil // another process may know it, and the lease keeps it from spinning
 	}
-	// A process that slept through its lease does nothing any more.
+	// A process that slept through its lease stops.
 	work, cancel := context.WithTimeout(sqldb.For(ctx, b.Tenant), s.cfg.Lease/2)
 	defer cancel()
 	if b.Status == Freezing {
@@ -105,15 +103,14 @@ func (s *Bulks) step(ctx context.Context) (bool, error) {
 	return true, fmt.Errorf("bulk %s: %w", b.ID, errors.Join(err, s.leave(ctx, b, pause)))
 }
 
-// errLost says that a chunk took longer than its lease, and somebody else has the bulk.
+// errLost: a chunk outlived its lease, and another process has the bulk.
 var errLost = errors.New("bulk: the lease is lost")
 
-// Bulks wait in the order of their leases, which end when a chunk does: each gets
-// its turn.
+// Bulks queue by the end of their leases, which is that of their last chunk: round robin.
 const selectWaiting = `SELECT num, epoch FROM bulk WHERE status < 2 AND lease_until <= $1
 	ORDER BY lease_until, num LIMIT 1`
 
-// take takes the lease of the bulk that has waited longest, nil when none waits.
+// take leases the bulk that has waited longest; nil: none waits.
 func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
 	var num, epoch int64
 	err := s.read(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx) error {
@@ -141,13 +138,13 @@ func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
 		return err
 	})
 	if errors.Is(err, sqldb.ErrNoRow) {
-		s.wake() // somebody else was faster; there may be another
+		s.wake() // another process won; there may be more
 		return nil, nil
 	}
 	return &b, err
 }
 
-// leave gives a bulk back that could not be worked on, for a while.
+// leave delays a bulk whose chunk failed.
 func (s *Bulks) leave(ctx context.Context, b *Bulk, pause time.Duration) error {
 	return s.write(ctx, "bulk.leave", func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := s.now(ctx, tx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -19,13 +18,7 @@ import (
 var files embed.FS
 
 // Migration is the tables of the bus, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "bus", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("bus", files) }
 
 // Handler is what a consumer does with an event: SQL in the transaction that also marks the event as processed, and
 // nothing else. It may be called again for an event whose transaction failed. An error makes it be called again later,

@@ -1,19 +1,17 @@
-// Package idempotency makes requests safe to repeat: the first request with a key is executed and its
-// answer stored in the same transaction; a later one with the same key and body gets that answer again,
-// and one with another body is a conflict. The answers of all services are in one table, and Retention
-// deletes those that have expired.
+// Package idempotency makes requests safe to repeat: the first request with a key is executed and its answer stored
+// in the same transaction; the same key and body get that answer again, another body is a conflict. All services
+// share one table, and Retention deletes expired keys.
 //
-// The engine does not use it: keys of executions are in their logs and in engine_key.
+// The engine keeps its own keys in engine_key.
 //
-// The invariant: a key and the effect of its request are committed together, and a second request with
-// the key waits for the outcome of the first.
+// The invariant: a key and the effect of its request are committed together, and a concurrent request with the key
+// waits for the outcome.
 package idempotency
 
 import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -28,38 +26,29 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the table of this package, for sqldb.Config. It takes over the tables of keys that services
-// had of their own, so it comes after the migrations of all services.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "idempotency", FS: sub}
-}
+// Migration takes over the key tables that services used to have, so it comes after theirs.
+func Migration() sqldb.Migration { return sqldb.Tables("idempotency", files) }
 
-// DefaultRetention is how long a key is remembered unless somebody says otherwise.
 const DefaultRetention = 30 * 24 * time.Hour
 
 // Keys are the idempotency keys of one service.
 type Keys struct {
-	Service   string        // the same key and endpoint of another service is another key
-	Retention time.Duration // how long a key is remembered; 0: DefaultRetention
+	Service   string        // a namespace for keys and endpoints
+	Retention time.Duration // 0: DefaultRetention
 }
 
-// Request is what makes a request safe to repeat.
+// Request identifies a request.
 type Request struct {
 	Tenant string
-	Key    *wire.Once // nil: it is executed every time, and nothing is stored
+	Key    *wire.Once // nil: not idempotent, nothing is stored
 	At     wire.Stamp // now
 }
 
-// Select is the statement that looks a key up.
+// Select looks a key up.
 const Select = `SELECT hash, members, at, answer FROM idempotency_request
 	WHERE tenant = $1 AND service = $2 AND endpoint = $3 AND key = $4`
 
-// Recall finds the answer that is stored with a key, nil when there is none. The same key with another
-// body is fault.Conflict.
+// Recall returns the answer stored with a key; nil: none. Another body is fault.Conflict.
 func (k Keys) Recall(ctx context.Context, tx *sqldb.Tx, r Request) ([]byte, error) {
 	if r.Key == nil {
 		return nil, nil
@@ -82,7 +71,6 @@ func (k Keys) Recall(ctx context.Context, tx *sqldb.Tx, r Request) ([]byte, erro
 	return []byte(answer), nil
 }
 
-// stamps is how long a key is remembered.
 func stamps(retention time.Duration) wire.Stamp {
 	if retention == 0 {
 		retention = DefaultRetention
@@ -90,7 +78,6 @@ func stamps(retention time.Duration) wire.Stamp {
 	return wire.Stamp(retention.Milliseconds())
 }
 
-// conflict says that a key was used before with another body, and how they differ.
 func conflict(key *wire.Once, members string, at, expires wire.Stamp) error {
 	var digests map[string]uint32
 	if err := json.Unmarshal([]byte(members), &digests); err != nil {
@@ -109,13 +96,11 @@ func conflict(key *wire.Once, members string, at, expires wire.Stamp) error {
 		})
 }
 
-// text is an instant as it leaves the server.
 func text(at wire.Stamp) string {
 	return time.UnixMilli(int64(at)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Do executes a request the first time that its key is used, and stores the answer in the same
-// transaction. It gives the answer and whether that is a replay. An error is not stored.
+// Do executes a request once per key and stores the answer in the same transaction. An error is not stored.
 func (k Keys) Do(
 	ctx context.Context, tx *sqldb.Tx, r Request, do func() ([]byte, error),
 ) (answer []byte, replay bool, err error) {
@@ -138,8 +123,7 @@ func (k Keys) Do(
 	return answer, false, k.store(ctx, tx, r, answer)
 }
 
-// DoJSON is Do of a request whose answer is stored as JSON. The answer is always what was stored, so
-// that a replay gives an equal one.
+// DoJSON is Do with an answer of JSON. The first answer is decoded from what was stored too, so a replay equals it.
 func DoJSON[T any](
 	ctx context.Context, tx *sqldb.Tx, k Keys, r Request, do func() (T, error),
 ) (answer T, replay bool, err error) {
@@ -156,9 +140,8 @@ func DoJSON[T any](
 	return answer, replay, json.Unmarshal(stored, &answer)
 }
 
-// reserve inserts a row for a key, or locks the one that is there until the transaction ends. Another
-// transaction with the same key is waited for here, so what Recall reads afterwards is final, also of a
-// key that has expired.
+// reserve inserts a row for a key or locks the existing one, so it waits for a concurrent transaction with the key,
+// and what Recall reads next is final, also for an expired key.
 func (k Keys) reserve(ctx context.Context, tx *sqldb.Tx, r Request) (fresh bool, err error) {
 	var answer string
 	err = tx.Row(ctx, `INSERT INTO idempotency_request AS k (tenant, service, endpoint, key, hash, members, at, answer)

@@ -13,17 +13,17 @@ import (
 const (
 	sweepEvery = 10 * time.Minute
 	sweepRows  = 500                    // of one transaction
-	maxRest    = 100 * time.Millisecond // after a transaction, which else rests as long as it took
+	maxRest    = 100 * time.Millisecond // after a transaction; otherwise as long as it took
 )
 
-// Retention deletes the keys of all services that have expired. Any number of processes may do so.
+// Retention deletes expired keys of all services, in any number of processes.
 type Retention struct {
 	DB  *sqldb.DB
 	For time.Duration // as in Keys
 	Log *slog.Logger
 }
 
-// Run deletes what has expired, at once and every ten minutes, until ctx ends.
+// Run deletes expired keys every ten minutes until ctx ends.
 func (r *Retention) Run(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -42,8 +42,7 @@ func (r *Retention) Run(ctx context.Context) {
 	}
 }
 
-// Sweep deletes all keys that have expired by the clock that processes share, in short transactions, and
-// gives how many.
+// Sweep deletes all keys that have expired, in short transactions, and returns their number.
 func (r *Retention) Sweep(ctx context.Context) (deleted int64, err error) {
 	for ctx.Err() == nil {
 		began, n := time.Now(), int64(0)
@@ -66,7 +65,7 @@ func (r *Retention) Sweep(ctx context.Context) (deleted int64, err error) {
 	return deleted, nil
 }
 
-// Retain deletes some keys that have expired at an instant and gives how many.
+// Retain deletes up to limit expired keys.
 func Retain(ctx context.Context, tx *sqldb.Tx, now wire.Stamp, retention time.Duration, limit int) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM idempotency_request WHERE (tenant, service, endpoint, key) IN
 		(SELECT tenant, service, endpoint, key FROM idempotency_request WHERE at < $1 ORDER BY at LIMIT $2)

@@ -5,24 +5,21 @@ import (
 	"encoding/binary"
 )
 
-// A place is a number that counts what all tenants did, and callers are shown it as a
-// number, too, since released contracts say so: up to 2^52, which every JSON parser keeps
-// exact. A permutation of these numbers that only the secret gives hides which it is.
+// A place counts what all tenants did. Released contracts show it as a number of up to 2^52, which every JSON parser
+// keeps exact; a permutation keyed with the secret hides the count.
 const (
 	halfBits  = 26
 	placeBits = 40 // a thousand places a second for 34 years
 	noiseBits = 2*halfBits - placeBits
 	rounds    = 10
 
-	// MaxPosition is the largest position that there is.
 	MaxPosition = 1 << (2 * halfBits)
 )
 
-// Position shows a place as a number of 1..MaxPosition, always the same one.
+// Position encrypts a place, always as the same number of 1..MaxPosition.
 func (s *Sealer) Position(place int64) int64 { return s.position(place, 0) }
 
-// Mark shows a place as a number that nobody can compare with others: it does not tell
-// whether the place is still the same.
+// Mark encrypts a place differently each time, so that marks cannot be compared.
 func (s *Sealer) Mark(place int64) int64 {
 	var noise [2]byte
 	_, _ = rand.Read(noise[:]) // it never fails
@@ -41,8 +38,8 @@ func (s *Sealer) position(place int64, noise uint64) int64 {
 	return int64(left<<halfBits|right) + 1
 }
 
-// Place is the place that a position shows. A position that nobody gave out shows one, too,
-// but hardly ever one that exists: whoever knows the last place refuses it.
+// Place decrypts a position. A forged one decrypts too, but hardly ever to a place at or before the last one; callers
+// check that.
 func (s *Sealer) Place(position int64) (int64, bool) {
 	if position < 1 || position > MaxPosition {
 		return 0, false
@@ -55,7 +52,7 @@ func (s *Sealer) Place(position int64) (int64, bool) {
 	return int64((left<<halfBits | right) >> noiseBits), true
 }
 
-// round is a number of halfBits that a half and the secret give.
+// round is the round function of the Feistel network, of halfBits.
 func (s *Sealer) round(i int, half uint64) uint64 {
 	var in, out [16]byte
 	in[0] = byte(i)

@@ -1,12 +1,10 @@
-// Package seal makes cursors and positions opaque: callers can neither read what is in
-// them nor make some of their own, and one is good for nobody and nothing but what it was
-// given out for.
+// Package seal makes cursors and positions opaque: callers can neither read nor forge them, nor use one for another
+// purpose.
 //
-// The secret is in the database, so that all processes of a system share it and a cursor
-// outlives a restart. Whoever can read the database can open every seal: seals keep things
-// from callers, not from operators.
+// All processes share the secret in the database, so a cursor survives restarts. Seals protect from callers, not from
+// operators who can read the database.
 //
-// The invariant: what a seal shows, its length included, does not depend on what is in it.
+// The invariant: a seal, its length included, shows nothing of its content.
 package seal
 
 import (
@@ -20,7 +18,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -31,29 +28,20 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the table of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "seal", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("seal", files) }
 
-// SecretSize is the length of a secret.
 const SecretSize = 32
 
-// Seals hands out sealers.
+// Seals makes sealers from the secret.
 type Seals struct {
 	db     *sqldb.DB
 	secret atomic.Pointer[[]byte]
 }
 
-// New seals with the secret of a database that has the table of Migration. It does no I/O.
+// New uses the secret of a database. It does no I/O.
 func New(db *sqldb.DB) *Seals { return &Seals{db: db} }
 
-// Fixed seals with a secret of SecretSize bytes that the caller has; nil: with one that
-// nobody else has, so that what was sealed is good as long as these Seals are.
+// Fixed uses a secret of SecretSize bytes; nil: a random one, valid as long as these Seals.
 func Fixed(secret []byte) *Seals {
 	if secret == nil {
 		secret = fresh()
@@ -69,14 +57,13 @@ func fresh() []byte {
 	return secret
 }
 
-// Sealer seals for one purpose. What another one sealed it does not open.
+// Sealer seals for one purpose and opens only its own seals.
 type Sealer struct {
 	text  cipher.AEAD
 	place cipher.Block
 }
 
-// For is the sealer of a purpose, which all its words make: what is sealed, for whom, and
-// as the answer to what.
+// For returns the sealer of a purpose: what is sealed, for whom, and in answer to what.
 func (s *Seals) For(ctx context.Context, purpose ...string) (*Sealer, error) {
 	secret, err := s.load(ctx)
 	if err != nil {
@@ -94,8 +81,7 @@ func (s *Seals) For(ctx context.Context, purpose ...string) (*Sealer, error) {
 	return &Sealer{aead, place}, fault.Wrap("seal.for", err)
 }
 
-// derive is the key of a purpose. Each word has its length before it, so that no two
-// purposes are the same bytes.
+// derive is the key of a purpose. Words are length-prefixed, so that no two purposes collide.
 func derive(secret []byte, kind string, purpose []string) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, word := range append([]string{kind}, purpose...) {
@@ -107,12 +93,12 @@ func derive(secret []byte, kind string, purpose []string) []byte {
 	return mac.Sum(nil)
 }
 
-// Text seals bytes. Two seals of the same bytes are not alike.
+// Text seals bytes, differently each time.
 func (s *Sealer) Text(plain []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.text.Seal(nil, nil, plain, nil))
 }
 
-// OpenText is what was sealed; false: this sealer did not make it, or somebody changed it.
+// OpenText reverses Text; false: the text is forged or from another sealer.
 func (s *Sealer) OpenText(text string) ([]byte, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
@@ -124,15 +110,14 @@ func (s *Sealer) OpenText(text string) ([]byte, bool) {
 
 const selectSecret = "SELECT secret FROM seal_secret WHERE n = 1"
 
-// load is the secret: made once and kept in the database.
+// load returns the secret, made once and stored in the database.
 func (s *Seals) load(ctx context.Context) ([]byte, error) {
 	if known := s.secret.Load(); known != nil {
 		return *known, nil
 	}
 	var secret []byte
 	err := s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, selectSecret).Scan(
-			&secret)
+		return tx.Row(ctx, selectSecret).Scan(&secret)
 	})
 	if errors.Is(err, sqldb.ErrNoRow) {
 		made := fresh()

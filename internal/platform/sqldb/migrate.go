@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -16,6 +17,15 @@ import (
 type Migration struct {
 	Name string // the package, as its tables begin
 	FS   fs.FS
+}
+
+// Tables are the migrations in the folder "migrations" that a package embeds.
+func Tables(name string, files embed.FS) Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return Migration{Name: name, FS: sub}
 }
 
 // migrate brings the tables of every package up to date and closes db. Tables that a newer
@@ -81,7 +91,8 @@ func tooNew(ctx context.Context, p *goose.Provider) error {
 	}
 	sources := p.ListSources()
 	if newest := sources[len(sources)-1].Version; has > newest {
-		return fmt.Errorf("they have version %d, and this program knows %d: use the newer program that has changed them", has, newest)
+		return fmt.Errorf("they have version %d, and this program knows %d: use the newer program that has changed them",
+			has, newest)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (h *Holes) Pass(ctx context.Context, number int64, look func(context.Contex
 			return 0, err
 		}
 		n := len(numbers)
-		if h.db.Dialect() != SQLite {
+		if h.db.dialect == &postgresDialect {
 			n = h.passable(number, numbers)
 		}
 		if n == len(numbers) || h.top != 0 {

@@ -13,13 +13,7 @@ var files embed.FS
 
 // SchemaTables are the tables in which a database says of itself which schema it has, and
 // which Health writes to.
-func SchemaTables() Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return Migration{Name: "sqldb", FS: sub}
-}
+func SchemaTables() Migration { return Tables("sqldb", files) }
 
 // schema is how far the tables of the whole are: how many migrations they have seen, and
 // which version of the program they have seen the last one of.

@@ -55,11 +55,14 @@ func (tx *Tx) Dialect() Dialect {
 	return SQLite
 }
 
-// Now is the time in milliseconds by the clock that all processes share: that of PostgreSQL, or with
-// SQLite, which has one process, that of the machine.
-func (tx *Tx) Now(ctx context.Context) (ms int64, err error) {
-	if tx.Dialect() == SQLite {
-		return time.Now().UnixMilli(), nil
+// Now is the time in milliseconds by the clock that all processes share: PostgreSQL's, or with SQLite, which has one
+// process, the machine's.
+func (tx *Tx) Now(ctx context.Context) (ms int64, err error) { return tx.NowBy(ctx, time.Now) }
+
+// NowBy is Now with another clock than the machine's.
+func (tx *Tx) NowBy(ctx context.Context, machine func() time.Time) (ms int64, err error) {
+	if tx.pg == nil {
+		return machine().UnixMilli(), nil
 	}
 	err = tx.Row(ctx, "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)").Scan(&ms)
 	return ms, err

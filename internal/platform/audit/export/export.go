@@ -1,3 +1,12 @@
+// Package export copies the audit log to a file, audit_log.jsonl, one line per entry, for people and programs that
+// read files.
+//
+// The database is the record; each process keeps its own copy in its data folder, at most a second late. A crash
+// neither loses nor repeats an entry: a place file says how many bytes are durable and which entry is the last. Lines
+// are synced before the place, so at a start whatever follows the place is truncated and written again.
+//
+// A full file is rotated to audit_log-000001.jsonl and so on; nothing is deleted. While the folder cannot be written,
+// the system goes on after one warning, and the file catches up later.
 package export
 
 import (
@@ -10,25 +19,25 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// Named limits of the export.
+// Limits of the export.
 const (
-	MaxFile = 64 << 20 // bytes of a file before it is put away
+	MaxFile = 64 << 20 // bytes before a file is rotated
 
-	pageRows = 200                    // entries that are read at a time
-	gather   = 300 * time.Millisecond // from a commit to the look that it causes
-	poll     = 500 * time.Millisecond // between looks for what other processes have written
+	pageRows = 200                    // entries of a page
+	gather   = 300 * time.Millisecond // after a commit, so that one read serves several
+	poll     = 500 * time.Millisecond // for commits of other processes
 	retry    = time.Second            // after a failure
-	lastLook = 2 * time.Second        // how long the last look may take, when it ends
+	lastLook = 2 * time.Second        // at the end
 )
 
-// Config says where the file is. Zero values mean what their comments say.
+// Config says where the file is.
 type Config struct {
-	Dir     string       // folder of the file; it is made when it is missing
+	Dir     string       // is created if missing
 	MaxFile int64        // bytes; 0: MaxFile
-	Log     *slog.Logger // nil: nowhere
+	Log     *slog.Logger // nil: none
 }
 
-// Export keeps the file of one folder up with the audit log of a database.
+// Export keeps the file in step with the audit log.
 type Export struct {
 	cfg     Config
 	db      *sqldb.DB
@@ -36,14 +45,14 @@ type Export struct {
 	holes   *sqldb.Holes
 	woken   chan struct{}
 	pace    pace
-	failing bool   // and it was said
-	tried   func() // called after each failure, for tests; nil: nobody is told
+	failing bool   // and logged
+	tried   func() // called after each failure, for tests; nil: not
 }
 
-// pace is how long an export waits; tests are in more of a hurry.
+// pace is how long an export waits; tests wait less.
 type pace struct{ gather, poll, retry time.Duration }
 
-// New makes an export. It does no I/O.
+// New does no I/O.
 func New(db *sqldb.DB, cfg Config) *Export {
 	if cfg.MaxFile == 0 {
 		cfg.MaxFile = MaxFile
@@ -57,7 +66,7 @@ func New(db *sqldb.DB, cfg Config) *Export {
 	}
 }
 
-// Wake says that something was committed. It does not block.
+// Wake announces a commit. It does not block.
 func (x *Export) Wake() {
 	select {
 	case x.woken <- struct{}{}:
@@ -65,8 +74,7 @@ func (x *Export) Wake() {
 	}
 }
 
-// Run exports until ctx ends, and then what is there. What fails is tried again: an
-// export never holds the system up.
+// Run exports until ctx ends, then catches up once more. It retries failures and never blocks the system.
 func (x *Export) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := x.follow(ctx)
@@ -85,7 +93,6 @@ func (x *Export) Run(ctx context.Context) {
 	}
 }
 
-// follow opens the file and keeps it up until ctx ends or something fails.
 func (x *Export) follow(ctx context.Context) error {
 	f, err := openFile(x.cfg.Dir, x.cfg.MaxFile, x.cfg.Log)
 	if err != nil {
@@ -112,7 +119,7 @@ func (x *Export) follow(ctx context.Context) error {
 	}
 }
 
-// pause waits for something to be committed, and a little longer for what comes with it.
+// pause waits for a commit and gathers those that follow shortly.
 func (x *Export) pause(ctx context.Context) {
 	if x.db.Dialect() == sqldb.SQLite { // nobody else writes
 		wait(ctx, 0, x.woken)
@@ -122,7 +129,7 @@ func (x *Export) pause(ctx context.Context) {
 	wait(ctx, x.pace.poll, nil)
 }
 
-// wait waits for a signal, so long (0: for ever), or until ctx ends.
+// wait returns on a signal, after d unless it is 0, or when ctx ends.
 func wait(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 	var over <-chan time.Time
 	if d > 0 {
@@ -139,9 +146,8 @@ func wait(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 
 const selectKnown = `SELECT coalesce((SELECT id FROM audit_log WHERE num = $1), ''), coalesce((SELECT min(num) FROM audit_log), 0)`
 
-// recognise begins anew when the last entry of the file is not in the database: it was
-// restored, or is another one, and numbers mean something else in it. An entry that is
-// gone together with all before it was deleted because of its age.
+// recognise starts the file anew when the database does not have its last entry: a restored or another database
+// numbers entries differently. An entry that is gone together with all before it has expired.
 func (x *Export) recognise(ctx context.Context, f *file) error {
 	if f.at.AuditID == "" {
 		return nil
@@ -161,7 +167,6 @@ func (x *Export) recognise(ctx context.Context, f *file) error {
 	return f.resume()
 }
 
-// catchUp writes all entries that are behind the file's position.
 func (x *Export) catchUp(ctx context.Context, f *file) error {
 	for full := true; full; {
 		var page []audit.Entry

@@ -13,23 +13,22 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 )
 
-// maxUnsure is how many bytes are written before they are made durable.
+// maxUnsure is how many bytes are written between two syncs.
 const maxUnsure = 4 << 20
 
-// file is the open file of a folder that this process alone writes to.
+// file is the file of a folder that is locked for this process.
 type file struct {
 	dir  string
 	max  int64
 	log  *slog.Logger
 	lock *os.File
 	out  *os.File
-	at   place // of what was written
-	sure int64 // bytes of out that are durable
+	at   place // after what was written
+	sure int64 // durable bytes of out
 	buf  []byte
 }
 
-// openFile takes a folder over, makes it what its place says, and opens the file for
-// the lines behind that.
+// openFile locks a folder, truncates the file to its place and opens it for appending.
 func openFile(dir string, limit int64, log *slog.Logger) (*file, error) {
 	f := &file{dir: dir, max: limit, log: log}
 	if err := f.open(); err != nil {
@@ -59,8 +58,7 @@ func (f *file) open() (err error) {
 	return f.resume()
 }
 
-// lockDir keeps other processes out of a folder until the file is closed, also by the
-// end of the process.
+// lockDir keeps other processes out until the file is closed or the process ends.
 func lockDir(dir string) (*os.File, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -76,14 +74,12 @@ func lockDir(dir string) (*os.File, error) {
 	return d, nil
 }
 
-// path is that of the file.
 func (f *file) path() string { return filepath.Join(f.dir, fileName) }
 
-// resume makes the file what the place says.
 func (f *file) resume() error {
 	if f.at.Rotating != 0 {
 		if _, err := os.Lstat(filepath.Join(f.dir, fmt.Sprintf(awayPattern, f.at.Rotating))); err == nil {
-			f.at.Size, f.at.From = 0, f.at.Position // it was put away
+			f.at.Size, f.at.From = 0, f.at.Position // the rename happened
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -93,7 +89,7 @@ func (f *file) resume() error {
 	if err != nil {
 		return err
 	}
-	if err := f.at.save(f.dir); err != nil { // before there is a file: one without a place is not ours
+	if err := f.at.save(f.dir); err != nil { // first: a file without a place is not ours
 		return err
 	}
 	if f.out, err = os.OpenFile(f.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
@@ -108,8 +104,8 @@ func (f *file) resume() error {
 	return syncDir(f.dir)
 }
 
-// found is how long the file is, and corrects the place when that is less than it says:
-// a file that was taken away is written again, and one that was cut off stays so.
+// found returns the length of the file and corrects a place beyond it: a missing file is written again, a truncated
+// one stays so.
 func (f *file) found() (int64, error) {
 	info, err := os.Stat(f.path())
 	switch {
@@ -134,13 +130,12 @@ func (f *file) found() (int64, error) {
 	return int64(len(raw)), nil
 }
 
-// setAside moves all files away that belong to no place, or to that of another
-// database, and begins from the first entry.
+// setAside moves away files that have no place or belong to another database, and starts from the first entry.
 func (f *file) setAside(why string) error {
 	if err := os.Remove(filepath.Join(f.dir, placeName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syncDir(f.dir); err != nil { // or a file that is left would seem to belong to it
+	if err := syncDir(f.dir); err != nil { // else a remaining file would seem to belong to it
 		return err
 	}
 	f.at = place{}
@@ -165,7 +160,7 @@ func (f *file) setAside(why string) error {
 	return syncDir(f.dir)
 }
 
-// free is the number after the last that is used in names of a form.
+// free is the number after the highest one used in file names of a format.
 func (f *file) free(format string) (int, error) {
 	entries, err := os.ReadDir(f.dir)
 	last := 0
@@ -178,7 +173,7 @@ func (f *file) free(format string) (int, error) {
 	return last + 1, err
 }
 
-// add writes entries at the end. They are sure after confirm.
+// add appends entries; they are durable after confirm.
 func (f *file) add(entries []audit.Entry) error {
 	for i := range entries {
 		e := &entries[i]
@@ -197,7 +192,6 @@ func (f *file) add(entries []audit.Entry) error {
 	return f.flush()
 }
 
-// flush writes what was put together.
 func (f *file) flush() error {
 	if len(f.buf) == 0 {
 		return nil
@@ -217,8 +211,7 @@ func (f *file) flush() error {
 	return nil
 }
 
-// intact fails when somebody else has moved or changed the file. Whoever opens it anew
-// finds out what is to be done.
+// intact fails when somebody else has moved or changed the file; opening it anew repairs that.
 func (f *file) intact() error {
 	named, err := os.Stat(f.path())
 	if err != nil {
@@ -234,7 +227,7 @@ func (f *file) intact() error {
 	return nil
 }
 
-// confirm makes what was written durable, and then its place.
+// confirm makes what was written durable, then its place.
 func (f *file) confirm() error {
 	if f.sure == f.at.Size {
 		return nil
@@ -249,8 +242,8 @@ func (f *file) confirm() error {
 	return nil
 }
 
-// rotate puts the file away and begins a new one. The place says before it where the
-// file goes, so that whoever comes after a crash knows whether it went.
+// rotate renames the file and starts a new one. The place names the target first, so that after a crash it is known
+// whether the rename happened.
 func (f *file) rotate() (err error) {
 	if err := f.flush(); err != nil {
 		return err
@@ -273,7 +266,7 @@ func (f *file) rotate() (err error) {
 	return f.resume()
 }
 
-// close gives the folder back. What was not confirmed is written again later.
+// close releases the folder. What was not confirmed is written again later.
 func (f *file) close() error {
 	var errs []error
 	for _, open := range []*os.File{f.out, f.lock} {

@@ -10,15 +10,13 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 )
 
-// member is one of an object.
 type member struct {
 	name  string
 	value jsontext.Value
 }
 
-// appendLine writes an entry as one line:
-// {"at","event_type","status","action","run_id","details":{…}}. Nothing in it can end
-// the line early, whoever wrote the texts.
+// appendLine writes an entry as one line: {"at","event_type","status","action","run_id","details":{…}}. No text in it
+// can end the line.
 func appendLine(dst []byte, e *audit.Entry) []byte {
 	detail := members(e.Detail)
 	action := text(e.Action)
@@ -41,8 +39,7 @@ func appendLine(dst []byte, e *audit.Entry) []byte {
 	return append(audit.OneLine(dst, from), '\n')
 }
 
-// details is what the entry itself tells, then its columns. A member of the detail that
-// is called as a column is left out.
+// details is the detail of an entry, then its columns, which win over members of the same name.
 func details(e *audit.Entry, detail []member) []member {
 	columns := []member{
 		{"tenant", text(e.Tenant)},
@@ -59,7 +56,7 @@ func details(e *audit.Entry, detail []member) []member {
 	return append(own, columns...)
 }
 
-// members are those of an object, up to where it can be read.
+// members reads an object as far as it is valid.
 func members(object []byte) (all []member) {
 	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true))
 	if _, err := d.ReadToken(); err != nil {
@@ -81,7 +78,6 @@ func members(object []byte) (all []member) {
 	return all
 }
 
-// find is the value of a member, nil when there is none.
 func find(all []member, name string) jsontext.Value {
 	for i := range all {
 		if all[i].name == name {
@@ -91,7 +87,7 @@ func find(all []member, name string) jsontext.Value {
 	return nil
 }
 
-// appendObject writes members; a value that is nil is null.
+// appendObject writes members; a nil value is null.
 func appendObject(dst []byte, all []member) []byte {
 	dst = append(dst, '{')
 	for i, m := range all {
@@ -107,13 +103,11 @@ func appendObject(dst []byte, all []member) []byte {
 	return append(dst, '}')
 }
 
-// text is a text as JSON; what is not UTF-8 in it is replaced.
 func text(s string) jsontext.Value {
 	quoted, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\ufffd")) // fails for bad UTF-8 alone
 	return quoted
 }
 
-// orNull is a text as JSON, nil when it is empty.
 func orNull(s string) jsontext.Value {
 	if s == "" {
 		return nil

@@ -9,26 +9,24 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// place says how far the file has come. An older place is as good as a newer one: the
-// lines behind it are written again.
+// place is how far the file has come. An older place is safe: the lines after it are written again.
 type place struct {
-	Size     int64  `json:"size"`              // bytes of the file that are sure
-	Position int64  `json:"position"`          // the number of the last entry that is in them, or in files before
-	AuditID  string `json:"auditId"`           // its id, by which another database is recognised; "": not known
-	From     int64  `json:"from"`              // the position before the first line of the file
-	Rotating int    `json:"rotating,omitzero"` // the file is about to be put away under this number
+	Size     int64  `json:"size"`              // durable bytes of the file
+	Position int64  `json:"position"`          // number of the last durable entry
+	AuditID  string `json:"auditId"`           // its id, which identifies the database; "": unknown
+	From     int64  `json:"from"`              // position before the first line of the file
+	Rotating int    `json:"rotating,omitzero"` // number under which the file is being put away
 }
 
-// The names in the folder.
 const (
 	fileName    = "audit_log.jsonl"
-	awayPattern = "audit_log-%06d.jsonl" // put away
+	awayPattern = "audit_log-%06d.jsonl" // rotated
 	allPattern  = "audit_log*.jsonl"
 	placeName   = "audit_log.place"
-	asideFormat = "aside-%06d" // folder of files that belong to no place
+	asideFormat = "aside-%06d" // folder of files without a place
 )
 
-// readPlace reads the place of a folder. One that is missing or damaged is not known.
+// readPlace reads the place of a folder. A damaged one is not known.
 func readPlace(dir string) (p place, known bool, err error) {
 	raw, err := os.ReadFile(filepath.Join(dir, placeName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +42,7 @@ func readPlace(dir string) (p place, known bool, err error) {
 	return p, true, nil
 }
 
-// save replaces the place of a folder, durably.
+// save replaces the place durably.
 func (p place) save(dir string) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -68,7 +66,6 @@ func (p place) save(dir string) error {
 	return syncDir(dir)
 }
 
-// syncDir makes the names in a folder durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package dlq is the bulks that decide about dead letters: those of a tenant that match
-// a filter and were open when it was asked for are driven again, or skipped.
+// Package dlq redrives or skips, as a bulk, the dead letters of a tenant that match a filter and were open at its
+// creation.
 //
-// A bulk writes the same decisions as somebody who decides about one letter after the
-// other, and then waits for what the readers make of them. Letters of one key are
-// driven again in turn, each when the one before has ended, so that one that dies
-// again holds up those behind it instead of being overtaken.
+// A bulk stores the same decisions as an operator does one by one, then waits until the readers have carried them
+// out. Dead letters of one key are redriven in turn, so that one that dies again blocks those after it and is not
+// overtaken.
 package dlq
 
 import (
@@ -21,16 +20,13 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The names of the kinds.
 const (
 	Redrive = "dlq.redrive"
 	Skip    = "dlq.skip"
 )
 
-// Names are the names of all kinds.
 func Names() []string { return []string{Redrive, Skip} }
 
-// Bus is where dead letters are found and decided about.
 type Bus interface {
 	DeadLetters(ctx context.Context, tenant string, f bus.DeadFilter, offset, limit int) ([]bus.DeadLetter, int, error)
 	WalkDead(ctx context.Context, tenant string, f bus.DeadFilter, after int64, limit int) ([]bus.DeadLetter, error)
@@ -39,13 +35,12 @@ type Bus interface {
 	DecideMany(ctx context.Context, d bus.Decision, ids []string) ([]bus.Decided, error)
 }
 
-// Spec is which dead letters a bulk decides about, and why.
 type Spec struct {
 	Filter Filter `json:"filter"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Filter selects dead letters. Those that are not open are left out whatever it says.
+// Filter selects open dead letters.
 type Filter struct {
 	Consumer    string            `json:"consumer,omitempty"`
 	EventType   string            `json:"eventType,omitempty"`
@@ -55,16 +50,15 @@ type Filter struct {
 	DeadTo      wire.Stamp        `json:"deadTo,omitzero"`   // exclusive
 }
 
-// Kind decides about dead letters.
 type Kind struct {
 	bus  Bus
 	skip bool
 
-	patience time.Duration // for readers, in one call of Do
-	giveUp   time.Duration // of a decision that is not carried out
+	patience time.Duration // with readers, in one call of Do
+	giveUp   time.Duration // on a decision that is not carried out
 
 	mu      sync.Mutex
-	waiting map[string]time.Time // dead letters that are waited for, and since when
+	waiting map[string]time.Time // dead letters, and since when
 }
 
 var (
@@ -72,7 +66,6 @@ var (
 	_ bulk.Foreseer = (*Kind)(nil)
 )
 
-// Kinds makes both kinds.
 func Kinds(b Bus) map[string]bulk.Kind {
 	return map[string]bulk.Kind{Redrive: newKind(b, false), Skip: newKind(b, true)}
 }
@@ -84,13 +77,12 @@ func newKind(b Bus, skip bool) *Kind {
 	}
 }
 
-// Parse reads the parameters of a bulk.
 func Parse(b *bulk.Bulk) (Spec, error) {
 	var s Spec
 	return s, fault.Wrap("dlq.spec", json.Unmarshal(b.Spec, &s))
 }
 
-// filter selects the set of a bulk: what was open, of what had died then.
+// filter selects what is open and had died when the bulk was created.
 func filter(b *bulk.Bulk) (bus.DeadFilter, error) {
 	s, err := Parse(b)
 	f := bus.DeadFilter{
@@ -104,7 +96,7 @@ func filter(b *bulk.Bulk) (bus.DeadFilter, error) {
 	return f, err
 }
 
-// Count is how many dead letters match now.
+// Count implements bulk.Kind.
 func (k *Kind) Count(ctx context.Context, b *bulk.Bulk) (int, error) {
 	f, err := filter(b)
 	if err != nil {
@@ -114,7 +106,7 @@ func (k *Kind) Count(ctx context.Context, b *bulk.Bulk) (int, error) {
 	return total, err
 }
 
-// Select lists the dead letters in the order in which they first died.
+// Select returns dead letters in the order in which they first died.
 func (k *Kind) Select(
 	ctx context.Context, b *bulk.Bulk, after string, limit int,
 ) (names []string, last string, err error) {
@@ -138,7 +130,7 @@ func (k *Kind) Select(
 	return names, strconv.FormatInt(letters[len(letters)-1].Num, 10), nil
 }
 
-// Foresee previews what a redrive of the whole set would do to some of its dead letters. A skip has no preview.
+// Foresee previews a redrive of the whole set. A skip has no preview.
 func (k *Kind) Foresee(ctx context.Context, b *bulk.Bulk, names []string) ([][]byte, error) {
 	f, err := filter(b)
 	if err != nil {

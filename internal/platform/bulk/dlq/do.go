@@ -11,7 +11,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Detail is what is known of the decision about one dead letter besides its outcome.
+// Detail is the decision about a dead letter.
 type Detail struct {
 	Verdict bus.Verdict `json:"verdict,omitempty"` // of a redrive
 	Status  string      `json:"status,omitempty"`  // of the dead letter
@@ -20,8 +20,8 @@ type Detail struct {
 	Message string      `json:"message,omitempty"`
 }
 
-// Do decides about dead letters and waits for the outcome. When that takes long it is Unavailable, and continues the
-// next time: what it has decided before it does not decide again.
+// Do decides about dead letters and waits for the outcome. If that takes long it is Unavailable; the repeated call
+// does not decide again.
 func (k *Kind) Do(ctx context.Context, b *bulk.Bulk, names []string) ([]bulk.Result, error) {
 	s, err := Parse(b)
 	if err != nil {
@@ -63,8 +63,8 @@ func (k *Kind) Do(ctx context.Context, b *bulk.Bulk, names []string) ([]bulk.Res
 	return results, nil
 }
 
-// waves puts dead letters into groups that are decided about at once. Those of one key that are to be redriven are in
-// different groups, in their order.
+// waves groups dead letters that are decided about together. A redrive puts those of one key into different waves, in
+// order.
 func (k *Kind) waves(letters []bus.DeadLetter) (waves [][]string) {
 	type consumerKey struct{ consumer, key string }
 	next := map[consumerKey]int{}
@@ -86,10 +86,9 @@ func (k *Kind) waves(letters []bus.DeadLetter) (waves [][]string) {
 	return waves
 }
 
-// pollEvery is the interval at which the decided dead letters are polled.
 const pollEvery = 20 * time.Millisecond
 
-// await waits until the readers have carried out the decisions of a bulk, for a limited time.
+// await waits until the readers have carried out a bulk's decisions.
 func (k *Kind) await(ctx context.Context, b *bulk.Bulk, ids []string, until time.Time) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -119,8 +118,7 @@ func (k *Kind) await(ctx context.Context, b *bulk.Bulk, ids []string, until time
 	}
 }
 
-// waitFor reports whether to keep waiting for a dead letter. The time is measured here: the clock of the database may
-// be another.
+// waitFor reports whether to keep waiting, by this machine's clock: the database's may differ.
 func (k *Kind) waitFor(id string, underWay bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,12 +138,11 @@ func (k *Kind) waitFor(id string, underWay bool) bool {
 	return false
 }
 
-// underWay reports whether a dead letter waits for its reader, because of this bulk.
+// underWay reports whether the reader has yet to carry out this bulk's decision.
 func (k *Kind) underWay(id string, l *bus.DeadLetter) bool {
 	return l.DecidedIn == id && (l.Status == bus.Redriving || l.Status == bus.Skipping)
 }
 
-// result is how the decision about one dead letter ended.
 func (k *Kind) result(id string, l *bus.DeadLetter, ans bus.DeadAnswer) (bulk.Outcome, Detail) {
 	d := Detail{Status: l.Status.String()}
 	switch {
