@@ -108,7 +108,8 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 		want := Entry{
 			At: 1_767_600_000_000, Tenant: tenantA, Actor: "佐藤", Action: "dlq.skip", Subject: "some-id",
 			CorrelationID: "call-9",
-			Outcome:       Refused, Reason: "それは古い", ReasonClass: fault.ReasonRunConflict, ReasonCode: "dead_open",
+			Outcome:       Refused, Reason: "それは古い",
+			ReasonClass: fault.ReasonRunConflict, ReasonCode: "dead_open",
 			RetryAdvice: fault.DoNotRetry,
 			Detail:      []byte(` {"consumer": "search"} `),
 		}
@@ -215,7 +216,8 @@ func TestNobodyCanMakeTwoLinesOfOneEntry(t *testing.T) {
 		if got.Actor != "ann " || got.Subject != "s  [2J" || got.Reason != "one  two three \ufffd" {
 			t.Errorf("got %q %q %q", got.Actor, got.Subject, got.Reason)
 		}
-		if n := utf8.RuneCountInString(got.CorrelationID); n != MaxText || !strings.HasSuffix(got.CorrelationID, "…") {
+		if n := utf8.RuneCountInString(got.CorrelationID); n != MaxText ||
+			!strings.HasSuffix(got.CorrelationID, "…") {
 			t.Errorf("a long text has %d characters", n)
 		}
 	})

@@ -70,12 +70,17 @@ func (wall) Now() time.Time { return time.Now() }
 type Bulks struct {
 	db   *sqldb.DB
 	cfg  Config
+	hold string        // after a SELECT, locks the row if there is more than one writer
 	kick chan struct{} // holds a token when there is work
 }
 
 // New does no I/O.
 func New(db *sqldb.DB, cfg Config) *Bulks {
-	return &Bulks{db: db, cfg: cfg.withDefaults(), kick: make(chan struct{}, 1)}
+	s := &Bulks{db: db, cfg: cfg.withDefaults(), kick: make(chan struct{}, 1)}
+	if db.Dialect() == sqldb.Postgres {
+		s.hold = " FOR UPDATE"
+	}
+	return s
 }
 
 func (s *Bulks) wake() {
@@ -86,19 +91,24 @@ func (s *Bulks) wake() {
 }
 
 func (s *Bulks) now(ctx context.Context, tx *sqldb.Tx) (int64, error) {
-	if tx.Dialect() == sqldb.SQLite {
-		return s.cfg.Clock.Now().UnixMilli(), nil
-	}
-	return tx.Now(ctx)
+	return tx.NowBy(ctx, s.cfg.Clock.Now)
 }
 
 func (s *Bulks) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Read(ctx, fn))
 }
 
-// write runs fn at a lower priority than executions. fn may run again, so it sets its results anew.
-func (s *Bulks) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
+// write runs fn, given the time, at a lower priority than executions. fn may run again, so it sets its results anew.
+func (s *Bulks) write(
+	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now int64) error,
+) error {
+	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, now)
+	}))
 }
 
 const columns = `num, id, tenant, kind, spec, status, total, applied, already, refused, failed, created_by, started_by,
@@ -107,10 +117,9 @@ const columns = `num, id, tenant, kind, spec, status, total, applied, already, r
 func scan(row *sqldb.Row) (Bulk, error) {
 	var b Bulk
 	var created, started, ended int64
-	err := row.Scan(&b.num, &b.ID, &b.Tenant, &b.Kind, &b.Spec, &b.Status, &b.Total, &b.Counts.Applied,
-		&b.Counts.Already,
-		&b.Counts.Refused, &b.Counts.Failed, &b.CreatedBy, &b.StartedBy, &b.CorrelationID, &created, &started, &ended,
-		&b.place, &b.epoch)
+	c := &b.Counts
+	err := row.Scan(&b.num, &b.ID, &b.Tenant, &b.Kind, &b.Spec, &b.Status, &b.Total, &c.Applied, &c.Already, &c.Refused,
+		&c.Failed, &b.CreatedBy, &b.StartedBy, &b.CorrelationID, &created, &started, &ended, &b.place, &b.epoch)
 	b.CreatedAt, b.StartedAt, b.EndedAt = instant(created), instant(started), instant(ended)
 	return b, err
 }

@@ -22,11 +22,7 @@ func (s *Bulks) freeze(ctx context.Context, kind Kind, b *Bulk) error {
 	case len(names) < s.cfg.limits.freeze:
 		status = Preview
 	}
-	return s.write(ctx, "bulk.freeze", func(ctx context.Context, tx *sqldb.Tx) error {
-		now, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
+	return s.write(ctx, "bulk.freeze", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
 		n, err := tx.Exec(ctx, `UPDATE bulk SET status = $3, total = $4, place = $5, changed_at = $6, lease_until = $6
 			WHERE num = $1 AND epoch = $2`, b.num, b.epoch, int64(status), total, last, now)
 		if err != nil {
@@ -43,7 +39,7 @@ func (s *Bulks) freeze(ctx context.Context, kind Kind, b *Bulk) error {
 func (s *Bulks) work(ctx context.Context, kind Kind, b *Bulk) error {
 	var next []Item
 	err := s.read(ctx, "bulk.work", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		next, err = items(ctx, tx, selectItems, b.num, b.Counts.Settled(), s.cfg.limits.work)
+		next, err = sqldb.All(ctx, tx, scanItem, selectItems, b.num, b.Counts.Settled(), s.cfg.limits.work)
 		return err
 	})
 	if err != nil {
@@ -73,11 +69,7 @@ func (s *Bulks) settle(ctx context.Context, b *Bulk, results []Result) error {
 		counts.add(r.Outcome)
 	}
 	first := b.Counts.Settled()
-	return s.write(ctx, "bulk.settle", func(ctx context.Context, tx *sqldb.Tx) error {
-		now, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
+	return s.write(ctx, "bulk.settle", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
 		n, err := tx.Exec(ctx, `UPDATE bulk SET applied = applied + $3, already = already + $4, refused = refused + $5,
 			failed = failed + $6, lease_until = $7 WHERE num = $1 AND epoch = $2`,
 			b.num, b.epoch, counts.Applied, counts.Already, counts.Refused, counts.Failed, now)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/idempotency"
+
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -37,8 +37,11 @@ func (s *Bulks) Create(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, fault.New(fault.Invalid, wire.CodeInvalid, "there is no bulk of the kind %.64q", r.Kind)
 	}
 	known, b, err := s.prepare(ctx, &r)
-	if known != nil || err != nil {
-		return deref(known), err
+	if err != nil {
+		return Answer{}, err
+	}
+	if known != nil {
+		return *known, nil
 	}
 	n, err := kind.Count(ctx, b)
 	if err != nil {
@@ -72,24 +75,27 @@ func (s *Bulks) prepare(ctx context.Context, r *Request) (known *Answer, b *Bulk
 			ID: uuid.Must(uuid.NewV7()).String(), Tenant: r.Tenant, Kind: r.Kind, Spec: r.Spec,
 			CreatedBy: r.Actor, CorrelationID: r.CorrelationID, CreatedAt: instant(now),
 		}
-		known, err = s.recall(ctx, tx, idempotency.Request{Tenant: r.Tenant, Key: &r.Once, At: wire.Stamp(now)})
+		known, err = s.recall(ctx, tx, s.request(r.Tenant, &r.Once, now))
 		return err
 	})
 	return known, b, err
 }
 
-func (s *Bulks) insert(ctx context.Context, r *Request, b *Bulk, names []string, last string) (ans Answer, err error) {
+func (s *Bulks) insert(
+	ctx context.Context, r *Request, b *Bulk, names []string, last string,
+) (ans Answer, err error) {
 	status := Freezing
 	if len(names) < s.cfg.limits.freeze {
 		status = Preview
 	}
-	err = s.write(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx) error {
-		ans, err = s.idempotent(ctx, tx, r.Tenant, &r.Once, func(now int64) (Answer, error) {
+	err = s.write(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
+		ans, err = s.idempotent(ctx, tx, s.request(r.Tenant, &r.Once, now), func() (Answer, error) {
 			if err := s.room(ctx, tx, r.Tenant); err != nil {
 				return Answer{}, err
 			}
-			err := tx.Row(ctx, `INSERT INTO bulk (id, tenant, kind, spec, status, total, applied, already, refused, failed,
-				created_by, started_by, correlation_id, created_at, started_at, ended_at, changed_at, place, epoch, lease_until)
+			err := tx.Row(ctx, `INSERT INTO bulk (id, tenant, kind, spec, status, total, applied, already, refused,
+				failed, created_by, started_by, correlation_id, created_at, started_at, ended_at, changed_at, place,
+				epoch, lease_until)
 				VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, $7, '', $8, $9, 0, 0, $10, $11, 0, 0) RETURNING num`,
 				b.ID, b.Tenant, b.Kind, b.Spec, int64(status), len(names), b.CreatedBy, b.CorrelationID,
 				b.CreatedAt.UnixMilli(), now, last).Scan(&b.num)
@@ -120,10 +126,8 @@ func insertItems(ctx context.Context, tx *sqldb.Tx, bulk int64, n int, names []s
 	stmts := make([]sqldb.Stmt, len(names))
 	for i, name := range names {
 		stmts[i] = sqldb.Stmt{
-			Query: "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)", Args: []any{
-				bulk, n + i + 1,
-				name,
-			},
+			Query: "INSERT INTO bulk_item (bulk, n, name, outcome) VALUES ($1, $2, $3, 0)",
+			Args:  []any{bulk, n + i + 1, name},
 		}
 	}
 	return tx.Batch(ctx, stmts...)
@@ -164,9 +168,9 @@ func (s *Bulks) Stop(ctx context.Context, o Order) (Answer, error) {
 }
 
 func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status, Guard)) (ans Answer, err error) {
-	err = s.write(ctx, "bulk.order", func(ctx context.Context, tx *sqldb.Tx) error {
-		ans, err = s.idempotent(ctx, tx, o.Tenant, &o.Once, func(now int64) (Answer, error) {
-			b, err := find(ctx, tx, o.Tenant, o.ID, forUpdate(tx))
+	err = s.write(ctx, "bulk.order", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
+		ans, err = s.idempotent(ctx, tx, s.request(o.Tenant, &o.Once, now), func() (Answer, error) {
+			b, err := find(ctx, tx, o.Tenant, o.ID, s.hold)
 			if err != nil {
 				return Answer{}, err
 			}
@@ -178,8 +182,8 @@ func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status
 			if next == Running {
 				return ans, begin(ctx, tx, &b, o.Actor, now)
 			}
-			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, changed_at = $3 WHERE num = $1", b.num, int64(next),
-				now)
+			_, err = tx.Exec(ctx, "UPDATE bulk SET status = $2, changed_at = $3 WHERE num = $1",
+				b.num, int64(next), now)
 			return ans, err
 		})
 		return err
@@ -193,24 +197,45 @@ func begin(ctx context.Context, tx *sqldb.Tx, b *Bulk, actor string, now int64) 
 	if !b.StartedAt.IsZero() {
 		started = b.StartedAt.UnixMilli()
 	}
-	_, err := tx.Exec(ctx, "UPDATE bulk SET status = $2, started_by = $3, started_at = $4, changed_at = $5 WHERE num "+
-		"= $1",
-		b.num, int64(Running), actor, started, now)
+	_, err := tx.Exec(ctx, `UPDATE bulk SET status = $2, started_by = $3, started_at = $4, changed_at = $5
+		WHERE num = $1`, b.num, int64(Running), actor, started, now)
 	return err
 }
 
-func forUpdate(tx *sqldb.Tx) string {
-	if tx.Dialect() == sqldb.SQLite {
-		return ""
-	}
-	return " FOR UPDATE"
-}
-
 func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (Bulk, error) {
-	b, err := scan(tx.Row(ctx, "SELECT "+columns+" FROM bulk WHERE id = $1 AND tenant = $2 AND status < $3"+lock, id,
-		tenant, int64(gone)))
+	b, err := scan(tx.Row(ctx, "SELECT "+columns+" FROM bulk WHERE id = $1 AND tenant = $2 AND status < $3"+lock,
+		id, tenant, int64(gone)))
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return b, fault.New(fault.NotFound, "BULK_NOT_FOUND", "there is no bulk %.64q", id)
 	}
 	return b, err
+}
+
+// Guard is the rule that refused a command.
+type Guard string
+
+const (
+	GuardFrozen   Guard = "bulk_frozen"
+	GuardNotEnded Guard = "bulk_not_ended"
+	GuardStarted  Guard = "bulk_started"
+)
+
+func (s Status) start() (Status, Guard) {
+	switch s {
+	case Preview, Stopped, Running:
+		return Running, ""
+	case Freezing:
+		return s, GuardFrozen
+	}
+	return s, GuardNotEnded
+}
+
+func (s Status) stop() (Status, Guard) {
+	switch s {
+	case Running, Stopped:
+		return Stopped, ""
+	case Freezing, Preview:
+		return s, GuardStarted
+	}
+	return s, GuardNotEnded
 }

@@ -25,6 +25,10 @@ func (s *Bulks) keys() idempotency.Keys {
 	return idempotency.Keys{Service: "bulk", Retention: s.cfg.KeyRetention}
 }
 
+func (s *Bulks) request(tenant string, key *wire.Once, now int64) idempotency.Request {
+	return idempotency.Request{Tenant: tenant, Key: key, At: wire.Stamp(now)}
+}
+
 // recall returns the answer stored with a key; nil: none.
 func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, r idempotency.Request) (*Answer, error) {
 	stored, err := s.keys().Recall(ctx, tx, r)
@@ -37,25 +41,13 @@ func (s *Bulks) recall(ctx context.Context, tx *sqldb.Tx, r idempotency.Request)
 
 // idempotent runs a command once per key and stores the answer in the same transaction. An error is not stored.
 func (s *Bulks) idempotent(
-	ctx context.Context, tx *sqldb.Tx, tenant string, key *wire.Once, do func(now int64) (Answer, error),
+	ctx context.Context, tx *sqldb.Tx, r idempotency.Request, do func() (Answer, error),
 ) (ans Answer, err error) {
-	now, err := s.now(ctx, tx)
-	if err != nil {
-		return Answer{}, err
-	}
-	r := idempotency.Request{Tenant: tenant, Key: key, At: wire.Stamp(now)}
 	ans, replay, err := idempotency.DoJSON(ctx, tx, s.keys(), r, func() (Answer, error) {
-		ans, err := do(now)
-		ans.Key = key.Key
+		ans, err := do()
+		ans.Key = r.Key.Key
 		return ans, err
 	})
 	ans.Replay = replay
 	return ans, err
-}
-
-func deref(ans *Answer) Answer {
-	if ans == nil {
-		return Answer{}
-	}
-	return *ans
 }

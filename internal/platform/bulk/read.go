@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"context"
-	"strconv"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -21,34 +20,22 @@ func (s *Bulks) Bulk(ctx context.Context, tenant, id string) (b Bulk, err error)
 func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset, limit int) (
 	page []Bulk, total int, err error,
 ) {
-	where, args := "tenant = $1 AND status < $2 AND kind IN (", []any{tenant, int64(gone)}
+	var b sqldb.Binds
+	from := " FROM bulk WHERE tenant = " + b.Add(tenant) + " AND status < " + b.Add(int64(gone)) + " AND kind IN ("
 	for i, kind := range kinds {
 		if i > 0 {
-			where += ", "
+			from += ", "
 		}
-		args = append(args, kind)
-		where += "$" + strconv.Itoa(len(args))
+		from += b.Add(kind)
 	}
-	where += ")"
+	from += ")"
 	err = s.read(ctx, "bulk.list", func(ctx context.Context, tx *sqldb.Tx) error {
-		page = nil
-		if err := tx.Row(ctx, "SELECT count(*) FROM bulk WHERE "+where, args...).Scan(&total); err != nil {
+		if err := tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
-		n := len(args)
-		for row, err := range tx.Query(ctx, "SELECT "+columns+" FROM bulk WHERE "+where+
-			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
-			append(args, limit, offset)...) {
-			if err != nil {
-				return err
-			}
-			b, err := scan(row)
-			if err != nil {
-				return err
-			}
-			page = append(page, b)
-		}
-		return nil
+		query := "SELECT " + columns + from + " ORDER BY num DESC LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
+		page, err = sqldb.All(ctx, tx, scan, query, b.Args()...)
+		return err
 	})
 	return page, total, err
 }
@@ -69,11 +56,11 @@ func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, off
 		}
 		switch {
 		case only == nil:
-			page, err = items(ctx, tx, selectItems, b.num, offset, limit)
+			page, err = sqldb.All(ctx, tx, scanItem, selectItems, b.num, offset, limit)
 		case *only == Pending:
-			page, err = items(ctx, tx, selectItems, b.num, b.Counts.Settled()+offset, limit)
+			page, err = sqldb.All(ctx, tx, scanItem, selectItems, b.num, b.Counts.Settled()+offset, limit)
 		default:
-			page, err = items(ctx, tx, selectEnded, b.num, offset, limit, int64(*only))
+			page, err = sqldb.All(ctx, tx, scanItem, selectEnded, b.num, offset, limit, int64(*only))
 		}
 		return err
 	})
@@ -90,10 +77,10 @@ func (s *Bulks) foresee(ctx context.Context, b *Bulk, page []Item) error {
 		return nil
 	}
 	var names []string
-	var places []int
+	var pending []*Item
 	for i := range page {
 		if page[i].Outcome == Pending {
-			names, places = append(names, page[i].Name), append(places, i)
+			names, pending = append(names, page[i].Name), append(pending, &page[i])
 		}
 	}
 	if len(names) == 0 {
@@ -103,8 +90,8 @@ func (s *Bulks) foresee(ctx context.Context, b *Bulk, page []Item) error {
 	if err != nil {
 		return fault.Wrap("bulk.foresee", err)
 	}
-	for i, at := range places {
-		page[at].Foreseen = seen[i]
+	for i, it := range pending {
+		it.Foreseen = seen[i]
 	}
 	return nil
 }
@@ -117,21 +104,7 @@ const (
 	selectEnded = itemColumns + " AND outcome = $4 AND outcome > 0 ORDER BY n LIMIT $3 OFFSET $2"
 )
 
-func items(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]Item, error) {
-	var out []Item
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return nil, err
-		}
-		var it Item
-		var detail string
-		if err := row.Scan(&it.Name, &it.Outcome, &detail); err != nil {
-			return nil, err
-		}
-		if detail != "" {
-			it.Detail = []byte(detail)
-		}
-		out = append(out, it)
-	}
-	return out, nil
+func scanItem(row *sqldb.Row) (it Item, err error) {
+	err = row.Scan(&it.Name, &it.Outcome, &it.Detail)
+	return it, err
 }

@@ -69,8 +69,9 @@ func (s *Bulks) rest(ctx context.Context, d time.Duration, idle bool) {
 
 // free releases the leases of ended processes.
 func (s *Bulks) free(ctx context.Context) error {
-	return s.write(ctx, "bulk.free", func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE bulk SET epoch = epoch + 1, lease_until = 0 WHERE status < 2 AND lease_until > 0")
+	return s.write(ctx, "bulk.free", func(ctx context.Context, tx *sqldb.Tx, _ int64) error {
+		_, err := tx.Exec(ctx, `UPDATE bulk SET epoch = epoch + 1, lease_until = 0
+			WHERE status < 2 AND lease_until > 0`)
 		return err
 	})
 }
@@ -127,11 +128,7 @@ func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
 		return nil, err
 	}
 	var b Bulk
-	err = s.write(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx) error {
-		now, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
+	err = s.write(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
 		b, err = scan(tx.Row(ctx, `UPDATE bulk SET epoch = epoch + 1, lease_until = $3
 			WHERE num = $1 AND epoch = $2 AND status < 2 RETURNING `+columns, num, epoch,
 			now+s.cfg.Lease.Milliseconds()))
@@ -146,13 +143,60 @@ func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
 
 // leave delays a bulk whose chunk failed.
 func (s *Bulks) leave(ctx context.Context, b *Bulk, pause time.Duration) error {
-	return s.write(ctx, "bulk.leave", func(ctx context.Context, tx *sqldb.Tx) error {
-		now, err := s.now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "UPDATE bulk SET lease_until = $3 WHERE num = $1 AND epoch = $2", b.num, b.epoch,
+	return s.write(ctx, "bulk.leave", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
+		_, err := tx.Exec(ctx, "UPDATE bulk SET lease_until = $3 WHERE num = $1 AND epoch = $2", b.num, b.epoch,
 			now+pause.Milliseconds())
 		return err
 	})
+}
+
+func (s *Bulks) retain(ctx context.Context) error {
+	for {
+		if n, err := s.retainBulks(ctx); err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// An expired bulk becomes invisible, loses its items in short transactions, and is deleted.
+const (
+	selectOld = `SELECT num FROM bulk WHERE status >= 2 AND status < $1 AND changed_at < $2
+		ORDER BY changed_at LIMIT 1`
+	selectGone = "SELECT num FROM bulk WHERE status >= 2 AND status = $1 ORDER BY changed_at LIMIT 1"
+)
+
+// retainBulks does one step and returns the rows that it changed. It locks the bulk: no process may take it for empty
+// because another one deletes its items.
+func (s *Bulks) retainBulks(ctx context.Context) (n int64, err error) {
+	err = s.write(ctx, "bulk.retain", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
+		var num int64
+		err := tx.Row(ctx, selectGone+s.hold, int64(gone)).Scan(&num)
+		if errors.Is(err, sqldb.ErrNoRow) {
+			n, err = s.hide(ctx, tx, now)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		n, err = tx.Exec(ctx, `DELETE FROM bulk_item WHERE bulk = $1 AND n IN (SELECT n FROM bulk_item
+			WHERE bulk = $1 ORDER BY n LIMIT $2)`, num, s.cfg.limits.retain)
+		if n == 0 && err == nil {
+			n, err = tx.Exec(ctx, "DELETE FROM bulk WHERE num = $1", num)
+		}
+		return err
+	})
+	return n, err
+}
+
+// hide makes the oldest expired bulk invisible.
+func (s *Bulks) hide(ctx context.Context, tx *sqldb.Tx, now int64) (int64, error) {
+	var num int64
+	err := tx.Row(ctx, selectOld+s.hold, int64(gone), now-s.cfg.Retention.Milliseconds()).Scan(&num)
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return tx.Exec(ctx, "UPDATE bulk SET status = $2 WHERE num = $1", num, int64(gone))
 }

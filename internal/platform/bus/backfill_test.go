@@ -19,7 +19,8 @@ import (
 func (r *rig) fill(n int, created wire.Stamp) {
 	r.Helper()
 	r.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
-		INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+		INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type,
+		partition_key, service, body)
 		SELECT $5, $2, $2, i % 4, 'e' || i, $3, 'RecordDeleted', 'k', 's', $4 FROM n`, n, created, tenantB,
 		[]byte("{}"), lately())
 }
@@ -94,7 +95,8 @@ func TestAReplayTakesLargeEventsAFewAtATime(t *testing.T) {
 			e := r.event("x")
 			e.Type = "RecordUpdated"
 			e.Payload = fmt.Appendf(nil,
-				`{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["n"],"fieldChanges":{"n":{"old":null,"new":"%s"}},"recordVersion":"%v"}`,
+				`{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["n"],`+
+					`"fieldChanges":{"n":{"old":null,"new":"%s"}},"recordVersion":"%v"}`,
 				strings.Split(e.Key, ":")[2], strings.Repeat("x", 1_000_000), e.Version)
 			r.must(e.CheckPublished())
 			all = append(all, e)

@@ -116,7 +116,8 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	out := k.decide(rows, now)
 	for i, l := range out.acquired {
 		n, err := tx.Exec(ctx, `INSERT INTO bus_lease (name, part, epoch, holder, until) VALUES ($1, $2, 1, $3, $4)
-			ON CONFLICT (name, part) DO UPDATE SET epoch = bus_lease.epoch + 1, holder = excluded.holder, until = excluded.until
+			ON CONFLICT (name, part) DO UPDATE SET epoch = bus_lease.epoch + 1, holder = excluded.holder,
+			until = excluded.until
 			WHERE bus_lease.epoch = $5`, l.name, l.part, me, until, l.epoch-1)
 		if err != nil {
 			return plan{}, err

@@ -463,7 +463,9 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 		e := r.event("x")
 		e.Type = "RecordUpdated" // published before the field was marked
 		e.Payload = fmt.Appendf(nil,
-			`{"objectName":"Account","recordId":"%s","ownerId":"00000000-0000-0000-0000-0000000000aa","changedFields":["ssn","name"],"fieldChanges":{"name":{"old":"a","new":"b"},"ssn":{"old":null,"new":"secret"}},"recordVersion":"%v"}`,
+			`{"objectName":"Account","recordId":"%s","ownerId":"00000000-0000-0000-0000-0000000000aa",`+
+				`"changedFields":["ssn","name"],"fieldChanges":{"name":{"old":"a","new":"b"},"ssn":{"old":null,`+
+				`"new":"secret"}},"recordVersion":"%v"}`,
 			strings.Split(e.Key, ":")[2], e.Version)
 		r.must(e.CheckPublished())
 		odd := r.event("odd")

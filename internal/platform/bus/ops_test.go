@@ -20,7 +20,8 @@ import (
 
 // announced puts an event into the outbox in a transaction, as if at an instant.
 func announced(ctx context.Context, tx *sqldb.Tx, e wire.Event, at wire.Stamp, published any) error {
-	_, err := tx.Exec(ctx, `INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+	_, err := tx.Exec(ctx, `INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id,
+		tenant_id, event_type, partition_key, service, body)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'x', $9)`, published, at, e.OccurredAt, wire.Partition(e.Key), e.ID,
 		e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
 	return err
@@ -264,7 +265,8 @@ func TestATailHidesSensitiveFields(t *testing.T) {
 		e := r.event("x")
 		e.Type = "RecordCreated"
 		e.Payload = fmt.Appendf(nil,
-			`{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn","pay"],"fields":{"name":"n","ssn":"secret","pay":"secret"},"recordVersion":"%v"}`,
+			`{"objectName":"Account","recordId":"%s","ownerId":"%[1]s","changedFields":["name","ssn","pay"],`+
+				`"fields":{"name":"n","ssn":"secret","pay":"secret"},"recordVersion":"%v"}`,
 			strings.Split(e.Key, ":")[2], e.Version)
 		r.must(e.CheckReceived())
 		r.announce(1, nil, e)

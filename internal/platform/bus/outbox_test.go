@@ -140,7 +140,8 @@ func TestSensitiveFieldsStayOutOfTheOutbox(t *testing.T) {
 		record := uuid.NewString()
 		e.Key = wire.RecordKey("Account", tenantA, record)
 		payload := `{"objectName":"Account","recordId":"` + record + `","ownerId":"` + uuid.NewString() +
-			`","fields":{"Name":"Acme","TaxNumber":"DE-secret"},"changedFields":["Name","TaxNumber"],"recordVersion":"` + e.Version.String() + `"}`
+			`","fields":{"Name":"Acme","TaxNumber":"DE-secret"},"changedFields":["Name","TaxNumber"],` +
+			`"recordVersion":"` + e.Version.String() + `"}`
 		e.Payload = []byte(payload)
 		r.publish(b, e)
 		got := string(r.bodies()[0].Payload)

@@ -118,10 +118,9 @@ func (pr *progress) save(ctx context.Context, tx *sqldb.Tx, t *changes, to *posi
 	if to != nil {
 		at = *to
 	}
-	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6, pending = $7,
-		at = $8,
-		applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11, failed = failed + $12, last_seq = $13,
-			last_event = $14 WHERE consumer = $1 AND part = $2`,
+	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6,
+		pending = $7, at = $8, applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11,
+		failed = failed + $12, last_seq = $13, last_event = $14 WHERE consumer = $1 AND part = $2`,
 		pr.consumer.Name, pr.lease.part, at.streamAt, at.seq, at.relayed, at.source, pr.pending, t.now,
 		t.counts.applied, t.counts.duplicate, t.counts.stale, t.counts.failed, at.last, at.lastID)
 	return err

@@ -511,7 +511,8 @@ func TestAReaderThatWasAwayTooLongReadsTheOutbox(t *testing.T) {
 		stop()
 		missed := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
 		for _, e := range missed {
-			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id,
+				event_type, partition_key, service, body)
 				VALUES ($1, $1, $1, $2, $3, $4, $5, $6, 'x', $7)`, int64(r.now)+1_000_000, wire.Partition(e.Key), e.ID,
 				e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
 		}
@@ -540,11 +541,13 @@ func TestAReplayAppliesWhatWasNeverApplied(t *testing.T) {
 		stop()
 		// published before the reader's place, say by a process that had no such consumer
 		for _, e := range []wire.Event{seen, missed} {
-			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type, partition_key, service, body)
+			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id,
+				event_type, partition_key, service, body)
 				VALUES ($7, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key,
 				e.AppendJSON(nil), int64(r.now)-60_000)
 		}
-		r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed, created_by, created_at, ended_at)
+		r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied,
+			duplicate, stale, failed, created_by, created_at, ended_at)
 			VALUES ('r', $1, $2, 'c', 0, 100, 0, 0, 0, 0, 0, 0, 'ann', 1, 0)`, wire.Partition(seen.Key), tenantA)
 		r.start(cfg)
 		r.eventually("what was missed", func() bool { return same(r.ids("c", ""), idsOf(seen, missed)) })

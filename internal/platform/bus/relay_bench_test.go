@@ -62,7 +62,8 @@ func BenchmarkRelay(b *testing.B) {
 		b.ResetTimer()
 		before := cpu(b)
 		r.launch(carrier, bus.Config{})
-		for r.count("SELECT count(*) FROM (SELECT id FROM outbox_events WHERE published_at IS NULL LIMIT 1) AS one") > 0 {
+		for r.count(`SELECT count(*) FROM (SELECT id FROM outbox_events
+			WHERE published_at IS NULL LIMIT 1) AS one`) > 0 {
 			time.Sleep(5 * time.Millisecond)
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")

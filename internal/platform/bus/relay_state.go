@@ -134,8 +134,8 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 		return false, nil
 	}
 	err = r.bus.read(ctx, "bus.relay.first", func(ctx context.Context, tx *sqldb.Tx) error {
-		err := tx.Row(ctx, "SELECT published_at FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL LIMIT 1",
-			r.lease.part).Scan(new(int64))
+		err := tx.Row(ctx, `SELECT published_at FROM outbox_events
+			WHERE part = $1 AND published_at IS NOT NULL LIMIT 1`, r.lease.part).Scan(new(int64))
 		is = err == nil
 		return ignoreNoRow(err)
 	})
@@ -145,13 +145,12 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 // storeState is the statement that stores the state. It leaves alone the report of a reader.
 func (r *relay) storeState(s relayState) sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position, replay_pos,
-			replay_to, replay_since, doubt)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
+		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position,
+			replay_pos, replay_to, replay_since, doubt) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
 			ON CONFLICT (source, part) DO UPDATE SET epoch = excluded.epoch, stream_at = excluded.stream_at,
-				last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at,
-				position = excluded.position,
-				replay_pos = excluded.replay_pos, replay_to = excluded.replay_to, replay_since = excluded.replay_since`,
+			last_seq = excluded.last_seq, last_event = excluded.last_event, last_at = excluded.last_at,
+			position = excluded.position, replay_pos = excluded.replay_pos, replay_to = excluded.replay_to,
+			replay_since = excluded.replay_since`,
 		Args: []any{
 			r.source, r.lease.part, s.epoch, s.streamAt, s.last.Seq, s.last.Event, s.last.At, s.last.Number,
 			s.window.pos, s.window.to, s.window.since,

@@ -141,9 +141,9 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	stmts := make([]sqldb.Stmt, wire.Partitions)
 	for part := range stmts {
 		stmts[part] = sqldb.Stmt{
-			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate,
-				stale, failed,
-				created_by, created_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, $8, $9, 0)`,
+			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied,
+				duplicate, stale, failed, created_by, created_at, ended_at)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, $8, $9, 0)`,
 			Args: []any{id, part, r.Tenant, r.Consumer, r.From, to, place, r.Actor, now},
 		}
 	}
@@ -199,7 +199,8 @@ func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stam
 // them was.
 const replayColumns = `id, tenant_id, consumer, from_at, to_at, created_by, created_at,
 	CASE WHEN min(status) = 0 THEN 0 ELSE max(status) END, CASE WHEN min(status) = 0 THEN 0 ELSE max(ended_at) END,
-	CAST(sum(applied) AS bigint), CAST(sum(duplicate) AS bigint), CAST(sum(stale) AS bigint), CAST(sum(failed) AS bigint)`
+	CAST(sum(applied) AS bigint), CAST(sum(duplicate) AS bigint), CAST(sum(stale) AS bigint),
+	CAST(sum(failed) AS bigint)`
 
 const replayGroup = " GROUP BY id, tenant_id, consumer, from_at, to_at, created_by, created_at"
 

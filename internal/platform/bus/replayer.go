@@ -122,8 +122,8 @@ func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err 
 		all = false
 		return tx.Batch(ctx, sqldb.Stmt{
 			Query: `SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3
-				AND replay_pos >= replay_to
-				AND (last_at >= $4 OR NOT EXISTS (SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
+				AND replay_pos >= replay_to AND (last_at >= $4 OR NOT EXISTS (
+					SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
 			Args: []any{rp.lease.part, rp.progress.pos.streamAt, rp.progress.pos.seq, upto},
 			Row:  func(*sqldb.Row) error { all = true; return nil },
 		})

@@ -34,8 +34,10 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		put(5, old, young) // published late
 		put(3, young, young)
 		dead := func(id string, ended wire.Stamp) {
-			r.exec(`INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type, version, idx, reason_class,
-				reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at, decided_by, decided_at, reason, ended_at, body)
+			r.exec(`INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
+				version, idx, reason_class,
+				reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at, decided_by,
+				decided_at, reason, ended_at, body)
 				VALUES ($1, 't', 'c', 0, 0, 'k', $1, 'T', 1, 0, '', '', '', '', 1, '[]', 1, 1, 0, '', 0, '', $2, $3)`,
 				id, ended, []byte("{}"))
 		}
@@ -43,7 +45,8 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		dead("young", ago(bus.DeadFor)+hour)
 		dead("old", ago(bus.DeadFor)-hour)
 		replay := func(id string, status int, ended wire.Stamp) {
-			r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied, duplicate, stale, failed, created_by, created_at, ended_at)
+			r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied,
+				duplicate, stale, failed, created_by, created_at, ended_at)
 				VALUES ($1, 0, 't', 'c', 0, 1, 0, $2, 0, 0, 0, 0, '', 1, $3)`, id, status, ended)
 		}
 		replay("running", 0, 0)

@@ -68,7 +68,7 @@ func lostWAL(path string, lock *os.File) error {
 	}
 	return fmt.Errorf("the write-ahead log %[1]s-wal is missing, and the process that wrote it%[2]s did not close "+
 		"the database: what it acknowledged last is lost without it. Put the file back beside the database. "+
-		"To go on without it, or when another program (sqlite3) has opened the database since and thereby taken it in, "+
-		"delete %[3]s and start again",
+		"To go on without it, or when another program (sqlite3) has opened the database since and thereby taken it "+
+		"in, delete %[3]s and start again",
 		path, holder(lock), lock.Name())
 }

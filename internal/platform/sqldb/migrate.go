@@ -91,8 +91,8 @@ func tooNew(ctx context.Context, p *goose.Provider) error {
 	}
 	sources := p.ListSources()
 	if newest := sources[len(sources)-1].Version; has > newest {
-		return fmt.Errorf("they have version %d, and this program knows %d: use the newer program that has changed them",
-			has, newest)
+		return fmt.Errorf("they have version %d, and this program knows %d: "+
+			"use the newer program that has changed them", has, newest)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func TestAVacuumForgetsRowsThatAreGone(t *testing.T) {
 		}
 		var rows float64
 		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
-			return tx.Row(ctx, "SELECT CAST(reltuples AS double precision) FROM pg_class WHERE relname = 'test_row'").Scan(&rows)
+			return tx.Row(ctx, "SELECT CAST(reltuples AS double precision) FROM pg_class WHERE relname = 'test_row'").
+				Scan(&rows)
 		})
 		if err != nil || rows != 4 {
 			t.Errorf("PostgreSQL counts %v rows (%v), want 4", rows, err)

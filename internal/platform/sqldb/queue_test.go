@@ -42,8 +42,9 @@ func TestPickDividesTime(t *testing.T) {
 			ok: false,
 		},
 		{
-			name: "what the others are owed comes first", share: share{owed: ms}, engine: true, other: true, want: Other,
-			ok: true,
+			name: "what the others are owed comes first", share: share{owed: ms}, engine: true, other: true,
+			want: Other,
+			ok:   true,
 		},
 		{name: "a slow engine begins a transaction", share: share{slow: true}, engine: true, want: Engine, ok: true},
 		{

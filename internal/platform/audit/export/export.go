@@ -144,7 +144,8 @@ func wait(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 	}
 }
 
-const selectKnown = `SELECT coalesce((SELECT id FROM audit_log WHERE num = $1), ''), coalesce((SELECT min(num) FROM audit_log), 0)`
+const selectKnown = `SELECT coalesce((SELECT id FROM audit_log WHERE num = $1), ''),
+	coalesce((SELECT min(num) FROM audit_log), 0)`
 
 // recognise starts the file anew when the database does not have its last entry: a restored or another database
 // numbers entries differently. An entry that is gone together with all before it has expired.

@@ -16,7 +16,8 @@ func TestLinesAreThoseOfTheDocument(t *testing.T) {
 		ID: "id-1", At: 1_767_600_000_000, Tenant: tenant, Actor: "bank", Action: "workflow_event", Subject: "run-1",
 		CorrelationID: "call-1",
 		Outcome:       audit.Accepted,
-		Detail:        []byte(`{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026}`),
+		Detail: []byte(`{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,` +
+			`"year":2026}`),
 	}
 	duplicate := delivery
 	duplicate.Outcome, duplicate.ReasonCode, duplicate.RetryAdvice = audit.Skipped, fault.DuplicateKey.Code,
@@ -40,24 +41,34 @@ func TestLinesAreThoseOfTheDocument(t *testing.T) {
 		entry audit.Entry
 		want  string
 	}{
-		{delivery, `{"at":"2026-01-05T08:00:00.000Z","event_type":"workflow_event","status":"success","action":"preflight","run_id":"run-1",` +
+		{delivery, `{"at":"2026-01-05T08:00:00.000Z","event_type":"workflow_event","status":"success",` +
+			`"action":"preflight","run_id":"run-1",` +
 			`"details":{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026,` + who +
 			`"id-1","actor":"bank","subject":"run-1",` +
 			`"correlation_id":"call-1","reason":null,"reason_class":null,"reason_code":null,"retry_advice":null}}`},
-		{duplicate, `{"at":"2026-01-05T08:00:00.000Z","event_type":"workflow_event","status":"skipped","action":"preflight","run_id":"run-1",` +
+		{duplicate, `{"at":"2026-01-05T08:00:00.000Z","event_type":"workflow_event","status":"skipped",` +
+			`"action":"preflight","run_id":"run-1",` +
 			`"details":{"template_id":"t1","source":"bank","action":"preflight","duplicate":false,"year":2026,` + who +
 			`"id-1","actor":"bank","subject":"run-1",` +
-			`"correlation_id":"call-1","reason":null,"reason_class":null,"reason_code":"duplicate_idempotency_key","retry_advice":"do_not_retry"}}`},
-		{refused, `{"at":"2026-01-05T08:00:00.001Z","event_type":"workflow_event","status":"rejected","action":null,"run_id":null,` +
+			`"correlation_id":"call-1","reason":null,"reason_class":null,` +
+			`"reason_code":"duplicate_idempotency_key","retry_advice":"do_not_retry"}}`},
+		{refused, `{"at":"2026-01-05T08:00:00.001Z","event_type":"workflow_event","status":"rejected",` +
+			`"action":null,"run_id":null,` +
 			`"details":{"template_id":"t9",` + who + `"id-2","actor":null,"subject":null,"correlation_id":null,` +
-			`"reason":"Workflow template not found.","reason_class":"template_conflict","reason_code":"http_404","retry_advice":"retry_after_fix"}}`},
-		{failed, `{"at":"2026-01-05T08:00:00.001Z","event_type":"workflow_event","status":"failed","action":null,"run_id":null,` +
+			`"reason":"Workflow template not found.","reason_class":"template_conflict","reason_code":"http_404",` +
+			`"retry_advice":"retry_after_fix"}}`},
+		{failed, `{"at":"2026-01-05T08:00:00.001Z","event_type":"workflow_event","status":"failed","action":null,` +
+			`"run_id":null,` +
 			`"details":{"template_id":"t9",` + who + `"id-2","actor":null,"subject":null,"correlation_id":null,` +
-			`"reason":"Workflow template not found.","reason_class":"template_conflict","reason_code":"http_404","retry_advice":"retry_after_fix"}}`},
-		{canceled, `{"at":"2026-01-05T08:00:00.002Z","event_type":"execution.cancel","status":"success","action":"execution.cancel","run_id":"run-1",` +
+			`"reason":"Workflow template not found.","reason_class":"template_conflict","reason_code":"http_404",` +
+			`"retry_advice":"retry_after_fix"}}`},
+		{canceled, `{"at":"2026-01-05T08:00:00.002Z","event_type":"execution.cancel","status":"success",` +
+			`"action":"execution.cancel","run_id":"run-1",` +
 			`"details":{"cancelSeq":7,` + who +
-			`"id-3","actor":"ann","subject":"run-1","correlation_id":null,"reason":null,"reason_class":null,"reason_code":null,"retry_advice":null}}`},
-		{skip, `{"at":"2026-01-05T08:00:00.000Z","event_type":"dlq.skip","status":"success","action":"dlq.skip","run_id":null,` +
+			`"id-3","actor":"ann","subject":"run-1","correlation_id":null,"reason":null,"reason_class":null,` +
+			`"reason_code":null,"retry_advice":null}}`},
+		{skip, `{"at":"2026-01-05T08:00:00.000Z","event_type":"dlq.skip","status":"success","action":"dlq.skip",` +
+			`"run_id":null,` +
 			`"details":{"consumer":"search",` + who +
 			`"id-4","actor":"ann","subject":"letter-1","correlation_id":"call-1","reason":"merged by hand",` +
 			`"reason_class":null,"reason_code":null,"retry_advice":null}}`},

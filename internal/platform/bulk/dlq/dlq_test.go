@@ -80,7 +80,8 @@ func TestDeadLettersOfOneKeyAreRedrivenInTurn(t *testing.T) {
 			}
 		}
 		want := []string{
-			`FAILED {"verdict":"WILL_APPLY","status":"OPEN","code":"HANDLER_FAILED","message":"it died again: the index is away"}`,
+			`FAILED {"verdict":"WILL_APPLY","status":"OPEN","code":"HANDLER_FAILED",` +
+				`"message":"it died again: the index is away"}`,
 			`REFUSED {"verdict":"BREAKS_ORDER","status":"OPEN","guard":"key_order"}`,
 			`REFUSED {"verdict":"BREAKS_ORDER","status":"OPEN","guard":"key_order"}`,
 		}

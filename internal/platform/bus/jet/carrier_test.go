@@ -254,7 +254,8 @@ func TestTheUsualAnswerIsReadAsJSONWouldBe(t *testing.T) {
 			`{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"},"stream":"S","seq":0}`, 0,
 			fault.Unavailable,
 		},
-		{`{"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"},"stream":"S","seq":0}`, 0, fault.TooLarge},
+		{`{"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"},` +
+			`"stream":"S","seq":0}`, 0, fault.TooLarge},
 		{``, 0, fault.Unavailable},
 	} {
 		got := w.read(&nats.Msg{Data: []byte(tt.text)})
