@@ -39,7 +39,7 @@ func (s *Bulks) freeze(ctx context.Context, kind Kind, b *Bulk) error {
 func (s *Bulks) work(ctx context.Context, kind Kind, b *Bulk) error {
 	var next []Item
 	err := s.read(ctx, "bulk.work", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		next, err = sqldb.All(ctx, tx, scanItem, selectItems, b.num, b.Counts.Settled(), s.cfg.limits.work)
+		next, err = sqldb.Collect(ctx, tx, scanItem, selectItems, b.num, b.Counts.Settled(), s.cfg.limits.work)
 		return err
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *Bulks) List(ctx context.Context, tenant string, kinds []string, offset,
 			return err
 		}
 		query := "SELECT " + columns + from + " ORDER BY num DESC LIMIT " + b.Add(limit) + " OFFSET " + b.Add(offset)
-		page, err = sqldb.All(ctx, tx, scan, query, b.Args()...)
+		page, err = sqldb.Collect(ctx, tx, scan, query, b.Args()...)
 		return err
 	})
 	return page, total, err
@@ -56,11 +56,11 @@ func (s *Bulks) Items(ctx context.Context, tenant, id string, only *Outcome, off
 		}
 		switch {
 		case only == nil:
-			page, err = sqldb.All(ctx, tx, scanItem, selectItems, b.num, offset, limit)
+			page, err = sqldb.Collect(ctx, tx, scanItem, selectItems, b.num, offset, limit)
 		case *only == Pending:
-			page, err = sqldb.All(ctx, tx, scanItem, selectItems, b.num, b.Counts.Settled()+offset, limit)
+			page, err = sqldb.Collect(ctx, tx, scanItem, selectItems, b.num, b.Counts.Settled()+offset, limit)
 		default:
-			page, err = sqldb.All(ctx, tx, scanItem, selectEnded, b.num, offset, limit, int64(*only))
+			page, err = sqldb.Collect(ctx, tx, scanItem, selectEnded, b.num, offset, limit, int64(*only))
 		}
 		return err
 	})
