@@ -63,7 +63,7 @@ func Find(tenant string, at wire.Stamp, id string, there *bool) sqldb.Stmt {
 // from is the table and the condition of a query. It takes few forms, so statements stay prepared. SQLite keeps no
 // statistics and would scan a range of time for all tenants, so there the index is named.
 func (q *Query) from(tx *sqldb.Tx, b *sqldb.Binds) string {
-	index, where := "list", " WHERE tenant_id = "+b.Add(q.Tenant)
+	index, tenant, where := "list", b.Add(q.Tenant), ""
 	for _, column := range []struct{ name, value string }{
 		{"action", q.Action},
 		{"actor", q.Actor},
@@ -80,9 +80,11 @@ func (q *Query) from(tx *sqldb.Tx, b *sqldb.Binds) string {
 		where += " AND at < " + b.Add(q.To)
 	}
 	if tx.Dialect() == sqldb.SQLite {
-		return " FROM audit_log INDEXED BY audit_log_" + index + where
+		index = " INDEXED BY audit_log_" + index
+	} else {
+		index = ""
 	}
-	return " FROM audit_log" + where
+	return " FROM audit_log" + index + " WHERE tenant_id = " + tenant + where
 }
 
 func (q *Query) count(tx *sqldb.Tx) (string, []any) {
