@@ -158,16 +158,16 @@ func (a *instance) view(m *model.Model, user string, record *model.Record) View 
 		at := &v.StageDetails[one.stage]
 		at.Votes = append(at.Votes, VoteView{one.user, one.approver, one.decision, one.comment, one.at})
 	}
+	may := m.View(user, a.object)
 	for _, field := range a.locked {
-		if m.Readable(user, a.object, field) {
+		if may.Reads(field) {
 			v.LockedFields = append(v.LockedFields, field)
 		}
 	}
 	if a.status == Pending && record != nil {
 		v.Record = map[string]any{}
 		for _, field := range append(slices.Clone(v.LockedFields), "Name") {
-			if value := record.Fields[field]; value != nil && m.Readable(user, a.object, field) &&
-				!m.Sensitive(a.object, field) {
+			if value := record.Fields[field]; value != nil && may.Shows(field) {
 				v.Record[field] = value
 			}
 		}
@@ -221,8 +221,9 @@ func (r *request) again(ctx context.Context, op string) (answer []byte, err erro
 // narrow takes fields out that the user may not read, and all values when the approval is gone
 // for it, and reports whether there was one.
 func (v *View) narrow(m *model.Model, user string, gone bool) (narrowed bool) {
-	hidden := func(field string) bool { return !m.Readable(user, v.Object, field) }
-	closed := func(field string) bool { return gone || hidden(field) || m.Sensitive(v.Object, field) }
+	may := m.View(user, v.Object)
+	hidden := func(field string) bool { return !may.Reads(field) }
+	closed := func(field string) bool { return gone || !may.Shows(field) }
 	names, values := len(v.LockedFields), len(v.Record)
 	v.LockedFields = slices.DeleteFunc(v.LockedFields, hidden)
 	maps.DeleteFunc(v.Record, func(field string, _ any) bool { return closed(field) })
@@ -241,8 +242,9 @@ func (v *View) narrow(m *model.Model, user string, gone bool) (narrowed bool) {
 // is for those who are shown all of it.
 func (a *instance) settled(m *model.Model, user string, got model.Settled, ok bool) *OutcomeView {
 	v := &OutcomeView{Status: OutcomeWaiting, Fields: map[string]jsontext.Value{}, RecordVersion: got.Version}
+	may := m.View(user, a.object)
 	for name, value := range a.outcome() {
-		if m.Readable(user, a.object, name) && !m.Sensitive(a.object, name) {
+		if may.Shows(name) {
 			v.Fields[name] = value
 		}
 	}

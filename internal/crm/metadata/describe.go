@@ -50,23 +50,17 @@ func (s *Metadata) Describe(ctx context.Context, tenant, subject, object string)
 	if o == nil {
 		return d, invalidObject(m, object)
 	}
-	may := model.ObjectPermission{
-		Create: m.Can(u.ID, object, model.CreateOp), Read: m.Can(u.ID, object, model.ReadOp),
-		Update: m.Can(u.ID, object, model.UpdateOp), Delete: m.Can(u.ID, object, model.DeleteOp),
-	}
-	if !may.Read {
+	v := m.View(u.ID, object)
+	if !v.May.Read {
 		return d, fault.New(fault.Forbidden, "", "no permission set lets the user %s read %s", u.ID, object)
 	}
 	d = Description{
-		Name: o.Name, Label: o.Label, PluralLabel: o.PluralLabel, Description: o.Description, Permissions: may,
-		OWD:    m.OWD(object),
-		Fields: []DescribedField{}, TeamRoles: m.TeamRoles(object),
+		Name: o.Name, Label: o.Label, PluralLabel: o.PluralLabel, Description: o.Description, Permissions: v.May,
+		OWD: m.OWD(object), Fields: []DescribedField{}, TeamRoles: m.TeamRoles(object),
 		Limits: Limits{CustomFields: MaxFields, PicklistValues: MaxValues, Text: MaxText, LongText: MaxLongText},
 	}
-	for i := range o.Fields {
-		if f := &o.Fields[i]; m.Readable(u.ID, object, f.Name) {
-			d.Fields = append(d.Fields, DescribedField{*f, m.Editable(u.ID, object, f.Name)})
-		}
+	for _, f := range v.Readable {
+		d.Fields = append(d.Fields, DescribedField{*f, v.Edits(f.Name)})
 	}
 	if object == "Opportunity" {
 		d.Stages = m.Stages()

@@ -61,7 +61,7 @@ func TestChangesAtTheSameTimeKeepEveryRule(t *testing.T) {
 				t.Errorf("at revision %d and %d the roles differ", m.Revision, again.Revision)
 			}
 		}
-		for _, role := range m.Roles() {
+		for _, role := range model.List[*model.Role](m, model.KindRole) {
 			above := m.RoleAncestors(role.ID)
 			if len(above) >= m.Count(model.KindRole) {
 				t.Errorf("%s is above itself: %q", role.ID, above)

@@ -252,11 +252,11 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{flow("after", "create", `{"key":"a","type":"updateField","field":"Title"}`), "actions[0].value is missing"},
 		{
 			flow("after", "create", `{"key":"a","type":"updateField","field":"Tier__c","value":"C"}`),
-			"actions[0].value must be one of the values",
+			"actions[0].value must be one of A, B",
 		},
 		{
 			flow("after", "create", `{"key":"a","type":"updateField","field":"Mark__c","value":"123456"}`),
-			"actions[0].value must be at most 5 characters",
+			"actions[0].value may have at most 5 characters",
 		},
 		{
 			flow("after", "create", `{"key":"a","type":"updateField","field":"IsConverted","value":true}`),
@@ -290,7 +290,7 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 			outcome(`"onRejected":{"GrandTotal":1}`),
 			"onRejected.GrandTotal: Quote.GrandTotal is set by the server alone",
 		},
-		{outcome(`"onApproved":{"Status":"Fine"}`), "onApproved.Status must be one of the values of the picklist"},
+		{outcome(`"onApproved":{"Status":"Fine"}`), "onApproved.Status must be one of Draft, Needs Review"},
 		{outcome(`"onRecalled":{"DiscountPercent":"5"}`), "onRecalled.DiscountPercent must be a number"},
 		{outcome(`"onRecalled":{"Name":null}`), "onRecalled.Name must not be null"},
 		{outcome(`"onApproved":["Status"]`), "onApproved must be an object"},

@@ -1,9 +1,11 @@
 package model
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// derived is what follows from users, roles and groups. It is found out when somebody
-// asks first.
+// derived is what follows from the definitions. It is found out when somebody asks first.
 type derived struct {
 	subjects   map[string]string   // user by subject
 	children   map[string][]string // roles directly below a role
@@ -11,16 +13,29 @@ type derived struct {
 	groups     map[string][]string // groups of a user, also by role
 	members    map[string][]string // users of a group, also by role
 	reports    map[string][]string // users whose manager a user is
-	restricted map[string]bool     // fields that a permission set names
+	restricted map[[2]string]bool  // objects and fields that a permission set names
+
+	validation map[string][]*ValidationRule // active ones by object
+	workflow   map[string][]*WorkflowRule   // by object and when
+	jobs       map[string][]*ScheduledJob   // under ""
 }
 
-func (m *Model) derive() *derived {
+func derive(m *Model) *derived {
 	d := &derived{
 		subjects: map[string]string{}, children: map[string][]string{}, roleUsers: map[string][]string{},
 		groups: map[string][]string{}, members: map[string][]string{}, reports: map[string][]string{},
-		restricted: map[string]bool{},
+		restricted: map[[2]string]bool{},
+		validation: active(m, KindValidationRule, func(r *ValidationRule) (string, string, bool) {
+			return r.Object, r.Name, r.IsActive
+		}),
+		workflow: active(m, KindWorkflowRule, func(r *WorkflowRule) (string, string, bool) {
+			return r.Object + " " + r.When, r.Name, r.IsActive
+		}),
+		jobs: active(m, KindScheduledJob, func(j *ScheduledJob) (string, string, bool) {
+			return "", j.Name, j.IsActive
+		}),
 	}
-	for _, u := range m.Users() {
+	for _, u := range List[*User](m, KindUser) {
 		if u.Subject != "" {
 			d.subjects[u.Subject] = u.ID
 		}
@@ -31,12 +46,12 @@ func (m *Model) derive() *derived {
 			d.reports[u.ManagerID] = append(d.reports[u.ManagerID], u.ID)
 		}
 	}
-	for _, r := range m.Roles() {
+	for _, r := range List[*Role](m, KindRole) {
 		if r.ParentRoleID != "" {
 			d.children[r.ParentRoleID] = append(d.children[r.ParentRoleID], r.ID)
 		}
 	}
-	for _, g := range m.Groups() {
+	for _, g := range List[*Group](m, KindGroup) {
 		var users []string
 		for _, member := range g.Members {
 			if member.Type == TypeRole {
@@ -52,9 +67,10 @@ func (m *Model) derive() *derived {
 			d.groups[user] = append(d.groups[user], g.ID)
 		}
 	}
-	for _, v := range m.All(KindPermissionSet) {
-		for key := range v.(*PermissionSet).Fields {
-			d.restricted[key] = true
+	for _, set := range List[*PermissionSet](m, KindPermissionSet) {
+		for key := range set.Fields {
+			object, field, _ := strings.Cut(key, ".")
+			d.restricted[[2]string{object, field}] = true
 		}
 	}
 	return d
@@ -63,15 +79,15 @@ func (m *Model) derive() *derived {
 // RoleAncestors are the roles above a role, from its parent to the top.
 func (m *Model) RoleAncestors(role string) []string {
 	var above []string
-	for r := m.Role(role); r != nil && r.ParentRoleID != "" && len(above) < m.Count(KindRole); r = m.Role(
-		r.ParentRoleID) {
+	for r := m.Role(role); r != nil && r.ParentRoleID != "" && len(above) < m.Count(KindRole); {
 		above = append(above, r.ParentRoleID)
+		r = m.Role(r.ParentRoleID)
 	}
 	return above
 }
 
-// RoleDescendants are all roles below a role, by distance, then by id.
-func (m *Model) RoleDescendants(role string) []string {
+// rolesBelow are all roles below a role, by distance, then by id.
+func (m *Model) rolesBelow(role string) []string {
 	children := m.derived().children
 	below := slices.Clone(children[role])
 	for i := 0; i < len(below) && len(below) <= m.Count(KindRole); i++ {
@@ -79,9 +95,6 @@ func (m *Model) RoleDescendants(role string) []string {
 	}
 	return below
 }
-
-// UsersOfRole are the users who have exactly this role, active or not, by id.
-func (m *Model) UsersOfRole(role string) []string { return m.derived().roleUsers[role] }
 
 // GroupsOf are the groups and queues that a user is in, by itself or by its role, by id.
 func (m *Model) GroupsOf(user string) []string { return m.derived().groups[user] }
@@ -101,11 +114,11 @@ func (m *Model) Resolve(of Member) []string {
 			return []string{of.ID}
 		}
 	case TypeRole:
-		return m.UsersOfRole(of.ID)
+		return m.derived().roleUsers[of.ID]
 	case TypeRoleAndSubordinates:
-		users := slices.Clone(m.UsersOfRole(of.ID))
-		for _, below := range m.RoleDescendants(of.ID) {
-			users = append(users, m.UsersOfRole(below)...)
+		users := slices.Clone(m.derived().roleUsers[of.ID])
+		for _, below := range m.rolesBelow(of.ID) {
+			users = append(users, m.derived().roleUsers[below]...)
 		}
 		slices.Sort(users)
 		return users

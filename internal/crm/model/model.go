@@ -34,38 +34,22 @@ var Kinds = []Kind{
 	KindTeamRoles, KindValidationRule, KindWorkflowRule, KindScheduledJob, KindApprovalProcess,
 }
 
+// empty makes an empty definition of each kind.
+var empty = map[Kind]func() any{
+	KindObject: fresh[Object], KindField: fresh[Field], KindStages: fresh[Stages],
+	KindPermissionSet: fresh[PermissionSet], KindUser: fresh[User], KindRole: fresh[Role], KindGroup: fresh[Group],
+	KindOWD: fresh[Default], KindSharingRule: fresh[SharingRule], KindTeamRoles: fresh[TeamRoles],
+	KindValidationRule: fresh[ValidationRule], KindWorkflowRule: fresh[WorkflowRule],
+	KindScheduledJob: fresh[ScheduledJob], KindApprovalProcess: fresh[ApprovalProcess],
+}
+
+func fresh[T any]() any { return new(T) }
+
 // New is an empty definition of the kind to decode one into; nil when there is no such
 // kind.
 func (k Kind) New() any {
-	switch k {
-	case KindObject:
-		return &Object{}
-	case KindField:
-		return &Field{}
-	case KindStages:
-		return &Stages{}
-	case KindPermissionSet:
-		return &PermissionSet{}
-	case KindUser:
-		return &User{}
-	case KindRole:
-		return &Role{}
-	case KindGroup:
-		return &Group{}
-	case KindOWD:
-		return &Default{}
-	case KindSharingRule:
-		return &SharingRule{}
-	case KindTeamRoles:
-		return &TeamRoles{}
-	case KindValidationRule:
-		return &ValidationRule{}
-	case KindWorkflowRule:
-		return &WorkflowRule{}
-	case KindScheduledJob:
-		return &ScheduledJob{}
-	case KindApprovalProcess:
-		return &ApprovalProcess{}
+	if make := empty[k]; make != nil {
+		return make()
 	}
 	return nil
 }
@@ -84,14 +68,11 @@ type Model struct {
 	Tenant   string
 	Revision int64 // how many changes there were
 
-	standard  Standard
-	shelves   map[Kind]*shelf
-	objects   []*Object
-	stages    *Stages
-	defaults  map[string]*Default
-	teamRoles map[string]*TeamRoles
-	derived   func() *derived
-	rules     func() *rules
+	standard Standard
+	system   string // the system user
+	shelves  map[Kind]shelf
+	objects  []*Object
+	derived  func() *derived
 }
 
 // shelf is the definitions of one kind.
@@ -100,13 +81,14 @@ type shelf struct {
 	order func() []string // ids
 }
 
-func newShelf(byID map[string]Definition) *shelf {
-	return &shelf{byID, sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(byID)) })}
+func newShelf(byID map[string]Definition) shelf {
+	return shelf{byID, sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(byID)) })}
 }
 
 // With is the model after some changes, at a revision.
 func (m *Model) With(revision int64, changes ...Definition) *Model {
-	next := &Model{Tenant: m.Tenant, Revision: revision, standard: m.standard, shelves: maps.Clone(m.shelves)}
+	next := *m
+	next.Revision, next.shelves = revision, maps.Clone(m.shelves)
 	touched := map[Kind]map[string]Definition{}
 	for _, d := range changes {
 		if touched[d.Kind] == nil {
@@ -121,38 +103,23 @@ func (m *Model) With(revision int64, changes ...Definition) *Model {
 	for kind, byID := range touched {
 		next.shelves[kind] = newShelf(byID)
 	}
-	next.objects, next.stages, next.defaults, next.teamRoles = m.objects, m.stages, m.defaults, m.teamRoles
 	if touched[KindObject] != nil || touched[KindField] != nil || touched[KindStages] != nil {
 		next.buildObjects()
 	}
-	if touched[KindOWD] != nil {
-		next.defaults = collect[Default](next, KindOWD)
-	}
-	if touched[KindTeamRoles] != nil {
-		next.teamRoles = collect[TeamRoles](next, KindTeamRoles)
-	}
-	next.derived, next.rules = sync.OnceValue(next.derive), sync.OnceValue(next.sortRules)
-	return next
-}
-
-// collect is the values of a kind by id.
-func collect[T any](m *Model, kind Kind) map[string]*T {
-	all := make(map[string]*T, len(m.shelves[kind].byID))
-	for id, d := range m.shelves[kind].byID {
-		all[id] = d.Value.(*T)
-	}
-	return all
+	next.derived = sync.OnceValue(func() *derived { return derive(&next) })
+	return &next
 }
 
 // buildObjects puts the objects together: standard fields in their order, custom fields
 // by name, and the stages as the values of their field.
 func (m *Model) buildObjects() {
-	m.stages, m.objects = value[Stages](m, KindStages, stageObject), nil
+	m.objects = nil
+	stages := value[Stages](m, KindStages, stageObject).names()
 	fields := m.shelves[KindField]
 	key := FieldKey(stageObject, stageField)
-	if f := value[Field](m, KindField, key); f != nil && !slices.Equal(f.Values, m.stages.names()) {
+	if f := value[Field](m, KindField, key); f != nil && !slices.Equal(f.Values, stages) {
 		staged, byID := *f, maps.Clone(fields.byID)
-		staged.Values = m.stages.names()
+		staged.Values = stages
 		byID[key] = Definition{KindField, key, max(fields.byID[key].Version,
 			m.shelves[KindStages].byID[stageObject].Version), &staged}
 		fields = newShelf(byID)
@@ -182,33 +149,28 @@ func value[T any](m *Model, kind Kind, id string) *T {
 
 // Get is a definition by kind and id; ok says that it exists.
 func (m *Model) Get(kind Kind, id string) (d Definition, ok bool) {
-	if m.shelves[kind] == nil {
-		return Definition{}, false
-	}
 	d, ok = m.shelves[kind].byID[id]
 	return d, ok
 }
 
-// All are the values of a kind, by id.
-func (m *Model) All(kind Kind) []any {
+// List are the definitions of a kind as what they are, by id.
+func List[T any](m *Model, kind Kind) []T {
 	s := m.shelves[kind]
-	if s == nil {
+	if s.order == nil {
 		return nil
 	}
-	all := make([]any, 0, len(s.byID))
+	all := make([]T, 0, len(s.byID))
 	for _, id := range s.order() {
-		all = append(all, s.byID[id].Value)
+		all = append(all, s.byID[id].Value.(T))
 	}
 	return all
 }
 
+// All are the values of a kind, by id.
+func (m *Model) All(kind Kind) []any { return List[any](m, kind) }
+
 // Count is how many definitions of a kind there are.
-func (m *Model) Count(kind Kind) int {
-	if m.shelves[kind] == nil {
-		return 0
-	}
-	return len(m.shelves[kind].byID)
-}
+func (m *Model) Count(kind Kind) int { return len(m.shelves[kind].byID) }
 
 // Objects are all objects, in a fixed order.
 func (m *Model) Objects() []*Object { return m.objects }
@@ -224,10 +186,8 @@ func (m *Model) ObjectNames() string {
 
 // Object is an object by its name, nil when there is none.
 func (m *Model) Object(name string) *Object {
-	for _, o := range m.objects {
-		if o.Name == name {
-			return o
-		}
+	if at := slices.IndexFunc(m.objects, func(o *Object) bool { return o.Name == name }); at >= 0 {
+		return m.objects[at]
 	}
 	return nil
 }
@@ -255,29 +215,11 @@ func (m *Model) PermissionSet(id string) *PermissionSet {
 	return value[PermissionSet](m, KindPermissionSet, id)
 }
 
-// Users are all users by id, the system user among them.
-func (m *Model) Users() []*User { return list[User](m, KindUser) }
-
-// Roles are all roles by id.
-func (m *Model) Roles() []*Role { return list[Role](m, KindRole) }
-
-// Groups are all groups and queues by id.
-func (m *Model) Groups() []*Group { return list[Group](m, KindGroup) }
-
-func list[T any](m *Model, kind Kind) []*T {
-	s := m.shelves[kind]
-	all := make([]*T, 0, len(s.byID))
-	for _, id := range s.order() {
-		all = append(all, s.byID[id].Value.(*T))
-	}
-	return all
-}
-
 // Who is the user that a caller's subject names: its id, or what tokens call it. No
 // subject is the system user. nil: nobody.
 func (m *Model) Who(subject string) *User {
 	if subject == "" {
-		return m.User(SystemUser(m.Tenant))
+		return m.User(m.system)
 	}
 	if u := m.User(strings.ToLower(subject)); u != nil && !m.IsSystem(u.ID) {
 		return u
@@ -286,7 +228,7 @@ func (m *Model) Who(subject string) *User {
 }
 
 // IsSystem reports whether a user is the tenant's system user.
-func (m *Model) IsSystem(user string) bool { return user == SystemUser(m.Tenant) }
+func (m *Model) IsSystem(user string) bool { return user == m.system }
 
 // Owner reports whether records may be given to somebody: an active user, or a queue.
 func (m *Model) Owner(id string) bool {

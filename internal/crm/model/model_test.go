@@ -127,8 +127,8 @@ func TestRolesAndGroupsResolveToUsers(t *testing.T) {
 	for name, got := range map[string][2][]string{
 		"above 3":               {{id(2), id(1)}, m.RoleAncestors(id(3))},
 		"above 1":               {nil, m.RoleAncestors(id(1))},
-		"below 1":               {{id(2), id(4), id(3)}, m.RoleDescendants(id(1))},
-		"below nothing":         {nil, m.RoleDescendants("nothing")},
+		"below 1":               {{id(2), id(4), id(3)}, m.rolesBelow(id(1))},
+		"below nothing":         {nil, m.rolesBelow("nothing")},
 		"groups of 12":          {{id(21), id(22)}, m.GroupsOf(id(12))},
 		"groups of 13":          {nil, m.GroupsOf(id(13))},
 		"members of 21":         {{id(12), id(15)}, m.MembersOf(id(21))},

@@ -75,11 +75,24 @@ func TestAFieldThatASetNamesIsForThoseWhoAreGivenIt(t *testing.T) {
 		{SystemUser(tenant), "Amount", true, true},
 		{SystemUser(tenant), "IsWon", true, false},
 	} {
-		if got := m.Readable(tt.user, "Opportunity", tt.field); got != tt.read {
+		v := m.View(tt.user, "Opportunity")
+		if got := v.Reads(tt.field); got != tt.read {
 			t.Errorf("%s reads %s: %t, want %t", tt.user, tt.field, got, tt.read)
 		}
-		if got := m.Editable(tt.user, "Opportunity", tt.field); got != tt.edit {
+		if got := v.Edits(tt.field); got != tt.edit {
 			t.Errorf("%s edits %s: %t, want %t", tt.user, tt.field, got, tt.edit)
 		}
+	}
+}
+
+func TestWhatIsSensitiveIsReadAndNotShown(t *testing.T) {
+	v := NewModel(tenant).View(SystemUser(tenant), "Contact")
+	if !v.Reads("Email") || v.Shows("Email") || !v.Shows("Title") || v.Shows("Nothing") {
+		t.Errorf("got Email %t, %t; Title %t; Nothing %t", v.Reads("Email"), v.Shows("Email"), v.Shows("Title"),
+			v.Shows("Nothing"))
+	}
+	none := NewModel(tenant).View(SystemUser(tenant), "Nothing")
+	if none.May.Read || none.Reads("Name") || none.Edits("Name") || none.Shows("Name") {
+		t.Error("a view of nothing lets somebody do something")
 	}
 }

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Access is how much of a record somebody may.
 type Access string
 
@@ -88,7 +90,7 @@ var standardTeamRoles = []TeamRole{
 
 // OWD is the default of an object, Private unless another was defined.
 func (m *Model) OWD(object string) OWD {
-	if d := m.defaults[object]; d != nil {
+	if d := value[Default](m, KindOWD, object); d != nil {
 		return d.Access
 	}
 	return Private
@@ -96,7 +98,7 @@ func (m *Model) OWD(object string) OWD {
 
 // TeamRoles are the roles of an object's teams; none where records have no teams.
 func (m *Model) TeamRoles(object string) []TeamRole {
-	if t := m.teamRoles[object]; t != nil {
+	if t := value[TeamRoles](m, KindTeamRoles, object); t != nil {
 		return t.Roles
 	}
 	return nil
@@ -104,23 +106,18 @@ func (m *Model) TeamRoles(object string) []TeamRole {
 
 // TeamRole is a role of an object's teams by its name, nil when there is none.
 func (m *Model) TeamRole(object, name string) *TeamRole {
-	for i, r := range m.TeamRoles(object) {
-		if r.Name == name {
-			return &m.teamRoles[object].Roles[i]
-		}
+	roles := m.TeamRoles(object)
+	if at := slices.IndexFunc(roles, func(r TeamRole) bool { return r.Name == name }); at >= 0 {
+		return &roles[at]
 	}
 	return nil
 }
 
 // SharingRules are all rules of an object, active or not, by id.
 func (m *Model) SharingRules(object string) []*SharingRule {
-	var rules []*SharingRule
-	for _, r := range m.All(KindSharingRule) {
-		if r := r.(*SharingRule); r.Object == object {
-			rules = append(rules, r)
-		}
-	}
-	return rules
+	return slices.DeleteFunc(List[*SharingRule](m, KindSharingRule), func(r *SharingRule) bool {
+		return r.Object != object
+	})
 }
 
 // Seen is which records of an object a user may read, for whoever keeps counts by owner.

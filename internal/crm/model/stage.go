@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Stage is where an opportunity stands. Its order is its place in the list.
 type Stage struct {
 	Name             string `json:"name"`
@@ -38,14 +40,13 @@ const (
 )
 
 // Stages are the stages of opportunities, in their order.
-func (m *Model) Stages() []Stage { return m.stages.Stages }
+func (m *Model) Stages() []Stage { return value[Stages](m, KindStages, stageObject).Stages }
 
 // Stage is a stage by its name, nil when there is none.
 func (m *Model) Stage(name string) *Stage {
-	for i := range m.stages.Stages {
-		if m.stages.Stages[i].Name == name {
-			return &m.stages.Stages[i]
-		}
+	stages := m.Stages()
+	if at := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }); at >= 0 {
+		return &stages[at]
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"strings"
 	"sync"
 )
@@ -236,16 +235,10 @@ func NewModel(tenant string) *Model { return NewModelOf(tenant, StandardPersonal
 // NewModelOf is the model of a tenant that has defined nothing, with the standard
 // definitions that it began with.
 func NewModelOf(tenant string, s Standard) *Model {
-	m := &Model{Tenant: tenant, standard: s, shelves: map[Kind]*shelf{}}
+	m := &Model{Tenant: tenant, standard: s, system: SystemUser(tenant), shelves: map[Kind]shelf{}}
 	for kind, byID := range standards[s]() {
 		m.shelves[kind] = newShelf(byID)
 	}
-	system := &User{ID: SystemUser(tenant), Name: "System", IsActive: true}
-	users := maps.Clone(m.shelves[KindUser].byID)
-	users[system.ID] = Definition{Kind: KindUser, ID: system.ID, Value: system}
-	m.shelves[KindUser] = newShelf(users)
-	m.defaults, m.teamRoles = collect[Default](m, KindOWD), collect[TeamRoles](m, KindTeamRoles)
 	m.buildObjects()
-	m.derived, m.rules = sync.OnceValue(m.derive), sync.OnceValue(m.sortRules)
-	return m
+	return m.With(0, Definition{Kind: KindUser, ID: m.system, Value: &User{ID: m.system, Name: "System", IsActive: true}})
 }

@@ -35,7 +35,7 @@ type Result struct {
 	Err     error      // why it was refused; then nothing was done
 
 	record  *model.Record
-	view    *view
+	view    view
 	changed bool
 }
 
@@ -75,7 +75,7 @@ func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *
 				return nil, err
 			}
 			shown = results[0].View()
-			return json.Marshal(results[0].view.keep(results[0].record))
+			return json.Marshal(results[0].view.stored(results[0].record))
 		})
 		if err != nil || !replay {
 			return err
@@ -84,7 +84,7 @@ func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *
 		if err := json.Unmarshal(kept, &shown); err != nil {
 			return err
 		}
-		return w.again(ctx, &shown)
+		return w.replay(ctx, &shown)
 	})
 	return shown, replay, err
 }
@@ -93,7 +93,7 @@ func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *
 type bench struct {
 	*session
 	object   string
-	view     *view
+	view     view
 	rows     map[string]*row
 	parents  parents
 	children map[string][]child
@@ -153,7 +153,7 @@ func refusedBy(i int, err error) error {
 // prepare reads everything that the operations need, at once.
 func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
 	o := k.model.Object(k.object)
-	k.view = k.views.of(k.model, k.user, o)
+	k.view = view{k.model.View(k.user, k.object)}
 	var ids, gone []string
 	wanted := map[string][]string{}
 	for i := range ops {
@@ -208,7 +208,7 @@ func collectReferences(o *model.Object, op *Op, wanted map[string][]string) {
 		if f == nil || f.Type != model.Reference {
 			continue
 		}
-		if id, err := parseValue(f, raw); err == nil && id != nil {
+		if id, err := f.Parse(raw); err == nil && id != nil {
 			for _, to := range f.ReferenceTo {
 				wanted[to] = append(wanted[to], id.(string))
 			}
@@ -307,7 +307,7 @@ func (k *bench) note(d *decision) {
 			k.above[id] = values(d.after.Fields).text(parentField)
 		}
 	}
-	for _, r := range references(k.view.object, d) {
+	for _, r := range references(k.view.Object, d) {
 		k.count(r.old, r.field, -1)
 		k.count(r.now, r.field, 1)
 	}

@@ -41,17 +41,20 @@ func (f *facts) act(d *model.Draft, given values) (values, error) {
 
 // valueOf is the value that an action sets.
 func (f *facts) valueOf(a *model.Action) (any, error) {
-	field := f.view.object.Field(a.Field)
+	field := f.view.Field(a.Field)
 	if field == nil {
 		return nil, f.view.unknown(a.Field)
 	}
-	value, err := parseValue(field, a.Value)
-	if id, ok := value.(string); ok && err == nil && field.Type == model.Reference &&
+	value, err := field.Parse(a.Value)
+	if err != nil {
+		return nil, unfit(field, "%v", err)
+	}
+	if id, ok := value.(string); ok && field.Type == model.Reference &&
 		!slices.Contains(field.ReferenceTo, f.ruled[id].Object) {
 		return nil, unfit(field, "must be the id of a record of %s that is there", strings.Join(field.ReferenceTo,
 			" or "))
 	}
-	return value, err
+	return value, nil
 }
 
 // failed says that a rule could not be carried out. It does not name a field that the
@@ -59,7 +62,7 @@ func (f *facts) valueOf(a *model.Action) (any, error) {
 func (f *facts) failed(rule *model.WorkflowRule, a *model.Action, cause error) error {
 	why := "ask an administrator"
 	details := map[string]string{"ruleId": rule.ID, "rule": rule.Name}
-	if f.view.sees(a.Field) {
+	if f.view.Reads(a.Field) {
 		details["field"] = a.Field
 		if e, ok := fault.As(cause); ok {
 			why = e.Message
@@ -92,7 +95,7 @@ func (f *facts) validate(d *model.Draft) error {
 	details := map[string]any{}
 	for _, rule := range rules {
 		b := broken{ID: rule.ID, Name: rule.Name, Message: rule.Message}
-		if f.view.sees(rule.Field) {
+		if f.view.Reads(rule.Field) {
 			b.Field = rule.Field
 			if details["field"] == nil {
 				details["field"] = rule.Field
@@ -118,7 +121,7 @@ func (w *session) loadRuled(ctx context.Context, object string) (parents, error)
 			if f == nil || f.Type != model.Reference {
 				continue
 			}
-			if id, err := parseValue(f, a.Value); err == nil && id != nil {
+			if id, err := f.Parse(a.Value); err == nil && id != nil {
 				for _, to := range f.ReferenceTo {
 					wanted[to] = append(wanted[to], id.(string))
 				}

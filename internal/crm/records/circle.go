@@ -25,12 +25,12 @@ const holdParents = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7003))"
 // newParents are the records that updates, and rules that act before them, put above
 // others. New records have nothing below them.
 func (k *bench) newParents(ops []Op) (ids []string) {
-	f := k.view.object.Field(parentField)
+	f := k.view.Field(parentField)
 	if f == nil {
 		return nil
 	}
 	add := func(raw jsontext.Value) {
-		if id, err := parseValue(f, raw); err == nil && id != nil {
+		if id, err := f.Parse(raw); err == nil && id != nil {
 			ids = append(ids, id.(string))
 		}
 	}
@@ -70,7 +70,7 @@ func (k *bench) holdAbove(ctx context.Context) error {
 // loadAbove reads what is above some records, whoever sees it, level by level.
 func (k *bench) loadAbove(ctx context.Context, ids []string) error {
 	k.above = map[string]string{}
-	f := k.view.object.Field(parentField)
+	f := k.view.Field(parentField)
 	for level := 0; len(ids) > 0 && level <= maxLevels; level++ {
 		slices.Sort(ids)
 		var b sqldb.Binds
@@ -132,8 +132,8 @@ func (k *bench) circle(id, parent string) string {
 func (k *bench) refuseParent(named bool, why string) error {
 	switch {
 	case named:
-		return unfit(k.view.object.Field(parentField), "%s", why)
-	case k.view.sees(parentField):
+		return unfit(k.view.Field(parentField), "%s", why)
+	case k.view.Reads(parentField):
 		return about(CodeRuleFailed, parentField, "a workflow rule cannot be carried out: %s %s", parentField, why)
 	}
 	return fault.New(fault.Invalid, CodeRuleFailed, "a workflow rule cannot be carried out: ask an administrator")

@@ -61,12 +61,12 @@ func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer fu
 				return nil, err
 			}
 			least := done
-			least.Lead = k.view.keep(&k.done[len(k.done)-1].after)
+			least.Lead = k.view.stored(&k.done[len(k.done)-1].after)
 			return json.Marshal(&least)
 		})
 		if err == nil && replay {
 			if err = json.Unmarshal(kept, &done); err == nil {
-				err = w.again(ctx, &done.Lead)
+				err = w.replay(ctx, &done.Lead)
 			}
 		}
 		if err == nil {
@@ -82,7 +82,7 @@ type conversion struct {
 	*session
 	want    *Conversion
 	lead    *row
-	view    *view // of leads
+	view    view // of leads
 	done    []decision
 	created []string
 }
@@ -173,7 +173,7 @@ func (k *conversion) account(ctx context.Context, id string) (*model.Record, err
 	if id != "" {
 		return k.join(ctx, objAccount, id, "accountId")
 	}
-	if k.want.Match && k.view.sees("Company") && k.model.Readable(k.user, objAccount, "Name") {
+	if k.want.Match && k.view.Reads("Company") && k.model.View(k.user, objAccount).Reads("Name") {
 		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string {
 			return "r.name" +
 				same(b, lead.text("Company"))
@@ -198,7 +198,7 @@ func (k *conversion) copy(object string, from map[string]string) map[string]json
 	fields := make(map[string]jsontext.Value, len(from))
 	for to, field := range from {
 		value := k.lead.Fields[field]
-		if value == nil || !k.view.sees(field) || k.model.Sensitive(objLead, field) && !k.model.Sensitive(object, to) {
+		if value == nil || !k.view.Reads(field) || k.model.Sensitive(objLead, field) && !k.model.Sensitive(object, to) {
 			continue
 		}
 		if f := k.model.Field(object, to); f.Type == model.Picklist &&
@@ -231,8 +231,9 @@ func (k *conversion) contact(ctx context.Context, account *model.Record) (*model
 // that the caller may read, else it could try out what is in the others.
 func (k *conversion) sameContact(ctx context.Context, account *model.Record) (*model.Record, error) {
 	email := values(k.lead.Fields).text("Email")
-	byEmail := email != "" && k.view.sees("Email") && k.model.Readable(k.user, objContact, "Email")
-	if !k.want.Match || !k.view.sees("Name") || !byEmail && !k.model.Readable(k.user, objContact, "Name") {
+	contact := k.model.View(k.user, objContact)
+	byEmail := email != "" && k.view.Reads("Email") && contact.Reads("Email")
+	if !k.want.Match || !k.view.Reads("Name") || !byEmail && !contact.Reads("Name") {
 		return nil, nil
 	}
 	return k.match(ctx, objContact, func(b *sqldb.Binds) string {
@@ -321,7 +322,7 @@ func (k *conversion) make(ctx context.Context, object string, fields map[string]
 		if _, asked := k.want.Opportunity[name]; object == objOpportunity && asked {
 			continue
 		}
-		if at, ok := view.places[name]; !ok || !view.editable[at] || value.Kind() == 'n' {
+		if !view.Edits(name) || value.Kind() == 'n' {
 			delete(fields, name)
 		}
 	}
@@ -329,7 +330,7 @@ func (k *conversion) make(ctx context.Context, object string, fields map[string]
 	if op.OwnerID == "" {
 		op.OwnerID = k.lead.OwnerID
 	}
-	collectReferences(view.object, op, wanted)
+	collectReferences(view.Object, op, wanted)
 	found, err := k.loadParents(ctx, wanted)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ type lock struct {
 // facts are what a decision needs to know beside the record.
 type facts struct {
 	model   *model.Model
-	view    *view
+	view    view
 	user    string
 	now     wire.Stamp
 	parents parents
@@ -100,7 +100,7 @@ const (
 
 // create decides about a new record.
 func create(f *facts, id string, op *Op) (decision, error) {
-	object := f.view.object
+	object := f.view.Object
 	given, err := f.parse(op.Fields, nil)
 	if err != nil {
 		return decision{}, err
@@ -138,7 +138,7 @@ func create(f *facts, id string, op *Op) (decision, error) {
 
 // update decides about a record that is there. What changes nothing has no action.
 func update(f *facts, before *model.Record, op *Op) (decision, error) {
-	object := f.view.object
+	object := f.view.Object
 	if object.Name == objLead && values(before.Fields).flag("IsConverted") && !f.system {
 		return decision{}, fault.New(fault.Conflict, CodeConverted,
 			"the lead %s was converted and cannot be changed any more", before.ID)
@@ -188,7 +188,7 @@ func update(f *facts, before *model.Record, op *Op) (decision, error) {
 // fill makes the fields of a record out of what they were, nil of a new record, what a
 // change names, and what follows from them.
 func (f *facts) fill(before, given values) (values, error) {
-	object := f.view.object
+	object := f.view.Object
 	after := values(maps.Clone(before))
 	if before == nil {
 		after = values{}
@@ -262,10 +262,10 @@ func (f *facts) parse(fields map[string]jsontext.Value, before values) (values, 
 		if err != nil {
 			return nil, err
 		}
-		value, err := parseValue(field, fields[name])
+		value, err := field.Parse(fields[name])
 		if err != nil {
 			if !repeats(fields[name], before[name]) {
-				return nil, err
+				return nil, unfit(field, "%v", err)
 			}
 			value = before[name] // it fitted when it was stored, such as a value that the picklist had
 		}
@@ -293,14 +293,14 @@ func repeats(raw jsontext.Value, stored any) bool {
 // writable is a field that the caller may write. One that the caller may not even see is
 // as unknown as one that does not exist.
 func (f *facts) writable(name string) (*model.Field, error) {
-	at, ok := f.view.places[name]
+	field := f.view.Field(name)
 	switch {
-	case !ok || !f.system && !f.view.readable[at] && !f.view.editable[at]:
+	case field == nil || !f.system && !f.view.Reads(name) && !f.view.Edits(name):
 		return nil, f.view.unknown(name)
-	case !f.system && !f.view.editable[at]:
+	case !f.system && !f.view.Edits(name):
 		return nil, about(CodeFieldReadOnly, name, "%s can be read only", name)
 	}
-	return &f.view.object.Fields[at], nil
+	return field, nil
 }
 
 // blank reports whether a value is none, or a text that nobody can read.
@@ -312,7 +312,7 @@ func blank(value any) bool {
 // missing says that a required field is empty. It does not name one that the caller may
 // not see.
 func (f *facts) missing(field *model.Field) error {
-	if at := f.view.places[field.Name]; !f.view.readable[at] && !f.view.editable[at] {
+	if !f.view.Reads(field.Name) && !f.view.Edits(field.Name) {
 		return fault.New(fault.Invalid, CodeFieldRequired,
 			"%s needs a field that you may not write; ask an administrator", field.Object)
 	}
@@ -335,7 +335,7 @@ func (f *facts) checkLocks(changes []change) error {
 			}
 			details := map[string]string{"approvalInstanceId": l.Approval}
 			what := "a field that you may not see"
-			if at, ok := f.view.places[c.Field]; !ok || f.view.readable[at] {
+			if c.Field == ownerField || f.view.Reads(c.Field) {
 				details["field"], what = c.Field, c.Field
 			}
 			return fault.New(fault.Conflict, CodeFieldLocked,

@@ -91,12 +91,10 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 }
 
 // told is the condition of entries of which the user may read a field.
-func (v *view) told(tx *sqldb.Tx, b *sqldb.Binds) string {
+func (v view) told(tx *sqldb.Tx, b *sqldb.Binds) string {
 	seen := []string{ownerField}
-	for i := range v.object.Fields {
-		if v.readable[i] {
-			seen = append(seen, v.object.Fields[i].Name)
-		}
+	for _, f := range v.Readable {
+		seen = append(seen, f.Name)
 	}
 	if tx.Dialect() == sqldb.Postgres {
 		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " +
@@ -107,13 +105,13 @@ func (v *view) told(tx *sqldb.Tx, b *sqldb.Binds) string {
 }
 
 // filter leaves what the user may read now, without the values of what is sensitive now.
-func (v *view) filter(changes []FieldChange) []FieldChange {
+func (v view) filter(changes []FieldChange) []FieldChange {
 	kept := []FieldChange{}
 	for _, c := range changes {
-		f := v.object.Field(c.Field)
+		f := v.Field(c.Field)
 		switch {
 		case c.Field == ownerField:
-		case f == nil || !v.sees(c.Field):
+		case f == nil || !v.Reads(c.Field):
 			continue
 		case f.Sensitive:
 			c.Old, c.New = nil, nil

@@ -57,13 +57,13 @@ type listing struct {
 	offset int
 }
 
-func (w *session) list(ctx context.Context, v *view, q *Query) (page []View, total int, err error) {
+func (w *session) list(ctx context.Context, v view, q *Query) (page []View, total int, err error) {
 	if len(q.Filters) > maxFilters {
 		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid, "a list may have at most %d filters", maxFilters)
 	}
 	l := &listing{session: w, offset: q.Offset}
 	l.builder = &builder{view: v, dialect: w.tx.Dialect(), binds: &l.binds}
-	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.object.Name) +
+	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.Object.Name) +
 		" AND r.deleted_at = 0"
 	if err := l.narrow(ctx, q); err != nil {
 		return nil, 0, err
@@ -130,7 +130,7 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 	case len(served) > 0:
 		return l.visible(ctx, l.cfg.Visible.Where)
 	}
-	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, model.Read)
+	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.Object.Name, l.user, model.Read)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (l *listing) along() {
 
 // visible adds the condition of what the caller sees.
 func (l *listing) visible(ctx context.Context, ask where) error {
-	text, err := ask(ctx, l.tx, l.caller.Tenant, l.view.object.Name, l.user, model.Read, &l.binds)
+	text, err := ask(ctx, l.tx, l.caller.Tenant, l.view.Object.Name, l.user, model.Read, &l.binds)
 	l.where += " AND (" + text + ")"
 	return err
 }

@@ -186,8 +186,8 @@ func (d *MemberDraft) over(m *Member) error {
 		if status == "" {
 			return unfit(&f, "must have 1 to %d characters", maxStatus)
 		}
-		if err := checkText(&f, status); err != nil {
-			return err
+		if err := f.CheckText(status); err != nil {
+			return unfit(&f, "%v", err)
 		}
 		m.Status = status
 	}

@@ -36,8 +36,6 @@ func (s *Records) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	case "ApprovalDecided":
 		return s.onDecided(ctx, tx, e)
 	}
-	tenant := e.Tenant
-	tx.OnCommit(func() { s.views.forget(tenant) })
 	if e.Type == "GroupMemberChanged" && s.cfg.Regrouped != nil {
 		return s.cfg.Regrouped(ctx, tx, e)
 	}

@@ -73,24 +73,6 @@ func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
 	})
 }
 
-func TestEventsDropWhatIsInMemory(t *testing.T) {
-	onEvery(t, func(t *testing.T, r *rig) {
-		r.create(system, "Account", `{"Name":"A"}`)
-		r.create(Caller{Tenant: tenantB}, "Account", `{"Name":"B"}`)
-		if len(r.records.views.byTenant) != 2 || r.records.views.size != 2 {
-			t.Fatalf("%d tenants are in memory", len(r.records.views.byTenant))
-		}
-		r.take(wire.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: wire.PermissionSubject{
-			Type: "User",
-			ID:   ann,
-		}, EffectiveAt: 1})
-		if r.records.views.byTenant[tenantA] != nil || r.records.views.byTenant[tenantB] == nil ||
-			r.records.views.size != 1 {
-			t.Error("the event drops what is of its tenant, and nothing else")
-		}
-	})
-}
-
 func TestBulksAreDoneItemByItemOrNotAtAll(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		parent := r.create(system, "Account", `{"Name":"Parent"}`)

@@ -63,7 +63,7 @@ type term struct {
 
 // builder puts the conditions of a list together.
 type builder struct {
-	view     *view
+	view     view
 	dialect  sqldb.Dialect
 	binds    *sqldb.Binds
 	extracts bool // some field is read that has no column
@@ -75,14 +75,14 @@ func (b *builder) term(name string) (term, error) {
 		f := &model.Field{Name: name, Type: m.typ, ReferenceTo: []string{"any object"}}
 		return term{sql: m.column, field: f, column: true, stamp: m.typ == model.DateTime}, nil
 	}
-	if !b.view.sees(name) {
+	if !b.view.Reads(name) {
 		return term{}, b.view.unknown(name)
 	}
-	f := b.view.object.Field(name)
+	f := b.view.Field(name)
 	switch {
 	case name == "Name":
 		return term{sql: "r.name", field: f, column: true}, nil
-	case name == "AccountId" && b.view.object.Name != objQuote:
+	case name == "AccountId" && b.view.Object.Name != objQuote:
 		return term{sql: "nullif(r.account_id, '')", field: f, key: "r.account_id"}, nil
 	}
 	return term{sql: b.extract(f), field: f}, nil
@@ -95,7 +95,7 @@ func (b *builder) split(filters []Filter) (served, rest []Filter) {
 		switch {
 		case op != "" && op != "eq" && op != "in":
 			rest = append(rest, f)
-		case name == "id", name == "ownerId", name == "Name", name == "AccountId" && b.view.object.Name != objQuote:
+		case name == "id", name == "ownerId", name == "Name", name == "AccountId" && b.view.Object.Name != objQuote:
 			served = append(served, f)
 		default:
 			rest = append(rest, f)
@@ -142,14 +142,17 @@ func (t *term) value(text string) (any, error) {
 	case model.Picklist, model.Text, model.LongText, model.Email, model.Phone, model.URL:
 		return text, nil // also what is no value any more
 	}
-	v, err := parseValue(&f, raw)
-	if err == nil && v == nil {
-		err = unfit(&f, "cannot be compared with nothing; use %s.empty=true", f.Name)
+	v, err := f.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, unfit(&f, "%v", err)
+	case v == nil:
+		return nil, unfit(&f, "cannot be compared with nothing; use %s.empty=true", f.Name)
 	}
 	if s, ok := v.(string); ok && t.stamp {
 		return wire.ParseStamp(s)
 	}
-	return v, err
+	return v, nil
 }
 
 // filter is a condition in SQL.

@@ -50,10 +50,9 @@ type Config struct {
 
 // Records keeps the records of all tenants.
 type Records struct {
-	db    *sqldb.DB
-	cfg   Config
-	keys  idempotency.Keys
-	views *views
+	db   *sqldb.DB
+	cfg  Config
+	keys idempotency.Keys
 
 	folded atomic.Int64 // changes of counts that PostgreSQL has not forgotten yet
 }
@@ -64,8 +63,7 @@ func New(db *sqldb.DB, cfg Config) *Records {
 		cfg.Now = time.Now
 	}
 	return &Records{
-		db: db, cfg: cfg, views: newViews(),
-		keys: idempotency.Keys{Service: "records", Retention: cfg.KeyRetention},
+		db: db, cfg: cfg, keys: idempotency.Keys{Service: "records", Retention: cfg.KeyRetention},
 	}
 }
 
@@ -131,16 +129,15 @@ func (s *Records) write(ctx context.Context, op string, c *Caller, fn func(ctx c
 
 // viewOf is what the caller may do with the fields of an object, if it may do something
 // with its records at all.
-func (w *session) viewOf(object string, op model.Op) (*view, error) {
-	o := w.model.Object(object)
-	if o == nil {
-		return nil, w.noObject(object)
+func (w *session) viewOf(object string, op model.Op) (view, error) {
+	if w.model.Object(object) == nil {
+		return view{}, w.noObject(object)
 	}
 	if !w.model.Can(w.user, object, op) {
-		return nil, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op,
+		return view{}, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op,
 			object)
 	}
-	return w.views.of(w.model, w.user, o), nil
+	return view{w.model.View(w.user, object)}, nil
 }
 
 func (w *session) noObject(name string) error {

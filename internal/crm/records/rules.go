@@ -97,13 +97,9 @@ func deriveTotal(m *model.Model, after values) error {
 	tax, _ := after["Tax"].(float64)
 	left := new(big.Rat).Sub(big.NewRat(100, 1), decimal(discount))
 	total := new(big.Rat).Mul(decimal(subtotal), left.Quo(left, big.NewRat(100, 1)))
-	text := total.Add(total, decimal(tax)).FloatString(2) // half away from zero
-	rounded, err := strconv.ParseFloat(text, 64)
-	if err != nil || rounded <= -maxNumber || rounded >= maxNumber || digits(text) > maxDigits {
-		return unfit(m.Field(objQuote, "Subtotal"), "makes a total of more than %d digits", maxDigits)
-	}
-	if rounded == 0 {
-		rounded = 0
+	rounded, ok := model.ParseNumber(total.Add(total, decimal(tax)).FloatString(2)) // half away from zero
+	if !ok {
+		return unfit(m.Field(objQuote, "Subtotal"), "makes a total of more than %d digits", model.MaxDigits)
 	}
 	after["GrandTotal"] = rounded
 	return nil

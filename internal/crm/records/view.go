@@ -1,41 +1,22 @@
 package records
 
 import (
+	"context"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// view is what a user may do with the fields of an object.
-type view struct {
-	object   *model.Object
-	places   map[string]int // of fields in object.Fields
-	readable []bool
-	editable []bool
-}
+// view is an object as the caller may see it.
+type view struct{ *model.View }
 
-func newView(m *model.Model, user string, object *model.Object) *view {
-	v := &view{object: object, places: make(map[string]int, len(object.Fields))}
-	v.readable, v.editable = make([]bool, len(object.Fields)), make([]bool, len(object.Fields))
-	for i := range object.Fields {
-		name := object.Fields[i].Name
-		v.places[name] = i
-		v.readable[i], v.editable[i] = m.Readable(user, object.Name, name), m.Editable(user, object.Name, name)
-	}
-	return v
-}
-
-// sees reports whether the user may read a field.
-func (v *view) sees(name string) bool {
-	at, ok := v.places[name]
-	return ok && v.readable[at]
-}
-
-func (v *view) unknown(name string) error {
-	return about(CodeFieldUnknown, name, "%s has no field %q", v.object.Name, name)
+func (v view) unknown(name string) error {
+	return about(CodeFieldUnknown, name, "%s has no field %q", v.Object.Name, name)
 }
 
 // View is a record as a caller may see it.
@@ -52,7 +33,7 @@ type View struct {
 }
 
 // show is a record with the fields that the user may read.
-func (v *view) show(r *model.Record) View {
+func (v view) show(r *model.Record) View {
 	return View{
 		ID: r.ID, Object: r.Object, OwnerID: r.OwnerID, RecordVersion: r.Version,
 		CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy,
@@ -62,22 +43,70 @@ func (v *view) show(r *model.Record) View {
 
 // fields are those that the user may read and that are not empty; without the sensitive ones
 // unless they are wanted.
-func (v *view) fields(fields values, sensitive bool) jsontext.Value {
-	out := append(make([]byte, 0, 256), '{')
-	for i := range v.object.Fields {
-		f := &v.object.Fields[i]
+func (v view) fields(fields values, sensitive bool) jsontext.Value {
+	return v.write(func(f *model.Field) jsontext.Value {
 		value := fields[f.Name]
-		if value == nil && f.Type == model.Boolean {
+		switch {
+		case f.Sensitive && !sensitive, value == nil && f.Type != model.Boolean:
+			return nil
+		case value == nil:
 			value = false // of a field that is younger than the record
 		}
-		if value == nil || !v.readable[i] || f.Sensitive && !sensitive {
-			continue
+		return jsonOf(value)
+	})
+}
+
+// write is an object of the fields that the user may read and that have a value.
+func (v view) write(value func(*model.Field) jsontext.Value) jsontext.Value {
+	out := append(make([]byte, 0, 256), '{')
+	for _, f := range v.Readable {
+		if text := value(f); text != nil {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(append(strconv.AppendQuote(out, f.Name), ':'), text...)
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(strconv.AppendQuote(out, f.Name), ':')
-		out = append(out, jsonOf(value)...)
 	}
 	return append(out, '}')
+}
+
+// noFields are the fields of a record of which nothing is shown.
+var noFields = jsontext.Value("{}")
+
+// stored is what is stored of a record with an idempotency key: what its answer shows, but
+// for sensitive values, which stay in the record.
+func (v view) stored(r *model.Record) View {
+	shown := v.show(r)
+	if shown.Fields = noFields; !r.Deleted {
+		shown.Fields = v.fields(r.Fields, false)
+	}
+	return shown
+}
+
+// replay makes what was stored of a record into an answer for the caller, who may see less
+// of it by now: of a record that it does not see any more no field is shown, else those that
+// it may read. The values that were not stored are shown as long as the record has the same
+// version.
+func (w *session) replay(ctx context.Context, was *View) error {
+	var stored map[string]jsontext.Value
+	if err := json.Unmarshal(was.Fields, &stored); err != nil {
+		return err
+	}
+	was.Fields = noFields
+	v := view{w.model.View(w.user, was.Object)}
+	if !v.May.Read {
+		return nil
+	}
+	r, err := w.get(ctx, was.Object, was.ID, loose)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case r.Version == was.RecordVersion:
+		was.Fields = v.fields(r.Fields, true)
+	default:
+		was.Fields = v.write(func(f *model.Field) jsontext.Value { return stored[f.Name] })
+	}
+	return nil
 }

@@ -141,4 +141,4 @@ func (w *session) needs(object string, fields ...string) error {
 }
 
 // sees reports whether the caller may read a field.
-func (w *session) sees(object, field string) bool { return w.model.Readable(w.user, object, field) }
+func (w *session) sees(object, field string) bool { return w.model.View(w.user, object).Reads(field) }

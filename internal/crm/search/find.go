@@ -189,16 +189,15 @@ func (f *finder) objects(m *model.Model) error {
 			continue
 		}
 		var names []string
-		for i := range o.Fields {
-			name := o.Fields[i].Name
-			if (f.ask.Field == "" || f.ask.Field == name) && o.Fields[i].Searchable &&
-				m.Readable(f.user, o.Name, name) {
-				names = append(names, name)
+		v := m.View(f.user, o.Name)
+		for _, field := range v.Readable {
+			if (f.ask.Field == "" || f.ask.Field == field.Name) && field.Searchable {
+				names = append(names, field.Name)
 			}
 		}
 		if len(names) > 0 {
 			f.fields[o.Name] = names
-			f.named[o.Name] = m.Readable(f.user, o.Name, nameField)
+			f.named[o.Name] = v.Reads(nameField)
 		}
 	}
 	if f.ask.Field != "" && len(f.fields) == 0 {

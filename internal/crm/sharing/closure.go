@@ -49,13 +49,13 @@ type frozen struct {
 // their own. Nobody who is not active has any.
 func closureOf(m *model.Model, tree *Tree, models []frozen) closure {
 	var c closure
-	for _, u := range m.Users() {
+	for _, u := range model.List[*model.User](m, model.KindUser) {
 		if u.IsActive {
 			c.addUser(m, tree, u)
 		}
 		c.addAbove(m, u)
 	}
-	for _, g := range m.Groups() { // only queues own records, but any group may become one
+	for _, g := range model.List[*model.Group](m, model.KindGroup) { // only queues own records, but any group may become one
 		c.reach = append(c.reach, Reach{
 			Principal: principal(groupKind, g.ID), Owner: g.ID, Level: Full,
 			Cause: CauseQueue, CauseID: g.ID,
