@@ -107,8 +107,22 @@ func newInstalled(t testing.TB, venv string) *installed {
 	a.write(filepath.Join("dags", "recheck.py"), recheckDAG)
 	a.run("db", "migrate")
 	if a.old {
-		a.run("users", "create", "--username", "renga", "--password", airflowPassword, "--firstname", "r", "--lastname",
-			"r", "--role", "Admin", "--email", "r@example.com")
+		a.run(
+			"users",
+			"create",
+			"--username",
+			"renga",
+			"--password",
+			airflowPassword,
+			"--firstname",
+			"r",
+			"--lastname",
+			"r",
+			"--role",
+			"Admin",
+			"--email",
+			"r@example.com",
+		)
 		a.run("sync-perm")
 		set("FAB__UPDATE_FAB_PERMS", "False") // they are there now, and it takes long
 	}

@@ -300,8 +300,9 @@ func (p *busProcess) flow(ctx context.Context) {
 					return err
 				}
 			}
-			return tx.Row(ctx, "SELECT count(*) FROM outbox_events WHERE published_at IS NULL AND id <= $1", last).Scan(
-				&n)
+			return tx.Row(ctx, "SELECT count(*) FROM outbox_events WHERE published_at IS NULL AND id <= $1", last).
+				Scan(
+					&n)
 		})
 		if err == nil && n == 0 {
 			p.say("flows")

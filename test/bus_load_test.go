@@ -62,9 +62,19 @@ func (p *busProcess) consumers() []bus.Consumer {
 // handle notes an effect, by which process and under whose lease, and fails now and then.
 func (p *busProcess) handle(consumer string) bus.Handler {
 	return func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-		n, err := tx.Exec(ctx, `INSERT INTO test_effect (consumer, key, event_id, version, idx, instance, holder, part, epoch)
+		n, err := tx.Exec(
+			ctx,
+			`INSERT INTO test_effect (consumer, key, event_id, version, idx, instance, holder, part, epoch)
 			SELECT $1, $2, $3, $4, $5, $6, holder, part, epoch FROM bus_lease WHERE name = $7 AND part = $8`,
-			consumer, e.Key, e.ID, e.Version, e.Index, p.Instance, "reader:"+consumer, wire.Partition(e.Key))
+			consumer,
+			e.Key,
+			e.ID,
+			e.Version,
+			e.Index,
+			p.Instance,
+			"reader:"+consumer,
+			wire.Partition(e.Key),
+		)
 		switch {
 		case err != nil:
 			return err
@@ -162,13 +172,19 @@ func (p *busProcess) change(ctx context.Context, events int) (ids []string, err 
 }
 
 // version is the next version of a record: by its row, or by the bus.
-func (p *busProcess) version(ctx context.Context, tx *sqldb.Tx, key string, own bool) (version wire.Stamp, err error) {
+func (p *busProcess) version(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	key string,
+	own bool,
+) (version wire.Stamp, err error) {
 	if !own {
 		return p.bus.NextVersion(ctx, tx, key)
 	}
 	err = tx.Row(ctx, `INSERT INTO test_record (key, version) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET version =
 		CASE WHEN excluded.version > test_record.version THEN excluded.version ELSE test_record.version + 1 END RETURNING version`,
-		key, time.Now().UnixMilli()).Scan(&version)
+		key, time.Now().UnixMilli()).
+		Scan(&version)
 	return version, err
 }
 

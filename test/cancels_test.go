@@ -31,10 +31,17 @@ type cancelRig struct {
 func newCancelRig(t testing.TB, unnoted bool) cancelRig {
 	t.Helper()
 	at := newSite(t)
-	a := startApp(t, app.Config{Place: at.place(), Silent: true, Shards: 1, Override: app.Override{Unaudited: unnoted}})
+	a := startApp(
+		t,
+		app.Config{Place: at.place(), Silent: true, Shards: 1, Override: app.Override{Unaudited: unnoted}},
+	)
 	g, err := flow.ParseGraph(
-		[]byte(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`), false)
+		[]byte(
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
+		),
+		false,
+	)
 	if err == nil {
 		_, _, err = a.Engine.PutGraph(t.Context(), tenantOfCancels, "g", g)
 	}

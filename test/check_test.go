@@ -53,8 +53,12 @@ func TestCheckConsistencyPrintsWhatDiffers(t *testing.T) {
 			if _, err := tx.Exec(ctx, "UPDATE records_count SET n = n + 1"); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx, dead, body)
-				VALUES ('search', 'a key', 1, 'an event', 'RecordUpdated', 1, 1, 0, 0, $1)`, []byte("{}"))
+			_, err := tx.Exec(
+				ctx,
+				`INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx, dead, body)
+				VALUES ('search', 'a key', 1, 'an event', 'RecordUpdated', 1, 1, 0, 0, $1)`,
+				[]byte("{}"),
+			)
 			return err
 		})
 	})

@@ -25,7 +25,12 @@ func TestADatabaseOfAnEarlierVersionIsGoodToday(t *testing.T) {
 		"RENGA_RECHECK_RETENTION=876000h")
 	server := serve(t, at)
 	for _, q := range requests {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+q.Path, strings.NewReader(q.Body))
+		r, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			server.url+q.Path,
+			strings.NewReader(q.Body),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

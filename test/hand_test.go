@@ -299,7 +299,14 @@ func (h *hand) steer(ctx context.Context) error {
 	}
 	for _, n := range v.Nodes {
 		if n.Status == "WAITING" && n.Type == "Wait" {
-			_, err := h.post(ctx, "ResumeNode", v.ExecutionID, n.NodeID, `"resumeKey":"yes","output":{"by":%q}`, h.name)
+			_, err := h.post(
+				ctx,
+				"ResumeNode",
+				v.ExecutionID,
+				n.NodeID,
+				`"resumeKey":"yes","output":{"by":%q}`,
+				h.name,
+			)
 			return err
 		}
 	}
@@ -316,7 +323,15 @@ func (h *hand) startNode(ctx context.Context) error {
 		if n.Status != "READY" {
 			continue
 		}
-		r, err := h.post(ctx, "StartNode", v.ExecutionID, n.NodeID, `"attempt":%d,"workerId":%q`, n.NextAttempt, h.name)
+		r, err := h.post(
+			ctx,
+			"StartNode",
+			v.ExecutionID,
+			n.NodeID,
+			`"attempt":%d,"workerId":%q`,
+			n.NextAttempt,
+			h.name,
+		)
 		if err == nil && r.accepted() {
 			h.held = append(h.held, task{v.ExecutionID, n.NodeID, n.NextAttempt})
 		}
@@ -432,7 +447,14 @@ func (h *hand) clear(ctx context.Context) {
 			}
 			h.wake(ctx, item.ExecutionID)
 		}
-		r, err := h.post(ctx, claim, "", "", `"workerId":%q,"queues":["work","rare"],"max":100,"waitSeconds":1`, h.name)
+		r, err := h.post(
+			ctx,
+			claim,
+			"",
+			"",
+			`"workerId":%q,"queues":["work","rare"],"max":100,"waitSeconds":1`,
+			h.name,
+		)
 		if err != nil {
 			return
 		}

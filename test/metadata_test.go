@@ -37,7 +37,8 @@ func TestTheProgramKeepsDefinitionsAndTellsOfThem(t *testing.T) {
 	})
 	c.kill()
 	c = serve(t, at)
-	if out := renga(0, "metadata", "list", "user"); !strings.Contains(out, "Anna") || !strings.Contains(out, "System") {
+	if out := renga(0, "metadata", "list", "user"); !strings.Contains(out, "Anna") ||
+		!strings.Contains(out, "System") {
 		t.Errorf("got %s", out)
 	}
 	if out := renga(0, "metadata", "describe", "Lead"); !strings.Contains(out, "Tier__c") ||

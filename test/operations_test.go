@@ -139,8 +139,11 @@ func plantConsumer(t *testing.T, at site) {
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
 	err = db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event,
-			pending, at, applied, duplicate, stale, failed) VALUES ('search', 0, 0, 0, 0, 0, 0, 0, 0, '', 7, 0, 0, 0, 0, 0)`)
+		_, err := tx.Exec(
+			ctx,
+			`INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event,
+			pending, at, applied, duplicate, stale, failed) VALUES ('search', 0, 0, 0, 0, 0, 0, 0, 0, '', 7, 0, 0, 0, 0, 0)`,
+		)
 		return err
 	})
 	stop()
@@ -194,7 +197,8 @@ func alertExpressions(t *testing.T) map[string]string {
 				t.Errorf("%s of %s is there twice, or has no name", where, group.Name)
 			}
 			all[where] = rule.Expr
-			if rule.Annotations["summary"] == "" || rule.Annotations["action"] == "" || rule.Labels["severity"] == "" {
+			if rule.Annotations["summary"] == "" || rule.Annotations["action"] == "" ||
+				rule.Labels["severity"] == "" {
 				t.Errorf("%s does not say what is wrong, how bad it is and what to do", where)
 			}
 			if _, err := time.ParseDuration(rule.For); rule.For != "" && err != nil {

@@ -53,7 +53,11 @@ func TestRecordsAreUpdatedInBulksAtSpeed(t *testing.T) {
 	for i := range ids {
 		ops := make([]string, size)
 		for j := range ops {
-			ops[j] = fmt.Sprintf(`{"op":"create","fields":{"Name":"Deal %d-%d","StageName":"Qualification","CloseDate":"2026-02-28","Amount":1,"NextStep":"Call"}}`, i, j)
+			ops[j] = fmt.Sprintf(
+				`{"op":"create","fields":{"Name":"Deal %d-%d","StageName":"Qualification","CloseDate":"2026-02-28","Amount":1,"NextStep":"Call"}}`,
+				i,
+				j,
+			)
 		}
 		for _, r := range send(`{"operations":[` + strings.Join(ops, ",") + `]}`) {
 			ids[i] = append(ids[i], r.ID)

@@ -351,7 +351,11 @@ func (p *prowler) follow(s *child) {
 			p.t.Fatal(err)
 		}
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-		fmt.Fprintf(conn, "CONNECT {\"user\":\"ann\",\"pass\":%q,\"verbose\":false,\"lang\":\"x\",\"version\":\"1\"}\r\nPING\r\n", password)
+		fmt.Fprintf(
+			conn,
+			"CONNECT {\"user\":\"ann\",\"pass\":%q,\"verbose\":false,\"lang\":\"x\",\"version\":\"1\"}\r\nPING\r\n",
+			password,
+		)
 		var said strings.Builder
 		for answer := make([]byte, 4096); !strings.Contains(said.String(), "PONG") && !strings.Contains(said.String(),
 			"-ERR"); {

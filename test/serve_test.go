@@ -34,8 +34,9 @@ func TestVersionIsThatOfTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := program.Run(t.Context(), []string{"version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(),
-		"renga "+app.Version) {
+	if code := program.Run(t.Context(), []string{"version"}, &out, &errs); code != 0 ||
+		!strings.HasPrefix(out.String(),
+			"renga "+app.Version) {
 		t.Errorf("code %d: %s%s", code, &out, &errs)
 	}
 	out.Reset()
@@ -196,7 +197,12 @@ func halfRequest(t *testing.T, c *child, path, body string) {
 func TestServeRefusesAConsumerThatIsNotThere(t *testing.T) {
 	onSQLite(t)
 	var out, errs bytes.Buffer
-	code := program.Run(t.Context(), []string{"serve", "--data-dir", t.TempDir(), "--consumer", "serach:tries=3"}, &out, &errs)
+	code := program.Run(
+		t.Context(),
+		[]string{"serve", "--data-dir", t.TempDir(), "--consumer", "serach:tries=3"},
+		&out,
+		&errs,
+	)
 	if code != 2 || !strings.Contains(errs.String(),
 		"there are core, sharing, automation, search, reporting, approval") {
 		t.Errorf("got %d: %s", code, &errs)

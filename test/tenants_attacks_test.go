@@ -100,7 +100,12 @@ func attacks() []attack {
 		}},
 		{name: "sharing, rebuild", open: openSharing, send: func(ctx context.Context, h *hostile, n int) {
 			h.shoot(ctx, http.MethodPost, "/sharing/Opportunity/rebuild", []byte("{}"))
-			h.shoot(ctx, http.MethodGet, "/sharing/Opportunity/"+h.ids[n%len(h.ids)]+"?userId="+hostileID(3, n%60), nil)
+			h.shoot(
+				ctx,
+				http.MethodGet,
+				"/sharing/Opportunity/"+h.ids[n%len(h.ids)]+"?userId="+hostileID(3, n%60),
+				nil,
+			)
 		}, close: closeSharing},
 		{name: "metadata", send: changeMetadata},
 		{name: "metadata, 256 KiB", send: largeMetadata},
@@ -119,8 +124,13 @@ func attacks() []attack {
 			"/automation/jobs?page_size=100"), close: closeNotes},
 		{name: "strategies", open: openStrategies, send: func(ctx context.Context, h *hostile, n int) {
 			if n%4 == 0 {
-				h.shoot(ctx, http.MethodPost, "/pdca/recheck_all", object("filter", map[string]any{}, "batch_size", 100,
-					"window", map[string]any{"lookback_days": 7}, "reason", "all"))
+				h.shoot(
+					ctx,
+					http.MethodPost,
+					"/pdca/recheck_all",
+					object("filter", map[string]any{}, "batch_size", 100,
+						"window", map[string]any{"lookback_days": 7}, "reason", "all"),
+				)
 				return
 			}
 			h.shoot(ctx, http.MethodGet, "/gui/strategies?q="+strings.Repeat("a", 60)+

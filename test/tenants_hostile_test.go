@@ -119,7 +119,10 @@ func (h *hostile) open() {
 	}
 	for n := range 60 {
 		h.must(http.MethodPut, "/metadata/users/"+hostileID(3, n), map[string]any{
-			"name": fmt.Sprint("user ", n), "roleId": hostileID(2, n/2), "permissionSetIds": []string{hostileID(1, 1)},
+			"name": fmt.Sprint(
+				"user ",
+				n,
+			), "roleId": hostileID(2, n/2), "permissionSetIds": []string{hostileID(1, 1)},
 		}, nil)
 	}
 	var wg sync.WaitGroup
@@ -175,8 +178,17 @@ func dealBulk(from int) []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"op":"create","ownerId":%q,"fields":{"Name":"common deal number %d word%d","StageName":"Qualification","CloseDate":"2026-%02d-%02d","Amount":%d,"NextStep":"common call %d again"}}`,
-			hostileID(3, n%60), n, n%97, 1+n%12, 1+n%28, n, n)
+		fmt.Fprintf(
+			&b,
+			`{"op":"create","ownerId":%q,"fields":{"Name":"common deal number %d word%d","StageName":"Qualification","CloseDate":"2026-%02d-%02d","Amount":%d,"NextStep":"common call %d again"}}`,
+			hostileID(3, n%60),
+			n,
+			n%97,
+			1+n%12,
+			1+n%28,
+			n,
+			n,
+		)
 	}
 	b.WriteString(`]}`)
 	return []byte(b.String())

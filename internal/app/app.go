@@ -73,7 +73,7 @@ type App struct {
 	Gate       *gate.Gate
 
 	cfg       Config
-	parts     []*Part
+	parts     parts
 	door      *Part  // the gate's
 	name      string // tells this process from others
 	log       *slog.Logger
@@ -96,7 +96,7 @@ func Migrations() []sqldb.Migration {
 	if err != nil {
 		panic(err) // nothing was chosen that could be wrong
 	}
-	return a.tables()
+	return a.parts.tables()
 }
 
 // New makes the parts of the program and opens its database. Run lets it work, Close ends one that never ran.
@@ -132,7 +132,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
 	}
 	a.DB = sqldb.New(cfg.database(sqldb.Config{
-		Watch: a.committed, Trace: newTracer(telemetry, cfg.DatabaseURL), Log: a.log,
+		Watch: func(sqldb.Commit) { a.parts.committed() }, Trace: newTracer(telemetry, cfg.DatabaseURL), Log: a.log,
 	}))
 	if cfg.Override.Carrier == nil {
 		a.nats = jet.New(jet.Config{
@@ -144,7 +144,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		a.seals = seal.New(a.DB)
 	}
 	models := metadata.NewModels()
-	a.parts = []*Part{a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks()}
+	a.parts = parts{a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks()}
 	a.parts = append(a.parts, a.newServices(models)...)
 	if cfg.Airflow != nil {
 		checks, err := a.newAirflow()
@@ -154,7 +154,11 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		a.parts = append(a.parts, checks)
 	}
 	a.parts = append(a.parts, a.newDoor(), a.newIdempotency())
-	consumers, err := bus.Configure(a.consumers(), cfg.Consumers)
+	consumers := cfg.Override.Consumers
+	if consumers == nil {
+		consumers = a.parts.consumers()
+	}
+	consumers, err = bus.Configure(consumers, cfg.Consumers)
 	if err != nil {
 		return nil, fmt.Errorf("--consumer: %w", err)
 	}
@@ -164,7 +168,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 
 // open opens the database with the tables of all parts, then what carries events, then the door.
 func (a *App) open(ctx context.Context) error {
-	if err := a.DB.Open(ctx, a.tables()...); err != nil {
+	if err := a.DB.Open(ctx, a.parts.tables()...); err != nil {
 		return err
 	}
 	if a.DB.Dialect() != sqldb.SQLite {

@@ -8,6 +8,7 @@ import (
 
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
@@ -17,7 +18,8 @@ import (
 // newEngine is the engine over its tables: one that has its database to itself, or several.
 func (a *App) newEngine() *Part {
 	stored := store.Config{
-		KeyRetention: a.cfg.KeyRetention, Silent: a.cfg.Silent, Canceled: noteCancels, Ended: a.executionEnded,
+		KeyRetention: a.cfg.KeyRetention, Silent: a.cfg.Silent, Canceled: noteCancels,
+		Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return a.parts.executionEnded(h) },
 	}
 	if a.cfg.Override.Unaudited {
 		stored.Canceled = nil

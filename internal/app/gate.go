@@ -43,7 +43,7 @@ func (a *App) openGate() error {
 	a.Gate, err = gate.New(gate.Config{
 		Auth: auth, Telemetry: a.telemetry, Log: a.log, Rates: a.cfg.Rates, Quota: quota, Refusals: refusals,
 		Heavy: a.cfg.Heavy, Open: a.cfg.Open,
-	}, append(pages.Routes(), a.routes()...))
+	}, append(pages.Routes(), a.parts.routes()...))
 	return err
 }
 

@@ -2,7 +2,8 @@ package app
 
 import (
 	"context"
-	"slices"
+	"log/slog"
+	"time"
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/gate"
@@ -31,42 +32,39 @@ type Part struct {
 	Ended     func(*engine.Head) (sqldb.Stmt, bool) // notes the end of an execution that it has started
 }
 
+// parts are the program, in their order.
+type parts []*Part
+
 // tables are the tables of all parts.
-func (a *App) tables() []sqldb.Migration {
-	all := []sqldb.Migration{sqldb.SchemaTables()}
-	for _, p := range a.parts {
-		all = append(all, p.Tables...)
+func (all parts) tables() []sqldb.Migration {
+	tables := []sqldb.Migration{sqldb.SchemaTables()}
+	for _, p := range all {
+		tables = append(tables, p.Tables...)
 	}
-	return all
+	return tables
 }
 
-// consumers are what all parts follow, unless something else is to follow in their place.
-func (a *App) consumers() (all []bus.Consumer) {
-	if a.cfg.Override.Consumers != nil {
-		return a.cfg.Override.Consumers
+// consumers are what all parts follow of the bus.
+func (all parts) consumers() (consumers []bus.Consumer) {
+	for _, p := range all {
+		consumers = append(consumers, p.Consumers...)
 	}
-	for _, p := range a.parts {
-		all = append(all, p.Consumers...)
-	}
-	return all
+	return consumers
 }
 
 // routes are the routes of all parts.
-func (a *App) routes() (all []gate.Route) {
-	for _, p := range a.parts {
+func (all parts) routes() (routes []gate.Route) {
+	for _, p := range all {
 		if p.Routes != nil {
-			all = append(all, p.Routes()...)
+			routes = append(routes, p.Routes()...)
 		}
 	}
-	return all
+	return routes
 }
 
-// idle reports whether a part does not work by itself.
-func (a *App) idle(name string) bool { return slices.Contains(a.cfg.Override.Idle, name) }
-
 // committed lets the parts that wait for commits look.
-func (a *App) committed(sqldb.Commit) {
-	for _, p := range a.parts {
+func (all parts) committed() {
+	for _, p := range all {
 		if p.Committed != nil {
 			p.Committed()
 		}
@@ -74,8 +72,8 @@ func (a *App) committed(sqldb.Commit) {
 }
 
 // executionEnded notes the end of an execution for the part that has started it.
-func (a *App) executionEnded(h *engine.Head) (sqldb.Stmt, bool) {
-	for _, p := range a.parts {
+func (all parts) executionEnded(h *engine.Head) (sqldb.Stmt, bool) {
+	for _, p := range all {
 		if p.Ended == nil {
 			continue
 		}
@@ -84,4 +82,51 @@ func (a *App) executionEnded(h *engine.Head) (sqldb.Stmt, bool) {
 		}
 	}
 	return sqldb.Stmt{}, false
+}
+
+// Now and then keys that have expired are deleted, some at a time, and counts that PostgreSQL keeps
+// as deltas are added up.
+const (
+	retainEvery  = 10 * time.Minute
+	retainMost   = 100_000
+	compactEvery = 5 * time.Second
+)
+
+// retain deletes expired keys until ctx ends.
+func (all parts) retain(ctx context.Context, log *slog.Logger) {
+	every(ctx, retainEvery, func() {
+		deleted, err := int64(0), error(nil)
+		for _, p := range all {
+			if p.Retain == nil || err != nil {
+				continue
+			}
+			var n int64
+			n, err = p.Retain(ctx, retainMost)
+			deleted += n
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			log.Warn("expired keys could not be deleted", "error", err)
+		case deleted > 0:
+			log.Info("expired keys deleted", "keys", deleted)
+		}
+	})
+}
+
+// compact adds up counts until ctx ends.
+func (all parts) compact(ctx context.Context, log *slog.Logger) {
+	every(ctx, compactEvery, func() {
+		for _, p := range all {
+			if p.Compact == nil {
+				continue
+			}
+			if err := p.Compact(ctx); err != nil {
+				if ctx.Err() == nil {
+					log.Warn("counts could not be folded", "error", err)
+				}
+				return
+			}
+		}
+	})
 }

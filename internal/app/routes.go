@@ -12,7 +12,7 @@ func Routes() []gate.Route {
 	if err != nil {
 		panic(err) // nothing was chosen that could be wrong
 	}
-	return a.routes()
+	return a.parts.routes()
 }
 
 // surface are the routes of executions, tasks, graphs, events and the audit log.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ func (a *App) FollowAddr() net.Addr {
 // When the database cannot be trusted any more it returns at once: to wait for
 // requests then would be to answer them from memory.
 func (a *App) Run(ctx context.Context) error {
-	defer a.shutdown(ctx)
+	defer func() { _ = a.telemetry.Shutdown(context.WithoutCancel(ctx)) }() // the last traces
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	core, web := make(chan error, 1), make(chan error, 1)
@@ -91,9 +92,6 @@ func (a *App) Close() error {
 	return a.DB.Close()
 }
 
-// shutdown lets the last traces go out.
-func (a *App) shutdown(ctx context.Context) { _ = a.telemetry.Shutdown(context.WithoutCancel(ctx)) }
-
 // drain ends streams and long polls and waits for all other requests.
 func (a *App) drain() error {
 	a.Gate.Drain()
@@ -120,12 +118,14 @@ func (a *App) work(ctx context.Context) error {
 	go func() { deciding <- a.Engine.Run(ctx) }()
 	var running sync.WaitGroup
 	running.Go(func() { a.health.Run(ctx) })
-	running.Go(func() { a.retain(ctx) })
-	running.Go(func() { a.compact(ctx) })
+	running.Go(func() { a.parts.retain(ctx, a.log) })
+	if !a.alone() { // SQLite keeps no deltas
+		running.Go(func() { a.parts.compact(ctx, a.log) })
+	}
 	following, followed := context.WithCancel(serving)
 	var followers sync.WaitGroup
 	for _, p := range a.parts {
-		if a.idle(p.Name) {
+		if slices.Contains(a.cfg.Override.Idle, p.Name) {
 			continue
 		}
 		for _, run := range p.Run {
@@ -149,56 +149,6 @@ func (a *App) work(ctx context.Context) error {
 		}
 		return err
 	}
-}
-
-// Now and then keys that have expired are deleted, some at a time, and counts that PostgreSQL keeps
-// as deltas are added up.
-const (
-	retainEvery  = 10 * time.Minute
-	retainMost   = 100_000
-	compactEvery = 5 * time.Second
-)
-
-// retain deletes expired keys until ctx ends.
-func (a *App) retain(ctx context.Context) {
-	every(ctx, retainEvery, func() {
-		deleted, err := int64(0), error(nil)
-		for _, p := range a.parts {
-			if p.Retain == nil || err != nil {
-				continue
-			}
-			var n int64
-			n, err = p.Retain(ctx, retainMost)
-			deleted += n
-		}
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			a.log.Warn("expired keys could not be deleted", "error", err)
-		case deleted > 0:
-			a.log.Info("expired keys deleted", "keys", deleted)
-		}
-	})
-}
-
-// compact adds up counts until ctx ends. SQLite keeps no deltas.
-func (a *App) compact(ctx context.Context) {
-	if a.alone() {
-		return
-	}
-	every(ctx, compactEvery, func() {
-		for _, p := range a.parts {
-			if p.Compact == nil {
-				continue
-			}
-			if err := p.Compact(ctx); err != nil {
-				if ctx.Err() == nil {
-					a.log.Warn("counts could not be folded", "error", err)
-				}
-				return
-			}
-		}
-	})
 }
 
 // every does something at once and then after each interval, until ctx ends.

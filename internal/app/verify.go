@@ -30,7 +30,7 @@ func inspect(ctx context.Context, p Place, look func(*App) error) error {
 	if err != nil {
 		return err
 	}
-	if err := a.DB.Open(ctx, a.tables()...); err != nil {
+	if err := a.DB.Open(ctx, a.parts.tables()...); err != nil {
 		return err
 	}
 	return whileOpen(ctx, a.DB, func() error {
