@@ -31,7 +31,8 @@ try:
 except ImportError:
     from airflow.decorators import dag, task
 
-@dag(dag_id="recheck", schedule=None, start_date=datetime(2024, 1, 1), catchup=False, is_paused_upon_creation=False, max_active_runs=16)
+@dag(dag_id="recheck", schedule=None, start_date=datetime(2024, 1, 1), catchup=False, is_paused_upon_creation=False,
+max_active_runs=16)
 def recheck():
     @task(retries=20, retry_delay=timedelta(seconds=1))
     def report(dag_run=None):

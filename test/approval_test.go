@@ -22,11 +22,15 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "company.json")
 	err := os.WriteFile(file, []byte(`[
 		{"define": "permission-set", "id": "0199c1a4-0000-7000-8000-000000000011", "name": "All", "viewAll": true},
-		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000021", "name": "Anna", "permissionSetIds": ["0199c1a4-0000-7000-8000-000000000011"]},
-		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000022", "name": "Ben", "managerId": "0199c1a4-0000-7000-8000-000000000021",
+		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000021", "name": "Anna",
+		"permissionSetIds": ["0199c1a4-0000-7000-8000-000000000011"]},
+		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000022", "name": "Ben",
+		"managerId": "0199c1a4-0000-7000-8000-000000000021",
 			"permissionSetIds": ["0199c1a4-0000-7000-8000-000000000011"]},
-		{"define": "approval-process", "id": "0199c1a4-0000-7000-8000-000000000061", "name": "Accounts", "object": "Account", "lockedFields": ["Name"],
-			"steps": [{"name": "Anna", "approvers": [{"type": "Manager", "id": "owner"}]}], "onApproved": {"Rating": "Hot"}}]`), 0o600)
+		{"define": "approval-process", "id": "0199c1a4-0000-7000-8000-000000000061", "name": "Accounts",
+		"object": "Account", "lockedFields": ["Name"],
+			"steps": [{"name": "Anna", "approvers": [{"type": "Manager", "id": "owner"}]}],
+			"onApproved": {"Rating": "Hot"}}]`), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

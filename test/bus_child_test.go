@@ -262,7 +262,8 @@ func (p *busProcess) settle(ctx context.Context) {
 		var coming int
 		err := p.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.Row(ctx, `SELECT (SELECT count(*) FROM outbox_events WHERE published_at IS NULL)
-				+ (SELECT count(*) FROM bus_relay WHERE source = 'outbox' AND (doubt = 1 OR replay_pos < replay_to))`).Scan(&coming)
+				+ (SELECT count(*) FROM bus_relay WHERE source = 'outbox' AND
+				(doubt = 1 OR replay_pos < replay_to))`).Scan(&coming)
 		})
 		if err == nil && coming == 0 {
 			return
@@ -372,9 +373,11 @@ func (p *busProcess) undone(ctx context.Context) (left int, err error) {
 			}
 			if err := tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_lane WHERE consumer = $1 AND state = 0)
 				+ (SELECT count(*) FROM bus_dead WHERE consumer = $1 AND status IN (1, 2))
-				+ (SELECT count(*) FROM bus_dead d WHERE consumer = $1 AND status = 0 AND redrive_at > 0 AND NOT EXISTS (
-					SELECT 1 FROM bus_dead o WHERE o.consumer = $1 AND o.partition_key = d.partition_key AND o.status = 0
-					AND o.redrive_at = 0 AND (o.version, o.idx) < (d.version, d.idx)))`, c.Name).Scan(&waiting); err != nil {
+				+ (SELECT count(*) FROM bus_dead d WHERE consumer = $1 AND status = 0 AND redrive_at > 0
+				AND NOT EXISTS (
+					SELECT 1 FROM bus_dead o WHERE o.consumer = $1 AND o.partition_key = d.partition_key
+					AND o.status = 0 AND o.redrive_at = 0 AND (o.version, o.idx) < (d.version, d.idx)))`,
+				c.Name).Scan(&waiting); err != nil {
 				return err
 			}
 			left += max(announced-done, 0) + waiting

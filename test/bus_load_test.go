@@ -182,7 +182,8 @@ func (p *busProcess) version(
 		return p.bus.NextVersion(ctx, tx, key)
 	}
 	err = tx.Row(ctx, `INSERT INTO test_record (key, version) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET version =
-		CASE WHEN excluded.version > test_record.version THEN excluded.version ELSE test_record.version + 1 END RETURNING version`,
+		CASE WHEN excluded.version > test_record.version THEN excluded.version ELSE test_record.version + 1 END
+		RETURNING version`,
 		key, time.Now().UnixMilli()).
 		Scan(&version)
 	return version, err

@@ -19,12 +19,18 @@ type busLog struct {
 }
 
 // executionCanceled is the event of a cancelled execution.
-const executionCanceled = `{"eventId":"0198c0de-0015-7000-8000-000000015555","schemaVersion":1,"eventType":"ExecutionChanged",
-"occurredAt":"2026-01-10T12:34:56.789Z","tenantId":"6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70","producer":{"service":"renga","instanceId":"pod-xyz"},
-"correlationId":"order-4711","sequence":{"partitionKey":"Execution:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:0198c0de-0f00-7000-8000-000000aaaa01",
-"recordVersion":"2026-01-10T12:34:56.789Z","index":0},"payload":{"executionId":"0198c0de-0f00-7000-8000-000000aaaa01","commitNo":3,"firstSeq":7,"lastSeq":9,
-"events":[{"eventId":"0198c0de-0f02-7000-8000-000000bbbb02","executionId":"0198c0de-0f00-7000-8000-000000aaaa01","seq":9,"type":"EXECUTION_CANCELED",
-"occurredAt":"2026-01-10T12:34:56.789Z","actor":{"kind":"user","id":"alice"},"correlationId":"order-4711","schemaVersion":1,
+const executionCanceled = `{"eventId":"0198c0de-0015-7000-8000-000000015555","schemaVersion":1,
+	"eventType":"ExecutionChanged",
+"occurredAt":"2026-01-10T12:34:56.789Z","tenantId":"6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70",
+"producer":{"service":"renga","instanceId":"pod-xyz"},
+"correlationId":"order-4711",
+"sequence":{"partitionKey":"Execution:6f1c2b7e-3d44-4a55-9b0a-5f1e0c9d8a70:0198c0de-0f00-7000-8000-000000aaaa01",
+"recordVersion":"2026-01-10T12:34:56.789Z","index":0},"payload":{"executionId":"0198c0de-0f00-7000-8000-000000aaaa01",
+"commitNo":3,"firstSeq":7,"lastSeq":9,
+"events":[{"eventId":"0198c0de-0f02-7000-8000-000000bbbb02","executionId":"0198c0de-0f00-7000-8000-000000aaaa01",
+"seq":9,"type":"EXECUTION_CANCELED",
+"occurredAt":"2026-01-10T12:34:56.789Z","actor":{"kind":"user","id":"alice"},"correlationId":"order-4711",
+"schemaVersion":1,
 "payload":{"reason":"注文の取り消し","canceledAt":"2026-01-10T12:34:56.789Z"}}]}}`
 
 // openBusLog takes a published event as the model.

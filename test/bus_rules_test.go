@@ -171,7 +171,8 @@ func TestWhatDoesNotFitItsSchemaIsNotAnnounced(t *testing.T) {
 			"/payload/新",
 		},
 		{
-			"a member is wrong", strings.Replace(string(fits[0].Payload), houseID("one"), "x", 1), wire.CodeEventInvalid,
+			"a member is wrong", strings.Replace(string(fits[0].Payload), houseID("one"), "x", 1),
+			wire.CodeEventInvalid,
 			"/payload/recordId",
 		},
 		{

@@ -37,7 +37,8 @@ func newCancelRig(t testing.TB, unnoted bool) cancelRig {
 	)
 	g, err := flow.ParseGraph(
 		[]byte(
-			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},{"nodeId":"end","type":"Success"}],
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"q"},
+				{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
 		),
 		false,

@@ -54,7 +54,8 @@ func TestADatabaseOfAnEarlierVersionIsGoodToday(t *testing.T) {
 			t.Errorf("%d executions are %s (%v), want %d", page.Total, status, err, want)
 		}
 	}
-	if out, _ := command(t, server.url, 0, "search", "レンガ", "-o", "json"); !strings.Contains(out, "株式会社レンガ") {
+	out, _ := command(t, server.url, 0, "search", "レンガ", "-o", "json")
+	if !strings.Contains(out, "株式会社レンガ") {
 		t.Errorf("the account is not found: %s", out)
 	}
 	server.stop()

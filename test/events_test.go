@@ -80,9 +80,12 @@ func bury(t *testing.T, at site, tenant, id string) {
 	err = db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(
 			ctx,
-			`INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type, version, idx,
-			reason_class, reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at, decided_by, decided_at, reason, ended_at, body)
-			VALUES ($1, $2, 'gone', 1, 0, $3, 'e', 'RecordDeleted', 5, 0, 'infra', 'HANDLER_FAILED', 'retry_with_backoff', 'it is broken', 1, '[]', 5, 5, 0, '', 0, '', 0, $4)`,
+			`INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
+				version, idx,
+			reason_class, reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at,
+			decided_by, decided_at, reason, ended_at, body)
+			VALUES ($1, $2, 'gone', 1, 0, $3, 'e', 'RecordDeleted', 5, 0, 'infra', 'HANDLER_FAILED',
+			'retry_with_backoff', 'it is broken', 1, '[]', 5, 5, 0, '', 0, '', 0, $4)`,
 			id,
 			tenant,
 			"Account:"+tenant+":x",

@@ -21,9 +21,12 @@ func TestTheProgramKeepsDefinitionsAndTellsOfThem(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "company.json")
 	err := os.WriteFile(file, []byte(`[
 		{"define": "role", "id": "0199c1a4-0000-7000-8000-000000000001", "name": "CEO"},
-		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000021", "name": "Anna", "roleId": "0199c1a4-0000-7000-8000-000000000001"},
-		{"define": "field", "object": "Lead", "name": "Tier__c", "label": "Tier", "type": "picklist", "values": ["Gold"], "sensitive": true},
-		{"define": "workflow-rule", "id": "0199c1a4-0000-7000-8000-000000000052", "name": "Start", "object": "Lead", "on": ["create"], "when": "after",
+		{"define": "user", "id": "0199c1a4-0000-7000-8000-000000000021", "name": "Anna",
+		"roleId": "0199c1a4-0000-7000-8000-000000000001"},
+		{"define": "field", "object": "Lead", "name": "Tier__c", "label": "Tier", "type": "picklist",
+		"values": ["Gold"], "sensitive": true},
+		{"define": "workflow-rule", "id": "0199c1a4-0000-7000-8000-000000000052", "name": "Start", "object": "Lead",
+		"on": ["create"], "when": "after",
 			"actions": [{"key": "go", "type": "startGraph", "graphId": "missing"}]}]`), 0o600)
 	if err != nil {
 		t.Fatal(err)

@@ -141,8 +141,10 @@ func plantConsumer(t *testing.T, at site) {
 	err = db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(
 			ctx,
-			`INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay, last_seq, last_event,
-			pending, at, applied, duplicate, stale, failed) VALUES ('search', 0, 0, 0, 0, 0, 0, 0, 0, '', 7, 0, 0, 0, 0, 0)`,
+			`INSERT INTO bus_reader (consumer, part, stream, stream_at, seq, relayed_at, source_id, min_relay,
+				last_seq, last_event,
+			pending, at, applied, duplicate, stale, failed) VALUES ('search', 0, 0, 0, 0, 0, 0, 0, 0, '', 7, 0,
+			0, 0, 0, 0)`,
 		)
 		return err
 	})

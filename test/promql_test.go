@@ -34,7 +34,8 @@ var (
 	operators = []string{"and", "or", "unless", "offset", "bool"}
 
 	aToken = regexp.MustCompile(
-		`"(?:[^"\\]|\\.)*"|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9]+(?:\.[0-9]+)?(?:[smhdwy])?|=~|!~|==|!=|<=|>=|[-+*/%^(){}\[\],=<>]|\S`,
+		`"(?:[^"\\]|\\.)*"|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9]+(?:\.[0-9]+)?(?:[smhdwy])?|` +
+			`=~|!~|==|!=|<=|>=|[-+*/%^(){}\[\],=<>]|\S`,
 	)
 	aName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
 )
@@ -153,7 +154,8 @@ func (r *promReader) group() error {
 
 func TestExpressionsOfPromQLAreRead(t *testing.T) {
 	got, err := readPromQL(
-		`histogram_quantile(0.99, sum by (le, route) (rate(a_bucket{x="1",y=~"a|b"}[$__rate_interval]))) > 1 and max(b) == 0`,
+		`histogram_quantile(0.99, sum by (le, route) (rate(a_bucket{x="1",y=~"a|b"}[$__rate_interval]))) > 1 ` +
+			`and max(b) == 0`,
 	)
 	if err != nil || !slices.Equal(got.metrics, []string{"a_bucket", "b"}) ||
 		!slices.Equal(got.groups, []string{"le", "route"}) || !slices.Equal(got.labels["a_bucket"],

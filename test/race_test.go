@@ -43,16 +43,22 @@ func (s sign) in(log []event) bool {
 }
 
 var raceGraphs = map[string]string{
-	"task": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"end","type":"Success"}],
+	"task": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},
+		{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
-	"wait": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Wait"},{"nodeId":"end","type":"Success"}],
+	"wait": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Wait"},
+		{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
-	"retry": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":3,"initialInterval":"5ms"}},
+	"retry": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":3,
+		"initialInterval":"5ms"}},
 		{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
-	"timeout": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"5ms"},{"nodeId":"end","type":"Success"}],
+	"timeout": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"5ms"},
+		{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
-	"fork": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
-		{"nodeId":"join","type":"Join"},{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},
+	"fork": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},
+		{"nodeId":"b","type":"Task"},
+		{"nodeId":"join","type":"Join"},{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"fork"},
+		{"from":"fork","to":"a"},
 		{"from":"fork","to":"b"},{"from":"a","to":"join"},{"from":"b","to":"join"},{"from":"join","to":"end"}]}`,
 }
 

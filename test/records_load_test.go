@@ -54,7 +54,8 @@ func TestRecordsAreUpdatedInBulksAtSpeed(t *testing.T) {
 		ops := make([]string, size)
 		for j := range ops {
 			ops[j] = fmt.Sprintf(
-				`{"op":"create","fields":{"Name":"Deal %d-%d","StageName":"Qualification","CloseDate":"2026-02-28","Amount":1,"NextStep":"Call"}}`,
+				`{"op":"create","fields":{"Name":"Deal %d-%d","StageName":"Qualification","CloseDate":"2026-02-28",
+					"Amount":1,"NextStep":"Call"}}`,
 				i,
 				j,
 			)

@@ -158,7 +158,7 @@ var (
 		"engine_execution index engine_execution_status (tenant, status, created_at)":                     rowid,
 		"engine_execution index engine_execution_graph (tenant, graph_id, status, created_at)":            rowid,
 		"outbox_events index outbox_events_published (part, published_at) WHERE published_at IS NOT NULL": rowid,
-		"records_member.has_responded: number":                                                            "SQLite has no truth values",
+		"records_member.has_responded: number":                                                            noTruth,
 		"search_gone":                                                                                     fullText,
 		"search_doc primary key (place)":                                                                  fullText,
 		"search_doc unique index search_doc_record (tenant_id, object, id)":                               fullText,
@@ -174,7 +174,7 @@ var (
 		"engine_execution index engine_execution_status (tenant, status, created_at, num)":                    rowid,
 		"engine_execution index engine_execution_graph (tenant, graph_id, status, created_at, num)":           rowid,
 		"outbox_events index outbox_events_published (part, published_at, id) WHERE published_at IS NOT NULL": rowid,
-		"records_member.has_responded: boolean":                                                               "SQLite has no truth values",
+		"records_member.has_responded: boolean":                                                               noTruth,
 		"search_doc.tokens: tsvector":                                                                         fullText,
 		"search_doc primary key (tenant_id, object, id)":                                                      fullText,
 		"search_doc index search_doc_place (tenant_id, place, id)":                                            fullText,
@@ -188,6 +188,7 @@ const (
 	numberer = "PostgreSQL numbers published rows by a sequence, SQLite by its one writer"
 	deltas   = "writers of PostgreSQL that count would wait for each other's rows: they add rows, which are added up"
 	rowid    = "an index of SQLite ends with the number of the row as it is"
+	noTruth  = "SQLite has no truth values"
 	fullText = "SQLite keeps the words in an FTS5 table by the number of a document, PostgreSQL in the document"
 )
 
@@ -210,7 +211,8 @@ var (
 				|| ' (' || group_concat(part, ', ') || ')' || condition FROM
 			(SELECT m.name AS "table", iif(i.origin = 'c', i.name, '') AS name, i."unique", c.name AS part,
 				iif(i.partial, substr(s.sql, instr(s.sql, ' WHERE ')), '') AS condition
-				FROM pragma_table_list AS m, pragma_index_list(m.name) AS i, pragma_index_info(i.name) AS c, sqlite_master AS s
+				FROM pragma_table_list AS m, pragma_index_list(m.name) AS i, pragma_index_info(i.name) AS c,
+				sqlite_master AS s
 				WHERE m.type = 'table' AND m.name NOT LIKE 'goose_%' AND i.origin <> 'pk' AND s.name = i.name
 				ORDER BY m.name, i.name, c.seqno)
 			GROUP BY "table", name, "unique", condition`,
@@ -222,7 +224,8 @@ var (
 				|| coalesce(' default ' || replace(column_default, '::text', ''), '')
 			FROM information_schema.columns
 				JOIN pg_class ON oid = (quote_ident(table_schema) || '.' || quote_ident(table_name))::regclass
-			WHERE table_schema = 'public' AND table_name NOT LIKE 'goose\_%' AND NOT relispartition AND relkind IN ('r', 'p')`,
+			WHERE table_schema = 'public' AND table_name NOT LIKE 'goose\_%' AND NOT relispartition
+			AND relkind IN ('r', 'p')`,
 		`SELECT c.relname || CASE WHEN i.indisprimary THEN ' primary key'
 				WHEN i.indisunique THEN ' unique index' ELSE ' index' END
 				|| CASE WHEN k.conindid IS NULL THEN ' ' || x.relname WHEN i.indisprimary THEN '' ELSE ' ' END

@@ -68,7 +68,8 @@ func attacks() []attack {
 		{name: "rules", open: openRules, send: changeBulk, close: closeRules},
 		{name: "records, bulk of 200", send: changeBulk},
 		{name: "records, lists", send: readEach(
-			"/records/Opportunity?NextStep.contains=zzz&Amount.gt=1&sort=NextStep.desc,CloseDate.asc,Amount.desc&page_size=100",
+			"/records/Opportunity?NextStep.contains=zzz&Amount.gt=1&"+
+				"sort=NextStep.desc,CloseDate.asc,Amount.desc&page_size=100",
 			"/records/Opportunity?sort=Amount.desc&page=100&page_size=100",
 			"/records/Opportunity?Name.in="+strings.TrimSuffix(strings.Repeat("common,", 100), ",")+
 				"&sort=CloseDate.desc",

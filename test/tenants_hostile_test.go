@@ -180,7 +180,8 @@ func dealBulk(from int) []byte {
 		}
 		fmt.Fprintf(
 			&b,
-			`{"op":"create","ownerId":%q,"fields":{"Name":"common deal number %d word%d","StageName":"Qualification","CloseDate":"2026-%02d-%02d","Amount":%d,"NextStep":"common call %d again"}}`,
+			`{"op":"create","ownerId":%q,"fields":{"Name":"common deal number %d word%d","StageName":"Qualification",
+				"CloseDate":"2026-%02d-%02d","Amount":%d,"NextStep":"common call %d again"}}`,
 			hostileID(3, n%60),
 			n,
 			n%97,

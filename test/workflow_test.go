@@ -46,7 +46,8 @@ func TestTheHelpOfServeNamesTheVariablesOfWorkflowEvents(t *testing.T) {
 	}
 }
 
-const closing = `{"name":"Closing","year":2026,"month":1,"steps":[{"action":"mf_reconcile","trigger_kind":"external_event"}]}`
+const closing = `{"name":"Closing","year":2026,"month":1,
+	"steps":[{"action":"mf_reconcile","trigger_kind":"external_event"}]}`
 
 func TestTheStartUpLogWarnsOfOpenWorkflowEventsAndOfARetentionThatCannotBeUsed(t *testing.T) {
 	at := newSite(t)

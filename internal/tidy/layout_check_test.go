@@ -87,7 +87,8 @@ func TestLayoutCheckFindsWhatBreaksTheRules(t *testing.T) {
 			doc + "package store\nimport _ \"github.com/jackc/pgx/v5\"", "only internal/platform/sqldb may",
 		},
 		{
-			"NATS elsewhere", "internal/platform/bus/x.go", doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"",
+			"NATS elsewhere", "internal/platform/bus/x.go",
+			doc + "package bus\nimport _ \"github.com/nats-io/nats.go\"",
 			"only internal/platform/bus/jet may",
 		},
 		{
@@ -99,7 +100,8 @@ func TestLayoutCheckFindsWhatBreaksTheRules(t *testing.T) {
 			"internal/workflow/flow is pure",
 		},
 		{
-			"a pure package that draws numbers", "internal/workflow/flow/x.go", "package flow\nimport _ \"math/rand/v2\"",
+			"a pure package that draws numbers", "internal/workflow/flow/x.go",
+			"package flow\nimport _ \"math/rand/v2\"",
 			"internal/workflow/flow is pure",
 		},
 		{

@@ -75,7 +75,8 @@ func TestStatementsWithoutATenantAreFound(t *testing.T) {
 			"one half of a join", `const q = "SELECT 1 FROM x_a a JOIN x_b AS b ON b.id = a.id WHERE a.tenant_id = $1"`,
 			"x_b",
 		},
-		{"both halves", `const q = "SELECT 1 FROM x_a a JOIN x_b b ON b.tenant_id = a.tenant_id WHERE a.tenant_id = $1"`, ""},
+		{"both halves", `const q = "SELECT 1 FROM x_a a JOIN x_b b ON b.tenant_id = a.tenant_id " +
+			"WHERE a.tenant_id = $1"`, ""},
 		{"the inner query", `const q = "SELECT 1 FROM x_a WHERE tenant = $1 AND id IN (SELECT id FROM x_b)"`, "x_b"},
 		{"the outer query", `const q = "SELECT 1 FROM x_a WHERE id IN (SELECT id FROM x_b WHERE tenant = $1)"`, "x_a"},
 		{"one side of a union", `const q = "SELECT 1 FROM x_a WHERE tenant = $1 UNION ALL SELECT 1 FROM x_b"`, "x_b"},
@@ -91,7 +92,9 @@ func TestStatementsWithoutATenantAreFound(t *testing.T) {
 			"a text of a function",
 			`func f() string { return "DELETE FROM x_a WHERE " + h() }; func h() string { return "tenant = 1" }`, "",
 		},
-		{"a table that is not known", `func f(t string) string { return "DELETE FROM " + t + " WHERE id = 1" }`, "‹t›"},
+		{"a table that is not known", `func f(t string) string {
+			return "DELETE FROM " + t + " WHERE id = 1"
+		}`, "‹t›"},
 		{"a condition for a function", `func f(where string) {}; func g() { f("id = 1") }`, condition},
 		{"a condition that names it", `func f(where string) {}; func g() { f("tenant_id = $1") }`, ""},
 	} {
