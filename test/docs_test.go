@@ -64,13 +64,13 @@ func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
 }
 
 // typeExamples types the examples of a page and compares what is printed. It gives their number.
-func (s *child) typeExamples(t *testing.T, page string, env ...string) (typed int) {
+func (c *child) typeExamples(t *testing.T, page string, env ...string) (typed int) {
 	t.Helper()
 	for _, block := range strings.Split(page, "```console\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		for _, example := range strings.Split("\n"+block, "\n$ ")[1:] {
 			line, want, _ := strings.Cut(example, "\n")
-			cmd := exec.Command("bash", "-c", strings.ReplaceAll(line, "http://127.0.0.1:8080", s.url))
+			cmd := exec.Command("bash", "-c", strings.ReplaceAll(line, "http://127.0.0.1:8080", c.url))
 			cmd.Env = append(os.Environ(), env...)
 			got, err := cmd.CombinedOutput()
 			if err != nil || masked(strings.TrimSpace(string(got))) != masked(strings.TrimSpace(want)) {
