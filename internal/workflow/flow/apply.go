@@ -1,9 +1,7 @@
 package flow
 
-// Apply is the state after one more event. It is total: any event, on any state,
-// in any order; the guards of the event document hold here without help from
-// Decide. It consumes s: nodes are changed in place, so s must not be used
-// afterwards. (Clone first what somebody else still reads.)
+// Apply is the state after one more event: any event, on any state, in any order. It consumes s:
+// nodes are changed in place, so Clone first what somebody else still reads.
 func Apply(s State, ev Event) State {
 	s.apply(&ev)
 	return s
@@ -107,7 +105,7 @@ func (s *State) applyNode(ev *Event, n *Node) {
 	}
 }
 
-// applyLive is applyNode for the events that mean something only before the node has ended.
+// applyLive is applyNode for events that mean nothing once the node has ended.
 func (s *State) applyLive(ev *Event, n *Node) {
 	switch p := ev.Payload.(type) {
 	case *NodeReady:
@@ -153,8 +151,7 @@ func (s *State) applyLive(ev *Event, n *Node) {
 		gate.Passed = true
 		n.Gate = &gate
 	}
-	// Requests (NODE_RESUME_REQUESTED, NODE_CANCEL_REQUESTED, NODE_INTERRUPT_REQUESTED)
-	// are facts for the log; what they lead to has events of its own.
+	// Requests are facts for the log; what they lead to has events of its own.
 }
 
 // become puts a node into a status unless a stronger one stands, stops its clocks
@@ -168,7 +165,7 @@ func (n *Node) become(next NodeStatus, ev *Event) bool {
 	return true
 }
 
-// start begins an attempt; what an earlier one told is no longer true.
+// start begins an attempt and clears what an earlier one reported.
 func (n *Node) start(p *NodeStarted, ev *Event) {
 	n.become(NodeIsRunning, ev)
 	n.Attempt, n.Worker, n.Lease = p.Attempt, p.WorkerID, p.Lease
@@ -176,7 +173,7 @@ func (n *Node) start(p *NodeStarted, ev *Event) {
 	n.Progress, n.Message, n.Metrics, n.WaitKey, n.Prompt, n.Resumed = nil, "", Blob{}, "", Blob{}, Blob{}
 }
 
-// report takes over what a progress report says and keeps what it leaves out.
+// report keeps what a progress report leaves out.
 func (n *Node) report(p *NodeProgressReported, ev *Event) {
 	if p.Progress != nil {
 		n.Progress = p.Progress
@@ -228,7 +225,7 @@ func (e *Error) size() int64 {
 	return int64(len(e.Message) + len(e.Detail))
 }
 
-// blob holds data inline, or by its event when it is large.
+// blob holds large data by its event.
 func blob(data Data, seq uint64) Blob {
 	if len(data) > MaxInline {
 		return Blob{Seq: seq, Size: len(data)}
@@ -236,7 +233,7 @@ func blob(data Data, seq uint64) Blob {
 	return Blob{Inline: data, Size: len(data)}
 }
 
-// some makes an empty list none, so that a state does not tell how its events were read.
+// some makes an empty list none, so that a state does not depend on how its events were read.
 func some(list []string) []string {
 	if len(list) == 0 {
 		return nil

@@ -1,7 +1,9 @@
 package flow
 
-// cancel ends the execution, whatever it does. Nothing stands in its way: no
-// plan, no data, no limit. Cancelling it again is accepted and changes nothing.
+import "slices"
+
+// cancel ends the execution. Nothing stands in its way: no plan, no data, no limit. A second
+// cancel is accepted and changes nothing.
 func (d *draft) cancel(c Cancel) error {
 	switch d.Status {
 	case Canceled:
@@ -14,8 +16,7 @@ func (d *draft) cancel(c Cancel) error {
 	return nil
 }
 
-// cancelAll requests and confirms the cancel of the execution in one go. (A log
-// that holds only the request is completed.)
+// cancelAll requests and confirms the cancel of the execution; a log that holds the request is completed.
 func (d *draft) cancelAll(reason string, by *Actor) {
 	if d.CancelRequestedAt == 0 {
 		d.emit(&ExecutionCancelRequested{Reason: reason, RequestedBy: by})
@@ -34,14 +35,16 @@ func (d *draft) cancelAll(reason string, by *Actor) {
 	d.emit(&ExecutionCanceled{Reason: reason, CanceledAt: d.facts.Now})
 }
 
-// cancelNode ends one node. One that the execution has not reached is cancelled
-// now and counts when it is reached.
+// cancelNode ends one node. One that was not reached yet counts when it is reached.
 func (d *draft) cancelNode(c CancelNode) error {
-	i, err := d.cancelable()
+	i, err := d.node()
 	if err != nil {
 		return err
 	}
 	n := d.Nodes[i]
+	if n.Status.Terminal() {
+		return d.refuseNode(n, GuardNodeLive, "node %s is %s", n.ID, n.Status)
+	}
 	reached := n.Live() || n.Gate != nil && d.atWork(d.plan.nodes[i].peer)
 	d.open()
 	d.emit(&NodeCancelRequested{NodeID: n.ID, Reason: c.Reason})
@@ -51,20 +54,14 @@ func (d *draft) cancelNode(c CancelNode) error {
 		d.emit(&NodeCanceled{NodeID: n.ID, Reason: c.Reason})
 	}
 	if reached {
-		d.leaveCanceled(i, d.plan.nodes[i].frame)
+		d.ended = ending{how: branchCanceled, node: i}
 	}
 	return nil
 }
 
-func (d *draft) cancelable() (int, error) {
-	i, err := d.node()
-	if err != nil {
-		return i, err
-	}
-	if n := d.Nodes[i]; n.Status.Terminal() {
-		return i, d.refuseNode(n, GuardNodeLive, "node %s is %s", n.ID, n.Status)
-	}
-	return i, nil
+// atWork reports whether a fork is open: only then has it something live in it.
+func (d *draft) atWork(fork int) bool {
+	return slices.ContainsFunc(d.plan.nodes[fork].inside, func(i int) bool { return d.Nodes[i].Live() })
 }
 
 // stop ends everything that is at work, since the execution itself ends.

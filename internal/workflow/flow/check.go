@@ -7,8 +7,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// checkNode checks one node by itself. i is its place in the list, for nodes that
-// cannot be named.
+// checkNode checks one node by itself; i is its place, for nodes that cannot be named.
 func checkNode(i int, n *NodeSpec) error {
 	switch {
 	case n.NodeID == "":
@@ -95,7 +94,7 @@ func checkPolicy(n *NodeSpec) error {
 	return nil
 }
 
-// checkEdge checks one edge and finds its nodes. k is its place in the list.
+// checkEdge checks the k-th edge and finds its nodes.
 func (c *compiler) checkEdge(k int, e *Edge) (from, to int, err error) {
 	field := func(name string) string { return fmt.Sprintf("edges[%d].%s", k, name) }
 	from, to = c.find(e.From), c.find(e.To)

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -13,35 +14,35 @@ func AppendEnvelope(dst []byte, ev *Event) ([]byte, error) {
 	if ev.Payload == nil || !ev.Type.Valid() || ev.Payload.Type() != ev.Type {
 		return dst, fmt.Errorf("flow: event %d has no payload of its type %s", ev.Seq, ev.Type)
 	}
-	var err error
-	dst = ev.ID.append(append(dst, `{"eventId":"`...))
-	dst = ev.Execution.append(append(dst, `","executionId":"`...))
-	dst = strconv.AppendUint(append(dst, `","seq":`...), ev.Seq, 10)
-	dst = append(append(dst, `,"type":"`...), ev.Type.String()...)
-	dst = ev.At.append(append(dst, `","occurredAt":"`...))
-	if dst, err = jsontext.AppendQuote(append(dst, `","actor":{"kind":`...), ev.Actor.Kind); err != nil {
-		return dst, err
-	}
-	if dst, err = appendString(dst, `,"id":`, ev.Actor.ID); err != nil {
-		return dst, err
-	}
-	if dst, err = appendString(append(dst, '}'), `,"correlationId":`, ev.CorrelationID); err != nil {
-		return dst, err
-	}
+	w := writer{dst: dst}
+	w.raw(`{"eventId":"`)
+	w.dst = ev.ID.append(w.dst)
+	w.raw(`","executionId":"`)
+	w.dst = ev.Execution.append(w.dst)
+	w.raw(`","seq":`)
+	w.dst = strconv.AppendUint(w.dst, ev.Seq, 10)
+	w.raw(`,"type":"`)
+	w.raw(ev.Type.String())
+	w.raw(`","occurredAt":"`)
+	w.dst = ev.At.append(w.dst)
+	w.raw(`","actor":`)
+	w.actor(&ev.Actor)
+	w.text(`,"correlationId":`, ev.CorrelationID)
 	if !ev.CausationID.IsZero() {
-		dst = append(ev.CausationID.append(append(dst, `,"causationId":"`...)), '"')
+		w.raw(`,"causationId":"`)
+		w.dst = append(ev.CausationID.append(w.dst), '"')
 	}
-	dst = strconv.AppendInt(append(dst, `,"schemaVersion":`...), SchemaVersion, 10)
-	if dst, err = AppendPayload(append(dst, `,"payload":`...), ev.Payload); err != nil {
-		return dst, err
+	w.number(`,"schemaVersion":`, SchemaVersion)
+	w.raw(`,"payload":`)
+	if w.err != nil {
+		return w.dst, w.err
 	}
-	return append(dst, '}'), nil
+	dst, err := AppendPayload(w.dst, ev.Payload)
+	return append(dst, '}'), err
 }
 
-// MarshalJSON is AppendEnvelope for encoders.
 func (ev Event) MarshalJSON() ([]byte, error) { return AppendEnvelope(nil, &ev) }
 
-// UnmarshalJSON is UnmarshalEvent for decoders.
 func (ev *Event) UnmarshalJSON(data []byte) error {
 	got, err := UnmarshalEvent(data)
 	if err == nil {
@@ -64,9 +65,8 @@ type envelope struct {
 	Payload       jsontext.Value `json:"payload"`
 }
 
-// UnmarshalEvent reads an event strictly: one of the 24 types, every member that
-// an envelope must have and no other. Payloads may have members that this version
-// does not know, since they only ever gain optional ones.
+// UnmarshalEvent reads an event strictly. Only payloads may have members that this version does
+// not know, since they gain optional ones.
 func UnmarshalEvent(data []byte) (Event, error) {
 	var e envelope
 	if err := json.Unmarshal(data, &e, json.RejectUnknownMembers(true)); err != nil {
@@ -101,41 +101,40 @@ func UnmarshalEvent(data []byte) (Event, error) {
 }
 
 func (a Actor) valid() bool {
-	switch a.Kind {
-	case KindSystem, KindUser, KindScheduler, KindExternal:
-		return true
-	}
-	return false
+	return slices.Contains([]string{KindSystem, KindUser, KindScheduler, KindExternal}, a.Kind)
 }
 
-// AppendPayload writes a payload. The log and the envelope share this form. The
-// payloads of every execution and task are written by hand, the others by reflection.
+// AppendPayload writes a payload, for the log and for the envelope. Those of every execution and
+// task are written by hand, the others by reflection.
 func AppendPayload(dst []byte, p Payload) ([]byte, error) {
-	switch p := p.(type) {
+	w := writer{dst: dst}
+	switch p := p.(type) { // not by an interface, which would put w on the heap
 	case *ExecutionCreated:
-		return p.append(dst)
+		p.write(&w)
 	case *ExecutionStarted:
-		return p.append(dst)
+		p.write(&w)
 	case *ExecutionCompleted:
-		return p.append(dst)
+		p.write(&w)
 	case *NodeCreated:
-		return p.append(dst)
+		p.write(&w)
 	case *NodeReady:
-		return p.append(dst)
+		p.write(&w)
 	case *NodeStarted:
-		return p.append(dst)
+		p.write(&w)
 	case *NodeSucceeded:
-		return p.append(dst)
+		p.write(&w)
+	default:
+		b, err := json.Marshal(p)
+		if err != nil {
+			return dst, fmt.Errorf("flow: payload of %s: %w", p.Type(), err)
+		}
+		return append(dst, b...), nil
 	}
-	b, err := json.Marshal(p)
-	if err != nil {
-		return dst, fmt.Errorf("flow: payload of %s: %w", p.Type(), err)
-	}
-	return append(dst, b...), nil
+	return append(w.dst, '}'), w.err
 }
 
-// Stored is how JSON is read that was checked when it came in, where names that are there twice
-// are refused: to look for them again takes as long as everything else.
+// Stored reads JSON that was checked when it came in: to look again for names that are there
+// twice takes as long as everything else.
 var Stored = jsontext.AllowDuplicateNames(true)
 
 // ParsePayload reads the payload of an event of a type.
@@ -149,10 +148,10 @@ func ReadPayload(t Type, d *jsontext.Decoder) (Payload, error) {
 }
 
 func readPayload(t Type, read func(Payload) error) (Payload, error) {
-	p := NewPayload(t)
-	if p == nil {
+	if !t.Valid() {
 		return nil, fmt.Errorf("flow: event type %d does not exist", uint8(t))
 	}
+	p := kinds[t].make()
 	if err := read(p); err != nil {
 		return nil, fmt.Errorf("flow: payload of %s: %w", t, err)
 	}
@@ -165,100 +164,110 @@ func readPayload(t Type, read func(Payload) error) (Payload, error) {
 	return p, nil
 }
 
-func (p *ExecutionCreated) append(dst []byte) ([]byte, error) {
-	dst, err := jsontext.AppendQuote(append(dst, `{"graphId":`...), p.GraphID)
+func (p *ExecutionCreated) write(w *writer) {
+	w.quote(`{"graphId":`, p.GraphID)
+	w.data(`,"input":`, p.Input)
+	w.number(`,"graphVersion":`, p.GraphVersion)
+	w.text(`,"graphDigest":`, p.GraphDigest)
+}
+
+func (p *ExecutionStarted) write(w *writer) {
+	w.raw(`{`)
+	if p.StartedBy != nil {
+		w.raw(`"startedBy":`)
+		w.actor(p.StartedBy)
+	}
+}
+
+func (p *ExecutionCompleted) write(w *writer) {
+	w.raw(`{`)
+	w.data(`"result":`, p.Result)
+}
+
+func (p *NodeCreated) write(w *writer) {
+	if !p.NodeType.valid() {
+		w.fail(fmt.Errorf("flow: node type %d does not exist", uint8(p.NodeType)))
+		return
+	}
+	w.quote(`{"nodeId":`, p.NodeID)
+	w.raw(`,"nodeType":"`)
+	w.raw(kindNames[p.NodeType])
+	w.raw(`"`)
+	w.data(`,"meta":`, p.Meta)
+}
+
+func (p *NodeReady) write(w *writer) {
+	w.quote(`{"nodeId":`, p.NodeID)
+	w.number(`,"attempt":`, p.Attempt)
+}
+
+func (p *NodeStarted) write(w *writer) {
+	w.quote(`{"nodeId":`, p.NodeID)
+	w.raw(`,"attempt":`)
+	w.dst = strconv.AppendInt(w.dst, int64(p.Attempt), 10)
+	w.text(`,"workerId":`, p.WorkerID)
+	w.number(`,"leaseSeconds":`, p.Lease)
+	w.time(`,"leaseUntil":"`, p.LeaseUntil)
+	w.time(`,"timeoutAt":"`, p.TimeoutAt)
+}
+
+func (p *NodeSucceeded) write(w *writer) {
+	w.quote(`{"nodeId":`, p.NodeID)
+	w.data(`,"output":`, p.Output)
+}
+
+// writer appends JSON and keeps the first error. Its members are left out when they are empty.
+type writer struct {
+	dst []byte
+	err error
+}
+
+func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *writer) quote(name, value string) {
+	dst, err := jsontext.AppendQuote(append(w.dst, name...), value)
+	w.dst = dst
 	if err != nil {
-		return dst, err
+		w.fail(err)
 	}
-	dst = appendData(dst, `,"input":`, p.Input)
-	if p.GraphVersion != 0 {
-		dst = strconv.AppendInt(append(dst, `,"graphVersion":`...), int64(p.GraphVersion), 10)
-	}
-	dst, err = appendString(dst, `,"graphDigest":`, p.GraphDigest)
-	return append(dst, '}'), err
 }
 
-func (p *ExecutionStarted) append(dst []byte) ([]byte, error) {
-	if p.StartedBy == nil {
-		return append(dst, '{', '}'), nil
+func (w *writer) text(name, value string) {
+	if value != "" {
+		w.quote(name, value)
 	}
-	dst, err := jsontext.AppendQuote(append(dst, `{"startedBy":{"kind":`...), p.StartedBy.Kind)
-	if err != nil {
-		return dst, err
-	}
-	dst, err = appendString(dst, `,"id":`, p.StartedBy.ID)
-	return append(dst, '}', '}'), err
 }
 
-func (p *ExecutionCompleted) append(dst []byte) ([]byte, error) {
-	return append(appendData(append(dst, '{'), `"result":`, p.Result), '}'), nil
+func (w *writer) number(name string, n int) {
+	if n != 0 {
+		w.dst = strconv.AppendInt(append(w.dst, name...), int64(n), 10)
+	}
 }
 
-func (p *NodeCreated) append(dst []byte) ([]byte, error) {
-	kind, err := p.NodeType.MarshalText()
-	if err != nil {
-		return dst, err
+// time writes a member whose name ends with the opening quote.
+func (w *writer) time(name string, t Time) {
+	if t != 0 {
+		w.dst = append(t.append(append(w.dst, name...)), '"')
 	}
-	if dst, err = jsontext.AppendQuote(append(dst, `{"nodeId":`...), p.NodeID); err != nil {
-		return dst, err
-	}
-	dst = append(append(dst, `,"nodeType":"`...), kind...)
-	return append(appendData(append(dst, '"'), `,"meta":`, p.Meta), '}'), nil
 }
 
-func (p *NodeReady) append(dst []byte) ([]byte, error) {
-	dst, err := jsontext.AppendQuote(append(dst, `{"nodeId":`...), p.NodeID)
-	if p.Attempt != 0 {
-		dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(p.Attempt), 10)
+// data writes data that was checked and compacted when it came in (accept).
+func (w *writer) data(name string, data Data) {
+	if data != nil {
+		w.dst = append(append(w.dst, name...), data...)
 	}
-	return append(dst, '}'), err
 }
 
-func (p *NodeStarted) append(dst []byte) ([]byte, error) {
-	dst, err := jsontext.AppendQuote(append(dst, `{"nodeId":`...), p.NodeID)
-	if err != nil {
-		return dst, err
-	}
-	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(p.Attempt), 10)
-	if dst, err = appendString(dst, `,"workerId":`, p.WorkerID); err != nil {
-		return dst, err
-	}
-	if p.Lease != 0 {
-		dst = strconv.AppendInt(append(dst, `,"leaseSeconds":`...), int64(p.Lease), 10)
-	}
-	dst = appendTime(dst, `,"leaseUntil":"`, p.LeaseUntil)
-	dst = appendTime(dst, `,"timeoutAt":"`, p.TimeoutAt)
-	return append(dst, '}'), nil
-}
-
-func (p *NodeSucceeded) append(dst []byte) ([]byte, error) {
-	dst, err := jsontext.AppendQuote(append(dst, `{"nodeId":`...), p.NodeID)
-	return append(appendData(dst, `,"output":`, p.Output), '}'), err
-}
-
-// appendString writes a member unless it is empty.
-func appendString(dst []byte, name, value string) ([]byte, error) {
-	if value == "" {
-		return dst, nil
-	}
-	return jsontext.AppendQuote(append(dst, name...), value)
-}
-
-// appendTime writes a member unless it is none; name ends with the opening quote.
-func appendTime(dst []byte, name string, t Time) []byte {
-	if t == 0 {
-		return dst
-	}
-	return append(t.append(append(dst, name...)), '"')
-}
-
-// appendData writes a member unless there is none. Data was checked and
-// compacted when it came in (accept).
-func appendData(dst []byte, name string, data Data) []byte {
-	if data == nil {
-		return dst
-	}
-	return append(append(dst, name...), data...)
+func (w *writer) actor(a *Actor) {
+	w.quote(`{"kind":`, a.Kind)
+	w.text(`,"id":`, a.ID)
+	w.raw(`}`)
 }
 
 // AppendState writes a state for a snapshot.

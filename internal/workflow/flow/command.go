@@ -1,8 +1,7 @@
 package flow
 
-// Command is what somebody wants to happen to an execution. The implementations
-// are the structs below. Commands come decoded and checked for shape; Decide
-// checks them against the state.
+// Command is what somebody wants to happen to an execution, decoded and checked for shape;
+// Decide checks it against the state. The implementations are the structs below.
 type Command interface {
 	Name() string   // the name on the wire
 	Target() string // the node it is about, "" for the execution
@@ -64,8 +63,7 @@ type (
 		Node   string
 		Reason string
 	}
-	// Expire is a deadline that came due. It names what it was set for and does
-	// nothing when the state says otherwise.
+	// Expire is a deadline that came due; it does nothing when the state no longer has it.
 	Expire struct {
 		Node    string
 		Attempt int

@@ -10,9 +10,8 @@ import (
 	"renga.dev/renga/internal/workflow/expr"
 )
 
-// Compile checks that the graph can run and makes a Plan of it. The first thing that
-// is wrong comes back as a fault.Invalid whose message names the node, and whose
-// details hold nodeId or field, or both.
+// Compile checks that the graph can run and makes a Plan of it. Its error is the first thing that
+// is wrong, with nodeId or field in its details.
 func (g Graph) Compile(id string, version int) (*Plan, error) {
 	p, _, err := g.Prepare(id, version)
 	return p, err
@@ -59,15 +58,13 @@ func (g Graph) compile(id string, version int) (*Plan, error) {
 
 // compiler is a Plan in the making.
 type compiler struct {
-	graph Graph
-	nodes []planNode
-	index map[string]int
-	start int
-	order []int // the nodes, each after all of its predecessors
-	// Expressions that were compiled, by their text, so that those of one text are one, and
-	// the bytes of their texts. The text of a gate and that of a condition are not the same.
-	programs map[string]*expr.Program
-	text     int
+	graph    Graph
+	nodes    []planNode
+	index    map[string]int
+	start    int
+	order    []int                    // the nodes, each after all of its predecessors
+	programs map[string]*expr.Program // compiled, by kind and text
+	text     int                      // bytes of these texts
 }
 
 // refuse is an error about a node.
@@ -115,13 +112,13 @@ func (c *compiler) addNodes() error {
 func (c *compiler) checkStart() error {
 	c.start = -1
 	for i := range c.nodes {
-		spec := &c.nodes[i].spec
-		switch {
-		case spec.Type == StartKind && c.start >= 0:
-			return refuse(spec.NodeID, "node %q is a second Start; %q is the first", spec.NodeID, c.name(c.start))
-		case spec.Type == StartKind:
-			c.start = i
+		if c.nodes[i].spec.Type != StartKind {
+			continue
 		}
+		if c.start >= 0 {
+			return refuse(c.name(i), "node %q is a second Start; %q is the first", c.name(i), c.name(c.start))
+		}
+		c.start = i
 	}
 	if c.start < 0 {
 		return invalidGraph("nodes", "the graph has no Start node")
@@ -173,11 +170,10 @@ func (c *compiler) addEdges() error {
 	return nil
 }
 
-// compileFunc compiles expressions of a kind.
-type compileFunc func(src string) (*expr.Program, error)
-
 // expression compiles one expression; those of a graph are bounded together.
-func (c *compiler) expression(kind string, compile compileFunc, src string) (*expr.Program, error) {
+func (c *compiler) expression(
+	kind string, compile func(src string) (*expr.Program, error), src string,
+) (*expr.Program, error) {
 	if p := c.programs[kind+src]; p != nil {
 		return p, nil
 	}
@@ -186,14 +182,13 @@ func (c *compiler) expression(kind string, compile compileFunc, src string) (*ex
 			"the expressions of the graph have more than %d bytes together", MaxExpressions)
 	}
 	p, err := compile(src)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.programs[kind+src] = p
 	}
-	c.programs[kind+src] = p
-	return p, nil
+	return p, err
 }
 
-// outputs are the nodes whose outputs a condition names; nil: it may look at all.
+// outputs are the nodes whose outputs a condition names; nil: it may read all.
 func (c *compiler) outputs(when *expr.Program) []int {
 	if when.Whole("outputs") {
 		return nil
@@ -223,7 +218,6 @@ func explainExpression(err error, node, field, format string, args ...any) error
 	return e
 }
 
-// name is the id of a node.
 func (c *compiler) name(i int) string { return c.nodes[i].spec.NodeID }
 
 // checkWaysOn refuses dead ends. A graph without a terminal node has one, or a cycle.
@@ -231,15 +225,14 @@ func (c *compiler) checkWaysOn() error {
 	ends := slices.ContainsFunc(c.nodes, func(p planNode) bool { return p.spec.Type.Terminal() })
 	for i := range c.nodes {
 		p := &c.nodes[i]
-		switch {
-		case p.spec.Type.Terminal() || len(p.success) > 0:
-		case !ends:
-			return refuse(p.spec.NodeID,
-				"node %q leads nowhere: the graph has no terminal node (Success, Failed or Canceled)", p.spec.NodeID)
-		default:
-			return refuse(p.spec.NodeID, "node %q leads nowhere: it has no success edge and is no terminal node",
-				p.spec.NodeID)
+		if p.spec.Type.Terminal() || len(p.success) > 0 {
+			continue
 		}
+		why := "it has no success edge and is no terminal node"
+		if !ends {
+			why = "the graph has no terminal node (Success, Failed or Canceled)"
+		}
+		return refuse(p.spec.NodeID, "node %q leads nowhere: %s", p.spec.NodeID, why)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package flow
 
-// DataOf is the caller's data that a payload carries, nil when it carries none.
-// It is what a Blob with the payload's event stands for.
+// DataOf is the caller's data that a payload carries: what a Blob with its event stands for.
 func DataOf(p Payload) Data {
 	switch p := p.(type) {
 	case *ExecutionCreated:

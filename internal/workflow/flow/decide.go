@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/expr"
 )
@@ -29,11 +27,13 @@ func (d *draft) settle() error {
 	if err := d.decide(); err != nil {
 		return err
 	}
-	d.run()
-	if len(d.need) > 0 {
-		d.needAll()
-		slices.Sort(d.need)
-		return slices.Compact(d.need)
+	if d.ended.how != 0 {
+		r := &d.router
+		r.d, r.budget = d, expr.NewBudget(MaxSteps)
+		r.run(d.ended)
+		if len(r.need) > 0 {
+			return r.needed()
+		}
 	}
 	switch c := d.command.(type) {
 	case Succeed:
@@ -76,8 +76,7 @@ func (d *draft) decide() error {
 	case CancelNode:
 		return d.cancelNode(c)
 	case Expire:
-		d.expire(c)
-		return nil
+		return d.expire(c)
 	}
 	return fmt.Errorf("flow: command %T does not exist", d.command)
 }
@@ -121,19 +120,22 @@ type draft struct {
 	events  []Event
 	actor   Actor  // of the first event
 	cause   ID     // of the first event
-	todo    []step // what follows, last first (route.go)
-	closed  bitset // the forks whose Join ended in this decision
-	need    Need   // data that must be read before this can be decided
-	budget  expr.Budget
-	gates   int           // bytes of the branches that updates of gates name
-	decoded map[*byte]any // data that conditions have looked at, by its first byte
+	ended   ending // of the node whose work the command ends
+	router  router // from there on; a part of the draft, so that a decision is one object in memory
 }
 
-func newDraft(s State, c Command, f Facts) draft {
-	return draft{
+func newDraft(s State, c Command, f Facts) *draft {
+	return &draft{
 		State: s, command: c, facts: f, plan: f.Plan, base: s.Seq, before: s.Nodes, actor: f.Actor, cause: s.Cause.ID,
-		budget: expr.NewBudget(MaxSteps),
 	}
+}
+
+// ending is how a node ended, for the router to go on from.
+type ending struct {
+	how    branchEnd
+	node   int
+	output Data   // of one that has completed
+	err    *Error // of one that has failed
 }
 
 // open makes the draft independent of the state it came from. Guards are asked
@@ -161,111 +163,4 @@ func (d *draft) emitAs(p Payload, by Actor) {
 		Actor: by, CorrelationID: d.facts.CorrelationID, CausationID: cause, Payload: p,
 	})
 	d.apply(&d.events[n])
-}
-
-// largeData is from how many bytes on data is worth a look of its own, before the decision.
-const largeData = 4 << 10
-
-// Accept does what Decide does with the data of a command, outside the loop in which a store
-// decides: it gives the command with its data checked and in the form that the log keeps, for
-// Facts.Accepted. It reports false when that is not worth it, or the data is none: then Decide
-// has to look.
-func Accept(c Command) (Command, bool) {
-	switch own := c.(type) { // only what is accepted is worth the memory of a copy
-	case Create:
-		if acceptLarge(&own.Input) {
-			return own, true
-		}
-	case Progress:
-		if acceptLarge(&own.Metrics) {
-			return own, true
-		}
-	case Wait:
-		if acceptLarge(&own.Prompt) {
-			return own, true
-		}
-	case Resume:
-		if acceptLarge(&own.Output) {
-			return own, true
-		}
-	case Succeed:
-		if acceptLarge(&own.Output) {
-			return own, true
-		}
-	case Fail:
-		if own.Error == nil {
-			break
-		}
-		detail := own.Error.Detail
-		if acceptLarge(&detail) {
-			own.Error = &Error{Code: own.Error.Code, Message: own.Error.Message, Detail: detail}
-			return own, true
-		}
-	}
-	return c, false
-}
-
-// acceptLarge is accept in place.
-func acceptLarge(data *Data) bool {
-	if len(*data) < largeData {
-		return false
-	}
-	out, err := accept(*data)
-	if err != nil {
-		return false
-	}
-	*data = out
-	return true
-}
-
-// accept checks a caller's data and brings it into the one form that survives the
-// log unchanged: no white space, strings with as few escapes as can be. The
-// result shares no memory with the request.
-func accept(data Data) (Data, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	if string(data) == "{}" {
-		return emptyObject, nil
-	}
-	out, err := jsontext.AppendFormat(make(Data, 0, len(data)), data)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "INVALID_JSON", "The data is not valid JSON.")
-	}
-	return out, nil
-}
-
-var emptyObject = Data("{}")
-
-// acceptError is accept for the detail of an error.
-func (d *draft) acceptError(e *Error) (*Error, error) {
-	if e == nil || d.facts.Accepted {
-		return e, nil
-	}
-	detail, err := accept(e.Detail)
-	if err != nil {
-		return nil, err
-	}
-	return &Error{Code: e.Code, Message: e.Message, Detail: detail}, nil
-}
-
-// take is accept for data that the execution will hold, beside more bytes of text.
-func (d *draft) take(data Data, more int) (Data, error) {
-	out := data
-	if !d.facts.Accepted {
-		var err error
-		if out, err = accept(data); err != nil {
-			return nil, err
-		}
-	}
-	return out, d.room(int64(len(out) + more))
-}
-
-// room checks that the execution may hold so many more bytes of callers' data.
-func (d *draft) room(more int64) error {
-	if more > 0 && d.Data+more > MaxExecutionData {
-		return fault.New(fault.TooLarge, "EXECUTION_TOO_LARGE",
-			"The execution would hold %d bytes of data; at most %d are allowed.", d.Data+more, int64(MaxExecutionData))
-	}
-	return nil
 }

@@ -1,6 +1,5 @@
 package flow
 
-// startNode gives an attempt to a worker.
 func (d *draft) startNode(c StartNode) error {
 	i, err := d.task(GuardNodeReady, NodeIsReady)
 	if err != nil {
@@ -41,7 +40,7 @@ func (d *draft) startNext(id, worker string) {
 	}
 }
 
-// progress notes a report and renews the lease.
+// progress also renews the lease.
 func (d *draft) progress(c Progress) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
@@ -55,12 +54,11 @@ func (d *draft) progress(c Progress) error {
 	n := d.Nodes[i]
 	d.emit(&NodeProgressReported{
 		NodeID: n.ID, Progress: c.Progress, Message: c.Message, Metrics: metrics,
-		LeaseUntil: d.leaseUntil(n.Lease, n.TimeoutAt),
+		LeaseUntil: leaseUntil(d.facts.Now, n.Lease, n.TimeoutAt),
 	})
 	return nil
 }
 
-// wait parks a Task until somebody resumes it.
 func (d *draft) wait(c Wait) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
@@ -98,18 +96,16 @@ func (d *draft) resume(c Resume) error {
 	if n.TimeLeft != 0 {
 		resumed.TimeoutAt = d.facts.Now + n.TimeLeft
 	}
-	resumed.LeaseUntil = d.leaseUntil(n.Lease, resumed.TimeoutAt)
+	resumed.LeaseUntil = leaseUntil(d.facts.Now, n.Lease, resumed.TimeoutAt)
 	if d.plan.nodes[i].spec.Type == WaitKind {
-		d.emit(resumed)
-		d.complete(i, output)
-		return nil
+		d.ended = ending{how: branchCompleted, node: i, output: output}
+	} else {
+		resumed.Output = output
 	}
-	resumed.Output = output
 	d.emit(resumed)
 	return nil
 }
 
-// succeed ends an attempt well.
 func (d *draft) succeed(c Succeed) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
@@ -120,26 +116,20 @@ func (d *draft) succeed(c Succeed) error {
 		return err
 	}
 	d.open()
-	d.complete(i, output)
+	d.ended = ending{how: branchCompleted, node: i, output: output}
 	return nil
 }
 
-// failed ends an attempt badly; the retry policy decides what follows.
 func (d *draft) failed(c Fail) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
 	}
-	e, err := d.acceptError(c.Error)
+	e, err := d.takeError(c.Error)
 	if err != nil {
 		return err
 	}
-	if err := d.room(e.size()); err != nil {
-		return err
-	}
 	d.open()
-	if !d.retry(i, e) {
-		d.fail(i, e)
-	}
+	d.fail(i, e)
 	return nil
 }

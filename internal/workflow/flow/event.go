@@ -53,8 +53,8 @@ const (
 	KindExternal  = "external"
 )
 
-// Event is a fact: what happened to an execution, and who and what caused it.
-// Seq is its place in the execution's log, from 1, without gaps.
+// Event is what happened to an execution, and who and what caused it. Seq is its place in the
+// execution's log, from 1, without gaps.
 type Event struct {
 	ID            ID
 	Execution     ID
@@ -67,12 +67,11 @@ type Event struct {
 	Payload       Payload
 }
 
-// Payload is what an event of its type says. The implementations are the structs
-// below, as pointers; a payload is never changed once its event exists.
+// Payload is what an event of its type says, never changed once its event exists. The
+// implementations are the structs below, as pointers.
 type Payload interface {
 	Type() Type
-	// Node is the node that the event is about, "" for events of the execution.
-	Node() string
+	Node() string // the node that the event is about, "" for events of the execution
 }
 
 // Error is why a node or an execution failed.

@@ -2,8 +2,7 @@ package flow
 
 import "slices"
 
-// indexFrom is the number of nodes from which a map finds one faster than a look
-// at all of them.
+// indexFrom is from how many nodes on a map is faster than a look at all.
 const indexFrom = 17
 
 // Find is a node and its index; nil and -1 if there is none.
@@ -22,8 +21,8 @@ func (s *State) Find(id string) (*Node, int) {
 	return nil, -1
 }
 
-// place is the index of the node that ev is about. A log in any other order than
-// its own may tell of a node before it is created: then it appears here.
+// place is the index of the node that ev is about. It is added here when a log in another order
+// than its own names it before its creation.
 func (s *State) place(id string, ev *Event) int {
 	if s.index == nil && len(s.Nodes) >= indexFrom {
 		s.reindex()
@@ -68,8 +67,7 @@ func (s *State) own(i int) *Node {
 	return n
 }
 
-// Clone is a state of its own with the same content: Apply on one of the two
-// does not show in the other.
+// Clone is a copy: Apply on one of the two does not show in the other.
 func (s *State) Clone() State {
 	c := *s
 	c.index, c.draft, c.fresh = nil, false, bitset{}
@@ -85,15 +83,10 @@ func (s *State) Clone() State {
 // Live reports whether a node is at work or about to be: READY, RUNNING, WAITING
 // or between two attempts.
 func (n *Node) Live() bool {
-	switch n.Status {
-	case NodeIsReady, NodeIsRunning, NodeIsWaiting:
-		return true
-	}
-	return n.Status == NodeIsCreated && n.RetryAt != 0
+	return n.Status != NodeIsCreated && !n.Status.Terminal() || n.Status == NodeIsCreated && n.RetryAt != 0
 }
 
-// Deadline is the instant at which something happens to the node by itself; 0 if
-// there is none.
+// Deadline is when something happens to the node by itself; 0 if there is none.
 func (n *Node) Deadline() Time {
 	switch n.Status {
 	case NodeIsRunning:

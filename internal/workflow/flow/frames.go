@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// checkReach puts the nodes into an order in which each comes after all that lead to
-// it, and refuses cycles and nodes that nothing leads to.
+// checkReach sorts the nodes topologically and refuses cycles and nodes that nothing leads to.
 func (c *compiler) checkReach() error {
 	waiting := make([]int, len(c.nodes))
 	c.order = make([]int, 0, len(c.nodes))
@@ -35,7 +34,7 @@ func (c *compiler) checkReach() error {
 	return c.checkReached()
 }
 
-// cycle names a cycle among the nodes that still wait for a predecessor.
+// cycle names one among the nodes that still wait for a predecessor.
 func (c *compiler) cycle(waiting []int) error {
 	at := 0
 	for waiting[at] == 0 {
@@ -87,10 +86,9 @@ func (c *compiler) checkReached() error {
 	return nil
 }
 
-// checkForks gives every node its frame and every Fork its Join. A node stands in one
-// branch of one fork whichever way it is reached, so that an execution can tell at any
-// node which Join waits for it. Only Failed and Canceled, which end everything, may be
-// reached from anywhere.
+// checkForks gives every node its frame and every Fork its Join. A node stands in one branch of one
+// fork whichever way it is reached, so that it is known which Join waits for it. Only Failed and
+// Canceled, which end everything, may be reached from anywhere.
 func (c *compiler) checkForks() error {
 	heads := make(map[[2]int]*frame) // fork and head: the branch
 	for _, i := range c.order {
@@ -201,9 +199,8 @@ func (c *compiler) closeFrame(i int, heads map[[2]int]*frame) error {
 	return nil
 }
 
-// fillForks lists for every Fork what stands inside it, so that who closes it looks at nothing
-// else. The list of a fork is a part of the list of the fork around it: they take as much memory
-// as there are nodes, however deep forks are nested.
+// fillForks lists for every Fork what stands inside it. The list of a fork is a part of that of the
+// fork around it: they take as much memory as there are nodes, however deep forks are nested.
 func (c *compiler) fillForks() {
 	size := make([]int, len(c.nodes))
 	for _, i := range slices.Backward(c.order) { // what is inside a fork comes before the fork

@@ -49,12 +49,13 @@ func fuzzEvent(seq uint64, typ, node, say byte) Event {
 		ID: testID(1, int(seq)), Execution: testID(2, 0), Seq: seq, Type: Type(typ), At: Time(1 + int64(say)),
 		Actor: Actor{Kind: KindSystem},
 	}
-	p := NewPayload(ev.Type)
+	if !ev.Type.Valid() {
+		return ev
+	}
+	p := kinds[ev.Type].make()
 	id, at, n := fmt.Sprintf("n%d", node), Time(say), int(say%4)
 	data := Data(fmt.Sprintf(`{"x":%d}`, say))
 	switch p := p.(type) {
-	case nil:
-		return ev
 	case *ExecutionCreated:
 		p.GraphID, p.Input = id, data
 	case *ExecutionCompleted:

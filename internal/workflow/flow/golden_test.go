@@ -115,8 +115,8 @@ func TestThereAreExactly24Types(t *testing.T) {
 		t.Fatalf("got %d types and %d examples, want 24", got, len(all))
 	}
 	for i, typ := range Types() {
-		if all[i].Type != typ || NewPayload(typ).Type() != typ {
-			t.Errorf("type %d: got %s and %s, want %s", i+1, all[i].Type, NewPayload(typ).Type(), typ)
+		if all[i].Type != typ || kinds[typ].make().Type() != typ {
+			t.Errorf("type %d: got %s and %s, want %s", i+1, all[i].Type, kinds[typ].make().Type(), typ)
 		}
 	}
 	if _, err := typeEnd.MarshalText(); err == nil {

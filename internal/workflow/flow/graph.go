@@ -43,7 +43,6 @@ func (k Kind) String() string {
 // Terminal reports whether reaching a node of this kind ends the execution.
 func (k Kind) Terminal() bool { return k >= SuccessKind }
 
-// valid reports whether k is one of the eight.
 func (k Kind) valid() bool { return k > 0 && k < kindEnd }
 
 // MarshalText writes the name of the kind.
@@ -102,8 +101,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Retry is when a Task that failed is tried again. An interval may be zero, so its
-// default is what ParseGraph puts where the author wrote none.
+// Retry is when a Task that failed is tried again. An interval may be zero, so ParseGraph puts its
+// default where the author wrote none.
 type Retry struct {
 	MaxAttempts     int      `json:"maxAttempts"`     // default 1: no retry
 	InitialInterval Duration `json:"initialInterval"` // default 1s
@@ -117,7 +116,6 @@ const (
 	DefaultPolicy = AllSuccess
 )
 
-// defaultRetry is what a Task without retry has, and where a retry starts from.
 func defaultRetry() Retry {
 	return Retry{MaxAttempts: 1, InitialInterval: Duration(time.Second), Backoff: 2, MaxInterval: Duration(time.Hour)}
 }
@@ -164,8 +162,7 @@ const (
 	MaxWaitKey     = 255                  // characters of a wait key
 )
 
-// ValidName reports whether s can be the name of a node, a queue or a graph: 1 to
-// 128 of A-Z a-z 0-9 . _ -
+// ValidName reports whether s can be the name of a node, a queue or a graph.
 func ValidName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -178,12 +175,9 @@ func ValidName(s string) bool {
 	return s != "" && len(s) <= MaxName
 }
 
-// withDefaults is the graph with every default filled in. It shares nothing that
-// changes with g.
+// withDefaults is a copy of the graph with every default filled in.
 func (g Graph) withDefaults() Graph {
-	full := Graph{Nodes: make([]NodeSpec, len(g.Nodes)), Edges: make([]Edge, len(g.Edges))}
-	copy(full.Nodes, g.Nodes)
-	copy(full.Edges, g.Edges)
+	full := Graph{Nodes: append([]NodeSpec{}, g.Nodes...), Edges: append([]Edge{}, g.Edges...)}
 	retry := defaultRetry()
 	for i := range full.Nodes {
 		n := &full.Nodes[i]
@@ -201,8 +195,7 @@ func (g Graph) withDefaults() Graph {
 	return full
 }
 
-// withDefaults is the retry with what cannot be zero filled in, or the default itself
-// when it says the same.
+// withDefaults fills in what cannot be zero; what then says the same is the default itself.
 func (r *Retry) withDefaults(def *Retry) *Retry {
 	if r == nil {
 		return def
@@ -216,8 +209,8 @@ func (r *Retry) withDefaults(def *Retry) *Retry {
 	return &full
 }
 
-// canonical is a graph with its defaults as canonical JSON (RFC 8785). Two graphs have one
-// digest when they say the same, in whatever form and order of members it was written.
+// canonical is a graph with its defaults as canonical JSON (RFC 8785), so that graphs that say the
+// same have one digest.
 func (g Graph) canonical() ([]byte, error) {
 	body, err := json.Marshal(g)
 	if err != nil {

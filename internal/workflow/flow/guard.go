@@ -6,28 +6,28 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// refuse makes a refusal that the state of the execution caused.
+// refuse makes a refusal because of the state of the execution.
 func (d *draft) refuse(g Guard, format string, args ...any) error {
-	r := &Refusal{
-		Command: d.command.Name(), Guard: g, Reason: fmt.Sprintf(format, args...),
-		Execution: d.Status, Cause: d.Cause, Fence: d.CancelSeq,
+	n, _ := d.Find(d.command.Target())
+	if n == nil {
+		n = new(Node)
 	}
-	if n, i := d.Find(d.command.Target()); i >= 0 {
-		r.Node, r.NodeStatus, r.Attempt = n.ID, n.Status, n.Attempt
-	}
-	return r
+	return d.refusal(n, d.Cause, g, format, args)
 }
 
-// refuseNode makes a refusal that the state of its node caused.
+// refuseNode makes a refusal because of the state of its node.
 func (d *draft) refuseNode(n *Node, g Guard, format string, args ...any) error {
+	return d.refusal(n, n.Cause, g, format, args)
+}
+
+func (d *draft) refusal(n *Node, cause EventRef, g Guard, format string, args []any) error {
 	return &Refusal{
 		Command: d.command.Name(), Guard: g, Reason: fmt.Sprintf(format, args...), Execution: d.Status,
-		Node: n.ID, NodeStatus: n.Status, Attempt: n.Attempt, Cause: n.Cause, Fence: d.CancelSeq,
+		Node: n.ID, NodeStatus: n.Status, Attempt: n.Attempt, Cause: cause, Fence: d.CancelSeq,
 	}
 }
 
-// forward is the guard of every command that moves an execution: nobody asked to
-// cancel it, and it has not ended.
+// forward is the guard of every command that moves an execution.
 func (d *draft) forward() error {
 	switch {
 	case d.canceling():
@@ -38,9 +38,8 @@ func (d *draft) forward() error {
 	return nil
 }
 
-// node finds the node of a command and asks the guards that all of them share.
-// From here on it is what the decision is about: its last event enables the first
-// of the decision.
+// node finds the node of a command and asks the guards that all of them share. From here on its
+// last event is the cause of the first of the decision.
 func (d *draft) node() (int, error) {
 	id := d.command.Target()
 	i, ok := d.plan.Node(id)
@@ -61,7 +60,7 @@ func (d *draft) node() (int, error) {
 	return i, nil
 }
 
-// task is node for the commands that only a Task knows, in one status.
+// task is node for the commands of a Task in one status.
 func (d *draft) task(g Guard, want NodeStatus) (int, error) {
 	i, err := d.node()
 	if err != nil {
@@ -77,8 +76,8 @@ func (d *draft) task(g Guard, want NodeStatus) (int, error) {
 	return i, nil
 }
 
-// running is task for the commands of the worker that runs the attempt. When the
-// node was claimed the worker is the actor, whoever carried its message.
+// running is task for the worker that runs the attempt. When the node was claimed, the worker is
+// the actor, whoever carried its message.
 func (d *draft) running(attempt int, worker string) (int, error) {
 	i, err := d.task(GuardNodeRunning, NodeIsRunning)
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 // ID is a UUID: of an execution, or of an event.
 type ID [16]byte
 
-// IsZero reports whether there is no ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Plus is the ID n places after id. The events of one decision have consecutive
-// IDs that start at Facts.ID, so a log needs to store only the first.
+// Plus is the ID n places after id. The events of one decision have consecutive IDs, so a log
+// stores only the first.
 func (id ID) Plus(n int) ID {
 	low := binary.BigEndian.Uint64(id[8:])
 	const variant = uint64(3) << 62
@@ -92,11 +91,10 @@ func unhex(c byte) byte {
 	return 255
 }
 
-// Time is an instant in milliseconds since 1970 (UTC); zero means none. All of
-// the log's instants have this precision.
+// Time is an instant in milliseconds since 1970 (UTC); zero means none.
 type Time int64
 
-// At is the Time of a time.Time; the zero time is no Time.
+// At is none for the zero time.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -118,7 +116,7 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Milli
 // rfc3339 has three decimals always, so that texts sort as instants do.
 const rfc3339 = "2006-01-02T15:04:05.000Z"
 
-// String is the instant in RFC 3339, UTC.
+// String is RFC 3339 in UTC.
 func (t Time) String() string {
 	var b [len(rfc3339)]byte
 	return string(t.append(b[:0]))
@@ -127,8 +125,7 @@ func (t Time) String() string {
 // MarshalText writes RFC 3339 in UTC.
 func (t Time) MarshalText() ([]byte, error) { return t.append(nil), nil }
 
-// append writes RFC 3339 in UTC, nothing for none. The log writes many instants:
-// this takes a tenth of the time that a layout does.
+// append writes RFC 3339 in UTC, nothing for none, in a tenth of the time that a layout takes.
 func (t Time) append(dst []byte) []byte {
 	const day = 24 * 60 * 60 * 1000
 	if t == 0 {
@@ -149,7 +146,6 @@ func (t Time) append(dst []byte) []byte {
 	return append(dst, 'Z')
 }
 
-// digits writes n in so many digits.
 func digits(dst []byte, n, width int) []byte {
 	for unit := [...]int{1, 10, 100, 1000}[width-1]; unit > 0; unit /= 10 {
 		dst = append(dst, byte('0'+n/unit%10))
@@ -176,8 +172,8 @@ func (t *Time) UnmarshalText(b []byte) error {
 
 var errTime = errors.New("it is not an RFC 3339 time")
 
-// lax says that a time is one to time.Parse alone, which also takes an hour of one digit,
-// a comma before the fraction, and offsets of 24 hours or 60 minutes.
+// lax reports what time.Parse alone accepts: an hour of one digit, a comma before the fraction,
+// and offsets of 24 hours or 60 minutes.
 func lax(b []byte) bool {
 	if b[13] != ':' || b[19] == ',' {
 		return true

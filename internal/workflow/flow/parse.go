@@ -15,8 +15,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// How deep JSON may nest, and how many values and brackets it may have: the largest graph
-// with every member has fewer.
+// The largest graph with every member has fewer values and brackets.
 const (
 	maxDepth  = 64
 	maxTokens = 100 * MaxNodes
@@ -25,9 +24,8 @@ const (
 // CodeInvalidGraph is the code of every error about a graph.
 const CodeInvalidGraph = "INVALID_GRAPH"
 
-// ParseGraph reads a graph from JSON or YAML. Whatever is not part of a graph is
-// refused: unknown and repeated members, wrong types, null, trailing data. Whether
-// the graph can run is for Compile to say.
+// ParseGraph reads a graph from JSON or YAML and refuses whatever is not part of one: unknown and
+// repeated members, wrong types, null, trailing data. Whether it can run is for Compile to say.
 func ParseGraph(data []byte, yaml bool) (Graph, error) {
 	if yaml {
 		converted, err := yamlToJSON(data)
@@ -39,24 +37,18 @@ func ParseGraph(data []byte, yaml bool) (Graph, error) {
 	if err := checkJSON(data); err != nil {
 		return Graph{}, err
 	}
-	var doc graphDoc
-	if err := json.Unmarshal(data, &doc, json.RejectUnknownMembers(true)); err != nil {
-		return Graph{}, nameNode(data, explainJSON(err), pointerOf(err))
+	g := Graph{Nodes: []NodeSpec{}, Edges: []Edge{}}
+	if err := json.Unmarshal(data, &g, strictly, json.RejectUnknownMembers(true)); err != nil {
+		var at jsontext.Pointer
+		if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
+			at = semantic.JSONPointer
+		}
+		return Graph{}, nameNode(data, explainJSON(err), at)
 	}
-	return doc.graph(), nil
+	return g, nil
 }
 
-// pointerOf is the place of an error about the meaning of a document.
-func pointerOf(err error) jsontext.Pointer {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
-		return semantic.JSONPointer
-	}
-	return ""
-}
-
-// nameNode adds the id of the node that an error stands in: its author knows the
-// node by its name, not by its place in the list.
+// nameNode adds the id of the node that an error stands in.
 func nameNode(data []byte, e *fault.Error, p jsontext.Pointer) *fault.Error {
 	rest, ok := strings.CutPrefix(string(p), "/nodes/")
 	place, _, _ := strings.Cut(rest, "/")
@@ -95,16 +87,12 @@ func checkJSON(data []byte) error {
 		case n > maxTokens:
 			return invalidGraph("", "the document has more than %d values", maxTokens)
 		case d.StackDepth() == 0:
-			return checkEnd(d)
+			if _, err := d.ReadToken(); err != io.EOF {
+				return invalidGraph("", "there is something after the end of the graph")
+			}
+			return nil
 		}
 	}
-}
-
-func checkEnd(d *jsontext.Decoder) error {
-	if _, err := d.ReadToken(); err != io.EOF {
-		return invalidGraph("", "there is something after the end of the graph")
-	}
-	return nil
 }
 
 // explainJSON says which member is wrong, and how.
@@ -154,204 +142,101 @@ func fieldOf(p jsontext.Pointer) string {
 	return b.String()
 }
 
-// The documents are a graph as it is written, with types that refuse what the plain
-// ones would let through.
-type (
-	graphDoc struct {
-		Nodes nodeDocs `json:"nodes"`
-		Edges edgeDocs `json:"edges"`
-	}
-	nodeDoc struct {
-		NodeID     word     `json:"nodeId"`
-		Type       kindWord `json:"type"`
-		Queue      word     `json:"queue"`
-		Retry      retryDoc `json:"retry"`
-		Timeout    timeout  `json:"timeout"`
-		WaitKey    word     `json:"waitKey"`
-		Policy     word     `json:"policy"`
-		Expression word     `json:"expression"`
-	}
-	retryDoc struct {
-		MaxAttempts     attempts `json:"maxAttempts"`
-		InitialInterval span     `json:"initialInterval"`
-		Backoff         factor   `json:"backoff"`
-		MaxInterval     span     `json:"maxInterval"`
-		written         bool
-	}
-	edgeDoc struct {
-		From word `json:"from"`
-		To   word `json:"to"`
-		On   word `json:"on"`
-		When word `json:"when"`
-	}
-
-	nodeDocs []nodeDoc
-	edgeDocs []edgeDoc
-	word     string
-	kindWord Kind
-	span     Duration
-	timeout  Duration
-	attempts int
-	factor   float64
-)
-
-func (g graphDoc) graph() Graph {
-	out := Graph{Nodes: make([]NodeSpec, len(g.Nodes)), Edges: make([]Edge, len(g.Edges))}
-	for i, n := range g.Nodes {
-		out.Nodes[i] = NodeSpec{
-			NodeID: string(n.NodeID), Type: Kind(n.Type), Queue: string(n.Queue), Timeout: Duration(n.Timeout),
-			WaitKey: string(n.WaitKey), Policy: Policy(n.Policy), Expression: string(n.Expression),
+// strictly refuses, member by member, what the types of a graph would let through by themselves.
+var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *Graph) error { return wantObject(d) }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *NodeSpec) error { return wantObject(d) }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *Edge) error { return wantObject(d) }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, r **Retry) error {
+		def := defaultRetry() // what is written goes on top
+		*r = &def
+		return wantObject(d)
+	}),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]NodeSpec) error { return readList(d, l, MaxNodes, "nodes") }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]Edge) error { return readList(d, l, MaxEdges, "edges") }),
+	json.UnmarshalFromFunc(readWord[string]),
+	json.UnmarshalFromFunc(readWord[Policy]),
+	json.UnmarshalFromFunc(readWord[Outcome]),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, k *Kind) error {
+		s, err := readText(d, "must be text")
+		if err != nil {
+			return err
 		}
-		if r := n.Retry; r.written {
-			out.Nodes[i].Retry = &Retry{
-				MaxAttempts: int(r.MaxAttempts), InitialInterval: Duration(r.InitialInterval),
-				Backoff: float64(r.Backoff), MaxInterval: Duration(r.MaxInterval),
-			}
+		return k.UnmarshalText([]byte(s))
+	}),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, span *Duration) error {
+		s, err := readText(d, "must be a duration like 50ms, 2s or 24h")
+		if err != nil {
+			return err
 		}
-	}
-	for i, e := range g.Edges {
-		out.Edges[i] = Edge{From: string(e.From), To: string(e.To), On: Outcome(e.On), When: string(e.When)}
-	}
-	return out
-}
+		err = span.UnmarshalText([]byte(s))
+		if err == nil && *span <= 0 && d.StackPointer().LastToken() == "timeout" {
+			err = errors.New("must be more than 0s")
+		}
+		return err
+	}),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, attempts *int) error {
+		f, err := readNumber(d, "must be an integer")
+		switch {
+		case err != nil:
+			return err
+		case f != math.Trunc(f): // 3.0 is an integer
+			return errors.New("must be an integer")
+		case f < 1 || f > MaxAttempts:
+			return fmt.Errorf("must be 1 to %d", MaxAttempts)
+		}
+		*attempts = int(f)
+		return nil
+	}),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, backoff *float64) (err error) {
+		*backoff, err = readNumber(d, "must be a number")
+		if err == nil && (*backoff < 1 || *backoff > MaxBackoff) {
+			err = fmt.Errorf("must be 1 to %d", MaxBackoff)
+		}
+		return err
+	}),
+))
 
-// UnmarshalJSONFrom reads an object.
-func (g *graphDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	type plain graphDoc
-	return readObject(d, (*plain)(g))
-}
-
-// UnmarshalJSONFrom reads an object.
-func (n *nodeDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	type plain nodeDoc
-	return readObject(d, (*plain)(n))
-}
-
-// UnmarshalJSONFrom reads an object.
-func (e *edgeDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	type plain edgeDoc
-	return readObject(d, (*plain)(e))
-}
-
-// UnmarshalJSONFrom reads an object on top of the defaults.
-func (r *retryDoc) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	type plain retryDoc
-	def := defaultRetry()
-	*r = retryDoc{
-		attempts(def.MaxAttempts), span(def.InitialInterval), factor(def.Backoff), span(def.MaxInterval),
-		true,
-	}
-	return readObject(d, (*plain)(r))
-}
-
-// UnmarshalJSONFrom reads as many nodes as a graph may have.
-func (l *nodeDocs) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
-	*l, err = readList[nodeDoc](d, MaxNodes, "nodes")
-	return err
-}
-
-// UnmarshalJSONFrom reads as many edges as a graph may have.
-func (l *edgeDocs) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
-	*l, err = readList[edgeDoc](d, MaxEdges, "edges")
-	return err
-}
-
-// UnmarshalJSONFrom reads text of at least one character.
-func (w *word) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// readWord reads text of at least one character.
+func readWord[T ~string](d *jsontext.Decoder, w *T) error {
 	s, err := readText(d, "must be text")
 	if err == nil && s == "" {
 		err = errors.New("must not be empty")
 	}
-	*w = word(s)
+	*w = T(s)
 	return err
 }
 
-// UnmarshalJSONFrom reads the name of a type of node.
-func (k *kindWord) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := readText(d, "must be text")
-	if err != nil {
-		return err
-	}
-	return (*Kind)(k).UnmarshalText([]byte(s))
-}
-
-// UnmarshalJSONFrom reads a duration.
-func (s *span) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	text, err := readText(d, "must be a duration like 50ms, 2s or 24h")
-	if err != nil {
-		return err
-	}
-	return (*Duration)(s).UnmarshalText([]byte(text))
-}
-
-// UnmarshalJSONFrom reads a duration that is more than nothing.
-func (t *timeout) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if err := (*span)(t).UnmarshalJSONFrom(d); err != nil {
-		return err
-	}
-	if *t <= 0 {
-		return errors.New("must be more than 0s")
-	}
-	return nil
-}
-
-// UnmarshalJSONFrom reads a number of attempts; 3.0 is an integer.
-func (a *attempts) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	f, err := readNumber(d, "must be an integer")
-	if err != nil {
-		return err
-	}
-	if f != math.Trunc(f) {
-		return errors.New("must be an integer")
-	}
-	if f < 1 || f > MaxAttempts {
-		return fmt.Errorf("must be 1 to %d", MaxAttempts)
-	}
-	*a = attempts(f)
-	return nil
-}
-
-// UnmarshalJSONFrom reads the factor of a backoff.
-func (f *factor) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	got, err := readNumber(d, "must be a number")
-	if err != nil {
-		return err
-	}
-	if got < 1 || got > MaxBackoff {
-		return fmt.Errorf("must be 1 to %d", MaxBackoff)
-	}
-	*f = factor(got)
-	return nil
-}
-
 // readList reads an array, up to a number of items: they take more memory than their text.
-func readList[T any](d *jsontext.Decoder, most int, what string) ([]T, error) {
+func readList[T any](d *jsontext.Decoder, into *[]T, most int, what string) error {
 	if d.PeekKind() != '[' {
-		return nil, refuseValue(d, "must be a list")
+		return refuseValue(d, "must be a list")
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return nil, err
+		return err
 	}
 	list := []T{}
 	for d.PeekKind() != ']' {
 		if len(list) == most {
-			return nil, fmt.Errorf("the graph has more than %d %s", most, what)
+			return fmt.Errorf("the graph has more than %d %s", most, what)
 		}
 		var item T
 		if err := json.UnmarshalDecode(d, &item); err != nil {
-			return nil, err
+			return err
 		}
 		list = append(list, item)
 	}
 	_, err := d.ReadToken()
-	return list, err
+	*into = list
+	return err
 }
 
-func readObject(d *jsontext.Decoder, into any) error {
+// wantObject leaves an object to JSON's own reader.
+func wantObject(d *jsontext.Decoder) error {
 	if d.PeekKind() != '{' {
 		return refuseValue(d, "must be an object")
 	}
-	return json.UnmarshalDecode(d, into)
+	return errors.ErrUnsupported
 }
 
 func readText(d *jsontext.Decoder, otherwise string) (string, error) {

@@ -2,8 +2,8 @@ package flow
 
 import "renga.dev/renga/internal/workflow/expr"
 
-// Plan is a graph that was checked and compiled: everything a decision looks up,
-// by index. A node's index is its place in Graph.Nodes and in State.Nodes.
+// Plan is a graph that was checked and compiled. A node's index is its place in Graph.Nodes and in
+// State.Nodes.
 type Plan struct {
 	ID      string
 	Version int
@@ -16,7 +16,7 @@ type Plan struct {
 	text  int // bytes of its different expressions
 }
 
-// textPerNode is how many bytes of expressions take, compiled, about as much memory as a node.
+// textPerNode is how many bytes of expressions take about as much memory as a node.
 const textPerNode = 4
 
 // Weight is how much memory the plan takes, in nodes.
@@ -41,15 +41,13 @@ type planEdge struct {
 	outputs []int // the nodes whose outputs the condition names; nil: it may look at all
 }
 
-// frame is one branch of one fork. Two nodes stand in the same branch when they
-// have the same frame.
+// frame is one branch of one fork: nodes in the same branch have the same frame.
 type frame struct {
 	fork, head int
 	parent     *frame // the branch that the fork itself stands in
 	depth      int    // how many forks it stands in
 }
 
-// Node is the index of a node.
 func (p *Plan) Node(id string) (int, bool) {
 	i, ok := p.index[id]
 	return i, ok
@@ -60,3 +58,16 @@ func (p *Plan) Spec(i int) *NodeSpec { return &p.nodes[i].spec }
 
 // Preds are the direct predecessors of a node, by index.
 func (p *Plan) Preds(i int) []int { return p.nodes[i].preds }
+
+// branch is the branch in which a node is reached from another. It is the node's
+// own, except that Failed and Canceled may be reached from several branches.
+func (p *Plan) branch(i, from int) *frame {
+	n, last := &p.nodes[i], &p.nodes[from]
+	switch {
+	case n.frame != nil || !n.spec.Type.Terminal():
+		return n.frame
+	case last.spec.Type == ForkKind:
+		return &frame{fork: from, head: i, parent: last.frame}
+	}
+	return last.frame
+}

@@ -22,7 +22,12 @@ func TestCompileFillsDefaults(t *testing.T) {
 	if p.ID != "orders" || p.Version != 7 || !strings.HasPrefix(p.Digest, "sha256:") || len(p.Digest) != 71 {
 		t.Errorf("got %s version %d digest %s", p.ID, p.Version, p.Digest)
 	}
-	retry := Retry{MaxAttempts: 1, InitialInterval: Duration(time.Second), Backoff: 2, MaxInterval: Duration(time.Hour)}
+	retry := Retry{
+		MaxAttempts:     1,
+		InitialInterval: Duration(time.Second),
+		Backoff:         2,
+		MaxInterval:     Duration(time.Hour),
+	}
 	want := []NodeSpec{
 		{NodeID: "s", Type: StartKind},
 		{NodeID: "f", Type: ForkKind},
@@ -152,7 +157,12 @@ func TestTheSizeOfAGraphIsBounded(t *testing.T) {
 			strings.Repeat("x", 3000))})
 	}
 	_, err = g.Compile("g", 1)
-	checkRefused(t, err, `edge from "s" to "e": when: the expressions of the graph have more than 262144 bytes together`, map[string]any{"nodeId": "s", "field": "edges[86].when"})
+	checkRefused(
+		t,
+		err,
+		`edge from "s" to "e": when: the expressions of the graph have more than 262144 bytes together`,
+		map[string]any{"nodeId": "s", "field": "edges[86].when"},
+	)
 }
 
 // largeGraph is as large as a graph may be: forks of ten branches, one after another,

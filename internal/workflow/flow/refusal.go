@@ -24,8 +24,8 @@ const (
 	GuardResumeKey   Guard = "resume_key"
 )
 
-// Refusal is a command that the state refused: what was asked, which rule said
-// no, what it saw, and the event that made it so.
+// Refusal is a command that the state refused: which rule said no, what it saw, and the event that
+// made it so.
 type Refusal struct {
 	Command    string
 	Guard      Guard
@@ -40,8 +40,8 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s rejected because %s", r.Command, r.Reason) }
 
-// Need is the answer of Decide when it must read data that the state holds by
-// reference: fetch the data of these events, put it into Facts.Outputs, ask again.
+// Need asks for data that the state holds by reference: put the data of these events into
+// Facts.Outputs and ask again.
 type Need []uint64
 
 func (n Need) Error() string { return fmt.Sprintf("flow: needs the data of events %v", []uint64(n)) }

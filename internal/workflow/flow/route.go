@@ -3,6 +3,8 @@ package flow
 import (
 	"slices"
 	"strconv"
+
+	"renga.dev/renga/internal/workflow/expr"
 )
 
 // The codes of errors that the core itself reports.
@@ -15,16 +17,15 @@ const (
 	CodeFailed      = "FAILED"
 )
 
-// step is something that follows: a node is entered from another one, or a branch
-// ends at its Join. Steps wait on a stack, not in calls, since a graph may be
-// thousands of nodes deep.
+// step is something that follows: a node is entered from another one, or a branch ends at its
+// Join. Steps wait on a stack, not in calls: a graph may be thousands of nodes deep.
 type step struct {
 	node int       // the node that is entered, or the Join
 	from int       // the node before, or the first node of the branch
 	end  branchEnd // how the branch ended; 0 when the node is entered
 }
 
-// branchEnd is how a branch of a fork ended.
+// branchEnd is how a node, or a branch of a fork, ended.
 type branchEnd uint8
 
 const (
@@ -34,78 +35,100 @@ const (
 	branchCanceled
 )
 
-// run follows the execution until it rests: everything is waiting for somebody,
-// or it has ended, or data must be read first.
-func (d *draft) run() {
-	for len(d.todo) > 0 && len(d.need) == 0 && d.moves() {
-		last := len(d.todo) - 1
-		next := d.todo[last]
-		d.todo = d.todo[:last]
+// router leads an execution on from a node that ended, until it rests: everything is waiting for
+// somebody, or it has ended, or data must be read first.
+type router struct {
+	d       *draft
+	todo    []step // what follows, last first
+	closed  bitset // the forks whose Join ended in this decision
+	need    Need   // data that must be read before this can be decided
+	budget  expr.Budget
+	gates   int           // bytes of the branches that updates of gates name
+	decoded map[*byte]any // data that conditions have looked at, by its first byte
+}
+
+func (r *router) run(from ending) {
+	switch from.how {
+	case branchCompleted:
+		r.complete(from.node, from.output)
+	case branchFailed:
+		r.fail(from.node, from.err)
+	case branchCanceled:
+		r.leaveCanceled(from.node, r.d.plan.nodes[from.node].frame)
+	}
+	for len(r.todo) > 0 && len(r.need) == 0 && r.d.moves() {
+		last := len(r.todo) - 1
+		next := r.todo[last]
+		r.todo = r.todo[:last]
 		switch {
-		case d.dead(next):
+		case r.dead(next):
 		case next.end != 0:
-			d.arrive(next.node, next.from, next.end)
+			r.arrive(next.node, next.from, next.end)
 		default:
-			d.enter(next.node, next.from)
+			r.enter(next.node, next.from)
 		}
 	}
 }
 
-// dead reports whether a step comes out of a fork that a Join of this decision
-// has closed: a branch may end for all before the next one is entered.
-func (d *draft) dead(s step) bool {
-	if d.closed.empty() {
+// dead reports whether a step comes out of a fork that this decision has closed: a branch may end
+// for all before the next one is entered.
+func (r *router) dead(s step) bool {
+	if r.closed.empty() {
 		return false
 	}
-	p := &d.plan.nodes[s.from]
-	if s.end == 0 && p.spec.Type == ForkKind && d.closed.has(s.from) {
+	p := &r.d.plan.nodes[s.from]
+	if s.end == 0 && p.spec.Type == ForkKind && r.closed.has(s.from) {
 		return true
 	}
 	for f := p.frame; f != nil; f = f.parent {
-		if d.closed.has(f.fork) {
+		if r.closed.has(f.fork) {
 			return true
 		}
 	}
 	return false
 }
 
-// enter is what happens when the execution reaches a node.
-func (d *draft) enter(i, from int) {
-	n, p := d.Nodes[i], &d.plan.nodes[i]
+func (r *router) enter(i, from int) {
+	n, p := r.d.Nodes[i], &r.d.plan.nodes[i]
 	if n.Status == NodeIsCanceled {
-		d.leaveCanceled(i, d.branch(i, from)) // somebody cancelled it before it was reached
+		r.leaveCanceled(i, r.d.plan.branch(i, from)) // somebody cancelled it before it was reached
 		return
 	}
 	switch p.spec.Type {
 	case TaskKind:
-		d.emit(&NodeReady{NodeID: n.ID, Attempt: n.Attempt + 1})
+		r.d.emit(&NodeReady{NodeID: n.ID, Attempt: n.Attempt + 1})
 	case WaitKind:
-		d.emit(&NodeReady{NodeID: n.ID})
-		d.emit(&NodeWaiting{NodeID: n.ID, WaitKey: p.spec.WaitKey, WaitUntil: d.after(p.spec.Timeout)})
+		r.d.emit(&NodeReady{NodeID: n.ID})
+		r.d.emit(&NodeWaiting{NodeID: n.ID, WaitKey: p.spec.WaitKey, WaitUntil: after(r.d.facts.Now, p.spec.Timeout)})
 	case ForkKind:
-		d.fork(i)
+		r.fork(i)
 	default:
-		d.finish(i, from)
+		r.finish(i, from)
 	}
 }
 
-// complete is a node that did its work: it has succeeded if there is a way on.
-func (d *draft) complete(i int, output Data) {
-	to, e := d.wayOn(i, output)
+// complete is a node that did its work: it succeeds if there is a way on.
+func (r *router) complete(i int, output Data) {
+	to, e := r.wayOn(i, output)
 	switch {
-	case len(d.need) > 0:
+	case len(r.need) > 0:
 	case e != nil:
-		d.fail(i, e)
+		r.fail(i, e)
 	default:
-		d.emit(&NodeSucceeded{NodeID: d.Nodes[i].ID, Output: output})
-		d.follow(i, to)
+		if p := &r.d.plan.nodes[i]; p.spec.Type == JoinKind {
+			// What is still at work in the fork can no longer matter.
+			r.closeFork(p.peer, "join "+p.spec.NodeID+" was passed")
+			r.d.emit(&JoinPassed{NodeID: p.spec.NodeID})
+		}
+		r.d.emit(&NodeSucceeded{NodeID: r.d.Nodes[i].ID, Output: output})
+		r.follow(i, to)
 	}
 }
 
 // fork opens every branch whose condition holds.
-func (d *draft) fork(i int) {
-	p := &d.plan.nodes[i]
-	scope := scope{draft: d, node: i}
+func (r *router) fork(i int) {
+	p := &r.d.plan.nodes[i]
+	scope := scope{r: r, node: i}
 	var heads []int
 	var e *Error
 	for k := range p.success {
@@ -121,118 +144,104 @@ func (d *draft) fork(i int) {
 	if e == nil && len(heads) == 0 {
 		e = noEdge(p.spec.NodeID)
 	}
-	if len(d.need) > 0 {
+	if len(r.need) > 0 {
 		return
 	}
 	if e != nil {
-		d.fail(i, e)
+		r.fail(i, e)
 		return
 	}
 	branches := make([]string, len(heads))
 	for k, head := range heads {
-		branches[k] = d.Nodes[head].ID
+		branches[k] = r.d.Nodes[head].ID
 	}
-	d.events = slices.Grow(d.events, 2+len(heads))
-	d.emit(&NodeSucceeded{NodeID: p.spec.NodeID})
-	d.emit(&ForkOpened{NodeID: p.spec.NodeID, BranchIDs: branches})
+	r.d.events = slices.Grow(r.d.events, 2+len(heads))
+	r.d.emit(&NodeSucceeded{NodeID: p.spec.NodeID})
+	r.d.emit(&ForkOpened{NodeID: p.spec.NodeID, BranchIDs: branches})
 	for k := len(heads) - 1; k >= 0; k-- {
-		d.todo = append(d.todo, step{node: heads[k], from: i})
+		r.todo = append(r.todo, step{node: heads[k], from: i})
 	}
 }
 
-// fail is a node that failed for good: on over its failure edge, or to its Join
-// as a failed branch, or the execution fails.
-func (d *draft) fail(i int, e *Error) {
-	n := d.Nodes[i]
-	to, bad := d.wayOut(i, e)
-	if len(d.need) > 0 {
+// fail leads on from a node that failed for good: over its failure edge, or to its Join as a
+// failed branch, or the execution fails.
+func (r *router) fail(i int, e *Error) {
+	n := r.d.Nodes[i]
+	to, bad := r.wayOut(i, e)
+	if len(r.need) > 0 {
 		return
 	}
-	d.emit(&NodeFailReported{NodeID: n.ID, Error: e, Attempt: n.Attempt})
+	r.d.emit(&NodeFailReported{NodeID: n.ID, Error: e, Attempt: n.Attempt})
 	if bad != nil {
 		e = bad
 	}
-	d.emit(&NodeFailed{NodeID: n.ID, Error: e})
-	d.leave(i, d.plan.nodes[i].frame, to, e, branchFailed)
+	r.d.emit(&NodeFailed{NodeID: n.ID, Error: e})
+	r.leave(i, r.d.plan.nodes[i].frame, to, e, branchFailed)
 }
 
-// branch is the branch in which a node is reached from another. It is the node's
-// own, except that Failed and Canceled may be reached from several branches.
-func (d *draft) branch(i, from int) *frame {
-	p, last := &d.plan.nodes[i], &d.plan.nodes[from]
-	switch {
-	case p.frame != nil || !p.spec.Type.Terminal():
-		return p.frame
-	case last.spec.Type == ForkKind:
-		return &frame{fork: from, head: i, parent: last.frame}
-	}
-	return last.frame
-}
-
-// leaveCanceled is the way on from a cancelled node that the execution stood on
-// or has reached, in a branch or in none. In a fork it is a cancelled branch,
-// elsewhere a failure.
-func (d *draft) leaveCanceled(i int, in *frame) {
-	e := canceledError(d.Nodes[i])
+// leaveCanceled leads on from a cancelled node: in a fork its branch is cancelled, elsewhere it is
+// a failure.
+func (r *router) leaveCanceled(i int, in *frame) {
+	e := canceledError(r.d.Nodes[i])
 	to := -1
 	if in == nil {
-		way, bad := d.wayOut(i, e)
-		if len(d.need) > 0 {
+		way, bad := r.wayOut(i, e)
+		if len(r.need) > 0 {
 			return
 		}
 		if to = way; bad != nil {
 			e.Message += " " + bad.Message // the node did not fail, so the code stays
 		}
 	}
-	d.leave(i, in, to, e, branchCanceled)
+	r.leave(i, in, to, e, branchCanceled)
 }
 
-// leave goes on from a node that did not succeed. to is its failure edge's end, or -1.
-func (d *draft) leave(i int, in *frame, to int, e *Error, end branchEnd) {
-	p := &d.plan.nodes[i]
+// leave leads on from a node that did not succeed; to is where its failure edge leads, or -1.
+func (r *router) leave(i int, in *frame, to int, e *Error, end branchEnd) {
+	p := &r.d.plan.nodes[i]
 	if to < 0 && in == nil {
-		d.failExecution(i, e)
+		r.failExecution(i, e)
 		return
 	}
 	if p.spec.Type == JoinKind {
-		d.closeFork(p.peer, "join "+p.spec.NodeID+" was not passed")
+		r.closeFork(p.peer, "join "+p.spec.NodeID+" was not passed")
 	}
 	if to >= 0 {
-		d.follow(i, to)
+		r.follow(i, to)
 		return
 	}
-	d.todo = append(d.todo, step{node: d.plan.nodes[in.fork].peer, from: in.head, end: end})
+	r.todo = append(r.todo, step{node: r.d.plan.nodes[in.fork].peer, from: in.head, end: end})
 }
 
-// follow goes along an edge. An edge to a Join ends the branch, and well: a
-// failure that has an edge was dealt with.
-func (d *draft) follow(i, to int) {
-	next := &d.plan.nodes[to]
+// follow goes along an edge. One to a Join completes the branch: a failure that has an edge was
+// dealt with.
+func (r *router) follow(i, to int) {
+	next := &r.d.plan.nodes[to]
 	if next.spec.Type != JoinKind {
-		d.todo = append(d.todo, step{node: to, from: i})
+		r.todo = append(r.todo, step{node: to, from: i})
 		return
 	}
-	d.todo = append(d.todo, step{node: to, from: d.plan.nodes[i].frame.head, end: branchCompleted})
+	r.todo = append(r.todo, step{node: to, from: r.d.plan.nodes[i].frame.head, end: branchCompleted})
 }
 
 // wayOn is the first success edge whose condition holds; without one the node fails.
-func (d *draft) wayOn(i int, output Data) (int, *Error) {
-	to, e := d.pick(d.plan.nodes[i].success, scope{draft: d, node: i, output: output})
+func (r *router) wayOn(i int, output Data) (int, *Error) {
+	to, e := r.pick(r.d.plan.nodes[i].success, scope{r: r, node: i, output: output})
 	if e == nil && to < 0 {
-		e = noEdge(d.plan.nodes[i].spec.NodeID)
+		e = noEdge(r.d.plan.nodes[i].spec.NodeID)
 	}
 	return to, e
 }
 
 // wayOut is the first failure edge whose condition holds, or -1.
-func (d *draft) wayOut(i int, e *Error) (int, *Error) {
+func (r *router) wayOut(i int, e *Error) (int, *Error) {
 	if e == nil {
 		e = new(Error) // a failure that says nothing is a failure still
 	}
-	return d.pick(d.plan.nodes[i].failure, scope{draft: d, node: i, err: e})
+	return r.pick(r.d.plan.nodes[i].failure, scope{r: r, node: i, err: e})
 }
 
-func (d *draft) pick(edges []planEdge, in scope) (int, *Error) {
+func (r *router) pick(edges []planEdge, in scope) (int, *Error) {
 	for k := range edges {
 		holds, e := in.holds(&edges[k])
 		if e != nil {

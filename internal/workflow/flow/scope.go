@@ -2,6 +2,7 @@ package flow
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -10,10 +11,10 @@ import (
 	"renga.dev/renga/internal/workflow/expr"
 )
 
-// scope is what the conditions of a node's edges see. Only variables that an
-// expression names are made: outputs may be many and large.
+// scope is what the conditions of a node's edges see. Only variables that an expression names are
+// made: outputs may be many and large.
 type scope struct {
-	draft  *draft
+	r      *router
 	node   int
 	output Data   // of the node, when it has done its work
 	err    *Error // of the node, when it has failed
@@ -43,13 +44,13 @@ func (s *scope) holds(edge *planEdge) (bool, *Error) {
 	if edge.when.Uses("outputs") {
 		s.vars["outputs"] = s.outputs(edge.outputs)
 	}
-	if len(s.draft.need) > 0 {
+	if len(s.r.need) > 0 {
 		s.known[edge.when] = false // other edges with this condition need the same
 		return false, nil
 	}
-	ok, err := s.draft.budget.Eval(edge.when, s.vars)
+	ok, err := s.r.budget.Eval(edge.when, s.vars)
 	if err != nil {
-		from, to := s.draft.plan.nodes[s.node].spec.NodeID, s.draft.plan.nodes[edge.to].spec.NodeID
+		from, to := s.r.d.plan.nodes[s.node].spec.NodeID, s.r.d.plan.nodes[edge.to].spec.NodeID
 		return false, &Error{Code: CodeExpression, Message: "The condition of the edge from " + from + " to " + to +
 			" failed: " + err.Error()}
 	}
@@ -60,16 +61,16 @@ func (s *scope) holds(edge *planEdge) (bool, *Error) {
 func (s *scope) value(name string) any {
 	switch name {
 	case "input":
-		return s.draft.decode(s.draft.Input)
+		return s.r.decode(s.r.d.Input)
 	case "output":
-		return s.draft.decode(s.output)
+		return s.r.decode(s.output)
 	}
 	if s.err == nil {
 		return nil
 	}
 	e := map[string]any{"code": s.err.Code, "message": s.err.Message}
 	if s.err.Detail != nil {
-		e["detail"] = s.draft.decode(s.err.Detail)
+		e["detail"] = s.r.decode(s.err.Detail)
 	}
 	return e
 }
@@ -77,13 +78,12 @@ func (s *scope) value(name string) any {
 // outputsPerStep is how many outputs are put into a map in the time of a step.
 const outputsPerStep = 8
 
-// outputs are those of some nodes, by index, as far as they have one; nil: of all nodes.
-// That of the present node is among them.
+// outputs are those of some nodes, by index; nil: of all. That of the present node is among them.
 func (s *scope) outputs(some []int) map[string]any {
 	if some == nil {
 		return s.allOutputs()
 	}
-	s.draft.budget.Charge(len(some) / outputsPerStep)
+	s.r.budget.Charge(len(some) / outputsPerStep)
 	of := make(map[string]any, len(some))
 	for _, i := range some {
 		s.addOutput(of, i)
@@ -91,12 +91,12 @@ func (s *scope) outputs(some []int) map[string]any {
 	return of
 }
 
-// allOutputs are those of all nodes. They are put together once for all edges of a node.
+// allOutputs are put together once for all edges of a node.
 func (s *scope) allOutputs() map[string]any {
 	if s.all == nil {
-		s.draft.budget.Charge(len(s.draft.Nodes) / outputsPerStep)
+		s.r.budget.Charge(len(s.r.d.Nodes) / outputsPerStep)
 		s.all = map[string]any{}
-		for i := range s.draft.Nodes {
+		for i := range s.r.d.Nodes {
 			s.addOutput(s.all, i)
 		}
 	}
@@ -104,30 +104,71 @@ func (s *scope) allOutputs() map[string]any {
 }
 
 func (s *scope) addOutput(all map[string]any, i int) {
-	n, data := s.draft.Nodes[i], s.output
+	n, data := s.r.d.Nodes[i], s.output
 	if i != s.node {
-		data = s.draft.look(n.Output)
+		data = s.r.look(n.Output)
 	}
 	if data != nil {
-		all[n.ID] = s.draft.decode(data)
+		all[n.ID] = s.r.decode(data)
 	}
 }
 
-// decode makes plain values of JSON, once in a decision for the same data. After the budget
-// nothing is decoded: no condition will look at it.
-func (d *draft) decode(data Data) any {
-	if len(data) == 0 || d.budget.Spent() {
+// data is what a blob stands for. When it must be read first, it is noted as needed and nothing of
+// this decision is kept.
+func (r *router) data(b Blob) (Data, bool) {
+	switch {
+	case b.Seq == 0:
+		return b.Inline, true
+	case b.Seq > r.d.base:
+		return DataOf(r.d.events[b.Seq-r.d.base-1].Payload), true
+	}
+	if data, ok := r.d.facts.Outputs[b.Seq]; ok {
+		return data, true
+	}
+	r.need = append(r.need, b.Seq)
+	return nil, false
+}
+
+// look is data for a condition. When that is more than a decision may read, its budget is used up.
+func (r *router) look(b Blob) Data {
+	if _, got := r.d.facts.Outputs[b.Seq]; r.d.facts.Full && !got && b.Seq != 0 && b.Seq <= r.d.base {
+		r.budget.Exhaust()
 		return nil
 	}
-	if v, ok := d.decoded[&data[0]]; ok {
+	data, _ := r.data(b)
+	return data
+}
+
+// needed is what must be read. When the decision asks again, it is everything that the state holds
+// by reference: each time the decision begins anew, and what it needs may follow from what it got.
+func (r *router) needed() Need {
+	if f := &r.d.facts; len(f.Outputs) > 0 && !f.Full {
+		r.need = nil
+		for _, n := range r.d.before {
+			if _, got := f.Outputs[n.Output.Seq]; n.Output.Seq != 0 && !got {
+				r.need = append(r.need, n.Output.Seq)
+			}
+		}
+	}
+	slices.Sort(r.need)
+	return slices.Compact(r.need)
+}
+
+// decode makes plain values of JSON, once in a decision for the same data, and none after the
+// budget: no condition will look at them.
+func (r *router) decode(data Data) any {
+	if len(data) == 0 || r.budget.Spent() {
+		return nil
+	}
+	if v, ok := r.decoded[&data[0]]; ok {
 		return v
 	}
-	if d.decoded == nil {
-		d.decoded = make(map[*byte]any)
+	if r.decoded == nil {
+		r.decoded = make(map[*byte]any)
 	}
-	d.budget.Read(len(data))
+	r.budget.Read(len(data))
 	v := decode(data)
-	d.decoded[&data[0]] = v
+	r.decoded[&data[0]] = v
 	return v
 }
 
@@ -143,9 +184,8 @@ func decode(data Data) any {
 	return v
 }
 
-// readNumbers makes fractions of numbers, as JSON's own reader does, but for two
-// kinds: an integer that a fraction would round stays one, since it may be
-// somebody's id, and what is too large for a fraction is infinite.
+// readNumbers makes a float64 of a number, as JSON's own reader does, except that an integer that
+// it would round stays one (it may be somebody's id), and what is too large is infinite.
 var readNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported // JSON's own reader goes on

@@ -39,13 +39,11 @@ func (s NodeStatus) String() string { return nodeStatusNames[s] }
 // Terminal reports whether a node in s has ended.
 func (s NodeStatus) Terminal() bool { return s >= NodeIsSucceeded }
 
-// MaxInline is the size up to which an output is held in the state itself. A
-// larger one is held by the sequence number of the event that carries it.
-const MaxInline = 4 << 10
-
-// MaxExecutionData is how many bytes of callers' data (input, outputs, prompts,
-// metrics, error details) one execution may hold in all.
-const MaxExecutionData = 16 << 20
+// The limits of a state.
+const (
+	MaxInline        = 4 << 10  // bytes of data in the state itself; more is held by its event's Seq
+	MaxExecutionData = 16 << 20 // bytes of callers' data: input, outputs, prompts, metrics, error details
+)
 
 // EventRef names an event: the one that caused a status, or a refusal.
 type EventRef struct {

@@ -13,10 +13,8 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// What a YAML document may be: its reader makes a node of 240 bytes of every value, in about
-// a microsecond, so a document is bounded more closely than one in JSON. A document may
-// become as much JSON as a body may have when its aliases are written out: a few lines can
-// stand for gigabytes.
+// The YAML reader makes a node of 240 bytes of every value, in about a microsecond, so a document
+// is bounded more closely than one in JSON; and aliases let a few lines stand for gigabytes.
 const (
 	MaxYAML        = 1 << 20 // bytes of a graph in YAML
 	MaxYAMLValues  = 110_000 // its values, aliases written out
@@ -26,8 +24,7 @@ const (
 // maxReason is how much is repeated of what the YAML reader says: it quotes the document.
 const maxReason = 256
 
-// yamlToJSON writes a YAML document as JSON. Repeated keys stay, for the JSON side
-// to refuse: one set of rules, one set of messages.
+// yamlToJSON writes a YAML document as JSON. Repeated keys stay, for the JSON side to refuse.
 func yamlToJSON(data []byte) ([]byte, error) {
 	if len(data) > MaxYAML {
 		const why = "a graph in YAML may have %d bytes; send a larger one as JSON"
@@ -56,9 +53,8 @@ func tooManyValues() error {
 	return invalidGraph("", "the document stands for more than %d values; send a larger graph as JSON", MaxYAMLValues)
 }
 
-// leastValues is about how many values a document has, without reading it: each stands after
-// a comma, a bracket, or one of the marks of a list or a member. A value of plain text with
-// such marks counts more than once; two for one mark, as a key without a value, count less.
+// leastValues is about how many values a document has, without reading it: each stands after a
+// comma, a bracket, or one of the marks of a list or a member.
 func leastValues(data []byte) int {
 	n := 0
 	for i, c := range data {

@@ -1,0 +1,50 @@
+package flow
+
+// failExecution ends the execution because of a node. What is still at work is stopped.
+func (r *router) failExecution(i int, e *Error) {
+	n := r.d.Nodes[i]
+	reason := "node " + n.ID + " failed"
+	if n.Status == NodeIsCanceled {
+		reason = "node " + n.ID + " was canceled"
+	}
+	r.d.emit(&ExecutionFailRequested{Reason: reason, RequestedBy: &Actor{Kind: KindSystem}})
+	r.d.stop("execution failed")
+	r.d.emit(&ExecutionFailed{Reason: reason, FailedNodeID: n.ID, Error: e})
+}
+
+// finish ends the execution at one of its terminal nodes, reached from another.
+func (r *router) finish(i, from int) {
+	n := r.d.Nodes[i]
+	switch r.d.plan.nodes[i].spec.Type {
+	case SuccessKind:
+		result, ok := r.data(r.d.Nodes[from].Output)
+		if !ok {
+			return
+		}
+		r.d.emit(&NodeSucceeded{NodeID: n.ID})
+		r.d.stop("execution completed")
+		r.d.emit(&ExecutionCompleted{Result: result})
+	case FailedKind:
+		r.d.emit(&NodeSucceeded{NodeID: n.ID})
+		r.d.stop("execution failed")
+		r.d.emit(failureAt(n, r.d.Nodes[from]))
+	case CanceledKind:
+		r.d.emit(&NodeSucceeded{NodeID: n.ID})
+		r.d.cancelAll("reached node "+n.ID, &Actor{Kind: KindSystem})
+	}
+}
+
+// failureAt is the end at a Failed node: the error of the node that led there, or,
+// when that one did not fail, an error that names the Failed node.
+func failureAt(n, last *Node) *ExecutionFailed {
+	end := &ExecutionFailed{Reason: "reached node " + n.ID, FailedNodeID: last.ID, Error: last.Error}
+	switch last.Status {
+	case NodeIsFailed:
+	case NodeIsCanceled:
+		end.Error = canceledError(last)
+	default:
+		end.FailedNodeID = n.ID
+		end.Error = &Error{Code: CodeFailed, Message: "The execution reached node " + n.ID + "."}
+	}
+	return end
+}
