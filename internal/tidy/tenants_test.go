@@ -171,7 +171,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/automation/graph.go automation_run":       1,
 		"internal/crm/automation/job.go automation_job":         2,
 		"internal/crm/records/read_more.go records_record":      1,
-		"internal/crm/sharing/rebuild.go sharing_model":         1,
+		"internal/crm/sharing/rebuild.go ‹condition›":           1,
 	},
 	"a partition key holds its tenant": {
 		"internal/platform/bus/dead_letter.go bus_dead": 6,
@@ -218,13 +218,13 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/records/list.go records_record":         2,
 		"internal/crm/reporting/rebuild.go reporting_rebuild": 1,
 		"internal/crm/search/rebuild.go search_rebuild":       1,
-		"internal/crm/sharing/run.go sharing_model":           1,
+		"internal/crm/sharing/model.go sharing_model":         1,
 	},
 	"more of a condition that begins with the tenant": {
 		"internal/crm/approval/recount.go ‹condition›": 2,
 		"internal/crm/records/uses.go ‹condition›":     2,
 	},
 	"selects nothing": {
-		"internal/crm/sharing/counted.go sharing_reach": 1,
+		"internal/crm/sharing/seen.go sharing_reach": 1,
 	},
 }

@@ -19,46 +19,33 @@ const (
 	Accounts
 )
 
-// hierarchyChanged is the change of a territory itself.
-const hierarchyChanged = "TerritoryHierarchyChanged"
-
 // assignments is what differs between users and accounts.
 var assignments = [...]struct {
-	typ, assigned, unassigned, code string
-	table, column                   string
-	most                            int
+	typ, assigned, unassigned string
+	table, column             string
+	most                      int
 }{
-	Users: {
-		"User", "UserAssigned", "UserUnassigned", "DEFINITION_NOT_FOUND", "sharing_territory_user", "user_id",
-		MaxTerritoryUsers,
-	},
+	Users: {"User", "UserAssigned", "UserUnassigned", "sharing_territory_user", "user_id", MaxTerritoryUsers},
 	Accounts: {
-		"Account", "AccountAssigned", "AccountUnassigned", "RECORD_NOT_FOUND", "sharing_territory_account",
-		"account_id", MaxTerritoryAccounts,
+		"Account", "AccountAssigned", "AccountUnassigned", "sharing_territory_account", "account_id",
+		MaxTerritoryAccounts,
 	},
 }
 
 // Assigned is a page of what is assigned to a territory, by id, and how many there are.
-func (s *Sharing) Assigned(ctx context.Context, tenant, territoryID string, of Assignment, offset, limit int) (
+func (s *Territories) Assigned(ctx context.Context, tenant, territoryID string, of Assignment, offset, limit int) (
 	page []string, total int, err error,
 ) {
 	a := &assignments[of]
 	err = s.read(ctx, "sharing.assigned", func(ctx context.Context, tx *sqldb.Tx) error {
-		page = nil
 		if _, err := territory(ctx, tx, tenant, territoryID); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+a.column+" FROM "+a.table+
+		page, err = sqldb.Collect(ctx, tx, sqldb.Column[string], "SELECT "+a.column+" FROM "+a.table+
 			" WHERE tenant_id = $1 AND territory_id = $2 ORDER BY "+a.column+" LIMIT $3 OFFSET $4",
-			tenant, territoryID, limit, offset) {
-			if err != nil {
-				return err
-			}
-			var id string
-			if err := row.Scan(&id); err != nil {
-				return err
-			}
-			page = append(page, id)
+			tenant, territoryID, limit, offset)
+		if err != nil {
+			return err
 		}
 		return tx.Row(ctx, "SELECT count(*) FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2", tenant,
 			territoryID).Scan(&total)
@@ -66,67 +53,51 @@ func (s *Sharing) Assigned(ctx context.Context, tenant, territoryID string, of A
 	return page, total, err
 }
 
-// Assign assigns a user or an account to a territory; created says that it was not
-// before.
-func (s *Sharing) Assign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) (
+// Assign assigns a user or an account to a territory; created says that it was not before.
+func (s *Territories) Assign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) (
 	created bool, err error,
 ) {
 	a := &assignments[of]
-	err = s.write(ctx, "sharing.assign", func(ctx context.Context, tx *sqldb.Tx) error {
-		created = false
-		if _, _, err := holdTenant(ctx, tx, call.Tenant); err != nil {
-			return err
-		}
-		t, err := territory(ctx, tx, call.Tenant, territoryID)
-		if err != nil {
-			return err
-		}
-		if err := s.assignable(ctx, tx, call.Tenant, of, id); err != nil {
-			return err
-		}
-		n, err := tx.Exec(ctx, "INSERT INTO "+a.table+" (tenant_id, territory_id, "+a.column+
-			") VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-			call.Tenant, territoryID, id)
-		if err != nil || n == 0 {
-			return err
-		}
-		created = true
-		if err := s.room(ctx, tx, call.Tenant, territoryID, of, id); err != nil {
-			return err
-		}
-		return s.assigned(ctx, tx, call, t, a.assigned, a.typ, id)
-	})
+	err = s.change(ctx, "sharing.assign", call, territoryID,
+		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
+			if err := s.assignable(ctx, tx, call.Tenant, of, id); err != nil {
+				return nil, err
+			}
+			n, err := tx.Exec(ctx, "INSERT INTO "+a.table+" (tenant_id, territory_id, "+a.column+
+				") VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", call.Tenant, territoryID, id)
+			if created = n > 0; err != nil || !created {
+				return nil, err
+			}
+			return changeOf(of, a.assigned, id), room(ctx, tx, call.Tenant, territoryID, of, id)
+		})
 	return created, err
 }
 
-// Unassign takes an assignment back.
-func (s *Sharing) Unassign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) error {
+// Unassign removes an assignment.
+func (s *Territories) Unassign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) error {
 	a := &assignments[of]
-	return s.write(ctx, "sharing.unassign", func(ctx context.Context, tx *sqldb.Tx) error {
-		if _, _, err := holdTenant(ctx, tx, call.Tenant); err != nil {
-			return err
-		}
-		t, err := territory(ctx, tx, call.Tenant, territoryID)
-		if err != nil {
-			return err
-		}
-		n, err := tx.Exec(ctx, "DELETE FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 AND "+a.column+
-			" = $3", call.Tenant, territoryID, id)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return fault.New(fault.NotFound, "ASSIGNMENT_NOT_FOUND", "%s is not assigned to the territory", id)
-		}
-		return s.assigned(ctx, tx, call, t, a.unassigned, a.typ, id)
-	})
+	return s.change(ctx, "sharing.unassign", call, territoryID,
+		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
+			n, err := tx.Exec(ctx, "DELETE FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 AND "+a.column+
+				" = $3", call.Tenant, territoryID, id)
+			if err == nil && n == 0 {
+				err = fault.New(fault.NotFound, "ASSIGNMENT_NOT_FOUND", "%s is not assigned to the territory", id)
+			}
+			return changeOf(of, a.unassigned, id), err
+		})
 }
 
-// unassignGone takes accounts that are gone out of their territories, and announces it, by
-// territory: others who announce changes of territories then never wait in a circle.
-func (s *Sharing) unassignGone(ctx context.Context, tx *sqldb.Tx, tenant string, gone []touched) error {
+// changeOf describes a change of an assignment.
+func changeOf(of Assignment, change, id string) *wire.TerritoryAssignmentChanged {
+	return &wire.TerritoryAssignmentChanged{
+		ChangeType: change, AssignmentType: wire.OrNull(assignments[of].typ), AssignedID: wire.OrNull(id),
+	}
+}
+
+// unassignGone removes deleted accounts from their territories and publishes that, by
+// territory, so that transactions which publish changes of territories cannot deadlock.
+func (s *Territories) unassignGone(ctx context.Context, tx *sqldb.Tx, tenant string, gone []touched) error {
 	type place struct{ territory, account string }
-	var places []place
 	calls := map[string]Caller{}
 	ids := make([]string, len(gone))
 	for i := range gone {
@@ -135,29 +106,24 @@ func (s *Sharing) unassignGone(ctx context.Context, tx *sqldb.Tx, tenant string,
 	var b sqldb.Binds
 	query := "DELETE FROM sharing_territory_account WHERE tenant_id = " + b.Add(tenant) + " AND " +
 		b.OneOf(tx, "account_id", ids) + " RETURNING territory_id, account_id"
-	for row, err := range tx.Query(ctx, query, b.Args()...) {
-		var p place
-		if err == nil {
-			err = row.Scan(&p.territory, &p.account)
-		}
-		if err != nil {
-			return err
-		}
-		places = append(places, p)
+	places, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p place, err error) {
+		err = row.Scan(&p.territory, &p.account)
+		return p, err
+	}, query, b.Args()...)
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.territory, b.territory), cmp.Compare(a.account, b.account))
 	})
-	a := &assignments[Accounts]
 	for _, p := range places {
 		t, err := territory(ctx, tx, tenant, p.territory)
-		switch {
-		case fault.KindOf(err) == fault.NotFound:
-			continue // it is gone itself, which was announced
-		case err == nil:
-			_, err = s.announceTerritory(ctx, tx, calls[p.account], t, wire.TerritoryAssignmentChanged{
-				ChangeType: a.unassigned, AssignmentType: wire.OrNull(a.typ), AssignedID: wire.OrNull(p.account),
-			})
+		if fault.KindOf(err) == fault.NotFound {
+			continue // it was deleted itself, which was published
+		}
+		if err == nil {
+			_, err = s.publishChange(ctx, tx, calls[p.account], t,
+				*changeOf(Accounts, assignments[Accounts].unassigned, p.account))
 		}
 		if err != nil {
 			return err
@@ -166,35 +132,28 @@ func (s *Sharing) unassignGone(ctx context.Context, tx *sqldb.Tx, tenant string,
 	return nil
 }
 
-// assigned counts and announces a change of an assignment.
-func (s *Sharing) assigned(ctx context.Context, tx *sqldb.Tx, call Caller, t Territory, change, typ, id string) error {
-	_, err := s.announceTerritory(ctx, tx, call, t, wire.TerritoryAssignmentChanged{
-		ChangeType: change, AssignmentType: wire.OrNull(typ), AssignedID: wire.OrNull(id),
-	})
-	if err != nil {
-		return err
-	}
-	return bump(ctx, tx, call.Tenant)
-}
-
 // assignable refuses what does not exist.
-func (s *Sharing) assignable(ctx context.Context, tx *sqldb.Tx, tenant string, of Assignment, id string) error {
+func (s *Territories) assignable(ctx context.Context, tx *sqldb.Tx, tenant string, of Assignment, id string) error {
 	if of == Accounts {
 		r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, accountObject, id)
 		if err == nil && (!ok || r.Deleted) {
-			err = fault.New(fault.NotFound, assignments[of].code, "there is no account %s", id)
+			err = fault.New(fault.NotFound, "RECORD_NOT_FOUND", "there is no account %s", id)
 		}
 		return err
 	}
 	m, err := s.cfg.Models.Model(ctx, tx, tenant)
 	if err == nil && m.User(id) == nil {
-		err = fault.New(fault.NotFound, assignments[of].code, "there is no user %s", id)
+		err = noUser(id)
 	}
 	return err
 }
 
+func noUser(id string) error {
+	return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no user %s", id)
+}
+
 // room refuses more than there may be of a territory, or of the territories of an account.
-func (s *Sharing) room(ctx context.Context, tx *sqldb.Tx, tenant, territoryID string, of Assignment, id string) error {
+func room(ctx context.Context, tx *sqldb.Tx, tenant, territoryID string, of Assignment, id string) error {
 	a := &assignments[of]
 	var n int
 	if err := tx.Row(ctx, "SELECT count(*) FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2", tenant,
@@ -207,45 +166,10 @@ func (s *Sharing) room(ctx context.Context, tx *sqldb.Tx, tenant, territoryID st
 	if of != Accounts {
 		return nil
 	}
-	if err := tx.Row(ctx, "SELECT count(*) FROM sharing_territory_account WHERE tenant_id = $1 AND account_id = $2",
-		tenant, id).Scan(&n); err != nil {
-		return err
+	err := tx.Row(ctx, "SELECT count(*) FROM sharing_territory_account WHERE tenant_id = $1 AND account_id = $2",
+		tenant, id).Scan(&n)
+	if err == nil && n > MaxAccountTerritory {
+		err = invalid("id", "an account is in at most %d territories", MaxAccountTerritory)
 	}
-	if n > MaxAccountTerritory {
-		return invalid("id", "an account is in at most %d territories", MaxAccountTerritory)
-	}
-	return nil
-}
-
-// announceTerritory publishes a change of a territory and gives its version.
-func (s *Sharing) announceTerritory(ctx context.Context, tx *sqldb.Tx, call Caller, t Territory,
-	e wire.TerritoryAssignmentChanged,
-) (wire.Stamp, error) {
-	key := wire.RecordKey("Territory", call.Tenant, t.ID)
-	version, err := s.bus.NextVersion(ctx, tx, key)
-	if err != nil {
-		return 0, err
-	}
-	if e.EffectiveAt, err = s.now(ctx, tx); err != nil {
-		return 0, err
-	}
-	e.TerritoryID, e.TerritoryName = t.ID, t.Name
-	return version, s.publish(ctx, tx, call, key, version, e)
-}
-
-// service names what is published here, as the document of the events does.
-const service = "sharing-service"
-
-// publish announces an event of a key.
-func (s *Sharing) publish(ctx context.Context, tx *sqldb.Tx, call Caller, key string, version wire.Stamp,
-	p wire.Payload,
-) error {
-	body, err := wire.NewPayload(p)
-	if err != nil {
-		return err
-	}
-	return s.bus.Publish(ctx, tx, wire.Event{
-		Type: p.EventType(), Tenant: call.Tenant, Producer: wire.Producer{Service: service},
-		CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
-	})
+	return err
 }

@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"cmp"
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
@@ -11,13 +12,22 @@ type Member struct {
 	User, Principal string
 }
 
+func (m Member) compare(n Member) int {
+	return cmp.Or(cmp.Compare(m.User, n.User), cmp.Compare(m.Principal, n.Principal))
+}
+
 // Reach says that a principal has access to all records of an owner: under a model, or
 // under all with 0.
 type Reach struct {
 	Model            int64
 	Principal, Owner string
-	Level            Level
 	Cause, CauseID   string
+	Level            Level
+}
+
+func (r Reach) compare(s Reach) int {
+	return cmp.Or(cmp.Compare(r.Model, s.Model), cmp.Compare(r.Principal, s.Principal), cmp.Compare(r.Owner, s.Owner),
+		cmp.Compare(r.Cause, s.Cause), cmp.Compare(r.CauseID, s.CauseID), cmp.Compare(r.Level, s.Level))
 }
 
 // The causes of access.
@@ -33,37 +43,33 @@ const (
 	CauseAll       = "all"       // a permission set gives all records
 )
 
-// closure is what follows from the directory alone.
+// closure is what follows from the directory, the territories and the rules on owners: the
+// contents of sharing_principal and sharing_reach, sorted, each row once.
 type closure struct {
-	members []Member // sorted, each once
-	reach   []Reach  // sorted, each once
+	members []Member
+	reach   []Reach
 }
 
-// frozen is a model of an object, as far as its rules on owners matter.
-type frozen struct {
-	num   int64
-	setup Setup
-}
-
-// closureOf works out which principals users have and whose records they reach, beside
-// their own. Nobody who is not active has any.
-func closureOf(m *model.Model, tree *Tree, models []frozen) closure {
+// closureOf computes which principals users have and whose records they reach, besides
+// their own. A user who is not active has none.
+func closureOf(m *model.Model, tree *Tree, models []Model) closure {
 	var c closure
 	for _, u := range model.List[*model.User](m, model.KindUser) {
+		above := m.RoleAncestors(u.RoleID)
 		if u.IsActive {
-			c.addUser(m, tree, u)
+			c.addUser(m, tree, u, above)
 		}
-		c.addAbove(m, u)
+		for _, role := range above {
+			c.reach = append(c.reach, Reach{0, principal(roleKind, role), u.ID, CauseRole, role, Full})
+		}
 	}
-	for _, g := range model.List[*model.Group](m, model.KindGroup) { // only queues own records, but any group may become one
-		c.reach = append(c.reach, Reach{
-			Principal: principal(groupKind, g.ID), Owner: g.ID, Level: Full,
-			Cause: CauseQueue, CauseID: g.ID,
-		})
+	// Only queues own records, but any group may become one.
+	for _, g := range model.List[*model.Group](m, model.KindGroup) {
+		c.reach = append(c.reach, Reach{0, principal(groupKind, g.ID), g.ID, CauseQueue, g.ID, Full})
 	}
 	for i := range models {
-		for j := range models[i].setup.Rules {
-			c.addRule(m, models[i].num, &models[i].setup.Rules[j])
+		for j := range models[i].Rules {
+			c.addRule(m, models[i].num, &models[i].Rules[j])
 		}
 	}
 	slices.SortFunc(c.members, Member.compare)
@@ -72,38 +78,26 @@ func closureOf(m *model.Model, tree *Tree, models []frozen) closure {
 	return c
 }
 
-// addUser gives an active user its principals.
-func (c *closure) addUser(m *model.Model, tree *Tree, u *model.User) {
-	add := func(kind, id string) { c.members = append(c.members, Member{u.ID, principal(kind, id)}) }
+// addUser gives an active user its principals; above are the roles above its own.
+func (c *closure) addUser(m *model.Model, tree *Tree, u *model.User, above []string) {
+	add := func(kind string, ids ...string) {
+		for _, id := range ids {
+			c.members = append(c.members, Member{u.ID, principal(kind, id)})
+		}
+	}
 	add(userKind, u.ID)
 	if u.RoleID != "" {
 		add(roleKind, u.RoleID)
 		add(subordinatesKind, u.RoleID)
-		for _, above := range m.RoleAncestors(u.RoleID) {
-			add(subordinatesKind, above)
-		}
+		add(subordinatesKind, above...)
 	}
-	for _, group := range m.GroupsOf(u.ID) {
-		add(groupKind, group)
-	}
-	for _, territory := range tree.reachedBy(u.ID) {
-		add(territoryKind, territory)
-	}
-}
-
-// addAbove gives the records of a user to the roles above its own.
-func (c *closure) addAbove(m *model.Model, u *model.User) {
-	for _, above := range m.RoleAncestors(u.RoleID) {
-		c.reach = append(c.reach, Reach{
-			Principal: principal(roleKind, above), Owner: u.ID, Level: Full,
-			Cause: CauseRole, CauseID: above,
-		})
-	}
+	add(groupKind, m.GroupsOf(u.ID)...)
+	add(territoryKind, tree.reachedBy(u.ID)...)
 }
 
 // addRule gives the records of the owners that a rule names to its target. The source of
 // a group is the group itself, too: a queue owns records.
-func (c *closure) addRule(m *model.Model, edition int64, r *Rule) {
+func (c *closure) addRule(m *model.Model, num int64, r *Rule) {
 	if r.Kind != model.OwnerRule || r.Source == nil {
 		return
 	}
@@ -112,9 +106,6 @@ func (c *closure) addRule(m *model.Model, edition int64, r *Rule) {
 		owners = append(owners, r.Source.ID)
 	}
 	for _, owner := range owners {
-		c.reach = append(c.reach, Reach{
-			Model: edition, Principal: principalOf(r.Target), Owner: owner, Level: levelOf(r.Access), Cause: CauseRule,
-			CauseID: r.ID,
-		})
+		c.reach = append(c.reach, Reach{num, principalOf(r.Target), owner, CauseRule, r.ID, levelOf(r.Access)})
 	}
 }

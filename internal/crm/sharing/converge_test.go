@@ -41,8 +41,8 @@ func TestAccessConvergesToARecomputationFromNothing(t *testing.T) {
 			steps = 400
 		}
 		rapid.Check(t, func(rt *rapid.T) {
-			r.cfg.limits.few = rapid.SampledFrom([]int{-1, 5, 1000}).Draw(rt, "few")
-			r.cfg.limits.unreached = rapid.SampledFrom([]int{0, 2, 1000}).Draw(rt, "unreached")
+			r.limits.few = rapid.SampledFrom([]int{-1, 5, 1000}).Draw(rt, "few")
+			r.limits.unreached = rapid.SampledFrom([]int{0, 2, 1000}).Draw(rt, "unreached")
 			p := &play{tenant: newTenant(r), T: rt, gone: map[string]bool{}}
 			p.begin()
 			for n := range steps {
@@ -315,7 +315,7 @@ func (p *play) Helper()                  {}
 // behind any of them.
 func (p *play) rebuild() {
 	if p.task != nil {
-		done, err := p.chunk(p.Context(), p.building)
+		done, err := rebuilder{p.Sharing}.Chunk(p.Context(), p.building)
 		if err == nil && done {
 			err = p.runs.Finish(p.Context(), p.building, p.task)
 		}
@@ -369,8 +369,7 @@ func (p *play) rebuild() {
 // models are those of the tenant that are being built.
 func (p *play) models() (all []Model) {
 	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		all, err = models(ctx, tx, "SELECT "+modelColumns+
-			" FROM sharing_model WHERE tenant_id = $1 AND status = 1 ORDER BY num", p.id)
+		all, err = models(ctx, tx, "tenant_id = $1 AND status = 1 ORDER BY num", p.id)
 		return err
 	})
 	return all

@@ -138,7 +138,7 @@ func TestSharingTellsExactlyWhatItMust(t *testing.T) {
 		s.does("the user is taken out")
 		s.putTerritoryOf(west, "", model.Edit)
 		s.does("the territory moves to the top")
-		if err := s.DeleteTerritory(s.Context(), s.call(), west); err != nil {
+		if err := s.Territories.Delete(s.Context(), s.call(), west); err != nil {
 			t.Fatal(err)
 		}
 		s.does("the territory is deleted")

@@ -18,18 +18,31 @@ const (
 	systemSet     = "system" // what the system user may
 )
 
-// Grant is access of somebody to one record, with its cause.
-type Grant struct {
-	Kind, ID       string // of whom it is given to
-	Level          Level
-	Cause, CauseID string
+// Grantee is who has access.
+type Grantee struct {
+	Kind string `json:"type"` // user, role, subordinates, group, territory, everybody or permissionSet
+	ID   string `json:"id,omitzero"`
 }
 
-// Access is what one has on a record: a user, or whoever grants name.
+func (g Grantee) principal() string { return principal(g.Kind, g.ID) }
+
+func (g Grantee) compare(h Grantee) int {
+	return cmp.Or(cmp.Compare(g.Kind, h.Kind), cmp.Compare(g.ID, h.ID))
+}
+
+// Grant is access to one record, with its cause.
+type Grant struct {
+	Cause   string  `json:"cause"`
+	CauseID string  `json:"id,omitzero"`
+	Level   Level   `json:"access"`
+	To      Grantee `json:"via"`
+}
+
+// Access is the access of a user to a record, or of a grantee.
 type Access struct {
-	Kind, ID string // Kind is user, role, subordinates, group, territory, everybody or permissionSet
-	Level    Level
-	Why      []Grant // the strongest first
+	Grantee Grantee `json:"grantee"`
+	Level   Level   `json:"access"`
+	Why     []Grant `json:"why"` // the strongest first
 }
 
 // Ask is a question for the access to a record.
@@ -55,7 +68,7 @@ func (s *Sharing) Explain(ctx context.Context, ask Ask) (all []Access, err error
 			return err
 		}
 		if ask.User != "" && m.User(ask.User) == nil {
-			return fault.New(fault.NotFound, "DEFINITION_NOT_FOUND", "there is no user %s", ask.User)
+			return noUser(ask.User)
 		}
 		grants, err := s.grants(ctx, tx, m, r)
 		if err != nil {
@@ -104,98 +117,83 @@ func (s *Sharing) readable(ctx context.Context, tx *sqldb.Tx, m *model.Model, as
 
 // grants are all that give access to a record.
 func (s *Sharing) grants(ctx context.Context, tx *sqldb.Tx, m *model.Model, r *model.Record) ([]Grant, error) {
-	active, err := activeModel(ctx, tx, m.Tenant, r.Object)
+	active, err := activeOr(ctx, tx, m, r.Object)
 	if err != nil {
 		return nil, err
 	}
-	if active == nil {
-		active = &Model{Setup: setupOf(m, r.Object)}
+	all := []Grant{{CauseAll, systemSet, Full, Grantee{setKind, systemSet}}}
+	if level := levelOf(active.OWD.Access()); level > None {
+		all = append(all, Grant{CauseDefault, r.Object, level, Grantee{Kind: everybodyKind}})
 	}
-	var all []Grant
-	if level := levelOf(active.Setup.OWD.Access()); level > None {
-		all = append(all, Grant{Kind: everybodyKind, Level: level, Cause: CauseDefault, CauseID: r.Object})
-	}
-	all = append(all, Grant{setKind, systemSet, Full, CauseAll, systemSet})
 	for _, v := range m.All(model.KindPermissionSet) {
 		switch set := v.(*model.PermissionSet); {
 		case set.ModifyAll:
-			all = append(all, Grant{setKind, set.ID, Full, CauseAll, set.ID})
+			all = append(all, Grant{CauseAll, set.ID, Full, Grantee{setKind, set.ID}})
 		case set.ViewAll:
-			all = append(all, Grant{setKind, set.ID, Read, CauseAll, set.ID})
+			all = append(all, Grant{CauseAll, set.ID, Read, Grantee{setKind, set.ID}})
 		}
 	}
 	if m.User(r.OwnerID) != nil { // else a queue, which is reached
-		all = append(all, Grant{Kind: userKind, ID: r.OwnerID, Level: Full, Cause: CauseOwner})
+		all = append(all, Grant{CauseOwner, "", Full, Grantee{userKind, r.OwnerID}})
 	}
-	reached, err := grantsIn(ctx, tx, `SELECT principal, level, cause, cause_id FROM sharing_reach
-		WHERE tenant_id = $1 AND owner_id = $2 AND model IN (0, $3)`, m.Tenant, r.OwnerID, active.num)
-	if err != nil {
-		return nil, err
-	}
-	shared, err := grantsIn(ctx, tx, "SELECT grantee, level, cause, cause_id FROM sharing_share WHERE tenant_id = $1 "+
-		"AND model = $2 AND record_id = $3",
-		m.Tenant, active.num, r.ID)
+	stored, err := storedGrants(ctx, tx, m.Tenant, r, active.num, "model IN (0, $3)", "")
 	if err != nil {
 		return nil, err
 	}
 	passed, err := s.passedOn(ctx, tx, m, r)
-	return slices.Concat(all, reached, shared, passed), err
+	return slices.Concat(all, stored, passed), err
 }
 
 // passedOn is what the account of a record passes on to it.
 func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, m *model.Model, r *model.Record) ([]Grant, error) {
-	tenant := m.Tenant
 	if r.AccountID == "" || !slices.Contains(accountChildren, r.Object) {
 		return nil, nil
 	}
-	account, ok, err := s.cfg.Records.Get(ctx, tx, tenant, accountObject, r.AccountID)
+	account, ok, err := s.cfg.Records.Get(ctx, tx, m.Tenant, accountObject, r.AccountID)
 	if err != nil || !ok || account.Deleted {
 		return nil, err
 	}
-	all, err := grantsIn(ctx, tx, "SELECT principal, level, cause, cause_id FROM sharing_reach WHERE tenant_id = $1 "+
-		"AND owner_id = $2 AND model = 0 AND cause = 'queue'",
-		tenant, account.OwnerID)
+	active, err := activeOr(ctx, tx, m, accountObject)
 	if err != nil {
 		return nil, err
 	}
-	active, err := activeModel(ctx, tx, tenant, accountObject)
-	if err != nil {
-		return nil, err
-	}
-	if active != nil {
-		shared, err := grantsIn(ctx, tx, `SELECT grantee, level, cause, cause_id FROM sharing_share
-			WHERE tenant_id = $1 AND model = $2 AND record_id = $3 AND cause <> 'rule'`, tenant, active.num, account.ID)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, shared...)
-	}
+	all, err := storedGrants(
+		ctx,
+		tx,
+		m.Tenant,
+		&account,
+		active.num,
+		"model = 0 AND cause = 'queue'",
+		" AND cause <> 'rule'",
+	)
 	if m.User(account.OwnerID) != nil {
-		all = append(all, Grant{Kind: userKind, ID: account.OwnerID})
+		all = append(all, Grant{To: Grantee{userKind, account.OwnerID}})
 	}
 	for i := range all {
 		all[i].Level, all[i].Cause, all[i].CauseID = Read, CauseAccount, account.ID
 	}
-	return all, nil
+	return all, err
 }
 
-// grantsIn are the grants that a statement selects.
-func grantsIn(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []Grant, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return nil, err
-		}
+// storedGrants are the grants to a record that sharing_reach and sharing_share hold for a model, under a
+// condition on each.
+func storedGrants(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	tenant string,
+	r *model.Record,
+	num int64,
+	reach, share string,
+) ([]Grant, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (g Grant, err error) {
 		var to string
-		var level int64
-		var g Grant
-		if err := row.Scan(&to, &level, &g.Cause, &g.CauseID); err != nil {
-			return nil, err
-		}
-		g.Kind, g.ID, _ = strings.Cut(to, ":")
-		g.Level = Level(level)
-		all = append(all, g)
-	}
-	return all, nil
+		err = row.Scan(&to, &g.Level, &g.Cause, &g.CauseID)
+		g.To.Kind, g.To.ID, _ = strings.Cut(to, ":")
+		return g, err
+	}, `SELECT principal, level, cause, cause_id FROM sharing_reach
+		WHERE tenant_id = $1 AND owner_id = $2 AND `+reach+`
+		UNION ALL SELECT grantee, level, cause, cause_id FROM sharing_share
+		WHERE tenant_id = $1 AND model = $3 AND record_id = $4`+share, tenant, r.OwnerID, num, r.ID)
 }
 
 // principalsOf are the principals of a user, everybody and its permission sets among them.
@@ -210,25 +208,19 @@ func principalsOf(ctx context.Context, tx *sqldb.Tx, m *model.Model, user string
 	for _, id := range u.PermissionSetIDs {
 		own[principal(setKind, id)] = true
 	}
-	for row, err := range tx.Query(ctx, "SELECT principal FROM sharing_principal WHERE tenant_id = $1 AND user_id = $2",
-		m.Tenant, user) {
-		if err != nil {
-			return nil, err
-		}
-		var p string
-		if err := row.Scan(&p); err != nil {
-			return nil, err
-		}
+	stored, err := sqldb.Collect(ctx, tx, sqldb.Column[string],
+		"SELECT principal FROM sharing_principal WHERE tenant_id = $1 AND user_id = $2", m.Tenant, user)
+	for _, p := range stored {
 		own[p] = true
 	}
-	return own, nil
+	return own, err
 }
 
 // accessOf is what grants give to a user that has some principals.
 func accessOf(user string, own map[string]bool, grants []Grant) Access {
-	a := Access{Kind: userKind, ID: user, Why: []Grant{}}
+	a := Access{Grantee: Grantee{userKind, user}, Why: []Grant{}}
 	for _, g := range grants {
-		if own[principal(g.Kind, g.ID)] {
+		if own[g.To.principal()] {
 			a.Why = append(a.Why, g)
 		}
 	}
@@ -236,29 +228,26 @@ func accessOf(user string, own map[string]bool, grants []Grant) Access {
 	return a
 }
 
-// byGrantee puts grants together by whom they are given to.
+// byGrantee groups grants by whom they are given to.
 func byGrantee(grants []Grant) []Access {
-	by, all := map[string]*Access{}, []Access{}
+	by, all := map[Grantee][]Grant{}, []Access{}
 	for _, g := range grants {
-		key := principal(g.Kind, g.ID)
-		if by[key] == nil {
-			by[key] = &Access{Kind: g.Kind, ID: g.ID}
-		}
-		by[key].Why = append(by[key].Why, g)
+		by[g.To] = append(by[g.To], g)
 	}
-	for _, a := range by {
+	for to, why := range by {
+		a := Access{Grantee: to, Why: why}
 		a.settle()
-		all = append(all, *a)
+		all = append(all, a)
 	}
-	slices.SortFunc(all, func(a, b Access) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b Access) int { return a.Grantee.compare(b.Grantee) })
 	return all
 }
 
 // settle puts the reasons in order; the first one says what the access is.
 func (a *Access) settle() {
 	slices.SortFunc(a.Why, func(g, h Grant) int {
-		return cmp.Or(cmp.Compare(h.Level, g.Level), cmp.Compare(g.Cause, h.Cause), cmp.Compare(g.Kind, h.Kind),
-			cmp.Compare(g.ID, h.ID), cmp.Compare(g.CauseID, h.CauseID))
+		return cmp.Or(cmp.Compare(h.Level, g.Level), cmp.Compare(g.Cause, h.Cause), g.To.compare(h.To),
+			cmp.Compare(g.CauseID, h.CauseID))
 	})
 	a.Why = slices.Compact(a.Why)
 	if len(a.Why) > 0 {

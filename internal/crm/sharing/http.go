@@ -4,10 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // api answers the calls of sharing.
@@ -23,32 +21,11 @@ func (s *Sharing) Routes() []gate.Route {
 	}, a.territoryRoutes()...))
 }
 
-// grantee is who access is given to.
-type grantee struct {
-	Type string `json:"type"`
-	ID   string `json:"id,omitzero"`
-}
-
-// grantView is one reason of access.
-type grantView struct {
-	Cause  string  `json:"cause"`
-	ID     string  `json:"id,omitzero"`
-	Access string  `json:"access"`
-	Via    grantee `json:"via"`
-}
-
-// accessView is what somebody may, and why.
-type accessView struct {
-	Grantee grantee     `json:"grantee"`
-	Access  string      `json:"access"`
-	Why     []grantView `json:"why"`
-}
-
 // explanation is the access to a record.
 type explanation struct {
-	Object string       `json:"object"`
-	ID     string       `json:"id"`
-	Access []accessView `json:"access"`
+	Object string   `json:"object"`
+	ID     string   `json:"id"`
+	Access []Access `json:"access"`
 }
 
 // explain answers GET /sharing/{object}/{id}.
@@ -58,48 +35,11 @@ func (a *api) explain(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	out := explanation{Object: c.Path("object"), ID: c.Path("id"), Access: []accessView{}}
+	object, id := c.Path("object"), c.Path("id")
 	all, err := a.sharing.Explain(ctx, Ask{
-		Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, Object: out.Object, ID: out.ID, User: user,
+		Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, Object: object, ID: id, User: user,
 	})
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	for _, one := range all {
-		v := accessView{Grantee: grantee{one.Kind, one.ID}, Access: one.Level.String(), Why: []grantView{}}
-		for _, g := range one.Why {
-			v.Why = append(v.Why, grantView{
-				Cause: g.Cause, ID: g.CauseID, Access: g.Level.String(),
-				Via: grantee{g.Kind, g.ID},
-			})
-		}
-		out.Access = append(out.Access, v)
-	}
-	return gate.Reply{Body: out}, nil
-}
-
-// modelView is a sharing model as it is shown.
-type modelView struct {
-	Object           string     `json:"object"`
-	Version          int64      `json:"version"`
-	Status           string     `json:"status"`
-	OWD              model.OWD  `json:"owd"`
-	Rules            []Rule     `json:"rules"`
-	ExecutionID      string     `json:"executionId,omitzero"`
-	RecordsProcessed int        `json:"recordsProcessed"`
-	RecordsTotal     int        `json:"recordsTotal"`
-	CreatedAt        wire.Stamp `json:"createdAt"`
-	ActiveAt         wire.Stamp `json:"activeAt,omitzero"`
-	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
-}
-
-func showModel(m *Model) modelView {
-	return modelView{
-		Object: m.Object, Version: m.Version, Status: m.Status.String(), OWD: m.Setup.OWD, Rules: m.Setup.Rules,
-		ExecutionID:      m.Execution,
-		RecordsProcessed: m.Processed, RecordsTotal: m.Total, CreatedAt: m.CreatedAt, ActiveAt: m.ActiveAt,
-		EndedAt: m.EndedAt,
-	}
+	return gate.Reply{Body: explanation{object, id, all}}, err
 }
 
 // listModels answers GET /sharing/models.
@@ -116,7 +56,7 @@ func (a *api) listModels(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), showModel)}, nil
+	return gate.Reply{Body: rest.NewList(p, rest.Cut(p, all), len(all))}, nil
 }
 
 // rebuild answers POST /sharing/{object}/rebuild.

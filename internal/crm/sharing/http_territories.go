@@ -31,18 +31,6 @@ func (a *api) territoryRoutes() []gate.Route {
 	return routes
 }
 
-// territoryView is a territory as it is shown.
-type territoryView struct {
-	ID       string       `json:"id"`
-	Name     string       `json:"name"`
-	ParentID string       `json:"parentTerritoryId,omitzero"`
-	Access   model.Access `json:"access"`
-}
-
-func showTerritory(t *Territory) territoryView {
-	return territoryView{t.ID, t.Name, t.ParentID, t.Access}
-}
-
 // territoryBody is what a caller says of a territory. An id, if there is one, is that of
 // the path.
 type territoryBody struct {
@@ -83,20 +71,14 @@ func (a *api) listTerritories(ctx context.Context, c *gate.Call) (gate.Reply, er
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.sharing.Territories(ctx, c.Principal.Tenant, p.Offset(), p.Size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, rows, total, showTerritory)}, nil
+	rows, total, err := a.sharing.Territories.List(ctx, c.Principal.Tenant, p.Offset(), p.Size)
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, err
 }
 
 // getTerritory answers GET /sharing/territories/{id}.
 func (a *api) getTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	t, err := a.sharing.Territory(ctx, c.Principal.Tenant, c.Path("id"))
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showTerritory(&t)}, nil
+	t, err := a.sharing.Territories.Get(ctx, c.Principal.Tenant, c.Path("id"))
+	return gate.Reply{Body: t}, err
 }
 
 // putTerritory answers PUT /sharing/territories/{id}.
@@ -109,16 +91,13 @@ func (a *api) putTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	t, created, err := a.sharing.PutTerritory(ctx, callerOf(c), c.Path("id"), d)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Status: rest.PutStatus(created), Body: showTerritory(&t)}, nil
+	t, created, err := a.sharing.Territories.Put(ctx, callerOf(c), c.Path("id"), d)
+	return gate.Reply{Status: rest.PutStatus(created), Body: t}, err
 }
 
 // deleteTerritory answers DELETE /sharing/territories/{id}.
 func (a *api) deleteTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	return gate.Reply{Status: http.StatusNoContent}, a.sharing.DeleteTerritory(ctx, callerOf(c), c.Path("id"))
+	return gate.Reply{Status: http.StatusNoContent}, a.sharing.Territories.Delete(ctx, callerOf(c), c.Path("id"))
 }
 
 // listAssigned answers GET of what is assigned to a territory.
@@ -128,11 +107,9 @@ func (a *api) listAssigned(of Assignment) rest.Handler {
 		if q.Err != nil {
 			return gate.Reply{}, q.Err
 		}
-		rows, total, err := a.sharing.Assigned(ctx, c.Principal.Tenant, c.Path("id"), of, p.Offset(), p.Size)
-		if err != nil {
-			return gate.Reply{}, err
-		}
-		return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+		rows, total, err := a.sharing.Territories.Assigned(ctx, c.Principal.Tenant, c.Path("id"), of, p.Offset(),
+			p.Size)
+		return gate.Reply{Body: rest.NewList(p, rows, total)}, err
 	}
 }
 
@@ -142,7 +119,7 @@ func (a *api) assign(of Assignment, name string) rest.Handler {
 		if len(c.Body) > 0 {
 			return gate.Reply{}, rest.Invalid("", "an assignment has no body; the path says it all")
 		}
-		_, err := a.sharing.Assign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+		_, err := a.sharing.Territories.Assign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
 		return gate.Reply{Status: http.StatusNoContent}, err
 	}
 }
@@ -150,7 +127,7 @@ func (a *api) assign(of Assignment, name string) rest.Handler {
 // unassign answers DELETE of an assignment to a territory.
 func (a *api) unassign(of Assignment, name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		return gate.Reply{Status: http.StatusNoContent}, a.sharing.Unassign(ctx, callerOf(c), c.Path("id"), of,
-			c.Path(name))
+		err := a.sharing.Territories.Unassign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+		return gate.Reply{Status: http.StatusNoContent}, err
 	}
 }

@@ -2,10 +2,10 @@ package sharing
 
 import "renga.dev/renga/internal/crm/model"
 
-// Level is how much of a record somebody may. It is part of what is stored.
+// Level is how much a user may do with a record. The numbers are stored.
 type Level int
 
-// The levels, each with what is before it.
+// The levels. Each includes those before it.
 const (
 	None Level = 0
 	Read Level = 1
@@ -25,20 +25,13 @@ func levelOf(a model.Access) Level {
 }
 
 // String is the level's name in JSON.
-func (l Level) String() string {
-	switch l {
-	case Read:
-		return "Read"
-	case Edit:
-		return "Edit"
-	case Full:
-		return "Full"
-	}
-	return "None"
-}
+func (l Level) String() string { return [...]string{"None", "Read", "Edit", "Full"}[l] }
 
-// The kinds of principals: what access is given to. A principal is the kind, a colon and
-// an id; what it stands for is told by the rows of sharing_principal.
+// MarshalText gives the level's name.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// The kinds of principals, which access is granted to. A principal is the kind, a colon and
+// an id; the rows of sharing_principal say which users have it.
 const (
 	userKind         = "user"
 	roleKind         = "role"         // the users of exactly this role

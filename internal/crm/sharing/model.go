@@ -9,10 +9,9 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Status is what a model is.
+// Status is the status of a model.
 type Status int
 
 // The statuses. They are part of what is stored.
@@ -23,74 +22,50 @@ const (
 	Canceled Status = 4 // it never was
 )
 
-// String is the status's name in JSON.
-func (s Status) String() string {
-	return [...]string{"", "BUILDING", "ACTIVE", "RETIRED", "CANCELED"}[s]
+// MarshalText gives the status's name.
+func (s Status) MarshalText() ([]byte, error) {
+	return []byte([...]string{"", "BUILDING", "ACTIVE", "RETIRED", "CANCELED"}[s]), nil
 }
 
 // Model is how an object is or was shared.
 type Model struct {
-	Object    string
-	Version   int64
-	Status    Status
-	Setup     Setup
-	Execution string // of the rebuild; "": there is none, or it is yet to start
-	Processed int    // records that a rebuild has done
-	Total     int    // about how many it has to do
-	CreatedAt wire.Stamp
-	ActiveAt  wire.Stamp // 0: never
-	EndedAt   wire.Stamp // 0: not yet
+	Object  string `json:"object"`
+	Version int64  `json:"version"`
+	Status  Status `json:"status"`
+	Setup
+	Execution string     `json:"executionId,omitzero"` // of the rebuild; "": there is none, or it is yet to start
+	Processed int        `json:"recordsProcessed"`     // records that a rebuild has done
+	Total     int        `json:"recordsTotal"`         // about how many it has to do
+	CreatedAt wire.Stamp `json:"createdAt"`
+	ActiveAt  wire.Stamp `json:"activeAt,omitzero"` // 0: never
+	EndedAt   wire.Stamp `json:"endedAt,omitzero"`  // 0: not yet
 
 	num    int64
 	tenant string
 	place  string
-	text   string // of the setup, as it is stored
+	stored string // the setup as it is stored
 }
 
-const (
-	modelColumns = `num, tenant_id, object, version, status, setup, execution, place, processed, total, created_at, active_at, ended_at`
-
-	selectCurrent = "SELECT " + modelColumns +
-		" FROM sharing_model WHERE tenant_id = $1 AND object = $2 AND status < 3 ORDER BY status DESC, num"
-	selectTenants = "SELECT " + modelColumns +
-		" FROM sharing_model WHERE tenant_id = $1 AND status < 3 ORDER BY object, status DESC, num"
-)
+// models are the models that the rest of a statement selects.
+func models(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]Model, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (m Model, err error) {
+		err = row.Scan(&m.num, &m.tenant, &m.Object, &m.Version, &m.Status, &m.stored, &m.Execution, &m.place,
+			&m.Processed, &m.Total, &m.CreatedAt, &m.ActiveAt, &m.EndedAt)
+		if err == nil {
+			err = json.Unmarshal([]byte(m.stored), &m.Setup)
+		}
+		return m, err
+	}, `SELECT num, tenant_id, object, version, status, setup, execution, place, processed, total, created_at, active_at,
+		ended_at FROM sharing_model WHERE `+where, args...)
+}
 
 // currentModels are the active model of an object, then the one that is being built; of
 // all objects with "".
 func currentModels(ctx context.Context, tx *sqldb.Tx, tenant, object string) ([]Model, error) {
 	if object == "" {
-		return models(ctx, tx, selectTenants, tenant)
+		return models(ctx, tx, "tenant_id = $1 AND status < 3 ORDER BY object, status DESC, num", tenant)
 	}
-	return models(ctx, tx, selectCurrent, tenant, object)
-}
-
-// models are the models that a statement selects.
-func models(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []Model, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return nil, err
-		}
-		m, err := scanModel(row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-func scanModel(row *sqldb.Row) (m Model, err error) {
-	var status int64
-	err = row.Scan(&m.num, &m.tenant, &m.Object, &m.Version, &status, &m.text, &m.Execution, &m.place, &m.Processed,
-		&m.Total,
-		&m.CreatedAt, &m.ActiveAt, &m.EndedAt)
-	if err != nil {
-		return m, err
-	}
-	m.Status = Status(status)
-	m.Setup, err = parseSetup(m.text)
-	return m, err
+	return models(ctx, tx, "tenant_id = $1 AND object = $2 AND status < 3 ORDER BY status DESC, num", tenant, object)
 }
 
 // activeModel is the model of an object that is in force, nil as long as nothing was
@@ -105,8 +80,17 @@ func activeModel(ctx context.Context, tx *sqldb.Tx, tenant, object string) (*Mod
 	})
 }
 
-// activeOf is what a transaction remembers the active model of an object by.
+// activeOf is the key by which a transaction remembers the active model of an object.
 type activeOf struct{ tenant, object string }
+
+// activeOr is the active model of an object, or one that would be made of its setup now.
+func activeOr(ctx context.Context, tx *sqldb.Tx, m *model.Model, object string) (*Model, error) {
+	active, err := activeModel(ctx, tx, m.Tenant, object)
+	if err == nil && active == nil {
+		active = &Model{Setup: setupOf(m, object)}
+	}
+	return active, err
+}
 
 // ensureModels are the current models of an object. The first one of an object is active
 // at once: whatever records there are, their events are handled after it exists.
@@ -115,7 +99,7 @@ func (s *Sharing) ensureModels(ctx context.Context, tx *sqldb.Tx, tenant, object
 	if err != nil || len(now) > 0 {
 		return now, err
 	}
-	// The order of holding is that of resetup: the tenant first.
+	// The order of locks is that of resetup: the tenant first.
 	if _, _, err := holdTenant(ctx, tx, tenant); err != nil {
 		return nil, err
 	}
@@ -123,11 +107,8 @@ func (s *Sharing) ensureModels(ctx context.Context, tx *sqldb.Tx, tenant, object
 		return now, err
 	}
 	m, err := s.cfg.Models.Model(ctx, tx, tenant)
-	if err != nil {
+	if err != nil || m.Object(object) == nil {
 		return nil, err
-	}
-	if m.Object(object) == nil {
-		return nil, nil
 	}
 	if err := s.insertModel(ctx, tx, m, object, Active); err != nil {
 		return nil, err
@@ -135,8 +116,9 @@ func (s *Sharing) ensureModels(ctx context.Context, tx *sqldb.Tx, tenant, object
 	return currentModels(ctx, tx, tenant, object)
 }
 
-// resetup starts a rebuild of an object when it is to be shared in another way than by
-// its newest model. One that is under way with another setup is given up.
+// resetup starts a rebuild of an object that is to be shared in another way than by its
+// newest model, or in any case if it must. One that is under way with another setup is
+// canceled.
 func (s *Sharing) resetup(ctx context.Context, tx *sqldb.Tx, tenant, object string, force bool) error {
 	if _, _, err := holdTenant(ctx, tx, tenant); err != nil {
 		return err
@@ -158,7 +140,7 @@ func (s *Sharing) resetup(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 		return err
 	}
 	newest := &now[len(now)-1]
-	if want == newest.text && (!force || newest.Status == Building) {
+	if want == newest.stored && (!force || newest.Status == Building) {
 		return nil
 	}
 	if newest.Status == Building {
@@ -166,7 +148,7 @@ func (s *Sharing) resetup(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 			return err
 		}
 	}
-	if force || want != now[0].text {
+	if force || want != now[0].stored {
 		if err := s.insertModel(ctx, tx, m, object, Building); err != nil {
 			return err
 		}
@@ -174,7 +156,7 @@ func (s *Sharing) resetup(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	return s.reclose(ctx, tx, tenant)
 }
 
-// insertModel makes the next model of an object. The tenant is held.
+// insertModel makes the next model of an object. The tenant is locked.
 func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *model.Model, object string, status Status) error {
 	setup := setupOf(m, object)
 	text, err := setup.text()
@@ -191,9 +173,10 @@ func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *model.Model,
 	} else if total, err = s.cfg.Records.Count(ctx, tx, m.Tenant, object); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO sharing_model (tenant_id, object, version, status, setup, execution, place, processed, total, created_at, active_at, ended_at, swept)
-		VALUES ($1, $2, (SELECT coalesce(max(version), 0) + 1 FROM sharing_model WHERE tenant_id = $1 AND object = $2), $3, $4, '', '', 0, $5, $6, $7, 0, 0)`,
-		m.Tenant, object, int64(status), text, total, at, active)
+	_, err = tx.Exec(ctx, `INSERT INTO sharing_model (tenant_id, object, version, status, setup, execution, place,
+			processed, total, created_at, active_at, ended_at, swept)
+		VALUES ($1, $2, (SELECT coalesce(max(version), 0) + 1 FROM sharing_model WHERE tenant_id = $1 AND object = $2),
+			$3, $4, '', '', 0, $5, $6, $7, 0, 0)`, m.Tenant, object, status, text, total, at, active)
 	if err != nil {
 		return err
 	}
@@ -210,20 +193,24 @@ func (s *Sharing) endModel(ctx context.Context, tx *sqldb.Tx, m *Model, status S
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = $3, ended_at = $4 WHERE num = $1 AND tenant_id = $2 "+
-		"AND status < 3",
-		m.num, m.tenant, int64(status), at)
-	if err == nil && n == 0 {
-		err = rebuild.ErrGone
-	}
-	if err != nil {
+	if err := changeModel(ctx, tx, m, "status = $3, ended_at = $4", "status < 3", status, at); err != nil {
 		return err
 	}
 	tx.OnCommit(s.runs.Wake)
 	return bump(ctx, tx, m.tenant)
 }
 
-// MaxModels is how many models of an object that have ended are kept to be looked at.
+// changeModel changes a model under a condition. rebuild.ErrGone: it does not hold.
+func changeModel(ctx context.Context, tx *sqldb.Tx, m *Model, set, when string, args ...any) error {
+	n, err := tx.Exec(ctx, "UPDATE sharing_model SET "+set+" WHERE num = $1 AND tenant_id = $2 AND "+when,
+		append([]any{m.num, m.tenant}, args...)...)
+	if err == nil && n == 0 {
+		err = rebuild.ErrGone
+	}
+	return err
+}
+
+// MaxModels is how many models of an object that have ended are retained.
 const MaxModels = 20
 
 // ListModels are the models of a tenant, by object and from the newest on; of one object
@@ -237,19 +224,14 @@ func (s *Sharing) ListModels(ctx context.Context, tenant, object string) (all []
 		if object != "" && m.Object(object) == nil {
 			return noObject(m, object)
 		}
-		all, err = models(ctx, tx, "SELECT "+modelColumns+
-			` FROM sharing_model WHERE tenant_id = $1 AND ($2 = '' OR object = $2)
-			ORDER BY object, version DESC`, tenant, object)
+		all, err = models(
+			ctx,
+			tx,
+			"tenant_id = $1 AND ($2 = '' OR object = $2) ORDER BY object, version DESC",
+			tenant,
+			object,
+		)
 		return err
 	})
 	return all, err
-}
-
-// input is what the execution of a rebuild knows of it, and what it ends with.
-func (m *Model) input() (flow.Data, error) {
-	return json.Marshal(struct {
-		Object    string `json:"object"`
-		Version   int64  `json:"version"`
-		Processed int    `json:"recordsProcessed"`
-	}{m.Object, m.Version, m.Processed})
 }

@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,16 +14,13 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// consumerName is under which the bus keeps what sharing has taken.
-const consumerName = "sharing"
-
-// handlers are the events that sharing takes: those that the document lists for it.
+// handlers are the events that sharing consumes: those that the document lists for it.
 var handlers = map[string]func(*Sharing, context.Context, *sqldb.Tx, *wire.Event) error{
 	"RecordCreated":              (*Sharing).onRecord,
 	"RecordUpdated":              (*Sharing).onRecord,
 	"RecordDeleted":              (*Sharing).onRecord,
-	"OwnerChanged":               (*Sharing).onOwner,
-	"TeamMemberChanged":          (*Sharing).onTeam,
+	"OwnerChanged":               (*Sharing).onRecord,
+	"TeamMemberChanged":          (*Sharing).onRecord,
 	"MetadataChanged":            (*Sharing).onMetadata,
 	"SharingConfigChanged":       (*Sharing).onConfig,
 	"PermissionChanged":          (*Sharing).onDirectory,
@@ -31,31 +29,32 @@ var handlers = map[string]func(*Sharing, context.Context, *sqldb.Tx, *wire.Event
 	"TerritoryAssignmentChanged": (*Sharing).onTerritory,
 }
 
-// Types are the events that sharing takes, in the order of the document.
+// Types are the events that sharing consumes, in the order of the document.
 var Types = []string{
 	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "MetadataChanged", "PermissionChanged",
 	"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged",
 	"SharingConfigChanged",
 }
 
-// Consumer is sharing as the bus knows it.
+// Consumer is the consumer of sharing.
 func (s *Sharing) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
+	return bus.Consumer{Name: "sharing", Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
 }
 
-// handle takes an event. Events say that something is different, not what: that is read.
+// handle handles an event. Events say that something is different, not what: that is read.
 func (s *Sharing) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	on := handlers[e.Type]
 	if on == nil {
-		return bus.Permanent(fmt.Errorf("sharing takes no events of type %s", e.Type))
+		return bus.Permanent(fmt.Errorf("sharing consumes no events of type %s", e.Type))
 	}
 	return fault.Wrap("sharing.on", on(s, ctx, tx, e))
 }
 
-// handleAll takes events together: the rows of the records that they name are brought up to
+// handleAll handles events together: the rows of the records that they name are brought up to
 // date at once, and those of each once, however many events name it.
 func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-	of := map[[2]string]map[string]*mention{} // by tenant and object, then by id
+	type place struct{ tenant, object string }
+	of := map[place]map[string]*mention{} // by id
 	var others []*wire.Event
 	for _, e := range events {
 		switch e.Type {
@@ -68,20 +67,19 @@ func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Ev
 		if err != nil {
 			return err
 		}
-		place := [2]string{e.Tenant, object}
-		if of[place] == nil {
-			of[place] = map[string]*mention{}
+		at := place{e.Tenant, object}
+		if of[at] == nil {
+			of[at] = map[string]*mention{}
 		}
-		if before := of[place][m.id]; before != nil {
+		if before := of[at][m.id]; before != nil {
 			m.join(before)
 		}
-		of[place][m.id] = m
+		of[at][m.id] = m
 	}
-	for _, place := range slices.SortedFunc(maps.Keys(of), func(a, b [2]string) int {
-		return slices.Compare(a[:],
-			b[:])
+	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.object, b.object))
 	}) {
-		if err := s.refreshAll(ctx, tx, place[0], place[1], of[place]); err != nil {
+		if err := s.refreshAll(ctx, tx, at.tenant, at.object, of[at]); err != nil {
 			return fault.Wrap("sharing.on", err)
 		}
 	}
@@ -145,7 +143,7 @@ type watched struct {
 func watchedBy(models []Model) *watched {
 	w := &watched{names: map[string]bool{ownerField: true}} // rows have the owner
 	for i := range models {
-		for _, r := range models[i].Setup.Rules {
+		for _, r := range models[i].Rules {
 			if r.Kind != model.CriteriaRule {
 				continue
 			}
@@ -190,32 +188,13 @@ type named struct {
 
 // onRecord brings the rows of a record up to date. Without rules on what changed of its
 // fields, a record that is created or updated keeps those that it has: its owner is in its
-// own row.
+// own row. Another owner is published, also when the rows are up to date already.
 func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	object, m, err := mentionOf(e)
 	if err != nil {
 		return bus.Permanent(err)
 	}
 	return s.refreshAll(ctx, tx, e.Tenant, object, map[string]*mention{m.id: m})
-}
-
-// onOwner announces that others see a record now. The rows were brought up to date with
-// the update that came with it.
-func (s *Sharing) onOwner(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
-	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, touched{id: p.RecordID, call: callOf(e), changed: true})
-}
-
-// onTeam brings the rows of a record up to date with its team.
-func (s *Sharing) onTeam(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
-	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, touched{id: p.RecordID, call: callOf(e)})
 }
 
 // onDirectory brings what follows from users, roles and groups up to date.
@@ -239,7 +218,7 @@ func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 		return bus.Permanent(err)
 	}
 	models, err := currentModels(ctx, tx, e.Tenant, p.ObjectName)
-	if err != nil || !anyCriteria(models) {
+	if err != nil || !slices.ContainsFunc(models, func(m Model) bool { return m.hasCriteria() }) {
 		return err
 	}
 	return s.resetup(ctx, tx, e.Tenant, p.ObjectName, false)
@@ -258,15 +237,6 @@ func (s *Sharing) onTerritory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 		return err
 	}
 	return s.regrant(ctx, tx, e.Tenant, p.TerritoryID)
-}
-
-func anyCriteria(models []Model) bool {
-	for i := range models {
-		if models[i].Setup.hasCriteria() {
-			return true
-		}
-	}
-	return false
 }
 
 // callOf is on whose behalf an event is handled.

@@ -19,9 +19,9 @@ func TestTotalsLookAtNoRecords(t *testing.T) {
 	}
 	for name, text := range map[string]func(*asked) string{
 		"reached": (*asked).reached,
-		"beside":  func(a *asked) string { return a.beside(true) },
+		"beside":  (*asked).besideOwners,
 		"all": func(a *asked) string {
-			return a.rows() + " AND o.owner_id IN (" + a.owners() + ") UNION ALL " + a.beside(false)
+			return a.rows() + " AND o.owner_id IN (" + a.owners() + ") UNION ALL " + a.beside()
 		},
 		"among unreached": (*asked).amongUnreached,
 	} {

@@ -2,8 +2,9 @@ package sharing
 
 import (
 	"context"
-	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
@@ -13,9 +14,12 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
+// GraphPrefix begins the ids of graphs of sharing.
+const GraphPrefix = "sharing:"
+
 // Rebuild starts a rebuild of an object, also when its setup is what it was, and gives the
 // version of its model. One that is under way is the answer when it has the setup of now.
-// A request with a key is done once; replay says that it was before.
+// A request with a key is executed once; replay says that it was before.
 func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
 	version int64, replay bool, err error,
 ) {
@@ -54,13 +58,45 @@ func noObject(m *model.Model, object string) error {
 		m.ObjectNames())
 }
 
-// chunk does the next records of a rebuild, with what is true of them now, and notes how
-// far it is. done says that there are no more. It gives rebuild.ErrGone when the model is not
-// being built any more, or somebody else has done these records.
-func (s *Sharing) chunk(ctx context.Context, b *Model) (done bool, err error) {
+// Run rebuilds, and deletes the rows of models that are not used any more, until ctx
+// ends; what is under way goes on at the next start.
+func (s *Sharing) Run(ctx context.Context) { s.runs.Run(ctx) }
+
+// State is how far the rebuild of a model is.
+func (m *Model) State() rebuild.State {
+	return rebuild.State{
+		Num: m.num, Tenant: m.tenant, Execution: m.Execution, Running: m.Status == Building,
+		Processed: m.Processed, Total: m.Total,
+	}
+}
+
+// Summary is what the execution of a rebuild is started with, and what it ends with.
+func (m *Model) Summary() (flow.Data, error) {
+	return json.Marshal(struct {
+		Object    string `json:"object"`
+		Version   int64  `json:"version"`
+		Processed int    `json:"recordsProcessed"`
+	}{m.Object, m.Version, m.Processed})
+}
+
+// rebuilder builds models: a rebuild.Service.
+type rebuilder struct{ *Sharing }
+
+func (s rebuilder) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) { return s.now(ctx, tx) }
+
+func (rebuilder) Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]*Model, error) {
+	all, err := models(ctx, tx, where, args...)
+	jobs := make([]*Model, len(all))
+	for i := range all {
+		jobs[i] = &all[i]
+	}
+	return jobs, err
+}
+
+// Chunk does the next records of a rebuild, as they are now.
+func (s rebuilder) Chunk(ctx context.Context, b *Model) (done bool, err error) {
 	var last string
 	var n int
-	var more bool
 	err = s.write(ctx, "sharing.chunk", func(ctx context.Context, tx *sqldb.Tx) error {
 		if err := holdObject(ctx, tx, b.tenant, b.Object); err != nil {
 			return err
@@ -77,28 +113,22 @@ func (s *Sharing) chunk(ctx context.Context, b *Model) (done bool, err error) {
 		if err != nil {
 			return err
 		}
-		more = len(records) == s.cfg.limits.chunk || len(granted) < len(records)
-		records = records[:len(granted)]
-		n, last = len(records), b.place
+		n, last = len(granted), b.place
+		done = n == len(records) && n < s.cfg.limits.chunk
 		if n > 0 {
 			last = records[n-1].ID
 		}
-		changed, err := tx.Exec(ctx, "UPDATE sharing_model SET place = $4, processed = processed + $5 WHERE num = $1 "+
-			"AND tenant_id = $2 AND status = 1 AND place = $3",
-			b.num, b.tenant, b.place, last, n)
-		if err == nil && changed == 0 {
-			err = rebuild.ErrGone
-		}
-		if err != nil {
+		if err := changeModel(ctx, tx, b, "place = $4, processed = processed + $5", "status = 1 AND place = $3",
+			b.place, last, n); err != nil {
 			return err
 		}
-		return s.build(ctx, tx, b, records, granted, last)
+		return s.build(ctx, tx, b, records[:n], granted, last)
 	})
 	if err != nil {
 		return false, err
 	}
 	b.place, b.Processed = last, b.Processed+n
-	return !more, nil
+	return done, nil
 }
 
 // grantedTo are the rows that records have because of criteria, of as many of them as a
@@ -119,27 +149,20 @@ func grantedTo(j *model.Judge, m *model.Model, s *Setup, records []model.Record)
 
 // build writes the rows of some records that follow each other, the last one given, with
 // those that they have because of criteria.
-func (s *Sharing) build(
+func (s rebuilder) build(
 	ctx context.Context, tx *sqldb.Tx, b *Model, records []model.Record, granted [][]Share, last string,
 ) error {
-	have, err := sharesBetween(ctx, tx, b, last)
+	have, err := shares(ctx, tx, "record_id > $3 AND record_id <= $4", b.tenant, b.num, b.place, last)
 	if err != nil {
 		return err
 	}
-	all := make([]facts, len(records))
-	for i := range records {
-		all[i].record = &records[i]
-	}
-	if err := s.addTeams(ctx, tx, b, all, last); err != nil {
-		return err
-	}
-	if err := addTerritories(ctx, tx, b, all, last); err != nil {
+	ids, known := factsOf(records)
+	if err := s.addGrants(ctx, tx, b.tenant, b.Object, ids, known); err != nil {
 		return err
 	}
 	var stmts []sqldb.Stmt
-	for i := range all {
-		id := records[i].ID
-		stmts = append(stmts, shareStmts(tx, b, id, have[id], all[i].add(granted[i]))...)
+	for i, id := range ids {
+		stmts = append(stmts, shareStmts(tx, b, id, have[id], known[id].add(granted[i]))...)
 		delete(have, id)
 	}
 	for id, rows := range have { // of records that are gone
@@ -148,89 +171,8 @@ func (s *Sharing) build(
 	return batch(ctx, tx, stmts)
 }
 
-// sharesBetween are the rows of a model that records up to one have, by record.
-func sharesBetween(ctx context.Context, tx *sqldb.Tx, b *Model, last string) (map[string][]Share, error) {
-	have := map[string][]Share{}
-	for row, err := range tx.Query(ctx, `SELECT record_id, grantee, cause, cause_id, level, owner_id FROM sharing_share
-		WHERE tenant_id = $1 AND model = $2 AND record_id > $3 AND record_id <= $4 ORDER BY record_id, grantee, cause, cause_id`, b.tenant, b.num, b.place, last) {
-		if err != nil {
-			return nil, err
-		}
-		var id string
-		var s Share
-		var level int64
-		if err := row.Scan(&id, &s.Grantee, &s.Cause, &s.CauseID, &level, &s.Owner); err != nil {
-			return nil, err
-		}
-		s.Level = Level(level)
-		have[id] = append(have[id], s)
-	}
-	return have, nil
-}
-
-// addTeams reads the teams of records that follow each other.
-func (s *Sharing) addTeams(ctx context.Context, tx *sqldb.Tx, b *Model, all []facts, last string) error {
-	if !slices.Contains(model.TeamObjects, b.Object) || len(all) == 0 {
-		return nil
-	}
-	byID := index(all)
-	const page = 1000
-	after := model.TeamMember{Object: b.Object, RecordID: b.place, UserID: "~"} // behind every id
-	for {
-		members, err := s.cfg.Records.Teams(ctx, tx, b.tenant, b.Object, after, page)
-		if err != nil {
-			return err
-		}
-		for _, member := range members {
-			if member.RecordID > last {
-				return nil
-			}
-			if f := byID[member.RecordID]; f != nil {
-				f.team = append(f.team, member)
-			}
-			after = member
-		}
-		if len(members) < page {
-			return nil
-		}
-	}
-}
-
-// addTerritories reads the territories of accounts that follow each other.
-func addTerritories(ctx context.Context, tx *sqldb.Tx, b *Model, all []facts, last string) error {
-	if b.Object != accountObject || len(all) == 0 {
-		return nil
-	}
-	byID := index(all)
-	for row, err := range tx.Query(ctx, `SELECT a.account_id, t.id, t.access FROM sharing_territory_account a
-		JOIN sharing_territory t ON t.tenant_id = a.tenant_id AND t.id = a.territory_id
-		WHERE a.tenant_id = $1 AND a.account_id > $2 AND a.account_id <= $3 ORDER BY a.account_id, t.id`, b.tenant,
-		b.place, last) {
-		if err != nil {
-			return err
-		}
-		var account string
-		var t Territory
-		if err := row.Scan(&account, &t.ID, &t.Access); err != nil {
-			return err
-		}
-		if f := byID[account]; f != nil {
-			f.territories = append(f.territories, t)
-		}
-	}
-	return nil
-}
-
-func index(all []facts) map[string]*facts {
-	byID := make(map[string]*facts, len(all))
-	for i := range all {
-		byID[all[i].record.ID] = &all[i]
-	}
-	return byID
-}
-
-// switchTo puts a model in force instead of the one that is, and announces it.
-func (s *Sharing) switchTo(ctx context.Context, tx *sqldb.Tx, b *Model) error {
+// Finish puts a model in force instead of the active one, and publishes that.
+func (s rebuilder) Finish(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	if _, _, err := holdTenant(ctx, tx, b.tenant); err != nil {
 		return err
 	}
@@ -244,39 +186,39 @@ func (s *Sharing) switchTo(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	if old == nil {
 		return rebuild.ErrGone
 	}
+	if err := s.endModel(ctx, tx, old, Retired); err != nil {
+		return err
+	}
 	at, err := s.now(ctx, tx)
 	if err != nil {
 		return err
 	}
-	if err := s.endModel(ctx, tx, old, Retired); err != nil {
+	if err := changeModel(ctx, tx, b, "status = 2, active_at = $3", "status = 1", at); err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "UPDATE sharing_model SET status = 2, active_at = $3 WHERE num = $1 AND tenant_id = $2 "+
-		"AND status = 1", b.num, b.tenant, at)
-	if err == nil && n == 0 {
-		err = rebuild.ErrGone
-	}
-	if err != nil {
-		return err
-	}
-	key := wire.RecordKey("SharingModel", b.tenant, b.Object)
-	version, err := s.bus.NextVersion(ctx, tx, key)
-	if err != nil {
-		return err
-	}
-	return s.publish(ctx, tx, Caller{b.tenant, b.Execution}, key, version, wire.SharingRebuildCompleted{
-		RebuildJobID: b.Execution, ObjectName: b.Object, Scope: "full", OldVersion: wire.Count(old.Version),
-		NewVersion: wire.Count(b.Version), RecordsProcessed: wire.Count(b.Processed), CompletedAt: at,
+	_, err = s.publish(ctx, tx, Caller{b.tenant, b.Execution}, "SharingModel", b.Object, func(wire.Stamp) wire.Payload {
+		return wire.SharingRebuildCompleted{
+			RebuildJobID: b.Execution, ObjectName: b.Object, Scope: "full", OldVersion: wire.Count(old.Version),
+			NewVersion: wire.Count(b.Version), RecordsProcessed: wire.Count(b.Processed), CompletedAt: at,
+		}
 	})
+	return err
 }
 
-// sweep deletes some rows of a model that is not used any more, and first cancels its
+// GiveUp leaves the active model in force.
+func (s rebuilder) GiveUp(ctx context.Context, tx *sqldb.Tx, m *Model) error {
+	if _, _, err := holdTenant(ctx, tx, m.tenant); err != nil {
+		return err
+	}
+	return s.endModel(ctx, tx, m, Canceled)
+}
+
+// Sweep deletes some rows of a model that is not used any more, and first cancels its
 // execution if it was given up. It reports whether there was one.
-func (s *Sharing) sweep(ctx context.Context) (swept bool, err error) {
+func (s rebuilder) Sweep(ctx context.Context) (swept bool, err error) {
 	var old []Model
 	err = s.read(ctx, "sharing.sweep", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		old, err = models(ctx, tx, "SELECT "+modelColumns+
-			" FROM sharing_model WHERE status > 2 AND swept = 0 ORDER BY num LIMIT 1")
+		old, err = models(ctx, tx, "status > 2 AND swept = 0 ORDER BY num LIMIT 1")
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -288,16 +230,15 @@ func (s *Sharing) sweep(ctx context.Context) (swept bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		reason := flow.Cancel{Reason: "the rebuild was given up: " + m.Object +
-			" is to be shared in another way by now"}
-		if err := s.runs.Submit(ctx, m.tenant, id, reason); err != nil {
+		reason := "the rebuild was given up: " + m.Object + " is to be shared in another way by now"
+		if err := s.runs.Submit(ctx, m.tenant, id, flow.Cancel{Reason: reason}); err != nil {
 			return false, err
 		}
 	}
 	return true, s.write(ctx, "sharing.sweep", func(ctx context.Context, tx *sqldb.Tx) error {
-		n, err := tx.Exec(ctx, `DELETE FROM sharing_share WHERE tenant_id = $1 AND model = $2 AND (record_id, grantee, cause, cause_id) IN
-			(SELECT record_id, grantee, cause, cause_id FROM sharing_share WHERE tenant_id = $1 AND model = $2 ORDER BY record_id LIMIT $3)`,
-			m.tenant, m.num, s.cfg.limits.sweep)
+		n, err := tx.Exec(ctx, `DELETE FROM sharing_share WHERE tenant_id = $1 AND model = $2
+			AND (record_id, grantee, cause, cause_id) IN (SELECT record_id, grantee, cause, cause_id FROM sharing_share
+				WHERE tenant_id = $1 AND model = $2 ORDER BY record_id LIMIT $3)`, m.tenant, m.num, s.cfg.limits.sweep)
 		if err != nil || n > 0 {
 			return err
 		}

@@ -62,78 +62,62 @@ func (c *recount) say(format string, args ...any) {
 	}
 }
 
-// closure holds the principals of users and the owners that they reach against the
+// closure compares the principals of users, and the owners that they reach, with the
 // directory, the territories and the models.
 func (c *recount) closure(ctx context.Context, now []Model) error {
-	var revision int64
-	var closed string
-	for row, err := range c.tx.Query(ctx, "SELECT revision, closed FROM sharing_tenant WHERE tenant_id = $1",
-		c.model.Tenant) {
-		if err == nil {
-			err = row.Scan(&revision, &closed)
-		}
-		if err != nil {
-			return err
-		}
+	tenant := c.model.Tenant
+	closed, err := sqldb.Collect(ctx, c.tx, sqldb.Column[string],
+		"SELECT closed FROM sharing_tenant WHERE tenant_id = $1 AND closed <> ''", tenant)
+	if err != nil || len(closed) == 0 {
+		return err // nothing was handled yet: whoever owns a record sees it
 	}
-	if closed == "" {
-		return nil // nothing was handled yet: whoever owns a record sees it
-	}
-	want, err := c.Sharing.closure(ctx, c.tx, c.model)
+	want, err := readClosure(ctx, c.tx, c.model)
 	if err != nil {
 		return err
 	}
-	members, err := readMembers(ctx, c.tx, c.model.Tenant)
+	gone, added, err := memberTable.differs(ctx, c.tx, tenant, want.members)
 	if err != nil {
 		return err
 	}
-	gone, added := difference(members, want.members, Member.compare)
 	for _, m := range gone {
 		c.say("user %s counts as %s, and is not", m.User, m.Principal)
 	}
 	for _, m := range added {
 		c.say("user %s does not count as %s, and is", m.User, m.Principal)
 	}
-	reach, err := readReach(ctx, c.tx, c.model.Tenant)
-	if err != nil {
-		return err
-	}
-	// What a model has left that is not used any more goes with the next change.
-	reach = slices.DeleteFunc(reach, func(r Reach) bool {
-		return r.Model != 0 && !slices.ContainsFunc(now, func(m Model) bool { return m.num == r.Model })
-	})
-	less, more := difference(reach, want.reach, Reach.compare)
+	less, more, err := reachTable.differs(ctx, c.tx, tenant, want.reach)
 	for _, r := range less {
-		c.say("%s reaches records of %s (%s), and should not", r.Principal, r.Owner, r.Cause)
+		// What a model that has ended has left is deleted with the next change.
+		if r.Model == 0 || slices.ContainsFunc(now, func(m Model) bool { return m.num == r.Model }) {
+			c.say("%s reaches records of %s (%s), and should not", r.Principal, r.Owner, r.Cause)
+		}
 	}
 	for _, r := range more {
 		c.say("%s does not reach records of %s (%s), and should", r.Principal, r.Owner, r.Cause)
 	}
-	return nil
+	return err
 }
 
-// shares holds the rows of a model against the records.
+// shares compares the rows of a model with the records.
 func (c *recount) shares(ctx context.Context, m *Model) error {
 	rows := 0
 	for after := ""; ; {
-		some, err := c.cfg.Records.Walk(ctx, c.tx, c.model.Tenant, m.Object, after, recountChunk)
+		some, err := c.cfg.Records.Walk(ctx, c.tx, m.tenant, m.Object, after, recountChunk)
 		if err != nil {
 			return err
 		}
-		for i := range some {
-			n, err := c.record(ctx, m, some[i].ID)
-			if err != nil {
-				return err
-			}
-			rows += n
+		n, err := c.records(ctx, m, some)
+		if err != nil {
+			return err
 		}
+		rows += n
 		if len(some) < recountChunk {
 			break
 		}
 		after = some[len(some)-1].ID
 	}
 	var all int
-	err := c.tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND model = $2", c.model.Tenant,
+	err := c.tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND model = $2", m.tenant,
 		m.num).Scan(&all)
 	if err == nil && all != rows {
 		c.say("%d rows of %s are of records that do not exist", all-rows, m.Object)
@@ -141,26 +125,30 @@ func (c *recount) shares(ctx context.Context, m *Model) error {
 	return err
 }
 
-// record holds the rows of a record against what it should have, and gives how many it has.
-func (c *recount) record(ctx context.Context, m *Model, id string) (int, error) {
-	known, err := c.facts(ctx, c.tx, c.model.Tenant, m.Object, []string{id})
+// records compares the rows of some records with what they should have, and gives how many
+// they have.
+func (c *recount) records(ctx context.Context, m *Model, some []model.Record) (rows int, err error) {
+	ids, known := factsOf(some)
+	if err := c.addGrants(ctx, c.tx, m.tenant, m.Object, ids, known); err != nil {
+		return 0, err
+	}
+	have, err := sharesIn(ctx, c.tx, m, ids)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := sharesIn(ctx, c.tx, c.model.Tenant, m.num, []string{id})
-	if err != nil {
-		return 0, err
+	for _, id := range ids {
+		want, err := sharesOf(model.NewJudge(c.tx.Waits), c.model, &m.Setup, known[id])
+		if err != nil {
+			return 0, err
+		}
+		gone, added := difference(have[id], want, Share.compare)
+		for _, s := range gone {
+			c.say("%s %s is shared with %s (%s), and should not be", m.Object, id, s.Grantee, s.Cause)
+		}
+		for _, s := range added {
+			c.say("%s %s is not shared with %s (%s), and should be", m.Object, id, s.Grantee, s.Cause)
+		}
+		rows += len(have[id])
 	}
-	want, err := sharesOf(model.NewJudge(c.tx.Waits), c.model, &m.Setup, known[id])
-	if err != nil {
-		return 0, err
-	}
-	gone, added := difference(rows[id], want, Share.compare)
-	for _, s := range gone {
-		c.say("%s %s is shared with %s (%s), and should not be", m.Object, id, s.Grantee, s.Cause)
-	}
-	for _, s := range added {
-		c.say("%s %s is not shared with %s (%s), and should be", m.Object, id, s.Grantee, s.Cause)
-	}
-	return len(rows[id]), nil
+	return rows, nil
 }

@@ -8,10 +8,10 @@ import (
 	"renga.dev/renga/internal/crm/model"
 )
 
-// Setup is how an object is shared, as a model has it from its start to its end.
+// Setup is how an object is shared. A model has one from its start to its end.
 type Setup struct {
 	OWD   model.OWD `json:"owd"`
-	Rules []Rule    `json:"rules"` // those that are active, by id
+	Rules []Rule    `json:"rules"` // the active ones, by id
 }
 
 // Rule is a sharing rule, with what it depends on.
@@ -29,22 +29,18 @@ type Rule struct {
 func setupOf(m *model.Model, object string) Setup {
 	s := Setup{OWD: m.OWD(object), Rules: []Rule{}}
 	for _, r := range m.SharingRules(object) {
-		if !r.IsActive {
-			continue
+		if r.IsActive {
+			s.Rules = append(s.Rules, Rule{
+				r.ID, r.Kind, r.Source, r.Criteria, fieldsOf(m.Object(object), r.Criteria), r.Target, r.Access,
+			})
 		}
-		s.Rules = append(s.Rules, Rule{
-			ID: r.ID, Kind: r.Kind, Source: r.Source, Criteria: r.Criteria, Fields: fieldsOf(m.Object(object),
-				r.Criteria),
-			Target: r.Target, Access: r.Access,
-		})
 	}
 	return s
 }
 
 // fieldsOf is what criteria name of an object, with the types: when one is changed, the
 // criteria may say something else.
-func fieldsOf(object *model.Object, criteria string) []string {
-	var named []string
+func fieldsOf(object *model.Object, criteria string) (named []string) {
 	for i := range object.Fields {
 		if f := &object.Fields[i]; model.Uses(criteria, f.Name) {
 			named = append(named, f.Name+" "+string(f.Type))
@@ -58,11 +54,6 @@ func fieldsOf(object *model.Object, criteria string) []string {
 func (s *Setup) text() (string, error) {
 	b, err := json.Marshal(s, json.Deterministic(true))
 	return string(b), err
-}
-
-func parseSetup(text string) (s Setup, err error) {
-	err = json.Unmarshal([]byte(text), &s)
-	return s, err
 }
 
 // hasCriteria reports whether a rule looks at records.

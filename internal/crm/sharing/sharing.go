@@ -33,20 +33,17 @@ type Models interface {
 	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
 }
 
-// Records is where records are read, in the caller's transaction.
+// Records reads records, in the caller's transaction.
 type Records interface {
 	// Get is a record, also one that was deleted; ok says that it exists.
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
 	// Some gives those of some records that exist, deleted ones too, by id.
 	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]model.Record, error)
-	// Walk gives the living records of an object by id, behind one.
+	// Walk gives the living records of an object by id, after one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
 	// TeamsAmong are the teams of some records, each by user.
 	TeamsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]model.TeamMember,
 		error)
-	// Teams are the teams of all records of an object by record and user, behind a member.
-	Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) (
-		[]model.TeamMember, error)
 	// Count is how many living records an object has.
 	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
 	// Living and Counts are what follows FROM where a statement looks at the living records of an object,
@@ -55,7 +52,7 @@ type Records interface {
 	Counts(alias, tenant, object string) string
 }
 
-// Bus is where changes are announced, in the transaction that makes them.
+// Bus publishes changes, in the transaction that makes them.
 type Bus interface {
 	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
 	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (wire.Stamp, error)
@@ -65,6 +62,7 @@ type Bus interface {
 type Config struct {
 	Models  Models
 	Records Records
+	Bus     Bus            // nil: nothing is changed or consumed here
 	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
 	Worker  string         // tells this process from others that rebuild; it may not be empty with Engine
 	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
@@ -78,29 +76,29 @@ type Config struct {
 type limits struct {
 	chunk int // records of a rebuild
 	sweep int // rows of a model that is not used any more
-	few   int // see fewRecords; -1: never look records up
 
+	few       int // see fewRecords; -1: never look records up
 	unreached int // see fewUnreached
 }
 
 // Sharing decides who may see what.
 type Sharing struct {
-	db   *sqldb.DB
-	cfg  Config
-	bus  Bus
-	runs *rebuild.Runner[*Model]
+	*service
+	Visible
+	Territories *Territories
+	runs        *rebuild.Runner[*Model]
 }
 
-// New is sharing over a database that has the tables of Migration. It does no I/O. Before
-// anything is changed or handled it is to be told where to announce that (Announce).
+// New is sharing over a database that has the tables of Migration. It does no I/O.
 func New(db *sqldb.DB, cfg Config) *Sharing {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
 	}
-	s := &Sharing{db: db, cfg: cfg}
+	of := &service{db: db, cfg: cfg}
+	s := &Sharing{
+		service: of, Territories: &Territories{of},
+		Visible: Visible{models: cfg.Models, records: cfg.Records, limits: cfg.limits},
+	}
 	s.runs = rebuild.New(db, rebuild.Config{
 		Name: "sharing", Table: "sharing_model", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
 		KeyRetention: cfg.KeyRetention,
@@ -108,12 +106,17 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 	return s
 }
 
-// Announce says where changes are announced. The bus has sharing among its consumers, so
-// it comes later than New.
-func (s *Sharing) Announce(b Bus) { s.bus = b }
+// Announce sets where changes are published, for a bus that is made after sharing.
+func (s *Sharing) Announce(b Bus) { s.cfg.Bus = b }
+
+// service is what the parts of sharing have in common.
+type service struct {
+	db  *sqldb.DB
+	cfg Config
+}
 
 // now is the time by the clock that all processes share.
-func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+func (s *service) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
 	if s.cfg.Now != nil {
 		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
 	}
@@ -121,10 +124,34 @@ func (s *Sharing) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
 	return wire.Stamp(ms), err
 }
 
-func (s *Sharing) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+func (s *service) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Read(ctx, fn))
 }
 
-func (s *Sharing) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+func (s *service) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
+}
+
+// publish publishes an event about something, with the next version of its key, which it gives.
+func (s *service) publish(
+	ctx context.Context, tx *sqldb.Tx, call Caller, kind, id string, payload func(at wire.Stamp) wire.Payload,
+) (wire.Stamp, error) {
+	key := wire.RecordKey(kind, call.Tenant, id)
+	version, err := s.cfg.Bus.NextVersion(ctx, tx, key)
+	if err != nil {
+		return 0, err
+	}
+	at, err := s.now(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	p := payload(at)
+	body, err := wire.NewPayload(p)
+	if err != nil {
+		return 0, err
+	}
+	return version, s.cfg.Bus.Publish(ctx, tx, wire.Event{
+		Type: p.EventType(), Tenant: call.Tenant, Producer: wire.Producer{Service: "sharing-service"},
+		CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
+	})
 }

@@ -56,12 +56,12 @@ func TestTerritoriesAreAnnouncedWhenTheyChangeAndNotElse(t *testing.T) {
 		p.putTerritoryOf(west, japan, model.Edit) // as it is
 		p.assign(west, Users, num(users, 1), true)
 		p.assign(west, Accounts, num(recordIDs, 1), true)
-		if created, err := p.Assign(p.Context(), p.call(), west, Users, num(users, 1)); created || err != nil {
+		if created, err := p.Territories.Assign(p.Context(), p.call(), west, Users, num(users, 1)); created || err != nil {
 			t.Errorf("a second time: %v %v, want nothing", created, err)
 		}
 		p.assign(west, Users, num(users, 1), false)
 		p.assign(west, Accounts, num(recordIDs, 1), false)
-		if err := p.DeleteTerritory(p.Context(), p.call(), west); err != nil {
+		if err := p.Territories.Delete(p.Context(), p.call(), west); err != nil {
 			t.Error(err)
 		}
 		want := []string{
@@ -85,10 +85,10 @@ func TestWhatTerritoriesRefuseNamesTheReason(t *testing.T) {
 		p.assign(c, Users, num(users, 1), true)
 		p.told()
 		put := func(id string, d Draft) error {
-			_, _, err := p.PutTerritory(p.Context(), p.call(), id, d)
+			_, _, err := p.Territories.Put(p.Context(), p.call(), id, d)
 			return err
 		}
-		_, elsewhere := other.Assign(other.Context(), other.call(), a, Users, num(users, 1))
+		_, elsewhere := other.Territories.Assign(other.Context(), other.call(), a, Users, num(users, 1))
 		for _, tt := range []struct {
 			name string
 			err  error
@@ -107,25 +107,25 @@ func TestWhatTerritoriesRefuseNamesTheReason(t *testing.T) {
 			{"a name that no line has", put(a, Draft{Name: "a\x00"}), fault.Invalid, "name must have"},
 			{"an access", put(a, Draft{Name: "a", Access: "All"}), fault.Invalid, "access must be"},
 			{"an id", put("x", Draft{Name: "a"}), fault.Invalid, "UUID"},
-			{"children", p.DeleteTerritory(p.Context(), p.call(), b), fault.Conflict, "the territory " + c +
+			{"children", p.Territories.Delete(p.Context(), p.call(), b), fault.Conflict, "the territory " + c +
 				" is in it"},
-			{"users", p.DeleteTerritory(p.Context(), p.call(), c), fault.Conflict, "the user " + num(users, 1) +
+			{"users", p.Territories.Delete(p.Context(), p.call(), c), fault.Conflict, "the user " + num(users, 1) +
 				" is assigned"},
 			{"another tenant", elsewhere, fault.NotFound, "there is no territory"},
 			{
-				"another tenant's", other.DeleteTerritory(other.Context(), other.call(), a), fault.NotFound,
+				"another tenant's", other.Territories.Delete(other.Context(), other.call(), a), fault.NotFound,
 				"there is no territory",
 			},
 			{"nobody", func() error {
-				_, err := p.Assign(p.Context(), p.call(), a, Users, num(users, 9))
+				_, err := p.Territories.Assign(p.Context(), p.call(), a, Users, num(users, 9))
 				return err
 			}(), fault.NotFound, "there is no user"},
 			{"no account", func() error {
-				_, err := p.Assign(p.Context(), p.call(), a, Accounts, num(recordIDs, 9))
+				_, err := p.Territories.Assign(p.Context(), p.call(), a, Accounts, num(recordIDs, 9))
 				return err
 			}(), fault.NotFound, "there is no account"},
 			{
-				"not assigned", p.Unassign(p.Context(), p.call(), a, Users, num(users, 1)), fault.NotFound,
+				"not assigned", p.Territories.Unassign(p.Context(), p.call(), a, Users, num(users, 1)), fault.NotFound,
 				"is not assigned",
 			},
 		} {

@@ -1,19 +1,19 @@
 package sharing
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	"renga.dev/renga/internal/crm/model"
 )
 
 // Territory is a part of the market: accounts are in it, and users work in it.
 type Territory struct {
-	ID       string
-	Name     string
-	ParentID string       // "": at the top
-	Access   model.Access // what its users, and those of the territories above, have on its accounts
-	Version  int64        // rises with every change of these
+	ID       string       `json:"id"`
+	Name     string       `json:"name"`
+	ParentID string       `json:"parentTerritoryId,omitzero"` // "": at the top
+	Access   model.Access `json:"access"`                     // of its users, and of those above, on its accounts
+	Version  int64        `json:"-"`                          // rises with every change of these
 }
 
 // Tree is the territories of a tenant with their users.
@@ -40,9 +40,6 @@ func newTree(all []Territory, users []Member) *Tree {
 
 // reachedBy are the territories whose accounts a user sees: its own and all below.
 func (t *Tree) reachedBy(user string) []string {
-	if t == nil {
-		return nil
-	}
 	reached := slices.Clone(t.users[user])
 	for i := 0; i < len(reached); i++ {
 		for _, child := range t.children[reached[i]] {
@@ -66,11 +63,23 @@ func (t *Tree) path(id string) (way []string, circle bool) {
 	return way, false
 }
 
-func (m Member) compare(n Member) int {
-	return cmp.Or(cmp.Compare(m.User, n.User), cmp.Compare(m.Principal, n.Principal))
-}
-
-func (r Reach) compare(s Reach) int {
-	return cmp.Or(cmp.Compare(r.Model, s.Model), cmp.Compare(r.Principal, s.Principal), cmp.Compare(r.Owner, s.Owner),
-		cmp.Compare(r.Cause, s.Cause), cmp.Compare(r.CauseID, s.CauseID), cmp.Compare(r.Level, s.Level))
+// check reports why a territory cannot be among the others.
+func (t *Tree) check(one Territory) error {
+	before, had := t.byID[one.ID]
+	if _, ok := t.byID[one.ParentID]; one.ParentID != "" && one.ParentID != one.ID && !ok {
+		return invalid("parentTerritoryId", "there is no territory %s; make it first", one.ParentID)
+	}
+	if !had && len(t.byID) >= MaxTerritories {
+		return invalid("id", "a tenant has at most %d territories", MaxTerritories)
+	}
+	t.byID[one.ID] = one
+	way, circle := t.path(one.ID)
+	if delete(t.byID, one.ID); had {
+		t.byID[one.ID] = before
+	}
+	if circle {
+		return invalid("parentTerritoryId", "the territories would be above themselves: %s",
+			strings.Join(way, " is in "))
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ func TestTotalsAreExact(t *testing.T) {
 		p, random := newTenant(r), rand.New(rand.NewPCG(7, 26))
 		p.company(random)
 		for i := range 150 {
-			r.cfg.limits.few, r.cfg.limits.unreached = []int{-1, 20, 1000}[i%3], []int{0, 1000}[i%2]
+			r.limits.few, r.limits.unreached = []int{-1, 20, 1000}[i%3], []int{0, 1000}[i%2]
 			user, object := num(users, 1+random.IntN(8)), []string{"Account", "Contact", "Opportunity"}[random.IntN(3)]
 			q := records.Query{
 				Sort:   []string{"", "Name.desc", "Description.asc,Name.asc"}[random.IntN(3)],

@@ -266,7 +266,7 @@ func (t *tenant) putMate(record, user string, access model.Access) {
 
 func (t *tenant) putTerritoryOf(id, parent string, access model.Access) {
 	t.Helper()
-	if _, _, err := t.PutTerritory(t.Context(), t.call(), id, Draft{
+	if _, _, err := t.Territories.Put(t.Context(), t.call(), id, Draft{
 		Name: "t", ParentID: parent,
 		Access: access,
 	}); err != nil {
@@ -286,13 +286,13 @@ func (t *tenant) assign(territory string, of Assignment, id string, on bool) {
 		set[territory] = map[string]bool{}
 	}
 	if on {
-		if created, err := t.Assign(t.Context(), t.call(), territory, of, id); err != nil ||
+		if created, err := t.Territories.Assign(t.Context(), t.call(), territory, of, id); err != nil ||
 			created == set[territory][id] {
 			t.Fatalf("assigned: %v %v, want it to be new: %v", created, err, !set[territory][id])
 		}
 		set[territory][id] = true
 	} else if set[territory][id] {
-		if err := t.Unassign(t.Context(), t.call(), territory, of, id); err != nil {
+		if err := t.Territories.Unassign(t.Context(), t.call(), territory, of, id); err != nil {
 			t.Fatal(err)
 		}
 		delete(set[territory], id)
