@@ -13,60 +13,56 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// The sizes of the write-ahead log at which something is done about it, in bytes.
+// Sizes of the write-ahead log, in bytes.
 const (
-	walStep  = 16 << 20  // new since the last time: copy it into the database, beside the writes
-	walReset = 64 << 20  // in all: let the loop copy the short rest, so that the log starts over
-	walCap   = 256 << 20 // in all: hold up reads, and say that somebody keeps it from starting over
+	walStep  = 16 << 20  // new since the last checkpoint: run one beside the writes
+	walReset = 64 << 20  // in all: let the loop copy the short rest, so that the log restarts
+	walCap   = 256 << 20 // in all: hold up reads, and log who keeps it from restarting
 )
 
-// How long reads of this process are held up so that a log beyond its limit can start over, and
-// how often.
+// How long, and how often, reads of this process are held up so that a log over its limit can restart.
 const (
 	maxHold   = time.Second
 	holdEvery = 10 * time.Second
 )
 
-// The pauses between two attempts at a log that a reader keeps from starting over.
+// The pauses between attempts at a log that a reader keeps from restarting.
 const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
 )
 
-// nextPause is the pause after the one given, 0 before the first.
 func nextPause(last time.Duration) time.Duration {
 	return min(max(2*last, firstPause), maxPause)
 }
 
-// wal keeps the write-ahead log short. Copying runs on a connection of its own,
-// beside the writes. It cannot catch up with a writer that never rests, so when
-// the log has grown the loop itself copies the little that is left.
+// wal keeps the write-ahead log short. It checkpoints on a connection of its own, beside the writes; since that
+// cannot catch up with a writer that never rests, the loop copies the small rest of a long log.
 //
-// No commit ever waits for a reader: as long as one reads what the log held when it began, the
-// log grows. Reads of this process that overlap would keep it growing for ever, so beyond the
-// limit new ones wait for a moment. Readers outside are logged and counted, and the log is tried
-// again after a pause.
+// No commit waits for a reader, so the log grows while one reads an old part of it. Overlapping reads of this process
+// would let it grow for ever: over the limit new ones wait a moment. Outside readers are logged and counted, and the
+// checkpoint is retried after a pause.
 type wal struct {
 	path        string
 	dial        func() (*conn, error)
-	reads       func() int                                       // reads of this process that are under way
-	drain       func(context.Context) (release func(), all bool) // see readers; not of the engine's own
-	look        func()                                           // has the loop look at reset
+	reads       func() int                                       // of this process, under way
+	drain       func(context.Context) (release func(), all bool) // see readers; not the engine's own
+	look        func()                                           // wakes the loop
 	log         *slog.Logger
 	wake        chan struct{}
-	reset       atomic.Bool // the loop shall copy the rest
+	reset       atomic.Bool // asks the loop to copy the rest
 	fatal       atomic.Pointer[fault.Error]
 	checkpoints atomic.Uint64
-	blocked     atomic.Uint64 // attempts at a log beyond its limit that a reader kept from starting over
+	blocked     atomic.Uint64 // checkpoints over the limit that a reader blocked
 
 	step, start, limit int64 // walStep, walReset, walCap
 	pause              func(last time.Duration) time.Duration
 	hold, every        time.Duration // maxHold, holdEvery
 
-	copied chan checkpointed // what the loop has done about reset
-	held   time.Time         // of run: when reads were held up last
+	copied chan checkpointed // by the loop, after reset
+	held   time.Time         // when reads were last held up
 
-	fresh int // of whoever has the loop's baton: pages since the sweeper was woken
+	fresh int // pages since the last wakeup of run; guarded by the loop's baton
 }
 
 func newWAL(path string, dial func() (*conn, error), reads func() int, log *slog.Logger) *wal {
@@ -77,7 +73,6 @@ func newWAL(path string, dial func() (*conn, error), reads func() int, log *slog
 	}
 }
 
-// size is the length of the log file.
 func (w *wal) size() int64 {
 	info, err := os.Stat(w.path)
 	if err != nil {
@@ -86,7 +81,7 @@ func (w *wal) size() int64 {
 	return info.Size()
 }
 
-// broken is why nothing may be written any more, nil while all is well.
+// broken is why nothing may be written any more; nil: all is well.
 func (w *wal) broken() error {
 	if err := w.fatal.Load(); err != nil {
 		return err
@@ -94,20 +89,20 @@ func (w *wal) broken() error {
 	return nil
 }
 
-// stop notes that the disk cannot be trusted any more.
+// stop records that the disk cannot be trusted.
 func (w *wal) stop(cause error) error {
 	return w.end("sqldb.sync", fmt.Errorf("the disk could not be synced, so what it holds is unknown; stopping: %w",
 		cause))
 }
 
-// end notes why nothing may be written or acknowledged any more. The first reason stands.
+// end records why nothing may be written any more. The first reason stands.
 func (w *wal) end(op string, cause error) error {
 	w.fatal.CompareAndSwap(nil, &fault.Error{Op: op, Err: cause})
 	return w.broken()
 }
 
-// committed is told of every commit. It reports whether the loop must shorten the
-// log, which takes time: it does so when the callers were answered.
+// committed is called after each commit. It reports whether the loop must call shorten, after it has answered the
+// callers.
 func (w *wal) committed(pages int) bool {
 	w.fresh += pages
 	if int64(w.fresh)*pageSize >= w.step {
@@ -120,8 +115,7 @@ func (w *wal) committed(pages int) bool {
 	return w.reset.Load()
 }
 
-// shorten copies the rest of the log on the connection of the loop, as far as no reader
-// needs it: it waits for nobody.
+// shorten copies the rest of the log on the loop's connection, as far as no reader needs it; it waits for nobody.
 func (w *wal) shorten(c *conn) error {
 	if !w.reset.Swap(false) {
 		return nil
@@ -129,14 +123,13 @@ func (w *wal) shorten(c *conn) error {
 	done, err := w.checkpoint(c)
 	select {
 	case w.copied <- done:
-	default: // nobody waits for it
+	default:
 	}
 	return err
 }
 
-// run copies the log into the database whenever it has grown, until ctx ends. A log that
-// somebody keeps from starting over is tried again after a pause, also when nothing is
-// written: who read it may have gone.
+// run checkpoints whenever the log has grown, until ctx ends, and retries a blocked checkpoint even when nothing is
+// written: the reader may be gone.
 func (w *wal) run(ctx context.Context) error {
 	c, err := w.dial()
 	if err != nil {
@@ -168,9 +161,8 @@ func (w *wal) run(ctx context.Context) error {
 	}
 }
 
-// startOver copies the log while nobody of this process reads, so that the next commit finds no
-// reader of it but such from outside: reads that overlap leave no such moment by themselves. New
-// reads wait until it is done, for hold at most. What it gives is what is known of the log then.
+// startOver copies the log while no read of this process is running; overlapping reads never leave such a moment by
+// themselves. New reads wait for at most hold. It returns the state of the log.
 func (w *wal) startOver(ctx context.Context, c *conn, last checkpointed) (checkpointed, error) {
 	w.held = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, w.hold)
@@ -185,7 +177,7 @@ func (w *wal) startOver(ctx context.Context, c *conn, last checkpointed) (checkp
 		return last, err // the loop would take too long
 	}
 	select {
-	case <-w.copied: // what it did before
+	case <-w.copied: // of before
 	default:
 	}
 	w.reset.Store(true)
@@ -197,7 +189,7 @@ func (w *wal) startOver(ctx context.Context, c *conn, last checkpointed) (checkp
 	return last, nil
 }
 
-// await returns when there is something to copy: the log has grown, or a pause is over.
+// await returns when the log has grown or a pause is over.
 func (w *wal) await(ctx context.Context, pause time.Duration) error {
 	if pause > 0 {
 		timer := time.NewTimer(pause)
@@ -215,21 +207,21 @@ func (w *wal) await(ctx context.Context, pause time.Duration) error {
 	return w.broken()
 }
 
-// report says and counts that a log beyond its limit does not get shorter, and that it does
-// again. It gives the pause before the next attempt, 0 when all is well.
+// report logs and counts a log over its limit that does not get shorter, and its recovery. It returns the pause
+// before the next attempt; 0: all is well.
 func (w *wal) report(done checkpointed, pause time.Duration) time.Duration {
 	size := w.size()
 	if reason := done.reason(); reason != "" && size >= w.limit {
 		w.blocked.Add(1)
 		if done.reads > 0 {
-			pause = 0 // they end soon: it does not get longer
+			pause = 0 // they end soon: keep it short
 		}
 		pause = w.pause(pause)
 		w.log.Warn("write-ahead log cannot be shortened", "reason", reason, "bytes", size, "ms", pause.Milliseconds())
 		return pause
 	}
 	if pause > 0 && size >= w.limit {
-		return pause // all of it is copied: the next commit starts it over
+		return pause // all is copied: the next commit restarts it
 	}
 	if pause > 0 {
 		w.log.Info("write-ahead log is short again", "bytes", size)
@@ -237,16 +229,16 @@ func (w *wal) report(done checkpointed, pause time.Duration) time.Duration {
 	return 0
 }
 
-// checkpointed is what a checkpoint found and did.
+// checkpointed is the result of a checkpoint.
 type checkpointed struct {
-	busy          bool  // another connection was at one
-	pages, copied int64 // of the log: all, and those that the database has
-	reads         int   // of this process that were under way
+	busy          bool  // another connection ran one
+	pages, copied int64 // in the log, and copied to the database
+	reads         int   // of this process, under way
 }
 
 func (c checkpointed) rest() int64 { return c.pages - c.copied }
 
-// reason is why the log cannot start over, "" when it can.
+// reason is why the log cannot restart; "": it can.
 func (c checkpointed) reason() string {
 	switch {
 	case c.busy:
@@ -259,9 +251,8 @@ func (c checkpointed) reason() string {
 	return ""
 }
 
-// checkpoint copies the log into the database, as far as no reader needs what is in it. That
-// it could not be done is logged and tried again later; an error is one that nothing may
-// follow.
+// checkpoint copies the log as far as no reader needs it. An ordinary failure is logged and retried later; after an
+// error nothing may follow.
 func (w *wal) checkpoint(c *conn) (done checkpointed, err error) {
 	for row, err := range c.query(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)") {
 		if err == nil {
@@ -270,7 +261,7 @@ func (w *wal) checkpoint(c *conn) (done checkpointed, err error) {
 		if err == nil {
 			continue
 		}
-		c.lost = nil // there is no transaction that could be
+		c.lost = nil // no transaction is open
 		if sqliteDialect.reach(err) == process {
 			return done, w.stop(err)
 		}
@@ -282,7 +273,7 @@ func (w *wal) checkpoint(c *conn) (done checkpointed, err error) {
 	return done, nil
 }
 
-// pagesWritten is how many pages the connection wrote since it was last asked.
+// pagesWritten is how many pages the connection wrote since the last call.
 func (c *conn) pagesWritten() int {
 	s, ok := c.raw.(sqlite.DBStatus)
 	if !ok {

@@ -10,27 +10,26 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// retryAfter is the advice that goes with every Unavailable of this package.
+// retryAfter is the advice of every Unavailable.
 const retryAfter = time.Second
 
-// scope says how far a driver error reaches.
+// scope is how far a driver error reaches.
 type scope uint8
 
 const (
 	statement   scope = iota // the statement alone failed
-	transaction              // the database may have ended the whole transaction
-	process                  // nobody can say what is on disk: never go on
+	transaction              // the transaction may have ended
+	process                  // the state of the disk is unknown: stop
 )
 
-// verdict is what a driver error means.
+// verdict classifies a driver error.
 type verdict struct {
 	kind  fault.Kind
-	code  string // for the caller
+	code  string
 	scope scope
-	redo  bool // the same transaction may succeed when it is tried again
+	redo  bool // the same transaction may succeed when repeated
 }
 
-// The codes that a caller may see.
 const (
 	codeFull    = "STORAGE_FULL"
 	codeBusy    = "STORAGE_BUSY"
@@ -42,12 +41,11 @@ const (
 	codeUnknown = "TIMEOUT"
 	codeStopped = "SHUTTING_DOWN"
 
-	// codeDamaged marks what no repetition can mend. Callers see an internal error.
+	// codeDamaged marks what no repetition repairs. Callers see an internal error.
 	codeDamaged = "STORAGE_DAMAGED"
 )
 
-// judgeSQLite maps the result code of a driver error. It reads the code alone;
-// the text of an error is for people.
+// judgeSQLite classifies by result code, never by text.
 func judgeSQLite(err error) (verdict, bool) {
 	var coded interface{ Code() int }
 	if !errors.As(err, &coded) {
@@ -56,7 +54,6 @@ func judgeSQLite(err error) (verdict, bool) {
 	return judgeCode(coded.Code()), true
 }
 
-// judgeCode is the table of SQLite's result codes, most exact first.
 func judgeCode(code int) verdict {
 	switch code {
 	case sqlite3.SQLITE_IOERR_DATA, sqlite3.SQLITE_IOERR_CORRUPTFS:
@@ -82,8 +79,7 @@ func judgeCode(code int) verdict {
 	return verdict{kind: fault.Internal}
 }
 
-// wrap gives an error of the driver its kind. What is classified already, or is
-// no error of the driver at all, keeps what it says.
+// wrap gives a driver error its kind. Other errors stay as they are.
 func (d *dialect) wrap(op string, err error) error {
 	if err == nil {
 		return nil
@@ -132,7 +128,6 @@ func unavailable(op, code, message string, cause error) error {
 	}
 }
 
-// reach is how far an error goes; what is no error of the driver is the statement's own.
 func (d *dialect) reach(err error) scope {
 	v, _ := d.judge(err)
 	return v.scope

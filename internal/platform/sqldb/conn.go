@@ -9,19 +9,20 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// maxStatements is how many prepared statements a connection keeps.
+// maxStatements is how many prepared statements a connection caches.
 const maxStatements = 256
 
-// conn is one connection with its prepared statements. One goroutine uses it at a time.
+// conn is a connection with its prepared statements, used by one goroutine at a time.
 type conn struct {
 	raw driver.Conn
-	// statements end with their context; not on the write connection, where that would undo the jobs of others
+	// cancels: statements end with their context. Not on the write connection, where that would undo the jobs of
+	// others.
 	cancels bool
 	stmts   map[string]*stmt
-	args    []driver.NamedValue // scratch; the driver copies what it binds
+	args    []driver.NamedValue // reused; the driver copies what it binds
 
-	inserted int64 // key of the row that was inserted last
-	lost     error // why the transaction that was open is gone; nothing runs until it is rolled back
+	inserted int64 // key of the last inserted row
+	lost     error // why the open transaction is gone; nothing runs before rollback
 }
 
 type stmt struct {
@@ -38,7 +39,7 @@ func (c *conn) close() error {
 	return c.raw.Close()
 }
 
-// forget closes every statement that is not in use.
+// forget closes the idle statements.
 func (c *conn) forget() {
 	for query, st := range c.stmts {
 		if !st.busy {
@@ -48,8 +49,7 @@ func (c *conn) forget() {
 	}
 }
 
-// take gives the prepared statement of a query and marks it busy. A query that is
-// being read already gets a statement of its own.
+// take returns the prepared statement of a query, marked busy; while its rows are read, another one.
 func (c *conn) take(ctx context.Context, query string) (*stmt, error) {
 	st, ok := c.stmts[query]
 	if ok && !st.busy {
@@ -77,7 +77,6 @@ func (c *conn) take(ctx context.Context, query string) (*stmt, error) {
 	return &stmt{raw: raw, busy: true}, nil
 }
 
-// give takes a statement back.
 func (c *conn) give(query string, st *stmt) {
 	st.busy = false
 	if c.stmts[query] != st {
@@ -85,7 +84,6 @@ func (c *conn) give(query string, st *stmt) {
 	}
 }
 
-// bind converts arguments for the driver.
 func (c *conn) bind(args []any) ([]driver.NamedValue, error) {
 	out := c.args[:0]
 	for i, arg := range args {
@@ -99,7 +97,6 @@ func (c *conn) bind(args []any) ([]driver.NamedValue, error) {
 	return out, nil
 }
 
-// context is what the driver sees of a caller's context.
 func (c *conn) context(ctx context.Context) context.Context {
 	if c.cancels {
 		return ctx
@@ -107,15 +104,14 @@ func (c *conn) context(ctx context.Context) context.Context {
 	return context.Background()
 }
 
-// note remembers an error that may have ended the transaction. A statement that
-// ran after it would be outside of any transaction and commit by itself.
+// note records an error that may have ended the transaction: a later statement would run outside of any and commit by
+// itself.
 func (c *conn) note(err error) {
 	if c.lost == nil && sqliteDialect.reach(err) != statement {
 		c.lost = err
 	}
 }
 
-// exec runs a statement and gives the number of rows that it changed.
 func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if c.lost != nil {
 		return 0, c.lost
@@ -145,7 +141,7 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 	return res.RowsAffected()
 }
 
-// query runs a statement and yields its rows. The row is valid until the next one.
+// query yields the rows of a statement. A row is valid until the next one.
 func (c *conn) query(ctx context.Context, query string, args ...any) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		if c.lost != nil {
@@ -180,8 +176,7 @@ func (c *conn) query(ctx context.Context, query string, args ...any) iter.Seq2[*
 	}
 }
 
-// walk yields the rows of a result. The driver watches the context during its
-// first step alone, so the context is looked at before every other one.
+// walk yields rows. The driver watches the context only during its first step, so walk checks it before each.
 func (c *conn) walk(ctx context.Context, rows driver.Rows, yield func(*Row, error) bool) {
 	row := &Row{values: make([]driver.Value, len(rows.Columns()))}
 	for {
@@ -203,13 +198,13 @@ func (c *conn) walk(ctx context.Context, rows driver.Rows, yield func(*Row, erro
 	}
 }
 
-// rollback ends the transaction, if the database has not done so by itself.
+// rollback ends the transaction, unless the database already has.
 func (c *conn) rollback() error {
 	c.lost = nil
 	_, err := c.exec(context.Background(), "ROLLBACK")
 	c.lost = nil
 	if err != nil && sqliteDialect.reach(err) == statement {
-		return nil // no transaction is open: the database ended it
+		return nil // the database ended the transaction
 	}
 	return err
 }

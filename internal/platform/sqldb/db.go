@@ -11,32 +11,29 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Config is how a database is opened: SQLite by Path, PostgreSQL by URL. Zero
-// values mean what their comments say.
+// Config opens a database: SQLite by Path, PostgreSQL by URL.
 type Config struct {
-	Path       string        // of SQLite's file; its folder is made if it is missing
-	URL        string        // of PostgreSQL: postgres://user@host/database
-	Migrations []Migration   // of every package that has tables
-	AsIs       bool          // the tables are left as they are
+	Path       string        // of SQLite's file; its folder is created
+	URL        string        // postgres://user@host/database
+	Migrations []Migration   // of all packages with tables
+	AsIs       bool          // leave the tables as they are
 	Readers    int           // connections for reads; 0: 4 on SQLite, half of Conns on PostgreSQL
 	Conns      int           // connections to PostgreSQL in all, at least 4; 0: 16
-	Queue      int           // jobs that may wait in each lane; 0: 4096
-	Reading    time.Duration // how long a read may last; 0: 5 s. See maxRead
-	Watch      func(Commit)  // called after each commit, on PostgreSQL by several goroutines at once; nil: nobody
-	Log        *slog.Logger  // nil: nowhere
+	Queue      int           // waiting jobs in each lane; 0: 4096
+	Reading    time.Duration // limit of a read; 0: maxRead
+	Watch      func(Commit)  // called after each commit, on PostgreSQL concurrently; nil: nothing
+	Log        *slog.Logger  // nil: none
 
-	// Program is the version of the program whose whole schema Migrations are, SchemaTables
-	// among them: a database with a newer schema is refused. "": Migrations are a part, and
-	// each package is looked at alone.
+	// Program is the version of the program if Migrations are its whole schema, SchemaTables included: a database
+	// with a newer schema is refused. "": each package is checked alone.
 	Program string
 
-	// Trace is asked who wants to know of a transaction, with the context of its caller and
-	// before it waits; what it gives is called at the end, in the same goroutine. It gives nil
-	// where nobody does. nil: nobody ever does, and nothing is measured.
+	// Trace is called with the caller's context before a transaction waits; the function that it returns is called at
+	// the end, in the same goroutine. nil, either one: nothing is measured.
 	Trace func(ctx context.Context) func(Transaction)
 }
 
-// DB is an open database. Writes are served while Run runs.
+// DB is an open database. It serves writes while Run runs.
 type DB struct {
 	cfg     Config
 	dialect *dialect
@@ -47,20 +44,18 @@ type DB struct {
 	reading time.Duration
 }
 
-// backend is one kind of database. The contracts are those of DB's methods.
+// backend is a kind of database, with the contracts of DB's methods.
 type backend interface {
 	write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
 	read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
 	run(ctx context.Context) error
 	close() error
-	levels(s *Stats) // fills in what is no counter
+	levels(s *Stats) // fills in what is not a counter
 }
 
-// Open brings the tables of a database up to date and opens the connections.
+// Open migrates a database and opens its connections.
 //
-// SQLite's file is locked for this process: a second one is refused. Several
-// processes may use one PostgreSQL; those that start at once take turns with the
-// tables.
+// SQLite's file is locked for this process. Several processes may use one PostgreSQL and take turns at migrating.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db := New(cfg)
 	if err := db.Open(ctx); err != nil {
@@ -69,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// New is a database that is not open yet. It does no I/O.
+// New does no I/O.
 func New(cfg Config) *DB {
 	if cfg.Queue == 0 {
 		cfg.Queue = 4096
@@ -89,8 +84,7 @@ func New(cfg Config) *DB {
 	return db
 }
 
-// Open is the function Open for a database of New, with more tables than its Config has.
-// Before it nothing can be read or written.
+// Open opens a database of New, with more tables than its Config has.
 func (db *DB) Open(ctx context.Context, tables ...Migration) (err error) {
 	cfg := db.cfg
 	cfg.Migrations = slices.Concat(cfg.Migrations, tables)
@@ -109,27 +103,20 @@ func (db *DB) Open(ctx context.Context, tables ...Migration) (err error) {
 	return nil
 }
 
-// Dialect names the database.
 func (db *DB) Dialect() Dialect { return db.dialect.name }
 
-// Write runs fn in a transaction and returns after the commit is on disk. When
-// Write fails, nothing that fn wrote remains; an error of fn, or a panic, undoes what
-// fn wrote and nothing else. There is one exception: Unavailable with the code
-// TIMEOUT says that the answer to a COMMIT was lost and the database could not be
-// asked in time what became of it.
+// Write runs fn in a transaction and returns after the commit is on disk. When Write or fn fails, or fn panics,
+// nothing that fn wrote remains, with one exception: Unavailable with the code TIMEOUT means that the answer to a
+// COMMIT was lost and its outcome could not be asked for in time.
 //
-// fn has a context that keeps the values of ctx and not its end: a job that has
-// begun is finished, and its caller learns how. A job that has not begun when ctx
-// ends is not run. fn may be run in another goroutine than the caller's. On PostgreSQL a
-// deadline of ctx holds for statements too, up to COMMIT, so that a server which hangs does
-// not hold a caller for longer than it has: what it ends is undone.
+// The context of fn has the values of ctx but does not end with it: a job that has begun is finished, and its caller
+// learns the outcome; one that has not is dropped. fn may run in another goroutine. On PostgreSQL a deadline of ctx
+// bounds the statements up to COMMIT, so that a hanging server does not hold the caller longer; what it ends is
+// undone.
 //
-// On SQLite jobs share transactions. There fn runs at most once on the lane of the
-// engine; on the other it is run again when a job beside it failed. On PostgreSQL it
-// has a transaction of its own (READ COMMITTED), and fn is run again, a bounded number
-// of times, when that lost against another one or lost its connection before
-// anything was committed. So fn must begin from nothing each time: what it leaves
-// outside of the transaction is what its last run left.
+// fn must start from nothing each time, since it may run again: on SQLite, where jobs share transactions, in the
+// other lane (never the engine's) when a job beside it failed; on PostgreSQL, where it has a READ COMMITTED
+// transaction of its own, a limited number of times after a conflict or a connection lost before the commit.
 func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	if InJob(ctx) {
 		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
@@ -145,11 +132,10 @@ func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx
 	return db.base.write(ctx, lane, fn)
 }
 
-// tenant is the key of a context that says for whom it is.
 type tenant struct{}
 
-// For is ctx with the name of whom it is for, a tenant. Tenants that read or write at the same
-// time do so in turn, and none has all the connections. What is for nobody is for the process.
+// For marks ctx with its tenant. Concurrent tenants take turns, and none gets all connections. Without it, ctx is of
+// the process itself.
 func For(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, tenant{}, name)
 }
@@ -159,20 +145,18 @@ func keyOf(ctx context.Context) string {
 	return name
 }
 
-// inJob marks the context of a job.
 type inJob struct{}
 
-// InJob reports whether ctx is that of a job, which waits for nobody.
+// InJob reports whether ctx is that of a job, which must not wait.
 func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
 
-// Read runs fn in a transaction that sees one committed state of the database and
-// cannot write. It lasts at most 5 seconds, or as long as Config says. fn runs once, in the caller's goroutine.
-// Also with an fn that does nothing it fails when the database does not answer.
+// Read runs fn once, in the caller's goroutine, in a read-only transaction over one committed state, for at most
+// Config.Reading. Even an empty fn fails when the database does not answer.
 func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return db.readIn(ctx, Other, fn)
 }
 
-// ReadFirst is Read for what holds up the engine: it does not wait for other readers.
+// ReadFirst is Read for the engine: it does not queue behind other readers.
 func (db *DB) ReadFirst(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return db.readIn(ctx, Engine, fn)
 }
@@ -188,8 +172,7 @@ func (db *DB) readIn(ctx context.Context, lane Lane, fn func(context.Context, *T
 	return db.base.read(bounded, lane, fn)
 }
 
-// Run serves writes until ctx ends; then it finishes what was queued before and
-// returns nil. An error means that the disk cannot be trusted any more: the process
+// Run serves writes until ctx ends and the queue is done. After an error the disk cannot be trusted and the process
 // must end.
 func (db *DB) Run(ctx context.Context) error {
 	if db.running.Swap(true) {
@@ -198,8 +181,7 @@ func (db *DB) Run(ctx context.Context) error {
 	return db.base.run(ctx)
 }
 
-// Close closes the connections. It is called after Run has returned, and waits for
-// reads that are under way. One that was never open has nothing to close.
+// Close closes the connections, after Run has returned and the running reads have ended.
 func (db *DB) Close() error {
 	if db.base == nil {
 		return nil

@@ -2,17 +2,14 @@ package sqldb
 
 import "github.com/pressly/goose/v3"
 
-// Dialect is what differs between databases and is of interest outside: the name
-// of the folder that holds a package's migrations.
+// Dialect names a database, and the folder of its migrations.
 type Dialect string
 
-// The databases.
 const (
-	SQLite   Dialect = "sqlite"   // built in: one file, one process
-	Postgres Dialect = "postgres" // a PostgreSQL server, for any number of processes
+	SQLite   Dialect = "sqlite"   // one file, one process
+	Postgres Dialect = "postgres" // a server, for any number of processes
 )
 
-// dialect is what differs between databases and stays inside.
 type dialect struct {
 	name  Dialect
 	goose goose.Dialect

@@ -10,25 +10,21 @@ import (
 	"time"
 )
 
-// guardEvery is how often the files are looked at. A process whose files are gone must notice
-// within 5 s.
+// guardEvery is how often the files are checked. Their loss must be noticed within 5 s.
 const guardEvery = time.Second
 
-// guard knows the files that a database has open, and notices when their paths lead to others:
-// whatever is written then goes to files that nobody will find again, and the lock of the
-// database keeps nobody out.
+// guard notices when the paths of the open files lead elsewhere: writes would go to files that nobody finds again,
+// and the lock would protect nothing.
 type guard struct {
 	every time.Duration
 	files []guarded
 }
 
-// guarded is a file that is open.
 type guarded struct {
 	path string
-	open os.FileInfo // nil: it has not been there yet
+	open os.FileInfo // nil: not created yet
 }
 
-// newGuard takes note of the files of an open database.
 func newGuard(path string, lock *os.File) (*guard, error) {
 	held, err := lock.Stat()
 	if err != nil {
@@ -40,13 +36,12 @@ func newGuard(path string, lock *os.File) (*guard, error) {
 	}
 	wal, err := os.Stat(path + "-wal")
 	if err != nil {
-		wal = nil // SQLite makes it when it is first needed
+		wal = nil // created on demand
 	}
 	return &guard{every: guardEvery, files: []guarded{{path, file}, {lock.Name(), held}, {path + "-wal", wal}}}, nil
 }
 
-// check is why the database is lost, nil while all is well. A path that cannot be looked at,
-// for want of a right or for an error of the disk, proves nothing.
+// check is why the database is lost; nil: it is not. A path that cannot be read proves nothing.
 func (g *guard) check() error {
 	for i := range g.files {
 		f := &g.files[i]
@@ -66,7 +61,7 @@ func (g *guard) check() error {
 	return nil
 }
 
-// run looks at the files until ctx ends or they are lost.
+// run checks until ctx ends or the files are lost.
 func (g *guard) run(ctx context.Context) error {
 	tick := time.NewTicker(g.every)
 	defer tick.Stop()

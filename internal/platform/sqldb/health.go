@@ -13,36 +13,35 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// When a database is asked whether anything can be written. That nothing can must show within
-// 10 s: what was committed before, until the next look, and the answer together take less.
+// How the database is probed for writes. That nothing can be written must show within 10 s: the last commit, the
+// interval and the answer together take less.
 const (
 	healthEvery  = time.Second
-	healthIdle   = 4 * time.Second // without a commit before a row is written to find out
-	healthWithin = 4 * time.Second // that the row may take
+	healthIdle   = 4 * time.Second // without a commit, before a probe
+	healthWithin = 4 * time.Second // for the probe
 
-	damageFor  = 2 * time.Second  // that nothing but damage is met, before all is taken for damaged
-	damagePast = 30 * time.Second // after which damage that nobody met again may concern few
+	damageFor  = 2 * time.Second  // of nothing but damage, before everything counts as damaged
+	damagePast = 30 * time.Second // without new damage, after which it may concern few
 )
 
-// ballast is the size of a probe after a failure. A full disk may have room for a row and for
-// nothing that commands write.
+// ballast is the size of a probe after a failure: a full disk may have room for a row but not for a command.
 const ballast = 64 << 10
 
-// pulse is what commits tell of the health of a database.
+// pulse is the health of a database as commits show it.
 type pulse struct {
-	good    atomic.Int64 // when something was committed last, in nanoseconds since 1970
-	bad     atomic.Int64 // when a commit failed last for a reason of the database
+	good    atomic.Int64 // last successful commit, in Unix nanoseconds
+	bad     atomic.Int64 // last commit that failed because of the database
 	mu      sync.Mutex
 	damaged damage
 }
 
-// damage is that commits of the engine met damage and none succeeded since.
+// damage is what commits of the engine met since the last that succeeded.
 type damage struct {
 	first, last time.Time
 	err         error
 }
 
-// wrote notes a commit that wrote something; engine says that one of its jobs was the engine's.
+// wrote records a commit; engine: with an engine job.
 func (p *pulse) wrote(engine bool) {
 	p.good.Store(time.Now().UnixNano())
 	if !engine {
@@ -53,7 +52,7 @@ func (p *pulse) wrote(engine bool) {
 	p.damaged = damage{}
 }
 
-// failed notes a commit that failed for a reason of the database.
+// failed records a commit that failed because of the database.
 func (p *pulse) failed(lane Lane, err error) {
 	now := time.Now()
 	p.bad.Store(now.UnixNano())
@@ -68,8 +67,7 @@ func (p *pulse) failed(lane Lane, err error) {
 	p.damaged.last, p.damaged.err = now, err
 }
 
-// everywhere is the damage that the engine meets whatever it does; nil: it concerns some
-// executions, or none.
+// everywhere is the damage that the engine meets whatever it does; nil: at most some executions are concerned.
 func (d damage) everywhere(now time.Time) error {
 	if d.last.Sub(d.first) < damageFor || now.Sub(d.last) > damagePast {
 		return nil
@@ -77,8 +75,7 @@ func (d damage) everywhere(now time.Time) error {
 	return d.err
 }
 
-// Health finds out whether anything can be written. Commits tell; when there are none it
-// writes a row itself.
+// Health finds out whether anything can be written: from commits, or when there are none by a probe.
 type Health struct {
 	db      *DB
 	process string
@@ -87,12 +84,11 @@ type Health struct {
 	within  time.Duration // healthWithin
 
 	mu    sync.Mutex
-	err   error     // why the last probe failed; nil: it did not
-	asked time.Time // when it began
+	err   error     // of the last probe
+	asked time.Time // when that began
 }
 
-// NewHealth looks after a database that has SchemaTables. process tells this process from others.
-// Without a log nobody is told when it changes.
+// NewHealth probes a database that has SchemaTables. process names this process. log may be nil.
 func NewHealth(db *DB, process string, log *slog.Logger) *Health {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -100,7 +96,7 @@ func NewHealth(db *DB, process string, log *slog.Logger) *Health {
 	return &Health{db: db, process: process, log: log, every: healthEvery, within: healthWithin}
 }
 
-// Check is why nothing can be written at present; nil: something can, as far as is known.
+// Check is why nothing can be written now; nil: something can, as far as known.
 func (h *Health) Check() error {
 	h.mu.Lock()
 	err := h.err
@@ -114,7 +110,7 @@ func (h *Health) Check() error {
 	return p.damaged.everywhere(time.Now())
 }
 
-// Run looks after the database until ctx ends.
+// Run probes until ctx ends.
 func (h *Health) Run(ctx context.Context) {
 	tick := time.NewTicker(h.every)
 	defer tick.Stop()
@@ -136,7 +132,6 @@ func (h *Health) Run(ctx context.Context) {
 	}
 }
 
-// seen is when a commit last succeeded and failed.
 func (p *pulse) seen() (s seen) {
 	if at := p.good.Load(); at > 0 {
 		s.good = time.Unix(0, at)
@@ -147,20 +142,18 @@ func (p *pulse) seen() (s seen) {
 	return s
 }
 
-// seen is what commits told last.
+// seen is when a commit last succeeded and last failed.
 type seen struct{ good, bad time.Time }
 
-// What a look at a database is to do.
 type probe uint8
 
 const (
 	noProbe    probe = iota
-	smallProbe       // write a row
-	largeProbe       // write as much as a command does
+	smallProbe       // a row
+	largeProbe       // as much as a command writes
 )
 
-// due decides what a look does: nothing while commits succeed, something small when there are
-// none, and something large when one has failed since the last probe, or that probe has.
+// due decides on a probe: none while commits succeed, a small one when there are none, a large one after a failure.
 func due(now time.Time, s seen, asked time.Time, failed error) probe {
 	switch {
 	case failed != nil, s.bad.After(asked):
@@ -171,8 +164,8 @@ func due(now time.Time, s seen, asked time.Time, failed error) probe {
 	return noProbe
 }
 
-// probe writes a row and notes what became of it. One that is not answered in time has failed;
-// the next begins when it is over.
+// probe writes a row and records the outcome. One without an answer in time has failed; the next begins when it is
+// over.
 func (h *Health) probe(ctx context.Context, what probe) {
 	h.mu.Lock()
 	h.asked = time.Now()
@@ -198,7 +191,7 @@ func (h *Health) probe(ctx context.Context, what probe) {
 func (h *Health) write(ctx context.Context, what probe) error {
 	var body any
 	if what == largeProbe {
-		random := make([]byte, ballast) // PostgreSQL would write little of zeros
+		random := make([]byte, ballast) // zeros would be compressed
 		_, _ = rand.Read(random)
 		body = random
 	}
@@ -210,10 +203,9 @@ func (h *Health) write(ctx context.Context, what probe) error {
 	})
 }
 
-// note keeps the outcome of a probe, and says when it changes.
 func (h *Health) note(ctx context.Context, err error) {
 	h.mu.Lock()
-	defer h.mu.Unlock() // who sees the change finds it in the log
+	defer h.mu.Unlock() // whoever sees the change finds it in the log
 	before := h.err
 	h.err = err
 	switch {
@@ -224,7 +216,7 @@ func (h *Health) note(ctx context.Context, err error) {
 	}
 }
 
-// tidy deletes the rows of processes that ended without a word.
+// tidy deletes the rows of crashed processes.
 func (h *Health) tidy(ctx context.Context) {
 	_ = h.db.Write(ctx, Other, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM sqldb_probe WHERE at < $1", time.Now().Add(-24*time.Hour).UnixMilli())
@@ -232,7 +224,6 @@ func (h *Health) tidy(ctx context.Context) {
 	})
 }
 
-// leave deletes the row of this process.
 func (h *Health) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -242,8 +233,7 @@ func (h *Health) leave() {
 	})
 }
 
-// IsDamage reports whether an error says that what the database holds is damaged: no attempt
-// will fare better until somebody has restored it.
+// IsDamage reports whether the database is damaged, so that only a restore helps.
 func IsDamage(err error) bool {
 	var e *fault.Error
 	for errors.As(err, &e) {

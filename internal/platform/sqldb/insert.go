@@ -5,29 +5,23 @@ import (
 	"strings"
 )
 
-// Insert is an INSERT of any number of rows. A statement costs more than a row does, on
-// both databases, so many rows go into few statements.
-//
-// Every text is made once, so that each statement is prepared once.
+// Insert is an INSERT of any number of rows in few statements, each with a constant text, so that it stays prepared.
 type Insert struct {
 	columns int
 	pg      string
 	lite    [len(insertSizes)]string
 }
 
-// insertSizes are how many rows the statements of SQLite have. Some rows are as many of
-// the first as there are, then of the next.
+// insertSizes are the rows per statement on SQLite, used greedily.
 var insertSizes = [...]int{32, 8, 2, 1}
 
-// NewInsert is an INSERT into a table with its columns, "t (a, b)"; then is what follows
-// the rows, such as ON CONFLICT. The types are those that the columns have on PostgreSQL:
-// text, bigint (also for integer), bytea or boolean.
+// NewInsert inserts into "t (a, b)"; then follows the rows, such as ON CONFLICT. The types are PostgreSQL's: text,
+// bigint (also for integer), bytea or boolean.
 func NewInsert(into, then string, types ...string) *Insert {
 	return NewInsertSelect(into, "*", then, types...)
 }
 
-// NewInsertSelect is an INSERT that on PostgreSQL takes what it selects from the rows,
-// which are *.
+// NewInsertSelect is NewInsert that on PostgreSQL selects what from the rows (*).
 func NewInsertSelect(into, what, then string, types ...string) *Insert {
 	in := &Insert{columns: len(types)}
 	arrays := make([]string, len(types))
@@ -42,8 +36,8 @@ func NewInsertSelect(into, what, then string, types ...string) *Insert {
 	return in
 }
 
-// Stmts are the statements that insert rows, in their order: one on PostgreSQL, few on
-// SQLite. The values of all rows are in one slice, row after row; none may be NULL.
+// Stmts are the statements that insert rows in order: one on PostgreSQL, few on SQLite. values has row after row,
+// without NULL.
 func (in *Insert) Stmts(tx *Tx, values []any) (stmts []Stmt) {
 	if len(values) == 0 {
 		return nil
@@ -66,8 +60,7 @@ func (in *Insert) Stmts(tx *Tx, values []any) (stmts []Stmt) {
 	return stmts
 }
 
-// column is a column of rows, as an argument of PostgreSQL: an array. Its values are from
-// one on, and then in steps.
+// column is a column of rows, sent to PostgreSQL as an array: every step-th value.
 type column struct {
 	values     []any
 	from, step int

@@ -9,11 +9,10 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock of a database for this process. It holds until the file
-// is closed, also by the end of the process, however that comes.
+// lockFile locks a database for this process until the file is closed or the process ends.
 //
-// In the file is the process that has the lock, or had it last, and the word inUse from the
-// first commit of a process until it has closed the database.
+// The file holds the id of the last process with the lock, and inUse from its first commit until it has closed the
+// database.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -30,25 +29,22 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// inUse stands in the file of the lock while a write-ahead log belongs to the database.
+// inUse says that a write-ahead log belongs to the database.
 const inUse = "inUse"
 
-// note writes into the file of the lock which process has it. That it could not be noted is no
-// reason to stop: it is a help for people and for the next start.
+// note records the process in the lock file, as a help for people and the next start. A failure does not matter.
 func note(lock *os.File, words ...string) {
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strings.Join(append([]string{fmt.Sprint(os.Getpid())}, words...), " ")+"\n"), 0)
 	}
 }
 
-// noted gives the words in the file of a lock.
 func noted(lock *os.File) []string {
 	buf := make([]byte, 64)
 	n, _ := lock.ReadAt(buf, 0)
 	return strings.Fields(string(buf[:n]))
 }
 
-// holder names the process that holds the lock, as far as it can be known.
 func holder(f *os.File) string {
 	if words := noted(f); len(words) > 0 {
 		return " (" + words[0] + ")"
@@ -56,9 +52,8 @@ func holder(f *os.File) string {
 	return ""
 }
 
-// lostWAL refuses a database whose last process did not close it and whose write-ahead log is
-// not there: what was committed since the last checkpoint is not in the database, and once
-// something is written it cannot be put back.
+// lostWAL refuses a database that was not closed and whose write-ahead log is missing: the commits since the last
+// checkpoint are lost, and for good once something is written.
 func lostWAL(path string, lock *os.File) error {
 	if !slices.Contains(noted(lock), inUse) {
 		return nil

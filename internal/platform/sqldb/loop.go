@@ -14,9 +14,8 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// loop is the one owner of the write connection. Whoever has its baton does the
-// turns: the goroutine in run, or a caller that found it idle, whose job is then
-// done without waking anybody.
+// loop owns the write connection. Turns are done by whoever has the baton: the goroutine in run, or a caller that
+// finds it free, whose job then wakes nobody.
 type loop struct {
 	conn  *conn
 	queue *queue
@@ -25,33 +24,32 @@ type loop struct {
 	watch func(Commit)
 	log   *slog.Logger
 	first func()                        // called before the first commit is answered
-	since func(time.Time) time.Duration // how long a job took; time.Since
+	since func(time.Time) time.Duration // time.Since
 
 	running atomic.Bool
 
-	baton sync.Mutex // guards what follows, and the connection
-	share share      // how the time of this turn is divided
+	baton sync.Mutex // guards the fields below and the connection
+	share share      // of time in this turn
 	jobs  []*job     // of this turn, in order
-	open  bool       // a transaction is open: a job of this turn succeeded
-	fixed bool       // one of the engine did: it is not run again
+	open  bool       // a transaction is open, with a job that succeeded
+	fixed bool       // with one of the engine, which must not run again
 	wary  int        // turns in which every job gets a savepoint
-	long  bool       // the write-ahead log must be shortened
-	dead  error      // why there is no further turn
+	long  bool       // the log must be shortened
+	dead  error      // why there are no more turns
 
 	begun  time.Time     // this turn
-	oldest time.Time     // when the first of its jobs was put into the queue
-	locked time.Duration // what this turn waited for the lock of the file
+	oldest time.Time     // its first job was queued
+	locked time.Duration // waiting for the file lock in this turn
 	busy   busy          // what kept later jobs waiting
 }
 
-// help does one turn if nobody is at it. Whoever is at it looks again after
-// letting the baton go, so a job that is in the queue is always seen. What nobody
-// waits for, and the end of the loop, is left to the goroutine in run.
+// help does a turn if nobody is at it. Whoever is at it checks the queue after releasing the baton, so no job is
+// overlooked. The rest is left to run.
 func (l *loop) help() {
 	if !l.running.Load() || !l.baton.TryLock() {
 		return
 	}
-	defer fault.Fatal() // what a panic left of the transaction is unknown
+	defer fault.Fatal() // a panic leaves the transaction in an unknown state
 	if l.dead == nil {
 		if j := l.queue.next(l.share); j != nil {
 			l.dead = l.turn(j)
@@ -64,8 +62,7 @@ func (l *loop) help() {
 	}
 }
 
-// run serves jobs until ctx ends and the queue is empty, or until the disk can no
-// longer be trusted.
+// run serves jobs until ctx ends and the queue is empty, or until the disk cannot be trusted.
 func (l *loop) run(ctx context.Context) error {
 	why := unavailable("sqldb.write", codeStopped, "the server is stopping", nil)
 	defer func() { l.abandon(why) }()
@@ -81,7 +78,6 @@ func (l *loop) run(ctx context.Context) error {
 	return err
 }
 
-// serve does turns until ctx ends.
 func (l *loop) serve(ctx context.Context) error {
 	for {
 		if err := l.turns(); err != nil {
@@ -98,8 +94,7 @@ func (l *loop) serve(ctx context.Context) error {
 	}
 }
 
-// turns does turns until nothing waits. Its error is one that ends the loop,
-// whoever came upon it.
+// turns does turns until nothing waits. An error ends the loop.
 func (l *loop) turns() error {
 	l.baton.Lock()
 	defer l.baton.Unlock()
@@ -120,7 +115,7 @@ func (l *loop) turns() error {
 	return l.dead
 }
 
-// abandon answers whoever is left when the loop ends.
+// abandon answers the remaining jobs.
 func (l *loop) abandon(why error) {
 	l.running.Store(false)
 	l.queue.close(why)
@@ -130,8 +125,7 @@ func (l *loop) abandon(why error) {
 	l.answer(why)
 }
 
-// turn is one transaction: the job given, and all that come while it has room.
-// Its error is one that ends the loop.
+// turn is one transaction: the given job and those that come while there is room. An error ends the loop.
 func (l *loop) turn(first *job) error {
 	if err := l.wal.broken(); err != nil {
 		l.jobs = append(l.jobs, first)
@@ -190,22 +184,19 @@ func (l *loop) turn(first *job) error {
 	return nil
 }
 
-// explain says why the jobs of this turn waited, if they waited long, and remembers it for
-// those after them. It comes before they are answered, however that is.
+// explain logs why the jobs of this turn waited long, and remembers it for later ones. It precedes every answer.
 func (l *loop) explain(sync, ended time.Time) {
 	w := waits{queue: l.begun.Sub(l.oldest), lock: l.locked, job: sync.Sub(l.begun) - l.locked, sync: ended.Sub(sync)}
 	l.stats.stalled(l.log, w, len(l.jobs), l.busy.since(l.oldest))
 	l.busy.did(w.turn(), l.begun, ended)
 }
 
-// waryTurns is for how long jobs get savepoints after one of them failed.
+// waryTurns is how many turns use savepoints after a failure.
 const waryTurns = 32
 
-// do runs one job. The first that succeeds needs no savepoint: while it is alone
-// in the transaction, rolling back undoes just it. Those that may be run again need
-// none either, as long as nobody fails: a savepoint costs more than a small job does,
-// since it keeps a copy of every page that is changed in it. An error of do is one that
-// ended the transaction for all; the error of a job stays with the job.
+// do runs a job. The first success needs no savepoint: until then a rollback undoes only the job itself. Jobs that
+// may run again do without while none fails, since a savepoint copies every changed page, which costs more than a
+// small job. The error of do has ended the transaction for all; a job's own error stays in j.err.
 func (l *loop) do(j *job) error {
 	ctx := context.WithValue(j.ctx, inJob{}, true)
 	tx := &Tx{conn: l.conn, waits: j.waits}
@@ -215,7 +206,7 @@ func (l *loop) do(j *job) error {
 		_, err := l.conn.exec(ctx, "BEGIN IMMEDIATE")
 		l.locked += time.Since(began)
 		if err != nil {
-			l.gather() // none of those who wait would fare better
+			l.gather() // they would fare no better
 			return err
 		}
 	}
@@ -224,7 +215,7 @@ func (l *loop) do(j *job) error {
 	} else {
 		j.err = tx.Savepoint(ctx, func(ctx context.Context) error { return call(ctx, tx, j.fn) })
 	}
-	tx.over, j.after = true, tx.after // before undo, which may run it again
+	tx.over, j.after = true, tx.after // before undo, which may run j again
 	if l.conn.lost != nil {
 		return l.conn.lost
 	}
@@ -237,9 +228,8 @@ func (l *loop) do(j *job) error {
 	return nil
 }
 
-// undo rolls back because of a job that failed without a savepoint. Those that were in
-// the transaction before it are run again, with savepoints now and for a while, and it
-// is too: it may have seen what has become of them the first time.
+// undo rolls back for a job that failed without a savepoint, and runs the jobs before it again, now with savepoints,
+// and itself too: it may have seen their writes.
 func (l *loop) undo(failed *job) error {
 	if err := l.conn.rollback(); err != nil || !l.open {
 		return err
@@ -247,7 +237,7 @@ func (l *loop) undo(failed *job) error {
 	l.open, l.wary = false, waryTurns
 	for _, j := range l.jobs {
 		if j != failed && j.err != nil {
-			continue // it was alone then, and saw nobody's
+			continue // it was alone and saw no writes
 		}
 		l.stats.again.Add(1)
 		if err := l.do(j); err != nil {
@@ -257,14 +247,14 @@ func (l *loop) undo(failed *job) error {
 	return nil
 }
 
-// gather takes every job that waits into this turn.
+// gather takes every waiting job into this turn.
 func (l *loop) gather() {
 	for j := l.queue.next(share{}); j != nil; j = l.queue.next(share{}) {
 		l.jobs = append(l.jobs, j)
 	}
 }
 
-// call runs a job's function and turns a panic into an error.
+// call turns a panic of a job into an error.
 func call(ctx context.Context, tx *Tx, fn func(context.Context, *Tx) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -274,9 +264,8 @@ func call(ctx context.Context, tx *Tx, fn func(context.Context, *Tx) error) (err
 	return fn(ctx, tx)
 }
 
-// fail undoes the transaction and tells all of its jobs, also those that had an
-// error of their own: they may have seen what is now undone. sync is when they had
-// done their work. It gives the error back when the loop must not go on.
+// fail undoes the transaction and answers all its jobs, failed ones too: they may have seen what is undone. sync is
+// when their work was done. An error ends the loop.
 func (l *loop) fail(sync time.Time, cause error) error {
 	l.stats.failed.Add(1)
 	l.explain(sync, time.Now())
@@ -292,8 +281,8 @@ func (l *loop) fail(sync time.Time, cause error) error {
 	return nil
 }
 
-// refuse answers the jobs of a transaction that is undone. Those who met damage are told so,
-// and not to try again; if it is not known who did, all are. The others may try again.
+// refuse answers the jobs of an undone transaction. Those that met damage, or all if that is unknown, get that error;
+// the others may try again.
 func (l *loop) refuse(err, cause error) {
 	again := err
 	if fault.KindOf(err) != fault.Unavailable {
@@ -312,7 +301,7 @@ func (l *loop) refuse(err, cause error) {
 	l.answer(nil)
 }
 
-// answer tells the jobs of the transaction how it ended: by err, or each by its own.
+// answer answers the jobs: with err, or each with its own error.
 func (l *loop) answer(err error) {
 	for i, j := range l.jobs {
 		if err != nil {

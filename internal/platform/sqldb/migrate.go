@@ -11,11 +11,10 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Migration is the tables of one package: a file system with one folder of
-// numbered SQL files per dialect ("sqlite/00001_log.sql"). Each package has its
-// own numbering, kept in the table goose_<Name>.
+// Migration is the tables of a package: a folder of numbered SQL files per dialect ("sqlite/00001_log.sql"), with
+// numbers of its own in the table goose_<Name>.
 type Migration struct {
-	Name string // the package, as its tables begin
+	Name string // of the package; prefix of its tables
 	FS   fs.FS
 }
 
@@ -28,8 +27,7 @@ func Tables(name string, files embed.FS) Migration {
 	return Migration{Name: name, FS: sub}
 }
 
-// migrate brings the tables of every package up to date and closes db. Tables that a newer
-// version of the program has changed are refused before anything is touched.
+// migrate migrates every package and closes db. It refuses newer tables before it touches anything.
 func migrate(ctx context.Context, d *dialect, db *sql.DB, cfg Config) (err error) {
 	defer func() {
 		if e := db.Close(); err == nil {
@@ -83,7 +81,6 @@ func migrateOne(ctx context.Context, d *dialect, db *sql.DB, m Migration) error 
 	return err
 }
 
-// tooNew refuses tables that a newer version of the program has changed.
 func tooNew(ctx context.Context, p *goose.Provider) error {
 	has, err := p.GetDBVersion(ctx)
 	if err != nil {

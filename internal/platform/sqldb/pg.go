@@ -14,32 +14,29 @@ import (
 	"renga.dev/renga/internal/platform/fair"
 )
 
-// The bounds of what is done on PostgreSQL.
 const (
-	maxWait = 5 * time.Second  // until a connection is free
-	maxJob  = 40 * time.Second // what a job does between BEGIN and COMMIT; the server gives up on a statement before
+	maxWait = 5 * time.Second  // for a free connection
+	maxJob  = 40 * time.Second // from BEGIN to COMMIT; the server cancels a statement sooner
 
-	// One trip: what a server that fell silent, or the network before it, may take before
-	// its connection is given up. What the engine does takes milliseconds, and all wait for it.
+	// A round trip, before a silent server or network is given up. The engine takes milliseconds, and everything
+	// waits for it.
 	shortTrip = 4 * time.Second
 	longTrip  = 30 * time.Second
 
-	maxBye = time.Second // to say that a connection is closed
+	maxBye = time.Second // to close a connection
 
 	minConns  = 4
 	someConns = 16
 )
 
-// postgres is a database on a PostgreSQL server. A write is a transaction of its
-// own on one connection of the pool.
+// postgres is a database on a server. A write is a transaction on a pooled connection.
 type postgres struct {
 	pool  *pgxpool.Pool
 	stats *counters
 	watch func(Commit)
 	log   *slog.Logger
 
-	// Who may use connections: reads and other writes never have all of them, so the
-	// engine's writes find some.
+	// Places on connections. Reads and other writes never have all, so the engine finds some.
 	readers *fair.Places
 	others  *fair.Places
 	queue   int
@@ -47,12 +44,11 @@ type postgres struct {
 	waiting [lanes]atomic.Int64
 
 	mu     sync.Mutex
-	closed error          // why nothing is taken in any more
-	under  sync.WaitGroup // writes under way; added to under mu
-	shut   atomic.Bool    // reads are refused too
+	closed error          // why writes are refused
+	under  sync.WaitGroup // running writes; added to under mu
+	shut   atomic.Bool    // reads are refused
 }
 
-// newPostgres looks at the server, brings the tables up to date and opens the pool.
 func newPostgres(ctx context.Context, cfg Config, stats *counters) (*postgres, error) {
 	pool, err := pgConfig(cfg)
 	if err != nil {
@@ -68,7 +64,7 @@ func newPostgres(ctx context.Context, cfg Config, stats *counters) (*postgres, e
 		cfg.Readers = conns / 2
 	}
 	db.readers = halves(min(cfg.Readers, conns/2))
-	// A tenant writes through all of these but one, and the process itself through half.
+	// A tenant gets all of these but one, the process itself half.
 	db.others = fair.NewPlaces(fair.Config{
 		Places: conns / 4, Each: max(1, conns/4-1), Own: max(1, conns/8), WaitKey: part(cfg.Queue),
 	})
@@ -78,14 +74,13 @@ func newPostgres(ctx context.Context, cfg Config, stats *counters) (*postgres, e
 	return db, nil
 }
 
-// run waits for ctx to end, and then for the writes that are under way.
 func (db *postgres) run(ctx context.Context) error {
 	<-ctx.Done()
 	db.refuse(unavailable("sqldb.write", codeStopped, "the server is stopping", nil))
 	return nil
 }
 
-// refuse takes nothing in any more and waits for what is under way.
+// refuse refuses new writes and waits for the running ones.
 func (db *postgres) refuse(why error) {
 	db.mu.Lock()
 	if db.closed == nil {
@@ -108,7 +103,6 @@ func (db *postgres) levels(s *Stats) {
 	}
 }
 
-// read runs fn in a transaction that cannot write.
 func (db *postgres) read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	if db.shut.Load() {
 		return unavailable("sqldb.read", codeStopped, "the database is closed", nil)
@@ -132,11 +126,10 @@ func (db *postgres) read(ctx context.Context, lane Lane, fn func(context.Context
 	if err := fn(ctx, tx); err != nil || s.begun {
 		return err
 	}
-	return tx.Row(ctx, "SELECT 1").Scan(new(int)) // who asks for nothing asks whether the server answers
+	return tx.Row(ctx, "SELECT 1").Scan(new(int)) // an empty read asks whether the server answers
 }
 
-// place waits for a place among those who use connections for the same. Its error is
-// fair.ErrTooMany when too many of a tenant wait already; the process itself always may.
+// place waits for a place, or returns fair.ErrTooMany if too many of the tenant wait. The process itself always may.
 func place(ctx context.Context, places *fair.Places) error {
 	wait, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -156,8 +149,7 @@ func place(ctx context.Context, places *fair.Places) error {
 
 var errNoPlace = unavailable("sqldb.wait", codeBusy, "the database is busy; nothing was done; try again", nil)
 
-// begin takes a connection for a transaction. The server hears of it with the first
-// statement.
+// begin takes a connection. BEGIN travels with the first statement.
 func (db *postgres) begin(ctx context.Context, how string) (*session, error) {
 	conn, err := db.acquire(ctx)
 	if err != nil {
@@ -167,7 +159,6 @@ func (db *postgres) begin(ctx context.Context, how string) (*session, error) {
 	return &session{pg: db, conn: conn, link: l, ahead: l.begin(how), reads: how == beginRead, within: shortTrip}, nil
 }
 
-// acquire takes a connection out of the pool, or makes one. It waits for a while.
 func (db *postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -184,10 +175,10 @@ func (db *postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	case wait.Err() != nil:
 		return nil, errNoPlace
 	}
-	return nil, lost{err} // the pool has no other errors than those of connections
+	return nil, lost{err} // the pool has only errors of connections
 }
 
-// enter lets a write in, or says why not. leave is called when it has ended.
+// enter admits a write; leave ends it.
 func (db *postgres) enter(ctx context.Context, lane Lane) (leave func(), err error) {
 	db.mu.Lock()
 	if db.closed != nil {

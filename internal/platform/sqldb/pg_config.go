@@ -15,15 +15,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// oldest is the first version of PostgreSQL that is supported.
+// oldest is the first supported version of PostgreSQL.
 const oldest = 14
 
-// settings are those of every connection of the pool. Tables are changed without
-// them: that may take its time.
+// settings are those of pooled connections. Migrations run without them, since they may take long.
 var settings = map[string]string{
 	"synchronous_commit": "on", // an answer means: on disk
 
-	// What hangs does not hang for ever, nor hold up others.
+	// Nothing hangs for ever or holds up others.
 	"idle_in_transaction_session_timeout": "5s",
 	"lock_timeout":                        "2s",
 	"statement_timeout":                   "30s",
@@ -32,9 +31,8 @@ var settings = map[string]string{
 	"tcp_keepalives_count":                "3",
 	"tcp_user_timeout":                    "10s",
 
-	// Statements are few, and each looks up the rows that it names: their plans are kept
-	// (for planLife), and find rows by an index and in its order, whatever the
-	// statistics say.
+	// Statements are few and look up the rows that they name: their plans are cached (for planLife) and use indexes,
+	// also for order, whatever the statistics say.
 	"plan_cache_mode":  "force_generic_plan",
 	"enable_seqscan":   "off",
 	"enable_hashjoin":  "off",
@@ -42,20 +40,18 @@ var settings = map[string]string{
 	"enable_material":  "off",
 	"enable_sort":      "off",
 	"jit":              "off",
-	// To start workers costs more than the few thousand rows of a list.
+	// Starting workers costs more than a list of a few thousand rows.
 	"max_parallel_workers_per_gather": "0",
 }
 
-// The bounds of a connection.
 const (
 	dialTimeout  = 3 * time.Second
-	cancelWithin = time.Second // that the server answers a request to give up on a statement
+	cancelWithin = time.Second // for the server to answer a cancel request
 	connLife     = time.Hour
-	planLife     = 10 * time.Second // a plan that was made while a table was empty may read all of it
+	planLife     = 10 * time.Second // a plan made for an empty table may scan all of it
 	connIdle     = 5 * time.Minute
 )
 
-// pgConfig is how the pool makes its connections.
 func pgConfig(cfg Config) (*pgxpool.Config, error) {
 	pool, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -90,8 +86,7 @@ func pgConfig(cfg Config) (*pgxpool.Config, error) {
 	return pool, nil
 }
 
-// pgPrepare looks at the server and brings the tables up to date. Processes that
-// start at once take turns.
+// pgPrepare checks the server and migrates. Processes that start together take turns.
 func pgPrepare(ctx context.Context, how *pgx.ConnConfig, cfg Config) error {
 	conn, err := pgx.ConnectConfig(ctx, how)
 	if err != nil {
@@ -104,17 +99,17 @@ func pgPrepare(ctx context.Context, how *pgx.ConnConfig, cfg Config) error {
 	if len(cfg.Migrations) == 0 {
 		return nil
 	}
-	// Held until the connection is closed, also by the end of this process.
+	// Until the connection is closed.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", tablesLock); err != nil {
 		return err
 	}
 	return migrate(ctx, &postgresDialect, sql.OpenDB(stdlib.GetConnector(*how)), cfg)
 }
 
-// tablesLock is the advisory lock of whoever changes tables: "renga" in ASCII.
+// tablesLock is the advisory lock of migrations: "renga" in ASCII.
 const tablesLock int64 = 0x72656e6761
 
-// pgInspect refuses a server that is too old, and warns of one that may lose data.
+// pgInspect refuses an old server and warns of an unsafe one.
 func pgInspect(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
 	var version int
 	var name, fsync, pages string
@@ -128,7 +123,6 @@ func pgInspect(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
 	return old(version, name)
 }
 
-// old refuses a version of the server.
 func old(version int, name string) error {
 	if version < oldest*10_000 {
 		return fmt.Errorf("PostgreSQL %s is too old; version %d or newer is needed", name, oldest)
@@ -136,7 +130,6 @@ func old(version int, name string) error {
 	return nil
 }
 
-// risky warns of a server without one of the two settings that it needs to lose nothing.
 func risky(setting string, log *slog.Logger) {
 	if setting != "on" {
 		log.Warn("PostgreSQL runs without fsync or full_page_writes: when its machine stops it can lose what was " +

@@ -5,40 +5,36 @@ import (
 	"slices"
 )
 
-// Holes says which rows of a table may be passed by somebody who reads it in the order
-// of its numbers and never goes back.
+// Holes tells a reader that goes through a table in the order of its numbers, and never back, which rows it may pass.
 //
-// On PostgreSQL numbers are taken in one order and committed in another. A number that is
-// missing belongs to a transaction that is still running, or that was undone. So a reader
-// stops before it, until every transaction has ended that was running when it was missed
-// and could have taken it: what is missing then will not come any more.
+// On PostgreSQL numbers are assigned in one order and committed in another. A missing number belongs to a transaction
+// that still runs or was undone. So a reader stops before it until every transaction has ended that could have taken
+// it: what is missing then will never appear.
 //
-// Those are the transactions that held a lock on the table: it is taken before a number,
-// kept to the end, and given back after what was written can be seen. All others, which
-// may run for hours, are not waited for. It follows that numbers must be taken by the
-// statement that inserts the row, one at a time (no CACHE).
+// Those are the transactions that hold a lock on the table, which is taken before a number and released after the
+// rows are visible. Others, which may run for hours, are not waited for. So the inserting statement itself must take
+// the numbers, one at a time (no CACHE).
 //
-// What the ids of transactions tell is not enough. The xmax of a snapshot is one more
-// than the newest transaction that has ended, and a younger one may hold the number. To
-// pass everything that is older than the oldest running transaction would be worse: the
-// second row of an execution could be told before the first.
+// Transaction ids do not suffice: the xmax of a snapshot is one more than the newest ended transaction, and a younger
+// one may hold the number. Passing all that is older than the oldest running transaction would be wrong too: the
+// second row of an execution could come before the first.
 //
-// On SQLite, where one writes at a time, every row may be passed.
+// On SQLite, with its one writer, every row may be passed.
 type Holes struct {
 	db    *DB
 	table string
 
-	settled int64    // what is missing up to here will not come
-	top     int64    // what is missing up to here is waited for; 0: nothing is
-	holders []string // who held a lock on the table after top was seen
+	settled int64    // what is missing up to here never comes
+	top     int64    // what is missing up to here is waited for; 0: nothing
+	holders []string // lock holders after top was seen
 }
 
 // NewHoles is for one reader of a table.
 func NewHoles(db *DB, table string) *Holes { return &Holes{db: db, table: table} }
 
-// Pass says how many of the rows behind a number may be passed. look reads which rows
-// there are, in a transaction of its own, and gives their numbers in order. When the
-// first is behind a hole, Pass looks twice: mostly the transaction was undone and is gone.
+// Pass returns how many rows after a number may be passed. look reads the numbers that exist, in order, in a
+// transaction of its own. When the first row is behind a hole, Pass looks twice: usually the transaction was undone
+// and is gone.
 func (h *Holes) Pass(ctx context.Context, number int64, look func(context.Context) ([]int64, error)) (int, error) {
 	for again := false; ; again = true {
 		if err := h.settle(ctx); err != nil {
@@ -66,8 +62,8 @@ func (h *Holes) Pass(ctx context.Context, number int64, look func(context.Contex
 	}
 }
 
-// settle gives up what is missing when none of those who could have it is running any
-// more. What is looked at afterwards has all that they have written.
+// settle gives up on missing numbers when none of their possible owners runs any more. Later looks see all that these
+// wrote.
 func (h *Holes) settle(ctx context.Context) error {
 	if h.top == 0 {
 		return nil
@@ -79,7 +75,6 @@ func (h *Holes) settle(ctx context.Context) error {
 	return err
 }
 
-// passable is how many of the rows behind a number may be passed.
 func (h *Holes) passable(number int64, numbers []int64) int {
 	for i, found := range numbers {
 		if found != number+1 && found > h.settled {
@@ -90,11 +85,10 @@ func (h *Holes) passable(number int64, numbers []int64) int {
 	return len(numbers)
 }
 
-// pgHolders is who has inserted into a table, or is about to, and has not ended.
+// pgHolders are the transactions that insert into a table.
 const pgHolders = `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND relation = $1::text::regclass
 	AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND mode = 'RowExclusiveLock'`
 
-// running are the transactions that may have numbers which cannot be seen.
 func (h *Holes) running(ctx context.Context) (all []string, err error) {
 	err = h.db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		all = nil

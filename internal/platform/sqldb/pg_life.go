@@ -6,19 +6,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lifeKey is where a connection keeps the life of its server.
+// lifeKey is the key of a connection's custom data.
 const lifeKey = "life"
 
-// theLife names a life of the server. It begins when the server starts, and when it has
-// recovered from a crash of one of its processes, which resets its statistics.
+// theLife identifies a life of the server, from its start or its recovery from a crash, which resets the statistics.
 //
-// A server that crashed gives the ids of transactions of which nothing had reached
-// its disk to others, so the status of an id says something about a transaction
-// only in the life that it belongs to.
+// A crashed server reuses transaction ids of which nothing reached the disk, so the status of an id is meaningful
+// only within its life.
 const theLife = "SELECT concat(pg_postmaster_start_time(), ' ', pg_stat_get_bgwriter_stat_reset_time())"
 
-// askLife notes the life of the server that a connection belongs to. No connection
-// outlives it.
+// askLife stores the life of the server with a connection; no connection outlives it.
 func askLife(ctx context.Context, c *pgx.Conn) error {
 	var life string
 	if err := c.QueryRow(ctx, theLife).Scan(&life); err != nil {

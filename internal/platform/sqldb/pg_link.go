@@ -10,32 +10,29 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// link is a connection to PostgreSQL with its prepared statements. Statements
-// travel in a pipeline: any number of them is one trip.
+// link is a connection with its prepared statements, which it sends in pipelines: any number in one round trip.
 type link struct {
 	raw     *pgconn.PgConn
 	stmts   map[string]*pgStmt
-	made    int       // statements prepared so far, which names them
-	planned time.Time // when plans were last forgotten
-	life    string    // of the server: from one start, or crash, to the next
+	made    int       // statements prepared so far, for their names
+	planned time.Time // when plans were last discarded
+	life    string    // see theLife
 	buf     []byte
 	packets []packet
 }
 
-// pgStmt is a statement that the server has prepared.
 type pgStmt struct {
 	desc    *pgconn.StatementDescription
-	formats []int16 // of its result columns
+	formats []int16 // of result columns
 }
 
-// packet is one statement with its arguments as they travel.
+// packet is an encoded statement.
 type packet struct {
 	stmt    *pgStmt
 	values  [][]byte
 	formats []int16
 }
 
-// linkOf gives the link of a pooled connection.
 func linkOf(c *pgxpool.Conn) *link {
 	const key = "link"
 	raw := c.Conn().PgConn()
@@ -48,8 +45,7 @@ func linkOf(c *pgxpool.Conn) *link {
 	return l
 }
 
-// simple runs statements that have neither arguments nor rows, in one trip, and
-// gives what the last one says that it did.
+// simple runs statements without arguments and rows in one round trip, and returns the last command tag.
 func (l *link) simple(ctx context.Context, query string) (string, error) {
 	results, err := l.raw.Exec(ctx, query).ReadAll()
 	if err != nil || len(results) == 0 {
@@ -58,8 +54,7 @@ func (l *link) simple(ctx context.Context, query string) (string, error) {
 	return results[len(results)-1].CommandTag.String(), nil
 }
 
-// run runs statements in one trip, up to the first that fails. done is called for
-// each that has succeeded.
+// run runs statements in one round trip up to the first failure; done is called after each success.
 func (l *link) run(ctx context.Context, stmts []Stmt, done func()) error {
 	if err := l.prepare(ctx, stmts); err != nil {
 		return err
@@ -86,7 +81,6 @@ func (l *link) run(ctx context.Context, stmts []Stmt, done func()) error {
 	return err
 }
 
-// receive reads the result of one statement.
 func receive(pipe *pgconn.Pipeline, ps *pgStmt, st *Stmt) error {
 	got, err := pipe.GetResults()
 	if err != nil {
@@ -112,14 +106,13 @@ func receive(pipe *pgconn.Pipeline, ps *pgStmt, st *Stmt) error {
 	return own
 }
 
-// prepare has the server prepare the statements that it has not, which takes a trip
-// of its own the first time.
+// prepare prepares unknown statements, in a round trip of its own.
 func (l *link) prepare(ctx context.Context, stmts []Stmt) error {
 	var queries []string
 	for i := range stmts {
 		query := stmts[i].Query
 		if _, known := l.stmts[query]; !known {
-			l.stmts[query] = nil // so that it is asked for once
+			l.stmts[query] = nil // so that it is prepared once
 			queries = append(queries, query)
 		}
 	}
@@ -153,7 +146,6 @@ func (l *link) prepare(ctx context.Context, stmts []Stmt) error {
 	return err
 }
 
-// keep remembers a prepared statement.
 func (l *link) keep(name, query string, got any) error {
 	desc, ok := got.(*pgconn.StatementDescription)
 	if !ok {
@@ -168,8 +160,7 @@ func (l *link) keep(name, query string, got any) error {
 	return nil
 }
 
-// tidy has the server forget all statements when there are too many. It is called
-// outside of transactions.
+// tidy deallocates all statements when there are too many, outside of transactions.
 func (l *link) tidy(ctx context.Context) error {
 	if len(l.stmts) < maxStatements {
 		return nil
@@ -181,8 +172,7 @@ func (l *link) tidy(ctx context.Context) error {
 	return nil
 }
 
-// begin is what begins a transaction. Now and then that forgets the plans of all
-// statements.
+// begin is what begins a transaction; every planLife it discards all plans.
 func (l *link) begin(how string) []string {
 	if now := time.Now(); now.Sub(l.planned) > planLife {
 		l.planned = now
@@ -191,7 +181,7 @@ func (l *link) begin(how string) []string {
 	return []string{how}
 }
 
-// encode makes packets of statements. They are valid until the next time.
+// encode makes packets, valid until the next call.
 func (l *link) encode(stmts []Stmt) ([]packet, error) {
 	if cap(l.buf) > maxScratch {
 		l.buf = nil
@@ -223,5 +213,5 @@ func (l *link) encode(stmts []Stmt) ([]packet, error) {
 	return packets, nil
 }
 
-// maxScratch is how large a buffer for arguments is kept.
+// maxScratch is the largest buffer that is kept.
 const maxScratch = 1 << 20

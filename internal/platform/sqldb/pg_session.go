@@ -10,43 +10,39 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The statements that begin transactions, whatever the server's defaults are.
+// They do not depend on the server's defaults.
 const (
 	beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 	beginRead  = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 )
 
-// askXID asks which transaction this is, NULL as long as it has written nothing.
+// askXID asks for the id of the transaction, NULL before its first write.
 const askXID = "SELECT pg_current_xact_id_if_assigned()::text"
 
-// session is one transaction on one connection of PostgreSQL.
+// session is a transaction on a connection.
 //
-// BEGIN and SAVEPOINT travel with the statement that follows them, and as long as
-// the transaction has no id it is asked for with every trip. So a transaction costs
-// its statements and one trip more, for COMMIT, and whoever loses the answer to that
-// knows what to ask for.
+// BEGIN and SAVEPOINT travel with the next statement, and every trip asks for the transaction id until there is one.
+// So a transaction costs its statements and a trip for COMMIT, and when that gets no answer the id is known.
 type session struct {
 	pg      *postgres
 	conn    *pgxpool.Conn
 	link    *link
-	ahead   []string // what travels before the next statement
-	begun   bool     // the server has answered: the transaction is open
+	ahead   []string // to send before the next statement
+	begun   bool     // the server has opened the transaction
 	reads   bool
-	within  time.Duration // that a trip may take
-	xid     string        // "" as long as nothing is written
-	cause   error         // why the transaction, or the savepoint it is in, has failed
-	redo    error         // something failed, if only in a savepoint, that may succeed when all of it is tried again
-	discard bool          // the connection is not to be used again
+	within  time.Duration // limit of a trip
+	xid     string        // "": nothing written
+	cause   error         // why the transaction or its savepoint has failed
+	redo    error         // a failure, if only in a savepoint, after which a repetition may succeed
+	discard bool          // retire the connection
 }
 
-// exec runs a statement and gives the number of rows that it changed.
 func (s *session) exec(ctx context.Context, query string, args []any) (n int64, err error) {
 	err = s.trip(ctx, []Stmt{{Query: query, Args: args, Changed: &n}})
 	return n, postgresDialect.wrap("sqldb.exec", err)
 }
 
-// query runs a statement and yields its rows, all of which have come by then: the
-// connection is free for other statements meanwhile.
+// query yields rows after reading them all, so that the connection is free meanwhile.
 func (s *session) query(ctx context.Context, query string, args []any, yield func(*Row, error) bool) {
 	var rows []*Row
 	err := s.trip(ctx, []Stmt{{Query: query, Args: args, Row: func(r *Row) error {
@@ -71,9 +67,8 @@ func (s *session) batch(ctx context.Context, stmts []Stmt) error {
 	return postgresDialect.wrap("sqldb.batch", s.trip(ctx, stmts))
 }
 
-// trip sends statements, and what goes ahead of them, and takes their results. A
-// connection that died while it was idle shows with the first trip; then, since
-// nothing was done, another one takes its place.
+// trip sends statements, preceded by ahead, and reads their results. A connection that died while idle shows on the
+// first trip; nothing was done yet, so another one replaces it.
 func (s *session) trip(ctx context.Context, stmts []Stmt) error {
 	if s.link.raw.IsClosed() && s.cause != nil {
 		return s.cause
@@ -103,12 +98,10 @@ func (s *session) trip(ctx context.Context, stmts []Stmt) error {
 	return s.note(ctx, err)
 }
 
-// maxDead is how many dead connections one transaction replaces. The first clears
-// the pool of those that were idle with it, so the second is bad luck.
+// maxDead is how many dead connections a transaction replaces. The first resets the pool, so a second is bad luck.
 const maxDead = 2
 
-// run does one trip. When nothing comes back in time, the other connections are
-// given up too: whatever swallowed this one may have swallowed them.
+// run does a round trip. After a timeout it resets the pool: the others may be as dead.
 func (s *session) run(ctx context.Context, all []Stmt) error {
 	trip, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
@@ -134,10 +127,10 @@ func (s *session) runIn(ctx context.Context, all []Stmt) error {
 	})
 }
 
-// replace takes another connection for one that was dead when it was taken.
+// replace replaces a connection that was dead.
 func (s *session) replace(ctx context.Context) error {
 	s.conn.Release()
-	s.pg.pool.Reset() // the others have been idle for as long
+	s.pg.pool.Reset() // idle for as long
 	conn, err := s.pg.acquire(ctx)
 	if err != nil {
 		return err
@@ -146,7 +139,7 @@ func (s *session) replace(ctx context.Context) error {
 	return nil
 }
 
-// note keeps what an error means for the transaction.
+// note records what an error means for the transaction.
 func (s *session) note(ctx context.Context, err error) error {
 	closed := s.link.raw.IsClosed()
 	if e := ctx.Err(); e != nil {
@@ -168,33 +161,31 @@ func (s *session) note(ctx context.Context, err error) error {
 	return err
 }
 
-// failed reports whether the transaction, or the savepoint it is in, can only be
-// undone.
+// failed reports whether the transaction or its savepoint can only be undone.
 func (s *session) failed() bool { return s.link.raw.IsClosed() || s.link.raw.TxStatus() == 'E' }
 
-// control takes a statement about a savepoint, to travel with the next one.
+// control queues a statement about a savepoint, to send with the next one.
 func (s *session) control(query string) error {
 	if s.failed() && s.cause != nil {
 		return postgresDialect.wrap("sqldb.savepoint", s.cause)
 	}
 	name, isRelease := strings.CutPrefix(query, "RELEASE ")
 	if last := len(s.ahead) - 1; isRelease && last >= 0 && s.ahead[last] == "SAVEPOINT "+name {
-		s.ahead = s.ahead[:last] // nothing happened in it
+		s.ahead = s.ahead[:last] // the savepoint was empty
 		return nil
 	}
 	s.ahead = append(s.ahead, query)
 	return nil
 }
 
-// undo goes back to a savepoint and forgets it. When the transaction is gone as a
-// whole there is nothing to go back to.
+// undo rolls back to a savepoint and releases it. If the whole transaction is gone, it fails.
 func (s *session) undo(name string) error {
 	i := slices.Index(s.ahead, "SAVEPOINT "+name)
 	switch {
 	case s.link.raw.IsClosed() || i >= 0 && s.failed():
 		return postgresDialect.wrap("sqldb.savepoint", s.cause)
 	case i >= 0:
-		s.ahead = s.ahead[:i] // the server has not heard of it
+		s.ahead = s.ahead[:i] // it was never sent
 		return nil
 	}
 	s.ahead = nil
@@ -208,7 +199,7 @@ func (s *session) undo(name string) error {
 	return nil
 }
 
-// end gives the connection back, and undoes the transaction if it is still open.
+// end releases the connection, after a rollback if the transaction is open.
 func (s *session) end() {
 	raw := s.link.raw
 	if !raw.IsClosed() && raw.TxStatus() != 'I' && !s.discard {

@@ -8,13 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxVacuum is how long PostgreSQL may take; what it did not come to, it does by itself.
+// maxVacuum bounds a Vacuum; autovacuum does the rest.
 const maxVacuum = 20 * time.Second
 
-// Vacuum does, after a great change, what PostgreSQL does by itself some minutes later: it
-// counts the rows of tables, or of all, and forgets those that are gone, which statements
-// pass over one by one till then. A table that somebody else has in hand is left alone. On
-// SQLite there is nothing to do.
+// Vacuum does after a large change what autovacuum does minutes later: it analyzes some or all tables and removes
+// dead rows, which statements would skip one by one. It skips locked tables. On SQLite it does nothing.
 func (db *DB) Vacuum(ctx context.Context, tables ...string) error {
 	pg, is := db.base.(*postgres)
 	if !is {
@@ -25,8 +23,7 @@ func (db *DB) Vacuum(ctx context.Context, tables ...string) error {
 	return postgresDialect.wrap("sqldb.vacuum", pg.vacuum(ctx, tables))
 }
 
-// vacuum has a connection of its own: it is not done in a transaction, and takes no place
-// from those who read and write.
+// vacuum uses a connection of its own, since it runs outside of transactions and pool.
 func (db *postgres) vacuum(ctx context.Context, tables []string) error {
 	conn, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)
 	if err != nil {

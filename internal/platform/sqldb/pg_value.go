@@ -11,15 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// The two ways in which values travel.
 const (
 	textFormat   int16 = 0
 	binaryFormat int16 = 1
 )
 
-// appendArg adds an argument to a buffer. A nil slice means NULL. Numbers and texts
-// travel as text, which the server reads as whatever the parameter is; bytes and
-// arrays travel as they are.
+// appendArg appends an argument; nil: NULL. Numbers and texts travel as text, which the server converts to the
+// parameter's type; bytes and arrays travel in binary.
 func appendArg(buf []byte, oid uint32, arg any) ([]byte, int16, error) {
 	switch v := arg.(type) {
 	case []int64:
@@ -59,7 +57,7 @@ func appendArg(buf []byte, oid uint32, arg any) ([]byte, int16, error) {
 	return nil, 0, fmt.Errorf("sqldb: %T cannot be an argument", bound)
 }
 
-// notNil keeps an empty value apart from NULL.
+// notNil distinguishes an empty value from NULL.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -74,13 +72,13 @@ func appendBool(buf []byte, is bool) []byte {
 	return append(buf, 0)
 }
 
-// elements are the types of the elements of arrays.
+// elements are the element types of arrays.
 var elements = map[uint32]uint32{
 	pgtype.Int8ArrayOID: pgtype.Int8OID, pgtype.TextArrayOID: pgtype.TextOID, pgtype.ByteaArrayOID: pgtype.ByteaOID,
 	pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.BoolArrayOID: pgtype.BoolOID,
 }
 
-// appendArray adds an array of one dimension.
+// appendArray appends an array of one dimension.
 func appendArray[T any](buf []byte, oid uint32, all []T, add func([]byte, T) ([]byte, bool)) ([]byte, int16, error) {
 	element, ok := elements[oid]
 	if !ok {
@@ -108,7 +106,7 @@ func appendArray[T any](buf []byte, oid uint32, all []T, add func([]byte, T) ([]
 	return buf, binaryFormat, nil
 }
 
-// appendColumn adds a column of rows as an array.
+// appendColumn appends a column of rows as an array.
 func appendColumn(buf []byte, oid uint32, c column) ([]byte, int16, error) {
 	element, ok := elements[oid]
 	if !ok {
@@ -136,8 +134,7 @@ func appendColumn(buf []byte, oid uint32, c column) ([]byte, int16, error) {
 	return buf, binaryFormat, nil
 }
 
-// appendElement adds a value as an element of an array. It reports whether it is one of
-// the type of the elements.
+// appendElement appends an array element and reports whether its type fits.
 func appendElement(buf []byte, element uint32, value driver.Value) ([]byte, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -152,8 +149,7 @@ func appendElement(buf []byte, element uint32, value driver.Value) ([]byte, bool
 	return buf, false
 }
 
-// resultFormat is how a column shall travel: what newRow's values are read from
-// directly in binary, anything else as text.
+// resultFormat is binary for what newRow reads directly, else text.
 func resultFormat(oid uint32) int16 {
 	switch oid {
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.BoolOID, pgtype.Float8OID,
@@ -180,7 +176,7 @@ func newRow(fields []pgconn.FieldDescription, raw [][]byte) *Row {
 	return row
 }
 
-// column is one column of a row of PostgreSQL, as SQLite would give it.
+// column is a column as SQLite would return it.
 func (r *Row) column(i int) driver.Value {
 	raw := r.raw[i]
 	if raw == nil {
@@ -195,7 +191,7 @@ func (r *Row) column(i int) driver.Value {
 		return math.Float64frombits(binary.BigEndian.Uint64(raw))
 	case pgtype.ByteaOID, pgtype.UUIDOID:
 		return raw
-	case pgtype.NumericOID: // a sum of integers; what does not fit one stays a text
+	case pgtype.NumericOID: // a sum of integers; a larger one stays a text
 		if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 			return n
 		}
@@ -203,7 +199,6 @@ func (r *Row) column(i int) driver.Value {
 	return string(raw)
 }
 
-// intOf reads an integer of 2, 4 or 8 bytes.
 func intOf(raw []byte) int64 {
 	switch len(raw) {
 	case 2:
@@ -214,8 +209,7 @@ func intOf(raw []byte) int64 {
 	return int64(binary.BigEndian.Uint64(raw))
 }
 
-// scanRaw is Scan's short way for what most columns are. It reports whether the
-// column went that way.
+// scanRaw is the fast path of Scan for common types; false: not taken.
 func (r *Row) scanRaw(i int, dest any) bool {
 	raw := r.raw[i]
 	if raw == nil {

@@ -10,18 +10,16 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// The bounds of trying again.
 const (
-	maxRedo     = 6                    // times that a job is run again
-	maxRedoTime = 10 * time.Second     // from its begin: no further run after it
-	redoPause   = 5 * time.Millisecond // before the first, at most; twice as long each time
+	maxRedo     = 6                    // repetitions of a job
+	maxRedoTime = 10 * time.Second     // after which no repetition starts
+	redoPause   = 5 * time.Millisecond // before the first, at most; then doubled
 	// to learn what became of a COMMIT: the server ends an idle transaction after 5 s
 	maxDoubt   = 15 * time.Second
-	doubtPause = 100 * time.Millisecond // between two questions
+	doubtPause = 100 * time.Millisecond
 )
 
-// write runs fn in a transaction of its own, again when that failed for a reason
-// that may pass.
+// write runs fn in a transaction, again after a failure that may pass.
 func (db *postgres) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) (err error) {
 	asked := time.Now()
 	leave, err := db.enter(ctx, lane)
@@ -53,14 +51,13 @@ func (db *postgres) write(ctx context.Context, lane Lane, fn func(context.Contex
 	}
 }
 
-// ofDatabase reports whether a write failed for a reason of the database, and not for one of
-// the job or of another transaction.
+// ofDatabase reports whether a write failed because of the database, not of the job or another transaction.
 func ofDatabase(err error) bool {
 	f, ok := fault.As(err)
 	return ok && slices.Contains([]string{codeFull, codeIO, codeDenied, codeDown, codeUnknown, codeDamaged}, f.Code)
 }
 
-// pause waits, and reports whether ctx has not ended.
+// pause waits, and reports whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -72,8 +69,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// attempt runs fn once. again says that nothing was stored, and that another
-// attempt may fare better.
+// attempt runs fn once. again: nothing was stored, and a repetition may succeed.
 func (db *postgres) attempt(
 	ctx context.Context, lane Lane, fn func(context.Context, *Tx) error, w *waits,
 ) (again bool, err error) {
@@ -125,7 +121,6 @@ func (db *postgres) attempt(
 	return false, nil
 }
 
-// failure is why a transaction cannot be committed.
 func (s *session) failure() error {
 	if s.cause == nil {
 		return fault.Wrap("sqldb.commit", errText("the server rolled back instead of committing"))
@@ -133,7 +128,7 @@ func (s *session) failure() error {
 	return postgresDialect.wrap("sqldb.commit", s.cause)
 }
 
-// commit commits. When its answer is lost, another connection is asked.
+// commit commits. When the answer is lost, another connection asks for the outcome.
 func (s *session) commit() (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.within)
 	defer cancel()
@@ -146,7 +141,7 @@ func (s *session) commit() (again bool, err error) {
 		return false, s.failure()
 	}
 	err = s.note(ctx, err)
-	if !s.link.raw.IsClosed() { // the server has refused it
+	if !s.link.raw.IsClosed() { // refused by the server
 		return s.redo != nil, postgresDialect.wrap("sqldb.commit", err)
 	}
 	if s.xid == "" {
@@ -156,8 +151,8 @@ func (s *session) commit() (again bool, err error) {
 	return s.pg.settle(s.xid, s.link.life, err)
 }
 
-// settle asks what became of a transaction whose COMMIT had no answer. In another life
-// of the server its id may be that of another transaction, unless it was committed.
+// settle asks for the outcome of a COMMIT without an answer. In another life of the server the id may be reused,
+// unless it was committed.
 func (db *postgres) settle(xid, life string, cause error) (again bool, err error) {
 	db.stats.doubts.Add(1)
 	db.log.Warn("the answer to a COMMIT was lost; asking for its outcome", "error", cause)
@@ -172,10 +167,10 @@ func (db *postgres) settle(xid, life string, cause error) (again bool, err error
 		case err == nil && (status == "aborted" || status == "in progress" && now != life):
 			return true, postgresDialect.wrap("sqldb.commit", cause)
 		case err == nil && (status == "" || now != life), fault.KindOf(err) == fault.Internal &&
-			err != nil: // it does not know
+			err != nil: // the server does not know
 			return false, unknown(cause)
 		}
-		if !pause(ctx, doubtPause) { // in progress, or the server is away
+		if !pause(ctx, doubtPause) { // still running, or no answer
 			return false, unknown(errors.Join(cause, err))
 		}
 	}
@@ -185,7 +180,7 @@ func unknown(cause error) error {
 	return unavailable("sqldb.commit", codeUnknown, "the outcome is unknown; repeat with the same key", cause)
 }
 
-// status asks the server for the status of a transaction, and in which life it says so.
+// status asks for the status of a transaction, and in which life of the server that is.
 func (db *postgres) status(ctx context.Context, xid string) (status, life string, err error) {
 	s, err := db.begin(ctx, beginRead)
 	if err != nil {

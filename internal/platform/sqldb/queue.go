@@ -10,13 +10,12 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Lane is a queue of jobs. The engine's comes first.
+// Lane is a queue of jobs.
 type Lane uint8
 
-// The lanes.
 const (
-	Engine Lane = iota // what executions wait for
-	Other              // everything else: services, relay marks, keys, retention
+	Engine Lane = iota // goes first; executions wait for it
+	Other              // services, relay marks, keys, retention
 	lanes
 )
 
@@ -27,41 +26,39 @@ func (l Lane) String() string {
 	return "other"
 }
 
-// The states of a job.
 const (
 	waiting int32 = iota
 	begun
-	left // its caller went away before it began
+	left // the caller left before it began
 )
 
-// job is a piece of work on its way through the write loop.
+// job is a write on its way through the loop.
 type job struct {
 	lane  Lane
-	key   string          // for whom it is, see For
-	ctx   context.Context // of this call; the loop hands it to fn and forgets it
+	key   string          // the tenant, see For
+	ctx   context.Context // of this call
 	fn    func(context.Context, *Tx) error
-	waits func() error // the end of the caller's context
-	put   time.Time    // when it was put into the queue
+	waits func() error // error of the caller's context
+	put   time.Time    // when it was queued
 	state atomic.Int32
 	err   error
 	after []func() // see Tx.OnCommit
 	done  chan struct{}
 }
 
-// queue holds the jobs that wait, bounded per lane. In a lane tenants come in turn.
+// queue holds the waiting jobs, bounded per lane. Tenants of a lane take turns.
 type queue struct {
 	size int
-	kick chan struct{} // holds one token when the loop shall look
+	kick chan struct{} // holds a token to wake the loop
 
 	mu     sync.Mutex
-	closed error // why nothing more is taken in
+	closed error // why jobs are refused
 	lane   [lanes]fair.Line[*job]
-	count  [lanes]atomic.Int64 // in each lane, to be read without mu
+	count  [lanes]atomic.Int64 // by lane, readable without mu
 }
 
 func newQueue(size int) *queue { return &queue{size: size, kick: make(chan struct{}, 1)} }
 
-// put adds a job, or says why it cannot.
 func (q *queue) put(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,8 +76,7 @@ func (q *queue) put(j *job) error {
 	return nil
 }
 
-// drop gives the place of a job back whose caller went away. One that was taken out meanwhile
-// has none any more.
+// drop removes a job whose caller left.
 func (q *queue) drop(j *job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,11 +87,10 @@ func (q *queue) drop(j *job) {
 
 var errQueueFull = unavailable("sqldb.write", codeBusy, "too many writes are waiting; try again", nil)
 
-// part is how many of the other writes that may wait can be of one tenant: others find room
-// however many one of them sends. The process itself has few writers, and may have all.
+// part is how many of the waiting writes can be of one tenant, so that others find room. The process itself may have
+// all.
 func part(queue int) int { return max(1, queue/2) }
 
-// crowded refuses a tenant that has its part of a queue.
 func crowded(queue int) error {
 	err := fault.TooMuch(part(queue),
 		"too many writes of this tenant are waiting; nothing was done, send fewer at a time and try again")
@@ -103,7 +98,7 @@ func crowded(queue int) error {
 	return err
 }
 
-// close refuses everything from now on; what waits still waits. The first reason stands.
+// close refuses new jobs; waiting ones stay. The first reason stands.
 func (q *queue) close(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,7 +107,6 @@ func (q *queue) close(why error) {
 	}
 }
 
-// wake has the loop look.
 func (q *queue) wake() {
 	select {
 	case q.kick <- struct{}{}:
@@ -120,17 +114,14 @@ func (q *queue) wake() {
 	}
 }
 
-// any reports whether a job waits.
 func (q *queue) any() bool { return q.more(Engine) || q.more(Other) }
 
-// more reports whether a job of a lane waits.
 func (q *queue) more(lane Lane) bool { return q.waiting(lane) > 0 }
 
-// waiting is how many jobs of a lane wait.
 func (q *queue) waiting(lane Lane) int { return int(q.count[lane].Load()) }
 
-// next gives the job that a transaction runs next, nil when it should commit. A tenant whose
-// jobs took long lately may begin a transaction, but joins none that others wait for.
+// next returns the next job of a transaction; nil: commit. A tenant whose jobs took long lately may begin a
+// transaction but does not join one that others wait for.
 func (q *queue) next(s share) *job {
 	if !q.any() {
 		return nil
@@ -150,7 +141,7 @@ func (q *queue) next(s share) *job {
 			limit = fair.Anybody
 		}
 		j, ok := q.lane[lane].Next(0, limit)
-		if !ok { // pick has seen one
+		if !ok {
 			return nil
 		}
 		q.count[lane].Add(-1)
@@ -160,7 +151,7 @@ func (q *queue) next(s share) *job {
 	}
 }
 
-// charge says how long a job of a tenant took. The process itself owes nobody anything.
+// charge adds a job's time to its tenant's account. The process itself has none.
 func (q *queue) charge(j *job, took time.Duration) {
 	if j.key == "" || j.lane == Engine {
 		return
@@ -170,26 +161,23 @@ func (q *queue) charge(j *job, took time.Duration) {
 	q.lane[j.lane].Charge(j.key, took.Microseconds())
 }
 
-// The bounds of one transaction.
 const (
 	maxJobs    = 256                   // jobs that share a commit
-	maxRun     = 20 * time.Millisecond // time of all jobs before the commit begins
-	otherFloor = 2 * time.Millisecond  // time that the others have beside any engine job
-	maxOwed    = 5 * maxRun            // what one lane may owe the other
+	maxRun     = 20 * time.Millisecond // of all jobs before the commit
+	otherFloor = 2 * time.Millisecond  // for the others beside any engine job
+	maxOwed    = 5 * maxRun            // between the lanes
 )
 
-// share is how a transaction divided its time so far.
+// share is how a transaction has divided its time.
 type share struct {
 	jobs int
 	ran  [lanes]time.Duration
-	owed time.Duration // to the others, from the transactions before; below 0: by them
-	slow bool          // the last job of the engine took longer than a transaction should
+	owed time.Duration // to the others, from earlier transactions; negative: by them
+	slow bool          // the last engine job took longer than maxRun
 }
 
-// pick says which lane is next, or that it is time to commit. The engine goes
-// first, but never over two thirds of the time while others wait; the others do
-// not hold up the commit that an engine job waits for by more than half of that
-// job's time, or the floor.
+// pick chooses the next lane, or to commit. The engine goes first, with at most two thirds of the time while others
+// wait; the others delay a commit that an engine job waits for by at most half of that job's time, or the floor.
 func (s share) pick(engine, other bool) (Lane, bool) {
 	run, used := s.ran[Engine], s.ran[Other]-s.owed
 	if s.jobs >= maxJobs || run+s.ran[Other] >= maxRun {
@@ -199,14 +187,14 @@ func (s share) pick(engine, other bool) (Lane, bool) {
 	switch {
 	case other && room && (!engine || 2*used < run):
 		return Other, true
-	case engine && (!s.slow || s.ran[Other] == 0): // others do not wait for another one like the last
+	case engine && (!s.slow || s.ran[Other] == 0): // others do not wait for another slow one
 		return Engine, true
 	}
 	return 0, false
 }
 
-// next is the share that the transaction after this one begins with: what the
-// others did not get of their third, or had beyond it, counts as long as they wait.
+// next is the share that the next transaction begins with: what the others missed of their third, or had beyond it,
+// counts while they wait.
 func (s share) next(other bool) share {
 	if !other {
 		return share{slow: s.slow}

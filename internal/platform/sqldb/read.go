@@ -8,11 +8,10 @@ import (
 	"renga.dev/renga/internal/platform/fair"
 )
 
-// maxRead is how long a read transaction may last in a server: as long as one lasts, the
-// write-ahead log cannot start over.
+// maxRead bounds a read transaction: while one runs, the write-ahead log cannot restart.
 const maxRead = 5 * time.Second
 
-// read runs fn on a connection that cannot write. The engine has one to itself.
+// read runs fn on a read-only connection. The engine has one of its own.
 func (db *lite) read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	readers := db.readers
 	if lane == Engine {
@@ -34,12 +33,12 @@ func (db *lite) read(ctx context.Context, lane Lane, fn func(context.Context, *T
 	return fn(ctx, tx)
 }
 
-// readers is a small pool of connections, opened when they are first needed.
+// readers is a pool of connections, opened on demand.
 type readers struct {
 	dial    func() (*conn, error)
-	places  *fair.Places // one for each connection
-	free    chan *conn   // holds nil for a connection that is not open
-	drained atomic.Int64 // that drain has
+	places  *fair.Places // one per connection
+	free    chan *conn   // nil: not open
+	drained atomic.Int64 // by drain
 	done    chan struct{}
 }
 
@@ -51,16 +50,14 @@ func newReaders(n int, dial func() (*conn, error)) *readers {
 	return r
 }
 
-// busy is how many of its connections somebody reads with.
 func (r *readers) busy() int { return cap(r.free) - len(r.free) - int(r.drained.Load()) }
 
-// halves are places of which one tenant has at most half, and the process itself too.
+// halves are places of which a tenant, or the process itself, gets at most half.
 func halves(n int) *fair.Places {
 	half := max(1, n/2)
 	return fair.NewPlaces(fair.Config{Places: n, Each: half, Own: half})
 }
 
-// take gives a connection, waiting for one as long as ctx allows.
 func (r *readers) take(ctx context.Context) (*conn, error) {
 	closed := unavailable("sqldb.read", codeStopped, "the database is closed", nil)
 	select {
@@ -77,7 +74,7 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 	case <-r.done:
 		r.places.Leave(keyOf(ctx))
 		return nil, closed
-	case <-ctx.Done(): // drain has it
+	case <-ctx.Done(): // drain has the connections
 		r.places.Leave(keyOf(ctx))
 		return nil, ctx.Err()
 	}
@@ -91,7 +88,7 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// give takes a connection back; one that could not end its transaction is replaced.
+// give returns a connection, or drops a broken one.
 func (r *readers) give(ctx context.Context, c *conn, broken error) {
 	if broken != nil {
 		_ = c.close()
@@ -101,8 +98,8 @@ func (r *readers) give(ctx context.Context, c *conn, broken error) {
 	r.places.Leave(keyOf(ctx))
 }
 
-// drain takes all connections, those in use as soon as they come back, and reports whether it has
-// got them before ctx ended. Until release is called nobody else reads.
+// drain takes all connections, busy ones when they return, and reports whether it got them before ctx ended. Nobody
+// else reads until release.
 func (r *readers) drain(ctx context.Context) (release func(), all bool) {
 	var taken []*conn
 	release = func() {
@@ -123,7 +120,7 @@ func (r *readers) drain(ctx context.Context) (release func(), all bool) {
 	return release, true
 }
 
-// close waits for every connection to come back and closes it.
+// close waits for every connection and closes it.
 func (r *readers) close() error {
 	select {
 	case <-r.done:

@@ -11,19 +11,17 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// SchemaTables are the tables in which a database says of itself which schema it has, and
-// which Health writes to.
+// SchemaTables hold the schema of the whole database, and the rows of Health.
 func SchemaTables() Migration { return Tables("sqldb", files) }
 
-// schema is how far the tables of the whole are: how many migrations they have seen, and
-// which version of the program they have seen the last one of.
+// schema is the version of the whole schema: the number of migrations, and the program that ran the last one.
 type schema struct {
 	number  int64
 	program string
 }
 
-// refuse says why a program may not use tables that are as s says; nil: it may. Migrations
-// are only ever added, so the higher number is the newer schema, whichever package it came with.
+// refuse says why a program may not use a newer schema. Migrations are only added, so the higher number is newer,
+// whichever package it is from.
 func (s schema) refuse(mine schema) error {
 	if s.number <= mine.number {
 		return nil
@@ -33,7 +31,6 @@ func (s schema) refuse(mine schema) error {
 		s.number, s.program, mine.program, mine.number, s.program)
 }
 
-// schemaOf is the schema of a program that has these migrations.
 func schemaOf(d *dialect, program string, all []Migration) (schema, error) {
 	s := schema{program: program}
 	for _, m := range all {
@@ -46,7 +43,7 @@ func schemaOf(d *dialect, program string, all []Migration) (schema, error) {
 	return s, nil
 }
 
-// readSchema reads the schema of a database, the zero schema when it does not say.
+// readSchema reads the schema of a database; zero: unknown.
 func readSchema(ctx context.Context, d *dialect, db *sql.DB) (s schema, err error) {
 	exists := "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'sqldb_schema'"
 	if d.name == Postgres {
@@ -57,13 +54,12 @@ func readSchema(ctx context.Context, d *dialect, db *sql.DB) (s schema, err erro
 		return s, err
 	}
 	err = db.QueryRowContext(ctx, "SELECT number, program FROM sqldb_schema WHERE id = 1").Scan(&s.number, &s.program)
-	if err == sql.ErrNoRows { // the process that made the table ended before it came to the row
+	if err == sql.ErrNoRows { // the process crashed before it stored the row
 		err = nil
 	}
 	return s, err
 }
 
-// storeSchema notes the schema that a database has now.
 func storeSchema(ctx context.Context, db *sql.DB, s schema) error {
 	_, err := db.ExecContext(ctx, `INSERT INTO sqldb_schema (id, number, program) VALUES (1, $1, $2)
 		ON CONFLICT (id) DO UPDATE SET number = excluded.number, program = excluded.program

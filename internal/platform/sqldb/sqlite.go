@@ -15,12 +15,11 @@ import (
 	"modernc.org/sqlite"
 )
 
-// lite is a database in a file: one write connection with its loop, and a few for
-// reads.
+// lite is a database in a file: one write connection with its loop, and some for reads.
 type lite struct {
 	lock    *os.File
 	queue   *queue
-	conn    *conn // that writes
+	conn    *conn // for writes
 	readers *readers
 	own     *readers // the engine's
 	wal     *wal
@@ -29,7 +28,6 @@ type lite struct {
 	guard   *guard
 }
 
-// newSQLite locks the file for this process and opens it.
 func newSQLite(ctx context.Context, cfg Config, stats *counters) (*lite, error) {
 	path, err := filepath.Abs(cfg.Path)
 	if err != nil {
@@ -41,7 +39,7 @@ func newSQLite(ctx context.Context, cfg Config, stats *counters) (*lite, error) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	// Nobody else's to read, whatever the umask; SQLite gives its other files the same mode.
+	// Readable by nobody else, whatever the umask; SQLite's other files inherit the mode.
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		err = file.Close()
@@ -101,8 +99,7 @@ func (db *lite) open(ctx context.Context, path string, cfg Config) error {
 	return nil
 }
 
-// write puts a job into the queue and waits for it; a caller that finds the loop
-// idle does its turn itself.
+// write queues a job and waits for it, or does the turn itself if the loop is idle.
 func (db *lite) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
 	j := &job{
 		lane: lane, key: keyOf(ctx), ctx: context.WithoutCancel(ctx), fn: fn, waits: ctx.Err, put: time.Now(),
@@ -125,7 +122,7 @@ func (db *lite) write(ctx context.Context, lane Lane, fn func(context.Context, *
 	return j.err
 }
 
-// run serves writes, keeps the write-ahead log short and looks after the files.
+// run serves writes, checkpoints and guards the files.
 func (db *lite) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -147,14 +144,13 @@ func (db *lite) run(ctx context.Context) error {
 	rest()
 	lost, swept := <-guarded, <-sweeps
 	if err = cmp.Or(err, swept); err != nil && lost == nil {
-		if gone := db.guard.check(); gone != nil { // who fell over it first does not know why
+		if gone := db.guard.check(); gone != nil { // the reason of the first error
 			lost = db.wal.end("sqldb.guard", gone)
 		}
 	}
 	return cmp.Or(lost, err)
 }
 
-// close closes the connections and unlocks the file.
 func (db *lite) close() error {
 	var first error
 	keep := func(err error) {
@@ -167,13 +163,12 @@ func (db *lite) close() error {
 		keep(db.readers.close())
 		keep(db.own.close())
 	}
-	// After a failed sync nothing touches the files again: closing the last
-	// connection would write to them.
+	// After a failed sync the files stay untouched: closing the last connection would write.
 	if db.conn != nil && (db.wal == nil || db.wal.broken() == nil) {
 		err := db.conn.close()
 		keep(err)
 		if err == nil && db.lock != nil {
-			note(db.lock) // the write-ahead log is in the database
+			note(db.lock) // the log is checkpointed
 		}
 	}
 	if db.lock != nil {
@@ -191,25 +186,23 @@ func (db *lite) levels(s *Stats) {
 	}
 }
 
-// The sizes of the database file and of the memory that its connections take.
-// The whole server has 150 MiB; the caches below are at most 24 MiB of it.
+// Sizes of the file and of the caches, at most 24 MiB of the server's 150 MiB.
 const (
 	pageSize      = 4096
 	writeCacheKiB = 16 << 10
 	readCacheKiB  = 2 << 10
-	busyTimeout   = 5 * time.Second // a foreign tool holds the write lock
+	busyTimeout   = 5 * time.Second // for a foreign tool with the write lock
 )
 
-// sqliteDSN is the name of a connection with the settings of its role.
 func sqliteDSN(path string, cacheKiB int, queryOnly bool) string {
 	pragmas := []string{
 		"busy_timeout(" + strconv.FormatInt(busyTimeout.Milliseconds(), 10) + ")",
-		"page_size(" + strconv.Itoa(pageSize) + ")", // counts only for a file that is new
+		"page_size(" + strconv.Itoa(pageSize) + ")", // for a new file
 		"journal_mode(wal)",
-		"synchronous(full)", // every commit is a real sync
+		"synchronous(full)", // sync every commit
 		"wal_autocheckpoint(0)",
 		"journal_size_limit(" + strconv.Itoa(walReset) + ")",
-		"foreign_keys(0)", // a deferred one fails at the commit, which all jobs share
+		"foreign_keys(0)", // a deferred one fails at the commit that all jobs share
 		"temp_store(memory)",
 		"cache_size(" + strconv.Itoa(-cacheKiB) + ")",
 	}
@@ -220,8 +213,7 @@ func sqliteDSN(path string, cacheKiB int, queryOnly bool) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 }
 
-// openSQLite opens one connection, without the pool of database/sql: the write
-// loop and the reader pool are pools enough, and a statement costs a fifth less.
+// openSQLite bypasses the pool of database/sql, which costs a fifth of a statement.
 func openSQLite(dsn string) (driver.Conn, error) {
 	return (&sqlite.Driver{}).Open(dsn)
 }

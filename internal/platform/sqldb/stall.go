@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// slow is how long a write may wait until the log says why.
+// slow is how long a write may wait before the log says why.
 const slow = time.Second
 
 // waits is where the time of a write went.
 type waits struct {
-	queue time.Duration // until its turn came, or it had a place among those who use connections
-	link  time.Duration // until a connection to PostgreSQL was free
-	lock  time.Duration // for another process that holds the lock of SQLite's file
-	job   time.Duration // its statements, and those of the jobs that share its transaction
-	sync  time.Duration // from COMMIT until it was durable
-	again time.Duration // attempts that lost against others, and the pauses between them
+	queue time.Duration // for a turn, or a place on connections
+	link  time.Duration // for a connection to PostgreSQL
+	lock  time.Duration // for another process with the lock of SQLite's file
+	job   time.Duration // statements, also of jobs that share the transaction
+	sync  time.Duration // COMMIT
+	again time.Duration // lost attempts and pauses
 }
 
 func (w waits) total() time.Duration { return w.queue + w.link + w.lock + w.job + w.sync + w.again }
 
-// reason names the longest part.
 func (w waits) reason() string {
 	longest, reason := w.queue, "queue"
 	for _, part := range []struct {
@@ -34,11 +33,10 @@ func (w waits) reason() string {
 	return reason
 }
 
-// turn names the longest part of what the loop itself did.
+// turn names the longest part of the loop's own work.
 func (w waits) turn() string { return waits{lock: w.lock, job: w.job, sync: w.sync}.reason() }
 
-// stalled counts a write that waited for longer than slow, and says why. behind is what kept
-// the queue from moving, where that is known.
+// stalled counts and logs a write that waited longer than slow. behind is what kept the queue waiting, if known.
 func (c *counters) stalled(log *slog.Logger, w waits, jobs int, behind string) {
 	if w.total() <= slow {
 		return
@@ -50,20 +48,19 @@ func (c *counters) stalled(log *slog.Logger, w waits, jobs int, behind string) {
 		"jobMs", w.job.Milliseconds(), "syncMs", w.sync.Milliseconds(), "retriesMs", w.again.Milliseconds())
 }
 
-// busy is what the loop did last that took long, for those who waited meanwhile.
+// busy is the last long work of the loop, for those who waited meanwhile.
 type busy struct {
 	why   string
 	until time.Time
 }
 
-// did notes what the loop did, if it took long enough to be somebody's reason.
 func (b *busy) did(why string, began, ended time.Time) {
 	if ended.Sub(began) > slow/2 {
 		*b = busy{why, ended}
 	}
 }
 
-// since is what the loop was busy with at some time after an instant, "" when nothing took long.
+// since is what the loop was busy with after an instant; "": nothing long.
 func (b *busy) since(at time.Time) string {
 	if b.until.After(at) {
 		return b.why

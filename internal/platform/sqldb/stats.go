@@ -5,38 +5,37 @@ import (
 	"time"
 )
 
-// Commit is what is reported of one commit.
+// Commit describes a commit.
 type Commit struct {
-	Jobs  int           // that shared it, also those that failed
-	Pages int           // written to SQLite's write-ahead log
-	Took  time.Duration // from the first job's begin to the answer
-	Sync  time.Duration // the part of it that the database took to make it durable
+	Jobs  int           // failed ones included
+	Pages int           // in SQLite's write-ahead log
+	Took  time.Duration // from the begin of the first job
+	Sync  time.Duration // to make it durable
 }
 
 // Stats are counts since the database was opened, and a few levels.
 type Stats struct {
 	Commits     uint64
-	Failed      uint64 // commits, and attempts at one
+	Failed      uint64 // commits and attempts
 	Jobs        [lanes]uint64
 	JobErrors   [lanes]uint64
-	Pages       uint64 // written to the write-ahead log
+	Pages       uint64 // in the write-ahead log
 	CommitTime  time.Duration
 	SyncTime    time.Duration
 	Reads       uint64
 	Checkpoints uint64
-	Blocked     uint64 // checkpoints that a reader kept from shortening a log that is too long
-	Stalls      uint64 // writes that waited for more than a second
+	Blocked     uint64 // checkpoints of a long log that a reader blocked
+	Stalls      uint64 // writes that waited longer than a second
 	Waiting     [lanes]int
 	WAL         int64  // bytes of the write-ahead log
-	Again       uint64 // jobs that SQLite ran twice, since one that shared their transaction failed
+	Again       uint64 // jobs that ran twice on SQLite, because another one failed
 
-	// Of PostgreSQL alone:
-	Trips  uint64              // to the server and back, in transactions
-	Doubts uint64              // commits whose answer was lost and had to be asked for
-	Redone [maxRedo + 1]uint64 // jobs by how often they were run again
+	// Of PostgreSQL:
+	Trips  uint64              // round trips in transactions
+	Doubts uint64              // commits whose answer was lost
+	Redone [maxRedo + 1]uint64 // jobs by repetitions
 }
 
-// counters are what Stats is taken from.
 type counters struct {
 	commits, failed, pages, reads, again atomic.Uint64
 	stalls                               atomic.Uint64
@@ -61,7 +60,6 @@ func (c *counters) commit(d Commit) {
 	c.syncTime.Add(int64(d.Sync))
 }
 
-// Stats reads the counters.
 func (db *DB) Stats() Stats {
 	c := db.stats
 	s := Stats{

@@ -5,11 +5,10 @@ import (
 	"syscall"
 )
 
-// tcpUserTimeout is the socket option that bounds how long sent data may stay
-// unacknowledged; package syscall has no name for it.
+// tcpUserTimeout bounds how long sent data stays unacknowledged; package syscall does not name it.
 const tcpUserTimeout = 0x12
 
-// userTimeout has the system give up on a peer that is gone after ten seconds.
+// userTimeout makes the system give up on a dead peer after ten seconds.
 func userTimeout(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

@@ -4,6 +4,5 @@ package sqldb
 
 import "syscall"
 
-// userTimeout does nothing here: keep-alives and the deadlines of trips notice a
-// peer that is gone, later.
+// userTimeout: here keep-alives and trip deadlines notice a dead peer, later.
 func userTimeout(_, _ string, _ syscall.RawConn) error { return nil }

@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// Transaction is what is told of one call of Write or Read. Nothing in it is of its
-// statements or their values.
+// Transaction describes a call of Write or Read, without statements and values.
 type Transaction struct {
 	Write  bool
 	Lane   Lane
-	Began  time.Time     // when it was asked for
+	Began  time.Time     // the call
 	Waited time.Duration // for its turn or a connection
-	Ran    time.Duration // from then to the answer, with the commit; 0: it did not come to run
+	Ran    time.Duration // with the commit; 0: it never ran
 	Err    error
 }
 
-// teller is who wants to know of a transaction; nil: nobody.
 func (db *DB) teller(ctx context.Context) func(Transaction) {
 	if db.trace == nil {
 		return nil
@@ -24,13 +22,12 @@ func (db *DB) teller(ctx context.Context) func(Transaction) {
 	return db.trace(ctx)
 }
 
-// tell runs a transaction by run and tells of it. A job that is run again ran from its
-// first time on.
+// tell runs a transaction and reports it. A repeated job runs from its first begin.
 func tell(t Transaction, told func(Transaction), fn func(context.Context, *Tx) error,
 	run func(fn func(context.Context, *Tx) error) error,
 ) error {
 	t.Began = time.Now()
-	var ran time.Time // run does not return while fn runs
+	var ran time.Time
 	t.Err = run(func(ctx context.Context, tx *Tx) error {
 		if ran.IsZero() {
 			ran = time.Now()

@@ -11,18 +11,15 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Tx is a transaction, for the time of one job and in its goroutine alone.
-// Statements are prepared once per connection and found by their text, so a text
-// that is built anew for every call costs what preparing costs.
+// Tx is a transaction, used by one job in its goroutine. Statements are prepared once per connection and found by
+// their text, so varying texts cost a preparation each.
 //
-// Arguments are integers, strings, byte slices and arrays, booleans, floats, nil,
-// or named types of those; a time is stored as an integer by whoever has one. On
-// PostgreSQL also []int64, []string, []bool and [][]byte, for parameters of the
-// types bigint[], text[], boolean[], and bytea[] or uuid[].
+// Arguments are integers, strings, byte slices and arrays, booleans, floats, nil, or named types of those; times are
+// stored as integers. On PostgreSQL also []int64, []string, []bool and [][]byte, for bigint[], text[], boolean[], and
+// bytea[] or uuid[].
 //
-// PostgreSQL ends a transaction, or goes back to the savepoint around it, with the
-// first statement that fails; SQLite undoes that statement alone. Whoever goes on
-// after an error does so behind a Savepoint.
+// After a failed statement PostgreSQL has ended the transaction, or the savepoint around it; SQLite undoes only the
+// statement. To go on after an error, use Savepoint.
 type Tx struct {
 	conn  *conn    // SQLite
 	pg    *session // PostgreSQL
@@ -30,24 +27,23 @@ type Tx struct {
 	over  bool
 	after []func() // see OnCommit
 
-	reads bool        // it cannot write
+	reads bool        // read-only
 	known map[any]any // see Remember
 	own   map[any]any // see Own
 	waits func() error
 }
 
-// Stmt is a statement of a Batch and what becomes of its result.
+// Stmt is a statement of a Batch.
 type Stmt struct {
 	Query   string
 	Args    []any
-	Row     func(*Row) error // called for each row; it must not use the transaction. nil: rows are not looked at
-	Changed *int64           // gets the number of rows that the statement changed; nil: nobody asks
-	// Inserted gets the integer that is the key of the row that the statement inserted, on
-	// SQLite alone and without Row; nil: nobody asks.
+	Row     func(*Row) error // called for each row, must not use the transaction; nil: rows are ignored
+	Changed *int64           // receives the number of changed rows, unless nil
+	// Inserted receives the integer key of the inserted row, unless nil; SQLite only, without Row.
 	Inserted *int64
 }
 
-// Dialect names the database, for the few statements that cannot be shared.
+// Dialect is for the few statements that cannot be shared.
 func (tx *Tx) Dialect() Dialect {
 	if tx.pg != nil {
 		return Postgres
@@ -68,9 +64,8 @@ func (tx *Tx) NowBy(ctx context.Context, machine func() time.Time) (ms int64, er
 	return ms, err
 }
 
-// Remember gives what fn found, once for a key in a transaction that cannot write: there it
-// finds the same every time. In one that can, fn is asked each time. The key is of a type of
-// the caller's own, which others do not use, and what is found is not to be changed.
+// Remember caches what fn returns, by key, in a read-only transaction, where it cannot change; in others it calls fn.
+// The key has a type of the caller's own; the value must not be modified.
 func Remember[K comparable, V any](tx *Tx, key K, fn func() (V, error)) (V, error) {
 	if !tx.reads {
 		return fn()
@@ -88,8 +83,7 @@ func Remember[K comparable, V any](tx *Tx, key K, fn func() (V, error)) (V, erro
 	return found, err
 }
 
-// Own gives the one V of a transaction, made when it is first asked for. It is for what a
-// transaction has once, whoever takes part in it, such as a budget.
+// Own returns the one V of a transaction, such as a budget, made on first use.
 func Own[V any](tx *Tx, make func() V) V {
 	key := any((*V)(nil))
 	if found, is := tx.own[key]; is {
@@ -103,14 +97,11 @@ func Own[V any](tx *Tx, make func() V) V {
 	return v
 }
 
-// Disown forgets what Own gave: who does the work of several in one transaction calls it
-// before that of the next.
+// Disown drops what Own made. Call it between the jobs of several callers in one transaction.
 func (tx *Tx) Disown() { clear(tx.own) }
 
-// Waits says why the caller of a job cannot be answered any more: its deadline has passed.
-// nil: it waits. A job that goes on for long asks, and gives the error back; then nothing
-// of it is stored. A caller that went away on its own is another matter: what it asked for
-// is done.
+// Waits is an error once the caller's deadline has passed. A long job returns it, and nothing is stored. A caller
+// that merely left does not count: its job is done.
 func (tx *Tx) Waits() error {
 	if tx.waits == nil {
 		return nil
@@ -121,35 +112,31 @@ func (tx *Tx) Waits() error {
 	return nil
 }
 
-// OnCommit has fn called when what the job wrote is on disk, before Write returns and
-// in the order of the calls. It is not called when the job fails or the savepoint around
-// it is undone, nor when the outcome of the commit is unknown. The commits of others
-// wait for fn, so it tells somebody and does nothing itself.
+// OnCommit has fn called, in order, after the commit and before Write returns; not when the job or its savepoint is
+// undone or the outcome is unknown. Other commits wait for fn, so it must only notify.
 func (tx *Tx) OnCommit(fn func()) { tx.after = append(tx.after, fn) }
 
-// committed calls what waited for the commit.
 func committed(after []func()) {
 	for _, fn := range after {
 		fn()
 	}
 }
 
-// Exec runs a statement and gives the number of rows it changed.
+// Exec returns the number of changed rows.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if tx.over {
 		return 0, errOver
 	}
 	if tx.pg != nil {
-		// A copy, so that the arguments of SQLite's statements stay off the heap.
+		// The copy keeps the arguments of SQLite's statements off the heap.
 		return tx.pg.exec(ctx, query, slices.Clone(args))
 	}
 	n, err := tx.conn.exec(ctx, query, args...)
 	return n, sqliteDialect.wrap("sqldb.exec", err)
 }
 
-// Query runs a statement and yields its rows. A row is valid until the next one;
-// an error ends the sequence. On PostgreSQL the whole result is read first, so a
-// statement should ask for no more than is wanted.
+// Query yields rows, each valid until the next; an error ends them. PostgreSQL's result is read as a whole first, so
+// ask for no more than needed.
 func (tx *Tx) Query(ctx context.Context, query string, args ...any) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		if tx.over {
@@ -168,7 +155,7 @@ func (tx *Tx) Query(ctx context.Context, query string, args ...any) iter.Seq2[*R
 	}
 }
 
-// Collect runs a statement and gives what scan makes of each of its rows.
+// Collect returns what scan makes of each row.
 func Collect[T any](ctx context.Context, tx *Tx, scan func(*Row) (T, error), query string, args ...any) (
 	all []T, err error,
 ) {
@@ -185,13 +172,13 @@ func Collect[T any](ctx context.Context, tx *Tx, scan func(*Row) (T, error), que
 	return all, nil
 }
 
-// Column reads a row that has one column, for Collect.
+// Column scans a row of one column, for Collect.
 func Column[T any](row *Row) (value T, err error) {
 	err = row.Scan(&value)
 	return value, err
 }
 
-// Row runs a statement and gives its first row. Its Scan gives ErrNoRow if there is none.
+// Row returns the first row; without one, its Scan fails with ErrNoRow.
 func (tx *Tx) Row(ctx context.Context, query string, args ...any) *Row {
 	for row, err := range tx.Query(ctx, query, args...) {
 		if err != nil {
@@ -202,9 +189,7 @@ func (tx *Tx) Row(ctx context.Context, query string, args ...any) *Row {
 	return &Row{err: ErrNoRow}
 }
 
-// Batch runs statements one after the other, up to the first that fails. On
-// PostgreSQL they travel together: one trip to the server and back, whatever their
-// number.
+// Batch runs statements in order up to the first failure. On PostgreSQL it is one round trip.
 func (tx *Tx) Batch(ctx context.Context, stmts ...Stmt) error {
 	if tx.over {
 		return errOver
@@ -220,7 +205,6 @@ func (tx *Tx) Batch(ctx context.Context, stmts ...Stmt) error {
 	return nil
 }
 
-// one runs one statement of a batch on SQLite.
 func (tx *Tx) one(ctx context.Context, st *Stmt) error {
 	if st.Row == nil {
 		n, err := tx.Exec(ctx, st.Query, st.Args...)
@@ -243,7 +227,7 @@ func (tx *Tx) one(ctx context.Context, st *Stmt) error {
 	return nil
 }
 
-// Savepoint runs fn and undoes what it wrote when it fails or panics.
+// Savepoint undoes what fn wrote if it fails or panics.
 func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (err error) {
 	if tx.over {
 		return errOver
@@ -272,8 +256,7 @@ func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (er
 	return err
 }
 
-// control runs a statement about savepoints. PostgreSQL gets it together with the
-// next statement.
+// control runs a statement about savepoints; PostgreSQL's is deferred to the next statement.
 func (tx *Tx) control(ctx context.Context, query string) error {
 	if tx.pg != nil {
 		return tx.pg.control(query)
@@ -282,8 +265,7 @@ func (tx *Tx) control(ctx context.Context, query string) error {
 	return sqliteDialect.wrap("sqldb.savepoint", err)
 }
 
-// undo goes back to a savepoint and forgets it. When the transaction is gone as a
-// whole there is nothing to go back to; whoever owns it finds out by conn.lost.
+// undo rolls back to a savepoint and releases it. If the transaction is gone, conn.lost says so.
 func (tx *Tx) undo(name string) error {
 	ctx := context.Background()
 	if tx.pg != nil {
@@ -299,5 +281,4 @@ func (tx *Tx) undo(name string) error {
 	return sqliteDialect.wrap("sqldb.savepoint", err)
 }
 
-// ErrNoRow says that a statement that was to give a row gave none.
 var ErrNoRow error = &fault.Error{Kind: fault.NotFound, Op: "sqldb.row"}

@@ -16,12 +16,11 @@ import (
 type Row struct {
 	values []driver.Value            // SQLite
 	raw    [][]byte                  // PostgreSQL
-	fields []pgconn.FieldDescription // what raw holds
+	fields []pgconn.FieldDescription // of raw
 	err    error
 }
 
-// Scan copies the columns into the pointers given, one for each. NULL leaves the
-// zero value. Byte slices belong to the caller from then on.
+// Scan copies the columns into pointers. NULL gives the zero value. Byte slices belong to the caller.
 func (r *Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
@@ -37,7 +36,6 @@ func (r *Row) Scan(dest ...any) error {
 	return nil
 }
 
-// scan copies one column into the place for it.
 func (r *Row) scan(i int, dest any) error {
 	if r.raw == nil {
 		return scanValue(dest, r.values[i])
@@ -48,7 +46,7 @@ func (r *Row) scan(i int, dest any) error {
 	return scanValue(dest, r.column(i))
 }
 
-// bindValue makes a value of the driver out of an argument.
+// bindValue converts an argument for the driver.
 func bindValue(arg any) (driver.Value, error) {
 	switch v := arg.(type) {
 	case nil, int64, float64, bool, string, []byte:
@@ -93,7 +91,6 @@ func bindUint(v uint64) (driver.Value, error) {
 	return int64(v), nil
 }
 
-// scanValue puts one column into the place for it.
 func scanValue(dest any, v driver.Value) error {
 	switch d := dest.(type) {
 	case *int64:
@@ -124,7 +121,7 @@ func scanValue(dest any, v driver.Value) error {
 	return scanInto(p.Elem(), v)
 }
 
-// scanInto is the general case: named types and conversions that lose nothing.
+// scanInto handles named types and lossless conversions.
 func scanInto(to reflect.Value, v driver.Value) error {
 	switch v := v.(type) {
 	case nil:
