@@ -12,13 +12,13 @@ import (
 
 const (
 	batchMost    = 256                   // events of one transaction
-	batchLeast   = 16                    // of one that takes long
-	batchTimeout = 2 * time.Second       // for the handlers of a batch
-	oneByOneTime = 20 * time.Millisecond // after which events that are applied one by one are committed
-	batchTime    = 50 * time.Millisecond // after which the next batches are smaller
+	batchLeast   = 16                    // of a slow one
+	batchTimeout = 2 * time.Second       // for the handlers
+	oneByOneTime = 20 * time.Millisecond // after which single events are committed
+	batchTime    = 50 * time.Millisecond // after which batches shrink
 )
 
-// errOneByOne says that something in a batch fails, so that its events must be applied one by one.
+// errOneByOne: an event of the batch fails, so they must be applied one by one.
 var errOneByOne = errors.New("the batch must be taken event by event")
 
 // applier applies events: each is a duplicate, stale, parked at its blocked key, or handled.
@@ -31,11 +31,11 @@ type applier struct {
 	dlq      *deadLetterQueue
 	handler  *invoker
 
-	most int // events of the next transaction
+	most int // events of a transaction
 }
 
-// consume applies events and commits the position after them, in transactions of at most most events so that no other
-// writer waits long.
+// consume applies events and commits the position after them, in transactions of at most most events, so that other
+// writers do not wait long.
 func (ap *applier) consume(ctx context.Context, items []item, behind func([]item) position) error {
 	for len(items) > 0 {
 		n := min(len(items), ap.most)
@@ -47,8 +47,8 @@ func (ap *applier) consume(ctx context.Context, items []item, behind func([]item
 	return nil
 }
 
-// consumeBatch applies a batch in one transaction, with no savepoint between the events. When one of them fails, the
-// batch is applied again event by event, each in a savepoint.
+// consumeBatch applies a batch in one transaction without savepoints. If an event fails, it applies the batch again
+// event by event, each in a savepoint.
 func (ap *applier) consumeBatch(ctx context.Context, items []item, behind func([]item) position) error {
 	to := behind(items)
 	err := ap.progress.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
@@ -79,7 +79,6 @@ func (ap *applier) consumeBatch(ctx context.Context, items []item, behind func([
 	return nil
 }
 
-// fit adapts the batch size to how long the last batch took.
 func (ap *applier) fit(n int, took time.Duration) {
 	switch {
 	case took > batchTime:
@@ -89,7 +88,7 @@ func (ap *applier) fit(n int, took time.Duration) {
 	}
 }
 
-// applySome applies events one by one for up to oneByOneTime, at least one: a slow handler must not hold up other
+// applySome applies events one by one for oneByOneTime, at least one, so that a slow handler does not hold up other
 // writers.
 func (ap *applier) applySome(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) (n int, err error) {
 	for began := time.Now(); n < len(items); {
@@ -103,7 +102,7 @@ func (ap *applier) applySome(ctx context.Context, tx *sqldb.Tx, t *changes, item
 	return n, nil
 }
 
-// applyBatch applies a batch in which nothing fails; otherwise it returns errOneByOne.
+// applyBatch applies a batch; if anything fails it returns errOneByOne.
 func (ap *applier) applyBatch(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) error {
 	if err := ap.versions.load(ctx, tx, t, items); err != nil {
 		return err
@@ -150,7 +149,6 @@ func (ap *applier) applyBatch(ctx context.Context, tx *sqldb.Tx, t *changes, ite
 	return ap.versions.save(ctx, tx, t, slices.Sorted(maps.Keys(touched)))
 }
 
-// applyOne applies one event of a batch in which something fails.
 func (ap *applier) applyOne(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) error {
 	key := it.event.Key
 	switch {
@@ -172,7 +170,7 @@ func (ap *applier) applyOne(ctx context.Context, tx *sqldb.Tx, t *changes, it *i
 	return ap.fail(ctx, tx, t, it, failed)
 }
 
-// try applies one event unless the version guard rejects it, and rolls back to a savepoint when its handler fails.
+// try applies one event, unless the version guard rejects it, and rolls back to a savepoint when its handler fails.
 // failed is why the event cannot be applied, err why the transaction cannot continue.
 func (ap *applier) try(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) (v verdict, failed, err error) {
 	if it.bad != nil {
@@ -187,7 +185,7 @@ func (ap *applier) try(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
-	tx.Disown() // what a transaction may do, an event may that is taken alone
+	tx.Disown() // each event has the budgets of a transaction
 	err = tx.Savepoint(ctx, func(ctx context.Context) error {
 		left, err := ap.dedupe.mark(ctx, tx, t, []*item{it})
 		if err != nil || len(left) == 0 {
@@ -207,8 +205,7 @@ func (ap *applier) try(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) 
 	return v, nil, err
 }
 
-// fail blocks the key of an event that failed on its first try: the event is parked for a retry, or becomes a dead
-// letter.
+// fail blocks the key of an event after its first failure: the event is parked for a retry or becomes a dead letter.
 func (ap *applier) fail(ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error) error {
 	e := &it.event
 	if again, err := ap.dlq.isDead(ctx, tx, e); err != nil || again {
@@ -218,7 +215,7 @@ func (ap *applier) fail(ctx context.Context, tx *sqldb.Tx, t *changes, it *item,
 	t.counts.failed++
 	f := failure(t.now, 1, cause)
 	l := t.block(e)
-	if it.bad == nil { // the place that a broken event claims says nothing of those after it
+	if it.bad == nil { // a broken event's version says nothing about later ones
 		l.last = keyVersion{version: e.Version, index: e.Index}
 	}
 	if IsPermanent(cause) || ap.consumer.tries() == 1 {

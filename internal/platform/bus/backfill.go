@@ -9,28 +9,24 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// backfillRange is a range of the outbox that a consumer reads.
 type backfillRange struct {
-	after  int64         // id up to which it is read
+	after  int64         // id
 	tenant string        // "": all
-	made   [2]wire.Stamp // created from the first to before the second
-	sent   [2]wire.Stamp // published from the first to before the second
+	made   [2]wire.Stamp // created: inclusive, exclusive
+	sent   [2]wire.Stamp // published: inclusive, exclusive
 }
 
-// always is a range of time without limits.
 var always = [2]wire.Stamp{0, math.MaxInt64}
 
-// backfillPage is a page of a source.
 type backfillPage struct {
 	items []item
-	upto  int64 // id up to which the source was read
-	more  bool  // there may be more
+	upto  int64 // id up to which it was read
+	more  bool  // maybe
 }
 
-// wants reports whether a consumer takes events of a type.
 func (c *Consumer) wants(typ string) bool { return len(c.Types) == 0 || slices.Contains(c.Types, typ) }
 
-// outboxPage reads published events of the outbox in order.
+// outboxPage reads published events in order.
 func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found backfillPage, err error) {
 	err = rp.bus.read(ctx, "bus.refill", func(ctx context.Context, tx *sqldb.Tx) error {
 		found = backfillPage{upto: of.after + replaySpan}
@@ -50,7 +46,7 @@ func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found bac
 	return found, err
 }
 
-// readRows reads the rows of a page. The page is full when it reaches the limit of rows or bytes.
+// readRows reads a page; full: it reached its limit of rows or bytes.
 func (rp *replayer) readRows(
 	ctx context.Context, tx *sqldb.Tx, of backfillRange, found *backfillPage,
 ) (full bool, err error) {
@@ -82,7 +78,7 @@ func (rp *replayer) readRows(
 }
 
 // catchUp consumes from the source what the stream dropped before this reader saw it, and moves the position to the
-// oldest message that the stream still has.
+// stream's oldest message.
 func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
 	rp.bus.log.Warn("a reader was away for longer than its stream keeps messages; it reads the source",
 		"consumer", rp.consumer.Name, "partition", rp.lease.part)
@@ -105,11 +101,11 @@ func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
 		}
 		of.after, more = found.upto, found.more
 	}
-	rp.progress.pos.seq = first - 1 // noted with the next events
+	rp.progress.pos.seq = first - 1 // committed with the next events
 	return nil
 }
 
-// logPage reads the engine's log as outboxPage reads the outbox.
+// logPage is outboxPage for the engine's log.
 func (rp *replayer) logPage(ctx context.Context, of backfillRange) (found backfillPage, err error) {
 	if rp.bus.cfg.Log == nil {
 		return found, nil

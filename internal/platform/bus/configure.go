@@ -9,7 +9,6 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// What an operator may ask of a consumer.
 const (
 	maxTries     = 1000
 	minRedrive   = time.Second
@@ -17,9 +16,9 @@ const (
 	codeConsumer = "INVALID_INPUT"
 )
 
-// Configure gives consumers with what an operator chose for them, each as NAME:OPTION=VALUE:
-// tries=N (Consumer.MaxTries), redrive=DURATION or never (AutoRedrive) and continue=true or
-// false (Continue). A later choice counts. The error is fault.Invalid and names the choice.
+// Configure applies an operator's choices to consumers, each as NAME:OPTION=VALUE: tries=N (Consumer.MaxTries),
+// redrive=DURATION or never (AutoRedrive), continue=true or false (Continue). The last one wins. The error is
+// fault.Invalid and names the choice.
 func Configure(consumers []Consumer, choices []string) ([]Consumer, error) {
 	all := slices.Clone(consumers)
 	names := make([]string, len(all))
@@ -41,7 +40,7 @@ func Configure(consumers []Consumer, choices []string) ([]Consumer, error) {
 	return all, nil
 }
 
-// choose takes one option, or says what would be one.
+// choose applies an option, or says what it should be.
 func (c *Consumer) choose(option string) (want string) {
 	name, value, _ := strings.Cut(option, "=")
 	var err error

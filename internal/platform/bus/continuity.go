@@ -9,29 +9,28 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// continuityCheck verifies that each message follows the one before. A stream that lost its tail and grew again looks
-// whole. But every message names one that its relay knew to be there; when the reader was not given that one, because
-// it is older, of another type, or lost, the check looks it up.
+// continuityCheck verifies that each message follows its predecessor. A stream that lost its tail and grew again
+// looks whole, but every message names one that its relay knew to be there; the check looks that up if the reader did
+// not get it, because it is older, of another type, or lost.
 //
-// So a reader applies nothing that was sent over a gap: an event that overtook a lost one of its key would make that
-// one stale when it is published again.
+// So a reader applies nothing that was sent over a gap: an event that overtook a lost one of its key would make it
+// stale when it is published again.
 type continuityCheck struct {
 	carrier   Carrier
-	minRelay  int64  // messages of earlier relay epochs are not checked
+	minRelay  int64  // earlier relay epochs are not checked
 	delivered uint64 // sequence of the last message
-	verified  uint64 // sequence up to which the stream is known to be complete
+	verified  uint64 // the stream is complete up to here
 }
 
-// gap is why a reader cannot continue: something before its position was lost.
+// gap: something before the reader's position was lost.
 type gap struct {
-	epoch int64 // of the message that was sent over it; 0: whatever the relay's is now
+	epoch int64 // of the message sent over it; 0: the relay's current one
 	cause error
 }
 
 func (g *gap) Error() string { return g.cause.Error() }
 func (g *gap) Unwrap() error { return g.cause }
 
-// gapOf is the gap in an error; nil: there is none.
 func gapOf(err error) *gap {
 	var g *gap
 	if errors.As(err, &g) {
@@ -43,8 +42,8 @@ func gapOf(err error) *gap {
 	return nil
 }
 
-// verify gives how many messages follow on the ones before. If not all of them do, the error of the next is a gap, or
-// why that could not be found out.
+// verify returns how many messages follow their predecessors. err, of the next one, is a gap or a failure to look it
+// up.
 func (c *continuityCheck) verify(ctx context.Context, items []item) (n int, err error) {
 	for i := range items {
 		m := &items[i].Message
@@ -62,7 +61,6 @@ func (c *continuityCheck) verify(ctx context.Context, items []item) (n int, err 
 	return len(items), nil
 }
 
-// lookup looks up the message that another one names as its predecessor.
 func (c *continuityCheck) lookup(ctx context.Context, m *Message) error {
 	behind, err := c.carrier.At(ctx, m.Stream, m.Relay.Behind)
 	ok, err := found(err)
@@ -71,13 +69,12 @@ func (c *continuityCheck) lookup(ctx context.Context, m *Message) error {
 	}
 	info, err := c.carrier.Ensure(ctx, m.Stream)
 	if err != nil || m.Relay.Behind < info.First {
-		return err // it is gone for its age
+		return err // expired
 	}
 	return &gap{m.Relay.Epoch, Lost("message %d was sent when stream %s had another message %d than it has now", m.Seq,
 		m.Stream, m.Relay.Behind)}
 }
 
-// ignoreNoRow drops the error of a row that does not exist.
 func ignoreNoRow(err error) error {
 	if errors.Is(err, sqldb.ErrNoRow) {
 		return nil
@@ -85,8 +82,8 @@ func ignoreNoRow(err error) error {
 	return err
 }
 
-// reportGap discards everything that the relay of that epoch sent after a gap and asks the relay to publish it again,
-// which it does in a new epoch. It returns the gap when the report is committed.
+// reportGap discards what the relay sent in that epoch after a gap and asks it to publish again in a new epoch. It
+// returns the gap after the commit.
 func (r *reader) reportGap(ctx context.Context, g *gap) error {
 	source, of := "outbox", assignment{relayOutbox, r.lease.part}
 	if r.consumer.Stream == wire.Executions {
@@ -98,7 +95,7 @@ func (r *reader) reportGap(ctx context.Context, g *gap) error {
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
 			return err
 		}
-		var epoch int64 // when the relay raises it, the lease of this reader ends
+		var epoch int64 // if the relay raises it, this reader's lease ends
 		err := tx.Row(ctx, "SELECT epoch FROM bus_relay WHERE source = $1 AND part = $2", source, of.part).Scan(&epoch)
 		if err != nil {
 			return ignoreNoRow(err)
@@ -120,7 +117,7 @@ func (r *reader) reportGap(ctx context.Context, g *gap) error {
 		return err
 	}
 	if passed == 0 {
-		return g // there is no relay yet to report it to
+		return g // no relay yet
 	}
 	r.progress.pos.minRelay = max(r.progress.pos.minRelay, passed+1)
 	r.reported = r.progress.pos.minRelay + 1

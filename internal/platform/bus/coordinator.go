@@ -13,29 +13,26 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// processLease names the row by which a process shows that it is alive. It is not an assignment.
+// processLease prefixes the rows by which processes show that they are alive. They are no assignments.
 const processLease = "process:"
 
-// restartAfter is how long a failed worker waits before it starts again.
 const restartAfter = 500 * time.Millisecond
 
-// coordinator acquires this process's share of the assignments, renews their leases, and releases what is more than its
-// share.
+// coordinator acquires this process's share of the assignments, renews their leases, and releases surplus ones.
 type coordinator struct {
 	bus      *Bus
-	work     map[assignment]func(context.Context, lease) error // what is done for each assignment
-	wake     chan struct{}                                     // holds one token when it should rebalance at once
-	assigned map[assignment]*assigned                          // of the goroutine of run
+	work     map[assignment]func(context.Context, lease) error
+	wake     chan struct{}            // holds a token to rebalance at once
+	assigned map[assignment]*assigned // used by run only
 }
 
-// assigned is an assignment that this process holds and its worker.
 type assigned struct {
 	lease lease
 	stop  context.CancelFunc
-	done  chan struct{} // closed when the worker has returned
+	done  chan struct{} // closed when the worker returned
 }
 
-// run holds assignments until ctx ends, then waits for the workers and releases everything.
+// run holds assignments until ctx ends, then stops the workers and releases everything.
 func (k *coordinator) run(ctx context.Context) {
 	tick := time.NewTicker(k.bus.cfg.Lease / 4)
 	defer tick.Stop()
@@ -53,7 +50,7 @@ func (k *coordinator) run(ctx context.Context) {
 	k.deregister(context.WithoutCancel(ctx))
 }
 
-// deregister deletes the sign of life, so that others take over this process's share.
+// deregister deletes the process's row, so that others take over its share.
 func (k *coordinator) deregister(ctx context.Context) {
 	err := k.bus.write(ctx, "bus.depart", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM bus_lease WHERE name = $1 AND part = 0", processLease+k.bus.cfg.Instance)
@@ -64,11 +61,10 @@ func (k *coordinator) deregister(ctx context.Context) {
 	}
 }
 
-// rebalance acquires, renews and releases once.
 func (k *coordinator) rebalance(ctx context.Context) error {
 	for p, h := range k.assigned {
 		select {
-		case <-h.done: // it lost the lease, or failed and will be started again
+		case <-h.done: // lease lost, or to be restarted
 			delete(k.assigned, p)
 		default:
 		}
@@ -91,14 +87,13 @@ func (k *coordinator) rebalance(ctx context.Context) error {
 	return nil
 }
 
-// plan is what one rebalance does.
 type plan struct {
 	acquired []lease
 	lost     []assignment
 	surplus  []assignment
 }
 
-// claim renews what is held, finds out what was lost, and acquires what is free and within this process's share.
+// claim renews what is held, detects what was lost, and acquires what is free, up to this process's share.
 func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	now, err := k.bus.now(ctx, tx)
 	if err != nil {
@@ -123,17 +118,16 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 			return plan{}, err
 		}
 		if n == 0 {
-			out.acquired[i].epoch = 0 // another was faster
+			out.acquired[i].epoch = 0 // another process won
 		}
 	}
 	out.acquired = slices.DeleteFunc(out.acquired, func(l lease) bool { return l.epoch == 0 })
 	return out, k.renew(ctx, tx, until, out.lost)
 }
 
-// renew extends the leases that are held and not lost.
 func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp, lost []assignment) error {
 	if k.bus.cfg.Exclusive {
-		return nil // there is no other process
+		return nil // no other process
 	}
 	query := queriesIn(tx).renewLease
 	var stmts []sqldb.Stmt
@@ -152,7 +146,6 @@ func compareAssignments(a, b assignment) int {
 	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.part, b.part))
 }
 
-// leaseRow is a row of bus_lease.
 type leaseRow struct {
 	lease
 	holder string
@@ -173,7 +166,7 @@ func leases(ctx context.Context, tx *sqldb.Tx) (all []leaseRow, err error) {
 	return all, nil
 }
 
-// decide is the rebalance, given the rows of bus_lease.
+// decide is the rebalance for the rows of bus_lease.
 func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
 	me := k.bus.cfg.Instance
 	known := map[assignment]leaseRow{}
@@ -210,8 +203,7 @@ func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
 	return out
 }
 
-// shareApart is the share of a process whose carrier is its own: everything for the process that holds the home
-// assignment, nothing for the others.
+// shareApart gives everything to the process with the home assignment, nothing to the others.
 func (k *coordinator) shareApart(home leaseRow, now wire.Stamp) int {
 	if k.assigned[assignment{homeAssignment, 0}] != nil || home.holder == "" || home.until <= now ||
 		home.holder == k.bus.cfg.Instance {
@@ -220,7 +212,6 @@ func (k *coordinator) shareApart(home leaseRow, now wire.Stamp) int {
 	return 0
 }
 
-// start starts the worker of an assignment.
 func (k *coordinator) start(ctx context.Context, l lease) {
 	ctx, stop := context.WithCancel(ctx)
 	h := &assigned{lease: l, stop: stop, done: make(chan struct{})}
@@ -234,7 +225,7 @@ func (k *coordinator) start(ctx context.Context, l lease) {
 			k.bus.log.Info("assignment of the bus was taken over or restarts", "post", l.String())
 		case err != nil && ctx.Err() == nil:
 			k.bus.log.Warn("work of the bus was interrupted", "post", l.String(), "error", err)
-			select { // what fails at once is not begun again at once
+			select { // do not restart in a tight loop
 			case <-ctx.Done():
 			case <-time.After(restartAfter):
 			}
@@ -243,7 +234,6 @@ func (k *coordinator) start(ctx context.Context, l lease) {
 	}()
 }
 
-// stop stops the worker of an assignment that was lost, and waits for it.
 func (k *coordinator) stop(p assignment) {
 	h := k.assigned[p]
 	h.stop()
@@ -252,7 +242,7 @@ func (k *coordinator) stop(p assignment) {
 	wake(k.wake)
 }
 
-// release stops workers and lets other processes acquire their assignments at once.
+// release stops workers and frees their leases at once.
 func (k *coordinator) release(ctx context.Context, posts []assignment) {
 	if len(posts) == 0 {
 		return

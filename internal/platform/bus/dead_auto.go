@@ -9,10 +9,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Automatic is the actor of automatic redrives.
 const Automatic = "system"
 
-// redrive stores the decision of an automatic redrive.
 func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
 	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
 	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0,
@@ -24,14 +22,13 @@ func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) err
 	return audit.Write(ctx, tx, d.entry(&l.DeadLetter, &DeadAnswer{Verdict: l.Verdict}, now))
 }
 
-// How long a redrive is postponed while an older dead letter of its key is in front, if its
-// consumer's own time is not between the two.
+// Bounds of the postponement of a redrive while an older dead letter of its key is in front.
 const (
 	putOffLeast = time.Second
 	putOffMost  = time.Minute
 )
 
-// redriveAt is when a new dead letter is redriven automatically; 0: never.
+// redriveAt is when a new dead letter is redriven; 0: never.
 func (dq *deadLetterQueue) redriveAt(cause error, now wire.Stamp) wire.Stamp {
 	if IsPermanent(cause) || dq.consumer.AutoRedrive == 0 {
 		return 0
@@ -39,15 +36,13 @@ func (dq *deadLetterQueue) redriveAt(cause error, now wire.Stamp) wire.Stamp {
 	return now + max(1, wire.Stamp(dq.consumer.AutoRedrive/time.Millisecond))
 }
 
-// dueForRedrive are dead letters whose automatic redrive is due, in the order in which they died.
 func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
 	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
 		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, dq.consumer.Name, dq.lease.part, now,
 		decideChunk)
 }
 
-// postponeRedrive postpones the automatic redrive of a dead letter while an older one of its key is in front; otherwise
-// it cancels it.
+// postponeRedrive postpones a redrive while an older dead letter of the key is in front; otherwise it cancels it.
 func (dq *deadLetterQueue) postponeRedrive(
 	ctx context.Context, tx *sqldb.Tx, t *changes, l *Foreseen, guard Guard,
 ) error {
@@ -59,7 +54,7 @@ func (dq *deadLetterQueue) postponeRedrive(
 	return err
 }
 
-// autoRedrive decides about the dead letters whose automatic redrive is due. It reports whether there may be more.
+// autoRedrive redrives what is due; more: there may be more.
 func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	if dc.consumer.AutoRedrive == 0 {
 		return false, nil
@@ -80,8 +75,8 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// redriveDue decides about some of them as an operator would, one by one: what may not be redriven is
-// not. One that must wait for an older dead letter of its key is postponed, so those of a key go in order.
+// redriveDue decides like an operator, one by one. One that must wait for an older dead letter of its key is
+// postponed, so those of a key go in order.
 func (dc *decider) redriveDue(ctx context.Context, tx *sqldb.Tx, t *changes) (more bool, err error) {
 	due, err := dc.dlq.dueForRedrive(ctx, tx, t.now)
 	if err != nil {

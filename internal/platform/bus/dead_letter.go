@@ -13,28 +13,26 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// MaxTries is how often an event is tried before it becomes a dead letter, unless its consumer says otherwise.
+// MaxTries is the default of Consumer.MaxTries.
 const MaxTries = 10
 
-// Status is where a dead letter stands. The values are stored.
+// Status is the state of a dead letter. The values are stored.
 type Status uint8
 
-// The statuses of dead letters.
 const (
-	Open      Status = iota // it waits for a decision
-	Redriving               // it is retried
-	Skipping                // it is about to be skipped
-	Applied                 // a redrive applied it
-	Skipped                 // it was skipped
-	Stale                   // redriven after a newer event of its key was applied
-	Duplicate               // redriven after it was applied before
+	Open      Status = iota // awaits a decision
+	Redriving               // is being retried
+	Skipping                // is about to be skipped
+	Applied                 // by a redrive
+	Skipped
+	Stale     // a newer event of its key was applied before the redrive
+	Duplicate // it was applied before the redrive
 )
 
 var statusNames = [...]string{"OPEN", "REDRIVING", "SKIPPING", "APPLIED", "SKIPPED", "STALE", "DUPLICATE"}
 
 func (s Status) String() string { return statusNames[s] }
 
-// ended is the status of a redriven dead letter, by the verdict of the version guard.
 func (v verdict) ended() Status {
 	switch v {
 	case duplicate:
@@ -45,14 +43,12 @@ func (v verdict) ended() Status {
 	return Applied
 }
 
-// conflictOf says that two events have the same version.
 func conflictOf(e *wire.Event, last keyVersion) error {
 	return fault.New(fault.Conflict, "EVENT_CONFLICT",
 		"event %s has version %v, index %d of its key, and so has event %s, which was taken before",
 		e.ID, e.Version, e.Index, last.eventID)
 }
 
-// failure describes a try that failed.
 func failure(at wire.Stamp, attempt int, cause error) Failure {
 	text := strings.ReplaceAll(strings.ToValidUTF8(cause.Error(), "\uFFFD"), "\x00", "\uFFFD") // PostgreSQL has no NUL
 	if len(text) > maxErrorText {
@@ -61,7 +57,6 @@ func failure(at wire.Stamp, attempt int, cause error) Failure {
 	return Failure{At: at, Attempt: attempt, Error: text}
 }
 
-// tries is how often the consumer tries an event.
 func (c *Consumer) tries() int {
 	if c.MaxTries > 0 {
 		return c.MaxTries
@@ -69,7 +64,6 @@ func (c *Consumer) tries() int {
 	return MaxTries
 }
 
-// codeOf is the code of a failure.
 func codeOf(cause error) string {
 	if f, ok := fault.As(cause); ok && f.Code != "" {
 		return f.Code
@@ -77,8 +71,7 @@ func codeOf(cause error) string {
 	return "HANDLER_FAILED"
 }
 
-// adviceOf is the class of a failure, and what to do about it. A permanent error without a kind of its own is not an
-// outage: the event or the handler is wrong.
+// adviceOf classifies a failure. A permanent error without a kind is no outage: the event or the handler is wrong.
 func adviceOf(cause error) (fault.ReasonClass, fault.RetryAdvice) {
 	kind := fault.KindOf(cause)
 	if f, ok := fault.As(cause); ok && f.Reason == fault.Damaged {
@@ -93,10 +86,9 @@ func adviceOf(cause error) (fault.ReasonClass, fault.RetryAdvice) {
 // deadLetterQueue is the dead letters of a partition (bus_dead).
 type deadLetterQueue struct {
 	partition
-	deadKeys map[string]bool // keys with dead letters that the consumer moved past
+	deadKeys map[string]bool // keys whose dead letters the consumer moved past
 }
 
-// isDead reports whether an event is, or was, a dead letter.
 func (dq *deadLetterQueue) isDead(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (bool, error) {
 	var n int
 	err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND event_id = $3",
@@ -104,8 +96,8 @@ func (dq *deadLetterQueue) isDead(ctx context.Context, tx *sqldb.Tx, e *wire.Eve
 	return n > 0, err
 }
 
-// isKnownDead reports whether a redelivered event is a dead letter that the consumer has moved past. It stays with the
-// operator then, even if it could be applied by now, and counts as a duplicate.
+// isKnownDead reports whether a redelivered event is a dead letter that the consumer moved past. It stays with the
+// operator, even if it could be applied now, and counts as a duplicate.
 func (dq *deadLetterQueue) isKnownDead(ctx context.Context, tx *sqldb.Tx, t *changes, e *wire.Event) (bool, error) {
 	if !dq.consumer.Continue || !dq.deadKeys[e.Key] && !slices.Contains(t.deadKeys, e.Key) {
 		return false, nil
@@ -117,7 +109,7 @@ func (dq *deadLetterQueue) isKnownDead(ctx context.Context, tx *sqldb.Tx, t *cha
 	return again, err
 }
 
-// load reads the keys with dead letters that the consumer has moved past.
+// load reads deadKeys.
 func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 	if !dq.consumer.Continue {
 		return nil
@@ -137,7 +129,6 @@ func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// add makes an event a dead letter.
 func (dq *deadLetterQueue) add(
 	ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error, history []Failure,
 ) (int64, error) {
@@ -168,7 +159,7 @@ func (dq *deadLetterQueue) add(
 	return num, err
 }
 
-// reopen opens a dead letter again whose redrive or skip failed.
+// reopen opens a dead letter again after a failed redrive or skip.
 func (dq *deadLetterQueue) reopen(
 	ctx context.Context, tx *sqldb.Tx, t *changes, num int64, cause error, history []Failure,
 ) error {
@@ -193,14 +184,13 @@ func (dq *deadLetterQueue) reopen(
 	return err
 }
 
-// end ends a dead letter.
 func (dq *deadLetterQueue) end(ctx context.Context, tx *sqldb.Tx, t *changes, num int64, s Status) error {
 	_, err := tx.Exec(ctx, "UPDATE bus_dead SET status = $2, ended_at = $3 WHERE num = $1", num, int(s), t.now)
 	dq.bus.cfg.Passed("reader.decided")
 	return err
 }
 
-// decided finds dead letters with a decision that is not carried out yet.
+// decided finds dead letters whose decision is not carried out yet.
 func (dq *deadLetterQueue) decided(ctx context.Context, tx *sqldb.Tx) (all []decidedLetter, err error) {
 	for row, err := range tx.Query(ctx, `SELECT num, status, body, event_id, tenant_id, event_type, partition_key
 		FROM bus_dead d

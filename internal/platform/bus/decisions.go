@@ -9,17 +9,16 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// decisionsAtOnce is how many decisions one transaction carries out.
+// decisionsAtOnce is how many decisions a transaction carries out.
 const decisionsAtOnce = 64
 
-// decidedLetter is a dead letter with a decision.
 type decidedLetter struct {
 	num    int64
 	status Status
 	item   item
 }
 
-// decider carries out decisions about dead letters: those of operators and automatic redrives.
+// decider carries out decisions about dead letters, of operators and automatic ones.
 type decider struct {
 	partition
 	progress *progress
@@ -30,7 +29,7 @@ type decider struct {
 	handler  *invoker
 }
 
-// run carries out decisions about dead letters. It reports whether there may be more.
+// run carries out decisions; more: there may be more.
 func (dc *decider) run(ctx context.Context) (more bool, err error) {
 	more, err = dc.autoRedrive(ctx)
 	if err != nil {
@@ -55,13 +54,12 @@ func (dc *decider) run(ctx context.Context) (more bool, err error) {
 	return more || len(found) == decisionsAtOnce, err
 }
 
-// carryOut carries out one decision.
 func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
 	if l.status == Skipping {
 		return dc.skip(ctx, tx, t, l)
 	}
 	e := &l.item.event
-	if e.Key == "" { // it is unreadable, so it has no key to block
+	if e.Key == "" { // unreadable, so there is no key to block
 		return dc.dlq.reopen(ctx, tx, t, l.num, l.item.bad, []Failure{failure(t.now, 1, l.item.bad)})
 	}
 	if dc.parked.of(t, e.Key) == nil {
@@ -74,8 +72,8 @@ func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *de
 	return nil
 }
 
-// skip ends a dead letter without applying its event and lets its key go on. When the consumer refuses, the dead
-// letter is open again with the reason.
+// skip ends a dead letter without applying its event and unblocks its key. If the consumer refuses, it is open again
+// with the reason.
 func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
 	e := &l.item.event
 	if l.item.bad == nil {
@@ -107,8 +105,8 @@ func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decide
 	return nil
 }
 
-// markSkipped marks an event as processed and tells the consumer. failed is why the consumer refuses: then nothing was
-// written, and other dead letters go on. err is why the transaction cannot continue.
+// markSkipped marks an event as processed and calls GivenUp. failed is the consumer's refusal, after which nothing
+// was written; err is why the transaction cannot continue.
 func (dc *decider) markSkipped(ctx context.Context, tx *sqldb.Tx, t *changes, e *wire.Event) (failed, err error) {
 	err = tx.Savepoint(ctx, func(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, dc.dedupe.insert(e).Query, dc.dedupe.insert(e).Args...); err != nil {

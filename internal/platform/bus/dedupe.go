@@ -14,8 +14,7 @@ const onceOnly = "ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING"
 // dedupe marks events as processed, in the transaction of their effects, so that a redelivery has none.
 type dedupe struct{ partition }
 
-// markAll marks the events of a batch as processed. A duplicate that the version guard did not see is rare: then it
-// returns errOneByOne.
+// markAll marks a batch. For a duplicate that the version guard missed, which is rare, it returns errOneByOne.
 func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error {
 	stmts, err := queriesIn(tx).markEvents(tx, dd.consumer.Name, todo)
 	if err != nil {
@@ -38,7 +37,7 @@ func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error
 	return nil
 }
 
-// mark marks events as processed and drops the duplicates.
+// mark marks events and drops the duplicates.
 func (dd *dedupe) mark(ctx context.Context, tx *sqldb.Tx, t *changes, todo []*item) ([]*item, error) {
 	stmts, changed := make([]sqldb.Stmt, len(todo)), make([]int64, len(todo))
 	for i, it := range todo {
@@ -59,7 +58,7 @@ func (dd *dedupe) mark(ctx context.Context, tx *sqldb.Tx, t *changes, todo []*it
 	return kept, nil
 }
 
-// insert is the statement that marks an event as processed. For a duplicate it changes no row.
+// insert is the statement of mark; a duplicate changes no row.
 func (dd *dedupe) insert(e *wire.Event) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, $2, $3, $4) ` + onceOnly,

@@ -12,7 +12,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// DeadLetter is an event that a consumer could not apply, and its state.
+// DeadLetter is an event that a consumer could not apply.
 type DeadLetter struct {
 	ID            string
 	Tenant        string
@@ -27,29 +27,26 @@ type DeadLetter struct {
 	ReasonClass   fault.ReasonClass
 	ReasonCode    string
 	RetryAdvice   fault.RetryAdvice
-	Error         string // the last one
+	Error         string // last
 	Attempts      int
 	FirstFailedAt wire.Stamp
 	DeadAt        wire.Stamp
-	RedriveAt     wire.Stamp // when it is redriven automatically; 0: never
-	DecidedBy     string     // who decided last; "": there is no decision, or it is not known
+	RedriveAt     wire.Stamp // automatically; 0: never
+	DecidedBy     string     // "": no decision, or unknown
 	DecidedAt     wire.Stamp
-	DecidedIn     string // the bulk that decided last
+	DecidedIn     string // bulk of the last decision
 	Reason        string // of the decision
 	EndedAt       wire.Stamp
-	Num           int64 // in the order in which dead letters first died
+	Num           int64 // in the order of first deaths
 }
 
-// version is the version of the event within its key.
 func (l *DeadLetter) version() keyVersion { return keyVersion{l.Version, l.Index, l.EventID} }
 
-// Ended reports whether the dead letter is final.
+// Ended reports whether a dead letter is final.
 func (s Status) Ended() bool { return s >= Applied }
 
-// Statuses are the names of all statuses of dead letters.
 func Statuses() []string { return statusNames[:] }
 
-// ParseStatus finds a status by its name.
 func ParseStatus(name string) (Status, bool) {
 	i := slices.Index(statusNames[:], name)
 	return Status(max(i, 0)), i >= 0
@@ -59,7 +56,7 @@ const deadColumns = `num, id, tenant_id, consumer, part, status, partition_key, 
 	reason_class, reason_code, retry_advice, error, attempts, first_failed_at, dead_at, redrive_at,
 	decided_by, decided_at, decided_in, reason, ended_at`
 
-// scanDead reads deadColumns and the columns selected after them.
+// scanDead reads deadColumns and more.
 func scanDead(row *sqldb.Row, more ...any) (l DeadLetter, err error) {
 	err = row.Scan(append([]any{
 		&l.Num, &l.ID, &l.Tenant, &l.Consumer, &l.Part, &l.Status, &l.Key, &l.EventID, &l.EventType, &l.Version,
@@ -72,13 +69,11 @@ func scanDead(row *sqldb.Row, more ...any) (l DeadLetter, err error) {
 
 const selectDead = "SELECT " + deadColumns + ", errors, body FROM bus_dead WHERE id = $1 AND tenant_id = $2"
 
-// deadBody is what a dead letter has besides its columns.
 type deadBody struct {
 	failures []Failure
 	body     []byte
 }
 
-// findDead is a dead letter of a tenant with its body.
 func findDead(ctx context.Context, tx *sqldb.Tx, tenant, id string) (l DeadLetter, b deadBody, err error) {
 	var history string
 	l, err = scanDead(tx.Row(ctx, selectDead, id, tenant), &history, &b.body)

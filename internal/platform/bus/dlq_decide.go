@@ -12,28 +12,26 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Guard is the rule that refused a decision.
 type Guard string
 
-// The guards of dead letters and replays.
+// The guards of dead letters and replays name the rule that a refused decision breaks.
 const (
-	GuardDeadOpen  Guard = "dead_letter_open" // there is no decision about the dead letter
+	GuardDeadOpen  Guard = "dead_letter_open" // no decision yet
 	GuardPlaceFree Guard = "place_free"       // no other event has its version
 	GuardKeyOrder  Guard = "key_order"        // no older event of its key is open or parked
 	GuardReplayRun Guard = "replay_running"   // the replay has not ended
 )
 
-// Decision is a decision about dead letters.
 type Decision struct {
 	Tenant        string
-	Skip          bool   // skip it; else redrive it
-	Reason        string // a skip has one
-	Actor         string // "": not known
+	Skip          bool   // else redrive
+	Reason        string // required for a skip
+	Actor         string // "": unknown
 	CorrelationID string
-	Bulk          string // the bulk that carries it out; "": none
+	Bulk          string // that decides; "": none
 }
 
-// Action is what the audit log calls it.
+// Action is the name in the audit log.
 func (d *Decision) Action() string {
 	if d.Skip {
 		return "dlq.skip"
@@ -41,22 +39,21 @@ func (d *Decision) Action() string {
 	return "dlq.redrive"
 }
 
-// DeadAnswer is the answer to a decision: accepted, or refused by a guard. It is stored under the idempotency key, so a
-// repetition gets an equal one.
+// DeadAnswer accepts a decision, or refuses it by a guard. It is stored with the idempotency key.
 type DeadAnswer struct {
 	Replay        bool    `json:"-"` // a stored answer; nothing happened now
 	ID            string  `json:"id"`
 	Status        Status  `json:"status"`
-	Verdict       Verdict `json:"verdict,omitempty"` // of a redrive that was decided now
+	Verdict       Verdict `json:"verdict,omitempty"` // of a redrive decided now
 	CorrelationID string  `json:"corr"`
 	Key           string  `json:"key"`
-	Refused       Guard   `json:"refused,omitempty"` // "" when accepted
-	// MakesStale is how many older events of the key a skip that was decided now makes
-	// stale. Of one in a bulk, which may decide about those too, nothing is said.
+	Refused       Guard   `json:"refused,omitempty"` // "": accepted
+	// MakesStale is how many older events of the key a skip decided now makes stale; not set in a bulk, which may
+	// decide about those too.
 	MakesStale int `json:"makesStale,omitzero"`
 }
 
-// decide is the effect of a decision on a dead letter. Repeating a decision changes nothing.
+// decide is the effect of a decision. Repeating one changes nothing.
 func (s Status) decide(skip bool, v Verdict) (Status, Guard) {
 	skipped := s == Skipping || s == Skipped
 	switch {
@@ -74,7 +71,7 @@ func (s Status) decide(skip bool, v Verdict) (Status, Guard) {
 	return Redriving, ""
 }
 
-// DecideDead stores a decision about a dead letter with its audit entry; the reader of its partition carries it out.
+// DecideDead stores a decision and its audit entry; the reader of the partition carries it out.
 func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.Once) (ans DeadAnswer, err error) {
 	var l DeadLetter
 	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
@@ -101,8 +98,7 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.O
 	return ans, err
 }
 
-// decide decides about dead letters in a transaction, each independently of the others, and gives them as they were
-// before.
+// decide decides about each dead letter on its own and returns them as they were before.
 func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now wire.Stamp) ([]Decided, error) {
 	seen, err := foresee(ctx, tx, d.Tenant, nil, ids, true)
 	if err != nil {
@@ -114,7 +110,7 @@ func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now w
 		l := &seen[i].DeadLetter
 		out[i].DeadLetter = *l
 		out[i].Answer = DeadAnswer{ID: l.ID, Status: l.Status}
-		if l.ID == "" || d.Bulk != "" && d.Bulk == l.DecidedIn { // a bulk has one turn
+		if l.ID == "" || d.Bulk != "" && d.Bulk == l.DecidedIn { // a bulk decides once
 			continue
 		}
 		ans := &out[i].Answer
@@ -144,9 +140,8 @@ func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now w
 	return out, tx.Batch(ctx, stmts...)
 }
 
-// entry is the audit entry of a decision.
 func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.Entry {
-	detail, _ := json.Marshal(struct { // strings and numbers can always be written
+	detail, _ := json.Marshal(struct { // cannot fail
 		Consumer  string  `json:"consumer"`
 		EventType string  `json:"eventType"`
 		EventID   string  `json:"eventId"`
@@ -166,8 +161,8 @@ func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.E
 	return e
 }
 
-// Advice says whether the same decision can be accepted later: one that breaks the order of a key can, when the older
-// event is out of the way.
+// Advice says whether the decision may be accepted later: breaking the order of a key may, once the older event is
+// done.
 func (g Guard) Advice() (fault.ReasonClass, fault.RetryAdvice) {
 	if g == GuardKeyOrder {
 		return fault.ReasonRunConflict, fault.RetryAfterFix
@@ -175,17 +170,17 @@ func (g Guard) Advice() (fault.ReasonClass, fault.RetryAdvice) {
 	return fault.ReasonRunConflict, fault.DoNotRetry
 }
 
-// Decided is the outcome of a decision about one of many dead letters. One that does not exist has no ID.
+// Decided is a decision about one of many. A missing dead letter has no ID.
 type Decided struct {
-	DeadLetter // as it was before
+	DeadLetter // before
 	Answer     DeadAnswer
 }
 
-// decideChunk is how many dead letters one transaction decides about.
+// decideChunk is how many dead letters a transaction decides about.
 const decideChunk = 20
 
-// DecideMany stores a decision about several dead letters, without an idempotency key. A bulk decides about a dead
-// letter once: one that died again after that stays as it is.
+// DecideMany stores decisions without an idempotency key. A bulk decides about a dead letter once, even if that dies
+// again.
 func (b *Bus) DecideMany(ctx context.Context, d Decision, ids []string) ([]Decided, error) {
 	all := make([]Decided, 0, len(ids))
 	for part := range slices.Chunk(ids, decideChunk) {

@@ -8,23 +8,22 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// Foreseen is a dead letter and what a redrive or a skip of it would do.
+// Foreseen is a dead letter with a preview of its redrive or skip.
 type Foreseen struct {
 	DeadLetter
-	Verdict Verdict // "" unless it is OPEN
-	// SkipMakesStale is how many older events of its key, open or being redriven, a
-	// skip would make stale: what is skipped counts as taken. Only a consumer that
-	// continues after dead letters has such.
+	Verdict Verdict // "": not OPEN
+	// SkipMakesStale is how many older events of the key, open or being redriven, a skip would make stale, since a
+	// skipped event counts as applied. Only a consumer that continues after dead letters has any.
 	SkipMakesStale int
 }
 
 const (
-	foreseeChunk = 20   // dead letters whose bodies are read at once
-	maxInFront   = 1000 // dead letters of one key that are looked at
+	foreseeChunk = 20   // bodies read at once
+	maxInFront   = 1000 // dead letters of a key
 )
 
-// ForeseeDead previews a redrive of all dead letters that a filter selects, in the order of their numbers; without a
-// filter, of each alone. The preview is of now. One that does not exist has no ID.
+// ForeseeDead previews a redrive of all dead letters that a filter selects, in order; nil: of each alone. A missing
+// one has no ID.
 func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids []string) ([]Foreseen, error) {
 	all := make([]Foreseen, 0, len(ids))
 	for part := range slices.Chunk(ids, foreseeChunk) {
@@ -41,8 +40,7 @@ func (b *Bus) ForeseeDead(ctx context.Context, tenant string, f *DeadFilter, ids
 	return all, nil
 }
 
-// foresee is ForeseeDead in a transaction, which holds the dead letters until its end
-// when it is to write.
+// foresee is ForeseeDead in a transaction; hold locks the dead letters until its end.
 func foresee(
 	ctx context.Context, tx *sqldb.Tx, tenant string, f *DeadFilter, ids []string, hold bool,
 ) ([]Foreseen, error) {
@@ -80,12 +78,11 @@ func foresee(
 	return out, nil
 }
 
-// selectSame gives the open dead letters of a key. It names neither the tenant nor an
-// order, so that no index but that of keys serves it.
+// selectSame selects the open dead letters of a key. It names neither tenant nor order, so that only the index of
+// keys fits.
 const selectSame = "SELECT " + deadColumns + ` FROM bus_dead
 	WHERE consumer = $1 AND partition_key = $2 AND status = 0 LIMIT $3`
 
-// selectedOf gives the open dead letters of each key that a filter selects, in order.
 func selectedOf(
 	ctx context.Context, tx *sqldb.Tx, f *DeadFilter, keys map[consumerKey]*keyFacts, tenant string,
 ) (map[consumerKey][]DeadLetter, error) {
@@ -104,7 +101,7 @@ func selectedOf(
 	return selected, nil
 }
 
-// inFront gives the dead letters of a key that are redriven before one of them, and this one at the end.
+// inFront returns the dead letters redriven before one, and that one at the end.
 func inFront(selected []DeadLetter, last *DeadLetter) (order []DeadLetter) {
 	for i := range selected {
 		if selected[i].Num < last.Num {
@@ -114,8 +111,7 @@ func inFront(selected []DeadLetter, last *DeadLetter) (order []DeadLetter) {
 	return append(order, *last)
 }
 
-// judgeLast is the verdict about the last of some dead letters of a key. A duplicate among those before it would be
-// found by its version.
+// judgeLast is the verdict about the last of some dead letters of a key. Duplicates before it show by their versions.
 func judgeLast(k keyFacts, order []DeadLetter, processed map[string]bool) Verdict {
 	candidates := make([]candidate, len(order))
 	for i := range order {

@@ -8,34 +8,30 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Inspection is a dead letter with its failures, its event and the events parked after it.
 type Inspection struct {
 	Foreseen
 	Failures []Failure
-	Event    *wire.Event // without the values of hidden fields; nil: its body is no event of the tenant
-	// Withheld says that the payload is left out: it is not what its schema says, so that
-	// sensitive fields cannot be found in it, or there is no event.
+	Event    *wire.Event // without hidden values; nil: the body is no event of the tenant
+	// Withheld: there is no event, or its payload breaks the schema, so that sensitive fields cannot be found in it.
 	Withheld bool
-	Waiting  int            // parked events of its key, counted up to MaxWaiting
-	First    []WaitingEvent // the first of them
+	Waiting  int            // parked events of its key, up to MaxWaiting
+	First    []WaitingEvent // of them
 }
 
-// WaitingEvent is a parked event.
 type WaitingEvent struct {
 	EventID   string
 	EventType string
 	Version   wire.Stamp
 	Index     int
-	At        wire.Stamp // since when
+	At        wire.Stamp // since
 }
 
-// Named maxima of what is shown of a key.
 const (
-	MaxWaiting     = 10_000 // waiting events that are counted
-	maxParkedShown = 100    // that are shown
+	MaxWaiting     = 10_000 // counted
+	maxParkedShown = 100    // shown
 )
 
-// InspectDead gives a dead letter of a tenant with everything known about it.
+// InspectDead returns everything known about a dead letter.
 func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspection, err error) {
 	err = b.read(ctx, "bus.inspect", func(ctx context.Context, tx *sqldb.Tx) error {
 		out = Inspection{}
@@ -57,8 +53,7 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 	return out, err
 }
 
-// redact is an event as operators may see it. Fields can have been marked sensitive after it was published, so they are
-// looked for again.
+// redact hides fields of an event. They may have been marked after it was published.
 func (m *mask) redact(
 	ctx context.Context, tx *sqldb.Tx, tenant string, body []byte,
 ) (e *wire.Event, withheld bool, err error) {
@@ -79,11 +74,11 @@ func (m *mask) redact(
 	return &parsed, false, nil
 }
 
-// parkedBehind counts the events parked at the key of a dead letter, and gives the first of them. A dead letter that is
-// being redriven is parked too, and is not counted.
+// parkedBehind counts the events parked after a dead letter and returns the first. One that is being redriven is
+// parked too, but not counted.
 func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, first []WaitingEvent, err error) {
 	if owner := strings.Split(l.Key, ":"); len(owner) != 3 || owner[1] != l.Tenant {
-		return 0, nil, nil // what waits is not the tenant's
+		return 0, nil, nil // of another tenant
 	}
 	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2
 		AND dead = 0

@@ -8,35 +8,34 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Verdict is the outcome of a redrive of a dead letter.
+// Verdict is the outcome of a redrive.
 type Verdict string
 
-// The verdicts.
 const (
-	WillApply   Verdict = "WILL_APPLY"   // it takes effect, unless it fails again
+	WillApply   Verdict = "WILL_APPLY"   // unless it fails again
 	WillBeStale Verdict = "STALE"        // a newer version of its key was applied
 	IsDuplicate Verdict = "DUPLICATE"    // it was applied before
 	IsConflict  Verdict = "CONFLICT"     // another event has its version
-	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is still open or parked
+	BreaksOrder Verdict = "BREAKS_ORDER" // an older event of its key is open or parked
 )
 
-// keyFacts is what is known of a key of a consumer.
+// keyFacts is the state of a consumer's key.
 type keyFacts struct {
-	applied keyVersion   // the newest event that was applied
-	waiting []keyVersion // events that are open dead letters, being redriven, or parked
+	applied keyVersion   // newest
+	waiting []keyVersion // open, being redriven, or parked
 }
 
-// candidate is a dead letter that may be redriven.
+// candidate is a dead letter to be redriven.
 type candidate struct {
 	keyVersion
-	processed bool // its event is marked as processed
+	processed bool // marked as such
 }
 
-// judge gives the verdicts about dead letters of one key that are redriven one after the other. Those that would be
-// refused are not redriven, so they still stand before the later ones.
+// judge returns the verdicts about dead letters of a key that are redriven in turn. Refused ones stay in front of
+// later ones.
 //
-// What is older than the newest applied version can never take effect, so it holds up nothing. The consumer's version
-// guard comes to the same verdict when the time comes.
+// An event older than the newest applied version can never take effect, so it holds up nothing. The version guard of
+// the consumer agrees when the time comes.
 func judge(k keyFacts, letters []candidate) []Verdict {
 	verdicts := make([]Verdict, len(letters))
 	waiting := slices.Clone(k.waiting)
@@ -55,7 +54,7 @@ func judge(k keyFacts, letters []candidate) []Verdict {
 
 func (k *keyFacts) judge(waiting []keyVersion, l candidate) Verdict {
 	if l.version == 0 {
-		return WillApply // its version could not be read; perhaps it can be now
+		return WillApply // its version was unreadable
 	}
 	switch admit(k.applied, l.keyVersion) {
 	case stale:
@@ -76,12 +75,12 @@ func (k *keyFacts) judge(waiting []keyVersion, l candidate) Verdict {
 	return WillApply
 }
 
-// before reports whether a waiting event can still take effect, unless it comes after another one.
+// before reports whether a waiting event can still take effect, unless another one comes first.
 func (k *keyFacts) before(p, other keyVersion) bool {
 	return p.eventID != other.eventID && p.compare(other) < 0 && p.compare(k.applied) > 0
 }
 
-// olderThan is how many waiting events become stale when an event of the key is applied.
+// olderThan is how many waiting events an event of the key makes stale.
 func (k *keyFacts) olderThan(other keyVersion) (n int) {
 	for _, p := range k.waiting {
 		if k.before(p, other) {
@@ -91,16 +90,14 @@ func (k *keyFacts) olderThan(other keyVersion) (n int) {
 	return n
 }
 
-// consumerKey is a key of a consumer.
 type consumerKey struct{ consumer, key string }
 
 func (l *DeadLetter) consumerKey() consumerKey { return consumerKey{l.Consumer, l.Key} }
 
-// maxParkedSeen is how many parked events of a key are looked at for one that is older
-// than a dead letter. They wait in their order, so it would be among the first.
+// maxParkedSeen bounds the search for a parked event older than a dead letter. They are parked in order, so it would
+// be among the first.
 const maxParkedSeen = 1000
 
-// factsOf reads what is known of the keys of some dead letters.
 func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consumerKey]*keyFacts, error) {
 	facts, newest := map[consumerKey]*keyFacts{}, map[consumerKey]keyVersion{}
 	for i := range letters {
@@ -141,8 +138,8 @@ func factsOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter) (map[consu
 const selectProcessed = `SELECT 1 FROM processed_events
 	WHERE day = $1 AND consumer = $2 AND tenant_id = $3 AND event_id = $4`
 
-// processedOf says which of some dead letters have an event that is marked as processed. One without a readable body
-// has no day to look up; it cannot have been applied either.
+// processedOf reports whose events are marked as processed. One with an unreadable body has no day to look up, and
+// cannot have been applied.
 func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies [][]byte) (map[string]bool, error) {
 	processed := make(map[string]bool, len(letters))
 	var stmts []sqldb.Stmt

@@ -10,26 +10,25 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// DeadFilter selects dead letters of a tenant. What is empty selects everything, but
-// without a status only those that are OPEN.
+// DeadFilter selects dead letters of a tenant. Empty fields select everything; without a status, OPEN ones.
 type DeadFilter struct {
 	Status           []Status
 	Consumer         string
 	EventType        string
 	Key              string
 	ReasonClass      fault.ReasonClass
-	DeadFrom, DeadTo wire.Stamp // when they died: inclusive, exclusive
+	DeadFrom, DeadTo wire.Stamp // inclusive, exclusive
 }
 
-// Matches reports whether a dead letter is selected, whatever its status.
+// Matches ignores the status.
 func (f *DeadFilter) Matches(l *DeadLetter) bool {
 	return (f.Consumer == "" || l.Consumer == f.Consumer) && (f.EventType == "" || l.EventType == f.EventType) &&
 		(f.Key == "" || l.Key == f.Key) && (f.ReasonClass == "" || l.ReasonClass == f.ReasonClass) &&
 		l.DeadAt >= f.DeadFrom && (f.DeadTo == 0 || l.DeadAt < f.DeadTo)
 }
 
-// where is the condition and its arguments. Statuses are a part of the text, so that
-// the index serves them in order; there are few combinations in use.
+// where is the condition and its arguments. Statuses are literals, so that the index returns them in order; few
+// combinations are used.
 func (f *DeadFilter) where(tenant string) (string, []any) {
 	statuses := []string{strconv.Itoa(int(Open))}
 	if len(f.Status) > 0 {
@@ -62,8 +61,7 @@ func (f *DeadFilter) where(tenant string) (string, []any) {
 	return where, args
 }
 
-// DeadLetters is a page of the dead letters that a filter selects, newest first, and
-// how many there are in all.
+// DeadLetters is a page of selected dead letters, newest first, and their number.
 func (b *Bus) DeadLetters(
 	ctx context.Context, tenant string, f DeadFilter, offset, limit int,
 ) (page []DeadLetter, total int, err error) {
@@ -81,7 +79,7 @@ func (b *Bus) DeadLetters(
 	return page, total, err
 }
 
-// WalkDead gives up to limit dead letters that a filter selects, in the order of their numbers, after a number.
+// WalkDead returns up to limit selected dead letters after a number, in order.
 func (b *Bus) WalkDead(
 	ctx context.Context, tenant string, f DeadFilter, after int64, limit int,
 ) (page []DeadLetter, err error) {
@@ -95,8 +93,8 @@ func (b *Bus) WalkDead(
 	return page, err
 }
 
-// OpenDead gives the open dead letters of a key of a consumer, in the order in which they died. It is for services that
-// wait for an event, in their transaction.
+// OpenDead returns the open dead letters of a consumer's key, in order of death, in the transaction of a service that
+// waits for an event.
 func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) ([]DeadLetter, error) {
 	all, err := deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead
 		WHERE consumer = $1 AND partition_key = $2 AND tenant_id = $3 AND status = 0 ORDER BY num`,
@@ -104,8 +102,7 @@ func OpenDead(ctx context.Context, tx *sqldb.Tx, tenant, consumer, key string) (
 	return all, fault.Wrap("bus.dead", err)
 }
 
-// DeadLettersOf gives dead letters of a tenant by their ids, in the order of the ids.
-// One that does not exist has no ID.
+// DeadLettersOf returns dead letters in the order of their ids. A missing one has no ID.
 func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (all []DeadLetter, err error) {
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = make([]DeadLetter, len(ids))
@@ -114,14 +111,12 @@ func (b *Bus) DeadLettersOf(ctx context.Context, tenant string, ids []string) (a
 	return all, err
 }
 
-// deadInto is where dead letters are read into, at the indexes of their ids.
 type deadInto struct {
 	letters []DeadLetter
-	bodies  [][]byte // nil: they are not read
-	hold    bool     // until the end of a transaction that writes
+	bodies  [][]byte // nil: not read
+	hold    bool     // lock them until the end of the transaction
 }
 
-// deadByID reads dead letters.
 func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, into deadInto) error {
 	query := "SELECT " + deadColumns
 	if into.bodies != nil {

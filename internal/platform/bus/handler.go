@@ -10,17 +10,17 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// handleTimeout is for a handler that is called alone. PostgreSQL lets a transaction idle for longer.
+// handleTimeout limits a handler that is called alone. PostgreSQL lets a transaction idle for longer.
 const handleTimeout = 4 * time.Second
 
-// invoker calls the consumer's handlers, with a time limit and recovering panics, and finds poison events.
+// invoker calls the consumer's handlers with a time limit, recovers panics, and detects poison events.
 type invoker struct {
 	partition
 	poison poisonDetector
 }
 
-// handleAll calls the consumer's batch handler if it has one, else its handler for each event. Which event of a batch
-// was slow or panicked is unknown; when it matters they are applied again one by one.
+// handleAll calls the batch handler if there is one. Which event was slow or panicked is then unknown; if it matters
+// they are applied again one by one.
 func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (err error) {
 	if iv.consumer.HandleAll == nil || len(todo) < 2 {
 		for _, it := range todo {
@@ -39,7 +39,7 @@ func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (e
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the handler panicked: %v", p) // the event that makes it panic does so again
+			err = fmt.Errorf("the handler panicked: %v", p) // it will again, alone
 		}
 	}()
 	for _, e := range events {
@@ -50,7 +50,6 @@ func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (e
 	return err
 }
 
-// handle calls the consumer's handler. A panic is an error like any other.
 func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -69,7 +68,6 @@ func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err
 	return err
 }
 
-// handleSkipped calls the consumer's GivenUp. A panic is an error like any other.
 func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
 	if iv.consumer.GivenUp == nil {
 		return nil

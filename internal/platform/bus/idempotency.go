@@ -8,14 +8,12 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// idempotentRequest identifies a request to the bus that is safe to repeat.
 type idempotentRequest struct {
 	tenant string
 	key    *wire.Once
 }
 
-// answerIdempotent carries out a request once per key and stores the answer in the same transaction. A repetition gets
-// the stored answer. An error is not stored.
+// answerIdempotent runs a request once per key and stores the answer in the same transaction. An error is not stored.
 func answerIdempotent[T any](
 	ctx context.Context, b *Bus, tx *sqldb.Tx, r idempotentRequest, do func(now wire.Stamp) (T, error),
 ) (answer T, replay bool, err error) {

@@ -9,20 +9,18 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// assignment is a unit of work that one process at a time does: a partition of a relay or of a consumer.
+// assignment is a unit of work of one process: a partition of a relay or of a consumer.
 type assignment struct {
 	name string
 	part int
 }
 
-// The names of assignments.
 const (
 	relayOutbox    = "relay:outbox"
 	relayLog       = "relay:log"
 	homeAssignment = "home"
 )
 
-// readerAssignment is a partition of a consumer.
 func readerAssignment(consumer string, part int) assignment {
 	return assignment{"reader:" + consumer, part}
 }
@@ -35,12 +33,11 @@ type lease struct {
 	epoch int64
 }
 
-// errLeaseLost says that another process has the lease, or that a relay ended it after a loss.
+// errLeaseLost: another process has the lease, or a relay ended it after a loss.
 var errLeaseLost = errors.New("the lease was taken by another")
 
-// fence verifies inside a transaction that a lease still stands, and gives the time. It is the transaction's first
-// statement; on PostgreSQL it holds the row, so that the lease cannot change hands before the end of the transaction.
-// It fails with errLeaseLost.
+// fence verifies that a lease still stands, or fails with errLeaseLost, and returns the time. It is the first
+// statement of a transaction; on PostgreSQL it locks the row, so that the lease cannot change hands before the end.
 func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp, err error) {
 	return queriesIn(tx).fence(ctx, tx, &b.cfg, l)
 }

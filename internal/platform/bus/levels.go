@@ -9,13 +9,13 @@ import (
 // Level is the state of a consumer over all partitions and tenants, for metrics.
 type Level struct {
 	Consumer                          string
-	Pending                           int64 // events of the stream that it has not consumed, as last committed
-	Retrying, Blocked                 int64 // blocked keys: for a retry, for a decision
-	Dead                              int64 // dead letters that are open
-	Applied, Duplicate, Stale, Failed int64 // what was done with events so far
+	Pending                           int64 // events not consumed yet
+	Retrying, Blocked                 int64 // blocked keys: to retry, to decide
+	Dead                              int64 // open dead letters
+	Applied, Duplicate, Stale, Failed int64 // events so far
 }
 
-// Levels gives the state of all consumers that have ever read.
+// Levels returns the state of all consumers that have ever read.
 func (b *Bus) Levels(ctx context.Context) (all []Level, err error) {
 	err = b.read(ctx, "bus.levels", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = nil

@@ -9,14 +9,13 @@ import (
 
 // LogStatus is how far the engine's log is published.
 type LogStatus struct {
-	Position int64      // number up to which all of it was acknowledged
-	LastSeq  uint64     // the last sequence that was acknowledged
-	At       wire.Stamp // when that was sent
-	Epoch    int64      // rises when the stream has lost something
+	Position int64      // everything up to this number was acknowledged
+	LastSeq  uint64     // last acknowledged sequence
+	At       wire.Stamp // of its publication
+	Epoch    int64      // rises with every loss of the stream
 }
 
-// LogStatus gives how far the engine's log is published, as last committed. It reads what is stored, so any process can
-// be asked.
+// LogStatus reads the committed state, so any process can answer.
 func (b *Bus) LogStatus(ctx context.Context) (s LogStatus, err error) {
 	err = b.read(ctx, "bus.log", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Batch(ctx, sqldb.Stmt{

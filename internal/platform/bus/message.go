@@ -9,18 +9,17 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The longest texts of a message besides its body, in bytes. A key of 255 characters,
-// whatever they are, fits.
+// The longest texts of a message, in bytes. A key of any 255 characters fits.
 const (
 	MaxMessageKey  = 1020
 	MaxMessageName = 128
 )
 
-// CodeMessage is of a message that no carrier takes.
+// CodeMessage is the code of a message that no carrier takes.
 const CodeMessage = "BUS_MESSAGE_INVALID"
 
-// Check says why a message cannot be carried. Its tenant and type become parts of a
-// subject, so they may hold nothing that a subject divides by or is matched with.
+// Check says why a message cannot be carried. Tenant and type become tokens of a subject, so they may not contain
+// separators or wildcards.
 func (m *Message) Check() error {
 	bad := func(what, why string) error {
 		return fault.New(fault.Invalid, CodeMessage, "the %s of message %q %s", what, m.ID, why)
@@ -51,7 +50,6 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// plain reports whether a text is UTF-8 without control characters.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -61,7 +59,6 @@ func plain(s string) bool {
 	return true
 }
 
-// token reports whether a plain text can be one part of a subject.
 func token(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r == '.' || r == '*' || r == '>' || unicode.IsSpace(r) })
 }

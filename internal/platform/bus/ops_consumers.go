@@ -10,33 +10,32 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// ConsumerState is the progress of a consumer.
 type ConsumerState struct {
 	Name       string
-	Configured bool // this process knows it; others may know more
+	Configured bool // by this process; others may know more consumers
 	Stream     wire.Stream
 	Types      []string // empty: all
 	Continue   bool
 	Parts      []ReaderState
 }
 
-// ReaderState is the progress of a consumer in one partition. Keys and dead letters are those of the tenant who asks,
-// the rest is of the system.
+// ReaderState is the progress of a consumer in a partition. Keys and dead letters are the tenant's, the rest is of
+// the system.
 type ReaderState struct {
 	Part                              int
-	Holder                            string     // the process that reads; "": none does
-	LeaseUntil                        wire.Stamp // 0: without an end, as long as that process lives
-	Seq                               int64      // sequence in the stream
-	RelayedAt                         wire.Stamp // when the event at that place was published
-	Pending                           int64      // about how many events of the stream follow
-	SeenAt                            wire.Stamp // when the reader committed that last
-	Applied, Duplicate, Stale, Failed int64      // what was done with events so far
-	Retrying, Blocked                 int        // blocked keys: for a retry, for a decision
-	WaitingSince                      wire.Stamp // of the key that is blocked longest
-	Dead                              int        // dead letters that are open
+	Holder                            string     // process that reads; "": none
+	LeaseUntil                        wire.Stamp // 0: as long as that process lives
+	Seq                               int64
+	RelayedAt                         wire.Stamp // when the event at Seq was published
+	Pending                           int64      // events of the stream that follow, about
+	SeenAt                            wire.Stamp // when Pending was committed
+	Applied, Duplicate, Stale, Failed int64      // events so far
+	Retrying, Blocked                 int        // blocked keys: to retry, to decide
+	WaitingSince                      wire.Stamp // of the longest blocked key
+	Dead                              int        // open dead letters
 }
 
-// Consumers gives the progress of all consumers that are configured or have ever read.
+// Consumers returns the progress of all consumers that are configured or have ever read.
 func (b *Bus) Consumers(ctx context.Context, tenant string) (all []ConsumerState, err error) {
 	err = b.read(ctx, "bus.consumers", func(ctx context.Context, tx *sqldb.Tx) error {
 		s := &survey{consumers: map[string]*ConsumerState{}, forever: b.cfg.Exclusive}
@@ -62,11 +61,10 @@ func (b *Bus) Consumers(ctx context.Context, tenant string) (all []ConsumerState
 	return all, err
 }
 
-// survey collects what the tables say about consumers.
 type survey struct {
 	consumers map[string]*ConsumerState
 	now       wire.Stamp
-	forever   bool // leases do not run out
+	forever   bool // leases do not expire
 }
 
 func (s *survey) consumer(name string) *ConsumerState {
@@ -81,7 +79,7 @@ func (s *survey) consumer(name string) *ConsumerState {
 	return c
 }
 
-// reader is where to note something; what is of no partition is of none that is shown.
+// reader is a partition's state; a dummy if there is no such partition.
 func (s *survey) reader(name string, part int) *ReaderState {
 	if part < 0 || part >= wire.Partitions {
 		return &ReaderState{}
@@ -135,7 +133,7 @@ func (s *survey) noteLease(row *sqldb.Row) error {
 	return err
 }
 
-// Parked counts the parked events of all tenants, those of dead letters that are being redriven included.
+// Parked counts the parked events of all tenants, including dead letters that are being redriven.
 func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
 	err = b.read(ctx, "bus.parked", func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT count(*) FROM bus_parked").Scan(&n)
@@ -143,8 +141,7 @@ func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// holderOf is who holds a lease and until when: nobody when it has expired, and without an end where leases do not
-// expire.
+// holderOf is the holder of a lease and its end; forever: leases do not expire.
 func holderOf(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
 	switch {
 	case forever:

@@ -10,19 +10,18 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// OutboxState is the progress of publishing, and who publishes.
 type OutboxState struct {
 	OutboxStatus
 	Holders []LeaseHolder // by partition
 }
 
-// LeaseHolder is the process that holds the lease of a relay.
+// LeaseHolder holds the lease of a relay.
 type LeaseHolder struct {
-	Name  string     // "": none does
-	Until wire.Stamp // 0: without an end, as long as that process lives
+	Name  string     // "": none
+	Until wire.Stamp // 0: as long as that process lives
 }
 
-// Outbox gives the progress of publishing, for all tenants.
+// Outbox returns the progress of publishing, for all tenants.
 func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
 	if out.OutboxStatus, err = b.OutboxStatus(ctx); err != nil {
 		return out, err
@@ -51,16 +50,14 @@ func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
 	return out, err
 }
 
-// EventFilter selects events of a tenant in the outbox.
 type EventFilter struct {
 	Tenant    string
 	EventType string // "": all
 	Key       string // "": all
 }
 
-// OutboxRow is an event in the outbox, without its payload.
 type OutboxRow struct {
-	ID          int64 // its position
+	ID          int64 // position
 	EventID     string
 	EventType   string
 	Key         string
@@ -70,19 +67,19 @@ type OutboxRow struct {
 	PublishedAt wire.Stamp // 0: not yet
 }
 
-// MaxLookBack is how many events of all tenants a list of the outbox looks at.
+// MaxLookBack is how many events of all tenants a list searches.
 const MaxLookBack = 100_000
 
-// lookBack is how many of them are looked at in one statement.
+// lookBack is how many one statement searches.
 const lookBack = 10_000
 
-// selectEnds is the first and the last place of the outbox. Two queries: SQLite looks one
-// end up in the index, but for both in one it walks all that is between.
+// selectEnds are the first and last ids of the outbox, in two subqueries: SQLite looks up each end in the index, but
+// scans for both at once.
 const selectEnds = `SELECT COALESCE((SELECT min(id) FROM outbox_events), 1),
 	COALESCE((SELECT max(id) FROM outbox_events), 0)`
 
-// Recent gives the newest events that a filter selects, oldest first, of the newest MaxLookBack events of the outbox.
-// With a position it gives the first ones after that.
+// Recent returns the newest selected events, oldest first, of the last MaxLookBack; after a position, the first ones
+// following it.
 func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int) (rows []OutboxRow, err error) {
 	err = b.read(ctx, "bus.recent", func(ctx context.Context, tx *sqldb.Tx) error {
 		rows = nil
@@ -121,7 +118,7 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 	return rows, err
 }
 
-// checkPosition refuses a position that the outbox never had. Its last one may be deleted.
+// checkPosition refuses a position that the outbox never had. It may be deleted.
 func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 	var last int64
 	if err := tx.Row(ctx, queriesIn(tx).lastPosition).Scan(&last); err != nil || place <= last {
@@ -131,7 +128,6 @@ func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 		"the position to go on from is none of this tenant's events: leave it out, or begin with from")
 }
 
-// between adds rows of a range of ids, up to a limit.
 func (f *EventFilter) between(
 	ctx context.Context, tx *sqldb.Tx, rows []OutboxRow, ids [2]int64, order string, limit int,
 ) ([]OutboxRow, error) {
@@ -159,13 +155,12 @@ func (f *EventFilter) between(
 	return rows, nil
 }
 
-// skew is how much later than its id suggests a row of the outbox can have been written: ids are taken while a
-// transaction runs.
+// skew is how much older its id can make a row look: ids are assigned during a transaction.
 const skew wire.Stamp = 60_000
 
-// positionAt is a position in the outbox before which nothing is as young as an instant.
+// positionAt is a position before which nothing is as young as an instant.
 func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
-	var low, high int64 // nothing up to low is as young; what is after high may be
+	var low, high int64 // up to low nothing is as young; after high something may be
 	err := tx.Row(ctx, selectEnds).Scan(&low, &high)
 	low--
 	for err == nil && low < high {

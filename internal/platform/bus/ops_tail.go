@@ -7,37 +7,33 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Tail follows the events of a tenant in the outbox, in the order of their positions. It is used by one goroutine.
+// Tail follows the outbox events of a tenant in order. It is used by one goroutine.
 //
-// On PostgreSQL a transaction can take a position and commit after one with a later position. The tail waits at such a
-// hole until nobody can fill it any more, so whoever resumes from a position has missed nothing.
+// On PostgreSQL a transaction can take a position and commit after one with a later position. The tail waits at such
+// a hole until nobody can fill it, so resuming from a position misses nothing.
 type Tail struct {
 	bus    *Bus
 	filter EventFilter
-	from   wire.Stamp // older events are passed over
+	from   wire.Stamp // older events are skipped
 	place  int64
 	holes  *sqldb.Holes
 }
 
-// tailWindow is how many events of all tenants one read looks at. Those that are wanted
-// are read up to relayBytes.
+// tailWindow is how many events of all tenants a read looks at, returning up to relayBytes.
 const tailWindow = 2000
 
-// TailEvent is an event of a tail.
 type TailEvent struct {
-	ID        int64 // its place in the outbox
+	ID        int64 // position
 	EventType string
-	Body      []byte // the envelope, without the values of hidden fields
+	Body      []byte // envelope without hidden values
 }
 
-// TailFrom is where a tail begins: after a position, or where events are as young as an instant; with neither, after
-// all that there is.
+// TailFrom is a position, or an instant from which events are young enough; with neither, the end.
 type TailFrom struct {
 	Place *int64
 	At    wire.Stamp
 }
 
-// Tail begins to follow.
 func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, error) {
 	t := &Tail{bus: b, filter: f, from: from.At, holes: sqldb.NewHoles(b.db, "outbox_events")}
 	if from.Place != nil {
@@ -50,7 +46,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 		if from.At == 0 && !queriesIn(tx).shared {
 			return tx.Row(ctx, "SELECT COALESCE(max(id), 0) FROM outbox_events").Scan(&t.place)
 		}
-		if from.At == 0 { // what is under way now may take a place before the last one
+		if from.At == 0 { // running transactions may have earlier positions
 			if t.from, err = b.now(ctx, tx); err != nil {
 				return err
 			}
@@ -64,7 +60,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 // Place is where to resume: everything up to it was delivered or is not wanted.
 func (t *Tail) Place() int64 { return t.place }
 
-// Next gives the next events, and whether there may be more at once.
+// Next returns the next events; more: there may be more at once.
 func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
 	var rows []TailEvent
 	n, err := t.holes.Pass(ctx, t.place, func(ctx context.Context) (places []int64, err error) {
@@ -89,8 +85,7 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 	return events, more, nil
 }
 
-// readRows reads the rows after the position, with the bodies of those that are wanted. full says that there may be
-// more.
+// readRows reads rows after the position, wanted ones with bodies; full: there may be more.
 func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err error) {
 	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
 		q := queriesIn(tx)
@@ -115,7 +110,7 @@ func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err e
 	return rows, full, err
 }
 
-// show removes from envelopes what their tenant may not see.
+// show hides fields in envelopes.
 func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []TailEvent) error {
 	if b.cfg.Hidden == nil {
 		return nil
@@ -130,7 +125,7 @@ func (b *Bus) show(ctx context.Context, tx *sqldb.Tx, tenant string, rows []Tail
 		case err != nil:
 			return err
 		case e == nil:
-			rows[i].Body = []byte("{}") // the outbox has none such
+			rows[i].Body = []byte("{}") // cannot be in the outbox
 			continue
 		case e.Payload == nil:
 			e.Payload = []byte("{}")

@@ -10,14 +10,14 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Publish writes events to the outbox in the transaction of the change that they announce. They are published when it
-// is committed, and never when it is not.
+// Publish writes events to the outbox, in the transaction of their change: they are published if and only if it
+// commits.
 //
-// An event without an id, a time or a producer gets them here. Sensitive fields are removed. Then it is validated
-// against its schema, strictly: the error says what is wrong and where, and the transaction must fail with it.
+// Missing ids, times and producers are added and sensitive fields removed. Then the event is validated strictly
+// against its schema; the transaction must fail with the error.
 //
-// The events of one key are published in the order of these calls. So the publisher holds what it changes from before
-// its version is taken until the end of the transaction: the record's row, or that of NextVersion.
+// The events of a key are published in the order of these calls. So the publisher must lock what it changes, the
+// record's row or NextVersion's, from before it takes the version until the end of the transaction.
 func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	var parts [wire.Partitions]bool
 	masks := mask{fields: b.cfg.Sensitive}
 	for i := range events {
-		e := events[i] // the caller's stays as it is
+		e := events[i] // a copy
 		if err := b.complete(ctx, tx, &e, &masks); err != nil {
 			return fault.Wrap("bus.publish", err)
 		}
@@ -59,7 +59,7 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 	return nil
 }
 
-// complete fills in what the publisher left out of an event, and validates it.
+// complete fills in missing members and validates.
 func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event, m *mask) (err error) {
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
@@ -84,14 +84,13 @@ func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event, m *mask
 	return e.CheckPublished()
 }
 
-// mask takes values of some fields out of events, in one transaction.
+// mask removes fields from the events of a transaction.
 type mask struct {
 	fields Fields // nil: none
 	tenant string // of drop
 	drop   func(object, field string) bool
 }
 
-// strip takes them out of an event that is to be published.
 func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	if m.fields == nil || !e.HasFields() {
 		return nil
@@ -103,7 +102,7 @@ func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 	return nil
 }
 
-// load asks for the fields of a tenant, unless they are known.
+// load loads the fields of a tenant once.
 func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error) {
 	if m.drop != nil && m.tenant == tenant {
 		return nil
@@ -115,9 +114,8 @@ func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error
 	return nil
 }
 
-// NextVersion is the record version of the next change of a key that has no record with a row of its own. It is later
-// than the one before, whatever the clock says. On PostgreSQL the key is locked until the end of the transaction: a
-// concurrent change waits, and gets a later version.
+// NextVersion is the version of the next change of a key without a record row. It always rises. On PostgreSQL it
+// locks the key until the end of the transaction, so a concurrent change gets a later one.
 func (b *Bus) NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (version wire.Stamp, err error) {
 	version, err = queriesIn(tx).nextVersion(ctx, tx, b.cfg.Clock, key)
 	return version, fault.Wrap("bus.version", err)

@@ -11,32 +11,30 @@ import (
 // MaxCounted is how many unpublished events of a partition are counted.
 const MaxCounted = 10_000
 
-// OutboxStatus is the progress of publishing.
 type OutboxStatus struct {
-	Unpublished int           // events that wait; of each partition at most MaxCounted are counted
-	More        bool          // there are more than were counted
-	Oldest      time.Duration // how long the one that waits longest has waited
+	Unpublished int           // at most MaxCounted of each partition
+	More        bool          // than were counted
+	Oldest      time.Duration // waiting time
 	Parts       []OutboxPart
 }
 
-// OutboxPart is the progress of publishing in one partition.
 type OutboxPart struct {
 	Part        int
 	Unpublished int
-	Oldest      wire.Stamp // when the one that waits longest was written; 0: none waits
-	LastSeq     uint64     // the last sequence that was acknowledged
-	Epoch       int64      // rises when the stream has lost something
-	Replay      *Replaying // nil: nothing is published again
+	Oldest      wire.Stamp // time of writing; 0: none waits
+	LastSeq     uint64     // last acknowledged sequence
+	Epoch       int64      // rises with every loss of the stream
+	Replay      *Replaying // nil: none
 }
 
-// Replaying is the progress of a relay that publishes again what its stream may have lost.
+// Replaying is the progress of publishing again what a stream may have lost.
 type Replaying struct {
-	Since wire.Stamp // what was published before is not published again
-	Done  int64      // ids of the outbox that were looked through
-	Total int64      // of so many
+	Since wire.Stamp // of publication
+	Done  int64      // ids examined
+	Total int64
 }
 
-// OutboxStatus gives the progress of publishing. It reads what is stored, so any process can be asked.
+// OutboxStatus reads the committed state, so any process can answer.
 func (b *Bus) OutboxStatus(ctx context.Context) (s OutboxStatus, err error) {
 	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
 		s = OutboxStatus{}

@@ -10,64 +10,61 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// blockedKey is a key whose event failed, as a reader keeps it in memory (its row is in bus_lane). Its later events are
-// parked after that one (bus_parked), in order, while all other keys go on.
+// blockedKey is a key whose event failed, as its reader caches it (a row of bus_lane). Its later events are parked in
+// order (bus_parked) while other keys go on.
 type blockedKey struct {
 	tenant  string
 	state   keyState
-	attempt int        // tries of its head so far
-	nextTry wire.Stamp // when its head is tried again
-	since   wire.Stamp // when it was blocked
-	nextNum int64      // number of the next event that is parked
-	last    keyVersion // newest event of the key that is parked or dead, without its id
+	attempt int        // of its head
+	nextTry wire.Stamp // of its head
+	since   wire.Stamp
+	nextNum int64      // number of the next parked event
+	last    keyVersion // newest event that is parked or dead, without its id
 
-	isNew      bool      // it has no row yet
-	dirty      bool      // its row must be written
-	errors     []Failure // added in this transaction
-	dropErrors bool      // the errors of the previous head are dropped
+	isNew      bool      // no row yet
+	dirty      bool      // row must be written
+	errors     []Failure // of this transaction
+	dropErrors bool      // forget those of the previous head
 }
 
 type keyState int
 
 const (
 	keyRetrying keyState = 0 // its head is retried
-	keyBlocked  keyState = 1 // its head is a dead letter that waits for a decision
+	keyBlocked  keyState = 1 // its head is a dead letter that awaits a decision
 )
 
-// Failure is a try that failed.
+// Failure is a failed try.
 type Failure struct {
 	At      wire.Stamp `json:"at"`
 	Attempt int        `json:"attempt"`
 	Error   string     `json:"error"`
 }
 
-// What is kept of failures.
 const (
-	maxFailures  = 20   // of one event
+	maxFailures  = 20   // kept per event
 	maxErrorText = 2000 // bytes
 )
 
-// parkedEvents are the blocked keys of a partition and the events that are parked at them.
+// parkedEvents are the blocked keys of a partition and their parked events.
 type parkedEvents struct {
 	partition
 	keys map[string]*blockedKey
-	due  wire.Stamp // when a key is due for a retry; 0: none is
+	due  wire.Stamp // next retry; 0: none
 }
 
-// parked is an event that waits at a blocked key.
 type parked struct {
-	n, dead int64 // its number; the dead letter that it comes from, 0 for none
+	n, dead int64 // number; dead letter that it comes from, 0: none
 	item    item
 }
 
-// block blocks the key of an event.
 func (t *changes) block(e *wire.Event) *blockedKey {
 	l := &blockedKey{tenant: e.Tenant, since: t.now, nextNum: 1, isNew: true, dirty: true}
 	t.keys[e.Key] = l
 	return l
 }
 
-// encodeFailures is the stored form of the newest failures.
+// encodeFailures encodes the newest failures.
 func encodeFailures(all []Failure) (string, error) {
 	if over := len(all) - maxFailures; over > 0 {
 		all = all[over:]
@@ -79,7 +76,7 @@ func encodeFailures(all []Failure) (string, error) {
 	return string(text), err
 }
 
-// of is the blocked key as the transaction sees it; nil: the key is not blocked.
+// of is the blocked key as the transaction sees it; nil: not blocked.
 func (pk *parkedEvents) of(t *changes, key string) *blockedKey {
 	if l, ok := t.keys[key]; ok {
 		return l
@@ -87,7 +84,7 @@ func (pk *parkedEvents) of(t *changes, key string) *blockedKey {
 	return pk.keys[key]
 }
 
-// change returns a blocked key for writing: a copy, so that memory stays as it is until the commit.
+// change returns a copy of a blocked key for writing: memory changes after the commit.
 func (pk *parkedEvents) change(t *changes, key string) *blockedKey {
 	l, ok := t.keys[key]
 	if !ok {
@@ -99,8 +96,8 @@ func (pk *parkedEvents) change(t *changes, key string) *blockedKey {
 	return l
 }
 
-// park appends an event to the queue of its blocked key, unless it is there. dead is the dead letter that it comes from
-// (then it goes to the front); 0 for none.
+// park appends an event to the queue of its blocked key, unless it is there; one from a dead letter goes to the
+// front.
 func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *item, dead int64) error {
 	e := &it.event
 	if dead == 0 {
@@ -131,8 +128,8 @@ func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *
 	return err
 }
 
-// isParked reports whether an event was parked or died before. Events of a key come in order, so one that is older than
-// the newest parked one was.
+// isParked reports whether an event was parked or died before. Events of a key come in order, so one older than the
+// newest parked one was.
 func (pk *parkedEvents) isParked(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) (bool, error) {
 	if it.bad == nil {
 		switch c := versionOf(&it.event).compare(pk.of(t, it.event.Key).last); {
@@ -157,7 +154,6 @@ func (pk *parkedEvents) front(ctx context.Context, tx *sqldb.Tx, key string) (n 
 	return n, err
 }
 
-// save writes the blocked keys that a transaction changed.
 func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) error {
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
 		l := t.keys[key]
@@ -193,7 +189,7 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 	return nil
 }
 
-// history is the stored form of the failures of a key's head: earlier ones and those of this transaction.
+// history encodes all failures of a key's head.
 func (pk *parkedEvents) history(ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey) (string, error) {
 	var all []Failure
 	if !l.isNew && !l.dropErrors {
@@ -228,7 +224,6 @@ func (pk *parkedEvents) failures(
 	return all, json.Unmarshal([]byte(text), &all)
 }
 
-// first are the first parked events of a key.
 func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, limit int) (all []parked, err error) {
 	for row, err := range tx.Query(ctx, `SELECT n, dead, event_id, event_type, body FROM bus_parked
 		WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $3`, pk.consumer.Name, key, limit) {
@@ -246,7 +241,7 @@ func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, lim
 	return all, nil
 }
 
-// unpark removes an event from its queue and makes the next one the head.
+// unpark removes an event from its queue; the next one becomes the head.
 func (pk *parkedEvents) unpark(ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked) error {
 	l := pk.change(t, key)
 	l.attempt, l.nextTry, l.dropErrors, l.errors = 0, t.now, true, nil
@@ -255,7 +250,7 @@ func (pk *parkedEvents) unpark(ctx context.Context, tx *sqldb.Tx, t *changes, ke
 	return err
 }
 
-// dueKeys are the keys whose heads are due for a retry, the longest overdue first.
+// dueKeys are keys to retry; the limit keeps the longest overdue.
 func (pk *parkedEvents) dueKeys(
 	ctx context.Context, tx *sqldb.Tx, now wire.Stamp, limit int,
 ) (keys []string, err error) {
@@ -275,21 +270,20 @@ func (pk *parkedEvents) dueKeys(
 	return keys, nil
 }
 
-// nextDue is when the next key is due; 0: none is.
+// nextDue is when the next retry is due; 0: none.
 func (pk *parkedEvents) nextDue(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
 	err = tx.Row(ctx, `SELECT coalesce(min(next_at), 0) FROM bus_lane WHERE consumer = $1 AND part = $2 AND state = 0`,
 		pk.consumer.Name, pk.lease.part).Scan(&at)
 	return at, err
 }
 
-// schedule keeps due, the time of the next retry, up to date.
 func (pk *parkedEvents) schedule(l *blockedKey) {
 	if l.state == keyRetrying && (pk.due == 0 || l.nextTry < pk.due) {
 		pk.due = l.nextTry
 	}
 }
 
-// retryNow makes the head of a key due at once.
+// retryNow makes the head of a key due.
 func (pk *parkedEvents) retryNow(t *changes, key string) {
 	l := pk.change(t, key)
 	l.state, l.attempt, l.nextTry, l.dropErrors = keyRetrying, 0, t.now, true

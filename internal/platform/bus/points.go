@@ -1,6 +1,6 @@
 package bus
 
-// Points are the names of the failpoints that Config.Passed is called with.
+// Points are the failpoints of Config.Passed.
 var Points = []string{
 	"outbox.committed",
 	"outbox.written",

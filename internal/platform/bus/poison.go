@@ -9,24 +9,21 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// poisonDetector finds poison events: their handler does not fail, but ruins the transaction. It violates a constraint
-// that is checked at the commit, goes on after a statement failed, or takes so long that the database ends the
-// transaction. Without detection the reader would retry the same batch for ever.
+// poisonDetector finds poison events: their handler succeeds but ruins the transaction, by violating a constraint
+// that is checked at the commit, ignoring a failed statement, or taking so long that the database ends the
+// transaction. The reader would retry the batch for ever.
 //
-// When a transaction fails after handlers were called, its events are isolated: one to a transaction. An event that
-// ruins its own transaction is poison, as is one whose handler took too long: in the next transaction it fails without
-// a call of its handler.
+// When a transaction fails after handlers ran, its events are isolated, one per transaction. An event that ruins its
+// own transaction, or whose handler took too long, is poison: in the next transaction it fails without a call.
 type poisonDetector struct {
-	isolate bool     // events are applied one to a transaction
-	called  []string // events whose handlers this transaction has called
-	poison  string   // event that fails unless the transaction is committed
+	isolate bool     // one event per transaction
+	called  []string // events handled in this transaction
+	poison  string   // event that fails until a commit
 	cause   error
 }
 
-// begin begins another transaction.
 func (b *poisonDetector) begin() { b.called = b.called[:0] }
 
-// noteCall records that a handler was called for an event.
 func (b *poisonDetector) noteCall(id string, took time.Duration) {
 	b.called = append(b.called, id)
 	if took >= handleTimeout {
@@ -35,7 +32,7 @@ func (b *poisonDetector) noteCall(id string, took time.Duration) {
 	}
 }
 
-// failureOf is why an event fails before it is tried; nil: it does not.
+// failureOf is why an event fails without a call; nil: it does not.
 func (b *poisonDetector) failureOf(id string) error {
 	if b.poison == id {
 		return b.cause
@@ -43,8 +40,8 @@ func (b *poisonDetector) failureOf(id string) error {
 	return nil
 }
 
-// suspectsPoison reports whether a transaction failed because of a handler. Its events are then applied again, in
-// isolation, and the poison event is found. An unavailable database is no handler's fault.
+// suspectsPoison reports whether a handler ruined a transaction, whose events are then isolated. An unavailable
+// database is no handler's fault.
 func (iv *invoker) suspectsPoison(ctx context.Context, err error) bool {
 	b := &iv.poison
 	if err == nil {
@@ -62,7 +59,6 @@ func (iv *invoker) suspectsPoison(ctx context.Context, err error) bool {
 	return true
 }
 
-// atMost limits how many of something one transaction takes: one during isolation.
 func (iv *invoker) atMost(n int) int {
 	if iv.poison.isolate {
 		return 1

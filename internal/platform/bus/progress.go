@@ -8,20 +8,19 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-const maxVersions = 50_000 // newest versions of keys that a reader keeps in memory
+const maxVersions = 50_000 // versions that a reader caches
 
-// position is how far a reader is in its stream.
+// position is a reader's position in its stream.
 type position struct {
-	streamAt int64      // when the stream was created, in nanoseconds; 0: the reader has seen none
-	seq      uint64     // of the last message
-	relayed  wire.Stamp // when that was published
-	source   int64      // its number in the source
-	minRelay int64      // messages of earlier relay epochs are ignored
-	last     uint64     // sequence of the last message delivered, which seq may be past
-	lastID   string     // and its id, by which the position is verified
+	streamAt int64 // creation of the stream in nanoseconds; 0: none seen
+	seq      uint64
+	relayed  wire.Stamp // publication of the message at seq
+	source   int64      // number of that in the source
+	minRelay int64      // earlier relay epochs are ignored
+	last     uint64     // sequence of the last message delivered; seq may be later
+	lastID   string     // its id, which verifies the position
 }
 
-// after is the position after items that came from the stream.
 func (p position) after(items []item) position {
 	last := items[len(items)-1]
 	p.seq, p.last, p.lastID = last.Seq, last.Seq, last.ID
@@ -31,19 +30,18 @@ func (p position) after(items []item) position {
 	return p
 }
 
-// counts is what was done with events.
 type counts struct{ applied, duplicate, stale, failed int }
 
-// changes are what one transaction changes of what is in memory. They take effect there after the commit.
+// changes are what a transaction changes in memory, after its commit.
 type changes struct {
 	now      wire.Stamp
-	versions map[string]keyVersion  // newest version of each key that was looked up
-	keys     map[string]*blockedKey // those that changed; nil: no longer blocked
-	deadKeys []string               // keys of new dead letters
+	versions map[string]keyVersion  // newest version of each key read
+	keys     map[string]*blockedKey // nil: unblocked
+	deadKeys []string               // of new dead letters
 	counts   counts
 }
 
-// progress commits: effects, position, blocked keys and counters in one transaction.
+// progress commits effects, position, blocked keys and counters in one transaction.
 type progress struct {
 	partition
 	versions *versionStore
@@ -52,12 +50,12 @@ type progress struct {
 	handler  *invoker
 
 	pos     position
-	pending uint64 // messages after those that were read
-	waited  bool   // the committed row says that there are some
+	pending uint64 // messages that follow
+	waited  bool   // the committed row has pending ones
 }
 
-// commit runs fn in a transaction under the lease and takes its changes into memory after the commit. to is the
-// position to commit; nil: it stays.
+// commit runs fn in a transaction under the lease, with the position to unless it is nil, and applies its changes to
+// memory.
 func (pr *progress) commit(
 	ctx context.Context, to *position, fn func(context.Context, *sqldb.Tx, *changes) error,
 ) error {
@@ -93,7 +91,6 @@ func (pr *progress) commit(
 	return nil
 }
 
-// remember takes committed changes into memory.
 func (pr *progress) remember(t *changes) {
 	if len(pr.versions.newest)+len(t.versions) > maxVersions {
 		clear(pr.versions.newest)
@@ -112,7 +109,6 @@ func (pr *progress) remember(t *changes) {
 	}
 }
 
-// save commits the position and adds to the counters.
 func (pr *progress) save(ctx context.Context, tx *sqldb.Tx, t *changes, to *position) error {
 	at := pr.pos
 	if to != nil {

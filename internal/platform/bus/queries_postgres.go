@@ -25,8 +25,8 @@ var queriesPostgres = queries{
 		FROM (` + selectTail + ") AS rows) AS page WHERE total <= $7",
 	lastPosition: `SELECT coalesce(pg_sequence_last_value(
 		CAST(pg_get_serial_sequence('outbox_events', 'id') AS regclass)), 0)`,
-	// Every transaction under a lease renews it (see fence). While one runs it holds the row, and waiting for that
-	// would let all other leases of this process run out.
+	// Every transaction under a lease renews it (see fence) and locks the row; waiting for that would let the other
+	// leases of this process expire.
 	renewLease: `UPDATE bus_lease SET until = $4 WHERE (name, part) IN (
 		SELECT name, part FROM bus_lease WHERE name = $1 AND part = $2 AND epoch = $3 FOR UPDATE SKIP LOCKED)`,
 	holdDead: " FOR UPDATE",
@@ -42,16 +42,14 @@ var queriesPostgres = queries{
 	markEvents:   markEventsPostgres,
 }
 
-// pgNow is the time in milliseconds by PostgreSQL's clock.
 const pgNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
 
-// nowPostgres is the time of the clock that all processes share.
 func nowPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock) (now wire.Stamp, err error) {
 	err = tx.Row(ctx, "SELECT "+pgNow).Scan(&now)
 	return now, err
 }
 
-// fencePostgres renews the lease, which holds its row until the end of the transaction.
+// fencePostgres renews the lease, which locks its row.
 func fencePostgres(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (now wire.Stamp, err error) {
 	err = tx.Row(ctx, "UPDATE bus_lease SET until = "+pgNow+` + $4
 		WHERE name = $1 AND part = $2 AND epoch = $3 RETURNING until - $4`,
@@ -65,7 +63,6 @@ func fencePostgres(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (now
 var insertOutboxPG = sqldb.NewInsertSelect(outboxInto, pgNow+", *", "",
 	"bigint", "bigint", "text", "text", "text", "text", "text", "bytea")
 
-// insertOutboxPostgres stores events in their order, with the database's time.
 func insertOutboxPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, msgs []Message) ([]int64, error) {
 	values := make([]any, 0, 8*len(msgs))
 	for i := range msgs {
@@ -75,7 +72,6 @@ func insertOutboxPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, msgs []Mes
 	return nil, tx.Batch(ctx, insertOutboxPG.Stmts(tx, values)...)
 }
 
-// nextVersionPostgres gives the time, unless that has not passed since the key's last version.
 func nextVersionPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, key string) (version wire.Stamp, err error) {
 	err = tx.Row(ctx, "INSERT INTO bus_key (partition_key, version) VALUES ($1, "+pgNow+`)
 		ON CONFLICT (partition_key) DO UPDATE SET version = greatest(excluded.version, bus_key.version + 1)
@@ -83,7 +79,6 @@ func nextVersionPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, key string)
 	return version, err
 }
 
-// markOutboxPostgres is the statement that marks rows as published.
 func markOutboxPostgres(ids []int64, at wire.Stamp) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "UPDATE outbox_events SET published_at = $2 WHERE id = ANY($1) AND published_at IS NULL",
@@ -94,7 +89,6 @@ func markOutboxPostgres(ids []int64, at wire.Stamp) sqldb.Stmt {
 var insertMarks = sqldb.NewInsert("processed_events (day, consumer, tenant_id, event_id)", onceOnly,
 	"bigint", "text", "text", "text")
 
-// markEventsPostgres are the statements that mark events as processed.
 func markEventsPostgres(tx *sqldb.Tx, consumer string, todo []*item) ([]sqldb.Stmt, error) {
 	values := make([]any, 0, 4*len(todo))
 	for _, it := range todo {

@@ -31,19 +31,19 @@ var queriesSQLite = queries{
 	markEvents:   markEventsSQLite,
 }
 
-// stampOf is the time of a clock: on SQLite that of the one process that writes.
+// stampOf is the time of a clock; on SQLite one process writes.
 func stampOf(c Clock) wire.Stamp { return wire.Stamp(c.Now().UnixMilli()) }
 
-// A page is a range of ids: through the index of published rows every page would sort all of them.
+// A page is a range of ids: the index of published rows would need a sort per page.
 const backfillWhere = `id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
 		AND created_at >= $6 AND created_at < $7 AND ($8 = '' OR tenant_id = $8) ORDER BY id LIMIT $9`
 
-// selectTail has the body of a row if its event is wanted.
+// selectTail has bodies of wanted events only.
 const selectTail = `SELECT id, event_type, CASE WHEN tenant_id = $2 AND created_at >= $3
 		AND ($4 = '' OR event_type = $4) AND ($5 = '' OR partition_key = $5) THEN body END AS body
 	FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6`
 
-// fenceSQLite reads the epoch. There is one writer, so nobody comes between this and the commit.
+// fenceSQLite reads the epoch; with one writer, nobody can change it before the commit.
 func fenceSQLite(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (wire.Stamp, error) {
 	var epoch int64
 	err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
@@ -59,7 +59,7 @@ const outboxInto = `outbox_events (created_at, occurred_at, part, event_id, tena
 var insertOutbox = sqldb.NewInsert(outboxInto, "",
 	"bigint", "bigint", "bigint", "text", "text", "text", "text", "text", "bytea")
 
-// insertOutboxSQLite stores events in their order, and gives the ids of their rows.
+// insertOutboxSQLite returns the ids of the rows.
 func insertOutboxSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, msgs []Message) (ids []int64, err error) {
 	values, now := make([]any, 0, 9*len(msgs)), stampOf(c)
 	for i := range msgs {
@@ -74,7 +74,7 @@ func insertOutboxSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, msgs []Messa
 	if err := tx.Batch(ctx, stmts...); err != nil {
 		return nil, err
 	}
-	for i := range stmts { // the ids of one statement follow on each other
+	for i := range stmts { // a statement's ids are consecutive
 		for id := last[i] - rows[i] + 1; id <= last[i]; id++ {
 			ids = append(ids, id)
 		}
@@ -82,7 +82,6 @@ func insertOutboxSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, msgs []Messa
 	return ids, nil
 }
 
-// nextVersionSQLite gives the time, unless that has not passed since the key's last version.
 func nextVersionSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (version wire.Stamp, err error) {
 	err = tx.Row(ctx, `INSERT INTO bus_key (partition_key, version) VALUES ($1, $2)
 		ON CONFLICT (partition_key) DO UPDATE SET version =
@@ -91,7 +90,6 @@ func nextVersionSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (
 	return version, err
 }
 
-// markOutboxSQLite is the statement that marks rows as published.
 func markOutboxSQLite(ids []int64, at wire.Stamp) sqldb.Stmt {
 	list := []byte{'['}
 	for i, id := range ids {
@@ -107,8 +105,7 @@ func markOutboxSQLite(ids []int64, at wire.Stamp) sqldb.Stmt {
 	}
 }
 
-// markEventsSQLite are the statements that mark events as processed. There is one writer, so their order does not
-// matter: the ids of a tenant and a day are one argument.
+// markEventsSQLite passes the ids of a tenant and day as one argument; with one writer, their order does not matter.
 func markEventsSQLite(_ *sqldb.Tx, consumer string, todo []*item) (stmts []sqldb.Stmt, err error) {
 	type group struct {
 		day    int64

@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	pollEvery       = time.Second            // for decisions and replays that other processes wrote
-	reopenAfter     = 200 * time.Millisecond // a feed that broke
-	commitIdleEvery = 30 * time.Second       // the position, while no event is for this reader
+	pollEvery       = time.Second            // for decisions and replays from other processes
+	reopenAfter     = 200 * time.Millisecond // after a feed failed
+	commitIdleEvery = 30 * time.Second       // while no event comes
 )
 
-// partition is one partition of a consumer's stream, assigned to this process under a lease.
+// partition is a partition of a consumer's stream, assigned under a lease.
 type partition struct {
 	bus      *Bus
 	consumer *Consumer
 	lease    lease
 }
 
-// machineNow is the time of this machine. It only says when to look; what is due is decided by the database's clock.
+// machineNow only says when to look; the database's clock decides what is due.
 func (p *partition) machineNow() wire.Stamp { return wire.Stamp(p.bus.cfg.Clock.Now().UnixMilli()) }
 
-// reader consumes one partition. It runs the loop; the types that it is made of do the work: progress commits,
-// applier applies events, retrier tries parked events again, decider carries out decisions about dead letters,
-// replayer reads the outbox again.
+// reader consumes a partition. It runs the loop over its parts: progress commits, applier applies events, retrier
+// retries parked ones, decider carries out decisions, replayer reads the outbox again.
 //
-// What they keep in memory stays true for as long as the lease stands, since nobody else writes it.
+// Their caches are valid while the lease stands: nobody else writes.
 type reader struct {
 	partition
 	progress  *progress
@@ -41,13 +40,12 @@ type reader struct {
 	decisions *decider
 	replays   *replayer
 
-	lookForWork bool      // there may be decisions or replays
-	noted       time.Time // when the position was committed without an event
-	reported    int64     // minRelay when a gap was reported to the relay, and one more
+	lookForWork bool      // decisions or replays
+	noted       time.Time // last commit of a position without an event
+	reported    int64     // minRelay+1 at the last gap report
 	stall       stall
 }
 
-// newReader puts a reader together. All its parts share the partition and what is in memory.
 func newReader(b *Bus, c *Consumer, l lease) *reader {
 	p := partition{bus: b, consumer: c, lease: l}
 	parked := &parkedEvents{partition: p}
@@ -76,7 +74,7 @@ func newReader(b *Bus, c *Consumer, l lease) *reader {
 	}
 }
 
-// run consumes the partition until ctx ends or the lease is lost.
+// run consumes until ctx ends or the lease is lost.
 func (r *reader) run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
@@ -97,22 +95,21 @@ func (r *reader) run(ctx context.Context) error {
 	return nil
 }
 
-// batch is what one fetch returned, each event decoded and checked.
 type batch struct {
 	items   []item
-	upto    uint64 // sequence up to which the feed has delivered
+	upto    uint64 // sequence
 	pending uint64
 }
 
-// item is an event to be applied.
+// item is an event to apply.
 type item struct {
 	Message
 	event wire.Event
-	bad   error // why no handler can take it; nil: it is well formed
+	bad   error // why no handler can take it; nil: well formed
 }
 
-// examine decodes and checks a message. For one that cannot be decoded, the carrier's headers stand in for the event,
-// but not a key of another partition: another reader blocks that one.
+// examine decodes and checks a message. If it cannot be decoded, the carrier's headers stand in, except for a key of
+// another partition, which its own reader blocks.
 func examine(m Message) item {
 	it := item{Message: m}
 	it.event, it.bad = wire.ParseEvent(m.Body)
@@ -132,7 +129,6 @@ func examine(m Message) item {
 	return it
 }
 
-// keyIn is the first key that belongs to a partition; "": none does.
 func keyIn(part int, keys ...string) string {
 	for _, key := range keys {
 		if key != "" && wire.Partition(key) == part {
@@ -142,7 +138,7 @@ func keyIn(part int, keys ...string) string {
 	return ""
 }
 
-// pause waits before the feed is opened again. Background work goes on meanwhile: it needs no feed.
+// pause waits before the feed is opened again, and does background work.
 func (r *reader) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -153,10 +149,10 @@ func (r *reader) pause(ctx context.Context, d time.Duration) error {
 	if errors.Is(err, errLeaseLost) {
 		return err
 	}
-	return nil // whatever it is, it is tried again
+	return nil // tried again
 }
 
-// follow consumes the stream until ctx ends. An error means that the feed must be opened again.
+// follow consumes the stream until ctx ends; after an error the feed must be reopened.
 func (r *reader) follow(ctx context.Context) error {
 	feed, err := r.open(ctx)
 	if err != nil {
@@ -191,7 +187,7 @@ func (r *reader) follow(ctx context.Context) error {
 		case <-wake:
 			r.lookForWork = true
 		case <-look.C:
-			r.resumed() // there is nothing for it
+			r.resumed() // idle, not stalled
 			r.lookForWork = r.lookForWork || !r.bus.cfg.Exclusive || r.consumer.AutoRedrive > 0
 		case <-timer:
 		}
@@ -201,15 +197,14 @@ func (r *reader) follow(ctx context.Context) error {
 	}
 }
 
-// process consumes a fetched batch. A batch without events only says that the stream moved on; that position is
-// committed every commitIdleEvery.
+// process consumes a batch. One without events only advances the position, which is committed every commitIdleEvery.
 func (r *reader) process(ctx context.Context, got batch) error {
 	r.bus.cfg.Passed("reader.received")
 	r.progress.pending = got.pending
 	if len(got.items) > 0 {
 		err := r.applier.consume(ctx, got.items, func(items []item) position { return r.progress.pos.after(items) })
 		if err == nil {
-			r.progress.pos.seq = max(r.progress.pos.seq, got.upto) // what followed is not for this reader
+			r.progress.pos.seq = max(r.progress.pos.seq, got.upto) // the rest is not for this reader
 		}
 		return err
 	}
@@ -224,7 +219,7 @@ func (r *reader) process(ctx context.Context, got batch) error {
 	return nil
 }
 
-// background does the work that does not come from the stream: operators' decisions, retries, replays.
+// background does what does not come from the stream: decisions, retries, replays.
 func (r *reader) background(ctx context.Context) error {
 	if r.lookForWork {
 		r.lookForWork = false
@@ -244,7 +239,7 @@ func (r *reader) background(ctx context.Context) error {
 	return r.retrier.runDue(ctx)
 }
 
-// open opens a subscription at the committed position.
+// open subscribes at the committed position.
 func (r *reader) open(ctx context.Context) (*subscription, error) {
 	info, err := r.bus.carrier.Ensure(ctx, r.consumer.Stream)
 	if err != nil {
@@ -255,9 +250,9 @@ func (r *reader) open(ctx context.Context) (*subscription, error) {
 	case r.progress.pos.streamAt == 0:
 		r.progress.pos.streamAt = created
 		r.progress.pos.seq = max(info.First, 1) - 1
-	case r.progress.pos.streamAt != created: // its relay says where to go on, and starts this reader anew
+	case r.progress.pos.streamAt != created: // the relay will restart this reader
 		return nil, Lost("the stream is another one than before")
-	case r.progress.pos.seq+1 < info.First: // it was away for longer than the stream remembers
+	case r.progress.pos.seq+1 < info.First: // it was away too long
 		if err := r.replays.catchUp(ctx, info.First); err != nil {
 			return nil, err
 		}
@@ -266,13 +261,13 @@ func (r *reader) open(ctx context.Context) (*subscription, error) {
 		Stream: r.consumer.Stream, Created: info.Created, Part: r.lease.part, Types: r.consumer.Types,
 		After: r.progress.pos.seq,
 	}
-	if r.progress.pos.last+1 >= info.First { // else it is gone for its age
+	if r.progress.pos.last+1 >= info.First { // else that expired
 		from.After, from.AfterID = r.progress.pos.last, r.progress.pos.lastID
 	}
 	return r.bus.openSubscription(ctx, from)
 }
 
-// load reads the committed position, the blocked keys and the keys with dead letters.
+// load reads the committed position, blocked keys and dead letters.
 func (r *reader) load(ctx context.Context) error {
 	return r.bus.write(ctx, "bus.load", func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, err := r.bus.fence(ctx, tx, r.lease); err != nil {
@@ -315,7 +310,7 @@ func (r *reader) load(ctx context.Context) error {
 	})
 }
 
-// fetch reads the next events while the previous batch is being applied.
+// fetch reads the next batch while the previous one is applied.
 func (r *reader) fetch(ctx context.Context, feed *subscription, chain *continuityCheck, out chan<- batch) error {
 	upto, pending := feed.upto, feed.pending
 	for ctx.Err() == nil {

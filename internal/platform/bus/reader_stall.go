@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// stall is a time in which a reader makes no progress: its stream or the database is unavailable. Its beginning and its
-// end are logged, not every try.
+// stall is a time without progress. Its begin and end are logged, not every try.
 type stall struct{ began time.Time }
 
-// stalled logs why a reader is blocked: as a warning the first time, then at debug level.
 func (r *reader) stalled(ctx context.Context, err error) {
 	who := []any{"consumer", r.consumer.Name, "partition", r.lease.part}
 	switch {
-	case ctx.Err() != nil: // it has to end
+	case ctx.Err() != nil:
 	case r.stall.began.IsZero():
 		r.stall.began = time.Now()
 		r.bus.log.Warn("reader of events was interrupted", append(who, "error", err)...)
@@ -22,7 +20,6 @@ func (r *reader) stalled(ctx context.Context, err error) {
 	}
 }
 
-// resumed logs the end of a stall.
 func (r *reader) resumed() {
 	if r.stall.began.IsZero() {
 		return

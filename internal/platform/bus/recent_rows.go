@@ -6,32 +6,30 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What is kept of one partition at most. A relay that lags by more reads
-// the table.
+// Recent rows per partition. A relay that lags by more reads the table.
 const (
 	recentMaxRows  = relayRows
 	recentMaxBytes = 2 << 20
 )
 
-// recentRows are the outbox rows that this process has just committed, so that relays need not read them back. The
-// table stays the truth. It is for SQLite, where rows are committed in the order of their ids and without a gap: when
-// an id is missing, because somebody else inserted it or there was no room, the relays read the table.
+// recentRows are the outbox rows that this process just committed, so that its relays need not read them back. It is
+// for SQLite, where rows are committed in the order of ids without gaps: when an id is missing, because of another
+// writer or lack of room, relays read the table.
 type recentRows struct {
 	mu    sync.Mutex
-	last  int64 // id of the newest row; 0: none was given yet
+	last  int64 // newest id; 0: none
 	parts [wire.Partitions]recentPartition
 }
 
-// recentPartition is the recent rows of a partition.
 type recentPartition struct {
-	reader   uint64 // the relay that reads them; others get nothing
-	complete bool   // no row since that relay attached is missing
+	reader   uint64 // relay that may read
+	complete bool   // since that relay attached
 	ids      []int64
 	msgs     []Message
 	size     int
 }
 
-// append adds committed rows, in the order of their ids. It is called in the order of commits.
+// append adds rows in the order of commits and ids.
 func (h *recentRows) append(ids []int64, msgs []Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,7 +55,6 @@ func (h *recentRows) drop() {
 	}
 }
 
-// add keeps a row, if none before it is missing.
 func (p *recentPartition) add(id int64, m Message) {
 	if !p.complete {
 		return
@@ -68,8 +65,8 @@ func (p *recentPartition) add(id int64, m Message) {
 	}
 }
 
-// attach keeps what is committed to a partition from now on. A relay attaches before it reads the table, so nothing
-// falls between the two. An earlier relay gets nothing any more.
+// attach collects a partition's rows from now on, for the newest relay only. A relay attaches before it reads the
+// table, so it misses nothing.
 func (h *recentRows) attach(part int) (watch uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +75,6 @@ func (h *recentRows) attach(part int) (watch uint64) {
 	return p.reader
 }
 
-// detach drops the rows of a relay that has ended.
 func (h *recentRows) detach(part int, watch uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +83,7 @@ func (h *recentRows) detach(part int, watch uint64) {
 	}
 }
 
-// read gives the rows of a partition after an id and drops them. It is not ok when some are missing.
+// read returns and drops the rows after an id; not ok: some are missing.
 func (h *recentRows) read(part int, watch uint64, after int64) (out outboxBatch, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

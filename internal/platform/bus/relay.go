@@ -11,64 +11,63 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// How often relays poll without a wakeup.
+// Intervals without a wakeup.
 const (
-	pollShared   = 500 * time.Millisecond // for what other processes have committed
-	pollAlone    = 5 * time.Second        // when there is no other process
-	compareEvery = 5 * time.Second        // at a stream that nothing is sent to
-	verifiedFor  = 20 * time.Millisecond  // after which a stream is verified again before something is sent
+	pollShared   = 500 * time.Millisecond // other processes may commit
+	pollAlone    = 5 * time.Second
+	compareEvery = 5 * time.Second       // an idle stream
+	verifiedFor  = 20 * time.Millisecond // before the next verification
 )
 
-// relay publishes what a source has to a stream, for as long as its lease stands. One goroutine uses it.
+// relay publishes a source to a stream while its lease stands. One goroutine uses it.
 type relay struct {
 	bus    *Bus
 	lease  lease
-	source string // names its row of bus_relay
+	source string // in bus_relay
 	stream wire.Stream
-	parts  []int // of the stream that it serves
+	parts  []int // of the stream
 
-	state      relayState // what its row says
-	tail       checkpoint // the newest message acknowledged, committed or not; only Seq and Event
-	at         wire.Stamp // of the newest batch, as published_at says it
+	state      relayState // committed
+	tail       checkpoint // newest acknowledged message; only Seq and Event
+	at         wire.Stamp // published_at of the newest batch
 	loaded     bool
-	seen       uint64    // connections of the carrier when the stream was last compared
-	gapReports uint64    // gaps that readers of this process had found then
-	compared   time.Time // when that was
-	verifiedAt time.Time // when the stream was last known to have what it acknowledged
+	seen       uint64 // connections at the last comparison
+	gapReports uint64 // gaps found until then
+	compared   time.Time
+	verifiedAt time.Time // when the stream had all that it acknowledged
 	outage     outage
 
 	// Of the log:
-	next    int64      // the number after which it is read next
-	pending []Message  // what was read and is not acknowledged
-	upto    int64      // the number that next becomes when nothing is pending
-	top     checkpoint // the newest that was acknowledged and is not noted yet
-	unnoted int        // how many were
+	next    int64      // number after which to read
+	pending []Message  // read, not acknowledged
+	upto    int64      // next, once nothing is pending
+	top     checkpoint // newest acknowledged, not committed
+	unnoted int        // messages acknowledged, not committed
 	noted   time.Time
-	began   time.Time // the last time that it was read
-	full    bool      // there was more of it then
+	began   time.Time // the last read
+	full    bool      // the last read left more
 }
 
-// relayState is a row of bus_relay: what a relay must know of its stream after a
-// restart, here or elsewhere.
+// relayState is a row of bus_relay: what a relay must know after a restart.
 type relayState struct {
 	epoch       int64 // rises with every loss
-	streamAt    int64 // when the stream was created, in nanoseconds
+	streamAt    int64 // creation in nanoseconds
 	last        checkpoint
 	checkpoints checkpoints // before last, oldest first
 	window      window
 }
 
-// window is a part of the outbox that is published again. It is done when pos is to.
+// window is a part of the outbox to publish again, until pos is to.
 type window struct {
-	pos, to int64      // the row that was published last, and the last one
-	since   wire.Stamp // rows that were published before are not in it
+	pos, to int64      // last published row, last row
+	since   wire.Stamp // earlier publications are not in it
 }
 
 func newRelay(b *Bus, l lease, source string, s wire.Stream, parts ...int) *relay {
 	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, outage: outage{bus: b, lease: l}}
 }
 
-// run takes turns until ctx ends or the lease is lost. turn says how long there is nothing to do without a wakeup.
+// run takes turns until ctx ends or the lease is lost. turn returns how long to rest without a wakeup.
 func (r *relay) run(ctx context.Context, turn func(context.Context) (time.Duration, error)) error {
 	wake := r.bus.wakes.of(r.lease.assignment)
 	for ctx.Err() == nil {
@@ -87,7 +86,7 @@ func (r *relay) run(ctx context.Context, turn func(context.Context) (time.Durati
 	return nil
 }
 
-// wait returns after d, when woken gives something, or when ctx ends.
+// wait returns after d, on a wakeup, or when ctx ends.
 func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -98,7 +97,6 @@ func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	}
 }
 
-// poll is how long a relay rests without a wakeup.
 func (r *relay) poll() time.Duration {
 	if r.bus.queries().shared {
 		return pollShared
@@ -106,7 +104,7 @@ func (r *relay) poll() time.Duration {
 	return pollAlone
 }
 
-// ready makes sure that the relay knows its state and that the stream is intact, before anything is published.
+// ready loads the state and verifies the stream before anything is published.
 func (r *relay) ready(ctx context.Context) error {
 	if !r.loaded {
 		if err := r.load(ctx); err != nil {
@@ -120,8 +118,7 @@ func (r *relay) ready(ctx context.Context) error {
 	return nil
 }
 
-// verifyBeforeSend verifies the stream unless that was just done: messages sent to one that lost something are out of
-// order.
+// verifyBeforeSend verifies the stream unless it just was: after a loss, messages would be out of order.
 func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
 	if time.Since(r.verifiedAt) < verifiedFor {
 		return true, nil
@@ -129,14 +126,13 @@ func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
 	return r.verifyAfterSend(ctx)
 }
 
-// begin is the time of a new batch. It rises from batch to batch, whatever the clock says, so that batches can be
-// ordered by it.
+// begin is the time of a new batch. It always rises, so that it orders batches.
 func (r *relay) begin(now wire.Stamp) wire.Stamp {
 	r.at = wire.NextStamp(r.at, now)
 	return r.at
 }
 
-// outage is a time in which a relay makes no progress. Its beginning and its end are logged, not every try.
+// outage is a time without progress. Its begin and end are logged, not every try.
 type outage struct {
 	bus   *Bus
 	lease lease
@@ -145,11 +141,11 @@ type outage struct {
 }
 
 const (
-	firstPause = 10 * time.Millisecond // after a turn that failed; twice as long each time
+	firstPause = 10 * time.Millisecond // then doubled
 	maxPause   = 2 * time.Second
 )
 
-// note takes the outcome of a turn and says how long to wait before the next one; 0: not at all.
+// note records the outcome of a turn and returns a pause.
 func (o *outage) note(ctx context.Context, err error) time.Duration {
 	if err == nil || ctx.Err() != nil {
 		if o.pause > 0 && err == nil {
@@ -169,8 +165,7 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 	return o.pause/2 + rand.N(o.pause/2)
 }
 
-// write runs fn in a transaction of the relay: its lease stands, or it fails with
-// errLeaseLost. What has begun is finished also when ctx ends.
+// write runs fn in a transaction under the lease, or fails with errLeaseLost. It finishes even if ctx ends.
 func (r *relay) write(
 	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
 ) error {
@@ -184,7 +179,7 @@ func (r *relay) write(
 	return err
 }
 
-// found distinguishes what does not exist from what cannot be asked for.
+// found separates NotFound from other errors.
 func found(err error) (bool, error) {
 	if fault.KindOf(err) == fault.NotFound {
 		return false, nil

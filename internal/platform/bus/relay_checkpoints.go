@@ -8,32 +8,31 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// checkpoint is a message that a stream acknowledged. When it is still at its sequence, so is everything that was sent
-// before it.
+// checkpoint is an acknowledged message. While it is at its sequence, everything sent before it is there too.
 type checkpoint struct {
 	Seq    uint64
-	Event  string     // its id; "": nothing is known of the message
-	At     wire.Stamp // everything sent until then is at or before Seq
+	Event  string     // id; "": unknown
+	At     wire.Stamp // all sent until then is at or before Seq
 	Number int64      // of the log: likewise
 }
 
-// checkpoints are those of a relay, oldest first. The older, the farther apart, so a few of them reach back as far as
-// the outbox does, and what is published again after a loss is about twice what was lost.
+// checkpoints are those of a relay, oldest first and the older the sparser: a few reach back as far as the outbox,
+// and a loss of some messages republishes about twice as many.
 type checkpoints []checkpoint
 
 const (
-	checkpointStep = wire.Stamp(1000) // between the two newest, in milliseconds
-	maxCheckpoints = 64               // checkpoints
+	checkpointStep = wire.Stamp(1000) // minimum distance in milliseconds
+	maxCheckpoints = 64
 )
 
-// add appends a checkpoint if it is far enough from the last one, and gives those that are not needed any more.
+// add appends a checkpoint if it is far enough from the last, and returns the superfluous ones.
 func (t checkpoints) add(m checkpoint) (next checkpoints, added bool, gone []checkpoint) {
 	if n := len(t); n > 0 && (m.Seq <= t[n-1].Seq || m.At < t[n-1].At+checkpointStep) {
 		return t, false, nil
 	}
 	next = append(slices.Clone(t), m)
 	for i := len(next) - 2; i > 0; i-- {
-		// Without the one in the middle, the gap is no longer than the time since.
+		// Without the one in the middle, the gap is no longer than its age.
 		if next[i+1].At-next[i-1].At <= max(m.At-next[i+1].At, checkpointStep) {
 			gone = append(gone, next[i])
 			next = slices.Delete(next, i, i+1)
@@ -46,7 +45,7 @@ func (t checkpoints) add(m checkpoint) (next checkpoints, added bool, gone []che
 	return next, true, gone
 }
 
-// last gives the newest checkpoint for which something holds, the zero checkpoint when it holds for none.
+// last is the newest checkpoint that holds; zero: none.
 func (t checkpoints) last(holds func(checkpoint) bool) checkpoint {
 	for _, m := range slices.Backward(t) {
 		if holds(m) {
@@ -56,7 +55,7 @@ func (t checkpoints) last(holds func(checkpoint) bool) checkpoint {
 	return checkpoint{}
 }
 
-// at is the newest checkpoint at or before a sequence, until the newest at or before a number of the log.
+// at is the newest checkpoint at or before a sequence, until that of a log number.
 func (t checkpoints) at(seq uint64) checkpoint {
 	return t.last(func(m checkpoint) bool { return m.Seq <= seq })
 }
@@ -65,7 +64,7 @@ func (t checkpoints) until(number int64) checkpoint {
 	return t.last(func(m checkpoint) bool { return m.Number <= number })
 }
 
-// upto are the checkpoints that are not beyond another one.
+// upto are the checkpoints not beyond end.
 func (t checkpoints) upto(end checkpoint) checkpoints {
 	n := 0
 	for n < len(t) && t[n].Seq <= end.Seq && t[n].At <= end.At {
@@ -74,7 +73,6 @@ func (t checkpoints) upto(end checkpoint) checkpoints {
 	return slices.Clone(t[:n])
 }
 
-// end is the newest checkpoint.
 func (t checkpoints) end() checkpoint {
 	if len(t) == 0 {
 		return checkpoint{}
@@ -82,7 +80,6 @@ func (t checkpoints) end() checkpoint {
 	return t[len(t)-1]
 }
 
-// readCheckpoints reads the checkpoints of a relay.
 func readCheckpoints(ctx context.Context, tx *sqldb.Tx, source string, part int) (t checkpoints, err error) {
 	for row, err := range tx.Query(ctx, `SELECT seq, event, at, number FROM bus_trail
 		WHERE source = $1 AND part = $2 ORDER BY seq`, source, part) {
@@ -98,7 +95,7 @@ func readCheckpoints(ctx context.Context, tx *sqldb.Tx, source string, part int)
 	return t, nil
 }
 
-// insertCheckpoint are the statements that store a new checkpoint and delete others.
+// insertCheckpoint stores a checkpoint and deletes superfluous ones.
 func (r *relay) insertCheckpoint(m checkpoint, gone []checkpoint) []sqldb.Stmt {
 	stmts := []sqldb.Stmt{{
 		Query: "INSERT INTO bus_trail (source, part, seq, event, at, number) VALUES ($1, $2, $3, $4, $5, $6)",

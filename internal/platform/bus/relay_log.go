@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	logRows   = 1000                   // messages that are read together
-	logPause  = 10 * time.Millisecond  // from one turn to the next, so that a busy engine pays for few
-	noteEvery = 100 * time.Millisecond // how far the log is published, or with every
-	noteCount = 1000                   // messages
+	logRows   = 1000                   // messages of a read
+	logPause  = 10 * time.Millisecond  // between turns, to batch for a busy engine
+	noteEvery = 100 * time.Millisecond // commit interval
+	noteCount = 1000                   // or messages
 )
 
-// WakeLog wakes the relay of the log: there is something new in it.
+// WakeLog wakes the relay of the log.
 func (b *Bus) WakeLog() { b.wakes.wake(assignment{relayLog, 0}) }
 
-// runLogRelay publishes the engine's log. It reads from its position and commits that now and then: what was published
-// since is published again after a crash.
+// runLogRelay publishes the engine's log from the committed position, which it commits now and then: after a crash
+// some messages are published again.
 func runLogRelay(ctx context.Context, b *Bus, l lease) error {
 	r := newRelay(b, l, "log", wire.Executions)
 	for part := range wire.Partitions {
@@ -32,7 +32,6 @@ func runLogRelay(ctx context.Context, b *Bus, l lease) error {
 	return err
 }
 
-// turnLog publishes the next rows.
 func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 	if err := r.ready(ctx); err != nil {
 		return 0, err
@@ -68,8 +67,8 @@ func (r *relay) turnLog(ctx context.Context) (rest time.Duration, err error) {
 	return r.poll(), nil
 }
 
-// readLog reads the next messages. Each carries the number up to which everything was sent before it: within a batch
-// they do not travel in the order of their numbers.
+// readLog reads messages. Each carries the number up to which everything was sent before, since a batch does not
+// travel in order.
 func (r *relay) readLog(ctx context.Context) error {
 	if d := logPause - time.Since(r.began); d > 0 && !r.full {
 		wait(ctx, d, nil)
@@ -90,7 +89,6 @@ func (r *relay) readLog(ctx context.Context) error {
 	return nil
 }
 
-// sendLog publishes what is pending and keeps what was not acknowledged.
 func (r *relay) sendLog(ctx context.Context) error {
 	s, ok, err := r.deliver(ctx, r.pending)
 	if !ok || err != nil {
@@ -105,7 +103,7 @@ func (r *relay) sendLog(ctx context.Context) error {
 	return firstOf(s.unavailable, s.why)
 }
 
-// noteLog commits how far the log is published. What is pending is not included.
+// noteLog commits the position, when nothing is pending.
 func (r *relay) noteLog(ctx context.Context) error {
 	if len(r.pending) > 0 {
 		return nil

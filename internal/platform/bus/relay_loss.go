@@ -9,14 +9,13 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// A stream that seems to have lost its end is asked again before that is believed: a
-// server that has just become its leader may not know all of it yet.
+// A server that has just become leader may not know the end of its stream, so an apparent loss is checked again.
 const (
 	lossTries = 3
 	lossPause = 250 * time.Millisecond
 )
 
-// compare compares the stream with what it acknowledged. After a loss it stores what must be published again.
+// compare compares the stream with what it acknowledged and handles a loss.
 func (r *relay) compare(ctx context.Context) error {
 	seen, doubts := r.bus.carrier.Connections(), r.bus.gapReports.Load()
 	doubted, err := r.gapReported(ctx)
@@ -46,7 +45,7 @@ func (r *relay) compare(ctx context.Context) error {
 	}
 }
 
-// gapReported reports whether a reader has found a gap in the stream.
+// gapReported reports whether a reader found a gap.
 func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(
@@ -56,7 +55,7 @@ func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
 	return is, err
 }
 
-// intact reports whether the stream has the last message that it acknowledged, or kept it as long as it keeps messages.
+// intact reports whether the stream has its last acknowledged message, or kept it as long as it keeps any.
 func (r *relay) intact(ctx context.Context, info StreamInfo) (bool, error) {
 	last := r.state.last
 	switch {
@@ -68,18 +67,17 @@ func (r *relay) intact(ctx context.Context, info StreamInfo) (bool, error) {
 	return r.has(ctx, last)
 }
 
-// has reports whether the message of a checkpoint is at its sequence.
+// has reports whether a checkpoint's message is at its sequence.
 func (r *relay) has(ctx context.Context, m checkpoint) (bool, error) {
 	at, err := r.bus.carrier.At(ctx, r.stream, m.Seq)
 	ok, err := found(err)
 	return ok && m.Event != "" && at.ID == m.Event, err
 }
 
-// verifyAfterSend verifies that the last committed checkpoint is still in the stream: a stream that lost its tail in
-// between would otherwise hide that by growing. If it is not, the loss is handled and what was just acknowledged does
-// not count.
+// verifyAfterSend verifies that the last committed checkpoint is in the stream, which could hide a lost tail by
+// growing. If not, it handles the loss, and new acknowledgements do not count.
 //
-// A loss between two waves is found by readers: see continuityCheck.
+// Readers find a loss between two waves: see continuityCheck.
 func (r *relay) verifyAfterSend(ctx context.Context) (bool, error) {
 	if last := r.state.last; last.Event != "" {
 		ok, err := r.has(ctx, last)
@@ -95,9 +93,8 @@ func (r *relay) verifyAfterSend(ctx context.Context) (bool, error) {
 	return err == nil && r.state.epoch == epoch, err
 }
 
-// handleLoss stores that the stream lost messages, in one transaction: the epoch of the relay rises, the leases of its
-// readers end and they resume after what the stream has now, and publishing resumes where the loss, or the slowest
-// reader, was.
+// handleLoss stores in one transaction that the stream lost messages: the relay's epoch rises, its readers' leases
+// end and they resume after what the stream has now, and publishing resumes at the loss or the slowest reader.
 func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 	r.bus.cfg.Passed("relay.loss-found")
 	keep, err := r.survivor(ctx, info)
@@ -145,17 +142,17 @@ func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 			s.last.At.String())
 	}
 	r.state, r.tail, r.next, r.pending, r.top, r.unnoted = s, s.last, s.last.Number, nil, checkpoint{}, 0
-	wake(r.bus.coordinator.wake) // readers of this process restart at once
+	wake(r.bus.coordinator.wake) // restart the readers at once
 	return nil
 }
 
-// survivor is the newest checkpoint before the first one that the stream has lost; zero: there is none.
+// survivor is the newest checkpoint before the first lost one; zero: none.
 func (r *relay) survivor(ctx context.Context, info StreamInfo) (last checkpoint, err error) {
 	if created(info) != r.state.streamAt {
 		return checkpoint{}, nil
 	}
 	for _, m := range append(slices.Clone(r.state.checkpoints), r.state.last) {
-		if m.Seq >= info.First { // those before are gone for their age
+		if m.Seq >= info.First { // earlier ones expired
 			if ok, err := r.has(ctx, m); !ok || err != nil {
 				return last, err
 			}
@@ -165,7 +162,7 @@ func (r *relay) survivor(ctx context.Context, info StreamInfo) (last checkpoint,
 	return last, nil
 }
 
-// end is the newest message of a stream as a checkpoint.
+// end is the stream's newest message as a checkpoint.
 func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 	if info.Last == 0 {
 		return checkpoint{}, nil
@@ -175,7 +172,7 @@ func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 	return checkpoint{Seq: info.Last, Event: m.ID}, err
 }
 
-// oldest is where the log is read from when none of it is known to be in the stream.
+// oldest is where to read the log from if none of it is known to be in the stream.
 func (r *relay) oldest(ctx context.Context) (int64, error) {
 	if r.stream != wire.Executions {
 		return 0, nil
@@ -191,7 +188,6 @@ func (r *relay) oldest(ctx context.Context) (int64, error) {
 	return r.bus.cfg.Log.Before(ctx, now-wire.Stamp(Horizon.Milliseconds()))
 }
 
-// readerPlace is how far a reader has come.
 type readerPlace struct {
 	streamAt int64
 	seq      uint64
@@ -199,11 +195,10 @@ type readerPlace struct {
 	source   int64
 }
 
-// stopReaders ends the leases of the readers, so that none of them commits anything of the old stream, and gives their
-// positions.
+// stopReaders ends the readers' leases, so that none commits anything of the old stream, and returns their positions.
 func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerPlace, err error) {
 	for _, part := range r.parts {
-		// Also of those that have not noted how far they are; those of another stream go on.
+		// Also readers without a row yet, but not those of another stream.
 		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:'
 			AND name < 'reader;'
 			AND name NOT IN (SELECT 'reader:' || consumer FROM bus_reader 
@@ -228,8 +223,7 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 	return places, nil
 }
 
-// passed is the newest checkpoint in the stream that a reader has passed. It may be later than the reader's own record,
-// which advances only with the events that it wants.
+// passed is the newest checkpoint that a reader has passed; its own record advances only with wanted events.
 func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 	if p.streamAt != s.streamAt || s.streamAt != r.state.streamAt {
 		return checkpoint{}
@@ -237,7 +231,7 @@ func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 	return s.checkpoints.at(p.seq)
 }
 
-// resumeOutbox sets the window of the outbox that is published again.
+// resumeOutbox sets the window to publish again.
 func (r *relay) resumeOutbox(
 	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp,
 ) error {
@@ -263,14 +257,14 @@ func (r *relay) resumeOutbox(
 			Row:   func(row *sqldb.Row) error { return row.Scan(&s.window.to) },
 		})
 	if from == 0 {
-		s.window = window{} // there is nothing
+		s.window = window{}
 	} else {
 		s.window.pos = from - 1
 	}
 	return err
 }
 
-// resumeLog sets the number from which the log is published again.
+// resumeLog sets the number to publish the log from.
 func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace, oldest int64) {
 	number := keep.Number
 	for _, p := range readers {
@@ -280,8 +274,7 @@ func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace,
 	s.last.At = s.checkpoints.until(s.last.Number).At
 }
 
-// moveReaders are the statements that move the readers after what the stream has now. Messages that earlier relay
-// epochs still send there are not for them.
+// moveReaders moves the readers after the stream's present end. They ignore what earlier relay epochs still send.
 func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
 	for _, part := range r.parts {
 		stmts = append(stmts, sqldb.Stmt{

@@ -11,38 +11,35 @@ import (
 )
 
 const (
-	relayRows       = 1024            // rows of the outbox that are published together
-	markRows        = 512             // of them that are marked in one job
-	relayBytes      = 8 << 20         // of their bodies, at most
-	relayPages      = 16              // of rows that are looked through for some whose keys are not set aside
+	relayRows       = 1024            // rows of a batch
+	markRows        = 512             // rows marked in a transaction
+	relayBytes      = 8 << 20         // bodies of a batch, at most
+	relayPages      = 16              // read in search of keys that are not backed off
 	keyBackoffFor   = 2 * time.Second // that a key is backed off
-	keyBackoffTries = 3               // before that
-	rereadEvery     = time.Second     // rereads the table, although the recent rows are complete
+	keyBackoffTries = 3               // first
+	rereadEvery     = time.Second     // rereads the table despite recent rows
 )
 
-// outboxRelay publishes the outbox of one partition.
+// outboxRelay publishes the outbox of a partition.
 //
-// It reads by state, what is not published yet, and not from a position: on PostgreSQL a transaction that began first
-// may commit last, and its rows become visible after higher ids. Rows of one key never do, since the publisher holds
-// the key.
+// It reads what is not marked as published, not from a position: on PostgreSQL rows may become visible after higher
+// ids, if a transaction that began first commits last. Rows of a key never do, since the publisher locks the key.
 type outboxRelay struct {
 	*relay
-	backoffs     map[string]keyBackoff // by key
-	useRecent    bool                  // the unpublished rows are all in the bus's recent rows
-	recentReader uint64                // names this relay there
-	looked       time.Time             // when it last read the table
-	reached      int64                 // id of the newest row that it has read
+	backoffs     map[string]keyBackoff
+	useRecent    bool      // they have all unpublished rows
+	recentReader uint64    // this relay's name there
+	looked       time.Time // last read of the table
+	reached      int64     // newest id read
 }
 
-// runOutboxRelay publishes the outbox of a partition until ctx ends or the lease is lost.
 func runOutboxRelay(ctx context.Context, b *Bus, l lease) error {
 	r := &outboxRelay{relay: newRelay(b, l, "outbox", wire.Events, l.part), backoffs: map[string]keyBackoff{}}
 	defer func() { b.recent.detach(l.part, r.recentReader) }()
 	return r.run(ctx, r.turnOutbox)
 }
 
-// turnOutbox publishes one batch and marks it. It uses the recent rows after a batch that was read and marked to its
-// last row.
+// turnOutbox publishes and marks a batch. It may use the recent rows once everything read was marked.
 func (r *outboxRelay) turnOutbox(ctx context.Context) (rest time.Duration, err error) {
 	follow := r.useRecent
 	r.useRecent = false
@@ -89,27 +86,25 @@ func (r *outboxRelay) turnOutbox(ctx context.Context) (rest time.Duration, err e
 	case s.unavailable != nil:
 		return firstPause, nil
 	case s.count+len(s.refused) < len(batch.msgs):
-		return 0, nil // the others come with the next batch
+		return 0, nil // more with the next batch
 	}
 	r.useRecent = batch.recent && s.count == len(batch.msgs)
 	return rest, nil
 }
 
-// outboxBatch is rows of the outbox as messages.
 type outboxBatch struct {
 	at     wire.Stamp
 	ids    []int64
 	msgs   []Message
-	gaps   bool // rows between them were left out
-	recent bool // what follows is in the recent rows
+	gaps   bool // rows were left out
+	recent bool // later rows are in the recent rows
 }
 
 func (b *outboxBatch) add(id int64, m Message) {
 	b.ids, b.msgs = append(b.ids, id), append(b.msgs, m)
 }
 
-// nextOutbox gives the next rows that are not published: from the recent rows if everything before them is published,
-// else from the table.
+// nextOutbox returns unpublished rows: the recent ones if everything before is published, else from the table.
 func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBatch, more bool, err error) {
 	if follow && len(r.backoffs) == 0 {
 		out, follow = r.bus.recent.read(r.lease.part, r.recentReader, r.reached)
@@ -127,7 +122,6 @@ func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBa
 	return out, more && len(out.msgs) > 0, err
 }
 
-// stamp sets the relay headers of a batch.
 func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 	if len(out.ids) == 0 {
 		return
@@ -138,7 +132,7 @@ func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 	}
 }
 
-// readOutbox reads the next unpublished rows from the table. more says that there are, or may be, others.
+// readOutbox reads the table; more: there may be more.
 func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
 	var now wire.Stamp
 	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -161,7 +155,6 @@ func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more boo
 	return out, more, err
 }
 
-// addUnlessBackedOff adds a row to a batch unless its key is backed off.
 func (r *outboxRelay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) {
 	if a, ok := r.backoffs[m.Key]; ok && time.Now().Before(a.until) {
 		out.gaps = true
@@ -170,15 +163,15 @@ func (r *outboxRelay) addUnlessBackedOff(out *outboxBatch, id int64, m Message) 
 	out.add(id, m)
 }
 
-// keyBackoff is a key that waits because the carrier refuses its next event.
+// keyBackoff is a key whose next event the carrier refuses.
 type keyBackoff struct {
 	event string
 	tries int
 	until time.Time
 }
 
-// backOff backs off keys whose next event the carrier refuses, such as one that is too large for a server, or fails
-// again and again while it accepts those of other keys. The others go on. It is logged once.
+// backOff backs off the keys of refused events, such as one too large for a server, and of events that keep failing
+// while others succeed. Other keys go on. It logs once.
 func (r *outboxRelay) backOff(msgs []Message, s *sent) {
 	for i := range msgs {
 		if s.seqs[i] > 0 {
@@ -196,7 +189,7 @@ func (r *outboxRelay) backOff(msgs []Message, s *sent) {
 	}
 }
 
-// countFailure counts the failed tries of an event, and backs its key off when there were too many.
+// countFailure backs a key off after too many failures of an event.
 func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
 	a := r.backoffs[m.Key]
 	if a.event != m.ID {
@@ -213,9 +206,9 @@ func (r *outboxRelay) countFailure(m *Message, tries int, why error) {
 	r.backoffs[m.Key] = a
 }
 
-// mark marks what was acknowledged as published, in jobs that do not hold up the engine for long. The first one also
-// stores the checkpoint: if the process and the tail of the stream were lost between two jobs, nothing else would show
-// that marked rows must be published again.
+// mark marks acknowledged rows as published, in transactions that do not hold up the engine. The first stores the
+// checkpoint too: if process and stream tail were lost in between, nothing else would show that marked rows must be
+// published again.
 func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	ids := make([]int64, 0, s.count)
 	for i, seq := range s.seqs {
@@ -237,8 +230,7 @@ func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 	return nil
 }
 
-// markRows marks rows as published and runs further statements. whole says that they are all unpublished rows of the
-// partition, up to the last of them.
+// markRows marks rows; whole: they are all unpublished rows up to the last.
 func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
 	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
 		q := queriesIn(tx)
@@ -260,5 +252,5 @@ func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at 
 	return err
 }
 
-// errOthers says that rows would be marked that were not published.
+// errOthers: rows that were not published would be marked.
 var errOthers = errors.New("there are other rows before the last one")

@@ -7,13 +7,13 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// replaySpan is how many ids of the outbox one read looks through for rows of a window.
+// replaySpan is how many ids a read examines.
 const replaySpan = 20_000
 
-// replayPage publishes the next rows of the window again, in the order of their ids, and commits how far it is. Nothing
-// else is published meanwhile.
+// replayPage publishes the next rows of the window again, in order, and commits the progress; nothing else is
+// published meanwhile.
 //
-// All of it carries the time at which the window begins: a loss before its end makes it begin anew.
+// They carry the time of the window's begin, so that a loss before its end restarts it.
 func (r *outboxRelay) replayPage(ctx context.Context) error {
 	page, upto, err := r.readWindow(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *outboxRelay) replayPage(ctx context.Context) error {
 	return nil
 }
 
-// readWindow reads the next rows of the window, and gives the id up to which it looked.
+// readWindow reads rows of the window, up to the returned id.
 func (r *outboxRelay) readWindow(ctx context.Context) (msgs []Message, upto int64, err error) {
 	w := r.state.window
 	end := min(w.to, w.pos+replaySpan)
@@ -82,7 +82,6 @@ func (r *outboxRelay) readWindow(ctx context.Context) (msgs []Message, upto int6
 	return msgs, upto, err
 }
 
-// unacked is the messages that were not acknowledged, in their order.
 func unacked(msgs []Message, seqs []uint64) (rest []Message) {
 	for i := range msgs {
 		if seqs[i] == 0 {

@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// load reads the state that the previous relay left, or begins.
+// load reads the committed state, or begins.
 func (r *relay) load(ctx context.Context) error {
 	var known bool
 	var now, newest wire.Stamp
@@ -31,7 +31,7 @@ func (r *relay) load(ctx context.Context) error {
 		return err
 	}
 	if day := wire.Stamp(24 * time.Hour / time.Millisecond); sent > now+day {
-		sent = 0 // no clock of ours was so far ahead
+		sent = 0 // not by our clocks
 	}
 	r.at = max(newest, sent)
 	if !known {
@@ -43,7 +43,6 @@ func (r *relay) load(ctx context.Context) error {
 	return nil
 }
 
-// readState reads the row of the relay and reports whether there is one.
 func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	var s relayState
 	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to,
@@ -64,7 +63,7 @@ func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return true, nil
 }
 
-// newest is the latest time that a batch is known to have had.
+// newest is the latest known batch time.
 func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, err error) {
 	note := func(query string, args ...any) {
 		var at wire.Stamp
@@ -82,8 +81,8 @@ func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, er
 	return newest, err
 }
 
-// ahead is the highest relay epoch and the latest batch time in the last messages of the partitions: a relay may have
-// died before it committed them.
+// ahead is the highest relay epoch and batch time in the partitions' last messages, which a crashed relay may not
+// have committed.
 func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err error) {
 	if _, err := r.bus.carrier.Ensure(ctx, r.stream); err != nil {
 		return 0, 0, err
@@ -99,8 +98,8 @@ func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err erro
 	return epoch, at, nil
 }
 
-// first begins with a stream that this database has never published to. What is in it is not ours. But when the
-// database says that it has published, this must be another stream.
+// first begins with a stream that this database never published to, whose content is not ours. If the database has
+// published, it is another stream: a loss.
 func (r *relay) first(ctx context.Context, epoch int64) error {
 	info, err := r.bus.carrier.Ensure(ctx, r.stream)
 	if err != nil {
@@ -128,7 +127,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 	return err
 }
 
-// published reports whether the outbox says that something of the partition was published.
+// published reports whether the outbox has published events of the partition.
 func (r *relay) published(ctx context.Context) (is bool, err error) {
 	if r.stream != wire.Events {
 		return false, nil
@@ -142,7 +141,7 @@ func (r *relay) published(ctx context.Context) (is bool, err error) {
 	return is, err
 }
 
-// storeState is the statement that stores the state. It leaves alone the report of a reader.
+// storeState stores the state, but leaves gap reports.
 func (r *relay) storeState(s relayState) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: `INSERT INTO bus_relay (source, part, epoch, stream_at, last_seq, last_event, last_at, position,
@@ -158,12 +157,11 @@ func (r *relay) storeState(s relayState) sqldb.Stmt {
 	}
 }
 
-// advance is the state after messages up to a checkpoint were acknowledged, those of a window up to pos, and the
-// statements that store it.
+// advance returns the state after acknowledged messages, up to pos of the window, and the statements that store it.
 func (r *relay) advance(m checkpoint, pos int64) (relayState, []sqldb.Stmt) {
 	s := r.state
 	s.window.pos = pos
-	if m.Seq <= s.last.Seq { // all of it was there before
+	if m.Seq <= s.last.Seq { // duplicates only
 		m.Seq, m.Event = s.last.Seq, s.last.Event
 	}
 	s.last = m
@@ -177,5 +175,4 @@ func (r *relay) advance(m checkpoint, pos int64) (relayState, []sqldb.Stmt) {
 	return s, stmts
 }
 
-// created is when a stream was created, as it is stored.
 func created(info StreamInfo) int64 { return info.Created.UnixNano() }

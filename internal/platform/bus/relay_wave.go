@@ -9,12 +9,11 @@ import (
 )
 
 const (
-	maxWaves    = 64              // of one batch; a key that has more events goes on with the next one
-	publishTime = 5 * time.Second // that a wave may take
+	maxWaves    = 64              // of a batch; the rest of a key comes with the next
+	publishTime = 5 * time.Second // for a wave
 )
 
-// waves divides messages into waves that may travel at once: each has the next message of every key that has one. The
-// numbers are indexes of msgs.
+// waves divides messages into waves, each with the next message of every key; the numbers are indexes.
 func waves(msgs []Message) (all [][]int) {
 	turn := make(map[string]int, len(msgs))
 	for i := range msgs {
@@ -28,22 +27,21 @@ func waves(msgs []Message) (all [][]int) {
 	return all
 }
 
-// sent is the outcome of publishing messages.
 type sent struct {
-	seqs        []uint64   // their sequences; 0: not acknowledged
-	count       int        // of those acknowledged
-	top         checkpoint // the newest acknowledged; only Seq and Event
-	suspect     bool       // some of a wave failed, or its sequences do not rise
-	unavailable error      // the first failure that may pass by itself
-	failed      []*Message // those that had such a failure
-	refused     []*Message // those that the carrier does not take
-	why         error      // what it says of the first
+	seqs        []uint64   // 0: not acknowledged
+	count       int        // acknowledged
+	top         checkpoint // newest acknowledged; only Seq and Event
+	suspect     bool       // a wave failed in part, or its sequences do not rise
+	unavailable error      // first failure that may pass
+	failed      []*Message // with such a failure
+	refused     []*Message // by the carrier
+	why         error      // first refusal
 }
 
-// send publishes messages in waves. A message whose predecessor of the same key was not acknowledged is not sent. It
-// ends early when ctx does, and after a suspect wave.
+// send publishes in waves, each key in order: after an unacknowledged message the rest of its key is not sent. It
+// ends with ctx or a suspect wave.
 //
-// A message that was not acknowledged may be stored all the same, or arrive still.
+// An unacknowledged message may still be stored.
 func (r *relay) send(ctx context.Context, msgs []Message) sent {
 	s := sent{seqs: make([]uint64, len(msgs))}
 	failed := map[string]bool{}
@@ -79,9 +77,8 @@ func (r *relay) send(ctx context.Context, msgs []Message) sent {
 	return s
 }
 
-// deliver sends messages and verifies them. When the acknowledgements are suspect, the stream may have lost what it
-// acknowledged, or had some messages before: then each one is looked up. If one is missing the loss is handled, and no
-// acknowledgement counts.
+// deliver sends messages. After suspect acknowledgements, due to a loss or to duplicates, it looks each up; if one is
+// missing it handles the loss, and none counts.
 func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, err error) {
 	s = r.send(ctx, msgs)
 	if !s.suspect {
@@ -104,7 +101,7 @@ func (r *relay) deliver(ctx context.Context, msgs []Message) (s sent, ok bool, e
 	return s, true, nil
 }
 
-// publish sends one wave. What has begun is finished, so that it can be marked.
+// publish finishes a wave even if ctx ends, so that it can be marked.
 func (r *relay) publish(ctx context.Context, batch []Message) []Ack {
 	if len(batch) == 0 {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Replay is a range of time of a tenant's events that one consumer gets again, from the outbox. What it applied before
-// has no second effect.
+// Replay delivers a tenant's events of a range of time from the outbox to a consumer again. What it had applied has
+// no second effect.
 type Replay struct {
 	ID        string
 	Tenant    string
 	Consumer  string
-	From, To  wire.Stamp // when the events were announced: inclusive, exclusive
+	From, To  wire.Stamp // of the announcement: inclusive, exclusive
 	Status    ReplayStatus
 	Counts    ReplayCounts
 	CreatedBy string
@@ -27,13 +27,11 @@ type Replay struct {
 	EndedAt   wire.Stamp
 }
 
-// ReplayCounts is what was done with the events of a replay so far.
 type ReplayCounts struct{ Applied, Duplicate, Stale, Failed int64 }
 
 // ReplayStatus is the state of a replay. The values are stored.
 type ReplayStatus uint8
 
-// The statuses of a replay.
 const (
 	ReplayRunning ReplayStatus = iota
 	ReplayDone
@@ -42,20 +40,18 @@ const (
 
 func (s ReplayStatus) String() string { return [...]string{"RUNNING", "DONE", "STOPPED"}[s] }
 
-// MaxReplays is how many replays of one tenant may run at a time.
+// MaxReplays is how many replays of a tenant may run.
 const MaxReplays = 10
 
-// ReplayRequest asks for a replay.
 type ReplayRequest struct {
 	Tenant        string
 	Consumer      string
-	From, To      wire.Stamp // To 0: up to now
+	From, To      wire.Stamp // To 0: now
 	Actor         string
 	CorrelationID string
 	Once          wire.Once
 }
 
-// ReplayOrder is a command on a replay.
 type ReplayOrder struct {
 	Tenant        string
 	ID            string
@@ -64,7 +60,7 @@ type ReplayOrder struct {
 	Once          wire.Once
 }
 
-// ReplayAnswer is the answer to a command about a replay. It is stored under the idempotency key.
+// ReplayAnswer is stored with the idempotency key.
 type ReplayAnswer struct {
 	Replay        bool         `json:"-"` // a stored answer; nothing happened now
 	ID            string       `json:"id"`
@@ -74,7 +70,7 @@ type ReplayAnswer struct {
 	Refused       Guard        `json:"refused,omitempty"`
 }
 
-// StartReplay stores a replay; the readers of its consumer carry it out.
+// StartReplay stores a replay, which the consumer's readers carry out.
 func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswer, err error) {
 	if err := b.replayable(r.Consumer); err != nil {
 		return ans, err
@@ -96,7 +92,7 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	return ans, err
 }
 
-// replayable refuses unknown consumers, and those of the engine's own events: these are not in the outbox.
+// replayable refuses unknown consumers, and those of the engine's log, which is not in the outbox.
 func (b *Bus) replayable(consumer string) error {
 	i := slices.IndexFunc(b.cfg.Consumers, func(c Consumer) bool { return c.Name == consumer })
 	switch {
@@ -117,7 +113,7 @@ func (b *Bus) wakeReaders(consumer string) {
 	}
 }
 
-// insertReplay writes one row per partition, each beginning shortly before the range.
+// insertReplay writes a row per partition.
 func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string, now wire.Stamp) error {
 	var running int
 	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0",
@@ -158,7 +154,7 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	})
 }
 
-// StopReplay ends a replay where it is. Stopping one that is stopped changes nothing.
+// StopReplay ends a replay. Repeating it changes nothing.
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
 	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		var replay bool
@@ -195,8 +191,7 @@ func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stam
 	return ans, audit.Write(ctx, tx, e)
 }
 
-// A replay runs as long as one of its partitions does, and was stopped when one of
-// them was.
+// A replay runs while one of its partitions does, and is stopped if one is.
 const replayColumns = `id, tenant_id, consumer, from_at, to_at, created_by, created_at,
 	CASE WHEN min(status) = 0 THEN 0 ELSE max(status) END, CASE WHEN min(status) = 0 THEN 0 ELSE max(ended_at) END,
 	CAST(sum(applied) AS bigint), CAST(sum(duplicate) AS bigint), CAST(sum(stale) AS bigint),
@@ -221,7 +216,6 @@ func findReplay(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Replay, e
 	return Replay{}, fault.New(fault.NotFound, "REPLAY_NOT_FOUND", "there is no replay %.64q", id)
 }
 
-// Replay is one replay of a tenant.
 func (b *Bus) Replay(ctx context.Context, tenant, id string) (r Replay, err error) {
 	err = b.read(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		r, err = findReplay(ctx, tx, tenant, id)
@@ -230,7 +224,7 @@ func (b *Bus) Replay(ctx context.Context, tenant, id string) (r Replay, err erro
 	return r, err
 }
 
-// Replays is a page of a tenant's replays, newest first, and how many there are in all.
+// Replays is a page of a tenant's replays, newest first, and their number.
 func (b *Bus) Replays(ctx context.Context, tenant string, offset, limit int) (page []Replay, total int, err error) {
 	err = b.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
 		page = nil

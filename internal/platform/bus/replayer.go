@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// replay is a range of time that a consumer gets again.
 type replay struct {
 	id       string
 	tenant   string
@@ -18,21 +17,20 @@ type replay struct {
 	pos      int64
 }
 
-// heldBackFor is how long a replay waits for the stream before it looks again.
+// heldBackFor is how long a replay waits for the stream.
 const heldBackFor = 100 * time.Millisecond
 
-// replayer consumes events from their source instead of from the stream: for a replay, and for what the stream dropped.
+// replayer consumes from the source what a replay asks for or the stream dropped.
 type replayer struct {
 	partition
 	progress *progress
 	applier  *applier
 
-	replayAt time.Time // until when there is no page; a timer wakes the reader then
+	replayAt time.Time // no page before; then a timer wakes the reader
 }
 
-// run does one page of the oldest replay. A process does one page at a time and rests as long as it took: replays have
-// no limit, and requests go on meanwhile. A wakeup before the rest is over neither does a page nor starts another
-// timer.
+// run does a page of the oldest replay. A process does one page at a time and rests as long, so that replays leave
+// room for requests; early wakeups change nothing.
 func (rp *replayer) run(ctx context.Context) error {
 	if time.Now().Before(rp.replayAt) {
 		return nil
@@ -58,7 +56,7 @@ func (rp *replayer) run(ctx context.Context) error {
 	return nil
 }
 
-// oldest finds the replay in progress; its id is empty when there is none.
+// oldest returns the running replay; no id: none.
 func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
 	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
 		p = replay{}
@@ -76,7 +74,7 @@ func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
 	return p, err
 }
 
-// page replays one page. It reports whether there may be another one.
+// page replays a page; again: there may be more.
 func (rp *replayer) page(ctx context.Context, p *replay) (again bool, err error) {
 	found, err := rp.outboxPage(ctx, backfillRange{
 		after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to},
@@ -96,7 +94,7 @@ func (rp *replayer) page(ctx context.Context, p *replay) (again bool, err error)
 }
 
 // holdBack cuts a page before the first event that the stream may not have delivered yet: an event that overtook an
-// older one of its key would make that one stale. It reports whether it did.
+// older one of its key would make that stale.
 func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held bool, err error) {
 	i := slices.IndexFunc(found.items, func(it item) bool { return it.Relay.At >= rp.progress.pos.relayed })
 	if i < 0 {
@@ -111,12 +109,12 @@ func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held boo
 	return true, nil
 }
 
-// hasAll reports whether the stream has delivered everything that was marked as published up to an instant before the
-// question. The time of the last event does not tell: others of its batch may be in flight, of other types there may
-// be later ones, and what was published again after a loss carries the time at which that began.
+// hasAll reports whether the stream has delivered everything marked as published up to an instant. The time of the
+// last event does not show it: others of its batch may be in flight, those of other types may be later, and what was
+// published again carries an earlier time.
 //
-// A relay marks the rows of a batch in several transactions and commits its position and the time of the batch in the
-// last of them; until then some rows are not marked.
+// A relay commits the position and time of a batch in the last transaction that marks its rows; until then some are
+// not marked.
 func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err error) {
 	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
 		all = false
@@ -131,7 +129,6 @@ func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err 
 	return all, err
 }
 
-// apply applies a page of a replay and commits how far it is.
 func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) error {
 	rp.bus.cfg.Passed("reader.replay")
 	return rp.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {

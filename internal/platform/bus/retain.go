@@ -9,30 +9,29 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// How long rows are kept. What is not published, not decided or in progress is kept
-// for as long as that takes.
+// Retention. What is unpublished, undecided or in progress does not expire.
 const (
-	Horizon       = 7 * 24 * time.Hour     // an event after it was published; a stream keeps it as long
-	ProcessedFor  = Horizon + 24*time.Hour // the mark of a processed event, after its day
-	DeadFor       = 30 * 24 * time.Hour    // a dead letter after it was applied or skipped
-	ReplayFor     = 30 * 24 * time.Hour    // a replay after its end
-	processFor    = 24 * time.Hour         // the sign of life of a process
-	retainFirst   = 10 * time.Second       // after a start, which has enough to do
-	retainEvery   = 10 * time.Minute       // between two looks for what is past its time
-	prepareEvery  = time.Hour              // between two looks for days that are to come
-	retainRows    = 500                    // of one job
-	maxRetainRest = 100 * time.Millisecond // after a job, which else rests as long as it took
+	Horizon       = 7 * 24 * time.Hour     // a published event, also in the stream
+	ProcessedFor  = Horizon + 24*time.Hour // a processed mark
+	DeadFor       = 30 * 24 * time.Hour    // a dead letter that has ended
+	ReplayFor     = 30 * 24 * time.Hour    // a replay that has ended
+	processFor    = 24 * time.Hour         // a process's row
+	retainFirst   = 10 * time.Second       // after a start
+	retainEvery   = 10 * time.Minute
+	prepareEvery  = time.Hour
+	retainRows    = 500                    // of a transaction
+	maxRetainRest = 100 * time.Millisecond // after one; otherwise as long as it took
 )
 
-// day is the length of a day in milliseconds.
+// day is in milliseconds.
 const day = wire.Stamp(24 * time.Hour / time.Millisecond)
 
-// retention deletes what is past its time, and makes and drops the day tables of processed_events.
+// retention deletes expired rows, and makes and drops the day tables of processed_events.
 type retention struct{ bus *Bus }
 
-// retain deletes what has expired until ctx ends, in short jobs, and prepares the tables of the next days.
+// retain works until ctx ends, in short transactions.
 func (r *retention) retain(ctx context.Context) {
-	prepared := time.Now() // Run did
+	prepared := time.Now() // by Run
 	wait(ctx, retainFirst, nil)
 	for ctx.Err() == nil {
 		if time.Since(prepared) >= prepareEvery {
@@ -44,22 +43,21 @@ func (r *retention) retain(ctx context.Context) {
 	}
 }
 
-// prepare makes the tables of the next days. Without them it works too.
+// prepare makes the next days' tables. Without them everything still works.
 func (r *retention) prepare(ctx context.Context) {
 	r.attempt(ctx, "tables for the days to come could not be made", r.prepareDays)
 }
 
-// attempt runs a task that is repeated anyway. An unavailable database is not logged: it is reported elsewhere.
+// attempt runs what is repeated anyway. It does not log an unavailable database, which logs itself.
 func (r *retention) attempt(ctx context.Context, failed string, do func(context.Context) error) {
 	if err := do(ctx); err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.Unavailable {
 		r.bus.log.Error(failed, "error", err)
 	}
 }
 
-// rule deletes up to retainRows expired rows, and gives how many those were.
+// rule deletes up to retainRows expired rows and returns their number.
 type rule func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error)
 
-// retainAll deletes everything that has expired now.
 func (r *retention) retainAll(ctx context.Context) error {
 	rules := []rule{
 		before(DeadFor, `DELETE FROM bus_dead WHERE num IN (SELECT num FROM bus_dead
@@ -82,15 +80,14 @@ func (r *retention) retainAll(ctx context.Context) error {
 	return nil
 }
 
-// before is a rule for rows of which an instant is longer ago than they are kept. In
-// its query that instant is $1, the number of rows $2, and args follow.
+// before is the rule of a query with the instant $1, the number of rows $2, and args.
 func before(kept time.Duration, query string, args ...any) rule {
 	return func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
 		return tx.Exec(ctx, query, append([]any{now - wire.Stamp(kept.Milliseconds()), retainRows}, args...)...)
 	}
 }
 
-// apply applies a rule for as long as it deletes something.
+// apply applies a rule while it deletes something.
 func (r *retention) apply(ctx context.Context, do rule) error {
 	for ctx.Err() == nil {
 		began := time.Now()

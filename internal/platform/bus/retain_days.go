@@ -10,27 +10,25 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// On PostgreSQL each day of processed_events is a table of its own, made ahead and
-// dropped as a whole. What has no table goes to processed_events_rest.
+// On PostgreSQL each day of processed_events is a table, made ahead and dropped as a whole. Other days go to
+// processed_events_rest.
 const (
 	dayTable   = "processed_events_"
 	daysAhead  = 3
 	daysBehind = 1
-	daysLock   = 0x72656e676164 // "rengad": held by the process that makes or drops them
+	daysLock   = 0x72656e676164 // "rengad", advisory lock
 )
 
-// firstDay is the oldest day whose marks of processed events are kept.
+// firstDay is the oldest day that is kept.
 func firstDay(now wire.Stamp) int64 {
 	return int64((now - wire.Stamp(ProcessedFor.Milliseconds())) / day)
 }
 
-// retainDays deletes the marks of days that have expired.
 func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
 	return tx.Exec(ctx, queriesIn(tx).trimProcessed, firstDay(now), retainRows)
 }
 
-// prepareDays makes the tables of the days around this one and drops those that are
-// past their time. Other processes do the same.
+// prepareDays makes and drops day tables, like other processes.
 func (r *retention) prepareDays(ctx context.Context) error {
 	if !r.bus.queries().dayTables {
 		return nil
@@ -67,7 +65,7 @@ func (r *retention) prepareDays(ctx context.Context) error {
 	return nil
 }
 
-// makeDay makes the table of a day, unless rows of that day are in the rest already.
+// makeDay makes a day's table, unless the rest has rows of that day.
 func (r *retention) makeDay(ctx context.Context, d int64) error {
 	var late bool
 	err := r.bus.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
@@ -80,7 +78,7 @@ func (r *retention) makeDay(ctx context.Context, d int64) error {
 		"CREATE TABLE IF NOT EXISTS %s PARTITION OF processed_events FOR VALUES FROM (%d) TO (%d)", dayName(d), d, d+1))
 }
 
-// alterDays makes or drops a table of a day. One process at a time does.
+// alterDays changes tables, one process at a time.
 func (r *retention) alterDays(ctx context.Context, query string) error {
 	return r.bus.write(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(daysLock))
@@ -93,7 +91,6 @@ func (r *retention) alterDays(ctx context.Context, query string) error {
 
 func dayName(d int64) string { return dayTable + "d" + strconv.FormatInt(d, 10) }
 
-// dayTables are the days that have a table.
 func dayTables(ctx context.Context, tx *sqldb.Tx) (days []int64, err error) {
 	for row, err := range tx.Query(ctx, `SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'processed_events'::regclass`) {

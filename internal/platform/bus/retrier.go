@@ -9,23 +9,23 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The backoff of retries, in milliseconds: it doubles, give or take half.
+// The backoff in milliseconds doubles, give or take half.
 const (
 	backoffFirst = 50
 	backoffMost  = 60_000
 )
 
-// What one transaction retries, so that the other keys go on meanwhile.
+// The limits of a transaction, so that other keys go on.
 const (
 	keysAtOnce  = 32
 	eventsOfKey = 64
 )
 
-// retryRest is how long no retry runs after one, as a multiple of what it took: thousands of failing keys leave most of
-// the time to those that do not fail.
+// retryRest is the pause after a run as a multiple of its time, so that thousands of failing keys leave most of it to
+// others.
 const retryRest = 3
 
-// retrier tries the heads of blocked keys again.
+// retrier retries the heads of blocked keys.
 type retrier struct {
 	partition
 	progress *progress
@@ -35,19 +35,18 @@ type retrier struct {
 	handler  *invoker
 	applier  *applier
 
-	rest time.Time // until when there is no retry
+	rest time.Time // no retry before
 }
 
-// backoff is how long after its nth failure an event is retried.
 func backoff(n int) wire.Stamp {
 	d := int64(backoffMost)
 	if n <= 10 {
 		d = min(d, backoffFirst<<(n-1))
 	}
-	return wire.Stamp(d/2 + rand.Int64N(d)) // any value serves: it spreads retries
+	return wire.Stamp(d/2 + rand.Int64N(d)) // spreads retries
 }
 
-// runDue runs when a key is due and the rest after the last run is over.
+// runDue runs if a key is due and the pause is over.
 func (rt *retrier) runDue(ctx context.Context) error {
 	if rt.parked.due == 0 || rt.parked.due > rt.machineNow() || time.Now().Before(rt.rest) {
 		return nil
@@ -58,7 +57,7 @@ func (rt *retrier) runDue(ctx context.Context) error {
 	return err
 }
 
-// run tries the heads of the keys that are due, and the events after those that succeed.
+// run retries the heads of due keys, and the events after successful ones.
 func (rt *retrier) run(ctx context.Context) error {
 	var next wire.Stamp
 	rt.bus.cfg.Passed("reader.retry")
@@ -79,7 +78,7 @@ func (rt *retrier) run(ctx context.Context) error {
 		return err
 	})
 	if rt.handler.suspectsPoison(ctx, err) {
-		return nil // it is due still
+		return nil // still due
 	}
 	if err == nil {
 		rt.parked.due, rt.handler.poison.isolate = next, false
@@ -87,7 +86,7 @@ func (rt *retrier) run(ctx context.Context) error {
 	return err
 }
 
-// drain tries the parked events of a key in order, up to the first that fails.
+// drain retries a key's parked events in order, up to the first failure.
 func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key string) error {
 	if _, err := rt.versions.of(ctx, tx, t, key); err != nil {
 		return err
@@ -119,13 +118,12 @@ func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key stri
 		}
 	}
 	if len(waiting) < rt.handler.atMost(eventsOfKey) {
-		t.keys[key] = nil // nothing is parked after them
+		t.keys[key] = nil // none left
 	}
 	return nil
 }
 
-// failedAgain schedules the next retry of a key's head, or makes it a dead letter. It reports whether the events after
-// it may go on.
+// failedAgain schedules the next retry of a key's head, or makes it a dead letter; on: later events may go on.
 func (rt *retrier) failedAgain(
 	ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked, cause error,
 ) (on bool, err error) {
@@ -160,7 +158,6 @@ func (rt *retrier) failedAgain(
 	return false, nil
 }
 
-// untilDue fires when the next key is due.
 func (rt *retrier) untilDue() <-chan time.Time {
 	if rt.parked.due == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// New makes a bus over a database that has its tables (Migration). It does no I/O.
+// New does no I/O.
 func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 	cfg.mustBeSound()
 	b := &Bus{db: db, carrier: carrier, cfg: cfg.withDefaults(), wakes: &wakes{}}
@@ -23,14 +23,14 @@ func New(db *sqldb.DB, carrier Carrier, cfg Config) *Bus {
 	return b
 }
 
-// Subscribe adds consumers to those of the Config. It comes before Run.
+// Subscribe adds consumers, before Run.
 func (b *Bus) Subscribe(consumers ...Consumer) {
 	b.cfg.Consumers = slices.Concat(b.cfg.Consumers, consumers)
 	b.cfg.mustBeSound()
 	b.coordinator.work = b.assignments()
 }
 
-// mustBeSound panics at a mistake in the program, which would make consumers wait for events that never come.
+// mustBeSound panics at mistakes of the program that would make consumers wait for ever.
 func (c *Config) mustBeSound() {
 	names := map[string]bool{}
 	for i := range c.Consumers {
@@ -55,8 +55,7 @@ func (c *Config) mustBeSound() {
 
 var consumerName = regexp.MustCompile(`^[a-z0-9.-]{1,64}$`)
 
-// assignments are all that can be assigned: the relay of each partition, the readers of each consumer, the relay of the
-// log.
+// assignments are the relays of all partitions and of the log, and the readers of all consumers.
 func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 	all := map[assignment]func(context.Context, lease) error{}
 	if b.cfg.Apart {
@@ -81,7 +80,7 @@ func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 	return all
 }
 
-// Run works until ctx ends, then finishes what is in progress and releases its assignments.
+// Run works until ctx ends, then finishes and releases its assignments.
 func (b *Bus) Run(ctx context.Context) error {
 	r := &retention{b}
 	r.prepare(ctx)
@@ -92,7 +91,7 @@ func (b *Bus) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wake wakes the relays of this process: something was published here.
+// Wake wakes the relays after something else published.
 func (b *Bus) Wake() {
 	b.recent.invalidate()
 	for part := range wire.Partitions {

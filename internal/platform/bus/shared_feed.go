@@ -11,39 +11,37 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What a shared feed keeps in memory for its subscriptions.
+// The cache of a shared feed.
 const (
-	sharedMaxEvents = 1024                   // events
-	sharedMaxBytes  = 2 << 20                // and their texts, unless those that came together are longer
-	sharedPatience  = 250 * time.Millisecond // with a slow subscription, before it is detached
+	sharedMaxEvents = 1024
+	sharedMaxBytes  = 2 << 20                // of bodies, unless one fetch has more
+	sharedPatience  = 250 * time.Millisecond // with a slow subscription before it is detached
 )
 
-// sharedFeed reads a partition once for all readers of this process that have caught up, and decodes and checks each
-// event once. It keeps the newest events in memory. A reader that lags further behind has a feed of its own until it
-// has caught up.
+// sharedFeed reads, decodes and checks a partition once for all readers of this process that have caught up, and
+// caches the newest events. A reader that lags further has a feed of its own.
 //
-// It has every message of one stream from its first position on, in order and without a gap, because its feed gives
-// nothing else. When the feed fails, the shared feed ends: each subscription opens a feed at its own position and
-// learns the reason there. After a reconnect, a message at or below upto means that the stream lost its tail and reused
-// sequence numbers; the shared feed ends then too.
+// It has every message from its first position on, in order and without a gap, because its feed gives nothing else.
+// When the feed fails, the shared feed ends, and each subscription learns the reason from a feed at its own position.
+// After a reconnect, a message at or below upto means that the stream lost its tail and reused sequence numbers; the
+// shared feed ends then too.
 type sharedFeed struct {
 	created time.Time // of the stream
 	stop    func()
 	ended   chan struct{}
 
 	mu        sync.Mutex
-	first     uint64 // every later message is in items
-	upto      uint64 // and nothing is missing up to here
-	pending   uint64 // messages in the stream after that
+	first     uint64 // items has every later message
+	upto      uint64 // up to here
+	pending   uint64 // in the stream after upto
 	items     []item
 	bytes     int
-	positions map[*subscription]uint64 // of the subscriptions that were not detached
+	positions map[*subscription]uint64 // of attached ones
 	broken    bool
-	more      chan struct{} // closed when there is more, or it ended
-	advanced  chan struct{} // holds a token when a subscription advanced or left
+	more      chan struct{} // closed at new events or the end
+	advanced  chan struct{} // holds a token after progress
 }
 
-// sharedFeeds are those of a bus.
 type sharedFeeds struct {
 	mu  sync.Mutex
 	all map[feedKey]*sharedFeed
@@ -54,8 +52,8 @@ type feedKey struct {
 	part   int
 }
 
-// join lets a subscription that has caught up use the shared feed of its partition, and makes one at its position when
-// there is none. It reports whether it could.
+// join attaches a subscription that has caught up to its partition's shared feed, or to a new one at its position,
+// and reports whether it could.
 func (ts *sharedFeeds) join(ctx context.Context, br *subscription) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -69,9 +67,9 @@ func (ts *sharedFeeds) join(ctx context.Context, br *subscription) bool {
 	}
 	from := br.resumeFrom()
 	from.Types = nil
-	feed, err := br.carrier.Read(ctx, from) // at the subscription's last message, which it verifies
+	feed, err := br.carrier.Read(ctx, from) // verifies its last message
 	if err != nil {
-		return false // its own feed says why
+		return false // its own feed will say why
 	}
 	run, stop := context.WithCancel(context.Background())
 	t = &sharedFeed{
@@ -96,8 +94,8 @@ func (t *sharedFeed) alive() bool {
 	return !t.broken
 }
 
-// add adds a subscription at its position, unless the shared feed does not reach back to it. Messages after its last
-// event are delivered again if they were not wanted: there may be others there now.
+// add attaches a subscription, unless its position is before the cache. After its last event, unwanted messages are
+// delivered again: others may be there now.
 func (t *sharedFeed) add(br *subscription) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +110,7 @@ func (t *sharedFeed) add(br *subscription) bool {
 	return true
 }
 
-// leave removes a subscription. With the last one the shared feed ends.
+// leave detaches a subscription; after the last one the shared feed ends.
 func (t *sharedFeed) leave(br *subscription) {
 	t.mu.Lock()
 	delete(t.positions, br)
@@ -132,13 +130,12 @@ func (t *sharedFeed) shutdown() {
 	<-t.ended
 }
 
-// fill reads until it is stopped or the feed fails.
 func (t *sharedFeed) fill(ctx context.Context, feed Feed) {
 	defer close(t.ended)
 	defer feed.Close()
 	for {
 		msgs, err := feed.Next(ctx, batchMost)
-		if err != nil || ctx.Err() != nil || len(msgs) > 0 && msgs[0].Seq <= t.upto { // the stream lost its tail
+		if err != nil || ctx.Err() != nil || len(msgs) > 0 && msgs[0].Seq <= t.upto { // lost its tail
 			t.mu.Lock()
 			t.broken, t.items = true, nil
 			close(t.more)
@@ -155,7 +152,7 @@ func (t *sharedFeed) fill(ctx context.Context, feed Feed) {
 		t.mu.Lock()
 		t.items, t.bytes = append(t.items, items...), t.bytes+bytes
 		t.upto, t.pending = max(t.upto, feed.Upto()), feed.Pending()
-		if t.broken { // all have left; it is being stopped
+		if t.broken { // being stopped
 			t.items = nil
 		}
 		close(t.more)
@@ -164,8 +161,7 @@ func (t *sharedFeed) fill(ctx context.Context, feed Feed) {
 	}
 }
 
-// evict makes room for more events. It waits up to sharedPatience for subscriptions that have not read the evicted
-// ones.
+// evict makes room. It waits up to sharedPatience for subscriptions that have not read the evicted events.
 func (t *sharedFeed) evict(ctx context.Context, n, bytes int) {
 	patience := time.NewTimer(sharedPatience)
 	defer patience.Stop()
@@ -183,8 +179,8 @@ func (t *sharedFeed) evict(ctx context.Context, n, bytes int) {
 			if k > 0 {
 				t.first, t.bytes = t.items[k-1].Seq, left
 				clear(t.items[:k])
-				t.items = t.items[k:] // moving the others up each time costs more than what append copies
-				// Nobody waits for these again.
+				t.items = t.items[k:] // copying each time costs more than append
+				// They are detached.
 				maps.DeleteFunc(t.positions, func(_ *subscription, at uint64) bool { return at < t.first })
 			}
 			t.mu.Unlock()
@@ -201,8 +197,8 @@ func (t *sharedFeed) evict(ctx context.Context, n, bytes int) {
 	}
 }
 
-// read gives the events after a subscription's position that it wants, advances it, and counts what is left in the
-// stream; more is closed when there is more. ok is false when the shared feed does not have what follows.
+// read returns the wanted events after a subscription's position and advances it; grown is closed when there is more.
+// Not ok: the next ones are not cached.
 func (t *sharedFeed) read(br *subscription, limit int) (got []item, grown <-chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +222,7 @@ func (t *sharedFeed) read(br *subscription, limit int) (got []item, grown <-chan
 			}
 		}
 	}
-	br.upto = max(br.upto, upto) // it may be ahead of the shared feed still
+	br.upto = max(br.upto, upto) // it may be ahead
 	t.positions[br] = br.upto
 	wake(t.advanced)
 	return got, t.more, true

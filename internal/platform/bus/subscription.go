@@ -10,27 +10,26 @@ import (
 )
 
 const (
-	subscriptionIdle = time.Second // how long next waits for an event
-	joinEvery        = time.Second // how often a subscription tries to join a shared feed
+	subscriptionIdle = time.Second // for an event
+	joinEvery        = time.Second
 )
 
-// subscription is a reader's view of its stream: a feed of its own while it lags, a part of the shared feed once it has
-// caught up. It promises what a Feed does.
+// subscription is a reader's view of its stream: an own feed while it lags, the shared feed once it has caught up. It
+// promises what a Feed does.
 type subscription struct {
 	carrier     Carrier
-	sharedFeeds *sharedFeeds // nil: it is the only reader of its stream
+	sharedFeeds *sharedFeeds // nil: the only reader
 	from        From
-	feed        Feed        // nil while it uses
-	shared      *sharedFeed // this
+	feed        Feed // nil while shared
+	shared      *sharedFeed
 	joinTried   time.Time
 
 	upto    uint64
 	pending uint64
-	last    uint64 // sequence of the last event that it delivered
-	lastID  string // and its id
+	last    uint64 // last delivered event
+	lastID  string // its id
 }
 
-// openSubscription opens a subscription at a reader's position.
 func (b *Bus) openSubscription(ctx context.Context, from From) (*subscription, error) {
 	own, err := b.carrier.Read(ctx, from)
 	if err != nil {
@@ -52,7 +51,7 @@ func (b *Bus) openSubscription(ctx context.Context, from From) (*subscription, e
 	return br, nil
 }
 
-// next waits for events and gives up to limit of those that are there.
+// next waits for events and returns up to limit of them.
 func (br *subscription) next(ctx context.Context, limit int) ([]item, error) {
 	if br.shared != nil {
 		got, ok := br.nextShared(ctx, limit)
@@ -90,7 +89,7 @@ func (br *subscription) delivered(items []item) []item {
 	return items
 }
 
-// nextShared waits for events in the shared feed. ok is false when it does not have what follows.
+// nextShared is next on the shared feed; not ok: the next ones are not cached.
 func (br *subscription) nextShared(ctx context.Context, limit int) (got []item, ok bool) {
 	idle := time.NewTimer(subscriptionIdle)
 	defer idle.Stop()
@@ -109,7 +108,7 @@ func (br *subscription) nextShared(ctx context.Context, limit int) (got []item, 
 	}
 }
 
-// detach leaves the shared feed for a feed of its own.
+// detach changes to an own feed.
 func (br *subscription) detach(ctx context.Context) error {
 	br.shared.leave(br)
 	br.shared = nil
@@ -118,7 +117,7 @@ func (br *subscription) detach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if from.After+1 < info.First { // that is gone for its age; what came since was not wanted
+	if from.After+1 < info.First { // that expired; later ones were not wanted
 		from.After, from.AfterID = br.upto, ""
 	}
 	own, err := br.carrier.Read(ctx, from)
@@ -129,7 +128,7 @@ func (br *subscription) detach(ctx context.Context) error {
 	return nil
 }
 
-// resumeFrom is where a feed resumes: after the last event, by which it verifies that the stream is unchanged.
+// resumeFrom is after the last event, which verifies the stream.
 func (br *subscription) resumeFrom() From {
 	from := br.from
 	from.After, from.AfterID = br.upto, ""
@@ -139,8 +138,8 @@ func (br *subscription) resumeFrom() From {
 	return from
 }
 
-// continues reports whether the shared feed has the subscription's last event at its sequence. One from before the
-// shared feed is looked up in the stream; later losses are noticed by the shared feed.
+// continues reports whether the last event is in the shared feed, or, if older, in the stream. The shared feed
+// notices later losses.
 func (br *subscription) continues(ctx context.Context, t *sharedFeed) bool {
 	if br.lastID == "" {
 		return true
@@ -157,7 +156,7 @@ func (br *subscription) continues(ctx context.Context, t *sharedFeed) bool {
 	return err == nil && m.ID == br.lastID || err != nil && fault.KindOf(err) == fault.NotFound && br.expired(ctx)
 }
 
-// expired reports whether the stream has dropped the subscription's last event for its age.
+// expired reports whether the last event has expired.
 func (br *subscription) expired(ctx context.Context) bool {
 	info, err := br.carrier.Ensure(ctx, br.from.Stream)
 	return err == nil && br.last < info.First
@@ -167,7 +166,6 @@ func (br *subscription) wants(typ string) bool {
 	return len(br.from.Types) == 0 || slices.Contains(br.from.Types, typ)
 }
 
-// Close releases the feed.
 func (br *subscription) Close() {
 	if br.shared != nil {
 		br.shared.leave(br)

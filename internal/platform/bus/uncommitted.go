@@ -8,9 +8,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Uncommitted is the end of a partition that the database has never committed. An event is
-// committed before it is published, so the database was newer once: it was restored from a
-// backup, or lost its write-ahead log.
+// Uncommitted is the end of a partition that the database never committed. An event is committed before it is
+// published, so the database was restored from a backup or lost its write-ahead log.
 type Uncommitted struct {
 	Stream     wire.Stream
 	Part       int
@@ -18,9 +17,8 @@ type Uncommitted struct {
 	OccurredAt wire.Stamp
 }
 
-// Uncommitted compares the ends of all partitions with the database, before Run. What a relay
-// has noted as published was committed, and may have been deleted since for its age; what it
-// has not noted must be there.
+// Uncommitted compares the partitions' ends with the database, before Run. What a relay recorded as published may
+// have expired since; anything else must be there.
 func (b *Bus) Uncommitted(ctx context.Context) (ends []Uncommitted, err error) {
 	for _, s := range []wire.Stream{wire.Events, wire.Executions} {
 		if s == wire.Executions && b.cfg.Log == nil {
@@ -49,8 +47,7 @@ func (b *Bus) Uncommitted(ctx context.Context) (ends []Uncommitted, err error) {
 	return ends, nil
 }
 
-// committed reports whether the database has committed a message, as far as it can know: of
-// another stream than the one that it published to last it knows nothing.
+// committed reports whether the database committed a message; of another stream than its last it knows nothing.
 func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known bool, err error) {
 	source, part := "outbox", m.Part
 	if m.Stream == wire.Executions {
@@ -77,7 +74,7 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 	if err != nil || known || m.Stream == wire.Events {
 		return known, err
 	}
-	// It was among the rows that were read together after the number that it carries.
+	// It was read with the rows after the number that it carries.
 	msgs, _, err := b.cfg.Log.After(ctx, m.Relay.Source, logRows)
 	return slices.ContainsFunc(msgs, func(row Message) bool { return row.ID == m.ID }), err
 }

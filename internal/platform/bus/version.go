@@ -8,32 +8,30 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// keyVersion orders the events of a key: by the version of the record, then by the index within the change.
+// keyVersion orders the events of a key: by record version, then by index within the change.
 type keyVersion struct {
 	version wire.Stamp
 	index   int
-	eventID string // eventId of the event that has it
+	eventID string // that has it
 }
 
-// versionOf is the version of an event.
 func versionOf(e *wire.Event) keyVersion { return keyVersion{e.Version, e.Index, e.ID} }
 
 func (p keyVersion) compare(q keyVersion) int {
 	return cmp.Or(cmp.Compare(p.version, q.version), cmp.Compare(p.index, q.index))
 }
 
-// verdict is what a consumer does with an event.
 type verdict uint8
 
 const (
 	apply     verdict = iota
-	duplicate         // it was applied before
+	duplicate         // applied before
 	stale             // a newer event of its key was applied
-	conflict          // another event has the same version
+	conflict          // another event has its version
 )
 
-// admit is the version guard: what a consumer does with an event, given the newest version of its key that it applied.
-// No event has the zero version.
+// admit is the version guard: what to do with an event, given the newest applied version of its key. No event has the
+// zero version.
 func admit(last, got keyVersion) verdict {
 	switch c := got.compare(last); {
 	case c > 0:
@@ -46,7 +44,7 @@ func admit(last, got keyVersion) verdict {
 	return conflict
 }
 
-// judge asks the version guard, and counts; the version of an event that is to be applied becomes the newest.
+// judge asks the version guard, counts, and remembers the version of an event to apply.
 func (t *changes) judge(e *wire.Event) verdict {
 	v := admit(t.versions[e.Key], versionOf(e))
 	switch v {
@@ -60,20 +58,20 @@ func (t *changes) judge(e *wire.Event) verdict {
 	return v
 }
 
-// versionStore keeps the newest applied version of each key.
+// versionStore is the newest applied version of each key.
 type versionStore struct {
 	partition
 	parked *parkedEvents
-	newest map[string]keyVersion // what is missing is in the database
+	newest map[string]keyVersion // a cache
 }
 
-// Each key is in one row of a statement.
+// A statement has each key once.
 var insertVersions = sqldb.NewInsert("bus_applied (consumer, partition_key, version, idx, event_id)",
 	`ON CONFLICT (consumer, partition_key)
 		DO UPDATE SET version = excluded.version, idx = excluded.idx, event_id = excluded.event_id`,
 	"text", "text", "bigint", "bigint", "text")
 
-// load finds the newest version of every key in a batch.
+// load loads the versions of a batch's keys.
 func (vs *versionStore) load(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) error {
 	var missing []string
 	for i := range items {
@@ -90,7 +88,6 @@ func (vs *versionStore) load(ctx context.Context, tx *sqldb.Tx, t *changes, item
 	return vs.read(ctx, tx, t, missing)
 }
 
-// read reads versions that are not in memory.
 func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -113,7 +110,6 @@ func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys
 	return nil
 }
 
-// save stores the newest versions of keys.
 func (vs *versionStore) save(ctx context.Context, tx *sqldb.Tx, t *changes, keys []string) error {
 	values := make([]any, 0, 5*len(keys))
 	for _, key := range keys {
@@ -123,7 +119,7 @@ func (vs *versionStore) save(ctx context.Context, tx *sqldb.Tx, t *changes, keys
 	return tx.Batch(ctx, insertVersions.Stmts(tx, values)...)
 }
 
-// of is the newest version of a key, as the transaction knows it.
+// of is the version of a key as the transaction sees it.
 func (vs *versionStore) of(ctx context.Context, tx *sqldb.Tx, t *changes, key string) (keyVersion, error) {
 	if p, ok := t.versions[key]; ok {
 		return p, nil

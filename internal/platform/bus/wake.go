@@ -2,14 +2,13 @@ package bus
 
 import "sync"
 
-// wakes are the wakeup channels of the workers of this process. A wakeup can be missed, in another process for example;
-// workers poll as well.
+// wakes are wakeup channels of this process's workers, which also poll: wakeups get lost, in other processes for
+// example.
 type wakes struct {
 	mu  sync.Mutex
 	all map[assignment]chan struct{}
 }
 
-// of is the channel of an assignment. It holds one token at most.
 func (w *wakes) of(p assignment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,7 +23,6 @@ func (w *wakes) of(p assignment) chan struct{} {
 	return c
 }
 
-// wake puts a token into the channel of an assignment.
 func (w *wakes) wake(p assignment) { wake(w.of(p)) }
 
 func wake(c chan struct{}) {

@@ -11,27 +11,25 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// How many lines a minute the server inside may write: whoever reaches it can make it
-// complain as often as they like.
+// Log lines per minute of the server inside: whoever reaches it can make it complain at will.
 const (
-	loginLines = 5  // of refused logins
-	otherLines = 60 // of everything else
+	loginLines = 5  // refused logins
+	otherLines = 60 // everything else
 )
 
-// bridge passes on what the server inside warns of, some of it, and drops the rest.
+// bridge logs some warnings and errors of the server inside.
 type bridge struct {
 	log    *slog.Logger
-	fatal  error // why it did not start; read after Start
+	fatal  error // of Start
 	logins quota
 	others quota
 }
 
-// Warnf passes a warning on.
 func (b *bridge) Warnf(format string, v ...any) {
 	b.pass(&b.others, otherLines, slog.LevelWarn, "NATS server warns", fmt.Sprintf(format, v...))
 }
 
-// Errorf passes an error on. That somebody is not let in is none of the server.
+// Errorf logs an error. A refused login is not the server's failure.
 func (b *bridge) Errorf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	if strings.Contains(text, server.ErrAuthentication.Error()) {
@@ -41,19 +39,16 @@ func (b *bridge) Errorf(format string, v ...any) {
 	b.pass(&b.others, otherLines, slog.LevelError, "NATS server failed", text)
 }
 
-// Fatalf is called only by Start, which gives up then.
+// Fatalf is called only by Start, which then gives up.
 func (b *bridge) Fatalf(format string, v ...any) { b.fatal = fmt.Errorf(format, v...) }
 
-// Noticef drops a notice.
 func (b *bridge) Noticef(string, ...any) {}
 
-// Debugf drops it.
 func (b *bridge) Debugf(string, ...any) {}
 
-// Tracef drops it.
 func (b *bridge) Tracef(string, ...any) {}
 
-// pass writes a line if there is room for it, with how many before it found none.
+// pass writes a line within its quota, with the number of lines dropped before.
 func (b *bridge) pass(q *quota, most int, level slog.Level, message, text string) {
 	unlogged, ok := q.reserve(time.Now(), most)
 	if !ok {
@@ -66,15 +61,14 @@ func (b *bridge) pass(q *quota, most int, level slog.Level, message, text string
 	b.log.LogAttrs(context.Background(), level, message, attrs...)
 }
 
-// quota is how many lines of a kind were written in a minute.
 type quota struct {
 	mu       sync.Mutex
-	began    time.Time // the minute
+	began    time.Time // of the minute
 	n        int
 	unlogged int
 }
 
-// reserve reports whether one more may be written, and how many were not since the last.
+// reserve reports whether a line may be written, and how many were dropped.
 func (q *quota) reserve(now time.Time, most int) (unlogged int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,38 +19,34 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// The configuration of a new stream. An operator of NATS may change all of it but the subjects,
-// the retention and the order; a stream that exists is never changed from here.
+// The configuration of a new stream. An operator may change all but the subjects, the retention and the order; an
+// existing stream is never changed from here.
 const (
-	MaxEventsBytes     = 4 << 30            // the business events in the stream; the oldest go first
-	MaxExecutionsBytes = 3 << 30            // the engine's events in the stream
-	maxAge             = 7 * 24 * time.Hour // of a message; the outbox keeps as long
-	repeats            = 20 * time.Second   // how long a repetition is recognised by its id; each costs 150 bytes
-	replicas           = 3                  // in a cluster that has as many servers
+	MaxEventsBytes     = 4 << 30            // of business events; the oldest go first
+	MaxExecutionsBytes = 3 << 30            // of the engine's events
+	maxAge             = 7 * 24 * time.Hour // as in the outbox
+	repeats            = 20 * time.Second   // dedupe window; each id costs 150 bytes
+	replicas           = 3                  // if the cluster has as many servers
 )
 
 const (
-	callTimeout = 3 * time.Second        // of one question to the server
-	deleteTime  = 500 * time.Millisecond // in which a server has deleted a stream
+	callTimeout = 3 * time.Second        // of a request to the server
+	deleteTime  = 500 * time.Millisecond // for a server to delete a stream
 )
 
-// Carrier carries messages of the bus over JetStream. Questions about what a stream has
-// go to the leader of the stream, never to a replica that may lag: an answer that
-// is too old would look like a loss.
+// Carrier is a bus.Carrier over JetStream. It asks the leader about a stream, never a replica, whose lag would look
+// like a loss.
 type Carrier struct {
 	s      *Server
-	surely time.Duration  // no stream drops a message that is younger
-	known  [2]atomic.Bool // by stream: it was there
+	surely time.Duration  // younger messages are never dropped
+	known  [2]atomic.Bool // by stream: it existed
 	making sync.Mutex     // held while a stream is made
 }
 
-// Carrier is the carrier over this server. There is one.
 func (s *Server) Carrier() *Carrier { return s.carrier }
 
-// Connections counts the connections that were made to NATS, this one and those before.
 func (c *Carrier) Connections() uint64 { return c.s.conn.Stats().Reconnects + 1 }
 
-// Ensure makes a stream if there is none, and describes it.
 func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -74,9 +70,8 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 	return describe(info), nil
 }
 
-// makeOnce makes a stream that was not there, unless another goroutine was faster. All assignments of a process get
-// here at once when it starts: the server reserves the room of a stream while it makes it, so it would refuse all but
-// the first for lack of room.
+// makeOnce makes a missing stream. All assignments of a starting process get here at once, and the server reserves a
+// stream's space while it makes it, so it would refuse all but the first.
 func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
 	c.making.Lock()
 	defer c.making.Unlock()
@@ -90,8 +85,8 @@ func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream
 	return stream, err
 }
 
-// ensureAgain asks once more for a stream that was there before, after a while. A server that makes a stream while it
-// is still deleting the previous one gives the new one the files of the old, and never acknowledges anything for it.
+// ensureAgain asks for a known stream once more, later: a server that makes a stream while it deletes the previous
+// one reuses its files and never acknowledges anything.
 func (c *Carrier) ensureAgain(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
 	timer := time.NewTimer(deleteTime)
 	defer timer.Stop()
@@ -106,12 +101,11 @@ func (c *Carrier) ensureAgain(ctx context.Context, s wire.Stream) (jetstream.Str
 func describe(info *jetstream.StreamInfo) bus.StreamInfo {
 	return bus.StreamInfo{
 		Created: info.Created.UTC().Truncate(time.Millisecond),
-		First:   max(1, info.State.FirstSeq), // 0 of a stream that is new
+		First:   max(1, info.State.FirstSeq), // 0 if new
 		Last:    info.State.LastSeq,
 	}
 }
 
-// subjects are those of a stream.
 func subjects(s wire.Stream) string {
 	if s == wire.Executions {
 		return "renga.execution.*.*"
@@ -119,7 +113,7 @@ func subjects(s wire.Stream) string {
 	return "renga.event.*.*.*"
 }
 
-// create makes a stream: with three replicas if the cluster can, else with one.
+// create makes a stream, with replicas if the cluster can.
 func (c *Carrier) create(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
 	cfg := jetstream.StreamConfig{
 		Name:        s.String(),
@@ -147,13 +141,13 @@ func (c *Carrier) create(ctx context.Context, s wire.Stream) (jetstream.Stream, 
 		cfg.Replicas = 1
 		made, err = c.s.stream.CreateStream(ctx, cfg)
 	}
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process won
 		return c.s.stream.Stream(ctx, s.String())
 	}
 	return made, err
 }
 
-// Codes of JetStream that the client has no name for.
+// JetStream error codes without a name in the client, by their descriptions.
 const (
 	errNoPeers      = 10005 // no suitable peers for placement
 	errNoRoom       = 10047 // insufficient storage resources available
@@ -164,7 +158,7 @@ const (
 
 func lacksPeers(err error) bool { return slices.Contains([]int{errNoPeers, errNoReplicas}, code(err)) }
 
-// code is the number that JetStream gives an error, 0 for none.
+// code is JetStream's error code; 0: none.
 func code(err error) int {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -173,8 +167,7 @@ func code(err error) int {
 	return 0
 }
 
-// classify makes an error of what the server, or its absence, says. What an operator
-// must repair is a Conflict; everything else may pass.
+// classify classifies a server's error. What an operator must repair is a Conflict, everything else may pass.
 func (c *Carrier) classify(what string, err error) error {
 	switch code(err) {
 	case errNoRoom, errNoRoomForAcc:
@@ -189,9 +182,8 @@ func (c *Carrier) classify(what string, err error) error {
 	return unavailable(what+" from NATS at "+c.s.place, err)
 }
 
-// serves says why a stream that somebody else made cannot serve. Messages that vanish
-// from its middle would be a gap that nobody notices, so nothing may take them out but
-// age and room.
+// serves says why an existing stream cannot serve. Only age and size may remove messages: one missing in the middle
+// would go unnoticed.
 func serves(s wire.Stream, cfg jetstream.StreamConfig) error {
 	var wrong []string
 	require := func(ok bool, format string, args ...any) {
@@ -215,7 +207,6 @@ func serves(s wire.Stream, cfg jetstream.StreamConfig) error {
 			"and it is made anew and filled from the outbox", s, strings.Join(wrong, ", "))
 }
 
-// At gives the message at a place of a stream.
 func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Message, error) {
 	if seq == 0 {
 		return bus.Message{}, notFound()
@@ -223,7 +214,6 @@ func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Messag
 	return c.get(ctx, s, fmt.Appendf(nil, `{"seq":%d}`, seq))
 }
 
-// Last gives the newest message of a partition.
 func (c *Carrier) Last(ctx context.Context, s wire.Stream, part int) (bus.Message, error) {
 	return c.get(ctx, s, fmt.Appendf(nil, `{"last_by_subj":%q}`, wire.Subject(s, "*", part, "*")))
 }
@@ -232,7 +222,7 @@ func notFound() error {
 	return fault.New(fault.NotFound, "BUS_MESSAGE_NOT_FOUND", "the stream has no such message")
 }
 
-// get asks the leader of a stream for one message.
+// get asks the leader for a message.
 func (c *Carrier) get(ctx context.Context, s wire.Stream, request []byte) (bus.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -260,7 +250,7 @@ func (c *Carrier) get(ctx context.Context, s wire.Stream, request []byte) (bus.M
 		return bus.Message{}, fault.Wrap("jet.get", c.classify("a message cannot be had", answer.Error))
 	case len(answer.Message.Header) > 0:
 		if header, err = nats.DecodeHeadersMsg(answer.Message.Header); err != nil {
-			header = nil // somebody else's
+			header = nil // foreign
 		}
 	}
 	m, _ := read(s, answer.Message.Seq, answer.Message.Subject, header, answer.Message.Data)

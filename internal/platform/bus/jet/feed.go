@@ -13,50 +13,45 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// How a feed asks for messages.
 const (
-	window      = 1024            // messages that are asked for ahead
-	windowBytes = 8 << 20         // and their bytes, in one request; more than one message has
-	pullExpires = 4 * time.Second // a request that was not filled by then is made again
-	heartbeat   = time.Second     // how often a consumer without messages gives a sign of life
-	silence     = 3 * time.Second // a consumer that is silent for so long is lost
-	idleWait    = time.Second     // how long Next waits for a message
-	abandoned   = time.Minute     // the server deletes a consumer that is idle for so long
+	window      = 1024            // messages requested ahead
+	windowBytes = 8 << 20         // of a request; more than any message
+	pullExpires = 4 * time.Second // then a request is repeated
+	heartbeat   = time.Second     // of an idle consumer
+	silence     = 3 * time.Second // after which a consumer is lost
+	idleWait    = time.Second     // for a message in Next
+	abandoned   = time.Minute     // after which the server deletes an idle consumer
 
-	// surely is how long no stream drops a message for its limits. A feed that is
-	// further behind asks whether the stream still begins before its place.
+	// No stream drops a message within surely. A feed that lags more checks that the stream still has its position.
 	surely = time.Minute
 )
 
-// feed reads a partition through a consumer of the server that is this feed's alone:
-// ephemeral, in memory, without acknowledgements. When the consumer is lost, or skips a
-// number of its own, the feed makes another one at its place. It does so itself, and
-// not through the client's ordered consumer, because that goes on in whatever
-// stream has the name, from whatever place it still has.
+// feed reads a partition through a server-side consumer of its own: ephemeral, in memory, without acknowledgements.
+// It replaces a consumer that is lost or skips a number. The client's ordered consumer will not do: it goes on in any
+// stream of that name, from whatever position that has.
 type feed struct {
 	c       *Carrier
 	from    bus.From
 	sub     *nats.Subscription
 	in      chan *nats.Msg
 	inbox   string
-	created time.Time // of the stream; never changes
+	created time.Time // of the stream, fixed
 
-	name   string    // of the consumer; "" while there is none
-	serial int       // counts consumers
-	conns  uint64    // connections that there were when it was made
-	broken bool      // it must be made anew
-	count  uint64    // messages that it delivered
-	asked  int       // messages that were asked for and did not come
-	heard  time.Time // when it last gave a sign, or was asked
+	name   string    // of the consumer; "": none
+	serial int       // of the consumer
+	conns  uint64    // connections at its creation
+	broken bool      // it must be replaced
+	count  uint64    // messages from it
+	asked  int       // messages requested and outstanding
+	heard  time.Time // last sign of life, or request
 
 	upto    uint64
-	last    uint64 // sequence of the last message that it delivered
-	lastID  string // and its id, by which that is verified; "": none is known
+	last    uint64 // last delivered sequence
+	lastID  string // its id, to verify it; "": unknown
 	pending uint64
-	safe    time.Time // what follows upto was stored after this
+	safe    time.Time // what follows upto is younger
 }
 
-// Read opens a feed.
 func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	f := &feed{
 		c: c, from: from, upto: from.After, last: from.After, lastID: from.AfterID, created: from.Created,
@@ -73,11 +68,10 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	return f, nil
 }
 
-// open makes a consumer at the feed's position. The stream is described after that, so the description is of the stream
-// that the consumer is on, or the consumer is dead.
+// open makes a consumer at the feed's position and describes the stream afterwards: it is the consumer's stream, or
+// the consumer is dead.
 //
-// It begins after the last message that it delivered, not where it knew that nothing followed: a stream that lost its
-// tail has other messages there now.
+// It resumes after the last delivered message, not at upto: a stream that lost its tail has other messages there now.
 func (f *feed) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -108,7 +102,6 @@ func (f *feed) open(ctx context.Context) error {
 	return err
 }
 
-// verifyLast verifies that the last message is still at its sequence.
 func (f *feed) verifyLast(ctx context.Context) error {
 	m, err := f.c.At(ctx, f.from.Stream, f.last)
 	if fault.KindOf(err) == fault.NotFound && err != nil || err == nil && m.ID != f.lastID {
@@ -118,9 +111,8 @@ func (f *feed) verifyLast(ctx context.Context) error {
 	return err
 }
 
-// filters is the subjects that the feed wants.
 func (f *feed) filters() (list []string) {
-	if len(f.from.Types) == 0 || f.from.Stream == wire.Executions { // which has one type
+	if len(f.from.Types) == 0 || f.from.Stream == wire.Executions { // it has one type
 		return []string{wire.Subject(f.from.Stream, "*", f.from.Part, "*")}
 	}
 	for _, typ := range f.from.Types {
@@ -129,8 +121,7 @@ func (f *feed) filters() (list []string) {
 	return list
 }
 
-// look says why a feed cannot continue from a position in the stream as it is now, and gives the sequence of its oldest
-// message.
+// look says why a feed cannot continue from a position, and returns the stream's first sequence.
 func (f *feed) look(ctx context.Context, place uint64) (first uint64, err error) {
 	stream, err := f.c.s.stream.Stream(ctx, f.from.Stream.String())
 	if err != nil {
@@ -151,7 +142,6 @@ func (f *feed) look(ctx context.Context, place uint64) (first uint64, err error)
 	return info.First, fault.Wrap("jet.read", err)
 }
 
-// explain makes an error of what the server says about the feed.
 func (f *feed) explain(what string, err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fault.Wrap("jet.read", bus.Lost("stream %s is gone", f.from.Stream))
@@ -159,7 +149,7 @@ func (f *feed) explain(what string, err error) error {
 	return fault.Wrap("jet.read", f.c.classify(what, err))
 }
 
-// dropConsumer deletes the consumer, here and, if the message arrives, on the server.
+// dropConsumer deletes the consumer here and, at best effort, on the server.
 func (f *feed) dropConsumer() {
 	if f.name != "" {
 		_ = f.c.s.conn.Publish(f.api("DELETE"), nil)
@@ -167,19 +157,16 @@ func (f *feed) dropConsumer() {
 	f.name, f.broken, f.count, f.asked = "", true, 0, 0
 }
 
-// api is the subject for a question to the consumer.
 func (f *feed) api(verb string) string {
 	return jetstream.DefaultAPIPrefix + "CONSUMER." + verb + "." + f.from.Stream.String() + "." + f.name
 }
 
-// Close ends the feed.
 func (f *feed) Close() {
 	f.dropConsumer()
 	_ = f.sub.Unsubscribe()
 }
 
-// Upto is the sequence up to which everything was delivered.
 func (f *feed) Upto() uint64 { return f.upto }
 
-// Pending is how many messages followed the last one delivered, when it was sent or as far as they came in since.
+// Pending is how many messages followed the last one, as far as known.
 func (f *feed) Pending() uint64 { return max(f.pending, uint64(len(f.in))) }

@@ -17,22 +17,19 @@ import (
 // followed are the streams that followers may read.
 var followed = []wire.Stream{wire.Events, wire.Executions}
 
-// prefix is what the subjects of a tenant's messages begin with.
+// prefix begins the subjects of a tenant.
 func prefix(s wire.Stream, tenant string) string {
 	return strings.TrimSuffix(wire.Subject(s, tenant, 0, "x"),
 		map[wire.Stream]string{wire.Events: "0.x", wire.Executions: "0"}[s])
 }
 
-// createSubject is where requests of followers for a consumer arrive: user, stream and
-// filter come behind it.
+// createSubject prefixes followers' requests for a consumer: user, stream and filter follow.
 const createSubject = "renga.follow."
 
-// Permissions over subjects alone would not do: JetStream answers to whatever subject a
-// request names, with its own rights, so that whoever may ask for a message could have
-// the answer delivered to another tenant, into a stream, or to the subject that
-// deletes it. So a follower has an account of its own. Answers arrive in that account
-// and nowhere else, and of ours it has only what is imported here. A consumer, which
-// also has subjects to deliver to, is made for it by this process (create).
+// admit imports into a follower's account what it may use of ours. Subject permissions would not do: JetStream
+// replies, with its own rights, to any subject that a request names, so whoever may request a message could have it
+// delivered to another tenant, into a stream, or to the subject that deletes it. In an account of its own a follower
+// receives replies nowhere else. This process makes its consumer, which has delivery subjects too (create).
 func (g *guest) admit(ours *server.Account) error {
 	share := []*server.Account{g.account}
 	service := func(from, to string, kind server.ServiceRespType) error {
@@ -69,8 +66,7 @@ func (g *guest) admit(ours *server.Account) error {
 	return nil
 }
 
-// permissions is what a follower may say and hear in its account. It keeps mistakes
-// from being silent; the account is what keeps others safe.
+// permissions are a follower's in its account. They make mistakes visible; the account protects others.
 func (g *guest) permissions() *server.Permissions {
 	var say, hear []string
 	for _, s := range followed {
@@ -85,14 +81,14 @@ func (g *guest) permissions() *server.Permissions {
 	}
 }
 
-// What a follower's consumer may ask for.
+// Limits of a follower's consumer.
 const (
 	maxFollowerWaiting = 64
 	maxFollowerPending = 10_000
 	minFollowerAckWait = time.Second
 )
 
-// create makes the consumer that a follower asks for, from what may be asked for.
+// create makes consumers that followers request.
 func (d *door) create(s *Server) func(m *nats.Msg) {
 	return func(m *nats.Msg) {
 		user, rest, _ := strings.Cut(strings.TrimPrefix(m.Subject, createSubject), ".")
@@ -120,7 +116,6 @@ func (d *door) create(s *Server) func(m *nats.Msg) {
 	}
 }
 
-// refusal is an answer in JetStream's form.
 func refusal(code int, why string) []byte {
 	text, _ := json.Marshal(map[string]any{
 		"type":  "io.nats.jetstream.api.v1.consumer_create_response",
@@ -129,8 +124,7 @@ func refusal(code int, why string) []byte {
 	return text
 }
 
-// consumer makes the request for a follower's consumer out of the follower's own. What
-// is not named here is dropped or refused.
+// consumer builds the request for a follower's consumer; what is not named here is dropped or refused.
 func (g *guest) consumer(stream, filter string, asked []byte) ([]byte, error) {
 	var in struct {
 		Action string                   `json:"action"`
@@ -171,7 +165,7 @@ func (g *guest) consumer(stream, filter string, asked []byte) ([]byte, error) {
 	return json.Marshal(map[string]any{"stream_name": stream, "config": out, "action": in.Action})
 }
 
-// mayFilter reports whether all that a filter lets through is of the follower's tenant.
+// mayFilter reports whether a filter passes only the tenant's messages.
 func (g *guest) mayFilter(stream, filter string) bool {
 	for _, s := range followed {
 		if rest, ok := strings.CutPrefix(filter, prefix(s, g.Tenant)); ok && s.String() == stream {

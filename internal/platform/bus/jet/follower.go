@@ -13,22 +13,22 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// MaxFollowers is how many followers a server inside may have.
+// MaxFollowers is the limit of a server inside.
 const MaxFollowers = 1000
 
-// minPassword is the length of a password that stands in the file as it is.
+// minPassword is the length of a plain password.
 const minPassword = 12
 
-// Follower is somebody outside who may follow the events of one tenant.
+// Follower may follow the events of a tenant from outside.
 type Follower struct {
-	User     string `yaml:"user"`     // 1..32 of a-z, 0-9 and -; also the name of its consumers
-	Password string `yaml:"password"` // as it is, or a bcrypt hash
+	User     string `yaml:"user"`     // 1..32 of a-z, 0-9 and -; names its consumers too
+	Password string `yaml:"password"` // plain, or a bcrypt hash
 	Tenant   string `yaml:"tenant"`   // a UUID
 }
 
 var followerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
-// ReadFollowers reads the file that lists followers. Its errors give no password away.
+// ReadFollowers reads the file of followers. Its errors reveal no password.
 func ReadFollowers(text []byte) ([]Follower, error) {
 	var file struct {
 		Users []Follower `yaml:"users"`

@@ -12,10 +12,10 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// MaxHeader is the room that is left for the headers of a message beside its body.
+// MaxHeader is the room for a message's headers.
 const MaxHeader = 8 << 10
 
-// The headers of a message: those of CloudEvents in binary mode, and our own.
+// The headers: CloudEvents in binary mode, and our own.
 const (
 	ceVersion = "ce-specversion"
 	ceID      = "ce-id"
@@ -32,11 +32,10 @@ const (
 	mediaType    = "application/json"
 )
 
-// writer makes the headers of one message after another. What it gives is good until
-// the next.
+// writer makes headers, each valid until the next.
 type writer struct {
 	header nats.Header
-	values [8]string // of those that differ; the headers point here
+	values [8]string // the headers point here
 }
 
 func newWriter() *writer {
@@ -54,8 +53,8 @@ func newWriter() *writer {
 	return w
 }
 
-// of gives the headers of a message. Duplicates are recognised by id and relay epoch: after a loss, which raises the
-// epoch, the stream must accept again what it had, since readers ignore what was sent in earlier epochs.
+// of makes the headers of a message. Duplicates are detected by id and relay epoch: after a loss, which raises the
+// epoch, the stream must accept messages again, since readers ignore earlier epochs.
 func (w *writer) of(m *bus.Message) nats.Header {
 	epoch := strconv.FormatInt(m.Relay.Epoch, 10)
 	id := escape(m.ID)
@@ -72,8 +71,7 @@ func (w *writer) of(m *bus.Message) nats.Header {
 	return w.header
 }
 
-// escape writes a text as CloudEvents has it in headers: percent-encoded where it is
-// not printable ASCII, and space, quote and percent too.
+// escape percent-encodes a header as CloudEvents does: all but printable ASCII, and space, quote and percent.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
 	n := 0
@@ -98,7 +96,7 @@ func escape(s string) string {
 
 func special(c byte) bool { return c <= ' ' || c > '~' || c == '"' || c == '%' }
 
-// unescape is the reverse; what was not made by escape is returned as it is.
+// unescape returns malformed texts as they are.
 func unescape(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -109,8 +107,7 @@ func unescape(s string) string {
 	return s
 }
 
-// read makes a message of what came in. It reports whether the message is one that a
-// relay of ours sent.
+// read makes a message and reports whether one of our relays sent it.
 func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte) (bus.Message, bool) {
 	m := bus.Message{
 		Stream: s, Seq: seq, Body: body,
@@ -132,7 +129,7 @@ func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte)
 	return m, ok && m.Check() == nil && subject == wire.Subject(s, m.Tenant, m.Part, m.Type)
 }
 
-// relayText is "EPOCH AT SOURCE", and " SEQ ID" of the preceding message, if one is known.
+// relayText is "EPOCH AT SOURCE", and " SEQ ID" of a known predecessor.
 func relayText(epoch string, r *bus.Relay) string {
 	text := epoch + " " + strconv.FormatInt(int64(r.At), 10) + " " + strconv.FormatInt(r.Source, 10)
 	if r.BehindID != "" {

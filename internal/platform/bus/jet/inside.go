@@ -8,20 +8,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What the server inside may use. Streams are kept in files; memory is for what
-// consumers hold.
+// Limits of the server inside. Streams are in files; memory is for consumers.
 const (
 	MaxMemory = 16 << 20
 	MaxStore  = 8 << 30
 )
 
-// openInside starts a server in this process and connects to it.
 func (s *Server) openInside(ctx context.Context, cfg Config) error {
 	s.place = "this process"
 	opts := &server.Options{
 		ServerName: "renga",
 		DontListen: true,
-		NoSigs:     true, // they are for the program to act on
+		NoSigs:     true, // left to the program
 
 		JetStream:              true,
 		StoreDir:               cfg.Dir,
@@ -42,7 +40,7 @@ func (s *Server) openInside(ctx context.Context, cfg Config) error {
 	}
 	log := &bridge{log: s.log}
 	inside.SetLoggerV2(log, false, false, false)
-	inside.Start() // returns when it is up, or has failed
+	inside.Start() // returns when it is up or has failed
 	err = log.fatal
 	if err == nil {
 		err = s.connect("", nats.InProcessServer(inside), nats.UserInfo(selfName, s.door.self))

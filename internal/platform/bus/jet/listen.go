@@ -16,17 +16,17 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// What followers together may cost.
+// Limits of all followers.
 const (
 	MaxFollowerConnections = 1000
-	MaxFollowerPending     = 16 << 20 // bytes that wait for one that reads slowly; then it is cut off
+	MaxFollowerPending     = 16 << 20 // unread bytes; then it is disconnected
 )
 
-// Listen is where followers reach the server inside, and who they are.
+// Listen lets followers reach the server inside.
 type Listen struct {
 	Addr      string // HOST:PORT
 	Followers []Follower
-	TLS       *tls.Config // nil: only on loopback
+	TLS       *tls.Config // nil: loopback only
 }
 
 // check says why a server may not listen so.
@@ -49,7 +49,6 @@ func (l *Listen) check(ctx context.Context) error {
 			"give a certificate and its key, or listen on 127.0.0.1", l.Addr)
 }
 
-// loopback reports whether a host can be reached from this machine alone.
 func loopback(ctx context.Context, host string) bool {
 	addrs, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	for _, a := range addrs {
@@ -60,7 +59,7 @@ func loopback(ctx context.Context, host string) bool {
 	return err == nil && len(addrs) > 0
 }
 
-// apply makes a server listen. Nobody but this process is let in before open.
+// apply makes a server listen. Before open only this process may connect.
 func (l *Listen) apply(opts *server.Options, d *door) {
 	host, port, _ := net.SplitHostPort(l.Addr)
 	opts.DontListen, opts.Host = false, host
@@ -75,26 +74,24 @@ func (l *Listen) apply(opts *server.Options, d *door) {
 	}
 }
 
-// door decides who may connect to the server inside.
+// door authenticates clients of the server inside.
 type door struct {
-	self string // the password of this process
+	self string // password of this process
 
-	mu     sync.Mutex // so that guessing costs one core at most
+	mu     sync.Mutex // guessing costs one core at most
 	guests map[string]*guest
 }
 
-// guest is a follower and what it may do.
 type guest struct {
 	Follower
-	account *server.Account // its own: what it says is heard by nobody else
+	account *server.Account // private
 }
 
-// selfName is this process's user.
 const selfName = "renga"
 
 func newDoor() *door { return &door{self: rand.Text()} }
 
-// open lets followers in, each into an account of its own.
+// open admits followers, each into an account of its own.
 func (d *door) open(s *Server, inside *server.Server, followers []Follower) error {
 	guests := map[string]*guest{}
 	for _, f := range followers {
@@ -117,7 +114,7 @@ func (d *door) open(s *Server, inside *server.Server, followers []Follower) erro
 	return nil
 }
 
-// Check lets a client in or not. It is called by the server.
+// Check implements server.Authentication.
 func (d *door) Check(c server.ClientAuthentication) bool {
 	user, password := c.GetOpts().Username, c.GetOpts().Password
 	d.mu.Lock()
@@ -136,7 +133,6 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// knows reports whether a password is the follower's.
 func (g *guest) knows(password string) bool {
 	if _, err := bcrypt.Cost([]byte(g.Password)); err == nil {
 		return bcrypt.CompareHashAndPassword([]byte(g.Password), []byte(password)) == nil

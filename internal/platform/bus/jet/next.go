@@ -13,7 +13,6 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Next gives messages.
 func (f *feed) Next(ctx context.Context, limit int) ([]bus.Message, error) {
 	before, safe := f.upto, f.safe
 	got, err := f.next(ctx, limit)
@@ -26,7 +25,6 @@ func (f *feed) Next(ctx context.Context, limit int) ([]bus.Message, error) {
 	return got, nil
 }
 
-// next gives what is there or waits for something.
 func (f *feed) next(ctx context.Context, limit int) (got []bus.Message, err error) {
 	end := time.Now().Add(idleWait)
 	for ctx.Err() == nil {
@@ -50,7 +48,7 @@ func (f *feed) next(ctx context.Context, limit int) (got []bus.Message, err erro
 	return nil, nil
 }
 
-// unlessEnded drops an error that comes of the caller's own end.
+// unlessEnded drops an error due to the caller's own end.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && fault.KindOf(err) == fault.Unavailable {
 		return nil
@@ -58,8 +56,7 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// ask asks for more messages when few are on their way, so that they travel while
-// the reader works.
+// ask requests more messages ahead of need, so that they travel while the reader works.
 func (f *feed) ask() {
 	if f.broken || f.asked > window/2 {
 		return
@@ -73,7 +70,6 @@ func (f *feed) ask() {
 	f.asked, f.heard = window, time.Now()
 }
 
-// drain adds what has come in to got.
 func (f *feed) drain(got []bus.Message, limit int) []bus.Message {
 	for len(got) < limit && !f.broken {
 		select {
@@ -86,8 +82,7 @@ func (f *feed) drain(got []bus.Message, limit int) []bus.Message {
 	return got
 }
 
-// await waits for something to come in and accepts it. It reports false when nothing did until end, or ctx ended. A
-// consumer that should give a sign of life and does not is broken.
+// await waits for a message until end; false: none came. A silent consumer is broken.
 func (f *feed) await(ctx context.Context, end time.Time, got *[]bus.Message) bool {
 	silent := f.heard.Add(silence)
 	wait := time.NewTimer(min(time.Until(end), time.Until(silent)))
@@ -104,7 +99,7 @@ func (f *feed) await(ctx context.Context, end time.Time, got *[]bus.Message) boo
 	}
 }
 
-// accept adds a message to got, or handles the status that the server sends instead of one.
+// accept adds a message, or handles a status.
 func (f *feed) accept(m *nats.Msg, got []bus.Message) []bus.Message {
 	if m.Reply == "" {
 		f.handleStatus(m)
@@ -112,7 +107,7 @@ func (f *feed) accept(m *nats.Msg, got []bus.Message) []bus.Message {
 	}
 	meta, err := m.Metadata()
 	if err != nil || meta.Consumer != f.name {
-		return got // of the consumer before
+		return got // of an earlier consumer
 	}
 	if meta.Sequence.Consumer != f.count+1 || meta.Sequence.Stream <= f.upto {
 		f.broken = true
@@ -134,10 +129,10 @@ func (f *feed) accept(m *nats.Msg, got []bus.Message) []bus.Message {
 	return append(got, msg)
 }
 
-// handleStatus handles a status: a sign of life, the end of a request, or that of the consumer.
+// handleStatus handles a heartbeat, the end of a request, or of the consumer.
 func (f *feed) handleStatus(m *nats.Msg) {
 	if m.Subject != f.inbox+"."+strconv.Itoa(f.serial) {
-		return // of the consumer before
+		return // of an earlier consumer
 	}
 	f.heard = time.Now()
 	number := func(header string) (uint64, bool) {
@@ -152,15 +147,14 @@ func (f *feed) handleStatus(m *nats.Msg) {
 		if ok1 && ok2 && count == f.count && upto >= f.upto {
 			f.upto, f.pending, f.safe = upto, 0, f.heard
 		}
-	case ended && (status == "408" || status == "409"): // its time or its size was used up
+	case ended && (status == "408" || status == "409"): // time or size used up
 		f.asked -= int(left)
-	default: // deleted, moved, or not there
+	default: // deleted, moved, or missing
 		f.broken = true
 	}
 }
 
-// verifyPosition asks, when a feed continued from a position, whether anything in between was dropped: not if the
-// stream still begins at or before it.
+// verifyPosition verifies, after the feed continued from a position, that nothing in between was dropped.
 func (f *feed) verifyPosition(ctx context.Context, place uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -8,7 +8,6 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// openOutside connects to a server that somebody else runs.
 func (s *Server) openOutside(list string) error {
 	place, err := address(list)
 	if err != nil {
@@ -21,8 +20,8 @@ func (s *Server) openOutside(list string) error {
 	return nil
 }
 
-// address is a list of URLs as it may be shown: without credentials. The errors
-// name no part of it, since an unescaped password can be taken for any.
+// address is a list of URLs without credentials. Its errors quote nothing, since any part could be an unescaped
+// password.
 func address(list string) (string, error) {
 	var shown []string
 	for one := range strings.SplitSeq(list, ",") {

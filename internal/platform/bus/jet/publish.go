@@ -18,34 +18,30 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// ackTimeout is how long an acknowledgement may take. A message without one may be
-// stored all the same.
+// ackTimeout is the limit of an acknowledgement. Without one, a message may be stored all the same.
 const ackTimeout = 5 * time.Second
 
-// acks finds the wave that an acknowledgement belongs to. The client's own asynchronous publisher is not used: it
-// limits the messages in flight in all and stalls beyond, and costs more per message than sending it.
+// acks routes acknowledgements to waves. The client's asynchronous publisher limits all messages in flight, stalls
+// beyond, and costs more per message than sending it.
 type acks struct {
 	mu     sync.Mutex
 	sub    *nats.Subscription
-	prefix string // of the subjects that acknowledgements come to: prefix wave "." place
+	prefix string // of reply subjects: prefix wave "." place
 	last   uint64
 	waves  map[uint64]*wave
 }
 
-// wave is the messages of one Publish.
 type wave struct {
 	stream string
 
 	mu   sync.Mutex
 	acks []bus.Ack
-	open int           // how many have no answer
-	done chan struct{} // closed when none is open
+	open int           // without answer
+	done chan struct{} // closed when all have one
 }
 
-// errOpen marks a message that has no answer yet.
 var errOpen = errors.New("no acknowledgement came in time")
 
-// Publish sends messages and waits for their acknowledgements.
 func (c *Carrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 	if len(msgs) == 0 {
 		return nil
@@ -69,7 +65,7 @@ func (c *Carrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 	case <-ctx.Done():
 	}
 	c.s.acks.end(n)
-	w.fail(c.lost(errOpen)) // from here on nothing changes out
+	w.fail(c.lost(errOpen)) // now out is final
 	return out
 }
 
@@ -77,7 +73,6 @@ func (c *Carrier) lost(err error) error {
 	return fault.Wrap("jet.publish", unavailable("a message was not acknowledged by NATS at "+c.s.place, err))
 }
 
-// send hands messages to the connection.
 func (c *Carrier) send(msgs []bus.Message, w *wave, reply string) {
 	headers := newWriter()
 	for i := range msgs {
@@ -106,7 +101,6 @@ func (c *Carrier) send(msgs []bus.Message, w *wave, reply string) {
 	}
 }
 
-// begin registers a wave.
 func (a *acks) begin(conn *nats.Conn, w *wave) (n uint64, prefix string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +121,7 @@ func (a *acks) end(n uint64) {
 	delete(a.waves, n)
 }
 
-// disconnected fails what is in flight: its acknowledgements will not come.
+// disconnected fails what is in flight.
 func (a *acks) disconnected(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +130,6 @@ func (a *acks) disconnected(err error) {
 	}
 }
 
-// answer is called with what the server says to a message.
 func (a *acks) answer(m *nats.Msg) {
 	number, place, _ := strings.Cut(m.Subject[len(a.prefix):], ".")
 	n, err1 := strconv.ParseUint(number, 36, 64)
@@ -149,7 +142,6 @@ func (a *acks) answer(m *nats.Msg) {
 	}
 }
 
-// settle notes the answer to a message.
 func (w *wave) settle(i int, ack bus.Ack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,14 +154,13 @@ func (w *wave) settle(i int, ack bus.Ack) {
 	}
 }
 
-// fail ends what has no answer.
 func (w *wave) fail(err error) {
 	for i := range w.acks {
 		w.settle(i, bus.Ack{Err: err})
 	}
 }
 
-// read makes an ack of an answer. For a message that was there already it has that one's sequence.
+// read makes an ack; for a duplicate with the first one's sequence.
 func (w *wave) read(m *nats.Msg) bus.Ack {
 	if seq, ok := cutAck(m.Data, w.stream); ok {
 		return bus.Ack{Seq: seq}
@@ -201,7 +192,7 @@ func (w *wave) read(m *nats.Msg) bus.Ack {
 	return bus.Ack{Err: fault.Wrap("jet.publish", err)}
 }
 
-// cutAck reads the usual answer, {"stream":"NAME","seq":1}, without the cost of JSON.
+// cutAck parses the usual answer, {"stream":"NAME","seq":1}, faster than JSON.
 func cutAck(data []byte, stream string) (seq uint64, ok bool) {
 	text, ok1 := bytes.CutPrefix(data, []byte(`{"stream":"`))
 	text, ok2 := bytes.CutPrefix(text, []byte(stream))

@@ -1,14 +1,11 @@
-// Package jet is the connection to NATS JetStream: to a server inside this
-// process, or to one that the operator runs. It is the only importer of NATS.
+// Package jet is the connection to NATS JetStream, inside this process or run by the operator. It is the only
+// importer of NATS.
 //
-// It carries and is never the record: what must not be lost is in the database
-// before it is published, since JetStream acknowledges before it syncs. Carrier fills
-// the port of the bus with it; of events it knows subjects and headers, not contents.
+// It is never the record: JetStream acknowledges before it syncs, so events are in the database before they are
+// published. Carrier implements the bus's port; it knows subjects and headers, not contents.
 //
-// The server inside does not listen, unless it is told who may follow which tenant's
-// events; otherwise only this process can reach it. Nothing is
-// buffered for a server that is away; a publisher gets an error and tries again.
-// Credentials of a URL appear in no error and no log line.
+// The server inside listens only for followers of tenants' events, if there are any. Nothing is buffered while a
+// server is away; publishers get errors and retry. Credentials of a URL appear in no error or log line.
 package jet
 
 import (
@@ -26,41 +23,39 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// How long things may take.
 const (
 	connectTimeout = 3 * time.Second // to one address
-	checkTimeout   = 3 * time.Second // of the first check; later ones have their caller's
+	checkTimeout   = 3 * time.Second // of Open
 	drainTimeout   = 5 * time.Second
-	reconnectWait  = 500 * time.Millisecond // between two attempts; random up to twice that
+	reconnectWait  = 500 * time.Millisecond // between attempts, plus as much jitter
 )
 
-// Config says which server to use.
 type Config struct {
-	Dir string       // folder of the server inside this process; not used with a URL
-	URL string       // nats:// or tls://, several with commas between them; "": the server inside
-	Log *slog.Logger // nil: nowhere
+	Dir string       // of the server inside
+	URL string       // nats:// or tls://, separated by commas; "": the server inside
+	Log *slog.Logger // nil: none
 
-	Listen *Listen // lets followers reach the server inside; nil: nobody does
+	Listen *Listen // for followers; nil: the server inside does not listen
 }
 
-// Server is a JetStream server and the connection to it.
+// Server is a JetStream server and a connection to it.
 type Server struct {
 	cfg    Config
-	inside *server.Server // nil: somebody else's
-	door   *door          // of the one inside
-	place  string         // for errors and logs
-	name   string         // of this process, unlike that of any other
+	inside *server.Server // nil: run by somebody else
+	door   *door          // of inside
+	place  string         // in errors and logs
+	name   string         // unique
 	conn   *nats.Conn
 	stream jetstream.JetStream
 	acks   acks
-	closed chan struct{} // the connection is gone for good
+	closed chan struct{} // by the connection's end
 	log    *slog.Logger
 
 	carrier *Carrier
 }
 
-// Open starts the server inside, or connects to the one that is named, and returns
-// when JetStream has answered. A server that is lost later is looked for until Close.
+// Open starts or connects to the server and returns when JetStream has answered. A lost connection is retried until
+// Close.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
 	s := New(cfg)
 	if err := s.Open(ctx); err != nil {
@@ -69,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// New is a server that nothing was started for yet, and its carrier. It does no I/O.
+// New does no I/O.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, name: rand.Text(), log: cfg.Log, closed: make(chan struct{})}
 	if s.log == nil {
@@ -79,7 +74,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Open is the function Open for a server of New.
+// Open opens a server of New.
 func (s *Server) Open(ctx context.Context) (err error) {
 	cfg := s.cfg
 	switch {
@@ -103,20 +98,19 @@ func (s *Server) Open(ctx context.Context) (err error) {
 	return nil
 }
 
-// connect opens the connection.
 func (s *Server) connect(url string, more ...nats.Option) error {
 	options := append([]nats.Option{
 		nats.Name("renga"),
 		nats.Timeout(connectTimeout),
 		nats.DrainTimeout(drainTimeout),
 		nats.MaxReconnects(-1),
-		nats.IgnoreAuthErrorAbort(), // an operator may repair them
+		nats.IgnoreAuthErrorAbort(), // may be repaired
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
-		nats.ReconnectBufSize(-1), // what is not sent stays in the database
+		nats.ReconnectBufSize(-1), // the database buffers
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			s.acks.disconnected(unavailable("the connection to NATS at "+s.place+" was lost", err))
-			if err != nil { // else we closed it
+			if err != nil { // else closed by us
 				s.log.Warn("connection to NATS lost", "address", s.place, "error", err)
 			}
 		}),
@@ -139,7 +133,7 @@ func (s *Server) connect(url string, more ...nats.Option) error {
 	return nil
 }
 
-// Addr is where followers reach the server inside; nil when it does not listen.
+// Addr is where followers connect; nil: nowhere.
 func (s *Server) Addr() net.Addr {
 	if s.inside == nil {
 		return nil
@@ -147,15 +141,15 @@ func (s *Server) Addr() net.Addr {
 	return s.inside.Addr()
 }
 
-// Conn is the connection. It is the server's: do not close it.
+// Conn is the connection, which callers must not close.
 func (s *Server) Conn() *nats.Conn { return s.conn }
 
-// Check reports whether JetStream answers. It is of kind Unavailable when not.
+// Check fails as Unavailable when JetStream does not answer.
 func (s *Server) Check(ctx context.Context) error {
 	if !s.conn.IsConnected() {
 		return unavailable("there is no connection to NATS at "+s.place, s.conn.LastError())
 	}
-	if s.inside != nil && !s.inside.JetStreamEnabled() { // it would not answer
+	if s.inside != nil && !s.inside.JetStreamEnabled() { // no answer would come
 		return unavailable("JetStream in this process has switched itself off, since it could not write its files; "+
 			"start the process again when the disk is well", nil)
 	}
@@ -173,12 +167,11 @@ func unavailable(message string, cause error) error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "NATS_UNAVAILABLE", Message: message, Err: cause}
 }
 
-// Close lets subscriptions finish what they were given, then ends the connection
-// and the server inside. A message that was published and not acknowledged before
-// may be lost: JetStream takes messages from a queue that ends with the server.
+// Close drains subscriptions, then ends the connection and the server inside. A message without acknowledgement may
+// be lost: JetStream's queue ends with the server.
 func (s *Server) Close() {
 	if s.conn == nil {
-		return // it was never open
+		return // never open
 	}
 	if err := s.conn.Drain(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 		s.log.Warn("connection to NATS could not be drained", "address", s.place, "error", err)

@@ -8,17 +8,16 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// wakeSubject is where processes notify each other of ready tasks: plain messages that are not stored, one subject per
-// tenant. A process that misses one finds the task by polling.
+// wakeSubject prefixes the subjects, one per tenant, where processes announce ready tasks: plain messages, not
+// stored. Polling finds tasks whose message was lost.
 const wakeSubject = "renga.ready."
 
-// Wake notifies other processes that n tasks of a queue became ready. It does not wait, and does not learn whether it
-// arrived.
+// Wake tells other processes, without waiting, that n tasks of a queue are ready.
 func (s *Server) Wake(tenant, queue string, n int) {
 	_ = s.conn.Publish(wakeSubject+tenant, fmt.Appendf(nil, "%s %s %d", s.name, queue, n))
 }
 
-// OnWake calls fn, one call at a time, for the notifications of other processes.
+// OnWake calls fn for each Wake of other processes, one at a time.
 func (s *Server) OnWake(fn func(tenant, queue string, n int)) error {
 	_, err := s.conn.Subscribe(wakeSubject+"*", func(m *nats.Msg) {
 		var from, queue string

@@ -1,9 +1,5 @@
-// Package memory is a carrier of the bus that keeps its streams in memory and fails on
-// demand. It is for tests of relays and readers: it does what the port promises, and
-// on request everything that a server can do to them.
-//
-// It is not a stand-in for JetStream in a running system, since it ends with its
-// process. The suite of bustest holds it to the same contract.
+// Package memory is a carrier in memory that fails on demand, for tests of relays and readers. It keeps the contract
+// of the port, as the suite of bustest shows. It ends with its process, so it cannot replace JetStream.
 package memory
 
 import (
@@ -18,14 +14,12 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Carrier is a bus.Carrier in memory. Its fields are set before it is used; its
-// methods may be called from anywhere.
+// Carrier is a bus.Carrier. Its fields are set before use.
 type Carrier struct {
-	// Fate decides the outcome of each message that is published; nil: all are Stored.
-	// It is called in the messages' order, outside any lock.
+	// Fate decides about each published message, in order and without locks; nil: Stored.
 	Fate func(m *bus.Message) Fate
-	// Acked is called when the messages of a Publish are stored, before it returns. It
-	// may wait, as an ack that is late does; when ctx ends meanwhile the acks are errors.
+	// Acked is called before Publish returns and may wait, like a late ack; if ctx ends meanwhile, the acks are
+	// errors.
 	Acked func(ctx context.Context, msgs []bus.Message)
 
 	mu          sync.Mutex
@@ -33,27 +27,25 @@ type Carrier struct {
 	away        bool
 	connections uint64
 	created     time.Time     // of the newest stream
-	changed     chan struct{} // closed when anything happens, and made anew
+	changed     chan struct{} // closed and replaced at every change
 }
 
-// Fate is the outcome of a message that is published.
+// Fate is the outcome of publishing a message.
 type Fate uint8
 
-// The fates.
 const (
 	Stored  Fate = iota
-	Refused      // it is not stored, and an error says so
-	Doubted      // it is stored, and an error says that this is not known
+	Refused      // not stored, and an error
+	Doubted      // stored, but an error as if unknown
 )
 
-// stream is one stream from its creation to its loss.
 type stream struct {
 	created time.Time
-	msgs    []bus.Message // their sequences rise
+	msgs    []bus.Message // with rising sequences
 	first   uint64
 	last    uint64
-	ids     map[id]uint64 // the dedupe window: ids and their sequences
-	cuts    []uint64      // the places that truncations went back to
+	ids     map[id]uint64 // dedupe window
+	cuts    []uint64      // ends after truncations
 }
 
 type id struct {
@@ -61,7 +53,6 @@ type id struct {
 	epoch int64
 }
 
-// New makes a carrier without streams.
 func New() *Carrier {
 	return &Carrier{streams: map[wire.Stream]*stream{}, connections: 1, changed: make(chan struct{})}
 }
@@ -79,20 +70,19 @@ func (c *Carrier) do(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
-// broadcast wakes who waits in Next. The lock is held.
+// broadcast wakes Next. The lock is held.
 func (c *Carrier) broadcast() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// Ensure makes sure that a stream exists and describes it.
 func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (info bus.StreamInfo, err error) {
 	err = c.do(ctx, func() error {
 		st := c.streams[s]
 		if st == nil {
 			now := time.Now().UTC().Truncate(time.Millisecond)
 			if !now.After(c.created) {
-				now = c.created.Add(time.Millisecond) // one that was lost is not taken for it
+				now = c.created.Add(time.Millisecond) // unlike a lost stream
 			}
 			c.created = now
 			st = &stream{created: now, first: 1, ids: map[id]uint64{}}
@@ -104,7 +94,6 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (info bus.StreamInf
 	return info, err
 }
 
-// Publish stores messages.
 func (c *Carrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 	acks := make([]bus.Ack, len(msgs))
 	for i := range msgs {
@@ -149,7 +138,6 @@ func unavailable(message string) error {
 	return fault.Wrap("memory.publish", fault.New(fault.Unavailable, "BUS_UNAVAILABLE", "%s", message))
 }
 
-// add appends a message, unless it is a duplicate, and gives its sequence.
 func (st *stream) add(m *bus.Message) uint64 {
 	key := id{m.ID, m.Relay.Epoch}
 	if seq, ok := st.ids[key]; ok {
@@ -163,17 +151,14 @@ func (st *stream) add(m *bus.Message) uint64 {
 	return st.last
 }
 
-// At gives the message at a sequence of a stream.
 func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Message, error) {
 	return c.find(ctx, s, func(m *bus.Message) bool { return m.Seq == seq })
 }
 
-// Last gives the newest message of a partition.
 func (c *Carrier) Last(ctx context.Context, s wire.Stream, part int) (bus.Message, error) {
 	return c.find(ctx, s, func(m *bus.Message) bool { return m.Part == part })
 }
 
-// find gives the newest message that fits.
 func (c *Carrier) find(ctx context.Context, s wire.Stream, fits func(*bus.Message) bool) (m bus.Message, err error) {
 	err = c.do(ctx, func() error {
 		if st := c.streams[s]; st != nil {
@@ -189,7 +174,6 @@ func (c *Carrier) find(ctx context.Context, s wire.Stream, fits func(*bus.Messag
 	return m, err
 }
 
-// Connections counts how often the carrier came back, and the first time.
 func (c *Carrier) Connections() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

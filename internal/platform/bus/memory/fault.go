@@ -7,13 +7,13 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Lose deletes a stream. Feeds of it end; the next Ensure makes an empty one.
+// Lose deletes a stream; the next Ensure makes an empty one.
 func (c *Carrier) Lose(s wire.Stream) {
 	c.change(func() { delete(c.streams, s) })
 }
 
-// Truncate loses the newest n messages of a stream, as a server does that crashes before it has synced. Their sequences
-// are reused. Connections rises.
+// Truncate loses the newest n messages, like a server that crashes before a sync. Sequences are reused; Connections
+// rises.
 func (c *Carrier) Truncate(s wire.Stream, n int) {
 	c.change(func() {
 		c.connections++
@@ -28,7 +28,7 @@ func (c *Carrier) Truncate(s wire.Stream, n int) {
 	})
 }
 
-// Expire drops the messages of a stream before a sequence, as age does.
+// Expire drops the messages before a sequence, like age.
 func (c *Carrier) Expire(s wire.Stream, before uint64) {
 	c.change(func() {
 		st := c.streams[s]
@@ -37,17 +37,17 @@ func (c *Carrier) Expire(s wire.Stream, before uint64) {
 	})
 }
 
-// EndDedupeWindow makes a stream store duplicates, as it does when its dedupe window has passed.
+// EndDedupeWindow makes a stream store duplicates.
 func (c *Carrier) EndDedupeWindow(s wire.Stream) {
 	c.change(func() { clear(c.streams[s].ids) })
 }
 
-// Leave makes everything fail as unavailable until Return.
+// Leave makes everything Unavailable until Return.
 func (c *Carrier) Leave() {
 	c.change(func() { c.away = true })
 }
 
-// Return ends what Leave began. Connections rises.
+// Return ends Leave. Connections rises.
 func (c *Carrier) Return() {
 	c.change(func() { c.away = false; c.connections++ })
 }

@@ -12,17 +12,15 @@ import (
 // idle is how long Next waits for a message.
 const idle = time.Second
 
-// feed is a position in a stream.
 type feed struct {
 	c       *Carrier
 	st      *stream
 	from    bus.From
 	upto    uint64
-	cuts    int // truncations that it knows of
+	cuts    int // truncations seen
 	pending uint64
 }
 
-// Read opens a feed.
 func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	f := &feed{c: c, from: from, upto: from.After}
 	err := c.do(ctx, func() error {
@@ -49,7 +47,7 @@ func (c *Carrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	return f, nil
 }
 
-// check says why the feed cannot continue from its position; nil when it can.
+// check says why the feed cannot continue; nil: it can.
 func (f *feed) check() error {
 	if f.c.streams[f.from.Stream] != f.st {
 		return bus.Lost("the stream is gone")
@@ -68,7 +66,6 @@ func (f *feed) check() error {
 	return nil
 }
 
-// Next waits for messages.
 func (f *feed) Next(ctx context.Context, limit int) (got []bus.Message, err error) {
 	late := time.NewTimer(idle)
 	defer late.Stop()
@@ -95,7 +92,6 @@ func (f *feed) Next(ctx context.Context, limit int) (got []bus.Message, err erro
 	}
 }
 
-// read gives what is there, moves the feed after it and counts the rest.
 func (f *feed) read(limit int) (got []bus.Message) {
 	msgs := f.st.msgs
 	begin := sort.Search(len(msgs), func(i int) bool { return msgs[i].Seq > f.upto })
