@@ -304,3 +304,9 @@ type Decided struct {
 func (c Executions) Commands(ctx context.Context, id string) iter.Seq2[Decided, error] {
 	return all[Decided](ctx, c.transport, "/executions/"+url.PathEscape(id)+"/commands", 1)
 }
+
+// ListCommands reads a page of the commands that were accepted, or of those that were refused.
+func (c Executions) ListCommands(ctx context.Context, id string, accepted bool, at Paging) (*Page[Decided], error) {
+	query := url.Values{"accepted": {strconv.FormatBool(accepted)}}
+	return list[Decided](ctx, c.transport, "/executions/"+url.PathEscape(id)+"/commands", query, at)
+}

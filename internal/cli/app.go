@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"renga.dev/renga/api"
+	"renga.dev/renga/internal/platform/fault"
 )
 
 // Flags are those of every command. The program's root struct embeds them.
@@ -78,6 +80,7 @@ type App struct {
 	asks       bool   // somebody is there to answer a question
 	keyed      bool   // the command takes an idempotency key
 	eventToken string // of workflow events and templates
+	flaw       error  // of the flags that say where to connect and as whom
 	now        func() time.Time
 }
 
@@ -130,7 +133,7 @@ func Run(ctx context.Context, p Program, args []string) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(append(p.Bind, app)...),
 		// for commands that Run with one
-		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor) }),
+		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor), nil }),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.PostBuild(addFlagHelp),
 	)
@@ -156,10 +159,18 @@ func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code i
 		return a.misused(wrong)
 	}
 	if err == nil {
-		a.keyed = slices.ContainsFunc(chosen.Selected().Flags, func(f *kong.Flag) bool {
-			return f.Name == "idempotency-key"
-		})
+		for _, flag := range chosen.Selected().Flags {
+			switch flag.Name {
+			case "idempotency-key":
+				a.keyed = true
+			case "event-token":
+				a.eventToken = flag.Target.String()
+			}
+		}
 		err = chosen.Run()
+		if _, own := fault.As(err); err != nil && a.flaw != nil && !own {
+			err = a.flaw
+		}
 	}
 	if err != nil && ctx.Err() != nil {
 		return exitInterrupted
@@ -178,5 +189,12 @@ func (a *App) misused(wrong *kong.ParseError) int {
 
 // say writes a line about what is under way, for people, where it cannot be taken for the answer.
 func (a *App) say(format string, args ...any) {
-	fmt.Fprintf(a.Err, format+"\n", args...)
+	fmt.Fprintln(a.Err, a.notice.sprintf(format, args...))
+}
+
+// ask asks on standard error; only a plain yes counts.
+func (a *App) ask(question string) bool {
+	fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(a.In).ReadString('\n')
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"renga.dev/renga/client"
@@ -25,52 +24,39 @@ type approvalComment struct {
 	Comment string `placeholder:"TEXT" help:"What the others should know."`
 }
 
-// showApproval prints an approval.
-func (r *remote) showApproval(one *client.Approval) error {
-	a := r.app
-	return r.answer(func() error {
-		pairs := [][2]string{
-			{"ID", one.ID},
-			{"Record", one.Object + " " + one.RecordID},
-			{"Process", clean(one.ProcessName)},
-			{"Status", one.Status},
-			{"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + commentText(one.Comment)},
-		}
-		if d := one.Decision; d != nil {
-			pairs = append(pairs, [2]string{"Decided", instant(d.DecidedAt) + " by " + d.DecidedBy +
-				commentText(d.Comment)})
-		}
-		if o := one.Outcome; o != nil {
-			pairs = append(pairs, [2]string{"Outcome", outcomeText(o)})
-		}
-		for _, name := range slices.Sorted(maps.Keys(one.Record)) {
-			pairs = append(pairs, [2]string{clean(name), clean(shortly(one.Record[name]))})
-		}
-		pairs = append(pairs, [2]string{"Execution", one.ExecutionID})
-		if err := a.pairs(pairs...); err != nil {
-			return err
-		}
-		var rows [][]string
-		for i := range one.Stages {
-			rows = append(rows, stageRows(i, &one.Stages[i])...)
-		}
-		return a.grid([]string{"STAGE", "NAME", "STATUS", "USER", "WHAT"}, rows)
-	})
+func printApproval(p *printer, one *client.Approval) {
+	pairs := []any{
+		"ID", one.ID, "Record", one.Object + " " + one.RecordID, "Process", one.ProcessName, "Status", one.Status,
+		"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + commentText(one.Comment),
+	}
+	if d := one.Decision; d != nil {
+		pairs = append(pairs, "Decided", instant(d.DecidedAt)+" by "+d.DecidedBy+commentText(d.Comment))
+	}
+	if o := one.Outcome; o != nil {
+		pairs = append(pairs, "Outcome", outcomeText(o))
+	}
+	pairs = append(append(pairs, fieldPairs(one.Record)...), "Execution", one.ExecutionID)
+	p.pairs(pairs...)
+	var rows [][]any
+	for i := range one.Stages {
+		rows = append(rows, stageRows(i, &one.Stages[i])...)
+	}
+	p.grid("STAGE, NAME, STATUS, USER, WHAT", rows)
 }
 
 // outcomeText is what an approval writes into its record, in words.
 func outcomeText(o *client.ApprovalOutcome) string {
 	var fields []string
 	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
-		fields = append(fields, clean(name)+" = "+clean(shortly(o.Fields[name])))
+		fields = append(fields, name+" = "+shortly(o.Fields[name]))
 	}
 	return strings.Join(fields, ", ") + " (" + strings.ToLower(o.Status) + commentText(o.Message) + ")"
 }
 
 // stageRows are the lines of a stage: what was decided, and whom it waits for.
-func stageRows(i int, s *client.ApprovalStage) (rows [][]string) {
+func stageRows(i int, s *client.ApprovalStage) (rows [][]any) {
 	row := func(user, what string) {
-		rows = append(rows, []string{strconv.Itoa(i), clean(s.Name), s.Status, user, what})
+		rows = append(rows, []any{i, s.Name, s.Status, user, what})
 	}
 	for _, d := range s.Decisions {
 		what := d.Decision + " at " + instant(d.DecidedAt) + commentText(d.Comment)
@@ -91,7 +77,7 @@ func stageRows(i int, s *client.ApprovalStage) (rows [][]string) {
 			}
 			via = append(via, strings.ToLower(m.Type)+of+m.ID)
 		}
-		what := "may decide, as " + clean(strings.Join(via, ", "))
+		what := "may decide, as " + strings.Join(via, ", ")
 		if who.DelegateID != "" {
 			what += "; delegated to " + who.DelegateID
 		}
@@ -107,7 +93,7 @@ func commentText(comment string) string {
 	if comment == "" {
 		return ""
 	}
-	return ": " + clean(comment)
+	return ": " + comment
 }
 
 // approvalSubmitCmd is `renga approval submit`.
@@ -127,14 +113,9 @@ Examples:
 
 // Run submits the record.
 func (c *approvalSubmitCmd) Run(ctx context.Context, r *remote) error {
-	made, err := r.Approvals.Submit(ctx, client.Submission{
-		Object: c.Object, RecordID: c.ID, ProcessID: c.Process,
-		Comment: c.Comment,
-	})
-	if err != nil {
-		return err
-	}
-	return r.showApproval(made)
+	return show(r, printApproval)(r.Approvals.Submit(ctx, client.Submission{
+		Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment,
+	}))
 }
 
 // approvalListCmd is `renga approval list`.
@@ -156,16 +137,14 @@ func (approvalListCmd) Help() string {
 
 // Run prints a page.
 func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"ID", "STATUS", "STAGE", "RECORD", "SUBMITTED", "BY"}
-	return tabulate(r, &c.paging, head, func(one *client.ApprovalSummary) []string {
+	const head = "ID, STATUS, STAGE, RECORD, SUBMITTED, BY"
+	return tabulate(r, &c.paging, columns(head, func(one *client.ApprovalSummary) []any {
 		at := ""
 		if one.CurrentStageIndex < len(one.StageNames) {
-			at = clean(one.StageNames[one.CurrentStageIndex])
+			at = one.StageNames[one.CurrentStageIndex]
 		}
-		return []string{
-			one.ID, one.Status, at, one.Object + " " + one.RecordID, instant(one.SubmittedAt), one.SubmittedBy,
-		}
-	})(r.Approvals.List(ctx, client.ApprovalQuery{
+		return []any{one.ID, one.Status, at, one.Object + " " + one.RecordID, one.SubmittedAt, one.SubmittedBy}
+	}))(r.Approvals.List(ctx, client.ApprovalQuery{
 		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy,
 		Paging: c.at(),
 	}))
@@ -184,11 +163,7 @@ func (approvalShowCmd) Help() string {
 
 // Run prints the approval.
 func (c *approvalShowCmd) Run(ctx context.Context, r *remote) error {
-	found, err := r.Approvals.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.showApproval(found)
+	return show(r, printApproval)(r.Approvals.Get(ctx, c.ID))
 }
 
 // approvalDecideCmd is `renga approval decide`.
@@ -212,11 +187,9 @@ func (c *approvalDecideCmd) Run(ctx context.Context, r *remote) error {
 	if c.Decision == "reject" {
 		decision = client.Reject
 	}
-	now, err := r.Approvals.Decide(ctx, c.ID, client.Ballot{Decision: decision, Comment: c.Comment, Stage: c.Stage})
-	if err != nil {
-		return err
-	}
-	return r.showApproval(now)
+	return show(r, printApproval)(r.Approvals.Decide(ctx, c.ID, client.Ballot{
+		Decision: decision, Comment: c.Comment, Stage: c.Stage,
+	}))
 }
 
 // approvalDelegateCmd is `renga approval delegate`.
@@ -236,11 +209,7 @@ Examples:
 
 // Run delegates.
 func (c *approvalDelegateCmd) Run(ctx context.Context, r *remote) error {
-	now, err := r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment)
-	if err != nil {
-		return err
-	}
-	return r.showApproval(now)
+	return show(r, printApproval)(r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment))
 }
 
 // approvalRecallCmd is `renga approval recall`.
@@ -259,9 +228,5 @@ Examples:
 
 // Run recalls the approval.
 func (c *approvalRecallCmd) Run(ctx context.Context, r *remote) error {
-	now, err := r.Approvals.Recall(ctx, c.ID, c.Comment)
-	if err != nil {
-		return err
-	}
-	return r.showApproval(now)
+	return show(r, printApproval)(r.Approvals.Recall(ctx, c.ID, c.Comment))
 }

@@ -51,20 +51,19 @@ Examples:
 }
 
 // Run prints a page.
-func (c *auditListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	f, err := c.filter(a)
+func (c *auditListCmd) Run(ctx context.Context, r *remote) error {
+	f, err := c.filter(r.App)
 	if err != nil {
 		return err
 	}
-	head := []string{"TIME", "BY", "ACTION", "SUBJECT", "OUTCOME", "REASON", "CORRELATION", "WHAT"}
-	return tabulate(r, &c.paging, head, func(e *client.AuditEntry) []string {
+	const head = "TIME, BY, ACTION, SUBJECT, OUTCOME, REASON, CORRELATION, WHAT"
+	return tabulate(r, &c.paging, columns(head, func(e *client.AuditEntry) []any {
 		outcome := e.Outcome
 		if e.ReasonCode != "" {
-			outcome += ": " + clean(e.ReasonCode)
+			outcome += ": " + e.ReasonCode
 		}
-		return []string{
-			instant(e.At), actor(e.Actor), clean(e.Action), clean(e.Subject), outcome, clean(e.Reason),
-			clean(e.CorrelationID), members(jsontext.Value(e.Detail)),
+		return []any{
+			e.At, e.Actor, e.Action, e.Subject, outcome, e.Reason, e.CorrelationID, members(jsontext.Value(e.Detail)),
 		}
-	})(r.Audit.List(ctx, f, c.at()))
+	}))(r.Audit.List(ctx, f, c.at()))
 }

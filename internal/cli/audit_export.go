@@ -26,14 +26,14 @@ Examples:
 }
 
 // Run exports.
-func (c *auditExportCmd) Run(ctx context.Context, a *App, r *remote) error {
-	f, err := c.filter(a)
+func (c *auditExportCmd) Run(ctx context.Context, r *remote) error {
+	f, err := c.filter(r.App)
 	if err != nil {
 		return err
 	}
 	export := func(w io.Writer) error { return r.Audit.Export(ctx, f, w) }
 	if c.Out == "" {
-		return export(a.Out)
+		return export(r.Out)
 	}
 	return replaceFile(c.Out, export)
 }

@@ -32,12 +32,9 @@ func (automationInboxCmd) Help() string {
 
 // Run prints a page.
 func (c *automationInboxCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"ID", "AT", "MESSAGE", "RECORD", "READ"}
-	return tabulate(r, &c.paging, head, func(n *client.Note) []string {
-		return []string{
-			clean(n.ID), instant(n.At), clean(n.Message), clean(n.Object + " " + n.RecordID), instant(n.ReadAt),
-		}
-	})(r.Automation.Inbox(ctx, c.Unread, c.at()))
+	return tabulate(r, &c.paging, columns("ID, AT, MESSAGE, RECORD, READ", func(n *client.Note) []any {
+		return []any{n.ID, n.At, n.Message, n.Object + " " + n.RecordID, n.ReadAt}
+	}))(r.Automation.Inbox(ctx, c.Unread, c.at()))
 }
 
 // automationReadCmd is `renga automation read`.
@@ -52,13 +49,13 @@ func (automationReadCmd) Help() string {
 }
 
 // Run marks them.
-func (c *automationReadCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *automationReadCmd) Run(ctx context.Context, r *remote) error {
 	for _, id := range c.IDs {
 		if _, err := r.Automation.ReadNote(ctx, id); err != nil {
 			return err
 		}
 	}
-	return a.Answer(map[string]any{"read": c.IDs}, func() error { return a.line("Marked %d as read.", len(c.IDs)) })
+	return r.print(map[string]any{"read": c.IDs}, func(p *printer) { p.line("Marked %d as read.", len(c.IDs)) })
 }
 
 // automationTasksCmd is `renga automation tasks`.
@@ -78,13 +75,13 @@ Examples:
 
 // Run prints a page.
 func (c *automationTasksCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"ID", "DUE", "MESSAGE", "RECORD", "FOR", "DONE BY"}
-	return tabulate(r, &c.paging, head, func(t *client.UserTask) []string {
-		return []string{
-			clean(t.ID), clean(t.DueOn), clean(t.Message), clean(t.Object + " " + t.RecordID),
-			clean(t.Assignee.Type + " " + t.Assignee.ID), clean(t.DoneBy),
-		}
-	})(r.Automation.UserTasks(ctx, c.Done, c.at()))
+	return tabulate(r, &c.paging, columns(
+		"ID, DUE, MESSAGE, RECORD, FOR, DONE BY", func(t *client.UserTask) []any {
+			return []any{
+				t.ID, t.DueOn, t.Message, t.Object + " " + t.RecordID, t.Assignee.Type + " " + t.Assignee.ID, t.DoneBy,
+			}
+		},
+	))(r.Automation.UserTasks(ctx, c.Done, c.at()))
 }
 
 // automationDoneCmd is `renga automation done`.
@@ -99,13 +96,13 @@ func (automationDoneCmd) Help() string {
 }
 
 // Run marks them.
-func (c *automationDoneCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *automationDoneCmd) Run(ctx context.Context, r *remote) error {
 	for _, id := range c.IDs {
 		if _, err := r.Automation.CompleteUserTask(ctx, id); err != nil {
 			return err
 		}
 	}
-	return a.Answer(map[string]any{"done": c.IDs}, func() error { return a.line("Marked %d as done.", len(c.IDs)) })
+	return r.print(map[string]any{"done": c.IDs}, func(p *printer) { p.line("Marked %d as done.", len(c.IDs)) })
 }
 
 // automationJobsCmd is `renga automation jobs`.
@@ -120,19 +117,17 @@ func (automationJobsCmd) Help() string {
 
 // Run prints a page.
 func (c *automationJobsCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"ID", "NAME", "CRON", "TIME ZONE", "NEXT", "LAST", "RECORDS", "FAILED", "MISSED"}
-	return tabulate(r, &c.paging, head, func(j *client.ScheduledJob) []string {
-		row := []string{clean(j.ID), clean(j.Name), clean(j.Cron), clean(j.TimeZone), instant(j.NextAt), "", "", "", ""}
+	const head = "ID, NAME, CRON, TIME ZONE, NEXT, LAST, RECORDS, FAILED, MISSED"
+	return tabulate(r, &c.paging, columns(head, func(j *client.ScheduledJob) []any {
+		row := []any{j.ID, j.Name, j.Cron, j.TimeZone, j.NextAt, "", "", "", ""}
 		if !j.IsActive {
 			row[4] = "off"
 		}
 		if last := j.Last; last != nil {
-			row[5], row[6], row[7] = instant(last.FiredFor), strconv.Itoa(last.Matched)+" of "+strconv.Itoa(last.Seen),
-				strconv.Itoa(last.Failed)
-			row[8] = strconv.Itoa(last.Missed)
+			row = append(row[:5], last.FiredFor, outOf(last.Matched, last.Seen), last.Failed, last.Missed)
 		}
 		return row
-	})(r.Automation.ScheduledJobs(ctx, c.at()))
+	}))(r.Automation.ScheduledJobs(ctx, c.at()))
 }
 
 // automationRunsCmd is `renga automation runs`.
@@ -153,14 +148,13 @@ func (automationRunsCmd) Help() string {
 
 // Run prints a page.
 func (c *automationRunsCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"AT", "BY", "ACTION", "TYPE", "RECORD", "OUTCOME", "RESULT"}
-	return tabulate(r, &c.paging, head, func(run *client.ActionRun) []string {
-		return []string{
-			instant(run.At), clean(run.Source + " " + run.RuleName), clean(run.ActionKey), clean(run.Type),
-			clean(run.Object + " " + run.RecordID),
-			run.Outcome, clean(resultOf(run)),
+	const head = "AT, BY, ACTION, TYPE, RECORD, OUTCOME, RESULT"
+	return tabulate(r, &c.paging, columns(head, func(run *client.ActionRun) []any {
+		return []any{
+			run.At, run.Source + " " + run.RuleName, run.ActionKey, run.Type, run.Object + " " + run.RecordID,
+			run.Outcome, resultOf(run),
 		}
-	})(r.Automation.ActionRuns(ctx, client.ActionRunQuery{
+	}))(r.Automation.ActionRuns(ctx, client.ActionRunQuery{
 		EventID: c.Event, RuleID: c.Rule, RecordID: c.Record, Outcome: c.Outcome,
 	}, c.at()))
 }

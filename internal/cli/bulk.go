@@ -1,13 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/client"
 )
@@ -22,6 +16,22 @@ type bulkCmd struct {
 	Stop   bulkStopCmd   `cmd:"" help:"Stop a bulk; the rest stays as it is until you start it again."`
 }
 
+// executionBulks are the bulks that cancel executions.
+func executionBulks(r *remote) *bulks[client.Bulk, client.BulkItem] {
+	return &bulks[client.Bulk, client.BulkItem]{
+		remote: r, api: r.Bulks, group: "bulk", many: "executions",
+		shown: func(b *client.Bulk) bulk {
+			return bulk{
+				b.BulkID, b.Command, inLine(b.Filter), b.Reason, b.Status, b.Total, b.Counts,
+				b.CreatedBy, b.CreatedAt, b.StartedAt, b.EndedAt,
+			}
+		},
+		items: columns("EXECUTION, RESULT, WHAT", func(i *client.BulkItem) []any {
+			return []any{i.ExecutionID, status(i.Status), inLine(i.Result)}
+		}),
+	}
+}
+
 // bulkCancelCmd is `renga bulk cancel`.
 type bulkCancelCmd struct {
 	filter
@@ -33,7 +43,6 @@ type bulkCancelCmd struct {
 	sending
 }
 
-// Help says how it goes.
 func (bulkCancelCmd) Help() string {
 	return `Freezes the set of executions that match and have not ended, shows it, asks, cancels each of them and prints a result for
 each. What is created afterwards is never in the set. The server does the work: it goes on when this program is interrupted and after
@@ -48,9 +57,12 @@ Examples:
   renga bulk items 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04 --status REFUSED`
 }
 
+// previewed is how many executions are shown before anything happens.
+const previewed = 10
+
 // Run freezes, shows, asks, cancels.
-func (c *bulkCancelCmd) Run(ctx context.Context, a *App) error {
-	selected, err := c.selection(a)
+func (c *bulkCancelCmd) Run(ctx context.Context, r *remote) error {
+	selected, err := c.selection(r.App)
 	if err != nil {
 		return err
 	}
@@ -62,207 +74,125 @@ func (c *bulkCancelCmd) Run(ctx context.Context, a *App) error {
 	case c.All && chooses:
 		return usage("--all does not go with --graph, --created-from and --created-to")
 	}
-	r, err := a.connect(watchPatience)
+	ctx, many := c.context(ctx), executionBulks(r.patient())
+	made, err := many.Bulks.Create(ctx, client.CancelBulk{Key: c.IdempotencyKey, Filter: selected, Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	ctx = c.context(ctx)
-	made, err := r.Bulks.Create(ctx, client.CancelBulk{Key: c.IdempotencyKey, Filter: selected, Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	b, err := r.follow(ctx, made.BulkID, "freezing", client.BulkFreezing)
-	if err != nil {
-		return err
-	}
-	raw := r.heard.last()
-	start, err := c.wanted(ctx, r, b)
+	b, err := many.follow(ctx, made.BulkID, "freezing", client.BulkFreezing)
 	switch {
 	case err != nil:
 		return err
-	case start:
-		return r.startBulk(ctx, b.BulkID, "", c.NoWait, c.Quiet)
-	case a.Output == "json":
-		return writeJSON(a.Out, raw)
+	case b.status == client.BulkTooLarge:
+		return usage("the filter selects more executions than one bulk may have; make it narrower")
+	case b.total == 0 || c.Yes: // one without items is over at once
+		return many.start(ctx, b.id, "", c.NoWait, c.Quiet)
+	case r.Output == "json":
+		return many.answer(nil)
 	case c.Quiet:
-		return a.line("%s", b.BulkID)
+		return r.print(nil, func(p *printer) { p.line("%s", b.id) })
 	}
-	a.say("nothing was cancelled; to cancel them: renga bulk start %s", b.BulkID)
+	if err := many.preview(ctx, b, previewed, ""); err != nil {
+		return err
+	}
+	if r.asks && r.ask("Cancel "+count(b.total, "execution", "executions")+"?") {
+		return many.start(ctx, b.id, "", c.NoWait, false)
+	}
+	r.say("nothing was cancelled; to cancel them: renga bulk start %s", b.id)
 	return nil
 }
 
-// bulkPoll is how often a bulk is looked at while it is under way.
-const bulkPoll = 200 * time.Millisecond
+// bulkListCmd is `renga bulk list`.
+type bulkListCmd struct{ paging }
 
-// follow looks at a bulk, and shows how far it is, while it has a status.
-func (r *remote) follow(ctx context.Context, id, what string, while client.BulkStatus) (*client.Bulk, error) {
-	var bar *Bar
-	defer func() {
-		if bar != nil {
-			bar.End()
-		}
-	}()
-	for {
-		b, err := r.Bulks.Get(ctx, id)
-		if err != nil || b.Status != while {
-			return b, err
-		}
-		if bar == nil {
-			bar = r.app.Bar(what, b.Total)
-		}
-		bar.Set(b.Counts.Settled())
-		select {
-		case <-time.After(bulkPoll):
-		case <-ctx.Done():
-			return b, ctx.Err()
-		}
-	}
+func (bulkListCmd) Help() string {
+	return `Examples:
+  renga bulk list
+  renga bulk list -o json | jq -r '.items[] | select(.status == "RUNNING") | .bulkId'`
 }
 
-// preview is how many executions are shown before anything happens.
-const preview = 10
-
-// wanted shows what would be cancelled and asks whether it shall be.
-func (c *bulkCancelCmd) wanted(ctx context.Context, r *remote, b *client.Bulk) (bool, error) {
-	a := r.app
-	if b.Status == client.BulkTooLarge {
-		return false, usage("the filter selects more executions than one bulk may have; make it narrower")
-	}
-	switch {
-	case b.Total == 0 || c.Yes: // one without items is over at once
-		return true, nil
-	case a.Output == "json" || c.Quiet:
-		return false, nil
-	}
-	if err := a.showBulk(b); err != nil {
-		return false, err
-	}
-	page, err := r.Bulks.ListItems(ctx, b.BulkID, "", client.Paging{Size: preview})
-	if err != nil {
-		return false, err
-	}
-	if err := a.line(""); err != nil {
-		return false, err
-	}
-	if err := a.showItems(page.Items); err != nil {
-		return false, err
-	}
-	if more := b.Total - len(page.Items); more > 0 {
-		a.say("and %d more: renga bulk items %s", more, b.BulkID)
-	}
-	return a.asks && a.ask(fmt.Sprintf("Cancel %s?", count(b.Total, "execution", "executions"))), nil
+// Run prints a page.
+func (c *bulkListCmd) Run(ctx context.Context, r *remote) error {
+	return executionBulks(r).list(ctx, &c.paging)
 }
 
-// ask asks on standard error; only a plain yes counts.
-func (a *App) ask(question string) bool {
-	fmt.Fprintf(a.Err, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(a.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true
-	}
-	return false
+// bulkID names a bulk on the command line.
+type bulkID struct {
+	ID string `arg:"" help:"Id of the bulk."`
 }
 
-// startBulk starts a bulk, waits until it is done and shows the results.
-func (r *remote) startBulk(ctx context.Context, id, key string, noWait, quiet bool) error {
-	a := r.app
-	if _, err := r.Bulks.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
-		return err
-	}
-	if noWait {
-		return r.answer(func() error {
-			return a.line("Started bulk %s. See how far it is: renga bulk show %s", id,
-				id)
-		})
-	}
-	b, err := r.follow(ctx, id, "executions", client.BulkRunning)
-	if ctx.Err() != nil {
-		a.say("the server goes on; look with: renga bulk show %s; stop with: renga bulk stop %s", id, id)
-		return ctx.Err()
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case a.Output == "json":
-		err = writeJSON(a.Out, r.heard.last())
-	case quiet:
-		err = a.line("%s", id)
-	default:
-		err = r.showResults(ctx, b)
-	}
-	if err != nil {
-		return err
-	}
-	if b.Counts.Failed > 0 {
-		return ended(exitFailure)
-	}
-	return nil
+// bulkShowCmd is `renga bulk show`.
+type bulkShowCmd struct{ bulkID }
+
+func (bulkShowCmd) Help() string {
+	return `Examples:
+  renga bulk show 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04`
 }
 
-// showResults shows how a bulk ended and its items: all when they are few, else
-// those that were not simply done.
-func (r *remote) showResults(ctx context.Context, b *client.Bulk) error {
-	a := r.app
-	if err := a.showBulk(b); err != nil || b.Total == 0 {
-		return err
-	}
-	wanted := []client.BulkItemStatus{""}
-	if b.Total > client.MaxPageSize {
-		wanted = []client.BulkItemStatus{client.ItemFailed, client.ItemRefused}
-	}
-	var items []client.BulkItem
-	for _, status := range wanted {
-		page, err := r.Bulks.ListItems(ctx, b.BulkID, status, client.Paging{Size: client.MaxPageSize})
-		if err != nil {
-			return err
-		}
-		items = append(items, page.Items...)
-	}
-	if len(items) > 0 {
-		if err := a.line(""); err != nil {
-			return err
-		}
-		if err := a.showItems(items); err != nil {
-			return err
-		}
-	}
-	if len(items) < b.Total {
-		a.say("all results: renga bulk items %s", b.BulkID)
-	}
-	return nil
+// Run shows the bulk.
+func (c *bulkShowCmd) Run(ctx context.Context, r *remote) error {
+	return executionBulks(r).show(ctx, c.ID)
 }
 
-func (a *App) showBulk(b *client.Bulk) error {
-	c := &b.Counts
-	return a.pairs(
-		[2]string{"bulk", b.BulkID},
-		[2]string{"command", b.Command},
-		[2]string{"filter", inLine(b.Filter)},
-		[2]string{"reason", clean(b.Reason)},
-		[2]string{"status", a.screen.status(string(b.Status))},
-		[2]string{"created", instant(b.CreatedAt) + " by " + actor(b.CreatedBy)},
-		[2]string{"started", instant(b.StartedAt)},
-		[2]string{"ended", instant(b.EndedAt)},
-		[2]string{"executions", fmt.Sprintf("%d: %d pending, %d applied, %d already, %d refused, %d failed",
-			b.Total, c.Pending, c.Applied, c.Already, c.Refused, c.Failed)},
-	)
+// bulkItems are the flags of lists of items.
+type bulkItems struct {
+	bulkID
+	Status *client.BulkItemStatus `placeholder:"STATUS" enum:"PENDING,APPLIED,ALREADY,REFUSED,FAILED" help:"Only these: PENDING, APPLIED, ALREADY, REFUSED or FAILED."`
+	paging
 }
 
-// inLine is a struct of the client on one line.
-func inLine(v any) string {
-	raw, err := json.Marshal(v, asServer)
-	if err != nil || string(raw) == "null" {
-		return ""
-	}
-	return members(raw)
+// bulkItemsCmd is `renga bulk items`.
+type bulkItemsCmd struct{ bulkItems }
+
+func (bulkItemsCmd) Help() string {
+	return `Examples:
+  renga bulk items 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04
+  renga bulk items 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04 --status FAILED -o json`
 }
 
-func (a *App) showItems(items []client.BulkItem) error {
-	var rows [][]string
-	for _, item := range items {
-		rows = append(rows, []string{item.ExecutionID, a.screen.status(string(item.Status)), inLine(item.Result)})
-	}
-	return a.grid([]string{"EXECUTION", "RESULT", "WHAT"}, rows)
+// Run prints a page of items.
+func (c *bulkItemsCmd) Run(ctx context.Context, r *remote) error {
+	return executionBulks(r).listItems(ctx, &c.bulkItems)
+}
+
+// bulkStart are the flags of the start of a bulk.
+type bulkStart struct {
+	bulkID
+	NoWait bool `help:"Do not wait until it is done."`
+	sending
+}
+
+// bulkStartCmd is `renga bulk start`.
+type bulkStartCmd struct{ bulkStart }
+
+func (bulkStartCmd) Help() string {
+	return `Examples:
+  renga bulk start 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04
+  renga bulk start 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04 --no-wait`
+}
+
+// Run starts the bulk.
+func (c *bulkStartCmd) Run(ctx context.Context, r *remote) error {
+	return executionBulks(r.patient()).start(c.context(ctx), c.ID, c.IdempotencyKey, c.NoWait, false)
+}
+
+// bulkStop are the flags of the stop of a bulk.
+type bulkStop struct {
+	bulkID
+	sending
+}
+
+// bulkStopCmd is `renga bulk stop`.
+type bulkStopCmd struct{ bulkStop }
+
+func (bulkStopCmd) Help() string {
+	return `Executions that are being cancelled at this moment are finished and counted; the others stay pending.
+
+Examples:
+  renga bulk stop 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04`
+}
+
+// Run stops the bulk.
+func (c *bulkStopCmd) Run(ctx context.Context, r *remote) error {
+	return executionBulks(r).stop(ctx, &c.bulkStop)
 }

@@ -72,12 +72,12 @@ func (c *completeCmd) Run(a *App, k *kong.Context) error {
 	if len(c.Args) != 2 {
 		return nil
 	}
+	var out strings.Builder
 	for _, found := range candidates(k.Model.Node, words(c.Args[1])) {
-		if err := a.line("%s", found.in(c.Args[0])); err != nil {
-			return err
-		}
+		fmt.Fprintln(&out, found.in(c.Args[0]))
 	}
-	return nil
+	_, err := io.WriteString(a.Out, out.String())
+	return err
 }
 
 // candidate is a word that can stand at the cursor, and what it means.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/client"
 	"renga.dev/renga/internal/demo"
 	"renga.dev/renga/internal/platform/fault"
 )
@@ -58,16 +57,13 @@ func (c *demoLoadCmd) Validate() error {
 }
 
 // Run loads the data.
-func (c *demoLoadCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(client.DefaultRetryFor)
-	if err != nil {
-		return err
-	}
+func (c *demoLoadCmd) Run(ctx context.Context, r *remote) error {
+	r = r.patient()
 	l, err := demo.Prepare(ctx, r.Client, demo.Options{
-		Seed: c.Seed, Records: c.Records, Now: a.now(), Subject: subjectOf(r.token), User: a.As, Force: c.Force,
+		Seed: c.Seed, Records: c.Records, Now: r.now(), Subject: subjectOf(r.token), User: r.As, Force: c.Force,
 	})
 	if err == nil {
-		bar := a.Bar("demo data", l.Steps())
+		bar := r.Bar("demo data", l.Steps())
 		err = l.Run(ctx, bar.Set)
 		bar.End()
 	}
@@ -77,7 +73,7 @@ func (c *demoLoadCmd) Run(ctx context.Context, a *App) error {
 	if err != nil {
 		return err
 	}
-	return c.report(a, l)
+	return c.report(r.App, l)
 }
 
 // subjectOf is the subject of a token, "" when it has none. The server checks the token.
@@ -99,14 +95,10 @@ func subjectOf(token string) string {
 // report says what the tenant holds, and how to look at it.
 func (c *demoLoadCmd) report(a *App, l *demo.Loader) error {
 	counts := l.Counts()
-	err := a.Answer(map[string]any{
+	err := a.print(map[string]any{
 		"seed": c.Seed, "records": c.Records, "date": l.Date(), "items": counts,
-	}, func() error {
-		var rows [][]string
-		for _, k := range counts {
-			rows = append(rows, []string{k.What, fmt.Sprint(k.Count)})
-		}
-		return a.grid([]string{"WHAT", "COUNT"}, rows)
+	}, func(p *printer) {
+		columns("WHAT, COUNT", func(k *demo.Count) []any { return []any{k.What, k.Count} }).print(p, counts)
 	})
 	if account, user := l.Example(); err == nil && a.Output != "json" && account != "" {
 		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s", account, user)

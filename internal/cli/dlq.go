@@ -64,8 +64,8 @@ func (dlqListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *dlqListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	f, err := c.selection(a)
+func (c *dlqListCmd) Run(ctx context.Context, r *remote) error {
+	f, err := c.selection(r.App)
 	if err != nil {
 		return err
 	}
@@ -73,36 +73,24 @@ func (c *dlqListCmd) Run(ctx context.Context, a *App, r *remote) error {
 		f.Status = append(f.Status, client.DeadLetterStatus(s))
 	}
 	page, err := r.DeadLetters.List(ctx, f, c.at())
-	if err != nil {
-		return err
+	if err != nil || !c.Quiet {
+		return tabulate(r, &c.paging, deadLetters)(page, err)
 	}
-	return r.answer(func() error {
-		if c.Quiet {
-			for i := range page.Items {
-				if err := a.line("%s", page.Items[i].DeadLetterID); err != nil {
-					return err
-				}
-			}
-			return nil
+	return r.answer(func(p *printer) {
+		for i := range page.Items {
+			p.line("%s", page.Items[i].DeadLetterID)
 		}
-		err := a.showDeadLetters(page.Items)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
 	})
 }
 
-func (a *App) showDeadLetters(letters []client.DeadLetter) error {
-	var rows [][]string
-	for i := range letters {
-		l := &letters[i]
-		rows = append(rows, []string{
-			l.DeadLetterID, a.screen.status(string(l.Status)), clean(l.Consumer), clean(l.EventType),
-			clean(l.PartitionKey),
-			l.ReasonClass, fmt.Sprint(l.Attempts), instant(l.DeadAt), clean(l.Error),
-		})
-	}
-	return a.grid([]string{"DEAD LETTER", "STATUS", "CONSUMER", "TYPE", "KEY", "CLASS", "TRIES", "DIED", "ERROR"}, rows)
-}
+var deadLetters = columns(
+	"DEAD LETTER, STATUS, CONSUMER, TYPE, KEY, CLASS, TRIES, DIED, ERROR", func(l *client.DeadLetter) []any {
+		return []any{
+			l.DeadLetterID, status(l.Status), l.Consumer, l.EventType, l.PartitionKey, l.ReasonClass, l.Attempts, l.DeadAt,
+			l.Error,
+		}
+	},
+)
 
 // dlqShowCmd is `renga dlq show`.
 type dlqShowCmd struct {
@@ -123,14 +111,14 @@ Examples:
 }
 
 // Run shows the dead letter.
-func (c *dlqShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	return show(r, a.showDeadLetter)(r.DeadLetters.Get(ctx, c.ID))
+func (c *dlqShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printDeadLetter)(r.DeadLetters.Get(ctx, c.ID))
 }
 
-func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
+func printDeadLetter(p *printer, l *client.DeadLetterDetails) {
 	decided, reason := "", ""
 	if d := l.Decision; d != nil {
-		decided, reason = instant(d.At)+" by "+actor(d.By), clean(d.Reason)
+		decided, reason = instant(d.At)+" by "+actor(d.By), d.Reason
 		if d.BulkID != "" {
 			decided += " in bulk " + d.BulkID
 		}
@@ -139,39 +127,36 @@ func (a *App) showDeadLetter(l *client.DeadLetterDetails) error {
 	if !l.PayloadWithheld {
 		payload = payloadOf(jsontext.Value(l.Event))
 	}
-	waiting := ""
+	waiting, skip := "", ""
 	if l.Waiting.Count > 0 {
 		waiting = count(l.Waiting.Count, "event", "events")
 	}
-	skip := ""
 	if n := l.SkipMakesStale; n > 0 {
 		skip = "would make " + count(n, "older event of its key", "older events of its key") +
 			" STALE; decide about them first"
 	}
-	err := a.pairs(
-		[2]string{"dead letter", l.DeadLetterID},
-		[2]string{"status", a.screen.status(string(l.Status))},
-		[2]string{"verdict", string(l.Verdict)},
-		[2]string{"consumer", fmt.Sprintf("%s, partition %d", clean(l.Consumer), l.Partition)},
-		[2]string{"event", clean(l.EventType) + " " + clean(l.EventID)},
-		[2]string{"key", clean(l.PartitionKey)},
-		[2]string{"place", fmt.Sprintf("%s, index %d", instant(l.RecordVersion), l.Index)},
-		[2]string{"payload", payload},
-		[2]string{"reason", fmt.Sprintf("%s %s, %s", l.ReasonClass, clean(l.ReasonCode), l.RetryAdvice)},
-		[2]string{"error", clean(l.Error)},
-		[2]string{"died", fmt.Sprintf("%s, first failed %s, %s", instant(l.DeadAt), instant(l.FirstFailedAt),
-			count(l.Attempts, "try", "tries"))},
-		[2]string{"redriven", instant(l.RedriveAt)},
-		[2]string{"decided", decided},
-		[2]string{"why", reason},
-		[2]string{"ended", instant(l.EndedAt)},
-		[2]string{"behind it", waiting},
-		[2]string{"a skip", skip},
+	p.pairs(
+		"dead letter", l.DeadLetterID, "status", status(l.Status), "verdict", l.Verdict,
+		"consumer", fmt.Sprintf("%s, partition %d", l.Consumer, l.Partition),
+		"event", l.EventType+" "+l.EventID, "key", l.PartitionKey,
+		"place", fmt.Sprintf("%s, index %d", instant(l.RecordVersion), l.Index),
+		"payload", payload,
+		"reason", fmt.Sprintf("%s %s, %s", l.ReasonClass, l.ReasonCode, l.RetryAdvice),
+		"error", l.Error,
+		"died", fmt.Sprintf("%s, first failed %s, %s", instant(l.DeadAt), instant(l.FirstFailedAt),
+			count(l.Attempts, "try", "tries")),
+		"redriven", l.RedriveAt, "decided", decided, "why", reason, "ended", l.EndedAt, "behind it", waiting,
+		"a skip", skip,
 	)
-	if err != nil {
-		return err
+	var failures, events [][]any
+	for _, f := range l.Failures {
+		failures = append(failures, []any{f.At, f.Attempt, f.Error})
 	}
-	return a.showHistory(l)
+	for _, w := range l.Waiting.First {
+		events = append(events, []any{w.EventID, w.EventType, w.RecordVersion, w.Index, w.WaitingSince})
+	}
+	p.section("FAILED, TRY, ERROR", failures)
+	p.section("WAITING EVENT, TYPE, VERSION, INDEX, SINCE", events)
 }
 
 // payloadOf is the payload of an event on one line.
@@ -183,36 +168,4 @@ func payloadOf(event jsontext.Value) string {
 		return ""
 	}
 	return members(e.Payload)
-}
-
-// showHistory shows the failures of a dead letter and what waits behind it.
-func (a *App) showHistory(l *client.DeadLetterDetails) error {
-	var failures, waiting [][]string
-	for _, f := range l.Failures {
-		failures = append(failures, []string{instant(f.At), fmt.Sprint(f.Attempt), clean(f.Error)})
-	}
-	for _, w := range l.Waiting.First {
-		waiting = append(waiting, []string{
-			w.EventID, clean(w.EventType), instant(w.RecordVersion), fmt.Sprint(w.Index),
-			instant(w.WaitingSince),
-		})
-	}
-	for _, table := range []struct {
-		header []string
-		rows   [][]string
-	}{{[]string{"FAILED", "TRY", "ERROR"}, failures}, {
-		[]string{"WAITING EVENT", "TYPE", "VERSION", "INDEX", "SINCE"},
-		waiting,
-	}} {
-		if len(table.rows) == 0 {
-			continue
-		}
-		if err := a.line(""); err != nil {
-			return err
-		}
-		if err := a.grid(table.header, table.rows); err != nil {
-			return err
-		}
-	}
-	return nil
 }

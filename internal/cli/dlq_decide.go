@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"renga.dev/renga/client"
 )
@@ -18,18 +17,18 @@ type deciding struct {
 	sending
 }
 
-// check refuses what names nothing, or names it twice.
-func (d *deciding) check() error {
+// which reads the flags that choose. It refuses what names nothing, or names it twice.
+func (d *deciding) which(a *App) (f client.DeadLetterFilter, err error) {
 	switch {
 	case len(d.ID) > 0 && (d.All || d.chooses()):
-		return usage("ids do not go with --all and with flags that choose")
+		return f, usage("ids do not go with --all and with flags that choose")
 	case d.All && d.chooses():
-		return usage("--all does not go with flags that choose")
+		return f, usage("--all does not go with flags that choose")
 	case len(d.ID) == 0 && !d.All && !d.chooses():
-		return usage("which dead letters? Name their ids, choose with --consumer, --type, --key, --reason-class, " +
+		return f, usage("which dead letters? Name their ids, choose with --consumer, --type, --key, --reason-class, " +
 			"--older-than or --newer-than, or say --all")
 	}
-	return nil
+	return d.selection(a)
 }
 
 // dlqRedriveCmd is `renga dlq redrive`.
@@ -54,38 +53,26 @@ Examples:
 }
 
 // Run drives them again.
-func (c *dlqRedriveCmd) Run(ctx context.Context, a *App) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	r, err := a.connect(watchPatience)
+func (c *dlqRedriveCmd) Run(ctx context.Context, r *remote) error {
+	f, err := c.which(r.App)
 	if err != nil {
 		return err
 	}
-	ctx = c.context(ctx)
+	r, ctx = r.patient(), c.context(ctx)
 	switch {
 	case len(c.ID) > 0 && c.DryRun:
 		return r.foresee(ctx, c.ID)
 	case len(c.ID) > 0:
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			_, err := r.DeadLetters.Redrive(ctx, client.DeadLetterOrder{
-				Key: c.IdempotencyKey, DeadLetterID: id,
-				Reason: c.Reason,
-			})
+			order := client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason}
+			_, err := r.DeadLetters.Redrive(ctx, order)
 			return err
 		})
-	}
-	f, err := c.selection(a)
-	if err != nil {
-		return err
-	}
-	if c.DryRun {
+	case c.DryRun:
 		return r.foreseeAll(ctx, f)
 	}
-	made, err := r.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{
-		Key: c.IdempotencyKey, Filter: f,
-		Reason: c.Reason,
-	})
+	order := client.RedriveBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason}
+	made, err := r.DeadLetterBulks.CreateRedrive(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -109,31 +96,22 @@ Examples:
 }
 
 // Run skips them.
-func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	r, err := a.connect(watchPatience)
+func (c *dlqSkipCmd) Run(ctx context.Context, r *remote) error {
+	f, err := c.which(r.App)
 	if err != nil {
 		return err
 	}
-	ctx = c.context(ctx)
+	r, ctx = r.patient(), c.context(ctx)
 	if len(c.ID) > 0 {
 		return r.decide(ctx, &c.deciding, func(id string) error {
-			ans, err := r.DeadLetters.Skip(ctx, client.DeadLetterOrder{
-				Key: c.IdempotencyKey, DeadLetterID: id,
-				Reason: c.Reason,
-			})
+			order := client.DeadLetterOrder{Key: c.IdempotencyKey, DeadLetterID: id, Reason: c.Reason}
+			ans, err := r.DeadLetters.Skip(ctx, order)
 			if ans.MakesStale > 0 {
-				a.say("%s of the key of %s can take no effect any more: a skipped event counts as taken",
+				r.say("%s of the key of %s can take no effect any more: a skipped event counts as taken",
 					count(ans.MakesStale, "older event", "older events"), id)
 			}
 			return err
 		})
-	}
-	f, err := c.selection(a)
-	if err != nil {
-		return err
 	}
 	made, err := r.DeadLetterBulks.CreateSkip(ctx, client.SkipBulk{Key: c.IdempotencyKey, Filter: f, Reason: c.Reason})
 	if err != nil {
@@ -142,25 +120,25 @@ func (c *dlqSkipCmd) Run(ctx context.Context, a *App) error {
 	return r.decideMany(ctx, made.BulkID, "Skip %s?", &c.deciding)
 }
 
+// foreseen is what a redrive would make of a dead letter alone.
+type foreseen struct {
+	DeadLetterID string `json:"deadLetterId"`
+	client.Foreseen
+}
+
 // foresee says what a redrive would make of dead letters, each alone.
 func (r *remote) foresee(ctx context.Context, ids []string) error {
-	type line struct {
-		DeadLetterID string `json:"deadLetterId"`
-		client.Foreseen
-	}
-	var lines []line
-	var rows [][]string
+	var letters []foreseen
 	for _, id := range ids {
 		f, err := r.DeadLetters.ForeseeRedrive(ctx, id)
 		if err != nil {
 			return err
 		}
-		lines = append(lines, line{id, f})
-		rows = append(rows, []string{id, r.app.screen.status(string(f.Status)), string(f.Verdict)})
+		letters = append(letters, foreseen{id, f})
 	}
-	return r.app.Answer(map[string]any{"items": lines}, func() error {
-		return r.app.grid([]string{"DEAD LETTER", "STATUS", "VERDICT"}, rows)
-	})
+	return printItems(r.App, letters, columns("DEAD LETTER, STATUS, VERDICT", func(f *foreseen) []any {
+		return []any{f.DeadLetterID, status(f.Status), f.Verdict}
+	}))
 }
 
 // foreseeAll says what a redrive would make of all dead letters that a filter selects.
@@ -175,35 +153,29 @@ func (r *remote) foreseeAll(ctx context.Context, f client.DeadLetterFilter) erro
 		letters = append(letters, l)
 		counts[l.Verdict]++
 	}
-	return r.app.Answer(map[string]any{"items": letters}, func() error {
-		var rows [][]string
-		for i := range letters {
-			l := &letters[i]
-			rows = append(rows, []string{
-				l.DeadLetterID, string(l.Verdict), clean(l.Consumer), clean(l.EventType),
-				clean(l.PartitionKey),
-			})
+	for _, v := range []client.Verdict{
+		client.VerdictWillApply, client.VerdictStale, client.VerdictDuplicate, client.VerdictConflict,
+		client.VerdictBreaksOrder,
+	} {
+		if counts[v] > 0 && r.Output != "json" {
+			r.say("%d %s", counts[v], v)
 		}
-		for _, v := range []client.Verdict{
-			client.VerdictWillApply, client.VerdictStale, client.VerdictDuplicate, client.VerdictConflict,
-			client.VerdictBreaksOrder,
-		} {
-			if counts[v] > 0 {
-				r.app.say("%d %s", counts[v], v)
-			}
-		}
-		return r.app.grid([]string{"DEAD LETTER", "VERDICT", "CONSUMER", "TYPE", "KEY"}, rows)
-	})
+	}
+	return printItems(r.App, letters, columns(
+		"DEAD LETTER, VERDICT, CONSUMER, TYPE, KEY", func(l *client.DeadLetter) []any {
+			return []any{l.DeadLetterID, l.Verdict, l.Consumer, l.EventType, l.PartitionKey}
+		},
+	))
 }
 
-// decide decides about dead letters one by one, waits for what becomes of them and
-// shows that. A refusal of one does not keep the others from being decided.
+// decide decides about dead letters one by one, waits for what becomes of them and shows that. A refusal of one does
+// not keep the others from being decided.
 func (r *remote) decide(ctx context.Context, d *deciding, do func(id string) error) error {
 	var refused error
 	for _, id := range d.ID {
 		switch err := do(id); {
 		case errors.Is(err, client.ErrRefused) && len(d.ID) > 1:
-			r.app.report(err)
+			r.report(err)
 			refused = ended(exitRefused)
 		case err != nil:
 			return err
@@ -219,30 +191,28 @@ func (r *remote) decide(ctx context.Context, d *deciding, do func(id string) err
 		died = died || l.Status == client.DeadLetterOpen
 		letters = append(letters, l.DeadLetter)
 	}
-	err := r.app.Answer(map[string]any{"items": letters}, func() error { return r.app.showDeadLetters(letters) })
+	err := printItems(r.App, letters, deadLetters)
 	switch {
 	case err != nil || refused != nil:
 		return errors.Join(err, refused)
 	case died:
-		r.app.say("what is OPEN died again; see why: renga dlq show ID")
+		r.say("what is OPEN died again; see why: renga dlq show ID")
 		return ended(exitFailure)
 	}
 	return nil
 }
 
-// awaitDead waits until a decision about a dead letter is carried out: it has ended, or
-// died again.
+// awaitDead waits until a decision about a dead letter is carried out: it has ended, or died again.
 func (r *remote) awaitDead(ctx context.Context, id string, noWait bool) (*client.DeadLetterDetails, error) {
-	for {
-		l, err := r.DeadLetters.Get(ctx, id)
-		if err != nil || noWait || l.Status.Ended() || l.Status == client.DeadLetterOpen {
-			return l, err
-		}
-		select {
-		case <-time.After(bulkPoll):
-		case <-ctx.Done():
-			r.app.say("it was decided and will be carried out; look with: renga dlq show %s", id)
-			return l, ctx.Err()
-		}
+	l, err := poll(ctx, r.App, polling[*client.DeadLetterDetails]{
+		most: pollEvery,
+		read: func() (*client.DeadLetterDetails, error) { return r.DeadLetters.Get(ctx, id) },
+		far: func(l *client.DeadLetterDetails) (done, total int, ended bool) {
+			return 0, 0, noWait || l.Status.Ended() || l.Status == client.DeadLetterOpen
+		},
+	})
+	if l != nil && ctx.Err() != nil {
+		r.say("it was decided and will be carried out; look with: renga dlq show %s", id)
 	}
+	return l, err
 }

@@ -6,8 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -25,12 +25,6 @@ type eventCmd struct {
 // eventAccess is the flag of commands about workflow events and templates.
 type eventAccess struct {
 	EventToken string `env:"AX_WORKFLOW_EVENT_TOKEN" placeholder:"TOKEN" group:"server" help:"Token of workflow events and templates; better in the environment."`
-}
-
-// connect makes a client that shows the token.
-func (e *eventAccess) connect(a *App) (*remote, error) {
-	a.eventToken = e.EventToken
-	return a.connect(retryFor)
 }
 
 // eventSendCmd is `renga event send`.
@@ -62,8 +56,8 @@ Examples:
 }
 
 // Run sends the event and prints what became of it.
-func (c *eventSendCmd) Run(ctx context.Context, a *App) error {
-	e, err := c.event(a)
+func (c *eventSendCmd) Run(ctx context.Context, r *remote) error {
+	e, err := c.event(r.App)
 	if err != nil {
 		return err
 	}
@@ -71,15 +65,11 @@ func (c *eventSendCmd) Run(ctx context.Context, a *App) error {
 	if err := s.Validate(); err != nil {
 		return usage("%v", err)
 	}
-	r, err := c.connect(a)
-	if err != nil {
-		return err
-	}
 	answer, err := r.WorkflowEvents.Send(s.context(ctx), e)
 	if err != nil {
-		return a.unsent(e.Key, err)
+		return r.unsent(e.Key, err)
 	}
-	if err := r.answer(func() error { return a.showDelivered(&answer) }); err != nil {
+	if err := r.answer(func(p *printer) { printDelivered(p, &answer) }); err != nil {
 		return err
 	}
 	if answer.Duplicate {
@@ -158,15 +148,14 @@ func keyIn(raw []byte) string {
 	return ""
 }
 
-func (a *App) showDelivered(d *client.WorkflowAnswer) error {
+func printDelivered(p *printer, d *client.WorkflowAnswer) {
 	what, advice := "started", ""
 	if d.Duplicate {
 		what, advice = "duplicate: the key had started this run before", "do_not_retry: "+adviceWords["do_not_retry"]
 	}
-	return a.pairs(
-		[2]string{"event", what}, [2]string{"run", d.RunID},
-		[2]string{"template", clean(d.TemplateID + " (" + d.TemplateName + ")")},
-		[2]string{"action", clean(d.ActionKey)}, [2]string{"key", clean(d.Key)}, [2]string{"advice", advice},
+	p.pairs(
+		"event", what, "run", d.RunID, "template", d.TemplateID+" ("+d.TemplateName+")", "action", d.ActionKey,
+		"key", d.Key, "advice", advice,
 	)
 }
 
@@ -194,63 +183,40 @@ Examples:
 }
 
 // Run prints the summary.
-func (c *eventSummaryCmd) Run(ctx context.Context, a *App) error {
+func (c *eventSummaryCmd) Run(ctx context.Context, r *remote) error {
 	if c.Limit < 1 {
 		return usage("--limit must be 1 to 200")
 	}
-	month := c.Month
-	if month == "" {
-		month = a.now().UTC().Format("2006-01")
-	}
-	r, err := c.connect(a)
-	if err != nil {
-		return err
-	}
-	return show(r, a.showSummary)(r.WorkflowEvents.Summary(ctx, month, c.Limit))
+	month := cmp.Or(c.Month, r.now().UTC().Format("2006-01"))
+	return show(r, printSummary)(r.WorkflowEvents.Summary(ctx, month, c.Limit))
 }
 
-func (a *App) showSummary(s *client.WorkflowSummary) error {
-	err := a.pairs(
-		[2]string{"month", s.Month}, [2]string{"events", strconv.Itoa(s.Total)},
-		[2]string{"status", counts(s.ByStatus)},
-		[2]string{"class", counts(s.ByReasonClass)}, [2]string{"code", counts(s.ByReasonCode)},
-		[2]string{"advice", counts(s.ByRetryAdvice)},
-		[2]string{"keys", fmt.Sprintf("%d at most, for %s", s.Retention.MaxReceipts, count(s.Retention.TTLDays, "day",
-			"days"))},
+func printSummary(p *printer, s *client.WorkflowSummary) {
+	p.pairs(
+		"month", s.Month, "events", s.Total, "status", counts(s.ByStatus), "class", counts(s.ByReasonClass),
+		"code", counts(s.ByReasonCode), "advice", counts(s.ByRetryAdvice),
+		"keys", fmt.Sprintf("%d at most, for %s", s.Retention.MaxReceipts, count(s.Retention.TTLDays, "day", "days")),
 	)
-	if err != nil || len(s.Recent) == 0 {
-		return err
-	}
-	var rows [][]string
+	var rows [][]any
 	for i := range s.Recent {
 		e := &s.Recent[i]
-		rows = append(rows, []string{
-			instant(e.At), e.Status, clean(e.TemplateID), clean(e.Source), clean(e.Key), clean(e.ReasonCode),
-			clean(e.RetryAdvice), clean(e.RunID), clean(e.Reason),
+		rows = append(rows, []any{
+			e.At, e.Status, e.TemplateID, e.Source, e.Key, e.ReasonCode, e.RetryAdvice, e.RunID, e.Reason,
 		})
 	}
-	if err := a.line(""); err != nil {
-		return err
-	}
-	return a.grid([]string{"TIME", "STATUS", "TEMPLATE", "SOURCE", "KEY", "CODE", "ADVICE", "RUN", "REASON"}, rows)
+	p.section("TIME, STATUS, TEMPLATE, SOURCE, KEY, CODE, ADVICE, RUN, REASON", rows)
 }
 
 // counts are numbers by name, the largest first; those of nothing are left out.
 func counts(of map[string]int) string {
-	var names []string
-	for name, n := range of {
-		if n > 0 {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if of[a] != of[b] {
-			return of[b] - of[a]
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(a, b))
 	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d %s", of[name], clean(name))
+	var parts []string
+	for _, name := range names {
+		if of[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", of[name], name))
+		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -47,43 +47,25 @@ Examples:
 }
 
 // Run follows.
-func (c *eventsTailCmd) Run(ctx context.Context, a *App) error {
-	from, err := a.time("--since", c.Since)
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(watchPatience)
+func (c *eventsTailCmd) Run(ctx context.Context, r *remote) error {
+	from, err := r.time("--since", c.Since)
 	if err != nil {
 		return err
 	}
 	n := 0
-	for e, err := range r.Events.Follow(ctx, client.FollowQuery{EventType: c.Type, Key: c.Key, From: from}) {
+	for e, err := range r.patient().Events.Follow(ctx, client.FollowQuery{EventType: c.Type, Key: c.Key, From: from}) {
 		if err != nil {
 			return err
 		}
-		if err := a.printBusinessEvent(&e); err != nil {
+		err := r.printEach(e, []int{16, 24, 26, 82, 0}, []any{
+			e.Position, e.OccurredAt, e.EventType, e.Sequence.PartitionKey,
+			members(jsontext.Value(e.Payload), "recordVersion"),
+		})
+		if n++; err != nil || n == c.Count {
 			return err
-		}
-		if n++; n == c.Count {
-			return nil
 		}
 	}
 	return nil
-}
-
-// printBusinessEvent prints an event as it comes: columns of a fixed width, or one line of JSON.
-func (a *App) printBusinessEvent(e *client.BusinessEvent) error {
-	if a.Output == "json" {
-		return writeLine(a.Out, e)
-	}
-	row := []string{
-		fmt.Sprint(e.Position), instant(e.OccurredAt), clean(e.EventType), clean(e.Sequence.PartitionKey),
-		members(jsontext.Value(e.Payload), "recordVersion"),
-	}
-	for i, width := range []int{16, 24, 26, 82, 0} {
-		row[i] = pad(row[i], width)
-	}
-	return a.line("%s", strings.TrimRight(strings.Join(row, "  "), " "))
 }
 
 // eventsOutboxCmd is `renga events outbox`.
@@ -113,46 +95,31 @@ Examples:
 }
 
 // Run shows the outbox.
-func (c *eventsOutboxCmd) Run(ctx context.Context, a *App, r *remote) error {
-	return show(r, a.showOutbox)(r.Events.Outbox(ctx, client.OutboxQuery{
+func (c *eventsOutboxCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printOutbox)(r.Events.Outbox(ctx, client.OutboxQuery{
 		EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit,
 	}))
 }
 
-func (a *App) showOutbox(out *client.Outbox) error {
-	var rows [][]string
+func printOutbox(p *printer, out *client.Outbox) {
+	var rows [][]any
 	for i := range out.Partitions {
-		p := &out.Partitions[i]
-		refill := ""
-		if p.Refill != nil {
-			refill = fmt.Sprintf("%d of %d, published since %s", p.Refill.Position, p.Refill.Upto,
-				instant(p.Refill.Since))
+		one, refill := &out.Partitions[i], ""
+		if f := one.Refill; f != nil {
+			refill = fmt.Sprintf("%d of %d, published since %s", f.Position, f.Upto, instant(f.Since))
 		}
-		rows = append(rows, []string{
-			fmt.Sprint(p.Partition), fmt.Sprint(p.Unpublished), instant(p.OldestUnpublishedAt), clean(p.Holder),
-			instant(p.LeaseUntil), refill,
+		rows = append(rows, []any{
+			one.Partition, one.Unpublished, one.OldestUnpublishedAt, one.Holder, one.LeaseUntil, refill,
 		})
 	}
-	if err := a.grid([]string{"PARTITION", "UNPUBLISHED", "OLDEST", "HOLDER", "LEASE UNTIL", "REFILL"},
-		rows); err != nil || len(out.Items) == 0 {
-		return err
-	}
-	if err := a.line(""); err != nil {
-		return err
-	}
+	p.grid("PARTITION, UNPUBLISHED, OLDEST, HOLDER, LEASE UNTIL, REFILL", rows)
 	rows = nil
 	for i := range out.Items {
 		e := &out.Items[i]
-		published := instant(e.PublishedAt)
-		if published == "" {
-			published = "waits"
-		}
-		rows = append(rows, []string{
-			fmt.Sprint(e.Position), clean(e.EventType), clean(e.PartitionKey),
-			instant(e.CreatedAt), published, e.EventID,
-		})
+		published := cmp.Or(instant(e.PublishedAt), "waits")
+		rows = append(rows, []any{e.Position, e.EventType, e.PartitionKey, e.CreatedAt, published, e.EventID})
 	}
-	return a.grid([]string{"POSITION", "TYPE", "KEY", "ANNOUNCED", "PUBLISHED", "EVENT"}, rows)
+	p.section("POSITION, TYPE, KEY, ANNOUNCED, PUBLISHED, EVENT", rows)
 }
 
 // eventsConsumersCmd is `renga events consumers`.
@@ -169,31 +136,24 @@ Examples:
 }
 
 // Run shows the consumers.
-func (c *eventsConsumersCmd) Run(ctx context.Context, a *App, r *remote) error {
-	all, err := r.Events.Consumers(ctx)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for _, c := range all {
-			for i := range c.Partitions {
-				p := &c.Partitions[i]
-				n := &p.Counts
-				rows = append(rows, []string{
-					clean(c.Consumer), fmt.Sprint(p.Partition), clean(p.Holder), fmt.Sprint(p.Pending),
-					instant(p.PublishedAt),
-					fmt.Sprint(n.Applied), fmt.Sprint(n.Duplicate), fmt.Sprint(n.Stale), fmt.Sprint(n.Failed),
-					fmt.Sprint(p.WaitingKeys.Retrying), fmt.Sprint(p.WaitingKeys.Blocked), instant(p.WaitingSince),
-					fmt.Sprint(p.DeadLetters),
-				})
-			}
+func (c *eventsConsumersCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printConsumers)(r.Events.Consumers(ctx))
+}
+
+func printConsumers(p *printer, all []client.Consumer) {
+	var rows [][]any
+	for _, c := range all {
+		for i := range c.Partitions {
+			at := &c.Partitions[i]
+			n := &at.Counts
+			rows = append(rows, []any{
+				c.Consumer, at.Partition, at.Holder, at.Pending, at.PublishedAt, n.Applied, n.Duplicate, n.Stale, n.Failed,
+				at.WaitingKeys.Retrying, at.WaitingKeys.Blocked, at.WaitingSince, at.DeadLetters,
+			})
 		}
-		return a.grid([]string{
-			"CONSUMER", "PARTITION", "HOLDER", "PENDING", "LAST", "APPLIED", "DUPLICATE", "STALE", "FAILED", "RETRYING",
-			"BLOCKED", "WAITING SINCE", "DEAD",
-		}, rows)
-	})
+	}
+	p.grid("CONSUMER, PARTITION, HOLDER, PENDING, LAST, APPLIED, DUPLICATE, STALE, FAILED, RETRYING, BLOCKED, "+
+		"WAITING SINCE, DEAD", rows)
 }
 
 // eventsSchemasCmd is `renga events schemas`.
@@ -209,23 +169,15 @@ func (eventsSchemasCmd) Help() string {
 }
 
 // Run lists the types, or prints a schema as the server has it.
-func (c *eventsSchemasCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *eventsSchemasCmd) Run(ctx context.Context, r *remote) error {
 	if c.Type != "" {
 		text, err := r.Events.Schema(ctx, c.Type)
 		if err != nil {
 			return err
 		}
-		return writeJSON(a.Out, jsontext.Value(text))
+		return writeJSON(r.Out, jsontext.Value(text))
 	}
-	all, err := r.Events.Schemas(ctx)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for _, s := range all {
-			rows = append(rows, []string{s.EventType, fmt.Sprint(s.SchemaVersion), s.Href})
-		}
-		return a.grid([]string{"TYPE", "VERSION", "SCHEMA"}, rows)
-	})
+	return showAll(r, columns("TYPE, VERSION, SCHEMA", func(s *client.EventSchema) []any {
+		return []any{s.EventType, s.SchemaVersion, s.Href}
+	}))(r.Events.Schemas(ctx))
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"renga.dev/renga/client"
 )
@@ -29,68 +27,52 @@ Examples:
 }
 
 // Run asks for the replay and waits for its end.
-func (c *eventsReplayCmd) Run(ctx context.Context, a *App) error {
-	from, err := a.time("--from", c.From)
+func (c *eventsReplayCmd) Run(ctx context.Context, r *remote) error {
+	from, err := r.time("--from", c.From)
 	if err != nil {
 		return err
 	}
-	to, err := a.time("--to", c.To)
+	to, err := r.time("--to", c.To)
 	if err != nil {
 		return err
 	}
-	r, err := a.connect(watchPatience)
-	if err != nil {
-		return err
-	}
-	made, err := r.Replays.Start(c.context(ctx), client.StartReplay{
-		Key: c.IdempotencyKey, Consumer: c.Consumer,
-		From: from, To: to,
-	})
+	r = r.patient()
+	order := client.StartReplay{Key: c.IdempotencyKey, Consumer: c.Consumer, From: from, To: to}
+	made, err := r.Replays.Start(c.context(ctx), order)
 	if err != nil {
 		return err
 	}
 	if c.NoWait {
-		return r.answer(func() error {
-			return a.line("Started replay %s. See how far it is: renga events replays", made.ReplayID)
+		return r.answer(func(p *printer) {
+			p.line("Started replay %s. See how far it is: renga events replays", made.ReplayID)
 		})
 	}
-	bar := a.Bar("events", 0)
-	defer bar.End()
-	for {
-		replay, err := r.Replays.Get(ctx, made.ReplayID)
-		if err != nil {
-			return err
-		}
-		n := replay.Counts
-		bar.Set(n.Applied + n.Duplicate + n.Stale + n.Failed)
-		if replay.Status != client.ReplayRunning {
-			return r.answer(func() error { return a.showReplays([]client.Replay{*replay}) })
-		}
-		select {
-		case <-time.After(bulkPoll):
-		case <-ctx.Done():
-			a.say("the server goes on; stop it with: renga events stop-replay %s", made.ReplayID)
-			return ctx.Err()
-		}
+	replay, err := poll(ctx, r.App, polling[*client.Replay]{
+		what: "events", most: pollEvery,
+		read: func() (*client.Replay, error) { return r.Replays.Get(ctx, made.ReplayID) },
+		far: func(one *client.Replay) (done, total int, ended bool) {
+			n := one.Counts
+			return n.Applied + n.Duplicate + n.Stale + n.Failed, 0, one.Status != client.ReplayRunning
+		},
+	})
+	if replay != nil && ctx.Err() != nil {
+		r.say("the server goes on; stop it with: renga events stop-replay %s", made.ReplayID)
 	}
+	return show(r, printReplay)(replay, err)
 }
 
-func (a *App) showReplays(replays []client.Replay) error {
-	var rows [][]string
-	for i := range replays {
-		p := &replays[i]
-		n := &p.Counts
-		rows = append(rows, []string{
-			p.ReplayID, clean(p.Consumer), a.screen.status(string(p.Status)), instant(p.From), instant(p.To),
-			fmt.Sprint(n.Applied), fmt.Sprint(n.Duplicate), fmt.Sprint(n.Stale), fmt.Sprint(n.Failed),
-			actor(p.CreatedBy), instant(p.CreatedAt), instant(p.EndedAt),
-		})
-	}
-	return a.grid([]string{
-		"REPLAY", "CONSUMER", "STATUS", "FROM", "TO", "APPLIED", "DUPLICATE", "STALE", "FAILED",
-		"BY", "CREATED", "ENDED",
-	}, rows)
-}
+var replays = columns(
+	"REPLAY, CONSUMER, STATUS, FROM, TO, APPLIED, DUPLICATE, STALE, FAILED, BY, CREATED, ENDED",
+	func(one *client.Replay) []any {
+		n := &one.Counts
+		return []any{
+			one.ReplayID, one.Consumer, status(one.Status), one.From, one.To, n.Applied, n.Duplicate, n.Stale, n.Failed,
+			one.CreatedBy, one.CreatedAt, one.EndedAt,
+		}
+	},
+)
+
+func printReplay(p *printer, one *client.Replay) { replays.print(p, []client.Replay{*one}) }
 
 // eventsReplaysCmd is `renga events replays`.
 type eventsReplaysCmd struct{ paging }
@@ -103,16 +85,8 @@ func (eventsReplaysCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *eventsReplaysCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Replays.List(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		err := a.showReplays(page.Items)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+func (c *eventsReplaysCmd) Run(ctx context.Context, r *remote) error {
+	return tabulate(r, &c.paging, replays)(r.Replays.List(ctx, c.at()))
 }
 
 // eventsStopReplayCmd is `renga events stop-replay`.
@@ -130,13 +104,9 @@ Examples:
 }
 
 // Run stops it.
-func (c *eventsStopReplayCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *eventsStopReplayCmd) Run(ctx context.Context, r *remote) error {
 	if _, err := r.Replays.Stop(c.context(ctx), client.ReplayOrder{Key: c.IdempotencyKey, ReplayID: c.ID}); err != nil {
 		return err
 	}
-	replay, err := r.Replays.Get(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.showReplays([]client.Replay{*replay}) })
+	return show(r, printReplay)(r.Replays.Get(ctx, c.ID))
 }

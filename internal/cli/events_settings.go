@@ -25,13 +25,11 @@ Examples:
 }
 
 // Run shows the settings.
-func (c *eventsSettingsShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	return show(r, a.showEventSettings)(r.Events.Settings(ctx))
+func (c *eventsSettingsShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printEventSettings)(r.Events.Settings(ctx))
 }
 
-func (a *App) showEventSettings(s client.EventSettings) error {
-	return a.pairs([2]string{"executions", string(s.Executions)})
-}
+func printEventSettings(p *printer, s client.EventSettings) { p.pairs("executions", s.Executions) }
 
 // eventsSettingsSetCmd is `renga events settings set`.
 type eventsSettingsSetCmd struct {
@@ -50,9 +48,9 @@ Examples:
 }
 
 // Run changes the settings and shows them.
-func (c *eventsSettingsSetCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *eventsSettingsSetCmd) Run(ctx context.Context, r *remote) error {
 	ctx = (&sending{CorrelationID: c.CorrelationID}).context(ctx)
-	return show(r, a.showEventSettings)(r.Events.PutSettings(ctx, client.EventSettings{
+	return show(r, printEventSettings)(r.Events.PutSettings(ctx, client.EventSettings{
 		Executions: client.Publicity(c.Executions),
 	}))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 
 	"renga.dev/renga/client"
 )
@@ -22,16 +21,13 @@ type executionCmd struct {
 }
 
 // send sends a command and prints the answer: for people as they say.
-func (a *App) send(ctx context.Context, s *sending, cmd client.Command, people func(client.Answer) error) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	got, err := r.Send(s.context(ctx), cmd)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return people(got) })
+func (r *remote) send(ctx context.Context, s *sending, cmd client.Command, people func(*printer, client.Answer)) error {
+	return show(r, people)(r.Send(s.context(ctx), cmd))
+}
+
+// did says in a line what a command did to an execution, and whether that was before.
+func did(format string) func(*printer, client.Answer) {
+	return func(p *printer, got client.Answer) { p.line(format, got.ExecutionID, again(got)) }
 }
 
 // again says that an answer was given before.
@@ -60,24 +56,21 @@ func (executionCreateCmd) Help() string {
 }
 
 // Run creates the execution.
-func (c *executionCreateCmd) Run(ctx context.Context, a *App) error {
-	input, err := a.object("--input", c.Input)
+func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
+	input, err := r.object("--input", c.Input)
 	if err != nil {
 		return err
 	}
-	cmd := client.CreateExecution{
-		Key: c.IdempotencyKey, GraphID: c.Graph, Input: json.RawMessage(input),
-		Start: c.Start,
-	}
-	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
+	cmd := client.CreateExecution{Key: c.IdempotencyKey, GraphID: c.Graph, Input: input, Start: c.Start}
+	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
 		switch {
 		case c.Quiet:
-			return a.line("%s", got.ExecutionID)
+			p.line("%s", got.ExecutionID)
 		case c.Start:
-			return a.line("Created and started execution %s%s.", got.ExecutionID, again(got))
+			did("Created and started execution %s%s.")(p, got)
+		default:
+			did("Created execution %[1]s%[2]s. Start it with: renga execution start %[1]s")(p, got)
 		}
-		return a.line("Created execution %s%s. Start it with: renga execution start %s", got.ExecutionID, again(got),
-			got.ExecutionID)
 	})
 }
 
@@ -94,11 +87,9 @@ func (executionStartCmd) Help() string {
 }
 
 // Run starts the execution.
-func (c *executionStartCmd) Run(ctx context.Context, a *App) error {
-	return a.send(ctx, &c.sending, client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID},
-		func(got client.Answer) error {
-			return a.line("Started execution %s%s.", got.ExecutionID, again(got))
-		})
+func (c *executionStartCmd) Run(ctx context.Context, r *remote) error {
+	cmd := client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID}
+	return r.send(ctx, &c.sending, cmd, did("Started execution %s%s."))
 }
 
 // executionCancelCmd is `renga execution cancel`.
@@ -119,10 +110,10 @@ Examples:
 }
 
 // Run cancels the execution.
-func (c *executionCancelCmd) Run(ctx context.Context, a *App) error {
+func (c *executionCancelCmd) Run(ctx context.Context, r *remote) error {
 	cmd := client.CancelExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
-	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
-		return a.line("Cancelled execution %s: cancel won at event %d%s.", got.ExecutionID, got.CancelSeq, again(got))
+	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
+		p.line("Cancelled execution %s: cancel won at event %d%s.", got.ExecutionID, got.CancelSeq, again(got))
 	})
 }
 
@@ -145,16 +136,16 @@ Examples:
 }
 
 // Run resumes the node.
-func (c *executionResumeCmd) Run(ctx context.Context, a *App) error {
-	output, err := a.object("--output", c.Output)
+func (c *executionResumeCmd) Run(ctx context.Context, r *remote) error {
+	output, err := r.object("--output", c.Output)
 	if err != nil {
 		return err
 	}
 	cmd := client.ResumeNode{
-		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, ResumeKey: c.Key, Output: json.RawMessage(output),
+		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, ResumeKey: c.Key, Output: output,
 	}
-	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
-		return a.line("Resumed node %s of execution %s%s.", c.Node, got.ExecutionID, again(got))
+	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
+		p.line("Resumed node %s of execution %s%s.", c.Node, got.ExecutionID, again(got))
 	})
 }
 
@@ -172,9 +163,7 @@ func (executionArchiveCmd) Help() string {
 }
 
 // Run archives the execution.
-func (c *executionArchiveCmd) Run(ctx context.Context, a *App) error {
+func (c *executionArchiveCmd) Run(ctx context.Context, r *remote) error {
 	cmd := client.ArchiveExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
-	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
-		return a.line("Archived execution %s%s.", got.ExecutionID, again(got))
-	})
+	return r.send(ctx, &c.sending, cmd, did("Archived execution %s%s."))
 }

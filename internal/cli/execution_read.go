@@ -28,54 +28,31 @@ func (executionShowCmd) Help() string {
 }
 
 // Run shows the execution.
-func (c *executionShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	return show(r, a.showExecution)(r.Executions.At(ctx, c.ID, c.At))
+func (c *executionShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printExecution)(r.Executions.At(ctx, c.ID, c.At))
 }
 
-func (a *App) showExecution(e *client.Execution) error {
-	if err := a.pairs(a.about(e)...); err != nil {
-		return err
-	}
-	var rows [][]string
-	for i := range e.Nodes {
-		n := &e.Nodes[i]
-		rows = append(rows, []string{
-			n.NodeID, n.Type, a.screen.status(string(n.Status)), attempt(n.Attempt), clean(n.WorkerID), aboutNode(n),
-		})
-	}
-	if len(rows) > 0 {
-		if err := a.line(""); err != nil {
-			return err
-		}
-		if err := a.grid([]string{"NODE", "TYPE", "STATUS", "ATTEMPT", "WORKER", "WHAT"}, rows); err != nil {
-			return err
-		}
-	}
-	return a.showLate(e.LateResults)
-}
-
-// about is what is known of an execution beside its nodes.
-func (a *App) about(e *client.Execution) [][2]string {
-	pairs := [][2]string{
-		{"execution", e.ExecutionID},
-		{"graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion)},
-		{"status", a.screen.status(string(e.Status))},
-		{"correlation", clean(e.CorrelationID)},
-		{"created", instant(e.CreatedAt)},
-		{"started", instant(e.StartedAt)},
-		{"ended", instant(e.EndedAt)},
-		{"archived", instant(e.ArchivedAt)},
-		{"events", strconv.FormatUint(e.Seq, 10)},
-		{"input", data(e.Input, nil)},
-		{"result", data(e.Result, e.ResultRef)},
-	}
+func printExecution(p *printer, e *client.Execution) {
+	var failed, cancel string
 	if e.Error != nil {
-		pairs = append(pairs, [2]string{"error", clean(failure(e.Error))}, [2]string{"failed node", e.FailedNodeID})
+		failed = failure(e.Error)
 	}
 	if e.Cancel != nil {
-		pairs = append(pairs, [2]string{"cancel", clean(canceled(e.Cancel))})
+		cancel = canceled(e.Cancel)
 	}
-	return pairs
+	p.pairs(
+		"execution", e.ExecutionID, "graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion),
+		"status", status(e.Status), "correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
+		"ended", e.EndedAt, "archived", e.ArchivedAt, "events", e.Seq, "input", data(e.Input, nil),
+		"result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID, "cancel", cancel,
+	)
+	var rows [][]any
+	for i := range e.Nodes {
+		n := &e.Nodes[i]
+		rows = append(rows, []any{n.NodeID, n.Type, status(n.Status), attempt(n.Attempt), n.WorkerID, aboutNode(n)})
+	}
+	p.section("NODE, TYPE, STATUS, ATTEMPT, WORKER, WHAT", rows)
+	printLate(p, e.LateResults)
 }
 
 func canceled(c *client.Cancel) string {
@@ -130,7 +107,7 @@ func aboutNode(n *client.Node) string {
 	if output := data(n.Output, n.OutputRef); output != "" {
 		add("%s", output)
 	}
-	return clean(strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 func attempt(n int) string {
@@ -166,28 +143,23 @@ func actor(by client.Actor) string {
 	return by.Kind + " " + clean(by.ID)
 }
 
-func (a *App) showLate(late []client.LateResult) error {
+func printLate(p *printer, late []client.LateResult) {
 	if len(late) == 0 {
-		return nil
+		return
 	}
-	var rows [][]string
+	var rows [][]any
 	for _, l := range late {
 		what := data(l.Output, nil)
 		if l.Error != nil {
-			what = clean(failure(l.Error))
+			what = failure(l.Error)
 		}
 		if l.Size > 0 {
 			what = fmt.Sprintf("%d bytes, too many to keep", l.Size)
 		}
-		rows = append(rows, []string{
-			instant(l.ReceivedAt), l.Command, l.NodeID, attempt(l.Attempt), clean(l.WorkerID),
-			l.Guard, what,
-		})
+		rows = append(rows, []any{l.ReceivedAt, l.Command, l.NodeID, attempt(l.Attempt), l.WorkerID, l.Guard, what})
 	}
-	if err := a.line("\n%s", a.screen.paint(bold, "Results that did not count, kept as evidence:")); err != nil {
-		return err
-	}
-	return a.grid([]string{"RECEIVED", "COMMAND", "NODE", "ATTEMPT", "WORKER", "REFUSED BY", "WHAT"}, rows)
+	p.line("\n%s", coloured{bold, "Results that did not count, kept as evidence:"})
+	p.grid("RECEIVED, COMMAND, NODE, ATTEMPT, WORKER, REFUSED BY, WHAT", rows)
 }
 
 // executionListCmd is `renga execution list`.
@@ -244,18 +216,18 @@ func (executionListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *executionListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	selected, err := c.selection(a)
+func (c *executionListCmd) Run(ctx context.Context, r *remote) error {
+	selected, err := c.selection(r.App)
 	if err != nil {
 		return err
 	}
-	head := []string{"EXECUTION", "STATUS", "GRAPH", "VERSION", "CREATED", "TOOK", "ARCHIVED"}
-	return tabulate(r, &c.paging, head, func(e *client.ExecutionSummary) []string {
-		return []string{
-			e.ExecutionID, a.screen.status(string(e.Status)), e.GraphID, strconv.Itoa(e.GraphVersion),
-			instant(e.CreatedAt), took(e.CreatedAt, e.EndedAt), mark(e.ArchivedAt != nil),
+	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED"
+	return tabulate(r, &c.paging, columns(head, func(e *client.ExecutionSummary) []any {
+		return []any{
+			e.ExecutionID, status(e.Status), e.GraphID, e.GraphVersion, e.CreatedAt, took(e.CreatedAt, e.EndedAt),
+			e.ArchivedAt != nil,
 		}
-	})(r.Executions.List(ctx, selected, c.at()))
+	}))(r.Executions.List(ctx, selected, c.at()))
 }
 
 // took is how long something took; nothing when it has not ended.
@@ -277,13 +249,6 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-func mark(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return ""
-}
-
 // executionEventsCmd is `renga execution events`.
 type executionEventsCmd struct {
 	ID     string `arg:"" help:"Id of the execution."`
@@ -300,13 +265,9 @@ func (executionEventsCmd) Help() string {
 }
 
 // Run prints the log.
-func (c *executionEventsCmd) Run(ctx context.Context, a *App) error {
+func (c *executionEventsCmd) Run(ctx context.Context, r *remote) error {
 	if c.Follow {
-		_, err := a.follow(ctx, c.ID, max(c.From, 1)-1, a.printEvent)
-		return err
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
+		_, err := r.follow(ctx, c.ID, max(c.From, 1)-1, r.printEvent)
 		return err
 	}
 	items := []client.Event{}
@@ -316,30 +277,17 @@ func (c *executionEventsCmd) Run(ctx context.Context, a *App) error {
 		}
 		items = append(items, ev)
 	}
-	return a.Answer(map[string]any{"items": items}, func() error {
-		var rows [][]string
-		for i := range items {
-			rows = append(rows, a.eventRow(&items[i]))
-		}
-		return a.grid([]string{"SEQ", "TIME", "EVENT", "NODE", "BY", "WHAT"}, rows)
-	})
+	return printItems(r.App, items, columns("SEQ, TIME, EVENT, NODE, BY, WHAT", eventRow))
 }
 
-func (a *App) eventRow(ev *client.Event) []string {
-	return []string{
-		strconv.FormatUint(ev.Seq, 10), instant(ev.OccurredAt), a.event(ev.Type), ev.NodeID(), actor(ev.Actor),
+func eventRow(ev *client.Event) []any {
+	return []any{
+		ev.Seq, ev.OccurredAt, eventType(ev.Type), ev.NodeID(), ev.Actor,
 		members(jsontext.Value(ev.Payload), "nodeId", "graphDigest"),
 	}
 }
 
-// printEvent prints an event as it comes: columns of a fixed width, or one line of JSON.
-func (a *App) printEvent(ev *client.Event) error {
-	if a.Output == "json" {
-		return writeLine(a.Out, ev)
-	}
-	row := a.eventRow(ev)
-	for i, width := range []int{5, 24, 26, 16, 16, 0} {
-		row[i] = pad(row[i], width)
-	}
-	return a.line("%s", strings.TrimRight(strings.Join(row, "  "), " "))
+// printEvent prints an event as it comes.
+func (r *remote) printEvent(ev *client.Event) error {
+	return r.printEach(ev, []int{5, 24, 26, 16, 16, 0}, eventRow(ev))
 }

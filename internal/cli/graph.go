@@ -1,5 +1,7 @@
 package cli
 
+import "strings"
+
 // graphCmd is `renga graph`.
 type graphCmd struct {
 	Apply    graphApplyCmd    `cmd:"" help:"Register graphs."`
@@ -52,7 +54,7 @@ func (c *graphValidateCmd) Run(a *App) error {
 		}
 		found = append(found, v)
 	}
-	if err := a.Answer(map[string]any{"items": found}, func() error { return a.showValidity(found) }); err != nil {
+	if err := printItems(a, found, validities); err != nil {
 		return err
 	}
 	if firstErr != nil {
@@ -77,28 +79,10 @@ func (a *App) validate(name, id string) (validity, error) {
 	return v, err
 }
 
-func (a *App) showValidity(found []validity) error {
-	var rows [][]string
-	for _, v := range found {
-		if v.Error != nil {
-			rows = append(rows, []string{
-				clean(v.File), a.screen.paint(red, "no"),
-				clean(withoutFile(v.File, v.Error.Message)),
-			})
-			continue
-		}
-		rows = append(rows, []string{
-			clean(v.File), a.screen.paint(green, "yes"),
-			count(v.Nodes, "node", "nodes") + ", " + count(v.Edges, "edge", "edges") + ", " + v.Digest,
-		})
+var validities = columns("FILE, VALID, WHAT", func(v *validity) []any {
+	if v.Error != nil {
+		return []any{v.File, coloured{red, "no"}, strings.TrimPrefix(v.Error.Message, v.File+": ")}
 	}
-	return a.grid([]string{"FILE", "VALID", "WHAT"}, rows)
-}
-
-// withoutFile takes the name of the file, which stands beside it, from a message.
-func withoutFile(name, message string) string {
-	if len(message) > len(name)+2 && message[:len(name)+2] == name+": " {
-		return message[len(name)+2:]
-	}
-	return message
-}
+	what := count(v.Nodes, "node", "nodes") + ", " + count(v.Edges, "edge", "edges") + ", " + v.Digest
+	return []any{v.File, coloured{green, "yes"}, what}
+})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 
 	"renga.dev/renga/client"
 )
@@ -34,13 +34,13 @@ type applied struct {
 }
 
 // Run registers the graphs, in the order given.
-func (c *graphApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *graphApplyCmd) Run(ctx context.Context, r *remote) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one graph, and there are %d files", len(c.Files))
 	}
 	var files []graphFile
 	for _, name := range c.Files {
-		f, err := a.graph(name, c.ID)
+		f, err := r.graph(name, c.ID)
 		if err != nil {
 			return err
 		}
@@ -49,24 +49,27 @@ func (c *graphApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 		}
 		files = append(files, f)
 	}
-	done := []applied{}
-	for _, f := range files {
-		one, err := r.apply(ctx, f)
+	return storeAll(r.App, "registered", files, func(f graphFile) (applied, error) { return r.apply(ctx, f) },
+		columns("GRAPH, VERSION, CHANGE, DIGEST", func(d *applied) []any {
+			return []any{d.GraphID, d.Version, d.Change, d.Digest}
+		}))
+}
+
+// storeAll stores what files hold, one after the other, and prints what became of each. Where one is refused it says
+// how many were not.
+func storeAll[S, D any](a *App, verb string, sources []S, store func(S) (D, error), t table[D]) error {
+	done := []D{}
+	for _, s := range sources {
+		one, err := store(s)
 		if err != nil {
 			if len(done) > 0 {
-				a.say("registered before this failed: %d of %d", len(done), len(files))
+				a.say("%s before this failed: %d of %d", verb, len(done), len(sources))
 			}
 			return err
 		}
 		done = append(done, one)
 	}
-	return a.Answer(map[string]any{"items": done}, func() error {
-		var rows [][]string
-		for _, d := range done {
-			rows = append(rows, []string{d.GraphID, strconv.Itoa(d.Version), d.Change, d.Digest})
-		}
-		return a.grid([]string{"GRAPH", "VERSION", "CHANGE", "DIGEST"}, rows)
-	})
+	return printItems(a, done, t)
 }
 
 // apply registers one graph and says how that changed what is stored.
@@ -107,60 +110,45 @@ func (graphShowCmd) Help() string {
 }
 
 // Run shows the graph.
-func (c *graphShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	return show(r, a.showGraph)(r.Graphs.Get(ctx, c.ID, c.Version))
+func (c *graphShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printGraph)(r.Graphs.Get(ctx, c.ID, c.Version))
 }
 
-func (a *App) showGraph(g *client.Graph) error {
-	err := a.pairs(
-		[2]string{"graph", g.GraphID}, [2]string{"version", strconv.Itoa(g.Version)},
-		[2]string{"digest", g.Digest}, [2]string{"created", instant(g.CreatedAt)},
-	)
-	if err != nil {
-		return err
-	}
+func printGraph(p *printer, g *client.Graph) {
+	p.pairs("graph", g.GraphID, "version", g.Version, "digest", g.Digest, "created", g.CreatedAt)
 	specs := map[string]*client.NodeSpec{}
 	for i := range g.Nodes {
 		specs[g.Nodes[i].NodeID] = &g.Nodes[i]
 	}
-	var rows [][]string
+	var rows [][]any
 	for _, o := range outline(g) {
-		rows = append(rows, []string{o.name(), o.kind, settings(specs[o.id]), o.ways})
+		rows = append(rows, []any{o.name(), o.kind, settings(specs[o.id]), o.ways})
 	}
-	if err := a.line(""); err != nil {
-		return err
-	}
-	return a.grid([]string{"NODE", "TYPE", "SETTINGS", "LEADS TO"}, rows)
+	p.section("NODE, TYPE, SETTINGS, LEADS TO", rows)
 }
 
 // settings are what the author of a graph chose for a node.
 func settings(n *client.NodeSpec) string {
-	text := ""
-	add := func(format string, args ...any) {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf(format, args...)
-	}
+	var parts []string
 	if n.Queue != "" {
-		add("queue %s", n.Queue)
+		parts = append(parts, "queue "+n.Queue)
 	}
 	if r := n.Retry; r != nil && r.MaxAttempts > 1 {
-		add("%d attempts from %s, ×%v up to %s", r.MaxAttempts, r.InitialInterval, r.Backoff, r.MaxInterval)
+		parts = append(parts, fmt.Sprintf("%d attempts from %s, ×%v up to %s", r.MaxAttempts, r.InitialInterval, r.Backoff,
+			r.MaxInterval))
 	}
 	if n.Timeout != "" {
-		add("timeout %s", n.Timeout)
+		parts = append(parts, "timeout "+n.Timeout)
 	}
 	if n.WaitKey != "" {
-		add("key %s", clean(n.WaitKey))
+		parts = append(parts, "key "+n.WaitKey)
 	}
-	if n.Policy != "" {
-		add("%s", n.Policy)
+	for _, text := range []string{string(n.Policy), n.Expression} {
+		if text != "" {
+			parts = append(parts, text)
+		}
 	}
-	if n.Expression != "" {
-		add("%s", clean(n.Expression))
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // graphListCmd is `renga graph list`.
@@ -174,18 +162,9 @@ func (graphListCmd) Help() string {
 }
 
 // Run prints a page of the newest versions.
-func (c *graphListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Graphs.List(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for _, g := range page.Items {
-			rows = append(rows, []string{g.GraphID, strconv.Itoa(g.Version), instant(g.CreatedAt), g.Digest})
-		}
-		err := a.grid([]string{"GRAPH", "VERSION", "CREATED", "DIGEST"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
+func (c *graphListCmd) Run(ctx context.Context, r *remote) error {
+	t := columns("GRAPH, VERSION, CREATED, DIGEST", func(g *client.GraphVersion) []any {
+		return []any{g.GraphID, g.Version, g.CreatedAt, g.Digest}
 	})
+	return tabulate(r, &c.paging, t)(r.Graphs.List(ctx, c.at()))
 }

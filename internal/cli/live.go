@@ -36,11 +36,7 @@ const (
 )
 
 // openLive reads the graph of an execution and begins to draw.
-func (a *App) openLive(ctx context.Context, id string) (*live, error) {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return nil, err
-	}
+func (r *remote) openLive(ctx context.Context, id string) (*live, error) {
 	e, err := r.Executions.Get(ctx, id)
 	if err != nil {
 		return nil, err
@@ -49,7 +45,7 @@ func (a *App) openLive(ctx context.Context, id string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &live{app: a, graph: outline(g), stop: make(chan struct{}), done: make(chan struct{})}
+	l := &live{app: r.App, graph: outline(g), stop: make(chan struct{}), done: make(chan struct{})}
 	go l.run()
 	return l, nil
 }
@@ -140,23 +136,22 @@ func (l *live) picture(size screen) []string {
 	}
 	title := fmt.Sprintf("%s  %s version %d  %s  %s  %s", size.paint(bold, s.Execution.String()), s.GraphID,
 		s.GraphVersion,
-		size.status(s.Status.String()), span(max(0, until.Sub(since))), count(int(s.Seq), "event", "events"))
-	var rows [][]string
+		size.cell(status(s.Status.String())), span(max(0, until.Sub(since))), count(int(s.Seq), "event", "events"))
+	var rows [][]any
 	for _, o := range l.fitting(size) {
 		n, _ := s.Find(o.id)
 		if n == nil {
 			continue
 		}
-		status := n.Status.String()
-		rows = append(rows, []string{
-			size.paint(statusColours[status], symbols[n.Status]) + " " + o.name(), o.kind, size.status(status),
-			nowOf(n, now),
+		is := n.Status.String()
+		rows = append(rows, []any{
+			painted(size.paint(statusColours[is], symbols[n.Status]) + " " + o.name()), o.kind, status(is), nowOf(n, now),
 		})
 	}
 	lines := []string{title}
 	unlimited := size
 	unlimited.width = 0 // cut by draw
-	lines = append(lines, strings.Split(strings.TrimRight(unlimited.grid(nil, rows), "\n"), "\n")...)
+	lines = append(lines, strings.Split(strings.TrimRight(unlimited.grid("", rows), "\n"), "\n")...)
 	if hidden := len(l.graph) - len(rows); hidden > 0 {
 		lines = append(lines, size.paint(faint, fmt.Sprintf("… and %s", count(hidden, "node more", "nodes more"))))
 	}
@@ -261,5 +256,5 @@ func nowOf(n *flow.Node, now flow.Time) string {
 	if n.Error != nil && n.Status != flow.NodeIsSucceeded {
 		add("%s", describeError(n.Error))
 	}
-	return clean(strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }

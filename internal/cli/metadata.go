@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	stdjson "encoding/json"
 	"slices"
 	"strings"
 
@@ -65,10 +66,10 @@ type appliedDefinition struct {
 }
 
 // Run applies the definitions.
-func (c *metadataApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *metadataApplyCmd) Run(ctx context.Context, r *remote) error {
 	var sources []definitionSource
 	for _, name := range c.Files {
-		raw, err := a.read(name)
+		raw, err := r.read(name)
 		if err != nil {
 			return err
 		}
@@ -81,24 +82,13 @@ func (c *metadataApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	slices.SortStableFunc(sources, func(x, y definitionSource) int {
 		return cmp.Compare(slices.Index(client.DefinitionKinds, x.kind), slices.Index(client.DefinitionKinds, y.kind))
 	})
-	done := []appliedDefinition{}
-	for _, s := range sources {
-		one, err := r.applyDefinition(ctx, s)
-		if err != nil {
-			if len(done) > 0 {
-				a.say("stored before this failed: %d of %d", len(done), len(sources))
-			}
-			return inSource(s.file+": "+string(s.kind)+" "+s.id, err)
-		}
-		done = append(done, one)
-	}
-	return a.Answer(map[string]any{"items": done}, func() error {
-		var rows [][]string
-		for _, d := range done {
-			rows = append(rows, []string{string(d.Define), clean(d.ID), d.Change, d.Version})
-		}
-		return a.grid([]string{"KIND", "ID", "CHANGE", "VERSION"}, rows)
+	t := columns("KIND, ID, CHANGE, VERSION", func(d *appliedDefinition) []any {
+		return []any{d.Define, d.ID, d.Change, d.Version}
 	})
+	return storeAll(r.App, "stored", sources, func(s definitionSource) (appliedDefinition, error) {
+		one, err := r.applyDefinition(ctx, s)
+		return one, inSource(s.file+": "+string(s.kind)+" "+s.id, err)
+	}, t)
 }
 
 // applyDefinition stores one definition and says how that changed what is stored.
@@ -194,7 +184,7 @@ func (metadataGetCmd) Help() string {
 }
 
 // Run prints the definition, with what it is.
-func (c *metadataGetCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *metadataGetCmd) Run(ctx context.Context, r *remote) error {
 	kind, err := c.kind()
 	if err != nil {
 		return err
@@ -203,8 +193,7 @@ func (c *metadataGetCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err != nil {
 		return err
 	}
-	out := jsontext.Value(`{"define":"` + c.Kind + `",` + string(d.Body[1:]))
-	return writeJSON(a.Out, out)
+	return writeJSON(r.Out, jsontext.Value(`{"define":"`+c.Kind+`",`+string(d.Body[1:])))
 }
 
 // metadataListCmd is `renga metadata list`.
@@ -223,37 +212,24 @@ func (metadataListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *metadataListCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *metadataListCmd) Run(ctx context.Context, r *remote) error {
 	kind := client.DefinitionKind(c.Kind)
 	if kind == client.DefineField && c.Object == "" {
 		return usage("fields are those of an object: name it with --object")
 	}
-	page, err := r.Metadata.List(ctx, kind, c.Object, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for _, item := range page.Items {
-			var said struct {
-				ID     string `json:"id"`
-				Name   string `json:"name"`
-				Object string `json:"object"`
-			}
-			if err := json.Unmarshal(item, &said); err != nil {
-				return err
-			}
-			id := cmp.Or(said.ID, said.Object, said.Name)
-			if kind == client.DefineField {
-				id = said.Object + "." + said.Name
-			}
-			rows = append(rows, []string{clean(id), clean(said.Name), members(jsontext.Value(item), "id", "name",
-				"object")})
+	return tabulate(r, &c.paging, columns("ID, NAME, DEFINITION", func(item *stdjson.RawMessage) []any {
+		var said struct {
+			ID     string `json:"id"`
+			Name   string `json:"name"`
+			Object string `json:"object"`
 		}
-		err := a.grid([]string{"ID", "NAME", "DEFINITION"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		_ = json.Unmarshal(*item, &said) // what says nothing of this is shown all the same
+		id := cmp.Or(said.ID, said.Object, said.Name)
+		if kind == client.DefineField {
+			id = said.Object + "." + said.Name
+		}
+		return []any{id, said.Name, members(jsontext.Value(*item), "id", "name", "object")}
+	}))(r.Metadata.List(ctx, kind, c.Object, c.at()))
 }
 
 // metadataDeleteCmd is `renga metadata delete`.
@@ -272,7 +248,7 @@ Examples:
 }
 
 // Run deletes it.
-func (c *metadataDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *metadataDeleteCmd) Run(ctx context.Context, r *remote) error {
 	kind, err := c.kind()
 	if err != nil {
 		return err
@@ -280,8 +256,9 @@ func (c *metadataDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err := r.Metadata.Delete(ctx, kind, c.ID, c.Version); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true},
-		func() error { return a.line("Deleted %s %s.", c.Kind, clean(c.ID)) })
+	return r.print(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, func(p *printer) {
+		p.line("Deleted %s %s.", c.Kind, c.ID)
+	})
 }
 
 // metadataDescribeCmd is `renga metadata describe`.
@@ -297,20 +274,12 @@ func (metadataDescribeCmd) Help() string {
 }
 
 // Run shows the object.
-func (c *metadataDescribeCmd) Run(ctx context.Context, a *App, r *remote) error {
-	d, err := r.Metadata.Describe(ctx, c.Object)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range d.Fields {
-			f := &d.Fields[i]
-			values := clean(strings.Join(append(f.Values, f.ReferenceTo...), ", "))
-			rows = append(rows, []string{f.Name, f.Type, clean(f.Label), fieldIs(f), values})
-		}
-		return a.grid([]string{"FIELD", "TYPE", "LABEL", "IS", "VALUES"}, rows)
-	})
+func (c *metadataDescribeCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, d *client.ObjectDescription) {
+		columns("FIELD, TYPE, LABEL, IS, VALUES", func(f *client.ObjectField) []any {
+			return []any{f.Name, f.Type, f.Label, fieldIs(f), strings.Join(append(f.Values, f.ReferenceTo...), ", ")}
+		}).print(p, d.Fields)
+	})(r.Metadata.Describe(ctx, c.Object))
 }
 
 // fieldIs says what a field is beside its type.

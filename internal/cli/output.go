@@ -1,6 +1,7 @@
 package cli
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,16 +12,32 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
-	"github.com/jedib0t/go-pretty/v6/table"
+	pretty "github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"renga.dev/renga/client"
 )
 
-// Answer prints what a command found: as JSON, or as people read it.
+// Answer prints what a command of another package found: as JSON, or as people read it.
 func (a *App) Answer(value any, people func() error) error {
 	if a.Output == "json" {
 		return writeJSON(a.Out, value)
 	}
 	return people()
+}
+
+// print prints what a command found: as JSON, or as people read it.
+func (a *App) print(value any, people func(*printer)) error {
+	return a.Answer(value, func() error {
+		p := &printer{screen: a.screen, w: a.Out}
+		people(p)
+		return p.err
+	})
+}
+
+// printItems prints a list as JSON, or as a table.
+func printItems[T any](a *App, items []T, t table[T]) error {
+	return a.print(map[string]any{"items": items}, func(p *printer) { t.print(p, items) })
 }
 
 // writeJSON writes one indented JSON value. Names of maps are sorted, so that what a
@@ -52,60 +69,157 @@ func writeInstant(e *jsontext.Encoder, t time.Time) error {
 	return e.WriteToken(jsontext.String(instant(t)))
 }
 
-// grid prints rows below a header, in columns. On a terminal long rows are cut at
-// its edge; elsewhere nothing is.
-func (a *App) grid(header []string, rows [][]string) error {
-	_, err := io.WriteString(a.Out, a.screen.grid(header, rows))
+// printEach prints one of many things as it comes: columns of a fixed width, or one line of JSON.
+func (a *App) printEach(value any, widths []int, row []any) error {
+	if a.Output == "json" {
+		return writeLine(a.Out, value)
+	}
+	cells := make([]string, len(row))
+	for i, width := range widths {
+		cells[i] = pad(a.screen.cell(row[i]), width)
+	}
+	_, err := io.WriteString(a.Out, strings.TrimRight(strings.Join(cells, "  "), " ")+"\n")
 	return err
 }
 
-func (s screen) grid(header []string, rows [][]string) string {
-	t := table.NewWriter()
+// printer writes what people read. After an error it writes nothing more.
+type printer struct {
+	screen
+	w   io.Writer
+	err error // the first
+}
+
+func (p *printer) write(text string) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, text)
+	}
+}
+
+// line prints one line; what stands in for verbs is made safe.
+func (p *printer) line(format string, args ...any) { p.write(p.sprintf(format, args...) + "\n") }
+
+// grid prints rows below a header, which is a list with commas, in pretty. On a terminal long rows are cut at its
+// edge; elsewhere nothing is.
+func (p *printer) grid(head string, rows [][]any) { p.write(p.screen.grid(head, rows)) }
+
+// section is a grid below an empty line; nothing without rows.
+func (p *printer) section(head string, rows [][]any) {
+	if len(rows) > 0 {
+		p.write("\n")
+		p.grid(head, rows)
+	}
+}
+
+// pairs prints names and values, which take turns, below each other; values that are empty are left out.
+func (p *printer) pairs(all ...any) {
+	var rows [][]any
+	for pair := range slices.Chunk(all, 2) {
+		if value := p.cell(pair[1]); value != "" {
+			rows = append(rows, []any{coloured{bold, pair[0].(string)}, painted(value)})
+		}
+	}
+	p.grid("", rows)
+}
+
+// table is how people read a list: the names of the columns, with commas, and a row for an item.
+type table[T any] struct {
+	head string
+	row  func(*T) []any
+}
+
+// columns are a table; the names of the columns stand in one text, with commas.
+func columns[T any](head string, row func(*T) []any) table[T] { return table[T]{head, row} }
+
+func (t table[T]) rows(items []T) (rows [][]any) {
+	for i := range items {
+		rows = append(rows, t.row(&items[i]))
+	}
+	return rows
+}
+
+func (t table[T]) print(p *printer, items []T) { p.grid(t.head, t.rows(items)) }
+
+// What a cell may be beside texts, numbers and instants.
+type (
+	painted  string // is safe and has its colours already
+	status   string // is coloured as what it says
+	coloured struct {
+		colour
+		text string
+	}
+)
+
+// cell is a value as it stands in a table or in a line.
+func (s screen) cell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case painted:
+		return string(v)
+	case coloured:
+		return s.paint(v.colour, clean(v.text))
+	case status:
+		return s.paint(statusColours[string(v)], clean(string(v)))
+	case time.Time:
+		return instant(v)
+	case client.Actor:
+		return actor(v)
+	case jsontext.Value:
+		return clean(string(v))
+	case stdjson.RawMessage:
+		return clean(string(v))
+	case bool:
+		if v {
+			return "yes"
+		}
+		return ""
+	}
+	return clean(fmt.Sprint(value))
+}
+
+// sprintf formats a text for people: what is no number stands there as in a cell.
+func (s screen) sprintf(format string, args ...any) string {
+	safe := slices.Clone(args)
+	for i, value := range args {
+		switch value.(type) {
+		case int, int64, uint64, float64:
+		default:
+			safe[i] = s.cell(value)
+		}
+	}
+	return fmt.Sprintf(format, safe...)
+}
+
+func (s screen) grid(head string, rows [][]any) string {
+	t := pretty.NewWriter()
 	t.SetStyle(plain(s))
 	t.SuppressTrailingSpaces()
-	if header != nil {
-		t.AppendHeader(cells(header, func(name string) string { return s.paint(bold, name) }))
+	if head != "" {
+		var names pretty.Row
+		for name := range strings.SplitSeq(head, ", ") {
+			names = append(names, s.paint(bold, name))
+		}
+		t.AppendHeader(names)
 	}
 	for _, row := range rows {
-		t.AppendRow(cells(row, func(value string) string { return value }))
+		cells := make(pretty.Row, len(row))
+		for i, value := range row {
+			cells[i] = s.cell(value)
+		}
+		t.AppendRow(cells)
 	}
 	return t.Render() + "\n"
 }
 
-func cells(row []string, paint func(string) string) table.Row {
-	out := make(table.Row, len(row))
-	for i, value := range row {
-		out[i] = paint(value)
-	}
-	return out
-}
-
 // plain is a table without lines.
-func plain(s screen) table.Style {
-	style := table.Style{
-		Box:     table.BoxStyle{PaddingRight: "  ", UnfinishedRow: "…"},
-		Format:  table.FormatOptions{Header: text.FormatDefault, Row: text.FormatDefault},
-		Options: table.OptionsNoBordersAndSeparators,
+func plain(s screen) pretty.Style {
+	style := pretty.Style{
+		Box:     pretty.BoxStyle{PaddingRight: "  ", UnfinishedRow: "…"},
+		Format:  pretty.FormatOptions{Header: text.FormatDefault, Row: text.FormatDefault},
+		Options: pretty.OptionsNoBordersAndSeparators,
 	}
 	style.Size.WidthMax = s.width
 	return style
-}
-
-// pairs prints names and values below each other; values that are empty are left out.
-func (a *App) pairs(pairs ...[2]string) error {
-	var rows [][]string
-	for _, pair := range pairs {
-		if pair[1] != "" {
-			rows = append(rows, []string{a.screen.paint(bold, pair[0]), pair[1]})
-		}
-	}
-	return a.grid(nil, rows)
-}
-
-// line prints one line of an answer.
-func (a *App) line(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
-	return err
 }
 
 // clean makes a text safe for a terminal and for one line of a table: what others

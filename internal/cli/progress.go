@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/progress"
@@ -38,7 +39,7 @@ func (a *App) Bar(what string, total int) *Bar {
 
 // Set says how far it is.
 func (b *Bar) Set(n int) {
-	if b.tracker != nil {
+	if b != nil && b.tracker != nil {
 		b.tracker.SetValue(int64(n))
 	}
 }
@@ -50,4 +51,40 @@ func (b *Bar) End() {
 	}
 	b.tracker.MarkAsDone()
 	<-b.done // it stops by itself when there is nothing more to show
+}
+
+// polling is something that is looked at until it has ended.
+type polling[T any] struct {
+	what string // the title of the bar that shows how far it is; "": there is none
+	read func() (T, error)
+	far  func(T) (done, total int, ended bool)
+	most time.Duration // the longest pause between two looks; they begin with pollEvery
+}
+
+// pollEvery is how often something is looked at first.
+const pollEvery = 200 * time.Millisecond
+
+// poll looks until it has ended and gives what it saw last.
+func poll[T any](ctx context.Context, a *App, p polling[T]) (T, error) {
+	var bar *Bar
+	for pause := pollEvery; ; pause = min(pause*5/4, p.most) {
+		got, err := p.read()
+		if err != nil {
+			return got, err
+		}
+		done, total, ended := p.far(got)
+		if ended {
+			return got, nil
+		}
+		if bar == nil && p.what != "" {
+			bar = a.Bar(p.what, total)
+			defer bar.End()
+		}
+		bar.Set(done)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return got, ctx.Err()
+		}
+	}
 }

@@ -78,8 +78,8 @@ Examples:
 }
 
 // Run asks for it.
-func (c *recheckRunCmd) Run(ctx context.Context, a *App) error {
-	return c.ask(ctx, a, func(ctx context.Context, r *remote, o client.RecheckOrder) (*client.RecheckAccepted, error) {
+func (c *recheckRunCmd) Run(ctx context.Context, r *remote) error {
+	return c.ask(ctx, r, func(ctx context.Context, o client.RecheckOrder) (*client.RecheckAccepted, error) {
 		return r.Rechecks.Request(ctx, c.Strategies, o)
 	})
 }
@@ -103,40 +103,33 @@ Examples:
 }
 
 // Run asks for it.
-func (c *recheckAllCmd) Run(ctx context.Context, a *App) error {
-	return c.ask(ctx, a, func(ctx context.Context, r *remote, o client.RecheckOrder) (*client.RecheckAccepted, error) {
+func (c *recheckAllCmd) Run(ctx context.Context, r *remote) error {
+	return c.ask(ctx, r, func(ctx context.Context, o client.RecheckOrder) (*client.RecheckAccepted, error) {
 		return r.Rechecks.RequestAll(ctx, client.RecheckFilter{Text: c.Text, TagsAny: c.Tag, Health: c.Health}, o)
 	})
 }
 
 // ask sends a request and, if that is wanted, follows it.
 func (o *recheckOrder) ask(
-	ctx context.Context, a *App, send func(context.Context, *remote, client.RecheckOrder) (*client.RecheckAccepted,
-		error),
+	ctx context.Context, r *remote, send func(context.Context, client.RecheckOrder) (*client.RecheckAccepted, error),
 ) error {
-	order, err := o.order(a)
-	if err != nil {
-		return err
-	}
-	r, err := a.connect(retryFor)
+	order, err := o.order(r.App)
 	if err != nil {
 		return err
 	}
 	ctx = o.context(ctx)
-	got, err := send(ctx, r, order)
-	if err != nil {
-		return err
-	}
-	if o.Wait {
+	got, err := send(ctx, order)
+	if err == nil && o.Wait {
 		return r.followRecheck(ctx, got.RequestID)
 	}
-	return r.answer(func() error {
+	return show(r, func(p *printer, got *client.RecheckAccepted) {
 		if o.Quiet {
-			return a.line("%s", got.RequestID)
+			p.line("%s", got.RequestID)
+			return
 		}
-		return a.line("Request %s is %s, with %s. See how far it is: renga recheck watch %s",
+		p.line("Request %s is %s, with %s. See how far it is: renga recheck watch %s",
 			got.RequestID, got.Status, count(got.Total, "strategy", "strategies"), got.RequestID)
-	})
+	})(got, err)
 }
 
 // recheckShowCmd is `renga recheck show`.
@@ -154,16 +147,11 @@ func (recheckShowCmd) Help() string {
 }
 
 // Run shows the request and a page of its strategies.
-func (c *recheckShowCmd) Run(ctx context.Context, a *App, r *remote) error {
-	p, err := r.Rechecks.Get(ctx, c.ID, c.at(), c.Status...)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		err := a.showRecheck(p)
-		a.more(&c.paging, len(p.Items), p.Matching)
-		return err
-	})
+func (c *recheckShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, got *client.RecheckProgress) {
+		printRecheck(p, got)
+		r.more(&c.paging, len(got.Items), got.Matching)
+	})(r.Rechecks.Get(ctx, c.ID, c.at(), c.Status...))
 }
 
 // recheckWatchCmd is `renga recheck watch`.
@@ -180,12 +168,8 @@ Examples:
 }
 
 // Run follows the request.
-func (c *recheckWatchCmd) Run(ctx context.Context, a *App) error {
-	r, err := a.connect(watchPatience)
-	if err != nil {
-		return err
-	}
-	return r.followRecheck(ctx, c.ID)
+func (c *recheckWatchCmd) Run(ctx context.Context, r *remote) error {
+	return r.patient().followRecheck(ctx, c.ID)
 }
 
 // recheckCancelCmd is `renga recheck cancel`.
@@ -204,106 +188,65 @@ Examples:
 }
 
 // Run cancels the request.
-func (c *recheckCancelCmd) Run(ctx context.Context, a *App, r *remote) error {
-	got, err := r.Rechecks.Cancel(c.context(ctx), c.ID, c.Reason, c.IdempotencyKey)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.line("Request %s is %s.", got.RequestID, got.Status) })
+func (c *recheckCancelCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, got *client.RecheckAccepted) {
+		p.line("Request %s is %s.", got.RequestID, got.Status)
+	})(r.Rechecks.Cancel(c.context(ctx), c.ID, c.Reason, c.IdempotencyKey))
 }
 
-// How often a request is looked at while it is under way: less and less, so that several
-// may be followed within the limit of reads.
-const (
-	recheckPoll     = 200 * time.Millisecond
-	mostRecheckPoll = 3 * time.Second
-)
+// mostRecheckPoll is how seldom a request is looked at in the end, so that several may be followed within the limit of
+// reads.
+const mostRecheckPoll = 3 * time.Second
 
 // followRecheck shows how far a request is until it has ended, and then its results.
 func (r *remote) followRecheck(ctx context.Context, id string) error {
-	a := r.app
-	p, err := r.untilEnded(ctx, id)
+	got, err := poll(ctx, r.App, polling[*client.RecheckProgress]{
+		what: "strategies", most: mostRecheckPoll,
+		read: func() (*client.RecheckProgress, error) {
+			return r.Rechecks.Get(ctx, id, client.Paging{Size: client.MaxPageSize})
+		},
+		far: func(p *client.RecheckProgress) (done, total int, ended bool) {
+			c := &p.Counts
+			return c.Succeeded + c.Failed + c.Canceled, p.Total, p.Status.Ended() && c.Queued+c.Running == 0
+		},
+	})
 	if ctx.Err() != nil {
-		a.say("the server goes on; look with: renga recheck show %s; cancel with: renga recheck cancel %s", id, id)
+		r.say("the server goes on; look with: renga recheck show %s; cancel with: renga recheck cancel %s", id, id)
 		return ctx.Err()
 	}
-	if err != nil {
-		return err
-	}
-	err = r.answer(func() error {
-		err := a.showRecheck(p)
-		if len(p.Items) < p.Total {
-			a.say("all strategies: renga recheck show %s --page 2 --page-size 100", id)
+	err = show(r, func(p *printer, got *client.RecheckProgress) {
+		printRecheck(p, got)
+		if len(got.Items) < got.Total {
+			r.say("all strategies: renga recheck show %s --page 2 --page-size 100", id)
 		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if p.Counts.Failed > 0 || p.Counts.Canceled > 0 {
+	})(got, err)
+	if err == nil && got.Counts.Failed+got.Counts.Canceled > 0 {
 		return ended(exitFailure)
 	}
-	return nil
+	return err
 }
 
-// untilEnded looks at a request until it has ended.
-func (r *remote) untilEnded(ctx context.Context, id string) (*client.RecheckProgress, error) {
-	var bar *Bar
-	defer func() {
-		if bar != nil {
-			bar.End()
-		}
-	}()
-	for pause := recheckPoll; ; pause = min(pause*5/4, mostRecheckPoll) {
-		p, err := r.Rechecks.Get(ctx, id, client.Paging{Size: client.MaxPageSize})
-		if err != nil || p.Status.Ended() && p.Counts.Queued+p.Counts.Running == 0 {
-			return p, err
-		}
-		if bar == nil {
-			bar = r.app.Bar("strategies", p.Total)
-		}
-		bar.Set(p.Counts.Succeeded + p.Counts.Failed + p.Counts.Canceled)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return p, ctx.Err()
-		}
-	}
-}
-
-func (a *App) showRecheck(p *client.RecheckProgress) error {
-	c := &p.Counts
-	counts := fmt.Sprintf("%d: %d queued, %d running, %d succeeded, %d failed, %d canceled", p.Total, c.Queued,
+func printRecheck(p *printer, got *client.RecheckProgress) {
+	c := &got.Counts
+	counts := fmt.Sprintf("%d: %d queued, %d running, %d succeeded, %d failed, %d canceled", got.Total, c.Queued,
 		c.Running, c.Succeeded, c.Failed, c.Canceled)
-	if p.DryRun {
+	if got.DryRun {
 		counts = fmt.Sprintf("%d planned", c.Planned)
 	}
-	err := a.pairs(
-		[2]string{"request", p.RequestID},
-		[2]string{"status", a.screen.status(string(p.Status))},
-		[2]string{"window", inLine(p.Window)},
-		[2]string{"reason", clean(p.Reason)},
-		[2]string{"trace", clean(p.TraceID)},
-		[2]string{"created", instant(p.CreatedAt)},
-		[2]string{"updated", instant(p.UpdatedAt)},
-		[2]string{"strategies", counts},
+	p.pairs(
+		"request", got.RequestID, "status", status(got.Status), "window", inLine(got.Window), "reason", got.Reason,
+		"trace", got.TraceID, "created", got.CreatedAt, "updated", got.UpdatedAt, "strategies", counts,
 	)
-	if err != nil || len(p.Items) == 0 {
-		return err
-	}
-	if err := a.line(""); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, item := range p.Items {
+	var rows [][]any
+	for _, item := range got.Items {
 		what := ""
 		if item.Result != nil {
 			what = members(jsontext.Value(item.Result))
 		}
 		if item.Error != nil {
-			what = clean(item.Error.Error())
+			what = item.Error.Error()
 		}
-		rows = append(rows, []string{item.Strategy, a.screen.status(item.Status), what})
+		rows = append(rows, []any{item.Strategy, status(item.Status), what})
 	}
-	return a.grid([]string{"STRATEGY", "STATUS", "WHAT"}, rows)
+	p.section("STRATEGY, STATUS, WHAT", rows)
 }

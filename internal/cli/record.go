@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -65,23 +66,21 @@ type recordName struct {
 	ID     string `arg:"" help:"Its id."`
 }
 
-// showRecord prints a record.
-func (r *remote) showRecord(rec *client.Record) error {
-	a := r.app
-	return r.answer(func() error {
-		pairs := [][2]string{
-			{"ID", rec.ID},
-			{"Object", rec.Object},
-			{"Owner", rec.OwnerID},
-			{"Version", rec.RecordVersion},
-			{"Created", instant(rec.CreatedAt) + " by " + rec.CreatedBy},
-			{"Updated", instant(rec.UpdatedAt) + " by " + rec.UpdatedBy},
-		}
-		for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
-			pairs = append(pairs, [2]string{clean(name), clean(shortly(rec.Fields[name]))})
-		}
-		return a.pairs(pairs...)
-	})
+func printRecord(p *printer, rec *client.Record) {
+	pairs := []any{
+		"ID", rec.ID, "Object", rec.Object, "Owner", rec.OwnerID, "Version", rec.RecordVersion,
+		"Created", instant(rec.CreatedAt) + " by " + rec.CreatedBy,
+		"Updated", instant(rec.UpdatedAt) + " by " + rec.UpdatedBy,
+	}
+	p.pairs(append(pairs, fieldPairs(rec.Fields)...)...)
+}
+
+// fieldPairs are the fields of a record by their names.
+func fieldPairs(fields map[string]any) (pairs []any) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		pairs = append(pairs, name, shortly(fields[name]))
+	}
+	return pairs
 }
 
 // shortly is the value of a field as people read it.
@@ -113,11 +112,7 @@ func (c *recordCreateCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.Records.Create(ctx, c.Object, draft)
-	if err != nil {
-		return err
-	}
-	return r.showRecord(made)
+	return show(r, printRecord)(r.Records.Create(ctx, c.Object, draft))
 }
 
 // recordGetCmd is `renga record get`.
@@ -132,11 +127,7 @@ func (recordGetCmd) Help() string {
 
 // Run prints the record.
 func (c *recordGetCmd) Run(ctx context.Context, r *remote) error {
-	found, err := r.Records.Get(ctx, c.Object, c.ID)
-	if err != nil {
-		return err
-	}
-	return r.showRecord(found)
+	return show(r, printRecord)(r.Records.Get(ctx, c.Object, c.ID))
 }
 
 // recordListCmd is `renga record list`.
@@ -164,8 +155,7 @@ func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 		}
 		q.Filters[name] = value
 	}
-	head := []string{"ID", "NAME", "VERSION", "FIELDS"}
-	return tabulate(r, &c.paging, head, func(rec *client.Record) []string {
+	return tabulate(r, &c.paging, columns("ID, NAME, VERSION, FIELDS", func(rec *client.Record) []any {
 		var rest []string
 		for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
 			if name != "Name" {
@@ -173,8 +163,8 @@ func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 			}
 		}
 		name, _ := rec.Fields["Name"].(string)
-		return []string{rec.ID, clean(name), rec.RecordVersion, clean(strings.Join(rest, " "))}
-	})(r.Records.List(ctx, c.Object, q))
+		return []any{rec.ID, name, rec.RecordVersion, strings.Join(rest, " ")}
+	}))(r.Records.List(ctx, c.Object, q))
 }
 
 // recordVersion is the version that somebody has seen.
@@ -182,12 +172,7 @@ type recordVersion struct {
 	Version string `placeholder:"INSTANT" help:"Only if it still has this recordVersion; the default is whatever it has."`
 }
 
-func (v *recordVersion) seen() string {
-	if v.Version == "" {
-		return client.AnyVersion
-	}
-	return v.Version
-}
+func (v *recordVersion) seen() string { return cmp.Or(v.Version, client.AnyVersion) }
 
 // recordUpdateCmd is `renga record update`.
 type recordUpdateCmd struct {
@@ -209,11 +194,7 @@ func (c *recordUpdateCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	changed, err := r.Records.Update(ctx, c.Object, c.ID, c.seen(), draft)
-	if err != nil {
-		return err
-	}
-	return r.showRecord(changed)
+	return show(r, printRecord)(r.Records.Update(ctx, c.Object, c.ID, c.seen(), draft))
 }
 
 // recordDeleteCmd is `renga record delete`.
@@ -231,12 +212,13 @@ Examples:
 }
 
 // Run deletes the record.
-func (c *recordDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *recordDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"object": c.Object, "id": c.ID, "deleted": true},
-		func() error { return a.line("deleted %s %s", c.Object, clean(c.ID)) })
+	return r.print(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, func(p *printer) {
+		p.line("deleted %s %s", c.Object, c.ID)
+	})
 }
 
 // recordHistoryCmd is `renga record history`.
@@ -252,28 +234,18 @@ func (recordHistoryCmd) Help() string {
 }
 
 // Run prints a page of the changes, the newest first.
-func (c *recordHistoryCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Records.History(ctx, c.Object, c.ID, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for _, e := range page.Items {
-			var changes []string
-			for _, change := range e.Changes {
-				text := change.Field
-				if change.New != nil {
-					text += ": " + string(change.Old) + " → " + string(change.New)
-				}
-				changes = append(changes, text)
+func (c *recordHistoryCmd) Run(ctx context.Context, r *remote) error {
+	return tabulate(r, &c.paging, columns("AT, ACTION, USER, CHANGES", func(e *client.RecordEntry) []any {
+		var changes []string
+		for _, change := range e.Changes {
+			text := change.Field
+			if change.New != nil {
+				text += ": " + string(change.Old) + " → " + string(change.New)
 			}
-			rows = append(rows, []string{instant(e.At), e.Action, e.UserID, clean(strings.Join(changes, ", "))})
+			changes = append(changes, text)
 		}
-		err := a.grid([]string{"AT", "ACTION", "USER", "CHANGES"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+		return []any{e.At, e.Action, e.UserID, strings.Join(changes, ", ")}
+	}))(r.Records.History(ctx, c.Object, c.ID, c.at()))
 }
 
 // recordConvertCmd is `renga record convert`.
@@ -294,7 +266,7 @@ func (recordConvertCmd) Help() string {
 }
 
 // Run converts the lead.
-func (c *recordConvertCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *recordConvertCmd) Run(ctx context.Context, r *remote) error {
 	v := client.LeadConversion{OwnerID: c.Owner, AccountID: c.Account, ContactID: c.Contact, Match: c.Match}
 	if len(c.Opportunity) > 0 {
 		fields, err := setFields(c.Opportunity)
@@ -303,17 +275,12 @@ func (c *recordConvertCmd) Run(ctx context.Context, a *App, r *remote) error {
 		}
 		v.Opportunity = fields
 	}
-	done, err := r.Records.ConvertLead(ctx, c.ID, v)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
+	return show(r, func(p *printer, done *client.ConvertedLead) {
 		opportunity := ""
 		if done.OpportunityID != nil {
 			opportunity = *done.OpportunityID
 		}
-		return a.pairs([2]string{"Lead", done.Lead.ID}, [2]string{"Account", done.AccountID},
-			[2]string{"Contact", done.ContactID},
-			[2]string{"Opportunity", opportunity}, [2]string{"Created", strings.Join(done.Created, ", ")})
-	})
+		p.pairs("Lead", done.Lead.ID, "Account", done.AccountID, "Contact", done.ContactID, "Opportunity", opportunity,
+			"Created", strings.Join(done.Created, ", "))
+	})(r.Records.ConvertLead(ctx, c.ID, v))
 }

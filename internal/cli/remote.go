@@ -23,34 +23,49 @@ import (
 // long enough for one that is restarted, short for somebody who waits.
 const retryFor = 2 * time.Second
 
-// remote is a client and a copy of what the server last answered.
+// remote is the program with a client and a copy of what the server last answered.
 type remote struct {
+	*App
 	*client.Client
-	app   *App
 	heard *recorder
 	token string
 }
 
-// connect makes a client as the flags say. Whoever may be waiting for as long as a server is away gives a longer
-// patience.
-func (a *App) connect(patience time.Duration) (*remote, error) {
-	for one := range strings.SplitSeq(a.Server, ",") {
-		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, usage("--server (or RENGA_SERVER) must be like %s, not %q", client.DefaultURL, one)
-		}
-	}
-	heard := &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}
+// connect makes a client as the flags say. What is wrong with them is told by the first request (App.flaw), so that a
+// command refuses its own flags before. Whoever may be waiting for as long as a server is away gives a longer patience.
+func (a *App) connect(patience time.Duration) *remote {
+	r := &remote{App: a, heard: &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}}
 	cfg := client.Config{
 		URL: a.Server, Tenant: a.Tenant, User: a.As, EventToken: a.eventToken, UserAgent: "renga-cli",
 		RetryFor: patience,
-		HTTP:     &http.Client{Transport: heard},
+		HTTP:     &http.Client{Transport: r.heard},
 	}
-	token := a.Token
+	if r.token, a.flaw = a.credentials(); a.flaw != nil {
+		cfg.URL = "none" // lets the client refuse every request
+	}
+	if r.token != "" {
+		cfg.Token = func(context.Context) (string, error) { return r.token, nil }
+	}
+	r.Client = client.New(cfg)
+	return r
+}
+
+// patient is a remote for who waits for something that may take longer than a server is away.
+func (r *remote) patient() *remote { return r.connect(watchPatience) }
+
+// credentials checks the flags that say where to connect and as whom, and reads the token.
+func (a *App) credentials() (token string, err error) {
+	for one := range strings.SplitSeq(a.Server, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return "", usage("--server (or RENGA_SERVER) must be like %s, not %q", client.DefaultURL, one)
+		}
+	}
+	token = a.Token
 	if a.TokenFile != "" {
 		raw, err := a.read(a.TokenFile)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		token = strings.TrimSpace(string(raw))
 	}
@@ -61,13 +76,10 @@ func (a *App) connect(patience time.Duration) (*remote, error) {
 		{"--event-token (or AX_WORKFLOW_EVENT_TOKEN)", a.eventToken},
 	} {
 		if strings.ContainsFunc(given.value, unicode.IsControl) {
-			return nil, usage("%s holds a character that no header can", given.what)
+			return "", usage("%s holds a character that no header can", given.what)
 		}
 	}
-	if token != "" {
-		cfg.Token = func(context.Context) (string, error) { return token, nil }
-	}
-	return &remote{client.New(cfg), a, heard, token}, nil
+	return token, nil
 }
 
 // shownServer is --server as it may be printed: without passwords.
@@ -82,40 +94,32 @@ func (a *App) shownServer() string {
 }
 
 // answer prints what the server answered: its JSON as it is, or as people read it.
-func (r *remote) answer(people func() error) error {
-	a := r.app
-	if a.Output != "json" {
-		return people()
-	}
+func (r *remote) answer(people func(*printer)) error {
 	raw := r.heard.last()
-	if raw == nil {
+	if r.Output == "json" && raw == nil {
 		return errors.New("the server answered without JSON")
 	}
-	return writeJSON(a.Out, raw)
+	return r.print(raw, people)
 }
 
 // show prints what a call of the client gave, or gives its error back.
-func show[T any](r *remote, people func(T) error) func(T, error) error {
+func show[T any](r *remote, people func(*printer, T)) func(T, error) error {
 	return func(got T, err error) error {
 		if err != nil {
 			return err
 		}
-		return r.answer(func() error { return people(got) })
+		return r.answer(func(p *printer) { people(p, got) })
 	}
 }
 
+// showAll prints a list that a call of the client gave, a row for each item, or gives its error back.
+func showAll[T any](r *remote, t table[T]) func([]T, error) error { return show(r, t.print) }
+
 // tabulate prints a page that a call of the client gave, a row for each item, or gives its error back.
-func tabulate[T any](
-	r *remote, p *paging, head []string, row func(*T) []string,
-) func(*client.Page[T], error) error {
-	return show(r, func(page *client.Page[T]) error {
-		var rows [][]string
-		for i := range page.Items {
-			rows = append(rows, row(&page.Items[i]))
-		}
-		err := r.app.grid(head, rows)
-		r.app.more(p, len(page.Items), page.Total)
-		return err
+func tabulate[T any](r *remote, at *paging, t table[T]) func(*client.Page[T], error) error {
+	return show(r, func(p *printer, page *client.Page[T]) {
+		t.print(p, page.Items)
+		r.more(at, len(page.Items), page.Total)
 	})
 }
 

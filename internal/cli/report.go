@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"renga.dev/renga/client"
@@ -47,8 +46,8 @@ func (reportPipelineCmd) Help() string {
 }
 
 // Run prints the report.
-func (c *reportPipelineCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportPipeline, client.ReportQuery{GroupBy: c.GroupBy, OwnerID: c.Owner}, c.CSV)
+func (c *reportPipelineCmd) Run(ctx context.Context, r *remote) error {
+	return r.count(ctx, client.ReportPipeline, c.GroupBy, reportMonths{}, c.reportFlags)
 }
 
 // reportForecastCmd is `renga report forecast`.
@@ -66,11 +65,8 @@ func (reportForecastCmd) Help() string {
 }
 
 // Run prints the report.
-func (c *reportForecastCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportForecast, client.ReportQuery{
-		GroupBy: c.GroupBy, From: c.From, To: c.To,
-		OwnerID: c.Owner,
-	}, c.CSV)
+func (c *reportForecastCmd) Run(ctx context.Context, r *remote) error {
+	return r.count(ctx, client.ReportForecast, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
 // reportWonLostCmd is `renga report won-lost`.
@@ -88,11 +84,8 @@ func (reportWonLostCmd) Help() string {
 }
 
 // Run prints the report.
-func (c *reportWonLostCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportWonLost, client.ReportQuery{
-		GroupBy: c.GroupBy, From: c.From, To: c.To,
-		OwnerID: c.Owner,
-	}, c.CSV)
+func (c *reportWonLostCmd) Run(ctx context.Context, r *remote) error {
+	return r.count(ctx, client.ReportWonLost, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
 // reportLeadsCmd is `renga report lead-conversion`.
@@ -110,11 +103,8 @@ func (reportLeadsCmd) Help() string {
 }
 
 // Run prints the report.
-func (c *reportLeadsCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportLeadConversion, client.ReportQuery{
-		GroupBy: c.GroupBy, From: c.From, To: c.To,
-		OwnerID: c.Owner,
-	}, c.CSV)
+func (c *reportLeadsCmd) Run(ctx context.Context, r *remote) error {
+	return r.count(ctx, client.ReportLeadConversion, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
 // reportCampaignsCmd is `renga report campaigns`.
@@ -127,8 +117,8 @@ func (reportCampaignsCmd) Help() string {
 }
 
 // Run prints the report.
-func (c *reportCampaignsCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportCampaigns, client.ReportQuery{OwnerID: c.Owner}, c.CSV)
+func (c *reportCampaignsCmd) Run(ctx context.Context, r *remote) error {
+	return r.count(ctx, client.ReportCampaigns, nil, reportMonths{}, c.reportFlags)
 }
 
 // reportApprovalsCmd is `renga report approvals`.
@@ -146,36 +136,28 @@ func (reportApprovalsCmd) Help() string {
 }
 
 // Run prints the report.
-func (c *reportApprovalsCmd) Run(ctx context.Context, a *App) error {
-	return a.count(ctx, client.ReportApprovals, client.ReportQuery{
-		GroupBy: c.GroupBy, From: c.From, To: c.To,
-		OwnerID: c.Owner,
-	}, c.CSV)
+func (c *reportApprovalsCmd) Run(ctx context.Context, r *remote) error {
+	return r.count(ctx, client.ReportApprovals, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
 // count makes a report and prints it, its total last.
-func (a *App) count(ctx context.Context, name client.ReportName, q client.ReportQuery, csv bool) error {
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
-	}
-	if csv {
+func (r *remote) count(
+	ctx context.Context, name client.ReportName, by []string, months reportMonths, f reportFlags,
+) error {
+	q := client.ReportQuery{GroupBy: by, From: months.From, To: months.To, OwnerID: f.Owner}
+	if f.CSV {
 		raw, err := r.Reports.CSV(ctx, name, q)
 		if err == nil {
-			_, err = a.Out.Write(raw)
+			_, err = r.Out.Write(raw)
 		}
 		return err
 	}
-	found, err := r.Reports.Get(ctx, name, q)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		header := make([]string, len(found.Columns))
-		for i, c := range found.Columns {
-			header[i] = strings.ToUpper(c.Name)
+	return show(r, func(p *printer, found *client.Report) {
+		var head []string
+		for _, c := range found.Columns {
+			head = append(head, strings.ToUpper(c.Name))
 		}
-		rows := make([][]string, 0, len(found.Rows)+1)
+		var rows [][]any
 		for _, row := range found.Rows {
 			rows = append(rows, reportLine(found.Columns, row))
 		}
@@ -184,23 +166,18 @@ func (a *App) count(ctx context.Context, name client.ReportName, q client.Report
 			total[0] = "total"
 			rows = append(rows, total)
 		}
-		if err := a.grid(header, rows); err != nil {
-			return err
-		}
+		p.grid(strings.Join(head, ", "), rows)
 		for _, o := range found.Omitted {
-			a.say("left out, since you may not read %s: %s", clean(o.Field), clean(strings.Join(o.Columns, ", ")))
+			r.say("left out, since you may not read %s: %s", o.Field, strings.Join(o.Columns, ", "))
 		}
-		return nil
-	})
+	})(r.Reports.Get(ctx, name, q))
 }
 
 // reportLine is a row as people read it.
-func reportLine(columns []client.ReportColumn, row map[string]any) []string {
-	line := make([]string, len(columns))
+func reportLine(columns []client.ReportColumn, row map[string]any) []any {
+	line := make([]any, len(columns))
 	for i, c := range columns {
-		if v := row[c.Name]; v != nil {
-			line[i] = clean(fmt.Sprint(v))
-		}
+		line[i] = row[c.Name]
 	}
 	return line
 }

@@ -21,14 +21,15 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *reportRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
-	id, err := r.Reports.Rebuild(ctx, "")
-	if err != nil {
-		return err
+func (c *reportRebuildCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, rebuilding("report"))(r.Reports.Rebuild(ctx, ""))
+}
+
+// rebuilding says that a rebuild was started, and where to look.
+func rebuilding(group string) func(*printer, string) {
+	return func(p *printer, id string) {
+		p.line("Rebuild %s is under way; renga %s rebuilds says how far it is.", id, group)
 	}
-	return r.answer(func() error {
-		return a.line("Rebuild %s is under way; renga report rebuilds says how far it is.", clean(id))
-	})
 }
 
 // reportRebuildsCmd is `renga report rebuilds`.
@@ -43,11 +44,12 @@ func (reportRebuildsCmd) Help() string {
 
 // Run prints a page.
 func (c *reportRebuildsCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"ID", "STATUS", "RECORDS", "EXECUTION"}
-	return tabulate(r, &c.paging, head, func(b *client.ReportRebuild) []string {
-		return []string{
-			b.RebuildID, b.Status, strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal),
-			b.ExecutionID,
-		}
-	})(r.Reports.ListRebuilds(ctx, c.at()))
+	return tabulate(r, &c.paging, columns(
+		"ID, STATUS, RECORDS, EXECUTION", func(b *client.ReportRebuild) []any {
+			return []any{b.RebuildID, b.Status, outOf(b.RecordsProcessed, b.RecordsTotal), b.ExecutionID}
+		},
+	))(r.Reports.ListRebuilds(ctx, c.at()))
 }
+
+// outOf is how many of all.
+func outOf(n, all int) string { return strconv.Itoa(n) + " of " + strconv.Itoa(all) }

@@ -26,7 +26,7 @@ import (
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/platform/audit"
-	bulks "renga.dev/renga/internal/platform/bulk"
+	bulkwork "renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/bulk/dlq"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
@@ -113,7 +113,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	at := sqldb.Config{Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{
-		store.Migration(), bulks.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(),
+		store.Migration(), bulkwork.Migration(), audit.Migration(), bus.Migration(), inbound.Migration(),
 		recheck.Migration(),
 		metadata.Migration(), records.Migration(), sharing.Migration(), search.Migration(), reporting.Migration(),
 		approval.Migration(), automation.Migration(), idempotency.Migration(),
@@ -148,7 +148,7 @@ func newRig(t *testing.T, o options) *rig {
 	r.mail.Bus, r.mail.DB = r.bus, db
 	kinds := dlq.Kinds(r.bus)
 	kinds[cancel.Name] = cancel.New(decides, quiet)
-	many := bulks.New(db, bulks.Config{Kinds: kinds, Exclusive: true, Clock: r.clock})
+	many := bulkwork.New(db, bulkwork.Config{Kinds: kinds, Exclusive: true, Clock: r.clock})
 	pass, err := gate.NewEventToken(o.token, "")
 	if err != nil {
 		t.Fatal(err)

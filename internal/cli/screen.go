@@ -67,9 +67,6 @@ var statusColours = map[string]colour{
 	"OPEN": red, "REDRIVING": cyan, "SKIPPING": cyan, "SKIPPED": yellow, "STALE": faint, "DUPLICATE": faint,
 }
 
-// status colours a status.
-func (s screen) status(status string) string { return s.paint(statusColours[status], status) }
-
 // size is the screen of standard output as it is now: a window may have changed.
 func (a *App) size() screen {
 	file, ok := a.Out.(*os.File)

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +40,7 @@ Examples:
 }
 
 // Run prints the hits.
-func (c *searchFindCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *searchFindCmd) Run(ctx context.Context, r *remote) error {
 	if c.Limit < 1 || c.Limit > 100 {
 		return usage("--limit must be 1 to 100, not %d", c.Limit)
 	}
@@ -53,42 +53,31 @@ func (c *searchFindCmd) Run(ctx context.Context, a *App, r *remote) error {
 		q.Cursor = page.Next
 		page, err = r.Search.Find(ctx, q)
 	}
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for i := range page.Items {
-			h := &page.Items[i]
-			rows = append(rows, []string{
-				h.Object, h.ID, clean(h.Name), instant(h.UpdatedAt),
-				found(a.screen, h.Highlights),
-			})
-		}
-		err := a.grid([]string{"OBJECT", "ID", "NAME", "UPDATED", "FOUND"}, rows)
+	return show(r, func(p *printer, page *client.HitPage) {
+		columns("OBJECT, ID, NAME, UPDATED, FOUND", func(h *client.Hit) []any {
+			return []any{h.Object, h.ID, h.Name, h.UpdatedAt, found(p.screen, h.Highlights)}
+		}).print(p, page.Items)
 		if page.Next != "" {
-			a.say("there may be more; the next page: --cursor %s", page.Next)
+			r.say("there may be more; the next page: --cursor %s", page.Next)
 		}
-		return err
-	})
+	})(page, err)
 }
 
 // found is where something was found, on one line.
-func found(s screen, all []client.Highlight) string {
+func found(on screen, all []client.Highlight) painted {
 	var lines []string
 	for _, h := range all {
-		var b strings.Builder
-		b.WriteString(clean(h.Field) + ": ")
+		line := clean(h.Field) + ": "
 		for _, part := range h.Parts {
+			text := clean(part.Text)
 			if part.Match {
-				b.WriteString(s.paint(bold, clean(part.Text)))
-			} else {
-				b.WriteString(clean(part.Text))
+				text = on.paint(bold, text)
 			}
+			line += text
 		}
-		lines = append(lines, b.String())
+		lines = append(lines, line)
 	}
-	return strings.Join(lines, "; ")
+	return painted(strings.Join(lines, "; "))
 }
 
 // searchRebuildCmd is `renga search rebuild`.
@@ -106,14 +95,8 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *searchRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
-	id, err := r.Search.Rebuild(ctx, c.Object, "")
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		return a.line("Rebuild %s is under way; renga search rebuilds says how far it is.", clean(id))
-	})
+func (c *searchRebuildCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, rebuilding("search"))(r.Search.Rebuild(ctx, c.Object, ""))
 }
 
 // searchRebuildsCmd is `renga search rebuilds`.
@@ -128,15 +111,12 @@ func (searchRebuildsCmd) Help() string {
 
 // Run prints a page.
 func (c *searchRebuildsCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"ID", "OBJECT", "CAUSE", "STATUS", "RECORDS", "EXECUTION"}
-	return tabulate(r, &c.paging, head, func(b *client.SearchRebuild) []string {
-		object := b.Object
-		if object == "" {
-			object = "all"
-		}
-		return []string{
-			b.RebuildID, object, b.Cause, b.Status,
-			strconv.Itoa(b.RecordsProcessed) + " of " + strconv.Itoa(b.RecordsTotal), b.ExecutionID,
-		}
-	})(r.Search.ListRebuilds(ctx, c.at()))
+	return tabulate(r, &c.paging, columns(
+		"ID, OBJECT, CAUSE, STATUS, RECORDS, EXECUTION", func(b *client.SearchRebuild) []any {
+			return []any{
+				b.RebuildID, cmp.Or(b.Object, "all"), b.Cause, b.Status, outOf(b.RecordsProcessed, b.RecordsTotal),
+				b.ExecutionID,
+			}
+		},
+	))(r.Search.ListRebuilds(ctx, c.at()))
 }

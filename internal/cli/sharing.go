@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"strconv"
+	"strings"
 
 	"renga.dev/renga/client"
 )
@@ -32,34 +32,23 @@ Examples:
 }
 
 // Run prints the reasons.
-func (c *sharingWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
-	all, err := r.Sharing.Explain(ctx, c.Object, c.ID, c.User)
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
+func (c *sharingWhyCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, all []client.RecordAccess) {
+		var rows [][]any
 		for _, one := range all {
+			who := granteeText(one.Grantee)
 			if len(one.Why) == 0 {
-				rows = append(rows, []string{granteeText(one.Grantee), one.Access, "", "", ""})
+				rows = append(rows, []any{who, one.Access, "", "", ""})
 			}
 			for _, why := range one.Why {
-				rows = append(rows, []string{
-					granteeText(one.Grantee), why.Access, why.Cause, clean(why.ID),
-					granteeText(why.Via),
-				})
+				rows = append(rows, []any{who, why.Access, why.Cause, why.ID, granteeText(why.Via)})
 			}
 		}
-		return a.grid([]string{"WHO", "ACCESS", "CAUSE", "ID", "VIA"}, rows)
-	})
+		p.grid("WHO, ACCESS, CAUSE, ID, VIA", rows)
+	})(r.Sharing.Explain(ctx, c.Object, c.ID, c.User))
 }
 
-func granteeText(g client.Grantee) string {
-	if g.ID == "" {
-		return clean(g.Type)
-	}
-	return clean(g.Type + " " + g.ID)
-}
+func granteeText(g client.Grantee) string { return strings.TrimSuffix(g.Type+" "+g.ID, " ") }
 
 // sharingModelsCmd is `renga sharing models`.
 type sharingModelsCmd struct {
@@ -76,13 +65,12 @@ func (sharingModelsCmd) Help() string {
 
 // Run prints a page.
 func (c *sharingModelsCmd) Run(ctx context.Context, r *remote) error {
-	head := []string{"OBJECT", "VERSION", "STATUS", "OWD", "RECORDS", "EXECUTION"}
-	return tabulate(r, &c.paging, head, func(m *client.SharingModel) []string {
-		return []string{
-			m.Object, strconv.FormatInt(m.Version, 10), m.Status, m.OWD,
-			strconv.Itoa(m.RecordsProcessed) + " of " + strconv.Itoa(m.RecordsTotal), m.ExecutionID,
+	const head = "OBJECT, VERSION, STATUS, OWD, RECORDS, EXECUTION"
+	return tabulate(r, &c.paging, columns(head, func(m *client.SharingModel) []any {
+		return []any{
+			m.Object, m.Version, m.Status, m.OWD, outOf(m.RecordsProcessed, m.RecordsTotal), m.ExecutionID,
 		}
-	})(r.Sharing.Models(ctx, c.Object, c.at()))
+	}))(r.Sharing.Models(ctx, c.Object, c.at()))
 }
 
 // sharingRebuildCmd is `renga sharing rebuild`.
@@ -99,15 +87,11 @@ Examples:
 }
 
 // Run starts the rebuild.
-func (c *sharingRebuildCmd) Run(ctx context.Context, a *App, r *remote) error {
-	version, err := r.Sharing.Rebuild(ctx, c.Object, "")
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		return a.line("Model %d of %s is being built; renga sharing models --object %s says how far it is.", version,
-			clean(c.Object), clean(c.Object))
-	})
+func (c *sharingRebuildCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, version int64) {
+		p.line("Model %d of %s is being built; renga sharing models --object %s says how far it is.", version, c.Object,
+			c.Object)
+	})(r.Sharing.Rebuild(ctx, c.Object, ""))
 }
 
 // territoryCmd is `renga sharing territory`.
@@ -135,12 +119,10 @@ func (territoryPutCmd) Help() string {
 }
 
 // Run makes the territory.
-func (c *territoryPutCmd) Run(ctx context.Context, a *App, r *remote) error {
-	t, err := r.Territories.Put(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access})
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error { return a.line("Territory %s: %s, %s.", clean(t.ID), clean(t.Name), t.Access) })
+func (c *territoryPutCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, t *client.Territory) {
+		p.line("Territory %s: %s, %s.", t.ID, t.Name, t.Access)
+	})(r.Territories.Put(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access}))
 }
 
 // territoryListCmd is `renga sharing territory list`.
@@ -154,20 +136,10 @@ func (territoryListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *territoryListCmd) Run(ctx context.Context, a *App, r *remote) error {
-	page, err := r.Territories.List(ctx, c.at())
-	if err != nil {
-		return err
-	}
-	return r.answer(func() error {
-		var rows [][]string
-		for _, t := range page.Items {
-			rows = append(rows, []string{clean(t.ID), clean(t.Name), t.Access, clean(t.ParentID)})
-		}
-		err := a.grid([]string{"ID", "NAME", "ACCESS", "PARENT"}, rows)
-		a.more(&c.paging, len(page.Items), page.Total)
-		return err
-	})
+func (c *territoryListCmd) Run(ctx context.Context, r *remote) error {
+	return tabulate(r, &c.paging, columns("ID, NAME, ACCESS, PARENT", func(t *client.Territory) []any {
+		return []any{t.ID, t.Name, t.Access, t.ParentID}
+	}))(r.Territories.List(ctx, c.at()))
 }
 
 // territoryDeleteCmd is `renga sharing territory delete`.
@@ -182,13 +154,12 @@ func (territoryDeleteCmd) Help() string {
 }
 
 // Run deletes it.
-func (c *territoryDeleteCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *territoryDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error {
-		return a.line("Deleted territory %s.",
-			clean(c.ID))
+	return r.print(map[string]any{"id": c.ID, "deleted": true}, func(p *printer) {
+		p.line("Deleted territory %s.", c.ID)
 	})
 }
 
@@ -213,7 +184,7 @@ func (territoryAssignCmd) Help() string {
 }
 
 // Run assigns them.
-func (c *territoryAssignCmd) Run(ctx context.Context, a *App) error { return c.run(ctx, a, true) }
+func (c *territoryAssignCmd) Run(ctx context.Context, r *remote) error { return c.run(ctx, r, true) }
 
 // Help shows examples.
 func (territoryUnassignCmd) Help() string {
@@ -222,15 +193,11 @@ func (territoryUnassignCmd) Help() string {
 }
 
 // Run takes them out.
-func (c *territoryUnassignCmd) Run(ctx context.Context, a *App) error { return c.run(ctx, a, false) }
+func (c *territoryUnassignCmd) Run(ctx context.Context, r *remote) error { return c.run(ctx, r, false) }
 
-func (c *assignments) run(ctx context.Context, a *App, on bool) error {
+func (c *assignments) run(ctx context.Context, r *remote, on bool) error {
 	if len(c.Users)+len(c.Accounts) == 0 {
 		return usage("say what: --user or --account is missing")
-	}
-	r, err := a.connect(retryFor)
-	if err != nil {
-		return err
 	}
 	done := 0
 	for _, some := range []struct {
@@ -240,7 +207,7 @@ func (c *assignments) run(ctx context.Context, a *App, on bool) error {
 		for _, id := range some.ids {
 			if err := r.Territories.Assign(ctx, c.ID, some.of, id, on); err != nil {
 				if done > 0 {
-					a.say("done before this failed: %d", done)
+					r.say("done before this failed: %d", done)
 				}
 				return err
 			}
@@ -251,6 +218,7 @@ func (c *assignments) run(ctx context.Context, a *App, on bool) error {
 	if !on {
 		word = "Took out"
 	}
-	return a.Answer(map[string]any{"territory": c.ID, "assigned": on, "count": done},
-		func() error { return a.line("%s %d.", word, done) })
+	return r.print(map[string]any{"territory": c.ID, "assigned": on, "count": done}, func(p *printer) {
+		p.line("%s %d.", word, done)
+	})
 }

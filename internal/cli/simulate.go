@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
+	"maps"
 	"strings"
 	"time"
 
@@ -66,7 +66,15 @@ func (c *simulateCmd) Run(a *App) error {
 	if err := p.play(input); err != nil {
 		return err
 	}
-	if err := a.Answer(p.report(), func() error { return a.showPlay(p) }); err != nil {
+	rows, err := p.rows()
+	if err != nil {
+		return err
+	}
+	err = a.print(p.report(), func(out *printer) {
+		out.grid("TIME, COMMAND, SEQ, EVENT, NODE, WHAT", rows)
+		out.line("\n%s", painted(p.verdict(out.screen)))
+	})
+	if err != nil {
 		return err
 	}
 	return codeOf(p.state.Status.String())
@@ -110,9 +118,7 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 	if p.outcomes == nil {
 		p.outcomes = map[string]outcomes{}
 	}
-	for node, list := range given {
-		p.outcomes[node] = list
-	}
+	maps.Copy(p.outcomes, given)
 	for node, list := range p.outcomes {
 		for i := range list {
 			if err := list[i].check(plan, node); err != nil {
@@ -121,10 +127,10 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 		}
 	}
 	input, err := a.object("--input", c.Input)
-	if input == nil {
-		input = s.Input
+	if input != nil {
+		s.Input = jsontext.Value(input)
 	}
-	return p, input, err
+	return p, flow.Data(s.Input), err
 }
 
 func parseOutcomes(flags []string) (map[string]outcomes, error) {
@@ -224,29 +230,25 @@ func (p *player) stuck() []string {
 	return names
 }
 
-// showPlay prints what was asked, when, and the events that followed. Of many renewals in a row it shows the first.
-func (a *App) showPlay(p *player) error {
-	var rows [][]string
+// rows are what was asked, when, and the events that followed. Of many renewals in a row they have the first.
+func (p *player) rows() (rows [][]any, err error) {
 	for i := 0; i < len(p.told); {
-		more, err := a.playedRows(&p.told[i])
+		more, err := p.told[i].rows()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rows = append(rows, more...)
 		run := renewals(p.told[i:])
 		if run > 2 {
 			last := p.told[i+run-1].at.Sub(beginning)
-			rows = append(rows, []string{"", "", "", "…", "", fmt.Sprintf("%d more renewals, the last at +%v", run-1,
-				last)})
-			i += run
-			continue
+			rows = append(rows, []any{"", "", "", "…", "", fmt.Sprintf("%d more renewals, the last at +%v", run-1, last)})
 		}
-		i++
+		if run <= 2 {
+			run = 1
+		}
+		i += run
 	}
-	if err := a.grid([]string{"TIME", "COMMAND", "SEQ", "EVENT", "NODE", "WHAT"}, rows); err != nil {
-		return err
-	}
-	return a.line("\n%s", a.verdict(p))
+	return rows, nil
 }
 
 // renewals is how many commands in a row, from the first, renew leases.
@@ -259,34 +261,32 @@ func renewals(list []decision) int {
 	return len(list)
 }
 
-// playedRows are the rows of a command: one for each event.
-func (a *App) playedRows(d *decision) ([][]string, error) {
+// rows are those of a command: one for each event.
+func (d *decision) rows() (rows [][]any, err error) {
 	at, name := "+"+d.at.Sub(beginning).String(), d.command.Name()
 	if d.refused != nil {
-		why := fmt.Sprintf("%s: %s", d.refused.Guard, clean(d.refused.Reason))
-		return [][]string{{at, name, "", a.screen.paint(yellow, "refused"), d.command.Target(), why}}, nil
+		why := fmt.Sprintf("%s: %s", d.refused.Guard, d.refused.Reason)
+		return [][]any{{at, name, "", coloured{yellow, "refused"}, d.command.Target(), why}}, nil
 	}
-	var rows [][]string
 	for i := range d.events {
 		ev := &d.events[i]
 		if i > 0 {
 			at, name = "", ""
 		}
-		detail, err := detailOf(ev)
+		payload, err := flow.AppendPayload(nil, ev.Payload)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, []string{
-			at, name, strconv.FormatUint(ev.Seq, 10), a.event(ev.Type.String()),
-			ev.Payload.Node(), detail,
+		rows = append(rows, []any{
+			at, name, ev.Seq, eventType(ev.Type.String()), ev.Payload.Node(), members(payload, "nodeId", "graphDigest"),
 		})
 	}
 	return rows, nil
 }
 
 // verdict is how a play ended, in a sentence.
-func (a *App) verdict(p *player) string {
-	s, status := &p.state, a.screen.status(p.state.Status.String())
+func (p *player) verdict(on screen) string {
+	s, status := &p.state, on.cell(status(p.state.Status.String()))
 	tail := fmt.Sprintf("after %v and %s", p.took(), count(len(p.log), "event", "events"))
 	switch s.Status {
 	case flow.Completed:
@@ -316,27 +316,18 @@ func describeError(e *flow.Error) string {
 	return e.Code + ": " + e.Message
 }
 
-// detailOf is what an event says, beside its type and node.
-func detailOf(ev *flow.Event) (string, error) {
-	payload, err := flow.AppendPayload(nil, ev.Payload)
-	if err != nil {
-		return "", err
-	}
-	return members(payload, "nodeId", "graphDigest"), nil
-}
-
-// event colours the type of an event by what it tells.
-func (a *App) event(name string) string {
+// eventType is the type of an event, coloured by what it tells.
+func eventType(name string) coloured {
+	var c colour
 	switch {
-	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"), strings.HasSuffix(name,
-		"_PASSED"):
-		return a.screen.paint(green, name)
+	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"), strings.HasSuffix(name, "_PASSED"):
+		c = green
 	case strings.HasSuffix(name, "_FAILED"), strings.Contains(name, "_FAIL_"):
-		return a.screen.paint(red, name)
+		c = red
 	case strings.Contains(name, "CANCEL"), strings.Contains(name, "INTERRUPT"):
-		return a.screen.paint(yellow, name)
+		c = yellow
 	case strings.HasSuffix(name, "_CREATED"):
-		return a.screen.paint(faint, name)
+		c = faint
 	}
-	return name
+	return coloured{c, name}
 }

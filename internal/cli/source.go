@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/wire"
@@ -51,7 +50,7 @@ func cannotRead(name string, err error) error {
 
 // object is a JSON object from the command line: the text itself, @FILE for the
 // content of a file, - for standard input; nothing for "".
-func (a *App) object(flag, value string) (jsontext.Value, error) {
+func (a *App) object(flag, value string) (json.RawMessage, error) {
 	if value == "" {
 		return nil, nil
 	}

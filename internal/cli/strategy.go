@@ -50,10 +50,10 @@ type appliedStrategy struct {
 }
 
 // Run registers the strategies, in the order given.
-func (c *strategyApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *strategyApplyCmd) Run(ctx context.Context, r *remote) error {
 	var sources []strategySource
 	for _, name := range c.Files {
-		raw, err := a.read(name)
+		raw, err := r.read(name)
 		if err != nil {
 			return err
 		}
@@ -66,31 +66,17 @@ func (c *strategyApplyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if c.ID != "" && len(sources) > 1 {
 		return usage("--id names one strategy, and there are %d", len(sources))
 	}
-	done := []appliedStrategy{}
-	for _, s := range sources {
+	t := columns("STRATEGY, CHANGE, NAME, TAGS, HEALTH", func(d *appliedStrategy) []any {
+		return []any{d.ID, d.Change, d.Name, strings.Join(d.Tags, ", "), d.Health}
+	})
+	return storeAll(r.App, "stored", sources, func(s strategySource) (appliedStrategy, error) {
 		stored, created, err := r.Strategies.PutSource(ctx, s.id, s.raw)
-		if err != nil {
-			if len(done) > 0 {
-				a.say("stored before this failed: %d of %d", len(done), len(sources))
-			}
-			return inSource(s.file+": "+s.id, err)
-		}
 		one := appliedStrategy{s.file, "stored", stored}
 		if created {
 			one.Change = "created"
 		}
-		done = append(done, one)
-	}
-	return a.Answer(map[string]any{"items": done}, func() error {
-		var rows [][]string
-		for _, d := range done {
-			rows = append(rows, []string{
-				d.ID, d.Change, clean(d.Name), clean(strings.Join(d.Tags, ", ")),
-				string(d.Health),
-			})
-		}
-		return a.grid([]string{"STRATEGY", "CHANGE", "NAME", "TAGS", "HEALTH"}, rows)
-	})
+		return one, inSource(s.file+": "+s.id, err)
+	}, t)
 }
 
 // readStrategies splits a file into its strategies and settles their ids.
@@ -154,12 +140,13 @@ func (c *strategyListCmd) Run(ctx context.Context, r *remote) error {
 	for _, h := range c.Health {
 		filter.Health = append(filter.Health, client.Health(h))
 	}
-	head := []string{"STRATEGY", "NAME", "TAGS", "HEALTH", "CHECKED"}
-	return tabulate(r, &c.paging, head, func(s *client.Strategy) []string {
-		checked := "never"
-		if s.LastCheckedAt != nil {
-			checked = instant(*s.LastCheckedAt)
-		}
-		return []string{s.ID, clean(s.Name), clean(strings.Join(s.Tags, ", ")), string(s.Health), checked}
-	})(r.Strategies.List(ctx, filter, c.at()))
+	return tabulate(r, &c.paging, columns(
+		"STRATEGY, NAME, TAGS, HEALTH, CHECKED", func(s *client.Strategy) []any {
+			var checked any = "never"
+			if s.LastCheckedAt != nil {
+				checked = *s.LastCheckedAt
+			}
+			return []any{s.ID, s.Name, strings.Join(s.Tags, ", "), s.Health, checked}
+		},
+	))(r.Strategies.List(ctx, filter, c.at()))
 }

@@ -1,9 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/user"
 	"slices"
@@ -44,12 +43,7 @@ func person() string {
 	return name + "@" + host
 }
 
-func orPerson(worker string) string {
-	if worker != "" {
-		return worker
-	}
-	return person()
-}
+func orPerson(worker string) string { return cmp.Or(worker, person()) }
 
 // tasksClaimCmd is `renga tasks claim`.
 type tasksClaimCmd struct {
@@ -72,7 +66,7 @@ Examples:
 }
 
 // Run claims tasks.
-func (c *tasksClaimCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *tasksClaimCmd) Run(ctx context.Context, r *remote) error {
 	switch {
 	case c.Max < 1 || c.Max > 100:
 		return usage("--max must be 1 to 100")
@@ -85,29 +79,23 @@ func (c *tasksClaimCmd) Run(ctx context.Context, a *App, r *remote) error {
 	tasks, err := r.Tasks.Claim(c.context(ctx), client.Claim{
 		Key: c.IdempotencyKey, WorkerID: orPerson(c.Worker), Queues: c.Queue, Max: c.Max, Wait: c.Wait, Lease: c.Lease,
 	})
-	if err != nil {
-		return err
+	if err == nil && len(tasks) == 0 && r.Output != "json" {
+		r.say("no task is ready; --wait 30s waits for one")
 	}
-	return r.answer(func() error { return a.showTasks(tasks) })
+	return show(r, printTasks)(tasks, err)
 }
 
-func (a *App) showTasks(tasks []client.Task) error {
-	if len(tasks) == 0 {
-		a.say("no task is ready; --wait 30s waits for one")
-	}
-	var rows [][]string
-	for _, t := range tasks {
+func printTasks(p *printer, tasks []client.Task) {
+	columns("EXECUTION, NODE, ATTEMPT, GRAPH, QUEUE, LEASE UNTIL, INPUT, OUTPUTS", func(t *client.Task) []any {
 		var outputs []string
 		for node, output := range t.Outputs {
-			outputs = append(outputs, node+"="+clean(string(output)))
+			outputs = append(outputs, node+"="+string(output))
 		}
 		slices.Sort(outputs)
-		rows = append(rows, []string{
-			t.ExecutionID, t.NodeID, fmt.Sprint(t.Attempt), t.GraphID, t.Queue, instant(t.LeaseUntil),
-			clean(string(t.Input)), strings.Join(outputs, " "),
-		})
-	}
-	return a.grid([]string{"EXECUTION", "NODE", "ATTEMPT", "GRAPH", "QUEUE", "LEASE UNTIL", "INPUT", "OUTPUTS"}, rows)
+		return []any{
+			t.ExecutionID, t.NodeID, t.Attempt, t.GraphID, t.Queue, t.LeaseUntil, t.Input, strings.Join(outputs, " "),
+		}
+	}).print(p, tasks)
 }
 
 // tasksCompleteCmd is `renga tasks complete`.
@@ -125,26 +113,26 @@ func (tasksCompleteCmd) Help() string {
 }
 
 // Run completes the task.
-func (c *tasksCompleteCmd) Run(ctx context.Context, a *App) error {
-	output, err := a.object("--output", c.Output)
+func (c *tasksCompleteCmd) Run(ctx context.Context, r *remote) error {
+	output, err := r.object("--output", c.Output)
 	if err != nil {
 		return err
 	}
-	return a.send(ctx, &c.sending, client.SucceedNode{
+	return r.send(ctx, &c.sending, client.SucceedNode{
 		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker),
-		Output: json.RawMessage(output), Next: c.Next,
-	}, func(got client.Answer) error { return a.showReported("Completed", &c.working, got) })
+		Output: output, Next: c.Next,
+	}, c.reported("Completed"))
 }
 
-func (a *App) showReported(verb string, w *working, got client.Answer) error {
-	if err := a.line("%s node %s of execution %s%s.", verb, w.Node, got.ExecutionID, again(got)); err != nil ||
-		got.Task == nil {
-		return err
+// reported says what was reported of the task, and shows the one that follows.
+func (w *working) reported(verb string) func(*printer, client.Answer) {
+	return func(p *printer, got client.Answer) {
+		p.line("%s node %s of execution %s%s.", verb, w.Node, got.ExecutionID, again(got))
+		if got.Task != nil {
+			p.line("Next:")
+			printTasks(p, []client.Task{*got.Task})
+		}
 	}
-	if err := a.line("Next:"); err != nil {
-		return err
-	}
-	return a.showTasks([]client.Task{*got.Task})
 }
 
 // tasksFailCmd is `renga tasks fail`.
@@ -164,8 +152,8 @@ Examples:
 }
 
 // Run reports the failure.
-func (c *tasksFailCmd) Run(ctx context.Context, a *App) error {
-	detail, err := a.object("--detail", c.Detail)
+func (c *tasksFailCmd) Run(ctx context.Context, r *remote) error {
+	detail, err := r.object("--detail", c.Detail)
 	if err != nil {
 		return err
 	}
@@ -174,12 +162,9 @@ func (c *tasksFailCmd) Run(ctx context.Context, a *App) error {
 		WorkerID: orPerson(c.Worker),
 	}
 	if c.Code != "" || c.Message != "" || detail != nil {
-		cmd.Error = &client.NodeError{Code: c.Code, Message: c.Message, Detail: json.RawMessage(detail)}
+		cmd.Error = &client.NodeError{Code: c.Code, Message: c.Message, Detail: detail}
 	}
-	return a.send(ctx, &c.sending, cmd, func(got client.Answer) error {
-		return a.showReported("Reported the failure of",
-			&c.working, got)
-	})
+	return r.send(ctx, &c.sending, cmd, c.reported("Reported the failure of"))
 }
 
 // tasksProgressCmd is `renga tasks progress`.
@@ -197,15 +182,15 @@ func (tasksProgressCmd) Help() string {
 }
 
 // Run reports the progress.
-func (c *tasksProgressCmd) Run(ctx context.Context, a *App) error {
-	metrics, err := a.object("--metrics", c.Metrics)
+func (c *tasksProgressCmd) Run(ctx context.Context, r *remote) error {
+	metrics, err := r.object("--metrics", c.Metrics)
 	if err != nil {
 		return err
 	}
-	return a.send(ctx, &c.sending, client.ReportNodeProgress{
+	return r.send(ctx, &c.sending, client.ReportNodeProgress{
 		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker),
-		Progress: c.Percent, Message: c.Message, Metrics: json.RawMessage(metrics),
-	}, func(got client.Answer) error { return a.showReported("Reported the progress of", &c.working, got) })
+		Progress: c.Percent, Message: c.Message, Metrics: metrics,
+	}, c.reported("Reported the progress of"))
 }
 
 // tasksWaitCmd is `renga tasks wait`.
@@ -224,13 +209,13 @@ Examples:
 }
 
 // Run lets the task wait.
-func (c *tasksWaitCmd) Run(ctx context.Context, a *App) error {
-	prompt, err := a.object("--prompt", c.Prompt)
+func (c *tasksWaitCmd) Run(ctx context.Context, r *remote) error {
+	prompt, err := r.object("--prompt", c.Prompt)
 	if err != nil {
 		return err
 	}
-	return a.send(ctx, &c.sending, client.PutNodeWaiting{
+	return r.send(ctx, &c.sending, client.PutNodeWaiting{
 		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt, WorkerID: orPerson(c.Worker),
-		WaitKey: c.Key, Prompt: json.RawMessage(prompt),
-	}, func(got client.Answer) error { return a.showReported("Put to waiting:", &c.working, got) })
+		WaitKey: c.Key, Prompt: prompt,
+	}, c.reported("Put to waiting:"))
 }

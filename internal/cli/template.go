@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ type appliedTemplate struct {
 }
 
 // Run stores the templates, in the order given.
-func (c *templateApplyCmd) Run(ctx context.Context, a *App) error {
+func (c *templateApplyCmd) Run(ctx context.Context, r *remote) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one template, and there are %d files", len(c.Files))
 	}
@@ -64,38 +65,20 @@ func (c *templateApplyCmd) Run(ctx context.Context, a *App) error {
 		if err != nil {
 			return err
 		}
-		raw, err := a.read(name)
+		raw, err := r.read(name)
 		if err != nil {
 			return err
 		}
 		sources = append(sources, source{name, id, raw})
 	}
-	r, err := c.connect(a)
-	if err != nil {
-		return err
-	}
-	done := []appliedTemplate{}
-	for _, s := range sources {
-		one, err := r.applyTemplate(ctx, s.id, s.raw)
-		if err != nil {
-			if len(done) > 0 {
-				a.say("stored before this failed: %d of %d", len(done), len(sources))
-			}
-			return inSource(s.name, err)
-		}
-		one.File = s.name
-		done = append(done, one)
-	}
-	return a.Answer(map[string]any{"items": done}, func() error {
-		var rows [][]string
-		for _, d := range done {
-			rows = append(rows, []string{
-				d.ID, d.Change, clean(d.Name), d.Steps[0].TriggerKind,
-				strconv.Itoa(len(d.Steps)),
-			})
-		}
-		return a.grid([]string{"TEMPLATE", "CHANGE", "NAME", "STARTED BY", "STEPS"}, rows)
+	t := columns("TEMPLATE, CHANGE, NAME, STARTED BY, STEPS", func(d *appliedTemplate) []any {
+		return []any{d.ID, d.Change, d.Name, d.Steps[0].TriggerKind, len(d.Steps)}
 	})
+	return storeAll(r.App, "stored", sources, func(s source) (appliedTemplate, error) {
+		one, err := r.applyTemplate(ctx, s.id, s.raw)
+		one.File = s.name
+		return one, inSource(s.name, err)
+	}, t)
 }
 
 // inSource says which file a refusal is about.
@@ -155,18 +138,12 @@ func (templateListCmd) Help() string {
 }
 
 // Run prints a page.
-func (c *templateListCmd) Run(ctx context.Context, a *App) error {
-	r, err := c.connect(a)
-	if err != nil {
-		return err
-	}
-	head := []string{"TEMPLATE", "NAME", "STARTED BY", "ACTION", "STEPS", "FOR", "CHANGED"}
-	return tabulate(r, &c.paging, head, func(t *client.StoredTemplate) []string {
-		return []string{
-			t.ID, clean(t.Name), t.Steps[0].TriggerKind, t.Steps[0].Action, strconv.Itoa(len(t.Steps)),
-			monthOf(&t.Template), instant(t.UpdatedAt),
-		}
-	})(r.Templates.List(ctx, c.at()))
+func (c *templateListCmd) Run(ctx context.Context, r *remote) error {
+	const head = "TEMPLATE, NAME, STARTED BY, ACTION, STEPS, FOR, CHANGED"
+	return tabulate(r, &c.paging, columns(head, func(t *client.StoredTemplate) []any {
+		first := &t.Steps[0]
+		return []any{t.ID, t.Name, first.TriggerKind, first.Action, len(t.Steps), monthOf(&t.Template), t.UpdatedAt}
+	}))(r.Templates.List(ctx, c.at()))
 }
 
 // monthOf is what a template is for, as far as it says so.
@@ -195,36 +172,22 @@ func (templateShowCmd) Help() string {
 }
 
 // Run shows the template.
-func (c *templateShowCmd) Run(ctx context.Context, a *App) error {
-	r, err := c.connect(a)
-	if err != nil {
-		return err
-	}
-	return show(r, a.showTemplate)(r.Templates.Get(ctx, c.ID))
+func (c *templateShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printTemplate)(r.Templates.Get(ctx, c.ID))
 }
 
-func (a *App) showTemplate(t *client.StoredTemplate) error {
-	err := a.pairs(
-		[2]string{"template", t.ID}, [2]string{"name", clean(t.Name)}, [2]string{"for", monthOf(&t.Template)},
-		[2]string{"url", clean(t.MFCloudURL)}, [2]string{"notes", clean(t.Notes)},
-		[2]string{"graph", "template:" + t.ID + ", version " + strconv.Itoa(t.GraphVersion)},
-		[2]string{"created", instant(t.CreatedAt)}, [2]string{"changed", instant(t.UpdatedAt)},
+func printTemplate(p *printer, t *client.StoredTemplate) {
+	p.pairs(
+		"template", t.ID, "name", t.Name, "for", monthOf(&t.Template), "url", t.MFCloudURL, "notes", t.Notes,
+		"graph", fmt.Sprintf("template:%s, version %d", t.ID, t.GraphVersion), "created", t.CreatedAt,
+		"changed", t.UpdatedAt,
 	)
-	if err != nil {
-		return err
-	}
-	var rows [][]string
+	var rows [][]any
 	for i, s := range t.Steps {
-		node := "step-" + strconv.Itoa(i+1)
-		rows = append(rows, []string{node, s.Action, s.TriggerKind, settings(&client.NodeSpec{
-			Timeout: s.Timeout,
-			Retry:   s.Retry,
-		}), clean(s.Title)})
+		set := settings(&client.NodeSpec{Timeout: s.Timeout, Retry: s.Retry})
+		rows = append(rows, []any{fmt.Sprintf("step-%d", i+1), s.Action, s.TriggerKind, set, s.Title})
 	}
-	if err := a.line(""); err != nil {
-		return err
-	}
-	return a.grid([]string{"NODE", "ACTION", "STARTED BY", "SETTINGS", "TITLE"}, rows)
+	p.section("NODE, ACTION, STARTED BY, SETTINGS, TITLE", rows)
 }
 
 // templateDeleteCmd is `renga template delete`.
@@ -242,16 +205,9 @@ Examples:
 }
 
 // Run deletes it.
-func (c *templateDeleteCmd) Run(ctx context.Context, a *App) error {
-	r, err := c.connect(a)
-	if err != nil {
-		return err
-	}
+func (c *templateDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Templates.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return a.Answer(map[string]any{"id": c.ID, "deleted": true}, func() error {
-		return a.line("Deleted template %s.",
-			clean(c.ID))
-	})
+	return r.print(map[string]any{"id": c.ID, "deleted": true}, func(p *printer) { p.line("Deleted template %s.", c.ID) })
 }

@@ -213,7 +213,7 @@ func TestWhatOthersWroteCannotMoveTheCursor(t *testing.T) {
 
 func TestJapaneseNamesAlign(t *testing.T) {
 	s := screen{}
-	out := s.grid([]string{"NAME", "WHAT"}, [][]string{{"太郎", "a"}, {"ab", "b"}, {"ﾊﾝｶｸ", "c"}, {"注文の確認", "d"}})
+	out := s.grid("NAME, WHAT", [][]any{{"太郎", "a"}, {"ab", "b"}, {"ﾊﾝｶｸ", "c"}, {"注文の確認", "d"}})
 	at := -1
 	for line := range strings.Lines(out) {
 		line = strings.TrimRight(line, "\n")
@@ -228,11 +228,11 @@ func TestJapaneseNamesAlign(t *testing.T) {
 }
 
 func TestLongRowsAreCutOnATerminalAlone(t *testing.T) {
-	row := [][]string{{strings.Repeat("長", 100)}}
-	if out := (screen{width: 40}).grid(nil, row); text.LongestLineLen(out) > 40 {
+	row := [][]any{{strings.Repeat("長", 100)}}
+	if out := (screen{width: 40}).grid("", row); text.LongestLineLen(out) > 40 {
 		t.Errorf("%d columns on a screen of 40", text.LongestLineLen(out))
 	}
-	if out := (screen{}).grid(nil, row); text.LongestLineLen(out) != 200 {
+	if out := (screen{}).grid("", row); text.LongestLineLen(out) != 200 {
 		t.Errorf("%d columns, want all 200", text.LongestLineLen(out))
 	}
 }

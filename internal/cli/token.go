@@ -93,7 +93,7 @@ func (c *tokenMintCmd) Run(a *App) error {
 	if made.Token, err = token.SignedString(key); err != nil {
 		return err
 	}
-	return a.Answer(made, func() error { return a.line("%s", made.Token) })
+	return a.print(made, func(p *printer) { p.line("%s", made.Token) })
 }
 
 func (a *App) privateKey(name string) (*rsa.PrivateKey, error) {

@@ -74,9 +74,8 @@ func (c *tokenNewKeyCmd) Run(a *App) error {
 			return err
 		}
 	}
-	return a.Answer(made, func() error {
-		return a.pairs([2]string{"private key", made.PrivateKey}, [2]string{"public key", made.PublicKey},
-			[2]string{"JWKS", made.JWKS}, [2]string{"key id", made.KeyID})
+	return a.print(made, func(p *printer) {
+		p.pairs("private key", made.PrivateKey, "public key", made.PublicKey, "JWKS", made.JWKS, "key id", made.KeyID)
 	})
 }
 

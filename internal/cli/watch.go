@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -31,59 +32,53 @@ Examples:
 }
 
 // Run follows the execution.
-func (c *executionWatchCmd) Run(ctx context.Context, a *App) error {
+func (c *executionWatchCmd) Run(ctx context.Context, r *remote) error {
 	watching := ctx
 	if c.Timeout > 0 {
 		var stop context.CancelFunc
 		watching, stop = context.WithTimeout(ctx, c.Timeout)
 		defer stop()
 	}
-	show := a.printEvent
-	if a.Output == "table" && a.screen.terminal {
-		live, err := a.openLive(watching, c.ID)
+	show := r.printEvent
+	if r.Output == "table" && r.screen.terminal {
+		live, err := r.openLive(watching, c.ID)
 		if err != nil {
 			return err
 		}
 		defer live.close()
 		show = live.take
 	}
-	status, err := a.follow(watching, c.ID, 0, show)
-	if err != nil && ctx.Err() == nil && errors.Is(watching.Err(), context.DeadlineExceeded) {
+	status, err := r.follow(watching, c.ID, 0, show)
+	switch {
+	case err == nil:
+		return codeOf(status)
+	case ctx.Err() == nil && errors.Is(watching.Err(), context.DeadlineExceeded):
 		return ended(exitActive)
 	}
-	if err != nil {
-		return err
-	}
-	return codeOf(status)
+	return err
 }
 
 // follow hands over the events of an execution as they come, after a place in the
 // log, and gives the status that it ended with.
-func (a *App) follow(ctx context.Context, id string, after uint64, take func(*client.Event) error) (string, error) {
-	r, err := a.connect(watchPatience)
-	if err != nil {
-		return "", err
-	}
+func (r *remote) follow(ctx context.Context, id string, after uint64, take func(*client.Event) error) (string, error) {
 	status := ""
-	for ev, err := range r.Executions.Stream(ctx, id, after) {
+	for ev, err := range r.patient().Executions.Stream(ctx, id, after) {
 		if err != nil {
 			return status, err
 		}
-		if s, ends := endings[ev.Type]; ends {
-			status = s
-		}
+		status = cmp.Or(endings[ev.Type], status)
 		if err := take(&ev); err != nil {
 			return status, err
 		}
 	}
-	if status == "" { // it had ended before the place
-		e, err := r.Executions.Get(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		status = string(e.Status)
+	if status != "" {
+		return status, nil
 	}
-	return status, nil
+	e, err := r.Executions.Get(ctx, id) // it had ended before the place
+	if err != nil {
+		return "", err
+	}
+	return string(e.Status), nil
 }
 
 // endings are the events that end an execution.

@@ -27,7 +27,7 @@ Examples:
 }
 
 // Run explains the execution.
-func (c *executionWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *executionWhyCmd) Run(ctx context.Context, r *remote) error {
 	if _, err := r.Executions.Get(ctx, c.ID); err != nil {
 		return err
 	}
@@ -43,10 +43,10 @@ func (c *executionWhyCmd) Run(ctx context.Context, a *App, r *remote) error {
 	if err != nil {
 		return err
 	}
-	w := explainExecution(e, accepted, refused, a.now())
+	w := explainExecution(e, accepted, refused, r.now())
 	w.Total = more + refusals
 	w.explainRefusals(e, refused, refusals)
-	return a.Answer(w, func() error { return a.showWhy(w) })
+	return r.print(w, w.print)
 }
 
 // why is the explanation of an execution.
@@ -316,48 +316,34 @@ func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
 	}
 }
 
-func (a *App) showWhy(w *why) error {
-	if err := a.line("Execution %s", a.screen.paint(bold, w.ExecutionID)); err != nil {
-		return err
-	}
+func (w *why) print(p *printer) {
+	p.line("Execution %s", coloured{bold, w.ExecutionID})
 	for _, sentence := range w.Explanation {
-		if err := a.line("%s", clean(sentence)); err != nil {
-			return err
-		}
+		p.line("%s", sentence)
 	}
-	if len(w.Commands) > 0 {
-		var rows [][]string
-		for i := range w.Commands {
-			rows = append(rows, a.toldRow(w, &w.Commands[i]))
-		}
-		if err := a.line(""); err != nil {
-			return err
-		}
-		if err := a.grid([]string{"#", "TIME", "COMMAND", "NODE", "FROM", "OUTCOME"}, rows); err != nil {
-			return err
-		}
+	var rows [][]any
+	for i := range w.Commands {
+		rows = append(rows, w.row(p, &w.Commands[i]))
 	}
+	p.section("#, TIME, COMMAND, NODE, FROM, OUTCOME", rows)
 	if left := w.Total - len(w.Commands); left > 0 {
-		if err := a.line("%s", a.screen.paint(faint, fmt.Sprintf("Left out: %s.", count(left, "other command",
-			"other commands")))); err != nil {
-			return err
-		}
+		p.line("%s", coloured{faint, fmt.Sprintf("Left out: %s.", count(left, "other command", "other commands"))})
 	}
-	return a.showLate(w.LateResults)
+	printLate(p, w.LateResults)
 }
 
-func (a *App) toldRow(w *why, t *told) []string {
+func (w *why) row(p *printer, t *told) []any {
 	came := "accepted; it changed nothing"
 	switch {
 	case !t.Accepted:
-		came = a.screen.paint(yellow, "refused by "+t.Guard)
+		came = p.paint(yellow, "refused by "+t.Guard)
 	case t.LastSeq > t.FirstSeq:
 		came = fmt.Sprintf("events %d to %d", t.FirstSeq, t.LastSeq)
 	case t.LastSeq > 0:
 		came = fmt.Sprintf("event %d", t.FirstSeq)
 	}
 	if w.Decisive != nil && w.Decisive.Number == t.Number {
-		came += a.screen.paint(bold, ", and that decided")
+		came += p.paint(bold, ", and that decided")
 	}
-	return []string{fmt.Sprint(t.Number), instant(t.DecidedAt), t.Command, t.NodeID, t.sender(), came}
+	return []any{t.Number, t.DecidedAt, t.Command, t.NodeID, t.sender(), painted(came)}
 }

@@ -50,7 +50,7 @@ type worked struct {
 }
 
 // Run works until it is interrupted.
-func (c *workerDemoCmd) Run(ctx context.Context, a *App, r *remote) error {
+func (c *workerDemoCmd) Run(ctx context.Context, r *remote) error {
 	if c.FailRate < 0 || c.FailRate > 1 {
 		return usage("--fail-rate must be between 0 and 1")
 	}
@@ -69,14 +69,14 @@ func (c *workerDemoCmd) Run(ctx context.Context, a *App, r *remote) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	d := &demoWorker{cmd: c, app: a, stop: stop, did: map[string]int{}}
+	d := &demoWorker{cmd: c, app: r.App, stop: stop, did: map[string]int{}}
 	w := client.Worker{
 		Client: r.Client, Handle: d.handle, Queues: c.Queue, Concurrency: c.Concurrency, ID: c.Worker, Lease: c.Lease,
-		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: slog.New(slog.NewTextHandler(r.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	a.say("working; stop with Ctrl-C")
+	r.say("working; stop with Ctrl-C")
 	err := w.Run(ctx)
-	a.say("%d succeeded, %d failed, %d interrupted", d.did["succeeded"], d.did["failed"], d.did["interrupted"])
+	r.say("%d succeeded, %d failed, %d interrupted", d.did["succeeded"], d.did["failed"], d.did["interrupted"])
 	return err
 }
 
@@ -129,12 +129,9 @@ func (d *demoWorker) note(t *client.Task, outcome string, took time.Duration) {
 	defer d.mu.Unlock()
 	d.did[outcome]++
 	d.n++
-	if d.app.Output == "json" {
-		_ = writeLine(d.app.Out, worked{t.ExecutionID, t.NodeID, t.Attempt, t.Queue, outcome, span(took)})
-	} else {
-		_ = d.app.line("%s  %s  %s  attempt %d  %s", pad(outcome, 11), t.ExecutionID, pad(t.NodeID, 16), t.Attempt,
-			span(took))
-	}
+	_ = d.app.printEach(worked{t.ExecutionID, t.NodeID, t.Attempt, t.Queue, outcome, span(took)},
+		[]int{11, 0, 16, 0, 0},
+		[]any{outcome, t.ExecutionID, t.NodeID, fmt.Sprintf("attempt %d", t.Attempt), span(took)})
 	if d.cmd.Count > 0 && d.n >= d.cmd.Count {
 		d.stop()
 	}
