@@ -76,9 +76,9 @@ var imports = map[string][]string{
 		"internal/crm/model", "internal/platform/fault",
 	},
 	"internal/crm/kit/rebuild": {
-		"internal/workflow/engine", "internal/workflow/flow",
-		"internal/platform/idempotency", "internal/platform/sqldb", "internal/platform/wire",
-		"internal/platform/fault",
+		"internal/crm/kit", "internal/platform/gate", "internal/platform/rest", "internal/workflow/engine",
+		"internal/workflow/flow", "internal/platform/idempotency", "internal/platform/sqldb",
+		"internal/platform/wire", "internal/platform/fault",
 	},
 	"internal/workflow/store": {
 		"internal/workflow/engine", "internal/platform/bus", "internal/workflow/flow",

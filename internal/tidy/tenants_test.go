@@ -204,7 +204,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/platform/bus/outbox_status.go outbox_events": 2,
 		"internal/workflow/store/log.go engine_execution":      2,
 		"internal/workflow/store/tx.go engine_execution":       1,
-		"internal/crm/search/index.go search_doc":              2,
+		"internal/crm/search/index_sqlite.go search_doc":       1,
 	},
 	"adds up what others counted, for each tenant": {
 		"internal/workflow/store/counts_postgres.go engine_count_delta": 2,
@@ -217,7 +217,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/automation/run.go automation_run":       2,
 		"internal/crm/records/list.go records_record":         2,
 		"internal/crm/reporting/rebuild.go reporting_rebuild": 1,
-		"internal/crm/search/rebuild.go search_rebuild":       1,
+		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›":  1,
 		"internal/crm/sharing/model.go sharing_model":         1,
 	},
 	"more of a condition that begins with the tenant": {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -199,4 +200,25 @@ func CodeOf(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// Plan is how the database would execute a query, on SQLite a line a step.
+func (r *Rig) Plan(query string, args ...any) string {
+	r.Helper()
+	var plan strings.Builder
+	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
+		for row, err := range tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, args...) {
+			var id, parent, unused int64
+			var detail string
+			if err == nil {
+				err = row.Scan(&id, &parent, &unused, &detail)
+			}
+			if err != nil {
+				return err
+			}
+			plan.WriteString(detail + "\n")
+		}
+		return nil
+	})
+	return plan.String()
 }

@@ -13,9 +13,9 @@ import (
 
 // Service is what a service stands on. Services embed it.
 type Service struct {
-	Name  string // begins the operation of every error: search.find
-	DB    *sqldb.DB
-	Clock func() time.Time // nil: the clock of the database, on SQLite that of the machine
+	ServiceName string // begins the operation of every error: search.find
+	DB          *sqldb.DB
+	Clock       func() time.Time // nil: the clock of the database, on SQLite that of the machine
 }
 
 // Read runs fn in a transaction that cannot write. op is the operation that errors name.
@@ -29,7 +29,7 @@ func (s *Service) Write(ctx context.Context, op string, fn func(context.Context,
 }
 
 // Wrap adds the service and the operation to an error; nil stays nil.
-func (s *Service) Wrap(op string, err error) error { return fault.Wrap(s.Name+"."+op, err) }
+func (s *Service) Wrap(op string, err error) error { return fault.Wrap(s.ServiceName+"."+op, err) }
 
 // Now is the time by the clock that all processes share.
 func (s *Service) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {

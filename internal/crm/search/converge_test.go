@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/wire"
@@ -46,7 +48,7 @@ type play struct {
 	*tenant
 	*rapid.T
 	records map[string]string // objects by id, of those that live
-	running *Rebuild
+	running *rebuild.Rebuild
 	kept    bool // the description of accounts is kept out of the index
 }
 
@@ -102,7 +104,7 @@ func (p *play) step() {
 		}
 	case 8:
 		if object, id := p.living("Account", "Contact"); id != "" {
-			p.tenant.give(object, id, num(users, rapid.IntRange(1, 2).Draw(p.T, "owner")))
+			p.tenant.give(object, id, crmtest.ID(users, rapid.IntRange(1, 2).Draw(p.T, "owner")))
 		}
 	case 9:
 		p.remove()
@@ -146,7 +148,7 @@ func (p *play) remove() {
 	if id == "" {
 		return
 	}
-	p.clock.Add(1)
+	p.Clock.Add(1)
 	_, _, err := p.tenant.rig.records.Apply(p.tenant.Context(), p.as(""), records.Batch{
 		Object: object,
 		Ops:    []records.Op{{Kind: records.Delete, ID: id}}, AllOrNone: true,
@@ -163,7 +165,7 @@ func (p *play) member() {
 	if campaign == "" || id == "" {
 		return
 	}
-	p.clock.Add(1)
+	p.Clock.Add(1)
 	if rapid.Bool().Draw(p.T, "leaves") {
 		_ = p.tenant.rig.records.RemoveMember(p.tenant.Context(), p.as(""), campaign, object, id) // it may not be one
 		return
@@ -182,11 +184,11 @@ func (p *play) rebuild() {
 		if err != nil {
 			p.Fatal(err)
 		}
-		b, err := p.GetRebuild(p.tenant.Context(), p.id, id)
+		b, err := p.runs.Get(p.tenant.Context(), p.id, id)
 		if err != nil {
 			p.Fatal(err)
 		}
-		p.running = &b
+		p.running = b
 		return
 	}
 	done, err := p.chunk(p.tenant.Context(), p.running)
@@ -217,7 +219,7 @@ func (p *play) compare() {
 		if err != nil {
 			continue
 		}
-		for _, user := range []string{"", num(users, 1), num(users, 2)} {
+		for _, user := range []string{"", crmtest.ID(users, 1), crmtest.ID(users, 2)} {
 			want := p.look(user, q)
 			hits, err := p.hits(user, Ask{Text: text, Limit: 3})
 			if err != nil {
@@ -249,7 +251,7 @@ func (p *play) look(user string, q query) (ids []string) {
 		}
 		for _, v := range page {
 			var texts []fieldText
-			for name, raw := range fields(p.tenant, string(v.Fields)) {
+			for name, raw := range crmtest.Fields(p.tenant, string(v.Fields)) {
 				if f := model.StandardField(object, name); f.Type.Searchable() && !(name == "Description" &&
 					object == "Account" && p.kept) {
 					var text string

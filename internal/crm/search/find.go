@@ -4,17 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
-
-// Caller is who wants something.
-type Caller struct {
-	Tenant  string
-	Subject string // "": the system user
-}
 
 // Ask is what is looked for.
 type Ask struct {
@@ -49,14 +44,14 @@ type Hit struct {
 // Find gives a page of the records that fit, the most relevant first, and among those the
 // ones that were changed last. A page is full or the last one: how many candidates the
 // caller may not see, or may not read the word in, changes nothing of it but the time.
-func (s *Search) Find(ctx context.Context, c Caller, ask Ask) (Page, error) {
+func (s *Search) Find(ctx context.Context, c kit.Caller, ask Ask) (Page, error) {
 	q, err := parseQuery(ask.Text)
 	if err != nil {
-		return Page{}, fault.Wrap("search.find", err)
+		return Page{}, s.Wrap("find", err)
 	}
 	from, err := parseCursor(ask.Cursor)
 	if err != nil {
-		return Page{}, fault.Wrap("search.find", err)
+		return Page{}, s.Wrap("find", err)
 	}
 	found := progress{at: from}
 	for err == nil && !found.done {
@@ -85,15 +80,15 @@ type progress struct {
 
 // goOn looks at candidates in one transaction: at some at once, and at more of them when it
 // is the search's turn.
-func (s *Search) goOn(ctx context.Context, c Caller, ask Ask, q query, from progress) (to progress, err error) {
+func (s *Search) goOn(ctx context.Context, c kit.Caller, ask Ask, q query, from progress) (to progress, err error) {
 	if from.most > 0 {
 		leave, err := s.turns.take(ctx, c.Tenant)
 		if err != nil {
-			return from, fault.Wrap("search.find", err)
+			return from, s.Wrap("find", err)
 		}
 		defer leave()
 	}
-	err = s.read(ctx, "search.find", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "find", func(ctx context.Context, tx *sqldb.Tx) error {
 		to = from
 		to.hits = append([]Hit{}, from.hits...)
 		f, err := s.newFinder(ctx, tx, c, ask, q)
@@ -114,7 +109,7 @@ func (s *Search) goOn(ctx context.Context, c Caller, ask Ask, q query, from prog
 type finder struct {
 	*Search
 	tx      *sqldb.Tx
-	caller  Caller
+	caller  kit.Caller
 	ask     Ask
 	query   query
 	tokens  tokens
@@ -138,24 +133,20 @@ type known struct {
 }
 
 // newFinder finds out who is looking, and where it may.
-func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c Caller, ask Ask, q query) (*finder, error) {
-	m, err := s.cfg.Models.Model(ctx, tx, c.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	user, err := s.cfg.Models.Who(ctx, tx, c.Tenant, c.Subject)
+func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c kit.Caller, ask Ask, q query) (*finder, error) {
+	w, err := kit.Begin(ctx, tx, s.cfg.Models, c)
 	if err != nil {
 		return nil, err
 	}
 	f := &finder{
-		Search: s, tx: tx, caller: c, ask: ask, query: q, user: user.ID, fields: map[string][]string{},
+		Search: s, tx: tx, caller: c, ask: ask, query: q, user: w.User, fields: map[string][]string{},
 		named: map[string]bool{}, known: map[candidate]*known{},
 	}
-	if err := f.objects(m); err != nil {
+	if err := f.objects(&w); err != nil {
 		return nil, err
 	}
 	if ask.Campaign != "" {
-		if err := f.campaign(ctx, m); err != nil {
+		if err := f.campaign(ctx, w.Model); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +155,7 @@ func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c Caller, ask Ask,
 		return nil, err
 	}
 	f.tokens, f.nothing = t, !ok || len(f.fields) == 0
-	if len(f.fields) < len(m.Objects()) {
+	if len(f.fields) < len(w.Model.Objects()) {
 		for name := range f.fields {
 			f.any = append(f.any, t.object(name))
 		}
@@ -174,13 +165,14 @@ func (s *Search) newFinder(ctx context.Context, tx *sqldb.Tx, c Caller, ask Ask,
 }
 
 // objects finds out which fields of which objects the caller may look into.
-func (f *finder) objects(m *model.Model) error {
+func (f *finder) objects(w *kit.Session) error {
+	m := w.Model
 	for _, name := range f.ask.Objects {
-		if m.Object(name) == nil {
-			return noObject(m, name)
+		if _, err := w.Object(name); err != nil {
+			return err
 		}
-		if !m.Can(f.user, name, model.ReadOp) {
-			return fault.New(fault.Forbidden, "ACCESS_DENIED", "no permission set lets you read records of %s", name)
+		if err := w.Allow(name, model.ReadOp); err != nil {
+			return err
 		}
 	}
 	for _, o := range m.Objects() {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -17,7 +19,7 @@ func recordsAreFound(t *testing.T, r *rig) {
 	p.create("Account", `{"Name":"東京商事","Website":"https://acme.example/jp","Type":"Partner"}`)
 	p.create("Contact", `{"FirstName":"Anna","LastName":"Müller","Email":"anna@acme.example"}`)
 	p.create("Account", `{"Name":"Acmeology Institute"}`)
-	since := wire.Stamp(p.clock.Load() + 1)
+	since := wire.Stamp(p.Clock.Now().UnixMilli() + 1)
 	p.create("Lead", `{"FirstName":"ﾀﾅｶ","LastName":"太郎","Company":"ＡＣＭＥ","Status":"Open - Not Contacted"}`)
 	p.create("Account", `{"Name":"Acme East"}`)
 	p.settle()
@@ -69,7 +71,7 @@ func wrongAsksSayWhy(t *testing.T, r *rig) {
 		p.create("Account", `{"Name":"Acme"}`)
 	}
 	p.settle()
-	first, err := p.Find(t.Context(), Caller{Tenant: p.id}, page)
+	first, err := p.Find(t.Context(), kit.Caller{Tenant: p.id}, page)
 	if err != nil || len(first.Hits) != 1 || first.Next == "" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
@@ -85,10 +87,10 @@ func wrongAsksSayWhy(t *testing.T, r *rig) {
 		{"", Ask{Text: "acme", Objects: []string{"Nothing"}}, "OBJECT_UNKNOWN"},
 		{"", Ask{Text: "acme", Field: "Nothing"}, "FIELD_UNKNOWN"},
 		{"", Ask{Text: "acme", Field: "AnnualRevenue"}, "FIELD_UNKNOWN"},
-		{"", Ask{Text: "acme", Campaign: num(9, 9)}, "RECORD_NOT_FOUND"},
+		{"", Ask{Text: "acme", Campaign: crmtest.ID(9, 9)}, "RECORD_NOT_FOUND"},
 		{anna, Ask{Text: "acme", Objects: []string{"Quote"}}, "ACCESS_DENIED"},
 	} {
-		if _, err := p.tryFind(tt.user, tt.ask); codeOf(err) != tt.want {
+		if _, err := p.tryFind(tt.user, tt.ask); crmtest.CodeOf(err) != tt.want {
 			t.Errorf("%+v: got %v, want %s", tt.ask, err, tt.want)
 		}
 	}
@@ -113,18 +115,19 @@ func nobodyFindsWhatItMayNotSee(t *testing.T, r *rig) {
 	if a, b := p.find(anna, ask("acme")), p.find(ben, ask("acme")); a != "" || b != "Acme" {
 		t.Errorf("after it was given away: %q, %q", a, b)
 	}
-	p.define(model.KindPermissionSet, num(sets, 2), `{"name":"few","fields":{"Account.Description":{"read":true}}}`)
+	p.define(model.KindPermissionSet, crmtest.ID(sets, 2),
+		`{"name":"few","fields":{"Account.Description":{"read":true}}}`)
 	if got := p.find(ben, ask("sauce")); got != "" {
 		t.Errorf("by a field that is not to be read: %q", got)
 	}
 	if got := p.find(ben, ask("acme sauce")); got != "" {
 		t.Errorf("by a name and a field that is not to be read: %q", got)
 	}
-	if _, err := p.tryFind(ben, Ask{Text: "sauce", Field: "Description", Objects: []string{"Account"}}); codeOf(
+	if _, err := p.tryFind(ben, Ask{Text: "sauce", Field: "Description", Objects: []string{"Account"}}); crmtest.CodeOf(
 		err) != "FIELD_UNKNOWN" {
 		t.Errorf("in a field that is not to be read: %v", err)
 	}
-	p.define(model.KindPermissionSet, num(sets, 2), `{"name":"few","fields":{"Contact.Name":{"read":true}}}`)
+	p.define(model.KindPermissionSet, crmtest.ID(sets, 2), `{"name":"few","fields":{"Contact.Name":{"read":true}}}`)
 	chen := p.create("Contact", `{"LastName":"Chen","Description":"secret soup"}`)
 	p.give("Contact", chen, ben)
 	p.settle()
@@ -183,7 +186,7 @@ func personalFieldsAreFoundAndNotTold(t *testing.T, r *rig) {
 			t.Errorf("%s: found %q by who sees the contact, %q by who does not", text, a, b)
 		}
 	}
-	p.define(model.KindPermissionSet, num(sets, 2), `{"name":"few","fields":{"Contact.Email":{"read":true}}}`)
+	p.define(model.KindPermissionSet, crmtest.ID(sets, 2), `{"name":"few","fields":{"Contact.Email":{"read":true}}}`)
 	if a, s := p.find(anna, Ask{Text: "acme"}), p.find("", Ask{Text: "acme"}); a != "" || s != "Chen" {
 		t.Errorf("by an address that is for few: %q by who may not read it, %q by who may", a, s)
 	}
@@ -206,10 +209,10 @@ func leadsCampaignsAndApprovals(t *testing.T, r *rig) {
 	if got := p.find("", members); got != "Tanaka" {
 		t.Errorf("members: %q", got)
 	}
-	if _, err := p.tryFind(num(users, 1), members); codeOf(err) != "RECORD_NOT_FOUND" {
+	if _, err := p.tryFind(crmtest.ID(users, 1), members); crmtest.CodeOf(err) != "RECORD_NOT_FOUND" {
 		t.Errorf("members of a campaign that is not to be seen: %v", err)
 	}
-	p.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	p.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "INSERT INTO records_lock (tenant_id, object, record_id, approval_id, fields, at) "+
 			"VALUES ($1, 'Lead', $2, 'a', '[]', 1)", p.id, lead)
 		return err
@@ -245,38 +248,22 @@ func leadsCampaignsAndApprovals(t *testing.T, r *rig) {
 
 // TestStatementsUseIndexes asks SQLite how it would look for candidates.
 func TestStatementsUseIndexes(t *testing.T) {
-	r := newRig(t, sqldb.Config{Path: t.TempDir() + "/test.db"}, small)
+	r := newRig(t, crmtest.SQLite(t), small)
 	for query, want := range map[string]string{
 		selectText: "VIRTUAL TABLE INDEX",
-		selectSome + " WHERE tenant_id = $1 AND object = $2 AND id IN (SELECT value FROM json_each($3))": "INDEX search_doc_record",
+		"SELECT " + entryColumns + " FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id IN " +
+			"(SELECT value FROM json_each($3))": "INDEX search_doc_record",
 		selectEntries: "INDEX search_doc_record",
 		nextPlace:     "INTEGER PRIMARY KEY",
-		"SELECT " + rebuildColumns +
-			" FROM search_rebuild WHERE status = 1 ORDER BY num LIMIT 100": "INDEX search_rebuild_running",
-		"SELECT " + rebuildColumns +
-			" FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC": "INDEX search_rebuild_tenant",
-		"SELECT " + rebuildColumns + " FROM search_rebuild WHERE tenant_id = $1 AND id = $2": "INDEX search_rebuild_id",
+		"SELECT * FROM search_rebuild WHERE status = 1 ORDER BY num LIMIT 100": "INDEX search_rebuild_running",
+		"SELECT * FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC":  "INDEX search_rebuild_tenant",
+		"SELECT * FROM search_rebuild WHERE tenant_id = $1 AND id = $2":        "INDEX search_rebuild_id",
 	} {
-		var plan strings.Builder
-		r.see(func(ctx context.Context, tx *sqldb.Tx) error {
-			args := []any{"a", "b", "c", "d", 1}[:strings.Count(strings.NewReplacer("$1 - 1", "").Replace(query), "$")]
-			if query == nextPlace {
-				args = []any{1, 2}
-			}
-			for row, err := range tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, args...) {
-				var id, parent, unused int64
-				var detail string
-				if err == nil {
-					err = row.Scan(&id, &parent, &unused, &detail)
-				}
-				if err != nil {
-					return err
-				}
-				plan.WriteString(detail + "\n")
-			}
-			return nil
-		})
-		if got := plan.String(); !strings.Contains(got, want) || strings.Contains(got, "TEMP B-TREE") {
+		args := []any{"a", "b", "c", "d", 1}[:strings.Count(strings.NewReplacer("$1 - 1", "").Replace(query), "$")]
+		if query == nextPlace {
+			args = []any{1, 2}
+		}
+		if got := r.Plan(query, args...); !strings.Contains(got, want) || strings.Contains(got, "TEMP B-TREE") {
 			t.Errorf("%s\n%swant %s", query, got, want)
 		}
 	}
@@ -314,8 +301,8 @@ func severalWordsAreLookedForOnce(t *testing.T, r *rig) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.see(func(ctx context.Context, tx *sqldb.Tx) error {
-			f, err := p.newFinder(ctx, tx, Caller{Tenant: p.id}, Ask{Text: tt.text}, q)
+		p.See(func(ctx context.Context, tx *sqldb.Tx) error {
+			f, err := p.newFinder(ctx, tx, kit.Caller{Tenant: p.id}, Ask{Text: tt.text}, q)
 			if err != nil {
 				return err
 			}
@@ -331,7 +318,7 @@ func severalWordsAreLookedForOnce(t *testing.T, r *rig) {
 // commonWordsAreNotLookedUp has a word that all of the newest records have beside one that
 // few have, and asks which of them PostgreSQL looks up.
 func commonWordsAreNotLookedUp(t *testing.T, r *rig) {
-	if r.db.Dialect() != sqldb.Postgres {
+	if r.Search.DB.Dialect() != sqldb.Postgres {
 		return
 	}
 	p := newTenant(r)
@@ -348,8 +335,8 @@ func commonWordsAreNotLookedUp(t *testing.T, r *rig) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.see(func(ctx context.Context, tx *sqldb.Tx) error {
-			f, err := p.newFinder(ctx, tx, Caller{Tenant: p.id}, Ask{Text: text}, q)
+		p.See(func(ctx context.Context, tx *sqldb.Tx) error {
+			f, err := p.newFinder(ctx, tx, kit.Caller{Tenant: p.id}, Ask{Text: text}, q)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 )
 
@@ -13,7 +15,7 @@ import (
 func (t *tenant) pages(user string, ask Ask) (all []string) {
 	t.Helper()
 	for {
-		page, err := t.Find(t.Context(), Caller{t.id, user}, ask)
+		page, err := t.Find(t.Context(), kit.Caller{Tenant: t.id, Subject: user}, ask)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +47,7 @@ func nothingHiddenMovesAPageOfPublicRecords(t *testing.T, r *rig) {
 // hiddenMovesNoPage has Anna find so many records.
 func hiddenMovesNoPage(t *testing.T, p *tenant, finds int) {
 	anna, ben, cleo := p.user(1), p.user(2), p.user(3) // Cleo sees so few that all she sees is looked at
-	p.define(model.KindPermissionSet, num(sets, 2), `{"name":"few","fields":{"Account.Phone":{"read":true}}}`)
+	p.define(model.KindPermissionSet, crmtest.ID(sets, 2), `{"name":"few","fields":{"Account.Phone":{"read":true}}}`)
 	var hidden []string
 	hide := func(n int) {
 		for i := range n {
@@ -121,7 +123,8 @@ func allIsFoundByWhoSeesAll(t *testing.T, r *rig) {
 	p.settle()
 	cfg := r.cfg
 	cfg.limits.own = 100
-	page, err := New(r.db, cfg).Find(t.Context(), Caller{p.id, ""}, Ask{Text: "deal", Field: "Description", Limit: 2})
+	ask := Ask{Text: "deal", Field: "Description", Limit: 2}
+	page, err := New(r.Search.DB, cfg).Find(t.Context(), kit.Caller{Tenant: p.id}, ask)
 	if err != nil || len(page.Hits) != 1 {
 		t.Errorf("%d hits (%v), want the oldest record", len(page.Hits), err)
 	}
@@ -137,7 +140,7 @@ func aRecordIsOnceOnAPage(t *testing.T, r *rig) {
 	mine := p.create("Account", `{"Name":"Deal","Description":"a deal"}`)
 	p.give("Account", mine, anna)
 	p.settle()
-	c, ask := Caller{p.id, anna}, Ask{Text: "deal", Limit: 2}
+	c, ask := kit.Caller{Tenant: p.id, Subject: anna}, Ask{Text: "deal", Limit: 2}
 	q, err := parseQuery(ask.Text)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -14,10 +15,14 @@ func TestWhoHoldsWhatKeepsOthersOut(t *testing.T) {
 	db := sqltest.Open(t, sqldb.Config{URL: pgtest.New(t)})
 	type hold = func(ctx context.Context, tx *sqldb.Tx) error
 	records := func(tenant, object string, ids ...string) hold {
-		return func(ctx context.Context, tx *sqldb.Tx) error { return holdRecords(ctx, tx, tenant, object, ids) }
+		return func(ctx context.Context, tx *sqldb.Tx) error {
+			return kit.SearchLocks.HoldEach(ctx, tx, lockOf(tenant, object), ids)
+		}
 	}
 	object := func(tenant, object string) hold {
-		return func(ctx context.Context, tx *sqldb.Tx) error { return holdObject(ctx, tx, tenant, object) }
+		return func(ctx context.Context, tx *sqldb.Tx) error {
+			return kit.SearchLocks.Hold(ctx, tx, lockOf(tenant, object))
+		}
 	}
 	rebuilds := func(tenant string) hold {
 		return func(ctx context.Context, tx *sqldb.Tx) error { return holdRebuilds(ctx, tx, tenant) }

@@ -2,9 +2,10 @@ package search
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
+	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -34,8 +35,8 @@ func (s *Search) Routes(seals *seal.Seals) []gate.Route {
 	return rest.Routes([]gate.Route{
 		{Operation: "search", Heavy: true, Do: a.find},
 		{Operation: "rebuildSearch", Heavy: true, Do: a.rebuild},
-		{Operation: "listSearchRebuilds", Do: a.listRebuilds},
-		{Operation: "getSearchRebuild", Do: rest.NoQuery(rest.WithID("id", a.getRebuild))},
+		{Operation: "listSearchRebuilds", Do: s.runs.ServeList},
+		{Operation: "getSearchRebuild", Do: rest.NoQuery(rest.WithID("id", s.runs.ServeGet))},
 	})
 }
 
@@ -106,7 +107,7 @@ func (a *api) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 				"cursor must be next of the page before, of the same search and caller: leave it out to begin anew")
 		}
 	}
-	page, err := a.search.Find(ctx, Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, ask)
+	page, err := a.search.Find(ctx, kit.CallerOf(c), ask)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -141,26 +142,6 @@ func showHit(h *Hit) hitView {
 	return v
 }
 
-// rebuildView is a rebuild of the index as it is shown.
-type rebuildView struct {
-	RebuildID        string     `json:"rebuildId"`
-	Object           string     `json:"object,omitzero"`
-	Cause            string     `json:"cause"`
-	Status           string     `json:"status"`
-	ExecutionID      string     `json:"executionId,omitzero"`
-	RecordsProcessed int        `json:"recordsProcessed"`
-	RecordsTotal     int        `json:"recordsTotal"`
-	CreatedAt        wire.Stamp `json:"createdAt"`
-	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
-}
-
-func showRebuild(b *Rebuild) rebuildView {
-	return rebuildView{
-		RebuildID: b.ID, Object: b.Object, Cause: b.Cause, Status: b.Status.String(), ExecutionID: b.Execution,
-		RecordsProcessed: b.Processed, RecordsTotal: b.Total, CreatedAt: b.CreatedAt, EndedAt: b.EndedAt,
-	}
-}
-
 // rebuild answers POST /search/rebuild.
 func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	key, err := rest.OptionalKey(c)
@@ -180,32 +161,5 @@ func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		}
 	}
 	id, _, err := a.search.Rebuild(ctx, c.Principal.Tenant, object, key)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Status: http.StatusAccepted, Body: struct {
-		RebuildID string `json:"rebuildId"`
-	}{id}}, nil
-}
-
-// listRebuilds answers GET /search/rebuilds.
-func (a *api) listRebuilds(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c)
-	if q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	all, err := a.search.ListRebuilds(ctx, c.Principal.Tenant)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, rest.Cut(p, all), len(all), showRebuild)}, nil
-}
-
-// getRebuild answers GET /search/rebuilds/{id}.
-func (a *api) getRebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	b, err := a.search.GetRebuild(ctx, c.Principal.Tenant, c.Path("id"))
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showRebuild(&b)}, nil
+	return rebuild.Accepted(id, err)
 }

@@ -2,130 +2,79 @@ package search
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// consumerName is under which the bus keeps what search has taken.
-const consumerName = "search"
-
-// handlers are the events that search takes: those that the document lists for it.
-var handlers = map[string]func(*Search, context.Context, *sqldb.Tx, *wire.Event) error{
-	"RecordCreated":           (*Search).onRecord,
-	"RecordUpdated":           (*Search).onRecord,
-	"RecordDeleted":           (*Search).onRecord,
-	"StageChanged":            (*Search).onStage,
-	"LeadConverted":           (*Search).onConverted,
-	"ApprovalSubmitted":       (*Search).onRead,
-	"MetadataChanged":         (*Search).onMetadata,
-	"SharingUpdated":          (*Search).onRead,
-	"SharingRebuildCompleted": (*Search).onRead,
-	"CampaignMemberChanged":   (*Search).onMember,
-}
-
-// Types are the events that search takes, in the order of the document.
-var Types = []string{
-	"RecordCreated", "RecordUpdated", "RecordDeleted", "StageChanged", "LeadConverted", "ApprovalSubmitted",
-	"MetadataChanged",
-	"SharingUpdated", "SharingRebuildCompleted", "CampaignMemberChanged",
-}
-
-// Consumer is search as the bus knows it.
+// Consumer handles the events that the document lists for search, in its order. Events say that
+// something has changed; the current state is read. Who sees a record, and whether an approval of it is
+// open, is not in the index but read by every search.
 func (s *Search) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
-}
-
-// handle takes an event. Events say that something is different, not what: that is read.
-func (s *Search) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	on := handlers[e.Type]
-	if on == nil {
-		return bus.Permanent(fmt.Errorf("search takes no events of type %s", e.Type))
-	}
-	return fault.Wrap("search.on", on(s, ctx, tx, e))
-}
-
-// handleAll takes events together: the records that they name are brought up to date at
-// once, and each once, however many events name it.
-func (s *Search) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-	named := map[[2]string][]string{} // by tenant and object
-	for _, e := range events {
-		object, id, err := recordIn(e)
+	c := kit.Consumer(service,
+		kit.On("RecordCreated", s.onRecord),
+		kit.On("RecordUpdated", s.onRecord),
+		kit.On("RecordDeleted", s.onRecord),
+		kit.On("StageChanged", s.onStage),
+		kit.On("LeadConverted", s.onConverted),
+		kit.Ignore("ApprovalSubmitted"),
+		kit.On("MetadataChanged", s.onMetadata),
+		kit.Ignore("SharingUpdated"),
+		kit.Ignore("SharingRebuildCompleted"),
+		kit.On("CampaignMemberChanged", s.onMember),
+	)
+	// Records that several events name are indexed together, and once.
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+		groups, others, err := kit.GroupRecords(events, recordIn)
 		if err != nil {
 			return err
 		}
-		if id != "" {
-			of := [2]string{e.Tenant, object}
-			named[of] = append(named[of], id)
-		} else if err := s.handle(ctx, tx, e); err != nil {
-			return err
+		for _, e := range others {
+			if err := c.Handle(ctx, tx, e); err != nil {
+				return err
+			}
 		}
-	}
-	for _, of := range slices.SortedFunc(maps.Keys(named), func(a, b [2]string) int {
-		return slices.Compare(a[:],
-			b[:])
-	}) {
-		ids := named[of]
-		slices.Sort(ids)
-		if err := s.refresh(ctx, tx, of[0], of[1], slices.Compact(ids)...); err != nil {
-			return fault.Wrap("search.on", err)
+		for _, g := range groups {
+			slices.Sort(g.Named)
+			if err := s.refresh(ctx, tx, g.Tenant, g.Object, slices.Compact(g.Named)...); err != nil {
+				return s.Wrap("on", err)
+			}
 		}
+		return nil
 	}
-	return nil
+	return c
 }
 
-// recordIn is the one record that an event lets be brought up to date, none when there is
-// more to it.
-func recordIn(e *wire.Event) (object, id string, err error) {
+// recordIn is the one record that an event affects; ok is false when the event affects more.
+func recordIn(e *wire.Event) (object, id string, ok bool, err error) {
 	switch e.Type {
 	case "RecordCreated", "RecordUpdated", "RecordDeleted":
-		p, err := wire.DecodePayload[named](e)
-		return p.ObjectName, p.RecordID, err
+		p, err := wire.DecodePayload[kit.Record](e)
+		return p.ObjectName, p.RecordID, true, err
 	case "StageChanged":
 		p, err := wire.DecodePayload[wire.StageChanged](e)
-		return "Opportunity", p.OpportunityID, err
+		return "Opportunity", p.OpportunityID, true, err
 	case "CampaignMemberChanged":
 		p, err := wire.DecodePayload[wire.CampaignMemberChanged](e)
-		return p.MemberType, p.MemberID, err
+		return p.MemberType, p.MemberID, true, err
 	}
-	return "", "", nil
+	return "", "", false, nil
 }
 
-// named is what the events of a record have in common.
-type named struct {
-	ObjectName string `json:"objectName"`
-	RecordID   string `json:"recordId"`
-}
-
-// onRecord brings the index up to date with a record.
-func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
 	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, p.RecordID)
 }
 
-// onStage does so with an opportunity whose stage is another: it is found by it.
-func (s *Search) onStage(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.StageChanged](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+// onStage indexes an opportunity, which is found by its stage.
+func (s *Search) onStage(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.StageChanged) error {
 	return s.refresh(ctx, tx, e.Tenant, "Opportunity", p.OpportunityID)
 }
 
-// onConverted hides a lead and brings up to date what became of it.
-func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.LeadConverted](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+// onConverted hides a lead and indexes the records that it was converted to.
+func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.LeadConverted) error {
 	for _, of := range [][2]string{
 		{leadObject, p.LeadID},
 		{"Account", p.AccountID},
@@ -142,25 +91,12 @@ func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 	return nil
 }
 
-// onMember brings up to date which campaigns a lead or a contact is found in.
-func (s *Search) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.CampaignMemberChanged](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+// onMember indexes the campaigns that a lead or a contact is in.
+func (s *Search) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.CampaignMemberChanged) error {
 	return s.refresh(ctx, tx, e.Tenant, p.MemberType, p.MemberID)
 }
 
-// onMetadata rebuilds the index of an object when its records are to be found by other
-// fields.
-func (s *Search) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+// onMetadata rebuilds the index of an object whose searchable fields have changed.
+func (s *Search) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
 	return s.redefine(ctx, tx, e.Tenant, p.ObjectName)
 }
-
-// onRead takes events about what search does not keep: whether somebody sees a record, and
-// whether an approval of it is open, is read by every search in its own transaction.
-func (s *Search) onRead(context.Context, *sqldb.Tx, *wire.Event) error { return nil }

@@ -5,127 +5,66 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
-
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Status is what a rebuild is.
-type Status int
+// GraphPrefix begins the ids of graphs of search.
+const GraphPrefix = service + ":"
 
-// The statuses. They are part of what is stored.
+// The causes of a rebuild. One on request indexes everything anew, the other what has changed.
 const (
-	Running  Status = 1
-	Done     Status = 2
-	Canceled Status = 3
+	causeRequest    = "request"
+	causeDefinition = "definition"
 )
 
-// String is the status's name in JSON.
-func (s Status) String() string { return [...]string{"", "RUNNING", "DONE", "CANCELED"}[s] }
-
-// Why the index is rebuilt. What was asked for writes everything anew, the other writes
-// what is different.
-const (
-	CauseRequest    = "request"
-	CauseDefinition = "definition"
-)
-
-// MaxRebuilds is how many rebuilds of a tenant that have ended are kept to be looked at.
-const MaxRebuilds = 20
-
-// Rebuild is the index of an object, or of all, made anew.
-type Rebuild struct {
-	ID        string
-	Object    string // "": all
-	Cause     string
-	Status    Status
-	Execution string // "": it is yet to start
-	Processed int    // records
-	Total     int    // about how many there are
-	CreatedAt wire.Stamp
-	EndedAt   wire.Stamp // 0: not yet
-
-	num                  int64
-	tenant               string
-	placeObject, placeID string
-}
-
-const rebuildColumns = "num, tenant_id, id, object, cause, status, execution, place_object, place_id, processed, " +
-	"total, created_at, ended_at"
-
-// rebuilds are those that a statement selects.
-func rebuilds(ctx context.Context, tx *sqldb.Tx, where string, args ...any) (all []Rebuild, err error) {
-	for row, err := range tx.Query(ctx, "SELECT "+rebuildColumns+" FROM search_rebuild WHERE "+where, args...) {
-		var b Rebuild
-		var status int64
-		if err == nil {
-			err = row.Scan(&b.num, &b.tenant, &b.ID, &b.Object, &b.Cause, &status, &b.Execution, &b.placeObject,
-				&b.placeID, &b.Processed, &b.Total,
-				&b.CreatedAt, &b.EndedAt)
-		}
-		if err != nil {
-			return nil, err
-		}
-		b.Status = Status(status)
-		all = append(all, b)
-	}
-	return all, nil
-}
-
-// Rebuild starts a rebuild of an object, or ("") of all, and gives its id. One that
-// somebody asked for and that is under way is the answer. A request with a key is done
-// once; replay says that it was before.
+// Rebuild starts a rebuild of an object, or ("") of all, and gives its id. A running one that was
+// requested is the answer. A request with a key is executed once; replay says that it was before.
 func (s *Search) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
 	id string, replay bool, err error,
 ) {
 	return s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
-		return s.request(ctx, tx, tenant, object)
+		m, err := s.cfg.Models.Model(ctx, tx, tenant)
+		if err != nil {
+			return "", err
+		}
+		if object != "" && m.Object(object) == nil {
+			return "", kit.UnknownObject(m, object)
+		}
+		if err := holdRebuilds(ctx, tx, tenant); err != nil {
+			return "", err
+		}
+		running, err := s.runs.Select(ctx, tx,
+			"tenant_id = $1 AND object = $2 AND cause = $3 AND status = 1 ORDER BY num LIMIT 1",
+			tenant, object, causeRequest)
+		if err != nil {
+			return "", err
+		}
+		if len(running) > 0 {
+			return running[0].ID, nil
+		}
+		return s.begin(ctx, tx, m, object, causeRequest)
 	})
 }
 
-// request starts a rebuild that somebody asked for.
-func (s *Search) request(ctx context.Context, tx *sqldb.Tx, tenant, object string) (string, error) {
-	m, err := s.cfg.Models.Model(ctx, tx, tenant)
-	if err != nil {
-		return "", err
-	}
-	if object != "" && m.Object(object) == nil {
-		return "", noObject(m, object)
-	}
-	if err := holdRebuilds(ctx, tx, tenant); err != nil {
-		return "", err
-	}
-	under, err := rebuilds(ctx, tx, "tenant_id = $1 AND object = $2 AND cause = $3 AND status = 1 ORDER BY num LIMIT 1",
-		tenant, object, CauseRequest)
-	if err != nil {
-		return "", err
-	}
-	if len(under) > 0 {
-		return under[0].ID, nil
-	}
-	return s.begin(ctx, tx, m, object, CauseRequest)
+// holdRebuilds lets no other transaction begin a rebuild of a tenant.
+func holdRebuilds(ctx context.Context, tx *sqldb.Tx, tenant string) error {
+	return kit.SearchLocks.Hold(ctx, tx, service+":"+tenant)
 }
 
-func noObject(m *model.Model, object string) error {
-	return fault.New(fault.NotFound, "OBJECT_UNKNOWN", "there is no object %.80q; the objects are %s", object,
-		m.ObjectNames())
-}
-
-// define notes by which fields records of an object are written into the index. When these
-// are others than those of before, what is there is rebuilt: also when nobody is told, since
-// they were others for a moment only.
+// define stores the fields by which records of an object are indexed. When they have changed the object
+// is rebuilt, also when no event says so since they were different for a moment only.
 func (s *Search) define(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object) error {
 	fields, err := fieldsOf(o)
 	if err != nil {
 		return err
 	}
 	var has string
-	switch err = tx.Row(ctx, selectFields, tenant, o.Name).Scan(&has); {
+	err = tx.Row(ctx, "SELECT fields FROM search_index WHERE tenant_id = $1 AND object = $2", tenant, o.Name).Scan(&has)
+	switch {
 	case errors.Is(err, sqldb.ErrNoRow):
 		n, err := tx.Exec(ctx, "INSERT INTO search_index (tenant_id, object, fields) VALUES ($1, $2, $3) ON CONFLICT "+
 			"(tenant_id, object) DO NOTHING", tenant, o.Name, fields)
@@ -138,10 +77,7 @@ func (s *Search) define(ctx context.Context, tx *sqldb.Tx, tenant string, o *mod
 	return s.redefine(ctx, tx, tenant, o.Name)
 }
 
-const selectFields = "SELECT fields FROM search_index WHERE tenant_id = $1 AND object = $2"
-
-// redefine rebuilds the index of an object when its records are to be found by other
-// fields than before.
+// redefine rebuilds the index of an object whose searchable fields have changed.
 func (s *Search) redefine(ctx context.Context, tx *sqldb.Tx, tenant, object string) error {
 	if err := holdRebuilds(ctx, tx, tenant); err != nil {
 		return err
@@ -160,26 +96,22 @@ func (s *Search) redefine(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	}
 	n, err := tx.Exec(ctx, "UPDATE search_index SET fields = $3 WHERE tenant_id = $1 AND object = $2 AND fields <> $3",
 		tenant, object, fields)
-	if err != nil || n == 0 { // nothing is in the index yet, or it is as it is to be
+	if err != nil || n == 0 { // nothing is in the index yet, or nothing has changed
 		return err
 	}
-	// One that has done nothing yet will do everything with these fields.
-	waiting, err := rebuilds(ctx, tx,
+	// One that has done nothing yet will index everything by these fields.
+	waiting, err := s.runs.Select(ctx, tx,
 		"tenant_id = $1 AND object = $2 AND status = 1 AND execution = '' AND place_object = '' ORDER BY num LIMIT 1",
 		tenant, object)
 	if err != nil || len(waiting) > 0 {
 		return err
 	}
-	_, err = s.begin(ctx, tx, m, object, CauseDefinition)
+	_, err = s.begin(ctx, tx, m, object, causeDefinition)
 	return err
 }
 
-// begin makes a rebuild, which Run starts.
+// begin stores a rebuild, which Run starts.
 func (s *Search) begin(ctx context.Context, tx *sqldb.Tx, m *model.Model, object, cause string) (string, error) {
-	at, err := s.now(ctx, tx)
-	if err != nil {
-		return "", err
-	}
 	total := 0
 	for _, name := range objectsOf(m, object) {
 		n, err := s.cfg.Records.Count(ctx, tx, m.Tenant, name)
@@ -188,20 +120,10 @@ func (s *Search) begin(ctx context.Context, tx *sqldb.Tx, m *model.Model, object
 		}
 		total += n
 	}
-	id := uuid.NewString()
-	_, err = tx.Exec(ctx, `INSERT INTO search_rebuild (tenant_id, id, object, cause, status, execution, place_object, place_id, processed, total, created_at, ended_at)
-		VALUES ($1, $2, $3, $4, 1, '', '', '', 0, $5, $6, 0)`, m.Tenant, id, object, cause, total, at)
-	if err != nil {
-		return "", err
-	}
-	_, err = tx.Exec(ctx, `DELETE FROM search_rebuild WHERE tenant_id = $1 AND status > 1 AND num <=
-		(SELECT num FROM search_rebuild WHERE tenant_id = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`, m.Tenant,
-		MaxRebuilds)
-	tx.OnCommit(s.runs.Wake)
-	return id, err
+	return s.runs.Begin(ctx, tx, rebuild.Rebuild{Tenant: m.Tenant, Object: object, Cause: cause, Total: total})
 }
 
-// objectsOf are the objects that a rebuild walks through.
+// objectsOf are the objects of a rebuild.
 func objectsOf(m *model.Model, object string) (names []string) {
 	if object != "" {
 		return []string{object}
@@ -212,106 +134,72 @@ func objectsOf(m *model.Model, object string) (names []string) {
 	return names
 }
 
-// ListRebuilds are the rebuilds of a tenant, from the newest on.
-func (s *Search) ListRebuilds(ctx context.Context, tenant string) (all []Rebuild, err error) {
-	err = s.read(ctx, "search.rebuilds", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		all, err = rebuilds(ctx, tx, "tenant_id = $1 ORDER BY num DESC", tenant)
-		return err
-	})
-	return all, err
-}
-
-// GetRebuild is a rebuild by its id.
-func (s *Search) GetRebuild(ctx context.Context, tenant, id string) (b Rebuild, err error) {
-	err = s.read(ctx, "search.rebuilds", func(ctx context.Context, tx *sqldb.Tx) error {
-		found, err := rebuilds(ctx, tx, "tenant_id = $1 AND id = $2", tenant, id)
-		if err == nil && len(found) == 0 {
-			err = fault.New(fault.NotFound, "REBUILD_NOT_FOUND", "there is no rebuild %q", id)
-		}
-		if err == nil {
-			b = found[0]
-		}
-		return err
-	})
-	return b, err
-}
-
-// chunk does the next records of a rebuild, with what is true of them now, and notes how
-// far it is. done says that there are no more. It gives rebuild.ErrGone when the rebuild has
-// ended, or somebody else has done these records.
-func (s *Search) chunk(ctx context.Context, b *Rebuild) (done bool, err error) {
+// chunk indexes the next records of a rebuild and stores its progress.
+func (s *Search) chunk(ctx context.Context, b *rebuild.Rebuild) (done bool, err error) {
 	next := *b
-	err = s.write(ctx, "search.chunk", func(ctx context.Context, tx *sqldb.Tx) error {
-		next = *b
-		m, err := s.cfg.Models.Model(ctx, tx, b.tenant)
+	err = s.Write(ctx, "chunk", func(ctx context.Context, tx *sqldb.Tx) error {
+		next, done = *b, false
+		m, err := s.cfg.Models.Model(ctx, tx, b.Tenant)
 		if err != nil {
 			return err
 		}
 		names := objectsOf(m, b.Object)
-		at := max(slices.Index(names, b.placeObject), 0)
-		if err := holdObject(ctx, tx, b.tenant, names[at]); err != nil {
+		i := max(slices.Index(names, b.At.Part), 0)
+		name := names[i]
+		if err := kit.SearchLocks.Hold(ctx, tx, lockOf(b.Tenant, name)); err != nil {
 			return err
 		}
-		records, err := s.cfg.Records.Walk(ctx, tx, b.tenant, names[at], b.placeID, s.cfg.limits.chunk)
+		records, err := s.cfg.Records.Walk(ctx, tx, b.Tenant, name, b.At.Item, s.cfg.limits.chunk)
 		if err != nil {
 			return err
 		}
 		last := behindAll
-		next.placeObject = names[at]
+		next.At = rebuild.Place{Part: name, Item: behindAll}
 		if len(records) == s.cfg.limits.chunk {
 			last = records[len(records)-1].ID
-			next.placeID = last
-		} else if done = at == len(names)-1; !done {
-			next.placeObject, next.placeID = names[at+1], ""
-		} else {
-			next.placeID = behindAll
+			next.At.Item = last
+		} else if done = i == len(names)-1; !done {
+			next.At = rebuild.Place{Part: names[i+1]}
 		}
 		next.Processed += len(records)
-		n, err := tx.Exec(ctx, `UPDATE search_rebuild SET place_object = $5, place_id = $6, processed = $7
-			WHERE num = $1 AND tenant_id = $2 AND status = 1 AND place_object = $3 AND place_id = $4`,
-			b.num, b.tenant, b.placeObject, b.placeID, next.placeObject, next.placeID, next.Processed)
-		if err == nil && n == 0 {
-			err = rebuild.ErrGone
-		}
-		if err != nil {
+		if err := s.runs.SetProgress(ctx, tx, b, next.At, next.Processed); err != nil {
 			return err
 		}
-		return s.rewrite(ctx, tx, b, m.Object(names[at]), records, last)
+		return s.rewrite(ctx, tx, b, m.Object(name), records, last)
 	})
 	if err != nil {
 		return false, err
 	}
 	*b = next
-	if done { // searches pass over what was written anew till then
-		if err := s.db.Vacuum(ctx, "search_doc"); err != nil && s.cfg.Log != nil {
-			s.cfg.Log.WarnContext(ctx, "PostgreSQL is left to vacuum the index by itself", "service", consumerName,
+	if done { // searches pass over all versions of rows until they are vacuumed
+		if err := s.DB.Vacuum(ctx, "search_doc"); err != nil {
+			s.cfg.Log.WarnContext(ctx, "PostgreSQL is left to vacuum the index by itself", "service", service,
 				"error", err)
 		}
 	}
 	return done, nil
 }
 
-// rewrite brings the index up to date with records that follow each other, the last one
-// given.
-func (s *Search) rewrite(ctx context.Context, tx *sqldb.Tx, b *Rebuild, o *model.Object, records []model.Record,
-	last string,
+// rewrite indexes records that follow each other up to the last one given.
+func (s *Search) rewrite(
+	ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, o *model.Object, records []model.Record, last string,
 ) error {
-	if err := s.define(ctx, tx, b.tenant, o); err != nil {
+	if err := s.define(ctx, tx, b.Tenant, o); err != nil {
 		return err
 	}
-	t, _, err := s.tokens(ctx, tx, b.tenant, true)
+	t, _, err := s.tokens(ctx, tx, b.Tenant, true)
 	if err != nil {
 		return err
 	}
-	after := b.placeID
-	if o.Name != b.placeObject {
+	after := b.At.Item
+	if o.Name != b.At.Part {
 		after = ""
 	}
-	have, err := entries(ctx, tx, selectEntries, b.tenant, o.Name, after, last)
+	have, err := entries(ctx, tx, selectEntries, b.Tenant, o.Name, after, last)
 	if err != nil {
 		return err
 	}
-	want, err := s.wantAll(ctx, tx, t, b.tenant, o, records, after, last)
+	want, err := s.docs(ctx, tx, t, b.Tenant, o, records, after, last)
 	if err != nil {
 		return err
 	}
@@ -319,20 +207,20 @@ func (s *Search) rewrite(ctx context.Context, tx *sqldb.Tx, b *Rebuild, o *model
 	for _, d := range want {
 		e := have[d.id]
 		delete(have, d.id)
-		if e == nil || b.Cause == CauseRequest || !e.is(d) {
+		if e == nil || b.Cause == causeRequest || !e.is(d) {
 			all = append(all, change{e, d})
 		}
 	}
 	for _, e := range have { // of records that are gone
 		all = append(all, change{have: e})
 	}
-	w := &writer{tx: tx, tenant: b.tenant, object: o.Name}
-	return w.many(ctx, all)
+	return s.index.replace(ctx, &writer{tx: tx, tenant: b.Tenant, object: o.Name}, all)
 }
 
-// wantAll are records that follow each other as the index is to have them.
-func (s *Search) wantAll(ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *model.Object,
-	records []model.Record, after, last string,
+// docs are the entries of records that follow each other.
+func (s *Search) docs(
+	ctx context.Context, tx *sqldb.Tx, t tokens, tenant string, o *model.Object, records []model.Record,
+	after, last string,
 ) ([]*doc, error) {
 	var campaigns map[string][]string
 	if slices.Contains(memberObjects, o.Name) {
@@ -354,13 +242,4 @@ func (s *Search) wantAll(ctx context.Context, tx *sqldb.Tx, t tokens, tenant str
 		all = append(all, d)
 	}
 	return all, nil
-}
-
-// outcome is what the execution of a rebuild knows of it, and what it ends with.
-func (b *Rebuild) outcome() ([]byte, error) {
-	return json.Marshal(struct {
-		ID        string `json:"rebuildId"`
-		Object    string `json:"object,omitzero"`
-		Processed int    `json:"recordsProcessed"`
-	}{b.ID, b.Object, b.Processed})
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -36,12 +38,12 @@ func rebuildsAreExecutions(t *testing.T, r *rig) {
 	if under, _, err := p.Rebuild(t.Context(), p.id, "", nil); under != first || err != nil {
 		t.Errorf("a second one beside it: %s, %v", under, err)
 	}
-	if _, _, err := p.Rebuild(t.Context(), p.id, "Nothing", nil); codeOf(err) != "OBJECT_UNKNOWN" {
+	if _, _, err := p.Rebuild(t.Context(), p.id, "Nothing", nil); crmtest.CodeOf(err) != "OBJECT_UNKNOWN" {
 		t.Errorf("of no object: %v", err)
 	}
 	p.work()
-	b, err := p.GetRebuild(t.Context(), p.id, first)
-	if err != nil || b.Status != Done || b.Processed != 6 || b.Total != 6 || b.EndedAt == 0 {
+	b, err := p.runs.Get(t.Context(), p.id, first)
+	if err != nil || b.Status != rebuild.Done || b.Processed != 6 || b.Total != 6 || b.EndedAt == 0 {
 		t.Fatalf("got %+v, %v", b, err)
 	}
 	id, err := flow.ParseID(b.Execution)
@@ -57,7 +59,7 @@ func rebuildsAreExecutions(t *testing.T, r *rig) {
 		t.Errorf("found %s", got)
 	}
 	// What was lost or is too much is put right; the events come late.
-	p.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	p.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM search_doc WHERE tenant_id = $1 AND id = $2", p.id, ids[1])
 		return err
 	})
@@ -75,11 +77,11 @@ func rebuildsAreExecutions(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ = p.GetRebuild(t.Context(), p.id, last)
-	if err := p.runs.Start(t.Context(), &b); err != nil {
+	b, _ = p.runs.Get(t.Context(), p.id, last)
+	if err := p.runs.Start(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	b, _ = p.GetRebuild(t.Context(), p.id, last)
+	b, _ = p.runs.Get(t.Context(), p.id, last)
 	if id, err = flow.ParseID(b.Execution); err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +89,10 @@ func rebuildsAreExecutions(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	p.work()
-	if b, err = p.GetRebuild(t.Context(), p.id, last); err != nil || b.Status != Canceled {
+	if b, err = p.runs.Get(t.Context(), p.id, last); err != nil || b.Status != rebuild.Canceled {
 		t.Errorf("canceled: %+v, %v", b, err)
 	}
-	if _, err := p.GetRebuild(t.Context(), newTenant(r).id, last); codeOf(err) != "REBUILD_NOT_FOUND" {
+	if _, err := p.runs.Get(t.Context(), newTenant(r).id, last); crmtest.CodeOf(err) != "REBUILD_NOT_FOUND" {
 		t.Errorf("another tenant: %v", err)
 	}
 }
@@ -103,7 +105,7 @@ func otherFieldsLeadToARebuild(t *testing.T, r *rig) {
 	}
 	p.settle()
 	rebuilt := func() int {
-		all, err := p.ListRebuilds(t.Context(), p.id)
+		all, err := p.runs.List(t.Context(), p.id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,14 +168,14 @@ func recountFindsWhatIsWrong(t *testing.T, r *rig) {
 		"UPDATE search_doc SET digest = digest + 1 WHERE tenant_id = $1 AND id = $2",
 		"UPDATE search_doc SET id = '~' || id WHERE tenant_id = $1 AND id = $2",
 	}
-	if r.db.Dialect() == sqldb.SQLite {
+	if r.Search.DB.Dialect() == sqldb.SQLite {
 		damage = append(damage, "DELETE FROM search_text WHERE rowid = (SELECT place FROM search_doc WHERE tenant_id "+
 			"= $1 AND id = $2)")
 	} else {
 		damage = append(damage, "UPDATE search_doc SET tokens = '' WHERE tenant_id = $1 AND id = $2")
 	}
 	for i, how := range damage {
-		p.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		p.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			n, err := tx.Exec(ctx, how, p.id, ids[i])
 			if err == nil && n == 0 && !strings.Contains(how, "search_text") {
 				err = errors.New("nothing was damaged")
@@ -193,7 +195,7 @@ func recountFindsWhatIsWrong(t *testing.T, r *rig) {
 	if _, _, err := p.Rebuild(t.Context(), p.id, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	p.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	p.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM search_doc WHERE tenant_id = $1 AND id LIKE '~%'", p.id)
 		return err
 	})
@@ -225,7 +227,7 @@ func rebuildBesideEvents(t *testing.T, r *rig) {
 		} else {
 			p.apply("Account", records.Op{
 				Kind: records.Update, ID: id,
-				Fields: fields(t, fmt.Sprintf(`{"Name":"New %d"}`, i)),
+				Fields: crmtest.Fields(t, fmt.Sprintf(`{"Name":"New %d"}`, i)),
 			})
 		}
 		p.settle()

@@ -2,14 +2,13 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -34,12 +33,27 @@ func (r *Recounted) say(format string, args ...any) {
 	r.Differences = append(r.Differences, fmt.Sprintf(format, args...))
 }
 
-// Recount makes the index of a tenant out of its records, in memory, and says where that
-// which is stored differs. It is for quiet moments: what changes meanwhile may be named.
-func (s *Search) Recount(ctx context.Context, tenant string) (out Recounted, err error) {
-	sums := map[int64]uint64{} // of the tokens that places are to have (SQLite)
+// recount is a recount in progress.
+type recount struct {
+	*Search
+	Recounted
+	tenant string
+	sums   map[int64]uint64 // of the tokens that places must have (SQLite)
+}
+
+// chunk is records of an object that follow each other and are in the index: after one id and up to
+// another.
+type chunk struct {
+	object, after, last string
+	both                []change
+}
+
+// Recount computes the index of a tenant from its records, in memory, and names differences to the
+// stored one. It is for quiet moments: what changes meanwhile may be named.
+func (s *Search) Recount(ctx context.Context, tenant string) (Recounted, error) {
+	r := &recount{Search: s, tenant: tenant, sums: map[int64]uint64{}}
 	var names []string
-	err = s.read(ctx, "search.recount", func(ctx context.Context, tx *sqldb.Tx) error {
+	err := s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, tenant)
 		if err == nil {
 			names = objectsOf(m, "")
@@ -48,138 +62,101 @@ func (s *Search) Recount(ctx context.Context, tenant string) (out Recounted, err
 	})
 	for _, name := range names {
 		for after, done := "", false; !done && err == nil; {
-			err = s.read(ctx, "search.recount", func(ctx context.Context, tx *sqldb.Tx) error {
-				after, done, err = s.recountSome(ctx, tx, tenant, name, after, &out, sums)
+			err = s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) error {
+				after, done, err = r.some(ctx, tx, name, after)
 				return err
 			})
 		}
 	}
-	if err == nil && s.db.Dialect() == sqldb.SQLite {
-		err = s.recountPlaces(ctx, tenant, &out, sums)
+	if err == nil {
+		err = s.index.recountRest(ctx, r)
 	}
-	return out, err
+	return r.Recounted, err
 }
 
-// recountSome compares some records that follow each other and gives the last one.
-func (s *Search) recountSome(
-	ctx context.Context, tx *sqldb.Tx, tenant, object, after string, out *Recounted, sums map[int64]uint64,
-) (last string, done bool, err error) {
-	m, err := s.cfg.Models.Model(ctx, tx, tenant)
+// some compares some records that follow each other and gives the last one.
+func (r *recount) some(ctx context.Context, tx *sqldb.Tx, object, after string) (last string, done bool, err error) {
+	m, err := r.cfg.Models.Model(ctx, tx, r.tenant)
 	if err != nil {
 		return "", false, err
 	}
-	records, err := s.cfg.Records.Walk(ctx, tx, tenant, object, after, recountChunk)
+	records, err := r.cfg.Records.Walk(ctx, tx, r.tenant, object, after, recountChunk)
 	if err != nil {
 		return "", false, err
 	}
 	if last, done = behindAll, len(records) < recountChunk; !done {
 		last = records[len(records)-1].ID
 	}
-	have, err := entries(ctx, tx, selectEntries, tenant, object, after, last)
+	have, err := entries(ctx, tx, selectEntries, r.tenant, object, after, last)
 	if err != nil {
 		return "", false, err
 	}
-	t, known, err := s.tokens(ctx, tx, tenant, false)
+	t, known, err := r.tokens(ctx, tx, r.tenant, false)
 	if err != nil || !known && len(records) == 0 {
 		return last, done, err
 	}
-	want, err := s.wantAll(ctx, tx, t, tenant, m.Object(object), records, after, last)
+	want, err := r.docs(ctx, tx, t, r.tenant, m.Object(object), records, after, last)
 	if err != nil {
 		return "", false, err
 	}
-	out.Looked += len(records)
-	stored, err := storedTokens(ctx, tx, tenant, object, after, last)
-	if err != nil {
-		return "", false, err
-	}
+	r.Looked += len(records)
+	p := chunk{object: object, after: after, last: last}
 	for _, d := range want {
 		e := have[d.id]
 		delete(have, d.id)
 		if e == nil {
-			out.say("%s %s is not in the index", object, d.id)
+			r.say("%s %s is not in the index", object, d.id)
 			continue
 		}
-		if err := s.recountOne(ctx, tx, tenant, object, e, d, out); err != nil {
+		if err := r.one(ctx, tx, object, e, d); err != nil {
 			return "", false, err
 		}
-		slices.Sort(d.tokens)
-		if tx.Dialect() == sqldb.Postgres {
-			if got := withoutCampaigns(strings.Fields(stored[d.id])); !slices.Equal(got, withoutCampaigns(d.tokens)) {
-				out.say("%s %s has other tokens in the index than its texts", object, d.id)
-			}
-			continue
-		}
-		sums[e.place] = sum(withoutCampaigns(d.tokens))
+		p.both = append(p.both, change{e, d})
 	}
 	for id := range have {
-		out.say("%s %s is in the index, and is not to be found", object, id)
+		r.say("%s %s is in the index, and is not to be found", object, id)
 	}
-	return last, done, nil
+	return last, done, r.index.recount(ctx, tx, r, p)
 }
 
-// recountOne compares what is noted of a record. That a member is in a campaign which was
-// deleted may be noted: nobody can ask for it.
-func (s *Search) recountOne(ctx context.Context, tx *sqldb.Tx, tenant, object string, e *entry, d *doc,
-	out *Recounted,
-) error {
+// one compares the entry of a record. It may list a campaign that was deleted: nobody can ask for that.
+func (r *recount) one(ctx context.Context, tx *sqldb.Tx, object string, e *entry, d *doc) error {
 	if e.updatedAt != d.updatedAt || e.digest != d.digest {
-		out.say("%s %s is in the index as it was at %s", object, d.id, e.version)
+		r.say("%s %s is in the index as it was at %s", object, d.id, e.version)
 	}
 	if e.campaigns == d.campaigns {
 		return nil
 	}
 	var had, has []string
-	if err := json.Unmarshal([]byte(e.campaigns), &had); err != nil {
-		return fault.Wrap("search.recount", err)
-	}
-	if err := json.Unmarshal([]byte(d.campaigns), &has); err != nil {
-		return fault.Wrap("search.recount", err)
+	err := errors.Join(json.Unmarshal([]byte(e.campaigns), &had), json.Unmarshal([]byte(d.campaigns), &has))
+	if err != nil {
+		return r.Wrap("recount", err)
 	}
 	for _, id := range had {
 		if slices.Contains(has, id) {
 			continue
 		}
-		r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, campaignObject, id)
+		campaign, ok, err := r.cfg.Records.Get(ctx, tx, r.tenant, campaignObject, id)
 		if err != nil {
 			return err
 		}
-		if ok && !r.Deleted {
-			out.say("%s %s is in the index as a member of campaign %s", object, d.id, id)
+		if ok && !campaign.Deleted {
+			r.say("%s %s is in the index as a member of campaign %s", object, d.id, id)
 		}
 	}
 	for _, id := range has {
 		if !slices.Contains(had, id) {
-			out.say("%s %s is not in the index as a member of campaign %s", object, d.id, id)
+			r.say("%s %s is not in the index as a member of campaign %s", object, d.id, id)
 		}
 	}
 	return nil
-}
-
-// storedTokens are the tokens of records that follow each other, on PostgreSQL.
-func storedTokens(ctx context.Context, tx *sqldb.Tx, tenant, object, after, last string) (map[string]string, error) {
-	if tx.Dialect() == sqldb.SQLite {
-		return nil, nil
-	}
-	all := map[string]string{}
-	for row, err := range tx.Query(ctx, `SELECT id, array_to_string(tsvector_to_array(tokens), ' ') FROM search_doc
-		WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4`, tenant, object, after, last) {
-		var id, list string
-		if err == nil {
-			err = row.Scan(&id, &list)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all[id] = list
-	}
-	return all, nil
 }
 
 func withoutCampaigns(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(token string) bool { return token[0] == campaignToken })
 }
 
-// sum is of tokens in whatever order.
+// sum is a checksum of tokens in any order.
 func sum(list []string) (n uint64) {
 	for _, token := range list {
 		h := fnv.New64a()
@@ -187,79 +164,4 @@ func sum(list []string) (n uint64) {
 		n += h.Sum64()
 	}
 	return n
-}
-
-// recountPlaces compares the tokens that SQLite's index has at each place.
-func (s *Search) recountPlaces(ctx context.Context, tenant string, out *Recounted, want map[int64]uint64) error {
-	have := map[int64]uint64{}
-	for _, kind := range []byte{nameToken, objectToken, textToken} {
-		for from, more := "", true; more; {
-			err := s.read(ctx, "search.recount", func(ctx context.Context, tx *sqldb.Tx) error {
-				t, ok, err := s.tokens(ctx, tx, tenant, false)
-				if err != nil || !ok {
-					more = false
-					return err
-				}
-				first := t.of(kind, "")
-				from, more, err = addTokens(ctx, tx, max(from, first), first[:len(first)-1]+"y", have)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	gone := map[int64]bool{}
-	err := s.read(ctx, "search.recount", func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT place FROM search_gone") {
-			var place int64
-			if err == nil {
-				err = row.Scan(&place)
-			}
-			if err != nil {
-				return err
-			}
-			gone[place] = true
-		}
-		return nil
-	})
-	for place, n := range want {
-		if have[place] != n {
-			out.say("place %d of the index has other tokens than the record that is there", place)
-		}
-		delete(have, place)
-	}
-	for place := range have {
-		if !gone[place] {
-			out.say("place %d of the index has tokens of no record", place)
-		}
-	}
-	return err
-}
-
-// addTokens adds up the tokens from one to another by place, and gives where to go on.
-func addTokens(ctx context.Context, tx *sqldb.Tx, from, to string, sums map[int64]uint64) (
-	next string, more bool, err error,
-) {
-	n, last, value := 0, "", uint64(0)
-	for row, err := range tx.Query(ctx, "SELECT term, doc FROM search_vocabulary WHERE term >= $1 AND term < $2", from,
-		to) {
-		var term string
-		var place int64
-		if err == nil {
-			err = row.Scan(&term, &place)
-		}
-		if err != nil {
-			return "", false, err
-		}
-		if term != last {
-			if n >= recountTokens {
-				return term, true, nil
-			}
-			last, value = term, sum([]string{term})
-		}
-		sums[place] += value
-		n++
-	}
-	return "", false, nil
 }

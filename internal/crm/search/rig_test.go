@@ -1,53 +1,38 @@
 package search
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { crmtest.Main(m, "") }
 
 // small limits make tests meet what is many.
 var small = limits{chunk: 2, sweep: 3, first: 2, look: 5, deep: 7, own: 3, few: 3, pass: 3, forms: 1, named: 2}
 
-// rig is search over real services, and a bus that hands nothing out by itself.
+// rig is search over real services, and a bus that delivers nothing by itself.
 type rig struct {
-	testing.TB
+	*crmtest.Rig
 	*Search
-	bus      *bus.Bus
 	metadata *metadata.Metadata
 	records  *records.Records
 	sharing  *sharing.Sharing
-	clock    atomic.Int64
 }
 
 // TestOnEveryDatabase runs the tests that need one, each in tenants of its own.
@@ -70,78 +55,31 @@ func TestOnEveryDatabase(t *testing.T) {
 		"a recount finds what is wrong":                  recountFindsWhatIsWrong,
 		"a rebuild and events at once keep what is true": rebuildBesideEvents,
 	}
-	for database, where := range map[string]func(t *testing.T) sqldb.Config{
-		"sqlite": func(t *testing.T) sqldb.Config {
-			return sqldb.Config{Path: filepath.Join(t.TempDir(),
-				"test.db")}
-		},
-		"postgres": func(t *testing.T) sqldb.Config { return sqldb.Config{URL: pgtest.New(t)} },
-	} {
-		t.Run(database, func(t *testing.T) {
-			r := newRig(t, where(t), small)
-			for _, name := range slices.Sorted(maps.Keys(tests)) {
-				t.Run(name, func(t *testing.T) {
-					r.TB = t
-					tests[name](t, r)
-				})
-			}
-		})
-	}
+	crmtest.OnEvery(t, func(t *testing.T, where sqldb.Config) {
+		r := newRig(t, where, small)
+		for _, name := range slices.Sorted(maps.Keys(tests)) {
+			t.Run(name, func(t *testing.T) {
+				r.TB = t
+				tests[name](t, r)
+			})
+		}
+	})
 }
-
-type wall struct{}
-
-func (wall) Now() time.Time { return time.Now() }
 
 func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 	t.Helper()
-	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(),
-		sharing.Migration(), Migration(), idempotency.Migration(),
-	}
-	db, err := sqldb.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var e interface {
-		rebuild.Engine
-		Run(ctx context.Context) error
-	}
-	st := store.New(db, store.Config{Silent: true})
-	if db.Dialect() == sqldb.SQLite {
-		e = engine.New(st, wall{}, engine.Config{Exclusive: true})
-	} else {
-		e = engine.NewShards(st, wall{}, engine.Config{}, 2)
-	}
-	serve, stop := context.WithCancel(context.Background())
-	work, finish := context.WithCancel(context.Background())
-	served, worked := make(chan error, 1), make(chan error, 1)
-	go func() { served <- db.Run(serve) }()
-	go func() { worked <- e.Run(work) }()
-	t.Cleanup(func() {
-		finish()
-		first := <-worked
-		stop()
-		if err := errors.Join(first, <-served, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	models := metadata.NewModels()
-	r := &rig{TB: t}
-	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
-	now := func() time.Time { return time.UnixMilli(r.clock.Load()) }
-	r.sharing = sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}, Now: now})
-	r.Search = New(db, Config{
-		Models: models, Records: records.Reads{}, Visible: r.sharing, Engine: e, Worker: "test",
+	r := &rig{Rig: crmtest.New(t, where, records.Migration(), sharing.Migration(), Migration())}
+	now := r.Clock.Now
+	r.sharing = sharing.New(r.Rig.DB, sharing.Config{Models: r.Models, Records: records.Reads{}, Now: now})
+	r.sharing.Announce(r.Bus)
+	r.Search = New(r.Rig.DB, Config{
+		Models: r.Models, Records: records.Reads{}, Visible: r.sharing, Engine: r.Engine, Worker: "test",
 		Now: now, limits: most,
 	})
-	r.bus = bus.New(db, memory.New(), bus.Config{
-		Instance: "test", Sensitive: models.Sensitive,
-		Consumers: []bus.Consumer{r.sharing.Consumer(), r.Consumer()},
+	r.records = records.New(r.Rig.DB, records.Config{
+		Models: r.Models, Visible: r.sharing, Publisher: r.Bus, Now: now,
 	})
-	r.sharing.Announce(r.bus)
-	r.records = records.New(db, records.Config{Models: models, Visible: r.sharing, Publisher: r.bus, Now: now})
-	r.metadata = metadata.New(db, metadata.Config{Models: models, Bus: r.bus, InUse: r.records.InUse})
+	r.metadata = metadata.New(r.Rig.DB, metadata.Config{Models: r.Models, Bus: r.Bus, InUse: r.records.InUse})
 	return r
 }
 
@@ -154,32 +92,7 @@ type tenant struct {
 	taken []wire.Event
 }
 
-func newTenant(r *rig) *tenant {
-	t := &tenant{rig: r, id: uuid.NewString()}
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT coalesce(max(id), 0) FROM outbox_events").Scan(&t.seen)
-	})
-	return t
-}
-
-// change runs SQL in one transaction.
-func (r *rig) change(fn func(ctx context.Context, tx *sqldb.Tx) error) {
-	r.Helper()
-	if err := r.db.Write(r.Context(), sqldb.Other, fn); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// see runs fn in a transaction that cannot write.
-func (r *rig) see(fn func(ctx context.Context, tx *sqldb.Tx) error) {
-	r.Helper()
-	if err := r.db.Read(r.Context(), fn); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// num makes ids that are easy to read.
-func num(kind, n int) string { return fmt.Sprintf("00000000-0000-7000-80%02d-%012d", kind, n) }
+func newTenant(r *rig) *tenant { return &tenant{rig: r, id: uuid.NewString()} }
 
 // The kinds of ids.
 const (
@@ -203,12 +116,13 @@ func (t *tenant) define(kind model.Kind, id, body string) {
 func (t *tenant) user(n int) string {
 	t.Helper()
 	if n == 1 {
-		t.define(model.KindPermissionSet, num(sets, 1),
+		t.define(model.KindPermissionSet, crmtest.ID(sets, 1),
 			`{"name":"all","objects":{"Account":{"create":true,"read":true,"update":true,"delete":true},
 			"Contact":{"read":true},"Lead":{"read":true},"Campaign":{"read":true}}}`)
 	}
-	t.define(model.KindUser, num(users, n), `{"name":"u","permissionSetIds":["`+num(sets, 1)+`"],"isActive":true}`)
-	return num(users, n)
+	t.define(model.KindUser, crmtest.ID(users, n),
+		`{"name":"u","permissionSetIds":["`+crmtest.ID(sets, 1)+`"],"isActive":true}`)
+	return crmtest.ID(users, n)
 }
 
 func (t *tenant) as(user string) records.Caller {
@@ -218,7 +132,7 @@ func (t *tenant) as(user string) records.Caller {
 // apply does something with a record.
 func (t *tenant) apply(object string, op records.Op) (v records.View) {
 	t.Helper()
-	t.clock.Add(1)
+	t.Clock.Add(1)
 	_, _, err := t.records.Apply(t.Context(), t.as(""), records.Batch{
 		Object: object, Ops: []records.Op{op},
 		AllOrNone: true,
@@ -232,23 +146,14 @@ func (t *tenant) apply(object string, op records.Op) (v records.View) {
 	return v
 }
 
-func fields(t testing.TB, text string) map[string]jsontext.Value {
-	t.Helper()
-	all := map[string]jsontext.Value{}
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 func (t *tenant) create(object, text string) string {
 	t.Helper()
-	return t.apply(object, records.Op{Kind: records.Create, Fields: fields(t, text)}).ID
+	return t.apply(object, records.Op{Kind: records.Create, Fields: crmtest.Fields(t, text)}).ID
 }
 
 func (t *tenant) update(object, id, text string) {
 	t.Helper()
-	t.apply(object, records.Op{Kind: records.Update, ID: id, Fields: fields(t, text)})
+	t.apply(object, records.Op{Kind: records.Update, ID: id, Fields: crmtest.Fields(t, text)})
 }
 
 func (t *tenant) give(object, id, owner string) {
@@ -264,58 +169,22 @@ func (t *tenant) drop(object, id string) {
 // fetch puts the events that were published since into waits.
 func (t *tenant) fetch() {
 	t.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, tenant_id, body FROM outbox_events WHERE id > $1 ORDER BY id",
-			t.seen) {
-			var of string
-			var body []byte
-			if err == nil {
-				err = row.Scan(&t.seen, &of, &body)
-			}
-			if err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			if of == t.id {
-				t.waits = append(t.waits, e)
-			}
-		}
-		return nil
-	})
+	var events []wire.Event
+	events, t.seen = t.Events(t.id, t.seen)
+	t.waits = append(t.waits, events...)
 }
 
 // hand gives an event to sharing and to search.
 func (t *tenant) hand(e wire.Event) {
 	t.Helper()
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
-		if slices.Contains(sharing.Types, e.Type) {
-			if err := t.sharing.Consumer().Handle(ctx, tx, &e); err != nil {
-				return err
-			}
-		}
-		if slices.Contains(Types, e.Type) {
-			return t.handle(ctx, tx, &e)
-		}
-		return nil
-	})
+	t.Handle(&e, t.sharing.Consumer(), t.Consumer())
 }
 
 // settle hands out everything, in batches as a reader has them.
 func (t *tenant) settle() {
 	t.Helper()
 	for t.fetch(); len(t.waits) > 0; t.fetch() {
-		for _, c := range []bus.Consumer{t.sharing.Consumer(), t.Consumer()} {
-			var all []*wire.Event
-			for i := range t.waits {
-				if slices.Contains(c.Types, t.waits[i].Type) {
-					all = append(all, &t.waits[i])
-				}
-			}
-			t.change(func(ctx context.Context, tx *sqldb.Tx) error { return c.HandleAll(ctx, tx, all) })
-		}
+		t.HandleAll(t.waits, t.sharing.Consumer(), t.Consumer())
 		t.taken, t.waits = append(t.taken, t.waits...), nil
 	}
 }
@@ -327,14 +196,14 @@ func (t *tenant) work() {
 		if _, err := t.runs.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		all, err := t.ListRebuilds(t.Context(), t.id)
+		all, err := t.runs.List(t.Context(), t.id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if steps == 10_000 {
 			t.Fatalf("after %d steps a rebuild is still running: %+v", steps, all)
 		}
-		if !slices.ContainsFunc(all, func(b Rebuild) bool { return b.Status == Running }) {
+		if !slices.ContainsFunc(all, func(b *rebuild.Rebuild) bool { return b.Status == rebuild.Running }) {
 			return
 		}
 	}
@@ -364,7 +233,7 @@ func (t *tenant) hits(user string, ask Ask) (all []Hit, err error) {
 		ask.Limit = 2
 	}
 	for {
-		page, err := t.Find(t.Context(), Caller{t.id, user}, ask)
+		page, err := t.Find(t.Context(), kit.Caller{Tenant: t.id, Subject: user}, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -388,11 +257,4 @@ func (t *tenant) same() {
 	if len(got.Differences) > 0 {
 		t.Fatalf("the recount differs: %s", strings.Join(got.Differences, "\n"))
 	}
-}
-
-func codeOf(err error) string {
-	if e, ok := fault.As(err); ok {
-		return e.Code
-	}
-	return ""
 }

@@ -3,37 +3,26 @@ package search
 import (
 	"context"
 	"embed"
-	"io/fs"
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
 	"time"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 //go:embed migrations
 var files embed.FS
 
-// Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "search", FS: sub}
-}
+// service is the name of search: of its tables, its consumer and its errors.
+const service = "search"
 
-// Models hands out what is defined in a tenant, as a transaction sees it.
-type Models interface {
-	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
-	// Who is the user that a caller's subject names; nobody is fault.Forbidden.
-	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
-}
+// Migration is the tables of this package, for sqldb.Config.
+func Migration() sqldb.Migration { return kit.Tables(service, files) }
 
 // Records is where records are read, in the caller's transaction.
 type Records interface {
@@ -76,7 +65,7 @@ type Visible interface {
 
 // Config is what search works with.
 type Config struct {
-	Models  Models
+	Models  kit.Models
 	Records Records
 	Visible Visible
 	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
@@ -104,9 +93,10 @@ type limits struct {
 
 // Search finds records.
 type Search struct {
-	db    *sqldb.DB
+	kit.Service
 	cfg   Config
-	runs  *rebuild.Runner[*Rebuild]
+	index index
+	runs  *rebuild.Resource
 	turns *turns
 
 	mu      sync.Mutex
@@ -124,32 +114,46 @@ func New(db *sqldb.DB, cfg Config) *Search {
 			named: 1000,
 		}
 	}
-	s := &Search{db: db, cfg: cfg, turns: newTurns(max(runtime.GOMAXPROCS(0)/2, 1)), numbers: map[string]int64{}}
-	s.runs = rebuild.New(db, rebuild.Config{
-		Name: "search", Table: "search_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
+	s := &Search{
+		Service: kit.Service{ServiceName: service, DB: db, Clock: cfg.Now}, cfg: cfg,
+		turns: newTurns(max(runtime.GOMAXPROCS(0)/2, 1)), numbers: map[string]int64{},
+	}
+	s.index = postgresIndex{s}
+	if db.Dialect() == sqldb.SQLite {
+		s.index = sqliteIndex{s}
+	}
+	s.runs = rebuild.NewResource(&s.Service, rebuild.Config{
+		Name: service, Table: "search_rebuild", Engine: cfg.Engine, Worker: cfg.Worker, Log: cfg.Log,
 		KeyRetention: cfg.KeyRetention,
-	}, rebuilder{s})
+	}, rebuild.Work{
+		Scope: [2]string{"object", "cause"}, Position: [2]string{"place_object", "place_id"},
+		Chunk: s.chunk, Sweep: s.index.sweep,
+	})
 	return s
 }
 
-// now is the time by the clock that all processes share.
-func (s *Search) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
-	if s.cfg.Now != nil {
-		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	}
-	ms, err := tx.Now(ctx)
-	return wire.Stamp(ms), err
+// Run runs rebuilds, and deletes tokens that are no longer used, until ctx ends; running rebuilds
+// continue at the next start.
+func (s *Search) Run(ctx context.Context) { s.runs.Run(ctx) }
+
+// index is how a database stores tokens and finds records by them.
+type index interface {
+	// write stores what has changed of some records; replace stores all of them anew, in the order
+	// of what is cheap for many.
+	write(ctx context.Context, w *writer, all []change) error
+	replace(ctx context.Context, w *writer, all []change) error
+	// next gives the next candidates of a relevance. gather gives all of all relevances when they are few.
+	next(ctx context.Context, s *source) ([]candidate, error)
+	gather(ctx context.Context, s *source) (all []candidate, few bool, err error)
+	// sweep deletes tokens that are no longer used and reports whether there may be more.
+	sweep(ctx context.Context) (more bool, err error)
+	// recount compares the stored tokens of some records with those of their texts; recountRest
+	// compares what is left when all have been read.
+	recount(ctx context.Context, tx *sqldb.Tx, r *recount, p chunk) error
+	recountRest(ctx context.Context, r *recount) error
 }
 
-func (s *Search) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Read(ctx, fn))
-}
-
-func (s *Search) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
-}
-
-// tokens makes tokens of a tenant, whose number is given out with its first one.
+// tokens makes tokens of a tenant by its number, which give assigns when it has none.
 func (s *Search) tokens(ctx context.Context, tx *sqldb.Tx, tenant string, give bool) (t tokens, ok bool, err error) {
 	s.mu.Lock()
 	n := s.numbers[tenant]
@@ -157,31 +161,26 @@ func (s *Search) tokens(ctx context.Context, tx *sqldb.Tx, tenant string, give b
 	if n != 0 {
 		return tokensOf(n), true, nil
 	}
-	if give {
-		if _, err := tx.Exec(ctx,
-			"INSERT INTO search_tenant (tenant_id) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", tenant); err != nil {
-			return t, false, err
-		}
-	}
-	for row, err := range tx.Query(ctx, "SELECT num FROM search_tenant WHERE tenant_id = $1", tenant) {
-		if err == nil {
-			err = row.Scan(&n)
-		}
-		if err != nil {
-			return t, false, err
-		}
-	}
-	if n == 0 {
-		return t, false, nil
-	}
 	remember := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.numbers[tenant] = n
 	}
 	if give {
+		const insert = "INSERT INTO search_tenant (tenant_id) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING"
+		if _, err := tx.Exec(ctx, insert, tenant); err != nil {
+			return t, false, err
+		}
+	}
+	err = tx.Row(ctx, "SELECT num FROM search_tenant WHERE tenant_id = $1", tenant).Scan(&n)
+	switch {
+	case errors.Is(err, sqldb.ErrNoRow):
+		return t, false, nil
+	case err != nil:
+		return t, false, err
+	case give:
 		tx.OnCommit(remember)
-	} else {
+	default:
 		remember()
 	}
 	return tokensOf(n), true, nil

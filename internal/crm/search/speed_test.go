@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
@@ -55,14 +57,16 @@ func measure(t *testing.T, r *rig) {
 	if took > rebuildBar {
 		t.Errorf("a rebuild takes %v, want at most %v", took, rebuildBar)
 	}
-	if r.db.Dialect() == sqldb.Postgres {
-		p.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	if r.Search.DB.Dialect() == sqldb.Postgres {
+		p.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "ANALYZE")
 			return err
 		})
 	}
 	p.takeMany()
-	for _, who := range []struct{ name, user string }{{"all records", ""}, {"a hundredth, by owner", num(users, 7)}} {
+	for _, who := range []struct{ name, user string }{
+		{"all records", ""}, {"a hundredth, by owner", crmtest.ID(users, 7)},
+	} {
 		for _, what := range []struct {
 			name  string
 			asked func(i int) Ask
@@ -81,7 +85,7 @@ func measure(t *testing.T, r *rig) {
 			p.time(who.name+": "+what.name, 100, func(i int) {
 				ask := what.asked(i)
 				ask.Limit = 20
-				if _, err := p.Find(t.Context(), Caller{p.id, who.user}, ask); err != nil {
+				if _, err := p.Find(t.Context(), kit.Caller{Tenant: p.id, Subject: who.user}, ask); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -118,8 +122,9 @@ func cpu() time.Duration {
 }
 
 var (
-	latin = strings.Fields(`acme global trading systems energy northern harbor digital logistics partners consulting medical garden steel pacific robotics
-		software foods printing textile optics marine aviation holdings insurance capital studio research motors chemical`)
+	latin = strings.Fields(`acme global trading systems energy northern harbor digital logistics
+		partners consulting medical garden steel pacific robotics software foods printing textile optics marine aviation
+		holdings insurance capital studio research motors chemical`)
 	kanji = strings.Fields(`東京 大阪 名古屋 商事 製作所 電機 株式会社 営業部 本社 支店 物流 研究所 銀行 食品 建設 不動産 横浜 工業 田中 鈴木`)
 )
 
@@ -150,7 +155,7 @@ func (t *tenant) populate() {
 	objects := []string{"Account", "Contact", "Opportunity", "Opportunity"}
 	const step = 5000
 	for from := 0; from < manyRecords; from += step {
-		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			var stmts []sqldb.Stmt
 			for i := from; i < from+step; i++ {
 				object, name := objects[i%len(objects)], fmt.Sprintf("%s no%d", some(2), i)
@@ -168,10 +173,11 @@ func (t *tenant) populate() {
 					return err
 				}
 				stmts = append(stmts, sqldb.Stmt{
-					Query: `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+					Query: `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id,
+						fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
 						VALUES ($1, $2, $3, $4, $5, '', '', $6, $7, $7, '', $7, '', 0)`,
 					Args: []any{
-						t.id, object, num(50, i), num(users, 1+i*13%manyUsers), name, string(body),
+						t.id, object, crmtest.ID(50, i), crmtest.ID(users, 1+i*13%manyUsers), name, string(body),
 						1_700_000_000_000 + int64(i*7919%manyRecords)*60_000,
 					},
 				})
@@ -189,19 +195,19 @@ func (t *tenant) takeMany() {
 	var spent time.Duration
 	for n := range batches {
 		events := make([]wire.Event, size)
-		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			for i := range events {
 				k := (n*size+i)*61%(manyRecords/4)*4 + 1 // contacts
-				t.clock.Add(1)
+				t.Clock.Add(1)
 				if _, err := tx.Exec(ctx, "UPDATE records_record SET version = $4, updated_at = $4 WHERE tenant_id = "+
 					"$1 AND object = $2 AND id = $3",
-					t.id, "Contact", num(50, k), t.clock.Load()); err != nil {
+					t.id, "Contact", crmtest.ID(50, k), t.Clock.Now().UnixMilli()); err != nil {
 					return err
 				}
 				payload, err := wire.NewPayload(wire.RecordUpdated{
-					ObjectName: "Contact", RecordID: num(50, k),
-					OwnerID: num(users, 1), ChangedFields: []string{"Title"},
-					RecordVersion: wire.Stamp(t.clock.Load()),
+					ObjectName: "Contact", RecordID: crmtest.ID(50, k),
+					OwnerID: crmtest.ID(users, 1), ChangedFields: []string{"Title"},
+					RecordVersion: wire.Stamp(t.Clock.Now().UnixMilli()),
 				})
 				if err != nil {
 					return err
@@ -211,9 +217,9 @@ func (t *tenant) takeMany() {
 			return nil
 		})
 		began := time.Now()
-		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			for i := range events {
-				if err := t.handle(ctx, tx, &events[i]); err != nil {
+				if err := t.Consumer().Handle(ctx, tx, &events[i]); err != nil {
 					return err
 				}
 			}
@@ -221,7 +227,7 @@ func (t *tenant) takeMany() {
 		})
 		for more := true; more; {
 			var err error
-			if more, err = t.sweep(t.Context()); err != nil {
+			if more, err = t.index.sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

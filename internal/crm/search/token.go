@@ -133,15 +133,3 @@ func (t tokens) wantsOf(kind byte, of *term, starts bool) (all []wanted) {
 	}
 	return all
 }
-
-// match writes a condition in the language of SQLite's FTS5: of each list one token.
-func match(all [][]string) string {
-	var b strings.Builder
-	for i, any := range all {
-		if i > 0 {
-			b.WriteString(" AND ")
-		}
-		b.WriteString(`("` + strings.Join(any, `" OR "`) + `")`)
-	}
-	return b.String()
-}

@@ -1,14 +1,14 @@
-// Package rebuild lets a service make again what it keeps of records: as an execution for each
-// rebuild, with one task that a process of the server claims, so that an operator sees how far
-// it is and can cancel it, and another process goes on where one has died.
+// Package rebuild rebuilds what a service derives from records. Each rebuild is an execution with one
+// task that a process of the server claims, so that operators see its progress and can cancel it, and
+// another process continues where one has died.
 //
-// A service has a table of its rebuilds with the columns num, tenant_id, status (1: under
-// way) and execution (empty: yet to start), and does the work itself, some records at a
-// time (Service). What a rebuild is about and what its end means is for the service to say;
-// here is when, and by whom.
+// A service has a table of its rebuilds with the columns num, tenant_id, status (1: running) and
+// execution (empty: yet to start), and rebuilds a chunk of records at a time (Service). Runner
+// decides when, and which process. Resource adds all that rebuilds of derived tables share: their
+// rows, and the routes that show them.
 //
-// The invariant: a rebuild has at most one execution that is not over, and it and its
-// execution end in one transaction.
+// The invariant: a rebuild has at most one execution that has not ended, and both end in one
+// transaction.
 package rebuild
 
 import (
@@ -28,8 +28,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// ErrGone says that a rebuild is not what it was when somebody looked.
-var ErrGone = errors.New("rebuild: it has ended, or somebody else goes on with it")
+// ErrGone says that a rebuild has changed since it was read.
+var ErrGone = errors.New("rebuild: it has ended, or another process continues it")
 
 // Engine is what rebuilds run on.
 type Engine interface {
@@ -40,7 +40,7 @@ type Engine interface {
 	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
 }
 
-// State is what a rebuild is, for those who run it.
+// State is what a Runner knows of a rebuild.
 type State struct {
 	Num       int64
 	Tenant    string
@@ -50,41 +50,40 @@ type State struct {
 	Total     int // about how many there are
 }
 
-// Job is a rebuild as its service has it.
+// Job is a rebuild of a service.
 type Job interface {
 	State() State
-	// Summary is what its execution is started with, and what it ends with.
+	// Summary is the input and the output of its execution.
 	Summary() (flow.Data, error)
 }
 
-// Service is who rebuilds.
+// Service does the work of rebuilds.
 type Service[J Job] interface {
 	// Now is the time by the clock that all processes share.
 	Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error)
-	// Jobs are those rebuilds that a condition over their table selects.
+	// Jobs are the rebuilds that a condition over their table selects.
 	Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]J, error)
-	// Chunk does the next records of a rebuild, notes how far it is, and says whether there
-	// are no more. ErrGone: it has ended, or somebody else has done these records.
+	// Chunk does the next records of a rebuild, stores its progress, and reports whether there are no
+	// more. ErrGone: it has ended, or another process has done these records.
 	Chunk(ctx context.Context, job J) (done bool, err error)
 	// Finish ends a rebuild that is done, GiveUp one that was canceled. ErrGone: it has ended.
 	Finish(ctx context.Context, tx *sqldb.Tx, job J) error
 	GiveUp(ctx context.Context, tx *sqldb.Tx, job J) error
-	// Sweep does what else there is to do, and says whether there may be more.
+	// Sweep does some other work and reports whether there may be more.
 	Sweep(ctx context.Context) (more bool, err error)
 }
 
 // services are those that rebuild.
 func services() []string { return []string{"sharing", "search", "reporting"} }
 
-// Reserved reports whether a queue is that of the rebuilds of a service. Nobody but the
-// server may claim its tasks, or put others into it: whoever holds the task of a rebuild
-// keeps what the rebuild would bring from taking effect.
+// Reserved reports whether a queue is that of the rebuilds of a service. Only the server may claim its
+// tasks or add others: whoever holds the task of a rebuild delays its effect.
 func Reserved(queue string) bool {
 	service, ok := strings.CutSuffix(queue, "."+node)
 	return ok && slices.Contains(services(), service)
 }
 
-// Config is what rebuilds of a service are run with.
+// Config is the configuration of a Runner.
 type Config struct {
 	Name   string // of the service, one of services: it begins the names of graph and queue
 	Table  string // of its rebuilds
@@ -109,7 +108,7 @@ type Runner[J Job] struct {
 	cfg     Config
 	service Service[J]
 	keys    idempotency.Keys
-	kick    chan struct{} // holds a token when a rebuild may wait
+	wake    chan struct{} // holds a token when a rebuild may wait
 }
 
 // New is a runner. It does no I/O.
@@ -121,7 +120,7 @@ func New[J Job](db *sqldb.DB, cfg Config, service Service[J]) *Runner[J] {
 		panic("rebuild: the queue of " + cfg.Name + " is not reserved")
 	}
 	return &Runner[J]{
-		db: db, cfg: cfg, service: service, kick: make(chan struct{}, 1),
+		db: db, cfg: cfg, service: service, wake: make(chan struct{}, 1),
 		keys: idempotency.Keys{Service: cfg.Name, Retention: cfg.KeyRetention},
 	}
 }
@@ -148,8 +147,8 @@ func (r *Runner[J]) graph() flow.Graph {
 	}
 }
 
-// Request begins a rebuild that somebody asked for, and gives what begin calls it. A request with a
-// key is executed once; replay says that the name is that of the first time.
+// Request begins a rebuild on request, and gives what begin calls it. A request with a key is executed
+// once; replay says that the name is that of the first time.
 func (r *Runner[J]) Request(
 	ctx context.Context, tenant string, key *wire.Once, begin func(ctx context.Context, tx *sqldb.Tx) (string, error),
 ) (name string, replay bool, err error) {
@@ -172,12 +171,12 @@ func (r *Runner[J]) Request(
 // Wake lets Run look for rebuilds at once.
 func (r *Runner[J]) Wake() {
 	select {
-	case r.kick <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Run rebuilds until ctx ends; what is under way goes on at the next start.
+// Run rebuilds until ctx ends; running rebuilds continue at the next start.
 func (r *Runner[J]) Run(ctx context.Context) {
 	if r.cfg.Engine == nil {
 		return
@@ -194,14 +193,14 @@ func (r *Runner[J]) Run(ctx context.Context) {
 		}
 		timer.Reset(idleFor)
 		select {
-		case <-r.kick:
+		case <-r.wake:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// Step does some of what there is to do and reports whether there may be more.
+// Step does some work and reports whether there may be more.
 func (r *Runner[J]) Step(ctx context.Context) (worked bool, err error) {
 	running, err := r.jobs(ctx, "status = 1 ORDER BY num LIMIT 100")
 	if err != nil {
@@ -226,7 +225,7 @@ func (r *Runner[J]) jobs(ctx context.Context, where string, args ...any) (all []
 
 func (r *Runner[J]) wrap(op string, err error) error { return fault.Wrap(r.cfg.Name+"."+op, err) }
 
-// Advance starts the execution of a rebuild, or works on it if nobody does.
+// Advance starts the execution of a rebuild, or works on it if no process does.
 func (r *Runner[J]) Advance(ctx context.Context, job J) (worked bool, err error) {
 	s := job.State()
 	if s.Execution == "" {
@@ -277,7 +276,7 @@ func (r *Runner[J]) Start(ctx context.Context, job J) error {
 	return r.unlessGone("start", err)
 }
 
-// note notes the execution of a rebuild in the place of another one.
+// note stores the execution of a rebuild in place of another one.
 func (r *Runner[J]) note(ctx context.Context, tx *sqldb.Tx, s State, was, is string) error {
 	n, err := tx.Exec(ctx, "UPDATE "+r.cfg.Table+
 		" SET execution = $4 WHERE num = $1 AND tenant_id = $2 AND status = 1 AND execution = $3", s.Num, s.Tenant, was,
@@ -288,7 +287,7 @@ func (r *Runner[J]) note(ctx context.Context, tx *sqldb.Tx, s State, was, is str
 	return err
 }
 
-// unlessGone is an error, but for that of somebody who comes second.
+// unlessGone drops the error of whoever comes second.
 func (r *Runner[J]) unlessGone(op string, err error) error {
 	if errors.Is(err, ErrGone) {
 		return nil
@@ -298,7 +297,7 @@ func (r *Runner[J]) unlessGone(op string, err error) error {
 
 func (r *Runner[J]) actor() flow.Actor { return flow.Actor{Kind: flow.KindSystem, ID: r.cfg.Name} }
 
-// Work does a rebuild to its end, unless ctx ends before or the task is lost.
+// Work does a rebuild to its end, unless ctx ends before or the lease of the task is lost.
 func (r *Runner[J]) Work(ctx context.Context, tenant string, task *engine.Task) error {
 	found, err := r.jobs(ctx, "tenant_id = $1 AND execution = $2", tenant, task.Execution.String())
 	if err != nil {
@@ -315,7 +314,7 @@ func (r *Runner[J]) Work(ctx context.Context, tenant string, task *engine.Task) 
 		}
 		done, err = r.service.Chunk(ctx, job)
 		if errors.Is(err, ErrGone) {
-			return nil // who did these records goes on; the execution of one that was given up is canceled
+			return nil // the process that did these records continues; an abandoned execution is canceled
 		}
 		if err != nil {
 			return errors.Join(err, r.Fail(ctx, tenant, task, "ERR_HANDLER", "some records could not be done"))
@@ -327,7 +326,7 @@ func (r *Runner[J]) Work(ctx context.Context, tenant string, task *engine.Task) 
 	return r.Finish(ctx, job, task)
 }
 
-// progress tells how far a rebuild is.
+// progress reports how far a rebuild is.
 func (r *Runner[J]) progress(job J, task *engine.Task) flow.Command {
 	s, part := job.State(), 1.0
 	if s.Total > 0 {
@@ -362,8 +361,8 @@ func (r *Runner[J]) Finish(ctx context.Context, job J, task *engine.Task) error 
 	return r.unlessGone("finish", err)
 }
 
-// look finds out why nobody can work on a rebuild. One that was canceled is given up; one
-// whose execution ended otherwise gets another.
+// look finds out why no task of a rebuild can be claimed. One that was canceled is given up; one whose
+// execution ended otherwise gets another.
 func (r *Runner[J]) look(ctx context.Context, job J) error {
 	s := job.State()
 	id, err := flow.ParseID(s.Execution)
@@ -383,8 +382,7 @@ func (r *Runner[J]) look(ctx context.Context, job J) error {
 	}))
 }
 
-// Submit sends a command to the execution of a rebuild. A refusal is not an error: somebody else
-// has it.
+// Submit sends a command to the execution of a rebuild. A refusal is no error: another process has it.
 func (r *Runner[J]) Submit(ctx context.Context, tenant string, execution flow.ID, c flow.Command) error {
 	results := r.cfg.Engine.Submit(ctx, []engine.Request{{
 		Tenant: tenant, Execution: execution, Command: c, Actor: r.actor(), CorrelationID: execution.String(),

@@ -5,13 +5,55 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// PostgreSQL's index of tokens gives records in no order, and reads all that have a token
-// before it gives the first: a common word costs as much as there are records. The index of
-// places gives them in their order, and reads records that do not have the tokens. So the
-// records that were changed last are looked through first. When many of them have the tokens
-// they are enough; else few records have them all, or one of them, and that is looked up.
+// postgresIndex has tokens in a tsvector of search_doc. The index of tokens gives records in no order,
+// and reads all that have a token before it gives the first: a common word costs as much as there are
+// records. The index of places gives them in their order, and reads records that do not have the
+// tokens. So the records that were changed last are looked through first. When many of them have the
+// tokens they are enough; else few records have them all, or one of them, and that is looked up.
+type postgresIndex struct{ *Search }
+
+// putTokens stores records. The last value of a row is its tokens, none of which has a space.
+var putTokens = sqldb.NewInsertSelect(
+	"search_doc (tenant_id, object, id, place, version, updated_at, digest, campaigns, tokens)",
+	"w.a, w.b, w.c, w.d, w.e, w.f, w.g, w.h, array_to_tsvector(string_to_array(w.i, ' '))",
+	`AS w (a, b, c, d, e, f, g, h, i) ON CONFLICT (tenant_id, object, id) DO UPDATE SET place = excluded.place,
+		version = excluded.version, updated_at = excluded.updated_at, digest = excluded.digest,
+		campaigns = excluded.campaigns, tokens = excluded.tokens`,
+	"text", "text", "text", "bigint", "bigint", "bigint", "bigint", "text", "text")
+
+func (postgresIndex) write(ctx context.Context, w *writer, all []change) error {
+	stmts, put := w.sort(all)
+	return w.putTokens(ctx, stmts, put)
+}
+
+func (postgresIndex) replace(ctx context.Context, w *writer, all []change) error {
+	var stmts []sqldb.Stmt
+	var put []change
+	for _, c := range all {
+		if c.want == nil {
+			stmts = append(stmts, w.delete(c.have))
+		} else {
+			put = append(put, c)
+		}
+	}
+	return w.putTokens(ctx, stmts, put)
+}
+
+func (w *writer) putTokens(ctx context.Context, stmts []sqldb.Stmt, put []change) error {
+	rows := make([]any, 0, 9*len(put))
+	for _, c := range put {
+		d := c.want
+		rows = append(rows, w.tenant, w.object, d.id, placeAt(d.updatedAt), d.version, d.updatedAt, d.digest,
+			d.campaigns, strings.Join(d.tokens, " "))
+	}
+	return w.tx.Batch(ctx, append(stmts, putTokens.Stmts(w.tx, rows)...)...)
+}
+
+func (postgresIndex) sweep(context.Context) (more bool, err error) { return false, nil }
 
 const (
 	selectPlaces = ` FROM search_doc WHERE tenant_id = $1 AND place >= $2 AND (place, id) < ($3, $4) `
@@ -27,16 +69,15 @@ const (
 	// of the tokens; the sums keep it from the other. OFFSET keeps it from looking up what
 	// only the records are asked for.
 	byTokens = `SELECT place, id, object FROM (SELECT place, id, object, tokens FROM search_doc
-		WHERE tenant_id = $1 AND place + 0 >= $2 AND (place + 0, id) < ($3, $4) AND tokens @@ CAST($7 AS tsquery) OFFSET 0) AS d
-		WHERE tokens @@ CAST($6 AS tsquery) LIMIT $5`
+		WHERE tenant_id = $1 AND place + 0 >= $2 AND (place + 0, id) < ($3, $4) AND tokens @@ CAST($7 AS tsquery)
+		OFFSET 0) AS d WHERE tokens @@ CAST($6 AS tsquery) LIMIT $5`
 )
 
 // commonPart is which part of the records a token is in, at least, that is not looked up
 // when there is one that is in less.
 const commonPart = 8
 
-// walk gives the next candidates on PostgreSQL.
-func (s *source) walk(ctx context.Context) ([]candidate, error) {
+func (postgresIndex) next(ctx context.Context, s *source) ([]candidate, error) {
 	if !s.many {
 		some, err := s.fromNewest(ctx)
 		if err != nil || len(some) == s.size {
@@ -47,6 +88,12 @@ func (s *source) walk(ctx context.Context) ([]candidate, error) {
 		}
 	}
 	return s.read(ctx, byPlace, s.size, tsquery(s.parts()))
+}
+
+func (postgresIndex) gather(ctx context.Context, s *source) (all []candidate, few bool, err error) {
+	s.size = s.firstSize()
+	_, err = s.fromNewest(ctx)
+	return s.all, s.few, err
 }
 
 // fromNewest gives as many candidates as are wanted, if records that were changed last have
@@ -74,7 +121,7 @@ func (s *source) fromNewest(ctx context.Context) ([]candidate, error) {
 	return nil, nil
 }
 
-// read reads candidates behind those that were read.
+// read reads the candidates after those that were read.
 func (s *source) read(ctx context.Context, query string, most int, more ...any) ([]candidate, error) {
 	return candidates(ctx, s.tx, query, append(s.behind(most), more...)...)
 }
@@ -128,3 +175,29 @@ func (s *source) parts() (all []string) {
 
 // tsquery is the condition that all parts are true.
 func tsquery(parts []string) string { return strings.Join(parts, " & ") }
+
+// recount compares the stored tokens of records with those of their texts.
+func (postgresIndex) recount(ctx context.Context, tx *sqldb.Tx, r *recount, p chunk) error {
+	stored := map[string]string{}
+	for row, err := range tx.Query(ctx, `SELECT id, array_to_string(tsvector_to_array(tokens), ' ') FROM search_doc
+		WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4`, r.tenant, p.object, p.after, p.last) {
+		var id, list string
+		if err == nil {
+			err = row.Scan(&id, &list)
+		}
+		if err != nil {
+			return err
+		}
+		stored[id] = list
+	}
+	for _, c := range p.both {
+		slices.Sort(c.want.tokens)
+		got := withoutCampaigns(strings.Fields(stored[c.want.id]))
+		if !slices.Equal(got, withoutCampaigns(c.want.tokens)) {
+			r.say("%s %s has other tokens in the index than its texts", p.object, c.want.id)
+		}
+	}
+	return nil
+}
+
+func (postgresIndex) recountRest(context.Context, *recount) error { return nil }
