@@ -173,7 +173,8 @@ func (t *tenant) populate() {
 					return err
 				}
 				stmts = append(stmts, sqldb.Stmt{
-					Query: `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id,
+					Query: `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id,
+						opportunity_id,
 						fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
 						VALUES ($1, $2, $3, $4, $5, '', '', $6, $7, $7, '', $7, '', 0)`,
 					Args: []any{
