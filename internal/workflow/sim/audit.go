@@ -191,7 +191,7 @@ func (a *audit) decided(id flow.ID, x *audited, r *logged) error {
 		return fmt.Errorf("key %s was decided before", r.Key)
 	}
 	a.keys[k] = flow.Time(r.At)
-	o := a.w.orders[r.Key]
+	o := a.w.orders.all[r.Key]
 	if o == nil {
 		return fmt.Errorf("nobody sent key %s", r.Key)
 	}

@@ -11,44 +11,44 @@ import (
 
 // check holds what is stored against what its logs say. idle says that the
 // engine had nothing left to do.
-func (w *World) check(idle bool) {
-	defer func(calm bool) { w.calm = calm }(w.calm)
-	w.calm = true
-	w.audit.catchUp()
+func (a *audit) check(idle bool) {
+	defer func(calm bool) { a.w.calm = calm }(a.w.calm)
+	a.w.calm = true
+	a.catchUp()
 	ready := map[engine.ReadyRow]bool{}
-	for _, x := range w.audit.all {
-		w.checkHead(x)
+	for _, x := range a.all {
+		a.checkHead(x)
 		x.ready(ready)
 	}
-	w.checkReady(ready)
+	a.checkReady(ready)
 	if idle {
-		w.checkIdle(ready)
+		a.checkIdle(ready)
 	}
-	if len(w.audit.all) > 0 && w.one(4) {
-		w.checkView(pick(w, w.audit.all))
+	if len(a.all) > 0 && a.w.dice.one(4) {
+		a.checkView(pick(a.w.dice, a.all))
 	}
-	if w.one(100) {
-		w.verify()
+	if a.w.dice.one(100) {
+		a.verify()
 	}
 }
 
 // checkHead compares the row of an execution with its log.
-func (w *World) checkHead(x *audited) {
-	stored, _ := w.mem.find(x.tenant, x.state.Execution)
+func (a *audit) checkHead(x *audited) {
+	stored, _ := a.w.mem.find(x.tenant, x.state.Execution)
 	s, h := &x.state, &stored.head
 	if h.Status != s.Status || h.EndedAt != s.EndedAt || h.ArchivedAt != s.ArchivedAt || h.CreatedAt != s.CreatedAt ||
 		h.GraphID != s.GraphID || h.GraphVersion != s.GraphVersion {
-		w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v", s.Execution, *h, s.Status,
+		a.w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v", s.Execution, *h, s.Status,
 			s.EndedAt, s.ArchivedAt)
 	}
 	if due := s.NextDeadline(); due > 0 && (h.DueAt == 0 || h.DueAt > due) {
-		w.fail("execution %v: due at %v, the row says %v", s.Execution, due, h.DueAt)
+		a.w.fail("execution %v: due at %v, the row says %v", s.Execution, due, h.DueAt)
 	}
 	if s.Status.Terminal() && h.DueAt != 0 {
-		w.fail("execution %v has ended and is due at %v", s.Execution, h.DueAt)
+		a.w.fail("execution %v has ended and is due at %v", s.Execution, h.DueAt)
 	}
 	if x.canceled && s.Status != flow.Canceled {
-		w.fail("execution %v was canceled, somebody was told so, and it is %v", s.Execution, s.Status)
+		a.w.fail("execution %v was canceled, somebody was told so, and it is %v", s.Execution, s.Status)
 	}
 }
 
@@ -67,83 +67,83 @@ func (x *audited) ready(all map[engine.ReadyRow]bool) {
 }
 
 // checkReady compares the rows of ready tasks with the states.
-func (w *World) checkReady(want map[engine.ReadyRow]bool) {
-	w.mem.mu.RLock()
-	defer w.mem.mu.RUnlock()
+func (a *audit) checkReady(want map[engine.ReadyRow]bool) {
+	a.w.mem.mu.RLock()
+	defer a.w.mem.mu.RUnlock()
 	for row := range want {
-		if !w.mem.ready[row] {
-			w.fail("%+v is ready and has no row", row)
+		if !a.w.mem.ready[row] {
+			a.w.fail("%+v is ready and has no row", row)
 		}
 	}
-	for row := range w.mem.ready {
+	for row := range a.w.mem.ready {
 		if !want[row] {
-			w.fail("%+v has a row and is not ready", row)
+			a.w.fail("%+v has a row and is not ready", row)
 		}
 	}
 }
 
 // checkIdle asks for what must be true when the engine rests: no deadline has
 // passed, and nobody waits for a task that is there.
-func (w *World) checkIdle(ready map[engine.ReadyRow]bool) {
-	now := flow.At(w.clock.Now())
-	if len(w.machines) > 1 { // each looks twice a second for what another has set
+func (a *audit) checkIdle(ready map[engine.ReadyRow]bool) {
+	now := flow.At(a.w.clock.Now())
+	if len(a.w.fleet.machines) > 1 { // each looks twice a second for what another has set
 		now -= 500
 	}
-	for _, x := range w.audit.all {
-		if due := x.state.NextDeadline(); due > 0 && due <= now && now >= w.pause {
-			w.fail("execution %v: the deadline of %v has passed", x.state.Execution, due)
+	for _, x := range a.all {
+		if due := x.state.NextDeadline(); due > 0 && due <= now && now >= a.w.fleet.pause {
+			a.w.fail("execution %v: the deadline of %v has passed", x.state.Execution, due)
 		}
 	}
-	for _, c := range w.claims {
+	for _, c := range a.w.crew.claims {
 		if !c.flying {
 			continue
 		}
 		for row := range ready {
 			if row.Tenant == c.req.Tenant && slices.Contains(c.req.Queues, row.Queue) {
-				w.fail("claim %s waits while %+v is ready", c.req.Once.Key, row)
+				a.w.fail("claim %s waits while %+v is ready", c.req.Once.Key, row)
 			}
 		}
 	}
 }
 
 // checkView reads an execution as a client does, now and as it was once.
-func (w *World) checkView(x *audited) {
+func (a *audit) checkView(x *audited) {
 	want, err := flow.AppendState(nil, &x.state)
 	if err != nil {
-		w.fail("execution %v: %v", x.state.Execution, err)
+		a.w.fail("execution %v: %v", x.state.Execution, err)
 	}
-	view := w.view(x, 0, want)
+	view := a.view(x, 0, want)
 	if len(view.Late) != x.late {
-		w.fail("execution %v: %d late results, want %d", x.state.Execution, len(view.Late), x.late)
+		a.w.fail("execution %v: %d late results, want %d", x.state.Execution, len(view.Late), x.late)
 	}
 	if len(x.past) > 0 {
-		p := pick(w, x.past)
-		w.view(x, p.seq, p.state)
+		p := pick(a.w.dice, x.past)
+		a.view(x, p.seq, p.state)
 	}
 }
 
-func (w *World) view(x *audited, at uint64, want []byte) engine.View {
-	view, err := w.audit.reader.Execution(context.Background(), x.tenant, x.state.Execution, at)
+func (a *audit) view(x *audited, at uint64, want []byte) engine.View {
+	view, err := a.reader.Execution(context.Background(), x.tenant, x.state.Execution, at)
 	if err != nil {
-		w.fail("execution %v at %d: %v", x.state.Execution, at, err)
+		a.w.fail("execution %v at %d: %v", x.state.Execution, at, err)
 		return view
 	}
 	if got, err := flow.AppendState(nil, &view.State); err != nil || !bytes.Equal(got, want) {
-		w.fail("execution %v at %d: read as\n%s\nwant\n%s\n%v", x.state.Execution, at, got, want, err)
+		a.w.fail("execution %v at %d: read as\n%s\nwant\n%s\n%v", x.state.Execution, at, got, want, err)
 	}
 	return view
 }
 
 // verify lets the engine check its own log.
-func (w *World) verify() {
-	rep, err := w.audit.reader.Verify(context.Background(), nil)
+func (a *audit) verify() {
+	rep, err := a.reader.Verify(context.Background(), nil)
 	if err != nil {
-		w.fail("verify: %v", err)
+		a.w.fail("verify: %v", err)
 	}
 	for _, p := range rep.Problems {
-		w.fail("verify: execution %v: %s", p.Execution, p.What)
+		a.w.fail("verify: execution %v: %s", p.Execution, p.What)
 	}
-	if rep.Executions != len(w.audit.all) {
-		w.fail("verify: %d executions, want %d", rep.Executions, len(w.audit.all))
+	if rep.Executions != len(a.all) {
+		a.w.fail("verify: %d executions, want %d", rep.Executions, len(a.all))
 	}
 }

@@ -16,15 +16,15 @@ import (
 
 // act is one thing that some client does.
 func (w *World) act() {
-	switch n := w.rng.IntN(100); {
+	switch n := w.dice.IntN(100); {
 	case n < 10 || len(w.executions) == 0:
-		w.send(w.place(pick(w, tenants), flow.ID{}, flow.Create{Input: w.data(1)}))
+		w.send(w.orders.place(pick(w.dice, tenants), flow.ID{}, flow.Create{Input: w.dice.data(1)}))
 	case n < 45:
 		w.send(w.command())
 	case n < 60:
-		w.work()
+		w.crew.work()
 	case n < 72:
-		w.claim()
+		w.crew.claim()
 	case n < 80:
 		w.repeat()
 	case n < 88:
@@ -47,10 +47,10 @@ func (w *World) send(orders ...*order) {
 		w.depart(o)
 		reqs[i] = o.req
 	}
-	m := w.here
+	m := w.fleet.here
 	m.engine.Offer(reqs, func(results []engine.Result) {
 		for i, o := range orders {
-			w.settled(m, o, results[i])
+			w.orders.settled(m, o, results[i])
 		}
 	})
 }
@@ -58,24 +58,24 @@ func (w *World) send(orders ...*order) {
 // depart notes that an order is under way.
 func (w *World) depart(o *order) {
 	if _, ok := o.req.Command.(flow.Create); ok && o.req.GraphID == "" {
-		o.req.GraphID = graphID(w.rng.IntN(w.graphs))
-		if o.req.Start = w.one(3); o.req.Start && w.one(2) {
-			o.req.Claim = w.eager()
+		o.req.GraphID = graphID(w.dice.IntN(w.graphs))
+		if o.req.Start = w.dice.one(3); o.req.Start && w.dice.one(2) {
+			o.req.Claim = w.dice.eager()
 		}
 	}
 	if !o.unknown && o.answer == nil && len(o.flights) == 0 && !o.lost {
-		o.poison = w.rough > 0 && w.one(60)
+		o.poison = w.rough > 0 && w.dice.one(60)
 	}
-	o.flights = append(o.flights, w.here)
-	w.trace.say("  send to %s %s %s %s %s %s", w.here.name, o.req.Once.Key, o.req.Command.Name(),
+	o.flights = append(o.flights, w.fleet.here)
+	w.trace.say("  send to %s %s %s %s %s %s", w.fleet.here.name, o.req.Once.Key, o.req.Command.Name(),
 		o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
 }
 
 // eager is a claim that goes with a creation.
-func (w *World) eager() *engine.Eager {
+func (d dice) eager() *engine.Eager {
 	return &engine.Eager{
-		Worker: pick(w, workers), Queues: queues[:1+w.rng.IntN(len(queues))], Max: 1 + w.rng.IntN(3),
-		Lease: 1 + w.rng.IntN(30),
+		Worker: pick(d, workers), Queues: queues[:1+d.IntN(len(queues))], Max: 1 + d.IntN(3),
+		Lease: 1 + d.IntN(30),
 	}
 }
 
@@ -104,12 +104,12 @@ func (w *World) poisoned(b *engine.Batch) string {
 		mark := []byte(`"r":"` + correlation + `"`)
 		return slices.ContainsFunc(b.Log, func(r engine.LogRow) bool { return bytes.Contains(r.Body, mark) })
 	}
-	for _, o := range w.open {
+	for _, o := range w.orders.open {
 		if o.poison && len(o.flights) > 0 && within(o.req.CorrelationID) {
 			return o.req.Once.Key
 		}
 	}
-	for _, c := range w.claims {
+	for _, c := range w.crew.claims {
 		if c.poison && c.flying && within(c.req.CorrelationID) {
 			return c.req.Once.Key
 		}
@@ -120,7 +120,7 @@ func (w *World) poisoned(b *engine.Batch) string {
 // bury notes what an engine took with it: of what was under way there nobody
 // knows whether it was done.
 func (w *World) bury(m *machine) {
-	for _, o := range w.orders {
+	for _, o := range w.orders.all {
 		if !slices.Contains(o.flights, m) {
 			continue
 		}
@@ -128,7 +128,7 @@ func (w *World) bury(m *machine) {
 		o.poison = o.poison && len(o.flights) > 0
 		o.unknown = o.unknown || o.answer == nil || w.expired(o)
 	}
-	for _, c := range w.claims {
+	for _, c := range w.crew.claims {
 		if c.flying && c.at == m {
 			c.flying, c.poison, c.unknown = false, false, true
 		}
@@ -136,60 +136,63 @@ func (w *World) bury(m *machine) {
 }
 
 // tidy moves orders that were answered from the open ones.
-func (w *World) tidy() {
-	open := w.open[:0]
-	for _, o := range w.open {
+func (b *orders) tidy() {
+	open := b.open[:0]
+	for _, o := range b.open {
 		switch {
 		case o.answer == nil:
 			open = append(open, o)
 		case !o.lost:
-			w.done = append(w.done, o)
+			b.done = append(b.done, o)
 		}
 	}
-	w.open = open
+	b.open = open
 }
 
 // repeat sends an order again that was not answered.
 func (w *World) repeat() {
-	w.tidy()
-	if len(w.open) > 0 {
-		w.send(pick(w, w.open))
+	w.orders.tidy()
+	if len(w.orders.open) > 0 {
+		w.send(pick(w.dice, w.orders.open))
 	}
 }
 
 // again sends an order again that was answered.
 func (w *World) again() {
-	w.tidy()
-	if len(w.done) > 0 {
-		w.send(pick(w, w.done))
+	w.orders.tidy()
+	if len(w.orders.done) > 0 {
+		w.send(pick(w.dice, w.orders.done))
 	}
 }
 
 // contradict uses the key of an answered order or claim with another body.
 func (w *World) contradict() {
-	w.tidy()
-	if len(w.claimed) > 0 && w.one(4) {
-		w.contradictClaim(pick(w, w.claimed))
+	w.orders.tidy()
+	if len(w.crew.claimed) > 0 && w.dice.one(4) {
+		w.crew.contradictClaim(pick(w.dice, w.crew.claimed))
 		return
 	}
-	if len(w.done) == 0 {
+	if len(w.orders.done) == 0 {
 		return
 	}
-	o := pick(w, w.done)
+	o := pick(w.dice, w.orders.done)
 	if o.unknown || w.expired(o) {
 		return
 	}
 	req := o.req
 	req.Once = w.another(o.req.Once, o.body)
-	w.here.engine.Offer([]engine.Request{req}, func(r []engine.Result) { w.contradicted(req.Once.Key, o.at, r[0].Err) })
+	w.fleet.here.engine.Offer(
+		[]engine.Request{req},
+		func(r []engine.Result) { w.contradicted(req.Once.Key, o.at, r[0].Err) },
+	)
 }
 
 // stray asks for what does not exist: an execution, another tenant's execution, a node.
 func (w *World) stray() {
-	id := pick(w, w.executions)
+	id := pick(w.dice, w.executions)
 	x := w.audit.byID[id]
 	tenant, cmd := x.tenant, flow.Command(flow.Progress{Node: x.state.Nodes[0].ID})
-	switch w.rng.IntN(3) {
+	switch w.dice.IntN(3) {
 	case 0:
 		id[15] ^= 0xff
 	case 1:
@@ -200,9 +203,9 @@ func (w *World) stray() {
 	case 2:
 		cmd = flow.Progress{Node: "nowhere"}
 	}
-	o := w.place(tenant, id, cmd)
+	o := w.orders.place(tenant, id, cmd)
 	o.lost = true
-	if w.one(4) {
+	if w.dice.one(4) {
 		w.sendUnit([]*order{o}, nil, nil)
 		return
 	}
@@ -210,15 +213,15 @@ func (w *World) stray() {
 }
 
 // data is a JSON object, now and then one that a state does not hold itself.
-func (w *World) data(most int) flow.Data {
-	if w.rng.IntN(12) < most {
-		return fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, w.rng.IntN(10), strings.Repeat("x", flow.MaxInline+
-			w.rng.IntN(9000)))
+func (d dice) data(most int) flow.Data {
+	if d.IntN(12) < most {
+		return fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, d.IntN(10), strings.Repeat("x", flow.MaxInline+
+			d.IntN(9000)))
 	}
-	if w.one(10) {
+	if d.one(10) {
 		return nil
 	}
-	return fmt.Appendf(nil, `{ "n": %d }`, w.rng.IntN(10))
+	return fmt.Appendf(nil, `{ "n": %d }`, d.IntN(10))
 }
 
 var errOwn = errors.New("sim: the unit does not want itself")
@@ -226,15 +229,18 @@ var errOwn = errors.New("sim: the unit does not want itself")
 // unit offers commands with something of the caller's own around them, which may fail.
 func (w *World) unit() {
 	var orders []*order
-	for range 1 + w.rng.IntN(3) {
-		if w.one(4) {
-			orders = append(orders, w.place(pick(w, tenants), flow.ID{}, flow.Create{Input: w.data(1)}))
+	for range 1 + w.dice.IntN(3) {
+		if w.dice.one(4) {
+			orders = append(
+				orders,
+				w.orders.place(pick(w.dice, tenants), flow.ID{}, flow.Create{Input: w.dice.data(1)}),
+			)
 		} else {
 			orders = append(orders, w.command())
 		}
 	}
 	var before, after error
-	switch w.rng.IntN(6) {
+	switch w.dice.IntN(6) {
 	case 0:
 		before = errOwn
 	case 1:
@@ -250,7 +256,7 @@ func (w *World) sendUnit(orders []*order, before, after error) {
 		reqs = append(reqs, o.req)
 	}
 	w.trace.say("  as a unit; before: %v, after: %v", before, after)
-	m := w.here
+	m := w.fleet.here
 	m.engine.OfferUnit(engine.Unit{
 		Commands: reqs,
 		Before:   func(_ context.Context, _ *sqldb.Tx) error { return before },
@@ -272,7 +278,7 @@ func (w *World) unitDone(m *machine, orders []*order, results []engine.Result, b
 	}
 	w.stress.Units++
 	for i, o := range orders {
-		w.settled(m, o, results[i])
+		w.orders.settled(m, o, results[i])
 	}
 }
 
@@ -294,7 +300,7 @@ func (w *World) unitUndone(m *machine, orders []*order, err, before, after error
 		o.poison = o.poison && len(o.flights) > 0
 		if o.lost {
 			w.stress.Strangers++
-			w.drop(o)
+			w.orders.drop(o)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math/rand/v2"
+
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -8,24 +10,24 @@ import (
 // that comes too early, too late or from the wrong worker.
 func (w *World) command() *order {
 	x := w.audit.byID[w.someExecution()]
-	return w.place(x.tenant, x.state.Execution, w.commandOn(x))
+	return w.orders.place(x.tenant, x.state.Execution, w.commandOn(x))
 }
 
 // someExecution is one of those that clients know, more likely one that goes on.
 func (w *World) someExecution() flow.ID {
-	id := pick(w, w.executions)
+	id := pick(w.dice, w.executions)
 	for range 4 {
 		if w.audit.byID[id].state.Status == flow.Active {
 			break
 		}
-		id = pick(w, w.executions)
+		id = pick(w.dice, w.executions)
 	}
 	return id
 }
 
 func (w *World) commandOn(x *audited) flow.Command {
 	s := &x.state
-	switch n := w.rng.IntN(100); {
+	switch n := w.dice.IntN(100); {
 	case n < w.cancels:
 		return flow.Cancel{Reason: "no longer wanted"}
 	case n < w.cancels+3:
@@ -39,26 +41,35 @@ func (w *World) commandOn(x *audited) flow.Command {
 			live = append(live, n)
 		}
 	}
-	if len(live) == 0 || w.one(10) {
-		return w.anyCommand(pick(w, s.Nodes))
+	if len(live) == 0 || w.dice.one(10) {
+		return w.dice.anyCommand(pick(w.dice, s.Nodes))
 	}
-	n := pick(w, live)
+	n := pick(w.dice, live)
 	switch n.Status {
 	case flow.NodeIsReady:
-		return flow.StartNode{Node: n.ID, Attempt: w.attempt(n.Attempt + 1), Worker: pick(w, workers)}
+		return flow.StartNode{Node: n.ID, Attempt: w.dice.attempt(n.Attempt + 1), Worker: pick(w.dice, workers)}
 	case flow.NodeIsRunning:
-		return w.report(n.ID, w.attempt(n.Attempt), w.worker(n.Worker))
+		return w.dice.report(n.ID, w.dice.attempt(n.Attempt), w.dice.worker(n.Worker))
 	case flow.NodeIsWaiting:
-		return flow.Resume{Node: n.ID, ResumeKey: w.resumeKey(n), Output: w.data(1)}
+		return flow.Resume{Node: n.ID, ResumeKey: w.dice.resumeKey(n), Output: w.dice.data(1)}
 	}
-	return w.anyCommand(n)
+	return w.dice.anyCommand(n)
 }
+
+// dice draws what chance decides.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(in int) bool { return d.IntN(in) == 0 }
+
+func (d dice) percent(p int) bool { return d.IntN(100) < p }
+
+func pick[T any](d dice, list []T) T { return list[d.IntN(len(list))] }
 
 var workers = []string{"w1", "w2", "w3"}
 
 // attempt is mostly the right one, sometimes an old one, sometimes none.
-func (w *World) attempt(right int) int {
-	switch w.rng.IntN(8) {
+func (d dice) attempt(right int) int {
+	switch d.IntN(8) {
 	case 0:
 		return max(right-1, 1)
 	case 1:
@@ -67,58 +78,58 @@ func (w *World) attempt(right int) int {
 	return right
 }
 
-func (w *World) worker(right string) string {
-	if w.one(8) {
-		return pick(w, workers)
+func (d dice) worker(right string) string {
+	if d.one(8) {
+		return pick(d, workers)
 	}
 	return right
 }
 
-func (w *World) resumeKey(n *flow.Node) string {
-	if w.one(5) {
+func (d dice) resumeKey(n *flow.Node) string {
+	if d.one(5) {
 		return "wrong"
 	}
 	return n.WaitKey
 }
 
 // report is what the worker of a running node has to say.
-func (w *World) report(node string, attempt int, worker string) flow.Command {
-	switch n := w.rng.IntN(20); {
+func (d dice) report(node string, attempt int, worker string) flow.Command {
+	switch n := d.IntN(20); {
 	case n < 9:
-		return flow.Succeed{Node: node, Attempt: attempt, Worker: worker, Output: w.data(2), Next: w.one(2)}
+		return flow.Succeed{Node: node, Attempt: attempt, Worker: worker, Output: d.data(2), Next: d.one(2)}
 	case n < 13:
-		return flow.Fail{Node: node, Attempt: attempt, Worker: worker, Error: w.failure(), Next: w.one(4)}
+		return flow.Fail{Node: node, Attempt: attempt, Worker: worker, Error: d.failure(), Next: d.one(4)}
 	case n < 17:
-		done := float64(w.rng.IntN(100)) / 100
+		done := float64(d.IntN(100)) / 100
 		return flow.Progress{
 			Node: node, Attempt: attempt, Worker: worker, Progress: &done, Message: "at it",
-			Metrics: w.data(1),
+			Metrics: d.data(1),
 		}
 	case n < 19:
 		return flow.Wait{
-			Node: node, Attempt: attempt, Worker: worker, WaitKey: []string{"", "approval"}[w.rng.IntN(2)],
-			Prompt: w.data(1),
+			Node: node, Attempt: attempt, Worker: worker, WaitKey: []string{"", "approval"}[d.IntN(2)],
+			Prompt: d.data(1),
 		}
 	}
 	return flow.CancelNode{Node: node, Reason: "not this one"}
 }
 
-func (w *World) failure() *flow.Error {
-	if w.one(6) {
+func (d dice) failure() *flow.Error {
+	if d.one(6) {
 		return nil
 	}
-	return &flow.Error{Code: "E42", Message: "it broke", Detail: w.data(1)}
+	return &flow.Error{Code: "E42", Message: "it broke", Detail: d.data(1)}
 }
 
 // anyCommand is a command on a node without a look at what it does.
-func (w *World) anyCommand(n *flow.Node) flow.Command {
-	switch w.rng.IntN(4) {
+func (d dice) anyCommand(n *flow.Node) flow.Command {
+	switch d.IntN(4) {
 	case 0:
-		return flow.StartNode{Node: n.ID, Attempt: w.attempt(n.Attempt + 1), Worker: pick(w, workers)}
+		return flow.StartNode{Node: n.ID, Attempt: d.attempt(n.Attempt + 1), Worker: pick(d, workers)}
 	case 1:
-		return flow.Resume{Node: n.ID, ResumeKey: w.resumeKey(n), Output: w.data(1)}
+		return flow.Resume{Node: n.ID, ResumeKey: d.resumeKey(n), Output: d.data(1)}
 	case 2:
 		return flow.CancelNode{Node: n.ID, Reason: "not this one"}
 	}
-	return w.report(n.ID, w.attempt(n.Attempt), w.worker(n.Worker))
+	return d.report(n.ID, d.attempt(n.Attempt), d.worker(n.Worker))
 }

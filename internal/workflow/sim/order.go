@@ -25,17 +25,26 @@ type order struct {
 	logged  flow.Time      // when the log says that it was decided last
 }
 
+// orders are those of all clients.
+type orders struct {
+	w      *World
+	placed int // so far, claims too
+	all    map[string]*order
+	open   []*order // not answered yet
+	done   []*order // answered
+}
+
 // place writes a new order.
-func (w *World) place(tenant string, execution flow.ID, cmd flow.Command) *order {
-	w.placed++
-	key := fmt.Sprintf("k%05d", w.placed)
-	o := &order{body: fmt.Appendf(nil, `{"command":%q,"n":%d,"on":%q}`, cmd.Name(), w.placed, cmd.Target())}
+func (b *orders) place(tenant string, execution flow.ID, cmd flow.Command) *order {
+	b.placed++
+	key := fmt.Sprintf("k%05d", b.placed)
+	o := &order{body: fmt.Appendf(nil, `{"command":%q,"n":%d,"on":%q}`, cmd.Name(), b.placed, cmd.Target())}
 	o.req = engine.Request{
-		Tenant: tenant, Execution: execution, Command: cmd, Once: w.once(key, cmd.Name(), o.body),
+		Tenant: tenant, Execution: execution, Command: cmd, Once: b.w.once(key, cmd.Name(), o.body),
 		Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: "c" + key,
 	}
-	w.orders[key] = o
-	w.open = append(w.open, o)
+	b.all[key] = o
+	b.open = append(b.open, o)
 	return o
 }
 
@@ -59,19 +68,19 @@ func (o *order) landed(m *machine) {
 }
 
 // settled takes an answer to an order and checks it.
-func (w *World) settled(m *machine, o *order, res engine.Result) {
+func (b *orders) settled(m *machine, o *order, res engine.Result) {
 	defer o.landed(m)
-	w.trace.say("  %s", describe(o, res))
+	b.w.trace.say("  %s", describe(o, res))
 	if res.Err != nil {
-		w.declined(o, res.Err)
+		b.declined(o, res.Err)
 		return
 	}
 	ans := res.Answer
-	w.stress.Acks++
+	b.w.stress.Acks++
 	if ans.Replay {
-		w.replayed(o, &ans)
+		b.replayed(o, &ans)
 	} else {
-		w.decided(o, &ans)
+		b.decided(o, &ans)
 	}
 	o.unknown = false
 	if o.answer == nil {
@@ -81,103 +90,103 @@ func (w *World) settled(m *machine, o *order, res engine.Result) {
 }
 
 // replayed checks an answer from memory: it is the first one again.
-func (w *World) replayed(o *order, ans *engine.Answer) {
-	w.stress.Replays++
+func (b *orders) replayed(o *order, ans *engine.Answer) {
+	b.w.stress.Replays++
 	first := *ans
 	first.Replay = false
 	switch {
 	case o.answer == nil && !o.unknown:
-		w.fail("%s: answered from memory, but it was never done", o.req.Once.Key)
+		b.w.fail("%s: answered from memory, but it was never done", o.req.Once.Key)
 	case o.answer != nil && reflect.DeepEqual(*o.answer, first):
-		if !o.unknown && o.at+w.retention <= flow.At(w.clock.Now()) {
-			w.fail("%s: answered from memory, but its key of %v has expired", o.req.Once.Key, o.at)
+		if !o.unknown && o.at+b.w.retention <= flow.At(b.w.clock.Now()) {
+			b.w.fail("%s: answered from memory, but its key of %v has expired", o.req.Once.Key, o.at)
 		}
 	case o.answer != nil && o.unknown: // it had expired, and was decided anew when the engine died
 		o.answer = nil
-		w.decided(o, &first)
+		b.decided(o, &first)
 	case o.answer != nil:
-		w.fail("%s: answered\n%+v, at first\n%+v", o.req.Once.Key, show(&first), show(o.answer))
+		b.w.fail("%s: answered\n%+v, at first\n%+v", o.req.Once.Key, show(&first), show(o.answer))
 	default:
-		w.decided(o, &first)
+		b.decided(o, &first)
 	}
 }
 
 // decided checks a first answer: it is durable, and it says what the log says.
-func (w *World) decided(o *order, ans *engine.Answer) {
-	if o.answer != nil && !w.expired(o) {
-		w.fail("%s: decided again, at first: %s", o.req.Once.Key, show(o.answer))
+func (b *orders) decided(o *order, ans *engine.Answer) {
+	if o.answer != nil && !b.w.expired(o) {
+		b.w.fail("%s: decided again, at first: %s", o.req.Once.Key, show(o.answer))
 		return
 	}
 	if o.answer != nil {
-		w.stress.Forgot++
+		b.w.stress.Forgot++
 		o.answer = nil
 	}
-	x := w.audit.one(o.req.Tenant, ans.Execution)
+	x := b.w.audit.one(o.req.Tenant, ans.Execution)
 	if x == nil {
-		w.fail("%s: execution %v is not stored", o.req.Once.Key, ans.Execution)
+		b.w.fail("%s: execution %v is not stored", o.req.Once.Key, ans.Execution)
 		return
 	}
-	if !w.remembered(o, ans.Execution) {
-		w.fail("%s: answered before it was durable", o.req.Once.Key)
+	if !b.remembered(o, ans.Execution) {
+		b.w.fail("%s: answered before it was durable", o.req.Once.Key)
 	}
-	w.count(o, ans)
+	b.count(o, ans)
 	o.at = o.logged
 	switch o.req.Command.(type) {
 	case flow.Create:
 		o.at = x.state.CreatedAt
-		w.executions = append(w.executions, ans.Execution)
+		b.w.executions = append(b.w.executions, ans.Execution)
 	case flow.Cancel:
 		if ans.Refused == nil {
 			x.canceled = true
 			if ans.CancelSeq != x.state.CancelSeq || ans.CancelSeq == 0 {
-				w.fail("%s: cancel won at %d, want %d", o.req.Once.Key, ans.CancelSeq, x.state.CancelSeq)
+				b.w.fail("%s: cancel won at %d, want %d", o.req.Once.Key, ans.CancelSeq, x.state.CancelSeq)
 			}
 		}
 	}
 	if ans.Task != nil {
-		w.stress.Next++
-		w.got(x, *ans.Task, "")
+		b.w.stress.Next++
+		b.w.crew.got(x, *ans.Task, "")
 	}
-	w.gotEager(o, x, ans.Tasks)
+	b.gotEager(o, x, ans.Tasks)
 }
 
 // gotEager checks the tasks that came with a creation: its own, of the queues that
 // were asked for, no more than were.
-func (w *World) gotEager(o *order, x *audited, tasks []engine.Task) {
+func (b *orders) gotEager(o *order, x *audited, tasks []engine.Task) {
 	c := o.req.Claim
 	if (c != nil) != (tasks != nil) || c != nil && len(tasks) > c.Max {
-		w.fail("%s: %d tasks for the claim %+v", o.req.Once.Key, len(tasks), c)
+		b.w.fail("%s: %d tasks for the claim %+v", o.req.Once.Key, len(tasks), c)
 		return
 	}
 	for _, t := range tasks {
-		w.stress.Eager++
+		b.w.stress.Eager++
 		if !slices.Contains(c.Queues, t.Queue) || t.Execution != x.state.Execution {
-			w.fail("%s: a task of queue %s, execution %s", o.req.Once.Key, t.Queue, short(t.Execution))
+			b.w.fail("%s: a task of queue %s, execution %s", o.req.Once.Key, t.Queue, short(t.Execution))
 		}
-		w.got(x, t, c.Worker)
+		b.w.crew.got(x, t, c.Worker)
 	}
 }
 
-func (w *World) count(o *order, ans *engine.Answer) {
+func (b *orders) count(o *order, ans *engine.Answer) {
 	if ans.Refused != nil {
-		w.stress.Refusals++
+		b.w.stress.Refusals++
 	}
 	if ans.Late {
-		w.stress.Late++
+		b.w.stress.Late++
 	}
 	if _, ok := o.req.Command.(flow.Cancel); ok && ans.Refused == nil {
-		w.stress.Cancels++
+		b.w.stress.Cancels++
 	}
 }
 
 // remembered reports whether the store holds the key of an order.
-func (w *World) remembered(o *order, execution flow.ID) bool {
+func (b *orders) remembered(o *order, execution flow.ID) bool {
 	once := &o.req.Once
 	if _, ok := o.req.Command.(flow.Create); ok {
-		_, ok := w.mem.remembered(engine.KeyRef{Tenant: o.req.Tenant, Endpoint: once.Endpoint, Key: once.Key})
+		_, ok := b.w.mem.remembered(engine.KeyRef{Tenant: o.req.Tenant, Endpoint: once.Endpoint, Key: once.Key})
 		return ok
 	}
-	_, ok := w.audit.keys[logKey{execution, o.req.Command.Name(), o.req.Command.Target(), once.Key}]
+	_, ok := b.w.audit.keys[logKey{execution, o.req.Command.Name(), o.req.Command.Target(), once.Key}]
 	return ok
 }
 
@@ -193,24 +202,24 @@ func (m *Memory) remembered(ref engine.KeyRef) (engine.KeyRow, bool) {
 func (w *World) expired(o *order) bool { return w.over(o.at) }
 
 func (w *World) over(at flow.Time) bool {
-	return at+w.retention <= max(w.latest, flow.At(w.clock.Now()))
+	return at+w.retention <= max(w.fleet.latest, flow.At(w.clock.Now()))
 }
 
 // declined checks a failure: only what was to fail may, and as it should.
-func (w *World) declined(o *order, err error) {
+func (b *orders) declined(o *order, err error) {
 	kind := fault.KindOf(err)
 	switch {
 	case kind == fault.Unavailable:
 		if f, ok := fault.As(err); !ok || f.RetryAfter == 0 {
-			w.fail("%s: unavailable without advice: %v", o.req.Once.Key, err)
+			b.w.fail("%s: unavailable without advice: %v", o.req.Once.Key, err)
 		}
 	case kind == fault.Internal && o.poison:
 		o.poison = len(o.flights) > 1 // then the disk is repaired
 	case kind == fault.NotFound && o.lost:
-		w.stress.Strangers++
-		w.drop(o)
+		b.w.stress.Strangers++
+		b.drop(o)
 	default:
-		w.fail("%s: %v", o.req.Once.Key, err)
+		b.w.fail("%s: %v", o.req.Once.Key, err)
 	}
 }
 
@@ -233,7 +242,7 @@ func (w *World) contradicted(key string, at flow.Time, err error) {
 }
 
 // drop forgets an order that will never be answered well.
-func (w *World) drop(o *order) { o.lost, o.answer = true, &engine.Answer{} }
+func (b *orders) drop(o *order) { o.lost, o.answer = true, &engine.Answer{} }
 
 // describe is one line about an answer.
 func describe(o *order, res engine.Result) string {

@@ -22,7 +22,7 @@ import (
 func Play(ctx context.Context, seed uint64, commands int, store engine.Store, exclusive bool) ([]string, error) {
 	p := &player{
 		World: &World{
-			rng: rand.New(rand.NewPCG(seed, 0x706c6179)), clock: NewClock(epoch),
+			dice: dice{rand.New(rand.NewPCG(seed, 0x706c6179))}, clock: NewClock(epoch),
 			climate: climate{cancels: 3},
 		},
 		tenant: fmt.Sprintf("player-%d", seed),
@@ -35,7 +35,7 @@ func Play(ctx context.Context, seed uint64, commands int, store engine.Store, ex
 	var random [32]byte
 	binary.BigEndian.PutUint64(random[:], seed)
 	p.engine = engine.New(Timed{Store: store, After: after, Tenant: p.tenant}, p.clock, engine.Config{
-		Exclusive: exclusive, Seed: &random, CacheBytes: []int{1, 16 << 10, 1 << 20}[p.rng.IntN(3)],
+		Exclusive: exclusive, Seed: &random, CacheBytes: []int{1, 16 << 10, 1 << 20}[p.dice.IntN(3)],
 	})
 	if err := p.found(ctx); err != nil {
 		return nil, err
@@ -79,9 +79,9 @@ func (p *player) say(format string, args ...any) {
 
 // found registers some graphs, some of them in two versions.
 func (p *player) found(ctx context.Context) error {
-	p.graphs = 1 + p.rng.IntN(3)
-	for i := range p.graphs + p.rng.IntN(2) {
-		row, created, err := p.engine.PutGraph(ctx, p.tenant, graphID(i%p.graphs), randomGraph(p.rng))
+	p.graphs = 1 + p.dice.IntN(3)
+	for i := range p.graphs + p.dice.IntN(2) {
+		row, created, err := p.engine.PutGraph(ctx, p.tenant, graphID(i%p.graphs), randomGraph(p.dice.Rand))
 		if err != nil {
 			return err
 		}
@@ -92,14 +92,14 @@ func (p *player) found(ctx context.Context) error {
 
 // act offers something to the engine: commands, one or more in a call, or a claim.
 func (p *player) act(ctx context.Context) {
-	p.clock.Move([]time.Duration{0, 7 * time.Millisecond, 900 * time.Millisecond, 20 * time.Second}[min(p.rng.IntN(10),
-		3)] * time.Duration(p.rng.IntN(2)))
-	if p.rng.IntN(6) == 0 {
+	p.clock.Move([]time.Duration{0, 7 * time.Millisecond, 900 * time.Millisecond, 20 * time.Second}[min(p.dice.IntN(10),
+		3)] * time.Duration(p.dice.IntN(2)))
+	if p.dice.IntN(6) == 0 {
 		p.claimTasks()
 		return
 	}
 	var reqs []engine.Request
-	for range 1 + max(0, p.rng.IntN(6)-3) {
+	for range 1 + max(0, p.dice.IntN(6)-3) {
 		reqs = append(reqs, p.request(ctx))
 	}
 	p.engine.Offer(reqs, func(results []engine.Result) {
@@ -111,25 +111,25 @@ func (p *player) act(ctx context.Context) {
 
 // request is a new command, or one that was sent before, now and then with another body.
 func (p *player) request(ctx context.Context) engine.Request {
-	if len(p.past) > 0 && p.rng.IntN(8) == 0 {
-		req := p.past[p.rng.IntN(len(p.past))]
-		if p.rng.IntN(4) == 0 {
+	if len(p.past) > 0 && p.dice.IntN(8) == 0 {
+		req := p.past[p.dice.IntN(len(p.past))]
+		if p.dice.IntN(4) == 0 {
 			req.Once = p.another(req.Once, p.keys[req.Once.Key])
 		}
 		return req
 	}
 	req := engine.Request{Tenant: p.tenant, Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}}
-	if len(p.ids) == 0 || p.rng.IntN(8) == 0 {
-		req.Command, req.GraphID, req.Start = flow.Create{Input: p.data(1)}, graphID(p.rng.IntN(p.graphs)),
-			p.rng.IntN(2) == 0
-		if req.Start && p.rng.IntN(2) == 0 {
-			req.Claim = p.eager()
+	if len(p.ids) == 0 || p.dice.IntN(8) == 0 {
+		req.Command, req.GraphID, req.Start = flow.Create{Input: p.dice.data(1)}, graphID(p.dice.IntN(p.graphs)),
+			p.dice.IntN(2) == 0
+		if req.Start && p.dice.IntN(2) == 0 {
+			req.Claim = p.dice.eager()
 		}
-	} else if len(p.tasks) > 0 && p.rng.IntN(3) == 0 {
-		h := p.tasks[p.rng.IntN(len(p.tasks))]
-		req.Execution, req.Command = h.task.Execution, p.report(h.task.Node, h.task.Attempt, h.worker)
+	} else if len(p.tasks) > 0 && p.dice.IntN(3) == 0 {
+		h := p.tasks[p.dice.IntN(len(p.tasks))]
+		req.Execution, req.Command = h.task.Execution, p.dice.report(h.task.Node, h.task.Attempt, h.worker)
 	} else {
-		req.Execution = p.ids[p.rng.IntN(len(p.ids))]
+		req.Execution = p.ids[p.dice.IntN(len(p.ids))]
 		v, err := p.engine.Execution(ctx, p.tenant, req.Execution, 0)
 		if err != nil {
 			p.fail("execution %v: %v", req.Execution, err)
@@ -153,8 +153,8 @@ func (p *player) identity(endpoint string, body []byte) (wire.Once, string) {
 
 func (p *player) claimTasks() {
 	req := engine.ClaimRequest{
-		Tenant: p.tenant, Worker: workers[p.rng.IntN(len(workers))], Queues: queues[:1+p.rng.IntN(len(queues))],
-		Max: 1 + p.rng.IntN(4), Lease: 1 + p.rng.IntN(30),
+		Tenant: p.tenant, Worker: workers[p.dice.IntN(len(workers))], Queues: queues[:1+p.dice.IntN(len(queues))],
+		Max: 1 + p.dice.IntN(4), Lease: 1 + p.dice.IntN(30),
 	}
 	req.Once, req.CorrelationID = p.identity(claimEndpoint, []byte(`{"claim":true}`))
 	p.engine.OfferClaim(req, func(out engine.Claimed, err error) {
@@ -233,7 +233,7 @@ func (p *player) readOne(ctx context.Context, id flow.ID) error {
 		}
 		p.say("  %s", line)
 	}
-	for _, at := range []uint64{0, 1 + p.rng.Uint64N(total)} {
+	for _, at := range []uint64{0, 1 + p.dice.Uint64N(total)} {
 		v, err := p.engine.Execution(ctx, p.tenant, id, at)
 		if err != nil {
 			return err

@@ -12,11 +12,11 @@ import (
 func (w *World) settle() {
 	w.trace.say("nothing goes wrong any more")
 	w.calm = true
-	w.boot()
+	w.fleet.boot()
 	w.idle()
 	w.answerAll()
 	w.clock.Move(time.Hour)
-	w.giveUp()
+	w.crew.giveUp()
 	w.idle()
 	for i := 0; w.drain(); i++ {
 		if i == 400 {
@@ -25,7 +25,7 @@ func (w *World) settle() {
 	}
 	w.checkEnd()
 	w.replayAll()
-	w.verify()
+	w.audit.verify()
 }
 
 // maxSteps is more than an engine needs to do all there is to do in any world.
@@ -33,23 +33,23 @@ const maxSteps = 1000
 
 // idle steps until the engine rests, and checks.
 func (w *World) idle() {
-	for i := 0; w.err == nil && w.stepAll(func() *mishap { return nil }); i++ {
+	for i := 0; w.err == nil && w.fleet.stepAll(func() *mishap { return nil }); i++ {
 		if i == maxSteps {
 			w.fail("the engine does not come to rest")
 		}
 	}
-	w.check(true)
+	w.audit.check(true)
 }
 
 // answerAll repeats every order and claim that was not answered.
 func (w *World) answerAll() {
-	for w.tidy(); len(w.open) > 0 && w.err == nil; w.tidy() {
-		w.send(w.open...)
+	for w.orders.tidy(); len(w.orders.open) > 0 && w.err == nil; w.orders.tidy() {
+		w.send(w.orders.open...)
 		w.idle()
 	}
-	for _, c := range w.claims {
+	for _, c := range w.crew.claims {
 		if !c.flying {
-			w.sendClaim(c)
+			w.crew.sendClaim(c)
 		}
 	}
 	w.idle()
@@ -68,17 +68,20 @@ func (w *World) drain() bool {
 		active = true
 		due = max(due, s.NextDeadline())
 		if s.StartedAt == 0 {
-			orders = append(orders, w.place(x.tenant, s.Execution, flow.Start{}))
+			orders = append(orders, w.orders.place(x.tenant, s.Execution, flow.Start{}))
 		}
 		for _, n := range s.Nodes {
 			switch n.Status {
 			case flow.NodeIsRunning:
-				orders = append(orders, w.place(x.tenant, s.Execution, flow.Succeed{
+				orders = append(orders, w.orders.place(x.tenant, s.Execution, flow.Succeed{
 					Node: n.ID, Attempt: n.Attempt,
-					Output: w.data(1),
+					Output: w.dice.data(1),
 				}))
 			case flow.NodeIsWaiting:
-				orders = append(orders, w.place(x.tenant, s.Execution, flow.Resume{Node: n.ID, ResumeKey: n.WaitKey}))
+				orders = append(
+					orders,
+					w.orders.place(x.tenant, s.Execution, flow.Resume{Node: n.ID, ResumeKey: n.WaitKey}),
+				)
 			}
 		}
 	}
@@ -89,9 +92,9 @@ func (w *World) drain() bool {
 		w.send(orders...)
 	}
 	for _, tenant := range tenants {
-		c := w.newClaim(0, 100)
+		c := w.crew.newClaim(0, 100)
 		c.req.Tenant, c.req.Queues = tenant, queues
-		w.sendClaim(c)
+		w.crew.sendClaim(c)
 	}
 	w.idle()
 	if len(orders) == 0 && due > 0 {
@@ -119,15 +122,15 @@ func (w *World) checkEnd() {
 // and nothing is written.
 func (w *World) replayAll() {
 	before := w.rows()
-	w.tidy()
-	for _, o := range w.done {
+	w.orders.tidy()
+	for _, o := range w.orders.done {
 		if !w.expired(o) {
 			w.send(o)
 		}
 	}
-	for _, c := range w.claimed {
+	for _, c := range w.crew.claimed {
 		if !w.over(c.when) {
-			w.sendClaim(c)
+			w.crew.sendClaim(c)
 		}
 	}
 	w.idle()

@@ -34,146 +34,177 @@ type held struct {
 	worker string
 }
 
+// crew is the workers, with their claims and tasks.
+type crew struct {
+	w       *World
+	claims  []*claim // under way or to be repeated
+	claimed []*claim // answered with tasks
+	held    []held
+}
+
 const claimEndpoint = "POST /tasks/claim"
 
 // claim lets a worker ask for tasks, or ask again.
-func (w *World) claim() {
+func (cr *crew) claim() {
 	var again []*claim
-	for _, c := range w.claims {
+	for _, c := range cr.claims {
 		if !c.flying {
 			again = append(again, c)
 		}
 	}
-	if len(again) > 0 && w.one(2) {
-		w.sendClaim(pick(w, again))
+	if len(again) > 0 && cr.w.dice.one(2) {
+		cr.sendClaim(pick(cr.w.dice, again))
 		return
 	}
-	if len(w.claimed) > 0 && w.one(4) {
-		if c := pick(w, w.claimed); !c.flying {
-			w.sendClaim(c)
+	if len(cr.claimed) > 0 && cr.w.dice.one(4) {
+		if c := pick(cr.w.dice, cr.claimed); !c.flying {
+			cr.sendClaim(c)
 		}
 		return
 	}
-	wait := w.rng.IntN(3)
-	if len(w.machines) > 1 {
+	wait := cr.w.dice.IntN(3)
+	if len(cr.w.fleet.machines) > 1 {
 		wait = 0 // nobody would tell it what another machine makes ready
 	}
-	w.sendClaim(w.newClaim(wait, 1+w.rng.IntN(4)))
+	cr.sendClaim(cr.newClaim(wait, 1+cr.w.dice.IntN(4)))
 }
 
 // newClaim writes a claim for some queues that waits for so many seconds.
-func (w *World) newClaim(wait, most int) *claim {
-	w.placed++
-	c := &claim{body: fmt.Appendf(nil, `{"n":%d}`, w.placed)}
+func (cr *crew) newClaim(wait, most int) *claim {
+	cr.w.orders.placed++
+	c := &claim{body: fmt.Appendf(nil, `{"n":%d}`, cr.w.orders.placed)}
 	wanted := slices.Clone(queues)
-	w.rng.Shuffle(len(wanted), func(i, k int) { wanted[i], wanted[k] = wanted[k], wanted[i] })
-	key := fmt.Sprintf("k%05d", w.placed)
+	cr.w.dice.Shuffle(len(wanted), func(i, k int) { wanted[i], wanted[k] = wanted[k], wanted[i] })
+	key := fmt.Sprintf("k%05d", cr.w.orders.placed)
 	c.req = engine.ClaimRequest{
-		Tenant: pick(w, tenants), Worker: pick(w, workers), Queues: wanted[:1+w.rng.IntN(len(wanted))],
-		Max: most, Wait: time.Duration(wait) * time.Second, Lease: 1 + w.rng.IntN(30),
-		Once: w.once(key, claimEndpoint, c.body), CorrelationID: "c" + key,
+		Tenant: pick(
+			cr.w.dice,
+			tenants,
+		), Worker: pick(cr.w.dice, workers), Queues: wanted[:1+cr.w.dice.IntN(len(wanted))],
+		Max: most, Wait: time.Duration(wait) * time.Second, Lease: 1 + cr.w.dice.IntN(30),
+		Once: cr.w.once(key, claimEndpoint, c.body), CorrelationID: "c" + key,
 	}
 	return c
 }
 
-func (w *World) sendClaim(c *claim) {
-	w.trace.say("  claim at %s %s %s %s %v at most %d, wait %v", w.here.name, c.req.Once.Key, c.req.Tenant,
-		c.req.Worker, c.req.Queues, c.req.Max, c.req.Wait)
-	c.flying, c.waited, c.at = true, false, w.here
-	if !slices.Contains(w.claims, c) {
-		w.claims = append(w.claims, c)
+func (cr *crew) sendClaim(c *claim) {
+	cr.w.trace.say(
+		"  claim at %s %s %s %s %v at most %d, wait %v",
+		cr.w.fleet.here.name,
+		c.req.Once.Key,
+		c.req.Tenant,
+		c.req.Worker,
+		c.req.Queues,
+		c.req.Max,
+		c.req.Wait,
+	)
+	c.flying, c.waited, c.at = true, false, cr.w.fleet.here
+	if !slices.Contains(cr.claims, c) {
+		cr.claims = append(cr.claims, c)
 	}
-	c.until = w.clock.Now().Add(c.req.Wait)
-	c.poison = !w.calm && w.rough > 0 && c.got == nil && !c.unknown && w.one(15)
-	c.withdraw = w.here.engine.OfferClaim(c.req, func(out engine.Claimed, err error) { w.served(c, out, err) })
+	c.until = cr.w.clock.Now().Add(c.req.Wait)
+	c.poison = !cr.w.calm && cr.w.rough > 0 && c.got == nil && !c.unknown && cr.w.dice.one(15)
+	c.withdraw = cr.w.fleet.here.engine.OfferClaim(
+		c.req,
+		func(out engine.Claimed, err error) { cr.served(c, out, err) },
+	)
 }
 
 // contradictClaim uses the key of a claim with another body.
-func (w *World) contradictClaim(c *claim) {
-	if c.flying || w.over(c.when) {
+func (cr *crew) contradictClaim(c *claim) {
+	if c.flying || cr.w.over(c.when) {
 		return
 	}
 	req := c.req
-	req.Once, req.Wait = w.another(c.req.Once, c.body), 0
-	w.here.engine.OfferClaim(req, func(_ engine.Claimed, err error) { w.contradicted(req.Once.Key, c.when, err) })
+	req.Once, req.Wait = cr.w.another(c.req.Once, c.body), 0
+	cr.w.fleet.here.engine.OfferClaim(
+		req,
+		func(_ engine.Claimed, err error) { cr.w.contradicted(req.Once.Key, c.when, err) },
+	)
 }
 
 // served takes the answer to a claim and checks it.
-func (w *World) served(c *claim, out engine.Claimed, err error) {
+func (cr *crew) served(c *claim, out engine.Claimed, err error) {
 	c.flying = false
-	w.trace.say("  %s: replay %v, %d tasks, %v", c.req.Once.Key, out.Replay, len(out.Tasks), err)
+	cr.w.trace.say("  %s: replay %v, %d tasks, %v", c.req.Once.Key, out.Replay, len(out.Tasks), err)
 	for i := range out.Tasks {
-		w.trace.say("    %s", showTask(&out.Tasks[i]))
+		cr.w.trace.say("    %s", showTask(&out.Tasks[i]))
 	}
 	if err != nil {
 		kind := fault.KindOf(err)
 		if kind != fault.Unavailable && !(kind == fault.Internal && c.poison) || len(out.Tasks) > 0 {
-			w.fail("claim %s: %d tasks, %v", c.req.Once.Key, len(out.Tasks), err)
+			cr.w.fail("claim %s: %d tasks, %v", c.req.Once.Key, len(out.Tasks), err)
 		}
 		return
 	}
 	if len(out.Tasks) > c.req.Max {
-		w.fail("claim %s: %d tasks, at most %d were wanted", c.req.Once.Key, len(out.Tasks), c.req.Max)
+		cr.w.fail("claim %s: %d tasks, at most %d were wanted", c.req.Once.Key, len(out.Tasks), c.req.Max)
 	}
-	forgotten := c.got != nil && w.over(c.when)
+	forgotten := c.got != nil && cr.w.over(c.when)
 	switch {
 	case out.Replay && c.got == nil && !c.unknown:
-		w.fail("claim %s: answered from memory, but it was never served", c.req.Once.Key)
+		cr.w.fail("claim %s: answered from memory, but it was never served", c.req.Once.Key)
 	case c.got != nil && !forgotten && (!out.Replay || !reflect.DeepEqual(c.got.Tasks, out.Tasks)):
-		w.fail("claim %s: tasks\n%+v, replay %v, at first\n%+v", c.req.Once.Key, out.Tasks, out.Replay, c.got.Tasks)
+		cr.w.fail(
+			"claim %s: tasks\n%+v, replay %v, at first\n%+v",
+			c.req.Once.Key,
+			out.Tasks,
+			out.Replay,
+			c.got.Tasks,
+		)
 	case c.got != nil && !forgotten:
-		w.stress.Replays++
+		cr.w.stress.Replays++
 	default:
-		w.tookTasks(c, &out)
+		cr.tookTasks(c, &out)
 	}
 	c.unknown = false
 }
 
 // tookTasks is a first answer to a claim, or one after its key was forgotten.
-func (w *World) tookTasks(c *claim, out *engine.Claimed) {
+func (cr *crew) tookTasks(c *claim, out *engine.Claimed) {
 	if len(out.Tasks) == 0 {
 		return
 	}
 	if c.got == nil {
-		w.claimed = append(w.claimed, c)
+		cr.claimed = append(cr.claimed, c)
 	}
-	row, ok := w.mem.remembered(engine.KeyRef{Tenant: c.req.Tenant, Endpoint: claimEndpoint, Key: c.req.Once.Key})
+	row, ok := cr.w.mem.remembered(engine.KeyRef{Tenant: c.req.Tenant, Endpoint: claimEndpoint, Key: c.req.Once.Key})
 	if !ok {
-		w.fail("claim %s: answered before it was durable", c.req.Once.Key)
+		cr.w.fail("claim %s: answered before it was durable", c.req.Once.Key)
 	}
 	c.got, c.when = out, row.At
-	w.stress.Claims++
+	cr.w.stress.Claims++
 	if c.waited {
-		w.stress.Waited++
+		cr.w.stress.Waited++
 	}
 	for _, t := range out.Tasks {
 		if !slices.Contains(c.req.Queues, t.Queue) {
-			w.fail("claim %s: a task of queue %s", c.req.Once.Key, t.Queue)
+			cr.w.fail("claim %s: a task of queue %s", c.req.Once.Key, t.Queue)
 		}
-		w.got(w.audit.one(c.req.Tenant, t.Execution), t, c.req.Worker)
+		cr.got(cr.w.audit.one(c.req.Tenant, t.Execution), t, c.req.Worker)
 	}
 }
 
 // got checks a task that a worker was given for the first time. A worker "" is
 // the one of the node that was completed.
-func (w *World) got(x *audited, t engine.Task, worker string) {
+func (cr *crew) got(x *audited, t engine.Task, worker string) {
 	name := fmt.Sprintf("%s/%s#%d", short(t.Execution), t.Node, t.Attempt)
 	if x == nil {
-		w.fail("task %s: no such execution", name)
+		cr.w.fail("task %s: no such execution", name)
 		return
 	}
 	started := x.starts[attempt{t.Node, t.Attempt}]
 	i, ok := x.plan.Node(t.Node)
 	switch {
 	case started == nil || !ok:
-		w.fail("task %s: it was not started", name)
+		cr.w.fail("task %s: it was not started", name)
 		return
 	case worker != "" && started.WorkerID != worker:
-		w.fail("task %s: started for %s, given to %s", name, started.WorkerID, worker)
+		cr.w.fail("task %s: started for %s, given to %s", name, started.WorkerID, worker)
 	case started.LeaseUntil != t.LeaseUntil:
-		w.fail("task %s: lease until %v, want %v", name, t.LeaseUntil, started.LeaseUntil)
+		cr.w.fail("task %s: lease until %v, want %v", name, t.LeaseUntil, started.LeaseUntil)
 	case t.Queue != x.plan.Spec(i).Queue || t.GraphID != x.state.GraphID || !bytes.Equal(t.Input, x.state.Input):
-		w.fail("task %s: queue %s, graph %s, input %s", name, t.Queue, t.GraphID, t.Input)
+		cr.w.fail("task %s: queue %s, graph %s, input %s", name, t.Queue, t.GraphID, t.Input)
 	}
 	want := map[string]flow.Data{}
 	for _, p := range x.plan.Preds(i) {
@@ -182,40 +213,40 @@ func (w *World) got(x *audited, t engine.Task, worker string) {
 		}
 	}
 	if len(want) != len(t.Outputs) {
-		w.fail("task %s: %d outputs, want %d", name, len(t.Outputs), len(want))
+		cr.w.fail("task %s: %d outputs, want %d", name, len(t.Outputs), len(want))
 	}
 	for id, data := range want {
 		if !bytes.Equal(t.Outputs[id], data) {
-			w.fail("task %s: output %.80s of %s, want %.80s", name, t.Outputs[id], id, data)
+			cr.w.fail("task %s: output %.80s of %s, want %.80s", name, t.Outputs[id], id, data)
 		}
 	}
-	w.held = append(w.held, held{t, x.tenant, started.WorkerID})
+	cr.held = append(cr.held, held{t, x.tenant, started.WorkerID})
 }
 
 // work is something that the worker of a task says, in time or not.
-func (w *World) work() {
-	if len(w.held) == 0 {
-		w.send(w.command())
+func (cr *crew) work() {
+	if len(cr.held) == 0 {
+		cr.w.send(cr.w.command())
 		return
 	}
-	i := w.rng.IntN(len(w.held))
-	h := w.held[i]
-	cmd := w.report(h.task.Node, h.task.Attempt, h.worker)
+	i := cr.w.dice.IntN(len(cr.held))
+	h := cr.held[i]
+	cmd := cr.w.dice.report(h.task.Node, h.task.Attempt, h.worker)
 	switch cmd.(type) {
 	case flow.Succeed, flow.Fail:
-		w.held = slices.Delete(w.held, i, i+1)
+		cr.held = slices.Delete(cr.held, i, i+1)
 	}
-	w.send(w.place(h.tenant, h.task.Execution, cmd))
+	cr.w.send(cr.w.orders.place(h.tenant, h.task.Execution, cmd))
 }
 
 // giveUp withdraws claims that have waited long enough, and some before that.
-func (w *World) giveUp() {
-	kept := w.claims[:0]
-	for _, c := range w.claims {
+func (cr *crew) giveUp() {
+	kept := cr.claims[:0]
+	for _, c := range cr.claims {
 		if c.flying {
 			c.waited = true
-			if (w.clock.Now().After(c.until) || w.one(20)) && c.withdraw() {
-				w.trace.say("  %s is withdrawn", c.req.Once.Key)
+			if (cr.w.clock.Now().After(c.until) || cr.w.dice.one(20)) && c.withdraw() {
+				cr.w.trace.say("  %s is withdrawn", c.req.Once.Key)
 				c.flying = false
 			}
 		}
@@ -223,5 +254,5 @@ func (w *World) giveUp() {
 			kept = append(kept, c)
 		}
 	}
-	w.claims = kept
+	cr.claims = kept
 }
