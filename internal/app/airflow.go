@@ -25,10 +25,7 @@ func (a *App) newAirflow() (*Part, error) {
 // parseCheck is what a task of the queue of checks asks for.
 func parseCheck(node string, input flow.Data) (airflow.Check, error) {
 	k, err := recheck.ParseCheck(node, input)
-	return airflow.Check{
-		RequestID: k.RequestID, Strategy: k.Strategy, Window: k.Window, Reason: k.Reason, Params: k.Params,
-		TraceID: k.TraceID,
-	}, err
+	return airflow.Check(k), err
 }
 
 // checksWait says that Airflow, which should do the checks, does not answer.

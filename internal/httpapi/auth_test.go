@@ -137,8 +137,11 @@ func TestACreationThatClaimsNeedsTheScopeOfAWorker(t *testing.T) {
 	as := func(scopes string) []string { return append(issuer.header("mika", scopes), "X-Idempotency-Key", "k") }
 	s.do("POST", "/executions", body, as("executions:write")...).is(403).has("error.code", "FORBIDDEN").has(
 		"error.details.scope", "tasks:work")
-	s.do("POST", "/executions", body, as("executions:write tasks:work")...).is(404).has("error.code", "GRAPH_NOT_FOUND")
-	batch := `{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","start":true,"claim":{"workerId":"w"}}]}`
+	s.do("POST", "/executions", body, as("executions:write tasks:work")...).
+		is(404).
+		has("error.code", "GRAPH_NOT_FOUND")
+	batch := `{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","start":true,` +
+		`"claim":{"workerId":"w"}}]}`
 	s.do("POST", "/commands", batch, as("executions:write")...).is(200).has("results.0.status", "403").has(
 		"results.0.error.details.scope", "tasks:work")
 }

@@ -58,7 +58,13 @@ func BenchmarkCommands(b *testing.B) {
 		if i > 0 {
 			body.WriteByte(',')
 		}
-		fmt.Fprintf(body, `{"command":"SucceedNode","idempotencyKey":"w1-%06d","executionId":%q,"nodeId":"t1","attempt":1,"workerId":"worker-1","output":{},"next":true}`, i, someExecution)
+		fmt.Fprintf(
+			body,
+			`{"command":"SucceedNode","idempotencyKey":"w1-%06d","executionId":%q,"nodeId":"t1","attempt":1,`+
+				`"workerId":"worker-1","output":{},"next":true}`,
+			i,
+			someExecution,
+		)
 	}
 	body.WriteString(`]}`)
 	b.ReportAllocs()

@@ -152,7 +152,12 @@ func TestACommandInABatchIsTheRequestOfItsOwnEndpoint(t *testing.T) {
 func FuzzCommands(f *testing.F) {
 	f.Add([]byte(`{"commands":[{"command":"SucceedNode","idempotencyKey":"k","executionId":"` + someExecution +
 		`","nodeId":"n","output":{"a":[1,2.5e3,"x"]},"next":true}]}`))
-	f.Add([]byte(`{"commands":[{"command":"FailNode","idempotencyKey":"k","executionId":"x","nodeId":"n","error":{"code":"E","detail":{}}},5,null]}`))
+	f.Add(
+		[]byte(
+			`{"commands":[{"command":"FailNode","idempotencyKey":"k","executionId":"x","nodeId":"n",` +
+				`"error":{"code":"E","detail":{}}},5,null]}`,
+		),
+	)
 	f.Add([]byte(`{"commands":[{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","input":{"` + "\xff" +
 		`":1}}]}`))
 	f.Add([]byte(`{"commands":[{"c\u006fmmand":"StartExecution"}]}x`))

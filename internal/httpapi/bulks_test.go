@@ -55,7 +55,11 @@ func (s *server) many(n int, graph string) {
 		part := min(n, 500)
 		commands := make([]string, part)
 		for i := range commands {
-			commands[i] = fmt.Sprintf(`{"command":"CreateExecution","idempotencyKey":%q,"graphId":%q}`, s.key(), graph)
+			commands[i] = fmt.Sprintf(
+				`{"command":"CreateExecution","idempotencyKey":%q,"graphId":%q}`,
+				s.key(),
+				graph,
+			)
 		}
 		s.do("POST", "/commands", `{"commands":[`+strings.Join(commands, ",")+`]}`).is(200)
 		n -= part
@@ -70,9 +74,14 @@ func TestABulkCancelsWhatMatchedWhenItWasAskedFor(t *testing.T) {
 	before.send("a/success", "").is(202)
 	s.register("other", linear("q", "a"))
 	other := execution{s, s.post("/executions", `{"graphId":"other"}`).is(202).text("executionId")}
-	r := s.post("/bulks", `{"command":"cancel","filter":{"graphId":"g","status":["ACTIVE","FAILED"]},"reason":"enough"}`,
-		"X-User-Id", "ann", "X-Correlation-Id", "cleaning").is(202).
-		has("status", "PREVIEW").has("total", "3").has("accepted", "true").has("correlationId", "cleaning")
+	r := s.post("/bulks", `{"command":"cancel","filter":{"graphId":"g","status":["ACTIVE","FAILED"]},`+
+		`"reason":"enough"}`,
+		"X-User-Id", "ann", "X-Correlation-Id", "cleaning").
+		is(202).
+		has("status", "PREVIEW").
+		has("total", "3").
+		has("accepted", "true").
+		has("correlationId", "cleaning")
 	b := bulkOf{s, r.text("bulkId")}
 	after := s.started(linear("q", "a"))
 	b.view().counts(3, 0, 0, 0, 0).has("createdBy.id", "ann").has("startedBy", "<none>").has("startedAt", "<none>").

@@ -65,13 +65,18 @@ func TestTheKeyOfACreationIsShown(t *testing.T) {
 
 func TestADeadlineIsACommandOfTheScheduler(t *testing.T) {
 	e := newServer(t).started(
-		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"1m"},{"nodeId":"done","type":"Success"}],
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"1m"},
+			{"nodeId":"done","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	e.advance(2 * time.Minute)
 	e.await("EXECUTION_FAILED", 0)
-	e.get("/executions/"+e.id+"/commands").is(200).has("items.3.command", "ExpireDeadline").has("items.3.nodeId", "a").
-		has("items.3.actor", `{"kind":"scheduler"}`).has("items.3.accepted", "true")
+	e.get("/executions/"+e.id+"/commands").
+		is(200).
+		has("items.3.command", "ExpireDeadline").
+		has("items.3.nodeId", "a").
+		has("items.3.actor", `{"kind":"scheduler"}`).
+		has("items.3.accepted", "true")
 }
 
 func TestTheCommandsComeInPages(t *testing.T) {
@@ -130,7 +135,9 @@ func TestTheCommandsOfALongLogAreAllRead(t *testing.T) {
 
 func TestTheCommandsOfWhatDoesNotExistAre404(t *testing.T) {
 	s := newServer(t)
-	s.get("/executions/00000000-0000-7000-8000-000000000000/commands").is(404).has("error.code", "EXECUTION_NOT_FOUND")
+	s.get("/executions/00000000-0000-7000-8000-000000000000/commands").
+		is(404).
+		has("error.code", "EXECUTION_NOT_FOUND")
 	e := s.create(linear("default", "a"))
 	s.get("/executions/"+e.id+"/commands", "X-Tenant-Id", "11111111-1111-1111-1111-111111111111").is(404)
 	for _, q := range []string{"accepted=", "accepted=1", "accepted=TRUE", "accepted=true&accepted=true", "at=1"} {

@@ -28,8 +28,11 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 	put("objects/Account/fields/Secret__c", `{"label":"Secret","type":"text","sensitive":true}`)
 	put("permission-sets/"+sales,
 		`{"name":"Sales","objects":{"Account":{"create":true,"read":true,"update":true,"delete":true}}}`)
-	put("permission-sets/"+insiders,
-		`{"name":"Insiders","fields":{"Account.Hidden__c":{"read":true,"edit":true},"Account.Secret__c":{"read":true,"edit":true}}}`)
+	put(
+		"permission-sets/"+insiders,
+		`{"name":"Insiders","fields":{"Account.Hidden__c":{"read":true,"edit":true},`+
+			`"Account.Secret__c":{"read":true,"edit":true}}}`,
+	)
 	put("users/"+ann, `{"name":"Ann","permissionSetIds":["`+sales+`"]}`)
 	put("users/"+ben, `{"name":"Ben","permissionSetIds":["`+sales+`","`+insiders+`"]}`)
 	asBen := []string{"X-User-Id", ben}
@@ -143,8 +146,12 @@ func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
 	has(shown("StageChanged"), "accountId", "newIsWon", "newStageName")
 	has(shown("LeadConverted"), "accountId", "contactId", "leadId")
 	has(string(s.get("/events/dlq/"+letter).is(200).body), "accountId", "newIsWon")
-	s.do("PUT", "/metadata/permission-sets/"+insiders,
-		`{"name":"Insiders","fields":{"Opportunity.AccountId":{"read":true},"Opportunity.IsWon":{"read":true},"Lead.ConvertedContactId":{"read":true}}}`).is(201)
+	s.do(
+		"PUT",
+		"/metadata/permission-sets/"+insiders,
+		`{"name":"Insiders","fields":{"Opportunity.AccountId":{"read":true},"Opportunity.IsWon":{"read":true},`+
+			`"Lead.ConvertedContactId":{"read":true}}}`,
+	).is(201)
 	staged, converted, dead := shown("StageChanged"), shown("LeadConverted"),
 		string(s.get("/events/dlq/"+letter).is(200).body)
 	has(staged, "newStageName", "newIsClosed")

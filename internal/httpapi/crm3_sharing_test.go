@@ -17,9 +17,14 @@ func TestAccessIsExplained(t *testing.T) {
 	s.want(http.StatusCreated, "PUT", "/metadata/users/"+anna, `{"name":"Anna","isActive":true}`)
 	tenant := "00000000-0000-0000-0000-000000000000"
 	err := s.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-			VALUES ($1, 'Account', $2, 'somebody', 'Acme', '', '', '{"Name":"Acme"}', 1, 1, '', 1, '', 0)`, tenant,
-			acme)
+		_, err := tx.Exec(
+			ctx,
+			`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id,
+				fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+			VALUES ($1, 'Account', $2, 'somebody', 'Acme', '', '', '{"Name":"Acme"}', 1, 1, '', 1, '', 0)`,
+			tenant,
+			acme,
+		)
 		return err
 	})
 	if err != nil {

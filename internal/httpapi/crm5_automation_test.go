@@ -11,28 +11,41 @@ import (
 func TestValidationRulesRefuseOverHTTP(t *testing.T) {
 	s := newServer(t)
 	const rule = "/metadata/validation-rules/0199c1a4-0000-7000-8000-0000000000c1"
-	s.do("PUT", rule, `{"name":"VR-ACC-01","object":"Account","condition":"record.AnnualRevenue < 0","message":"Revenue is not negative.","field":"AnnualRevenue"}`).is(201)
+	s.do("PUT", rule, `{"name":"VR-ACC-01","object":"Account","condition":"record.AnnualRevenue < 0",`+
+		`"message":"Revenue is not negative.","field":"AnnualRevenue"}`).
+		is(201)
 	refused := s.do("POST", "/records/Account", `{"fields":{"Name":"Acme","AnnualRevenue":-1}}`).is(422)
 	for _, want := range []string{
 		`"code":"VALIDATION_FAILED"`, `"message":"Revenue is not negative."`, `"field":"AnnualRevenue"`,
-		`"rules":[{"id":"0199c1a4-0000-7000-8000-0000000000c1","name":"VR-ACC-01","message":"Revenue is not negative.","field":"AnnualRevenue"}]`,
+		`"rules":[{"id":"0199c1a4-0000-7000-8000-0000000000c1","name":"VR-ACC-01",` +
+			`"message":"Revenue is not negative.","field":"AnnualRevenue"}]`,
 	} {
 		if !strings.Contains(string(refused.body), want) {
 			t.Errorf("%s is not in %s", want, refused.body)
 		}
 	}
-	some := s.do("POST", "/records/Account/bulk",
-		`{"operations":[{"op":"create","fields":{"Name":"A"}},{"op":"create","fields":{"Name":"B","AnnualRevenue":-2}}]}`).is(200)
+	some := s.do(
+		"POST",
+		"/records/Account/bulk",
+		`{"operations":[{"op":"create","fields":{"Name":"A"}},{"op":"create","fields":{"Name":"B",`+
+			`"AnnualRevenue":-2}}]}`,
+	).is(200)
 	if !strings.Contains(string(some.body), `"status":422`) || !strings.Contains(string(some.body),
 		"VALIDATION_FAILED") || strings.Count(string(some.body), `"status":201`) != 1 {
 		t.Errorf("a bulk: %s", some.body)
 	}
-	s.do("POST", "/records/Account/bulk",
-		`{"allOrNone":true,"operations":[{"op":"create","fields":{"Name":"A"}},{"op":"create","fields":{"Name":"B","AnnualRevenue":-2}}]}`).is(422)
+	s.do(
+		"POST",
+		"/records/Account/bulk",
+		`{"allOrNone":true,"operations":[{"op":"create","fields":{"Name":"A"}},{"op":"create",`+
+			`"fields":{"Name":"B","AnnualRevenue":-2}}]}`,
+	).is(422)
 	if list := s.get("/records/Account").is(200); !strings.Contains(string(list.body), `"total":1`) {
 		t.Errorf("what was refused is there: %s", list.body)
 	}
-	s.do("PUT", rule, `{"name":"VR-ACC-01","object":"Account","condition":"record.AnnualRevenue < 0","message":"Revenue is not negative.","isActive":false}`).is(200)
+	s.do("PUT", rule, `{"name":"VR-ACC-01","object":"Account","condition":"record.AnnualRevenue < 0",`+
+		`"message":"Revenue is not negative.","isActive":false}`).
+		is(200)
 	s.do("POST", "/records/Account", `{"fields":{"Name":"Acme","AnnualRevenue":-1}}`).is(201)
 }
 
@@ -50,10 +63,15 @@ func TestNotesTasksJobsAndRunsOverHTTP(t *testing.T) {
 	s.do("PUT", "/metadata/users/"+ben, `{"name":"Ben"}`).is(201)
 	s.do("PUT", "/metadata/workflow-rules/0199c1a4-0000-7000-8000-0000000000c2",
 		`{"name":"Welcome","object":"Account","on":["create"],"when":"after","actions":[
-		{"key":"tell","type":"notify","message":"A new account."},{"key":"todo","type":"createTask","message":"Call them.","dueDays":1},
+		{"key":"tell","type":"notify","message":"A new account."},{"key":"todo","type":"createTask",
+		"message":"Call them.","dueDays":1},
 		{"key":"rate","type":"updateField","field":"Rating","value":"Hot"}]}`).is(201)
-	s.do("PUT", "/metadata/scheduled-jobs/0199c1a4-0000-7000-8000-0000000000c3",
-		`{"name":"Nightly","object":"Account","cron":"0 3 * * *","timeZone":"Asia/Tokyo","actions":[{"key":"k","type":"notify","message":"m"}]}`).is(201)
+	s.do(
+		"PUT",
+		"/metadata/scheduled-jobs/0199c1a4-0000-7000-8000-0000000000c3",
+		`{"name":"Nightly","object":"Account","cron":"0 3 * * *","timeZone":"Asia/Tokyo","actions":[{"key":"k",`+
+			`"type":"notify","message":"m"}]}`,
+	).is(201)
 	made := s.do("POST", "/records/Account", `{"ownerId":"`+ann+`","fields":{"Name":"Acme"}}`).is(201)
 	s.automate()
 	if got := s.get("/records/Account/" + made.text("id")).is(200); !strings.Contains(string(got.body),

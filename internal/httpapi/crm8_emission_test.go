@@ -151,11 +151,20 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 	step("MetadataChanged", "PUT", "/metadata/objects/Account/fields/Tier__c", `{"label":"Tier","type":"text"}`)
 	step("AutomationConfigChanged", "PUT", "/metadata/validation-rules/{51}",
 		`{"name":"VR","object":"Account","condition":"record.AnnualRevenue < 0","message":"No."}`)
-	step("ApprovalConfigChanged", "PUT", "/metadata/approval-processes/{61}",
-		`{"name":"Deals","object":"Opportunity","lockedFields":["Amount"],"steps":[{"name":"Ann","approvers":[{"type":"User","id":"{21}"}]}]}`)
+	step(
+		"ApprovalConfigChanged",
+		"PUT",
+		"/metadata/approval-processes/{61}",
+		`{"name":"Deals","object":"Opportunity","lockedFields":["Amount"],"steps":[{"name":"Ann",`+
+			`"approvers":[{"type":"User","id":"{21}"}]}]}`,
+	)
 	ids["acme"] = step("RecordCreated", "POST", "/records/Account", `{"fields":{"Name":"Acme"}}`).text("id")
-	ids["deal"] = step("RecordCreated", "POST", "/records/Opportunity",
-		`{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","Amount":5,"AccountId":"{acme}"}}`).text("id")
+	ids["deal"] = step(
+		"RecordCreated",
+		"POST",
+		"/records/Opportunity",
+		`{"fields":{"Name":"Deal","StageName":"Prospecting","CloseDate":"2026-02-28","Amount":5,"AccountId":"{acme}"}}`,
+	).text("id")
 	step("", "PATCH", "/records/Opportunity/{deal}", `{"fields":{"Name":"Deal"}}`, "If-Match", "*")
 	step("RecordUpdated", "PATCH", "/records/Opportunity/{deal}", `{"fields":{"Name":"Deal A"}}`, "If-Match", "*")
 	step("RecordUpdated OwnerChanged StageChanged SharingUpdated", "PATCH", "/records/Opportunity/{deal}",
@@ -168,8 +177,12 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 	ids["li"] = step("RecordCreated", "POST", "/records/Lead",
 		`{"fields":{"LastName":"Li","Company":"Initech","Status":"Working - Contacted"}}`).text("id")
 	step("CampaignMemberChanged", "PUT", "/records/Campaign/{spring}/members/Lead/{li}", `{"status":"Registered"}`)
-	step("RecordCreated RecordCreated RecordCreated RecordUpdated LeadConverted", "POST", "/records/Lead/{li}/convert",
-		`{"opportunity":{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}}`)
+	step(
+		"RecordCreated RecordCreated RecordCreated RecordUpdated LeadConverted",
+		"POST",
+		"/records/Lead/{li}/convert",
+		`{"opportunity":{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}}`,
+	)
 	ids["approval"] = step("ApprovalSubmitted", "POST", "/approvals",
 		`{"object":"Opportunity","recordId":"{deal}"}`).text("id")
 	step("ApprovalDecided", "POST", "/approvals/{approval}/decide", `{"decision":"APPROVED"}`, "X-User-Id", ids[ann])

@@ -31,8 +31,11 @@ func newOffice(t *testing.T) (s *server, account, deal, approval string) {
 	s.define("users/"+benID, `{"name":"Ben","roleId":"`+lowRole+`","permissionSetIds":["`+allSet+`"]}`)
 	s.define("users/"+vicID, `{"name":"Vic","permissionSetIds":["`+allSet+`","`+vicSet+`"]}`)
 	s.define("groups/"+deskQueue, `{"name":"Desk","type":"queue","members":[{"type":"User","id":"`+annID+`"}]}`)
-	s.define("approval-processes/0199c1a4-0000-7000-8000-000000000061",
-		`{"name":"Deals","object":"Opportunity","lockedFields":["Amount","Secret__c"],"steps":[{"name":"Vic","approvers":[{"type":"User","id":"`+vicID+`"}]}]}`)
+	s.define(
+		"approval-processes/0199c1a4-0000-7000-8000-000000000061",
+		`{"name":"Deals","object":"Opportunity","lockedFields":["Amount","Secret__c"],"steps":[{"name":"Vic",`+
+			`"approvers":[{"type":"User","id":"`+vicID+`"}]}]}`,
+	)
 	s.want(http.StatusCreated, "PUT", "/sharing/territories/"+westArea, `{"name":"West","access":"Read"}`)
 	s.want(http.StatusNoContent, "PUT", "/sharing/territories/"+westArea+"/users/"+annID, "")
 	account = s.want(http.StatusCreated, "POST", "/records/Account", `{"ownerId":"`+benID+
@@ -40,8 +43,9 @@ func newOffice(t *testing.T) (s *server, account, deal, approval string) {
 	deal = s.want(http.StatusCreated, "POST", "/records/Opportunity", `{"ownerId":"`+benID+
 		`","fields":{"Name":"Webinar","StageName":"Negotiation","CloseDate":"2026-02-28","Amount":987654,
 		"Secret__c":"planted","AccountId":"`+account+`"}}`).text("id")
-	approval = s.want(http.StatusCreated, "POST", "/approvals", `{"object":"Opportunity","recordId":"`+deal+`"}`).text(
-		"id")
+	approval = s.want(http.StatusCreated, "POST", "/approvals", `{"object":"Opportunity","recordId":"`+deal+`"}`).
+		text(
+			"id")
 	s.handOut()
 	s.index()
 	s.count()

@@ -146,7 +146,10 @@ func (a *API) Routes() []gate.Route {
 		a.eventRoutes(), (&auditAPI{audit: a.audit}).routes(),
 	)
 	for i := range commands {
-		routes = append(routes, gate.Route{Pattern: commands[i].pattern(), MaxBody: MaxBody, Do: a.single(&commands[i])})
+		routes = append(
+			routes,
+			gate.Route{Pattern: commands[i].pattern(), MaxBody: MaxBody, Do: a.single(&commands[i])},
+		)
 	}
 	return rest.Routes(routes)
 }

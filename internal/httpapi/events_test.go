@@ -58,8 +58,12 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 	s.mail.Fail(e.Key)
 	s.mail.Publish(behind)
 	s.eventually(func() bool { return s.get(path).is(200).text("waiting.count") == "1" })
-	s.get("/events/dlq?consumer=search").is(200).has("total", "1").has("items.0.deadLetterId", id).has("items.0.error",
-		"the index is away")
+	s.get("/events/dlq?consumer=search").
+		is(200).
+		has("total", "1").
+		has("items.0.deadLetterId", id).
+		has("items.0.error",
+			"the index is away")
 	s.get(path).has("verdict", "WILL_APPLY").has("event.eventId", e.ID).has("waiting.first.0.eventId", behind.ID)
 	s.post(path+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "WILL_APPLY").has("dryRun", "true").has(
 		"accepted", "<none>")
@@ -123,7 +127,10 @@ func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 	s.do("POST", path, `{"reason":"r"}`).is(422).has("error.code", "IDEMPOTENCY_KEY_REQUIRED")
 	s.post(path+"?really=1", `{"reason":"r"}`).invalid("really")
 	s.get("/events/dlq/"+id).is(200).has("status", "OPEN").has("decision", "<none>")
-	s.post(path, `{"reason":"`+strings.Repeat("理", 500)+`"}`).is(202).has("status", "SKIPPING").has("verdict", "<none>")
+	s.post(path, `{"reason":"`+strings.Repeat("理", 500)+`"}`).
+		is(202).
+		has("status", "SKIPPING").
+		has("verdict", "<none>")
 	s.dead(id, "SKIPPED")
 	s.post(path, `{"reason":"again"}`).is(202).has("status", "SKIPPED")
 	s.post("/events/dlq/"+id+"/redrive", "").refusedBy("dead_letter_open").has("error.details.retryAdvice",
@@ -139,8 +146,9 @@ func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 	s.post("/events/dlq/"+ids[1]+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "BREAKS_ORDER")
 	s.post("/events/dlq/"+ids[1]+"/redrive", "").refusedBy("key_order").has("error.details.state",
 		`{"deadLetter":"OPEN","verdict":"BREAKS_ORDER"}`).
-		has("error.message", "RedriveDeadLetter rejected because an older event of its key is still open or waits").has(
-		"error.details.retryAdvice", "retry_after_fix")
+		has("error.message", "RedriveDeadLetter rejected because an older event of its key is still open or waits").
+		has(
+			"error.details.retryAdvice", "retry_after_fix")
 	s.post("/events/dlq/"+ids[0]+"/redrive", "").is(202)
 	s.dead(ids[0], "APPLIED")
 	s.post("/events/dlq/"+ids[1]+"/redrive", "").is(202).has("verdict", "WILL_APPLY")
@@ -151,7 +159,9 @@ func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 	s := withConsumers(t)
 	mine, theirs := s.mail.Deleted(own, "x"), s.mail.Deleted(other, "x")
 	id := s.bury("search", mine, theirs)[0]
-	replay := s.post("/events/replays", `{"consumer":"search","from":"2020-01-01T00:00:00Z"}`).is(202).text("replayId")
+	replay := s.post("/events/replays", `{"consumer":"search","from":"2020-01-01T00:00:00Z"}`).
+		is(202).
+		text("replayId")
 	as := []string{"X-Tenant-Id", other}
 	for _, path := range []string{"/events/dlq/" + id, "/events/replays/" + replay} {
 		s.get(path).is(200)
@@ -175,7 +185,8 @@ func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 	more := s.mail.Deleted(other, "y")
 	s.mail.Publish(s.mail.Deleted(own, "y"), more)
 	if r := s.frames(3, "/events/stream?lastEventId=0", as...).is(200); !strings.Contains(string(r.body), theirs.ID) ||
-		!strings.Contains(string(r.body), more.ID) || strings.Contains(string(r.body), mine.ID) {
+		!strings.Contains(string(r.body), more.ID) ||
+		strings.Contains(string(r.body), mine.ID) {
 		t.Errorf("the stream has %s", r.body)
 	}
 	for _, bad := range []string{"x", "00000000-0000-0000-0000-00000000000", id + "0"} {

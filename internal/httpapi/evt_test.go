@@ -117,9 +117,11 @@ func TestAJoinThatCanNoLongerPassFailsAtOnce(t *testing.T) {
 
 func TestAJoinThatCanNoLongerPassTakesItsFailureEdge(t *testing.T) {
 	e := newServer(t).started(
-		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a",
+			"type":"Task"},{"nodeId":"b","type":"Task"},
 		{"nodeId":"join","type":"Join"},{"nodeId":"mend","type":"Task"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"a","to":"join"},{"from":"b","to":"join"},
+		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"a",
+		"to":"join"},{"from":"b","to":"join"},
 		{"from":"join","to":"done"},{"from":"join","to":"mend","on":"failure"},{"from":"mend","to":"done"}]}`)
 	e.send("a/cancel", "").is(202)
 	e.node("mend").has("status", "READY")
@@ -141,7 +143,10 @@ func TestTheFirstSuccessPassesAnAnySuccessJoinAndCancelsTheRest(t *testing.T) {
 
 func TestACustomJoinIsDecidedByItsExpression(t *testing.T) {
 	e := newServer(t).started(
-		forked(`,"policy":"CUSTOM","expression":"size(completed) >= 1 && size(failed) + size(completed) == size(expected)"`))
+		forked(
+			`,"policy":"CUSTOM",` +
+				`"expression":"size(completed) >= 1 && size(failed) + size(completed) == size(expected)"`,
+		))
 	e.send("a/start", `{"attempt":1}`).is(202)
 	e.send("a/success", "").is(202)
 	e.node("join").has("gate.isPassable", "false")
@@ -167,9 +172,12 @@ func TestAllDonePassesWhateverTheBranchesEndedWith(t *testing.T) {
 
 func TestWhenAnExecutionFailsItsLiveNodesAreInterrupted(t *testing.T) {
 	e := newServer(t).started(
-		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
-		{"nodeId":"w","type":"Wait"},{"nodeId":"join","type":"Join"},{"nodeId":"bad","type":"Failed"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"fork","to":"w"},{"from":"a","to":"join"},{"from":"b","to":"join"},{"from":"w","to":"join"},
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a",
+			"type":"Task"},{"nodeId":"b","type":"Task"},
+		{"nodeId":"w","type":"Wait"},{"nodeId":"join","type":"Join"},{"nodeId":"bad","type":"Failed"},
+		{"nodeId":"done","type":"Success"}],
+		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"fork",
+		"to":"w"},{"from":"a","to":"join"},{"from":"b","to":"join"},{"from":"w","to":"join"},
 		{"from":"a","to":"bad","on":"failure"},{"from":"join","to":"done"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	e.send("b/start", `{"attempt":1,"workerId":"w"}`).is(202)

@@ -18,7 +18,8 @@ func walk(s *server, see func(name string, first reply, again func() reply)) {
 	s.register("g", `{"nodes":[
 		{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
 		{"nodeId":"c","type":"Task"},{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b","to":"bad"},{"from":"b","to":"c","on":"failure"},
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b","to":"bad"},{"from":"b","to":"c",
+		"on":"failure"},
 		{"from":"c","to":"done"},{"from":"c","to":"bad","on":"failure"}]}`)
 	id := ""
 	for _, c := range []struct{ name, path, body string }{

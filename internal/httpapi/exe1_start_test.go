@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-const oneTask = `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done","type":"Success"}],
+const oneTask = `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done",
+	"type":"Success"}],
 	"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`
 
 func TestACreationMayStartTheExecutionToo(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 // branching is a graph with a branch that runs, one that waits, and one that was
 // not reached.
 const branching = `{"nodes":[
-	{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"w","type":"Wait"},
+	{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"w",
+	"type":"Wait"},
 	{"nodeId":"late","type":"Task"},{"nodeId":"join","type":"Join"},{"nodeId":"done","type":"Success"}],
 	"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"w"},{"from":"a","to":"join"},
 	{"from":"w","to":"late"},{"from":"late","to":"join"},{"from":"join","to":"done"}]}`
@@ -50,8 +51,11 @@ func TestCancelIsAcceptedBeforeTheStart(t *testing.T) {
 
 func TestCancelIsAcceptedWhileARetryIsPending(t *testing.T) {
 	s := newServer(t)
-	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":3,"initialInterval":"1h"}},
-		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
+	e := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":3,
+			"initialInterval":"1h"}},
+		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`,
+	)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	e.send("a/fail", `{}`).is(202)
 	e.node("a").has("status", "CREATED")
@@ -117,11 +121,17 @@ func TestAResultThatComesAfterTheCancelIsKeptAsEvidence(t *testing.T) {
 	e.send("pay/fail", `{"error":{"code":"LATE","message":"m"}}`).refusedBy("cancel_fence").has(
 		"error.details.lateResultKept", "true")
 	e.send("pay/progress", `{"progress":1}`).refusedBy("cancel_fence").has("error.details.lateResultKept", "false")
-	e.view().has("lateResults.0.command", "SucceedNode").has("lateResults.0.nodeId", "pay").has("lateResults.0.attempt",
-		"1").
-		has("lateResults.0.workerId", "w").has("lateResults.0.output", `{"paid":true}`).has("lateResults.0.guard",
-		"cancel_fence").
-		has("lateResults.1.error.code", "LATE").has("lateResults.2", "<none>")
+	e.view().
+		has("lateResults.0.command", "SucceedNode").
+		has("lateResults.0.nodeId", "pay").
+		has("lateResults.0.attempt",
+			"1").
+		has("lateResults.0.workerId", "w").
+		has("lateResults.0.output", `{"paid":true}`).
+		has("lateResults.0.guard",
+			"cancel_fence").
+		has("lateResults.1.error.code", "LATE").
+		has("lateResults.2", "<none>")
 }
 
 func TestACancelThatWasAcceptedStandsWhateverRacesWithIt(t *testing.T) {

@@ -124,8 +124,11 @@ func TestACompletedExecutionRefusesWhatWouldMoveIt(t *testing.T) {
 
 func TestAnOldAttemptNeverDecidesALaterOne(t *testing.T) {
 	s := newServer(t)
-	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,"initialInterval":"0s"}},
-		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
+	e := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,
+			"initialInterval":"0s"}},
+		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`,
+	)
 	s.post("/tasks/claim", `{"workerId":"slow","leaseSeconds":1}`).is(200).has("tasks.0.attempt", "1")
 	s.advance(2 * time.Second)
 	e.await("NODE_FAIL_REPORTED a", 0)
@@ -149,7 +152,8 @@ func TestAnOldAttemptNeverDecidesALaterOne(t *testing.T) {
 
 func TestAReportOfAnAttemptThatIsOverIsNotToBeRepeated(t *testing.T) {
 	e := newServer(t).started(
-		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,"initialInterval":"1h"}},
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":2,
+			"initialInterval":"1h"}},
 		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
 	for _, action := range []string{"success", "fail", "progress", "wait"} { // nothing is over before the first attempt
 		e.send("a/"+action, "").refusedBy("node_running").has("error.details.retryAdvice", "retry_with_backoff")
@@ -159,7 +163,9 @@ func TestAReportOfAnAttemptThatIsOverIsNotToBeRepeated(t *testing.T) {
 	for _, action := range []string{"success", "fail", "progress", "wait"} {
 		e.send("a/"+action, "").refusedBy("retry_pending").has("error.details.retryAdvice", "do_not_retry")
 	}
-	e.send("a/start", `{"attempt":2}`).refusedBy("retry_pending").has("error.details.retryAdvice", "retry_with_backoff")
+	e.send("a/start", `{"attempt":2}`).
+		refusedBy("retry_pending").
+		has("error.details.retryAdvice", "retry_with_backoff")
 	e.send("a/cancel", "").refusedBy("retry_pending").has("error.details.retryAdvice", "retry_with_backoff")
 }
 

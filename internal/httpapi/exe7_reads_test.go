@@ -16,19 +16,29 @@ import (
 
 func TestAnExecutionShowsItsNodesInEveryStatus(t *testing.T) {
 	e := newServer(t).started(`{"nodes":[
-		{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"ready","type":"Task"},{"nodeId":"running","type":"Task"},
-		{"nodeId":"waiting","type":"Wait","waitKey":"k","timeout":"1h"},{"nodeId":"failed","type":"Task"},{"nodeId":"canceled","type":"Task"},
+		{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"ready","type":"Task"},
+		{"nodeId":"running","type":"Task"},
+		{"nodeId":"waiting","type":"Wait","waitKey":"k","timeout":"1h"},{"nodeId":"failed","type":"Task"},
+		{"nodeId":"canceled","type":"Task"},
 		{"nodeId":"join","type":"Join","policy":"ALL_DONE"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"ready"},{"from":"fork","to":"running"},{"from":"fork","to":"waiting"},
-		{"from":"fork","to":"failed"},{"from":"fork","to":"canceled"},{"from":"ready","to":"join"},{"from":"running","to":"join"},
-		{"from":"waiting","to":"join"},{"from":"failed","to":"join"},{"from":"canceled","to":"join"},{"from":"join","to":"done"}]}`)
+		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"ready"},{"from":"fork","to":"running"},
+		{"from":"fork","to":"waiting"},
+		{"from":"fork","to":"failed"},{"from":"fork","to":"canceled"},{"from":"ready","to":"join"},
+		{"from":"running","to":"join"},
+		{"from":"waiting","to":"join"},{"from":"failed","to":"join"},{"from":"canceled","to":"join"},
+		{"from":"join","to":"done"}]}`)
 	e.send("running/start", `{"attempt":1,"workerId":"w"}`).is(202)
 	e.send("running/progress", `{"progress":12.5,"message":"m","metrics":{"rows":3}}`).is(202)
 	e.send("failed/start", `{"attempt":1}`).is(202)
 	e.send("failed/fail", `{"error":{"code":"E","message":"why","detail":{"d":1}}}`).is(202)
 	e.send("canceled/cancel", `{"reason":"r"}`).is(202)
-	e.view().has("status", "ACTIVE").has("cancelRequestedAt", "null").has("graphId", "g").has("graphVersion", "1").has(
-		"input", `{"n":1}`)
+	e.view().
+		has("status", "ACTIVE").
+		has("cancelRequestedAt", "null").
+		has("graphId", "g").
+		has("graphVersion", "1").
+		has(
+			"input", `{"n":1}`)
 	e.node("start").has("status", "SUCCEEDED").has("type", "Start")
 	e.node("fork").has("status", "SUCCEEDED").has("branchIds", `["ready","running","waiting","failed","canceled"]`)
 	e.node("ready").has("status", "READY").has("nextAttempt", "1")

@@ -193,9 +193,11 @@ func TestAGraphThatCannotRunIsRefusedAndTheNodeIsNamed(t *testing.T) {
 }
 
 func TestTheFirstEdgeWhoseConditionHoldsIsTaken(t *testing.T) {
-	const choose = `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"big","type":"Task"},{"nodeId":"vip","type":"Task"},
+	const choose = `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"big",
+		"type":"Task"},{"nodeId":"vip","type":"Task"},
 		{"nodeId":"rest","type":"Task"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"big","when":"output.total > 100"},{"from":"a","to":"vip","when":"input.n == 1 && outputs.a.vip"},
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"big","when":"output.total > 100"},{"from":"a",
+		"to":"vip","when":"input.n == 1 && outputs.a.vip"},
 		{"from":"a","to":"rest"},{"from":"big","to":"done"},{"from":"vip","to":"done"},{"from":"rest","to":"done"}]}`
 	s := newServer(t)
 	for output, want := range map[string]string{
@@ -231,7 +233,8 @@ func TestAnExpressionThatFailsFailsItsNode(t *testing.T) {
 
 func TestAWaitNodeIsResumedWithAnOutput(t *testing.T) {
 	e := newServer(t).started(
-		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"w","type":"Wait","waitKey":"k"},{"nodeId":"done","type":"Success"}],
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"w","type":"Wait","waitKey":"k"},{"nodeId":"done",
+			"type":"Success"}],
 		"edges":[{"from":"start","to":"w"},{"from":"w","to":"done"}]}`)
 	e.logIs("EXECUTION_STARTED", "NODE_SUCCEEDED start", "NODE_READY w", "NODE_WAITING w")
 	e.refused("resume_key", "w/resume", "")
@@ -245,8 +248,12 @@ func TestAWaitNodeIsResumedWithAnOutput(t *testing.T) {
 
 func TestAWaitNodeThatIsNotResumedInTimeFails(t *testing.T) {
 	s := newServer(t)
-	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"w","type":"Wait","timeout":"1h"},{"nodeId":"late","type":"Task"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"w"},{"from":"w","to":"done"},{"from":"w","to":"late","on":"failure"},{"from":"late","to":"done"}]}`)
+	e := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"w","type":"Wait","timeout":"1h"},
+			{"nodeId":"late","type":"Task"},{"nodeId":"done","type":"Success"}],
+		"edges":[{"from":"start","to":"w"},{"from":"w","to":"done"},{"from":"w","to":"late","on":"failure"},
+		{"from":"late","to":"done"}]}`,
+	)
 	before := e.log()
 	s.advance(59 * time.Minute)
 	e.grew(before)
@@ -258,8 +265,11 @@ func TestAWaitNodeThatIsNotResumedInTimeFails(t *testing.T) {
 
 func TestATaskThatTakesTooLongFails(t *testing.T) {
 	s := newServer(t)
-	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"1m"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
+	e := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"1m"},
+			{"nodeId":"done","type":"Success"}],
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`,
+	)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	s.advance(50 * time.Second)
 	e.send("a/progress", `{"progress":1}`).is(202) // progress does not stretch a timeout
@@ -271,8 +281,11 @@ func TestATaskThatTakesTooLongFails(t *testing.T) {
 func TestReachingFailedFailsAndReachingCanceledCancels(t *testing.T) {
 	s := newServer(t)
 	graph := func(kind string) string {
-		return fmt.Sprintf(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"end","type":%q}],
-			"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`, kind)
+		return fmt.Sprintf(
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"end","type":%q}],
+			"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
+			kind,
+		)
 	}
 	failed := s.started(graph("Failed"))
 	failed.send("a/start", `{"attempt":1}`).is(202)
@@ -282,14 +295,22 @@ func TestReachingFailedFailsAndReachingCanceledCancels(t *testing.T) {
 	canceled.send("a/start", `{"attempt":1}`).is(202)
 	before := canceled.log()
 	canceled.send("a/success", "").is(202)
-	canceled.grew(before, "NODE_SUCCEEDED a", "NODE_SUCCEEDED end", "EXECUTION_CANCEL_REQUESTED", "EXECUTION_CANCELED")
+	canceled.grew(
+		before,
+		"NODE_SUCCEEDED a",
+		"NODE_SUCCEEDED end",
+		"EXECUTION_CANCEL_REQUESTED",
+		"EXECUTION_CANCELED",
+	)
 	canceled.view().has("status", "CANCELED").has("cancel.requestedBy.kind", "system")
 }
 
 func TestAFailureEdgeIsTakenWithTheError(t *testing.T) {
 	e := newServer(t).started(
-		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"fix","type":"Task"},{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"},{"from":"a","to":"fix","on":"failure","when":"error.code == 'SOFT'"},{"from":"a","to":"bad","on":"failure"},{"from":"fix","to":"done"}]}`)
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"fix","type":"Task"},
+			{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"},{"from":"a","to":"fix","on":"failure",
+		"when":"error.code == 'SOFT'"},{"from":"a","to":"bad","on":"failure"},{"from":"fix","to":"done"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
 	before := e.log()
 	e.send("a/fail", `{"error":{"code":"SOFT"}}`).is(202)

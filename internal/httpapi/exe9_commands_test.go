@@ -31,9 +31,11 @@ func (r reply) result(i int) reply {
 func TestEveryCommandCanBeSentInABatch(t *testing.T) {
 	s := newServer(t)
 	s.register("g", `{"nodes":[
-		{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},{"nodeId":"c","type":"Task"},
+		{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
+		{"nodeId":"c","type":"Task"},
 		{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b","to":"done"},{"from":"b","to":"c","on":"failure"},
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b","to":"done"},{"from":"b","to":"c",
+		"on":"failure"},
 		{"from":"c","to":"done"},{"from":"c","to":"bad","on":"failure"}]}`)
 	r := s.commands([]string{"X-Correlation-Id", "corr"},
 		`{"command":"CreateExecution","idempotencyKey":"k","graphId":"g","input":{"x":1}}`)
@@ -73,7 +75,11 @@ func TestAnInnerKeyIsTheKeyOfTheSingleEndpoint(t *testing.T) {
 	created := s.postOnce("k", "/executions", `{"graphId":"g","input":{"x":1}}`).is(202)
 	inner := s.commands(nil,
 		`{"command":"CreateExecution","idempotencyKey":"k","input":{"x":1.0},"graphId":"g"}`).result(0).is(200)
-	if want := `{"status":200,` + string(created.body[1:]); inner.text("executionId") != created.text("executionId") ||
+	if want := `{"status":200,` + string(created.body[1:]); inner.text(
+		"executionId",
+	) != created.text(
+		"executionId",
+	) ||
 		!bytes.Contains(s.commands(nil,
 			`{"command":"CreateExecution","idempotencyKey":"k","input":{"x":1},"graphId":"g"}`).body, []byte(want)) {
 		t.Errorf("got %s, want %s", inner.body, want)
@@ -84,11 +90,17 @@ func TestAnInnerKeyIsTheKeyOfTheSingleEndpoint(t *testing.T) {
 	e.sendOnce("k", "start", "").is(200)
 	e.sendOnce("k", "start", "{}").is(200)
 	e.sendOnce("n", "a/start", `{"workerId":"w","attempt":1}`).is(202)
-	node := fmt.Sprintf(`{"command":"StartNode","idempotencyKey":"n","executionId":%q,"nodeId":"a","attempt":1,"workerId":%%q}`, strings.ToUpper(e.id))
+	node := fmt.Sprintf(
+		`{"command":"StartNode","idempotencyKey":"n","executionId":%q,"nodeId":"a","attempt":1,"workerId":%%q}`,
+		strings.ToUpper(e.id),
+	)
 	s.commands(nil, fmt.Sprintf(node, "w")).result(0).is(200)
 	s.commands(nil, fmt.Sprintf(node, "v")).result(0).is(409).has("error.code", "IDEMPOTENCY_CONFLICT").has(
 		"error.details.differs", `["workerId"]`)
-	done := fmt.Sprintf(`{"command":"SucceedNode","idempotencyKey":"d","executionId":%q,"nodeId":"a","output":{"z":1},"next":true}`, e.id)
+	done := fmt.Sprintf(
+		`{"command":"SucceedNode","idempotencyKey":"d","executionId":%q,"nodeId":"a","output":{"z":1},"next":true}`,
+		e.id,
+	)
 	first := s.commands(nil, done).result(0).is(202)
 	again := e.sendOnce("d", "a/success", `{"next":true,"output":{"z":1}}`).is(200)
 	if first.text("task") != again.text("task") || again.text("task.nodeId") != "b" {
@@ -161,7 +173,10 @@ func TestAMalformedCommandHasItsOwnAnswerAndTouchesNoOther(t *testing.T) {
 		{on("SucceedNode", `,"nodeId":"a","output":{},"output":{}`), "output", "INVALID_INPUT"},
 		{on("SucceedNode", `,"nodeId":"a","output":{"x":"`+"\xff"+`"}`), "UTF-8", "INVALID_INPUT"},
 		{
-			on("SucceedNode", `,"nodeId":"a","output":`+strings.Repeat(`{"d":`, 80)+`1`+strings.Repeat(`}`, 80)), "deep",
+			on(
+				"SucceedNode",
+				`,"nodeId":"a","output":`+strings.Repeat(`{"d":`, 80)+`1`+strings.Repeat(`}`, 80),
+			), "deep",
 			"INVALID_INPUT",
 		},
 		{on("StartNode", `,"nodeId":"a"`), "attempt", "INVALID_INPUT"},
@@ -243,10 +258,18 @@ func TestFiveHundredCommandsAreAnsweredInOrder(t *testing.T) {
 func TestACommandThatIsTooLargeHasItsOwnAnswer(t *testing.T) {
 	s := newServer(t)
 	e := s.started(linear("default", "a"))
-	r := s.commands(nil,
-		fmt.Sprintf(`{"command":"SucceedNode","idempotencyKey":"big","executionId":%q,"nodeId":"a","output":{"x":%q}}`,
-			e.id, strings.Repeat("x", 1<<20)),
-		fmt.Sprintf(`{"command":"StartNode","idempotencyKey":"small","executionId":%q,"nodeId":"a","attempt":1}`, e.id))
+	r := s.commands(
+		nil,
+		fmt.Sprintf(
+			`{"command":"SucceedNode","idempotencyKey":"big","executionId":%q,"nodeId":"a","output":{"x":%q}}`,
+			e.id,
+			strings.Repeat("x", 1<<20),
+		),
+		fmt.Sprintf(
+			`{"command":"StartNode","idempotencyKey":"small","executionId":%q,"nodeId":"a","attempt":1}`,
+			e.id,
+		),
+	)
 	r.result(0).is(413).has("error.code", "PAYLOAD_TOO_LARGE")
 	r.result(1).is(202)
 	s.do("POST", "/commands", `{"commands":["`+strings.Repeat("x", 8<<20)+`"]}`).is(413).has("error.code",

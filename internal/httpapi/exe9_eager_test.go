@@ -67,7 +67,10 @@ func TestACreationGetsNoMoreTasksThanItAsksFor(t *testing.T) {
 	s := newServer(t)
 	s.register("g", forked(""))
 	body := `{"graphId":"g","start":true,"claim":{"workerId":"w","max":%d,"queues":[%s]}}`
-	s.post("/executions", fmt.Sprintf(body, 1, `"default"`)).is(202).has("tasks.0.nodeId", "a").has("tasks.1", "<none>")
+	s.post("/executions", fmt.Sprintf(body, 1, `"default"`)).
+		is(202).
+		has("tasks.0.nodeId", "a").
+		has("tasks.1", "<none>")
 	s.post("/tasks/claim", `{"workerId":"v","max":9}`).is(200).has("tasks.0.nodeId", "b").has("tasks.1", "<none>")
 	s.post("/executions", fmt.Sprintf(body, 9, `"other","default"`)).is(202).has("tasks.0.nodeId", "a").has(
 		"tasks.1.nodeId", "b").has("tasks.2", "<none>")
@@ -103,10 +106,13 @@ func TestAClaimOfACreationIsCheckedLikeAnyOther(t *testing.T) {
 		s.post("/executions", body).is(422).has("error.code", "INVALID_INPUT").has("error.details.field", field)
 	}
 	for part, body := range map[string]string{
-		"claim.waitSeconds is not a known field":       `{"graphId":"g","start":true,"claim":{"workerId":"w","waitSeconds":1}}`,
-		"claim.queues[0] must be a string":             `{"graphId":"g","start":true,"claim":{"workerId":"w","queues":[1]}}`,
-		"claim must be an object":                      `{"graphId":"g","start":true,"claim":null}`,
-		"the body holds the member \"workerId\" twice": `{"graphId":"g","start":true,"claim":{"workerId":"w","workerId":"v"}}`,
+		"claim.waitSeconds is not a known field": `{"graphId":"g","start":true,"claim":{"workerId":"w",` +
+			`"waitSeconds":1}}`,
+		"claim.queues[0] must be a string": `{"graphId":"g","start":true,"claim":{"workerId":"w",` +
+			`"queues":[1]}}`,
+		"claim must be an object": `{"graphId":"g","start":true,"claim":null}`,
+		"the body holds the member \"workerId\" twice": `{"graphId":"g","start":true,"claim":{"workerId":"w",` +
+			`"workerId":"v"}}`,
 	} {
 		s.post("/executions", body).is(422).has("error.message", part)
 	}

@@ -73,7 +73,9 @@ func (s *server) claims(n int) (executions []string) {
 		var got struct {
 			Tasks []struct{ ExecutionID string }
 		}
-		s.post("/tasks/claim", fmt.Sprintf(`{"workerId":"w","max":%d}`, min(n-len(executions), 100))).is(200).read(&got)
+		s.post("/tasks/claim", fmt.Sprintf(`{"workerId":"w","max":%d}`, min(n-len(executions), 100))).
+			is(200).
+			read(&got)
 		if len(got.Tasks) == 0 {
 			break
 		}
@@ -184,7 +186,8 @@ func TestAClaimThatWaitsEndsWhenTheServerDrains(t *testing.T) {
 }
 
 const retrying = `{"nodes":[{"nodeId":"start","type":"Start"},
-	{"nodeId":"a","type":"Task","timeout":"10m","retry":{"maxAttempts":3,"initialInterval":"10s","backoff":3,"maxInterval":"20s"}},
+	{"nodeId":"a","type":"Task","timeout":"10m","retry":{"maxAttempts":3,"initialInterval":"10s","backoff":3,
+	"maxInterval":"20s"}},
 	{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`
 
 func TestALeaseThatRunsOutIsATimeoutAndTheRetryPolicyDecides(t *testing.T) {
@@ -311,7 +314,8 @@ func TestACompletionWithNextGivesTheNextTaskAlreadyStarted(t *testing.T) {
 	s.post("/tasks/claim", `{"workerId":"w","leaseSeconds":30}`).is(200)
 	before := e.log()
 	first := e.sendOnce("k", "a/success", `{"output":{"x":1},"next":true}`).is(202).
-		has("task.nodeId", "b").has("task.attempt", "1").has("task.executionId", e.id).has("task.queue", "default").has(
+		has("task.nodeId", "b").
+		has("task.attempt", "1").has("task.executionId", e.id).has("task.queue", "default").has(
 		"task.outputs", `{"a":{"x":1}}`)
 	e.grew(before, "NODE_SUCCEEDED a", "NODE_READY b", "NODE_STARTED b")
 	e.node("b").has("status", "RUNNING").has("workerId", "w").has("leaseUntil", first.text("task.leaseUntil"))
@@ -326,8 +330,12 @@ func TestACompletionWithNextGivesTheNextTaskAlreadyStarted(t *testing.T) {
 
 func TestNextStaysInTheQueueOfTheWorker(t *testing.T) {
 	s := newServer(t)
-	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"one"},{"nodeId":"b","type":"Task","queue":"two"},
-		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b","to":"done"}]}`)
+	e := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","queue":"one"},{"nodeId":"b",
+			"type":"Task","queue":"two"},
+		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"b"},{"from":"b",
+		"to":"done"}]}`,
+	)
 	s.post("/tasks/claim", `{"workerId":"w","queues":["one"]}`).is(200)
 	e.send("a/success", `{"next":true}`).is(202).has("task", "<none>")
 	e.node("b").has("status", "READY")
@@ -335,9 +343,12 @@ func TestNextStaysInTheQueueOfTheWorker(t *testing.T) {
 
 func TestAFailureWithNextGivesTheTaskOfTheFailureEdge(t *testing.T) {
 	s := newServer(t)
-	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"undo","type":"Task"},
+	e := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"undo","type":"Task"},
 		{"nodeId":"done","type":"Success"},{"nodeId":"bad","type":"Failed"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"},{"from":"a","to":"undo","on":"failure"},{"from":"undo","to":"bad"}]}`)
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"},{"from":"a","to":"undo","on":"failure"},
+		{"from":"undo","to":"bad"}]}`,
+	)
 	s.post("/tasks/claim", `{"workerId":"w"}`).is(200)
 	e.send("a/fail", `{"error":{"code":"E"},"next":true}`).is(202).has("task.nodeId", "undo")
 }

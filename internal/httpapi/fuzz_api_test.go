@@ -188,7 +188,8 @@ func (f *fuzz) tables() map[string]uint64 {
 	err := f.db.Read(context.Background(), func(ctx context.Context, tx *sqldb.Tx) error {
 		list, row := `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`, `SELECT t::text FROM %q t`
 		if tx.Dialect() == sqldb.SQLite {
-			list = `SELECT m.name || '"' || group_concat('quote("' || c.name || '")', '||') FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' GROUP BY m.name`
+			list = `SELECT m.name || '"' || group_concat('quote("' || c.name || '")', ` +
+				`'||') FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' GROUP BY m.name`
 		}
 		var names []string
 		for found, err := range tx.Query(ctx, list) {
@@ -370,8 +371,14 @@ func (f *fuzz) report(took time.Duration) {
 	for _, n := range f.sent {
 		total += n
 	}
-	f.t.Logf("%d requests in %v; %d were invalid and refused, %d left; answers %v", total, took.Round(time.Millisecond),
-		f.refused, f.left, f.statuses)
+	f.t.Logf(
+		"%d requests in %v; %d were invalid and refused, %d left; answers %v",
+		total,
+		took.Round(time.Millisecond),
+		f.refused,
+		f.left,
+		f.statuses,
+	)
 	if len(never) > 0 {
 		f.t.Logf("never answered with success: %s", strings.Join(never, ", "))
 	}

@@ -20,8 +20,11 @@ func TestConditionsThatTakeTooLongTogetherFailTheirNode(t *testing.T) {
 	for i := range 20 {
 		fmt.Fprintf(&edges, `{"from":"work","to":"done","when":%q},`, costly(i))
 	}
-	ex := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"work"},` + edges.String() + `{"from":"work","to":"done"}]}`)
+	ex := s.started(
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task"},{"nodeId":"done",
+			"type":"Success"}],
+		"edges":[{"from":"start","to":"work"},` + edges.String() + `{"from":"work","to":"done"}]}`,
+	)
 	ex.send("work/start", `{"attempt":1}`).is(202)
 	ex.send("work/success", "").is(202)
 	ex.view().has("status", "FAILED").has("error.code", "ERR_EXPRESSION")
@@ -37,25 +40,42 @@ func TestGraphsThatAreTooMuchAreRefused(t *testing.T) {
 	yaml := []string{"Content-Type", "application/yaml"}
 	s.do("PUT", "/graphs/y", "a: &a \""+long+"\"\nb: ["+strings.Repeat("*a, ", 9_000)+"*a]\n", yaml...).is(422).has(
 		"error.code", "INVALID_GRAPH")
-	s.do("PUT", "/graphs/y", "["+strings.Repeat("1,", 300_000)+"1]", yaml...).is(422).has("error.code", "INVALID_GRAPH")
+	s.do("PUT", "/graphs/y", "["+strings.Repeat("1,", 300_000)+"1]", yaml...).
+		is(422).
+		has("error.code", "INVALID_GRAPH")
 	s.do("PUT", "/graphs/y", "# "+strings.Repeat(long, 11)+"\nnodes: []\n", yaml...).is(413).has("error.code",
 		"PAYLOAD_TOO_LARGE")
 	never := strings.ReplaceAll(costly(0), "10]",
 		"10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30]")
-	s.do("PUT", "/graphs/y",
-		fmt.Sprintf(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task"},{"nodeId":"done","type":"Success"}],
+	s.do(
+		"PUT",
+		"/graphs/y",
+		fmt.Sprintf(
+			`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"work","type":"Task"},{"nodeId":"done",
+				"type":"Success"}],
 		"edges":[{"from":"start","to":"work"},{"from":"work","to":"done","when":%q},{"from":"work","to":"done"}]}`,
-			never)).
+			never,
+		),
+	).
 		is(422).has("error.code", "INVALID_GRAPH").has("error.details.nodeId", "work")
 }
 
 func TestRulesThatTakeTooLongTogetherRefuseARecord(t *testing.T) {
 	s := newServer(t)
 	for i := range 20 {
-		s.do("PUT", fmt.Sprintf("/metadata/validation-rules/0199c1a4-0000-7000-8000-00000000%04d", i),
-			fmt.Sprintf(`{"name":"V%02d","object":"Account","condition":%q,"message":"Never."}`, i, costly(i))).is(201)
+		s.do(
+			"PUT",
+			fmt.Sprintf("/metadata/validation-rules/0199c1a4-0000-7000-8000-00000000%04d", i),
+			fmt.Sprintf(
+				`{"name":"V%02d","object":"Account","condition":%q,"message":"Never."}`,
+				i,
+				costly(i),
+			),
+		).is(201)
 	}
-	refused := s.do("POST", "/records/Account", `{"fields":{"Name":"A"}}`).is(422).has("error.code", "RULES_TOO_COSTLY")
+	refused := s.do("POST", "/records/Account", `{"fields":{"Name":"A"}}`).
+		is(422).
+		has("error.code", "RULES_TOO_COSTLY")
 	if rule := refused.text("error.details.rule"); !strings.HasPrefix(rule, "V") ||
 		!strings.Contains(refused.text("error.message"), rule) {
 		t.Errorf("no rule is named: %s", refused.body)

@@ -112,9 +112,15 @@ func everyAcceptedHasARequestID(t *testing.T) {
 		}
 	}
 	accept("/pdca/recheck", orderOne)
-	accept("/pdca/recheck", `{"strategies":["strat.one"],"window":{"lookback_days":14},"reason":"manual","dry_run":true}`)
+	accept(
+		"/pdca/recheck",
+		`{"strategies":["strat.one"],"window":{"lookback_days":14},"reason":"manual","dry_run":true}`,
+	)
 	accept("/pdca/recheck_all", `{"filter":{},"window":{"lookback_days":7},"reason":"daily","batch_size":1}`)
-	accept("/pdca/recheck_all", `{"filter":{"health":["degraded"]},"window":{"lookback_days":7},"reason":"none match"}`)
+	accept(
+		"/pdca/recheck_all",
+		`{"filter":{"health":["degraded"]},"window":{"lookback_days":7},"reason":"none match"}`,
+	)
 	accept("/pdca/recheck/"+ids[0]+"/cancel", "")
 	if len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 4 {
 		t.Errorf("the ids are %v", ids)
@@ -162,7 +168,10 @@ func everyLimitedHasRetryAfter(t *testing.T) {
 	provedBy("../platform/gate", "TestRateClassesLimitEachClient", "TestThreeProcessesHoldOneLimitWithinATenth")
 	provedBy(".", "TestPDC8TheRoutesOfTheSurfaceAreLimitedByTheirClasses")
 	one := gate.Rate{Limit: 1, Per: time.Hour}
-	s := newServerWith(t, options{rates: map[string]gate.Rate{"pdca.read": one, "pdca.recheck": one, "pdca.bulk": one}})
+	s := newServerWith(
+		t,
+		options{rates: map[string]gate.Rate{"pdca.read": one, "pdca.recheck": one, "pdca.bulk": one}},
+	)
 	for _, call := range [][2]string{{"GET", listPath}, {"POST", "/pdca/recheck"}, {"POST", "/pdca/recheck_all"}} {
 		s.do(call[0], call[1], "")
 		r := s.do(call[0], call[1], "").is(429).has("error", "RATE_LIMITED")

@@ -33,7 +33,10 @@ func TestPDC1ALargeResultIsReadOnceForAllWhoAsk(t *testing.T) {
 	id := s.recheck("", "a", "b", "c")
 	jobs := s.take(3)
 	content := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 100_000)))
-	large := fmt.Sprintf(`{"health":"degraded","metrics":{"n":1},"artifacts":[{"name":"x.txt","media_type":"text/plain","content":%q}]}`, content)
+	large := fmt.Sprintf(
+		`{"health":"degraded","metrics":{"n":1},"artifacts":[{"name":"x.txt","media_type":"text/plain","content":%q}]}`,
+		content,
+	)
 	s.found(jobs[0], large).is(202)
 	s.found(jobs[1], fmt.Sprintf(`{"error":{"code":"NO_PRICES","message":"none"},"why":%q}`,
 		strings.Repeat("y", 5000))).is(202)

@@ -129,7 +129,8 @@ func TestPDC12WhatKeepsTheRulesIsAccepted(t *testing.T) {
 			`","dry_run":true}`,
 		`{"strategies":["s.0_x-y"],"window":{"lookback_days":180.0},"reason":"日次 再チェック","dry_run":true,"trace_id":"` +
 			strings.Repeat("t", 128) + `"}`,
-		`{"strategies":["s.0_x-y"],"window":{"from":"2026-01-01T00:00:00+09:00","to":"2025-12-31T15:00:00Z"},"reason":"x","dry_run":true,"batch_size":100}`,
+		`{"strategies":["s.0_x-y"],"window":{"from":"2026-01-01T00:00:00+09:00","to":"2025-12-31T15:00:00Z"},` +
+			`"reason":"x","dry_run":true,"batch_size":100}`,
 		// 65 code points that are 64 in Normalization Form C
 		`{"strategies":["s.0_x-y"],"window":{"lookback_days":1},"reason":"` + strings.Repeat("x", 63) +
 			`e\u0301","dry_run":true}`,
@@ -245,11 +246,15 @@ func TestPDC5ARepetitionGivesTheFirstAnswer(t *testing.T) {
 	s := newServerWith(t, options{down: func() bool { return down }})
 	s.enrol("a", "b")
 	key := uuid.NewString()
-	first := s.askOnce(key, recheckPath,
-		`{"strategies":["a"],"window":{"lookback_days":14},"reason":"caf\u00e9","params":{"x":1.0},"trace_id":"one"}`).is(202)
+	first := s.askOnce(
+		key,
+		recheckPath,
+		`{"strategies":["a"],"window":{"lookback_days":14},"reason":"caf\u00e9","params":{"x":1.0},"trace_id":"one"}`,
+	).is(202)
 	down = true
 	for _, body := range []string{
-		`{ "reason":"cafe\u0301", "trace_id":"two", "strategies":["a"], "params":{"x":1}, "window":{"lookback_days":1.4e1} }`,
+		`{ "reason":"cafe\u0301", "trace_id":"two", "strategies":["a"], "params":{"x":1}, ` +
+			`"window":{"lookback_days":1.4e1} }`,
 		`{"params":{"x":1e0},"reason":"café","strategies":["a"],"window":{"lookback_days":14}}`,
 	} {
 		if again := s.askOnce(key, recheckPath, body).is(202); string(again.body) != string(first.body) {
@@ -267,8 +272,11 @@ func TestPDC5ARepetitionGivesTheFirstAnswer(t *testing.T) {
 	dry := order(`"dry_run":true`, "a")
 	other := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-2").is(202)
 	s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-2").is(202).has("request_id", other.text("request_id"))
-	if third := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-3").is(202); third.text("request_id") == other.text(
-		"request_id") {
+	if third := s.askOnce(key, recheckPath, dry, "X-User-Id", "desk-3").is(202); third.text(
+		"request_id",
+	) == other.text(
+		"request_id",
+	) {
 		t.Errorf("two clients have one request: %s", third.body)
 	}
 	s.ask(recheckPath, order("", "a")).flat(502, "AIRFLOW_DOWN",
@@ -324,8 +332,10 @@ func TestPDC1AtMost5000StrategiesAreCheckedAtOnce(t *testing.T) {
 	s := newServer(t)
 	for i := range 5001 {
 		if i == 5000 {
-			r := s.ask(recheckAllPath, `{"filter":{},"window":{"lookback_days":7},"reason":"all","batch_size":100}`).is(
-				202).has("total", "5000")
+			r := s.ask(recheckAllPath, `{"filter":{},"window":{"lookback_days":7},"reason":"all","batch_size":100}`).
+				is(
+					202).
+				has("total", "5000")
 			s.get(recheckPath+"/"+r.text("request_id")+"?page=50&page_size=100").is(200).has("items.99.strategy",
 				"s4999").has("counts.queued", "5000")
 			s.ask(recheckPath+"/"+r.text("request_id")+"/cancel", "").is(202).has("status", "canceled")
@@ -376,7 +386,9 @@ func TestPDC1ArtifactsAreDownloadedWithASignedURL(t *testing.T) {
 	s := newServer(t)
 	s.enrol("a")
 	id := s.recheck("", "a")
-	s.found(s.take(1)[0], `{"artifacts":[{"name":"résumé \"1\".html","media_type":"text/html; charset=utf-8","content":"PGI+aGk8L2I+"}]}`).is(202)
+	s.found(s.take(1)[0], `{"artifacts":[{"name":"résumé \"1\".html","media_type":"text/html; charset=utf-8",`+
+		`"content":"PGI+aGk8L2I+"}]}`).
+		is(202)
 	artifact := s.until(id, "succeeded").has("items.0.result.artifacts.0.size", "9").text(
 		"items.0.result.artifacts.0.artifact_id")
 	link := s.get("/pdca/artifacts/" + artifact + "/download_url").is(200)
@@ -386,7 +398,9 @@ func TestPDC1ArtifactsAreDownloadedWithASignedURL(t *testing.T) {
 	}
 	got := s.get(path).is(200)
 	if string(got.body) != "<b>hi</b>" || got.header.Get("Content-Type") != "application/octet-stream" ||
-		got.header.Get("Content-Disposition") != `attachment; filename="r_sum_ _1_.html"; filename*=UTF-8''r%C3%A9sum%C3%A9%20_1_.html` {
+		got.header.Get(
+			"Content-Disposition",
+		) != `attachment; filename="r_sum_ _1_.html"; filename*=UTF-8''r%C3%A9sum%C3%A9%20_1_.html` {
 		t.Errorf("got %q, %v", got.body, got.header)
 	}
 	tampered := map[string]string{

@@ -28,7 +28,8 @@ func (r reply) flat(status int, code, message string) reply {
 
 func TestPDC1AStrategyIsRegisteredChangedAndListed(t *testing.T) {
 	s := newServer(t)
-	const first = `{"health":"unknown","id":"strat.meanrev.m1","last_checked_at":null,"metrics":{},"name":"平均回帰","tags":["daily"]}`
+	const first = `{"health":"unknown","id":"strat.meanrev.m1","last_checked_at":null,"metrics":{},"name":"平均回帰",` +
+		`"tags":["daily"]}`
 	s.do("PUT", strategiesPath+"strat.meanrev.m1", `{"name":"平均回帰","tags":["daily"]}`).is(201).has("name", "平均回帰")
 	s.do("PUT", strategiesPath+"strat.meanrev.m1", `{"id":"strat.meanrev.m1","name":"平均回帰","tags":["daily"]}`).is(200)
 	s.do("PUT", strategiesPath+"strat.b",
@@ -78,7 +79,8 @@ func TestPDC6WhatBreaksARuleIs400AndNamed(t *testing.T) {
 	} {
 		s.get(listPath+"?"+query).flat(400, "BAD_REQUEST", message)
 	}
-	s.do("PUT", strategiesPath+"a?dry=1", `{"name":"n"}`).flat(400, "BAD_REQUEST", "dry is not a known query parameter")
+	s.do("PUT", strategiesPath+"a?dry=1", `{"name":"n"}`).
+		flat(400, "BAD_REQUEST", "dry is not a known query parameter")
 	s.get(listPath).is(200).has("total", "0")
 }
 

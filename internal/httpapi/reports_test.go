@@ -23,9 +23,12 @@ func TestReportsCountWhatACallerSees(t *testing.T) {
 	s.define("users/"+anna, `{"name":"=Anna","isActive":true,"permissionSetIds":["`+set+`"]}`)
 	s.define("users/"+ben, `{"name":"Ben","isActive":true,"permissionSetIds":["`+set+`"]}`)
 	for _, deal := range []string{
-		`{"ownerId":"` + anna + `","fields":{"Name":"A","StageName":"Negotiation","CloseDate":"2026-02-28","Amount":100.25}}`,
-		`{"ownerId":"` + anna + `","fields":{"Name":"B","StageName":"Closed Won","CloseDate":"2026-02-28","Amount":40}}`,
-		`{"ownerId":"` + ben + `","fields":{"Name":"C","StageName":"Prospecting","CloseDate":"2026-03-31","Amount":-7}}`,
+		`{"ownerId":"` + anna + `","fields":{"Name":"A","StageName":"Negotiation","CloseDate":"2026-02-28",` +
+			`"Amount":100.25}}`,
+		`{"ownerId":"` + anna + `","fields":{"Name":"B","StageName":"Closed Won","CloseDate":"2026-02-28",` +
+			`"Amount":40}}`,
+		`{"ownerId":"` + ben + `","fields":{"Name":"C","StageName":"Prospecting","CloseDate":"2026-03-31",` +
+			`"Amount":-7}}`,
 	} {
 		s.want(http.StatusCreated, "POST", "/records/Opportunity", deal)
 	}
@@ -34,12 +37,15 @@ func TestReportsCountWhatACallerSees(t *testing.T) {
 	s.handOut()
 	s.count()
 	for _, see := range []struct{ path, user, want string }{
-		{"pipeline", "", `"rows":[{"stage":"Prospecting","count":1,"amount":-7,"weightedAmount":-0.7},{"stage":"Negotiation","count":1,"amount":100.25,"weightedAmount":90.23}],"total":{"count":2,"amount":93.25,"weightedAmount":89.53}`},
+		{"pipeline", "", `"rows":[{"stage":"Prospecting","count":1,"amount":-7,"weightedAmount":-0.7},` +
+			`{"stage":"Negotiation","count":1,"amount":100.25,"weightedAmount":90.23}],"total":{"count":2,` +
+			`"amount":93.25,"weightedAmount":89.53}`},
 		{"pipeline?groupBy=owner", anna, `"rows":[{"ownerId":"` + anna +
 			`","owner":"=Anna","count":1,"amount":100.25,"weightedAmount":90.23}]`},
 		{"pipeline", ben, `"rows":[{"stage":"Prospecting","count":1,"amount":-7,"weightedAmount":-0.7}]`},
 		{"pipeline?ownerId=" + anna, ben, `"rows":[],"total":{"count":0,"amount":0,"weightedAmount":0}`},
-		{"won-lost", anna, `"rows":[{"month":"2026-02","wonCount":1,"wonAmount":40,"lostCount":0,"lostAmount":0,"winRate":1}]`},
+		{"won-lost", anna, `"rows":[{"month":"2026-02","wonCount":1,"wonAmount":40,"lostCount":0,"lostAmount":0,` +
+			`"winRate":1}]`},
 		{"won-lost", ben, `"rows":[],"total":{"wonCount":0,"wonAmount":0,"lostCount":0,"lostAmount":0,"winRate":null}`},
 		{
 			"forecast?to=2026-02&groupBy=month", anna,
@@ -76,8 +82,9 @@ func TestReportsAsCSVHoldNoFormulas(t *testing.T) {
 	table := func(path string, header ...string) [][]string {
 		t.Helper()
 		r := s.get(path, header...).is(200)
-		if kind := r.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" || !strings.HasSuffix(string(r.body),
-			"\r\n") {
+		if kind := r.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" ||
+			!strings.HasSuffix(string(r.body),
+				"\r\n") {
 			t.Errorf("%s: %s %q", path, kind, r.body)
 		}
 		rows, err := csv.NewReader(strings.NewReader(string(r.body))).ReadAll()

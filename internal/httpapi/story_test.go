@@ -221,7 +221,10 @@ func (p *play) compare(n int, s step, pointer string, got reply) {
 	content, _ := p.contract.at(at + "/content")
 	media := slices.Sorted(maps.Keys(content.(map[string]any)))
 	if len(media) > 1 {
-		media = slices.DeleteFunc(media, func(m string) bool { return !strings.HasPrefix(got.header.Get("Content-Type"), m) })
+		media = slices.DeleteFunc(
+			media,
+			func(m string) bool { return !strings.HasPrefix(got.header.Get("Content-Type"), m) },
+		)
 	}
 	want, ok := p.example(at + "/content/" + escape(media[0]) + "/examples/" + s.Response)
 	if !ok {
@@ -242,12 +245,20 @@ func (p *play) compare(n int, s step, pointer string, got reply) {
 		return
 	}
 	if diff := cmp.Diff(mask(p.translate(want)), mask(real)); diff != "" {
-		p.t.Errorf("step %d, %s: the example %s is not what the server says (-example +server):\n%s", n, s.Operation, s.Response, diff)
+		p.t.Errorf(
+			"step %d, %s: the example %s is not what the server says (-example +server):\n%s",
+			n,
+			s.Operation,
+			s.Response,
+			diff,
+		)
 	}
 }
 
 var (
-	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
+	anID = regexp.MustCompile(
+		`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`,
+	)
 	aMonth    = regexp.MustCompile(`^\d{4}-\d\d$`)
 	aURL      = regexp.MustCompile(`^(/.*\?expires=)\d+(&signature=)[0-9a-f]{64}&`)
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
@@ -419,11 +430,17 @@ func undeclared(c *contract, routes []gate.Route) []string {
 		operation, _ := found.(map[string]any)
 		marked := operation["deprecated"] == true
 		if is := !route.Deprecated.IsZero(); is != marked {
-			problems = append(problems, fmt.Sprintf("%s: deprecated is %t in the table and %t in the contract", route.Pattern, is, marked))
+			problems = append(
+				problems,
+				fmt.Sprintf("%s: deprecated is %t in the table and %t in the contract", route.Pattern, is, marked),
+			)
 		}
 		day := route.Sunset.UTC().Format(time.DateOnly)
 		if text, _ := operation["description"].(string); !route.Sunset.IsZero() && !strings.Contains(text, day) {
-			problems = append(problems, fmt.Sprintf("%s: the contract does not name its sunset, %s", route.Pattern, day))
+			problems = append(
+				problems,
+				fmt.Sprintf("%s: the contract does not name its sunset, %s", route.Pattern, day),
+			)
 		}
 	}
 	return problems

@@ -25,7 +25,9 @@ import (
 // its path parameters name things of a tenant unless they are among those of everybody.
 func TestNothingOfATenantIsThereForAnother(t *testing.T) {
 	o := &onlooker{
-		play: newPlay(newStoryServer(t)), alone: newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}}),
+		play: newPlay(
+			newStoryServer(t),
+		), alone: newServerWith(t, options{consumers: []bus.Consumer{{Name: "search"}}}),
 		ids: map[string]bool{}, hidden: map[string]bool{}, asked: map[string]bool{},
 	}
 	o.before, o.after, o.loose = o.ask, o.learn, func(operation string) bool { return wide[operation] }
@@ -242,7 +244,8 @@ func (o *onlooker) told() {
 	s.do("PUT", "/metadata/users/"+ann, `{"name":"Ann"}`, "X-Tenant-Id", other).is(201)
 	s.do("PUT", "/metadata/workflow-rules/0199c1a4-0000-7000-8000-0000000000c2",
 		`{"name":"Welcome","object":"Account","on":["create"],"when":"after","actions":[
-		{"key":"tell","type":"notify","message":"A new account."},{"key":"todo","type":"createTask","message":"Call them."}]}`).is(201)
+		{"key":"tell","type":"notify","message":"A new account."},{"key":"todo","type":"createTask",
+		"message":"Call them."}]}`).is(201)
 	s.do("POST", "/records/Account", `{"ownerId":"`+ann+`","fields":{"Name":"Told"}}`).is(201)
 	s.automate()
 	for _, what := range []struct{ list, do, operation string }{

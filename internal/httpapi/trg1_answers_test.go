@@ -25,8 +25,11 @@ func TestAnEventStartsARunOfItsTemplate(t *testing.T) {
 	s.template("close", "", "mf_reconcile external_event", "month_close after_previous")
 	r := s.event(`{"template_id":"close","event_id":"e-1","source":"bank"}`, "X-Correlation-Id", "corr-1")
 	run := r.ran(false)
-	want := fmt.Sprintf(`{"status":"ok","duplicate":false,"triggered":true,"template_id":"close","template_name":"The close",`+
-		`"action_key":"mf_reconcile","idempotency_key":"e-1","run_id":%q}`, run)
+	want := fmt.Sprintf(
+		`{"status":"ok","duplicate":false,"triggered":true,"template_id":"close","template_name":"The close",`+
+			`"action_key":"mf_reconcile","idempotency_key":"e-1","run_id":%q}`,
+		run,
+	)
 	if string(r.body) != want {
 		t.Errorf("got  %s\nwant %s", r.body, want)
 	}
@@ -37,7 +40,11 @@ func TestAnEventStartsARunOfItsTemplate(t *testing.T) {
 	again.has("template_id", "close").has("template_name", "The close").has("action_key", "mf_reconcile").has(
 		"idempotency_key", "e-1")
 
-	s.get("/executions/"+run).is(200).has("status", "ACTIVE").has("graphId", "template:close").has("graphVersion", "1")
+	s.get("/executions/"+run).
+		is(200).
+		has("status", "ACTIVE").
+		has("graphId", "template:close").
+		has("graphVersion", "1")
 	s.get("/executions/"+run+"/events").is(200).has("items.0.correlationId", "corr-1").has("items.0.actor",
 		`{"id":"bank","kind":"external"}`).
 		has("items.0.payload.input",
@@ -58,15 +65,18 @@ func TestARunKnowsWhatTheEventSaid(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{
 			`{"event_name":"mf_reconcile","month":3}`,
-			`{"event_name":"mf_reconcile","mfcloud_url":"https://t.example","month":3,"notes":"of the template","template_id":"close","template_name":"The close","year":2026}`,
+			`{"event_name":"mf_reconcile","mfcloud_url":"https://t.example","month":3,"notes":"of the template",` +
+				`"template_id":"close","template_name":"The close","year":2026}`,
 		},
 		{
 			`{"year":2027,"mfcloud_url":"https://e.example","notes":"領収書\u2028\u0000と\ncsv","source":"a\u0000b\u2028"}`,
-			`{"mfcloud_url":"https://e.example","month":2,"notes":"領収書\u2028\u0000と\ncsv","source":"a\u0000b\u2028","template_id":"close","template_name":"The close","year":2027}`,
+			`{"mfcloud_url":"https://e.example","month":2,"notes":"領収書\u2028\u0000と\ncsv",` +
+				`"source":"a\u0000b\u2028","template_id":"close","template_name":"The close","year":2027}`,
 		},
 		{
 			`{"year":"2028","month":"04","mfcloud_url":"","notes":null}`,
-			`{"mfcloud_url":"https://t.example","month":4,"notes":"of the template","template_id":"close","template_name":"The close","year":2028}`,
+			`{"mfcloud_url":"https://t.example","month":4,"notes":"of the template","template_id":"close",` +
+				`"template_name":"The close","year":2028}`,
 		},
 	} {
 		run := s.event(c.body).ran(false)
@@ -217,7 +227,8 @@ func TestAnyExecutableActionCanBeConfigured(t *testing.T) {
 	s.template("a", "", "send_mail external_event")
 	s.template("b", "", "preflight external_event")
 	s.event(`{"template_id":"a"}`).ran(false)
-	s.event(`{"template_id":"b"}`).refused(409, "external_event action is not executable in MVP: preflight", badAction)
+	s.event(`{"template_id":"b"}`).
+		refused(409, "external_event action is not executable in MVP: preflight", badAction)
 }
 
 func TestYearAndMonthFallBackFieldByField(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 func TestATemplateIsStoredReadListedAndDeleted(t *testing.T) {
 	s := newServer(t)
 	body := `{"name":"月次締め","year":2026,"month":2,"mfcloud_url":"https://m.example","notes":"a\nb","steps":[` +
-		`{"action":"mf_reconcile","trigger_kind":"external_event","title":"Reconcile","timeout":"90s","retry":{"maxAttempts":3}},{"action":"month_close","trigger_kind":"manual"}]}`
+		`{"action":"mf_reconcile","trigger_kind":"external_event","title":"Reconcile","timeout":"90s",` +
+		`"retry":{"maxAttempts":3}},{"action":"month_close","trigger_kind":"manual"}]}`
 	first := s.do("PUT", templatesPath+"close", body).is(201)
 	first.has("id", "close").has("name", "月次締め").has("year", "2026").has("month", "2").has("graph_version", "1").
 		has("steps.0.title", "Reconcile").has("steps.0.timeout", "1m30s").has("steps.0.retry.maxAttempts", "3").has(
@@ -51,7 +52,9 @@ func TestARunGoesThroughTheStepsOfItsTemplate(t *testing.T) {
 	run := s.event("{}").ran(false)
 	work := func(queue, node string) {
 		t.Helper()
-		s.post("/tasks/claim", fmt.Sprintf(`{"workerId":"w","queues":[%q]}`, queue)).is(200).has("tasks.0.nodeId", node)
+		s.post("/tasks/claim", fmt.Sprintf(`{"workerId":"w","queues":[%q]}`, queue)).
+			is(200).
+			has("tasks.0.nodeId", node)
 		s.post("/executions/"+run+"/nodes/"+node+"/success", `{"workerId":"w","attempt":1}`).is(202)
 	}
 	work("mf_reconcile", "step-1")
@@ -105,7 +108,8 @@ func TestATemplateThatBreaksARuleIsRefusedAndNamesTheMember(t *testing.T) {
 		{`{"name":"A","steps":[{"action":"a"}]}`, "steps[0].trigger_kind"},
 		{`{"name":"A","steps":[{"action":"a","trigger_kind":"cron"}]}`, "steps[0].trigger_kind"},
 		{
-			`{"name":"A","steps":[{"action":"a","trigger_kind":"manual"},{"action":"b","trigger_kind":"external_event"}]}`,
+			`{"name":"A","steps":[{"action":"a","trigger_kind":"manual"},{"action":"b",` +
+				`"trigger_kind":"external_event"}]}`,
 			"steps[1].trigger_kind",
 		},
 		{`{"name":"A","steps":[{"action":"a","trigger_kind":"manual","x":1}]}`, "x"},

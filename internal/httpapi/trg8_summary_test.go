@@ -13,8 +13,10 @@ func TestAnEmptyMonthHasAllItsMembers(t *testing.T) {
 	s := newServer(t)
 	got := s.get(eventsPath + "/summary?ym=2026-02").is(200)
 	want := `{"status":"ok","ym":"2026-02","event_type":"workflow_event","total":0,` +
-		`"by_status":{"success":0,"skipped":0,"rejected":0,"failed":0,"unknown":0},"by_reason_class":{},"by_reason_code":{},"by_retry_advice":{},` +
-		`"duplicate":{"true":0,"false":0,"unknown":0},"recent":[],"receipt_retention":{"ttl_days":90,"max_receipts":1000}}`
+		`"by_status":{"success":0,"skipped":0,"rejected":0,"failed":0,"unknown":0},"by_reason_class":{},` +
+		`"by_reason_code":{},"by_retry_advice":{},` +
+		`"duplicate":{"true":0,"false":0,"unknown":0},"recent":[],"receipt_retention":{"ttl_days":90,` +
+		`"max_receipts":1000}}`
 	if string(got.body) != want {
 		t.Errorf("got  %s\nwant %s", got.body, want)
 	}
@@ -52,7 +54,8 @@ func TestASummaryCountsWhatBecameOfEachDelivery(t *testing.T) {
 		`"total":10,`,
 		`"by_status":{"success":1,"skipped":2,"rejected":7,"failed":0,"unknown":0}`,
 		`"by_reason_class":{"validation":3,"template_conflict":2,"run_conflict":1,"unsupported_action":1}`,
-		`"by_reason_code":{"http_409":3,"duplicate_idempotency_key":2,"http_400":2,"http_404":1,"invalid_year_month":1}`,
+		`"by_reason_code":{"http_409":3,"duplicate_idempotency_key":2,"http_400":2,"http_404":1,` +
+			`"invalid_year_month":1}`,
 		`"by_retry_advice":{"retry_after_fix":6,"do_not_retry":2,"retry_with_backoff":1}`,
 		`"duplicate":{"true":2,"false":8,"unknown":0}`,
 	} {
@@ -60,10 +63,17 @@ func TestASummaryCountsWhatBecameOfEachDelivery(t *testing.T) {
 			t.Errorf("the summary lacks %s:\n%s", want, r.body)
 		}
 	}
-	r.has("recent.9.status", "success").has("recent.9.action", "preflight").has("recent.9.template_name", "The a").has(
-		"recent.9.source", "bank").
-		has("recent.9.reason", "null").has("recent.9.reason_class", "null").has("recent.9.reason_code", "null").has(
-		"recent.9.retry_advice", "null").has("recent.9.duplicate", "false")
+	r.has("recent.9.status", "success").
+		has("recent.9.action", "preflight").
+		has("recent.9.template_name", "The a").
+		has(
+			"recent.9.source", "bank").
+		has("recent.9.reason", "null").
+		has("recent.9.reason_class", "null").
+		has("recent.9.reason_code", "null").
+		has(
+			"recent.9.retry_advice", "null").
+		has("recent.9.duplicate", "false")
 	r.has("recent.8.status", "skipped").has("recent.8.run_id", r.text("recent.9.run_id")).has("recent.8.duplicate",
 		"true").has("recent.8.reason_class", "null").
 		has("recent.8.reason_code", "duplicate_idempotency_key").has("recent.8.retry_advice", "do_not_retry")
@@ -82,7 +92,8 @@ func TestASummaryCountsWhatBecameOfEachDelivery(t *testing.T) {
 	}
 	log.has("items.9.outcome", "accepted").has("items.9.subject", r.text("recent.9.run_id")).has(
 		"items.9.detail.template_id", "a").has("items.9.detail.template_name", "The a").
-		has("items.9.detail.source", "bank").has("items.9.detail.idempotency_key", "k").has("items.9.detail.event_name",
+		has("items.9.detail.source", "bank").
+		has("items.9.detail.idempotency_key", "k").has("items.9.detail.event_name",
 		"null").has("items.9.detail.duplicate", "false")
 	log.has("items.9.actor", `{"id":"bank","kind":"external"}`).has("items.8.actor", `{"kind":"external"}`)
 	log.has("items.8.outcome", "skipped").has("items.8.detail.duplicate", "true")

@@ -16,7 +16,12 @@ import (
 
 // held is the body of a watch over one attempt of node a.
 func (e execution) held(attempt, wait int) string {
-	return fmt.Sprintf(`{"tasks":[{"executionId":%q,"nodeId":"a","attempt":%d}],"waitSeconds":%d}`, e.id, attempt, wait)
+	return fmt.Sprintf(
+		`{"tasks":[{"executionId":%q,"nodeId":"a","attempt":%d}],"waitSeconds":%d}`,
+		e.id,
+		attempt,
+		wait,
+	)
 }
 
 // watching sends a watch that waits, and returns when the server has it.
@@ -100,9 +105,14 @@ func TestAWatchEndsWhenTheLeaseIsLost(t *testing.T) {
 
 func TestAWatchNamesAllThatWereInterrupted(t *testing.T) {
 	s := newServer(t)
-	s.register("g", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},{"nodeId":"b","type":"Task"},
+	s.register(
+		"g",
+		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a",
+			"type":"Task"},{"nodeId":"b","type":"Task"},
 		{"nodeId":"join","type":"Join"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"a","to":"join"},{"from":"b","to":"join"},{"from":"join","to":"done"}]}`)
+		"edges":[{"from":"start","to":"fork"},{"from":"fork","to":"a"},{"from":"fork","to":"b"},{"from":"a",
+		"to":"join"},{"from":"b","to":"join"},{"from":"join","to":"done"}]}`,
+	)
 	var tasks []string
 	var all []execution
 	for range 20 {
@@ -247,8 +257,11 @@ func TestStreamsClaimsAndWatchesHaveMaxima(t *testing.T) {
 		defer resp.Body.Close()
 		s.get(path, "X-User-Id", user).is(429).has("error.code", "RATE_LIMITED")
 	}
-	s.get("/audit/export", "X-User-Id", "another").is(429).has("error.code", "RATE_LIMITED").has("error.details.limit",
-		"2")
+	s.get("/audit/export", "X-User-Id", "another").
+		is(429).
+		has("error.code", "RATE_LIMITED").
+		has("error.details.limit",
+			"2")
 	other := []string{"X-Tenant-Id", "11111111-1111-4111-8111-111111111111"}
 	s.get("/audit/export", other...).is(200)
 

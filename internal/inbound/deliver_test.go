@@ -20,7 +20,13 @@ func TestADeliveryStartsARunAndItsRepetitionsNameIt(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
 		got := r.starts(`{"template_id":"close","idempotency_key":"k-1"}`)
-		want := Outcome{TemplateID: "close", TemplateName: "月次締め", Action: "month_close", Key: "k-1", RunID: got.RunID}
+		want := Outcome{
+			TemplateID:   "close",
+			TemplateName: "月次締め",
+			Action:       "month_close",
+			Key:          "k-1",
+			RunID:        got.RunID,
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -163,7 +169,12 @@ var rules = []struct {
 		reason: fault.UnsupportedAction,
 	},
 	// 5 year and month
-	{name: "a year and a month", templates: map[string]string{"a": "bare"}, body: `{"year":2000,"month":12}`, run: "a"},
+	{
+		name:      "a year and a month",
+		templates: map[string]string{"a": "bare"},
+		body:      `{"year":2000,"month":12}`,
+		run:       "a",
+	},
 	{
 		name: "a year and a month in text", templates: map[string]string{"a": "bare"},
 		body: `{"year":"2026","month":"02"}`, run: "a",
@@ -218,19 +229,25 @@ var rules = []struct {
 // kinds are the templates of the rules.
 var kinds = map[string]string{
 	"external": closing,
-	"other":    `{"name":"other","year":2026,"month":1,"steps":[{"action":"mf_reconcile","trigger_kind":"external_event"}]}`,
-	"manual":   `{"name":"manual","year":2026,"month":1,"steps":[{"action":"month_close","trigger_kind":"manual"}]}`,
-	"after":    `{"name":"after","year":2026,"month":1,"steps":[{"action":"month_close","trigger_kind":"after_previous"}]}`,
-	"foreign":  `{"name":"foreign","year":2026,"month":1,"steps":[{"action":"launch_rocket","trigger_kind":"external_event"}]}`,
-	"bare":     `{"name":"bare","steps":[{"action":"month_close","trigger_kind":"external_event"}]}`,
+	"other": `{"name":"other","year":2026,"month":1,"steps":[{"action":"mf_reconcile",` +
+		`"trigger_kind":"external_event"}]}`,
+	"manual": `{"name":"manual","year":2026,"month":1,"steps":[{"action":"month_close","trigger_kind":"manual"}]}`,
+	"after": `{"name":"after","year":2026,"month":1,"steps":[{"action":"month_close",` +
+		`"trigger_kind":"after_previous"}]}`,
+	"foreign": `{"name":"foreign","year":2026,"month":1,"steps":[{"action":"launch_rocket",` +
+		`"trigger_kind":"external_event"}]}`,
+	"bare": `{"name":"bare","steps":[{"action":"month_close","trigger_kind":"external_event"}]}`,
 }
 
 func TestEveryRuleOfTheDocument(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		for i, tt := range rules {
 			// Each row has a tenant of its own.
-			call := Caller{Tenant: strings.Replace(tenantA, "0000", string(rune('a'+i/26))+string(rune('a'+i%26))+"00",
-				1), CorrelationID: "c"}
+			call := Caller{
+				Tenant: strings.Replace(tenantA, "0000", string(rune('a'+i/26))+string(rune('a'+i%26))+"00",
+					1),
+				CorrelationID: "c",
+			}
 			for id, kind := range tt.templates {
 				r.templateOf(call.Tenant, id, kinds[kind])
 			}
@@ -254,9 +271,12 @@ func TestTheRunKnowsWhatItIsFor(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
 		for body, want := range map[string]string{
-			`{}`: `{"template_id":"close","template_name":"月次締め","year":2026,"month":1,"mfcloud_url":"https://example.com/mf","notes":"from the template"}`,
-			`{"event_name":"month_close","source":"bank","year":"2027","month":3,"mfcloud_url":"u","notes":"n\u2028"}`: `{"template_id":"close",` +
-				`"template_name":"月次締め","year":2027,"month":3,"event_name":"month_close","source":"bank","mfcloud_url":"u","notes":"n` + "\u2028" + `"}`,
+			`{}`: `{"template_id":"close","template_name":"月次締め","year":2026,"month":1,` +
+				`"mfcloud_url":"https://example.com/mf","notes":"from the template"}`,
+			`{"event_name":"month_close","source":"bank","year":"2027","month":3,"mfcloud_url":"u",` +
+				`"notes":"n\u2028"}`: `{"template_id":"close",` +
+				`"template_name":"月次締め","year":2027,"month":3,"event_name":"month_close","source":"bank",` +
+				`"mfcloud_url":"u","notes":"n` + "\u2028" + `"}`,
 		} {
 			run := r.starts(body).RunID
 			id, err := flow.ParseID(run)

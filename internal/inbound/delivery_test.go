@@ -28,7 +28,8 @@ func TestDeliveriesAreRead(t *testing.T) {
 		{" \n{}\t", Delivery{}},
 		{`{"unknown":[{"a":null}],"TEMPLATE_ID":5,"Template_Id":7}`, Delivery{}},
 		{
-			`{"template_id":"a","event_name":"b","source":"c","mfcloud_url":"d","notes":"e","idempotency_key":"f","year":2026,"month":2}`,
+			`{"template_id":"a","event_name":"b","source":"c","mfcloud_url":"d","notes":"e",` +
+				`"idempotency_key":"f","year":2026,"month":2}`,
 			Delivery{"a", "b", "c", "d", "e", "f", numbered(2026), numbered(2)},
 		},
 		// Both spellings.
@@ -46,7 +47,8 @@ func TestDeliveriesAreRead(t *testing.T) {
 		{`{"eventName":"b","event_name":null}`, Delivery{EventName: "b"}},
 		{`{"event_source":"b","source":""}`, Delivery{Source: "b"}},
 		// null and "" are absent.
-		{`{"template_id":null,"event_name":"","source":null,"mfcloud_url":"","notes":null,"idempotency_key":"","year":null,"month":""}`, Delivery{}},
+		{`{"template_id":null,"event_name":"","source":null,"mfcloud_url":"","notes":null,"idempotency_key":"",` +
+			`"year":null,"month":""}`, Delivery{}},
 		// Years and months.
 		{`{"year":2026.0,"month":2e0}`, Delivery{Year: numbered(2026), Month: numbered(2)}},
 		{`{"year":"2026","month":"02"}`, Delivery{Year: numbered(2026), Month: numbered(2)}},

@@ -90,9 +90,11 @@ const monthLayout = "2006-01"
 // tally counts an entry.
 func tally(e *audit.Entry, duplicate bool) sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: `INSERT INTO trigger_tally AS t (tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate, n)
+		Query: `INSERT INTO trigger_tally AS t (tenant_id, month, status, reason_class, reason_code,
+			retry_advice, duplicate, n)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 1)
-			ON CONFLICT (tenant_id, month, status, reason_class, reason_code, retry_advice, duplicate) DO UPDATE SET n = t.n + 1`,
+			ON CONFLICT (tenant_id, month, status, reason_class, reason_code, retry_advice,
+			duplicate) DO UPDATE SET n = t.n + 1`,
 		Args: []any{
 			e.Tenant, monthOf(e.At), e.Outcome.Status(), string(e.ReasonClass), string(e.ReasonCode),
 			string(e.RetryAdvice),

@@ -97,7 +97,8 @@ func (t *Trigger) save(tenant, key string, r *receipt) []sqldb.Stmt {
 	return []sqldb.Stmt{
 		{Query: "UPDATE trigger_tenant SET receipts = $2 WHERE tenant_id = $1", Args: []any{tenant, r.n}},
 		{
-			Query: `INSERT INTO trigger_receipt (tenant_id, idempotency_key, n, run_id, template_id, template_name, action, year, month, at)
+			Query: `INSERT INTO trigger_receipt (tenant_id, idempotency_key, n, run_id, template_id,
+				template_name, action, year, month, at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 				ON CONFLICT (tenant_id, idempotency_key) DO UPDATE SET n = excluded.n, run_id = excluded.run_id,
 				template_id = excluded.template_id, template_name = excluded.template_name, action = excluded.action,

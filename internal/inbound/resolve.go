@@ -34,7 +34,8 @@ func unfitTemplate(message string) *fault.Error {
 // all templates of the tenant, since it takes them to be few.
 const (
 	selectByAction = "SELECT " + templateColumns + ` FROM trigger_template WHERE tenant_id = $1 AND id IN
-		(SELECT id FROM trigger_template WHERE tenant_id = $1 AND first_kind = 'external_event' AND first_action = $2 LIMIT 2)`
+		(SELECT id FROM trigger_template WHERE tenant_id = $1 AND first_kind = 'external_event' AND first_action
+		= $2 LIMIT 2)`
 	selectExternal = "SELECT " + templateColumns + ` FROM trigger_template WHERE tenant_id = $1 AND id IN
 		(SELECT id FROM trigger_template WHERE tenant_id = $1 AND first_kind = 'external_event' LIMIT 2)`
 )

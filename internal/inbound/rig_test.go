@@ -136,7 +136,8 @@ func (r *rig) with(change func(*Config)) *rig {
 }
 
 // closing is a template that an event month_close starts.
-const closing = `{"name":"月次締め","year":2026,"month":1,"mfcloud_url":"https://example.com/mf","notes":"from the template",
+const closing = `{"name":"月次締め","year":2026,"month":1,"mfcloud_url":"https://example.com/mf",
+	"notes":"from the template",
 	"steps":[{"action":"month_close","trigger_kind":"external_event"}]}`
 
 // template stores a template.

@@ -56,18 +56,25 @@ func TestASummaryIsAsTheDocumentHasIt(t *testing.T) {
 			`"by_reason_code":{"duplicate_idempotency_key":1,"http_400":1,"http_404":1,"invalid_year_month":1},` +
 			`"by_retry_advice":{"retry_after_fix":3,"do_not_retry":1},` +
 			`"duplicate":{"true":1,"false":4,"unknown":0},"recent":[` +
-			`{"at":"2026-02-20T12:00:04.000Z","status":"rejected","action":null,"run_id":null,"template_id":null,"template_name":null,` +
-			`"event_name":null,"source":null,"idempotency_key":null,"reason":"notes must be a string","reason_class":"validation",` +
+			`{"at":"2026-02-20T12:00:04.000Z","status":"rejected","action":null,"run_id":null,"template_id":null,` +
+			`"template_name":null,` +
+			`"event_name":null,"source":null,"idempotency_key":null,"reason":"notes must be a string",` +
+			`"reason_class":"validation",` +
 			`"reason_code":"http_400","retry_advice":"retry_after_fix","duplicate":false},` +
-			`{"at":"2026-02-20T12:00:03.000Z","status":"rejected","action":"month_close","run_id":null,"template_id":"close","template_name":"月次締め",` +
-			`"event_name":null,"source":null,"idempotency_key":null,"reason":"Workflow event requires valid year/month.","reason_class":"validation",` +
+			`{"at":"2026-02-20T12:00:03.000Z","status":"rejected","action":"month_close","run_id":null,` +
+			`"template_id":"close","template_name":"月次締め",` +
+			`"event_name":null,"source":null,"idempotency_key":null,` +
+			`"reason":"Workflow event requires valid year/month.","reason_class":"validation",` +
 			`"reason_code":"invalid_year_month","retry_advice":"retry_after_fix","duplicate":false},` +
-			`{"at":"2026-02-20T12:00:02.000Z","status":"rejected","action":null,"run_id":null,"template_id":"none","template_name":null,` +
-			`"event_name":"x","source":null,"idempotency_key":null,"reason":"Workflow template not found.","reason_class":"template_conflict",` +
+			`{"at":"2026-02-20T12:00:02.000Z","status":"rejected","action":null,"run_id":null,` +
+			`"template_id":"none","template_name":null,` +
+			`"event_name":"x","source":null,"idempotency_key":null,"reason":"Workflow template not found.",` +
+			`"reason_class":"template_conflict",` +
 			`"reason_code":"http_404","retry_advice":"retry_after_fix","duplicate":false},` +
 			`{"at":"2026-02-20T12:00:01.000Z","status":"skipped","action":"month_close","run_id":"` + run +
 			`","template_id":"close","template_name":"月次締め",` +
-			`"event_name":null,"source":"form","idempotency_key":"k-1","reason":"The idempotency key has started a run before.","reason_class":null,` +
+			`"event_name":null,"source":"form","idempotency_key":"k-1",` +
+			`"reason":"The idempotency key has started a run before.","reason_class":null,` +
 			`"reason_code":"duplicate_idempotency_key","retry_advice":"do_not_retry","duplicate":true},` +
 			`{"at":"2026-02-20T12:00:00.000Z","status":"success","action":"month_close","run_id":"` + run +
 			`","template_id":"close","template_name":"月次締め",` +
@@ -83,7 +90,8 @@ func TestASummaryIsAsTheDocumentHasIt(t *testing.T) {
 		}
 		if e = r.entries(5)[4]; e.Actor != "bank" || e.Subject != run ||
 			string(e.Detail) != `{"template_id":"close","template_name":"月次締め","event_name":"month_close",`+
-				`"source":"bank","idempotency_key":"k-1","action":"month_close","year":2026,"month":1,"duplicate":false}` {
+				`"source":"bank","idempotency_key":"k-1","action":"month_close","year":2026,"month":1,`+
+				`"duplicate":false}` {
 			t.Errorf("got %+v %s", e, e.Detail)
 		}
 	})
@@ -97,7 +105,8 @@ func TestAnEmptyMonthHasASummary(t *testing.T) {
 			got, err := json.Marshal(r.summary(month, 200))
 			if err != nil || !strings.Contains(string(got),
 				`"total":0,"by_status":{"success":0,"skipped":0,"rejected":0,"failed":0,"unknown":0},`+
-					`"by_reason_class":{},"by_reason_code":{},"by_retry_advice":{},"duplicate":{"true":0,"false":0,"unknown":0},"recent":[],`) {
+					`"by_reason_class":{},"by_reason_code":{},"by_retry_advice":{},"duplicate":{"true":0,`+
+					`"false":0,"unknown":0},"recent":[],`) {
 				t.Errorf("%s: got %s %v", month, got, err)
 			}
 		}
@@ -386,20 +395,31 @@ func (r *rig) fill(n int) {
 			action = "execution.cancel"
 		}
 		err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, `INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
+			_, err := tx.Exec(
+				ctx,
+				`INSERT INTO audit_log (id, at, tenant_id, actor, action, subject, correlation_id, outcome, reason,
 				reason_class, reason_code, retry_advice, detail)
 				SELECT 'id', CAST($2 AS BIGINT) + i, '`+tenantA+
-				`', 'bank', $3, '01a1e3c0-288f-7649-bfd1-bc19010cae1d', 'c',
-				CASE WHEN i % 2 = 0 THEN 'accepted' ELSE 'refused' END, '', '', CASE WHEN i % 2 = 0 THEN '' ELSE 'http_404' END, '',
-				'{"template_id":"close","template_name":"close","event_name":"month_close","source":"bank","idempotency_key":"k","action":"month_close","year":2026,"month":1,"duplicate":false}'
-				FROM (`+series+`) AS numbers`, part, int64(begin)+int64(done), action)
+					`', 'bank', $3, '01a1e3c0-288f-7649-bfd1-bc19010cae1d', 'c',
+				CASE WHEN i % 2 = 0 THEN 'accepted' ELSE 'refused' END, '', '',
+				CASE WHEN i % 2 = 0 THEN '' ELSE 'http_404' END, '',
+				'{"template_id":"close","template_name":"close","event_name":"month_close","source":"bank",
+				"idempotency_key":"k","action":"month_close","year":2026,"month":1,"duplicate":false}'
+				FROM (`+series+`) AS numbers`,
+				part,
+				int64(begin)+int64(done),
+				action,
+			)
 			return err
 		})
 		if err != nil {
 			r.Fatal(err)
 		}
 	}
-	r.exec(`INSERT INTO trigger_tally SELECT tenant_id, '2026-02', CASE outcome WHEN 'accepted' THEN 'success' ELSE 'rejected' END,
+	r.exec(
+		`INSERT INTO trigger_tally SELECT tenant_id, '2026-02',
+			CASE outcome WHEN 'accepted' THEN 'success' ELSE 'rejected' END,
 		reason_class, reason_code, retry_advice, 'false', count(*) FROM audit_log
-		WHERE action = 'workflow_event' GROUP BY tenant_id, outcome, reason_class, reason_code, retry_advice`)
+		WHERE action = 'workflow_event' GROUP BY tenant_id, outcome, reason_class, reason_code, retry_advice`,
+	)
 }

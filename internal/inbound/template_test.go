@@ -62,8 +62,10 @@ func TestATemplateThatIsNotOneIsRefusedByName(t *testing.T) {
 			"a duration like 50ms, 2s or 24h",
 		steps(first, `{"action":"a","trigger_kind":"manual","timeout":"0s"}`): "steps[1].timeout: must be " +
 			"more than 0s",
-		steps(`{"action":"a","trigger_kind":"manual","timeout":"9000h"}`):                `node "step-1": timeout: must be at most 8760h`,
-		steps(first, `{"action":"a","trigger_kind":"manual","retry":{"maxAttempts":0}}`): "steps[1].retry.maxAttempts: must be 1 to 100",
+		steps(`{"action":"a","trigger_kind":"manual",` +
+			`"timeout":"9000h"}`): `node "step-1": timeout: must be at most 8760h`,
+		steps(first, `{"action":"a","trigger_kind":"manual",`+
+			`"retry":{"maxAttempts":0}}`): "steps[1].retry.maxAttempts: must be 1 to 100",
 		steps(first, `{"action":"a","trigger_kind":"manual","retry":{"attempts":3}}`): "steps[1].retry.attempts: " +
 			"is not a member that exists here",
 		steps(first, `{"action":"a","trigger_kind":"manual","retry":[]}`): "steps[1].retry: must be an object",
@@ -78,9 +80,12 @@ func TestATemplateThatIsNotOneIsRefusedByName(t *testing.T) {
 }
 
 func TestATemplateIsATaskForEachStepAndAWaitInFrontOfAManualOne(t *testing.T) {
-	tpl, err := ParseTemplate([]byte(steps(first,
-		`{"action":"mf_reconcile","trigger_kind":"after_previous","title":"突合","timeout":"10m","retry":{"maxAttempts":3}}`,
-		`{"action":"amazon_print","trigger_kind":"manual"}`)))
+	tpl, err := ParseTemplate([]byte(steps(
+		first,
+		`{"action":"mf_reconcile","trigger_kind":"after_previous","title":"突合","timeout":"10m",`+
+			`"retry":{"maxAttempts":3}}`,
+		`{"action":"amazon_print","trigger_kind":"manual"}`,
+	)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +108,10 @@ func TestATemplateIsATaskForEachStepAndAWaitInFrontOfAManualOne(t *testing.T) {
 
 func TestTemplatesAreKept(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		body := steps(first, `{"action":"mf_reconcile","trigger_kind":"manual","title":"突合","timeout":"10m","retry":{"maxAttempts":3}}`)
+		body := steps(
+			first,
+			`{"action":"mf_reconcile","trigger_kind":"manual","title":"突合","timeout":"10m","retry":{"maxAttempts":3}}`,
+		)
 		tpl, err := ParseTemplate([]byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +135,8 @@ func TestTemplatesAreKept(t *testing.T) {
 		tpl.Steps = tpl.Steps[:1]
 		put(tpl, false, Stored{"a", tpl, 2, now, now + 5000})
 		text, err := json.Marshal(Stored{"a", tpl, 2, now, now + 5000})
-		want := `{"id":"a","name":"n","notes":"other notes, the same graph","steps":[{"action":"month_close","trigger_kind":"external_event"}],` +
+		want := `{"id":"a","name":"n","notes":"other notes, the same graph","steps":[{"action":"month_close",` +
+			`"trigger_kind":"external_event"}],` +
 			`"graph_version":2,"created_at":"2026-02-20T12:00:00.000Z","updated_at":"2026-02-20T12:00:05.000Z"}`
 		if string(text) != want || err != nil {
 			t.Errorf("got %s %v", text, err)

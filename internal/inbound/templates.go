@@ -44,8 +44,13 @@ func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Templa
 		return Stored{}, false, fault.Wrap("inbound.template", err)
 	}
 	err = t.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		stored, created, err = t.putTemplate(ctx, tx, tenant, Stored{ID: id, Template: tpl, GraphVersion: row.Version},
-			string(body))
+		stored, created, err = t.putTemplate(
+			ctx,
+			tx,
+			tenant,
+			Stored{ID: id, Template: tpl, GraphVersion: row.Version},
+			string(body),
+		)
 		return err
 	})
 	if err != nil {
@@ -79,10 +84,12 @@ func (t *Trigger) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant string, 
 		s.CreatedAt = s.UpdatedAt
 	}
 	return s, created, tx.Batch(ctx, changed(tenant, revision+1), sqldb.Stmt{
-		Query: `INSERT INTO trigger_template (tenant_id, id, body, first_kind, first_action, graph_version, created_at, updated_at)
+		Query: `INSERT INTO trigger_template (tenant_id, id, body, first_kind, first_action, graph_version,
+			created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, id) DO UPDATE SET body = excluded.body, first_kind = excluded.first_kind,
-			first_action = excluded.first_action, graph_version = excluded.graph_version, updated_at = excluded.updated_at`,
+			first_action = excluded.first_action, graph_version = excluded.graph_version,
+			updated_at = excluded.updated_at`,
 		Args: []any{
 			tenant, s.ID, body, string(s.Steps[0].Kind), s.Steps[0].Action, s.GraphVersion, s.CreatedAt,
 			s.UpdatedAt,

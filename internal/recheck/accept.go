@@ -19,8 +19,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Answer is what a request led to. It is what is remembered with the key, so a
-// repetition gives an equal one.
+// Answer is what a request led to. It is stored with the key, so a repetition gives an equal one.
 type Answer struct {
 	RequestID string `json:"request_id"`
 	Status    Status `json:"status"`
@@ -28,9 +27,9 @@ type Answer struct {
 	Total     int    `json:"total"`
 }
 
-// Accept puts a request down and starts its first batch, in one transaction, or, of a
-// dry run, puts down what it would do. A key that is known gives the answer of its first
-// time. Refusals are fault.Errors; nothing is left of what was refused.
+// Accept stores a request and starts its first batch, in one transaction, or, of a dry run, stores
+// what it would do. A known key gives the answer of its first time. Nothing is left of what was
+// refused.
 func (r *Rechecks) Accept(ctx context.Context, call Caller, o Order, key wire.Once) (Answer, error) {
 	a := accepting{r: r, call: call, key: key, order: o}
 	ans, err := a.do(ctx)
@@ -93,7 +92,7 @@ var errDown = &fault.Error{
 }
 
 // errKnown says that the key of a request has an answer.
-var errKnown = errors.New("pdca: the key has an answer")
+var errKnown = errors.New("recheck: the key has an answer")
 
 // settled is the answer of a transaction that ended with err.
 func (a *accepting) settled(err error) (Answer, error) {
@@ -116,7 +115,7 @@ func (r *Rechecks) creation(ctx context.Context, call *Caller, e *errand, strate
 	}, err
 }
 
-// newID is the id of the request, the same however often it is asked for.
+// newID is the id of the request, always the same.
 func (a *accepting) newID() string {
 	if a.id == "" {
 		at := time.Now()
@@ -213,9 +212,8 @@ func (a *accepting) idempotent(ctx context.Context, tx *sqldb.Tx) (err error) {
 func (a *accepting) save(ctx context.Context, tx *sqldb.Tx, execution string) error {
 	q := request{
 		id: a.answer.RequestID, status: a.answer.Status, dryRun: a.order.dryRun, brief: a.order.brief,
-		total:     len(a.strategies),
-		batchSize: a.order.batchSize, execution: execution, actor: a.call.Subject, correlationID: a.call.CorrelationID,
-		createdAt: a.now, updatedAt: a.now,
+		total: len(a.strategies), batchSize: a.order.batchSize, execution: execution,
+		actor: a.call.Subject, correlationID: a.call.CorrelationID, createdAt: a.now, updatedAt: a.now,
 	}
 	status := ItemPlanned
 	if execution != "" {
@@ -225,16 +223,9 @@ func (a *accepting) save(ctx context.Context, tx *sqldb.Tx, execution string) er
 	if err != nil {
 		return err
 	}
-	list, err := texts(tx, a.strategies)
-	if err != nil {
-		return err
+	var items []any
+	for i, strategy := range a.strategies {
+		items = append(items, a.call.Tenant, q.id, i+1, strategy, int64(status))
 	}
-	stmts := []sqldb.Stmt{insert}
-	if len(a.strategies) > 0 {
-		stmts = append(stmts, sqldb.Stmt{Query: insertItems[tx.Dialect()], Args: []any{
-			a.call.Tenant, q.id, list,
-			int64(status),
-		}})
-	}
-	return tx.Batch(ctx, stmts...)
+	return tx.Batch(ctx, append([]sqldb.Stmt{insert}, insertItems.Stmts(tx, items)...)...)
 }

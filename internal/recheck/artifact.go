@@ -114,8 +114,7 @@ func (r *Rechecks) signing(ctx context.Context) ([]byte, error) {
 	}
 	var secret []byte
 	err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, selectSecret).Scan(
-			&secret)
+		return tx.Row(ctx, selectSecret).Scan(&secret)
 	})
 	if errors.Is(err, sqldb.ErrNoRow) {
 		fresh := make([]byte, secretBytes)
@@ -123,8 +122,9 @@ func (r *Rechecks) signing(ctx context.Context) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = r.write(ctx, "recheck.signing", func(ctx context.Context, tx *sqldb.Tx) error {
-			if _, err := tx.Exec(ctx, "INSERT INTO pdca_signing (n, secret) VALUES (1, $1) ON CONFLICT (n) DO NOTHING",
-				fresh); err != nil {
+			_, err := tx.Exec(ctx,
+				"INSERT INTO pdca_signing (n, secret) VALUES (1, $1) ON CONFLICT (n) DO NOTHING", fresh)
+			if err != nil {
 				return err
 			}
 			return tx.Row(ctx, selectSecret).Scan(&secret)

@@ -10,9 +10,10 @@ import (
 // header: a name in one folder, of the type that it shows, and no other parameter.
 func TestNamesOfFilesAreSafe(t *testing.T) {
 	for name, want := range map[string]string{
-		"orders.csv":                 `attachment; filename="orders.csv"`,
-		"my report (1).txt":          `attachment; filename="my report (1).txt"`,
-		"résumé \"1\".html":          `attachment; filename="r_sum_ _1_.html"; filename*=UTF-8''r%C3%A9sum%C3%A9%20_1_.html`,
+		"orders.csv":        `attachment; filename="orders.csv"`,
+		"my report (1).txt": `attachment; filename="my report (1).txt"`,
+		"résumé \"1\".html": `attachment; filename="r_sum_ _1_.html"; ` +
+			`filename*=UTF-8''r%C3%A9sum%C3%A9%20_1_.html`,
 		"東京.pdf":                     `attachment; filename="__.pdf"; filename*=UTF-8''%E6%9D%B1%E4%BA%AC.pdf`,
 		"../../etc/passwd":           `attachment; filename="_.._.._etc_passwd"`,
 		`..\..\evil.exe`:             `attachment; filename="_.._.._evil.exe"`,

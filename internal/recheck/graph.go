@@ -105,30 +105,25 @@ type errand struct {
 
 // Check is one strategy that a worker of Queue is to check.
 type Check struct {
-	RequestID string
-	Batch     int
-	Strategy  string
-	Window    jsontext.Value // {"lookback_days":n} or {"from","to"}
-	Reason    string
-	Params    jsontext.Value // an object
-	TraceID   string         // "": none
+	RequestID string         `json:"request_id"`
+	Strategy  string         `json:"-"`
+	Window    jsontext.Value `json:"window"` // {"lookback_days":n} or {"from","to"}
+	Reason    string         `json:"reason"`
+	Params    jsontext.Value `json:"params"`   // an object
+	TraceID   string         `json:"trace_id"` // "": none
 }
 
 // ParseCheck reads what a Task of Queue is about: its node and the input of its execution.
 func ParseCheck(node string, input []byte) (Check, error) {
 	var in struct {
-		RequestID  string            `json:"request_id"`
-		Batch      int               `json:"batch"`
+		Check
 		Strategies map[string]string `json:"strategies"`
-		Window     jsontext.Value    `json:"window"`
-		Reason     string            `json:"reason"`
-		Params     jsontext.Value    `json:"params"`
-		TraceID    string            `json:"trace_id"`
 	}
 	if err := json.Unmarshal(input, &in); err != nil {
 		return Check{}, fault.Wrap("recheck.check", err)
 	}
-	c := Check{in.RequestID, in.Batch, in.Strategies[node], in.Window, in.Reason, in.Params, in.TraceID}
+	c := in.Check
+	c.Strategy = in.Strategies[node]
 	if c.RequestID == "" || c.Strategy == "" {
 		return Check{}, fault.Wrap("recheck.check", fmt.Errorf("node %s checks no strategy", node))
 	}

@@ -19,9 +19,15 @@ func TestACancelSeesTheEndThatIsBeingWritten(t *testing.T) {
 			t.Skip("SQLite has one writer")
 		}
 		const id, execution = "01M7P32G2PAKEB067FGFC6CEV9", "01a1ec31-4056-7048-8bb0-9d0670dd8e78"
-		r.exec(`INSERT INTO pdca_request (tenant_id, id, status, dry_run, body, total, batch_size, batch, execution, actor,
+		r.exec(
+			`INSERT INTO pdca_request (tenant_id, id, status, dry_run, body, total, batch_size, batch, execution, actor,
 			correlation_id, created_at, updated_at)
-			VALUES ($1, $2, $3, 0, '{}', 1, 1, 1, $4, 'u', 'c', 1, 1)`, tenantA, id, int64(Running), execution)
+			VALUES ($1, $2, $3, 0, '{}', 1, 1, 1, $4, 'u', 'c', 1, 1)`,
+			tenantA,
+			id,
+			int64(Running),
+			execution,
+		)
 		key, err := wire.ParseOnce("k", "POST /pdca/recheck/"+id+"/cancel", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
@@ -84,41 +82,11 @@ func (a *api) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, erro
 		return gate.Reply{}, err
 	}
 	ending, err := a.rechecks.Cancel(ctx, callerOf(c), c.Path("request_id"), reason, key)
-	if err != nil {
-		return gate.Reply{}, err
-	}
 	status := http.StatusOK
 	if ending.Changed {
 		status = http.StatusAccepted
 	}
-	return accepted(status, &ending.Answer), nil
-}
-
-// progressView is a request as readers see it.
-type progressView struct {
-	RequestID string         `json:"request_id"`
-	Status    Status         `json:"status"`
-	DryRun    bool           `json:"dry_run"`
-	Window    jsontext.Value `json:"window"`
-	Reason    string         `json:"reason"`
-	TraceID   string         `json:"trace_id,omitzero"`
-	Total     int            `json:"total"`
-	Counts    countsView     `json:"counts"`
-	Items     []Item         `json:"items"`
-	Page      int            `json:"page"`
-	PageSize  int            `json:"page_size"`
-	Matching  int            `json:"matching"`
-	CreatedAt wire.Stamp     `json:"created_at"`
-	UpdatedAt wire.Stamp     `json:"updated_at"`
-}
-
-type countsView struct {
-	Queued    int `json:"queued"`
-	Running   int `json:"running"`
-	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed"`
-	Canceled  int `json:"canceled"`
-	Planned   int `json:"planned"`
+	return accepted(status, &ending.Answer), err
 }
 
 // recheckProgress answers GET /pdca/recheck/{request_id}.
@@ -132,19 +100,8 @@ func (a *api) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, er
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	if p.Items == nil {
-		p.Items = []Item{}
-	}
-	n := &p.Counts
-	return gate.Reply{Body: &progressView{
-		RequestID: p.RequestID, Status: p.Status, DryRun: p.DryRun, Window: p.Window, Reason: p.Reason,
-		TraceID: p.TraceID,
-		Total:   p.Total, Items: p.Items, Page: page.Number, PageSize: page.Size, Matching: p.Matching,
-		Counts: countsView{
-			n[ItemQueued], n[ItemRunning], n[ItemSucceeded], n[ItemFailed], n[ItemCanceled], n[ItemPlanned],
-		},
-		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-	}}, nil
+	p.Page, p.PageSize = page.Number, page.Size
+	return gate.Reply{Body: &p}, nil
 }
 
 // parseStatuses reads statuses of items that are separated by commas.

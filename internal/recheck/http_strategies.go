@@ -14,28 +14,25 @@ func (a *api) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error)
 		return gate.Reply{}, err
 	}
 	stored, created, err := a.rechecks.Strategies().Put(ctx, c.Principal.Tenant, c.Path("id"), draft)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Status: rest.PutStatus(created), Body: stored}, nil
+	return gate.Reply{Status: rest.PutStatus(created), Body: stored}, err
 }
 
 // listStrategies answers GET /gui/strategies.
 func (a *api) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "q", "tags_any", "health", "sort")
 	want := Query{
-		Text: parsed(q, "q", ParseText), TagsAny: parsed(q, "tags_any", ParseTags), Health: parsed(q, "health",
-			ParseHealths),
-		Sort: parsed(q, "sort", ParseSort), Offset: p.Offset(), Limit: p.Size,
+		Text: parsed(q, "q", ParseText), TagsAny: parsed(q, "tags_any", ParseTags),
+		Health: parsed(
+			q,
+			"health",
+			ParseHealths,
+		), Sort: parsed(q, "sort", ParseSort), Offset: p.Offset(), Limit: p.Size,
 	}
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.rechecks.Strategies().List(ctx, c.Principal.Tenant, want)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, err
 }
 
 // parsed is a parameter as parse reads it, the zero value when it is not given.

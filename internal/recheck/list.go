@@ -3,6 +3,7 @@ package recheck
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -22,11 +23,16 @@ const (
 		"$1 AND revision > $2 ORDER BY revision LIMIT $3"
 )
 
-// selectPage reads strategies by their ids, in no order.
-var selectPage = map[sqldb.Dialect]string{
-	sqldb.SQLite: "SELECT " + strategyColumns +
-		" FROM pdca_strategy WHERE tenant_id = $1 AND id IN (SELECT value FROM json_each($2))",
-	sqldb.Postgres: "SELECT " + strategyColumns + " FROM pdca_strategy WHERE tenant_id = $1 AND id = ANY($2)",
+// whereIDs is the rest of a SELECT of the strategies with some ids.
+func whereIDs(b *sqldb.Binds, tx *sqldb.Tx, tenant string, ids []string) string {
+	return " FROM pdca_strategy WHERE tenant_id = " + b.Add(tenant) + " AND " + b.OneOf(tx, "id", ids)
+}
+
+// byIDs reads strategies by their ids, in no order.
+func byIDs(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) ([]Strategy, error) {
+	b := sqldb.Binds{}
+	where := whereIDs(&b, tx, tenant, ids)
+	return sqldb.Collect(ctx, tx, scanStrategy, "SELECT "+strategyColumns+where, b.Args()...)
 }
 
 // List is a page of a tenant's strategies, and how many there are on all pages.
@@ -43,12 +49,13 @@ func (s *Strategies) List(ctx context.Context, tenant string, q Query) (page []S
 }
 
 // errOld says that the tables know more than the index.
-var errOld = errors.New("pdca: the index is not current")
+var errOld = errors.New("recheck: the index is not current")
+
+// inTx is done in a transaction.
+type inTx = func(context.Context, *sqldb.Tx) error
 
 // current calls fn with an index that is current, in the transaction that says so.
-func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn func(context.Context,
-	*sqldb.Tx) error,
-) error {
+func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn inTx) error {
 	err := s.glance(ctx, x, tenant, fn)
 	if errors.Is(err, errOld) {
 		err = s.refresh(ctx, x, tenant, fn)
@@ -57,9 +64,7 @@ func (s *Strategies) current(ctx context.Context, x *index, tenant string, fn fu
 }
 
 // glance calls fn if the index is current, beside other readers.
-func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn func(context.Context,
-	*sqldb.Tx) error,
-) error {
+func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn inTx) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -74,12 +79,9 @@ func (s *Strategies) glance(ctx context.Context, x *index, tenant string, fn fun
 	})
 }
 
-// refresh brings the index up to date and calls fn with it. A transaction takes over
-// no more than a chunk, so that what was taken over is not lost when there is more than
-// one call has time for.
-func (s *Strategies) refresh(ctx context.Context, x *index, tenant string, fn func(context.Context, *sqldb.Tx) error) (
-	err error,
-) {
+// refresh brings the index up to date and calls fn with it. A transaction takes over a chunk, so
+// that a call that has no time for all changes does not lose those that it took over.
+func (s *Strategies) refresh(ctx context.Context, x *index, tenant string, fn inTx) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for current := false; err == nil && !current; {
@@ -108,16 +110,11 @@ func (x *index) catchUp(ctx context.Context, tx *sqldb.Tx, tenant string) (curre
 	if err != nil || newest == x.revision {
 		return err == nil, err
 	}
-	var changed []Strategy
 	last := x.revision
-	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: selectChanged, Args: []any{tenant, x.revision, chunk},
-		Row: func(r *sqldb.Row) error {
-			s, revision, err := scanChanged(r)
-			changed, last = append(changed, s), revision
-			return err
-		},
-	})
+	changed, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (s Strategy, err error) {
+		s, last, err = scanChanged(row)
+		return s, err
+	}, selectChanged, tenant, x.revision, chunk)
 	if err != nil {
 		return false, err
 	}
@@ -139,22 +136,13 @@ func (x *index) read(ctx context.Context, tx *sqldb.Tx, tenant string, q *Query)
 	for i, id := range ids {
 		place[id] = i
 	}
-	wanted, err := texts(tx, ids)
-	if err != nil {
-		return nil, 0, err
+	rows, err := byIDs(ctx, tx, tenant, ids)
+	if err == nil && len(rows) != len(ids) {
+		err = errors.New("recheck: the index names strategies that the tables do not have")
 	}
-	page, found := make([]Strategy, len(ids)), 0
-	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: selectPage[tx.Dialect()], Args: []any{tenant, wanted},
-		Row: func(r *sqldb.Row) error {
-			s, err := scanStrategy(r)
-			page[place[s.ID]] = s
-			found++
-			return err
-		},
-	})
-	if err == nil && found != len(ids) {
-		err = errors.New("pdca: the index names strategies that the tables do not have")
+	page := make([]Strategy, len(ids))
+	for _, s := range rows {
+		page[place[s.ID]] = s
 	}
 	return page, total, err
 }
@@ -173,35 +161,16 @@ func (s *Strategies) match(ctx context.Context, tenant string, q Query, limit in
 	return ids, total, fault.Wrap("recheck.match", err)
 }
 
-// selectIDs reads which of some ids there are.
-var selectIDs = map[sqldb.Dialect]string{
-	sqldb.SQLite:   "SELECT id FROM pdca_strategy WHERE tenant_id = $1 AND id IN (SELECT value FROM json_each($2))",
-	sqldb.Postgres: "SELECT id FROM pdca_strategy WHERE tenant_id = $1 AND id = ANY($2)",
-}
-
 // unknown are those of some ids that no strategy has.
 func (s *Strategies) unknown(ctx context.Context, tenant string, ids []string) (missing []string, err error) {
-	known := make(map[string]bool, len(ids))
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		list, err := texts(tx, ids)
-		if err != nil {
-			return err
-		}
-		return tx.Batch(ctx, sqldb.Stmt{
-			Query: selectIDs[tx.Dialect()], Args: []any{tenant, list},
-			Row: func(r *sqldb.Row) error {
-				var id string
-				err := r.Scan(&id)
-				known[id] = true
-				return err
-			},
-		})
+	var known []string
+	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		b := sqldb.Binds{}
+		where := whereIDs(&b, tx, tenant, ids)
+		known, err = sqldb.Collect(ctx, tx, sqldb.Column[string], "SELECT id"+where, b.Args()...)
+		return err
 	})
-	for _, id := range ids {
-		if !known[id] {
-			missing = append(missing, id)
-		}
-	}
+	missing = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(known, id) })
 	return missing, fault.Wrap("recheck.unknown", err)
 }
 
@@ -214,7 +183,6 @@ func (s *Strategies) use(tenant string) *index {
 	if x == nil {
 		x = newIndex()
 		s.indexes[tenant] = x
-		x.used = s.clock
 		s.evict(x)
 	}
 	x.used = s.clock
@@ -229,8 +197,8 @@ func (s *Strategies) grown(x *index) {
 	s.evict(x)
 }
 
-// evict forgets the indexes that were not used longest, as long as there are too many or
-// all together are too large. Who reads one that is forgotten reads on.
+// evict drops the indexes that were not used longest, as long as there are too many or all together
+// are too large. Who reads one of them reads on.
 func (s *Strategies) evict(keep *index) {
 	for {
 		total, oldest := 0, ""

@@ -142,11 +142,8 @@ func (doc *filterDoc) query() (q Query, err error) {
 		if len(doc.TagsAny) < 1 || len(doc.TagsAny) > MaxTags {
 			return q, unfit("filter.tags_any must be 1 to %d tags", MaxTags)
 		}
-		for i, tag := range doc.TagsAny {
-			if !ValidTag(tag) {
-				return q, unfit("filter.tags_any[%d] must be 1 to %d characters on one line, without commas or "+
-					"blanks around it", i, MaxTag)
-			}
+		if err := checkTags("filter.tags_any", doc.TagsAny); err != nil {
+			return q, err
 		}
 	}
 	if doc.Health != nil {
@@ -191,16 +188,10 @@ func (doc *orderDoc) order() (o Order, err error) {
 			return o, unfit("batch_size must be a whole number between 1 and %d", MaxBatch)
 		}
 	}
-	switch {
-	case doc.Params == nil:
-	case doc.Params.Kind() != jsontext.KindBeginObject:
-		return o, unfit("params must be an object")
-	case len(doc.Params) > MaxParams:
-		return o, unfit("params are larger than %d bytes", MaxParams)
-	default:
+	if doc.Params != nil {
 		o.Params = doc.Params
 	}
-	return o, nil
+	return o, checkObject("params", doc.Params, MaxParams)
 }
 
 func (doc *windowDoc) window() (w window, err error) {

@@ -1,6 +1,7 @@
 package recheck
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"mime"
@@ -38,7 +39,7 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// outcome is what came of one item.
+// outcome is how one item ended, or how far it is.
 type outcome struct {
 	status    ItemStatus
 	result    jsontext.Value // an object; nil: none. Artifacts are not in it
@@ -61,16 +62,12 @@ func outcomeOf(n *flow.Node, output flow.Data) outcome {
 	switch n.Status {
 	case flow.NodeIsSucceeded:
 		if err := o.read(output); err != nil {
-			o = outcome{at: o.at, status: ItemFailed, failure: &Failure{
-				CodeBadResult,
-				clip(messageOf(err), maxErrorMessage),
-			}}
+			failure := &Failure{CodeBadResult, clip(messageOf(err), maxErrorMessage)}
+			o = outcome{at: o.at, status: ItemFailed, failure: failure}
 		}
 	case flow.NodeIsFailed:
-		o.status, o.failure = ItemFailed, &Failure{CodeFailed, "the check failed"}
-		if e := n.Error; e != nil {
-			o.failure = newFailure(e.Code, e.Message)
-		}
+		e := cmp.Or(n.Error, &flow.Error{})
+		o.status, o.failure = ItemFailed, newFailure(e.Code, e.Message)
 	case flow.NodeIsCanceled:
 		o.status = ItemCanceled
 	case flow.NodeIsRunning, flow.NodeIsWaiting:
@@ -85,14 +82,9 @@ func outcomeOf(n *flow.Node, output flow.Data) outcome {
 }
 
 func newFailure(code, message string) *Failure {
-	f := &Failure{clip(code, maxErrorCode), clip(message, maxErrorMessage)}
-	if f.Code == "" {
-		f.Code = CodeFailed
+	return &Failure{
+		cmp.Or(clip(code, maxErrorCode), CodeFailed), cmp.Or(clip(message, maxErrorMessage), "the check failed"),
 	}
-	if f.Message == "" {
-		f.Message = "the check failed"
-	}
-	return f
 }
 
 // resultDoc is what this package knows of a result; there may be more in it.
@@ -160,16 +152,11 @@ func (o *outcome) readFindings(doc *resultDoc) error {
 			return unfit("health must be healthy, degraded or unknown")
 		}
 	}
-	switch {
-	case doc.Metrics == nil || doc.Metrics.Kind() == jsontext.KindNull:
-	case doc.Metrics.Kind() != jsontext.KindBeginObject:
-		return unfit("metrics must be an object")
-	case len(doc.Metrics) > MaxMetrics:
-		return unfit("metrics are larger than %d bytes", MaxMetrics)
-	default:
-		o.metrics = doc.Metrics
+	if doc.Metrics.Kind() == jsontext.KindNull {
+		return nil
 	}
-	return nil
+	o.metrics = doc.Metrics
+	return checkObject("metrics", doc.Metrics, MaxMetrics)
 }
 
 func (o *outcome) readArtifacts(docs []artifactDoc) error {
@@ -219,7 +206,7 @@ func withArtifacts(result jsontext.Value, refs []ArtifactRef) (jsontext.Value, e
 	members := map[string]jsontext.Value{}
 	if result != nil {
 		if err := json.Unmarshal(result, &members); err != nil {
-			return nil, fmt.Errorf("pdca: a result is no object: %w", err)
+			return nil, fmt.Errorf("recheck: a result is no object: %w", err)
 		}
 	}
 	members["artifacts"] = list

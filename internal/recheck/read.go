@@ -2,6 +2,7 @@ package recheck
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,22 +14,34 @@ import (
 
 // Progress is a request as readers see it, with a page of its items.
 type Progress struct {
-	RequestID string
-	Status    Status
-	DryRun    bool
-	Window    jsontext.Value
-	Reason    string
-	TraceID   string // "": none
-	Total     int
-	Counts    Counts // of all items
-	Items     []Item
-	Matching  int // items that the filter wants, on all pages
-	CreatedAt wire.Stamp
-	UpdatedAt wire.Stamp
+	RequestID string         `json:"request_id"`
+	Status    Status         `json:"status"`
+	DryRun    bool           `json:"dry_run"`
+	Window    jsontext.Value `json:"window"`
+	Reason    string         `json:"reason"`
+	TraceID   string         `json:"trace_id,omitzero"`
+	Total     int            `json:"total"`
+	Counts    Counts         `json:"counts"` // of all items
+	Items     []Item         `json:"items"`
+	Page      int            `json:"page"`
+	PageSize  int            `json:"page_size"`
+	Matching  int            `json:"matching"` // items that the filter wants, on all pages
+	CreatedAt wire.Stamp     `json:"created_at"`
+	UpdatedAt wire.Stamp     `json:"updated_at"`
 }
 
-// Counts are how many items are in each status.
+// Counts are how many items are in each status: an object with the names of all.
 type Counts [itemStatuses]int
+
+// MarshalJSONTo writes the object.
+func (c Counts) MarshalJSONTo(enc *jsontext.Encoder) error {
+	err := enc.WriteToken(jsontext.BeginObject)
+	for status, n := range c {
+		err = errors.Join(err, enc.WriteToken(jsontext.String(ItemStatusNames[status])),
+			enc.WriteToken(jsontext.Int(int64(n))))
+	}
+	return errors.Join(err, enc.WriteToken(jsontext.EndObject))
+}
 
 // Item is one strategy of a request.
 type Item struct {
@@ -58,21 +71,15 @@ func (f *ItemFilter) mask() (bits int64) {
 
 // Progress reads a request. What is known of the batch that runs comes from its
 // execution: a strategy shows its result as soon as it has one.
-func (r *Rechecks) Progress(ctx context.Context, tenant, id string, f ItemFilter) (Progress, error) {
-	p, err := r.progress(ctx, tenant, id, &f)
-	return p, fault.Wrap("recheck.progress", err)
-}
-
-func (r *Rechecks) progress(ctx context.Context, tenant, id string, f *ItemFilter) (p Progress, err error) {
+func (r *Rechecks) Progress(ctx context.Context, tenant, id string, f ItemFilter) (p Progress, err error) {
 	b, err := r.open(ctx, tenant, id)
-	if err != nil {
-		return p, err
+	if err == nil {
+		err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			p, err = b.read(ctx, tx, &f)
+			return err
+		})
 	}
-	err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		p, err = b.read(ctx, tx, f)
-		return err
-	})
-	return p, err
+	return p, fault.Wrap("recheck.progress", err)
 }
 
 // board is a request and what the execution of its batch says.
@@ -120,8 +127,8 @@ func (b *board) read(ctx context.Context, tx *sqldb.Tx, f *ItemFilter) (Progress
 	}
 	p := Progress{
 		RequestID: q.id, Status: q.status, DryRun: q.dryRun, Window: window, Reason: q.brief.Reason,
-		TraceID: q.brief.TraceID,
-		Total:   q.total, CreatedAt: q.createdAt, UpdatedAt: max(q.updatedAt, b.touched),
+		TraceID: q.brief.TraceID, Total: q.total,
+		CreatedAt: q.createdAt, UpdatedAt: max(q.updatedAt, b.touched),
 	}
 	if p.Status == Queued && b.began {
 		p.Status = Running
@@ -173,36 +180,31 @@ func (b *board) page(ctx context.Context, tx *sqldb.Tx, f *ItemFilter, matching 
 
 const selectItems = `SELECT i.strategy, i.status, r.result, r.error FROM pdca_item i
 	LEFT JOIN pdca_result r ON r.tenant_id = i.tenant_id AND r.request_id = i.request_id AND r.n = i.n
-	WHERE i.tenant_id = $1 AND i.request_id = $2 AND i.n > $3 AND i.n <= $4 AND (1 << CAST(i.status AS INTEGER)) & $5 <> 0
+	WHERE i.tenant_id = $1 AND i.request_id = $2 AND i.n > $3 AND i.n <= $4
+	AND (1 << CAST(i.status AS INTEGER)) & $5 <> 0
 	ORDER BY i.n LIMIT $6 OFFSET $7`
 
 // stored reads those of the items above low, up to high, that have a status of the mask:
 // from the first one up to before the last one.
-func (b *board) stored(ctx context.Context, tx *sqldb.Tx, mask int64, low, high, first, last int) (
-	items []Item, err error,
-) {
+func (b *board) stored(ctx context.Context, tx *sqldb.Tx, mask int64, low, high, first, last int) ([]Item, error) {
 	if first >= last {
 		return nil, nil
 	}
-	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: selectItems, Args: []any{b.tenant, b.q.id, low, high, mask, last - first, first},
-		Row: func(row *sqldb.Row) error {
-			var item Item
-			var result, failure string
-			if err := row.Scan(&item.Strategy, &item.Status, &result, &failure); err != nil {
-				return err
-			}
-			if result != "" {
-				item.Result = jsontext.Value(result)
-			}
-			items = append(items, item)
-			if failure == "" {
-				return nil
-			}
-			return json.Unmarshal([]byte(failure), &items[len(items)-1].Error)
-		},
-	})
-	return items, err
+	return sqldb.Collect(ctx, tx, scanItem, selectItems, b.tenant, b.q.id, low, high, mask, last-first, first)
+}
+
+func scanItem(row *sqldb.Row) (item Item, err error) {
+	var result, failure string
+	if err = row.Scan(&item.Strategy, &item.Status, &result, &failure); err != nil {
+		return item, err
+	}
+	if result != "" {
+		item.Result = jsontext.Value(result)
+	}
+	if failure != "" {
+		err = json.Unmarshal([]byte(failure), &item.Error)
+	}
+	return item, err
 }
 
 const selectCounts = `SELECT CASE WHEN n <= $3 THEN 0 ELSE 1 END AS part, status, count(*) FROM pdca_item

@@ -10,9 +10,8 @@ import (
 // maxRecent is how many bytes of results are remembered.
 const maxRecent = 16 << 20
 
-// recent remembers what came of strategies whose outputs are too large for the state of
-// their execution: who asks again and again how far a batch is must not have megabytes of
-// artifacts read each time. What a node has put out stays as it is.
+// recent caches outcomes whose outputs are too large for the state of their execution: who polls a
+// batch must not have megabytes of artifacts read each time. An output never changes.
 type recent struct {
 	mu   sync.Mutex
 	all  map[outputAt]outcome // without what only the end of a batch needs
@@ -49,7 +48,7 @@ func (r *recent) note(at outputAt, o outcome) {
 	r.all[at] = o
 }
 
-// outcome reads what came of a node.
+// outcome reads the outcome of a node.
 func (r *Rechecks) outcome(ctx context.Context, tenant string, id flow.ID, node *flow.Node) (outcome, error) {
 	output, err := r.output(ctx, tenant, id, node)
 	if err != nil {
@@ -58,7 +57,7 @@ func (r *Rechecks) outcome(ctx context.Context, tenant string, id flow.ID, node 
 	return outcomeOf(node, output), nil
 }
 
-// shown is what readers see of that: without artifacts and what the strategy learns.
+// shown is the outcome as readers see it: without artifacts and what the strategy learns.
 func (r *Rechecks) shown(ctx context.Context, tenant string, id flow.ID, node *flow.Node) (outcome, error) {
 	if node.Output.Seq == 0 {
 		return r.outcome(ctx, tenant, id, node)

@@ -1,8 +1,10 @@
 package recheck
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -47,8 +49,7 @@ type RecheckConfig struct {
 	Log          *slog.Logger     // nil: nowhere
 }
 
-// Rechecks takes requests to check strategies again, and sees to it that they come to
-// their end.
+// Rechecks takes requests to check strategies again and runs their batches.
 type Rechecks struct {
 	db         *sqldb.DB
 	strategies *Strategies
@@ -57,24 +58,15 @@ type Rechecks struct {
 	graphs     graphs
 	recent     recent
 	ended      atomic.Bool   // a batch has ended in a commit that is not known to be durable
-	kick       chan struct{} // holds a token when a batch may have ended
+	wakeup     chan struct{} // holds a token when a batch may have ended
 	secret     atomic.Pointer[[]byte]
 }
 
 // NewRechecks makes requests over strategies, in the same database. It does no I/O.
 func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
-	for _, d := range []struct {
-		value *time.Duration
-		def   time.Duration
-	}{
-		{&cfg.Timeout, DefaultTimeout},
-		{&cfg.Retention, DefaultRetention},
-		{&cfg.URLLife, DefaultURLLife},
-	} {
-		if *d.value == 0 {
-			*d.value = d.def
-		}
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
+	cfg.URLLife = cmp.Or(cfg.URLLife, DefaultURLLife)
 	if cfg.Down == nil {
 		cfg.Down = func() bool { return false }
 	}
@@ -82,11 +74,9 @@ func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Rechecks{
-		db: strategies.db, strategies: strategies, cfg: cfg, keys: idempotency.Keys{
-			Service:   "recheck",
-			Retention: cfg.KeyRetention,
-		},
-		graphs: graphs{version: map[graphKey]int{}}, kick: make(chan struct{}, 1),
+		db: strategies.db, strategies: strategies, cfg: cfg, wakeup: make(chan struct{}, 1),
+		keys:   idempotency.Keys{Service: "recheck", Retention: cfg.KeyRetention},
+		graphs: graphs{version: map[graphKey]int{}},
 	}
 }
 
@@ -124,13 +114,12 @@ func (s Status) MarshalText() ([]byte, error) { return []byte(statusNames[s]), n
 
 // UnmarshalText reads the word.
 func (s *Status) UnmarshalText(text []byte) error {
-	for i, name := range statusNames {
-		if name == string(text) {
-			*s = Status(i)
-			return nil
-		}
+	at := slices.Index(statusNames[:], string(text))
+	if at < 0 {
+		return unfit("%.32q is no status", text)
 	}
-	return unfit("%.32q is no status", text)
+	*s = Status(at)
+	return nil
 }
 
 // Ended reports whether nothing will change any more.
@@ -184,7 +173,7 @@ func (r *Rechecks) write(ctx context.Context, op string, fn func(context.Context
 	return fault.Wrap(op, r.db.Write(ctx, sqldb.Other, fn))
 }
 
-// forUpdate holds the row that a statement selects, where there is more than one writer.
+// forUpdate locks the row that a statement selects, where there is more than one writer.
 func forUpdate(tx *sqldb.Tx) string {
 	if tx.Dialect() == sqldb.SQLite {
 		return ""

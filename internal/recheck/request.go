@@ -76,9 +76,8 @@ func (q *request) insert(tenant string) (sqldb.Stmt, error) {
 		Query: `INSERT INTO pdca_request (tenant_id, ` + requestColumns + `)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		Args: []any{
-			tenant, q.id, int64(q.status), dry, string(body), q.total, q.batchSize, q.batch, q.execution, q.actor,
-			q.correlationID,
-			int64(q.createdAt), int64(q.updatedAt),
+			tenant, q.id, int64(q.status), dry, string(body), q.total, q.batchSize, q.batch, q.execution,
+			q.actor, q.correlationID, int64(q.createdAt), int64(q.updatedAt),
 		},
 	}, err
 }
@@ -98,36 +97,14 @@ func (q *request) span() (low, high int) {
 	return low, min(low+q.batchSize, q.total)
 }
 
-// insertItems stores the items of a request with one statement.
-var insertItems = map[sqldb.Dialect]string{
-	sqldb.SQLite: `INSERT INTO pdca_item (tenant_id, request_id, n, strategy, status)
-		SELECT $1, $2, key + 1, value, $4 FROM json_each($3)`,
-	sqldb.Postgres: `INSERT INTO pdca_item (tenant_id, request_id, n, strategy, status)
-		SELECT $1, $2, n, id, $4 FROM unnest($3::text[]) WITH ORDINALITY AS given (id, n)`,
-}
-
-// texts is a list of texts as an argument of a statement.
-func texts(tx *sqldb.Tx, list []string) (any, error) {
-	if tx.Dialect() == sqldb.Postgres {
-		return list, nil
-	}
-	raw, err := json.Marshal(list)
-	return string(raw), err
-}
+// insertItems stores the items of a request.
+var insertItems = sqldb.NewInsert("pdca_item (tenant_id, request_id, n, strategy, status)", "",
+	"text", "text", "bigint", "text", "bigint")
 
 const selectSpan = "SELECT strategy FROM pdca_item WHERE tenant_id = $1 AND request_id = $2 AND n > $3 AND n <= $4 " +
 	"ORDER BY n"
 
 // strategiesOf are the strategies of the items above low, up to high.
-func strategiesOf(ctx context.Context, tx *sqldb.Tx, tenant, id string, low, high int) (list []string, err error) {
-	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: selectSpan, Args: []any{tenant, id, low, high},
-		Row: func(row *sqldb.Row) error {
-			var strategy string
-			err := row.Scan(&strategy)
-			list = append(list, strategy)
-			return err
-		},
-	})
-	return list, err
+func strategiesOf(ctx context.Context, tx *sqldb.Tx, tenant, id string, low, high int) ([]string, error) {
+	return sqldb.Collect(ctx, tx, sqldb.Column[string], selectSpan, tenant, id, low, high)
 }

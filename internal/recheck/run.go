@@ -26,8 +26,8 @@ func (r *Rechecks) Ended(h *engine.Head) (sqldb.Stmt, bool) {
 	}
 	r.ended.Store(true)
 	return sqldb.Stmt{
-		Query: "INSERT INTO pdca_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) DO " +
-			"NOTHING",
+		Query: `INSERT INTO pdca_ended (tenant_id, execution) VALUES ($1, $2)
+			ON CONFLICT (tenant_id, execution) DO NOTHING`,
 		Args: []any{h.Tenant, h.ID.String()},
 	}, true
 }
@@ -41,7 +41,7 @@ func (r *Rechecks) Committed() {
 
 func (r *Rechecks) wake() {
 	select {
-	case r.kick <- struct{}{}:
+	case r.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -59,15 +59,14 @@ func (r *Rechecks) Run(ctx context.Context) {
 			r.attempt(ctx, "requests for re-checks that are past their time could not be deleted", r.retain)
 		}
 		select {
-		case <-r.kick:
+		case <-r.wakeup:
 		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// attempt does what can be done again later. What cannot be done now is not worth a
-// line each time: the database says so itself.
+// attempt does what can be done again later. While the database is away nothing is logged: it does so itself.
 func (r *Rechecks) attempt(ctx context.Context, failed string, do func(context.Context) error) {
 	err := do(context.WithoutCancel(ctx))
 	if err != nil && !fault.Passes(err) {
@@ -86,17 +85,11 @@ const selectEnded = `SELECT tenant_id, execution FROM pdca_ended WHERE (tenant_i
 func (r *Rechecks) sweep(ctx context.Context) (failed error) {
 	for at := (place{}); ; {
 		var found []place
-		err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-			found = nil
-			return tx.Batch(ctx, sqldb.Stmt{
-				Query: selectEnded, Args: []any{at.tenant, at.execution, endedChunk},
-				Row: func(row *sqldb.Row) error {
-					var p place
-					err := row.Scan(&p.tenant, &p.execution)
-					found = append(found, p)
-					return err
-				},
-			})
+		err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			found, err = sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p place, err error) {
+				return p, row.Scan(&p.tenant, &p.execution)
+			}, selectEnded, at.tenant, at.execution, endedChunk)
+			return err
 		})
 		if err != nil {
 			return fault.Wrap("recheck.sweep", err)
@@ -115,17 +108,10 @@ func (r *Rechecks) sweep(ctx context.Context) (failed error) {
 
 // Tenants are those who have requests that run, in order.
 func (r *Rechecks) Tenants(ctx context.Context) (tenants []string, err error) {
-	err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		tenants = nil
-		return tx.Batch(ctx, sqldb.Stmt{
-			Query: "SELECT DISTINCT tenant_id FROM pdca_request WHERE execution <> '' ORDER BY tenant_id",
-			Row: func(row *sqldb.Row) error {
-				var tenant string
-				err := row.Scan(&tenant)
-				tenants = append(tenants, tenant)
-				return err
-			},
-		})
+	err = r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		tenants, err = sqldb.Collect(ctx, tx, sqldb.Column[string],
+			"SELECT DISTINCT tenant_id FROM pdca_request WHERE execution <> '' ORDER BY tenant_id")
+		return err
 	})
 	return tenants, fault.Wrap("recheck.tenants", err)
 }
@@ -174,8 +160,10 @@ func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (m
 	var stmts []sqldb.Stmt
 	for _, p := range old {
 		for _, table := range []string{"pdca_artifact", "pdca_result", "pdca_item"} {
-			stmts = append(stmts, sqldb.Stmt{Query: "DELETE FROM " + table +
-				" WHERE tenant_id = $1 AND request_id = $2", Args: []any{p.tenant, p.execution}})
+			stmts = append(stmts, sqldb.Stmt{
+				Query: "DELETE FROM " + table + " WHERE tenant_id = $1 AND request_id = $2",
+				Args:  []any{p.tenant, p.execution},
+			})
 		}
 		stmts = append(stmts, sqldb.Stmt{
 			Query: "DELETE FROM pdca_request WHERE tenant_id = $1 AND id = $2",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -18,10 +19,10 @@ import (
 const maxSettles = 4
 
 // errMoved says that a request is not where it was when it was looked at.
-var errMoved = errors.New("pdca: the request has moved on")
+var errMoved = errors.New("recheck: the request has moved on")
 
-// settle writes down what came of a batch whose execution has ended, and starts the next
-// one, in one transaction: it happens once, whoever tries it and however often.
+// settle stores the outcomes of a batch whose execution has ended and starts the next one, in one
+// transaction: it happens once, whoever tries it and however often.
 func (r *Rechecks) settle(ctx context.Context, tenant, execution string) (err error) {
 	for range maxSettles {
 		var s *settling
@@ -49,7 +50,7 @@ type settling struct {
 	next       []string   // strategies of the batch that follows
 }
 
-// prepare reads what is to be written down.
+// prepare reads what is to be stored.
 func (r *Rechecks) prepare(ctx context.Context, tenant, execution string) (*settling, error) {
 	s := &settling{r: r, tenant: tenant, execution: execution}
 	err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -76,7 +77,7 @@ func (r *Rechecks) prepare(ctx context.Context, tenant, execution string) (*sett
 		return nil, err
 	}
 	if !state.Status.Terminal() {
-		return nil, fmt.Errorf("pdca: execution %s has not ended", execution)
+		return nil, fmt.Errorf("recheck: execution %s has not ended", execution)
 	}
 	s.outcomes = outcomes
 	if s.stopped = state.Status == flow.Canceled; s.stopped {
@@ -91,13 +92,13 @@ func (r *Rechecks) prepare(ctx context.Context, tenant, execution string) (*sett
 	return s, nil
 }
 
-// reader reads what came of a node.
+// reader reads the outcome of a node.
 type reader func(ctx context.Context, tenant string, id flow.ID, node *flow.Node) (outcome, error)
 
 // batch reads the execution of a batch of n strategies: its state, and what it says of each.
-func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int, read reader) (
-	*flow.State, []outcome, error,
-) {
+func (r *Rechecks) batch(
+	ctx context.Context, tenant, execution string, n int, read reader,
+) (*flow.State, []outcome, error) {
 	id, err := flow.ParseID(execution)
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +111,7 @@ func (r *Rechecks) batch(ctx context.Context, tenant, execution string, n int, r
 	for i := range outcomes {
 		node, _ := view.State.Find(nodeOf(i))
 		if node == nil {
-			return nil, nil, fmt.Errorf("pdca: execution %s has no node %s", execution, nodeOf(i))
+			return nil, nil, fmt.Errorf("recheck: execution %s has no node %s", execution, nodeOf(i))
 		}
 		if outcomes[i], err = read(ctx, tenant, id, node); err != nil {
 			return nil, nil, err
@@ -129,7 +130,10 @@ func (r *Rechecks) output(ctx context.Context, tenant string, id flow.ID, node *
 	}
 	events, _, err := r.cfg.Engine.Events(ctx, tenant, id, node.Output.Seq, 1)
 	if err != nil || len(events) == 0 {
-		return nil, errors.Join(err, fmt.Errorf("pdca: execution %v: event %d cannot be read", id, node.Output.Seq))
+		return nil, errors.Join(
+			err,
+			fmt.Errorf("recheck: execution %v: event %d cannot be read", id, node.Output.Seq),
+		)
 	}
 	return flow.DataOf(events[0].Payload), nil
 }
@@ -139,7 +143,7 @@ func (s *settling) do(ctx context.Context) error {
 	if len(s.next) == 0 {
 		return s.r.write(ctx, "recheck.settle", func(ctx context.Context, tx *sqldb.Tx) error {
 			if s.was == nil {
-				return tx.Batch(ctx, s.forget())
+				return tx.Batch(ctx, s.settled())
 			}
 			return s.save(ctx, tx, "")
 		})
@@ -162,16 +166,16 @@ func (s *settling) do(ctx context.Context) error {
 	return err
 }
 
-// forget takes the execution from those that have to be settled.
-func (s *settling) forget() sqldb.Stmt {
+// settled takes the execution from those that have to be settled.
+func (s *settling) settled() sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "DELETE FROM pdca_ended WHERE tenant_id = $1 AND execution = $2",
 		Args:  []any{s.tenant, s.execution},
 	}
 }
 
-// save writes the outcomes down, and that the next execution runs, "" when none does. The
-// request is held from here on; if it is not as it was, nothing may be written.
+// save stores the outcomes, and that the next execution runs, "" when none does. The request is
+// locked from here on; if it is not as it was, nothing may be written.
 func (s *settling) save(ctx context.Context, tx *sqldb.Tx, next string) error {
 	q, err := find(ctx, tx, s.tenant, s.was.id, forUpdate(tx))
 	if err != nil {
@@ -184,7 +188,7 @@ func (s *settling) save(ctx context.Context, tx *sqldb.Tx, next string) error {
 	if err != nil {
 		return err
 	}
-	stmts := []sqldb.Stmt{s.forget()}
+	stmts := []sqldb.Stmt{s.settled()}
 	low, high := q.span()
 	for i := range s.outcomes {
 		part, err := s.item(q.id, low+i+1, i, now)
@@ -231,14 +235,15 @@ func cancelRest(ctx context.Context, tx *sqldb.Tx, tenant, id string, high int) 
 	return err
 }
 
-// item is the statements that write one outcome down.
+// item is the statements that store one outcome.
 func (s *settling) item(request string, n, i int, now wire.Stamp) (stmts []sqldb.Stmt, err error) {
 	o := &s.outcomes[i]
 	refs := make([]ArtifactRef, len(o.artifacts))
 	for k, a := range o.artifacts {
 		refs[k] = ArtifactRef{s.ids[i][k], a.name, a.mediaType, len(a.content)}
 		stmts = append(stmts, sqldb.Stmt{
-			Query: `INSERT INTO pdca_artifact (tenant_id, id, request_id, strategy, name, media_type, content, created_at)
+			Query: `INSERT INTO pdca_artifact (tenant_id, id, request_id, strategy, name, media_type, content,
+				created_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			Args: []any{s.tenant, refs[k].ID, request, s.strategies[i], a.name, a.mediaType, a.content, int64(now)},
 		})
@@ -261,33 +266,20 @@ func (s *settling) item(request string, n, i int, now wire.Stamp) (stmts []sqldb
 	}), err
 }
 
-// apply tells the strategies what was found out about them.
+// apply stores what was found out about the strategies.
 func (s *settling) apply(ctx context.Context, tx *sqldb.Tx) error {
 	revision, _, err := lock(ctx, tx, s.tenant)
 	if err != nil {
 		return err
 	}
-	list, err := texts(tx, s.strategies)
-	if err != nil {
-		return err
-	}
-	known := make(map[string]Strategy, len(s.strategies))
-	err = tx.Batch(ctx, sqldb.Stmt{
-		Query: selectPage[tx.Dialect()], Args: []any{s.tenant, list},
-		Row: func(row *sqldb.Row) error {
-			was, err := scanStrategy(row)
-			known[was.ID] = was
-			return err
-		},
-	})
+	rows, err := byIDs(ctx, tx, s.tenant, s.strategies)
 	if err != nil {
 		return err
 	}
 	var stmts []sqldb.Stmt
-	for i, id := range s.strategies {
-		was, ok := known[id]
-		after, changed := s.outcomes[i].check(was)
-		if !ok || !changed {
+	for _, was := range rows {
+		after, changed := s.outcomes[slices.Index(s.strategies, was.ID)].check(was)
+		if !changed {
 			continue
 		}
 		revision++

@@ -49,13 +49,12 @@ const (
 	selectStrategy  = "SELECT " + strategyColumns + " FROM pdca_strategy WHERE tenant_id = $1 AND id = $2"
 )
 
-// Put stores what a draft says of a strategy. created says that there was none with this
-// id. A draft that changes nothing is not a change.
+// Put stores what a draft says of a strategy. A draft that changes nothing is not a change.
 func (s *Strategies) Put(ctx context.Context, tenant, id string, d Draft) (stored Strategy, created bool, err error) {
 	switch {
 	case !ValidID(id):
 		return Strategy{}, false, unfit("the id of a strategy must be 1 to %d of a-z 0-9 . _ -", wire.MaxName)
-	case d.id != "" && d.id != id:
+	case d.ID != nil && *d.ID != id:
 		return Strategy{}, false, unfit("id is not the one in the path")
 	}
 	err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -118,7 +117,8 @@ func saveStmt(tenant string, s *Strategy, revision int64) (sqldb.Stmt, error) {
 	return sqldb.Stmt{
 		Query: `INSERT INTO pdca_strategy (tenant_id, id, name, tags, health, last_checked_at, metrics, revision)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (tenant_id, id) DO UPDATE SET name = excluded.name, tags = excluded.tags, health = excluded.health,
+			ON CONFLICT (tenant_id, id) DO UPDATE SET
+			name = excluded.name, tags = excluded.tags, health = excluded.health,
 			last_checked_at = excluded.last_checked_at, metrics = excluded.metrics, revision = excluded.revision`,
 		Args: []any{tenant, s.ID, s.Name, string(tags), string(s.Health), checked, string(s.Metrics), revision},
 	}, err

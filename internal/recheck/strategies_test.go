@@ -17,15 +17,19 @@ func TestAStrategyKeepsWhatADraftSaysNothingOf(t *testing.T) {
 		}{
 			{
 				`{"name":"Mean reversion","tags":["priority","daily","daily"]}`,
-				`{"id":"m1","name":"Mean reversion","tags":["daily","priority"],"health":"unknown","last_checked_at":null,"metrics":{}}`, true,
+				`{"id":"m1","name":"Mean reversion","tags":["daily","priority"],"health":"unknown",` +
+					`"last_checked_at":null,"metrics":{}}`, true,
 			},
 			{
-				`{"name":"Mean reversion","health":"healthy","last_checked_at":"2026-01-05T18:00:00+09:00","metrics":{"sharpe":1.50}}`,
-				`{"id":"m1","name":"Mean reversion","tags":[],"health":"healthy","last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false,
+				`{"name":"Mean reversion","health":"healthy","last_checked_at":"2026-01-05T18:00:00+09:00",` +
+					`"metrics":{"sharpe":1.50}}`,
+				`{"id":"m1","name":"Mean reversion","tags":[],"health":"healthy",` +
+					`"last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false,
 			},
 			{
 				`{"id":"m1","name":"平均回帰"}`,
-				`{"id":"m1","name":"平均回帰","tags":[],"health":"healthy","last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false,
+				`{"id":"m1","name":"平均回帰","tags":[],"health":"healthy",` +
+					`"last_checked_at":"2026-01-05T09:00:00.000Z","metrics":{"sharpe":1.5}}`, false,
 			},
 			{
 				`{"name":"e\u0301","last_checked_at":null,"metrics":{}}`,
@@ -51,7 +55,8 @@ func TestAStrategyKeepsWhatADraftSaysNothingOf(t *testing.T) {
 
 func TestADraftThatChangesNothingIsNoChange(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		const body = `{"name":"n","tags":["b","a"],"health":"degraded","last_checked_at":"2026-01-05T09:00:00Z","metrics":{"b":1,"a":[1.0]}}`
+		const body = `{"name":"n","tags":["b","a"],"health":"degraded","last_checked_at":"2026-01-05T09:00:00Z",` +
+			`"metrics":{"b":1,"a":[1.0]}}`
 		r.put("s", body)
 		r.ids(r.Strategies, Query{})
 		before := r.use(tenantA).revision

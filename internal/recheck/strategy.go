@@ -45,25 +45,17 @@ type Strategy struct {
 	Metrics       jsontext.Value `json:"metrics"`         // an object
 }
 
-// Draft is what somebody says of a strategy. What checks find out is kept where the
-// draft says nothing of it.
+// Draft is what somebody says of a strategy. What checks find out stays where the draft says nothing
+// of it.
 type Draft struct {
-	id      string // "": not said
-	name    string
-	tags    []string
-	health  Health         // "": as it was
-	checked *wire.Stamp    // nil: as it was; 0: never
-	metrics jsontext.Value // nil: as they were
-}
-
-// draftDoc is a draft as it is written.
-type draftDoc struct {
 	ID            *string        `json:"id"`
 	Name          *string        `json:"name"`
 	Tags          []string       `json:"tags"`
 	Health        *Health        `json:"health"`
 	LastCheckedAt jsontext.Value `json:"last_checked_at"`
 	Metrics       jsontext.Value `json:"metrics"`
+
+	checked *wire.Stamp // LastCheckedAt; nil: as it was; 0: never
 }
 
 var strategyID = regexp.MustCompile(`^[a-z0-9._-]{1,128}$`)
@@ -73,59 +65,41 @@ func ValidID(id string) bool { return strategyID.MatchString(id) }
 
 // ParseDraft reads a draft, strictly. Texts are taken in Normalization Form C. The error
 // is fault.Invalid, and its message names the member.
-func ParseDraft(body []byte) (Draft, error) {
-	if len(body) == 0 {
-		return Draft{}, unfit("the body must be a JSON object")
+func ParseDraft(body []byte) (d Draft, err error) {
+	if err = decodeCanonical(body, &d); err != nil {
+		return d, err
 	}
-	plain, err := wire.Canonical(nil, body, wire.Options{})
-	if err != nil {
-		return Draft{}, err
+	switch {
+	case d.ID != nil && !ValidID(*d.ID):
+		return d, unfit("id must be 1 to %d of a-z 0-9 . _ -", wire.MaxName)
+	case d.Name == nil:
+		return d, unfit("name is missing")
+	case !oneLine(*d.Name, MaxName):
+		return d, unfit("name must be 1 to %d characters on one line", MaxName)
+	case d.Health != nil && !slices.Contains(Healths, *d.Health):
+		return d, unfit("health must be healthy, degraded or unknown")
+	case len(d.Tags) > MaxTags:
+		return d, unfit("tags must be at most %d", MaxTags)
 	}
-	var doc draftDoc
-	if err := wire.Decode(plain, &doc); err != nil {
-		return Draft{}, err
+	if err = checkTags("tags", d.Tags); err != nil {
+		return d, err
 	}
-	d := Draft{}
-	for _, step := range []func(*draftDoc) error{d.takeWords, d.takeTags, d.takeChecked, d.takeMetrics} {
-		if err := step(&doc); err != nil {
-			return Draft{}, err
-		}
+	slices.Sort(d.Tags)
+	d.Tags = slices.Compact(d.Tags)
+	if d.checked, err = lastChecked(d.LastCheckedAt); err != nil {
+		return d, err
 	}
-	return d, nil
+	return d, checkObject("metrics", d.Metrics, MaxMetrics)
 }
 
-func (d *Draft) takeWords(doc *draftDoc) error {
-	if doc.ID != nil {
-		if d.id = *doc.ID; !ValidID(d.id) {
-			return unfit("id must be 1 to %d of a-z 0-9 . _ -", wire.MaxName)
-		}
-	}
-	if doc.Name == nil {
-		return unfit("name is missing")
-	}
-	if d.name = *doc.Name; !oneLine(d.name, MaxName) {
-		return unfit("name must be 1 to %d characters on one line", MaxName)
-	}
-	if doc.Health != nil {
-		if d.health = *doc.Health; !slices.Contains(Healths, d.health) {
-			return unfit("health must be healthy, degraded or unknown")
-		}
-	}
-	return nil
-}
-
-func (d *Draft) takeTags(doc *draftDoc) error {
-	if len(doc.Tags) > MaxTags {
-		return unfit("tags must be at most %d", MaxTags)
-	}
-	for i, tag := range doc.Tags {
+// checkTags says which of some tags cannot be one.
+func checkTags(field string, tags []string) error {
+	for i, tag := range tags {
 		if !ValidTag(tag) {
-			return unfit("tags[%d] must be 1 to %d characters on one line, without commas or blanks around it", i,
-				MaxTag)
+			return unfit("%s[%d] must be 1 to %d characters on one line, without commas or blanks around it",
+				field, i, MaxTag)
 		}
 	}
-	slices.Sort(doc.Tags)
-	d.tags = slices.Compact(doc.Tags)
 	return nil
 }
 
@@ -135,36 +109,33 @@ func ValidTag(tag string) bool {
 	return oneLine(tag, MaxTag) && !strings.Contains(tag, ",") && strings.TrimSpace(tag) == tag
 }
 
-func (d *Draft) takeChecked(doc *draftDoc) error {
-	switch doc.LastCheckedAt.Kind() {
+// lastChecked reads last_checked_at: nil when it is not there, 0 for null.
+func lastChecked(raw jsontext.Value) (*wire.Stamp, error) {
+	at := new(wire.Stamp)
+	switch raw.Kind() {
 	case jsontext.KindInvalid: // not there
-		return nil
+		return nil, nil
 	case jsontext.KindNull:
-		d.checked = new(wire.Stamp)
-		return nil
+		return at, nil
 	case jsontext.KindString:
-		text, err := jsontext.AppendUnquote(nil, doc.LastCheckedAt)
-		if err == nil {
-			var at wire.Stamp
-			if err = at.UnmarshalText(text); err == nil {
-				d.checked = &at
-				return nil
-			}
+		text, err := jsontext.AppendUnquote(nil, raw)
+		if err == nil && at.UnmarshalText(text) == nil {
+			return at, nil
 		}
 	}
-	return unfit("last_checked_at must be an RFC 3339 time, such as 2026-01-05T09:00:00Z, or null")
+	return nil, unfit("last_checked_at must be an RFC 3339 time, such as 2026-01-05T09:00:00Z, or null")
 }
 
-func (d *Draft) takeMetrics(doc *draftDoc) error {
+// checkObject says what is wrong with a member that is an object of bounded size, if it is there.
+func checkObject(field string, raw jsontext.Value, limit int) error {
 	switch {
-	case doc.Metrics == nil:
+	case raw == nil:
 		return nil
-	case doc.Metrics.Kind() != jsontext.KindBeginObject:
-		return unfit("metrics must be an object")
-	case len(doc.Metrics) > MaxMetrics:
-		return unfit("metrics are larger than %d bytes", MaxMetrics)
+	case raw.Kind() != jsontext.KindBeginObject:
+		return unfit("%s must be an object", field)
+	case len(raw) > limit:
+		return unfit("%s are larger than %d bytes", field, limit)
 	}
-	d.metrics = doc.Metrics
 	return nil
 }
 
@@ -174,14 +145,14 @@ func (d *Draft) over(id string, was *Strategy) Strategy {
 	if was != nil {
 		s = *was
 	}
-	if s.Name, s.Tags = d.name, d.tags; s.Tags == nil {
+	if s.Name, s.Tags = *d.Name, d.Tags; s.Tags == nil {
 		s.Tags = []string{}
 	}
-	if d.health != "" {
-		s.Health = d.health
+	if d.Health != nil {
+		s.Health = *d.Health
 	}
-	if d.metrics != nil {
-		s.Metrics = d.metrics
+	if d.Metrics != nil {
+		s.Metrics = d.Metrics
 	}
 	if d.checked != nil {
 		if s.LastCheckedAt = d.checked; *d.checked == 0 {

@@ -19,12 +19,16 @@ import (
 func TestLargeBodiesShareABudget(t *testing.T) {
 	var d *door
 	inside := func() {}
-	d = openDoor(t, Config{}, Route{Pattern: "POST /large", MaxBody: MaxBodies, Do: func(ctx context.Context, c *Call) (
-		Reply, error,
-	) {
-		inside()
-		return ok(ctx, c)
-	}})
+	d = openDoor(
+		t,
+		Config{},
+		Route{Pattern: "POST /large", MaxBody: MaxBodies, Do: func(ctx context.Context, c *Call) (
+			Reply, error,
+		) {
+			inside()
+			return ok(ctx, c)
+		}},
+	)
 	large := strings.Repeat(" ", MaxBodies/2+1)
 	inside = func() {
 		inside = func() {}

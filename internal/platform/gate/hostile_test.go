@@ -189,14 +189,22 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"a key name that is a list", head(key, map[string]any{"kid": []string{"a"}}), 401, true},
 		{
 			"a key of its own in jwk",
-			head(other, map[string]any{"jwk": map[string]any{"kty": "RSA", "n": encode(other.N.Bytes()), "e": "AQAB"}}),
+			head(
+				other,
+				map[string]any{"jwk": map[string]any{"kty": "RSA", "n": encode(other.N.Bytes()), "e": "AQAB"}},
+			),
 			401, false,
 		},
 		{"keys of its own at jku", head(other, map[string]any{"kid": "mine", "jku": elsewhere}), 401, false},
 		{"keys of its own at x5u", head(other, map[string]any{"x5u": elsewhere}), 401, false},
 		{"a certificate of its own in x5c", head(other, map[string]any{"x5c": []string{canary}}), 401, false},
 		{"a critical extension", head(key, map[string]any{"kid": "a", "crit": []string{"exp"}}), 401, false},
-		{"an empty list of critical extensions", head(key, map[string]any{"kid": "a", "crit": []string{}}), 401, false},
+		{
+			"an empty list of critical extensions",
+			head(key, map[string]any{"kid": "a", "crit": []string{}}),
+			401,
+			false,
+		},
 		{"two algs, the good one last", header(`{"alg":"none","alg":"RS256","kid":"a"}`), 401, false},
 		{"two algs, the good one first", header(`{"alg":"RS256","alg":"none","kid":"a"}`), 401, false},
 		{"two key names", header(`{"alg":"RS256","kid":"b","kid":"a"}`), 401, false},
@@ -207,8 +215,13 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"two expiries", raw("{" + sound + `,"exp":99999999999}`), 401, false},
 		{"two scopes", raw("{" + sound + `,"scope":"things:admin"}`), 401, false},
 		{"two audiences", raw("{" + sound + `,"aud":"other"}`), 401, false},
-		{"claims in capitals", raw(strings.NewReplacer("iss", "ISS", "aud", "AUD", "sub", "SUB", "exp", "EXP", "scope",
-			"SCOPE").Replace("{" + sound + "}")), 401, false},
+		{
+			"claims in capitals",
+			raw(strings.NewReplacer("iss", "ISS", "aud", "AUD", "sub", "SUB", "exp", "EXP", "scope",
+				"SCOPE").Replace("{" + sound + "}")),
+			401,
+			false,
+		},
 
 		// Time. The leeway is 30 s to both sides.
 		{"no expiry", claim("exp", nil), 401, false},

@@ -34,7 +34,12 @@ func TestModeNoneListensOnLoopbackOnly(t *testing.T) {
 }
 
 func TestModeNoneServesLoopbackHostsOnly(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "GET /things", Do: ok}, Route{Pattern: "GET /open", Public: true, Do: ok})
+	d := openDoor(
+		t,
+		Config{},
+		Route{Pattern: "GET /things", Do: ok},
+		Route{Pattern: "GET /open", Public: true, Do: ok},
+	)
 	for host, want := range map[string]bool{
 		"localhost": true, "localhost:8080": true, "LOCALHOST:1": true, "127.0.0.1": true, "127.0.0.1:8080": true,
 		"127.9.9.9:65535": true,
@@ -191,12 +196,16 @@ func TestStreamsFlowAndEndWhenTheProcessDrains(t *testing.T) {
 }
 
 func TestAStreamThatPanicsIsCutOff(t *testing.T) {
-	d := openDoor(t, Config{}, Route{Pattern: "GET /stream", Stream: true, Do: func(_ context.Context, c *Call) (Reply,
-		error,
-	) {
-		fmt.Fprint(c.Stream, "data: 1\n\n")
-		panic("half way")
-	}})
+	d := openDoor(
+		t,
+		Config{},
+		Route{Pattern: "GET /stream", Stream: true, Do: func(_ context.Context, c *Call) (Reply,
+			error,
+		) {
+			fmt.Fprint(c.Stream, "data: 1\n\n")
+			panic("half way")
+		}},
+	)
 	addr, _ := serve(t, d)
 	got := raw(t, addr, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if strings.HasSuffix(got, "0\r\n\r\n") {

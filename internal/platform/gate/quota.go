@@ -154,10 +154,14 @@ func (q *Quota) Run(ctx context.Context) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatWithin)
 	defer cancel()
-	_ = q.db.Write(last, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error { // else it is gone after goneAfter
-		_, err := tx.Exec(ctx, `DELETE FROM gate_process WHERE name = $1`, q.name)
-		return err
-	})
+	_ = q.db.Write(
+		last,
+		sqldb.Other,
+		func(ctx context.Context, tx *sqldb.Tx) error { // else it is gone after goneAfter
+			_, err := tx.Exec(ctx, `DELETE FROM gate_process WHERE name = $1`, q.name)
+			return err
+		},
+	)
 }
 
 func (q *Quota) beat(ctx context.Context) error {
@@ -165,12 +169,17 @@ func (q *Quota) beat(ctx context.Context) error {
 	defer cancel()
 	var peers int64
 	err := q.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Batch(ctx,
+		return tx.Batch(
+			ctx,
 			sqldb.Stmt{Query: `INSERT INTO gate_process (name, seen) VALUES ($1, ` + sqlNow +
 				`) ON CONFLICT (name) DO UPDATE SET seen = ` + sqlNow, Args: []any{q.name}},
 			sqldb.Stmt{Query: `DELETE FROM gate_process WHERE name IN (SELECT name FROM gate_process WHERE seen < ` +
 				sqlNow + ` - $1::bigint FOR UPDATE SKIP LOCKED)`, Args: []any{goneAfter.Microseconds()}},
-			sqldb.Stmt{Query: `DELETE FROM gate_rate WHERE (class, client) IN (SELECT class, client FROM gate_rate WHERE arrival < ` + sqlNow + ` LIMIT $1 FOR UPDATE SKIP LOCKED)`, Args: []any{sweepMost}},
+			sqldb.Stmt{
+				Query: `DELETE FROM gate_rate WHERE (class, client) IN (SELECT class, ` +
+					`client FROM gate_rate WHERE arrival < ` + sqlNow + ` LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+				Args: []any{sweepMost},
+			},
 			sqldb.Stmt{Query: `SELECT count(*) FROM gate_process`, Row: func(r *sqldb.Row) error {
 				return r.Scan(&peers)
 			}},

@@ -3,8 +3,9 @@ package wire
 import "testing"
 
 var bodies = map[string]string{
-	"start":   `{"attempt":1,"workerId":"worker-7"}`,
-	"success": `{"attempt":1,"workerId":"worker-7","output":{"rows":120,"ok":true,"path":"s3://bucket/a/b"},"next":true}`,
+	"start": `{"attempt":1,"workerId":"worker-7"}`,
+	"success": `{"attempt":1,"workerId":"worker-7","output":{"rows":120,"ok":true,"path":"s3://bucket/a/b"},` +
+		`"next":true}`,
 	"unicode": `{"reason":"月次の締め処理を取り消す","attempt":1,"workerId":"worker-7","output":{"rows":120,"ok":true}}`,
 }
 

@@ -260,8 +260,10 @@ func TestEventsOfTheCoreFitIntoExecutionChanged(t *testing.T) {
 	}
 	e := parsed(t, golden(t, ExecutionChanged))
 	for _, events := range append(lines, strings.Join(lines, ",")) {
-		e.Payload = []byte(`{"executionId":"` + e.ID + `","commitNo":1,"firstSeq":1,"lastSeq":99,"events":[` + events +
-			`]}`)
+		e.Payload = []byte(
+			`{"executionId":"` + e.ID + `","commitNo":1,"firstSeq":1,"lastSeq":99,"events":[` + events +
+				`]}`,
+		)
 		if err := e.CheckPublished(); err != nil {
 			t.Errorf("%s: %v", events, err)
 		}

@@ -17,12 +17,14 @@ func TestStripTakesSensitiveValuesAndLeavesTheirNames(t *testing.T) {
 	for _, tc := range []struct{ name, typ, payload, want string }{
 		{
 			"a Japanese name and nested values", "RecordCreated",
-			`{"objectName":"Lead","fields":{"Name":"A","給与":{"額":[1,{"}":"\"]"}]},"Card":"4111","Age":3},"changedFields":["Name","給与","Card","Age"]}`,
+			`{"objectName":"Lead","fields":{"Name":"A","給与":{"額":[1,{"}":"\"]"}]},"Card":"4111","Age":3},` +
+				`"changedFields":["Name","給与","Card","Age"]}`,
 			`{"objectName":"Lead","fields":{"Name":"A","Age":3},"changedFields":["Name","給与","Card","Age"]}`,
 		},
 		{
 			"changes", "RecordUpdated",
-			`{"fieldChanges":{"Card":{"old":"4111","new":null},"Name":{"old":"A","new":"B"}},"changedFields":["Card","Name"],"objectName":"Lead"}`,
+			`{"fieldChanges":{"Card":{"old":"4111","new":null},"Name":{"old":"A","new":"B"}},` +
+				`"changedFields":["Card","Name"],"objectName":"Lead"}`,
 			`{"fieldChanges":{"Name":{"old":"A","new":"B"}},"changedFields":["Card","Name"],"objectName":"Lead"}`,
 		},
 		{

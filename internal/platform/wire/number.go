@@ -44,7 +44,12 @@ func (c *canon) number() error {
 		c.out = append(c.out, '0')
 		return nil
 	case exp < -MaxExponent || exp > MaxExponent:
-		return fault.New(fault.Invalid, CodeInvalid, "the body holds a number with an exponent beyond ±%d", MaxExponent)
+		return fault.New(
+			fault.Invalid,
+			CodeInvalid,
+			"the body holds a number with an exponent beyond ±%d",
+			MaxExponent,
+		)
 	}
 	if n.negative {
 		c.out = append(c.out, '-')

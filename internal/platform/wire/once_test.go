@@ -59,8 +59,11 @@ func TestOnceOfOtherBodiesSaysWhatDiffers(t *testing.T) {
 
 func TestOnceLeavesMembersOut(t *testing.T) {
 	single := parse(t, `{"attempt":1,"workerId":"w"}`, Options{})
-	batch := parse(t, `{"command":"StartNode","idempotencyKey":"k","executionId":"e","nodeId":"n","workerId":"w","attempt":1}`,
-		Options{Omit: []string{"command", "idempotencyKey", "executionId", "nodeId"}})
+	batch := parse(
+		t,
+		`{"command":"StartNode","idempotencyKey":"k","executionId":"e","nodeId":"n","workerId":"w","attempt":1}`,
+		Options{Omit: []string{"command", "idempotencyKey", "executionId", "nodeId"}},
+	)
 	if diff := cmp.Diff(single, batch); diff != "" {
 		t.Errorf("a command in a batch has another identity than alone: %s", diff)
 	}

@@ -13,8 +13,10 @@ import (
 func TestPayloadsAreDecodedWhateverTheirSpelling(t *testing.T) {
 	e := Event{
 		Type: "ApprovalDecided",
-		Payload: []byte(`{"finalStageIndex":1.0e1,"comment":null,"target":{"recordId":"r","objectName":"Quote","later":[]},
-		"decision":"APPROVED","decidedAt":"2026-01-11T00:00:00+09:00","later":{"a":1}}`),
+		Payload: []byte(
+			`{"finalStageIndex":1.0e1,"comment":null,"target":{"recordId":"r","objectName":"Quote","later":[]},
+		"decision":"APPROVED","decidedAt":"2026-01-11T00:00:00+09:00","later":{"a":1}}`,
+		),
 	}
 	got, err := DecodePayload[ApprovalDecided](&e)
 	want := ApprovalDecided{

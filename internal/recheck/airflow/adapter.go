@@ -26,12 +26,12 @@ type Engine interface {
 
 // Check is what a task asks for.
 type Check struct {
-	RequestID string
-	Strategy  string
-	Window    jsontext.Value
-	Reason    string
-	Params    jsontext.Value
-	TraceID   string
+	RequestID string         `json:"request_id"`
+	Strategy  string         `json:"strategy"`
+	Window    jsontext.Value `json:"window,omitzero"`
+	Reason    string         `json:"reason"`
+	Params    jsontext.Value `json:"params,omitzero"`
+	TraceID   string         `json:"trace_id,omitempty"`
 }
 
 // Ports are what an Adapter works with. Meter and Tracer may be nil.
@@ -92,10 +92,10 @@ func (a *Adapter) turned(to State) {
 		a.told = ""
 		a.mu.Unlock()
 		a.log.Info("Airflow answers again")
-		a.line.nudge()
+		a.line.signal()
 		return
 	}
-	a.client.forget()
+	a.client.unlearn()
 	a.mu.Lock()
 	last := a.told
 	a.mu.Unlock()
@@ -132,15 +132,15 @@ func (a *Adapter) Run(ctx context.Context) {
 		defer close(work)
 		a.line.feed(ctx, work, func() bool { return a.circuit.state() == Closed })
 	})
-	all.Go(func() { often(ctx, a.cfg.claimEvery, a.claim) })
-	all.Go(func() { often(ctx, a.cfg.watchEvery, a.watch) })
-	all.Go(func() { often(ctx, min(a.cfg.retryFirst, a.cfg.Probe), a.probe) })
-	all.Go(func() { often(ctx, a.cfg.sweepEvery, a.sweep) })
+	all.Go(func() { every(ctx, a.cfg.claimEvery, a.claim) })
+	all.Go(func() { every(ctx, a.cfg.watchEvery, a.watch) })
+	all.Go(func() { every(ctx, min(a.cfg.retryFirst, a.cfg.Probe), a.probe) })
+	all.Go(func() { every(ctx, a.cfg.sweepEvery, a.sweep) })
 }
 
-// often does something at once and then every so often, until ctx ends.
-func often(ctx context.Context, every time.Duration, do func(ctx context.Context)) {
-	tick := time.NewTicker(every)
+// every does something at once and then again and again, until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func(ctx context.Context)) {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		do(ctx)

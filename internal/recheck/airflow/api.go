@@ -33,15 +33,10 @@ func (r *run) ended() bool { return r.State == runSucceeded || r.State == runFai
 // conf is what a run is told. Tenant, execution and node say whom it is for, so that a
 // run which nobody waits for any more can be found and ended.
 type conf struct {
-	RequestID string         `json:"request_id"`
-	Strategy  string         `json:"strategy"`
-	Window    jsontext.Value `json:"window,omitzero"`
-	Reason    string         `json:"reason"`
-	Params    jsontext.Value `json:"params,omitzero"`
-	TraceID   string         `json:"trace_id,omitempty"`
-	Tenant    string         `json:"tenant"`
-	Execution flow.ID        `json:"execution_id"`
-	Node      string         `json:"node_id"`
+	Check
+	Tenant    string  `json:"tenant"`
+	Execution flow.ID `json:"execution_id"`
+	Node      string  `json:"node_id"`
 }
 
 // idPrefix begins the id of every run that is triggered here.
@@ -51,28 +46,21 @@ const idPrefix = "renga__"
 // on the attempt: a repetition finds the run.
 func runID(request, strategy string) string { return idPrefix + request + "__" + strategy }
 
-func (c *client) runPath(id string) string {
-	return "/dags/" + url.PathEscape(c.cfg.DAG) + "/dagRuns/" + url.PathEscape(id)
-}
+// dagPath is the path of the DAG, runsPath that of its runs, runPath that of one of them.
+func (c *client) dagPath() string          { return "/dags/" + url.PathEscape(c.cfg.DAG) }
+func (c *client) runsPath() string         { return c.dagPath() + "/dagRuns" }
+func (c *client) runPath(id string) string { return c.runsPath() + "/" + url.PathEscape(id) }
 
 // trigger starts a run. When one of that id is there already the outcome is conflict.
 func (c *client) trigger(ctx context.Context, id string, told conf) (run, error) {
 	var got run
-	body := struct {
-		ID   string `json:"dag_run_id"`
-		Conf conf   `json:"conf"`
-	}{id, told}
-	in := exchange{endpoint: endTrigger, method: http.MethodPost, path: "/dags/" + url.PathEscape(c.cfg.DAG) +
-		"/dagRuns", body: body}
+	body := map[string]any{"dag_run_id": id, "conf": told}
 	if api, err := c.known(ctx); err != nil {
 		return run{}, err
 	} else if api == V2 { // it must be there, and null means: no date of its own
-		in.body = struct {
-			ID      string  `json:"dag_run_id"`
-			Logical *string `json:"logical_date"`
-			Conf    conf    `json:"conf"`
-		}{id, nil, told}
+		body["logical_date"] = nil
 	}
+	in := exchange{endpoint: endTrigger, method: http.MethodPost, path: c.runsPath(), body: body}
 	if err := c.do(ctx, in, &got); err != nil {
 		return run{}, err
 	}
@@ -112,11 +100,10 @@ func (c *client) run(ctx context.Context, id string) (run, error) {
 
 // cancel ends a run: Airflow stops its tasks and calls it failed.
 func (c *client) cancel(ctx context.Context, id string) error {
-	var got run
 	return c.do(ctx, exchange{
 		endpoint: endCancel, method: http.MethodPatch, path: c.runPath(id),
 		body: map[string]string{"state": runFailed},
-	}, &got)
+	}, &run{})
 }
 
 // pageSize is how many runs are listed at a time.
@@ -132,8 +119,7 @@ func (c *client) active(ctx context.Context, offset int) ([]run, int, error) {
 		"state": {"queued", "running"}, "limit": {strconv.Itoa(pageSize)},
 		"offset": {strconv.Itoa(offset)}, "order_by": {"id"},
 	}
-	err := c.do(ctx, exchange{endpoint: endRuns, method: http.MethodGet, path: "/dags/" + url.PathEscape(c.cfg.DAG) +
-		"/dagRuns", query: query}, &got)
+	err := c.do(ctx, exchange{endpoint: endRuns, method: http.MethodGet, path: c.runsPath(), query: query}, &got)
 	return got.Runs, got.Total, err
 }
 
@@ -143,8 +129,7 @@ func (c *client) dag(ctx context.Context) (paused bool, err error) {
 	var got struct {
 		Paused bool `json:"is_paused"`
 	}
-	err = c.do(ctx, exchange{endpoint: endDAG, method: http.MethodGet, path: "/dags/" + url.PathEscape(c.cfg.DAG)},
-		&got)
+	err = c.do(ctx, exchange{endpoint: endDAG, method: http.MethodGet, path: c.dagPath()}, &got)
 	return got.Paused, err
 }
 

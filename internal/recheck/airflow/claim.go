@@ -125,19 +125,14 @@ func (a *Adapter) look(ctx context.Context, jobs []*job) error {
 			return err
 		}
 		for _, l := range lost {
-			a.line.judge(held[l.TaskRef], verdictOn(l))
+			verdict := moved // it waits for its next attempt, or is in it
+			if !l.Found || l.Status.Terminal() {
+				verdict = over
+			}
+			a.line.judge(held[l.TaskRef], verdict)
 		}
 	}
 	return nil
-}
-
-// verdictOn is what a lost task means for its run: one that has ended for good is over,
-// one that waits for its next attempt, or is in it, goes on.
-func verdictOn(l engine.LostTask) verdict {
-	if !l.Found || l.Status.Terminal() {
-		return over
-	}
-	return moved
 }
 
 // renew gives a sign of life for each job. A refusal means that the task is lost, which

@@ -46,7 +46,7 @@ func newClient(cfg Config, circuit *circuit, tell *teller) (*client, error) {
 		return nil, err
 	}
 	c := &client{cfg: cfg, base: base, login: newLogin(), circuit: circuit, tell: tell}
-	c.forget()
+	c.unlearn()
 	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout, KeepAlive: 30 * time.Second}
 	c.http = &http.Client{
 		Transport: &http.Transport{
@@ -62,8 +62,8 @@ func newClient(cfg Config, circuit *circuit, tell *teller) (*client, error) {
 	return c, nil
 }
 
-// forget forgets which version of the API answers: Airflow may come back as another.
-func (c *client) forget() {
+// unlearn forgets which version of the API answers: Airflow may come back as another.
+func (c *client) unlearn() {
 	if c.cfg.API == Auto {
 		c.api.Store("")
 	} else {

@@ -43,7 +43,7 @@ func dial(t *testing.T, cfg Config) *client {
 	var c *client
 	circuit := newCircuit(cfg.Failures, cfg.Probe, func(s State) {
 		if s == Open {
-			c.forget()
+			c.unlearn()
 		}
 	})
 	tell, err := newTeller(nil, nil, circuit.state, func() int { return 0 })
@@ -58,8 +58,11 @@ func dial(t *testing.T, cfg Config) *client {
 }
 
 var told = conf{
-	RequestID: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Strategy: "strat.a",
-	Window: jsontext.Value(`{"lookback_days":14}`), Reason: "manual", Tenant: "default", Node: "s1",
+	Check: Check{
+		RequestID: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Strategy: "strat.a",
+		Window: jsontext.Value(`{"lookback_days":14}`), Reason: "manual",
+	},
+	Tenant: "default", Node: "s1",
 }
 
 func TestARunIsTriggeredOnceFollowedAndRead(t *testing.T) {
@@ -271,7 +274,8 @@ func TestWhatGoesWrongIsToldApart(t *testing.T) {
 			"a refusal",
 			airflowtest.Trouble{
 				Status: 422,
-				Body:   `{"detail":[{"loc":["body","conf"],"msg":"no","input":"airflow-pass"}]}`, Media: "application/json",
+				Body: `{"detail":[{"loc":["body","conf"],"msg":"no",` +
+					`"input":"airflow-pass"}]}`, Media: "application/json",
 			},
 			refused,
 		},

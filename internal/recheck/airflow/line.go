@@ -64,8 +64,8 @@ type line struct {
 
 func (l *line) init() { l.all, l.wake = map[*job]bool{}, make(chan struct{}, 1) }
 
-// nudge lets feed look again.
-func (l *line) nudge() {
+// signal lets feed look again.
+func (l *line) signal() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -84,7 +84,7 @@ func (l *line) add(j *job) {
 	l.all[j] = true
 	heap.Push(&l.wait, j)
 	l.mu.Unlock()
-	l.nudge()
+	l.signal()
 }
 
 // back puts a job in line again after work, to be due after a pause. What the engine
@@ -96,7 +96,7 @@ func (l *line) back(j *job, pause time.Duration) {
 		heap.Push(&l.wait, j)
 	}
 	l.mu.Unlock()
-	l.nudge()
+	l.signal()
 }
 
 // settle brings a verdict to bear on a job that nobody works on; false: it is gone.
@@ -132,7 +132,7 @@ func (l *line) judge(j *job, v verdict) {
 		}
 	}
 	l.mu.Unlock()
-	l.nudge()
+	l.signal()
 }
 
 // held are the jobs whose tasks this process has.

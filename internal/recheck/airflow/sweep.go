@@ -62,8 +62,7 @@ func (a *Adapter) reap(ctx context.Context, runs []run) {
 		}
 		j := &job{
 			tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID,
-			phase: ending, lost: over,
-			check: Check{RequestID: told.RequestID, Strategy: told.Strategy, TraceID: told.TraceID},
+			phase: ending, lost: over, check: told.Check,
 		}
 		byTenant[told.Tenant][j.ref()] = j
 	}

@@ -36,19 +36,18 @@ func newTeller(meter metric.Meter, tracer trace.Tracer, state func() State, held
 	if err != nil {
 		return nil, err
 	}
-	_, err1 := meter.Int64ObservableGauge("airflow.adapter.circuit_state",
-		metric.WithDescription("0 closed, 1 open, 2 half-open"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(stateValues[state()])
-			return nil
-		}))
-	_, err2 := meter.Int64ObservableGauge("airflow.adapter.runs",
-		metric.WithDescription("DAG runs that this process follows"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(held()))
-			return nil
-		}))
-	return &teller{tracer: tracer, calls: calls}, errors.Join(err1, err2)
+	gauge := func(name, description string, value func() int64) error {
+		_, err := meter.Int64ObservableGauge(name, metric.WithDescription(description),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				o.Observe(value())
+				return nil
+			}))
+		return err
+	}
+	return &teller{tracer: tracer, calls: calls}, errors.Join(
+		gauge("airflow.adapter.circuit_state", "0 closed, 1 open, 2 half-open",
+			func() int64 { return stateValues[state()] }),
+		gauge("airflow.adapter.runs", "DAG runs that this process follows", func() int64 { return int64(held()) }))
 }
 
 // begin begins a call; done takes its end.

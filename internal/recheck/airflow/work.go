@@ -57,11 +57,8 @@ func (a *Adapter) step(ctx context.Context, j *job) (pause time.Duration, done b
 }
 
 func (a *Adapter) trigger(ctx context.Context, j *job) (time.Duration, bool) {
-	got, err := a.client.trigger(ctx, j.id, conf{
-		RequestID: j.check.RequestID, Strategy: j.check.Strategy, Window: j.check.Window, Reason: j.check.Reason,
-		Params: j.check.Params, TraceID: j.check.TraceID,
-		Tenant: j.tenant, Execution: j.task.Execution, Node: j.task.Node,
-	})
+	told := conf{j.check, j.tenant, j.task.Execution, j.task.Node}
+	got, err := a.client.trigger(ctx, j.id, told)
 	switch outcomeOf(err) {
 	case ok:
 		j.phase, j.tries, j.faults = polling, 0, 0
@@ -126,12 +123,11 @@ func (a *Adapter) finish(ctx context.Context, j *job) (time.Duration, bool) {
 
 // failed ends a task with an error that is the check's answer and is not tried again.
 func (a *Adapter) failed(ctx context.Context, j *job, code, message string) (time.Duration, bool) {
-	class, advice := fault.ReasonInfra, fault.RetryAfterFix
 	output, err := json.Marshal(map[string]any{
 		"error": map[string]string{"code": code, "message": message},
 		"airflow": map[string]string{
-			"dag_id": a.cfg.DAG, "dag_run_id": j.id, "reason_class": string(class),
-			"retry_advice": string(advice),
+			"dag_id": a.cfg.DAG, "dag_run_id": j.id,
+			"reason_class": string(fault.ReasonInfra), "retry_advice": string(fault.RetryAfterFix),
 		},
 	}, json.Deterministic(true))
 	if err != nil {
@@ -228,13 +224,10 @@ func notTaken(r engine.Result) bool {
 
 // fail fails the attempt; the retry policy of the task decides what follows.
 func (a *Adapter) fail(ctx context.Context, j *job, code, message string) (time.Duration, bool) {
-	detail, err := json.Marshal(map[string]string{
-		"dagId": a.cfg.DAG, "dagRunId": j.id, "reasonClass": string(fault.ReasonInfra),
-		"retryAdvice": string(fault.RetryWithBackoff),
+	detail, _ := json.Marshal(map[string]string{ // texts can be written
+		"dagId": a.cfg.DAG, "dagRunId": j.id,
+		"reasonClass": string(fault.ReasonInfra), "retryAdvice": string(fault.RetryWithBackoff),
 	}, json.Deterministic(true))
-	if err != nil {
-		detail = nil
-	}
 	return a.ended(ctx, j, a.submit(ctx, j, flow.Fail{
 		Node: j.task.Node, Attempt: j.task.Attempt, Worker: a.ports.Worker,
 		Error: &flow.Error{Code: code, Message: message, Detail: detail},
@@ -255,7 +248,6 @@ func (a *Adapter) ended(ctx context.Context, j *job, r engine.Result) (time.Dura
 	}
 	if err := a.look(ctx, []*job{j}); err != nil {
 		a.gone(ctx, "held tasks cannot be looked after", err)
-		return a.retryPause(j), false
 	}
 	return a.retryPause(j), false // the verdict says what becomes of it
 }
