@@ -61,7 +61,7 @@ type App struct {
 	Engine     Engine
 	Bus        *bus.Bus
 	Bulks      *bulk.Bulks
-	Inbound    *inbound.Trigger
+	Inbound    *inbound.Deliveries
 	Rechecks   *recheck.Rechecks
 	Metadata   *metadata.Metadata
 	Records    *records.Records

@@ -27,7 +27,7 @@ func appendAnswer(dst []byte, ans *engine.Answer) (status int, _ []byte) {
 func (a *API) appendResult(ctx context.Context, dst []byte, r *engine.Result) []byte {
 	dst = append(dst, `{"status":`...)
 	if r.Err != nil {
-		return rest.AppendFailure(ctx, a.log, dst, r.Err)
+		return rest.AppendFailure(ctx, a.cfg.Log, dst, r.Err)
 	}
 	dst = strconv.AppendInt(dst, int64(statusOf(&r.Answer)), 10)
 	return appendMembers(append(dst, ','), &r.Answer)

@@ -62,8 +62,7 @@ func showAudit(e *audit.Entry) auditView {
 	return auditView{
 		AuditID: e.ID, At: e.At, Actor: by, Action: e.Action, Subject: e.Subject,
 		CorrelationID: e.CorrelationID, Outcome: e.Outcome, Reason: e.Reason, ReasonClass: e.ReasonClass,
-		ReasonCode:  e.ReasonCode,
-		RetryAdvice: e.RetryAdvice, Detail: e.Detail,
+		ReasonCode: e.ReasonCode, RetryAdvice: e.RetryAdvice, Detail: e.Detail,
 	}
 }
 
@@ -73,13 +72,12 @@ var auditParams = []string{"action", "actor", "subject", "from", "to"}
 // auditFilter selects entries of a tenant.
 func (q query) auditFilter(tenant string) audit.Query {
 	return audit.Query{
-		Tenant: tenant, Action: q.name("action"), Actor: q.line("actor", audit.MaxText), Subject: q.line("subject",
-			audit.MaxText),
+		Tenant: tenant, Action: q.name("action"),
+		Actor: q.line("actor", audit.MaxText), Subject: q.line("subject", audit.MaxText),
 		From: wire.Stamp(q.Instant("from")), To: wire.Stamp(q.Instant("to")),
 	}
 }
 
-// listAudit answers GET /audit.
 func (a *auditAPI) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, auditParams...)
 	filter := query{q}.auditFilter(c.Principal.Tenant)
@@ -88,10 +86,7 @@ func (a *auditAPI) listAudit(ctx context.Context, c *gate.Call) (gate.Reply, err
 		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.audit.List(ctx, filter)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, rows, total, showAudit)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showAudit)}, err
 }
 
 // exportAudit answers GET /audit/export: a line for each entry. Should it fail on its

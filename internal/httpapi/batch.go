@@ -24,7 +24,7 @@ func (a *API) sendCommands(ctx context.Context, c *gate.Call) (gate.Reply, error
 	}
 	if len(b.requests) > 0 {
 		c.Yield()
-		answers := a.commands.Submit(ctx, b.requests)
+		answers := a.cfg.Commands.Submit(ctx, b.requests)
 		for i, place := range b.places {
 			b.results[place] = answers[i]
 		}
@@ -58,8 +58,8 @@ func newBatch(c *gate.Call) *batch {
 	room := min(MaxCommands, 1+len(c.Body)/commandSize)
 	return &batch{
 		reader: newReader(c.Body), call: c,
-		requests: make([]engine.Request, 0, room), places: make([]int, 0, room), results: make([]engine.Result, 0,
-			room),
+		requests: make([]engine.Request, 0, room), places: make([]int, 0, room),
+		results: make([]engine.Result, 0, room),
 	}
 }
 

@@ -49,6 +49,15 @@ var memberNames = [memberEnd]string{
 	"nodeId",
 }
 
+// members are the members by their names in quotes.
+var members = func() map[string]member {
+	all := map[string]member{}
+	for m, name := range memberNames {
+		all[strconv.Quote(name)] = member(m)
+	}
+	return all
+}()
+
 // memberSet is a set of members.
 type memberSet uint32
 
@@ -113,49 +122,8 @@ func lookup(name []byte) (member, bool) {
 	if bytes.IndexByte(name, '\\') >= 0 {
 		name = strconv.AppendQuote(nil, unquote(name))
 	}
-	switch string(name) {
-	case `"command"`:
-		return mCommand, true
-	case `"idempotencyKey"`:
-		return mIdempotencyKey, true
-	case `"executionId"`:
-		return mExecutionID, true
-	case `"nodeId"`:
-		return mNodeID, true
-	case `"attempt"`:
-		return mAttempt, true
-	case `"workerId"`:
-		return mWorkerID, true
-	case `"output"`:
-		return mOutput, true
-	case `"next"`:
-		return mNext, true
-	case `"claim"`:
-		return mClaim, true
-	case `"start"`:
-		return mStart, true
-	case `"error"`:
-		return mError, true
-	case `"progress"`:
-		return mProgress, true
-	case `"message"`:
-		return mMessage, true
-	case `"metrics"`:
-		return mMetrics, true
-	case `"waitKey"`:
-		return mWaitKey, true
-	case `"prompt"`:
-		return mPrompt, true
-	case `"resumeKey"`:
-		return mResumeKey, true
-	case `"reason"`:
-		return mReason, true
-	case `"graphId"`:
-		return mGraphID, true
-	case `"input"`:
-		return mInput, true
-	}
-	return 0, false
+	m, known := members[string(name)]
+	return m, known
 }
 
 // unquote is the text of a JSON string.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/bulk/dlq"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -32,35 +32,54 @@ type Bulks interface {
 // bulkAPI answers the calls of bulks, those about executions and those about dead letters.
 type bulkAPI struct{ bulks Bulks }
 
-// bulkRoutes are the routes of bulks.
-func (a *bulkAPI) bulkRoutes() []gate.Route {
-	return []gate.Route{
-		{Operation: "createBulk", Heavy: true, Do: a.createBulk},
-		{Operation: "listBulks", Do: a.listBulks(&ofExecutions)},
-		{Operation: "getBulk", Do: a.bulk(&ofExecutions)},
-		{Operation: "listBulkItems", Heavy: true, Do: a.bulkItems(&ofExecutions)},
-		{Operation: "startBulk", Do: a.startBulk(&ofExecutions)},
-		{Operation: "stopBulk", Do: a.stopBulk(&ofExecutions)},
-	}
-}
-
 // family is the bulks of one surface: those of others do not exist there.
 type family struct {
 	path  string // of its routes
 	kinds []string
-	show  func(*bulk.Bulk) any
+	spec  func(*bulk.Bulk) (filter any, reason string, err error) // what its creator asked for
 	item  func(*bulk.Item) any
 }
 
-// ofExecutions are the bulks about executions.
-var ofExecutions = family{
-	path: "/bulks", kinds: []string{cancel.Name},
-	show: func(b *bulk.Bulk) any { return showBulk(b) }, item: func(it *bulk.Item) any { return showBulkItem(it) },
+// ofExecutions are the bulks about executions, ofDeadLetters those about dead letters.
+var (
+	ofExecutions = &family{
+		path: "/bulks", kinds: []string{cancel.Name}, item: showBulkItem,
+		spec: func(b *bulk.Bulk) (any, string, error) {
+			spec, err := cancel.Parse(b)
+			return spec.Filter, spec.Reason, err
+		},
+	}
+	ofDeadLetters = &family{
+		path: "/events/bulks", kinds: dlq.Names(), item: showDeadItem,
+		spec: func(b *bulk.Bulk) (any, string, error) {
+			spec, err := dlq.Parse(b)
+			return spec.Filter, spec.Reason, err
+		},
+	}
+)
+
+// routes are the routes of bulks.
+func (a *bulkAPI) routes() []gate.Route {
+	e, d := ofExecutions, ofDeadLetters
+	return []gate.Route{
+		{Operation: "createBulk", Heavy: true, Do: createBulk(a, cancelSpec)},
+		{Operation: "listBulks", Do: a.listBulks(e)},
+		{Operation: "getBulk", Do: rest.NoQuery(a.bulk(e))},
+		{Operation: "listBulkItems", Heavy: true, Do: a.bulkItems(e)},
+		{Operation: "startBulk", Do: a.orderBulk(e, "start", "StartBulk", Bulks.Start)},
+		{Operation: "stopBulk", Do: a.orderBulk(e, "stop", "StopBulk", Bulks.Stop)},
+		{Operation: "createDeadLetterBulk", Heavy: true, Do: createBulk(a, deadSpec)},
+		{Operation: "listDeadLetterBulks", Do: a.listBulks(d)},
+		{Operation: "getDeadLetterBulk", Do: rest.NoQuery(a.bulk(d))},
+		{Operation: "listDeadLetterBulkItems", Heavy: true, Do: a.bulkItems(d)},
+		{Operation: "startDeadLetterBulk", Do: a.orderBulk(d, "start", "StartBulk", Bulks.Start)},
+		{Operation: "stopDeadLetterBulk", Do: a.orderBulk(d, "stop", "StopBulk", Bulks.Stop)},
+	}
 }
 
 // find is the bulk that a call names.
 func (f *family) find(ctx context.Context, c *gate.Call, bulks Bulks) (bulk.Bulk, error) {
-	id, err := bulkID(c)
+	id, err := pathID(c, "bulkId", "BULK_NOT_FOUND", "bulk")
 	if err != nil {
 		return bulk.Bulk{}, err
 	}
@@ -71,11 +90,11 @@ func (f *family) find(ctx context.Context, c *gate.Call, bulks Bulks) (bulk.Bulk
 	return b, err
 }
 
-// bulkBody is the body of POST /bulks.
-type bulkBody struct {
-	Command string      `json:"command"`
-	Filter  *bulkFilter `json:"filter"`
-	Reason  string      `json:"reason"`
+// bulkBody asks for a bulk.
+type bulkBody[Filter any] struct {
+	Command string  `json:"command"`
+	Filter  *Filter `json:"filter"`
+	Reason  string  `json:"reason"`
 }
 
 type bulkFilter struct {
@@ -85,8 +104,8 @@ type bulkFilter struct {
 	CreatedTo   *flow.Time `json:"createdTo"`
 }
 
-// spec is what a body asks for.
-func (b *bulkBody) spec() (cancel.Spec, error) {
+// cancelSpec is what the body of POST /bulks asks for.
+func cancelSpec(b *bulkBody[bulkFilter]) (cancel.Spec, error) {
 	switch {
 	case b.Command != cancel.Name:
 		return cancel.Spec{}, rest.Invalid("command", "command must be %s", cancel.Name)
@@ -136,82 +155,61 @@ func someInstant(field string, t *flow.Time) (flow.Time, error) {
 	return max(*t, 1), nil // before 1970 there was nothing
 }
 
-// createBulk answers POST /bulks.
-func (a *bulkAPI) createBulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := c.Once()
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	var b bulkBody
-	if err := c.Decode(&b); err != nil {
-		return gate.Reply{}, err
-	}
-	spec, err := b.spec()
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	raw, err := json.Marshal(&spec)
-	if err != nil {
-		return gate.Reply{}, fault.Wrap("httpapi.bulk", err)
-	}
-	return a.freeze(ctx, c, bulk.Request{Kind: cancel.Name, Spec: raw, Once: once})
-}
-
-// freeze asks for a bulk in the name of a caller.
-func (a *bulkAPI) freeze(ctx context.Context, c *gate.Call, r bulk.Request) (gate.Reply, error) {
-	r.Tenant, r.Actor, r.CorrelationID = c.Principal.Tenant, c.Principal.Subject, c.CorrelationID
-	ans, err := a.bulks.Create(ctx, r)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return bulkReply("CreateBulk", &ans)
-}
-
-// startBulk answers POST …/{bulkId}/start.
-func (a *bulkAPI) startBulk(f *family) rest.Handler {
+// createBulk answers POST /bulks and POST /events/bulks.
+func createBulk[F, S any](a *bulkAPI, spec func(*bulkBody[F]) (S, error)) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		return a.orderBulk(ctx, c, f, "start", "StartBulk", a.bulks.Start)
+		once, err := c.Once()
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		var b bulkBody[F]
+		if err := c.Decode(&b); err != nil {
+			return gate.Reply{}, err
+		}
+		wanted, err := spec(&b)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		raw, err := json.Marshal(&wanted)
+		if err != nil {
+			return gate.Reply{}, fault.Wrap("httpapi.bulk", err)
+		}
+		ans, err := a.bulks.Create(ctx, bulk.Request{
+			Kind: b.Command, Spec: raw, Once: once,
+			Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID,
+		})
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return bulkReply("CreateBulk", &ans)
 	}
 }
 
-// stopBulk answers POST …/{bulkId}/stop.
-func (a *bulkAPI) stopBulk(f *family) rest.Handler {
-	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		return a.orderBulk(ctx, c, f, "stop", "StopBulk", a.bulks.Stop)
-	}
-}
-
+// orderBulk answers POST …/{bulkId}/start and /stop.
 func (a *bulkAPI) orderBulk(
-	ctx context.Context, c *gate.Call, f *family, action, command string, do func(context.Context, bulk.Order) (
-		bulk.Answer, error),
-) (gate.Reply, error) {
-	if err := c.Decode(&struct{}{}); err != nil {
-		return gate.Reply{}, err
+	f *family, action, command string, do func(Bulks, context.Context, bulk.Order) (bulk.Answer, error),
+) rest.Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if err := c.Decode(&struct{}{}); err != nil {
+			return gate.Reply{}, err
+		}
+		b, err := f.find(ctx, c, a.bulks)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		once, err := wire.ParseOnce(c.Key, "POST "+f.path+"/"+b.ID+"/"+action, c.Body)
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		ans, err := do(a.bulks, ctx, bulk.Order{
+			Tenant: c.Principal.Tenant, ID: b.ID, Actor: c.Principal.Subject,
+			CorrelationID: c.CorrelationID, Once: once,
+		})
+		if err != nil {
+			return gate.Reply{}, err
+		}
+		return bulkReply(command, &ans)
 	}
-	b, err := f.find(ctx, c, a.bulks)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	once, err := wire.ParseOnce(c.Key, "POST "+f.path+"/"+b.ID+"/"+action, c.Body)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	ans, err := do(ctx, bulk.Order{
-		Tenant: c.Principal.Tenant, ID: b.ID, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
-	})
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return bulkReply(command, &ans)
-}
-
-// bulkID is the id that the path names, in one spelling. One that is no UUID does not exist.
-func bulkID(c *gate.Call) (string, error) {
-	id, err := flow.ParseID(c.Path("bulkId"))
-	if err != nil {
-		return "", fault.New(fault.NotFound, "BULK_NOT_FOUND", "there is no bulk %.64q", c.Path("bulkId"))
-	}
-	return id.String(), nil
 }
 
 // bulkAnswer is the body of an accepted command on a bulk.
@@ -229,11 +227,7 @@ func bulkReply(command string, ans *bulk.Answer) (gate.Reply, error) {
 	if ans.Refused != "" {
 		return gate.Reply{}, bulkRefusal(command, ans)
 	}
-	status := http.StatusAccepted
-	if ans.Replay {
-		status = http.StatusOK
-	}
-	return gate.Reply{Status: status, Body: bulkAnswer{
+	return gate.Reply{Status: acceptedStatus(ans.Replay), Body: bulkAnswer{
 		BulkID: ans.BulkID, Accepted: true, Status: ans.Status.String(), Total: ans.Total,
 		CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
 	}}, nil
@@ -248,21 +242,14 @@ func bulkRefusal(command string, ans *bulk.Answer) error {
 	if ans.Refused == bulk.GuardFrozen {
 		details["retryAdvice"] = fault.RetryWithBackoff
 	}
-	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command,
-		ans.Status).With(details)
+	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command, ans.Status).
+		With(details)
 }
 
-// bulk answers GET …/{bulkId}.
 func (a *bulkAPI) bulk(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		if q := rest.ReadQuery(c); q.Err != nil {
-			return gate.Reply{}, q.Err
-		}
 		b, err := f.find(ctx, c, a.bulks)
-		if err != nil {
-			return gate.Reply{}, err
-		}
-		return gate.Reply{Body: f.show(&b)}, nil
+		return gate.Reply{Body: f.show(&b)}, err
 	}
 }
 
@@ -274,14 +261,10 @@ func (a *bulkAPI) listBulks(f *family) rest.Handler {
 			return gate.Reply{}, q.Err
 		}
 		rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, f.kinds, p.Offset(), p.Size)
-		if err != nil {
-			return gate.Reply{}, err
-		}
-		return gate.Reply{Body: rest.Show(p, rows, total, f.show)}, nil
+		return gate.Reply{Body: rest.Show(p, rows, total, f.show)}, err
 	}
 }
 
-// bulkItems answers GET …/{bulkId}/items.
 func (a *bulkAPI) bulkItems(f *family) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		q, p := rest.ReadPage(c, "status")
@@ -301,9 +284,6 @@ func (a *bulkAPI) bulkItems(f *family) rest.Handler {
 			return gate.Reply{}, err
 		}
 		items, total, err := a.bulks.Items(ctx, c.Principal.Tenant, b.ID, only, p.Offset(), p.Size)
-		if err != nil {
-			return gate.Reply{}, err
-		}
-		return gate.Reply{Body: rest.Show(p, items, total, f.item)}, nil
+		return gate.Reply{Body: rest.Show(p, items, total, f.item)}, err
 	}
 }

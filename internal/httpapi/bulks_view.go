@@ -4,7 +4,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/bulk"
-	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -33,17 +32,8 @@ type bulkCounts struct {
 	Failed  int `json:"failed"`
 }
 
-// showBulk shows a bulk that cancels executions.
-func showBulk(b *bulk.Bulk) bulkView {
-	v := viewBulk(b)
-	if spec, err := cancel.Parse(b); err == nil { // it is as createBulk wrote it
-		v.Filter, v.Reason = spec.Filter, spec.Reason
-	}
-	return v
-}
-
-// viewBulk shows a bulk without what is its kind's own.
-func viewBulk(b *bulk.Bulk) bulkView {
+// show shows a bulk.
+func (f *family) show(b *bulk.Bulk) bulkView {
 	v := bulkView{
 		BulkID: b.ID, Command: b.Kind, Status: b.Status.String(), Total: b.Total,
 		Counts: bulkCounts{
@@ -56,6 +46,9 @@ func viewBulk(b *bulk.Bulk) bulkView {
 	if !b.StartedAt.IsZero() {
 		v.StartedBy = &flow.Actor{Kind: flow.KindUser, ID: b.StartedBy}
 	}
+	if filter, reason, err := f.spec(b); err == nil { // it is as its creation wrote it
+		v.Filter, v.Reason = filter, reason
+	}
 	return v
 }
 
@@ -66,6 +59,6 @@ type bulkItemView struct {
 	Result      jsontext.Value `json:"result,omitzero"`
 }
 
-func showBulkItem(it *bulk.Item) bulkItemView {
+func showBulkItem(it *bulk.Item) any {
 	return bulkItemView{ExecutionID: it.Name, Status: it.Outcome.String(), Result: it.Detail}
 }

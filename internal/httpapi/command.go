@@ -138,19 +138,19 @@ func find(quoted []byte) *command {
 }
 
 // creates reports whether the command makes its execution.
-func (c *command) creates() bool { return c.action == "" }
+func (cmd *command) creates() bool { return cmd.action == "" }
 
 // pattern is the pattern of the command's own endpoint.
-func (c *command) pattern() string { return c.endpoint("{executionId}", "{nodeId}") }
+func (cmd *command) pattern() string { return cmd.endpoint("{executionId}", "{nodeId}") }
 
 // endpoint is what a key of the command is scoped to: method and path of its own
 // endpoint, in one spelling.
-func (c *command) endpoint(execution, node string) string {
+func (cmd *command) endpoint(execution, node string) string {
 	switch {
-	case c.creates():
+	case cmd.creates():
 		return "POST /executions"
-	case c.onNode:
-		return "POST /executions/" + execution + "/nodes/" + node + "/" + c.action
+	case cmd.onNode:
+		return "POST /executions/" + execution + "/nodes/" + node + "/" + cmd.action
 	}
-	return "POST /executions/" + execution + "/" + c.action
+	return "POST /executions/" + execution + "/" + cmd.action
 }

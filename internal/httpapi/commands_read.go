@@ -33,9 +33,8 @@ type decidedView struct {
 func showDecided(d *engine.Decided) decidedView {
 	out := decidedView{
 		Number: d.Number, Command: d.Command, NodeID: d.Node, DecidedAt: d.At, Actor: d.Actor,
-		CorrelationID:  d.CorrelationID,
-		IdempotencyKey: d.Key, Accepted: d.Refused == nil, FirstSeq: d.FirstSeq, LastSeq: d.LastSeq,
-		CancelSeq: d.CancelSeq,
+		CorrelationID: d.CorrelationID, IdempotencyKey: d.Key, Accepted: d.Refused == nil,
+		FirstSeq: d.FirstSeq, LastSeq: d.LastSeq, CancelSeq: d.CancelSeq,
 	}
 	if d.Late != nil {
 		out.Attempt, out.WorkerID = d.Late.Attempt, d.Late.WorkerID
@@ -47,7 +46,6 @@ func showDecided(d *engine.Decided) decidedView {
 	return out
 }
 
-// decided answers GET /executions/{executionId}/commands.
 func (a *API) decided(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "accepted")
 	accepted := q.Bool("accepted")
@@ -58,11 +56,8 @@ func (a *API) decided(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	found, total, err := a.reads.Commands(ctx, engine.CommandQuery{
+	found, total, err := a.cfg.Reads.Commands(ctx, engine.CommandQuery{
 		Tenant: c.Principal.Tenant, Execution: id, Accepted: accepted, Offset: p.Offset(), Limit: p.Size,
 	})
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, found, total, showDecided)}, nil
+	return gate.Reply{Body: rest.Show(p, found, total, showDecided)}, err
 }

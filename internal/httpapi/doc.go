@@ -77,56 +77,29 @@ type Config struct {
 
 // API answers the calls of the executions' surface.
 type API struct {
-	commands  Commands
-	reads     Reads
-	graphs    Graphs
-	bulks     Bulks
-	log       *slog.Logger
-	heartbeat time.Duration
-	stalled   func()
-	watched   *watched // executions that task watches look at
-
-	backbone    Events
-	deadLetters DeadLetters
-	replays     Replays
-	settings    EventSettings
-	audit       Audit
-
-	reserved func(queue string) bool
-	seals    *seal.Seals
+	cfg     Config
+	watched *watched // executions that task watches look at
 }
 
 // New makes the surface.
 func New(cfg Config) *API {
-	a := &API{
-		commands: cfg.Commands, reads: cfg.Reads, graphs: cfg.Graphs, bulks: cfg.Bulks,
-		log: cfg.Log, heartbeat: cfg.Heartbeat, stalled: cfg.Stalled,
-		backbone: cfg.Events, deadLetters: cfg.DeadLetters, replays: cfg.Replays,
-		settings: cfg.Settings, audit: cfg.Audit,
-
-		reserved: cfg.Reserved,
-		seals:    cfg.Seals,
+	if cfg.Reserved == nil {
+		cfg.Reserved = func(string) bool { return false }
 	}
-	if a.reserved == nil {
-		a.reserved = func(string) bool { return false }
+	if cfg.Seals == nil {
+		cfg.Seals = seal.Fixed(nil)
 	}
-	if a.seals == nil {
-		a.seals = seal.Fixed(nil)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
+	if cfg.Stalled == nil {
+		cfg.Stalled = func() {}
 	}
-	if a.stalled == nil {
-		a.stalled = func() {}
-	}
-	if a.heartbeat == 0 {
-		a.heartbeat = defaultHeartbeat
-	}
-	a.watched = &watched{
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, defaultHeartbeat)
+	return &API{cfg: cfg, watched: &watched{
 		each: cmp.Or(cfg.Watched[0], MaxCallerWatched), most: cmp.Or(cfg.Watched[1], MaxWatched),
 		of: map[string]int{}, ofTenant: map[string]int{},
-	}
-	return a
+	}}
 }
 
 // Routes is the route table of the surface.
@@ -139,17 +112,13 @@ func (a *API) Routes() []gate.Route {
 		{Operation: "streamEvents", Open: gate.OpenStreams, Stream: true, Do: a.stream},
 		{Operation: "sendCommands", MaxBody: MaxBatchBody, Do: a.sendCommands},
 	}
-	tasks := &taskAPI{commands: a.commands, reads: a.reads, watched: a.watched}
-	graphs, bulks := &graphAPI{graphs: a.graphs, reserved: a.reserved}, &bulkAPI{bulks: a.bulks}
-	routes = slices.Concat(
-		routes, tasks.routes(), graphs.routes(), bulks.bulkRoutes(), bulks.deadBulkRoutes(),
-		a.eventRoutes(), (&auditAPI{audit: a.audit}).routes(),
-	)
+	tasks := &taskAPI{commands: a.cfg.Commands, reads: a.cfg.Reads, watched: a.watched}
+	graphs := &graphAPI{graphs: a.cfg.Graphs, reserved: a.cfg.Reserved}
+	routes = slices.Concat(routes, tasks.routes(), graphs.routes(), (&bulkAPI{bulks: a.cfg.Bulks}).routes(),
+		a.eventRoutes(), (&auditAPI{audit: a.cfg.Audit}).routes())
 	for i := range commands {
-		routes = append(
-			routes,
-			gate.Route{Pattern: commands[i].pattern(), MaxBody: MaxBody, Do: a.single(&commands[i])},
-		)
+		c := &commands[i]
+		routes = append(routes, gate.Route{Pattern: c.pattern(), MaxBody: MaxBody, Do: a.single(c)})
 	}
 	return rest.Routes(routes)
 }

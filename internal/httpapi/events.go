@@ -26,20 +26,20 @@ type Events interface {
 // eventRoutes are the routes of events.
 func (a *API) eventRoutes() []gate.Route {
 	return []gate.Route{
-		{Operation: "listEventSchemas", Do: a.listSchemas},
-		{Operation: "getEventSchema", Do: a.schema},
-		{Operation: "getEventSettings", Do: a.eventSettings},
+		{Operation: "listEventSchemas", Do: rest.NoQuery(a.listSchemas)},
+		{Operation: "getEventSchema", Do: rest.NoQuery(a.schema)},
+		{Operation: "getEventSettings", Do: rest.NoQuery(a.eventSettings)},
 		{Operation: "putEventSettings", Do: a.putEventSettings},
-		{Operation: "listConsumers", Heavy: true, Do: a.listConsumers},
+		{Operation: "listConsumers", Heavy: true, Do: rest.NoQuery(a.listConsumers)},
 		{Operation: "getOutbox", Heavy: true, Do: a.outbox},
 		{Operation: "followEvents", Open: gate.OpenStreams, Stream: true, Do: a.tail},
 		{Operation: "listDeadLetters", Heavy: true, Do: a.listDead},
-		{Operation: "getDeadLetter", Do: a.deadLetter},
+		{Operation: "getDeadLetter", Do: rest.NoQuery(a.deadLetter)},
 		{Operation: "redriveDeadLetter", Do: a.redrive},
 		{Operation: "skipDeadLetter", Do: a.skip},
 		{Operation: "startReplay", Heavy: true, Do: a.startReplay},
 		{Operation: "listReplays", Do: a.listReplays},
-		{Operation: "getReplay", Do: a.replay},
+		{Operation: "getReplay", Do: rest.NoQuery(a.replay)},
 		{Operation: "stopReplay", Do: a.stopReplay},
 	}
 }
@@ -68,11 +68,7 @@ type schemaView struct {
 // engine's own.
 func allTypes() []string { return append(wire.EventTypes(), wire.ExecutionChanged) }
 
-// listSchemas answers GET /events/schemas.
 func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := rest.ReadQuery(c); q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
 	return gate.Reply{Body: newFew(allTypes(), func(typ *string) schemaView {
 		return schemaView{*typ, wire.SchemaVersion, "/events/schemas/" + *typ}
 	})}, nil
@@ -81,9 +77,6 @@ func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
 // schema answers GET /events/schemas/{eventType}. It changes with the program alone, so
 // whoever has it asks whether it is still the same.
 func (a *API) schema(_ context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := rest.ReadQuery(c); q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
 	typ := c.Path("eventType")
 	if !slices.Contains(allTypes(), typ) {
 		return gate.Reply{}, fault.New(fault.NotFound, wire.CodeEventType, "there is no event type %.64q", typ)
@@ -92,19 +85,11 @@ func (a *API) schema(_ context.Context, c *gate.Call) (gate.Reply, error) {
 	return rest.Cached(c, gate.Reply{Raw: text, Type: "application/schema+json"}, "no-cache"), nil
 }
 
-// listConsumers answers GET /events/consumers.
 func (a *API) listConsumers(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := rest.ReadQuery(c); q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	all, err := a.backbone.Consumers(ctx, c.Principal.Tenant)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: newFew(all, showConsumer)}, nil
+	all, err := a.cfg.Events.Consumers(ctx, c.Principal.Tenant)
+	return gate.Reply{Body: newFew(all, showConsumer)}, err
 }
 
-// outbox answers GET /events/outbox.
 func (a *API) outbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := query{rest.ReadQuery(c, "eventType", "key", "after", "page_size")}
 	f := q.eventFilter(c.Principal.Tenant)
@@ -120,21 +105,18 @@ func (a *API) outbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if after > 0 {
 		after, _ = sealed.Place(after)
 	}
-	state, err := a.backbone.Outbox(ctx)
+	state, err := a.cfg.Events.Outbox(ctx)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	rows, err := a.backbone.Recent(ctx, f, after, size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showOutbox(&state, rows, sealed)}, nil
+	rows, err := a.cfg.Events.Recent(ctx, f, after, size)
+	return gate.Reply{Body: showOutbox(&state, rows, sealed)}, err
 }
 
 // positions seals places of the outbox, which count what all tenants announced: to a
 // tenant each is a number that tells it nothing but where to go on.
 func (a *API) positions(ctx context.Context, c *gate.Call) (*seal.Sealer, error) {
-	return a.seals.For(ctx, "outbox", c.Principal.Tenant)
+	return a.cfg.Seals.For(ctx, "outbox", c.Principal.Tenant)
 }
 
 // maxPartitionKey is how many characters the key of an event may have in a filter.

@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 // DeadLetters is where dead letters are kept. What it answers is durable; unknown ones
@@ -50,14 +49,13 @@ func (q query) deadFilter() bus.DeadFilter {
 	return f
 }
 
-// listDead answers GET /events/dlq.
 func (a *API) listDead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, deadParams...)
 	f, foresee := query{q}.deadFilter(), q.Bool("foresee")
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.deadLetters.DeadLetters(ctx, c.Principal.Tenant, f, p.Offset(), p.Size)
+	rows, total, err := a.cfg.DeadLetters.DeadLetters(ctx, c.Principal.Tenant, f, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -75,43 +73,29 @@ func (a *API) foreseeDead(ctx context.Context, tenant string, f *bus.DeadFilter,
 	for i := range items {
 		ids[i] = items[i].DeadLetterID
 	}
-	seen, err := a.deadLetters.ForeseeDead(ctx, tenant, f, ids)
+	seen, err := a.cfg.DeadLetters.ForeseeDead(ctx, tenant, f, ids)
 	for i := range seen {
 		items[i].Verdict = seen[i].Verdict
 	}
 	return err
 }
 
-// deadID is the id that the path names, in one spelling. One that is no UUID does not exist.
 func deadID(c *gate.Call) (string, error) {
-	id, err := flow.ParseID(c.Path("deadLetterId"))
-	if err != nil {
-		return "", fault.New(fault.NotFound, "DEAD_LETTER_NOT_FOUND", "there is no dead letter %.64q",
-			c.Path("deadLetterId"))
-	}
-	return id.String(), nil
+	return pathID(c, "deadLetterId", "DEAD_LETTER_NOT_FOUND", "dead letter")
 }
 
-// deadLetter answers GET /events/dlq/{deadLetterId}.
 func (a *API) deadLetter(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := rest.ReadQuery(c); q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
 	id, err := deadID(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	seen, err := a.deadLetters.InspectDead(ctx, c.Principal.Tenant, id)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showInspection(&seen)}, nil
+	seen, err := a.cfg.DeadLetters.InspectDead(ctx, c.Principal.Tenant, id)
+	return gate.Reply{Body: showInspection(&seen)}, err
 }
 
 // maxDecisionReason is how many characters the reason of a decision may have.
 const maxDecisionReason = 500
 
-// redrive answers POST /events/dlq/{deadLetterId}/redrive.
 func (a *API) redrive(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id, err := deadID(c)
 	if err != nil {
@@ -124,9 +108,8 @@ func (a *API) redrive(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	if !oneLine(b.Reason, 0, maxDecisionReason) {
-		return gate.Reply{}, rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason,
-			"characters"))
+	if err := decisionReason(b.Reason, false); err != nil {
+		return gate.Reply{}, err
 	}
 	if b.DryRun {
 		return a.dryRun(ctx, c, id)
@@ -134,7 +117,6 @@ func (a *API) redrive(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return a.decideDead(ctx, c, id, bus.Decision{Reason: b.Reason})
 }
 
-// skip answers POST /events/dlq/{deadLetterId}/skip.
 func (a *API) skip(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id, err := deadID(c)
 	if err != nil {
@@ -146,17 +128,20 @@ func (a *API) skip(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	if err := skipReason(b.Reason); err != nil {
+	if err := decisionReason(b.Reason, true); err != nil {
 		return gate.Reply{}, err
 	}
 	return a.decideDead(ctx, c, id, bus.Decision{Skip: true, Reason: b.Reason})
 }
 
-// skipReason refuses a skip without a reason.
-func skipReason(reason string) error {
-	if !oneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == "" {
-		return rest.Invalid("reason", "a skip needs a reason of %s on one line", count(1, maxDecisionReason,
-			"characters"))
+// decisionReason checks the reason of a decision, which a skip must have.
+func decisionReason(reason string, skip bool) error {
+	switch {
+	case skip && (!oneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == ""):
+		return rest.Invalid("reason", "a skip needs a reason of %s on one line",
+			count(1, maxDecisionReason, "characters"))
+	case !oneLine(reason, 0, maxDecisionReason):
+		return rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
 	}
 	return nil
 }
@@ -171,7 +156,7 @@ type foreseenView struct {
 
 // dryRun says what a redrive would do. It changes nothing, so nothing is remembered.
 func (a *API) dryRun(ctx context.Context, c *gate.Call, id string) (gate.Reply, error) {
-	seen, err := a.deadLetters.ForeseeDead(ctx, c.Principal.Tenant, nil, []string{id})
+	seen, err := a.cfg.DeadLetters.ForeseeDead(ctx, c.Principal.Tenant, nil, []string{id})
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -179,8 +164,7 @@ func (a *API) dryRun(ctx context.Context, c *gate.Call, id string) (gate.Reply, 
 		return gate.Reply{}, fault.New(fault.NotFound, "DEAD_LETTER_NOT_FOUND", "there is no dead letter %.64q", id)
 	}
 	return gate.Reply{Body: foreseenView{
-		DeadLetterID: id, DryRun: true, Status: seen[0].Status.String(),
-		Verdict: seen[0].Verdict,
+		DeadLetterID: id, DryRun: true, Status: seen[0].Status.String(), Verdict: seen[0].Verdict,
 	}}, nil
 }
 
@@ -207,7 +191,7 @@ func (a *API) decideDead(ctx context.Context, c *gate.Call, id string, d bus.Dec
 		return gate.Reply{}, err
 	}
 	d.Tenant, d.Actor, d.CorrelationID = c.Principal.Tenant, c.Principal.Subject, c.CorrelationID
-	ans, err := a.deadLetters.DecideDead(ctx, d, id, once)
+	ans, err := a.cfg.DeadLetters.DecideDead(ctx, d, id, once)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -216,8 +200,7 @@ func (a *API) decideDead(ctx context.Context, c *gate.Call, id string, d bus.Dec
 	}
 	return gate.Reply{Status: acceptedStatus(ans.Replay), Body: deadAnswer{
 		DeadLetterID: ans.ID, Accepted: true, Status: ans.Status.String(), Verdict: ans.Verdict,
-		MakesStale:    ans.MakesStale,
-		CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
+		MakesStale: ans.MakesStale, CorrelationID: ans.CorrelationID, IdempotencyKey: ans.Key,
 	}}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
@@ -20,7 +19,6 @@ type Replays interface {
 	Replays(ctx context.Context, tenant string, offset, limit int) ([]bus.Replay, int, error)
 }
 
-// startReplay answers POST /events/replays.
 func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	once, err := c.Once()
 	if err != nil {
@@ -49,7 +47,7 @@ func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	case to != 0 && to <= from:
 		return gate.Reply{}, rest.Invalid("to", "to must be after from")
 	}
-	ans, err := a.replays.StartReplay(ctx, bus.ReplayRequest{
+	ans, err := a.cfg.Replays.StartReplay(ctx, bus.ReplayRequest{
 		Tenant: c.Principal.Tenant, Consumer: b.Consumer, From: wire.Stamp(from), To: wire.Stamp(to),
 		Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
 	})
@@ -59,16 +57,10 @@ func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	return replayReply(&ans)
 }
 
-// replayID is the id that the path names, in one spelling. One that is no UUID does not exist.
 func replayID(c *gate.Call) (string, error) {
-	id, err := flow.ParseID(c.Path("replayId"))
-	if err != nil {
-		return "", fault.New(fault.NotFound, "REPLAY_NOT_FOUND", "there is no replay %.64q", c.Path("replayId"))
-	}
-	return id.String(), nil
+	return pathID(c, "replayId", "REPLAY_NOT_FOUND", "replay")
 }
 
-// stopReplay answers POST /events/replays/{replayId}/stop.
 func (a *API) stopReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id, err := replayID(c)
 	if err != nil {
@@ -81,7 +73,7 @@ func (a *API) stopReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err := c.Decode(&struct{}{}); err != nil {
 		return gate.Reply{}, err
 	}
-	ans, err := a.replays.StopReplay(ctx, bus.ReplayOrder{
+	ans, err := a.cfg.Replays.StopReplay(ctx, bus.ReplayOrder{
 		Tenant: c.Principal.Tenant, ID: id, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
 	})
 	if err != nil {
@@ -111,31 +103,20 @@ func replayReply(ans *bus.ReplayAnswer) (gate.Reply, error) {
 	}}, nil
 }
 
-// listReplays answers GET /events/replays.
 func (a *API) listReplays(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c)
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.replays.Replays(ctx, c.Principal.Tenant, p.Offset(), p.Size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, rows, total, showReplay)}, nil
+	rows, total, err := a.cfg.Replays.Replays(ctx, c.Principal.Tenant, p.Offset(), p.Size)
+	return gate.Reply{Body: rest.Show(p, rows, total, showReplay)}, err
 }
 
-// replay answers GET /events/replays/{replayId}.
 func (a *API) replay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := rest.ReadQuery(c); q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
 	id, err := replayID(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	found, err := a.replays.Replay(ctx, c.Principal.Tenant, id)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showReplay(&found)}, nil
+	found, err := a.cfg.Replays.Replay(ctx, c.Principal.Tenant, id)
+	return gate.Reply{Body: showReplay(&found)}, err
 }

@@ -37,19 +37,11 @@ func showEventSettings(p engine.PublishPolicy) (v eventSettingsView) {
 	return v
 }
 
-// eventSettings answers GET /events/settings.
 func (a *API) eventSettings(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if q := rest.ReadQuery(c); q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	p, err := a.settings.PublishPolicy(ctx, c.Principal.Tenant)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showEventSettings(p)}, nil
+	p, err := a.cfg.Settings.PublishPolicy(ctx, c.Principal.Tenant)
+	return gate.Reply{Body: showEventSettings(p)}, err
 }
 
-// putEventSettings answers PUT /events/settings.
 func (a *API) putEventSettings(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	var b eventSettingsView
 	if err := c.Decode(&b); err != nil {
@@ -59,10 +51,10 @@ func (a *API) putEventSettings(ctx context.Context, c *gate.Call) (gate.Reply, e
 	if !ok {
 		return gate.Reply{}, rest.Invalid("executions", "executions must be default, all or none")
 	}
-	err := a.settings.SetPublishPolicy(ctx, c.Principal.Tenant, p, audit.Entry{
+	err := a.cfg.Settings.SetPublishPolicy(ctx, c.Principal.Tenant, p, audit.Entry{
 		Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, Action: "events.settings", Subject: "executions",
-		CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Detail: []byte(`{"executions":"` + b.Executions +
-			`"}`),
+		CorrelationID: c.CorrelationID, Outcome: audit.Accepted,
+		Detail: []byte(`{"executions":"` + b.Executions + `"}`),
 	})
 	if err != nil {
 		return gate.Reply{}, fault.Wrap("httpapi.settings", err)

@@ -39,18 +39,16 @@ func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	var tail *bus.Tail
 	err = c.Turn(ctx, func() (err error) {
-		tail, err = a.backbone.Tail(ctx, f, from)
+		tail, err = a.cfg.Events.Tail(ctx, f, from)
 		return err
 	})
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	header := c.Stream.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // proxies that honour it must not hold frames back
+	sendEvents(c)
 	s := &tailer{tail: tail, sealed: sealed, follower: follower{
-		out: c.Stream, control: http.NewResponseController(c.Stream), heartbeat: a.heartbeat,
-		tenant: c.Principal.Tenant, log: a.log, stalled: a.stalled, turn: c.Turn,
+		out: c.Stream, control: http.NewResponseController(c.Stream), heartbeat: a.cfg.Heartbeat,
+		tenant: c.Principal.Tenant, log: a.cfg.Log, stalled: a.cfg.Stalled, turn: c.Turn,
 	}}
 	return gate.Reply{}, s.run(ctx)
 }

@@ -49,20 +49,16 @@ type waitingCounts struct {
 
 func showConsumer(c *bus.ConsumerState) consumerView {
 	v := consumerView{
-		Consumer: c.Name, Configured: c.Configured, Stream: c.Stream.String(), EventTypes: append([]string{},
-			c.Types...), Continue: c.Continue,
-		Partitions: make([]readerView, len(c.Parts)),
+		Consumer: c.Name, Configured: c.Configured, Stream: c.Stream.String(), EventTypes: c.Types,
+		Continue: c.Continue, Partitions: make([]readerView, len(c.Parts)),
 	}
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		v.Partitions[i] = readerView{
 			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Seq: p.Seq, PublishedAt: p.RelayedAt,
 			Pending: p.Pending, SeenAt: p.SeenAt,
-			Counts: takenCounts{p.Applied, p.Duplicate, p.Stale, p.Failed}, Waiting: waitingCounts{
-				p.Retrying,
-				p.Blocked,
-			},
-			WaitingSince: p.WaitingSince, DeadLetters: p.Dead,
+			Counts:  takenCounts{p.Applied, p.Duplicate, p.Stale, p.Failed},
+			Waiting: waitingCounts{p.Retrying, p.Blocked}, WaitingSince: p.WaitingSince, DeadLetters: p.Dead,
 		}
 	}
 	return v
@@ -165,9 +161,8 @@ type decisionView struct {
 func showDead(l *bus.DeadLetter) deadView {
 	v := deadView{
 		DeadLetterID: l.ID, Status: l.Status.String(), Consumer: l.Consumer, Partition: l.Part, Key: l.Key,
-		EventID: l.EventID, EventType: l.EventType,
-		Version: l.Version, Index: l.Index, ReasonClass: l.ReasonClass, ReasonCode: l.ReasonCode,
-		RetryAdvice: l.RetryAdvice, Error: l.Error,
+		EventID: l.EventID, EventType: l.EventType, Version: l.Version, Index: l.Index,
+		ReasonClass: l.ReasonClass, ReasonCode: l.ReasonCode, RetryAdvice: l.RetryAdvice, Error: l.Error,
 		Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt, DeadAt: l.DeadAt, RedriveAt: l.RedriveAt,
 		EndedAt: l.EndedAt,
 	}
@@ -208,7 +203,7 @@ type waiterView struct {
 
 func showInspection(in *bus.Inspection) inspectionView {
 	v := inspectionView{
-		deadView: showDead(&in.DeadLetter), Failures: append([]bus.Failure{}, in.Failures...),
+		deadView: showDead(&in.DeadLetter), Failures: in.Failures,
 		PayloadWithheld: in.Withheld,
 		Waiting:         waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
 	}

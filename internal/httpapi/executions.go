@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// execution answers GET /executions/{executionId}.
 func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "at")
 	at := q.Int("at", 1, math.MaxInt, 0)
@@ -21,11 +20,8 @@ func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	view, err := a.reads.Execution(ctx, c.Principal.Tenant, id, uint64(at))
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: showExecution(&view)}, nil
+	view, err := a.cfg.Reads.Execution(ctx, c.Principal.Tenant, id, uint64(at))
+	return gate.Reply{Body: showExecution(&view)}, err
 }
 
 // events answers GET /executions/{executionId}/events. The log has no gaps, so a
@@ -39,7 +35,7 @@ func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	events, last, err := a.reads.Events(ctx, c.Principal.Tenant, id, uint64(p.Offset())+1, p.Size)
+	events, last, err := a.cfg.Reads.Events(ctx, c.Principal.Tenant, id, uint64(p.Offset())+1, p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -47,7 +43,6 @@ func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: rest.Show(p, events, int(last), show)}, nil
 }
 
-// list answers GET /executions.
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "status", "graphId", "createdFrom", "createdTo", "sort")
 	lq := engine.ListQuery{
@@ -60,11 +55,8 @@ func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	heads, total, err := a.reads.List(ctx, lq)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, heads, total, showHead)}, nil
+	heads, total, err := a.cfg.Reads.List(ctx, lq)
+	return gate.Reply{Body: rest.Show(p, heads, total, showHead)}, err
 }
 
 // newestFirst is the one order of the list of executions.

@@ -67,7 +67,6 @@ func showGraph(g *engine.GraphRow) graphView {
 	return graphView{GraphID: g.ID, Version: g.Version, Digest: g.Digest, CreatedAt: g.CreatedAt}
 }
 
-// putGraph answers PUT /graphs/{graphId}.
 func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("graphId")
 	if !wire.Name(id) {
@@ -80,23 +79,14 @@ func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	}
 	for i := range g.Nodes {
 		if n := &g.Nodes[i]; a.reserved(n.Queue) {
-			return gate.Reply{}, rest.Invalid("nodes", "node %q: the queue %s is the server's own; choose another name",
-				n.NodeID,
-				n.Queue)
+			return gate.Reply{}, rest.Invalid("nodes",
+				"node %q: the queue %s is the server's own; choose another name", n.NodeID, n.Queue)
 		}
 	}
 	row, created, err := a.graphs.PutGraph(ctx, c.Principal.Tenant, id, g)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	status := http.StatusOK
-	if created && row.Version == 1 {
-		status = http.StatusCreated
-	}
-	return gate.Reply{Status: status, Body: showGraph(&row)}, nil
+	return gate.Reply{Status: rest.PutStatus(created && row.Version == 1), Body: showGraph(&row)}, err
 }
 
-// graph answers GET /graphs/{graphId}.
 func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "version")
 	version := q.Int("version", 1, math.MaxInt32, 0)
@@ -120,15 +110,11 @@ func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	return c.Built(http.StatusOK, append(out, row.Body[1:]...)), nil
 }
 
-// listGraphs answers GET /graphs.
 func (a *graphAPI) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c)
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.Offset(), p.Size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, rows, total, showGraph)}, nil
+	return gate.Reply{Body: rest.Show(p, rows, total, showGraph)}, err
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"slices"
-	"strings"
 
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
@@ -32,20 +31,10 @@ func (q query) graph(name string) string {
 
 // statuses is a list of execution statuses, separated by commas.
 func (q query) statuses(name string) []flow.Status {
-	s, given := q.Text(name)
-	if !given {
-		return nil
-	}
 	var list []flow.Status
-	for word := range strings.SplitSeq(s, ",") {
+	for _, word := range q.words(name, []string{"ACTIVE", "COMPLETED", "FAILED", "CANCELED"}) {
 		at := slices.IndexFunc(allStatuses, func(s flow.Status) bool { return s.String() == word })
-		if at < 0 {
-			q.Fail(name, "%s must be a list of ACTIVE, COMPLETED, FAILED, CANCELED, separated by commas", name)
-			return nil
-		}
-		if !slices.Contains(list, allStatuses[at]) {
-			list = append(list, allStatuses[at])
-		}
+		list = append(list, allStatuses[at])
 	}
 	return list
 }

@@ -25,7 +25,7 @@ func (a *API) single(cmd *command) rest.Handler {
 			return gate.Reply{}, err
 		}
 		c.Yield()
-		result := a.commands.Submit(ctx, []engine.Request{req})[0]
+		result := a.cfg.Commands.Submit(ctx, []engine.Request{req})[0]
 		if result.Err != nil {
 			return gate.Reply{}, result.Err
 		}
@@ -71,6 +71,15 @@ func executionID(s string) (flow.ID, error) {
 		return id, fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "there is no execution %.64q", s)
 	}
 	return id, nil
+}
+
+// pathID is the id that a path names, in one spelling. One that is no UUID does not exist.
+func pathID(c *gate.Call, name, code, what string) (string, error) {
+	id, err := flow.ParseID(c.Path(name))
+	if err != nil {
+		return "", fault.New(fault.NotFound, code, "there is no %s %.64q", what, c.Path(name))
+	}
+	return id.String(), nil
 }
 
 // scopeWork is the scope that a claim needs, also one that goes with a creation.

@@ -14,8 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/internal/app"
-	"renga.dev/renga/internal/platform/gate"
 )
 
 // step is one request of the contract's story.
@@ -372,78 +370,6 @@ func (p *play) examples() []string {
 	walk(p.contract.doc["components"], "/components")
 	slices.Sort(all)
 	return all
-}
-
-func TestTheContractListsExactlyTheRoutesOfTheTable(t *testing.T) {
-	telemetry := &gate.Telemetry{Metrics: nil}
-	var routes []string
-	for _, route := range table(telemetry, app.Routes()) {
-		routes = append(routes, route.Pattern)
-	}
-	routes = append(routes, "GET /metrics") // there only with telemetry
-	slices.Sort(routes)
-	if diff := cmp.Diff(theContract().operations(), routes); diff != "" {
-		t.Errorf("contract and route table differ (-contract +table):\n%s", diff)
-	}
-}
-
-func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
-	c := theContract()
-	for _, route := range table(&gate.Telemetry{}, app.Routes()) {
-		if route.Rate == "" {
-			t.Errorf("%s has no rate class", route.Pattern)
-		}
-		method, path, _ := strings.Cut(route.Pattern, " ")
-		found, _ := c.at("/paths/" + escape(path) + "/" + strings.ToLower(method) + "/responses/429")
-		headers, _ := found.(map[string]any)["headers"].(map[string]any)
-		for _, name := range []string{"Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
-			if headers[name] == nil {
-				t.Errorf("%s: its 429 lacks %s", route.Pattern, name)
-			}
-		}
-	}
-}
-
-func TestTheContractMarksWhatTheRouteTableDeprecates(t *testing.T) {
-	routes := table(&gate.Telemetry{}, app.Routes())
-	for _, problem := range undeclared(theContract(), routes) {
-		t.Error(problem)
-	}
-	planted := slices.Clone(routes)
-	planted[0].Deprecated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	planted[0].Sunset = planted[0].Deprecated.Add(gate.MinNotice)
-	want := []string{
-		planted[0].Pattern + ": deprecated is true in the table and false in the contract",
-		planted[0].Pattern + ": the contract does not name its sunset, 2026-04-01",
-	}
-	if diff := cmp.Diff(want, undeclared(theContract(), planted)); diff != "" {
-		t.Errorf("a deprecation that the contract lacks (-want +got):\n%s", diff)
-	}
-}
-
-// undeclared says where contract and route table do not deprecate the same.
-func undeclared(c *contract, routes []gate.Route) []string {
-	var problems []string
-	for _, route := range routes {
-		method, path, _ := strings.Cut(route.Pattern, " ")
-		found, _ := c.at("/paths/" + escape(path) + "/" + strings.ToLower(method))
-		operation, _ := found.(map[string]any)
-		marked := operation["deprecated"] == true
-		if is := !route.Deprecated.IsZero(); is != marked {
-			problems = append(
-				problems,
-				fmt.Sprintf("%s: deprecated is %t in the table and %t in the contract", route.Pattern, is, marked),
-			)
-		}
-		day := route.Sunset.UTC().Format(time.DateOnly)
-		if text, _ := operation["description"].(string); !route.Sunset.IsZero() && !strings.Contains(text, day) {
-			problems = append(
-				problems,
-				fmt.Sprintf("%s: the contract does not name its sunset, %s", route.Pattern, day),
-			)
-		}
-	}
-	return problems
 }
 
 func TestEveryAnswerOfTheContractHasTheIDsOfItsRequest(t *testing.T) {

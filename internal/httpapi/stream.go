@@ -34,9 +34,9 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, err
 	}
 	// Watch before the first read: what is committed in between wakes us.
-	wake, stop := a.reads.Watch(id)
+	wake, stop := a.cfg.Reads.Watch(id)
 	defer stop()
-	status, newest, err := a.reads.Head(ctx, c.Principal.Tenant, id)
+	status, newest, err := a.cfg.Reads.Head(ctx, c.Principal.Tenant, id)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -48,14 +48,19 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 			"Last-Event-ID lies beyond the log, which ends with event %d", newest)
 	}
 	s := &follower{
-		reads: a.reads, tenant: c.Principal.Tenant, id: id, last: last,
-		status: status, heartbeat: a.heartbeat, upto: newest, turn: c.Turn,
-		out: c.Stream, control: http.NewResponseController(c.Stream), log: a.log, stalled: a.stalled,
+		reads: a.cfg.Reads, tenant: c.Principal.Tenant, id: id, last: last,
+		status: status, heartbeat: a.cfg.Heartbeat, upto: newest, turn: c.Turn,
+		out: c.Stream, control: http.NewResponseController(c.Stream), log: a.cfg.Log, stalled: a.cfg.Stalled,
 	}
+	sendEvents(c)
+	return gate.Reply{}, s.run(ctx, wake)
+}
+
+// sendEvents makes an answer a stream of server-sent events.
+func sendEvents(c *gate.Call) {
 	header := c.Stream.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no") // proxies that honour it must not hold frames back
-	return gate.Reply{}, s.run(ctx, wake)
 }
 
 // lastEventID is where a client left off: its header, or else the query.

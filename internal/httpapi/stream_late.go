@@ -48,7 +48,6 @@ func (s *follower) explain() {
 	if s.id != (flow.ID{}) { // else it carries the events of a tenant
 		log = log.With("executionId", s.id.String())
 	}
-	log.Warn("a stream frame was held up", "reason", reason, "ms", now.Sub(s.pace.began).Milliseconds(), "tenant",
-		s.tenant,
-		"readMs", s.pace.read.Milliseconds(), "clientMs", s.pace.wrote.Milliseconds())
+	log.Warn("a stream frame was held up", "reason", reason, "ms", now.Sub(s.pace.began).Milliseconds(),
+		"tenant", s.tenant, "readMs", s.pace.read.Milliseconds(), "clientMs", s.pace.wrote.Milliseconds())
 }

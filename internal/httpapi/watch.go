@@ -50,10 +50,7 @@ func (b *watchBody) check() error {
 			return rest.Invalid("attempt", "tasks[%d].attempt must be between 1 and %d", i, maxAttempt)
 		}
 	}
-	if b.WaitSeconds < 0 || b.WaitSeconds > maxWait {
-		return rest.Invalid("waitSeconds", "waitSeconds must be between 0 and %d", maxWait)
-	}
-	return nil
+	return within("waitSeconds", b.WaitSeconds, 0, maxWait)
 }
 
 // watchTasks answers POST /tasks/watch: the tasks of the body that are not held

@@ -61,7 +61,7 @@ type backlog struct {
 }
 
 // Backlog says how many audit entries wait for the database, and how many found no room.
-func (t *Trigger) Backlog() (entries int, dropped int64) {
+func (t *Deliveries) Backlog() (entries int, dropped int64) {
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,16 +69,15 @@ func (t *Trigger) Backlog() (entries int, dropped int64) {
 }
 
 // add puts an entry into the backlog.
-func (t *Trigger) add(ctx context.Context, w waiting) {
+func (t *Deliveries) add(ctx context.Context, w waiting) {
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	refusal := w.Entry.Outcome == audit.Refused
 	if len(b.entries) >= MaxBacklog || refusal && b.refusals >= MaxBacklog/2 {
 		if b.dropped++; b.dropped == 1 {
-			t.cfg.Log.ErrorContext(ctx, "too many entries of workflow events wait for the database; from now on some "+
-				"are not in the audit log",
-				"entries", len(b.entries))
+			t.cfg.Log.ErrorContext(ctx, "too many entries of workflow events wait for the database; "+
+				"from now on some are not in the audit log", "entries", len(b.entries))
 		}
 		return
 	}
@@ -98,10 +97,10 @@ func (t *Trigger) add(ctx context.Context, w waiting) {
 }
 
 // fileError logs that the file cannot be written, once.
-func (t *Trigger) fileError(ctx context.Context, err error) {
+func (t *Deliveries) fileError(ctx context.Context, err error) {
 	if err != nil && !t.backlog.failing {
-		t.cfg.Log.WarnContext(ctx, "the backlog of workflow events is in memory alone", "path", t.backlog.path, "error",
-			err)
+		t.cfg.Log.WarnContext(ctx, "the backlog of workflow events is in memory alone",
+			"path", t.backlog.path, "error", err)
 	}
 	t.backlog.failing = err != nil
 }
@@ -128,7 +127,7 @@ func (b *backlog) append(w waiting) error {
 
 // RunBacklog writes the backlog, that of a process before this one first, whenever the
 // database takes it, until ctx ends. What is left stays in the file.
-func (t *Trigger) RunBacklog(ctx context.Context) {
+func (t *Deliveries) RunBacklog(ctx context.Context) {
 	t.load(ctx)
 	for ctx.Err() == nil {
 		if t.flush(ctx) == nil {
@@ -139,12 +138,7 @@ func (t *Trigger) RunBacklog(ctx context.Context) {
 			}
 			break
 		}
-		timer := time.NewTimer(backlogPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		pause(ctx, backlogPause, nil)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), backlogLast)
 	defer cancel()
@@ -154,7 +148,7 @@ func (t *Trigger) RunBacklog(ctx context.Context) {
 // load reads the file of the process before. A line that was not written to its end is left out.
 // It may have more lines than entries may wait: those that were written before the database
 // went away again are in it until all are. Which they are the database says, so none is dropped.
-func (t *Trigger) load(ctx context.Context) {
+func (t *Deliveries) load(ctx context.Context) {
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,16 +175,21 @@ func (t *Trigger) load(ctx context.Context) {
 		}
 	}
 	b.entries = append(found, b.entries...)
-	b.refusals = 0
-	for i := range b.entries {
-		if b.entries[i].Entry.Outcome == audit.Refused {
-			b.refusals++
+	b.refusals = refusals(b.entries)
+}
+
+// refusals counts the entries that are refusals.
+func refusals(entries []waiting) (n int) {
+	for i := range entries {
+		if entries[i].Entry.Outcome == audit.Refused {
+			n++
 		}
 	}
+	return n
 }
 
 // flush writes all entries, some at a time, and empties the file.
-func (t *Trigger) flush(ctx context.Context) error {
+func (t *Deliveries) flush(ctx context.Context) error {
 	b := &t.backlog
 	for written := false; ; written = true {
 		b.mu.Lock()
@@ -207,18 +206,14 @@ func (t *Trigger) flush(ctx context.Context) error {
 			return err
 		}
 		b.mu.Lock()
-		for i := range chunk {
-			if chunk[i].Entry.Outcome == audit.Refused {
-				b.refusals--
-			}
-		}
+		b.refusals -= refusals(chunk)
 		b.entries, b.stuck = b.entries[len(chunk):], false
 		b.mu.Unlock()
 	}
 }
 
 // emptied is called when all entries are in the database.
-func (t *Trigger) emptied(ctx context.Context) {
+func (t *Deliveries) emptied(ctx context.Context) {
 	b := &t.backlog
 	t.cfg.Log.InfoContext(ctx, "the entries of workflow events that waited for the database are in the audit log",
 		"dropped", b.dropped)
@@ -229,11 +224,11 @@ func (t *Trigger) emptied(ctx context.Context) {
 }
 
 // errEntry marks an error that is about an entry and not about the database.
-var errEntry = errors.New("trigger: the entry cannot be written")
+var errEntry = errors.New("inbound: the entry cannot be written")
 
 // writeChunk writes entries in one transaction. When that fails because of one of them, each
 // is tried alone, and the culprit is given up. What else fails leaves them for another try.
-func (t *Trigger) writeChunk(ctx context.Context, chunk []waiting) error {
+func (t *Deliveries) writeChunk(ctx context.Context, chunk []waiting) error {
 	err := t.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		for i := range chunk {
 			if err := t.writeWaiting(ctx, tx, &chunk[i]); err != nil {
@@ -271,7 +266,7 @@ func ofEntry(err error) bool {
 }
 
 // stuck logs that the database is there and takes no entries, once.
-func (t *Trigger) stuck(ctx context.Context, err error) {
+func (t *Deliveries) stuck(ctx context.Context, err error) {
 	b := &t.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -287,7 +282,7 @@ func (t *Trigger) stuck(ctx context.Context, err error) {
 // meanwhile: who starts a run holds it too, so a run in doubt is stored by now or never will be.
 // Who puts down a refusal or a failure does not, since deliveries of a tenant would wait for
 // each other; when its COMMIT arrives later than this, the delivery is in the log twice.
-func (t *Trigger) writeWaiting(ctx context.Context, tx *sqldb.Tx, w *waiting) error {
+func (t *Deliveries) writeWaiting(ctx context.Context, tx *sqldb.Tx, w *waiting) error {
 	var held desk
 	if err := t.hold(ctx, tx, w.Entry.Tenant, "", &held); err != nil {
 		return err

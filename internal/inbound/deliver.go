@@ -35,11 +35,12 @@ type Outcome struct {
 }
 
 // Deliver starts the run that a delivery asks for, once for a key. Whatever it
-// answers is in the audit log by then, or in the backlog when the database is away. Refusals are fault.Errors with
-// a reason and the message of the document; what could not be done is Unavailable or Internal.
+// answers is in the audit log by then, or in the backlog when the database is away. Refusals are
+// fault.Errors with a reason and the message of the document; what could not be done is Unavailable
+// or Internal.
 //
 // A caller that goes away does not stop a delivery that has begun.
-func (t *Trigger) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome, error) {
+func (t *Deliveries) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome, error) {
 	var v view
 	for range maxLooks {
 		var err error
@@ -59,7 +60,7 @@ func (t *Trigger) Deliver(ctx context.Context, call Caller, d Delivery) (Outcome
 }
 
 // errAgain says that what a decision went by has changed meanwhile.
-var errAgain = errors.New("trigger: look again")
+var errAgain = errors.New("inbound: look again")
 
 var errRestless = &fault.Error{
 	Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
@@ -80,7 +81,7 @@ type view struct {
 
 // look decides about a delivery by what is committed: is its key known, which template
 // is it for, can that be started?
-func (t *Trigger) look(ctx context.Context, tenant string, d *Delivery) (v view, err error) {
+func (t *Deliveries) look(ctx context.Context, tenant string, d *Delivery) (v view, err error) {
 	err = t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		var found desk
 		if err := t.open(ctx, tx, tenant, d.Key, &found); err != nil {
@@ -109,7 +110,7 @@ func isRefusal(err error) bool {
 }
 
 // start starts a plan. What it finds instead, it gives back.
-func (t *Trigger) start(ctx context.Context, call Caller, d *Delivery, v view) (view, error) {
+func (t *Deliveries) start(ctx context.Context, call Caller, d *Delivery, v view) (view, error) {
 	waited, err := t.turns.take(ctx, call.Tenant)
 	if err != nil {
 		return v, err
@@ -160,12 +161,12 @@ func (t *Trigger) start(ctx context.Context, call Caller, d *Delivery, v view) (
 }
 
 // errFound says that the key of a delivery has a receipt by now.
-var errFound = errors.New("trigger: the key has a receipt")
+var errFound = errors.New("inbound: the key has a receipt")
 
 // unit is a delivery's part in the transaction that starts its run. It may run more
 // than once.
 type unit struct {
-	t         *Trigger
+	t         *Deliveries
 	call      Caller
 	d         *Delivery
 	plan      *plan
@@ -192,23 +193,21 @@ func (u *unit) before(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// after remembers what was started, and puts it down.
+// after stores what was started.
 func (u *unit) after(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
 	ans := &results[0].Answer
 	if ans.Refused != nil {
 		return fault.Wrap("inbound.start", ans.Refused)
 	}
-	p, run := u.plan, ans.Execution.String()
-	stmts := []sqldb.Stmt{newest(u.call.Tenant, p, run)}
+	end := u.plan.ending()
+	end.outcome, end.run = audit.Accepted, ans.Execution.String()
+	stmts := []sqldb.Stmt{newest(u.call.Tenant, &end.about)}
 	if u.d.Key != "" {
 		stmts = append(stmts, u.t.save(u.call.Tenant, u.d.Key, &receipt{
-			n: u.desk.receipts + 1, run: run, templateID: p.ID, templateName: p.Name, action: p.action(),
-			year: p.year, month: p.month, at: u.desk.now,
+			about: end.about, n: u.desk.receipts + 1, at: u.desk.now,
 		})...)
-		tx.OnCommit(u.t.tell)
+		tx.OnCommit(u.t.signal)
 	}
-	end := p.ending()
-	end.outcome, end.run = audit.Accepted, run
 	entry, err := end.entry(u.call, u.d, u.desk.now)
 	if err != nil {
 		return err
@@ -233,16 +232,16 @@ func (u *unit) input() (flow.Data, error) {
 
 // ending is how a delivery with this plan ended, as far as the plan knows.
 func (p *plan) ending() ending {
-	e := ending{templateID: p.ID, templateName: p.Name, year: p.year, month: p.month}
+	e := ending{about: about{templateID: p.ID, templateName: p.Name, year: p.year, month: p.month}}
 	if len(p.Steps) > 0 {
 		e.action = p.action()
 	}
 	return e
 }
 
-// conclude puts down how a delivery ended, unless its run has done so, and gives the
-// answer. errAgain: it has not ended after all.
-func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view) (Outcome, error) {
+// conclude stores how a delivery ended, unless its run has done so, and gives the answer. errAgain:
+// it has not ended after all.
+func (t *Deliveries) conclude(ctx context.Context, call Caller, d *Delivery, v view) (Outcome, error) {
 	switch {
 	case v.run != "":
 		return Outcome{
@@ -292,8 +291,7 @@ func (t *Trigger) conclude(ctx context.Context, call Caller, d *Delivery, v view
 // repeated is how a delivery ends whose key has a receipt.
 func (r *receipt) repeated(key string) (ending, Outcome) {
 	return ending{
-		outcome: audit.Skipped, run: r.run, message: msgDuplicate, reason: fault.DuplicateKey,
-		templateID: r.templateID, templateName: r.templateName, action: r.action, year: r.year, month: r.month,
+		about: r.about, outcome: audit.Skipped, message: msgDuplicate, reason: fault.DuplicateKey,
 	}, Outcome{
 		Duplicate: true, TemplateID: r.templateID, TemplateName: r.templateName, Action: r.action, Key: key,
 		RunID: r.run,
@@ -302,22 +300,24 @@ func (r *receipt) repeated(key string) (ending, Outcome) {
 
 const msgDuplicate = "The idempotency key has started a run before."
 
-// Refuse puts down a delivery that ended before it could be decided about: by its
-// token, its size, its form. d is what is known of it. It gives the error to answer with,
-// also while the database is away. A key that could be read is looked up first: when it has
-// started a run, that is the outcome, whatever is wrong with other fields. While entries wait
-// for the database it is not looked up: the sender would wait for nothing.
-func (t *Trigger) Refuse(ctx context.Context, call Caller, d Delivery, err error) (Outcome, error) {
+// Refuse stores that a delivery ended before it could be decided about: by its token, its size, its
+// form. d is what is known of it. It gives the error to answer with, also while the database is away.
+// A key that could be read is looked up first: when it has started a run, that is the outcome,
+// whatever is wrong with other fields. While entries wait for the database it is not looked up: the
+// sender would wait for nothing.
+func (t *Deliveries) Refuse(ctx context.Context, call Caller, d Delivery, err error) (Outcome, error) {
 	if n, _ := t.Backlog(); n > 0 || d.Key == "" {
 		return Outcome{}, t.fail(ctx, call, &d, ending{}, nil, err)
 	}
 	return t.conclude(ctx, call, &d, view{refusal: err, unread: true})
 }
 
-// fail puts down a delivery that could not be done, and gives the error to answer with. A
-// database that is away is not waited for: the entry goes into the backlog. doubt is an entry
-// that may be in the log already.
-func (t *Trigger) fail(ctx context.Context, call Caller, d *Delivery, end ending, doubt *audit.Entry, err error) error {
+// fail stores that a delivery could not be done, and gives the error to answer with. A database that is
+// away is not waited for: the entry goes into the backlog. doubt is an entry that may be in the log
+// already.
+func (t *Deliveries) fail(
+	ctx context.Context, call Caller, d *Delivery, end ending, doubt *audit.Entry, err error,
+) error {
 	end.because(err)
 	w := waiting{Duplicate: end.duplicate()}
 	if doubt != nil {
@@ -361,15 +361,14 @@ func (t *Trigger) fail(ctx context.Context, call Caller, d *Delivery, end ending
 const codeUnknown = "TIMEOUT"
 
 // put runs a small transaction that its caller does not end by going away.
-func (t *Trigger) put(ctx context.Context, fn func(context.Context, *sqldb.Tx) error) error {
+func (t *Deliveries) put(ctx context.Context, fn func(context.Context, *sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAudit)
 	defer cancel()
 	return t.db.Write(ctx, sqldb.Other, fn)
 }
 
-// unlogged is the answer to a delivery whose decision could not be put down: no decision is
-// answered that the log does not have. Damage stays what it is: sending the event again does not
-// help.
+// unlogged is the answer to a delivery whose decision could not be stored: no decision is answered that
+// the log does not have. Damage stays what it is: sending the event again does not help.
 func unlogged(err error) error {
 	if fault.KindOf(err) == fault.Unavailable || sqldb.IsDamage(err) {
 		return err
@@ -380,10 +379,10 @@ func unlogged(err error) error {
 	}
 }
 
-// tell says that receipts may have changed.
-func (t *Trigger) tell() {
+// signal says that receipts may have changed.
+func (t *Deliveries) signal() {
 	select {
-	case t.news <- struct{}{}:
+	case t.changes <- struct{}{}:
 	default:
 	}
 }

@@ -1,7 +1,7 @@
 package inbound
 
 import (
-	"math"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -39,25 +39,6 @@ type Number struct {
 	N     int64
 }
 
-// body is a delivery as it is written. What is not here is ignored: its senders are
-// foreign.
-type body struct {
-	TemplateID      jsontext.Value `json:"template_id"`
-	TemplateIDCamel jsontext.Value `json:"templateId"`
-	EventName       jsontext.Value `json:"event_name"`
-	EventNameCamel  jsontext.Value `json:"eventName"`
-	Key             jsontext.Value `json:"idempotency_key"`
-	KeyCamel        jsontext.Value `json:"idempotencyKey"`
-	EventID         jsontext.Value `json:"event_id"`
-	EventIDCamel    jsontext.Value `json:"eventId"`
-	Source          jsontext.Value `json:"source"`
-	EventSource     jsontext.Value `json:"event_source"`
-	MFCloudURL      jsontext.Value `json:"mfcloud_url"`
-	Notes           jsontext.Value `json:"notes"`
-	Year            jsontext.Value `json:"year"`
-	Month           jsontext.Value `json:"month"`
-}
-
 // ParseDelivery reads a delivery: a JSON object, nothing for {}, and the key that its
 // header names. Every field in every spelling must have its type and its length, also
 // one that another takes precedence over. null and "" were not given. The error is
@@ -70,32 +51,35 @@ func ParseDelivery(data []byte, headerKey string) (Delivery, error) {
 	if err := wire.Check(data); err != nil {
 		return Delivery{}, unread(err)
 	}
-	var b body
 	if jsontext.Value(data).Kind() != jsontext.KindBeginObject {
 		return Delivery{}, badField("the body", "an object")
 	}
-	if err := json.Unmarshal(data, &b); err != nil {
+	r := fieldReader{}
+	if err := json.Unmarshal(data, &r.fields); err != nil {
 		return Delivery{}, unread(err)
 	}
-	r := fieldReader{}
 	d := Delivery{
-		TemplateID: r.first(MaxText, "template_id", b.TemplateID, "templateId", b.TemplateIDCamel),
-		EventName:  r.first(MaxText, "event_name", b.EventName, "eventName", b.EventNameCamel),
-		Source:     r.first(MaxText, "source", b.Source, "event_source", b.EventSource),
-		MFCloudURL: r.text(MaxURL, "mfcloud_url", b.MFCloudURL),
-		Notes:      r.notes(b.Notes),
-		Year:       r.number("year", b.Year),
-		Month:      r.number("month", b.Month),
+		TemplateID: r.first(MaxText, "template_id", "templateId"),
+		EventName:  r.first(MaxText, "event_name", "eventName"),
+		Source:     r.first(MaxText, "source", "event_source"),
+		MFCloudURL: r.text(MaxURL, "mfcloud_url"),
+		Notes:      r.notes(),
+		Year:       r.number("year"),
+		Month:      r.number("month"),
 	}
-	d.Key = r.key(&b, headerKey)
+	d.Key = r.key(headerKey)
 	if r.err != nil {
 		return d, r.err
 	}
 	return d, nil
 }
 
-// fieldReader reads fields and keeps the first error.
-type fieldReader struct{ err *fault.Error }
+// fieldReader reads fields and keeps the first error. Fields that nobody knows are ignored: the
+// senders are foreign.
+type fieldReader struct {
+	fields map[string]jsontext.Value
+	err    *fault.Error
+}
 
 func (r *fieldReader) fail(err *fault.Error) {
 	if r.err == nil {
@@ -105,25 +89,12 @@ func (r *fieldReader) fail(err *fault.Error) {
 
 // key is the first key that is given, if it can be used. One that is no text is given all the
 // same: none after it counts.
-func (r *fieldReader) key(b *body, header string) string {
+func (r *fieldReader) key(header string) string {
 	key, unread := "", false
-	for _, field := range []struct {
-		name string
-		raw  jsontext.Value
-	}{
-		{"idempotency_key", b.Key},
-		{"idempotencyKey", b.KeyCamel},
-		{"event_id", b.EventID},
-		{"eventId", b.EventIDCamel},
-	} {
-		own := fieldReader{}
-		text := own.text(math.MaxInt, field.name, field.raw)
-		switch {
-		case own.err != nil:
-			r.fail(own.err)
-			unread = unread || key == ""
-		case key == "":
-			key = text
+	for _, name := range []string{"idempotency_key", "idempotencyKey", "event_id", "eventId"} {
+		text, ok := r.unquote(name)
+		if key == "" {
+			key, unread = text, unread || !ok
 		}
 	}
 	if key == "" {
@@ -136,16 +107,12 @@ func (r *fieldReader) key(b *body, header string) string {
 }
 
 // first is the first text that is given, of a field with two spellings.
-func (r *fieldReader) first(limit int, name string, raw jsontext.Value, other string, otherRaw jsontext.Value) string {
-	text, second := r.text(limit, name, raw), r.text(limit, other, otherRaw)
-	if text == "" {
-		return second
-	}
-	return text
+func (r *fieldReader) first(limit int, name, other string) string {
+	return cmp.Or(r.text(limit, name), r.text(limit, other))
 }
 
-func (r *fieldReader) text(limit int, name string, raw jsontext.Value) string {
-	text := r.unquote(name, raw)
+func (r *fieldReader) text(limit int, name string) string {
+	text, _ := r.unquote(name)
 	if utf8.RuneCountInString(text) > limit {
 		r.fail(refusedField("%s is longer than %d characters", name, limit))
 		return ""
@@ -153,8 +120,8 @@ func (r *fieldReader) text(limit int, name string, raw jsontext.Value) string {
 	return text
 }
 
-func (r *fieldReader) notes(raw jsontext.Value) string {
-	text := r.unquote("notes", raw)
+func (r *fieldReader) notes() string {
+	text, _ := r.unquote("notes")
 	if len(text) > MaxNotes {
 		r.fail(refusedField("notes are longer than %d bytes", MaxNotes))
 		return ""
@@ -162,21 +129,24 @@ func (r *fieldReader) notes(raw jsontext.Value) string {
 	return text
 }
 
-func (r *fieldReader) unquote(name string, raw jsontext.Value) string {
+// unquote is a field that is a text, "" when it is not there; ok says that it is no other.
+func (r *fieldReader) unquote(name string) (text string, ok bool) {
+	raw := r.fields[name]
 	if absent(raw) {
-		return ""
+		return "", true
 	}
-	var text string
 	if raw.Kind() != jsontext.KindString || json.Unmarshal(raw, &text) != nil {
 		r.fail(badField(name, "a string"))
+		return "", false
 	}
-	return text
+	return text, true
 }
 
 // number reads a whole number, also one in text. What is neither a number nor text is
 // an error; what is no whole number is kept as one that is not valid, for the check of
 // year and month to refuse in its turn.
-func (r *fieldReader) number(name string, raw jsontext.Value) Number {
+func (r *fieldReader) number(name string) Number {
+	raw := r.fields[name]
 	if absent(raw) {
 		return Number{}
 	}
@@ -184,7 +154,7 @@ func (r *fieldReader) number(name string, raw jsontext.Value) Number {
 	switch raw.Kind() {
 	case jsontext.KindNumber:
 	case jsontext.KindString:
-		written = r.unquote(name, raw)
+		written, _ = r.unquote(name)
 		if written == "" {
 			return Number{}
 		}

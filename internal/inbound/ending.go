@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -16,16 +17,18 @@ import (
 // Action is what a delivery is called in the audit log.
 const Action = audit.WorkflowEvent
 
+// about is what a delivery is about.
+type about struct {
+	run, templateID, templateName, action string
+	year, month                           int64
+}
+
 // ending is how a delivery ended.
 type ending struct {
-	outcome      audit.Outcome
-	run          string
-	message      string
-	reason       fault.Reason
-	templateID   string
-	templateName string
-	action       string
-	year, month  int64
+	about
+	outcome audit.Outcome
+	message string
+	reason  fault.Reason
 }
 
 // detail is what the audit log has of a delivery beside what it has of everything.
@@ -53,27 +56,22 @@ func some[T comparable](v T) *T {
 // entry is the audit log's line about a delivery, with an id by which it is found again.
 func (e *ending) entry(call Caller, d *Delivery, at wire.Stamp) (audit.Entry, error) {
 	duplicate := e.duplicate()
-	template := e.templateID
-	if template == "" {
-		template = d.TemplateID
-	}
 	body, err := json.Marshal(detail{
-		TemplateID: some(template), TemplateName: some(e.templateName), EventName: some(d.EventName),
-		Source: some(d.Source),
-		Key:    some(d.Key), Action: some(e.action), Year: some(e.year), Month: some(e.month), Duplicate: &duplicate,
+		TemplateID: some(cmp.Or(e.templateID, d.TemplateID)), TemplateName: some(e.templateName),
+		EventName: some(d.EventName), Source: some(d.Source), Key: some(d.Key), Action: some(e.action),
+		Year: some(e.year), Month: some(e.month), Duplicate: &duplicate,
 	})
 	return audit.Entry{
 		ID: audit.NewID(), At: at, Tenant: call.Tenant, Actor: d.Source, Action: Action, Subject: e.run,
-		CorrelationID: call.CorrelationID,
-		Outcome:       e.outcome, Reason: e.message,
+		CorrelationID: call.CorrelationID, Outcome: e.outcome, Reason: e.message,
 		ReasonClass: e.reason.Class, ReasonCode: e.reason.Code, RetryAdvice: e.reason.Advice, Detail: body,
 	}, err
 }
 
 func (e *ending) duplicate() bool { return e.outcome == audit.Skipped }
 
-// put puts a delivery's end down: its line in the audit log, and one more in the
-// tally of the month. What the delivery left before goes with it, in one trip.
+// put stores a delivery's end: its line in the audit log, and one more in the tally of the month. The
+// statements before go with it, in one trip.
 func (e *ending) put(ctx context.Context, tx *sqldb.Tx, entry *audit.Entry, before ...sqldb.Stmt) error {
 	line, err := audit.Stmt(*entry)
 	if err != nil {
@@ -97,8 +95,7 @@ func tally(e *audit.Entry, duplicate bool) sqldb.Stmt {
 			duplicate) DO UPDATE SET n = t.n + 1`,
 		Args: []any{
 			e.Tenant, monthOf(e.At), e.Outcome.Status(), string(e.ReasonClass), string(e.ReasonCode),
-			string(e.RetryAdvice),
-			strconv.FormatBool(duplicate),
+			string(e.RetryAdvice), strconv.FormatBool(duplicate),
 		},
 	}
 }

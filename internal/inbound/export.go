@@ -32,22 +32,22 @@ const (
 // as a whole and by one process alone, so a reader and a crash find the one before or the
 // one after. The database is the record; a file that cannot be written is logged, and
 // tried again.
-func (t *Trigger) Export(ctx context.Context, file string) error {
+func (t *Deliveries) Export(ctx context.Context, file string) error {
 	return newExport(t, file, func() {}).run(ctx)
 }
 
 // export is a file of receipts in the making.
 type export struct {
-	t       *Trigger
+	t       *Deliveries
 	file    string
 	dir     folder
-	was     edition
+	was     version
 	failing bool   // and it was said
 	wrote   func() // called when the file is there
 }
 
-func newExport(t *Trigger, file string, wrote func()) *export {
-	return &export{t: t, file: file, dir: folder{name: filepath.Dir(file)}, was: edition{receipts: -1}, wrote: wrote}
+func newExport(t *Deliveries, file string, wrote func()) *export {
+	return &export{t: t, file: file, dir: folder{name: filepath.Dir(file)}, was: version{receipts: -1}, wrote: wrote}
 }
 
 func (x *export) run(ctx context.Context) error {
@@ -55,25 +55,24 @@ func (x *export) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait, err := x.keep(ctx)
 		if ctx.Err() == nil {
-			x.tell(ctx, err)
+			x.report(ctx, err)
 		}
 		if err != nil {
 			wait = exportPoll
 		}
-		if !x.rest(ctx, exportPause, nil) || !x.rest(ctx, wait-exportPause, x.t.news) {
+		if !pause(ctx, exportPause, nil) || !pause(ctx, wait-exportPause, x.t.changes) {
 			break
 		}
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportLast)
 	defer cancel()
 	_, err := x.keep(last)
-	x.tell(last, err)
+	x.report(last, err)
 	return nil
 }
 
-// tell logs that the file cannot be written, and that it can again: once each, however
-// often it is tried.
-func (x *export) tell(ctx context.Context, err error) {
+// report logs that the file cannot be written, and that it can again: once each.
+func (x *export) report(ctx context.Context, err error) {
 	switch was := x.failing; {
 	case err != nil && !was:
 		x.t.cfg.Log.WarnContext(ctx, "the file of receipts cannot be written; it is tried again until it can", "path",
@@ -84,19 +83,19 @@ func (x *export) tell(ctx context.Context, err error) {
 	x.failing = err != nil
 }
 
-// edition is what a file was written from.
-type edition struct {
+// version is what a file was written from.
+type version struct {
 	receipts int64      // of all tenants together, ever
 	until    wire.Stamp // when the first of them stops to count; 0: none
 }
 
-// rest waits, and reports whether ctx has not ended.
-func (x *export) rest(ctx context.Context, d time.Duration, news <-chan struct{}) bool {
+// pause waits, until wake at the latest, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(max(d, 0))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-news:
+	case <-wake:
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
@@ -112,19 +111,17 @@ func (x *export) keep(ctx context.Context) (time.Duration, error) {
 		if now, err = x.t.now(ctx, tx); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT tenant_id, receipts FROM trigger_tenant") {
-			var tenant string
-			var n int64
-			if err == nil {
-				err = row.Scan(&tenant, &n)
-			}
-			if err != nil {
+		return tx.Batch(ctx, sqldb.Stmt{
+			Query: "SELECT tenant_id, receipts FROM trigger_tenant",
+			Row: func(row *sqldb.Row) error {
+				var tenant string
+				var n int64
+				err := row.Scan(&tenant, &n)
+				last[tenant] = n
+				sum += n
 				return err
-			}
-			last[tenant] = n
-			sum += n
-		}
-		return nil
+			},
+		})
 	})
 	if err != nil {
 		return 0, fault.Wrap("inbound.export", err)
@@ -134,12 +131,12 @@ func (x *export) keep(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, fault.Wrap("inbound.export", err)
 		}
-		x.was = edition{sum, until}
+		x.was = version{sum, until}
 		x.wrote()
 	}
-	wait := exportIdle
-	if x.t.db.Dialect() == sqldb.Postgres {
-		wait = exportPoll
+	wait := exportPoll
+	if x.t.alone() {
+		wait = exportIdle
 	}
 	if x.was.until != 0 {
 		wait = min(wait, time.Duration(x.was.until-now+1)*time.Millisecond)
@@ -227,17 +224,10 @@ const selectReceipts = `SELECT tenant_id, n, idempotency_key, run_id, template_i
 // read gives receipts after one of them.
 func (x *export) read(ctx context.Context, after line) (part []line, err error) {
 	err = x.t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, selectReceipts, after.Tenant, after.n, exportChunk) {
-			var l line
-			if err == nil {
-				err = row.Scan(&l.Tenant, &l.n, &l.Key, &l.Run, &l.TemplateID, &l.At)
-			}
-			if err != nil {
-				return err
-			}
-			part = append(part, l)
-		}
-		return nil
+		part, err = sqldb.Collect(ctx, tx, func(row *sqldb.Row) (l line, err error) {
+			return l, row.Scan(&l.Tenant, &l.n, &l.Key, &l.Run, &l.TemplateID, &l.At)
+		}, selectReceipts, after.Tenant, after.n, exportChunk)
+		return err
 	})
 	return part, err
 }

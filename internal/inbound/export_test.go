@@ -37,7 +37,7 @@ func (r *rig) export(p process, file string) copied {
 	c := copied{rig: r, file: file, wrote: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	x := newExport(p.Trigger, file, func() {
+	x := newExport(p.Deliveries, file, func() {
 		select {
 		case c.wrote <- struct{}{}:
 		default:
@@ -128,7 +128,7 @@ func TestTheFileOfReceiptsIsThereWithoutAny(t *testing.T) {
 func TestAReceiptWhoseTimeHasPassedLeavesTheFile(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
-		r.Trigger = r.with(func(c *Config) { c.TTL, c.Now = 2*time.Second, nil }).Trigger // by the real clock
+		r.Deliveries = r.with(func(c *Config) { c.TTL, c.Now = 2*time.Second, nil }).Deliveries // by the real clock
 		r.starts(keyed("a", 1))
 		c := r.exporting(r.process)
 		c.until("a")
@@ -144,7 +144,7 @@ func TestEveryProcessKeepsAFileOfAllReceipts(t *testing.T) {
 	r.starts(keyed("a", 1))
 	one.until("a")
 	two.until("a")
-	r.Trigger = other.Trigger
+	r.Deliveries = other.Deliveries
 	r.starts(keyed("b", 2))
 	one.until("a b")
 	two.until("a b")
@@ -228,7 +228,7 @@ func TestAFileThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		tried := make(chan struct{}, 100)
-		r.Trigger = r.with(func(c *Config) { c.Log = logged(tried) }).Trigger
+		r.Deliveries = r.with(func(c *Config) { c.Log = logged(tried) }).Deliveries
 		c := r.export(r.process, filepath.Join(dir, "receipts.json"))
 		stalltest.Within(t, "a line in the log", tried)
 		if err := os.Remove(dir); err != nil {
@@ -246,12 +246,12 @@ func TestAFileThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := make(chan struct{}, 100)
-	x := newExport(r.with(func(c *Config) { c.Log = logged(said) }).Trigger, filepath.Join(dir, "receipts.json"),
+	x := newExport(r.with(func(c *Config) { c.Log = logged(said) }).Deliveries, filepath.Join(dir, "receipts.json"),
 		func() {})
 	defer x.dir.leave()
 	try := func() error {
 		_, err := x.keep(t.Context())
-		x.tell(t.Context(), err)
+		x.report(t.Context(), err)
 		return err
 	}
 	for range 3 {
@@ -279,7 +279,7 @@ func TestManyReceiptsAreWrittenInParts(t *testing.T) {
 					return err
 				}
 				for i := range int64(n / 2) {
-					rec := &receipt{n: i + 1, run: "r", at: at(r.clock.Now())}
+					rec := &receipt{n: i + 1, about: about{run: "r"}, at: at(r.clock.Now())}
 					if err := tx.Batch(ctx, r.save(tenant, fmt.Sprint("k", i), rec)...); err != nil {
 						return err
 					}

@@ -11,21 +11,21 @@ import (
 
 // api answers the calls of workflow events and templates.
 type api struct {
-	trigger  *Trigger
-	reserved func(queue string) bool
+	deliveries *Deliveries
+	reserved   func(queue string) bool
 }
 
 // Routes are the routes of workflow events and templates. pass lets their callers in, so they
 // have no scopes; nil: nobody. reserved says which queues are the server's own, which no template
 // may name; nil: none.
-func (t *Trigger) Routes(pass gate.Pass, reserved func(queue string) bool) []gate.Route {
+func (t *Deliveries) Routes(pass gate.Pass, reserved func(queue string) bool) []gate.Route {
 	if pass == nil {
 		pass = &gate.EventToken{}
 	}
 	if reserved == nil {
 		reserved = func(string) bool { return false }
 	}
-	a := &api{trigger: t, reserved: reserved}
+	a := &api{deliveries: t, reserved: reserved}
 	routes := rest.Routes([]gate.Route{
 		{Operation: "summarizeWorkflowEvents", Heavy: true, Do: a.summarize},
 		{Operation: "listWorkflowTemplates", Do: a.listTemplates},
@@ -55,23 +55,20 @@ type delivered struct {
 	RunID        string `json:"run_id"`
 }
 
-// deliver answers POST /api/workflow-events. Its senders are foreign: query parameters
-// and members that nobody knows are not looked at.
 func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	d, err := ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
 	var out Outcome
 	if err == nil {
-		out, err = a.trigger.Deliver(ctx, callerOf(c), d)
+		out, err = a.deliveries.Deliver(ctx, callerOf(c), d)
 	} else {
-		out, err = a.trigger.Refuse(ctx, callerOf(c), d, err)
+		out, err = a.deliveries.Refuse(ctx, callerOf(c), d, err)
 	}
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	reply := gate.Reply{Body: delivered{
 		Status: "ok", Duplicate: out.Duplicate, Triggered: !out.Duplicate, TemplateID: out.TemplateID,
-		TemplateName: out.TemplateName,
-		Action:       out.Action, Key: out.Key, RunID: out.RunID,
+		TemplateName: out.TemplateName, Action: out.Action, Key: out.Key, RunID: out.RunID,
 	}}
 	if out.Duplicate {
 		reply.Header = http.Header{}
@@ -82,7 +79,7 @@ func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // refuseDelivery notes a delivery that was not let in. Nobody has read it.
 func (a *api) refuseDelivery(ctx context.Context, c *gate.Call, err error) error {
-	_, err = a.trigger.Refuse(ctx, callerOf(c), Delivery{}, err)
+	_, err = a.deliveries.Refuse(ctx, callerOf(c), Delivery{}, err)
 	return err
 }
 
@@ -90,7 +87,6 @@ func callerOf(c *gate.Call) Caller {
 	return Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
 }
 
-// summarize answers GET /api/workflow-events/summary.
 func (a *api) summarize(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "ym", "recent_limit")
 	query := SummaryQuery{Month: q.Month("ym")}
@@ -101,9 +97,6 @@ func (a *api) summarize(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	s, err := a.trigger.Summary(ctx, c.Principal.Tenant, query)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: s}, nil
+	s, err := a.deliveries.Summary(ctx, c.Principal.Tenant, query)
+	return gate.Reply{Body: s}, err
 }

@@ -17,13 +17,9 @@ const trimChunk = 100
 // not too many were written after it; one that does not count is not there, and goes
 // when others are written.
 type receipt struct {
-	n            int64 // from 1, without a gap
-	run          string
-	templateID   string
-	templateName string
-	action       string
-	year, month  int64
-	at           wire.Stamp
+	about
+	n  int64 // from 1, without a gap
+	at wire.Stamp
 }
 
 const selectReceipt = `SELECT n, run_id, template_id, template_name, action, year, month, at FROM trigger_receipt
@@ -42,7 +38,7 @@ type desk struct {
 }
 
 // open reads the desk, without holding it.
-func (t *Trigger) open(ctx context.Context, tx *sqldb.Tx, tenant, key string, d *desk) error {
+func (t *Deliveries) open(ctx context.Context, tx *sqldb.Tx, tenant, key string, d *desk) error {
 	return t.fill(ctx, tx, sqldb.Stmt{
 		Query: "SELECT receipts, templates FROM trigger_tenant WHERE tenant_id = $1", Args: []any{tenant},
 		Row: func(r *sqldb.Row) error { return r.Scan(&d.receipts, &d.templates) },
@@ -50,11 +46,11 @@ func (t *Trigger) open(ctx context.Context, tx *sqldb.Tx, tenant, key string, d 
 }
 
 // hold is open for whoever decides: nobody else does until the transaction ends.
-func (t *Trigger) hold(ctx context.Context, tx *sqldb.Tx, tenant, key string, d *desk) error {
+func (t *Deliveries) hold(ctx context.Context, tx *sqldb.Tx, tenant, key string, d *desk) error {
 	return t.fill(ctx, tx, lockStmt(tenant, &d.receipts, &d.templates), tenant, key, d)
 }
 
-func (t *Trigger) fill(ctx context.Context, tx *sqldb.Tx, first sqldb.Stmt, tenant, key string, d *desk) error {
+func (t *Deliveries) fill(ctx context.Context, tx *sqldb.Tx, first sqldb.Stmt, tenant, key string, d *desk) error {
 	*d = desk{}
 	stmts := []sqldb.Stmt{first}
 	if clock := t.clock(&d.now); clock != nil {
@@ -79,21 +75,21 @@ func (t *Trigger) fill(ctx context.Context, tx *sqldb.Tx, first sqldb.Stmt, tena
 }
 
 // counts reports whether a receipt is still there.
-func (t *Trigger) counts(r *receipt, d *desk) bool {
+func (t *Deliveries) counts(r *receipt, d *desk) bool {
 	return r.n > t.lastGone(d.receipts) && r.at >= t.oldest(d.now)
 }
 
 // lastGone is the number of the newest receipt that too many were written after.
-func (t *Trigger) lastGone(last int64) int64 { return last - int64(t.cfg.MaxReceipts) }
+func (t *Deliveries) lastGone(last int64) int64 { return last - int64(t.cfg.MaxReceipts) }
 
 // oldest is the first instant whose receipts count.
-func (t *Trigger) oldest(now wire.Stamp) wire.Stamp {
+func (t *Deliveries) oldest(now wire.Stamp) wire.Stamp {
 	return now - wire.Stamp(t.cfg.TTL.Milliseconds())
 }
 
 // save writes a receipt, and deletes some that do not count. A receipt of the same key
 // that does not count any more is replaced. The tenant is held.
-func (t *Trigger) save(tenant, key string, r *receipt) []sqldb.Stmt {
+func (t *Deliveries) save(tenant, key string, r *receipt) []sqldb.Stmt {
 	return []sqldb.Stmt{
 		{Query: "UPDATE trigger_tenant SET receipts = $2 WHERE tenant_id = $1", Args: []any{tenant, r.n}},
 		{
@@ -105,28 +101,22 @@ func (t *Trigger) save(tenant, key string, r *receipt) []sqldb.Stmt {
 				year = excluded.year, month = excluded.month, at = excluded.at`,
 			Args: []any{tenant, key, r.n, r.run, r.templateID, r.templateName, r.action, r.year, r.month, r.at},
 		},
-		{
-			Query: deleteGone(),
-			Args:  []any{tenant, t.lastGone(r.n), t.oldest(r.at)},
-		},
+		{Query: deleteGone, Args: []any{tenant, t.lastGone(r.n), t.oldest(r.at)}},
 	}
 }
 
-// deleteGone deletes those of a tenant's oldest receipts that do not count. It is
-// written so that both databases look them up: by their numbers SQLite would walk all
-// receipts of the tenant, and with a limit that it does not know PostgreSQL may.
-func deleteGone() string {
-	return `DELETE FROM trigger_receipt WHERE tenant_id = $1 AND idempotency_key IN (SELECT idempotency_key FROM
-		(SELECT idempotency_key, n, at FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n LIMIT ` +
-		strconv.Itoa(trimChunk) + `) AS oldest
-		WHERE n <= $2 OR at < $3)`
-}
+// deleteGone deletes those of a tenant's oldest receipts that do not count. It is written so that both
+// databases look them up: by their numbers SQLite would walk all receipts of the tenant, and with a
+// limit that it does not know PostgreSQL may.
+var deleteGone = `DELETE FROM trigger_receipt WHERE tenant_id = $1 AND idempotency_key IN (SELECT idempotency_key FROM
+	(SELECT idempotency_key, n, at FROM trigger_receipt WHERE tenant_id = $1 ORDER BY n LIMIT ` +
+	strconv.Itoa(trimChunk) + `) AS oldest WHERE n <= $2 OR at < $3)`
 
 const selectMonth = "SELECT run_id FROM trigger_month WHERE tenant_id = $1 AND template_id = $2 AND year = $3 AND " +
 	"month = $4"
 
 // active reports whether the newest run of a template for a month has not ended.
-func (t *Trigger) active(ctx context.Context, tx *sqldb.Tx, tenant string, p *plan) (bool, error) {
+func (t *Deliveries) active(ctx context.Context, tx *sqldb.Tx, tenant string, p *plan) (bool, error) {
 	var run string
 	err := tx.Row(ctx, selectMonth, tenant, p.ID, p.year, p.month).Scan(&run)
 	if errors.Is(err, sqldb.ErrNoRow) {
@@ -139,10 +129,10 @@ func (t *Trigger) active(ctx context.Context, tx *sqldb.Tx, tenant string, p *pl
 }
 
 // newest makes a run the newest of its template for a month.
-func newest(tenant string, p *plan, run string) sqldb.Stmt {
+func newest(tenant string, a *about) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: `INSERT INTO trigger_month (tenant_id, template_id, year, month, run_id) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (tenant_id, template_id, year, month) DO UPDATE SET run_id = excluded.run_id`,
-		Args: []any{tenant, p.ID, p.year, p.month, run},
+		Args: []any{tenant, a.templateID, a.year, a.month, a.run},
 	}
 }

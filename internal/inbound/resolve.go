@@ -1,8 +1,10 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -71,24 +73,16 @@ func byID(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Stored, error) 
 
 // only is the one template that a query finds.
 func only(ctx context.Context, tx *sqldb.Tx, none, many, query string, args ...any) (Stored, error) {
-	var found []Stored
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return Stored{}, err
-		}
-		s, err := scanTemplate(row)
-		if err != nil {
-			return Stored{}, err
-		}
-		found = append(found, s)
-	}
-	switch len(found) {
-	case 0:
+	found, err := sqldb.Collect(ctx, tx, scanTemplate, query, args...)
+	switch {
+	case err != nil:
+		return Stored{}, err
+	case len(found) == 0:
 		return Stored{}, noTemplate(none)
-	case 1:
-		return found[0], nil
+	case len(found) > 1:
+		return Stored{}, unfitTemplate(many)
 	}
-	return Stored{}, unfitTemplate(many)
+	return found[0], nil
 }
 
 // plan is what a delivery is going to start.
@@ -102,9 +96,9 @@ func (p *plan) action() string { return p.Steps[0].Action }
 
 // settle decides what a delivery starts with its template: the delivery says, and the
 // template where it does not, field by field.
-func (t *Trigger) settle(d *Delivery, s Stored) (plan, error) {
+func (t *Deliveries) settle(d *Delivery, s Stored) (plan, error) {
 	p := plan{Stored: s, url: d.MFCloudURL, notes: d.Notes}
-	if action := p.action(); !t.executable(action) {
+	if action := p.action(); !slices.Contains(t.cfg.Actions, action) {
 		return p, fault.New(fault.Conflict, "UNSUPPORTED_ACTION", msgNotExecutable, action).Because(
 			fault.UnsupportedAction)
 	}
@@ -113,12 +107,7 @@ func (t *Trigger) settle(d *Delivery, s Stored) (plan, error) {
 		return p, fault.New(fault.Invalid, "INVALID_YEAR_MONTH", "%s", msgYearMonth).Because(fault.RefusedYearMonth)
 	}
 	p.year, p.month = year.N, month.N
-	if p.url == "" {
-		p.url = s.MFCloudURL
-	}
-	if p.notes == "" {
-		p.notes = s.Notes
-	}
+	p.url, p.notes = cmp.Or(p.url, s.MFCloudURL), cmp.Or(p.notes, s.Notes)
 	return p, nil
 }
 

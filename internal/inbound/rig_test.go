@@ -41,7 +41,7 @@ type runner interface {
 
 // process is a trigger with its engine and its connections.
 type process struct {
-	*Trigger
+	*Deliveries
 	engine runner
 	db     *sqldb.DB
 }
@@ -131,7 +131,7 @@ func (r *rig) with(change func(*Config)) *rig {
 	cfg := r.cfg
 	change(&cfg)
 	other := *r
-	other.Trigger = New(r.db, cfg)
+	other.Deliveries = New(r.db, cfg)
 	return &other
 }
 

@@ -3,6 +3,7 @@ package inbound
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -60,18 +61,11 @@ type Count struct {
 
 // MarshalJSONTo writes an object.
 func (c Counts) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
-		return err
-	}
+	err := enc.WriteToken(jsontext.BeginObject)
 	for _, one := range c {
-		if err := enc.WriteToken(jsontext.String(one.Name)); err != nil {
-			return err
-		}
-		if err := enc.WriteToken(jsontext.Int(one.N)); err != nil {
-			return err
-		}
+		err = errors.Join(err, enc.WriteToken(jsontext.String(one.Name)), enc.WriteToken(jsontext.Int(one.N)))
 	}
-	return enc.WriteToken(jsontext.EndObject)
+	return errors.Join(err, enc.WriteToken(jsontext.EndObject))
 }
 
 // Recent is one delivery. What it does not have is null.
@@ -107,7 +101,7 @@ func (q *SummaryQuery) span() (from, to wire.Stamp, err error) {
 
 // Summary counts the deliveries of a month and shows the newest. The counts are kept
 // with every delivery, so they cost the same whatever their number.
-func (t *Trigger) Summary(ctx context.Context, tenant string, q SummaryQuery) (Summary, error) {
+func (t *Deliveries) Summary(ctx context.Context, tenant string, q SummaryQuery) (Summary, error) {
 	from, to, err := q.span()
 	if err != nil {
 		return Summary{}, err
@@ -169,23 +163,18 @@ const selectTally = `SELECT status, reason_class, reason_code, retry_advice, dup
 
 func (c *counter) read(ctx context.Context, tx *sqldb.Tx, tenant, month string) error {
 	*c = counter{status: group{}, class: group{}, code: group{}, advice: group{}, duplicate: group{}}
-	for row, err := range tx.Query(ctx, selectTally, tenant, month) {
-		if err != nil {
-			return err
-		}
+	return tx.Batch(ctx, sqldb.Stmt{Query: selectTally, Args: []any{tenant, month}, Row: func(row *sqldb.Row) error {
 		var status, class, code, advice, duplicate string
 		var n int64
-		if err := row.Scan(&status, &class, &code, &advice, &duplicate, &n); err != nil {
-			return err
-		}
+		err := row.Scan(&status, &class, &code, &advice, &duplicate, &n)
 		c.total += n
 		c.status[status] += n
 		c.class[class] += n
 		c.code[code] += n
 		c.advice[advice] += n
 		c.duplicate[duplicate] += n
-	}
-	return nil
+		return err
+	}})
 }
 
 // group is numbers by name; those without a name are not shown.

@@ -29,7 +29,7 @@ const (
 
 // PutTemplate stores a template that ParseTemplate has read. created says that there
 // was none with this id. One that says the same as what is stored changes nothing.
-func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Template) (
+func (t *Deliveries) PutTemplate(ctx context.Context, tenant, id string, tpl Template) (
 	stored Stored, created bool, err error,
 ) {
 	if !wire.Name(id) {
@@ -59,7 +59,7 @@ func (t *Trigger) PutTemplate(ctx context.Context, tenant, id string, tpl Templa
 	return stored, created, nil
 }
 
-func (t *Trigger) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant string, s Stored, body string) (
+func (t *Deliveries) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant string, s Stored, body string) (
 	Stored, bool, error,
 ) {
 	_, revision, err := lock(ctx, tx, tenant)
@@ -131,7 +131,7 @@ func scanTemplate(row *sqldb.Row) (s Stored, err error) {
 }
 
 // Template is the template with an id.
-func (t *Trigger) Template(ctx context.Context, tenant, id string) (s Stored, err error) {
+func (t *Deliveries) Template(ctx context.Context, tenant, id string) (s Stored, err error) {
 	if !wire.Name(id) {
 		return s, noTemplate(msgNoTemplate)
 	}
@@ -146,26 +146,22 @@ func (t *Trigger) Template(ctx context.Context, tenant, id string) (s Stored, er
 }
 
 // Templates is a page of a tenant's templates, by id, and how many there are.
-func (t *Trigger) Templates(ctx context.Context, tenant string, offset, limit int) (
+func (t *Deliveries) Templates(ctx context.Context, tenant string, offset, limit int) (
 	page []Stored, total int, err error,
 ) {
 	err = t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Batch(ctx,
-			sqldb.Stmt{
-				Query: "SELECT count(*) FROM trigger_template WHERE tenant_id = $1", Args: []any{tenant},
-				Row: func(r *sqldb.Row) error { return r.Scan(&total) },
-			},
-			sqldb.Stmt{Query: selectTemplates, Args: []any{tenant, limit, offset}, Row: func(r *sqldb.Row) error {
-				s, err := scanTemplate(r)
-				page = append(page, s)
-				return err
-			}})
+		const count = "SELECT count(*) FROM trigger_template WHERE tenant_id = $1"
+		if err := tx.Row(ctx, count, tenant).Scan(&total); err != nil {
+			return err
+		}
+		page, err = sqldb.Collect(ctx, tx, scanTemplate, selectTemplates, tenant, limit, offset)
+		return err
 	})
 	return page, total, fault.Wrap("inbound.templates", err)
 }
 
 // DeleteTemplate deletes a template. Its runs go on, and its receipts stay.
-func (t *Trigger) DeleteTemplate(ctx context.Context, tenant, id string) error {
+func (t *Deliveries) DeleteTemplate(ctx context.Context, tenant, id string) error {
 	if !wire.Name(id) {
 		return noTemplate(msgNoTemplate)
 	}

@@ -71,7 +71,6 @@ func accepted(status int, answer *Answer) gate.Reply {
 	}
 }
 
-// cancelRecheck answers POST /pdca/recheck/{request_id}/cancel.
 func (a *api) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	key, err := rest.Key(c, wire.Options{})
 	if err != nil {
@@ -89,7 +88,6 @@ func (a *api) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	return accepted(status, &ending.Answer), err
 }
 
-// recheckProgress answers GET /pdca/recheck/{request_id}.
 func (a *api) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, page := rest.ReadPage(c, "status")
 	filter := ItemFilter{Status: parsed(q, "status", parseStatuses), Offset: page.Offset(), Limit: page.Size}

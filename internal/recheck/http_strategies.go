@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 )
 
-// putStrategy answers PUT /pdca/strategies/{id}.
 func (a *api) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	draft, err := ParseDraft(c.Body)
 	if err != nil {
@@ -17,7 +16,6 @@ func (a *api) putStrategy(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	return gate.Reply{Status: rest.PutStatus(created), Body: stored}, err
 }
 
-// listStrategies answers GET /gui/strategies.
 func (a *api) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "q", "tags_any", "health", "sort")
 	want := Query{

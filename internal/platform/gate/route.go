@@ -31,7 +31,7 @@ const (
 
 // Route is one line of the route table.
 type Route struct {
-	Operation string        // of the contract, which FromContract reads for the next members and Once; "": it is not there
+	Operation string        // of the contract, from which FromContract fills in the next members and Once
 	Pattern   string        // method and path: "POST /executions/{id}/cancel"; a last "{rest...}" takes what is left
 	Surface   *Surface      // error shape, header names; nil: Core
 	Scope     string        // needed in jwt mode; "" lets every caller with a valid token in

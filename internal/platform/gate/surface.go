@@ -118,7 +118,7 @@ type KeyForm struct {
 }
 
 var ulidOrUUID = regexp.MustCompile(
-	`^([0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12})$`,
+	`^([0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`,
 )
 
 // The audiences of tokens for Recheck: the first for what changes something, the

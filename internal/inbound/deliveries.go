@@ -1,11 +1,11 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"time"
 
 	"renga.dev/renga/internal/platform/sqldb"
@@ -56,31 +56,26 @@ type Config struct {
 	Log         *slog.Logger     // nil: nowhere
 }
 
-// Trigger starts executions from deliveries.
-type Trigger struct {
+// Deliveries starts executions from deliveries.
+type Deliveries struct {
 	db      *sqldb.DB
 	cfg     Config
 	turns   turns
-	news    chan struct{} // holds a token when receipts may have changed
+	changes chan struct{} // holds a token when receipts may have changed
 	backlog backlog
 }
 
-// New makes a trigger over a database that has the tables of Migration. It does no I/O.
-func New(db *sqldb.DB, cfg Config) *Trigger {
+// New makes deliveries over a database that has the tables of Migration. It does no I/O.
+func New(db *sqldb.DB, cfg Config) *Deliveries {
+	cfg.MaxReceipts, cfg.TTL = cmp.Or(cfg.MaxReceipts, DefaultMaxReceipts), cmp.Or(cfg.TTL, DefaultTTL)
 	if cfg.Actions == nil {
 		cfg.Actions = Actions
-	}
-	if cfg.MaxReceipts == 0 {
-		cfg.MaxReceipts = DefaultMaxReceipts
-	}
-	if cfg.TTL == 0 {
-		cfg.TTL = DefaultTTL
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Trigger{
-		db: db, cfg: cfg, turns: turns{of: map[string]*turn{}}, news: make(chan struct{}, 1),
+	return &Deliveries{
+		db: db, cfg: cfg, turns: turns{of: map[string]*turn{}}, changes: make(chan struct{}, 1),
 		backlog: backlog{path: cfg.Backlog, wake: make(chan struct{}, 1)},
 	}
 }
@@ -91,11 +86,8 @@ type Caller struct {
 	CorrelationID string
 }
 
-// executable reports whether an event may start a template with this first action.
-func (t *Trigger) executable(action string) bool { return slices.Contains(t.cfg.Actions, action) }
-
 // now is the time that receipts, entries and months go by: one clock for all processes.
-func (t *Trigger) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+func (t *Deliveries) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
 	st := t.clock(&at)
 	if st == nil {
 		return at, nil
@@ -104,25 +96,24 @@ func (t *Trigger) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err err
 }
 
 // here is the time while the database cannot be asked for it.
-func (t *Trigger) here() wire.Stamp {
+func (t *Deliveries) here() wire.Stamp {
 	if t.cfg.Now != nil {
 		return wire.Stamp(t.cfg.Now().UnixMilli())
 	}
 	return wire.Stamp(time.Now().UnixMilli())
 }
 
+// alone says that no other process writes to the database, so its clock is the machine's.
+func (t *Deliveries) alone() bool { return t.db.Dialect() == sqldb.SQLite }
+
 // clock is the statement that asks for the time; nil when it is known here, and at has it.
-func (t *Trigger) clock(at *wire.Stamp) *sqldb.Stmt {
-	switch {
-	case t.cfg.Now != nil:
-		*at = wire.Stamp(t.cfg.Now().UnixMilli())
-	case t.db.Dialect() == sqldb.SQLite:
-		*at = wire.Stamp(time.Now().UnixMilli())
-	default:
-		return &sqldb.Stmt{
-			Query: "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)",
-			Row:   func(r *sqldb.Row) error { return r.Scan(at) },
-		}
+func (t *Deliveries) clock(at *wire.Stamp) *sqldb.Stmt {
+	if t.cfg.Now != nil || t.alone() {
+		*at = t.here()
+		return nil
 	}
-	return nil
+	return &sqldb.Stmt{
+		Query: "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)",
+		Row:   func(r *sqldb.Row) error { return r.Scan(at) },
+	}
 }
