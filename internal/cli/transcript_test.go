@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -332,7 +331,7 @@ func (s *session) automate() {
 			if err != nil {
 				return err
 			}
-			if slices.Contains(automation.Types, e.Type) {
+			if slices.Contains(s.automation.Consumer().Types, e.Type) {
 				events = append(events, e)
 			}
 		}

@@ -211,10 +211,8 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/records/fold.go records_count":                    2,
 	},
 	"the condition is written where this is called, and is looked at there": {
-		"internal/crm/automation/inbox.go ‹table›":            2,
-		"internal/crm/automation/run.go ‹table›":              1,
+		"internal/crm/automation/list.go ‹l.table›":           3,
 		"internal/crm/approval/read.go approval_instance":     2,
-		"internal/crm/automation/run.go automation_run":       2,
 		"internal/crm/records/list.go records_record":         2,
 		"internal/crm/reporting/rebuild.go reporting_rebuild": 1,
 		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›":  1,

@@ -25,12 +25,12 @@ const (
 	SourceEvent = "event" // without a rule
 )
 
-// MaxTold is how many users one action tells, and MaxNotes how many notes the actions of one
-// event, or of a job on one record, put into inboxes. That is as many as one transaction
-// writes: whoever else writes waits for it.
+// MaxRecipients is how many users one action notifies, and MaxNotes how many notes the actions of
+// one event, or of a job on one record, put into inboxes: what one transaction writes, while
+// other writers wait.
 const (
-	MaxTold  = 1000
-	MaxNotes = 2000
+	MaxRecipients = 1000
+	MaxNotes      = 2000
 )
 
 // turn is one occasion to act: an event of a record, or the firing of a job on it.
@@ -42,7 +42,7 @@ type turn struct {
 	at                  wire.Stamp
 	cause               cause
 	deeds               []deed
-	// lenient says that what is refused is noted and passed over. Else it fails the turn.
+	// lenient says that an action which is refused is recorded as failed. Else it fails the turn.
 	lenient bool
 	// several says that other records are in the same transaction, and it may have fewer.
 	several bool
@@ -53,7 +53,7 @@ type deed struct {
 	source       string
 	ruleID, rule string
 	action       *model.Action
-	users        []string // to be told; nil: those that the action names
+	users        []string // to be notified; nil: those that the action names
 }
 
 func (d *deed) by() string { return fmt.Sprintf("%s %q", d.source, d.rule) }
@@ -62,22 +62,22 @@ const selectDone = "SELECT rule_id, action_key FROM automation_run WHERE tenant_
 
 // do does what is to be done because of an event, but for what was done before.
 func (s *Automation) do(ctx context.Context, tx *sqldb.Tx, m *model.Model, t *turn) error {
-	known := map[[2]string]bool{}
-	for row, err := range tx.Query(ctx, selectDone, t.tenant, t.eventID) {
-		var key [2]string
-		if err == nil {
-			err = row.Scan(&key[0], &key[1])
-		}
-		if err != nil {
-			return err
-		}
-		known[key] = true
+	type key struct{ rule, action string }
+	known, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (k key, err error) {
+		err = row.Scan(&k.rule, &k.action)
+		return k, err
+	}, selectDone, t.tenant, t.eventID)
+	if err != nil {
+		return err
 	}
-	t.deeds = slices.DeleteFunc(t.deeds, func(d deed) bool { return known[[2]string{d.ruleID, d.action.Key}] })
+	t.deeds = slices.DeleteFunc(
+		t.deeds,
+		func(d deed) bool { return slices.Contains(known, key{d.ruleID, d.action.Key}) },
+	)
 	if len(t.deeds) == 0 {
 		return nil
 	}
-	_, err := s.doAll(ctx, tx, m, []turn{*t})
+	_, err = s.doAll(ctx, tx, m, []turn{*t})
 	return err
 }
 
@@ -123,7 +123,7 @@ func (s *Automation) doAll(ctx context.Context, tx *sqldb.Tx, m *model.Model, tu
 }
 
 // set writes the fields that the turns want to be written, all of a record at once, and
-// gives what became of each turn; nil: it writes none.
+// gives the result for each turn; nil: it writes none.
 func (s *Automation) set(ctx context.Context, tx *sqldb.Tx, turns []turn) ([]*model.Changed, error) {
 	var changes []model.Change
 	var places []int
@@ -152,7 +152,7 @@ func (s *Automation) set(ctx context.Context, tx *sqldb.Tx, turns []turn) ([]*mo
 	return written, nil
 }
 
-// perform finds out what a deed comes to, and gives the statements that do it.
+// perform sets the outcome of a deed, and gives the statements that do it.
 func (s *Automation) perform(tx *sqldb.Tx, m *model.Model, r *run, written *model.Changed) ([]sqldb.Stmt, error) {
 	switch r.action.Type {
 	case model.Notify:
@@ -178,16 +178,15 @@ type notesLeft int
 // notify puts a note into the inboxes of users.
 func (r *run) notify(tx *sqldb.Tx, m *model.Model) ([]sqldb.Stmt, error) {
 	users := r.audience(m, r.owner)
-	if len(users) > MaxTold {
+	if len(users) > MaxRecipients {
 		return nil, fault.New(fault.TooLarge, "", "%s would tell more than %d users; an action tells no more", r.by(),
-			MaxTold)
+			MaxRecipients)
 	}
 	left := sqldb.Own(tx, func() *notesLeft { return new(notesLeft(MaxNotes)) })
 	if len(users) > int(*left) {
 		return nil, fault.New(fault.Invalid, model.CodeCostly,
 			"%s cannot tell %d users: with the actions before it, it would put more than %d notes into inboxes in "+
-				"one transaction; "+
-				"have fewer actions that notify, or tell fewer users", r.by(), len(users), MaxNotes).
+				"one transaction; have fewer actions that notify, or tell fewer users", r.by(), len(users), MaxNotes).
 			With(map[string]string{"ruleId": r.ruleID, "rule": r.rule})
 	}
 	*left -= notesLeft(len(users))
@@ -207,8 +206,8 @@ func (r *run) notify(tx *sqldb.Tx, m *model.Model) ([]sqldb.Stmt, error) {
 	return insertNotes.Stmts(tx, values), nil
 }
 
-// audience are the users whom a deed tells about a record of an owner, or more than MaxTold
-// of them.
+// audience are the users whom a deed notifies about a record of an owner, or more than
+// MaxRecipients of them.
 func (d *deed) audience(m *model.Model, owner string) []string {
 	users := d.users
 	switch {
@@ -223,12 +222,12 @@ func (d *deed) audience(m *model.Model, owner string) []string {
 
 // createTask gives somebody something to do.
 func (r *run) createTask(m *model.Model) ([]sqldb.Stmt, error) {
-	to := model.Member{Type: model.TypeUser, ID: r.owner}
+	to := assignee(model.TypeUser, r.owner)
 	switch {
 	case r.action.To != nil:
-		to = *r.action.To
+		to = assignee(r.action.To.Type, r.action.To.ID)
 	case m.Group(r.owner) != nil:
-		to.Type = model.TypeGroup
+		to = assignee(model.TypeGroup, r.owner)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -237,16 +236,17 @@ func (r *run) createTask(m *model.Model) ([]sqldb.Stmt, error) {
 	r.result = id.String()
 	due := time.UnixMilli(int64(r.at)).UTC().AddDate(0, 0, r.action.DueDays).Format(time.DateOnly)
 	return []sqldb.Stmt{{
-		Query: `INSERT INTO automation_task (tenant_id, id, assignee, at, message, due_on, object, record_id, source, rule_id, action_key, event_id, done_at, done_by)
+		Query: `INSERT INTO automation_task (tenant_id, id, assignee, at, message, due_on, object, record_id, source,
+				rule_id, action_key, event_id, done_at, done_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, '')`,
 		Args: []any{
-			r.tenant, r.result, assignee(to), r.at, r.action.Message, due, r.object, r.record, r.source,
+			r.tenant, r.result, to, r.at, r.action.Message, due, r.object, r.record, r.source,
 			r.ruleID, r.action.Key, r.eventID,
 		},
 	}}, nil
 }
 
-// update notes what became of a field.
+// update records the outcome of writing a field.
 func (r *run) update(written *model.Changed) error {
 	switch {
 	case fault.KindOf(written.Err) == fault.NotFound && written.Err != nil:
@@ -261,7 +261,7 @@ func (r *run) update(written *model.Changed) error {
 	return nil
 }
 
-// start notes that a graph is to be started, with what it starts with.
+// start records that a graph is to be started, with its input.
 func (r *run) start() error {
 	input, err := json.Marshal(struct {
 		Object    string `json:"object,omitzero"`

@@ -3,12 +3,11 @@ package automation
 import (
 	"context"
 	"embed"
-	"io/fs"
 	"log/slog"
 	"time"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -18,42 +17,38 @@ import (
 var files embed.FS
 
 // Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "automation", FS: sub}
-}
+func Migration() sqldb.Migration { return kit.Tables("automation", files) }
 
-// Models hands out the model of a tenant as the transaction sees it.
-type Models interface {
-	// Model is never nil without an error and may not be changed.
-	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
-	// Who is the active user that a caller's subject names; "" is the system user. Nobody
-	// is fault.Forbidden.
-	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
-}
-
-// Records is what is read of records, whoever may see them, in the transaction of the one
-// who asks.
+// Records reads records, whoever may see them, in the transaction of the caller.
 type Records interface {
 	// Get is a record, also a deleted one; ok says that it exists.
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
 	// At is a record as the change to a version left it and as it was before, and who made
 	// that change.
-	At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version wire.Stamp) (d model.Draft,
+	At(
+		ctx context.Context,
+		tx *sqldb.Tx,
+		tenant string,
+		o *model.Object,
+		id string,
+		version wire.Stamp,
+	) (d model.Draft,
 		by string, ok bool, err error)
-	// Walk gives the living records of an object by id, behind one.
+	// Walk gives the living records of an object by id, after one.
 	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
 }
 
 // Writer changes records.
 type Writer interface {
 	// Set writes fields of some different records as the server itself, in the transaction
-	// of the one who asks, and tells of it. What is refused is an error of its Changed and
+	// of the caller, and publishes that. What is refused is an error of its Changed and
 	// leaves the others alone.
-	Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) ([]model.Changed,
+	Set(
+		ctx context.Context,
+		tx *sqldb.Tx,
+		tenant, correlation, object string,
+		changes []model.Change,
+	) ([]model.Changed,
 		error)
 }
 
@@ -65,13 +60,13 @@ type Engine interface {
 // Config is what automation works with. Zero values mean what their comments say; what has
 // none must be there.
 type Config struct {
-	Models  Models
+	Models  kit.Models
 	Records Records
 	Writer  Writer
 	Engine  Engine // nil: no graphs are started here, and no jobs are fired (Run does nothing)
-	// Approvers are the users who may decide an approval now; nil: nobody is told.
+	// Approvers are the users who may decide an approval now; nil: nobody is notified.
 	Approvers func(ctx context.Context, tx *sqldb.Tx, tenant, approvalID string) ([]string, error)
-	Retention time.Duration    // how long it is remembered what was done; 0: 30 days
+	Retention time.Duration    // of runs and causes; 0: 30 days
 	Now       func() time.Time // nil: the machine's clock
 	Log       *slog.Logger     // nil: nowhere
 	chunk     int              // records of a job in one transaction
@@ -79,10 +74,9 @@ type Config struct {
 
 // Automation carries out rules and jobs.
 type Automation struct {
-	db   *sqldb.DB
-	cfg  Config
-	log  *slog.Logger
-	kick chan struct{} // holds a token when Run may have something to do
+	kit.Service
+	cfg     Config
+	wakeups chan struct{} // holds a token when Run may have something to do
 }
 
 // New is automation over a database that has the tables of Migration. It does no I/O.
@@ -99,30 +93,15 @@ func New(db *sqldb.DB, cfg Config) *Automation {
 	if cfg.chunk == 0 {
 		cfg.chunk = 200
 	}
-	return &Automation{db: db, cfg: cfg, log: cfg.Log, kick: make(chan struct{}, 1)}
-}
-
-// Caller is who wants something.
-type Caller struct {
-	Tenant  string
-	Subject string // "": the system user
+	return &Automation{kit.Service{Name: "automation", DB: db, Clock: cfg.Now}, cfg, make(chan struct{}, 1)}
 }
 
 func (s *Automation) now() wire.Stamp { return wire.Stamp(s.cfg.Now().UnixMilli()) }
 
-func (s *Automation) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Read(ctx, fn))
-}
-
-// write runs fn in a transaction; it may run more than once.
-func (s *Automation) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
-}
-
 // wake lets Run look at once.
 func (s *Automation) wake() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.wakeups <- struct{}{}:
 	default:
 	}
 }

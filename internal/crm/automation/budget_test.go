@@ -62,8 +62,13 @@ func TestAJobTakesFewerRecordsWhenTheirRulesAreCostly(t *testing.T) {
 			r.define(model.KindValidationRule, id(300+i),
 				fmt.Sprintf(`{"name":"V%d","object":"Account","condition":%q,"message":"Never."}`, i, costly(i)))
 		}
-		r.job(50, "Nightly", "30 9 * * *", "Asia/Tokyo",
-			`"object":"Account","condition":"record.Name == 'A'","actions":[{"key":"rate","type":"updateField","field":"Rating","value":"Warm"}]`)
+		r.job(
+			50,
+			"Nightly",
+			"30 9 * * *",
+			"Asia/Tokyo",
+			`"object":"Account","condition":"record.Name == 'A'","actions":[{"key":"rate","type":"updateField","field":"Rating","value":"Warm"}]`,
+		)
 		r.at("2026-01-11T00:30:01Z")
 		r.work()
 		r.quiet()
@@ -89,14 +94,24 @@ func (r *rig) crowds(n int) {
 			if err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, `INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)`,
-				tenant, string(model.KindUser), user.ID, string(body))
+			_, err = tx.Exec(
+				ctx,
+				`INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)`,
+				tenant,
+				string(model.KindUser),
+				user.ID,
+				string(body),
+			)
 			if err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, "UPDATE metadata_tenant SET revision = revision + 1, stamp = 'guests' WHERE tenant_id "+
-			"= $1", tenant)
+		_, err := tx.Exec(
+			ctx,
+			"UPDATE metadata_tenant SET revision = revision + 1, stamp = 'guests' WHERE tenant_id "+
+				"= $1",
+			tenant,
+		)
 		return err
 	})
 	if err != nil {
@@ -133,7 +148,7 @@ func (r *rig) notes() (n int) {
 func TestActionsOfAnEventThatTellTooManyAreADeadLetterThatNamesTheRule(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.crowds(automation.MaxTold)
+		r.crowds(automation.MaxRecipients)
 		r.rule(100, "All", "Account", `["create"]`, "", telling(1, crowd))
 		r.rule(101, "Loud", "Contact", `["create"]`, "", telling(3, crowd))
 		r.rule(102, "Desk", "Lead", `["create"]`, "", telling(1, desk))
@@ -145,16 +160,16 @@ func TestActionsOfAnEventThatTellTooManyAreADeadLetterThatNamesTheRule(t *testin
 			!strings.Contains(letters[0], `rule "Loud"`) {
 			t.Errorf("got %q, want one that names the rule", letters)
 		}
-		if got := r.notes(); got != automation.MaxTold {
-			t.Errorf("%d notes, want those of the first event, %d", got, automation.MaxTold)
+		if got := r.notes(); got != automation.MaxRecipients {
+			t.Errorf("%d notes, want those of the first event, %d", got, automation.MaxRecipients)
 		}
 		const leads = 20
 		for range leads {
 			r.create("Lead", `{"LastName":"L","Company":"X","Status":"Open - Not Contacted"}`)
 		}
 		r.quiet()
-		if got := r.notes(); got != automation.MaxTold+150*leads {
-			t.Errorf("%d notes, want %d", got, automation.MaxTold+150*leads)
+		if got := r.notes(); got != automation.MaxRecipients+150*leads {
+			t.Errorf("%d notes, want %d", got, automation.MaxRecipients+150*leads)
 		}
 		r.sound()
 	})
@@ -166,7 +181,7 @@ func TestAJobThatTellsManyTakesFewerRecords(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.at("2026-01-10T12:00:00Z")
-		r.crowds(automation.MaxTold)
+		r.crowds(automation.MaxRecipients)
 		for range 30 {
 			r.create("Account", `{"Name":"A"}`)
 		}
@@ -206,7 +221,7 @@ func TestAJobThatTellsManyTakesFewerRecords(t *testing.T) {
 			`job "Loud" cannot tell 1000 users`) {
 			t.Errorf("got %+v %v, want the third action of both", page, err)
 		}
-		if got, want := r.notes(), 30*150+2*2*automation.MaxTold; got != want {
+		if got, want := r.notes(), 30*150+2*2*automation.MaxRecipients; got != want {
 			t.Errorf("%d notes, want %d", got, want)
 		}
 		r.sound()

@@ -24,8 +24,8 @@ const (
 // CodeLoop is the code of a dead letter whose event is the end of a chain that is too long.
 const CodeLoop = "AUTOMATION_LOOP"
 
-// cause is how a change came about: the actions that led to it, one after the other. Its
-// zero value is a change that somebody made.
+// cause is the actions that led to a change, one after the other. Its zero value is a change
+// that a user made.
 type cause struct {
 	depth   int
 	actions int
@@ -35,8 +35,7 @@ type cause struct {
 const selectCause = "SELECT depth, actions, chain FROM automation_cause WHERE tenant_id = $1 AND object = $2 AND " +
 	"record_id = $3 AND version = $4"
 
-// follow finds out how the change to a version came about, and refuses to go on with a
-// chain that is too long.
+// follow reads the cause of the change to a version, and refuses a chain that is too long.
 func (t *turn) follow(ctx context.Context, tx *sqldb.Tx, version wire.Stamp) error {
 	var chain string
 	err := tx.Row(ctx, selectCause, t.tenant, t.object, t.record, version).Scan(&t.cause.depth, &t.cause.actions,
@@ -72,7 +71,7 @@ func (c *cause) check(deeds []deed, eventType string) error {
 		With(map[string]any{"depth": c.depth, "actions": c.actions, "chain": c.chain}))
 }
 
-// causeStmt notes that deeds of a turn made a version of its record.
+// causeStmt stores that deeds of a turn made a version of its record.
 func (t *turn) causeStmt(version wire.Stamp) (sqldb.Stmt, error) {
 	var did []string
 	for i := range t.deeds {
@@ -83,7 +82,8 @@ func (t *turn) causeStmt(version wire.Stamp) (sqldb.Stmt, error) {
 	link := strings.Join(did, " and ") + " on " + t.eventType + " " + t.eventID
 	chain, err := json.Marshal(append(t.cause.chain[:len(t.cause.chain):len(t.cause.chain)], link))
 	return sqldb.Stmt{
-		Query: `INSERT INTO automation_cause (tenant_id, object, record_id, version, depth, actions, chain, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		Query: `INSERT INTO automation_cause (tenant_id, object, record_id, version, depth, actions, chain, at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		Args: []any{
 			t.tenant, t.object, t.record, version, t.cause.depth + 1, t.cause.actions + len(t.deeds),
 			string(chain), t.at,

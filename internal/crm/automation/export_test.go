@@ -17,13 +17,7 @@ func (s *Automation) SetChunk(n int) { s.cfg.chunk = n }
 
 // Seen are the jobs as a process reads them before it acts, by what there is to do, for tests.
 func (s *Automation) Seen(ctx context.Context) (due, running []job, err error) {
-	err = s.read(ctx, "test", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if due, err = jobs(ctx, tx, dueJobs, s.now()); err == nil {
-			running, err = jobs(ctx, tx, runningJobs)
-		}
-		return err
-	})
-	return due, running, err
+	return scheduler{s}.waiting(ctx)
 }
 
 // TenantsOf are whose jobs some are, for tests.
@@ -36,12 +30,12 @@ func TenantsOf(all []job) (tenants []string) {
 
 // Fire and Advance act on a job as it was read, for tests; did says that nobody was faster.
 func (s *Automation) Fire(ctx context.Context, j job) (did bool, err error) {
-	err = s.fire(ctx, &j)
+	err = scheduler{s}.fire(ctx, &j)
 	return err == nil, gone(err)
 }
 
 func (s *Automation) Advance(ctx context.Context, j job) (did bool, err error) {
-	err = s.advance(ctx, &j)
+	err = scheduler{s}.advance(ctx, &j)
 	return err == nil, gone(err)
 }
 
@@ -54,17 +48,16 @@ func Plans() map[string]string {
 		selectStarts: "INDEX automation_run_pending",
 		dueJobs:      "INDEX automation_job_due",
 		runningJobs:  "INDEX automation_job_running",
-		selectNotes(inboxOf(sqldb.SQLite, false)): "PRIMARY KEY",
-		selectNotes(inboxOf(sqldb.SQLite, true)):  "INDEX automation_note_unread",
 	}
-	for index, q := range map[string]RunQuery{
-		"INDEX automation_run_list": {}, "INDEX automation_run_record": {RecordID: "r"}, "INDEX automation_run_rule": {
-			RuleID: "r",
-		},
-		"INDEX automation_run_failed": {Outcome: failed},
+	for index, l := range map[string]listing{
+		"PRIMARY KEY":                  inboxOf(sqldb.SQLite, "t", "u", false),
+		"INDEX automation_note_unread": inboxOf(sqldb.SQLite, "t", "u", true),
+		"INDEX automation_run_list":    (&RunQuery{}).listing("t"),
+		"INDEX automation_run_record":  (&RunQuery{RecordID: "r"}).listing("t"),
+		"INDEX automation_run_rule":    (&RunQuery{RuleID: "r"}).listing("t"),
+		"INDEX automation_run_failed":  (&RunQuery{Outcome: failed}).listing("t"),
 	} {
-		var b sqldb.Binds
-		plans[newestFirst(q.where("t", &b))] = index
+		plans[l.query()] = index
 	}
 	return plans
 }

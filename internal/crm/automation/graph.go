@@ -22,6 +22,17 @@ const (
 // errGone says that somebody else did what was to be done.
 var errGone = errors.New("automation: it was done meanwhile")
 
+// changed is errGone of a statement that changed nothing.
+func changed(n int64, err error) error {
+	if err == nil && n == 0 {
+		err = errGone
+	}
+	return err
+}
+
+// starter starts the graphs of actions.
+type starter struct{ *Automation }
+
 // order is a graph that is to be started.
 type order struct {
 	tenant, event, rule, key, record string
@@ -37,25 +48,18 @@ func (o *order) args(more ...any) []any {
 const thisOrder = " WHERE tenant_id = $1 AND event_id = $2 AND rule_id = $3 AND action_key = $4 AND record_id = $5 " +
 	"AND outcome = 2"
 
-const selectStarts = `SELECT tenant_id, event_id, rule_id, action_key, record_id, graph_id, input, tries FROM automation_run
-	WHERE outcome = 2 AND retry_at <= $1 ORDER BY retry_at LIMIT $2`
+const selectStarts = `SELECT tenant_id, event_id, rule_id, action_key, record_id, graph_id, input, tries
+	FROM automation_run WHERE outcome = 2 AND retry_at <= $1 ORDER BY retry_at LIMIT $2`
 
 // startGraphs starts some graphs that are to be started, and reports whether there were any.
-func (s *Automation) startGraphs(ctx context.Context) (worked bool, err error) {
+func (s starter) startGraphs(ctx context.Context) (worked bool, err error) {
 	var orders []order
-	err = s.read(ctx, "automation.starts", func(ctx context.Context, tx *sqldb.Tx) error {
-		orders = nil
-		for row, err := range tx.Query(ctx, selectStarts, s.now(), maxStarts) {
-			var o order
-			if err == nil {
-				err = row.Scan(&o.tenant, &o.event, &o.rule, &o.key, &o.record, &o.graph, &o.input, &o.tries)
-			}
-			if err != nil {
-				return err
-			}
-			orders = append(orders, o)
-		}
-		return nil
+	err = s.Read(ctx, "starts", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		orders, err = sqldb.Collect(ctx, tx, func(row *sqldb.Row) (o order, err error) {
+			err = row.Scan(&o.tenant, &o.event, &o.rule, &o.key, &o.record, &o.graph, &o.input, &o.tries)
+			return o, err
+		}, selectStarts, s.now(), maxStarts)
+		return err
 	})
 	for i := range orders {
 		if err != nil || ctx.Err() != nil {
@@ -67,19 +71,14 @@ func (s *Automation) startGraphs(ctx context.Context) (worked bool, err error) {
 }
 
 // startGraph starts a graph and notes that it was started, in one transaction.
-func (s *Automation) startGraph(ctx context.Context, o *order) error {
+func (s starter) startGraph(ctx context.Context, o *order) error {
 	_, err := s.cfg.Engine.Do(context.WithoutCancel(ctx), engine.Unit{
 		Before: func(ctx context.Context, tx *sqldb.Tx) error {
-			n, err := tx.Exec(ctx, "UPDATE automation_run SET tries = tries + 1"+thisOrder, o.args()...)
-			if err == nil && n == 0 {
-				err = errGone
-			}
-			return err
+			return changed(tx.Exec(ctx, "UPDATE automation_run SET tries = tries + 1"+thisOrder, o.args()...))
 		},
 		Commands: []engine.Request{{
 			Tenant: o.tenant, GraphID: o.graph, Start: true, Command: flow.Create{Input: flow.Data(o.input)},
-			CorrelationID: o.event,
-			Actor:         flow.Actor{Kind: flow.KindSystem, ID: "automation"},
+			CorrelationID: o.event, Actor: flow.Actor{Kind: flow.KindSystem, ID: "automation"},
 		}},
 		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
 			if refused := results[0].Answer.Refused; refused != nil {
@@ -96,21 +95,20 @@ func (s *Automation) startGraph(ctx context.Context, o *order) error {
 	case fault.Passes(err):
 		return fault.Wrap("automation.start", err)
 	}
-	s.log.WarnContext(ctx, "a graph could not be started", "error", err, "tenant", o.tenant, "eventId", o.event)
+	s.cfg.Log.WarnContext(ctx, "a graph could not be started", "error", err, "tenant", o.tenant, "eventId", o.event)
 	return s.startLater(ctx, o, err)
 }
 
 // startLater notes that a graph could not be started. It is tried again, unless that cannot
 // help.
-func (s *Automation) startLater(ctx context.Context, o *order, cause error) error {
+func (s starter) startLater(ctx context.Context, o *order, cause error) error {
 	outcome, again := pending, s.now()+wire.Stamp((firstRetry<<o.tries).Milliseconds())
 	if o.tries+1 >= maxTries || fault.KindOf(cause) != fault.Internal {
 		outcome = failed
 	}
-	return s.write(ctx, "automation.later", func(ctx context.Context, tx *sqldb.Tx) error {
+	return s.Write(ctx, "later", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE automation_run SET tries = tries + 1, outcome = $6, error = $7, retry_at = $8"+
-			thisOrder,
-			o.args(int64(outcome), messageOf(cause), again)...)
+			thisOrder, o.args(outcome, messageOf(cause), again)...)
 		return err
 	})
 }

@@ -3,7 +3,7 @@ package automation
 import (
 	"context"
 
-	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 )
@@ -24,10 +24,6 @@ func (s *Automation) Routes() []gate.Route {
 	})
 }
 
-func callerOf(c *gate.Call) Caller {
-	return Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}
-}
-
 // listInbox answers GET /automation/inbox.
 func (a *api) listInbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "unread")
@@ -35,11 +31,8 @@ func (a *api) listInbox(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.automation.Inbox(ctx, callerOf(c), unread != nil && *unread, p.Offset(), p.Size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+	rows, total, err := a.automation.Inbox(ctx, kit.CallerOf(c), unread != nil && *unread, p.Offset(), p.Size)
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, err
 }
 
 // readNote answers PUT /automation/inbox/{id}/read.
@@ -47,7 +40,7 @@ func (a *api) readNote(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if len(c.Body) > 0 {
 		return gate.Reply{}, rest.Invalid("", "to mark a note as read takes no body; the path says it all")
 	}
-	n, err := a.automation.Read(ctx, callerOf(c), c.Path("id"))
+	n, err := a.automation.MarkRead(ctx, kit.CallerOf(c), c.Path("id"))
 	return gate.Reply{Body: &n}, err
 }
 
@@ -61,11 +54,8 @@ func (a *api) listTasks(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.automation.Tasks(ctx, callerOf(c), status, p.Offset(), p.Size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+	rows, total, err := a.automation.Tasks(ctx, kit.CallerOf(c), status, p.Offset(), p.Size)
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, err
 }
 
 // completeTask answers PUT /automation/tasks/{id}/done.
@@ -73,7 +63,7 @@ func (a *api) completeTask(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if len(c.Body) > 0 {
 		return gate.Reply{}, rest.Invalid("", "to mark a task as done takes no body; the path says it all")
 	}
-	t, err := a.automation.Complete(ctx, callerOf(c), c.Path("id"))
+	t, err := a.automation.Complete(ctx, kit.CallerOf(c), c.Path("id"))
 	return gate.Reply{Body: &t}, err
 }
 
@@ -84,25 +74,15 @@ func (a *api) listJobs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, q.Err
 	}
 	all, err := a.automation.Jobs(ctx, c.Principal.Tenant)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.NewList(p, rest.Cut(p, all), len(all))}, nil
+	return gate.Reply{Body: rest.NewList(p, rest.Cut(p, all), len(all))}, err
 }
 
 // listRuns answers GET /automation/runs.
 func (a *api) listRuns(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "eventId", "ruleId", "recordId", "outcome")
-	want := RunQuery{Offset: p.Offset(), Limit: p.Size}
-	for name, into := range map[string]*string{
-		"eventId": &want.EventID, "ruleId": &want.RuleID,
-		"recordId": &want.RecordID,
-	} {
-		id, given := q.Text(name)
-		if given && !model.ValidID(id) {
-			q.Fail(name, "%s must be a UUID in lower case", name)
-		}
-		*into = id
+	want := RunQuery{
+		EventID: q.ID("eventId"), RuleID: q.ID("ruleId"), RecordID: q.ID("recordId"),
+		Offset: p.Offset(), Limit: p.Size,
 	}
 	if outcome, given := q.Text("outcome"); given {
 		var ok bool
@@ -114,8 +94,5 @@ func (a *api) listRuns(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, q.Err
 	}
 	rows, total, err := a.automation.Runs(ctx, c.Principal.Tenant, want)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.NewList(p, rows, total)}, nil
+	return gate.Reply{Body: rest.NewList(p, rows, total)}, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -37,26 +38,24 @@ const jobsOf = "SELECT " + jobColumns + " FROM automation_job WHERE tenant_id = 
 const (
 	dueJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns +
 		`, row_number() OVER (PARTITION BY tenant_id ORDER BY next_at, job_id) AS turn
-		FROM automation_job WHERE next_at > 0 AND running = 0 AND next_at <= $1) AS due WHERE turn <= 10 ORDER BY turn, next_at LIMIT 100`
+		FROM automation_job WHERE next_at > 0 AND running = 0 AND next_at <= $1) AS due
+		WHERE turn <= 10 ORDER BY turn, next_at LIMIT 100`
 	runningJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns +
 		`, row_number() OVER (PARTITION BY tenant_id ORDER BY started_at, job_id) AS turn
-		FROM automation_job WHERE running = 1 AND started_at > 0) AS going WHERE turn <= 10 ORDER BY turn, started_at LIMIT 100`
+		FROM automation_job WHERE running = 1 AND started_at > 0) AS going
+		WHERE turn <= 10 ORDER BY turn, started_at LIMIT 100`
 )
 
-func jobs(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []job, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		var j job
-		if err == nil {
-			err = row.Scan(&j.tenant, &j.id, &j.next, &j.fired, &j.missed, &j.started, &j.ended, &j.running, &j.place,
-				&j.seen, &j.matched, &j.failed)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, j)
-	}
-	return all, nil
+func jobs(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]job, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (j job, err error) {
+		err = row.Scan(&j.tenant, &j.id, &j.next, &j.fired, &j.missed, &j.started, &j.ended, &j.running, &j.place,
+			&j.seen, &j.matched, &j.failed)
+		return j, err
+	}, query, args...)
 }
+
+// scheduler fires jobs and carries them out.
+type scheduler struct{ *Automation }
 
 // times is when a job comes.
 func times(j *model.ScheduledJob) (model.Cron, *time.Location, error) {
@@ -71,7 +70,7 @@ func times(j *model.ScheduledJob) (model.Cron, *time.Location, error) {
 	return cron, zone, nil
 }
 
-// nextOf is the next time of a job behind an instant; 0: it never comes.
+// nextOf is the next time of a job after an instant; 0: it never comes.
 func nextOf(j *model.ScheduledJob, after wire.Stamp) (wire.Stamp, error) {
 	cron, zone, err := times(j)
 	if err != nil || !j.IsActive {
@@ -84,8 +83,8 @@ func nextOf(j *model.ScheduledJob, after wire.Stamp) (wire.Stamp, error) {
 }
 
 // schedule brings the row of a job up to date with its definition. A job that comes at the
-// same times as before keeps the next one, so that a change of what it does leaves none out.
-func (s *Automation) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model, id string) error {
+// same times as before keeps the next one, so that a change of what it does skips none.
+func (s scheduler) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model, id string) error {
 	def, ok := m.Get(model.KindScheduledJob, id)
 	if !ok {
 		_, err := tx.Exec(ctx, "DELETE FROM automation_job WHERE tenant_id = $1 AND job_id = $2", m.Tenant, id)
@@ -96,33 +95,44 @@ func (s *Automation) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model,
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed, started_at, ended_at, running, place, seen, matched, failed)
+	_, err = tx.Exec(
+		ctx,
+		`INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed,
+			started_at, ended_at, running, place, seen, matched, failed)
 		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (tenant_id, job_id)
 		DO UPDATE SET cron = excluded.cron, time_zone = excluded.time_zone, next_at = excluded.next_at
 		WHERE j.cron <> excluded.cron OR j.time_zone <> excluded.time_zone OR j.next_at = 0 OR excluded.next_at = 0`,
-		m.Tenant, id, j.Cron, j.TimeZone, next)
+		m.Tenant,
+		id,
+		j.Cron,
+		j.TimeZone,
+		next,
+	)
 	return err
+}
+
+// waiting reads the jobs that have come, and those under way.
+func (s scheduler) waiting(ctx context.Context) (due, running []job, err error) {
+	err = s.Read(ctx, "jobs", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if due, err = jobs(ctx, tx, dueJobs, s.now()); err == nil {
+			running, err = jobs(ctx, tx, runningJobs)
+		}
+		return err
+	})
+	return due, running, err
 }
 
 // runJobs fires jobs that have come and goes on with those under way, and reports whether
 // there were any.
-func (s *Automation) runJobs(ctx context.Context) (worked bool, err error) {
-	var due, running []job
-	err = s.read(ctx, "automation.jobs", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if due, err = jobs(ctx, tx, dueJobs, s.now()); err != nil {
-			return err
-		}
-		running, err = jobs(ctx, tx, runningJobs)
-		return err
-	})
-	var bad error
+func (s scheduler) runJobs(ctx context.Context) (worked bool, err error) {
+	due, running, err := s.waiting(ctx)
 	for i := range due {
-		bad = errors.Join(bad, gone(s.fire(sqldb.For(ctx, due[i].tenant), &due[i])))
+		err = errors.Join(err, gone(s.fire(sqldb.For(ctx, due[i].tenant), &due[i])))
 	}
 	for i := range running {
-		bad = errors.Join(bad, gone(s.advance(sqldb.For(ctx, running[i].tenant), &running[i])))
+		err = errors.Join(err, gone(s.advance(sqldb.For(ctx, running[i].tenant), &running[i])))
 	}
-	return len(due)+len(running) > 0, errors.Join(err, bad)
+	return len(due)+len(running) > 0, err
 }
 
 // gone lets errGone pass.
@@ -134,7 +144,7 @@ func gone(err error) error {
 }
 
 // definition is a job as the transaction sees it, nil when it is gone or not active.
-func (s *Automation) definition(ctx context.Context, tx *sqldb.Tx, j *job) (*model.Model, *model.ScheduledJob, error) {
+func (s scheduler) definition(ctx context.Context, tx *sqldb.Tx, j *job) (*model.Model, *model.ScheduledJob, error) {
 	m, err := s.cfg.Models.Model(ctx, tx, j.tenant)
 	if err != nil {
 		return nil, nil, err
@@ -147,8 +157,8 @@ func (s *Automation) definition(ctx context.Context, tx *sqldb.Tx, j *job) (*mod
 
 // fire begins a firing of a job that has come: for the newest time that has, once, whatever
 // was missed before it.
-func (s *Automation) fire(ctx context.Context, j *job) error {
-	return s.write(ctx, "automation.fire", func(ctx context.Context, tx *sqldb.Tx) error {
+func (s scheduler) fire(ctx context.Context, j *job) error {
+	return s.Write(ctx, "fire", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, def, err := s.definition(ctx, tx, j)
 		if err != nil {
 			return err
@@ -169,14 +179,13 @@ func (s *Automation) fire(ctx context.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE automation_job SET next_at = $4, fired_at = $5, missed = $6, started_at = $7, ended_at = 0, running = 1, place = '',
-			seen = 0, matched = 0, failed = 0 WHERE tenant_id = $1 AND job_id = $2 AND next_at = $3 AND running = 0`,
-			j.tenant, j.id, j.next, next, newest.UnixMilli(), missed, now)
-		if err == nil && n == 0 {
-			err = errGone
-		}
 		tx.OnCommit(s.wake)
-		return err
+		return changed(
+			tx.Exec(ctx, `UPDATE automation_job SET next_at = $4, fired_at = $5, missed = $6, started_at = $7,
+				ended_at = 0, running = 1, place = '', seen = 0, matched = 0, failed = 0
+			WHERE tenant_id = $1 AND job_id = $2 AND next_at = $3 AND running = 0`,
+				j.tenant, j.id, j.next, next, newest.UnixMilli(), missed, now),
+		)
 	})
 }
 
@@ -187,7 +196,7 @@ func (j *job) firing() string {
 
 // advance lets a job that is under way act on its next records. When the rules on as many
 // take too many steps for one transaction, it takes fewer.
-func (s *Automation) advance(ctx context.Context, j *job) error {
+func (s scheduler) advance(ctx context.Context, j *job) error {
 	for some := s.cfg.chunk; ; some = max(1, some/4) {
 		if err := s.advanceBy(ctx, j, some); !errors.Is(err, errFewer) {
 			return err
@@ -198,10 +207,10 @@ func (s *Automation) advance(ctx context.Context, j *job) error {
 // errFewer says that a transaction has no steps for the rules on so many records.
 var errFewer = errors.New("automation: too many records for one transaction")
 
-// advanceBy does the next records of a job, at most so many. The place it got to is written
-// with what it did.
-func (s *Automation) advanceBy(ctx context.Context, j *job, most int) error {
-	return s.write(ctx, "automation.advance", func(ctx context.Context, tx *sqldb.Tx) error {
+// advanceBy does the next records of a job, at most so many, and stores its progress in the
+// same transaction.
+func (s scheduler) advanceBy(ctx context.Context, j *job, most int) error {
+	return s.Write(ctx, "advance", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, def, err := s.definition(ctx, tx, j)
 		if err != nil {
 			return err
@@ -228,12 +237,11 @@ func (s *Automation) advanceBy(ctx context.Context, j *job, most int) error {
 		if last {
 			running, ended = 0, s.now()
 		}
-		n, err := tx.Exec(ctx, `UPDATE automation_job SET place = $5, seen = seen + $6, running = $7, ended_at = $8
+		err = changed(
+			tx.Exec(ctx, `UPDATE automation_job SET place = $5, seen = seen + $6, running = $7, ended_at = $8
 			WHERE tenant_id = $1 AND job_id = $2 AND fired_at = $3 AND place = $4 AND running = 1`, j.tenant, j.id,
-			j.fired, j.place, place, len(found), running, ended)
-		if err == nil && n == 0 {
-			err = errGone
-		}
+				j.fired, j.place, place, len(found), running, ended),
+		)
 		if err != nil || def == nil {
 			return err
 		}
@@ -253,10 +261,10 @@ func (s *Automation) advanceBy(ctx context.Context, j *job, most int) error {
 
 // turnsOf are the records that a job acts on; of a job without records, one turn. fit is how
 // many of the records the transaction had steps for, and room for the notes about them.
-func (s *Automation) turnsOf(
+func (s scheduler) turnsOf(
 	tx *sqldb.Tx, m *model.Model, def *model.ScheduledJob, j *job, found []model.Record,
 ) (turns []turn, fit int, err error) {
-	event, at := j.firing(), s.now()
+	event := j.firing()
 	var deeds []deed
 	for i := range def.Actions {
 		d := deed{source: SourceJob, ruleID: def.ID, rule: def.Name, action: &def.Actions[i]}
@@ -267,8 +275,7 @@ func (s *Automation) turnsOf(
 	}
 	one := turn{
 		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.fired.String(), object: def.Object,
-		at: at, deeds: deeds, lenient: true,
-		several: len(found) > 1,
+		at: s.now(), deeds: deeds, lenient: true, several: len(found) > 1,
 	}
 	if def.Object == "" {
 		return []turn{one}, 0, nil
@@ -276,7 +283,7 @@ func (s *Automation) turnsOf(
 	notes := 0
 	for i := range found {
 		r := &found[i]
-		holds, err := judgeOf(tx).OfRecord(m.Object(def.Object), r).Holds(def.Condition)
+		holds, err := kit.JudgeOf(tx).OfRecord(m.Object(def.Object), r).Holds(def.Condition)
 		if err = model.Costly(err, "scheduled job", def.Name, def.ID); model.IsCostly(err) {
 			return turns, i, nil // one condition on one record is within every budget
 		}
@@ -335,7 +342,7 @@ type Firing struct {
 
 // Jobs are all jobs of a tenant, by name, then by id.
 func (s *Automation) Jobs(ctx context.Context, tenant string) (all []Job, err error) {
-	err = s.read(ctx, "automation.jobs", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "jobs", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, tenant)
 		if err != nil {
 			return err
@@ -345,8 +352,7 @@ func (s *Automation) Jobs(ctx context.Context, tenant string) (all []Job, err er
 			return err
 		}
 		all = []Job{}
-		for _, v := range m.All(model.KindScheduledJob) {
-			def := v.(*model.ScheduledJob)
+		for _, def := range model.List[*model.ScheduledJob](m, model.KindScheduledJob) {
 			shown := Job{
 				ID: def.ID, Name: def.Name, Object: def.Object, Cron: def.Cron, TimeZone: def.TimeZone,
 				IsActive: def.IsActive,

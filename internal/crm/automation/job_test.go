@@ -148,8 +148,11 @@ func TestARefusedActionOfAJobIsNotedAndTheOthersAreDone(t *testing.T) {
 		for n := range 3 {
 			r.create("Account", fmt.Sprintf(`{"Name":"A%d"}`, n))
 		}
-		r.define(model.KindValidationRule, id(300),
-			`{"name":"V","object":"Account","condition":"record.Name == \"A1\" && record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`)
+		r.define(
+			model.KindValidationRule,
+			id(300),
+			`{"name":"V","object":"Account","condition":"record.Name == \"A1\" && record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`,
+		)
 		r.job(50, "J", "0 9 * * *", "UTC",
 			`"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)
 		r.at("2026-01-11T09:00:00Z")
@@ -249,7 +252,10 @@ func TestOfTwoProcessesThatFireAJobOneDoes(t *testing.T) {
 			if err != nil || len(running) != 1 {
 				t.Fatalf("chunk %d: %d jobs are under way, %v", chunk, len(running), err)
 			}
-			one(fmt.Sprintf("chunk %d", chunk), func() (bool, error) { return r.auto.Advance(t.Context(), running[0]) })
+			one(
+				fmt.Sprintf("chunk %d", chunk),
+				func() (bool, error) { return r.auto.Advance(t.Context(), running[0]) },
+			)
 		}
 		ended := r.show(50)
 		if ended.Last == nil || ended.Last.Seen != 7 || ended.Last.Matched != 7 || ended.Last.Missed != 0 ||

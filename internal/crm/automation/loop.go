@@ -17,10 +17,10 @@ const (
 	retainMost  = 10_000 // rows of a table at a time
 )
 
-// How long things are kept, beside what was done.
+// How long notes and tasks are retained.
 const (
 	keepNotes = 90 * 24 * time.Hour  // read or not
-	keepTasks = 365 * 24 * time.Hour // behind their end
+	keepTasks = 365 * 24 * time.Hour // after their end
 )
 
 // Run starts graphs and fires jobs until ctx ends; what is under way goes on at the next
@@ -39,14 +39,14 @@ func (s *Automation) Run(ctx context.Context) {
 			err = errors.Join(err, s.retain(ctx))
 		}
 		if err != nil && ctx.Err() == nil && !fault.Passes(err) {
-			s.log.ErrorContext(ctx, "automation could not go on", "error", err)
+			s.cfg.Log.ErrorContext(ctx, "automation could not go on", "error", err)
 		}
 		if worked && err == nil {
 			continue
 		}
 		timer.Reset(idleFor)
 		select {
-		case <-s.kick:
+		case <-s.wakeups:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -55,12 +55,12 @@ func (s *Automation) Run(ctx context.Context) {
 
 // step does some of what there is to do and reports whether there was anything.
 func (s *Automation) step(ctx context.Context) (worked bool, err error) {
-	started, err := s.startGraphs(ctx)
-	fired, bad := s.runJobs(ctx)
+	started, err := starter{s}.startGraphs(ctx)
+	fired, bad := scheduler{s}.runJobs(ctx)
 	return started || fired, errors.Join(err, bad)
 }
 
-// retain deletes some of what was kept long enough.
+// retain deletes some of what was retained long enough.
 func (s *Automation) retain(ctx context.Context) error {
 	now := s.cfg.Now()
 	var all error
@@ -77,7 +77,7 @@ func (s *Automation) retain(ctx context.Context) error {
 		{"automation_task", "tenant_id, id", "done_at > 0 AND done_at < $1", keepTasks},
 		{"automation_approval", "tenant_id, approval_id", "at < $1", keepTasks},
 	} {
-		all = errors.Join(all, s.write(ctx, "automation.retain", func(ctx context.Context, tx *sqldb.Tx) error {
+		all = errors.Join(all, s.Write(ctx, "retain", func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "DELETE FROM "+old.table+" WHERE ("+old.key+") IN (SELECT "+old.key+" FROM "+
 				old.table+" WHERE "+old.where+" LIMIT $2)",
 				wire.Stamp(now.Add(-old.keep).UnixMilli()), retainMost)

@@ -2,9 +2,9 @@ package automation
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
@@ -12,64 +12,52 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// consumerName is under which the bus keeps what automation has taken.
-const consumerName = "automation"
-
-// Types are the events that automation takes, in the order of the document.
-var Types = []string{
-	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "StageChanged", "LeadConverted",
-	"ApprovalSubmitted",
-	"ApprovalDecided", "MetadataChanged", "AutomationConfigChanged", "CampaignMemberChanged",
-}
-
-var handlers = map[string]func(*Automation, context.Context, *sqldb.Tx, *wire.Event) error{
-	"RecordCreated":           (*Automation).onRecord,
-	"RecordUpdated":           (*Automation).onRecord,
-	"RecordDeleted":           (*Automation).onRecord,
-	"OwnerChanged":            (*Automation).onOwner,
-	"StageChanged":            (*Automation).onStage,
-	"LeadConverted":           (*Automation).onConverted,
-	"ApprovalSubmitted":       (*Automation).onSubmitted,
-	"ApprovalDecided":         (*Automation).onDecided,
-	"MetadataChanged":         (*Automation).onMetadata,
-	"AutomationConfigChanged": (*Automation).onConfig,
-	"CampaignMemberChanged":   (*Automation).onMember,
-}
-
-// Consumer is automation as the bus knows it. The key of an event that it cannot take waits
-// for a decision, so that no action is left out unseen.
+// Consumer is the consumer of automation, of the events in the order of the document. A key
+// whose event fails is blocked, so that no action is skipped unseen.
 func (s *Automation) Consumer() bus.Consumer {
-	return bus.Consumer{Name: consumerName, Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
-}
-
-func (s *Automation) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	on := handlers[e.Type]
-	if on == nil {
-		return bus.Permanent(fmt.Errorf("automation takes no events of type %s", e.Type))
+	c := kit.Consumer(
+		"automation",
+		kit.On("RecordCreated", s.onRecord),
+		kit.On("RecordUpdated", s.onRecord),
+		kit.On("RecordDeleted", s.onRecord),
+		kit.On("OwnerChanged", s.onOwner),
+		kit.On("StageChanged", s.onStage),
+		kit.On("LeadConverted", s.onConverted),
+		kit.On("ApprovalSubmitted", s.onSubmitted),
+		kit.On("ApprovalDecided", s.onDecided),
+		kit.Ignore("MetadataChanged"),
+		kit.On("AutomationConfigChanged", s.onConfig),
+		kit.On("CampaignMemberChanged", s.onMember),
+	)
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+		return s.handleAll(ctx, tx, events, c.Handle)
 	}
-	return fault.Wrap("automation.on", on(s, ctx, tx, e))
+	return c
 }
 
-// handleAll takes events together: what rules there are is asked once for a tenant. What
-// rules do is done one event after the other, since what one writes another may read.
-func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+// handleAll handles events together: the model is read once for a tenant. The events are handled
+// one after the other, since what the rules of one write another may read.
+func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event, handle bus.Handler) error {
 	models := map[string]*model.Model{}
 	for _, e := range events {
 		if ons[e.Type] == "" {
-			if err := s.handle(ctx, tx, e); err != nil {
+			if err := handle(ctx, tx, e); err != nil {
 				return err
 			}
 			continue
 		}
+		p, err := wire.DecodePayload[kit.Record](e)
+		if err != nil {
+			return bus.Permanent(err)
+		}
 		m := models[e.Tenant]
 		if m == nil {
-			var err error
 			if m, err = s.cfg.Models.Model(ctx, tx, e.Tenant); err != nil {
 				return fault.Wrap("automation.on", err)
 			}
 			models[e.Tenant] = m
 		}
-		if err := s.saved(ctx, tx, m, e); err != nil {
+		if err := s.saved(ctx, tx, m, e, p); err != nil {
 			return fault.Wrap("automation.on", err)
 		}
 	}
@@ -78,28 +66,20 @@ func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire
 
 // ons is what happened to a record, by the type of the event.
 var ons = map[string]string{
-	"RecordCreated": model.OnCreate, "RecordUpdated": model.OnUpdate,
-	"RecordDeleted": model.OnDelete,
+	"RecordCreated": model.OnCreate, "RecordUpdated": model.OnUpdate, "RecordDeleted": model.OnDelete,
 }
 
-// onRecord lets the rules act that come after a save.
-func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+// onRecord runs the rules that act after a save.
+func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
 	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
 	if err != nil {
 		return err
 	}
-	return s.saved(ctx, tx, m, e)
+	return s.saved(ctx, tx, m, e, p)
 }
 
-// saved lets the rules of a model act on a record that an event tells of.
-func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e *wire.Event) error {
-	p, err := wire.DecodePayload[struct {
-		ObjectName string `json:"objectName"`
-		RecordID   string `json:"recordId"`
-	}](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+// saved runs the rules of a model on a record that an event names.
+func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e *wire.Event, p kit.Record) error {
 	o := m.Object(p.ObjectName)
 	rules := slices.Clone(m.WorkflowRules(p.ObjectName, model.AfterSave))
 	rules = slices.DeleteFunc(rules, func(r *model.WorkflowRule) bool { return !slices.Contains(r.On, ons[e.Type]) })
@@ -112,19 +92,21 @@ func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e 
 	}
 	t := s.turnOf(e, p.ObjectName, p.RecordID)
 	t.owner = d.OwnerID
-	now := judgeOf(tx).Of(&d)
+	now := kit.JudgeOf(tx).Of(&d)
 	for _, rule := range rules {
 		holds, err := now.Holds(rule.Condition)
+		if err = model.Costly(err, "workflow rule", rule.Name, rule.ID); model.IsCostly(err) {
+			return bus.Permanent(err) // the event will not fare better another time
+		}
 		if err != nil {
-			return costly(err, rule.Name, rule.ID)
+			return err
 		}
 		if !holds {
 			continue
 		}
 		for i := range rule.Actions {
 			t.deeds = append(t.deeds, deed{
-				source: SourceRule, ruleID: rule.ID, rule: rule.Name,
-				action: &rule.Actions[i],
+				source: SourceRule, ruleID: rule.ID, rule: rule.Name, action: &rule.Actions[i],
 			})
 		}
 	}
@@ -137,27 +119,11 @@ func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e 
 	return s.do(ctx, tx, m, &t)
 }
 
-// judgeOf is what evaluates the conditions of a transaction.
-func judgeOf(tx *sqldb.Tx) *model.Judge {
-	return sqldb.Own(tx, func() *model.Judge { return model.NewJudge(tx.Waits) })
-}
-
-// costly says which rule has a condition for which there are no steps left. An event that was
-// taken alone will not fare better another time.
-func costly(err error, name, id string) error {
-	if err = model.Costly(err, "workflow rule", name, id); model.IsCostly(err) {
-		return bus.Permanent(err)
-	}
-	return err
-}
-
 // onConfig brings the times of a job up to date. Rules are read from the model of the
-// transaction that asks, so nothing is to be done about them.
-func (s *Automation) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.AutomationConfigChanged](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+// transaction that needs them, so nothing is to be done about them.
+func (s *Automation) onConfig(
+	ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.AutomationConfigChanged,
+) error {
 	if p.AutomationType != "ScheduledJob" {
 		return nil
 	}
@@ -166,14 +132,10 @@ func (s *Automation) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 		return err
 	}
 	tx.OnCommit(s.wake)
-	return s.schedule(ctx, tx, m, p.AutomationID)
+	return scheduler{s}.schedule(ctx, tx, m, p.AutomationID)
 }
 
-// onMetadata has nothing to do: what rules see of objects and fields is read from the model
-// of the transaction that asks.
-func (s *Automation) onMetadata(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
-
-// turnOf is what an event lets be done to a record.
+// turnOf is the turn that an event gives on a record.
 func (s *Automation) turnOf(e *wire.Event, object, record string) turn {
 	return turn{
 		tenant: e.Tenant, correlation: e.CorrelationID, eventID: e.ID, eventType: e.Type, object: object,

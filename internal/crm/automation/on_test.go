@@ -12,9 +12,7 @@ import (
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/sqldb/sqltest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -85,8 +83,17 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.rule(100, "Tell", "Account", `["create"]`, "",
-			fmt.Sprintf(`[{"key":"all","type":"notify","to":{"type":"Group","id":%q},"message":"All of you."}]`, team))
+		r.rule(
+			100,
+			"Tell",
+			"Account",
+			`["create"]`,
+			"",
+			fmt.Sprintf(
+				`[{"key":"all","type":"notify","to":{"type":"Group","id":%q},"message":"All of you."}]`,
+				team,
+			),
+		)
 		first, second := r.create("Account", `{"Name":"A"}`), r.create("Account", `{"Name":"B"}`)
 		r.create("Account", `{"Name":"C"}`)
 		r.quiet()
@@ -94,8 +101,14 @@ func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
 		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "DELETE FROM automation_note WHERE record_id = $1", first.ID)
 			if err == nil {
-				_, err = tx.Exec(ctx, "UPDATE automation_note SET user_id = 'x', record_id = $1 WHERE record_id = $2 "+
-					"AND user_id = $3", first.ID, second.ID, ann)
+				_, err = tx.Exec(
+					ctx,
+					"UPDATE automation_note SET user_id = 'x', record_id = $1 WHERE record_id = $2 "+
+						"AND user_id = $3",
+					first.ID,
+					second.ID,
+					ann,
+				)
 			}
 			return err
 		})
@@ -134,8 +147,14 @@ func TestAGraphThatCannotBeStartedIsNotedAndTheOthersAreStarted(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, r *rig) {
 		r.graph("greet")
-		r.rule(100, "A", "Account", `["create"]`, "",
-			`[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph","graphId":"greet"}]`)
+		r.rule(
+			100,
+			"A",
+			"Account",
+			`["create"]`,
+			"",
+			`[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph","graphId":"greet"}]`,
+		)
 		r.create("Account", `{"Name":"Acme"}`)
 		r.quiet()
 		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{
@@ -296,8 +315,14 @@ func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) 
 	onSQLite(t, func(t *testing.T, r *rig) {
 		r.define(model.KindValidationRule, id(300),
 			`{"name":"V","object":"Account","condition":"record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`)
-		r.rule(100, "Bad", "Account", `["create"]`, "",
-			`[{"key":"a","type":"notify","message":"hello"},{"key":"b","type":"updateField","field":"Phone","value":"9"}]`)
+		r.rule(
+			100,
+			"Bad",
+			"Account",
+			`["create"]`,
+			"",
+			`[{"key":"a","type":"notify","message":"hello"},{"key":"b","type":"updateField","field":"Phone","value":"9"}]`,
+		)
 		v := r.create("Account", `{"Name":"A"}`)
 		r.quiet()
 		if letters := r.dead(); len(letters) != 1 || !strings.HasPrefix(letters[0], "VALIDATION_FAILED ") ||
@@ -310,8 +335,11 @@ func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) 
 		r.save("Account", records.Op{Kind: records.Delete, ID: v.ID}, `{}`)
 		r.rule(101, "Late", "Account", `["create"]`, "",
 			`[{"key":"b","type":"updateField","field":"Phone","value":"1"}]`)
-		r.define(model.KindWorkflowRule, id(100),
-			`{"name":"Bad","object":"Account","on":["create"],"when":"after","actions":[{"key":"a","type":"notify","message":"hello"}],"isActive":false}`)
+		r.define(
+			model.KindWorkflowRule,
+			id(100),
+			`{"name":"Bad","object":"Account","on":["create"],"when":"after","actions":[{"key":"a","type":"notify","message":"hello"}],"isActive":false}`,
+		)
 		r.replay("RecordCreated") // the record is gone by now
 		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"Late/b updateField NOTHING"}) {
 			t.Errorf("got %q", got)
@@ -354,7 +382,10 @@ func TestPeopleAreToldWhatEventsMeanForThem(t *testing.T) {
 		})
 		r.quiet()
 		want := map[string][]string{
-			ann: {"A lead of yours responded to a campaign.", "What you submitted for approval was decided: approved."},
+			ann: {
+				"A lead of yours responded to a campaign.",
+				"What you submitted for approval was decided: approved.",
+			},
 			ben: {
 				"A record of Opportunity was given to you.", "The stage of an opportunity of yours was changed.",
 				"A lead of yours responded to a campaign.",
@@ -396,89 +427,6 @@ func (r *rig) publish(p wire.Payload) {
 	}
 }
 
-func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
-	t.Parallel()
-	onEvery(t, func(t *testing.T, r *rig) {
-		r.rule(100, "All", "Account", `["create"]`, "",
-			`[{"key":"n","type":"notify","message":"Look."},{"key":"mine","type":"createTask","message":"Mine.","dueDays":2},
-			{"key":"ours","type":"createTask","to":{"type":"Group","id":"`+team+`"},"message":"Ours.","dueDays":1}]`)
-		r.create("Account", `{"Name":"A"}`)
-		r.quiet()
-		as := func(user string) automation.Caller { return automation.Caller{Tenant: tenant, Subject: user} }
-		notes, _, err := r.auto.Inbox(t.Context(), as(ann), true, 0, 10)
-		if err != nil || len(notes) != 1 {
-			t.Fatal(notes, err)
-		}
-		if _, err := r.auto.Read(t.Context(), as(ben), notes[0].ID); fault.KindOf(err) != fault.NotFound {
-			t.Errorf("ben reads ann's: %v", err)
-		}
-		first, err := r.auto.Read(t.Context(), as(ann), notes[0].ID)
-		r.clock.Add(1000)
-		again, err2 := r.auto.Read(t.Context(), as(ann), notes[0].ID)
-		if err != nil || err2 != nil || first.ReadAt == 0 || first != again {
-			t.Errorf("%v %v, %v %v", first, err, again, err2)
-		}
-		if unread, total, err := r.auto.Inbox(t.Context(), as(ann), true, 0, 10); len(unread) != 0 || total != 0 ||
-			err != nil {
-			t.Errorf("unread: %v %d %v", unread, total, err)
-		}
-		tasks := func(user, status string) (texts []string) {
-			page, total, err := r.auto.Tasks(t.Context(), as(user), status, 0, 10)
-			if err != nil || total != len(page) {
-				t.Fatal(total, err)
-			}
-			for i := range page {
-				texts = append(texts, page[i].Message+" "+page[i].DueOn+" "+page[i].ID)
-			}
-			return texts
-		}
-		anns, bens := tasks(ann, automation.TaskOpen), tasks(ben, automation.TaskOpen)
-		if len(anns) != 2 || len(bens) != 1 || !strings.HasPrefix(anns[0], "Ours. 2026-01-11 ") ||
-			!strings.HasPrefix(anns[1], "Mine. 2026-01-12 ") || bens[0] != anns[0] {
-			t.Fatalf("ann has %q, ben %q", anns, bens)
-		}
-		mine, ours := anns[1][len("Mine. 2026-01-12 "):], anns[0][len("Ours. 2026-01-11 "):]
-		if _, err := r.auto.Complete(t.Context(), as(ben), mine); fault.KindOf(err) != fault.NotFound {
-			t.Errorf("ben does ann's: %v", err)
-		}
-		if r.db.Dialect() == sqldb.Postgres { // who comes second sees what the first did, also at the same time
-			waits, err := sqltest.During(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
-				_, err := tx.Exec(ctx, "UPDATE automation_task SET done_at = 1, done_by = $3 WHERE tenant_id = $1 "+
-					"AND id = $2", tenant, ours, ben)
-				return err
-			}, func() error {
-				_, err := r.auto.Complete(t.Context(), as(ann), ours)
-				return err
-			})
-			if !waits || fault.KindOf(err) != fault.Conflict {
-				t.Errorf("ann does it while ben does: she waits: %t, %v; want a conflict", waits, err)
-			}
-		}
-		for range 2 {
-			if done, err := r.auto.Complete(t.Context(), as(ben), ours); err != nil || done.DoneBy != ben {
-				t.Error(done, err)
-			}
-		}
-		if _, err := r.auto.Complete(t.Context(), as(ann), ours); fault.KindOf(err) != fault.Conflict {
-			t.Errorf("ann does it too: %v", err)
-		}
-		if left, done := tasks(ann, automation.TaskOpen), tasks(ann, automation.TaskDone); len(left) != 1 ||
-			len(done) != 1 {
-			t.Errorf("left %q, done %q", left, done)
-		}
-		r.sound()
-		r.clock.Add(400 * 24 * 3600 * 1000)
-		if err := r.auto.Retain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if left, done, runs := tasks(ann, automation.TaskOpen), tasks(ann, automation.TaskDone),
-			r.runs(automation.RunQuery{}); len(left) != 1 || len(done) != 0 || len(runs) != 0 ||
-			len(r.inbox(ann)) != 0 {
-			t.Errorf("after a year: open %q, done %q, runs %q", left, done, runs)
-		}
-	})
-}
-
 // TestARuleSeesWhatASensitiveFieldWas lets a rule act on an address that no event has: by
 // the time of the event it is another one still.
 func TestARuleSeesWhatASensitiveFieldWas(t *testing.T) {
@@ -488,7 +436,10 @@ func TestARuleSeesWhatASensitiveFieldWas(t *testing.T) {
 			`[{"key":"tell","type":"notify","message":"Moved."}]`)
 		r.quiet()
 		r.lossy.Store(true) // an event is handled again, mostly after the next address was saved
-		lead := r.create("Lead", `{"LastName":"L","Company":"C","Status":"Open - Not Contacted","Email":"a@x.example"}`)
+		lead := r.create(
+			"Lead",
+			`{"LastName":"L","Company":"C","Status":"Open - Not Contacted","Email":"a@x.example"}`,
+		)
 		lead = r.update(lead, `{"Email":"b@x.example"}`)
 		r.update(lead, `{"Email":"c@x.example"}`)
 		r.quiet()
@@ -497,7 +448,11 @@ func TestARuleSeesWhatASensitiveFieldWas(t *testing.T) {
 		}
 		history, _, err := r.records.History(t.Context(), records.Caller{Tenant: tenant}, "Lead", lead.ID, 0, 10)
 		if err != nil || len(history) != 3 || strings.Contains(fmt.Sprint(history), "example") {
-			t.Errorf("the history shows %s, %v; want that the field changed, not its values", fmt.Sprint(history), err)
+			t.Errorf(
+				"the history shows %s, %v; want that the field changed, not its values",
+				fmt.Sprint(history),
+				err,
+			)
 		}
 	})
 }

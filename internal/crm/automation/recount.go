@@ -29,31 +29,32 @@ var recounts = []struct{ what, query string }{
 	},
 	// One pass over both, with no join: PostgreSQL takes what it groups for a row or two as
 	// long as it knows little of the tables, and would go through all of it for each run.
-	{"an action told others than it says", `SELECT event_id || ' ' || rule_id || '/' || action_key FROM (
+	{
+		"an action told others than it says",
+		`SELECT event_id || ' ' || rule_id || '/' || action_key FROM (
 			SELECT event_id, rule_id, action_key, record_id, result AS says, 0 AS n FROM automation_run
 				WHERE tenant_id = $1 AND type = 'notify' AND outcome IN (1, 4)
-			UNION ALL SELECT event_id, rule_id, action_key, record_id, NULL, 1 FROM automation_note WHERE tenant_id = $1) AS told
-		GROUP BY event_id, rule_id, action_key, record_id HAVING max(says) <> CAST(sum(n) AS TEXT)`},
+			UNION ALL SELECT event_id, rule_id, action_key, record_id, NULL, 1 FROM automation_note
+				WHERE tenant_id = $1) AS told
+		GROUP BY event_id, rule_id, action_key, record_id HAVING max(says) <> CAST(sum(n) AS TEXT)`,
+	},
 	{
 		"a graph was not started yet",
-		`SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_run WHERE tenant_id = $1 AND outcome = 2`,
+		`SELECT event_id || ' ' || rule_id || '/' || action_key FROM automation_run
+		WHERE tenant_id = $1 AND outcome = 2`,
 	},
 }
 
-// Recount holds what was done against what is there, and the times of jobs against their
+// Recount compares what was done with what is there, and the times of jobs with their
 // definitions, and gives the differences. At a quiet moment there are none.
 func (s *Automation) Recount(ctx context.Context, tenant string) (differences []string, err error) {
-	err = s.read(ctx, "automation.recount", func(ctx context.Context, tx *sqldb.Tx) error {
-		differences = nil
+	err = s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) error {
 		for _, r := range recounts {
-			for row, err := range tx.Query(ctx, r.query, tenant) {
-				var text string
-				if err == nil {
-					err = row.Scan(&text)
-				}
-				if err != nil {
-					return err
-				}
+			found, err := sqldb.Collect(ctx, tx, sqldb.Column[string], r.query, tenant)
+			if err != nil {
+				return err
+			}
+			for _, text := range found {
 				differences = append(differences, r.what+": "+text)
 			}
 		}
@@ -61,38 +62,38 @@ func (s *Automation) Recount(ctx context.Context, tenant string) (differences []
 		if err != nil {
 			return err
 		}
-		return s.recountJobs(ctx, tx, m, func(format string, args ...any) {
-			differences = append(differences,
-				fmt.Sprintf(format, args...))
-		})
+		found, err := recountJobs(ctx, tx, m)
+		differences = append(differences, found...)
+		return err
 	})
 	return differences, err
 }
 
-// recountJobs holds the rows of jobs against their definitions.
-func (s *Automation) recountJobs(ctx context.Context, tx *sqldb.Tx, m *model.Model, differs func(format string,
-	args ...any),
-) error {
+// recountJobs compares the rows of jobs with their definitions.
+func recountJobs(ctx context.Context, tx *sqldb.Tx, m *model.Model) (differences []string, err error) {
 	rows, err := jobs(ctx, tx, jobsOf, m.Tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next := map[string]wire.Stamp{}
 	for i := range rows {
 		next[rows[i].id] = rows[i].next
 		if _, ok := m.Get(model.KindScheduledJob, rows[i].id); !ok {
-			differs("the job %s has a next time and is not defined", rows[i].id)
+			differences = append(
+				differences,
+				fmt.Sprintf("the job %s has a next time and is not defined", rows[i].id),
+			)
 		}
 	}
-	for _, v := range m.All(model.KindScheduledJob) {
-		j := v.(*model.ScheduledJob)
+	for _, j := range model.List[*model.ScheduledJob](m, model.KindScheduledJob) {
 		want, err := nextOf(j, next[j.ID]-1)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if next[j.ID] == 0 && j.IsActive || next[j.ID] != 0 && want != next[j.ID] {
-			differs("the job %s comes next at %s, which is none of its times", j.ID, next[j.ID])
+			differences = append(differences,
+				fmt.Sprintf("the job %s comes next at %s, which is none of its times", j.ID, next[j.ID]))
 		}
 	}
-	return nil
+	return differences, nil
 }

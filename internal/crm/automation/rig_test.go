@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
@@ -216,8 +217,12 @@ func (r *rig) people() {
 	r.Helper()
 	r.define(model.KindPermissionSet, id(9), `{"name":"all","modifyAll":true,"objects":{}}`)
 	for n, name := range []string{"Ann", "Ben", "Cho"} {
-		r.define(model.KindUser, id(n+1), fmt.Sprintf(`{"name":%q,"permissionSetIds":[%q],"isActive":%v}`, name, id(9),
-			name != "Cho"))
+		r.define(
+			model.KindUser,
+			id(n+1),
+			fmt.Sprintf(`{"name":%q,"permissionSetIds":[%q],"isActive":%v}`, name, id(9),
+				name != "Cho"),
+		)
 	}
 	r.define(model.KindGroup, team, `{"name":"Team","type":"queue","members":[{"type":"User","id":"`+ann+
 		`"},{"type":"User","id":"`+ben+`"},{"type":"User","id":"`+cho+`"}]}`)
@@ -288,7 +293,7 @@ func (r *rig) quiet() {
 		taken := r.taken.Load() // first: to take one may publish another
 		err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 			if err := tx.Row(ctx, "SELECT count(*) FROM outbox_events WHERE event_type IN ('"+
-				strings.Join(automation.Types, "', '")+"')").Scan(&published); err != nil {
+				strings.Join(r.auto.Consumer().Types, "', '")+"')").Scan(&published); err != nil {
 				return err
 			}
 			return tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_dead WHERE consumer = 'automation') +
@@ -351,7 +356,7 @@ func (r *rig) sound() {
 // inbox is what a user was told.
 func (r *rig) inbox(user string) (texts []string) {
 	r.Helper()
-	page, total, err := r.auto.Inbox(r.Context(), automation.Caller{Tenant: tenant, Subject: user}, false, 0, 100)
+	page, total, err := r.auto.Inbox(r.Context(), kit.Caller{Tenant: tenant, Subject: user}, false, 0, 100)
 	if err != nil || total != len(page) {
 		r.Fatal(total, err)
 	}

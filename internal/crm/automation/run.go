@@ -12,7 +12,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Outcome is what became of an action.
+// Outcome is the outcome of an action.
 type Outcome int64
 
 // The outcomes. The numbers are stored.
@@ -25,18 +25,13 @@ const (
 
 var outcomes = [...]string{done: "DONE", pending: "PENDING", failed: "FAILED", nothing: "NOTHING"}
 
-func (o Outcome) String() string { return outcomes[o] }
-
 // ParseOutcome is an outcome by its name.
 func ParseOutcome(name string) (Outcome, bool) {
 	at := slices.Index(outcomes[:], name)
 	return Outcome(at), at >= int(done)
 }
 
-// MaxListed is how many runs, notes or tasks a list goes back, and counts.
-const MaxListed = 10_000
-
-// maxError is how many bytes of an error are kept.
+// maxError is how many bytes of an error are stored.
 const maxError = 1024
 
 // run is an action that is being done.
@@ -52,7 +47,7 @@ func (r *run) fail(err error) {
 	r.outcome, r.result, r.err = failed, "", messageOf(err)
 }
 
-// messageOf is an error as it is kept.
+// messageOf is an error as it is stored.
 func messageOf(err error) string {
 	text := err.Error()
 	if e, ok := fault.As(err); ok && e.Message != "" {
@@ -61,15 +56,15 @@ func messageOf(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxError)], "") // no character is cut in two
 }
 
-// stmt writes the run down.
+// stmt stores the run.
 func (r *run) stmt() sqldb.Stmt {
 	return sqldb.Stmt{
-		Query: `INSERT INTO automation_run (tenant_id, event_id, rule_id, action_key, record_id, at, event_type, source, rule_name, type, object, depth,
-			outcome, result, error, graph_id, input, tries, retry_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $6)`,
+		Query: `INSERT INTO automation_run (tenant_id, event_id, rule_id, action_key, record_id, at, event_type, source,
+				rule_name, type, object, depth, outcome, result, error, graph_id, input, tries, retry_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $6)`,
 		Args: []any{
 			r.tenant, r.eventID, r.ruleID, r.action.Key, r.record, r.at, r.eventType, r.source, r.rule, r.action.Type,
-			r.object, r.cause.depth,
-			int64(r.outcome), r.result, r.err, r.action.GraphID, r.input,
+			r.object, r.cause.depth, r.outcome, r.result, r.err, r.action.GraphID, r.input,
 		},
 	}
 }
@@ -102,67 +97,57 @@ type RunQuery struct {
 	Offset, Limit             int
 }
 
-// where is the condition of a query.
-func (q *RunQuery) where(tenant string, b *sqldb.Binds) string {
-	where := "tenant_id = " + b.Add(tenant)
+// listing lists the runs that are wanted, the newest first.
+func (q *RunQuery) listing(tenant string) listing {
+	l := listing{
+		columns: "at, event_id, event_type, source, rule_id, rule_name, action_key, type, object, record_id, depth, " +
+			"outcome, result, error",
+		table: "automation_run",
+		order: "at DESC, event_id DESC, rule_id DESC, action_key DESC, record_id DESC",
+	}
+	l.where = "tenant_id = " + l.Add(tenant)
 	for _, f := range []struct{ column, value string }{
 		{"event_id", q.EventID},
 		{"rule_id", q.RuleID},
 		{"record_id", q.RecordID},
 	} {
 		if f.value != "" {
-			where += " AND " + f.column + " = " + b.Add(f.value)
+			l.where += " AND " + f.column + " = " + l.Add(f.value)
 		}
 	}
 	if q.Outcome != 0 { // in the text, so that the indexes of one outcome are found
-		where += " AND outcome = " + strconv.FormatInt(int64(q.Outcome), 10)
+		l.where += " AND outcome = " + strconv.FormatInt(int64(q.Outcome), 10)
 	}
-	return where
+	return l
 }
 
-// newestFirst is the statement that reads a page of runs.
-func newestFirst(where string) string {
-	return `SELECT at, event_id, event_type, source, rule_id, rule_name, action_key, type, object, record_id, depth, outcome, result, error
-		FROM automation_run WHERE ` + where +
-		" ORDER BY at DESC, event_id DESC, rule_id DESC, action_key DESC, record_id DESC"
-}
-
-// Runs is a page of what was done, the newest first, and how many there are on all pages,
-// counted up to MaxListed.
-func (s *Automation) Runs(ctx context.Context, tenant string, q RunQuery) (page []Run, total int, err error) {
-	if err := tooFar(q.Offset); err != nil {
-		return nil, 0, err
-	}
-	err = s.read(ctx, "automation.runs", func(ctx context.Context, tx *sqldb.Tx) error {
-		page = []Run{}
-		var b sqldb.Binds
-		where := q.where(tenant, &b)
-		if total, err = count(ctx, tx, "automation_run", where, b.Args()); err != nil {
-			return err
-		}
-		query := newestFirst(where) + " LIMIT " + b.Add(q.Limit) + " OFFSET " + b.Add(q.Offset)
-		for row, err := range tx.Query(ctx, query, b.Args()...) {
-			if err != nil {
-				return err
-			}
-			r, err := scanRun(row)
-			if err != nil {
-				return err
-			}
-			page = append(page, r)
-		}
-		return nil
+// Runs is a page of the actions that were done, the newest first, and how many there are.
+func (s *Automation) Runs(ctx context.Context, tenant string, q RunQuery) ([]Run, int, error) {
+	return list(ctx, s, "runs", q.Offset, q.Limit, scanRun, func(context.Context, *sqldb.Tx) (listing, error) {
+		return q.listing(tenant), nil
 	})
-	return page, total, err
 }
 
 func scanRun(row *sqldb.Row) (r Run, err error) {
-	var outcome int64
+	var outcome Outcome
 	var result string
-	err = row.Scan(&r.At, &r.EventID, &r.EventType, &r.Source, &r.RuleID, &r.RuleName, &r.ActionKey, &r.Type, &r.Object,
-		&r.RecordID, &r.Depth,
-		&outcome, &result, &r.Error)
-	r.Outcome = Outcome(outcome).String()
+	err = row.Scan(
+		&r.At,
+		&r.EventID,
+		&r.EventType,
+		&r.Source,
+		&r.RuleID,
+		&r.RuleName,
+		&r.ActionKey,
+		&r.Type,
+		&r.Object,
+		&r.RecordID,
+		&r.Depth,
+		&outcome,
+		&result,
+		&r.Error,
+	)
+	r.Outcome = outcomes[outcome]
 	if r.Source == SourceEvent {
 		r.RuleID = ""
 	}
@@ -179,20 +164,4 @@ func scanRun(row *sqldb.Row) (r Run, err error) {
 		r.ExecutionID = result
 	}
 	return r, err
-}
-
-// tooFar refuses a page behind MaxListed.
-func tooFar(offset int) error {
-	if offset < MaxListed {
-		return nil
-	}
-	return fault.New(fault.Invalid, wire.CodeInvalid, "a list goes back %d items; use filters for older ones",
-		MaxListed).With(map[string]string{"field": "page"})
-}
-
-// count counts rows, up to MaxListed.
-func count(ctx context.Context, tx *sqldb.Tx, table, where string, args []any) (n int, err error) {
-	err = tx.Row(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+table+" WHERE "+where+" LIMIT "+strconv.Itoa(MaxListed)+
-		") AS few", args...).Scan(&n)
-	return n, err
 }

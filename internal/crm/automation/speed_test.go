@@ -23,8 +23,14 @@ func TestAutomationKeepsUp(t *testing.T) {
 	const each, seconds = 50, 20
 	onEvery(t, func(t *testing.T, r *rig) {
 		var worst atomic.Int64
-		r.rule(100, "Tenth", "Account", `["update"]`, "record.Phone != old.Phone",
-			`[{"key":"tell","type":"notify","message":"m"},{"key":"rate","type":"updateField","field":"Rating","value":"Hot"}]`)
+		r.rule(
+			100,
+			"Tenth",
+			"Account",
+			`["update"]`,
+			"record.Phone != old.Phone",
+			`[{"key":"tell","type":"notify","message":"m"},{"key":"rate","type":"updateField","field":"Rating","value":"Hot"}]`,
+		)
 		ops := make([]records.Op, each)
 		for i := range ops {
 			ops[i] = records.Op{Kind: records.Create, Fields: map[string]jsontext.Value{

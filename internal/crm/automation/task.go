@@ -3,13 +3,43 @@ package automation
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
+	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/wire"
+)
+
+// Assignee is who a task is for.
+type Assignee struct {
+	Type string `json:"type"` // User, Role, Group
+	ID   string `json:"id"`
+}
+
+// Task is something that a user, or one of a role or group, is to do.
+type Task struct {
+	ID        string     `json:"id"`
+	Assignee  Assignee   `json:"assignee"`
+	Status    string     `json:"status"` // OPEN, DONE
+	Message   string     `json:"message"`
+	DueOn     string     `json:"dueOn"`
+	Object    string     `json:"object"`
+	RecordID  string     `json:"recordId"`
+	Source    string     `json:"source"`
+	RuleID    string     `json:"ruleId"`
+	ActionKey string     `json:"actionKey"`
+	EventID   string     `json:"eventId"`
+	CreatedAt wire.Stamp `json:"createdAt"`
+	DoneAt    wire.Stamp `json:"doneAt,omitzero"`
+	DoneBy    string     `json:"doneBy,omitzero"`
+}
+
+// The status of a task.
+const (
+	TaskOpen = "OPEN"
+	TaskDone = "DONE"
 )
 
 const taskColumns = "id, assignee, at, message, due_on, object, record_id, source, rule_id, action_key, event_id, " +
@@ -27,94 +57,63 @@ func scanTask(row *sqldb.Row) (t Task, err error) {
 	return t, err
 }
 
-// Tasks is a page of the tasks of a status that the caller is meant by, and how many there
-// are on all pages, counted up to MaxListed. Open ones come by when they are due, those
-// that are done by when they were, the newest first.
-func (s *Automation) Tasks(ctx context.Context, c Caller, status string, offset, limit int) (
-	page []Task, total int, err error,
-) {
-	if err := tooFar(offset); err != nil {
-		return nil, 0, err
+// assignee is somebody as tasks store it.
+func assignee(kind, id string) string { return kind + ":" + id }
+
+// mine is the condition that a task is the caller's: its own, or one of its role and groups.
+func mine(tx *sqldb.Tx, b *sqldb.Binds, c *kit.Session) string {
+	all := []string{assignee(model.TypeUser, c.User)}
+	if role := c.Model.User(c.User).RoleID; role != "" {
+		all = append(all, assignee(model.TypeRole, role))
 	}
-	err = s.read(ctx, "automation.tasks", func(ctx context.Context, tx *sqldb.Tx) error {
-		page = []Task{}
-		user, err := s.cfg.Models.Who(ctx, tx, c.Tenant, c.Subject)
+	for _, group := range c.Model.GroupsOf(c.User) {
+		all = append(all, assignee(model.TypeGroup, group))
+	}
+	return "tenant_id = " + b.Add(c.Caller.Tenant) + " AND " + b.OneOf(tx, "assignee", all)
+}
+
+// Tasks is a page of the caller's tasks of a status, and how many there are. Open ones come by
+// when they are due, those that are done by when they were, the newest first.
+func (s *Automation) Tasks(ctx context.Context, c kit.Caller, status string, offset, limit int) ([]Task, int, error) {
+	return list(ctx, s, "tasks", offset, limit, scanTask, func(ctx context.Context, tx *sqldb.Tx) (listing, error) {
+		l := listing{columns: taskColumns, table: "automation_task"}
+		who, err := kit.Begin(ctx, tx, s.cfg.Models, c)
 		if err != nil {
-			return err
+			return l, err
 		}
-		m, err := s.cfg.Models.Model(ctx, tx, c.Tenant)
+		l.where = mine(tx, &l.Binds, &who)
+		if status == TaskDone {
+			l.where, l.order = l.where+" AND done_at > 0", "done_at DESC, id DESC"
+		} else {
+			l.where, l.order = l.where+" AND done_at = 0", "due_on, id"
+		}
+		return l, nil
+	})
+}
+
+// Complete marks a task as done. One that another user has done is a conflict.
+func (s *Automation) Complete(ctx context.Context, c kit.Caller, id string) (t Task, err error) {
+	err = s.Write(ctx, "complete", func(ctx context.Context, tx *sqldb.Tx) error {
+		who, err := kit.Begin(ctx, tx, s.cfg.Models, c)
 		if err != nil {
 			return err
 		}
 		var b sqldb.Binds
-		where := "tenant_id = " + b.Add(c.Tenant)
-		mine := assigneesOf(m, user)
-		if tx.Dialect() == sqldb.Postgres {
-			where += " AND assignee = ANY(" + b.Add(mine) + ")"
-		} else {
-			list, err := json.Marshal(mine)
-			if err != nil {
-				return err
-			}
-			where += " AND assignee IN (SELECT value FROM json_each(" + b.Add(string(list)) + "))"
-		}
-		order := "due_on, id"
-		if status == TaskDone {
-			where, order = where+" AND done_at > 0", "done_at DESC, id DESC"
-		} else {
-			where += " AND done_at = 0"
-		}
-		if total, err = count(ctx, tx, "automation_task", where, b.Args()); err != nil {
+		where := mine(tx, &b, &who) + " AND id = " + b.Add(id)
+		named := b.Args()
+		t, err = scanTask(tx.Row(ctx, "UPDATE automation_task SET done_at = "+b.Add(s.now())+", done_by = "+
+			b.Add(who.User)+" WHERE "+where+" AND done_at = 0 RETURNING "+taskColumns, b.Args()...))
+		if !errors.Is(err, sqldb.ErrNoRow) {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+taskColumns+" FROM automation_task WHERE "+where+" ORDER BY "+
-			order+" LIMIT "+b.Add(limit)+" OFFSET "+b.Add(offset), b.Args()...) {
-			if err != nil {
-				return err
-			}
-			t, err := scanTask(row)
-			if err != nil {
-				return err
-			}
-			page = append(page, t)
-		}
-		return nil
-	})
-	return page, total, err
-}
-
-// Complete marks a task as done. One that somebody else has done is a conflict.
-func (s *Automation) Complete(ctx context.Context, c Caller, id string) (t Task, err error) {
-	err = s.write(ctx, "automation.complete", func(ctx context.Context, tx *sqldb.Tx) error {
-		user, err := s.cfg.Models.Who(ctx, tx, c.Tenant, c.Subject)
-		if err != nil {
-			return err
-		}
-		m, err := s.cfg.Models.Model(ctx, tx, c.Tenant)
-		if err != nil {
-			return err
-		}
-		query := "SELECT " + taskColumns + " FROM automation_task WHERE tenant_id = $1 AND id = $2"
-		if tx.Dialect() == sqldb.Postgres {
-			query += " FOR UPDATE"
-		}
-		t, err = scanTask(tx.Row(ctx, query, c.Tenant, id))
-		if errors.Is(err, sqldb.ErrNoRow) || err == nil && !slices.Contains(assigneesOf(m, user), t.Assignee.Type+":"+
-			t.Assignee.ID) {
-			return fault.New(fault.NotFound, "TASK_NOT_FOUND", "there is no task %q that is yours", id)
-		}
+		t, err = scanTask(tx.Row(ctx, "SELECT "+taskColumns+" FROM automation_task WHERE "+where, named...))
 		switch {
-		case err != nil:
-			return err
-		case t.DoneBy == user.ID:
-			return nil
-		case t.DoneAt > 0:
+		case errors.Is(err, sqldb.ErrNoRow):
+			return fault.New(fault.NotFound, "TASK_NOT_FOUND", "there is no task %q that is yours", id)
+		case err == nil && t.DoneBy != who.User:
 			return fault.New(fault.Conflict, "TASK_DONE", "the task was done by %s at %s", t.DoneBy, t.DoneAt).
 				With(map[string]string{"doneBy": t.DoneBy, "doneAt": t.DoneAt.String()})
 		}
-		t.Status, t.DoneAt, t.DoneBy = TaskDone, s.now(), user.ID
-		_, err = tx.Exec(ctx, "UPDATE automation_task SET done_at = $3, done_by = $4 WHERE tenant_id = $1 AND id = $2",
-			c.Tenant, id, t.DoneAt, t.DoneBy)
 		return err
 	})
 	return t, err

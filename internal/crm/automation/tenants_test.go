@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/automation"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
@@ -30,7 +31,7 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 		r.quiet()
 		mine := func(of string) (tasks, notes []string) {
 			t.Helper()
-			c := automation.Caller{Tenant: of, Subject: ann}
+			c := kit.Caller{Tenant: of, Subject: ann}
 			page, total, err := r.auto.Tasks(t.Context(), c, automation.TaskOpen, 0, 100)
 			if err != nil || total != len(page) {
 				t.Fatal(total, len(page), err)
@@ -59,13 +60,13 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 			t.Fatalf("%d and %d tasks, %d and %d notes; want 3 and 1 each", len(tasks), len(others), len(notes),
 				len(told))
 		}
-		stranger := automation.Caller{Tenant: tenant, Subject: ann}
+		stranger := kit.Caller{Tenant: tenant, Subject: ann}
 		for _, task := range others {
 			if _, err := r.auto.Complete(t.Context(), stranger, task); fault.KindOf(err) != fault.NotFound {
 				t.Errorf("closing a task of another tenant: %v", err)
 			}
 		}
-		if _, err := r.auto.Read(t.Context(), stranger, told[0]); fault.KindOf(err) != fault.NotFound {
+		if _, err := r.auto.MarkRead(t.Context(), stranger, told[0]); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("reading a note of another tenant: %v", err)
 		}
 		for _, task := range tasks {
@@ -73,13 +74,13 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := r.auto.Read(t.Context(), stranger, notes[0]); err != nil {
+		if _, err := r.auto.MarkRead(t.Context(), stranger, notes[0]); err != nil {
 			t.Error(err)
 		}
 		if left, unread := mine(other); !slices.Equal(left, others) || !slices.Equal(unread, told) {
 			t.Errorf("the other tenant has %q and %q left, want %q and %q", left, unread, others, told)
 		}
-		if done, total, err := r.auto.Tasks(t.Context(), automation.Caller{Tenant: other, Subject: ann},
+		if done, total, err := r.auto.Tasks(t.Context(), kit.Caller{Tenant: other, Subject: ann},
 			automation.TaskDone, 0, 100); err != nil || total != 0 {
 			t.Errorf("the other tenant has done %+v, %v", done, err)
 		}

@@ -162,7 +162,12 @@ const ownerField = "OwnerId"
 
 // refreshAll brings the rows of records that events name up to date, where they may have
 // to be others.
-func (s *Sharing) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object string, all map[string]*mention) error {
+func (s *Sharing) refreshAll(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	tenant, object string,
+	all map[string]*mention,
+) error {
 	models, err := s.ensureModels(ctx, tx, tenant, object)
 	if err != nil {
 		return err

@@ -38,7 +38,8 @@ func TestTotalsLookAtNoRecords(t *testing.T) {
 					return err
 				}
 				whole := strings.HasPrefix(detail, "SCAN") && detail != "SCAN x" && detail != "SCAN CONSTANT ROW"
-				if whole || strings.HasSuffix(detail, "sqlite_autoindex_records_record_1 (tenant_id=? AND object=?)") {
+				if whole ||
+					strings.HasSuffix(detail, "sqlite_autoindex_records_record_1 (tenant_id=? AND object=?)") {
 					t.Errorf("%s: %s", name, detail)
 				}
 			}

@@ -99,7 +99,8 @@ func (t *tenant) check(user, id string) (n int) {
 		}
 		return tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE r.tenant_id = "+b.Add(t.id)+" AND r.object = "+
 			b.Add("Opportunity")+
-			" AND r.id = "+b.Add(id)+" AND r.deleted_at = 0 AND ("+where+")", b.Args()...).Scan(&n)
+			" AND r.id = "+b.Add(id)+" AND r.deleted_at = 0 AND ("+where+")", b.Args()...).
+			Scan(&n)
 	})
 	return n
 }
@@ -149,12 +150,33 @@ func (t *tenant) fill() {
 		}
 		return err
 	})
-	t.series(20_000, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-		SELECT $1, 'Account', `+t.made(recordIDs+10, "i")+`, `+t.made(users, "1 + i * 7 % 1000")+
-		`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`)
-	t.series(manyRecords, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
-		SELECT $1, 'Opportunity', `+t.made(recordIDs, "i")+`, `+t.made(users, "1 + i * 13 % 1000")+`, 'o', `+
-		t.made(recordIDs+10, "1 + i % 20000")+`, '', '{"Name":"o","Amount":1000}', 1, 1, '', 1, '', 0`)
+	t.series(
+		20_000,
+		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+		SELECT $1, 'Account', `+t.made(
+			recordIDs+10,
+			"i",
+		)+`, `+t.made(
+			users,
+			"1 + i * 7 % 1000",
+		)+
+			`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`,
+	)
+	t.series(
+		manyRecords,
+		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+		SELECT $1, 'Opportunity', `+t.made(
+			recordIDs,
+			"i",
+		)+`, `+t.made(
+			users,
+			"1 + i * 13 % 1000",
+		)+`, 'o', `+
+			t.made(
+				recordIDs+10,
+				"1 + i % 20000",
+			)+`, '', '{"Name":"o","Amount":1000}', 1, 1, '', 1, '', 0`,
+	)
 	for k := range sharesEach {
 		grantee := `'group:' || ` + t.made(groups, fmt.Sprintf("1 + (i * %d + %d) %% %d", 2*k+3, 31*k, manyGroups))
 		cause := "'rule'"

@@ -48,9 +48,13 @@ func readTree(ctx context.Context, tx *sqldb.Tx, tenant string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	users, err := sqldb.Collect(ctx, tx, scanMember,
+	users, err := sqldb.Collect(
+		ctx,
+		tx,
+		scanMember,
 		"SELECT user_id, territory_id FROM sharing_territory_user WHERE tenant_id = $1 ORDER BY territory_id, user_id",
-		tenant)
+		tenant,
+	)
 	return newTree(all, users), err
 }
 
@@ -100,12 +104,22 @@ func (s *Territories) Get(ctx context.Context, tenant, id string) (t Territory, 
 
 // Put makes a territory what a draft says; created says that there was none. What changes
 // nothing is not published.
-func (s *Territories) Put(ctx context.Context, call Caller, id string, d Draft) (t Territory, created bool, err error) {
+func (s *Territories) Put(
+	ctx context.Context,
+	call Caller,
+	id string,
+	d Draft,
+) (t Territory, created bool, err error) {
 	if err := checkDraft(id, &d); err != nil {
 		return t, false, err
 	}
 	err = s.write(ctx, "sharing.putTerritory", func(ctx context.Context, tx *sqldb.Tx) error {
-		t, created, err = s.put(ctx, tx, call, Territory{ID: id, Name: d.Name, ParentID: d.ParentID, Access: d.Access})
+		t, created, err = s.put(
+			ctx,
+			tx,
+			call,
+			Territory{ID: id, Name: d.Name, ParentID: d.ParentID, Access: d.Access},
+		)
 		return err
 	})
 	return t, created, err
@@ -199,7 +213,12 @@ func unused(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 		var by string
 		switch err := tx.Row(ctx, use.query, tenant, id).Scan(&by); {
 		case err == nil:
-			return fault.New(fault.Conflict, "IN_USE", "the territory cannot be deleted: %s", fmt.Sprintf(use.what, by))
+			return fault.New(
+				fault.Conflict,
+				"IN_USE",
+				"the territory cannot be deleted: %s",
+				fmt.Sprintf(use.what, by),
+			)
 		case !errors.Is(err, sqldb.ErrNoRow):
 			return err
 		}

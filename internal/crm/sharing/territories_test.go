@@ -56,7 +56,8 @@ func TestTerritoriesAreAnnouncedWhenTheyChangeAndNotElse(t *testing.T) {
 		p.putTerritoryOf(west, japan, model.Edit) // as it is
 		p.assign(west, Users, num(users, 1), true)
 		p.assign(west, Accounts, num(recordIDs, 1), true)
-		if created, err := p.Territories.Assign(p.Context(), p.call(), west, Users, num(users, 1)); created || err != nil {
+		if created, err := p.Territories.Assign(p.Context(), p.call(), west, Users, num(users, 1)); created ||
+			err != nil {
 			t.Errorf("a second time: %v %v, want nothing", created, err)
 		}
 		p.assign(west, Users, num(users, 1), false)

@@ -25,7 +25,10 @@ func TestTotalsAreExact(t *testing.T) {
 		p.company(random)
 		for i := range 150 {
 			r.limits.few, r.limits.unreached = []int{-1, 20, 1000}[i%3], []int{0, 1000}[i%2]
-			user, object := num(users, 1+random.IntN(8)), []string{"Account", "Contact", "Opportunity"}[random.IntN(3)]
+			user, object := num(
+				users,
+				1+random.IntN(8),
+			), []string{"Account", "Contact", "Opportunity"}[random.IntN(3)]
 			q := records.Query{
 				Sort:   []string{"", "Name.desc", "Description.asc,Name.asc"}[random.IntN(3)],
 				Offset: random.IntN(3) * 5, Limit: 10,
@@ -286,7 +289,8 @@ func (t *tenant) add(tb testing.TB, when string) {
 		var wrong int
 		err := tx.Row(ctx, `SELECT count(*) FROM sharing_share s JOIN sharing_model m ON m.num = s.model AND m.status < 3
 			LEFT JOIN records_record r ON r.tenant_id = s.tenant_id AND r.object = m.object AND r.id = s.record_id AND r.deleted_at = 0
-			WHERE s.tenant_id = $1 AND (r.owner_id IS NULL OR r.owner_id <> s.owner_id)`, t.id).Scan(&wrong)
+			WHERE s.tenant_id = $1 AND (r.owner_id IS NULL OR r.owner_id <> s.owner_id)`, t.id).
+			Scan(&wrong)
 		if err == nil && wrong > 0 {
 			err = fmt.Errorf("%s: %d shares are of another owner's record, or of none", when, wrong)
 		}

@@ -196,12 +196,22 @@ func (t *tenant) saveRecord(ctx context.Context, tx *sqldb.Tx, r *model.Record) 
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
+	_, err = tx.Exec(
+		ctx,
+		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
 			created_at, created_by, updated_at, updated_by, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, 1, '', 1, '', 0)
 		ON CONFLICT (tenant_id, object, id) DO UPDATE SET owner_id = excluded.owner_id, name = excluded.name, account_id = excluded.account_id,
 			fields = excluded.fields, version = excluded.version`,
-		t.id, r.Object, r.ID, r.OwnerID, r.Name, r.AccountID, string(fields), r.Version)
+		t.id,
+		r.Object,
+		r.ID,
+		r.OwnerID,
+		r.Name,
+		r.AccountID,
+		string(fields),
+		r.Version,
+	)
 	return err
 }
 
@@ -215,13 +225,18 @@ func (t *tenant) dropRecord(id string) {
 		delete(accounts, id)
 	}
 	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
-		err := tx.Batch(ctx,
-			sqldb.Stmt{Query: "UPDATE records_record SET deleted_at = 1 WHERE tenant_id = $1 AND object = $2 AND id " +
-				"= $3", Args: []any{t.id, r.Object, id}},
+		err := tx.Batch(
+			ctx,
+			sqldb.Stmt{
+				Query: "UPDATE records_record SET deleted_at = 1 WHERE tenant_id = $1 AND object = $2 AND id " +
+					"= $3",
+				Args: []any{t.id, r.Object, id},
+			},
 			sqldb.Stmt{
 				Query: "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3",
 				Args:  []any{t.id, r.Object, id},
-			})
+			},
+		)
 		if err != nil {
 			return err
 		}
