@@ -93,7 +93,7 @@ func New(db *sqldb.DB, cfg Config) *Automation {
 	if cfg.chunk == 0 {
 		cfg.chunk = 200
 	}
-	return &Automation{kit.Service{Name: "automation", DB: db, Clock: cfg.Now}, cfg, make(chan struct{}, 1)}
+	return &Automation{kit.Service{ServiceName: "automation", DB: db, Clock: cfg.Now}, cfg, make(chan struct{}, 1)}
 }
 
 func (s *Automation) now() wire.Stamp { return wire.Stamp(s.cfg.Now().UnixMilli()) }
