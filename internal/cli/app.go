@@ -19,12 +19,12 @@ import (
 
 // Flags are those of every command. The program's root struct embeds them.
 type Flags struct {
-	Server    string `env:"RENGA_SERVER" default:"http://127.0.0.1:8080" placeholder:"URL" group:"server" help:"The server to talk to (${default})."`
-	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"Token for a server with --auth jwt; better in the environment or a file."`
-	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"File that holds the token."`
-	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"Tenant, for a server with --auth none; otherwise the token names it."`
-	As        string `env:"RENGA_USER" placeholder:"USER" group:"server" help:"User, for a server with --auth none; otherwise the token names it."`
-	Output    string `name:"format" short:"o" default:"table" enum:"table,json" group:"output" help:"Form of the answer: table or json (${default})."`
+	Server    string `env:"RENGA_SERVER" default:"${url}" placeholder:"URL" group:"server" help:"${server}"`
+	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"${token}"`
+	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"${token_file}"`
+	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"${tenant}"`
+	As        string `env:"RENGA_USER" placeholder:"USER" group:"server" help:"${as}"`
+	Output    string `name:"format" short:"o" default:"table" enum:"${outputs}" group:"output" help:"${output}"`
 }
 
 // Commands are the commands of this package. The program's root struct embeds them.
@@ -123,7 +123,7 @@ func Run(ctx context.Context, p Program, args []string) int {
 	parser, err := kong.New(p.Root,
 		kong.Name("renga"),
 		kong.Description(description),
-		kong.Vars{"scopes": strings.Join(api.Scopes(), ", "), "worker": person()},
+		texts(strings.Join(api.Scopes(), ", "), person()),
 		kong.Writers(p.Out, p.Err),
 		kong.ConfigureHelp(kong.HelpOptions{
 			Compact: true, NoExpandSubcommands: true, NoAppDescFormat: true,

@@ -9,7 +9,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// approvalCmd is `renga approval`.
 type approvalCmd struct {
 	Submit   approvalSubmitCmd   `cmd:"" help:"Submit a record for approval."`
 	List     approvalListCmd     `cmd:"" help:"List approvals, such as those that wait for you."`
@@ -96,14 +95,12 @@ func commentText(comment string) string {
 	return ": " + comment
 }
 
-// approvalSubmitCmd is `renga approval submit`.
 type approvalSubmitCmd struct {
 	recordName
 	Process string `placeholder:"UUID" help:"Approval process; the default is the one that takes the record."`
 	approvalComment
 }
 
-// Help shows examples.
 func (approvalSubmitCmd) Help() string {
 	return `Until it is decided, the locked fields of the process cannot be changed.
 
@@ -111,14 +108,12 @@ Examples:
   renga approval submit Quote 0199c1a5-0000-7000-8000-0000000000b1 --comment "20 % for a large customer"`
 }
 
-// Run submits the record.
 func (c *approvalSubmitCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printApproval)(r.Approvals.Submit(ctx, client.Submission{
 		Object: c.Object, RecordID: c.ID, ProcessID: c.Process, Comment: c.Comment,
 	}))
 }
 
-// approvalListCmd is `renga approval list`.
 type approvalListCmd struct {
 	Assigned    bool   `help:"Those that wait for your decision."`
 	Status      string `placeholder:"STATUS" help:"PENDING, APPROVED, REJECTED or RECALLED."`
@@ -128,14 +123,12 @@ type approvalListCmd struct {
 	paging
 }
 
-// Help shows examples.
 func (approvalListCmd) Help() string {
 	return `Examples:
   renga approval list --assigned
   renga approval list --status PENDING --object Quote -o json | jq -r '.items[].id'`
 }
 
-// Run prints a page.
 func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
 	const head = "ID, STATUS, STAGE, RECORD, SUBMITTED, BY"
 	return tabulate(r, &c.paging, columns(head, func(one *client.ApprovalSummary) []any {
@@ -150,38 +143,32 @@ func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
 	}))
 }
 
-// approvalShowCmd is `renga approval show`.
 type approvalShowCmd struct {
 	ID string `arg:"" help:"Id of the approval."`
 }
 
-// Help shows examples.
 func (approvalShowCmd) Help() string {
 	return `Examples:
   renga approval show 0199c1a6-0000-7000-8000-000000000001`
 }
 
-// Run prints the approval.
 func (c *approvalShowCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printApproval)(r.Approvals.Get(ctx, c.ID))
 }
 
-// approvalDecideCmd is `renga approval decide`.
 type approvalDecideCmd struct {
 	ID       string `arg:"" help:"Id of the approval."`
 	Decision string `arg:"" enum:"approve,reject" help:"What you think of it: ${enum}."`
-	Stage    *int   `placeholder:"N" help:"The stage that you have seen, from 0: another one is refused (default: the one that is open)."`
+	Stage    *int   `placeholder:"N" help:"${approval_decide_stage}"`
 	approvalComment
 }
 
-// Help shows examples.
 func (approvalDecideCmd) Help() string {
 	return `Examples:
   renga approval decide 0199c1a6-0000-7000-8000-000000000001 approve --comment OK
   renga approval decide 0199c1a6-0000-7000-8000-000000000001 reject --comment "15 % at most"`
 }
 
-// Run decides.
 func (c *approvalDecideCmd) Run(ctx context.Context, r *remote) error {
 	decision := client.Approve
 	if c.Decision == "reject" {
@@ -192,14 +179,12 @@ func (c *approvalDecideCmd) Run(ctx context.Context, r *remote) error {
 	}))
 }
 
-// approvalDelegateCmd is `renga approval delegate`.
 type approvalDelegateCmd struct {
 	ID string `arg:"" help:"Id of the approval."`
 	To string `required:"" placeholder:"UUID" help:"User who decides instead."`
 	approvalComment
 }
 
-// Help shows examples.
 func (approvalDelegateCmd) Help() string {
 	return `The other one can give it on, or back.
 
@@ -207,18 +192,15 @@ Examples:
   renga approval delegate 0199c1a6-0000-7000-8000-000000000001 --to 0199c1a4-0000-7000-8000-000000000022`
 }
 
-// Run delegates.
 func (c *approvalDelegateCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printApproval)(r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment))
 }
 
-// approvalRecallCmd is `renga approval recall`.
 type approvalRecallCmd struct {
 	ID string `arg:"" help:"Id of the approval."`
 	approvalComment
 }
 
-// Help shows examples.
 func (approvalRecallCmd) Help() string {
 	return `For who has submitted, and for who may modify all records. Decisions that come later are refused.
 
@@ -226,7 +208,6 @@ Examples:
   renga approval recall 0199c1a6-0000-7000-8000-000000000001 --comment "the customer wants more"`
 }
 
-// Run recalls the approval.
 func (c *approvalRecallCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printApproval)(r.Approvals.Recall(ctx, c.ID, c.Comment))
 }

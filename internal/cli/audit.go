@@ -8,7 +8,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// auditCmd is `renga audit`.
 type auditCmd struct {
 	List   auditListCmd   `cmd:"" help:"List the entries of the audit log, newest first."`
 	Export auditExportCmd `cmd:"" help:"Export all entries as lines of JSON, oldest first."`
@@ -19,7 +18,7 @@ type auditFilter struct {
 	Action  string `placeholder:"ACTION" help:"Only this action, such as dlq.skip."`
 	Actor   string `placeholder:"NAME" help:"Only what this user did."`
 	Subject string `placeholder:"ID" help:"Only what was done to this."`
-	From    string `placeholder:"TIME" help:"At or after: an RFC 3339 time, a date, or how long ago (24h)."`
+	From    string `placeholder:"TIME" help:"At or after: ${time}."`
 	To      string `placeholder:"TIME" help:"Before."`
 }
 
@@ -33,16 +32,14 @@ func (c *auditFilter) filter(a *App) (f client.AuditFilter, err error) {
 	return f, err
 }
 
-// auditListCmd is `renga audit list`.
 type auditListCmd struct {
 	auditFilter
 	paging
 }
 
-// Help shows examples.
 func (auditListCmd) Help() string {
-	return `Who did what, to what, why, and with which outcome, refusals too. A list goes back 50,000 entries; older ones are
-reached with --to.
+	return `Who did what, to what, why, and with which outcome, refusals too. A list goes back 50,000 entries; older
+ones are reached with --to.
 
 Examples:
   renga audit list --from 24h
@@ -50,7 +47,6 @@ Examples:
   renga audit list --subject 0199c1a3-dead-7000-8000-000000000001 -o json`
 }
 
-// Run prints a page.
 func (c *auditListCmd) Run(ctx context.Context, r *remote) error {
 	f, err := c.filter(r.App)
 	if err != nil {

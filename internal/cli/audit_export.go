@@ -8,16 +8,14 @@ import (
 	"path/filepath"
 )
 
-// auditExportCmd is `renga audit export`.
 type auditExportCmd struct {
 	auditFilter
-	Out string `placeholder:"FILE" type:"path" help:"Write to this file instead of the terminal; it is replaced when all is there."`
+	Out string `placeholder:"FILE" type:"path" help:"${audit_export_out}"`
 }
 
-// Help shows examples.
 func (auditExportCmd) Help() string {
-	return `Every entry as it is in the API, one on each line, oldest first, however many there are. When the export ends before its
-time, the command fails, and a file that was there before is as it was.
+	return `Every entry as it is in the API, one on each line, oldest first, however many there are. When the export
+ends before its time, the command fails, and a file that was there before is as it was.
 
 Examples:
   renga audit export > audit.jsonl
@@ -25,7 +23,6 @@ Examples:
   renga audit export --action execution.cancel | jq -r .subject`
 }
 
-// Run exports.
 func (c *auditExportCmd) Run(ctx context.Context, r *remote) error {
 	f, err := c.filter(r.App)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// automationCmd is `renga automation`.
 type automationCmd struct {
 	Inbox automationInboxCmd `cmd:"" help:"Show your inbox."`
 	Read  automationReadCmd  `cmd:"" help:"Mark notes as read."`
@@ -17,38 +16,32 @@ type automationCmd struct {
 	Runs  automationRunsCmd  `cmd:"" help:"List the runs of rules and jobs."`
 }
 
-// automationInboxCmd is `renga automation inbox`.
 type automationInboxCmd struct {
 	Unread bool `help:"Only what you have not read."`
 	paging
 }
 
-// Help shows examples.
 func (automationInboxCmd) Help() string {
 	return `Examples:
   renga automation inbox --unread
   renga automation inbox --page-size 100 -o json`
 }
 
-// Run prints a page.
 func (c *automationInboxCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns("ID, AT, MESSAGE, RECORD, READ", func(n *client.Note) []any {
 		return []any{n.ID, n.At, n.Message, n.Object + " " + n.RecordID, n.ReadAt}
 	}))(r.Automation.Inbox(ctx, c.Unread, c.at()))
 }
 
-// automationReadCmd is `renga automation read`.
 type automationReadCmd struct {
 	IDs []string `arg:"" name:"id" help:"Ids of notes."`
 }
 
-// Help shows examples.
 func (automationReadCmd) Help() string {
 	return `Examples:
   renga automation read 0199c1a4-0000-7000-8000-0000000000b1`
 }
 
-// Run marks them.
 func (c *automationReadCmd) Run(ctx context.Context, r *remote) error {
 	for _, id := range c.IDs {
 		if _, err := r.Automation.ReadNote(ctx, id); err != nil {
@@ -58,13 +51,11 @@ func (c *automationReadCmd) Run(ctx context.Context, r *remote) error {
 	return r.print(map[string]any{"read": c.IDs}, func(p *printer) { p.line("Marked %d as read.", len(c.IDs)) })
 }
 
-// automationTasksCmd is `renga automation tasks`.
 type automationTasksCmd struct {
 	Done bool `help:"Those that are done, the newest first."`
 	paging
 }
 
-// Help shows examples.
 func (automationTasksCmd) Help() string {
 	return `They are yours, or of your role or one of your groups. Open ones come by when they are due.
 
@@ -73,7 +64,6 @@ Examples:
   renga automation tasks --done -o json`
 }
 
-// Run prints a page.
 func (c *automationTasksCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns(
 		"ID, DUE, MESSAGE, RECORD, FOR, DONE BY", func(t *client.UserTask) []any {
@@ -84,18 +74,15 @@ func (c *automationTasksCmd) Run(ctx context.Context, r *remote) error {
 	))(r.Automation.UserTasks(ctx, c.Done, c.at()))
 }
 
-// automationDoneCmd is `renga automation done`.
 type automationDoneCmd struct {
 	IDs []string `arg:"" name:"id" help:"Ids of tasks."`
 }
 
-// Help shows examples.
 func (automationDoneCmd) Help() string {
 	return `Examples:
   renga automation done 0199c1a4-0000-7000-8000-0000000000b2`
 }
 
-// Run marks them.
 func (c *automationDoneCmd) Run(ctx context.Context, r *remote) error {
 	for _, id := range c.IDs {
 		if _, err := r.Automation.CompleteUserTask(ctx, id); err != nil {
@@ -105,17 +92,14 @@ func (c *automationDoneCmd) Run(ctx context.Context, r *remote) error {
 	return r.print(map[string]any{"done": c.IDs}, func(p *printer) { p.line("Marked %d as done.", len(c.IDs)) })
 }
 
-// automationJobsCmd is `renga automation jobs`.
 type automationJobsCmd struct{ paging }
 
-// Help shows examples.
 func (automationJobsCmd) Help() string {
 	return `Examples:
   renga automation jobs
   renga automation jobs -o json | jq -r '.items[].nextAt'`
 }
 
-// Run prints a page.
 func (c *automationJobsCmd) Run(ctx context.Context, r *remote) error {
 	const head = "ID, NAME, CRON, TIME ZONE, NEXT, LAST, RECORDS, FAILED, MISSED"
 	return tabulate(r, &c.paging, columns(head, func(j *client.ScheduledJob) []any {
@@ -130,7 +114,6 @@ func (c *automationJobsCmd) Run(ctx context.Context, r *remote) error {
 	}))(r.Automation.ScheduledJobs(ctx, c.at()))
 }
 
-// automationRunsCmd is `renga automation runs`.
 type automationRunsCmd struct {
 	Event   string `placeholder:"ID" help:"Of this event, or of this firing of a job."`
 	Rule    string `placeholder:"ID" help:"Of this rule or job."`
@@ -139,14 +122,12 @@ type automationRunsCmd struct {
 	paging
 }
 
-// Help shows examples.
 func (automationRunsCmd) Help() string {
 	return `Examples:
   renga automation runs --record 0199c1a5-0000-7000-8000-0000000000a1
   renga automation runs --outcome FAILED`
 }
 
-// Run prints a page.
 func (c *automationRunsCmd) Run(ctx context.Context, r *remote) error {
 	const head = "AT, BY, ACTION, TYPE, RECORD, OUTCOME, RESULT"
 	return tabulate(r, &c.paging, columns(head, func(run *client.ActionRun) []any {

@@ -6,7 +6,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// bulkCmd is `renga bulk`.
 type bulkCmd struct {
 	Cancel bulkCancelCmd `cmd:"" help:"Cancel all executions that match a filter, after a preview."`
 	List   bulkListCmd   `cmd:"" help:"List bulks, newest first."`
@@ -32,7 +31,6 @@ func executionBulks(r *remote) *bulks[client.Bulk, client.BulkItem] {
 	}
 }
 
-// bulkCancelCmd is `renga bulk cancel`.
 type bulkCancelCmd struct {
 	filter
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log of each of them."`
@@ -44,9 +42,10 @@ type bulkCancelCmd struct {
 }
 
 func (bulkCancelCmd) Help() string {
-	return `Freezes the set of executions that match and have not ended, shows it, asks, cancels each of them and prints a result for
-each. What is created afterwards is never in the set. The server does the work: it goes on when this program is interrupted and after
-a restart. Without --yes and without a terminal to ask on, it stops after the preview. The exit code is 1 when an item failed.
+	return `Freezes the set of executions that match and have not ended, shows it, asks, cancels each of them and
+prints a result for each. What is created afterwards is never in the set. The server does the work: it goes on when
+this program is interrupted and after a restart. Without --yes and without a terminal to ask on, it stops after the
+preview. The exit code is 1 when an item failed.
 
   APPLIED  this bulk cancelled it          REFUSED  it ended otherwise before its turn came
   ALREADY  it was cancelled before         FAILED   it could not be decided
@@ -60,7 +59,6 @@ Examples:
 // previewed is how many executions are shown before anything happens.
 const previewed = 10
 
-// Run freezes, shows, asks, cancels.
 func (c *bulkCancelCmd) Run(ctx context.Context, r *remote) error {
 	selected, err := c.selection(r.App)
 	if err != nil {
@@ -102,7 +100,6 @@ func (c *bulkCancelCmd) Run(ctx context.Context, r *remote) error {
 	return nil
 }
 
-// bulkListCmd is `renga bulk list`.
 type bulkListCmd struct{ paging }
 
 func (bulkListCmd) Help() string {
@@ -111,7 +108,6 @@ func (bulkListCmd) Help() string {
   renga bulk list -o json | jq -r '.items[] | select(.status == "RUNNING") | .bulkId'`
 }
 
-// Run prints a page.
 func (c *bulkListCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).list(ctx, &c.paging)
 }
@@ -121,7 +117,6 @@ type bulkID struct {
 	ID string `arg:"" help:"Id of the bulk."`
 }
 
-// bulkShowCmd is `renga bulk show`.
 type bulkShowCmd struct{ bulkID }
 
 func (bulkShowCmd) Help() string {
@@ -129,7 +124,6 @@ func (bulkShowCmd) Help() string {
   renga bulk show 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04`
 }
 
-// Run shows the bulk.
 func (c *bulkShowCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).show(ctx, c.ID)
 }
@@ -137,11 +131,10 @@ func (c *bulkShowCmd) Run(ctx context.Context, r *remote) error {
 // bulkItems are the flags of lists of items.
 type bulkItems struct {
 	bulkID
-	Status *client.BulkItemStatus `placeholder:"STATUS" enum:"PENDING,APPLIED,ALREADY,REFUSED,FAILED" help:"Only these: PENDING, APPLIED, ALREADY, REFUSED or FAILED."`
+	Status *client.BulkItemStatus `placeholder:"STATUS" enum:"${item_statuses}" help:"${bulk_item_status}"`
 	paging
 }
 
-// bulkItemsCmd is `renga bulk items`.
 type bulkItemsCmd struct{ bulkItems }
 
 func (bulkItemsCmd) Help() string {
@@ -150,7 +143,6 @@ func (bulkItemsCmd) Help() string {
   renga bulk items 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04 --status FAILED -o json`
 }
 
-// Run prints a page of items.
 func (c *bulkItemsCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).listItems(ctx, &c.bulkItems)
 }
@@ -162,7 +154,6 @@ type bulkStart struct {
 	sending
 }
 
-// bulkStartCmd is `renga bulk start`.
 type bulkStartCmd struct{ bulkStart }
 
 func (bulkStartCmd) Help() string {
@@ -171,7 +162,6 @@ func (bulkStartCmd) Help() string {
   renga bulk start 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04 --no-wait`
 }
 
-// Run starts the bulk.
 func (c *bulkStartCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r.patient()).start(c.context(ctx), c.ID, c.IdempotencyKey, c.NoWait, false)
 }
@@ -182,7 +172,6 @@ type bulkStop struct {
 	sending
 }
 
-// bulkStopCmd is `renga bulk stop`.
 type bulkStopCmd struct{ bulkStop }
 
 func (bulkStopCmd) Help() string {
@@ -192,7 +181,6 @@ Examples:
   renga bulk stop 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04`
 }
 
-// Run stops the bulk.
 func (c *bulkStopCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).stop(ctx, &c.bulkStop)
 }

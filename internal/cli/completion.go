@@ -9,12 +9,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCmd is `renga completion`.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help shows how to use it.
 func (completionCmd) Help() string {
 	return `The script asks this binary what can follow, so it never gets old.
 
@@ -56,7 +54,6 @@ complete -c renga -a '(__renga_complete)'
 `,
 }
 
-// Run prints the script.
 func (c *completionCmd) Run(a *App) error {
 	_, err := io.WriteString(a.Out, completions[c.Shell])
 	return err

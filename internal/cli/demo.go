@@ -13,32 +13,30 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// demoCmd is `renga demo`.
 type demoCmd struct {
 	Load demoLoadCmd `cmd:"" help:"Fill a tenant with the data of a sample company."`
 }
 
-// demoLoadCmd is `renga demo load`.
 type demoLoadCmd struct {
 	Records int   `default:"10000" placeholder:"N" help:"How many records to create, 100 to 200000 (${default})."`
 	Seed    int64 `default:"1" placeholder:"N" help:"Which data: the same seed gives the same (${default})."`
 	Force   bool  `help:"Load it also into a tenant that has records of its own."`
 }
 
-// Help shows examples.
 func (demoLoadCmd) Help() string {
-	return `It defines roles, users, groups, queues, permission sets, three custom fields, sharing rules and territories, validation and
-workflow rules, a scheduled job, a graph and an approval process, and creates campaigns, accounts, contacts, leads, opportunities and quotes
-with their owners, teams and members; some names are Japanese. Then it lets them have a history: deals move through their stages and are won
-or lost, leads change hands and are converted, discounts are submitted, approved, rejected and recalled. Campaigns become readable for
-everybody. The rules act on all records of the tenant, also on those that are there already.
+	return `It defines roles, users, groups, queues, permission sets, three custom fields, sharing rules and
+territories, validation and workflow rules, a scheduled job, a graph and an approval process, and creates campaigns,
+accounts, contacts, leads, opportunities and quotes with their owners, teams and members; some names are Japanese.
+Then it lets them have a history: deals move through their stages and are won or lost, leads change hands and are
+converted, discounts are submitted, approved, rejected and recalled. Campaigns become readable for everybody. The
+rules act on all records of the tenant, also on those that are there already.
 
-On a server with --auth jwt the subject of the token must be a user who may modify all records; in a tenant without users it is
-made one. It is also given the permission set Finance of the demo.
+On a server with --auth jwt the subject of the token must be a user who may modify all records; in a tenant without
+users it is made one. It is also given the permission set Finance of the demo.
 
-It can be repeated, also after it was interrupted: what was created is not created again, and what was defined is as it
-was. The dates lie around the day on which it was loaded first. It needs a server that has the keys of the first time still
-(--key-retention).
+It can be repeated, also after it was interrupted: what was created is not created again, and what was defined is as
+it was. The dates lie around the day on which it was loaded first. It needs a server that has the keys of the first
+time still (--key-retention).
 
 Examples:
   renga demo load
@@ -56,7 +54,6 @@ func (c *demoLoadCmd) Validate() error {
 	return nil
 }
 
-// Run loads the data.
 func (c *demoLoadCmd) Run(ctx context.Context, r *remote) error {
 	r = r.patient()
 	l, err := demo.Prepare(ctx, r.Client, demo.Options{
@@ -101,7 +98,8 @@ func (c *demoLoadCmd) report(a *App, l *demo.Loader) error {
 		columns("WHAT, COUNT", func(k *demo.Count) []any { return []any{k.What, k.Count} }).print(p, counts)
 	})
 	if account, user := l.Example(); err == nil && a.Output != "json" && account != "" {
-		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s", account, user)
+		a.say("Who may see what follows in a moment; for example: renga sharing why Account %s --user %s", account,
+			user)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// dlqCmd is `renga dlq`.
 type dlqCmd struct {
 	List    dlqListCmd    `cmd:"" help:"List dead letters, newest first."`
 	Show    dlqShowCmd    `cmd:"" help:"Show a dead letter, its failures and the events that wait for it."`
@@ -23,8 +22,8 @@ type dlqCmd struct {
 type deadFilter struct {
 	Consumer    string  `placeholder:"NAME" help:"Only dead letters of this consumer."`
 	Type        string  `placeholder:"TYPE" help:"Only events of this type."`
-	Key         string  `placeholder:"KEY" help:"Only events of this partition key, such as Account:TENANT:RECORD."`
-	ReasonClass *string `placeholder:"CLASS" enum:"auth,validation,template_conflict,run_conflict,unsupported_action,infra" help:"Only failures of this class: auth, validation, template_conflict, run_conflict, unsupported_action or infra."`
+	Key         string  `placeholder:"KEY" help:"${key_form}"`
+	ReasonClass *string `placeholder:"CLASS" enum:"${reason_classes}" help:"${reason_class}"`
 	OlderThan   string  `placeholder:"TIME" help:"Died so long ago (24h), or before a time."`
 	NewerThan   string  `placeholder:"TIME" help:"Died within so long (24h), or at or after a time."`
 }
@@ -46,15 +45,13 @@ func (f *deadFilter) selection(a *App) (client.DeadLetterFilter, error) {
 	return out, err
 }
 
-// dlqListCmd is `renga dlq list`.
 type dlqListCmd struct {
-	Status []string `placeholder:"STATUS" enum:"OPEN,REDRIVING,SKIPPING,APPLIED,SKIPPED,STALE,DUPLICATE" help:"Only these: OPEN (the default), REDRIVING, SKIPPING, APPLIED, SKIPPED, STALE or DUPLICATE; several with commas."`
+	Status []string `placeholder:"STATUS" enum:"${dead_letter_statuses}" help:"${dlq_list_status}"`
 	Quiet  bool     `short:"q" help:"Print the ids alone."`
 	deadFilter
 	paging
 }
 
-// Help shows examples.
 func (dlqListCmd) Help() string {
 	return `Examples:
   renga dlq list
@@ -63,7 +60,6 @@ func (dlqListCmd) Help() string {
   renga dlq list --status APPLIED,SKIPPED --newer-than 24h -o json`
 }
 
-// Run prints a page.
 func (c *dlqListCmd) Run(ctx context.Context, r *remote) error {
 	f, err := c.selection(r.App)
 	if err != nil {
@@ -86,18 +82,16 @@ func (c *dlqListCmd) Run(ctx context.Context, r *remote) error {
 var deadLetters = columns(
 	"DEAD LETTER, STATUS, CONSUMER, TYPE, KEY, CLASS, TRIES, DIED, ERROR", func(l *client.DeadLetter) []any {
 		return []any{
-			l.DeadLetterID, status(l.Status), l.Consumer, l.EventType, l.PartitionKey, l.ReasonClass, l.Attempts, l.DeadAt,
-			l.Error,
+			l.DeadLetterID, status(l.Status), l.Consumer, l.EventType, l.PartitionKey, l.ReasonClass, l.Attempts,
+			l.DeadAt, l.Error,
 		}
 	},
 )
 
-// dlqShowCmd is `renga dlq show`.
 type dlqShowCmd struct {
 	ID string `arg:"" help:"Id of the dead letter."`
 }
 
-// Help shows an example.
 func (dlqShowCmd) Help() string {
 	return `The verdict says what a redrive would make of it, if it were driven again alone and now:
 
@@ -110,7 +104,6 @@ Examples:
   renga dlq show 0199c1a3-dead-7000-8000-000000000001 -o json | jq .event.payload`
 }
 
-// Run shows the dead letter.
 func (c *dlqShowCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printDeadLetter)(r.DeadLetters.Get(ctx, c.ID))
 }

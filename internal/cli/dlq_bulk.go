@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// dlqBulkCmd is `renga dlq bulk`.
 type dlqBulkCmd struct {
 	List  dlqBulkListCmd  `cmd:"" help:"List bulks of dead letters, newest first."`
 	Show  dlqBulkShowCmd  `cmd:"" help:"Show a bulk and its progress."`
@@ -64,7 +63,6 @@ func (r *remote) decideMany(ctx context.Context, id, question string, d *decidin
 	return nil
 }
 
-// dlqBulkListCmd is `renga dlq bulk list`.
 type dlqBulkListCmd struct{ paging }
 
 func (dlqBulkListCmd) Help() string {
@@ -72,12 +70,10 @@ func (dlqBulkListCmd) Help() string {
   renga dlq bulk list`
 }
 
-// Run prints a page.
 func (c *dlqBulkListCmd) Run(ctx context.Context, r *remote) error {
 	return deadLetterBulks(r).list(ctx, &c.paging)
 }
 
-// dlqBulkShowCmd is `renga dlq bulk show`.
 type dlqBulkShowCmd struct{ bulkID }
 
 func (dlqBulkShowCmd) Help() string {
@@ -85,12 +81,10 @@ func (dlqBulkShowCmd) Help() string {
   renga dlq bulk show 0199c1a3-b01c-7000-8000-000000000001`
 }
 
-// Run shows the bulk.
 func (c *dlqBulkShowCmd) Run(ctx context.Context, r *remote) error {
 	return deadLetterBulks(r).show(ctx, c.ID)
 }
 
-// dlqBulkItemsCmd is `renga dlq bulk items`.
 type dlqBulkItemsCmd struct{ bulkItems }
 
 func (dlqBulkItemsCmd) Help() string {
@@ -99,12 +93,10 @@ func (dlqBulkItemsCmd) Help() string {
   renga dlq bulk items 0199c1a3-b01c-7000-8000-000000000001 --status FAILED`
 }
 
-// Run prints a page of items.
 func (c *dlqBulkItemsCmd) Run(ctx context.Context, r *remote) error {
 	return deadLetterBulks(r).listItems(ctx, &c.bulkItems)
 }
 
-// dlqBulkStartCmd is `renga dlq bulk start`.
 type dlqBulkStartCmd struct{ bulkStart }
 
 func (dlqBulkStartCmd) Help() string {
@@ -113,12 +105,10 @@ func (dlqBulkStartCmd) Help() string {
   renga dlq bulk start 0199c1a3-b01c-7000-8000-000000000001 --no-wait`
 }
 
-// Run starts the bulk.
 func (c *dlqBulkStartCmd) Run(ctx context.Context, r *remote) error {
 	return deadLetterBulks(r.patient()).start(c.context(ctx), c.ID, c.IdempotencyKey, c.NoWait, false)
 }
 
-// dlqBulkStopCmd is `renga dlq bulk stop`.
 type dlqBulkStopCmd struct{ bulkStop }
 
 func (dlqBulkStopCmd) Help() string {
@@ -126,7 +116,6 @@ func (dlqBulkStopCmd) Help() string {
   renga dlq bulk stop 0199c1a3-b01c-7000-8000-000000000001`
 }
 
-// Run stops the bulk.
 func (c *dlqBulkStopCmd) Run(ctx context.Context, r *remote) error {
 	return deadLetterBulks(r).stop(ctx, &c.bulkStop)
 }

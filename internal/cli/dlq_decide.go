@@ -31,19 +31,18 @@ func (d *deciding) which(a *App) (f client.DeadLetterFilter, err error) {
 	return d.selection(a)
 }
 
-// dlqRedriveCmd is `renga dlq redrive`.
 type dlqRedriveCmd struct {
 	deciding
 	DryRun bool   `help:"Only report what would happen."`
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the audit log."`
 }
 
-// Help says how it goes.
 func (dlqRedriveCmd) Help() string {
-	return `Lets the consumer try the events again, and then what waits behind their keys. One that would break the order of its key, or take a
-place that another event holds, is refused. Flags instead of ids choose a set: it is frozen and shown with what would become of each, and
-after a question all are driven again, those of one key in turn. The server does the work; it goes on when this program is interrupted.
-The exit code is 1 when one died again, and 4 when one was refused.
+	return `Lets the consumer try the events again, and then what waits behind their keys. One that would break the
+order of its key, or take a place that another event holds, is refused. Flags instead of ids choose a set: it is
+frozen and shown with what would become of each, and after a question all are driven again, those of one key in turn.
+The server does the work; it goes on when this program is interrupted. The exit code is 1 when one died again, and 4
+when one was refused.
 
 Examples:
   renga dlq redrive 0199c1a3-dead-7000-8000-000000000001 --dry-run
@@ -52,7 +51,6 @@ Examples:
   renga dlq redrive --all --yes`
 }
 
-// Run drives them again.
 func (c *dlqRedriveCmd) Run(ctx context.Context, r *remote) error {
 	f, err := c.which(r.App)
 	if err != nil {
@@ -79,23 +77,21 @@ func (c *dlqRedriveCmd) Run(ctx context.Context, r *remote) error {
 	return r.decideMany(ctx, made.BulkID, "Drive %s again?", &c.deciding)
 }
 
-// dlqSkipCmd is `renga dlq skip`.
 type dlqSkipCmd struct {
 	deciding
 	Reason string `required:"" placeholder:"TEXT" help:"Why; it stands in the audit log."`
 }
 
-// Help says what it means.
 func (dlqSkipCmd) Help() string {
-	return `The events count as taken without any effect, and what waits behind their keys goes on. Older ones of a key that are still open, of a
-consumer that continues, are STALE from then on: renga dlq show tells of them. Flags instead of ids choose a set, as in renga dlq redrive.
+	return `The events count as taken without any effect, and what waits behind their keys goes on. Older ones of a
+key that are still open, of a consumer that continues, are STALE from then on: renga dlq show tells of them. Flags
+instead of ids choose a set, as in renga dlq redrive.
 
 Examples:
   renga dlq skip 0199c1a3-dead-7000-8000-000000000001 --reason "merged by hand"
   renga dlq skip --consumer search --type RecordDeleted --older-than 72h --reason "the index was rebuilt"`
 }
 
-// Run skips them.
 func (c *dlqSkipCmd) Run(ctx context.Context, r *remote) error {
 	f, err := c.which(r.App)
 	if err != nil {

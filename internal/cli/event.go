@@ -16,7 +16,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// eventCmd is `renga event`.
 type eventCmd struct {
 	Send    eventSendCmd    `cmd:"" help:"Send a workflow event, which starts a run of its template once."`
 	Summary eventSummaryCmd `cmd:"" help:"Summarize the workflow events of a month."`
@@ -24,29 +23,27 @@ type eventCmd struct {
 
 // eventAccess is the flag of commands about workflow events and templates.
 type eventAccess struct {
-	EventToken string `env:"AX_WORKFLOW_EVENT_TOKEN" placeholder:"TOKEN" group:"server" help:"Token of workflow events and templates; better in the environment."`
+	EventToken string `env:"AX_WORKFLOW_EVENT_TOKEN" placeholder:"TOKEN" group:"server" help:"${event_token}"`
 }
 
-// eventSendCmd is `renga event send`.
 type eventSendCmd struct {
 	Template      string `placeholder:"ID" help:"Id of the template."`
-	Event         string `placeholder:"NAME" help:"Name of the event: the first action of the template, where --template is not given."`
-	Key           string `placeholder:"KEY" help:"Makes it safe to send again: one key starts one run; default: a new one."`
+	Event         string `placeholder:"NAME" help:"${event_send_event}"`
+	Key           string `placeholder:"KEY" help:"${event_send_key}"`
 	Year          string `placeholder:"YYYY" help:"Year; default: the template's."`
 	Month         string `placeholder:"MM" help:"Month; default: the template's."`
 	Source        string `placeholder:"NAME" help:"Where the event comes from."`
 	MFCloudURL    string `name:"mfcloud-url" placeholder:"URL" help:"URL for the run; default: the template's."`
 	Notes         string `placeholder:"TEXT" help:"Notes for the run; default: the template's."`
-	File          string `short:"f" placeholder:"FILE" help:"Body of the event, JSON, in place of the flags above; --key goes with one that has no key. - is standard input."`
-	CorrelationID string `placeholder:"ID" help:"Name for a chain of work, on every event of it; default: the server makes one."`
+	File          string `short:"f" placeholder:"FILE" help:"${event_send_file}"`
+	CorrelationID string `placeholder:"ID" help:"${chain}"`
 	eventAccess
 }
 
-// Help shows examples.
 func (eventSendCmd) Help() string {
-	return `However often an event is sent under one key, one run starts, and every answer names it. What is printed is the answer
-and, when it was refused, whether sending it again can help. The exit code is 0 when a run was started and 13 when the
-key had started it before; a refusal has the code of its kind (2, 3, 4), and 5 means: try again later.
+	return `However often an event is sent under one key, one run starts, and every answer names it. What is printed
+is the answer and, when it was refused, whether sending it again can help. The exit code is 0 when a run was started
+and 13 when the key had started it before; a refusal has the code of its kind (2, 3, 4), and 5 means: try again later.
 
 Examples:
   renga event send --template expense-close --key bank-2026-01 --source bank
@@ -55,7 +52,6 @@ Examples:
   curl -s https://bank.example/statement | renga event send -f -`
 }
 
-// Run sends the event and prints what became of it.
 func (c *eventSendCmd) Run(ctx context.Context, r *remote) error {
 	e, err := c.event(r.App)
 	if err != nil {
@@ -166,14 +162,12 @@ var adviceWords = map[string]string{
 	"retry_with_backoff": "send it again later",
 }
 
-// eventSummaryCmd is `renga event summary`.
 type eventSummaryCmd struct {
 	Month string `placeholder:"YYYY-MM" help:"Month of the deliveries, in UTC; default: the present one."`
-	Limit int    `default:"20" placeholder:"N" help:"How many of the newest deliveries are shown, 1 to 200 (${default})."`
+	Limit int    `default:"20" placeholder:"N" help:"${event_summary_limit} (${default})."`
 	eventAccess
 }
 
-// Help shows examples.
 func (eventSummaryCmd) Help() string {
 	return `Counts what started, what was a duplicate, what was refused and why, and whether sending again would help.
 
@@ -182,7 +176,6 @@ Examples:
   renga event summary --limit 200 -o json | jq '.by_reason_code'`
 }
 
-// Run prints the summary.
 func (c *eventSummaryCmd) Run(ctx context.Context, r *remote) error {
 	if c.Limit < 1 {
 		return usage("--limit must be 1 to 200")

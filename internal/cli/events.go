@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// eventsCmd is `renga events`.
 type eventsCmd struct {
 	Tail       eventsTailCmd       `cmd:"" help:"Follow the tenant's events as they are published."`
 	Outbox     eventsOutboxCmd     `cmd:"" help:"Show the unpublished events of the outbox, and the newest events."`
@@ -25,20 +24,19 @@ type eventsCmd struct {
 // eventFilter are the flags that choose events.
 type eventFilter struct {
 	Type string `placeholder:"TYPE" help:"Only events of this type."`
-	Key  string `placeholder:"KEY" help:"Only events of this partition key, such as Account:TENANT:RECORD."`
+	Key  string `placeholder:"KEY" help:"${key_form}"`
 }
 
-// eventsTailCmd is `renga events tail`.
 type eventsTailCmd struct {
 	eventFilter
-	Since string `placeholder:"TIME" help:"Begin with events announced at or after: an RFC 3339 time, a date, or how long ago (24h); without it, with what comes."`
+	Since string `placeholder:"TIME" help:"${events_tail_since}"`
 	Count int    `short:"n" placeholder:"N" help:"Stop after so many events."`
 }
 
-// Help shows examples.
 func (eventsTailCmd) Help() string {
-	return `Prints every event on a line as it is committed, whether it was published yet or not; with -o json the event as it is. A connection
-that breaks is opened again where it was. It goes on until it is interrupted, or has printed --count events.
+	return `Prints every event on a line as it is committed, whether it was published yet or not; with -o json the
+event as it is. A connection that breaks is opened again where it was. It goes on until it is interrupted, or has
+printed --count events.
 
 Examples:
   renga events tail
@@ -46,7 +44,6 @@ Examples:
   renga events tail --since 2026-01-05T09:00:00Z -n 100 -o json | jq .payload`
 }
 
-// Run follows.
 func (c *eventsTailCmd) Run(ctx context.Context, r *remote) error {
 	from, err := r.time("--since", c.Since)
 	if err != nil {
@@ -68,14 +65,12 @@ func (c *eventsTailCmd) Run(ctx context.Context, r *remote) error {
 	return nil
 }
 
-// eventsOutboxCmd is `renga events outbox`.
 type eventsOutboxCmd struct {
 	eventFilter
 	After int64 `placeholder:"N" help:"Only what follows this position."`
 	Limit int   `default:"20" placeholder:"N" help:"Events to show, 10 to 100 (${default})."`
 }
 
-// Validate refuses what is no page.
 func (c *eventsOutboxCmd) Validate() error {
 	if c.Limit < client.MinPageSize || c.Limit > client.MaxPageSize {
 		return fmt.Errorf("--limit must be %d to %d", client.MinPageSize, client.MaxPageSize)
@@ -83,10 +78,10 @@ func (c *eventsOutboxCmd) Validate() error {
 	return nil
 }
 
-// Help shows examples.
 func (eventsOutboxCmd) Help() string {
-	return `The first table is of the system, for all tenants: per partition how many events wait to be published and since when, which process
-publishes them, and how far a stream that lost something is filled again. The second are the tenant's own events, oldest first.
+	return `The first table is of the system, for all tenants: per partition how many events wait to be published and
+since when, which process publishes them, and how far a stream that lost something is filled again. The second are the
+tenant's own events, oldest first.
 
 Examples:
   renga events outbox
@@ -94,7 +89,6 @@ Examples:
   renga events outbox -o json | jq .unpublished`
 }
 
-// Run shows the outbox.
 func (c *eventsOutboxCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printOutbox)(r.Events.Outbox(ctx, client.OutboxQuery{
 		EventType: c.Type, Key: c.Key, After: c.After, Size: c.Limit,
@@ -122,20 +116,18 @@ func printOutbox(p *printer, out *client.Outbox) {
 	p.section("POSITION, TYPE, KEY, ANNOUNCED, PUBLISHED, EVENT", rows)
 }
 
-// eventsConsumersCmd is `renga events consumers`.
 type eventsConsumersCmd struct{}
 
-// Help shows examples.
 func (eventsConsumersCmd) Help() string {
-	return `Per consumer and partition: the process that reads, about how many events it has before it, when the last one that it took was
-published, what became of events so far, and, of the tenant, the keys that wait (for another try, or for a decision) and the dead letters.
+	return `Per consumer and partition: the process that reads, about how many events it has before it, when the last
+one that it took was published, what became of events so far, and, of the tenant, the keys that wait (for another try,
+or for a decision) and the dead letters.
 
 Examples:
   renga events consumers
   renga events consumers -o json | jq '.items[] | {consumer, pending: [.partitions[].pending] | add}'`
 }
 
-// Run shows the consumers.
 func (c *eventsConsumersCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printConsumers)(r.Events.Consumers(ctx))
 }
@@ -147,8 +139,8 @@ func printConsumers(p *printer, all []client.Consumer) {
 			at := &c.Partitions[i]
 			n := &at.Counts
 			rows = append(rows, []any{
-				c.Consumer, at.Partition, at.Holder, at.Pending, at.PublishedAt, n.Applied, n.Duplicate, n.Stale, n.Failed,
-				at.WaitingKeys.Retrying, at.WaitingKeys.Blocked, at.WaitingSince, at.DeadLetters,
+				c.Consumer, at.Partition, at.Holder, at.Pending, at.PublishedAt, n.Applied, n.Duplicate, n.Stale,
+				n.Failed, at.WaitingKeys.Retrying, at.WaitingKeys.Blocked, at.WaitingSince, at.DeadLetters,
 			})
 		}
 	}
@@ -156,12 +148,10 @@ func printConsumers(p *printer, all []client.Consumer) {
 		"WAITING SINCE, DEAD", rows)
 }
 
-// eventsSchemasCmd is `renga events schemas`.
 type eventsSchemasCmd struct {
 	Type string `arg:"" optional:"" help:"Event type whose schema is printed."`
 }
 
-// Help shows examples.
 func (eventsSchemasCmd) Help() string {
 	return `Examples:
   renga events schemas

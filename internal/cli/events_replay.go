@@ -6,27 +6,24 @@ import (
 	"renga.dev/renga/client"
 )
 
-// eventsReplayCmd is `renga events replay`.
 type eventsReplayCmd struct {
 	Consumer string `required:"" placeholder:"NAME" help:"The consumer that gets the events again."`
-	From     string `required:"" placeholder:"TIME" help:"Announced at or after: an RFC 3339 time, a date, or how long ago (24h)."`
+	From     string `required:"" placeholder:"TIME" help:"Announced at or after: ${time}."`
 	To       string `placeholder:"TIME" help:"Announced before; without it, up to now."`
 	NoWait   bool   `help:"Do not wait until it is done."`
 	sending
 }
 
-// Help says what it is good for.
 func (eventsReplayCmd) Help() string {
-	return `Gives the tenant's events of a range of time to one consumer once more, from the outbox. What it has taken before has no second effect
-(duplicate), and neither has what is older than the newest that it took of a key (stale): only what it never took is applied. The server
-does the work; it goes on when this program is interrupted.
+	return `Gives the tenant's events of a range of time to one consumer once more, from the outbox. What it has taken
+before has no second effect (duplicate), and neither has what is older than the newest that it took of a key (stale):
+only what it never took is applied. The server does the work; it goes on when this program is interrupted.
 
 Examples:
   renga events replay --consumer search --from 24h
   renga events replay --consumer search --from 2026-01-05T09:00:00Z --to 2026-01-05T10:00:00Z --no-wait`
 }
 
-// Run asks for the replay and waits for its end.
 func (c *eventsReplayCmd) Run(ctx context.Context, r *remote) error {
 	from, err := r.time("--from", c.From)
 	if err != nil {
@@ -74,28 +71,23 @@ var replays = columns(
 
 func printReplay(p *printer, one *client.Replay) { replays.print(p, []client.Replay{*one}) }
 
-// eventsReplaysCmd is `renga events replays`.
 type eventsReplaysCmd struct{ paging }
 
-// Help shows an example.
 func (eventsReplaysCmd) Help() string {
 	return `Examples:
   renga events replays
   renga events replays -o json | jq '.items[] | select(.status == "RUNNING")'`
 }
 
-// Run prints a page.
 func (c *eventsReplaysCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, replays)(r.Replays.List(ctx, c.at()))
 }
 
-// eventsStopReplayCmd is `renga events stop-replay`.
 type eventsStopReplayCmd struct {
 	ID string `arg:"" help:"Id of the replay."`
 	sending
 }
 
-// Help shows an example.
 func (eventsStopReplayCmd) Help() string {
 	return `What was delivered stays so; the rest is not delivered.
 
@@ -103,7 +95,6 @@ Examples:
   renga events stop-replay 0199c1a3-5e5e-7000-8000-000000000001`
 }
 
-// Run stops it.
 func (c *eventsStopReplayCmd) Run(ctx context.Context, r *remote) error {
 	if _, err := r.Replays.Stop(c.context(ctx), client.ReplayOrder{Key: c.IdempotencyKey, ReplayID: c.ID}); err != nil {
 		return err

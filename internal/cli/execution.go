@@ -6,7 +6,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// executionCmd is `renga execution`.
 type executionCmd struct {
 	Create  executionCreateCmd  `cmd:"" help:"Create an execution of a graph; --start starts it too."`
 	Start   executionStartCmd   `cmd:"" help:"Start an execution."`
@@ -38,7 +37,6 @@ func again(got client.Answer) string {
 	return ""
 }
 
-// executionCreateCmd is `renga execution create`.
 type executionCreateCmd struct {
 	Graph string `arg:"" help:"Id of the graph; its newest version is used."`
 	Input string `placeholder:"JSON" help:"Input of the execution: a JSON object, @FILE or - for standard input."`
@@ -47,7 +45,6 @@ type executionCreateCmd struct {
 	sending
 }
 
-// Help shows examples.
 func (executionCreateCmd) Help() string {
 	return `Examples:
   renga execution create order --input '{"total":4200}' --start
@@ -55,7 +52,6 @@ func (executionCreateCmd) Help() string {
   id=$(renga execution create order --start -q); renga execution watch $id`
 }
 
-// Run creates the execution.
 func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
 	input, err := r.object("--input", c.Input)
 	if err != nil {
@@ -74,42 +70,36 @@ func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
 	})
 }
 
-// executionStartCmd is `renga execution start`.
 type executionStartCmd struct {
 	ID string `arg:"" help:"Id of the execution."`
 	sending
 }
 
-// Help shows an example.
 func (executionStartCmd) Help() string {
 	return `Examples:
   renga execution start 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27`
 }
 
-// Run starts the execution.
 func (c *executionStartCmd) Run(ctx context.Context, r *remote) error {
 	cmd := client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID}
 	return r.send(ctx, &c.sending, cmd, did("Started execution %s%s."))
 }
 
-// executionCancelCmd is `renga execution cancel`.
 type executionCancelCmd struct {
 	ID     string `arg:"" help:"Id of the execution."`
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log."`
 	sending
 }
 
-// Help says what a cancel does.
 func (executionCancelCmd) Help() string {
-	return `Accepted in every state that is not terminal, ahead of everything. The answer names the event where cancel won: nothing
-after it moves the execution forward, whatever workers report. To cancel many, use renga bulk cancel.
+	return `Accepted in every state that is not terminal, ahead of everything. The answer names the event where cancel
+won: nothing after it moves the execution forward, whatever workers report. To cancel many, use renga bulk cancel.
 
 Examples:
   renga execution cancel 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --reason "the customer called"
   renga bulk cancel --graph order --status ACTIVE --created-from 24h`
 }
 
-// Run cancels the execution.
 func (c *executionCancelCmd) Run(ctx context.Context, r *remote) error {
 	cmd := client.CancelExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
 	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
@@ -117,7 +107,6 @@ func (c *executionCancelCmd) Run(ctx context.Context, r *remote) error {
 	})
 }
 
-// executionResumeCmd is `renga execution resume`.
 type executionResumeCmd struct {
 	ID     string `arg:"" help:"Id of the execution."`
 	Node   string `arg:"" help:"Id of the node."`
@@ -126,7 +115,6 @@ type executionResumeCmd struct {
 	sending
 }
 
-// Help shows examples.
 func (executionResumeCmd) Help() string {
 	return `A Wait is done when it is resumed, and --output is its output; a Task that waits runs again and gets it.
 
@@ -135,7 +123,6 @@ Examples:
   renga execution resume 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 approve --key approval-123`
 }
 
-// Run resumes the node.
 func (c *executionResumeCmd) Run(ctx context.Context, r *remote) error {
 	output, err := r.object("--output", c.Output)
 	if err != nil {
@@ -149,20 +136,17 @@ func (c *executionResumeCmd) Run(ctx context.Context, r *remote) error {
 	})
 }
 
-// executionArchiveCmd is `renga execution archive`.
 type executionArchiveCmd struct {
 	ID     string `arg:"" help:"Id of the execution."`
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log."`
 	sending
 }
 
-// Help shows an example.
 func (executionArchiveCmd) Help() string {
 	return `Examples:
   renga execution archive 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --reason settled`
 }
 
-// Run archives the execution.
 func (c *executionArchiveCmd) Run(ctx context.Context, r *remote) error {
 	cmd := client.ArchiveExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
 	return r.send(ctx, &c.sending, cmd, did("Archived execution %s%s."))

@@ -13,13 +13,11 @@ import (
 	"renga.dev/renga/client"
 )
 
-// executionShowCmd is `renga execution show`.
 type executionShowCmd struct {
 	ID string `arg:"" help:"Id of the execution."`
 	At uint64 `placeholder:"N" help:"Show it as it was after event N."`
 }
 
-// Help shows examples.
 func (executionShowCmd) Help() string {
 	return `Examples:
   renga execution show 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
@@ -27,7 +25,6 @@ func (executionShowCmd) Help() string {
   renga execution show 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq .result`
 }
 
-// Run shows the execution.
 func (c *executionShowCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printExecution)(r.Executions.At(ctx, c.ID, c.At))
 }
@@ -162,7 +159,6 @@ func printLate(p *printer, late []client.LateResult) {
 	p.grid("RECEIVED, COMMAND, NODE, ATTEMPT, WORKER, REFUSED BY, WHAT", rows)
 }
 
-// executionListCmd is `renga execution list`.
 type executionListCmd struct {
 	filter
 	paging
@@ -170,9 +166,9 @@ type executionListCmd struct {
 
 // filter are the flags that choose executions.
 type filter struct {
-	Status      []string `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"Only these: ACTIVE, COMPLETED, FAILED or CANCELED; several with commas."`
+	Status      []string `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"${filter_status}"`
 	Graph       string   `placeholder:"ID" help:"Only executions of this graph."`
-	CreatedFrom string   `placeholder:"TIME" help:"Created at or after: an RFC 3339 time, a date, or how long ago (24h)."`
+	CreatedFrom string   `placeholder:"TIME" help:"Created at or after: ${time}."`
 	CreatedTo   string   `placeholder:"TIME" help:"Created before."`
 }
 
@@ -207,7 +203,6 @@ func (a *App) time(flag, text string) (time.Time, error) {
 		flag, text)
 }
 
-// Help shows examples.
 func (executionListCmd) Help() string {
 	return `Examples:
   renga execution list --status FAILED,CANCELED --created-from 24h
@@ -215,7 +210,6 @@ func (executionListCmd) Help() string {
   renga execution list --status ACTIVE -o json | jq -r '.items[].executionId'`
 }
 
-// Run prints a page.
 func (c *executionListCmd) Run(ctx context.Context, r *remote) error {
 	selected, err := c.selection(r.App)
 	if err != nil {
@@ -249,14 +243,12 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// executionEventsCmd is `renga execution events`.
 type executionEventsCmd struct {
 	ID     string `arg:"" help:"Id of the execution."`
 	From   uint64 `default:"1" placeholder:"N" help:"Begin with event N (${default})."`
-	Follow bool   `short:"f" help:"Go on with what is appended, until the execution ends; with -o json one event a line."`
+	Follow bool   `short:"f" help:"${execution_events_follow}"`
 }
 
-// Help shows examples.
 func (executionEventsCmd) Help() string {
 	return `Examples:
   renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
@@ -264,7 +256,6 @@ func (executionEventsCmd) Help() string {
   renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq '.items[] | select(.type == "NODE_FAILED")'`
 }
 
-// Run prints the log.
 func (c *executionEventsCmd) Run(ctx context.Context, r *remote) error {
 	if c.Follow {
 		_, err := r.follow(ctx, c.ID, max(c.From, 1)-1, r.printEvent)

@@ -2,7 +2,6 @@ package cli
 
 import "strings"
 
-// graphCmd is `renga graph`.
 type graphCmd struct {
 	Apply    graphApplyCmd    `cmd:"" help:"Register graphs."`
 	Validate graphValidateCmd `cmd:"" help:"Check graphs, without a server."`
@@ -11,13 +10,11 @@ type graphCmd struct {
 	Simulate simulateCmd      `cmd:"" help:"Play a graph with given outcomes, without a server, and print the events."`
 }
 
-// graphValidateCmd is `renga graph validate`.
 type graphValidateCmd struct {
 	Files []string `arg:"" name:"file" help:"Graphs in YAML or JSON; - is standard input."`
-	ID    string   `placeholder:"NAME" help:"Id of the graph; default: the name of the file without its extension."`
+	ID    string   `placeholder:"NAME" help:"Id of the graph; ${file_id}"`
 }
 
-// Help shows examples.
 func (graphValidateCmd) Help() string {
 	return `Says of each graph whether it can run: no cycle, no node that is never reached, every fork with its
 join, conditions that compile. It is what the server checks when a graph is registered. All files are
@@ -40,7 +37,6 @@ type validity struct {
 	Error   *problem `json:"error,omitzero"`
 }
 
-// Run checks all files, then says how they are.
 func (c *graphValidateCmd) Run(a *App) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one graph, and there are %d files", len(c.Files))

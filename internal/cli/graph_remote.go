@@ -9,16 +9,14 @@ import (
 	"renga.dev/renga/client"
 )
 
-// graphApplyCmd is `renga graph apply`.
 type graphApplyCmd struct {
 	Files []string `arg:"" name:"file" help:"Graphs in YAML or JSON; - is standard input."`
-	ID    string   `placeholder:"NAME" help:"Id of the graph; default: the name of the file without its extension."`
+	ID    string   `placeholder:"NAME" help:"Id of the graph; ${file_id}"`
 }
 
-// Help shows examples.
 func (graphApplyCmd) Help() string {
-	return `Registers graphs. A graph whose content changed becomes a new version; executions keep the version they were created
-with. All files are checked before the first one is sent.
+	return `Registers graphs. A graph whose content changed becomes a new version; executions keep the version they
+were created with. All files are checked before the first one is sent.
 
 Examples:
   renga graph apply order.yaml
@@ -96,20 +94,17 @@ func (r *remote) apply(ctx context.Context, f graphFile) (applied, error) {
 	return out, nil
 }
 
-// graphShowCmd is `renga graph show`.
 type graphShowCmd struct {
 	ID      string `arg:"" help:"Id of the graph."`
 	Version int    `placeholder:"N" help:"Version; default: the newest."`
 }
 
-// Help shows examples.
 func (graphShowCmd) Help() string {
 	return `Examples:
   renga graph show order
   renga graph show order --version 3 -o json`
 }
 
-// Run shows the graph.
 func (c *graphShowCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printGraph)(r.Graphs.Get(ctx, c.ID, c.Version))
 }
@@ -134,8 +129,8 @@ func settings(n *client.NodeSpec) string {
 		parts = append(parts, "queue "+n.Queue)
 	}
 	if r := n.Retry; r != nil && r.MaxAttempts > 1 {
-		parts = append(parts, fmt.Sprintf("%d attempts from %s, ×%v up to %s", r.MaxAttempts, r.InitialInterval, r.Backoff,
-			r.MaxInterval))
+		parts = append(parts, fmt.Sprintf("%d attempts from %s, ×%v up to %s",
+			r.MaxAttempts, r.InitialInterval, r.Backoff, r.MaxInterval))
 	}
 	if n.Timeout != "" {
 		parts = append(parts, "timeout "+n.Timeout)
@@ -151,17 +146,14 @@ func settings(n *client.NodeSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// graphListCmd is `renga graph list`.
 type graphListCmd struct{ paging }
 
-// Help shows examples.
 func (graphListCmd) Help() string {
 	return `Examples:
   renga graph list
   renga graph list -o json | jq -r '.items[].graphId'`
 }
 
-// Run prints a page of the newest versions.
 func (c *graphListCmd) Run(ctx context.Context, r *remote) error {
 	t := columns("GRAPH, VERSION, CREATED, DIGEST", func(g *client.GraphVersion) []any {
 		return []any{g.GraphID, g.Version, g.CreatedAt, g.Digest}

@@ -144,9 +144,8 @@ func (l *live) picture(size screen) []string {
 			continue
 		}
 		is := n.Status.String()
-		rows = append(rows, []any{
-			painted(size.paint(statusColours[is], symbols[n.Status]) + " " + o.name()), o.kind, status(is), nowOf(n, now),
-		})
+		symbol := size.paint(statusColours[is], symbols[n.Status])
+		rows = append(rows, []any{painted(symbol + " " + o.name()), o.kind, status(is), nowOf(n, now)})
 	}
 	lines := []string{title}
 	unlimited := size

@@ -13,34 +13,29 @@ import (
 	"renga.dev/renga/client"
 )
 
-// metadataCmd is `renga metadata`.
 type metadataCmd struct {
-	Apply    metadataApplyCmd    `cmd:"" help:"Define users, roles, groups, fields, permissions, rules and processes from files."`
+	Apply    metadataApplyCmd    `cmd:"" help:"${metadata_apply}"`
 	List     metadataListCmd     `cmd:"" help:"List the definitions of a kind."`
 	Get      metadataGetCmd      `cmd:"" help:"Show a definition as JSON that apply takes."`
 	Delete   metadataDeleteCmd   `cmd:"" help:"Delete a definition."`
 	Describe metadataDescribeCmd `cmd:"" help:"Show the fields of an object, as you may see them."`
 }
 
-// kindWords lists the kinds in help texts.
-const kindWords = "object, field, stages, permission-set, role, user, group, owd, sharing-rule, team-roles, " +
-	"validation-rule, workflow-rule, scheduled-job, approval-process"
-
-// metadataApplyCmd is `renga metadata apply`.
 type metadataApplyCmd struct {
-	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"Definition in JSON, or an array of definitions; - is standard input. May be given several times."`
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"${metadata_apply_files} ${repeat}"`
 }
 
-// Help shows examples.
 func (metadataApplyCmd) Help() string {
 	return `Each definition says with the member "define" what it is, one of
   ` + kindWords + `
-and has an id (a UUID that you choose), an object (of owd and team-roles), or both an object and a name (of field). What it does
-not say is as it is at first, and what says what is there already changes nothing, so files can be applied again and again. They
-are applied in an order in which each kind needs only those before it; roles in the order of the file, parents first.
+and has an id (a UUID that you choose), an object (of owd and team-roles), or both an object and a name (of field).
+What it does not say is as it is at first, and what says what is there already changes nothing, so files can be
+applied again and again. They are applied in an order in which each kind needs only those before it; roles in the
+order of the file, parents first.
 
   [{"define": "role", "id": "0199c1a4-0000-7000-8000-000000000001", "name": "CEO"},
-   {"define": "field", "object": "Account", "name": "Tier__c", "label": "Tier", "type": "picklist", "values": ["Gold", "Silver"]},
+   {"define": "field", "object": "Account", "name": "Tier__c", "label": "Tier", "type": "picklist", ` +
+		`"values": ["Gold", "Silver"]},
    {"define": "owd", "object": "Opportunity", "access": "ReadOnly"}]
 
 Examples:
@@ -65,7 +60,6 @@ type appliedDefinition struct {
 	Version string                `json:"version"`
 }
 
-// Run applies the definitions.
 func (c *metadataApplyCmd) Run(ctx context.Context, r *remote) error {
 	var sources []definitionSource
 	for _, name := range c.Files {
@@ -161,8 +155,8 @@ func readDefinitions(file string, raw []byte) (sources []definitionSource, err e
 
 // definitionName names one definition on the command line.
 type definitionName struct {
-	Kind string `arg:"" enum:"object,field,stages,permission-set,role,user,group,owd,sharing-rule,team-roles,validation-rule,workflow-rule,scheduled-job,approval-process" help:"What it is: ${enum}."`
-	ID   string `arg:"" optional:"" help:"Its id; of object, owd and team-roles the name of the object, of field both: Account.Tier__c. Stages have none."`
+	Kind string `arg:"" enum:"${definitions}" help:"What it is: ${enum}."`
+	ID   string `arg:"" optional:"" help:"${definition_id}"`
 }
 
 func (n *definitionName) kind() (client.DefinitionKind, error) {
@@ -173,10 +167,8 @@ func (n *definitionName) kind() (client.DefinitionKind, error) {
 	return kind, nil
 }
 
-// metadataGetCmd is `renga metadata get`.
 type metadataGetCmd struct{ definitionName }
 
-// Help shows examples.
 func (metadataGetCmd) Help() string {
 	return `Examples:
   renga metadata get field Opportunity.Amount
@@ -196,14 +188,12 @@ func (c *metadataGetCmd) Run(ctx context.Context, r *remote) error {
 	return writeJSON(r.Out, jsontext.Value(`{"define":"`+c.Kind+`",`+string(d.Body[1:])))
 }
 
-// metadataListCmd is `renga metadata list`.
 type metadataListCmd struct {
-	Kind   string `arg:"" enum:"object,field,permission-set,role,user,group,owd,sharing-rule,team-roles,validation-rule,workflow-rule,scheduled-job,approval-process" help:"What to list: ${enum}."`
+	Kind   string `arg:"" enum:"${listed}" help:"What to list: ${enum}."`
 	Object string `placeholder:"NAME" help:"Of this object only; of fields it has to be given."`
 	paging
 }
 
-// Help shows examples.
 func (metadataListCmd) Help() string {
 	return `Examples:
   renga metadata list user
@@ -211,7 +201,6 @@ func (metadataListCmd) Help() string {
   renga metadata list sharing-rule --object Account -o json | jq -r '.items[].name'`
 }
 
-// Run prints a page.
 func (c *metadataListCmd) Run(ctx context.Context, r *remote) error {
 	kind := client.DefinitionKind(c.Kind)
 	if kind == client.DefineField && c.Object == "" {
@@ -232,13 +221,11 @@ func (c *metadataListCmd) Run(ctx context.Context, r *remote) error {
 	}))(r.Metadata.List(ctx, kind, c.Object, c.at()))
 }
 
-// metadataDeleteCmd is `renga metadata delete`.
 type metadataDeleteCmd struct {
 	definitionName
 	Version string `placeholder:"N" help:"Only if it still has this version."`
 }
 
-// Help shows examples.
 func (metadataDeleteCmd) Help() string {
 	return `What others need is refused, and what every tenant has.
 
@@ -247,7 +234,6 @@ Examples:
   renga metadata delete field Account.Tier__c`
 }
 
-// Run deletes it.
 func (c *metadataDeleteCmd) Run(ctx context.Context, r *remote) error {
 	kind, err := c.kind()
 	if err != nil {
@@ -261,19 +247,16 @@ func (c *metadataDeleteCmd) Run(ctx context.Context, r *remote) error {
 	})
 }
 
-// metadataDescribeCmd is `renga metadata describe`.
 type metadataDescribeCmd struct {
 	Object string `arg:"" help:"Name of the object."`
 }
 
-// Help shows examples.
 func (metadataDescribeCmd) Help() string {
 	return `Examples:
   renga metadata describe Opportunity
   renga metadata describe Account -o json | jq '.fields[] | select(.required) | .name'`
 }
 
-// Run shows the object.
 func (c *metadataDescribeCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, d *client.ObjectDescription) {
 		columns("FIELD, TYPE, LABEL, IS, VALUES", func(f *client.ObjectField) []any {

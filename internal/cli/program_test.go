@@ -22,7 +22,7 @@ import (
 
 // TestEveryCommandHasHelpWithExamples walks all commands.
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
-	parser, err := kong.New(&root{}, kong.Vars{"scopes": "", "worker": ""})
+	parser, err := kong.New(&root{}, texts("", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 // TestTheExamplesAreCommandsThatExist parses every line of every help that calls
 // this program.
 func TestTheExamplesAreCommandsThatExist(t *testing.T) {
-	parser, err := kong.New(&root{}, kong.Vars{"scopes": "", "worker": ""}, kong.Exit(func(int) { panic("exit") }))
+	parser, err := kong.New(&root{}, texts("", ""), kong.Exit(func(int) { panic("exit") }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTheExamplesAreCommandsThatExist(t *testing.T) {
 			found++
 			s := &session{rig: &rig{t: t}}
 			words := s.words(strings.TrimSpace(strings.Split(line, " #")[0]))
-			fresh, err := kong.New(&root{}, kong.Vars{"scopes": "", "worker": ""})
+			fresh, err := kong.New(&root{}, texts("", ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +283,11 @@ func TestATokenOpensTheDoor(t *testing.T) {
 	}
 	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(
 		out, `"tenant": "`+tenant+`"`) ||
-		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read events:write audit:read metadata:read metadata:write sharing:read sharing:write records:read records:write approvals:read approvals:write search:read search:write reports:read reports:write automation:read automation:write pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
+		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work events:read `+
+			`events:write `+
+			`audit:read metadata:read metadata:write sharing:read sharing:write records:read records:write `+
+			`approvals:read approvals:write search:read search:write reports:read reports:write automation:read `+
+			`automation:write pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
 		t.Errorf("token as JSON: %s", out)
 	}
 	if _, errs, code := r.run("token", "--key", prefix+".public.pem"); code != exitUsage ||
@@ -394,7 +398,7 @@ func TestThePageListsEveryCommandAndExitCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser, err := kong.New(&root{}, kong.Vars{"scopes": "", "worker": ""})
+	parser, err := kong.New(&root{}, texts("", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

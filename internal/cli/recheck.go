@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// recheckCmd is `renga recheck`.
 type recheckCmd struct {
 	Run    recheckRunCmd    `cmd:"" help:"Re-check some strategies."`
 	All    recheckAllCmd    `cmd:"" help:"Re-check all strategies that match a filter."`
@@ -61,48 +60,42 @@ func (o *recheckOrder) order(a *App) (client.RecheckOrder, error) {
 	return out, err
 }
 
-// recheckRunCmd is `renga recheck run`.
 type recheckRunCmd struct {
 	Strategies []string `arg:"" help:"Ids of the strategies, at most 50."`
 	recheckOrder
 }
 
-// Help shows examples.
 func (recheckRunCmd) Help() string {
-	return `The strategies are checked by workers of the queue pdca.recheck. With --auth jwt this needs a token of the audience pdca with the
-scope pdca:recheck. With --wait the exit code is 1 when a strategy failed or was cancelled.
+	return `The strategies are checked by workers of the queue pdca.recheck. With --auth jwt this needs a token of the
+audience pdca with the scope pdca:recheck. With --wait the exit code is 1 when a strategy failed or was cancelled.
 
 Examples:
   renga recheck run strat.meanrev.m1 strat.momentum.h1 --lookback 14 --reason manual --wait
   renga recheck run strat.meanrev.m1 --from 2026-01-01T00:00:00Z --to 2026-01-05T00:00:00Z --reason audit --dry-run`
 }
 
-// Run asks for it.
 func (c *recheckRunCmd) Run(ctx context.Context, r *remote) error {
 	return c.ask(ctx, r, func(ctx context.Context, o client.RecheckOrder) (*client.RecheckAccepted, error) {
 		return r.Rechecks.Request(ctx, c.Strategies, o)
 	})
 }
 
-// recheckAllCmd is `renga recheck all`.
 type recheckAllCmd struct {
 	Text   string          `name:"text" short:"q" placeholder:"TEXT" help:"Part of the id or the name."`
 	Tag    []string        `placeholder:"TAG" help:"Has one of these tags."`
-	Health []client.Health `enum:"healthy,degraded,unknown" placeholder:"HEALTH" help:"Is one of these: healthy, degraded, unknown."`
+	Health []client.Health `enum:"healthy,degraded,unknown" placeholder:"HEALTH" help:"${recheck_all_health}"`
 	recheckOrder
 }
 
-// Help shows examples.
 func (recheckAllCmd) Help() string {
-	return `Without a filter all strategies are checked again, at most 5,000. With --auth jwt this needs a token of the audience pdca with the
-scope pdca:recheck_all.
+	return `Without a filter all strategies are checked again, at most 5,000. With --auth jwt this needs a token of
+the audience pdca with the scope pdca:recheck_all.
 
 Examples:
   renga recheck all --tag daily --health unknown --lookback 7 --reason daily-bulk --wait
   renga recheck all --lookback 30 --reason month-end --batch-size 50 --dry-run`
 }
 
-// Run asks for it.
 func (c *recheckAllCmd) Run(ctx context.Context, r *remote) error {
 	return c.ask(ctx, r, func(ctx context.Context, o client.RecheckOrder) (*client.RecheckAccepted, error) {
 		return r.Rechecks.RequestAll(ctx, client.RecheckFilter{Text: c.Text, TagsAny: c.Tag, Health: c.Health}, o)
@@ -132,21 +125,18 @@ func (o *recheckOrder) ask(
 	})(got, err)
 }
 
-// recheckShowCmd is `renga recheck show`.
 type recheckShowCmd struct {
 	ID     string   `arg:"" help:"Id of the request."`
-	Status []string `enum:"queued,running,succeeded,failed,canceled,planned" placeholder:"STATUS" help:"Only strategies in one of these: queued, running, succeeded, failed, canceled, planned."`
+	Status []string `enum:"${recheck_statuses}" placeholder:"STATUS" help:"${recheck_show_status}"`
 	paging
 }
 
-// Help shows examples.
 func (recheckShowCmd) Help() string {
 	return `Examples:
   renga recheck show 01KA6C0V9E6XK2Y5W8R4T7N3QZ
   renga recheck show 01KA6C0V9E6XK2Y5W8R4T7N3QZ --status failed -o json | jq -r '.items[].strategy'`
 }
 
-// Run shows the request and a page of its strategies.
 func (c *recheckShowCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, got *client.RecheckProgress) {
 		printRecheck(p, got)
@@ -154,12 +144,10 @@ func (c *recheckShowCmd) Run(ctx context.Context, r *remote) error {
 	})(r.Rechecks.Get(ctx, c.ID, c.at(), c.Status...))
 }
 
-// recheckWatchCmd is `renga recheck watch`.
 type recheckWatchCmd struct {
 	ID string `arg:"" help:"Id of the request."`
 }
 
-// Help says how it ends.
 func (recheckWatchCmd) Help() string {
 	return `The exit code is 1 when a strategy failed or was cancelled. To stop watching does not cancel it.
 
@@ -167,19 +155,16 @@ Examples:
   renga recheck watch 01KA6C0V9E6XK2Y5W8R4T7N3QZ`
 }
 
-// Run follows the request.
 func (c *recheckWatchCmd) Run(ctx context.Context, r *remote) error {
 	return r.patient().followRecheck(ctx, c.ID)
 }
 
-// recheckCancelCmd is `renga recheck cancel`.
 type recheckCancelCmd struct {
 	ID     string `arg:"" help:"Id of the request."`
 	Reason string `placeholder:"TEXT" help:"Why, at most 64 characters."`
 	sending
 }
 
-// Help says what stays.
 func (recheckCancelCmd) Help() string {
 	return `What has its result keeps it; nothing else is checked any more. A request that has ended stays as it is.
 
@@ -187,7 +172,6 @@ Examples:
   renga recheck cancel 01KA6C0V9E6XK2Y5W8R4T7N3QZ --reason "wrong window"`
 }
 
-// Run cancels the request.
 func (c *recheckCancelCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, got *client.RecheckAccepted) {
 		p.line("Request %s is %s.", got.RequestID, got.Status)

@@ -13,7 +13,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// recordCmd is `renga record`.
 type recordCmd struct {
 	Create  recordCreateCmd  `cmd:"" help:"Create a record."`
 	Get     recordGetCmd     `cmd:"" help:"Show a record."`
@@ -26,7 +25,7 @@ type recordCmd struct {
 
 // recordFields are fields on the command line.
 type recordFields struct {
-	Set   []string `sep:"none" placeholder:"FIELD=TEXT" help:"Value of a field: FIELD=TEXT, or FIELD:=JSON for numbers, true, false and null, which empties it. May be given several times."`
+	Set   []string `sep:"none" placeholder:"FIELD=TEXT" help:"${record_fields_set} ${repeat}"`
 	Owner string   `placeholder:"UUID" help:"Owner of the record: a user or a queue."`
 }
 
@@ -62,7 +61,7 @@ func setFields(sets []string) (map[string]any, error) {
 
 // recordName is a record on the command line.
 type recordName struct {
-	Object string `arg:"" enum:"Account,Contact,Lead,Opportunity,Quote,Campaign" help:"What it is: ${enum}."`
+	Object string `arg:"" enum:"${record_objects}" help:"What it is: ${enum}."`
 	ID     string `arg:"" help:"Its id."`
 }
 
@@ -91,22 +90,20 @@ func shortly(value any) string {
 	return fmt.Sprint(value)
 }
 
-// recordCreateCmd is `renga record create`.
 type recordCreateCmd struct {
-	Object string `arg:"" enum:"Account,Contact,Lead,Opportunity,Quote,Campaign" help:"What to create: ${enum}."`
+	Object string `arg:"" enum:"${record_objects}" help:"What to create: ${enum}."`
 	recordFields
 }
 
-// Help shows examples.
 func (recordCreateCmd) Help() string {
 	return `renga metadata describe OBJECT shows the fields.
 
 Examples:
   renga record create Account --set Name=Acme --set Industry=Technology --set AnnualRevenue:=1200000
-  renga record create Opportunity --set Name="Deal A" --set StageName=Qualification --set CloseDate=2026-02-28 --set Amount:=50000`
+  renga record create Opportunity --set Name="Deal A" --set StageName=Qualification ` +
+		`--set CloseDate=2026-02-28 --set Amount:=50000`
 }
 
-// Run creates the record.
 func (c *recordCreateCmd) Run(ctx context.Context, r *remote) error {
 	draft, err := c.draft()
 	if err != nil {
@@ -115,37 +112,31 @@ func (c *recordCreateCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printRecord)(r.Records.Create(ctx, c.Object, draft))
 }
 
-// recordGetCmd is `renga record get`.
 type recordGetCmd struct{ recordName }
 
-// Help shows examples.
 func (recordGetCmd) Help() string {
 	return `Examples:
   renga record get Account 0199c1a5-0000-7000-8000-0000000000a1
   renga record get Account 0199c1a5-0000-7000-8000-0000000000a1 -o json | jq .fields`
 }
 
-// Run prints the record.
 func (c *recordGetCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printRecord)(r.Records.Get(ctx, c.Object, c.ID))
 }
 
-// recordListCmd is `renga record list`.
 type recordListCmd struct {
-	Object string   `arg:"" enum:"Account,Contact,Lead,Opportunity,Quote,Campaign" help:"What to list: ${enum}."`
-	Where  []string `sep:"none" placeholder:"FIELD.OP=VALUE" help:"Only those of which this is true; OP is eq, ne, gt, gte, lt, lte, in, contains or empty, and may be left out. May be given several times."`
+	Object string   `arg:"" enum:"${record_objects}" help:"What to list: ${enum}."`
+	Where  []string `sep:"none" placeholder:"FIELD.OP=VALUE" help:"${record_list_where} ${repeat}"`
 	Sort   string   `placeholder:"FIELD.asc|desc,…" help:"Order; the default is that of creation."`
 	paging
 }
 
-// Help shows examples.
 func (recordListCmd) Help() string {
 	return `Examples:
   renga record list Opportunity --where IsClosed=false --where Amount.gte=10000 --sort CloseDate.asc
   renga record list Account --where Name.contains=acme -o json | jq -r '.items[].id'`
 }
 
-// Run prints a page.
 func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 	q := client.RecordQuery{Filters: map[string]string{}, Sort: c.Sort, Paging: c.at()}
 	for _, filter := range c.Where {
@@ -169,26 +160,23 @@ func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 
 // recordVersion is the version that somebody has seen.
 type recordVersion struct {
-	Version string `placeholder:"INSTANT" help:"Only if it still has this recordVersion; the default is whatever it has."`
+	Version string `placeholder:"INSTANT" help:"${record_version}"`
 }
 
 func (v *recordVersion) seen() string { return cmp.Or(v.Version, client.AnyVersion) }
 
-// recordUpdateCmd is `renga record update`.
 type recordUpdateCmd struct {
 	recordName
 	recordFields
 	recordVersion
 }
 
-// Help shows examples.
 func (recordUpdateCmd) Help() string {
 	return `Examples:
   renga record update Opportunity 0199c1a5-0000-7000-8000-0000000000d1 --set StageName="Closed Won"
   renga record update Account 0199c1a5-0000-7000-8000-0000000000a1 --set Phone:=null --version 2026-01-10T12:34:56.789Z`
 }
 
-// Run changes the record.
 func (c *recordUpdateCmd) Run(ctx context.Context, r *remote) error {
 	draft, err := c.draft()
 	if err != nil {
@@ -197,13 +185,11 @@ func (c *recordUpdateCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printRecord)(r.Records.Update(ctx, c.Object, c.ID, c.seen(), draft))
 }
 
-// recordDeleteCmd is `renga record delete`.
 type recordDeleteCmd struct {
 	recordName
 	recordVersion
 }
 
-// Help shows examples.
 func (recordDeleteCmd) Help() string {
 	return `A record that others name is not deleted.
 
@@ -211,7 +197,6 @@ Examples:
   renga record delete Account 0199c1a5-0000-7000-8000-0000000000a1`
 }
 
-// Run deletes the record.
 func (c *recordDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
@@ -221,13 +206,11 @@ func (c *recordDeleteCmd) Run(ctx context.Context, r *remote) error {
 	})
 }
 
-// recordHistoryCmd is `renga record history`.
 type recordHistoryCmd struct {
 	recordName
 	paging
 }
 
-// Help shows examples.
 func (recordHistoryCmd) Help() string {
 	return `Examples:
   renga record history Opportunity 0199c1a5-0000-7000-8000-0000000000d1`
@@ -248,24 +231,22 @@ func (c *recordHistoryCmd) Run(ctx context.Context, r *remote) error {
 	}))(r.Records.History(ctx, c.Object, c.ID, c.at()))
 }
 
-// recordConvertCmd is `renga record convert`.
 type recordConvertCmd struct {
 	ID          string   `arg:"" help:"Id of the lead."`
 	Match       bool     `help:"Look for an account and a contact that fit before new ones are made."`
 	Account     string   `placeholder:"UUID" help:"Account that it joins."`
 	Contact     string   `placeholder:"UUID" help:"Contact that it joins."`
-	Opportunity []string `sep:"none" placeholder:"FIELD=TEXT" help:"Value of a field of a new opportunity, as --set of record create; without any, none is made. May be given several times."`
+	Opportunity []string `sep:"none" placeholder:"FIELD=TEXT" help:"${record_convert_opportunity} ${repeat}"`
 	Owner       string   `placeholder:"UUID" help:"Owner of what is created; the default is that of the lead."`
 }
 
-// Help shows examples.
 func (recordConvertCmd) Help() string {
 	return `Examples:
   renga record convert 0199c1a5-0000-7000-8000-0000000000e1 --match
-  renga record convert 0199c1a5-0000-7000-8000-0000000000e1 --opportunity StageName=Qualification --opportunity CloseDate=2026-03-31`
+  renga record convert 0199c1a5-0000-7000-8000-0000000000e1 ` +
+		`--opportunity StageName=Qualification --opportunity CloseDate=2026-03-31`
 }
 
-// Run converts the lead.
 func (c *recordConvertCmd) Run(ctx context.Context, r *remote) error {
 	v := client.LeadConversion{OwnerID: c.Owner, AccountID: c.Account, ContactID: c.Contact, Match: c.Match}
 	if len(c.Opportunity) > 0 {

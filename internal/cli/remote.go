@@ -158,13 +158,12 @@ func (r *recorder) last() jsontext.Value {
 
 // sending are the flags of commands that change something.
 type sending struct {
-	IdempotencyKey string `placeholder:"KEY" help:"Makes it safe to repeat: the same key has one effect; default: a new one."`
-	CorrelationID  string `placeholder:"ID" help:"Name for a chain of work, on every event of it; default: the server makes one."`
+	IdempotencyKey string `placeholder:"KEY" help:"${idempotency_key}"`
+	CorrelationID  string `placeholder:"ID" help:"${chain}"`
 }
 
 const maxCorrelation = 128
 
-// Validate refuses what no header can hold.
 func (s *sending) Validate() error {
 	for _, given := range []struct {
 		flag, value string
@@ -191,7 +190,6 @@ type paging struct {
 	PageSize int `default:"50" placeholder:"N" help:"Items on a page, 10 to 100 (${default})."`
 }
 
-// Validate refuses what is no page.
 func (p *paging) Validate() error {
 	switch {
 	case p.Page < 1:

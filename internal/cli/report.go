@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// reportCmd is `renga report`.
 type reportCmd struct {
 	Pipeline       reportPipelineCmd  `cmd:"" help:"Open opportunities by stage and owner."`
 	Forecast       reportForecastCmd  `cmd:"" help:"Open and won amounts by closing month and forecast category."`
@@ -31,13 +30,11 @@ type reportMonths struct {
 	To   string `placeholder:"YYYY-MM" help:"The last month."`
 }
 
-// reportPipelineCmd is `renga report pipeline`.
 type reportPipelineCmd struct {
 	GroupBy []string `placeholder:"NAME,…" help:"stage, owner; the default is stage."`
 	reportFlags
 }
 
-// Help shows examples.
 func (reportPipelineCmd) Help() string {
 	return `Examples:
   renga report pipeline
@@ -45,97 +42,81 @@ func (reportPipelineCmd) Help() string {
   renga report pipeline --csv > pipeline.csv`
 }
 
-// Run prints the report.
 func (c *reportPipelineCmd) Run(ctx context.Context, r *remote) error {
 	return r.count(ctx, client.ReportPipeline, c.GroupBy, reportMonths{}, c.reportFlags)
 }
 
-// reportForecastCmd is `renga report forecast`.
 type reportForecastCmd struct {
 	GroupBy []string `placeholder:"NAME,…" help:"month, category, owner; the default is month,category."`
 	reportMonths
 	reportFlags
 }
 
-// Help shows examples.
 func (reportForecastCmd) Help() string {
 	return `Examples:
   renga report forecast --from 2026-01 --to 2026-06
   renga report forecast --group-by owner`
 }
 
-// Run prints the report.
 func (c *reportForecastCmd) Run(ctx context.Context, r *remote) error {
 	return r.count(ctx, client.ReportForecast, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
-// reportWonLostCmd is `renga report won-lost`.
 type reportWonLostCmd struct {
 	GroupBy []string `placeholder:"NAME,…" help:"month, owner; the default is month."`
 	reportMonths
 	reportFlags
 }
 
-// Help shows examples.
 func (reportWonLostCmd) Help() string {
 	return `Examples:
   renga report won-lost --from 2026-01
   renga report won-lost --group-by owner -o json | jq '.rows[] | {owner, winRate}'`
 }
 
-// Run prints the report.
 func (c *reportWonLostCmd) Run(ctx context.Context, r *remote) error {
 	return r.count(ctx, client.ReportWonLost, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
-// reportLeadsCmd is `renga report lead-conversion`.
 type reportLeadsCmd struct {
 	GroupBy []string `placeholder:"NAME,…" help:"source, month (of creation), owner; the default is source."`
 	reportMonths
 	reportFlags
 }
 
-// Help shows examples.
 func (reportLeadsCmd) Help() string {
 	return `Examples:
   renga report lead-conversion
   renga report lead-conversion --group-by month,source --from 2026-01`
 }
 
-// Run prints the report.
 func (c *reportLeadsCmd) Run(ctx context.Context, r *remote) error {
 	return r.count(ctx, client.ReportLeadConversion, c.GroupBy, c.reportMonths, c.reportFlags)
 }
 
-// reportCampaignsCmd is `renga report campaigns`.
 type reportCampaignsCmd struct{ reportFlags }
 
-// Help shows examples.
 func (reportCampaignsCmd) Help() string {
 	return `Examples:
   renga report campaigns`
 }
 
-// Run prints the report.
 func (c *reportCampaignsCmd) Run(ctx context.Context, r *remote) error {
 	return r.count(ctx, client.ReportCampaigns, nil, reportMonths{}, c.reportFlags)
 }
 
-// reportApprovalsCmd is `renga report approvals`.
 type reportApprovalsCmd struct {
 	GroupBy []string `placeholder:"NAME,…" help:"object, month (of submission), submitter; the default is object."`
 	reportMonths
 	reportFlags
 }
 
-// Help shows examples.
 func (reportApprovalsCmd) Help() string {
 	return `Examples:
   renga report approvals
   renga report approvals --group-by submitter --from 2026-01`
 }
 
-// Run prints the report.
 func (c *reportApprovalsCmd) Run(ctx context.Context, r *remote) error {
 	return r.count(ctx, client.ReportApprovals, c.GroupBy, c.reportMonths, c.reportFlags)
 }

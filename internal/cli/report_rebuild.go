@@ -7,20 +7,17 @@ import (
 	"renga.dev/renga/client"
 )
 
-// reportRebuildCmd is `renga report rebuild`.
 type reportRebuildCmd struct{}
 
-// Help shows examples.
 func (reportRebuildCmd) Help() string {
-	return `It is done in the background; reports can be asked for meanwhile, and what changes is counted. It is for counts that are wrong,
-which renga check consistency finds.
+	return `It is done in the background; reports can be asked for meanwhile, and what changes is counted. It is for
+counts that are wrong, which renga check consistency finds.
 
 Examples:
   renga report rebuild
   renga report rebuilds`
 }
 
-// Run starts the rebuild.
 func (c *reportRebuildCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, rebuilding("report"))(r.Reports.Rebuild(ctx, ""))
 }
@@ -32,17 +29,14 @@ func rebuilding(group string) func(*printer, string) {
 	}
 }
 
-// reportRebuildsCmd is `renga report rebuilds`.
 type reportRebuildsCmd struct{ paging }
 
-// Help shows examples.
 func (reportRebuildsCmd) Help() string {
 	return `Examples:
   renga report rebuilds
   renga report rebuilds -o json`
 }
 
-// Run prints a page.
 func (c *reportRebuildsCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns(
 		"ID, STATUS, RECORDS, EXECUTION", func(b *client.ReportRebuild) []any {

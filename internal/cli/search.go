@@ -9,17 +9,15 @@ import (
 	"renga.dev/renga/client"
 )
 
-// searchCmd is `renga search`.
 type searchCmd struct {
 	Find     searchFindCmd     `cmd:"" default:"withargs" help:"Find records by their texts."`
 	Rebuild  searchRebuildCmd  `cmd:"" help:"Rebuild the index."`
 	Rebuilds searchRebuildsCmd `cmd:"" help:"List the rebuilds of the index and their progress."`
 }
 
-// searchFindCmd is `renga search find`.
 type searchFindCmd struct {
 	Text     []string  `arg:"" help:"What to look for: words, or texts in double quotes."`
-	Object   []string  `placeholder:"NAME" help:"Only records of this object. May be given several times."`
+	Object   []string  `placeholder:"NAME" help:"Only records of this object. ${repeat}"`
 	Field    string    `placeholder:"NAME" help:"Only in this field."`
 	Campaign string    `placeholder:"ID" help:"Only leads and contacts in this campaign."`
 	Since    time.Time `placeholder:"TIME" help:"Only what was changed since, such as 2026-01-05T09:00:00Z."`
@@ -27,10 +25,9 @@ type searchFindCmd struct {
 	Cursor   string    `placeholder:"TEXT" help:"Go on where the page before ended."`
 }
 
-// Help shows examples.
 func (searchFindCmd) Help() string {
-	return `All words must be found; the most relevant records come first, and among those the ones that were changed last. A word is found by its start, too.
-What you may not see is not found.
+	return `All words must be found; the most relevant records come first, and among those the ones that were changed
+last. A word is found by its start, too. What you may not see is not found.
 
 Examples:
   renga search acme
@@ -39,7 +36,6 @@ Examples:
   renga search acme --since 2026-01-05T00:00:00Z -o json`
 }
 
-// Run prints the hits.
 func (c *searchFindCmd) Run(ctx context.Context, r *remote) error {
 	if c.Limit < 1 || c.Limit > 100 {
 		return usage("--limit must be 1 to 100, not %d", c.Limit)
@@ -80,12 +76,10 @@ func found(on screen, all []client.Highlight) painted {
 	return painted(strings.Join(lines, "; "))
 }
 
-// searchRebuildCmd is `renga search rebuild`.
 type searchRebuildCmd struct {
 	Object string `arg:"" optional:"" help:"Name of the object; without it all."`
 }
 
-// Help shows examples.
 func (searchRebuildCmd) Help() string {
 	return `It is done in the background; records are found meanwhile. Changes of fields start one by themselves.
 
@@ -94,22 +88,18 @@ Examples:
   renga search rebuild Account`
 }
 
-// Run starts the rebuild.
 func (c *searchRebuildCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, rebuilding("search"))(r.Search.Rebuild(ctx, c.Object, ""))
 }
 
-// searchRebuildsCmd is `renga search rebuilds`.
 type searchRebuildsCmd struct{ paging }
 
-// Help shows examples.
 func (searchRebuildsCmd) Help() string {
 	return `Examples:
   renga search rebuilds
   renga search rebuilds -o json`
 }
 
-// Run prints a page.
 func (c *searchRebuildsCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns(
 		"ID, OBJECT, CAUSE, STATUS, RECORDS, EXECUTION", func(b *client.SearchRebuild) []any {

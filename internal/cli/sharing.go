@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/client"
 )
 
-// sharingCmd is `renga sharing`.
 type sharingCmd struct {
 	Why       sharingWhyCmd     `cmd:"" help:"Say who has access to a record, and why."`
 	Models    sharingModelsCmd  `cmd:"" help:"List the sharing models and the progress of rebuilds."`
@@ -15,23 +14,21 @@ type sharingCmd struct {
 	Territory territoryCmd      `cmd:"" help:"Create territories, and assign users and accounts to them."`
 }
 
-// sharingWhyCmd is `renga sharing why`.
 type sharingWhyCmd struct {
 	Object string `arg:"" help:"Name of the object."`
 	ID     string `arg:"" help:"Id of the record."`
 	User   string `placeholder:"ID" help:"Of this user alone, with every reason."`
 }
 
-// Help shows examples.
 func (sharingWhyCmd) Help() string {
-	return `Without --user it lists to whom access is given: users, roles, groups, territories, permission sets, everybody.
+	return `Without --user it lists to whom access is given: users, roles, groups, territories, permission sets,
+everybody.
 
 Examples:
   renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1
   renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1 --user 0199c1a4-0000-7000-8000-000000000021`
 }
 
-// Run prints the reasons.
 func (c *sharingWhyCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, all []client.RecordAccess) {
 		var rows [][]any
@@ -50,20 +47,17 @@ func (c *sharingWhyCmd) Run(ctx context.Context, r *remote) error {
 
 func granteeText(g client.Grantee) string { return strings.TrimSuffix(g.Type+" "+g.ID, " ") }
 
-// sharingModelsCmd is `renga sharing models`.
 type sharingModelsCmd struct {
 	Object string `placeholder:"NAME" help:"Of this object only."`
 	paging
 }
 
-// Help shows examples.
 func (sharingModelsCmd) Help() string {
 	return `Examples:
   renga sharing models
   renga sharing models --object Account -o json`
 }
 
-// Run prints a page.
 func (c *sharingModelsCmd) Run(ctx context.Context, r *remote) error {
 	const head = "OBJECT, VERSION, STATUS, OWD, RECORDS, EXECUTION"
 	return tabulate(r, &c.paging, columns(head, func(m *client.SharingModel) []any {
@@ -73,20 +67,18 @@ func (c *sharingModelsCmd) Run(ctx context.Context, r *remote) error {
 	}))(r.Sharing.Models(ctx, c.Object, c.at()))
 }
 
-// sharingRebuildCmd is `renga sharing rebuild`.
 type sharingRebuildCmd struct {
 	Object string `arg:"" help:"Name of the object."`
 }
 
-// Help shows examples.
 func (sharingRebuildCmd) Help() string {
-	return `It is done in the background; until then the model in force stays so. Changes of rules and defaults start one by themselves.
+	return `It is done in the background; until then the model in force stays so. Changes of rules and defaults start
+one by themselves.
 
 Examples:
   renga sharing rebuild Account`
 }
 
-// Run starts the rebuild.
 func (c *sharingRebuildCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, version int64) {
 		p.line("Model %d of %s is being built; renga sharing models --object %s says how far it is.", version, c.Object,
@@ -94,7 +86,6 @@ func (c *sharingRebuildCmd) Run(ctx context.Context, r *remote) error {
 	})(r.Sharing.Rebuild(ctx, c.Object, ""))
 }
 
-// territoryCmd is `renga sharing territory`.
 type territoryCmd struct {
 	Put      territoryPutCmd      `cmd:"" help:"Create or replace a territory."`
 	List     territoryListCmd     `cmd:"" help:"List the territories."`
@@ -103,7 +94,6 @@ type territoryCmd struct {
 	Unassign territoryUnassignCmd `cmd:"" help:"Take users and accounts out of a territory."`
 }
 
-// territoryPutCmd is `renga sharing territory put`.
 type territoryPutCmd struct {
 	ID     string `arg:"" help:"A UUID that you choose."`
 	Name   string `required:"" placeholder:"TEXT" help:"Its name."`
@@ -111,49 +101,42 @@ type territoryPutCmd struct {
 	Access string `default:"Read" enum:"Read,Edit" help:"What its users have on its accounts: ${enum} (${default})."`
 }
 
-// Help shows examples.
 func (territoryPutCmd) Help() string {
 	return `Examples:
   renga sharing territory put 0199c1a4-0000-7000-8000-000000000071 --name Japan
-  renga sharing territory put 0199c1a4-0000-7000-8000-000000000072 --name "Japan - West" --parent 0199c1a4-0000-7000-8000-000000000071 --access Edit`
+  renga sharing territory put 0199c1a4-0000-7000-8000-000000000072 --name "Japan - West" ` +
+		`--parent 0199c1a4-0000-7000-8000-000000000071 --access Edit`
 }
 
-// Run makes the territory.
 func (c *territoryPutCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, t *client.Territory) {
 		p.line("Territory %s: %s, %s.", t.ID, t.Name, t.Access)
 	})(r.Territories.Put(ctx, client.Territory{ID: c.ID, Name: c.Name, ParentID: c.Parent, Access: c.Access}))
 }
 
-// territoryListCmd is `renga sharing territory list`.
 type territoryListCmd struct{ paging }
 
-// Help shows examples.
 func (territoryListCmd) Help() string {
 	return `Examples:
   renga sharing territory list
   renga sharing territory list --page-size 100 -o json`
 }
 
-// Run prints a page.
 func (c *territoryListCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns("ID, NAME, ACCESS, PARENT", func(t *client.Territory) []any {
 		return []any{t.ID, t.Name, t.Access, t.ParentID}
 	}))(r.Territories.List(ctx, c.at()))
 }
 
-// territoryDeleteCmd is `renga sharing territory delete`.
 type territoryDeleteCmd struct {
 	ID string `arg:"" help:"Its id."`
 }
 
-// Help shows examples.
 func (territoryDeleteCmd) Help() string {
 	return `Examples:
   renga sharing territory delete 0199c1a4-0000-7000-8000-000000000072`
 }
 
-// Run deletes it.
 func (c *territoryDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
@@ -170,29 +153,23 @@ type assignments struct {
 	Accounts []string `name:"account" placeholder:"ID" help:"An account; may be given several times."`
 }
 
-// territoryAssignCmd is `renga sharing territory assign`.
 type territoryAssignCmd struct{ assignments }
 
-// territoryUnassignCmd is `renga sharing territory unassign`.
 type territoryUnassignCmd struct{ assignments }
 
-// Help shows examples.
 func (territoryAssignCmd) Help() string {
 	return `Examples:
   renga sharing territory assign 0199c1a4-0000-7000-8000-000000000072 --user 0199c1a4-0000-7000-8000-000000000021
   renga sharing territory assign 0199c1a4-0000-7000-8000-000000000072 --account 0199c1a5-0000-7000-8000-0000000000a1`
 }
 
-// Run assigns them.
 func (c *territoryAssignCmd) Run(ctx context.Context, r *remote) error { return c.run(ctx, r, true) }
 
-// Help shows examples.
 func (territoryUnassignCmd) Help() string {
 	return `Examples:
   renga sharing territory unassign 0199c1a4-0000-7000-8000-000000000072 --user 0199c1a4-0000-7000-8000-000000000021`
 }
 
-// Run takes them out.
 func (c *territoryUnassignCmd) Run(ctx context.Context, r *remote) error { return c.run(ctx, r, false) }
 
 func (c *assignments) run(ctx context.Context, r *remote, on bool) error {

@@ -11,23 +11,22 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// simulateCmd is `renga graph simulate`.
 type simulateCmd struct {
 	File        string        `arg:"" help:"Graph in YAML or JSON; - is standard input."`
 	Input       string        `placeholder:"JSON" help:"Input of the execution: JSON, @FILE or -."`
-	Outcome     []string      `sep:"none" placeholder:"NODE=WHAT" help:"What happens to a node; several for one node are its attempts, one after the other."`
-	Script      string        `placeholder:"FILE" help:"JSON file with input, outcomes, cancelAfter, taskTime and lease; flags go before it."`
+	Outcome     []string      `sep:"none" placeholder:"NODE=WHAT" help:"${simulate_outcome}"`
+	Script      string        `placeholder:"FILE" help:"${simulate_script}"`
 	CancelAfter int           `placeholder:"N" help:"Cancel the execution as soon as its log has event N."`
-	TaskTime    time.Duration `default:"1s" placeholder:"DURATION" help:"How long a Task takes and a Wait waits, where no outcome says otherwise (${default})."`
-	Lease       time.Duration `default:"60s" placeholder:"DURATION" help:"Lease that workers claim Tasks with (${default})."`
-	ID          string        `placeholder:"NAME" help:"Id of the graph; default: the name of the file without its extension."`
+	TaskTime    time.Duration `default:"1s" placeholder:"DURATION" help:"${simulate_task_time} (${default})."`
+	Lease       time.Duration `default:"60s" placeholder:"DURATION" help:"${simulate_lease} (${default})."`
+	ID          string        `placeholder:"NAME" help:"Id of the graph; ${file_id}"`
 }
 
-// Help shows examples.
 func (simulateCmd) Help() string {
-	return `Plays an execution with the very code that decides on a server, and prints the events that it would
-emit. Every Task is claimed by a worker at once, as POST /tasks/claim does it, with the default lease of 60s. A worker that
-is alive renews it three times in its time, as the Go client does; one table row may stand for many renewals. Every Task succeeds and every Wait is resumed, unless an outcome says otherwise:
+	return `Plays an execution with the very code that decides on a server, and prints the events that it would emit.
+Every Task is claimed by a worker at once, as POST /tasks/claim does it, with the default lease of 60s. A worker that
+is alive renews it three times in its time, as the Go client does; one table row may stand for many renewals. Every
+Task succeeds and every Wait is resumed, unless an outcome says otherwise:
 
   succeed[:OUTPUT]        Task: it succeeds
   fail[:CODE[:MESSAGE]]   Task: the attempt fails; the retry policy of the node decides what follows
@@ -49,7 +48,6 @@ Examples:
   renga graph simulate order.yaml --script race.json -o json`
 }
 
-// Run plays the graph and shows what happened.
 func (c *simulateCmd) Run(a *App) error {
 	file, err := a.graph(c.File, c.ID)
 	if err != nil {
@@ -241,7 +239,8 @@ func (p *player) rows() (rows [][]any, err error) {
 		run := renewals(p.told[i:])
 		if run > 2 {
 			last := p.told[i+run-1].at.Sub(beginning)
-			rows = append(rows, []any{"", "", "", "…", "", fmt.Sprintf("%d more renewals, the last at +%v", run-1, last)})
+			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, last)
+			rows = append(rows, []any{"", "", "", "…", "", what})
 		}
 		if run <= 2 {
 			run = 1
@@ -320,7 +319,8 @@ func describeError(e *flow.Error) string {
 func eventType(name string) coloured {
 	var c colour
 	switch {
-	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"), strings.HasSuffix(name, "_PASSED"):
+	case strings.HasSuffix(name, "_COMPLETED"), strings.HasSuffix(name, "_SUCCEEDED"),
+		strings.HasSuffix(name, "_PASSED"):
 		c = green
 	case strings.HasSuffix(name, "_FAILED"), strings.Contains(name, "_FAIL_"):
 		c = red

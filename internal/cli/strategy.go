@@ -11,22 +11,20 @@ import (
 	"renga.dev/renga/client"
 )
 
-// strategyCmd is `renga strategy`.
 type strategyCmd struct {
 	Apply strategyApplyCmd `cmd:"" help:"Register strategies, or change them."`
 	List  strategyListCmd  `cmd:"" help:"List strategies."`
 }
 
-// strategyApplyCmd is `renga strategy apply`.
 type strategyApplyCmd struct {
-	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"Strategy in JSON, or an array of strategies; - is standard input. May be given several times."`
-	ID    string   `placeholder:"NAME" help:"Id of the strategy; default: its member id, else the name of the file without its extension."`
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"${strategy_apply_files} ${repeat}"`
+	ID    string   `placeholder:"NAME" help:"${strategy_apply_id}"`
 }
 
-// Help shows examples.
 func (strategyApplyCmd) Help() string {
-	return `A strategy has a name and may have tags. What checks find out (health, last_checked_at, metrics) stays as it is, unless the file
-says otherwise. With --auth jwt this needs a token of the audience pdca with the scope pdca:admin.
+	return `A strategy has a name and may have tags. What checks find out (health, last_checked_at, metrics) stays as
+it is, unless the file says otherwise. With --auth jwt this needs a token of the audience pdca with the scope
+pdca:admin.
 
   {"name": "Mean reversion M1", "tags": ["daily", "priority"]}
 
@@ -115,16 +113,14 @@ func readStrategies(file string, raw []byte, id string) (sources []strategySourc
 	return sources, nil
 }
 
-// strategyListCmd is `renga strategy list`.
 type strategyListCmd struct {
-	Text   string   `name:"search" short:"q" placeholder:"TEXT" help:"Part of the id or the name, in upper or lower case."`
-	Tag    []string `placeholder:"TAG" help:"Has one of these tags. May be given several times."`
-	Health []string `placeholder:"HEALTH" enum:"healthy,degraded,unknown" help:"Is one of healthy, degraded, unknown. May be given several times."`
-	Sort   string   `placeholder:"FIELD" help:"id, name, health or last_checked_at, with .asc or .desc behind it (id.asc)."`
+	Text   string   `name:"search" short:"q" placeholder:"TEXT" help:"${strategy_list_text}"`
+	Tag    []string `placeholder:"TAG" help:"Has one of these tags. ${repeat}"`
+	Health []string `placeholder:"HEALTH" enum:"healthy,degraded,unknown" help:"${strategy_list_health} ${repeat}"`
+	Sort   string   `placeholder:"FIELD" help:"${strategy_list_sort}"`
 	paging
 }
 
-// Help shows examples.
 func (strategyListCmd) Help() string {
 	return `With --auth jwt this needs a token of the audience pdca.gui with the scope pdca:read.
 
@@ -134,7 +130,6 @@ Examples:
   renga strategy list -o json | jq -r '.items[].id'`
 }
 
-// Run prints a page.
 func (c *strategyListCmd) Run(ctx context.Context, r *remote) error {
 	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Sort: c.Sort}
 	for _, h := range c.Health {

@@ -45,17 +45,15 @@ func person() string {
 
 func orPerson(worker string) string { return cmp.Or(worker, person()) }
 
-// tasksClaimCmd is `renga tasks claim`.
 type tasksClaimCmd struct {
 	Queue  []string      `placeholder:"NAME" help:"Queues, in their order (default)."`
 	Max    int           `default:"1" placeholder:"N" help:"How many at most, 1 to 100 (${default})."`
 	Wait   time.Duration `placeholder:"DURATION" help:"How long to wait for the first, up to 30s."`
-	Lease  time.Duration `default:"60s" placeholder:"DURATION" help:"How long they stay with you without a sign of life (${default})."`
+	Lease  time.Duration `default:"60s" placeholder:"DURATION" help:"${tasks_claim_lease} (${default})."`
 	Worker string        `placeholder:"NAME" help:"Your name as a worker; default: ${worker}."`
 	sending
 }
 
-// Help shows examples.
 func (tasksClaimCmd) Help() string {
 	return `Every task in the answer is started for you and stays yours for the lease; progress renews it. Report
 the result with renga tasks complete or fail before the lease runs out.
@@ -65,7 +63,6 @@ Examples:
   renga tasks complete 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 send --output '{"sent":true}'`
 }
 
-// Run claims tasks.
 func (c *tasksClaimCmd) Run(ctx context.Context, r *remote) error {
 	switch {
 	case c.Max < 1 || c.Max > 100:
@@ -98,21 +95,18 @@ func printTasks(p *printer, tasks []client.Task) {
 	}).print(p, tasks)
 }
 
-// tasksCompleteCmd is `renga tasks complete`.
 type tasksCompleteCmd struct {
 	working
 	Output string `placeholder:"JSON" help:"What it put out: a JSON object, @FILE or -."`
 	Next   bool   `help:"Take a task of the same execution that this makes ready."`
 }
 
-// Help shows examples.
 func (tasksCompleteCmd) Help() string {
 	return `Examples:
   renga tasks complete 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --output '{"receipt":"R-1"}'
   renga tasks complete 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --attempt 2 --next`
 }
 
-// Run completes the task.
 func (c *tasksCompleteCmd) Run(ctx context.Context, r *remote) error {
 	output, err := r.object("--output", c.Output)
 	if err != nil {
@@ -135,7 +129,6 @@ func (w *working) reported(verb string) func(*printer, client.Answer) {
 	}
 }
 
-// tasksFailCmd is `renga tasks fail`.
 type tasksFailCmd struct {
 	working
 	Code    string `placeholder:"CODE" help:"What kind of failure."`
@@ -143,7 +136,6 @@ type tasksFailCmd struct {
 	Detail  string `placeholder:"JSON" help:"More: a JSON object, @FILE or -."`
 }
 
-// Help shows an example.
 func (tasksFailCmd) Help() string {
 	return `The retry policy of the node decides what follows.
 
@@ -151,7 +143,6 @@ Examples:
   renga tasks fail 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --code NO_MONEY --message "the card was declined"`
 }
 
-// Run reports the failure.
 func (c *tasksFailCmd) Run(ctx context.Context, r *remote) error {
 	detail, err := r.object("--detail", c.Detail)
 	if err != nil {
@@ -167,7 +158,6 @@ func (c *tasksFailCmd) Run(ctx context.Context, r *remote) error {
 	return r.send(ctx, &c.sending, cmd, c.reported("Reported the failure of"))
 }
 
-// tasksProgressCmd is `renga tasks progress`.
 type tasksProgressCmd struct {
 	working
 	Percent *float64 `placeholder:"N" help:"How far it is, 0 to 100."`
@@ -175,13 +165,11 @@ type tasksProgressCmd struct {
 	Metrics string   `placeholder:"JSON" help:"Figures: a JSON object, @FILE or -."`
 }
 
-// Help shows an example.
 func (tasksProgressCmd) Help() string {
 	return `Examples:
   renga tasks progress 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --percent 42 --message "asking the bank"`
 }
 
-// Run reports the progress.
 func (c *tasksProgressCmd) Run(ctx context.Context, r *remote) error {
 	metrics, err := r.object("--metrics", c.Metrics)
 	if err != nil {
@@ -193,14 +181,12 @@ func (c *tasksProgressCmd) Run(ctx context.Context, r *remote) error {
 	}, c.reported("Reported the progress of"))
 }
 
-// tasksWaitCmd is `renga tasks wait`.
 type tasksWaitCmd struct {
 	working
 	Key    string `placeholder:"KEY" help:"Wait key: who resumes the node must give the same."`
 	Prompt string `placeholder:"JSON" help:"What is asked: a JSON object, @FILE or -."`
 }
 
-// Help shows an example.
 func (tasksWaitCmd) Help() string {
 	return `The clocks of the task stop until somebody resumes it (renga execution resume).
 
@@ -208,7 +194,6 @@ Examples:
   renga tasks wait 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --prompt '{"question":"which card?"}'`
 }
 
-// Run lets the task wait.
 func (c *tasksWaitCmd) Run(ctx context.Context, r *remote) error {
 	prompt, err := r.object("--prompt", c.Prompt)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// templateCmd is `renga template`.
 type templateCmd struct {
 	Apply  templateApplyCmd  `cmd:"" help:"Store templates."`
 	List   templateListCmd   `cmd:"" help:"List templates."`
@@ -20,18 +19,16 @@ type templateCmd struct {
 	Delete templateDeleteCmd `cmd:"" help:"Delete a template; its runs go on."`
 }
 
-// templateApplyCmd is `renga template apply`.
 type templateApplyCmd struct {
-	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"Template in JSON; - is standard input. May be given several times."`
-	ID    string   `placeholder:"NAME" help:"Id of the template; default: the name of the file without its extension."`
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"${template_apply_files} ${repeat}"`
+	ID    string   `placeholder:"NAME" help:"Id of the template; ${file_id}"`
 	eventAccess
 }
 
-// Help shows examples.
 func (templateApplyCmd) Help() string {
-	return `A template names the steps that an event starts, one after the other: each is a Task in the queue of its action. The first
-may be an external_event, which is what renga event send starts; later ones begin after the step before (after_previous) or
-when somebody resumes the Wait in front of them (manual).
+	return `A template names the steps that an event starts, one after the other: each is a Task in the queue of its
+action. The first may be an external_event, which is what renga event send starts; later ones begin after the step
+before (after_previous) or when somebody resumes the Wait in front of them (manual).
 
   {"name": "Monthly closing", "steps": [
     {"action": "mf_reconcile", "trigger_kind": "external_event", "timeout": "30m"},
@@ -124,20 +121,17 @@ func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appl
 	return out, err
 }
 
-// templateListCmd is `renga template list`.
 type templateListCmd struct {
 	paging
 	eventAccess
 }
 
-// Help shows examples.
 func (templateListCmd) Help() string {
 	return `Examples:
   renga template list
   renga template list -o json | jq -r '.items[].id'`
 }
 
-// Run prints a page.
 func (c *templateListCmd) Run(ctx context.Context, r *remote) error {
 	const head = "TEMPLATE, NAME, STARTED BY, ACTION, STEPS, FOR, CHANGED"
 	return tabulate(r, &c.paging, columns(head, func(t *client.StoredTemplate) []any {
@@ -158,20 +152,17 @@ func monthOf(t *client.Template) string {
 	return strings.Join(parts, ", ")
 }
 
-// templateShowCmd is `renga template show`.
 type templateShowCmd struct {
 	ID string `arg:"" help:"Id of the template."`
 	eventAccess
 }
 
-// Help shows examples.
 func (templateShowCmd) Help() string {
 	return `Examples:
   renga template show expense-close
   renga template show expense-close -o json`
 }
 
-// Run shows the template.
 func (c *templateShowCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printTemplate)(r.Templates.Get(ctx, c.ID))
 }
@@ -190,13 +181,11 @@ func printTemplate(p *printer, t *client.StoredTemplate) {
 	p.section("NODE, ACTION, STARTED BY, SETTINGS, TITLE", rows)
 }
 
-// templateDeleteCmd is `renga template delete`.
 type templateDeleteCmd struct {
 	ID string `arg:"" help:"Id of the template."`
 	eventAccess
 }
 
-// Help shows examples.
 func (templateDeleteCmd) Help() string {
 	return `Events find it no more; its runs go on, and keys that started them are still known.
 
@@ -204,10 +193,11 @@ Examples:
   renga template delete expense-close`
 }
 
-// Run deletes it.
 func (c *templateDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Templates.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return r.print(map[string]any{"id": c.ID, "deleted": true}, func(p *printer) { p.line("Deleted template %s.", c.ID) })
+	return r.print(map[string]any{"id": c.ID, "deleted": true}, func(p *printer) {
+		p.line("Deleted template %s.", c.ID)
+	})
 }

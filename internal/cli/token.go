@@ -13,32 +13,31 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// tokenCmd is `renga token`.
 type tokenCmd struct {
 	Mint   tokenMintCmd   `cmd:"" default:"withargs" help:"Make a token from a private key."`
 	NewKey tokenNewKeyCmd `cmd:"" name:"new-key" aliases:"keygen" help:"Create a key pair."`
 }
 
-// tokenMintCmd is `renga token mint`.
 type tokenMintCmd struct {
 	Key    string        `required:"" placeholder:"FILE" help:"Private RSA key, in PEM (PKCS #8 or #1)."`
 	Sub    string        `default:"developer" placeholder:"NAME" help:"Who the token is for (${default})."`
 	Scope  []string      `placeholder:"SCOPE" help:"What the bearer may do; without it everything: ${scopes}."`
 	Issuer string        `default:"noctria.auth" placeholder:"NAME" help:"Issuer that the server expects (${default})."`
-	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME" help:"Audience that the server expects: renga, of the re-check API pdca or pdca.gui (${default})."`
-	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION" help:"How long the token is valid (${default})."`
-	KeyID  string        `placeholder:"ID" help:"Id of the key (kid) in the JWKS of the server; the default is the one that new-key writes."`
+	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME" help:"${token_aud} (${default})."`
+	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION" help:"${token_ttl}"`
+	KeyID  string        `placeholder:"ID" help:"${token_key_id}"`
 }
 
-// Help shows examples.
 func (tokenMintCmd) Help() string {
-	return `Makes an RS256 token as a server with --auth jwt expects it and prints it; --tenant names the tenant of its bearer. This
-is for development and tests: in production tokens come from an issuer, and its private key is nowhere near this program.
+	return `Makes an RS256 token as a server with --auth jwt expects it and prints it; --tenant names the tenant of
+its bearer. This is for development and tests: in production tokens come from an issuer, and its private key is
+nowhere near this program.
 
 Examples:
   renga token new-key --out dev
   renga serve --auth jwt --jwt-keys dev.public.pem &
-  export RENGA_TOKEN=$(renga token mint --key dev.private.pem --sub mika --scope executions:read --scope executions:write)
+  export RENGA_TOKEN=$(renga token mint --key dev.private.pem --sub mika ` +
+		`--scope executions:read --scope executions:write)
   renga execution list
   renga token mint --key dev.private.pem --aud pdca --aud pdca.gui --scope pdca:read --ttl 10m`
 }
@@ -52,7 +51,6 @@ type madeToken struct {
 	ExpiresAt flow.Time `json:"expiresAt"`
 }
 
-// Run makes the token.
 func (c *tokenMintCmd) Run(a *App) error {
 	key, err := a.privateKey(c.Key)
 	if err != nil {

@@ -14,16 +14,14 @@ import (
 	"os"
 )
 
-// tokenNewKeyCmd is `renga token new-key`.
 type tokenNewKeyCmd struct {
-	Out   string `default:"renga" placeholder:"PREFIX" help:"The files are PREFIX.private.pem, PREFIX.public.pem and PREFIX.jwks.json (${default})."`
+	Out   string `default:"renga" placeholder:"PREFIX" help:"${token_new_key_out} (${default})."`
 	Force bool   `help:"Replace files that exist."`
 }
 
-// Help shows examples.
 func (tokenNewKeyCmd) Help() string {
-	return `Writes an RSA key of 2048 bits: the private half, readable by you alone, makes tokens (renga token mint --key), the
-public half, as PEM and as a JWKS, lets a server check them (renga serve --auth jwt --jwt-keys).
+	return `Writes an RSA key of 2048 bits: the private half, readable by you alone, makes tokens (renga token mint
+--key), the public half, as PEM and as a JWKS, lets a server check them (renga serve --auth jwt --jwt-keys).
 
 Examples:
   renga token new-key

@@ -13,17 +13,15 @@ import (
 // watchPatience is how long a server may be away while somebody watches.
 const watchPatience = time.Minute
 
-// executionWatchCmd is `renga execution watch`.
 type executionWatchCmd struct {
 	ID      string        `arg:"" help:"Id of the execution."`
 	Timeout time.Duration `placeholder:"DURATION" help:"Stop watching after so long, with exit code 12."`
 }
 
-// Help shows examples.
 func (executionWatchCmd) Help() string {
-	return `On a terminal the graph is drawn with the states of its nodes, and drawn again whenever something happens. Elsewhere
-every event is printed on a line as it comes, with -o json as JSON. It ends with the execution, and the exit code
-tells how: 0 COMPLETED, 10 FAILED, 11 CANCELED, 12 still ACTIVE after --timeout.
+	return `On a terminal the graph is drawn with the states of its nodes, and drawn again whenever something happens.
+Elsewhere every event is printed on a line as it comes, with -o json as JSON. It ends with the execution, and the exit
+code tells how: 0 COMPLETED, 10 FAILED, 11 CANCELED, 12 still ACTIVE after --timeout.
 
 Examples:
   renga execution watch 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
@@ -31,7 +29,6 @@ Examples:
   renga execution watch $id -o json | jq -r .type`
 }
 
-// Run follows the execution.
 func (c *executionWatchCmd) Run(ctx context.Context, r *remote) error {
 	watching := ctx
 	if c.Timeout > 0 {

@@ -11,22 +11,19 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// executionWhyCmd is `renga execution why`.
 type executionWhyCmd struct {
 	ID string `arg:"" help:"Id of the execution."`
 }
 
-// Help shows examples.
 func (executionWhyCmd) Help() string {
-	return `Tells how an execution ended, or why it is where it is: the command that decided, who sent it, what came before and after it,
-in order, which rule refused what came too late, and what was reported all the same.
+	return `Tells how an execution ended, or why it is where it is: the command that decided, who sent it, what came
+before and after it, in order, which rule refused what came too late, and what was reported all the same.
 
 Examples:
   renga execution why 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
   renga execution why 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq -r '.explanation[]'`
 }
 
-// Run explains the execution.
 func (c *executionWhyCmd) Run(ctx context.Context, r *remote) error {
 	if _, err := r.Executions.Get(ctx, c.ID); err != nil {
 		return err

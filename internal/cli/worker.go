@@ -12,26 +12,23 @@ import (
 	"renga.dev/renga/client"
 )
 
-// workerCmd is `renga worker`.
 type workerCmd struct {
 	Demo workerDemoCmd `cmd:"" help:"Work tasks without doing anything, to try graphs out."`
 }
 
-// workerDemoCmd is `renga worker demo`.
 type workerDemoCmd struct {
 	Queue       []string      `placeholder:"NAME" help:"Queues to take tasks from (default)."`
 	Concurrency int           `default:"4" placeholder:"N" help:"Tasks at a time (${default})."`
 	Duration    time.Duration `default:"200ms" placeholder:"DURATION" help:"How long a task takes (${default})."`
 	FailRate    float64       `default:"0" placeholder:"RATE" help:"How many of the tasks fail, 0 to 1 (${default})."`
-	Count       int           `placeholder:"N" help:"Stop when so many tasks are done; default: go on until interrupted."`
+	Count       int           `placeholder:"N" help:"${worker_demo_count}"`
 	Worker      string        `placeholder:"NAME" help:"Name of the worker in the log; default: made up."`
-	Lease       time.Duration `default:"30s" placeholder:"DURATION" help:"How long a task stays with this worker without a sign of life (${default})."`
+	Lease       time.Duration `default:"30s" placeholder:"DURATION" help:"${worker_demo_lease} (${default})."`
 }
 
-// Help shows examples.
 func (workerDemoCmd) Help() string {
-	return `A real worker whose tasks only take time: it claims, renews leases, stops within a second when an execution is
-cancelled, and finishes what is under way when it is interrupted (Ctrl-C).
+	return `A real worker whose tasks only take time: it claims, renews leases, stops within a second when an
+execution is cancelled, and finishes what is under way when it is interrupted (Ctrl-C).
 
 Examples:
   renga worker demo
@@ -49,7 +46,6 @@ type worked struct {
 	Took        string `json:"took"`
 }
 
-// Run works until it is interrupted.
 func (c *workerDemoCmd) Run(ctx context.Context, r *remote) error {
 	if c.FailRate < 0 || c.FailRate > 1 {
 		return usage("--fail-rate must be between 0 and 1")

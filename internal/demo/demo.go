@@ -73,8 +73,8 @@ func (l *Loader) firstLoaded(ctx context.Context, o Options) (time.Time, error) 
 			return today, refuse("INVALID_INPUT", "the permission set %s does not say any more when the demo data was "+
 				"loaded; choose another --seed", marker.id)
 		case size != o.Records:
-			return today, refuse("INVALID_INPUT", "the tenant has demo data of seed %d with %d records: repeat it with "+
-				"--records %d, or choose another --seed", o.Seed, size, size)
+			return today, refuse("INVALID_INPUT", "the tenant has demo data of seed %d with %d records: repeat it "+
+				"with --records %d, or choose another --seed", o.Seed, size, size)
 		}
 		return day, nil
 	}
@@ -88,8 +88,8 @@ func (l *Loader) firstLoaded(ctx context.Context, o Options) (time.Time, error) 
 		}
 	}
 	if err == nil && page.Total > 0 && !o.Force {
-		return today, refuse("TENANT_NOT_EMPTY", "the tenant has %d accounts; choose another with --tenant, or say --force",
-			page.Total)
+		return today, refuse("TENANT_NOT_EMPTY", "the tenant has %d accounts; choose another with --tenant, or "+
+			"say --force", page.Total)
 	}
 	return today, err
 }

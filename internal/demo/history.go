@@ -186,8 +186,8 @@ func (l *Loader) advance(ctx context.Context) error {
 			}
 			for from := 0; from < len(ops); from += bulkSize {
 				some := ops[from:min(from+bulkSize, len(ops))]
-				if _, err := l.server.Records.BulkWithKey(ctx, l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from),
-					o.name, true, some); err != nil {
+				key := l.key(fmt.Sprintf("changes-%d-%s", round+1, o.name), from)
+				if _, err := l.server.Records.BulkWithKey(ctx, key, o.name, true, some); err != nil {
 					return about("changes of "+o.name, err)
 				}
 				l.step(len(some))

@@ -62,11 +62,13 @@ func (d *company) process() string { return d.id("approval process", "discounts"
 func (d *company) validate() {
 	for _, r := range []struct{ name, object, condition, field, message string }{
 		{
-			"A deal is won with an amount", "Opportunity", `record.IsWon && (record.Amount == null || record.Amount <= 0)`,
+			"A deal is won with an amount", "Opportunity",
+			`record.IsWon && (record.Amount == null || record.Amount <= 0)`,
 			"Amount", "A deal that is won needs its amount.",
 		},
 		{
-			"Leads can be reached", "Lead", `record.Email == null && record.Phone == null && record.MobilePhone == null`,
+			"Leads can be reached", "Lead",
+			`record.Email == null && record.Phone == null && record.MobilePhone == null`,
 			"Email", "メールアドレスか電話番号を入力してください。",
 		},
 		{

@@ -52,8 +52,9 @@ var regions = []region{
 	{
 		code: "dach", name: "DACH", manager: "Sales Manager DACH", rep: "Sales Rep DACH", parent: "emea", weight: 12,
 		country: "Germany", phone: "030 23125 ",
-		forms:  []string{"GmbH", "AG", "KG"},
-		cities: towns("Berlin/Berlin/10115, Hamburg/Hamburg/20095, München/Bayern/80331, Köln/Nordrhein-Westfalen/50667"),
+		forms: []string{"GmbH", "AG", "KG"},
+		cities: towns("Berlin/Berlin/10115, Hamburg/Hamburg/20095, München/Bayern/80331, " +
+			"Köln/Nordrhein-Westfalen/50667"),
 	},
 	{
 		code: "uk", name: "UK and Ireland", manager: "Sales Manager UK", rep: "Sales Rep UK", parent: "emea", weight: 8,
@@ -144,7 +145,10 @@ var (
 		"Inventory Suite", "Order Portal", "Ledger Connect", "Maintenance Contract",
 		"Analytics Platform", "Warehouse Robots",
 	}
-	nextSteps      = []string{"Call back", "Send a proposal", "Meet on site", "見積書を送る", "次回の打ち合わせ", "Ask for references"}
+	nextSteps = []string{
+		"Call back", "Send a proposal", "Meet on site", "見積書を送る", "次回の打ち合わせ",
+		"Ask for references",
+	}
 	campaignEvents = spell("展示会:Trade Show, ウェビナー:Webinar, メール配信:Email, Partner Day:Partners, Conference:Conference, " +
 		"広告:Advertisement")
 )
