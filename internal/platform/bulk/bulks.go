@@ -94,7 +94,7 @@ func (s *Bulks) now(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return tx.NowBy(ctx, s.cfg.Clock.Now)
 }
 
-func (s *Bulks) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
+func (s *Bulks) read(ctx context.Context, op string, fn sqldb.Func) error {
 	return fault.Wrap(op, s.db.Read(ctx, fn))
 }
 

@@ -23,14 +23,7 @@ var errOneByOne = errors.New("the batch must be taken event by event")
 
 // applier applies events: each is a duplicate, stale, parked at its blocked key, or handled.
 type applier struct {
-	partition
-	progress *progress
-	versions *versionStore
-	dedupe   *dedupe
-	parked   *parkedEvents
-	dlq      *deadLetterQueue
-	handler  *invoker
-
+	*parts
 	most int // events of a transaction
 }
 

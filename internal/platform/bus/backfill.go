@@ -50,31 +50,21 @@ func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found bac
 func (rp *replayer) readRows(
 	ctx context.Context, tx *sqldb.Tx, of backfillRange, found *backfillPage,
 ) (full bool, err error) {
-	q := queriesIn(tx)
+	q := queriesOf(tx)
 	args := q.page(of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant,
 		batchMost)
-	n, size := 0, 0
-	for row, err := range tx.Query(ctx, q.backfill, args...) {
-		if err != nil {
-			return false, err
-		}
-		var id int64
-		m := Message{Part: rp.lease.part, Stream: wire.Events, Relay: Relay{Epoch: math.MaxInt64}}
-		if err := row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body,
-			&m.Relay.At); err != nil {
-			return false, err
-		}
-		m.Relay.Source = id
+	var at wire.Stamp
+	rows := outboxRows{query: q.backfill, args: args, part: rp.lease.part, limit: batchMost, more: []any{&at}}
+	last, full, err := rows.read(ctx, tx, func(id int64, m Message) {
 		if rp.consumer.wants(m.Type) {
+			m.Relay = Relay{Epoch: math.MaxInt64, At: at, Source: id}
 			found.items = append(found.items, examine(m))
 		}
-		n++
-		if size += len(m.Body); n == batchMost || size > relayBytes-wire.MaxEvent {
-			found.upto = id
-			return true, nil
-		}
+	})
+	if full {
+		found.upto = last
 	}
-	return false, nil
+	return full, err
 }
 
 // catchUp consumes from the source what the stream dropped before this reader saw it, and moves the position to the
@@ -93,9 +83,8 @@ func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
 			return err
 		}
 		if len(found.items) > 0 {
-			if err := rp.applier.consume(ctx, found.items, func([]item) position {
-				return rp.progress.pos
-			}); err != nil {
+			err := rp.applier.consume(ctx, found.items, func([]item) position { return rp.progress.pos })
+			if err != nil {
 				return err
 			}
 		}

@@ -30,8 +30,7 @@ func Configure(consumers []Consumer, choices []string) ([]Consumer, error) {
 		i := slices.Index(names, name)
 		if i < 0 {
 			return nil, fault.New(fault.Invalid, codeConsumer, "%q: there is no consumer %q; there are %s", choice,
-				name,
-				strings.Join(names, ", "))
+				name, strings.Join(names, ", "))
 		}
 		if want := all[i].choose(option); want != "" {
 			return nil, fault.New(fault.Invalid, codeConsumer, "%q: %s", choice, want)

@@ -104,7 +104,8 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 		ON CONFLICT (name, part) DO UPDATE SET until = excluded.until`, processLease+me, me, until); err != nil {
 		return plan{}, err
 	}
-	rows, err := leases(ctx, tx)
+	rows, err := sqldb.Collect(ctx, tx, scanLease,
+		"SELECT name, part, epoch, holder, until FROM bus_lease ORDER BY name, part")
 	if err != nil {
 		return plan{}, err
 	}
@@ -129,7 +130,7 @@ func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp,
 	if k.bus.cfg.Exclusive {
 		return nil // no other process
 	}
-	query := queriesIn(tx).renewLease
+	query := queriesOf(tx).renewLease
 	var stmts []sqldb.Stmt
 	for _, p := range slices.SortedFunc(maps.Keys(k.assigned), compareAssignments) {
 		if !slices.Contains(lost, p) {
@@ -152,18 +153,9 @@ type leaseRow struct {
 	until  wire.Stamp
 }
 
-func leases(ctx context.Context, tx *sqldb.Tx) (all []leaseRow, err error) {
-	for row, err := range tx.Query(ctx, "SELECT name, part, epoch, holder, until FROM bus_lease ORDER BY name, part") {
-		if err != nil {
-			return nil, err
-		}
-		var r leaseRow
-		if err := row.Scan(&r.name, &r.part, &r.epoch, &r.holder, &r.until); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
+func scanLease(row *sqldb.Row) (r leaseRow, err error) {
+	err = row.Scan(&r.name, &r.part, &r.epoch, &r.holder, &r.until)
+	return r, err
 }
 
 // decide is the rebalance for the rows of bus_lease.

@@ -114,19 +114,12 @@ func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 	if !dq.consumer.Continue {
 		return nil
 	}
-	for row, err := range tx.Query(ctx, `SELECT DISTINCT partition_key FROM bus_dead
-		WHERE consumer = $1 AND part = $2 AND status IN (0, 1, 2)`,
-		dq.consumer.Name, dq.lease.part) {
-		var key string
-		if err == nil {
-			err = row.Scan(&key)
-		}
-		if err != nil {
-			return err
-		}
+	keys, err := sqldb.Collect(ctx, tx, sqldb.Column[string], `SELECT DISTINCT partition_key FROM bus_dead
+		WHERE consumer = $1 AND part = $2 AND status IN (0, 1, 2)`, dq.consumer.Name, dq.lease.part)
+	for _, key := range keys {
 		dq.deadKeys[key] = true
 	}
-	return nil
+	return err
 }
 
 func (dq *deadLetterQueue) add(
@@ -145,15 +138,14 @@ func (dq *deadLetterQueue) add(
 	last := history[len(history)-1]
 	var num int64
 	err = tx.Row(ctx, `INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
-		version, idx,
-		reason_class, reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at,
+		version, idx, reason_class, reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at,
+		redrive_at,
 		decided_by, decided_at, reason, ended_at, body)
 		VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, '', 0, '', 0,
 			$19) RETURNING num`,
 		id.String(), e.Tenant, dq.consumer.Name, dq.lease.part, e.Key, e.ID, e.Type, e.Version, e.Index,
 		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now,
-		dq.redriveAt(cause, t.now),
-		it.Body).Scan(&num)
+		dq.redriveAt(cause, t.now), it.Body).Scan(&num)
 	t.deadKeys = append(t.deadKeys, e.Key)
 	dq.bus.cfg.Passed("reader.buried")
 	return num, err
@@ -178,8 +170,7 @@ func (dq *deadLetterQueue) reopen(
 	class, advice := adviceOf(cause)
 	last := history[len(history)-1]
 	_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4,
-		attempts = attempts + $5,
-		errors = $6, dead_at = $7, reason_code = $8, redrive_at = 0 WHERE num = $1`,
+		attempts = attempts + $5, errors = $6, dead_at = $7, reason_code = $8, redrive_at = 0 WHERE num = $1`,
 		num, string(class), string(advice), last.Error, last.Attempt, text, t.now, codeOf(cause))
 	return err
 }
@@ -191,22 +182,15 @@ func (dq *deadLetterQueue) end(ctx context.Context, tx *sqldb.Tx, t *changes, nu
 }
 
 // decided finds dead letters whose decision is not carried out yet.
-func (dq *deadLetterQueue) decided(ctx context.Context, tx *sqldb.Tx) (all []decidedLetter, err error) {
-	for row, err := range tx.Query(ctx, `SELECT num, status, body, event_id, tenant_id, event_type, partition_key
+func (dq *deadLetterQueue) decided(ctx context.Context, tx *sqldb.Tx) ([]decidedLetter, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (l decidedLetter, err error) {
+		m := Message{Part: dq.lease.part}
+		err = row.Scan(&l.num, &l.status, &m.Body, &m.ID, &m.Tenant, &m.Type, &m.Key)
+		l.item = examine(m)
+		return l, err
+	}, `SELECT num, status, body, event_id, tenant_id, event_type, partition_key
 		FROM bus_dead d
 		WHERE consumer = $1 AND part = $2 AND status IN (1, 2) AND NOT EXISTS (SELECT 1 FROM bus_parked p
 			WHERE p.consumer = d.consumer AND p.partition_key = d.partition_key AND p.dead = d.num)
-		ORDER BY num LIMIT $3`, dq.consumer.Name, dq.lease.part, decisionsAtOnce) {
-		if err != nil {
-			return nil, err
-		}
-		var l decidedLetter
-		m := Message{Part: dq.lease.part}
-		if err := row.Scan(&l.num, &l.status, &m.Body, &m.ID, &m.Tenant, &m.Type, &m.Key); err != nil {
-			return nil, err
-		}
-		l.item = examine(m)
-		all = append(all, l)
-	}
-	return all, nil
+		ORDER BY num LIMIT $3`, dq.consumer.Name, dq.lease.part, decisionsAtOnce)
 }

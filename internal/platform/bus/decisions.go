@@ -19,15 +19,7 @@ type decidedLetter struct {
 }
 
 // decider carries out decisions about dead letters, of operators and automatic ones.
-type decider struct {
-	partition
-	progress *progress
-	versions *versionStore
-	dedupe   *dedupe
-	parked   *parkedEvents
-	dlq      *deadLetterQueue
-	handler  *invoker
-}
+type decider struct{ *parts }
 
 // run carries out decisions; more: there may be more.
 func (dc *decider) run(ctx context.Context) (more bool, err error) {

@@ -16,7 +16,7 @@ type dedupe struct{ partition }
 
 // markAll marks a batch. For a duplicate that the version guard missed, which is rare, it returns errOneByOne.
 func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error {
-	stmts, err := queriesIn(tx).markEvents(tx, dd.consumer.Name, todo)
+	stmts, err := queriesOf(tx).markEvents(tx, dd.consumer.Name, todo)
 	if err != nil {
 		return err
 	}

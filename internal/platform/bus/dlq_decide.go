@@ -72,26 +72,22 @@ func (s Status) decide(skip bool, v Verdict) (Status, Guard) {
 }
 
 // DecideDead stores a decision and its audit entry; the reader of the partition carries it out.
-func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, once wire.Once) (ans DeadAnswer, err error) {
+func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, key wire.Once) (ans DeadAnswer, err error) {
 	var l DeadLetter
-	err = b.write(ctx, "bus.decide", func(ctx context.Context, tx *sqldb.Tx) error {
-		var replay bool
-		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{d.Tenant, &once},
-			func(now wire.Stamp) (ans DeadAnswer, err error) {
-				one, err := d.decide(ctx, tx, []string{id}, now)
-				if err == nil && one[0].ID == "" {
-					err = deadNotFound(id)
-				}
-				if err != nil {
-					return ans, err
-				}
-				l, ans = one[0].DeadLetter, one[0].Answer
-				ans.CorrelationID, ans.Key = d.CorrelationID, once.Key
-				return ans, nil
-			})
-		ans.Replay = replay
-		return err
-	})
+	ans, replay, err := once(ctx, b, "bus.decide", d.Tenant, &key,
+		func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ans DeadAnswer, err error) {
+			one, err := d.decide(ctx, tx, []string{id}, now)
+			if err == nil && one[0].ID == "" {
+				err = deadNotFound(id)
+			}
+			if err != nil {
+				return ans, err
+			}
+			l, ans = one[0].DeadLetter, one[0].Answer
+			ans.CorrelationID, ans.Key = d.CorrelationID, key.Key
+			return ans, nil
+		})
+	ans.Replay = replay
 	if err == nil && l.ID != "" {
 		b.wakes.wake(readerAssignment(l.Consumer, l.Part))
 	}

@@ -81,22 +81,14 @@ func parkedBehind(ctx context.Context, tx *sqldb.Tx, l *DeadLetter) (n int, firs
 		return 0, nil, nil // of another tenant
 	}
 	err = tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM bus_parked WHERE consumer = $1 AND partition_key = $2
-		AND dead = 0
-		LIMIT $3) AS counted`, l.Consumer, l.Key, MaxWaiting).Scan(&n)
+		AND dead = 0 LIMIT $3) AS counted`, l.Consumer, l.Key, MaxWaiting).Scan(&n)
 	if err != nil {
 		return 0, nil, err
 	}
-	for row, err := range tx.Query(ctx, `SELECT event_id, event_type, version, idx, at FROM bus_parked
-		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key,
-		maxParkedShown) {
-		if err != nil {
-			return 0, nil, err
-		}
-		var w WaitingEvent
-		if err := row.Scan(&w.EventID, &w.EventType, &w.Version, &w.Index, &w.At); err != nil {
-			return 0, nil, err
-		}
-		first = append(first, w)
-	}
-	return n, first, nil
+	first, err = sqldb.Collect(ctx, tx, func(row *sqldb.Row) (w WaitingEvent, err error) {
+		err = row.Scan(&w.EventID, &w.EventType, &w.Version, &w.Index, &w.At)
+		return w, err
+	}, `SELECT event_id, event_type, version, idx, at FROM bus_parked
+		WHERE consumer = $1 AND partition_key = $2 AND dead = 0 ORDER BY n LIMIT $3`, l.Consumer, l.Key, maxParkedShown)
+	return n, first, err
 }

@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -29,51 +28,47 @@ func (f *DeadFilter) Matches(l *DeadLetter) bool {
 
 // where is the condition and its arguments. Statuses are literals, so that the index returns them in order; few
 // combinations are used.
-func (f *DeadFilter) where(tenant string) (string, []any) {
-	statuses := []string{strconv.Itoa(int(Open))}
-	if len(f.Status) > 0 {
-		statuses = statuses[:0]
-		for _, s := range f.Status {
-			statuses = append(statuses, strconv.Itoa(int(s)))
+func (f *DeadFilter) where(b *sqldb.Binds, tenant string) string {
+	statuses := strconv.Itoa(int(Open))
+	for i, s := range f.Status {
+		if i == 0 {
+			statuses = strconv.Itoa(int(s))
+			continue
 		}
+		statuses += ", " + strconv.Itoa(int(s))
 	}
-	where, args := "tenant_id = $1 AND status IN ("+strings.Join(statuses, ", ")+")", []any{tenant}
-	add := func(condition string, value any) {
-		args = append(args, value)
-		where += " AND " + condition + strconv.Itoa(len(args))
-	}
-	for _, word := range []struct{ condition, value string }{
-		{"consumer = $", f.Consumer},
-		{"event_type = $", f.EventType},
-		{"partition_key = $", f.Key},
-		{"reason_class = $", string(f.ReasonClass)},
+	where := "tenant_id = " + b.Add(tenant) + " AND status IN (" + statuses + ")"
+	for _, column := range []struct{ name, value string }{
+		{"consumer", f.Consumer},
+		{"event_type", f.EventType},
+		{"partition_key", f.Key},
+		{"reason_class", string(f.ReasonClass)},
 	} {
-		if word.value != "" {
-			add(word.condition, word.value)
+		if column.value != "" {
+			where += " AND " + column.name + " = " + b.Add(column.value)
 		}
 	}
 	if f.DeadFrom > 0 {
-		add("dead_at >= $", f.DeadFrom)
+		where += " AND dead_at >= " + b.Add(f.DeadFrom)
 	}
 	if f.DeadTo > 0 {
-		add("dead_at < $", f.DeadTo)
+		where += " AND dead_at < " + b.Add(f.DeadTo)
 	}
-	return where, args
+	return where
 }
 
 // DeadLetters is a page of selected dead letters, newest first, and their number.
 func (b *Bus) DeadLetters(
 	ctx context.Context, tenant string, f DeadFilter, offset, limit int,
 ) (page []DeadLetter, total int, err error) {
-	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE "+where, args...).Scan(&total); err != nil {
+		var args sqldb.Binds
+		where := f.where(&args, tenant)
+		if err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE "+where, args.Args()...).Scan(&total); err != nil {
 			return err
 		}
-		n := len(args)
 		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
-			" ORDER BY num DESC LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
-			append(args, limit, offset)...)
+			" ORDER BY num DESC LIMIT "+args.Add(limit)+" OFFSET "+args.Add(offset), args.Args()...)
 		return err
 	})
 	return page, total, err
@@ -83,11 +78,11 @@ func (b *Bus) DeadLetters(
 func (b *Bus) WalkDead(
 	ctx context.Context, tenant string, f DeadFilter, after int64, limit int,
 ) (page []DeadLetter, err error) {
-	where, args := f.where(tenant)
 	err = b.read(ctx, "bus.dead", func(ctx context.Context, tx *sqldb.Tx) error {
-		n := len(args)
-		page, err = deadRows(ctx, tx, "SELECT "+deadColumns+" FROM bus_dead WHERE "+where+
-			" AND num > $"+strconv.Itoa(n+1)+" ORDER BY num LIMIT $"+strconv.Itoa(n+2), append(args, after, limit)...)
+		var args sqldb.Binds
+		query := "SELECT " + deadColumns + " FROM bus_dead WHERE " + f.where(&args, tenant) +
+			" AND num > " + args.Add(after) + " ORDER BY num LIMIT " + args.Add(limit)
+		page, err = deadRows(ctx, tx, query, args.Args()...)
 		return err
 	})
 	return page, err
@@ -124,7 +119,7 @@ func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, in
 	}
 	query += " FROM bus_dead WHERE id = $1 AND tenant_id = $2"
 	if into.hold {
-		query += queriesIn(tx).holdDead
+		query += queriesOf(tx).holdDead
 	}
 	stmts := make([]sqldb.Stmt, len(ids))
 	for i, id := range ids {
@@ -141,16 +136,5 @@ func deadByID(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string, in
 }
 
 func deadRows(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]DeadLetter, error) {
-	var all []DeadLetter
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return nil, err
-		}
-		l, err := scanDead(row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, nil
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (DeadLetter, error) { return scanDead(row) }, query, args...)
 }

@@ -51,13 +51,7 @@ func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (e
 }
 
 func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			iv.bus.log.Error("a handler of events panicked", "consumer", iv.consumer.Name, "eventType", e.Type,
-				"stack", string(debug.Stack()))
-			err = fmt.Errorf("the handler panicked: %v", p)
-		}
-	}()
+	defer iv.recovered("a handler of events panicked", e, &err)
 	if guilty := iv.poison.failureOf(e.ID); guilty != nil {
 		return guilty
 	}
@@ -74,12 +68,14 @@ func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 	}
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			iv.bus.log.Error("a handler of skipped events panicked", "consumer", iv.consumer.Name, "eventType", e.Type,
-				"stack", string(debug.Stack()))
-			err = fmt.Errorf("the handler panicked: %v", p)
-		}
-	}()
+	defer iv.recovered("a handler of skipped events panicked", e, &err)
 	return iv.consumer.GivenUp(ctx, tx, e)
+}
+
+// recovered makes an error of a panic, and logs it. It must be deferred.
+func (iv *invoker) recovered(message string, e *wire.Event, err *error) {
+	if p := recover(); p != nil {
+		iv.bus.log.Error(message, "consumer", iv.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("the handler panicked: %v", p)
+	}
 }

@@ -121,7 +121,7 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 // checkPosition refuses a position that the outbox never had. It may be deleted.
 func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 	var last int64
-	if err := tx.Row(ctx, queriesIn(tx).lastPosition).Scan(&last); err != nil || place <= last {
+	if err := tx.Row(ctx, queriesOf(tx).lastPosition).Scan(&last); err != nil || place <= last {
 		return err
 	}
 	return fault.New(fault.Invalid, wire.CodeInvalid,

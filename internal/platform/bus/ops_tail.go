@@ -43,7 +43,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 		})
 	}
 	err := b.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if from.At == 0 && !queriesIn(tx).shared {
+		if from.At == 0 && !queriesOf(tx).shared {
 			return tx.Row(ctx, "SELECT COALESCE(max(id), 0) FROM outbox_events").Scan(&t.place)
 		}
 		if from.At == 0 { // running transactions may have earlier positions
@@ -88,7 +88,7 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 // readRows reads rows after the position, wanted ones with bodies; full: there may be more.
 func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err error) {
 	err = t.bus.read(ctx, "bus.tail", func(ctx context.Context, tx *sqldb.Tx) error {
-		q := queriesIn(tx)
+		q := queriesOf(tx)
 		args := q.page(t.place, t.filter.Tenant, t.from, t.filter.EventType, t.filter.Key, tailWindow)
 		size := 0
 		for row, err := range tx.Query(ctx, q.tail, args...) {

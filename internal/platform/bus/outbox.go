@@ -40,14 +40,14 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 		}
 		parts[m.Part] = true
 	}
-	ids, err := queriesIn(tx).insertOutbox(ctx, tx, b.cfg.Clock, msgs)
+	ids, err := queriesOf(tx).insertOutbox(ctx, tx, b.cfg.Clock, msgs)
 	if err != nil {
 		return fault.Wrap("bus.publish", err)
 	}
 	b.cfg.Passed("outbox.written")
 	tx.OnCommit(func() {
 		b.cfg.Passed("outbox.committed")
-		if !queriesIn(tx).shared {
+		if !queriesOf(tx).shared {
 			b.recent.append(ids, msgs)
 		}
 		for part, has := range parts {
@@ -117,6 +117,6 @@ func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error
 // NextVersion is the version of the next change of a key without a record row. It always rises. On PostgreSQL it
 // locks the key until the end of the transaction, so a concurrent change gets a later one.
 func (b *Bus) NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (version wire.Stamp, err error) {
-	version, err = queriesIn(tx).nextVersion(ctx, tx, b.cfg.Clock, key)
+	version, err = queriesOf(tx).nextVersion(ctx, tx, b.cfg.Clock, key)
 	return version, fault.Wrap("bus.version", err)
 }

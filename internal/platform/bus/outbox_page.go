@@ -17,31 +17,47 @@ type unpublished struct {
 }
 
 func (p *unpublished) read(ctx context.Context, tx *sqldb.Tx, each func(id int64, m Message)) error {
-	q := queriesIn(tx)
-	n, size := 0, 0
-	for row, err := range tx.Query(ctx, q.unpublished, q.page(p.part, p.after, relayRows)...) {
-		if err != nil {
-			return err
-		}
-		id, m, err := scanOutbox(row, p.part)
-		if err != nil {
-			return err
-		}
-		each(id, m)
-		p.after = id
-		n++
-		if size += len(m.Body); size > relayBytes-wire.MaxEvent {
-			break
-		}
+	q := queriesOf(tx)
+	rows := outboxRows{query: q.unpublished, args: q.page(p.part, p.after, relayRows), part: p.part, limit: relayRows}
+	last, full, err := rows.read(ctx, tx, each)
+	if err != nil {
+		return err
 	}
-	p.more = n == relayRows || size > relayBytes-wire.MaxEvent
+	p.after, p.more = max(p.after, last), full
 	return nil
 }
 
-func scanOutbox(row *sqldb.Row, part int) (id int64, m Message, err error) {
-	m = Message{Stream: wire.Events, Part: part}
-	err = row.Scan(&id, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body)
-	return id, m, err
+// outboxRows is a page of the outbox.
+type outboxRows struct {
+	query string // selects outboxColumns, and then more
+	args  []any
+	part  int
+	limit int
+	more  []any
+}
+
+// read calls each for the rows, up to the limit of rows or bytes, and returns the last id; full: there may be more.
+func (p *outboxRows) read(ctx context.Context, tx *sqldb.Tx, each func(id int64, m Message)) (
+	last int64, full bool, err error,
+) {
+	n, size := 0, 0
+	for row, err := range tx.Query(ctx, p.query, p.args...) {
+		m := Message{Stream: wire.Events, Part: p.part}
+		if err == nil {
+			err = row.Scan(append([]any{
+				&last, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body,
+			}, p.more...)...)
+		}
+		if err != nil {
+			return last, false, err
+		}
+		each(last, m)
+		n++
+		if size += len(m.Body); n == p.limit || size > relayBytes-wire.MaxEvent {
+			return last, true, nil
+		}
+	}
+	return last, false, nil
 }
 
 // markUpto marks all unpublished rows of a partition up to an id, for SQLite, where rows are committed in the order

@@ -122,8 +122,7 @@ func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *
 		}
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx,
-		dead, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		dead, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		pk.consumer.Name, e.Key, n, e.ID, e.Type, t.now, e.Version, e.Index, dead, it.Body)
 	return err
 }
@@ -159,8 +158,7 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 		l := t.keys[key]
 		if l == nil {
 			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2",
-				pk.consumer.Name,
-				key); err != nil {
+				pk.consumer.Name, key); err != nil {
 				return err
 			}
 			continue
@@ -172,14 +170,12 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx,
-			`INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt, next_at,
-			since, next_n,
-			last_version, last_idx, errors) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		if _, err := tx.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt,
+			next_at, since, next_n, last_version, last_idx, errors)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			ON CONFLICT (consumer, partition_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
-			next_at = excluded.next_at,
-				next_n = excluded.next_n, last_version = excluded.last_version, last_idx = excluded.last_idx,
-				errors = excluded.errors`,
+			next_at = excluded.next_at, next_n = excluded.next_n, last_version = excluded.last_version,
+			last_idx = excluded.last_idx, errors = excluded.errors`,
 			pk.consumer.Name, key, pk.lease.part, l.tenant, int(l.state), l.attempt, l.nextTry, l.since, l.nextNum,
 			l.last.version, l.last.index, history); err != nil {
 			return err
@@ -191,20 +187,9 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 
 // history encodes all failures of a key's head.
 func (pk *parkedEvents) history(ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey) (string, error) {
-	var all []Failure
-	if !l.isNew && !l.dropErrors {
-		var text string
-		err := tx.Row(ctx, "SELECT errors FROM bus_lane WHERE consumer = $1 AND partition_key = $2", pk.consumer.Name,
-			key).Scan(&text)
-		if err != nil {
-			return "", err
-		}
-		if len(l.errors) == 0 {
-			return text, nil
-		}
-		if err := json.Unmarshal([]byte(text), &all); err != nil {
-			return "", err
-		}
+	all, err := pk.failures(ctx, tx, key, l)
+	if err != nil {
+		return "", err
 	}
 	return encodeFailures(append(all, l.errors...))
 }
@@ -224,21 +209,14 @@ func (pk *parkedEvents) failures(
 	return all, json.Unmarshal([]byte(text), &all)
 }
 
-func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, limit int) (all []parked, err error) {
-	for row, err := range tx.Query(ctx, `SELECT n, dead, event_id, event_type, body FROM bus_parked
-		WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $3`, pk.consumer.Name, key, limit) {
-		if err != nil {
-			return nil, err
-		}
-		var p parked
+func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, limit int) ([]parked, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p parked, err error) {
 		m := Message{Key: key, Tenant: pk.keys[key].tenant, Part: pk.lease.part}
-		if err := row.Scan(&p.n, &p.dead, &m.ID, &m.Type, &m.Body); err != nil {
-			return nil, err
-		}
+		err = row.Scan(&p.n, &p.dead, &m.ID, &m.Type, &m.Body)
 		p.item = examine(m)
-		all = append(all, p)
-	}
-	return all, nil
+		return p, err
+	}, `SELECT n, dead, event_id, event_type, body FROM bus_parked
+		WHERE consumer = $1 AND partition_key = $2 ORDER BY n LIMIT $3`, pk.consumer.Name, key, limit)
 }
 
 // unpark removes an event from its queue; the next one becomes the head.
@@ -254,20 +232,11 @@ func (pk *parkedEvents) unpark(ctx context.Context, tx *sqldb.Tx, t *changes, ke
 func (pk *parkedEvents) dueKeys(
 	ctx context.Context, tx *sqldb.Tx, now wire.Stamp, limit int,
 ) (keys []string, err error) {
-	for row, err := range tx.Query(ctx, `SELECT partition_key FROM bus_lane WHERE consumer = $1 AND part = $2
-		AND state = 0 AND next_at <= $3
-		ORDER BY next_at LIMIT $4`, pk.consumer.Name, pk.lease.part, now, limit) {
-		if err != nil {
-			return nil, err
-		}
-		var key string
-		if err := row.Scan(&key); err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
+	keys, err = sqldb.Collect(ctx, tx, sqldb.Column[string], `SELECT partition_key FROM bus_lane
+		WHERE consumer = $1 AND part = $2 AND state = 0 AND next_at <= $3 ORDER BY next_at LIMIT $4`,
+		pk.consumer.Name, pk.lease.part, now, limit)
 	slices.Sort(keys)
-	return keys, nil
+	return keys, err
 }
 
 // nextDue is when the next retry is due; 0: none.

@@ -20,9 +20,9 @@ func TestStatementsOnDeadLettersUseTheRightIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	open, _ := (&DeadFilter{}).where("t")
-	some, _ := (&DeadFilter{Consumer: "c", EventType: "t", Key: "k", ReasonClass: "r", DeadFrom: 1, DeadTo: 2}).where(
-		"t")
+	open := (&DeadFilter{}).where(&sqldb.Binds{}, "t")
+	some := (&DeadFilter{Consumer: "c", EventType: "t", Key: "k", ReasonClass: "r", DeadFrom: 1, DeadTo: 2}).where(
+		&sqldb.Binds{}, "t")
 	for query, index := range map[string]string{
 		selectSame: "bus_dead_key",
 		selectDead: "bus_dead_id",

@@ -43,12 +43,7 @@ type changes struct {
 
 // progress commits effects, position, blocked keys and counters in one transaction.
 type progress struct {
-	partition
-	versions *versionStore
-	parked   *parkedEvents
-	dlq      *deadLetterQueue
-	handler  *invoker
-
+	*parts
 	pos     position
 	pending uint64 // messages that follow
 	waited  bool   // the committed row has pending ones

@@ -9,7 +9,6 @@ import (
 
 // queries is the SQL that differs between the databases: queriesSQLite, queriesPostgres.
 type queries struct {
-	dialect   sqldb.Dialect
 	shared    bool // by several processes, with concurrent transactions
 	limit     bool // pages have relayBytes as last argument: a result is read as a whole
 	dayTables bool // processed_events has a table per day
@@ -23,7 +22,6 @@ type queries struct {
 	holdDead      string // locks selected dead letters
 	trimProcessed string // deletes expired rows
 
-	now          func(context.Context, *sqldb.Tx, Clock) (wire.Stamp, error)
 	fence        func(context.Context, *sqldb.Tx, *Config, lease) (wire.Stamp, error)
 	insertOutbox func(context.Context, *sqldb.Tx, Clock, []Message) ([]int64, error)
 	nextVersion  func(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (wire.Stamp, error)
@@ -31,16 +29,12 @@ type queries struct {
 	markEvents   func(tx *sqldb.Tx, consumer string, todo []*item) ([]sqldb.Stmt, error)
 }
 
-func queriesOf(d sqldb.Dialect) *queries {
-	if d == sqldb.Postgres {
+func queriesOf(db interface{ Dialect() sqldb.Dialect }) *queries {
+	if db.Dialect() == sqldb.Postgres {
 		return &queriesPostgres
 	}
 	return &queriesSQLite
 }
-
-func queriesIn(tx *sqldb.Tx) *queries { return queriesOf(tx.Dialect()) }
-
-func (b *Bus) queries() *queries { return queriesOf(b.db.Dialect()) }
 
 func (q *queries) page(args ...any) []any {
 	if q.limit {

@@ -9,7 +9,7 @@ import (
 )
 
 var queriesPostgres = queries{
-	dialect: sqldb.Postgres, shared: true, limit: true, dayTables: true,
+	shared: true, limit: true, dayTables: true,
 	unpublished: "SELECT " + outboxColumns + " FROM (SELECT " + outboxColumns + `,
 		sum(octet_length(body)) OVER (ORDER BY id) AS total
 		FROM outbox_events WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3) AS page
@@ -34,7 +34,6 @@ var queriesPostgres = queries{
 		SELECT day, consumer, tenant_id, event_id FROM processed_events_rest WHERE day < $1
 		ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`,
 
-	now:          nowPostgres,
 	fence:        fencePostgres,
 	insertOutbox: insertOutboxPostgres,
 	nextVersion:  nextVersionPostgres,
@@ -43,11 +42,6 @@ var queriesPostgres = queries{
 }
 
 const pgNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
-
-func nowPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock) (now wire.Stamp, err error) {
-	err = tx.Row(ctx, "SELECT "+pgNow).Scan(&now)
-	return now, err
-}
 
 // fencePostgres renews the lease, which locks its row.
 func fencePostgres(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (now wire.Stamp, err error) {

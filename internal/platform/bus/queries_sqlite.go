@@ -10,7 +10,6 @@ import (
 )
 
 var queriesSQLite = queries{
-	dialect: sqldb.SQLite,
 	unpublished: "SELECT " + outboxColumns + ` FROM outbox_events
 		WHERE part = $1 AND published_at IS NULL AND id > $2 ORDER BY id LIMIT $3`,
 	published: "SELECT " + outboxColumns + ` FROM outbox_events
@@ -23,7 +22,6 @@ var queriesSQLite = queries{
 		SELECT day, consumer, tenant_id, event_id FROM processed_events WHERE day < $1
 		ORDER BY day, consumer, tenant_id, event_id LIMIT $2)`,
 
-	now:          func(_ context.Context, _ *sqldb.Tx, c Clock) (wire.Stamp, error) { return stampOf(c), nil },
 	fence:        fenceSQLite,
 	insertOutbox: insertOutboxSQLite,
 	nextVersion:  nextVersionSQLite,

@@ -31,10 +31,7 @@ func (p *partition) machineNow() wire.Stamp { return wire.Stamp(p.bus.cfg.Clock.
 //
 // Their caches are valid while the lease stands: nobody else writes.
 type reader struct {
-	partition
-	progress  *progress
-	parked    *parkedEvents
-	dlq       *deadLetterQueue
+	*parts
 	applier   *applier
 	retrier   *retrier
 	decisions *decider
@@ -46,31 +43,29 @@ type reader struct {
 	stall       stall
 }
 
+// parts is what the parts of a reader share.
+type parts struct {
+	partition
+	progress *progress
+	versions *versionStore
+	dedupe   *dedupe
+	parked   *parkedEvents
+	dlq      *deadLetterQueue
+	handler  *invoker
+}
+
 func newReader(b *Bus, c *Consumer, l lease) *reader {
 	p := partition{bus: b, consumer: c, lease: l}
-	parked := &parkedEvents{partition: p}
-	versions := &versionStore{partition: p, parked: parked, newest: map[string]keyVersion{}}
-	dlq := &deadLetterQueue{partition: p}
-	dedupe := &dedupe{partition: p}
-	handler := &invoker{partition: p}
-	progress := &progress{partition: p, versions: versions, parked: parked, dlq: dlq, handler: handler}
-	applier := &applier{
-		partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq,
-		handler: handler,
-		most:    batchMost,
+	all := &parts{
+		partition: p, dedupe: &dedupe{p}, parked: &parkedEvents{partition: p}, dlq: &deadLetterQueue{partition: p},
+		handler: &invoker{partition: p},
 	}
+	all.versions = &versionStore{partition: p, parked: all.parked, newest: map[string]keyVersion{}}
+	all.progress = &progress{parts: all}
+	applier := &applier{parts: all, most: batchMost}
 	return &reader{
-		partition: p, progress: progress, parked: parked, dlq: dlq, applier: applier,
-		retrier: &retrier{
-			partition: p, progress: progress, versions: versions, parked: parked, dlq: dlq, handler: handler,
-			applier: applier,
-		},
-		decisions: &decider{
-			partition: p, progress: progress, versions: versions, dedupe: dedupe, parked: parked, dlq: dlq,
-			handler: handler,
-		},
-		replays:     &replayer{partition: p, progress: progress, applier: applier},
-		lookForWork: true,
+		parts: all, applier: applier, retrier: &retrier{parts: all, applier: applier}, decisions: &decider{all},
+		replays: &replayer{parts: all, applier: applier}, lookForWork: true,
 	}
 }
 
@@ -339,4 +334,28 @@ func (r *reader) fetch(ctx context.Context, feed *subscription, chain *continuit
 		}
 	}
 	return nil
+}
+
+// stall is a time without progress. Its begin and end are logged, not every try.
+type stall struct{ began time.Time }
+
+func (r *reader) stalled(ctx context.Context, err error) {
+	who := []any{"consumer", r.consumer.Name, "partition", r.lease.part}
+	switch {
+	case ctx.Err() != nil:
+	case r.stall.began.IsZero():
+		r.stall.began = time.Now()
+		r.bus.log.Warn("reader of events was interrupted", append(who, "error", err)...)
+	default:
+		r.bus.log.Debug("reader of events is interrupted still", append(who, "error", err)...)
+	}
+}
+
+func (r *reader) resumed() {
+	if r.stall.began.IsZero() {
+		return
+	}
+	r.bus.log.Info("reader of events goes on", "consumer", r.consumer.Name, "partition", r.lease.part,
+		"ms", time.Since(r.stall.began).Milliseconds())
+	r.stall = stall{}
 }

@@ -98,7 +98,7 @@ func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 }
 
 func (r *relay) poll() time.Duration {
-	if r.bus.queries().shared {
+	if queriesOf(r.bus.db).shared {
 		return pollShared
 	}
 	return pollAlone
@@ -169,14 +169,13 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 func (r *relay) write(
 	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
 ) error {
-	err := r.bus.write(context.WithoutCancel(ctx), op, func(ctx context.Context, tx *sqldb.Tx) error {
+	return r.bus.write(context.WithoutCancel(ctx), op, func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := r.bus.fence(ctx, tx, r.lease)
 		if err != nil {
 			return err
 		}
 		return fn(ctx, tx, now)
 	})
-	return err
 }
 
 // found separates NotFound from other errors.

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"slices"
 
 	"renga.dev/renga/internal/platform/sqldb"
@@ -80,19 +79,9 @@ func (t checkpoints) end() checkpoint {
 	return t[len(t)-1]
 }
 
-func readCheckpoints(ctx context.Context, tx *sqldb.Tx, source string, part int) (t checkpoints, err error) {
-	for row, err := range tx.Query(ctx, `SELECT seq, event, at, number FROM bus_trail
-		WHERE source = $1 AND part = $2 ORDER BY seq`, source, part) {
-		var m checkpoint
-		if err == nil {
-			err = row.Scan(&m.Seq, &m.Event, &m.At, &m.Number)
-		}
-		if err != nil {
-			return nil, err
-		}
-		t = append(t, m)
-	}
-	return t, nil
+func scanCheckpoint(row *sqldb.Row) (m checkpoint, err error) {
+	err = row.Scan(&m.Seq, &m.Event, &m.At, &m.Number)
+	return m, err
 }
 
 // insertCheckpoint stores a checkpoint and deletes superfluous ones.

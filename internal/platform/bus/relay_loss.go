@@ -207,18 +207,15 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 		}
 	}
 	for _, part := range r.parts {
-		for row, err := range tx.Query(ctx, `SELECT stream_at, seq, relayed_at, source_id FROM bus_reader
-			WHERE stream = $1 AND part = $2`,
-			int64(r.stream), part) {
-			var p readerPlace
-			if err == nil {
-				err = row.Scan(&p.streamAt, &p.seq, &p.relayed, &p.source)
-			}
-			if err != nil {
-				return nil, err
-			}
-			places = append(places, p)
+		some, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p readerPlace, err error) {
+			err = row.Scan(&p.streamAt, &p.seq, &p.relayed, &p.source)
+			return p, err
+		}, `SELECT stream_at, seq, relayed_at, source_id FROM bus_reader WHERE stream = $1 AND part = $2`,
+			int64(r.stream), part)
+		if err != nil {
+			return nil, err
 		}
+		places = append(places, some...)
 	}
 	return places, nil
 }
@@ -246,11 +243,9 @@ func (r *relay) resumeOutbox(
 	var from int64
 	err := tx.Batch(ctx,
 		sqldb.Stmt{
-			Query: "SELECT min(id) FROM outbox_events WHERE part = $1 AND published_at >= $2", Args: []any{
-				r.lease.part,
-				since,
-			},
-			Row: func(row *sqldb.Row) error { return row.Scan(&from) },
+			Query: "SELECT min(id) FROM outbox_events WHERE part = $1 AND published_at >= $2",
+			Args:  []any{r.lease.part, since},
+			Row:   func(row *sqldb.Row) error { return row.Scan(&from) },
 		},
 		sqldb.Stmt{
 			Query: "SELECT max(id) FROM outbox_events",
@@ -279,8 +274,7 @@ func (r *relay) moveReaders(s relayState) (stmts []sqldb.Stmt) {
 	for _, part := range r.parts {
 		stmts = append(stmts, sqldb.Stmt{
 			Query: `UPDATE bus_reader SET stream_at = $3, seq = $4, last_seq = $4, last_event = $5, min_relay = $6,
-				relayed_at = $7, source_id = $8
-				WHERE stream = $1 AND part = $2`,
+				relayed_at = $7, source_id = $8 WHERE stream = $1 AND part = $2`,
 			Args: []any{int64(r.stream), part, s.streamAt, s.last.Seq, s.last.Event, s.epoch, s.last.At, s.last.Number},
 		})
 	}

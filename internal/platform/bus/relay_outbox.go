@@ -114,7 +114,7 @@ func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBa
 			return out, false, nil
 		}
 	}
-	if !r.bus.queries().shared {
+	if !queriesOf(r.bus.db).shared {
 		r.recentReader, r.looked = r.bus.recent.attach(r.lease.part), time.Now()
 	}
 	out, more, err = r.readOutbox(ctx)
@@ -233,7 +233,7 @@ func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 // markRows marks rows; whole: they are all unpublished rows up to the last.
 func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
 	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		q := queriesIn(tx)
+		q := queriesOf(tx)
 		if !whole || q.shared {
 			return tx.Batch(ctx, append([]sqldb.Stmt{q.markOutbox(ids, at)}, more...)...)
 		}

@@ -60,24 +60,19 @@ func (r *outboxRelay) readWindow(ctx context.Context) (msgs []Message, upto int6
 	end := min(w.to, w.pos+replaySpan)
 	err = r.bus.read(ctx, "bus.relay.replay", func(ctx context.Context, tx *sqldb.Tx) error {
 		msgs, upto = nil, end
-		q := queriesIn(tx)
-		size := 0
-		for row, err := range tx.Query(ctx, q.published, q.page(w.pos, end, r.lease.part, w.since, relayRows)...) {
-			if err != nil {
-				return err
-			}
-			id, m, err := scanOutbox(row, r.lease.part)
-			if err != nil {
-				return err
-			}
+		q := queriesOf(tx)
+		rows := outboxRows{
+			query: q.published, args: q.page(w.pos, end, r.lease.part, w.since, relayRows), part: r.lease.part,
+			limit: relayRows,
+		}
+		last, full, err := rows.read(ctx, tx, func(id int64, m Message) {
 			m.Relay = Relay{Epoch: r.state.epoch, At: w.since, Source: id}
 			msgs = append(msgs, m)
-			if size += len(m.Body); size > relayBytes-wire.MaxEvent || len(msgs) == relayRows {
-				upto = id
-				break
-			}
+		})
+		if full {
+			upto = last
 		}
-		return nil
+		return err
 	})
 	return msgs, upto, err
 }

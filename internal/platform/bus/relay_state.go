@@ -46,8 +46,7 @@ func (r *relay) load(ctx context.Context) error {
 func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	var s relayState
 	err := tx.Row(ctx, `SELECT epoch, stream_at, last_seq, last_event, last_at, position, replay_pos, replay_to,
-		replay_since
-		FROM bus_relay WHERE source = $1 AND part = $2`, r.source, r.lease.part).Scan(
+		replay_since FROM bus_relay WHERE source = $1 AND part = $2`, r.source, r.lease.part).Scan(
 		&s.epoch, &s.streamAt, &s.last.Seq, &s.last.Event, &s.last.At, &s.last.Number, &s.window.pos, &s.window.to,
 		&s.window.since)
 	if errors.Is(err, sqldb.ErrNoRow) {
@@ -56,7 +55,9 @@ func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.checkpoints, err = readCheckpoints(ctx, tx, r.source, r.lease.part); err != nil {
+	s.checkpoints, err = sqldb.Collect(ctx, tx, scanCheckpoint, `SELECT seq, event, at, number FROM bus_trail
+		WHERE source = $1 AND part = $2 ORDER BY seq`, r.source, r.lease.part)
+	if err != nil {
 		return false, err
 	}
 	r.state, r.tail, r.next = s, s.last, s.last.Number

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -75,17 +76,14 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	if err := b.replayable(r.Consumer); err != nil {
 		return ans, err
 	}
-	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
-		var replay bool
-		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{r.Tenant, &r.Once},
-			func(now wire.Stamp) (ReplayAnswer, error) {
-				id := uuid.Must(uuid.NewV7()).String()
-				return ReplayAnswer{ID: id, CorrelationID: r.CorrelationID, Key: r.Once.Key}, insertReplay(ctx, tx, &r,
-					id, now)
-			})
-		ans.Replay = replay
-		return err
-	})
+	ans, replay, err := once(ctx, b, "bus.replay", r.Tenant, &r.Once,
+		func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ReplayAnswer, error) {
+			ans := ReplayAnswer{
+				ID: uuid.Must(uuid.NewV7()).String(), CorrelationID: r.CorrelationID, Key: r.Once.Key,
+			}
+			return ans, insertReplay(ctx, tx, &r, ans.ID, now)
+		})
+	ans.Replay = replay
 	if err == nil {
 		b.wakeReaders(r.Consumer)
 	}
@@ -100,8 +98,7 @@ func (b *Bus) replayable(consumer string) error {
 		return fault.New(fault.NotFound, "CONSUMER_NOT_FOUND", "there is no consumer %.64q", consumer)
 	case b.cfg.Consumers[i].Stream != wire.Events:
 		return fault.New(fault.Invalid, wire.CodeInvalid,
-			"%s takes the engine's own events, which are not in the outbox",
-			consumer).
+			"%s takes the engine's own events, which are not in the outbox", consumer).
 			With(map[string]string{"field": "consumer"})
 	}
 	return nil
@@ -156,15 +153,11 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 
 // StopReplay ends a replay. Repeating it changes nothing.
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
-	err = b.write(ctx, "bus.replay", func(ctx context.Context, tx *sqldb.Tx) error {
-		var replay bool
-		ans, replay, err = answerIdempotent(ctx, b, tx, idempotentRequest{o.Tenant, &o.Once},
-			func(now wire.Stamp) (ReplayAnswer, error) {
-				return stopReplay(ctx, tx, &o, now)
-			})
-		ans.Replay = replay
-		return err
-	})
+	ans, replay, err := once(ctx, b, "bus.replay", o.Tenant, &o.Once,
+		func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ReplayAnswer, error) {
+			return stopReplay(ctx, tx, &o, now)
+		})
+	ans.Replay = replay
 	return ans, err
 }
 
@@ -206,14 +199,12 @@ func scanReplay(row *sqldb.Row) (r Replay, err error) {
 }
 
 func findReplay(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Replay, error) {
-	for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+
-		replayGroup, id, tenant) {
-		if err != nil {
-			return Replay{}, err
-		}
-		return scanReplay(row)
+	r, err := scanReplay(tx.Row(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE id = $1 AND tenant_id = $2"+
+		replayGroup, id, tenant))
+	if errors.Is(err, sqldb.ErrNoRow) {
+		return r, fault.New(fault.NotFound, "REPLAY_NOT_FOUND", "there is no replay %.64q", id)
 	}
-	return Replay{}, fault.New(fault.NotFound, "REPLAY_NOT_FOUND", "there is no replay %.64q", id)
+	return r, err
 }
 
 func (b *Bus) Replay(ctx context.Context, tenant, id string) (r Replay, err error) {
@@ -227,23 +218,13 @@ func (b *Bus) Replay(ctx context.Context, tenant, id string) (r Replay, err erro
 // Replays is a page of a tenant's replays, newest first, and their number.
 func (b *Bus) Replays(ctx context.Context, tenant string, offset, limit int) (page []Replay, total int, err error) {
 	err = b.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
-		page = nil
 		err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1", tenant).Scan(&total)
 		if err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+replayColumns+" FROM bus_replay WHERE tenant_id = $1"+replayGroup+
-			" ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3", tenant, limit, offset) {
-			if err != nil {
-				return err
-			}
-			r, err := scanReplay(row)
-			if err != nil {
-				return err
-			}
-			page = append(page, r)
-		}
-		return nil
+		page, err = sqldb.Collect(ctx, tx, scanReplay, "SELECT "+replayColumns+" FROM bus_replay WHERE tenant_id = $1"+
+			replayGroup+" ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3", tenant, limit, offset)
+		return err
 	})
 	return page, total, err
 }

@@ -22,10 +22,8 @@ const heldBackFor = 100 * time.Millisecond
 
 // replayer consumes from the source what a replay asks for or the stream dropped.
 type replayer struct {
-	partition
-	progress *progress
+	*parts
 	applier  *applier
-
 	replayAt time.Time // no page before; then a timer wakes the reader
 }
 

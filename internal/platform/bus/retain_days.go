@@ -25,12 +25,12 @@ func firstDay(now wire.Stamp) int64 {
 }
 
 func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
-	return tx.Exec(ctx, queriesIn(tx).trimProcessed, firstDay(now), retainRows)
+	return tx.Exec(ctx, queriesOf(tx).trimProcessed, firstDay(now), retainRows)
 }
 
 // prepareDays makes and drops day tables, like other processes.
 func (r *retention) prepareDays(ctx context.Context) error {
-	if !r.bus.queries().dayTables {
+	if !queriesOf(r.bus.db).dayTables {
 		return nil
 	}
 	var now wire.Stamp
@@ -92,18 +92,12 @@ func (r *retention) alterDays(ctx context.Context, query string) error {
 func dayName(d int64) string { return dayTable + "d" + strconv.FormatInt(d, 10) }
 
 func dayTables(ctx context.Context, tx *sqldb.Tx) (days []int64, err error) {
-	for row, err := range tx.Query(ctx, `SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-		WHERE i.inhparent = 'processed_events'::regclass`) {
-		var name string
-		if err == nil {
-			err = row.Scan(&name)
-		}
-		if err != nil {
-			return nil, err
-		}
+	names, err := sqldb.Collect(ctx, tx, sqldb.Column[string], `SELECT c.relname::text FROM pg_inherits i
+		JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'processed_events'::regclass`)
+	for _, name := range names {
 		if d, err := strconv.ParseInt(strings.TrimPrefix(name, dayTable+"d"), 10, 64); err == nil {
 			days = append(days, d)
 		}
 	}
-	return days, nil
+	return days, err
 }

@@ -27,15 +27,9 @@ const retryRest = 3
 
 // retrier retries the heads of blocked keys.
 type retrier struct {
-	partition
-	progress *progress
-	versions *versionStore
-	parked   *parkedEvents
-	dlq      *deadLetterQueue
-	handler  *invoker
-	applier  *applier
-
-	rest time.Time // no retry before
+	*parts
+	applier *applier
+	rest    time.Time // no retry before
 }
 
 func backoff(n int) wire.Stamp {

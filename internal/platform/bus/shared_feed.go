@@ -88,6 +88,11 @@ func (ts *sharedFeeds) join(ctx context.Context, br *subscription) bool {
 	return joined
 }
 
+// find is the index of the first event at or after a sequence.
+func (t *sharedFeed) find(seq uint64) (i int, exact bool) {
+	return slices.BinarySearchFunc(t.items, seq, func(it item, seq uint64) int { return cmp.Compare(it.Seq, seq) })
+}
+
 func (t *sharedFeed) alive() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,10 +210,7 @@ func (t *sharedFeed) read(br *subscription, limit int) (got []item, grown <-chan
 	if t.broken || br.upto < t.first {
 		return nil, nil, false
 	}
-	i, _ := slices.BinarySearchFunc(t.items, br.upto+1, func(it item, seq uint64) int {
-		return cmp.Compare(it.Seq,
-			seq)
-	})
+	i, _ := t.find(br.upto + 1)
 	upto := t.upto
 	br.pending = t.pending
 	for ; i < len(t.items); i++ {

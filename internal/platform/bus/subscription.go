@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -145,8 +144,7 @@ func (br *subscription) continues(ctx context.Context, t *sharedFeed) bool {
 		return true
 	}
 	t.mu.Lock()
-	i, there := slices.BinarySearchFunc(t.items, br.last,
-		func(it item, seq uint64) int { return cmp.Compare(it.Seq, seq) })
+	i, there := t.find(br.last)
 	if there || br.last > t.first {
 		defer t.mu.Unlock()
 		return there && t.items[i].ID == br.lastID

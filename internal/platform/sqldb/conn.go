@@ -112,24 +112,33 @@ func (c *conn) note(err error) {
 	}
 }
 
-func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+// ready returns the statement of a query, to be given back, with its arguments.
+func (c *conn) ready(ctx context.Context, query string, args []any) (*stmt, []driver.NamedValue, error) {
 	if c.lost != nil {
-		return 0, c.lost
+		return nil, nil, c.lost
 	}
-	ctx = c.context(ctx)
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	st, err := c.take(ctx, query)
 	if err != nil {
 		c.note(err)
-		return 0, err
+		return nil, nil, err
 	}
-	defer c.give(query, st)
 	bound, err := c.bind(args)
+	if err != nil {
+		c.give(query, st)
+	}
+	return st, bound, err
+}
+
+func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	ctx = c.context(ctx)
+	st, bound, err := c.ready(ctx, query, args)
 	if err != nil {
 		return 0, err
 	}
+	defer c.give(query, st)
 	res, err := st.raw.(driver.StmtExecContext).ExecContext(ctx, bound)
 	if err != nil {
 		c.note(err)
@@ -144,27 +153,13 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 // query yields the rows of a statement. A row is valid until the next one.
 func (c *conn) query(ctx context.Context, query string, args ...any) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
-		if c.lost != nil {
-			yield(nil, c.lost)
-			return
-		}
 		ctx := c.context(ctx)
-		if err := ctx.Err(); err != nil {
-			yield(nil, err)
-			return
-		}
-		st, err := c.take(ctx, query)
+		st, bound, err := c.ready(ctx, query, args)
 		if err != nil {
-			c.note(err)
 			yield(nil, err)
 			return
 		}
 		defer c.give(query, st)
-		bound, err := c.bind(args)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		rows, err := st.raw.(driver.StmtQueryContext).QueryContext(ctx, bound)
 		if err != nil {
 			c.note(err)

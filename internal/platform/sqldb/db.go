@@ -46,8 +46,8 @@ type DB struct {
 
 // backend is a kind of database, with the contracts of DB's methods.
 type backend interface {
-	write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
-	read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error
+	write(ctx context.Context, lane Lane, fn Func) error
+	read(ctx context.Context, lane Lane, fn Func) error
 	run(ctx context.Context) error
 	close() error
 	levels(s *Stats) // fills in what is not a counter
@@ -117,19 +117,16 @@ func (db *DB) Dialect() Dialect { return db.dialect.name }
 // fn must start from nothing each time, since it may run again: on SQLite, where jobs share transactions, in the
 // other lane (never the engine's) when a job beside it failed; on PostgreSQL, where it has a READ COMMITTED
 // transaction of its own, a limited number of times after a conflict or a connection lost before the commit.
-func (db *DB) Write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+func (db *DB) Write(ctx context.Context, lane Lane, fn Func) error {
 	if InJob(ctx) {
 		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
 	}
 	if err := ctx.Err(); err != nil {
 		return db.dialect.wrap("sqldb.write", err)
 	}
-	if told := db.teller(ctx); told != nil {
-		return tell(Transaction{Write: true, Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error {
-			return db.base.write(ctx, lane, fn)
-		})
-	}
-	return db.base.write(ctx, lane, fn)
+	return db.traced(ctx, Transaction{Write: true, Lane: lane}, fn, func(fn Func) error {
+		return db.base.write(ctx, lane, fn)
+	})
 }
 
 type tenant struct{}
@@ -152,24 +149,21 @@ func InJob(ctx context.Context) bool { return ctx.Value(inJob{}) != nil }
 
 // Read runs fn once, in the caller's goroutine, in a read-only transaction over one committed state, for at most
 // Config.Reading. Even an empty fn fails when the database does not answer.
-func (db *DB) Read(ctx context.Context, fn func(context.Context, *Tx) error) error {
+func (db *DB) Read(ctx context.Context, fn Func) error {
 	return db.readIn(ctx, Other, fn)
 }
 
 // ReadFirst is Read for the engine: it does not queue behind other readers.
-func (db *DB) ReadFirst(ctx context.Context, fn func(context.Context, *Tx) error) error {
+func (db *DB) ReadFirst(ctx context.Context, fn Func) error {
 	return db.readIn(ctx, Engine, fn)
 }
 
-func (db *DB) readIn(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+func (db *DB) readIn(ctx context.Context, lane Lane, fn Func) error {
 	bounded, cancel := context.WithTimeout(ctx, db.reading)
 	defer cancel()
-	if told := db.teller(ctx); told != nil {
-		return tell(Transaction{Lane: lane}, told, fn, func(fn func(context.Context, *Tx) error) error {
-			return db.base.read(bounded, lane, fn)
-		})
-	}
-	return db.base.read(bounded, lane, fn)
+	return db.traced(ctx, Transaction{Lane: lane}, fn, func(fn Func) error {
+		return db.base.read(bounded, lane, fn)
+	})
 }
 
 // Run serves writes until ctx ends and the queue is done. After an error the disk cannot be trusted and the process

@@ -255,7 +255,7 @@ func (l *loop) gather() {
 }
 
 // call turns a panic of a job into an error.
-func call(ctx context.Context, tx *Tx, fn func(context.Context, *Tx) error) (err error) {
+func call(ctx context.Context, tx *Tx, fn Func) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fault.Wrap("sqldb.write", fmt.Errorf("a job panicked: %v\n%s", r, debug.Stack()))

@@ -103,7 +103,7 @@ func (db *postgres) levels(s *Stats) {
 	}
 }
 
-func (db *postgres) read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+func (db *postgres) read(ctx context.Context, lane Lane, fn Func) error {
 	if db.shut.Load() {
 		return unavailable("sqldb.read", codeStopped, "the database is closed", nil)
 	}

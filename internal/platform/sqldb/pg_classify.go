@@ -39,6 +39,7 @@ func judgeDial(err *pgconn.ConnectError) verdict {
 
 // judgeState is the table of SQLSTATEs, most specific first. A scope beyond the statement retires the connection.
 func judgeState(state string) verdict {
+	away := func(code string) verdict { return verdict{kind: fault.Unavailable, code: code, scope: transaction} }
 	switch state {
 	case "23505": // unique_violation
 		return verdict{kind: fault.Conflict, code: codeExists}
@@ -47,15 +48,11 @@ func judgeState(state string) verdict {
 	case "57014": // query_canceled
 		return verdict{kind: fault.Unavailable, code: codeBusy}
 	case "53100": // disk_full
-		return verdict{kind: fault.Unavailable, code: codeFull, scope: transaction}
-	case "53300": // too_many_connections
-		return verdict{kind: fault.Unavailable, code: codeBusy, scope: transaction}
+		return away(codeFull)
 	case "42501", "3D000": // insufficient_privilege, invalid_catalog_name
-		return verdict{kind: fault.Unavailable, code: codeDenied, scope: transaction}
+		return away(codeDenied)
 	case "25006", "25P03": // read_only_sql_transaction: a standby; idle_in_transaction_session_timeout
-		return verdict{kind: fault.Unavailable, code: codeDown, scope: transaction}
-	}
-	switch state {
+		return away(codeDown)
 	case "XX001", "XX002", "58P01": // data_corrupted, index_corrupted, undefined_file
 		return verdict{kind: fault.Internal, code: codeDamaged, scope: transaction}
 	}
@@ -63,13 +60,13 @@ func judgeState(state string) verdict {
 	case "22", "23": // a value, another constraint
 		return verdict{kind: fault.Internal}
 	case "08", "57": // connection; shutdown, crash, start
-		return verdict{kind: fault.Unavailable, code: codeDown, scope: transaction}
+		return away(codeDown)
 	case "28": // authorization
-		return verdict{kind: fault.Unavailable, code: codeDenied, scope: transaction}
+		return away(codeDenied)
 	case "53": // resources
-		return verdict{kind: fault.Unavailable, code: codeBusy, scope: transaction}
+		return away(codeBusy)
 	case "58": // system error
-		return verdict{kind: fault.Unavailable, code: codeIO, scope: transaction}
+		return away(codeIO)
 	}
 	return verdict{kind: fault.Internal, scope: transaction}
 }

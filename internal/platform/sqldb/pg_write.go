@@ -20,7 +20,7 @@ const (
 )
 
 // write runs fn in a transaction, again after a failure that may pass.
-func (db *postgres) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) (err error) {
+func (db *postgres) write(ctx context.Context, lane Lane, fn Func) (err error) {
 	asked := time.Now()
 	leave, err := db.enter(ctx, lane)
 	if err != nil {
@@ -71,7 +71,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // attempt runs fn once. again: nothing was stored, and a repetition may succeed.
 func (db *postgres) attempt(
-	ctx context.Context, lane Lane, fn func(context.Context, *Tx) error, w *waits,
+	ctx context.Context, lane Lane, fn Func, w *waits,
 ) (again bool, err error) {
 	asked := time.Now()
 	s, err := db.begin(ctx, beginWrite)

@@ -37,7 +37,7 @@ type job struct {
 	lane  Lane
 	key   string          // the tenant, see For
 	ctx   context.Context // of this call
-	fn    func(context.Context, *Tx) error
+	fn    Func
 	waits func() error // error of the caller's context
 	put   time.Time    // when it was queued
 	state atomic.Int32

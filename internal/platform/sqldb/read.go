@@ -12,7 +12,7 @@ import (
 const maxRead = 5 * time.Second
 
 // read runs fn on a read-only connection. The engine has one of its own.
-func (db *lite) read(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+func (db *lite) read(ctx context.Context, lane Lane, fn Func) error {
 	readers := db.readers
 	if lane == Engine {
 		readers = db.own

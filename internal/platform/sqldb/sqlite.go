@@ -100,7 +100,7 @@ func (db *lite) open(ctx context.Context, path string, cfg Config) error {
 }
 
 // write queues a job and waits for it, or does the turn itself if the loop is idle.
-func (db *lite) write(ctx context.Context, lane Lane, fn func(context.Context, *Tx) error) error {
+func (db *lite) write(ctx context.Context, lane Lane, fn Func) error {
 	j := &job{
 		lane: lane, key: keyOf(ctx), ctx: context.WithoutCancel(ctx), fn: fn, waits: ctx.Err, put: time.Now(),
 		done: make(chan struct{}),

@@ -15,17 +15,18 @@ type Transaction struct {
 	Err    error
 }
 
-func (db *DB) teller(ctx context.Context) func(Transaction) {
-	if db.trace == nil {
-		return nil
-	}
-	return db.trace(ctx)
-}
-
-// tell runs a transaction and reports it. A repeated job runs from its first begin.
-func tell(t Transaction, told func(Transaction), fn func(context.Context, *Tx) error,
-	run func(fn func(context.Context, *Tx) error) error,
+// traced runs a transaction and reports it to whoever asked. A repeated job runs from its first begin.
+func (db *DB) traced(
+	ctx context.Context, t Transaction, fn Func,
+	run func(fn Func) error,
 ) error {
+	if db.trace == nil {
+		return run(fn)
+	}
+	told := db.trace(ctx)
+	if told == nil {
+		return run(fn)
+	}
 	t.Began = time.Now()
 	var ran time.Time
 	t.Err = run(func(ctx context.Context, tx *Tx) error {

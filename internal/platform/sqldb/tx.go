@@ -33,6 +33,9 @@ type Tx struct {
 	waits func() error
 }
 
+// Func is what a transaction does.
+type Func = func(context.Context, *Tx) error
+
 // Stmt is a statement of a Batch.
 type Stmt struct {
 	Query   string

@@ -70,18 +70,20 @@ func bindValue(arg any) (driver.Value, error) {
 		return v.Float(), nil
 	case reflect.String:
 		return v.String(), nil
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return v.Bytes(), nil
-		}
-	case reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			b := make([]byte, v.Len())
-			reflect.Copy(reflect.ValueOf(b), v)
-			return b, nil
-		}
+	}
+	switch {
+	case isBytes(v, reflect.Slice):
+		return v.Bytes(), nil
+	case isBytes(v, reflect.Array):
+		b := make([]byte, v.Len())
+		reflect.Copy(reflect.ValueOf(b), v)
+		return b, nil
 	}
 	return nil, fmt.Errorf("sqldb: %T cannot be an argument", arg)
+}
+
+func isBytes(v reflect.Value, kind reflect.Kind) bool {
+	return v.Kind() == kind && v.Type().Elem().Kind() == reflect.Uint8
 }
 
 func bindUint(v uint64) (driver.Value, error) {
@@ -167,7 +169,7 @@ func scanText(to reflect.Value, v string) error {
 	switch {
 	case to.Kind() == reflect.String:
 		to.SetString(v)
-	case to.Kind() == reflect.Slice && to.Type().Elem().Kind() == reflect.Uint8:
+	case isBytes(to, reflect.Slice):
 		to.SetBytes([]byte(v))
 	default:
 		return fmt.Errorf("a text does not fit %s", to.Type())
@@ -177,9 +179,9 @@ func scanText(to reflect.Value, v string) error {
 
 func scanBytes(to reflect.Value, v []byte) error {
 	switch {
-	case to.Kind() == reflect.Slice && to.Type().Elem().Kind() == reflect.Uint8:
+	case isBytes(to, reflect.Slice):
 		to.SetBytes(v)
-	case to.Kind() == reflect.Array && to.Type().Elem().Kind() == reflect.Uint8 && to.Len() == len(v):
+	case isBytes(to, reflect.Array) && to.Len() == len(v):
 		reflect.Copy(to, reflect.ValueOf(v))
 	case to.Kind() == reflect.String:
 		to.SetString(string(v))

@@ -12,8 +12,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -181,4 +185,113 @@ func (s *Server) Close() {
 		s.inside.Shutdown()
 		s.inside.WaitForShutdown()
 	}
+}
+
+// Limits of the server inside. Streams are in files; memory is for consumers.
+const (
+	MaxMemory = 16 << 20
+	MaxStore  = 8 << 30
+)
+
+func (s *Server) openInside(ctx context.Context, cfg Config) error {
+	s.place = "this process"
+	opts := &server.Options{
+		ServerName: "renga",
+		DontListen: true,
+		NoSigs:     true, // left to the program
+
+		JetStream:              true,
+		StoreDir:               cfg.Dir,
+		JetStreamMaxMemory:     MaxMemory,
+		JetStreamMaxStore:      MaxStore,
+		DisableJetStreamBanner: true,
+	}
+	s.door = newDoor()
+	if cfg.Listen != nil {
+		if err := cfg.Listen.check(ctx); err != nil {
+			return err
+		}
+		cfg.Listen.apply(opts, s.door)
+	}
+	inside, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	log := &bridge{log: s.log}
+	inside.SetLoggerV2(log, false, false, false)
+	inside.Start() // returns when it is up or has failed
+	err = log.fatal
+	if err == nil {
+		err = s.connect("", nats.InProcessServer(inside), nats.UserInfo(selfName, s.door.self))
+	}
+	if err == nil && cfg.Listen != nil {
+		err = s.door.open(s, inside, cfg.Listen.Followers)
+	}
+	if err != nil {
+		if s.conn != nil {
+			s.conn.Close()
+			<-s.closed
+		}
+		inside.Shutdown()
+		inside.WaitForShutdown()
+		return fmt.Errorf("the NATS server inside does not start in %s: %w", cfg.Dir, err)
+	}
+	s.inside = inside
+	return nil
+}
+
+func (s *Server) openOutside(list string) error {
+	place, err := address(list)
+	if err != nil {
+		return err
+	}
+	s.place = place
+	if err := s.connect(list); err != nil {
+		return unavailable("NATS cannot be reached at "+place, err)
+	}
+	return nil
+}
+
+// address is a list of URLs without credentials. Its errors quote nothing, since any part could be an unescaped
+// password.
+func address(list string) (string, error) {
+	var shown []string
+	for one := range strings.SplitSeq(list, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil {
+			return "", fault.New(fault.Invalid, "NATS_URL_INVALID",
+				"the address of NATS is not a URL; special characters in its credentials must be percent-encoded")
+		}
+		plain := url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}
+		if !slices.Contains([]string{"nats", "tls"}, u.Scheme) || u.Hostname() == "" ||
+			plain.String() != strings.TrimSuffix(u.String(), "/") {
+			return "", fault.New(fault.Invalid, "NATS_URL_INVALID",
+				"the address of NATS must be nats://HOST:PORT or tls://HOST:PORT, "+
+					"with credentials as USER:PASSWORD@ or TOKEN@ before the host and nothing after the port")
+		}
+		shown = append(shown, u.Scheme+"://"+u.Host)
+	}
+	return strings.Join(shown, ","), nil
+}
+
+// wakeSubject prefixes the subjects, one per tenant, where processes announce ready tasks: plain messages, not
+// stored. Polling finds tasks whose message was lost.
+const wakeSubject = "renga.ready."
+
+// Wake tells other processes, without waiting, that n tasks of a queue are ready.
+func (s *Server) Wake(tenant, queue string, n int) {
+	_ = s.conn.Publish(wakeSubject+tenant, fmt.Appendf(nil, "%s %s %d", s.name, queue, n))
+}
+
+// OnWake calls fn for each Wake of other processes, one at a time.
+func (s *Server) OnWake(fn func(tenant, queue string, n int)) error {
+	_, err := s.conn.Subscribe(wakeSubject+"*", func(m *nats.Msg) {
+		var from, queue string
+		var n int
+		if _, err := fmt.Sscanf(string(m.Data), "%s %s %d", &from, &queue, &n); err != nil || from == s.name || n < 1 {
+			return
+		}
+		fn(m.Subject[len(wakeSubject):], queue, n)
+	})
+	return fault.Wrap("jet.wake", err)
 }
